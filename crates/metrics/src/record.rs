@@ -1,0 +1,99 @@
+//! One row a flow, one row a port, one record a run.
+
+/// How a flow ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowEnd {
+    /// Every byte arrived, and the last ACK arrived at the sender.
+    Completed,
+    /// Every byte arrived; the run ended before the sender knew.
+    Delivered,
+    /// The run ended first.
+    RunEnded,
+    /// A long-lived flow: it has no end.
+    LongLived,
+    /// The flow's start lies after the end of the run.
+    NotStarted,
+}
+
+/// One flow. Times in picoseconds from the start of the run, sizes in payload bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowRecord {
+    /// Name of the workload that made the flow.
+    pub workload: String,
+    /// Number of the flow among those of its source and workload.
+    pub index: u32,
+    /// Source host.
+    pub source: u32,
+    /// Destination host.
+    pub destination: u32,
+    /// Payload bytes, `None` for a long-lived flow.
+    pub size_bytes: Option<u64>,
+    /// When the application started it.
+    pub start_ps: u64,
+    /// From start until the last byte arrived at the receiver.
+    pub fct_receiver_ps: Option<u64>,
+    /// From start until the last ACK arrived at the sender.
+    pub fct_sender_ps: Option<u64>,
+    /// The receiver's completion time in an idle network.
+    pub ideal_fct_ps: Option<u64>,
+    /// Payload bytes that arrived, duplicates not counted.
+    pub delivered_bytes: u64,
+    /// Payload bytes that arrived inside the measured interval (after the warm-up).
+    pub measured_bytes: u64,
+    /// Packets sent, retransmissions included.
+    pub packets_sent: u64,
+    /// Retransmissions because of a NACK.
+    pub retransmissions_nack: u64,
+    /// Retransmissions because a header came back.
+    pub retransmissions_return: u64,
+    /// Retransmissions because of a time-out.
+    pub retransmissions_timeout: u64,
+    /// Trimmed headers that arrived at the receiver.
+    pub trims: u64,
+    /// Headers that came back to the sender.
+    pub returns: u64,
+    /// Time-outs of the sender.
+    pub timeouts: u64,
+    /// How it ended.
+    pub end: FlowEnd,
+}
+
+/// Counters of one output port.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PortRecord {
+    /// Layer and place, for example `tor 3 down 2`.
+    pub name: String,
+    /// Packets that left the port.
+    pub packets: u64,
+    /// Bytes that left the port.
+    pub bytes: u64,
+    /// Packets trimmed here.
+    pub trimmed: u64,
+    /// Packets dropped here.
+    pub dropped: u64,
+    /// Headers returned to their senders from here.
+    pub returned: u64,
+}
+
+/// What one run (one series, one seed) measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunRecord {
+    /// Series of the scenario.
+    pub series: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Flows, sorted by (start, source host, workload, index).
+    pub flows: Vec<FlowRecord>,
+    /// Output ports of switches.
+    pub ports: Vec<PortRecord>,
+    /// Simulated time at the end of the run.
+    pub simulated_ps: u64,
+    /// Length of the measured interval: simulated time less the warm-up.
+    pub measured_ps: u64,
+    /// Packets that left a link, control and headers included: the work of the simulator.
+    pub packet_hops: u64,
+    /// DATA packets that arrived whole at their receiver, duplicates not counted.
+    pub packets_delivered: u64,
+    /// Whether the run was stopped before its end.
+    pub interrupted: bool,
+}

@@ -1,0 +1,17 @@
+//! What a packet is: units, identifiers, the packet as switches and endpoints see it, and its
+//! form on the wire.
+//!
+//! This crate knows no switch, no transport and no clock. It is the first room of the house: every
+//! other crate reads it, and it reads none.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod ids;
+pub mod packet;
+pub mod units;
+
+pub use ids::{ConnectionId, Handle, HostId, PathId};
+pub use packet::{Flags, Header, Kind, Packet, Packets, Service};
+pub use units::{BitRate, ByteCount, Time, TimeDelta};

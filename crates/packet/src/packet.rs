@@ -1,0 +1,235 @@
+//! A packet as switches and endpoints see it: decoded, 28 bytes, no pointers.
+//!
+//! The simulator carries these values; the stack parses them from frames and emits them into
+//! frames ([`crate::wire`]). Payload bytes are never here: the simulator has none, and the stack
+//! keeps them beside the packet.
+
+use crate::ids::{ConnectionId, Handle, HostId, PathId};
+
+/// What a packet is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Kind {
+    /// Carries payload, or did before a switch trimmed it. The receiver answers it with an ACK
+    /// (whole) or a NACK (trimmed); its own sender gets it back when [`Service::Returned`].
+    Data = 0,
+    /// The named packet arrived: its sender frees the buffer.
+    Ack = 1,
+    /// The named packet arrived without its payload: its sender prepares the retransmission.
+    Nack = 2,
+    /// Asks for as many packets as the counter rose by.
+    Pull = 3,
+    /// The connection is not known, or is refused: its state is discarded.
+    Reset = 4,
+}
+
+/// The eight flag bits of the header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// In every packet of the first window: the receiver creates the connection from it.
+    pub const SYN: u8 = 1 << 0;
+    /// Nothing further to send now: the receiver keeps only as many pulls as packets are missing.
+    pub const LAST: u8 = 1 << 1;
+    /// Set in packets that the opener of the connection sent: tells a returned DATA from the peer's.
+    pub const FROM_OPENER: u8 = 1 << 2;
+    /// This ACK or NACK carries a valid pull counter.
+    pub const PULL: u8 = 1 << 3;
+    const ATTEMPT_SHIFT: u8 = 4;
+    const CLASS_SHIFT: u8 = 6;
+
+    /// The flags from their wire byte. Every byte is valid: no bit is spare.
+    #[inline]
+    pub const fn from_bits(bits: u8) -> Flags {
+        Flags(bits)
+    }
+    /// The wire byte.
+    #[inline]
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+    /// Whether all bits of `mask` are set.
+    #[inline]
+    pub const fn contains(self, mask: u8) -> bool {
+        self.0 & mask == mask
+    }
+    /// These flags and those of `mask`.
+    #[inline]
+    #[must_use]
+    pub const fn with(self, mask: u8) -> Flags {
+        Flags(self.0 | mask)
+    }
+    /// These flags without those of `mask`.
+    #[inline]
+    #[must_use]
+    pub const fn without(self, mask: u8) -> Flags {
+        Flags(self.0 & !mask)
+    }
+    /// Which transmission of its sequence number this is, modulo 4; ACK and NACK echo it, so that
+    /// they count for the path that earned them.
+    #[inline]
+    pub const fn attempt(self) -> u8 {
+        self.0 >> Flags::ATTEMPT_SHIFT & 3
+    }
+    /// The priority class, 0 the default and 3 the highest: the receiver pulls a higher class first.
+    #[inline]
+    pub const fn class(self) -> u8 {
+        self.0 >> Flags::CLASS_SHIFT
+    }
+    /// These flags with the attempt (modulo 4).
+    #[inline]
+    #[must_use]
+    pub const fn with_attempt(self, attempt: u8) -> Flags {
+        Flags(self.0 & !(3 << Flags::ATTEMPT_SHIFT) | (attempt & 3) << Flags::ATTEMPT_SHIFT)
+    }
+    /// These flags with the priority class (0 to 3).
+    #[inline]
+    #[must_use]
+    pub const fn with_class(self, class: u8) -> Flags {
+        Flags(self.0 & !(3 << Flags::CLASS_SHIFT) | (class & 3) << Flags::CLASS_SHIFT)
+    }
+}
+
+/// The decoded header: the 16 bytes after UDP without their check, and the path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Header {
+    /// What the packet is for.
+    pub kind: Kind,
+    /// Flag bits.
+    pub flags: Flags,
+    /// The path that the sender chose.
+    pub path: PathId,
+    /// Connection, unique at its opener.
+    pub connection: ConnectionId,
+    /// DATA: packet number, from 0. ACK, NACK: the packet answered. PULL: the pull counter.
+    pub sequence: u32,
+    /// DATA: payload length (high 16 bits) and service port (low 16 bits). ACK and NACK: the pull
+    /// counter, valid with [`Flags::PULL`]. PULL: zero.
+    pub extra: u32,
+}
+
+impl Header {
+    /// DATA: the bytes of payload that were sent, even when a switch trimmed them.
+    #[inline]
+    pub const fn payload_length(&self) -> u16 {
+        (self.extra >> 16) as u16
+    }
+    /// DATA: the service port that a SYN is matched to.
+    #[inline]
+    pub const fn service_port(&self) -> u16 {
+        self.extra as u16
+    }
+    /// The `extra` word of a DATA header.
+    #[inline]
+    pub const fn data_extra(payload_length: u16, service_port: u16) -> u32 {
+        (payload_length as u32) << 16 | service_port as u32
+    }
+    /// ACK and NACK: the pull counter that rides along, if one does.
+    #[inline]
+    pub const fn pull_counter(&self) -> Option<u32> {
+        match self.kind {
+            Kind::Pull => Some(self.sequence),
+            Kind::Ack | Kind::Nack if self.flags.contains(Flags::PULL) => Some(self.extra),
+            _ => None,
+        }
+    }
+}
+
+/// How the network treats the packet: on the wire the DSCP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Service {
+    /// May be trimmed: whole DATA.
+    Trimmable = 0,
+    /// Was trimmed: a header.
+    Trimmed = 1,
+    /// A trimmed header on its way back to its sender. Never returned again.
+    Returned = 2,
+    /// ACK, NACK, PULL, RESET.
+    Control = 3,
+    /// May only be dropped: traffic of transports that do not know trimming.
+    Droppable = 4,
+}
+
+/// One packet, anywhere between two hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Packet {
+    /// Where it goes back to. Canonical: the same for every path.
+    pub source: HostId,
+    /// Where it goes.
+    pub destination: HostId,
+    /// The transport header.
+    pub header: Header,
+    /// Bytes that it takes on the wire now: full, or trimmed.
+    pub wire_bytes: u16,
+    /// How queues treat it.
+    pub service: Service,
+    /// Congestion marks: see the `MARK_` constants.
+    pub marks: u8,
+}
+
+impl Packet {
+    /// [`Packet::marks`]: the transport understands ECN.
+    pub const MARK_ECT: u8 = 1 << 0;
+    /// [`Packet::marks`]: congestion experienced.
+    pub const MARK_CE: u8 = 1 << 1;
+    /// Bytes of a control packet and of a trimmed header (NDP 3.1: 64 bytes).
+    pub const HEADER_BYTES: u16 = 64;
+
+    /// Cuts the payload: what is left is `trimmed_bytes` on the wire. Gives the bytes cut.
+    #[inline]
+    pub fn trim(&mut self, trimmed_bytes: u16) -> u16 {
+        let cut = self.wire_bytes.saturating_sub(trimmed_bytes);
+        self.wire_bytes -= cut;
+        self.service = Service::Trimmed;
+        cut
+    }
+
+    /// Turns a trimmed header round (NDP 3.2.4): addresses swapped, DSCP RETURNED, nothing else.
+    #[inline]
+    pub fn turn_round(&mut self) {
+        core::mem::swap(&mut self.source, &mut self.destination);
+        self.service = Service::Returned;
+    }
+}
+
+/// Storage that owns packets and links them into queues.
+///
+/// A queue is a list through [`Packets::next`]: as deep as its capacity without memory of its own.
+/// The simulator implements this over an arena, the software switch over its buffer pool.
+pub trait Packets {
+    /// The packet behind a handle.
+    fn packet(&self, handle: Handle) -> &Packet;
+    /// The packet behind a handle, to be changed.
+    fn packet_mut(&mut self, handle: Handle) -> &mut Packet;
+    /// The packet after this one in its list.
+    fn next(&self, handle: Handle) -> Handle;
+    /// Links `next` behind `handle`.
+    fn set_next(&mut self, handle: Handle, next: Handle);
+    /// Cuts the payload of a packet; gives the bytes cut. Storage that holds payload releases it.
+    #[inline]
+    fn trim(&mut self, handle: Handle, trimmed_bytes: u16) -> u16 {
+        self.packet_mut(handle).trim(trimmed_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_and_its_link_fit_half_a_cache_line() {
+        assert_eq!(size_of::<Packet>(), 28);
+    }
+
+    #[test]
+    fn flags_keep_their_fields_apart() {
+        let flags = Flags::default().with(Flags::SYN | Flags::PULL).with_class(3).with_attempt(2);
+        assert_eq!((flags.class(), flags.attempt()), (3, 2));
+        assert!(flags.contains(Flags::SYN | Flags::PULL) && !flags.contains(Flags::LAST));
+        assert_eq!(flags.with_attempt(5).attempt(), 1);
+        assert_eq!(flags.without(Flags::SYN).bits(), flags.bits() & !1);
+    }
+}

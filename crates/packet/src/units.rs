@@ -1,0 +1,314 @@
+//! Exact integer units: picoseconds, bytes and bits per second.
+//!
+//! A unit never becomes another by accident: `Time + Time` does not compile, and there is no
+//! conversion through floating point. A delay that is no whole number of picoseconds rounds up, so
+//! that nothing arrives before its last bit could have.
+
+use core::fmt;
+use core::ops::{Add, AddAssign, Mul, Sub, SubAssign};
+
+/// Picoseconds in one second.
+pub const PICOSECONDS_PER_SECOND: u64 = 1_000_000_000_000;
+
+/// A point in time: picoseconds since the run began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Time(u64);
+
+impl Time {
+    /// The beginning of the run.
+    pub const ZERO: Time = Time(0);
+    /// Later than every event: the deadline of something that is not armed.
+    pub const NEVER: Time = Time(u64::MAX);
+
+    /// The point `ps` picoseconds after the beginning.
+    pub const fn from_ps(ps: u64) -> Time {
+        Time(ps)
+    }
+
+    /// Picoseconds since the beginning.
+    pub const fn as_ps(self) -> u64 {
+        self.0
+    }
+
+    /// The time from `earlier` to `self`, zero when `earlier` is later.
+    pub const fn saturating_since(self, earlier: Time) -> TimeDelta {
+        TimeDelta(self.0.saturating_sub(earlier.0))
+    }
+
+    /// `self + delta`, staying at [`Time::NEVER`] instead of wrapping.
+    pub const fn saturating_add(self, delta: TimeDelta) -> Time {
+        Time(self.0.saturating_add(delta.0))
+    }
+}
+
+/// A span of time in picoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct TimeDelta(u64);
+
+impl TimeDelta {
+    /// No time at all.
+    pub const ZERO: TimeDelta = TimeDelta(0);
+
+    /// A span of `ps` picoseconds.
+    pub const fn from_ps(ps: u64) -> TimeDelta {
+        TimeDelta(ps)
+    }
+    /// A span of `ns` nanoseconds.
+    pub const fn from_ns(ns: u64) -> TimeDelta {
+        TimeDelta(ns * 1_000)
+    }
+    /// A span of `us` microseconds.
+    pub const fn from_us(us: u64) -> TimeDelta {
+        TimeDelta(us * 1_000_000)
+    }
+    /// A span of `ms` milliseconds.
+    pub const fn from_ms(ms: u64) -> TimeDelta {
+        TimeDelta(ms * 1_000_000_000)
+    }
+    /// The span in picoseconds.
+    pub const fn as_ps(self) -> u64 {
+        self.0
+    }
+    /// `self - other`, zero when `other` is longer.
+    pub const fn saturating_sub(self, other: TimeDelta) -> TimeDelta {
+        TimeDelta(self.0.saturating_sub(other.0))
+    }
+}
+
+/// A number of bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct ByteCount(u64);
+
+impl ByteCount {
+    /// No bytes.
+    pub const ZERO: ByteCount = ByteCount(0);
+
+    /// `bytes` bytes.
+    pub const fn new(bytes: u64) -> ByteCount {
+        ByteCount(bytes)
+    }
+    /// The number of bytes.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+/// A link rate in bits per second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct BitRate(u64);
+
+impl BitRate {
+    /// A rate of `bits` bits per second.
+    ///
+    /// # Panics
+    /// A rate of zero: a link that never delivers is a failed link, not a slow one.
+    pub const fn from_bps(bits: u64) -> BitRate {
+        assert!(bits > 0, "a link rate must be positive");
+        BitRate(bits)
+    }
+    /// A rate of `gigabits` gigabits per second.
+    pub const fn from_gbps(gigabits: u64) -> BitRate {
+        BitRate::from_bps(gigabits * 1_000_000_000)
+    }
+    /// Bits per second.
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+
+    /// The time that `bytes` take on the wire, rounded up to a picosecond.
+    ///
+    /// # Panics
+    /// A transmission that lasts longer than `u64` picoseconds (213 days).
+    pub const fn transmission(self, bytes: ByteCount) -> TimeDelta {
+        const PICOSECOND_BITS: u64 = 8 * PICOSECONDS_PER_SECOND;
+        if bytes.0 <= u64::MAX / PICOSECOND_BITS {
+            // Up to 2.3 MB, every packet there is: one 64-bit division.
+            return TimeDelta((bytes.0 * PICOSECOND_BITS).div_ceil(self.0));
+        }
+        let ps = (bytes.0 as u128 * PICOSECOND_BITS as u128).div_ceil(self.0 as u128);
+        assert!(ps <= u64::MAX as u128, "transmission time overflows");
+        TimeDelta(ps as u64)
+    }
+
+    /// Picoseconds for one byte, when that is a whole number: the engine then multiplies instead of
+    /// dividing.
+    pub const fn whole_ps_per_byte(self) -> Option<u64> {
+        if (8 * PICOSECONDS_PER_SECOND).is_multiple_of(self.0) {
+            Some(8 * PICOSECONDS_PER_SECOND / self.0)
+        } else {
+            None
+        }
+    }
+
+    /// Bytes that leave a link of this rate within `span`, rounded down.
+    pub const fn bytes_in(self, span: TimeDelta) -> ByteCount {
+        let bits = self.0 as u128 * span.0 as u128 / PICOSECONDS_PER_SECOND as u128;
+        ByteCount((bits / 8) as u64)
+    }
+}
+
+impl Add<TimeDelta> for Time {
+    type Output = Time;
+    #[inline]
+    fn add(self, delta: TimeDelta) -> Time {
+        Time(self.0 + delta.0)
+    }
+}
+
+impl Sub<TimeDelta> for Time {
+    type Output = Time;
+    #[inline]
+    fn sub(self, delta: TimeDelta) -> Time {
+        Time(self.0 - delta.0)
+    }
+}
+
+impl AddAssign<TimeDelta> for Time {
+    #[inline]
+    fn add_assign(&mut self, delta: TimeDelta) {
+        self.0 += delta.0;
+    }
+}
+
+impl Sub<Time> for Time {
+    type Output = TimeDelta;
+    #[inline]
+    fn sub(self, earlier: Time) -> TimeDelta {
+        TimeDelta(self.0 - earlier.0)
+    }
+}
+
+impl Add for TimeDelta {
+    type Output = TimeDelta;
+    #[inline]
+    fn add(self, other: TimeDelta) -> TimeDelta {
+        TimeDelta(self.0 + other.0)
+    }
+}
+
+impl Sub for TimeDelta {
+    type Output = TimeDelta;
+    #[inline]
+    fn sub(self, other: TimeDelta) -> TimeDelta {
+        TimeDelta(self.0 - other.0)
+    }
+}
+
+impl Mul<u64> for TimeDelta {
+    type Output = TimeDelta;
+    #[inline]
+    fn mul(self, times: u64) -> TimeDelta {
+        TimeDelta(self.0 * times)
+    }
+}
+
+impl Add for ByteCount {
+    type Output = ByteCount;
+    #[inline]
+    fn add(self, other: ByteCount) -> ByteCount {
+        ByteCount(self.0 + other.0)
+    }
+}
+
+impl AddAssign for ByteCount {
+    #[inline]
+    fn add_assign(&mut self, other: ByteCount) {
+        self.0 += other.0;
+    }
+}
+
+impl Sub for ByteCount {
+    type Output = ByteCount;
+    #[inline]
+    fn sub(self, other: ByteCount) -> ByteCount {
+        ByteCount(self.0 - other.0)
+    }
+}
+
+impl SubAssign for ByteCount {
+    #[inline]
+    fn sub_assign(&mut self, other: ByteCount) {
+        self.0 -= other.0;
+    }
+}
+
+impl Mul<u64> for ByteCount {
+    type Output = ByteCount;
+    #[inline]
+    fn mul(self, times: u64) -> ByteCount {
+        ByteCount(self.0 * times)
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        TimeDelta(self.0).fmt(f)
+    }
+}
+
+impl fmt::Display for TimeDelta {
+    /// Microseconds with all six decimals: exact, and readable at every scale of a datacenter.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{:06} us", self.0 / 1_000_000, self.0 % 1_000_000)
+    }
+}
+
+impl fmt::Display for ByteCount {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} B", self.0)
+    }
+}
+
+impl fmt::Display for BitRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const STEPS: [(u64, &str); 3] = [(1_000_000_000, "Gb/s"), (1_000_000, "Mb/s"), (1, "b/s")];
+        let (unit, name) = STEPS[STEPS.iter().position(|&(unit, _)| self.0 % unit == 0).unwrap_or(2)];
+        write!(f, "{} {name}", self.0 / unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transmission_is_exact_at_ten_gigabits() {
+        let rate = BitRate::from_gbps(10);
+        assert_eq!(rate.transmission(ByteCount::new(9064)).as_ps(), 7_251_200);
+        assert_eq!(rate.transmission(ByteCount::new(64)).as_ps(), 51_200);
+        assert_eq!(rate.whole_ps_per_byte(), Some(800));
+    }
+
+    #[test]
+    fn transmission_rounds_up() {
+        let rate = BitRate::from_bps(3_000_000_000_000);
+        assert_eq!(rate.transmission(ByteCount::new(1)).as_ps(), 3);
+        assert_eq!(rate.whole_ps_per_byte(), None);
+    }
+
+    #[test]
+    fn transmission_of_more_than_the_fast_product() {
+        let rate = BitRate::from_gbps(10);
+        assert_eq!(rate.transmission(ByteCount::new(10_000_000)).as_ps(), 8_000_000_000);
+    }
+
+    #[test]
+    fn bytes_in_inverts_transmission() {
+        let rate = BitRate::from_gbps(100);
+        let span = rate.transmission(ByteCount::new(9064));
+        assert_eq!(rate.bytes_in(span), ByteCount::new(9064));
+    }
+
+    #[test]
+    fn units_print_themselves() {
+        extern crate std;
+        use std::string::ToString;
+        assert_eq!(Time::from_ps(259_792_000).to_string(), "259.792000 us");
+        assert_eq!(BitRate::from_gbps(10).to_string(), "10 Gb/s");
+        assert_eq!(BitRate::from_bps(1500).to_string(), "1500 b/s");
+    }
+}

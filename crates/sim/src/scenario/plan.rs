@@ -1,0 +1,94 @@
+//! One run, fully decided: what a scenario becomes for one series and one seed. No strings to
+//! interpret, no defaults left open.
+
+use trimline_packet::{ByteCount, TimeDelta};
+use trimline_switch::ServiceModel;
+use trimline_transport::ndp;
+
+use crate::topology::Clos;
+
+/// One run of a scenario.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Name of the series (empty when the scenario has none).
+    pub series: String,
+    /// Seed of every random stream of the run.
+    pub seed: u64,
+    /// Shape, rates and delays.
+    pub topology: Clos,
+    /// What every switch port does.
+    pub switch: ServiceModel,
+    /// The transport and its parameters.
+    pub transport: Transport,
+    /// Who sends what to whom.
+    pub workloads: Vec<Workload>,
+    /// Length of the run; `None` runs until every sized flow has ended.
+    pub duration: Option<TimeDelta>,
+    /// Time at the beginning that throughput does not count.
+    pub warm_up: TimeDelta,
+    /// Which engine drives the run.
+    pub engine: EngineChoice,
+}
+
+/// The protocol of every host.
+#[derive(Clone, Debug)]
+pub enum Transport {
+    /// NDP (SIGCOMM 2017).
+    Ndp(ndp::Config),
+}
+
+/// How packets find their way among equal paths.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spraying {
+    /// The sender sends on every path of a random permutation in turn (NDP 3.1.1).
+    #[default]
+    SenderPermuted,
+    /// Every switch chooses at random for every packet.
+    SwitchRandom,
+}
+
+/// The engine that drives a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EngineChoice {
+    /// Lookahead windows: the fast one.
+    #[default]
+    Windows,
+    /// One binary heap of events: the oracle that the fast one is held to.
+    Heap,
+}
+
+/// One group of flows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workload {
+    /// Unique in the scenario; part of every flow's identity.
+    pub name: String,
+    /// Who sends to whom.
+    pub matrix: Matrix,
+    /// Bytes of each flow; `None` is long-lived.
+    pub size: Option<ByteCount>,
+    /// When the flows start.
+    pub start: TimeDelta,
+    /// Each flow starts up to this much later, uniformly.
+    pub start_jitter: TimeDelta,
+    /// Priority class at the receiver, 0 (default) to 3.
+    pub class: u8,
+    /// How packets find their way.
+    pub spraying: Spraying,
+}
+
+/// Who sends to whom.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Matrix {
+    /// Every host sends to one other, and receives from one other: a random derangement of the
+    /// hosts.
+    Permutation,
+    /// `senders` hosts, drawn at random among the others, send to `receiver`.
+    Incast {
+        /// The receiving host.
+        receiver: u32,
+        /// How many send.
+        senders: u32,
+    },
+    /// Exactly these (source, destination) pairs.
+    Pairs(Vec<(u32, u32)>),
+}
