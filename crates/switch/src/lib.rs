@@ -11,3 +11,7 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
+
+pub mod model;
+
+pub use model::ServiceModel;

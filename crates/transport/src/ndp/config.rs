@@ -1,0 +1,185 @@
+//! The parameters of an NDP host, and what its application says and hears.
+
+use alloc::vec::Vec;
+
+use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, PathId, TimeDelta};
+
+use crate::{Key, Stream};
+
+/// Parameters of every connection of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Packets pushed before the first PULL (IW; NDP 6.2: 30).
+    pub initial_window: u32,
+    /// Payload of a full packet in bytes (NDP: 9000). The header adds 64 on the wire.
+    pub payload_bytes: u16,
+    /// Rate of the host's link: pulls are paced to it.
+    pub link_rate: BitRate,
+    /// Time between two pulls.
+    pub pull_spacing: PullSpacing,
+    /// Whether a pull may ride in its ACK or NACK when the pacer is due (NDP 3.2, footnote 4).
+    pub pull_ack: bool,
+    /// Retransmission time-out of a packet that was sent and neither ACKed, NACKed nor returned.
+    /// NDP 3.2.4: as low as 1 ms.
+    pub rto: TimeDelta,
+    /// A PULL that elicits nothing for this long is queued again (chosen: 1 ms).
+    pub pull_repeat: TimeDelta,
+    /// The sender's backstop while nothing is owed to it (chosen: 1 ms).
+    pub backstop_unowed: TimeDelta,
+    /// The sender's backstop while pulls are owed; doubles with every expiry in a row (chosen:
+    /// 100 ms).
+    pub backstop_owed: TimeDelta,
+    /// How long both ends remember a finished connection (NDP 3.2.2: the maximum segment lifetime
+    /// is under 1 ms).
+    pub time_wait: TimeDelta,
+    /// Temporary removal of outlier paths (NDP 3.2.3); `None` never removes a path.
+    pub path_penalty: Option<PathPenalty>,
+}
+
+/// Time between two pulls of one host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PullSpacing {
+    /// Wire bytes of the packet that queued the pull over the link rate: the paper's rule with
+    /// headers counted (9064 B at 10 Gb/s: 7.2512 us).
+    WireBytes,
+    /// Payload bytes over the link rate, as the authors' simulator (9000 B: 7.2 us).
+    PayloadBytes,
+    /// The wire time times `percent` / 100 (csg-htsim: 101).
+    WireBytesScaled {
+        /// Hundredths of the wire time.
+        percent: u32,
+    },
+}
+
+/// When a path counts as an outlier, and for how long it is removed.
+///
+/// A path is an outlier when it gathered at least `min_nacks` NACKs (a returned header counts as
+/// one) since its counters were last reset, at least half of its feedback was negative, and its
+/// negative share is at least `ratio` times that of all paths together; or when it lost at least
+/// `min_losses` packets and at least `ratio` times the mean loss of the paths. Checked when the path
+/// list is permuted; at most half of the paths are removed at once. The removal lasts `removal`,
+/// doubling up to `removal_max` each time the path offends again within four times its last removal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathPenalty {
+    /// NACKs before a path can be an outlier (chosen: 10).
+    pub min_nacks: u16,
+    /// Losses before a path can be an outlier (chosen: 2).
+    pub min_losses: u16,
+    /// Factor over the mean (chosen: 2).
+    pub ratio: u16,
+    /// First removal (chosen: 1 ms).
+    pub removal: TimeDelta,
+    /// Longest removal (chosen: 4 ms, so that a restored link is in use within 10 ms).
+    pub removal_max: TimeDelta,
+}
+
+/// What the application asks of an NDP host.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Accept connections whose SYN names this service port.
+    Listen {
+        /// Port to accept.
+        service_port: u16,
+    },
+    /// Open a connection and send on it at once: there is no handshake.
+    Open {
+        /// The other host.
+        peer: HostId,
+        /// Number of the connection, not in use by this host.
+        connection: ConnectionId,
+        /// Where the peer listens.
+        service_port: u16,
+        /// Priority class written into every packet, 0 to 3.
+        class: u8,
+        /// Payload bytes to send; `None` never runs out.
+        length: Option<ByteCount>,
+        /// The paths to the peer.
+        paths: Vec<PathId>,
+        /// The connection's random stream.
+        stream: Stream,
+    },
+    /// More data on a connection. After a packet marked LAST it is pushed, not pulled.
+    Send {
+        /// The half to send on (either end may send).
+        key: Key,
+        /// More payload bytes.
+        length: ByteCount,
+    },
+    /// Pull this connection's data in another priority class from now on.
+    Prioritise {
+        /// The receiving half.
+        key: Key,
+        /// Class, 0 to 3.
+        class: u8,
+    },
+    /// Nothing more will be sent or received on this half: it enters time-wait.
+    Close {
+        /// The half to close.
+        key: Key,
+    },
+}
+
+/// What the application is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A peer opened a connection here.
+    Accepted {
+        /// The receiving half.
+        key: Key,
+        /// Its slot.
+        slot: u32,
+    },
+    /// Everything that the peer sent up to its packet marked LAST has arrived.
+    Delivered {
+        /// The receiving half.
+        key: Key,
+        /// Its slot.
+        slot: u32,
+    },
+    /// Everything that was to be sent has been ACKed.
+    Acknowledged {
+        /// The sending half.
+        key: Key,
+        /// Its slot.
+        slot: u32,
+    },
+    /// The peer does not know the connection, or refused it.
+    Refused {
+        /// The half that was refused.
+        key: Key,
+    },
+}
+
+/// What a sending half has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderStatistics {
+    /// DATA packets sent, retransmissions included.
+    pub packets_sent: u64,
+    /// Retransmissions of packets that were NACKed.
+    pub retransmissions_nack: u64,
+    /// Retransmissions of packets whose header came back.
+    pub retransmissions_return: u64,
+    /// Retransmissions of packets that timed out.
+    pub retransmissions_timeout: u64,
+    /// Headers that came back.
+    pub returns: u64,
+    /// Time-outs: RTO of a packet, or the backstop.
+    pub timeouts: u64,
+    /// Removals of a path by the scoreboard.
+    pub path_removals: u64,
+}
+
+/// What a receiving half has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverStatistics {
+    /// Payload bytes that arrived, duplicates not counted.
+    pub bytes: u64,
+    /// DATA packets that arrived whole, duplicates not counted.
+    pub packets: u64,
+    /// DATA packets that arrived again.
+    pub duplicates: u64,
+    /// Trimmed headers that arrived.
+    pub trims: u64,
+    /// Pulls sent, alone or with an ACK or NACK.
+    pub pulls: u64,
+}
