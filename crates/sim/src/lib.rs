@@ -1,5 +1,15 @@
 //! The simulator: virtual time, links, topology, routes, workloads and scenario files around the
 //! ports of `trimline-switch` and the endpoints of `trimline-transport`.
 
+mod arena;
+mod engine;
+mod flows;
+mod network;
+mod protocol;
+mod random;
+mod run;
 pub mod scenario;
 pub mod topology;
+mod workload;
+
+pub use run::{Progress, RunError, run};

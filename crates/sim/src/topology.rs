@@ -1,9 +1,12 @@
 //! The network's shape: a folded Clos of one to three tiers, or a single cable.
 //!
 //! FatTree, leaf-spine, star and back-to-back are all the same arithmetic with other numbers; no
-//! routing table exists.
+//! routing table exists. A *unit* is what the engine visits: an output port of a switch or a host
+//! (with its NIC). Units are numbered ports first, switch by switch (ToRs, aggregations, cores; each
+//! its down ports, then its up ports), then hosts. A link is named by the unit that sends on it.
 
-use trimline_packet::{BitRate, TimeDelta};
+use trimline_packet::{BitRate, ByteCount, HostId, Packet, PathId, TimeDelta};
+use trimline_transport::ANY_PATH;
 
 /// Rate and propagation delay of the links of one tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,4 +42,454 @@ pub struct Clos {
     pub tor_link: LinkSpec,
     /// Aggregation to core.
     pub aggregation_link: LinkSpec,
+}
+
+impl Clos {
+    /// Hosts of the network.
+    pub fn hosts(&self) -> u32 {
+        self.pods * self.tors_per_pod * self.hosts_per_tor
+    }
+
+    /// The links that a packet crosses from one host to another, in order.
+    pub fn links_between(&self, source: HostId, destination: HostId) -> Vec<LinkSpec> {
+        let tor = |host: HostId| host.get() / self.hosts_per_tor;
+        let pod = |host: HostId| tor(host) / self.tors_per_pod;
+        let mut way_up = vec![self.host_link];
+        if self.tiers == 0 {
+            return way_up;
+        }
+        if tor(source) != tor(destination) {
+            way_up.push(self.tor_link);
+        }
+        if pod(source) != pod(destination) {
+            way_up.push(self.aggregation_link);
+        }
+        let way_down = way_up.clone();
+        way_up.extend(way_down.iter().rev());
+        way_up
+    }
+
+    /// When the last byte of a transfer arrives in an idle network, sent without a pause: the last
+    /// packet, shorter or not, behind `full_packets` full ones on every link of the way.
+    pub fn ideal_completion(
+        &self,
+        source: HostId,
+        destination: HostId,
+        full_packets: u64,
+        full_wire: ByteCount,
+        last_wire: ByteCount,
+    ) -> TimeDelta {
+        let mut slowest = TimeDelta::ZERO;
+        let mut first_full = TimeDelta::ZERO;
+        let mut last = TimeDelta::ZERO;
+        for link in self.links_between(source, destination) {
+            let full = link.rate.transmission(full_wire);
+            slowest = slowest.max(full);
+            first_full = first_full + full;
+            let before = match full_packets {
+                0 => TimeDelta::ZERO,
+                packets => first_full + slowest * (packets - 1),
+            };
+            last = last.max(before) + link.rate.transmission(last_wire) + link.delay;
+            first_full = first_full + link.delay;
+        }
+        last
+    }
+}
+
+/// Where in the tree a host hangs.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    tor: u32,
+    pod: u16,
+    tor_in_pod: u16,
+    port: u32,
+}
+
+/// What a link leads to, and the ports there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Layer {
+    Tor,
+    Aggregation,
+    Core,
+}
+
+/// A switch, as routing needs it.
+#[derive(Clone, Copy, Debug)]
+struct Switch {
+    layer: Layer,
+    /// ToR: its number. Aggregation: its pod.
+    id: u32,
+    /// Unit of the first down port.
+    down: u32,
+    /// Unit of the first up port.
+    up: u32,
+    /// Unit behind the last port.
+    end: u32,
+}
+
+/// What is at the far end of a unit's link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FarEnd(u32);
+
+impl FarEnd {
+    const HOST: u32 = 1 << 31;
+}
+
+/// One unit's link.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Link {
+    pub(crate) far_end: FarEnd,
+    pub(crate) spec: LinkSpec,
+}
+
+/// The routes of a [`Clos`], as arithmetic on its unit numbers.
+pub(crate) struct Routes {
+    clos: Clos,
+    places: Vec<Place>,
+    switches: Vec<Switch>,
+    switch_of: Vec<u32>,
+    first_host: u32,
+    up_bits: u32,
+}
+
+impl Routes {
+    /// Numbers the units of a network.
+    pub(crate) fn new(clos: &Clos) -> Routes {
+        let tors = if clos.tiers == 0 { 0 } else { clos.pods * clos.tors_per_pod };
+        let aggregations = if clos.tiers < 2 { 0 } else { clos.pods * clos.aggregations_per_pod };
+        let cores =
+            if clos.tiers < 3 { 0 } else { clos.aggregations_per_pod * clos.cores_per_aggregation };
+        let tor_ups = if clos.tiers < 2 { 0 } else { clos.aggregations_per_pod };
+        let aggregation_ups = if clos.tiers < 3 { 0 } else { clos.cores_per_aggregation };
+        let mut switches = Vec::new();
+        let mut unit = 0;
+        let mut add = |layer, id, downs: u32, ups: u32| {
+            switches.push(Switch { layer, id, down: unit, up: unit + downs, end: unit + downs + ups });
+            unit += downs + ups;
+        };
+        for tor in 0..tors {
+            add(Layer::Tor, tor, clos.hosts_per_tor, tor_ups);
+        }
+        for aggregation in 0..aggregations {
+            let pod = aggregation / clos.aggregations_per_pod;
+            add(Layer::Aggregation, pod, clos.tors_per_pod, aggregation_ups);
+        }
+        for core in 0..cores {
+            add(Layer::Core, core, clos.pods, 0);
+        }
+        let mut switch_of = vec![0; unit as usize];
+        for (number, switch) in switches.iter().enumerate() {
+            switch_of[switch.down as usize..switch.end as usize].fill(number as u32);
+        }
+        let places = (0..clos.hosts())
+            .map(|host| {
+                let tor = host / clos.hosts_per_tor;
+                Place {
+                    tor,
+                    pod: u16::try_from(tor / clos.tors_per_pod).expect("at most 65536 pods"),
+                    tor_in_pod: u16::try_from(tor % clos.tors_per_pod)
+                        .expect("at most 65536 ToRs in a pod"),
+                    port: host % clos.hosts_per_tor,
+                }
+            })
+            .collect();
+        let up_bits = clos.aggregations_per_pod.max(1).next_power_of_two().trailing_zeros();
+        let core_bits = clos.cores_per_aggregation.max(1).next_power_of_two().trailing_zeros();
+        assert!(up_bits + core_bits < 16, "a path has 16 bits, one value means any");
+        let first_host = unit;
+        Routes { clos: clos.clone(), places, switches, switch_of, first_host, up_bits }
+    }
+
+    /// Units: ports and hosts.
+    pub(crate) fn units(&self) -> u32 {
+        self.first_host + self.hosts()
+    }
+    pub(crate) fn ports(&self) -> u32 {
+        self.first_host
+    }
+    pub(crate) fn hosts(&self) -> u32 {
+        self.places.len() as u32
+    }
+    pub(crate) fn switch_of(&self, port: u32) -> u32 {
+        self.switch_of[port as usize]
+    }
+    pub(crate) fn switches(&self) -> usize {
+        self.switches.len()
+    }
+    pub(crate) fn ports_of(&self, switch: u32) -> core::ops::Range<u32> {
+        let switch = &self.switches[switch as usize];
+        switch.down..switch.end
+    }
+
+    /// The link on which a unit sends.
+    pub(crate) fn link(&self, unit: u32) -> Link {
+        let clos = &self.clos;
+        let tors = clos.pods * clos.tors_per_pod;
+        let aggregations = clos.pods * clos.aggregations_per_pod;
+        let to_switch = |switch: u32, spec| Link { far_end: FarEnd(switch), spec };
+        let to_host = |host: u32, spec| Link {
+            far_end: FarEnd(FarEnd::HOST | (self.first_host + host)),
+            spec,
+        };
+        if unit >= self.first_host {
+            let host = unit - self.first_host;
+            return match clos.tiers {
+                0 => to_host(1 - host, clos.host_link),
+                _ => to_switch(self.places[host as usize].tor, clos.host_link),
+            };
+        }
+        let number = self.switch_of[unit as usize];
+        let switch = &self.switches[number as usize];
+        let (is_up, port) =
+            if unit >= switch.up { (true, unit - switch.up) } else { (false, unit - switch.down) };
+        match (switch.layer, is_up) {
+            (Layer::Tor, false) => to_host(number * clos.hosts_per_tor + port, clos.host_link),
+            (Layer::Tor, true) => {
+                let pod = number / clos.tors_per_pod;
+                to_switch(tors + pod * clos.aggregations_per_pod + port, clos.tor_link)
+            }
+            (Layer::Aggregation, false) => {
+                to_switch(switch.id * clos.tors_per_pod + port, clos.tor_link)
+            }
+            (Layer::Aggregation, true) => {
+                let group = (number - tors) % clos.aggregations_per_pod;
+                let core = group * clos.cores_per_aggregation + port;
+                to_switch(tors + aggregations + core, clos.aggregation_link)
+            }
+            (Layer::Core, _) => {
+                let group = switch.id / clos.cores_per_aggregation;
+                to_switch(tors + port * clos.aggregations_per_pod + group, clos.aggregation_link)
+            }
+        }
+    }
+
+    /// The unit that a packet enters at the far end of a link: a host, or the output port that the
+    /// switch there chooses. `any` is asked for a number below its argument where the packet leaves
+    /// the choice to the switch.
+    #[inline]
+    pub(crate) fn next_unit(
+        &self,
+        far_end: FarEnd,
+        packet: &Packet,
+        any: impl FnOnce(u32) -> u32,
+    ) -> u32 {
+        if far_end.0 & FarEnd::HOST != 0 {
+            return far_end.0 & !FarEnd::HOST;
+        }
+        self.next_port(far_end.0, packet, any)
+    }
+
+    /// The output port of a switch for a packet. Total: valid at every switch, whatever way the
+    /// packet came, so that returned and detoured packets find their way.
+    #[inline]
+    pub(crate) fn next_port(
+        &self,
+        switch: u32,
+        packet: &Packet,
+        any: impl FnOnce(u32) -> u32,
+    ) -> u32 {
+        let place = &self.places[packet.destination.index()];
+        let switch = &self.switches[switch as usize];
+        let path = u32::from(packet.header.path.get());
+        let up = match switch.layer {
+            Layer::Tor if place.tor == switch.id => return switch.down + place.port,
+            Layer::Tor => path & ((1 << self.up_bits) - 1),
+            Layer::Aggregation
+                if u32::from(place.pod) == switch.id || switch.up == switch.end =>
+            {
+                return switch.down + u32::from(place.tor_in_pod);
+            }
+            Layer::Aggregation => path >> self.up_bits,
+            Layer::Core => return switch.down + u32::from(place.pod),
+        };
+        let ups = switch.end - switch.up;
+        if packet.header.path == ANY_PATH {
+            return switch.up + any(ups);
+        }
+        // A path is valid for its pair of hosts; from elsewhere it may name a port that is not there.
+        switch.up + if up < ups { up } else { up % ups }
+    }
+
+    /// Every path between two hosts.
+    pub(crate) fn paths(&self, source: HostId, destination: HostId, paths: &mut Vec<PathId>) {
+        let (from, to) = (&self.places[source.index()], &self.places[destination.index()]);
+        if self.clos.tiers < 2 || from.tor == to.tor {
+            return paths.push(PathId::new(0));
+        }
+        let cores = if from.pod == to.pod { 1 } else { self.clos.cores_per_aggregation };
+        for aggregation in 0..self.clos.aggregations_per_pod {
+            for core in 0..cores {
+                paths.push(PathId::new((core << self.up_bits | aggregation) as u16));
+            }
+        }
+    }
+
+    /// A port's place in words.
+    pub(crate) fn port_name(&self, port: u32) -> String {
+        let number = self.switch_of[port as usize];
+        let switch = &self.switches[number as usize];
+        let tors = self.clos.pods * self.clos.tors_per_pod;
+        let aggregations = self.clos.pods * self.clos.aggregations_per_pod;
+        let (layer, first) = match (switch.layer, self.clos.tiers) {
+            (Layer::Tor, _) => ("tor", 0),
+            (Layer::Aggregation, 2) => ("spine", tors),
+            (Layer::Aggregation, _) => ("aggregation", tors),
+            (Layer::Core, _) => ("core", tors + aggregations),
+        };
+        let (side, first_port) =
+            if port >= switch.up { ("up", switch.up) } else { ("down", switch.down) };
+        format!("{layer} {} {side} {}", number - first, port - first_port)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use trimline_packet::{ConnectionId, Flags, Header, Kind, Service};
+
+    pub(crate) const TEN_GIG: LinkSpec =
+        LinkSpec { rate: BitRate::from_gbps(10), delay: TimeDelta::from_us(1) };
+
+    /// The FatTree of `k`-port switches.
+    pub(crate) fn fattree(k: u32) -> Clos {
+        Clos {
+            tiers: 3,
+            pods: k,
+            tors_per_pod: k / 2,
+            hosts_per_tor: k / 2,
+            aggregations_per_pod: k / 2,
+            cores_per_aggregation: k / 2,
+            host_link: TEN_GIG,
+            tor_link: TEN_GIG,
+            aggregation_link: TEN_GIG,
+        }
+    }
+
+    fn leaf_spine() -> Clos {
+        Clos { tiers: 2, pods: 1, tors_per_pod: 5, hosts_per_tor: 3, aggregations_per_pod: 4,
+            cores_per_aggregation: 0, ..fattree(4) }
+    }
+
+    fn star() -> Clos {
+        Clos { tiers: 1, pods: 1, tors_per_pod: 1, hosts_per_tor: 6, aggregations_per_pod: 0,
+            cores_per_aggregation: 0, ..fattree(4) }
+    }
+
+    fn back_to_back() -> Clos {
+        Clos { tiers: 0, hosts_per_tor: 1, tors_per_pod: 2, pods: 1, ..star() }
+    }
+
+    pub(crate) fn packet(source: u32, destination: u32, path: PathId) -> Packet {
+        Packet {
+            source: HostId::new(source),
+            destination: HostId::new(destination),
+            header: Header {
+                kind: Kind::Data,
+                flags: Flags::default(),
+                path,
+                connection: ConnectionId::new(0),
+                sequence: 0,
+                extra: 0,
+            },
+            wire_bytes: 9064,
+            service: Service::Trimmable,
+            marks: 0,
+        }
+    }
+
+    /// Follows a packet from a unit's link until it enters a host; gives the links crossed.
+    fn follow(routes: &Routes, unit: u32, packet: &Packet) -> (u32, usize) {
+        let mut unit = unit;
+        for links in 1..10 {
+            unit = routes.next_unit(routes.link(unit).far_end, packet, |ups| ups - 1);
+            if unit >= routes.ports() {
+                return (unit - routes.ports(), links);
+            }
+        }
+        panic!("the packet circles");
+    }
+
+    #[test]
+    fn every_path_leads_there_over_the_shortest_way() {
+        for clos in [fattree(4), fattree(6), leaf_spine(), star(), back_to_back()] {
+            let routes = Routes::new(&clos);
+            for source in 0..clos.hosts() {
+                for destination in (0..clos.hosts()).filter(|&host| host != source) {
+                    let (from, to) = (HostId::new(source), HostId::new(destination));
+                    let mut paths = Vec::new();
+                    routes.paths(from, to, &mut paths);
+                    assert!(!paths.is_empty());
+                    paths.push(ANY_PATH);
+                    let shortest = clos.links_between(from, to).len();
+                    for path in paths {
+                        let packet = packet(source, destination, path);
+                        let found = follow(&routes, routes.first_host + source, &packet);
+                        assert_eq!(found, (destination, shortest), "{clos:?} {packet:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn from_any_switch_a_packet_finds_its_way() {
+        for clos in [fattree(4), leaf_spine(), star()] {
+            let routes = Routes::new(&clos);
+            for port in 0..routes.ports() {
+                for destination in 0..clos.hosts() {
+                    for path in [0, 1, 3, 7, 15, 1000] {
+                        let packet = packet(0, destination, PathId::new(path));
+                        let next = routes.next_port(routes.switch_of(port), &packet, |_| 0);
+                        assert_eq!(follow(&routes, next, &packet).0, destination);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn distinct_paths_use_distinct_cores() {
+        let clos = fattree(6);
+        let routes = Routes::new(&clos);
+        let mut paths = Vec::new();
+        routes.paths(HostId::new(0), HostId::new(53), &mut paths);
+        let mut used: Vec<Vec<u32>> = paths
+            .iter()
+            .map(|&path| {
+                let packet = packet(0, 53, path);
+                let mut unit = routes.first_host;
+                let mut ports = Vec::new();
+                for _ in 0..6 {
+                    unit = routes.next_unit(routes.link(unit).far_end, &packet, |_| 0);
+                    ports.push(unit);
+                }
+                ports
+            })
+            .collect();
+        used.sort();
+        used.dedup();
+        assert_eq!(used.len(), 9);
+    }
+
+    #[test]
+    fn a_432_host_fattree_has_the_units_it_should() {
+        let routes = Routes::new(&fattree(12));
+        assert_eq!((routes.switches(), routes.ports(), routes.hosts()), (180, 2160, 432));
+        let names: Vec<_> = [0, 6, 72 * 12, 72 * 12 + 6, 144 * 12].map(|p| routes.port_name(p)).into();
+        assert_eq!(names, ["tor 0 down 0", "tor 0 up 0", "aggregation 0 down 0", "aggregation 0 up 0",
+            "core 0 down 0"]);
+    }
+
+    #[test]
+    fn ideal_completion_is_the_base_model() {
+        let clos = fattree(4);
+        let wire = ByteCount::new(9064);
+        let ideal = |packets: u64| {
+            clos.ideal_completion(HostId::new(0), HostId::new(15), packets - 1, wire, wire).as_ps()
+        };
+        assert_eq!(ideal(30), 259_792_000);
+        assert_eq!(ideal(50), 404_816_000);
+        assert_eq!(ideal(1), 49_507_200);
+    }
 }

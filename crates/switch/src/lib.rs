@@ -12,6 +12,30 @@
 
 extern crate alloc;
 
+mod displaced;
+mod list;
 pub mod model;
+#[cfg(test)]
+mod oracle;
+mod pool;
+mod port;
+mod profiles;
+#[cfg(test)]
+mod testing;
 
-pub use model::ServiceModel;
+pub use displaced::{Displaced, Fate};
+pub use model::{
+    Action, Choices, Classifier, Limit, Marker, ModelError, QueueChoices, Scheduler, ServiceModel,
+};
+pub use pool::{Alpha, Pool};
+pub use port::Port;
+
+/// Chance, as an argument: a port owns no random stream.
+///
+/// Drawn lazily, only when a rule needs it, so that a port without collisions moves no stream.
+pub trait Chance {
+    /// A fair coin. `true` trims the tail, `false` the newcomer ([`Action::TrimByCoin`]).
+    fn coin(&mut self) -> bool;
+    /// A uniform number below `bound`, which is positive.
+    fn below(&mut self, bound: u32) -> u32;
+}

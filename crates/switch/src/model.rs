@@ -1,5 +1,402 @@
 //! The configuration of a port: the five choices.
 
-/// The five choices of a port, shared by all ports of a profile.
+use alloc::vec::Vec;
+use core::fmt;
+
+use trimline_packet::{Packet, Service};
+
+use crate::pool::Alpha;
+
+/// The most queues of a port.
+pub const MAX_QUEUES: usize = 8;
+/// The most steps of an overflow list.
+pub const MAX_ACTIONS: usize = 4;
+
+/// Which queue a packet goes to. Queue 0 is the most urgent one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Classifier {
+    /// One queue for everything.
+    Single,
+    /// NDP 3.1: trimmed headers, returned headers and control packets to queue 0, the header queue;
+    /// whole data packets, trimmable or not, to queue 1, the data queue.
+    HeaderAndData,
+    /// By the priority class in the header, which is 0 to 3: class 3 to queue 0, class 0 to queue 3.
+    Class,
+}
+
+/// Which queue sends next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheduler {
+    /// In order of arrival: one queue.
+    Fifo,
+    /// The waiting queue with the lowest number.
+    Strict,
+    /// In turn, `weights[queue]` packets each (NDP 3.1: ten headers to one data packet). The paper
+    /// does not say what the count does while only one queue waits; chosen: it stands still, so
+    /// that a round goes on where it was when the queues meet again.
+    WeightedRoundRobin {
+        /// Packets of each queue in one round.
+        weights: [u32; MAX_QUEUES],
+    },
+}
+
+/// How much a queue holds. A packet that would take it beyond one of the two does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Packets, the one on the wire included.
+    pub packets: u32,
+    /// Bytes, those of the packet on the wire included.
+    pub bytes: u32,
+}
+
+impl Limit {
+    /// No limit.
+    pub const NONE: Limit = Limit { packets: u32::MAX, bytes: u32::MAX };
+
+    /// A limit in packets of any size.
+    pub const fn packets(packets: u32) -> Limit {
+        Limit { packets, bytes: u32::MAX }
+    }
+    /// A limit in bytes.
+    pub const fn bytes(bytes: u32) -> Limit {
+        Limit { packets: u32::MAX, bytes }
+    }
+}
+
+/// When a packet gets the mark "congestion experienced". Only packets with
+/// [`Packet::MARK_ECT`] are marked; others pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marker {
+    /// Never.
+    None,
+    /// When the queue is longer than a threshold (DCTCP).
+    Threshold {
+        /// Unit of the threshold.
+        unit: Unit,
+        /// Mark when the length is greater.
+        above: u32,
+        /// Whether the packet itself is part of the length.
+        count_self: bool,
+        /// When the length is measured.
+        at: MarkAt,
+    },
+    /// With a probability that rises linearly from 0 at `kmin` bytes to `pmax` at `kmax`, and is 1
+    /// beyond (DCQCN). Measured at arrival, the packet itself not counted.
+    Ramp {
+        /// Queue bytes up to which nothing is marked.
+        kmin: u32,
+        /// Queue bytes above which everything is.
+        kmax: u32,
+        /// Probability at `kmax`, Q0.32.
+        pmax: u32,
+    },
+}
+
+/// The unit of a queue length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Packets.
+    Packets,
+    /// Bytes.
+    Bytes,
+}
+
+/// When a marker looks at the queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MarkAt {
+    /// When the packet arrives.
+    Enqueue,
+    /// When the packet's transmission starts.
+    Dequeue,
+}
+
+/// One step of what happens when a packet does not fit. The first step that applies to the packet is
+/// taken; behind the last step the packet is dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Any packet: it is dropped.
+    Drop,
+    /// A trimmable packet: its payload is cut, and the header goes where the classifier sends
+    /// headers (CP; NDP's NetFPGA and P4 switches).
+    TrimArriving,
+    /// A trimmable packet (NDP 3.1): a fair coin decides whether it or the tail of its queue is
+    /// trimmed. Tails are trimmed until the packet fits. No coin is drawn, and the packet itself is
+    /// trimmed, when no tails would make room: the queue holds only the packet on the wire, or a
+    /// packet that may not be trimmed is among them.
+    TrimByCoin,
+    /// A trimmed header (NDP 3.2.4): it goes back to its sender. A returned header or a control packet
+    /// never does.
+    Return,
+    /// A whole packet: it is dropped and its sender told (FastLane).
+    Notify,
+}
+
+/// The choices of one queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServiceModel {}
+pub struct QueueChoices {
+    /// How much it holds when a whole packet arrives.
+    pub whole: Limit,
+    /// How much it holds when a header or a control packet arrives.
+    pub header: Limit,
+    /// `None`: memory of its own. Otherwise from the switch's pool, up to this times what is free,
+    /// and up to the limits.
+    pub pool: Option<Alpha>,
+    /// What is marked.
+    pub marker: Marker,
+    /// What happens to a packet that does not fit, in order; at most [`MAX_ACTIONS`].
+    pub overflow: Vec<Action>,
+}
+
+impl QueueChoices {
+    /// A queue with memory of its own that marks nothing and drops what does not fit.
+    pub fn new(limit: Limit) -> QueueChoices {
+        QueueChoices {
+            whole: limit,
+            header: limit,
+            pool: None,
+            marker: Marker::None,
+            overflow: Vec::new(),
+        }
+    }
+
+    /// The same with an overflow list.
+    #[must_use]
+    pub fn overflow(mut self, actions: &[Action]) -> QueueChoices {
+        self.overflow = actions.to_vec();
+        self
+    }
+
+    /// The same with a marker.
+    #[must_use]
+    pub fn marker(mut self, marker: Marker) -> QueueChoices {
+        self.marker = marker;
+        self
+    }
+}
+
+/// The five choices as a user states them: free to change, not yet checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choices {
+    /// The queues, most urgent first: 1 to [`MAX_QUEUES`].
+    pub queues: Vec<QueueChoices>,
+    /// Which queue a packet goes to.
+    pub classifier: Classifier,
+    /// Which queue sends next.
+    pub scheduler: Scheduler,
+    /// Bytes on the wire of a trimmed packet (NDP 3.1: 64).
+    pub trimmed_bytes: u16,
+    /// Memory is handed out in cells of this many bytes; 1 is exact.
+    pub cell_bytes: u16,
+}
+
+/// What is wrong with [`Choices`], and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModelError {
+    /// The classifier names queues that do not exist, or leaves some unused.
+    QueueCount {
+        /// Queues stated.
+        queues: usize,
+        /// Queues that the classifier fills.
+        classifier: usize,
+    },
+    /// First in first out is the order of one queue, not of several.
+    FifoOfSeveral {
+        /// Queues stated.
+        queues: usize,
+    },
+    /// A queue that may never send.
+    WeightZero {
+        /// Which one.
+        queue: usize,
+    },
+    /// A queue that holds nothing.
+    LimitZero {
+        /// Which one.
+        queue: usize,
+    },
+    /// More steps than [`MAX_ACTIONS`].
+    TooManyActions {
+        /// Which queue.
+        queue: usize,
+    },
+    /// A ramp whose lower end is not below its upper end.
+    Ramp {
+        /// Which queue.
+        queue: usize,
+    },
+    /// Trimmed packets of no bytes.
+    TrimmedBytesZero,
+    /// Cells of no bytes.
+    CellBytesZero,
+}
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ModelError::QueueCount { queues, classifier } => {
+                write!(f, "{queues} queues, but the classifier fills {classifier}")
+            }
+            ModelError::FifoOfSeveral { queues } => {
+                write!(f, "scheduler FIFO serves one queue, not {queues}")
+            }
+            ModelError::WeightZero { queue } => write!(f, "queue {queue}: weight 0 never sends"),
+            ModelError::LimitZero { queue } => {
+                write!(f, "queue {queue}: a limit of 0 holds nothing")
+            }
+            ModelError::TooManyActions { queue } => {
+                write!(f, "queue {queue}: more than {MAX_ACTIONS} overflow actions")
+            }
+            ModelError::Ramp { queue } => write!(f, "queue {queue}: kmin is not below kmax"),
+            ModelError::TrimmedBytesZero => write!(f, "trimmed packets need at least one byte"),
+            ModelError::CellBytesZero => write!(f, "cells need at least one byte"),
+        }
+    }
+}
+
+impl core::error::Error for ModelError {}
+
+/// One queue's choices, flat: what the packet path reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct QueueModel {
+    /// Limits for whole packets and for headers, in this order.
+    pub(crate) limits: [Limit; 2],
+    pub(crate) pool: Option<Alpha>,
+    pub(crate) overflow: [Action; MAX_ACTIONS],
+    pub(crate) marker: Marker,
+}
+
+/// The five choices of a port, checked and flat; shared by all ports of a profile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceModel {
+    pub(crate) queues: [QueueModel; MAX_QUEUES],
+    pub(crate) scheduler: Scheduler,
+    pub(crate) classifier: Classifier,
+    pub(crate) trimmed_bytes: u16,
+    cell_bytes: u16,
+    queue_count: u8,
+}
+
+/// Bit `service` is set for headers and control packets.
+const HEADER_SERVICES: u8 =
+    1 << Service::Trimmed as u8 | 1 << Service::Returned as u8 | 1 << Service::Control as u8;
+
+/// Whether a packet is a header or a control packet: 1, or 0 for a whole data packet.
+#[inline]
+pub(crate) const fn is_header(service: Service) -> usize {
+    (HEADER_SERVICES >> service as u8 & 1) as usize
+}
+
+impl Choices {
+    /// Checks the choices and lays them out for the packet path.
+    ///
+    /// # Errors
+    /// What is wrong, and in which queue.
+    pub fn build(&self) -> Result<ServiceModel, ModelError> {
+        let queues = self.queues.len();
+        let classifier = match self.classifier {
+            Classifier::Single => 1,
+            Classifier::HeaderAndData => 2,
+            Classifier::Class => 4,
+        };
+        if queues != classifier {
+            return Err(ModelError::QueueCount { queues, classifier });
+        }
+        match self.scheduler {
+            Scheduler::Fifo if queues > 1 => return Err(ModelError::FifoOfSeveral { queues }),
+            Scheduler::WeightedRoundRobin { weights } => {
+                if let Some(queue) = weights[..queues].iter().position(|&weight| weight == 0) {
+                    return Err(ModelError::WeightZero { queue });
+                }
+            }
+            Scheduler::Fifo | Scheduler::Strict => {}
+        }
+        if self.trimmed_bytes == 0 {
+            return Err(ModelError::TrimmedBytesZero);
+        }
+        if self.cell_bytes == 0 {
+            return Err(ModelError::CellBytesZero);
+        }
+        const UNUSED: QueueModel = QueueModel {
+            limits: [Limit::NONE; 2],
+            pool: None,
+            overflow: [Action::Drop; MAX_ACTIONS],
+            marker: Marker::None,
+        };
+        let mut flat = [UNUSED; MAX_QUEUES];
+        for (queue, (flat, choices)) in flat.iter_mut().zip(&self.queues).enumerate() {
+            let limits = [choices.whole, choices.header];
+            if limits.iter().any(|limit| limit.packets == 0 || limit.bytes == 0) {
+                return Err(ModelError::LimitZero { queue });
+            }
+            if choices.overflow.len() > MAX_ACTIONS {
+                return Err(ModelError::TooManyActions { queue });
+            }
+            if matches!(choices.marker, Marker::Ramp { kmin, kmax, .. } if kmin >= kmax) {
+                return Err(ModelError::Ramp { queue });
+            }
+            *flat = QueueModel { limits, pool: choices.pool, marker: choices.marker, ..UNUSED };
+            flat.overflow[..choices.overflow.len()].copy_from_slice(&choices.overflow);
+        }
+        Ok(ServiceModel {
+            queues: flat,
+            scheduler: self.scheduler,
+            classifier: self.classifier,
+            trimmed_bytes: self.trimmed_bytes,
+            cell_bytes: self.cell_bytes,
+            queue_count: queues as u8,
+        })
+    }
+}
+
+impl ServiceModel {
+    /// How many queues a port needs: at least this many in [`Port`](crate::Port).
+    pub fn queue_count(&self) -> usize {
+        usize::from(self.queue_count)
+    }
+
+    /// The queue that takes packets of this service. With [`Classifier::Class`] that of class 0.
+    pub fn queue_of(&self, service: Service) -> usize {
+        match self.classifier {
+            Classifier::Single => 0,
+            Classifier::HeaderAndData => 1 - is_header(service),
+            Classifier::Class => 3,
+        }
+    }
+
+    /// Whether a port can return a header to its sender.
+    pub fn returns_headers(&self) -> bool {
+        self.queues[self.queue_of(Service::Trimmed)].overflow.contains(&Action::Return)
+    }
+
+    /// Bytes of headers that the queue for headers holds; `None` when nothing bounds it.
+    pub fn header_queue_capacity_bytes(&self) -> Option<u32> {
+        let limit = self.queues[self.queue_of(Service::Trimmed)].limits[1];
+        let packets = u64::from(limit.packets) * u64::from(self.trimmed_bytes);
+        let bytes = u64::from(limit.bytes).min(packets) as u32;
+        (limit != Limit::NONE).then_some(bytes)
+    }
+
+    /// Bytes on the wire of a trimmed packet.
+    pub fn trimmed_bytes(&self) -> u16 {
+        self.trimmed_bytes
+    }
+
+    #[inline]
+    pub(crate) fn classify(&self, packet: &Packet) -> usize {
+        match self.classifier {
+            Classifier::Single => 0,
+            Classifier::HeaderAndData => 1 - is_header(packet.service),
+            Classifier::Class => 3 - usize::from(packet.header.flags.class()),
+        }
+    }
+
+    /// Memory that a packet of `wire_bytes` takes.
+    #[inline]
+    pub(crate) fn occupancy(&self, wire_bytes: u16) -> u32 {
+        if self.cell_bytes == 1 {
+            u32::from(wire_bytes)
+        } else {
+            u32::from(wire_bytes).next_multiple_of(u32::from(self.cell_bytes))
+        }
+    }
+}

@@ -1,5 +1,70 @@
 //! Scenario files: what a user writes, checked, and resolved into plans.
+//!
+//! [`Scenario::parse`] reads TOML and gives every run of the file, fully decided: series, times
+//! sweep, times seeds. All mistakes are found here, before anything runs, and a [`ScenarioError`]
+//! names file, line, column, the offending text, what was expected and the nearest valid word.
+//! [`schema`] is the same grammar as a JSON Schema, for editors.
 
+mod error;
+mod expand;
+mod grammar;
 pub mod plan;
+mod quantity;
+mod resolve;
+mod schema;
+mod switch;
+#[cfg(test)]
+mod tests;
+mod tree;
 
+pub use error::{Place, ScenarioError, Source};
 pub use plan::Plan;
+pub use schema::schema;
+
+/// A scenario file with all its runs.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// `name` of the file; empty when it has none.
+    pub name: String,
+    /// `description` of the file; empty when it has none.
+    pub description: String,
+    /// The text that was read.
+    pub text: String,
+    /// Every run, in the order series, sweep, seeds.
+    pub runs: Vec<Run>,
+}
+
+/// One run of a scenario.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// `series/key=value,.../seed-N`, without the parts that the scenario does not have. Unique in
+    /// the scenario, and a relative path.
+    pub name: String,
+    /// Where in the sweep the run stands: key and value.
+    pub point: Vec<(String, String)>,
+    /// What is run.
+    pub plan: Plan,
+    /// What is written.
+    pub output: Output,
+}
+
+/// Files of a run beside summary.json and manifest.json.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// flows.csv.
+    pub flows: bool,
+    /// ports.csv.
+    pub ports: bool,
+}
+
+impl Scenario {
+    /// Reads the scenario `text`; `file` is its name in errors. Each of `settings` is a `KEY=VALUE`
+    /// with a dotted key, laid over every series; in a list of named tables a name is a key
+    /// (`workload.incast.size=90KB`), and a value that is no TOML is a string.
+    ///
+    /// # Errors
+    /// The first mistake. Nothing runs and nothing is written before a scenario is whole.
+    pub fn parse(file: &str, text: &str, settings: &[String]) -> Result<Scenario, ScenarioError> {
+        expand::expand(file, text, settings)
+    }
+}

@@ -88,6 +88,8 @@ pub enum Matrix {
         receiver: u32,
         /// How many send.
         senders: u32,
+        /// Hosts that are never drawn, sorted, each once; another workload may use them.
+        excluding: Vec<u32>,
     },
     /// Exactly these (source, destination) pairs.
     Pairs(Vec<(u32, u32)>),

@@ -1,7 +1,46 @@
 //! NDP (Handley et al., SIGCOMM 2017), section 3.2.
+//!
+//! A sender pushes its first window blindly; from then on the receiver pulls every packet, new or
+//! trimmed before, at the rate of its own link. [`Endpoint`] is one host: the sending and receiving
+//! halves of all its connections, their one pull queue, and their timers.
 
+mod arrivals;
 mod config;
+mod connections;
+mod endpoint;
+mod paths;
+mod pull_queue;
+mod receiver;
+mod ring;
+mod scoreboard;
+mod sender;
+mod timers;
+mod window;
 
 pub use config::{
     Command, Config, Event, PathPenalty, PullSpacing, ReceiverStatistics, SenderStatistics,
 };
+pub use endpoint::Endpoint;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trimline_packet::{BitRate, TimeDelta};
+
+    /// The paper's parameters.
+    pub(super) fn config() -> Config {
+        Config {
+            initial_window: 30,
+            payload_bytes: 9000,
+            link_rate: BitRate::from_gbps(10),
+            pull_spacing: PullSpacing::WireBytes,
+            pull_ack: true,
+            rto: TimeDelta::from_ms(1),
+            pull_repeat: TimeDelta::from_ms(1),
+            backstop_unowed: TimeDelta::from_ms(1),
+            backstop_owed: TimeDelta::from_ms(100),
+            time_wait: TimeDelta::from_ms(1),
+            path_penalty: None,
+        }
+    }
+}

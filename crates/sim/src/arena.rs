@@ -1,0 +1,114 @@
+//! Where the packets of a run live: one array of 32-byte slots and a free list.
+//!
+//! A slot's link serves, one after the other, the free list, an inbox and a queue: a packet is in
+//! exactly one of them, so no list needs memory of its own and none can overflow.
+
+use trimline_packet::{Handle, Packet, Packets};
+
+/// A packet and its link: half a cache line, never across one.
+#[derive(Clone, Copy)]
+#[repr(C, align(32))]
+struct Slot {
+    packet: Packet,
+    next: Handle,
+}
+
+/// Where and when a packet on a link will arrive.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Arrival {
+    /// Picoseconds from the beginning of the window in which it arrives.
+    pub(crate) offset: u32,
+    /// The unit whose link it is on.
+    pub(crate) link: u32,
+}
+
+/// Packet storage with a last-in-first-out free list: a slot just freed is still in the cache.
+#[derive(Default)]
+pub(crate) struct Arena {
+    slots: Vec<Slot>,
+    arrivals: Vec<Arrival>,
+    free: Vec<Handle>,
+}
+
+impl Arena {
+    /// Stores a packet.
+    #[inline]
+    pub(crate) fn insert(&mut self, packet: Packet) -> Handle {
+        match self.free.pop() {
+            Some(handle) => {
+                self.slots[handle.index()] = Slot { packet, next: Handle::NONE };
+                handle
+            }
+            None => self.grow(packet),
+        }
+    }
+
+    #[cold]
+    fn grow(&mut self, packet: Packet) -> Handle {
+        let handle = Handle::new(u32::try_from(self.slots.len()).expect("fewer than 2^32 packets"));
+        assert!(!handle.is_none(), "the packet arena is full");
+        self.slots.push(Slot { packet, next: Handle::NONE });
+        self.arrivals.push(Arrival::default());
+        handle
+    }
+
+    /// Gives a packet's slot back.
+    #[inline]
+    pub(crate) fn release(&mut self, handle: Handle) {
+        self.free.push(handle);
+    }
+
+    /// Visits every packet stored now: those in queues and those on links.
+    pub(crate) fn for_each_live(&self, mut visit: impl FnMut(&Packet)) {
+        let mut is_free = vec![false; self.slots.len()];
+        for handle in &self.free {
+            assert!(!is_free[handle.index()], "a packet was released twice");
+            is_free[handle.index()] = true;
+        }
+        for (slot, is_free) in self.slots.iter().zip(is_free) {
+            if !is_free {
+                visit(&slot.packet);
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn arrival(&self, handle: Handle) -> Arrival {
+        self.arrivals[handle.index()]
+    }
+
+    #[inline]
+    pub(crate) fn set_arrival(&mut self, handle: Handle, arrival: Arrival) {
+        self.arrivals[handle.index()] = arrival;
+    }
+}
+
+impl Packets for Arena {
+    #[inline]
+    fn packet(&self, handle: Handle) -> &Packet {
+        &self.slots[handle.index()].packet
+    }
+    #[inline]
+    fn packet_mut(&mut self, handle: Handle) -> &mut Packet {
+        &mut self.slots[handle.index()].packet
+    }
+    #[inline]
+    fn next(&self, handle: Handle) -> Handle {
+        self.slots[handle.index()].next
+    }
+    #[inline]
+    fn set_next(&mut self, handle: Handle, next: Handle) {
+        self.slots[handle.index()].next = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slot_is_half_a_cache_line() {
+        assert_eq!(size_of::<Slot>(), 32);
+        assert_eq!(size_of::<Arrival>(), 8);
+    }
+}

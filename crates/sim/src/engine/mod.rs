@@ -1,0 +1,22 @@
+//! Engines: the order in which the units of a [`Network`] are visited.
+//!
+//! [`Windows`] is the fast one; [`Heap`] is the plain one, the oracle. Results are equal, bit for bit:
+//! what a unit does depends only on its own events in the order (time, class, tie), and both engines
+//! keep that order for every unit.
+
+mod heap;
+mod windows;
+
+pub(crate) use heap::Heap;
+pub(crate) use windows::Windows;
+
+use trimline_packet::Time;
+
+use crate::network::Network;
+use crate::protocol::Protocol;
+
+/// Drives a network through virtual time.
+pub(crate) trait Engine<E: Protocol, const Q: usize> {
+    /// Performs every event before `limit`.
+    fn run_until(&mut self, network: &mut Network<E, Q>, limit: Time);
+}

@@ -1,0 +1,203 @@
+//! The flows of a run: who sends what to whom and when, and how far each one is.
+
+use std::ops::Range;
+
+use trimline_packet::{ByteCount, HostId, Time};
+use trimline_transport::{Half, Key, Stream};
+
+use crate::protocol::FlowEvent;
+use crate::random;
+
+/// What a flow is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Flow {
+    pub(crate) source: HostId,
+    pub(crate) destination: HostId,
+    /// Place of its workload in the scenario.
+    pub(crate) workload: u32,
+    /// Number among the flows of its source and workload.
+    pub(crate) index: u32,
+    /// Payload bytes, `None` for a long-lived flow.
+    pub(crate) size: Option<ByteCount>,
+    pub(crate) start: Time,
+    pub(crate) class: u8,
+    /// Switches choose its paths.
+    pub(crate) switch_random: bool,
+}
+
+/// Assigned and not released, for each half.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    sending: bool,
+    receiving: bool,
+}
+
+impl Known {
+    fn set(&mut self, half: Half, is_known: bool) {
+        match half {
+            Half::Sending => self.sending = is_known,
+            Half::Receiving => self.receiving = is_known,
+        }
+    }
+}
+
+/// When a flow's halves ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ends {
+    pub(crate) delivered: Option<Time>,
+    pub(crate) acknowledged: Option<Time>,
+}
+
+/// All flows of a run, sorted by (source, start, workload, index): a flow's number is its connection
+/// on the wire.
+pub(crate) struct Flows {
+    flows: Vec<Flow>,
+    sender_slots: Vec<u32>,
+    receiver_slots: Vec<u32>,
+    known: Vec<Known>,
+    /// Assigned at some time.
+    opened: Vec<Known>,
+    ends: Vec<Ends>,
+    /// Hash of each workload's name: part of a flow's identity.
+    workload_names: Vec<u64>,
+    first_of_host: Vec<u32>,
+    any_switch_random: bool,
+    sized: u64,
+    finished: u64,
+    last_change: Time,
+}
+
+impl Flows {
+    pub(crate) fn new(mut flows: Vec<Flow>, hosts: u32, workload_names: &[&str]) -> Flows {
+        flows.sort_by_key(|flow| (flow.source, flow.start, flow.workload, flow.index));
+        let mut first_of_host = Vec::with_capacity(hosts as usize + 1);
+        for host in 0..=hosts {
+            let first = flows.partition_point(|flow| flow.source.get() < host);
+            first_of_host.push(u32::try_from(first).expect("fewer than 2^32 flows"));
+        }
+        // A host's slots: first the flows that it sends, then those that it receives.
+        let mut next_slots: Vec<u32> =
+            first_of_host.windows(2).map(|bounds| bounds[1] - bounds[0]).collect();
+        let receiver_slots = flows
+            .iter()
+            .map(|flow| {
+                let slot = &mut next_slots[flow.destination.index()];
+                *slot += 1;
+                *slot - 1
+            })
+            .collect();
+        let sender_slots = flows
+            .iter()
+            .enumerate()
+            .map(|(number, flow)| number as u32 - first_of_host[flow.source.index()])
+            .collect();
+        Flows {
+            sender_slots,
+            receiver_slots,
+            known: vec![Known::default(); flows.len()],
+            opened: vec![Known::default(); flows.len()],
+            ends: vec![Ends::default(); flows.len()],
+            workload_names: workload_names.iter().map(|name| random::name_number(name)).collect(),
+            first_of_host,
+            any_switch_random: flows.iter().any(|flow| flow.switch_random),
+            sized: flows.iter().filter(|flow| flow.size.is_some()).count() as u64,
+            finished: 0,
+            last_change: Time::ZERO,
+            flows,
+        }
+    }
+
+    pub(crate) fn len(&self) -> u32 {
+        self.flows.len() as u32
+    }
+    pub(crate) fn description(&self, flow: u32) -> &Flow {
+        &self.flows[flow as usize]
+    }
+    pub(crate) fn ends(&self, flow: u32) -> Ends {
+        self.ends[flow as usize]
+    }
+    pub(crate) fn slots(&self, flow: u32) -> (u32, u32) {
+        (self.sender_slots[flow as usize], self.receiver_slots[flow as usize])
+    }
+    pub(crate) fn any_switch_random(&self) -> bool {
+        self.any_switch_random
+    }
+    /// Sized flows, and those whose sender knows that they ended.
+    pub(crate) fn progress(&self) -> (u64, u64) {
+        (self.sized, self.finished)
+    }
+    /// When a sized flow last started to be known, was delivered or ended.
+    pub(crate) fn last_change(&self) -> Time {
+        self.last_change
+    }
+    /// Whether the flow's sender has state: it was opened at some time.
+    pub(crate) fn has_sender(&self, flow: u32) -> bool {
+        self.opened[flow as usize].sending
+    }
+    /// Whether the flow's receiver has state: a packet reached it at some time.
+    pub(crate) fn has_receiver(&self, flow: u32) -> bool {
+        self.opened[flow as usize].receiving
+    }
+
+    /// The starts of a host's flows, in order.
+    pub(crate) fn starts_of(&self, host: u32) -> Range<u32> {
+        self.first_of_host[host as usize]..self.first_of_host[host as usize + 1]
+    }
+    #[inline]
+    pub(crate) fn start(&self, start: u32) -> Time {
+        self.flows[start as usize].start
+    }
+    pub(crate) fn flow_of_start(&self, start: u32) -> u32 {
+        start
+    }
+
+    #[inline]
+    pub(crate) fn find(&self, key: Key) -> Option<u32> {
+        let flow = key.connection.index();
+        let known = self.known.get(flow)?;
+        match key.half {
+            Half::Sending => known.sending.then(|| self.sender_slots[flow]),
+            Half::Receiving => known.receiving.then(|| self.receiver_slots[flow]),
+        }
+    }
+    pub(crate) fn assign(&mut self, key: Key) -> u32 {
+        let flow = key.connection.index();
+        self.known[flow].set(key.half, true);
+        self.opened[flow].set(key.half, true);
+        match key.half {
+            Half::Sending => self.sender_slots[flow],
+            Half::Receiving => self.receiver_slots[flow],
+        }
+    }
+    pub(crate) fn release(&mut self, key: Key) {
+        self.known[key.connection.index()].set(key.half, false);
+    }
+
+    /// The random stream of one half of a flow, named by what the flow is and not by its number.
+    pub(crate) fn stream(&self, seed: u64, flow: u32, half: Half) -> Stream {
+        let description = self.description(flow);
+        let purpose = match half {
+            Half::Sending => "flow sender",
+            Half::Receiving => "flow receiver",
+        };
+        let name = self.workload_names[description.workload as usize];
+        let owner = [u64::from(description.source.get()), name, u64::from(description.index)];
+        random::stream(seed, purpose, &owner)
+    }
+
+    pub(crate) fn note(&mut self, event: FlowEvent, now: Time) {
+        self.last_change = now;
+        match event {
+            FlowEvent::Delivered(flow) => {
+                self.ends[flow as usize].delivered.get_or_insert(now);
+            }
+            FlowEvent::Acknowledged(flow) => {
+                let end = &mut self.ends[flow as usize].acknowledged;
+                if end.is_none() && self.flows[flow as usize].size.is_some() {
+                    self.finished += 1;
+                }
+                end.get_or_insert(now);
+            }
+        }
+    }
+}

@@ -1,0 +1,575 @@
+//! The state machines of a run: every switch port with its link, every host with its NIC.
+//!
+//! Nothing here knows in which order the units are visited; that is the engine's business
+//! ([`crate::engine`]). The rules that make the order of units irrelevant are kept here:
+//!
+//! - A unit acts on others only through [`Calendar::arrive`], at least one link delay ahead. The one
+//!   exception is a returned header, which enters another port *of the same switch* at once.
+//! - At one instant a unit's transmitter acts before its arrivals, arrivals before timers, timers
+//!   before application starts. What an action makes possible at the same instant happens at once.
+//! - Ports are lazy: an arrival first performs all departures that were due before it.
+
+use std::mem;
+
+use trimline_packet::{BitRate, ByteCount, Handle, HostId, Packet, Packets, PathId, Service, Time,
+    TimeDelta};
+use trimline_switch::{Displaced, Fate, Pool, Port, ServiceModel};
+use trimline_transport::{Allowed, Directory, Half, Key, Stream};
+
+use crate::arena::Arena;
+use crate::flows::Flows;
+use crate::protocol::Protocol;
+use crate::random::{self, Draw};
+use crate::topology::{Clos, FarEnd, Routes};
+
+/// How a unit's packets reach another unit.
+pub(crate) trait Calendar {
+    /// `handle`, now on the link of unit `link`, arrives at `unit` at `at`.
+    fn arrive(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32);
+    /// A port received a packet from another port of its switch, at once.
+    fn returned_into(&mut self, port: u32);
+}
+
+/// The order of packets that arrive at one switch or host at the same instant: a hash, so that no
+/// port is favoured and equal-length packets build no permanent phase.
+#[inline]
+pub(crate) fn tie(seed: u64, at: Time, link: u32) -> u64 {
+    random::mix(seed ^ random::mix(at.as_ps()) ^ u64::from(link) << 32)
+}
+
+/// What the packets of one kind of link experience.
+#[derive(Clone, Copy)]
+struct LinkClass {
+    rate: BitRate,
+    delay: TimeDelta,
+    /// Zero when a byte does not take a whole number of picoseconds.
+    ps_per_byte: u64,
+}
+
+impl LinkClass {
+    #[inline]
+    fn transmission(&self, bytes: u16) -> TimeDelta {
+        if self.ps_per_byte != 0 {
+            TimeDelta::from_ps(self.ps_per_byte * u64::from(bytes))
+        } else {
+            self.rate.transmission(ByteCount::new(u64::from(bytes)))
+        }
+    }
+}
+
+/// A sender's own link: what leaves the unit, until when it is busy.
+#[derive(Clone, Copy)]
+struct Transmitter {
+    busy_until: Time,
+    far_end: FarEnd,
+    class: u32,
+}
+
+/// An output port and its link: one cache line with the two queues of an NDP port.
+#[repr(C, align(64))]
+struct PortUnit<const Q: usize> {
+    port: Port<Q>,
+    link: Transmitter,
+}
+
+/// What happened at a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PortCounters {
+    pub(crate) packets: u64,
+    pub(crate) bytes: u64,
+    pub(crate) trimmed: u64,
+    pub(crate) dropped: u64,
+    pub(crate) returned: u64,
+}
+
+struct HostUnit<E> {
+    endpoint: E,
+    link: Transmitter,
+    /// No event of this host lies before this.
+    clock: Time,
+    /// The starts of this host's flows: a range of [`Flows::starts`], begun ones cut off.
+    next_start: u32,
+    end_start: u32,
+}
+
+/// Packets and bytes, as they enter and leave the network: the two sides of conservation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ledger {
+    /// Packets that hosts sent.
+    pub(crate) created: u64,
+    /// Bytes that hosts sent.
+    pub(crate) created_bytes: u64,
+    /// DATA that reached a host whole.
+    pub(crate) delivered_whole: u64,
+    /// DATA that reached its receiver as a header.
+    pub(crate) delivered_as_header: u64,
+    /// Headers that came back to their sender.
+    pub(crate) back_at_sender: u64,
+    /// Control packets that reached a host.
+    pub(crate) control: u64,
+    /// Bytes that reached a host.
+    pub(crate) delivered_bytes: u64,
+    /// Packets that switches dropped.
+    pub(crate) dropped: u64,
+    /// Their bytes.
+    pub(crate) dropped_bytes: u64,
+    /// Bytes that trimming cut.
+    pub(crate) cut_bytes: u64,
+}
+
+/// The draw of a switch that chooses among its up ports, from the stream of the unit that the packet
+/// comes from.
+#[inline]
+fn next_hop_draw(choices: &mut [Stream], unit: u32) -> impl FnOnce(u32) -> u32 + '_ {
+    move |ups| {
+        let stream = choices.get_mut(unit as usize).expect("a run that lets switches choose");
+        random::below(stream, u64::from(ups)) as u32
+    }
+}
+
+/// Everything that has state during a run.
+pub(crate) struct Network<E, const Q: usize> {
+    seed: u64,
+    ports: Vec<PortUnit<Q>>,
+    hosts: Vec<HostUnit<E>>,
+    classes: Vec<LinkClass>,
+    pub(crate) arena: Arena,
+    pub(crate) routes: Routes,
+    model: ServiceModel,
+    /// One a switch: ports with queues of their own never look at it.
+    pools: Vec<Pool>,
+    coins: Vec<Stream>,
+    /// One a unit, when some flow leaves the choice of paths to the switches.
+    choices: Vec<Stream>,
+    counters: Vec<PortCounters>,
+    displaced: Displaced,
+    pub(crate) flows: Flows,
+    pub(crate) ledger: Ledger,
+    pub(crate) packet_hops: u64,
+}
+
+impl<E: Protocol, const Q: usize> Network<E, Q> {
+    /// Builds the network; every flow of `flows` will start by itself.
+    pub(crate) fn new(
+        clos: &Clos,
+        model: &ServiceModel,
+        config: &E::Config,
+        mut flows: Flows,
+        seed: u64,
+    ) -> Self {
+        let routes = Routes::new(clos);
+        let mut classes: Vec<LinkClass> = Vec::new();
+        let mut transmitter = |unit| {
+            let link = routes.link(unit);
+            let class = classes
+                .iter()
+                .position(|class| class.rate == link.spec.rate && class.delay == link.spec.delay)
+                .unwrap_or_else(|| {
+                    classes.push(LinkClass {
+                        rate: link.spec.rate,
+                        delay: link.spec.delay,
+                        ps_per_byte: link.spec.rate.whole_ps_per_byte().unwrap_or(0),
+                    });
+                    classes.len() - 1
+                });
+            Transmitter { busy_until: Time::ZERO, far_end: link.far_end, class: class as u32 }
+        };
+        let ports: Vec<_> = (0..routes.ports())
+            .map(|port| PortUnit { port: Port::new(), link: transmitter(port) })
+            .collect();
+        let hosts = (0..routes.hosts())
+            .map(|host| {
+                let starts = flows.starts_of(host);
+                let host_id = HostId::new(host);
+                let mut endpoint = E::new(host_id, config);
+                let mut directory =
+                    HostDirectory { host: host_id, flows: &mut flows, routes: &routes, seed };
+                endpoint.handle_command(Time::ZERO, E::listen(), &mut directory);
+                HostUnit {
+                    endpoint,
+                    link: transmitter(routes.ports() + host),
+                    clock: Time::ZERO,
+                    next_start: starts.start,
+                    end_start: starts.end,
+                }
+            })
+            .collect();
+        let streams = |purpose, count| {
+            (0..count).map(|owner| random::stream(seed, purpose, &[u64::from(owner)])).collect()
+        };
+        let units_that_choose = if flows.any_switch_random() { routes.units() } else { 0 };
+        Network {
+            seed,
+            hosts,
+            classes,
+            arena: Arena::default(),
+            model: model.clone(),
+            pools: vec![Pool::none(); routes.switches().max(1)],
+            coins: streams("coin", routes.ports()),
+            choices: streams("next hop", units_that_choose),
+            counters: vec![PortCounters::default(); ports.len()],
+            ports,
+            routes,
+            displaced: Displaced::default(),
+            flows,
+            ledger: Ledger::default(),
+            packet_hops: 0,
+        }
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+    /// The queue from which headers are returned, and the bytes that it holds, when the profile
+    /// returns any.
+    pub(crate) fn returning_queue(&self) -> Option<(usize, u32)> {
+        let capacity = self.model.header_queue_capacity_bytes()?;
+        self.model.returns_headers().then(|| (self.model.queue_of(Service::Trimmed), capacity))
+    }
+    /// Bytes in a queue of a port, the packet on the wire included.
+    pub(crate) fn queue_bytes(&self, port: u32, queue: usize) -> u32 {
+        self.ports[port as usize].port.queue_bytes(queue)
+    }
+
+    /// The most headers that what arrives over one link within `span` can put into a queue.
+    ///
+    /// A packet that arrives is a header, is trimmed to one, or trims tails until it fits: by bytes no
+    /// more of them than headers would fit its place.
+    pub(crate) fn most_headers_per_link(&self, span: TimeDelta) -> u64 {
+        let fastest = |class: &LinkClass| {
+            span.as_ps().div_ceil(class.transmission(Packet::HEADER_BYTES).as_ps()) + 1
+        };
+        2 * self.classes.iter().map(fastest).max().expect("a network has links")
+    }
+
+    /// The least time between a unit's decision to send and the arrival of what it sends.
+    pub(crate) fn lookahead(&self) -> TimeDelta {
+        let least = |class: &LinkClass| class.transmission(Packet::HEADER_BYTES) + class.delay;
+        self.classes.iter().map(least).min().expect("a network has links")
+    }
+
+    /// The most time between a unit's decision to send and the arrival of what it sends.
+    pub(crate) fn horizon(&self, largest_packet: u16) -> TimeDelta {
+        let most = |class: &LinkClass| class.transmission(largest_packet) + class.delay;
+        self.classes.iter().map(most).max().expect("a network has links")
+    }
+
+    /// When a port will next start to send: never when it has nothing to send.
+    #[inline]
+    pub(crate) fn port_next(&self, port: u32) -> Time {
+        let unit = &self.ports[port as usize];
+        if unit.port.is_backlogged() { unit.link.busy_until } else { Time::NEVER }
+    }
+
+    /// Performs a port's departures that are due before `limit`.
+    #[inline]
+    pub(crate) fn port_advance(&mut self, calendar: &mut impl Calendar, port: u32, limit: Time) {
+        while self.port_next(port) < limit {
+            let start = self.ports[port as usize].link.busy_until;
+            self.port_depart(calendar, port, start);
+        }
+    }
+
+    /// The transmitter of a port is free at `now`: the next packet, if there is one, departs.
+    #[inline]
+    fn port_depart(&mut self, calendar: &mut impl Calendar, port: u32, now: Time) {
+        let unit = &mut self.ports[port as usize];
+        let pool = &mut self.pools[0];
+        let next = unit.port.dequeue(now, &self.model, &mut self.arena, pool, &mut self.displaced);
+        if let Some(handle) = next {
+            let bytes = self.arena.packet(handle).wire_bytes;
+            let counters = &mut self.counters[port as usize];
+            counters.packets += 1;
+            counters.bytes += u64::from(bytes);
+            self.transmit(calendar, port, now, handle, bytes);
+        }
+        if self.displaced.trimmed != 0 || !self.displaced.is_empty() {
+            self.settle_displaced(calendar, port, now);
+        }
+    }
+
+    /// Puts a packet on the link of a unit.
+    #[inline]
+    fn transmit(
+        &mut self,
+        calendar: &mut impl Calendar,
+        unit: u32,
+        now: Time,
+        handle: Handle,
+        bytes: u16,
+    ) {
+        let ports = self.ports.len();
+        let link = match self.ports.get_mut(unit as usize) {
+            Some(port) => &mut port.link,
+            None => &mut self.hosts[unit as usize - ports].link,
+        };
+        let class = &self.classes[link.class as usize];
+        link.busy_until = now + class.transmission(bytes);
+        let arrival = link.busy_until + class.delay;
+        let any = next_hop_draw(&mut self.choices, unit);
+        let next = self.routes.next_unit(link.far_end, self.arena.packet(handle), any);
+        self.packet_hops += 1;
+        calendar.arrive(&mut self.arena, next, arrival, handle, unit);
+    }
+
+    /// A packet arrives at a port.
+    #[inline]
+    pub(crate) fn port_arrive(
+        &mut self,
+        calendar: &mut impl Calendar,
+        port: u32,
+        now: Time,
+        handle: Handle,
+    ) {
+        self.port_advance(calendar, port, now + TimeDelta::from_ps(1));
+        let unit = &mut self.ports[port as usize];
+        if unit.link.busy_until <= now {
+            unit.port.release(&self.model, &mut self.pools[0]);
+        }
+        let mut coin = Draw(&mut self.coins[port as usize]);
+        unit.port.enqueue(
+            now,
+            handle,
+            &self.model,
+            &mut self.arena,
+            &mut self.pools[0],
+            &mut coin,
+            &mut self.displaced,
+        );
+        if unit.link.busy_until <= now && unit.port.is_backlogged() {
+            self.port_depart(calendar, port, now);
+        }
+        if self.displaced.trimmed != 0 || !self.displaced.is_empty() {
+            self.settle_displaced(calendar, port, now);
+        }
+    }
+
+    /// Acts on what a port could not keep.
+    #[cold]
+    fn settle_displaced(&mut self, calendar: &mut impl Calendar, port: u32, now: Time) {
+        let mut displaced = mem::take(&mut self.displaced);
+        let counters = &mut self.counters[port as usize];
+        counters.trimmed += u64::from(mem::take(&mut displaced.trimmed));
+        self.ledger.cut_bytes += mem::take(&mut displaced.cut_bytes);
+        for (handle, fate) in displaced.drain() {
+            match fate {
+                Fate::Dropped => {
+                    self.counters[port as usize].dropped += 1;
+                    self.ledger.dropped += 1;
+                    self.ledger.dropped_bytes += u64::from(self.arena.packet(handle).wire_bytes);
+                    self.arena.release(handle);
+                }
+                Fate::Returned => {
+                    self.counters[port as usize].returned += 1;
+                    let packet = self.arena.packet_mut(handle);
+                    packet.turn_round();
+                    let packet = *packet;
+                    let any = next_hop_draw(&mut self.choices, port);
+                    let way_back =
+                        self.routes.next_port(self.routes.switch_of(port), &packet, any);
+                    self.port_arrive(calendar, way_back, now, handle);
+                    calendar.returned_into(way_back);
+                }
+                Fate::Notify => unreachable!("no profile of the simulator notifies yet"),
+            }
+        }
+        // Keeps the list's memory; what a returned header displaced in turn is already settled.
+        self.displaced = displaced;
+    }
+
+    /// When a host will next act by itself.
+    #[inline]
+    pub(crate) fn host_next(&self, host: u32) -> Time {
+        let unit = &self.hosts[host as usize];
+        self.next_transmission(unit).min(unit.endpoint.poll_timeout()).min(self.next_start(unit))
+    }
+
+    #[inline]
+    fn next_transmission(&self, unit: &HostUnit<E>) -> Time {
+        unit.endpoint.transmit_at().max(unit.link.busy_until).max(unit.clock)
+    }
+
+    #[inline]
+    fn next_start(&self, unit: &HostUnit<E>) -> Time {
+        if unit.next_start == unit.end_start {
+            Time::NEVER
+        } else {
+            self.flows.start(unit.next_start)
+        }
+    }
+
+    /// Performs everything that a host does by itself before `limit`.
+    #[inline]
+    pub(crate) fn host_advance(&mut self, calendar: &mut impl Calendar, host: u32, limit: Time) {
+        loop {
+            let unit = &self.hosts[host as usize];
+            let transmission = self.next_transmission(unit);
+            let timer = unit.endpoint.poll_timeout();
+            let start = self.next_start(unit);
+            let now = transmission.min(timer).min(start);
+            if now >= limit {
+                return;
+            }
+            if transmission == now {
+                self.host_transmit(calendar, host, now);
+            } else if timer <= now {
+                self.host_timer(host, now.max(self.hosts[host as usize].clock));
+            } else {
+                self.host_start(host, now);
+            }
+        }
+    }
+
+    /// Performs what a host does up to and at `now` before a packet arrives there.
+    #[inline]
+    fn host_before_arrival(&mut self, calendar: &mut impl Calendar, host: u32, now: Time) {
+        self.host_advance(calendar, host, now);
+        while self.next_transmission(&self.hosts[host as usize]) <= now
+            && self.host_transmit(calendar, host, now)
+        {}
+    }
+
+    /// The NIC is free and the endpoint may have something to send. Whether it had.
+    #[inline]
+    fn host_transmit(&mut self, calendar: &mut impl Calendar, host: u32, now: Time) -> bool {
+        let unit = &mut self.hosts[host as usize];
+        unit.clock = now;
+        let Some(packet) = unit.endpoint.poll_transmit(now, Allowed::ALL) else {
+            assert!(
+                unit.endpoint.transmit_at() > now,
+                "an endpoint that has nothing to send must say when it will"
+            );
+            return false;
+        };
+        self.ledger.created += 1;
+        self.ledger.created_bytes += u64::from(packet.wire_bytes);
+        let handle = self.arena.insert(packet);
+        self.transmit(calendar, self.ports.len() as u32 + host, now, handle, packet.wire_bytes);
+        true
+    }
+
+    #[cold]
+    fn host_timer(&mut self, host: u32, now: Time) {
+        let unit = &mut self.hosts[host as usize];
+        unit.clock = now;
+        let mut directory = HostDirectory {
+            host: HostId::new(host),
+            flows: &mut self.flows,
+            routes: &self.routes,
+            seed: self.seed,
+        };
+        unit.endpoint.handle_timeout(now, &mut directory);
+        self.drain_events(host, now);
+    }
+
+    #[cold]
+    fn host_start(&mut self, host: u32, now: Time) {
+        let unit = &mut self.hosts[host as usize];
+        unit.clock = now;
+        let flow = self.flows.flow_of_start(unit.next_start);
+        unit.next_start += 1;
+        let mut paths = Vec::new();
+        let description = self.flows.description(flow);
+        if description.switch_random {
+            paths.push(trimline_transport::ANY_PATH);
+        } else {
+            self.routes.paths(description.source, description.destination, &mut paths);
+        }
+        let stream = self.flows.stream(self.seed, flow, Half::Sending);
+        let command = E::open(self.flows.description(flow), flow, paths, stream);
+        let mut directory = HostDirectory {
+            host: HostId::new(host),
+            flows: &mut self.flows,
+            routes: &self.routes,
+            seed: self.seed,
+        };
+        unit.endpoint.handle_command(now, command, &mut directory);
+        self.drain_events(host, now);
+    }
+
+    /// A packet arrives at a host.
+    #[inline]
+    pub(crate) fn host_arrive(
+        &mut self,
+        calendar: &mut impl Calendar,
+        host: u32,
+        now: Time,
+        handle: Handle,
+    ) {
+        self.host_before_arrival(calendar, host, now);
+        let packet = *self.arena.packet(handle);
+        self.arena.release(handle);
+        self.ledger.delivered_bytes += u64::from(packet.wire_bytes);
+        match packet.service {
+            Service::Trimmable | Service::Droppable => self.ledger.delivered_whole += 1,
+            Service::Trimmed => self.ledger.delivered_as_header += 1,
+            Service::Returned => self.ledger.back_at_sender += 1,
+            Service::Control => self.ledger.control += 1,
+        }
+        let unit = &mut self.hosts[host as usize];
+        unit.clock = now;
+        let mut directory = HostDirectory {
+            host: HostId::new(host),
+            flows: &mut self.flows,
+            routes: &self.routes,
+            seed: self.seed,
+        };
+        unit.endpoint.handle_packet(now, &packet, &mut directory);
+        self.drain_events(host, now);
+        if self.next_transmission(&self.hosts[host as usize]) <= now {
+            self.host_transmit(calendar, host, now);
+        }
+    }
+
+    #[inline]
+    fn drain_events(&mut self, host: u32, now: Time) {
+        while let Some(event) = self.hosts[host as usize].endpoint.poll_event() {
+            self.note_event(&event, now);
+        }
+    }
+
+    #[cold]
+    fn note_event(&mut self, event: &E::Event, now: Time) {
+        if let Some(event) = E::flow_event(event) {
+            self.flows.note(event, now);
+        }
+    }
+
+    pub(crate) fn endpoint(&self, host: HostId) -> &E {
+        &self.hosts[host.index()].endpoint
+    }
+    pub(crate) fn port_counters(&self) -> &[PortCounters] {
+        &self.counters
+    }
+}
+
+/// What a host knows about its peers: tables made at set-up.
+struct HostDirectory<'a> {
+    host: HostId,
+    flows: &'a mut Flows,
+    routes: &'a Routes,
+    seed: u64,
+}
+
+impl Directory for HostDirectory<'_> {
+    #[inline]
+    fn find(&self, key: Key) -> Option<u32> {
+        self.flows.find(key)
+    }
+    fn assign(&mut self, key: Key) -> u32 {
+        self.flows.assign(key)
+    }
+    fn release(&mut self, key: Key, _slot: u32) {
+        self.flows.release(key);
+    }
+    fn paths(&self, peer: HostId, paths: &mut Vec<PathId>) {
+        if self.flows.any_switch_random() {
+            paths.push(trimline_transport::ANY_PATH);
+        } else {
+            self.routes.paths(self.host, peer, paths);
+        }
+    }
+    fn stream(&self, key: Key) -> Stream {
+        self.flows.stream(self.seed, key.connection.get(), key.half)
+    }
+}

@@ -1,0 +1,112 @@
+//! Random streams: one per (use, owner), so that adding one moves none.
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use trimline_switch::Chance;
+use trimline_transport::Stream;
+
+/// SplitMix64's finalizer: every input bit reaches every output bit.
+#[inline]
+pub(crate) fn mix(value: u64) -> u64 {
+    let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// The stream of `owner` for `purpose` in the run with this seed.
+///
+/// An owner is a port, a host or a flow, named by numbers that do not change when others are added
+/// (a flow: source, hash of its workload's name, index in it).
+pub(crate) fn stream(seed: u64, purpose: &str, owner: &[u64]) -> Stream {
+    let mut state = mix(seed);
+    for &byte in purpose.as_bytes() {
+        state = mix(state ^ u64::from(byte));
+    }
+    for &part in owner {
+        state = mix(state ^ mix(part));
+    }
+    let mut bytes = [0u8; 32];
+    for chunk in bytes.chunks_exact_mut(8) {
+        state = mix(state);
+        chunk.copy_from_slice(&state.to_le_bytes());
+    }
+    Xoshiro256PlusPlus::from_seed(bytes)
+}
+
+/// A number for a name.
+pub(crate) fn name_number(name: &str) -> u64 {
+    name.bytes().fold(0, |state, byte| mix(state ^ u64::from(byte)))
+}
+
+/// A uniform number below `bound`, without bias (Lemire's method with rejection).
+pub(crate) fn below(stream: &mut Stream, bound: u64) -> u64 {
+    assert!(bound > 0, "nothing is below zero");
+    loop {
+        let product = u128::from(stream.next_u64()) * u128::from(bound);
+        let low = product as u64;
+        if low >= bound || low >= bound.wrapping_neg() % bound {
+            return (product >> 64) as u64;
+        }
+    }
+}
+
+/// Shuffles a slice (Fisher-Yates).
+pub(crate) fn shuffle<T>(stream: &mut Stream, items: &mut [T]) {
+    for last in (1..items.len()).rev() {
+        items.swap(last, below(stream, last as u64 + 1) as usize);
+    }
+}
+
+/// A port's chance, drawn from its own stream.
+pub(crate) struct Draw<'a>(pub(crate) &'a mut Stream);
+
+impl Chance for Draw<'_> {
+    #[inline]
+    fn coin(&mut self) -> bool {
+        self.0.next_u64() >> 63 != 0
+    }
+    #[inline]
+    fn below(&mut self, bound: u32) -> u32 {
+        below(self.0, u64::from(bound)) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_differ_by_use_owner_and_seed() {
+        let first = |seed, purpose, owner: &[u64]| stream(seed, purpose, owner).next_u64();
+        let base = first(1, "coin", &[3]);
+        assert_eq!(base, first(1, "coin", &[3]));
+        for other in [
+            first(2, "coin", &[3]),
+            first(1, "path", &[3]),
+            first(1, "coin", &[4]),
+            first(1, "coin", &[3, 0]),
+        ] {
+            assert_ne!(base, other);
+        }
+    }
+
+    #[test]
+    fn below_reaches_every_value_about_equally() {
+        let mut draws = stream(7, "test", &[]);
+        let mut counts = [0u32; 6];
+        for _ in 0..60_000 {
+            counts[below(&mut draws, 6) as usize] += 1;
+        }
+        assert!(counts.iter().all(|&count| (9_500..10_500).contains(&count)), "{counts:?}");
+    }
+
+    #[test]
+    fn a_shuffle_keeps_every_item() {
+        let mut items: Vec<u32> = (0..100).collect();
+        shuffle(&mut stream(1, "test", &[]), &mut items);
+        assert_ne!(items, (0..100).collect::<Vec<_>>());
+        items.sort_unstable();
+        assert_eq!(items, (0..100).collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,327 @@
+//! One run: from a plan to a record.
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use trimline_metrics::{FlowEnd, FlowRecord, PortRecord, RunRecord};
+use trimline_packet::{ByteCount, HostId, Packet, Time, TimeDelta};
+use trimline_transport::ndp;
+
+use crate::engine::{Engine, Heap, Windows};
+use crate::flows::Flows;
+use crate::network::Network;
+use crate::protocol::Protocol;
+use crate::scenario::plan::{EngineChoice, Plan, Transport};
+use crate::workload;
+
+/// Virtual time between two looks at the clock, the progress and the end of the run. Every engine
+/// stops at the same instants, so that what happens after the last flow is the same too.
+const STRIDE: TimeDelta = TimeDelta::from_us(50);
+
+/// Without a duration a run ends when its flows have; one whose flows make no progress for this much
+/// virtual time is given up.
+const PATIENCE: TimeDelta = TimeDelta::from_ms(30_000);
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Virtual time.
+    pub simulated: TimeDelta,
+    /// Virtual time at the end, when it is known.
+    pub duration: Option<TimeDelta>,
+    /// Packets that left a link.
+    pub packet_hops: u64,
+    /// Sized flows that ended.
+    pub flows_done: u64,
+    /// Sized flows.
+    pub flows: u64,
+}
+
+/// Why a plan cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// The network would be too small for its workloads, or has no hosts.
+    Topology(String),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RunError::Topology(what) => write!(f, "topology: {what}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+/// Runs a plan. `watch` is told of the progress and may end the run early; the record then says so.
+///
+/// # Errors
+/// A plan that names hosts that do not exist.
+///
+/// # Panics
+/// A broken invariant: packets or bytes that are not conserved, something delivered twice.
+pub fn run(
+    plan: &Plan,
+    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<RunRecord, RunError> {
+    let hosts = plan.topology.hosts();
+    if hosts < 2 {
+        return Err(RunError::Topology(format!("{hosts} hosts; at least 2 are needed")));
+    }
+    let mut flows = Vec::new();
+    for (place, workload) in plan.workloads.iter().enumerate() {
+        flows.extend(workload::flows(workload, place as u32, hosts, plan.seed));
+    }
+    let outside = |host: HostId| host.get() >= hosts;
+    if let Some(flow) =
+        flows.iter().find(|flow| outside(flow.source) || outside(flow.destination))
+    {
+        return Err(RunError::Topology(format!(
+            "a flow from host {} to host {}, but hosts are 0 to {}",
+            flow.source.get(),
+            flow.destination.get(),
+            hosts - 1
+        )));
+    }
+    let names: Vec<&str> = plan.workloads.iter().map(|workload| workload.name.as_str()).collect();
+    let flows = Flows::new(flows, hosts, &names);
+    let Transport::Ndp(config) = &plan.transport;
+    let wire = Packet::HEADER_BYTES + config.payload_bytes;
+    Ok(match plan.switch.queue_count() {
+        1 => build::<ndp::Endpoint, 1>(plan, config, flows, wire, watch),
+        2 => build::<ndp::Endpoint, 2>(plan, config, flows, wire, watch),
+        _ => build::<ndp::Endpoint, 8>(plan, config, flows, wire, watch),
+    })
+}
+
+fn build<E: Protocol, const Q: usize>(
+    plan: &Plan,
+    config: &E::Config,
+    flows: Flows,
+    full_wire: u16,
+    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> RunRecord {
+    let mut network =
+        Network::<E, Q>::new(&plan.topology, &plan.switch, config, flows, plan.seed);
+    let progress = match plan.engine {
+        EngineChoice::Windows => {
+            let engine = Windows::new(&network, full_wire);
+            drive(plan, &mut network, engine, watch)
+        }
+        EngineChoice::Heap => {
+            let engine = Heap::new(&network);
+            drive(plan, &mut network, engine, watch)
+        }
+    };
+    check_conservation(&network);
+    record(plan, &network, &progress, full_wire)
+}
+
+/// Where a run stopped, and what had been delivered at the end of the warm-up.
+struct Stop {
+    now: Time,
+    at_warm_up: Vec<u64>,
+    is_interrupted: bool,
+}
+
+fn drive<E: Protocol, const Q: usize>(
+    plan: &Plan,
+    network: &mut Network<E, Q>,
+    mut engine: impl Engine<E, Q>,
+    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Stop {
+    let warm_up = Time::ZERO + plan.warm_up;
+    let end = plan.duration.map(|duration| Time::ZERO + duration);
+    let mut at_warm_up = Vec::new();
+    let mut now = Time::ZERO;
+    loop {
+        if now == warm_up {
+            at_warm_up = delivered(network);
+        }
+        let (flows, flows_done) = network.flows.progress();
+        let is_over = match end {
+            Some(end) => now >= end,
+            None => {
+                let last = network.flows.last_change();
+                flows_done == flows || now.saturating_since(last) > PATIENCE
+            }
+        };
+        let seen = Progress {
+            simulated: now.saturating_since(Time::ZERO),
+            duration: plan.duration,
+            packet_hops: network.packet_hops,
+            flows_done,
+            flows,
+        };
+        let is_interrupted = watch(seen).is_break() && !is_over;
+        if is_over || is_interrupted {
+            return Stop { now, at_warm_up, is_interrupted };
+        }
+        let mut next = now + STRIDE;
+        if now < warm_up {
+            next = next.min(warm_up);
+        }
+        if let Some(end) = end {
+            next = next.min(end);
+        }
+        engine.run_until(network, next);
+        now = next;
+    }
+}
+
+fn delivered<E: Protocol, const Q: usize>(network: &Network<E, Q>) -> Vec<u64> {
+    (0..network.flows.len())
+        .map(|flow| match network.flows.has_receiver(flow) {
+            true => {
+                let receiver = network.endpoint(network.flows.description(flow).destination);
+                receiver.delivered_bytes(network.flows.slots(flow).1)
+            }
+            false => 0,
+        })
+        .collect()
+}
+
+/// Packets and bytes that entered the network left it, or are in it. Counted anew: what is inside
+/// from the packet storage, not from the counters of queues and links.
+fn check_conservation<E: Protocol, const Q: usize>(network: &Network<E, Q>) {
+    let (mut packets, mut bytes) = (0, 0);
+    network.arena.for_each_live(|packet| {
+        packets += 1;
+        bytes += u64::from(packet.wire_bytes);
+    });
+    let ledger = &network.ledger;
+    let left = ledger.delivered_whole
+        + ledger.delivered_as_header
+        + ledger.back_at_sender
+        + ledger.control
+        + ledger.dropped;
+    assert_eq!(ledger.created, left + packets, "packets are not conserved: {ledger:?}");
+    assert_eq!(
+        ledger.created_bytes,
+        ledger.delivered_bytes + ledger.dropped_bytes + ledger.cut_bytes + bytes,
+        "bytes are not conserved: {ledger:?}"
+    );
+}
+
+fn record<E: Protocol, const Q: usize>(
+    plan: &Plan,
+    network: &Network<E, Q>,
+    stop: &Stop,
+    full_wire: u16,
+) -> RunRecord {
+    let flows = &network.flows;
+    let mut packets_delivered = 0;
+    let mut records: Vec<FlowRecord> = (0..flows.len())
+        .map(|number| {
+            let (record, packets) = flow_record(plan, network, stop, full_wire, number);
+            packets_delivered += packets;
+            record
+        })
+        .collect();
+    records.sort_by(|a, b| {
+        let key = |r: &FlowRecord| (r.start_ps, r.source);
+        key(a).cmp(&key(b)).then_with(|| a.workload.cmp(&b.workload)).then(a.index.cmp(&b.index))
+    });
+    let ports = network
+        .port_counters()
+        .iter()
+        .enumerate()
+        .map(|(port, counters)| PortRecord {
+            name: network.routes.port_name(port as u32),
+            packets: counters.packets,
+            bytes: counters.bytes,
+            trimmed: counters.trimmed,
+            dropped: counters.dropped,
+            returned: counters.returned,
+        })
+        .collect();
+    RunRecord {
+        series: plan.series.clone(),
+        seed: plan.seed,
+        flows: records,
+        ports,
+        simulated_ps: stop.now.as_ps(),
+        measured_ps: stop.now.saturating_since(Time::ZERO + plan.warm_up).as_ps(),
+        packet_hops: network.packet_hops,
+        packets_delivered,
+        interrupted: stop.is_interrupted,
+    }
+}
+
+fn flow_record<E: Protocol, const Q: usize>(
+    plan: &Plan,
+    network: &Network<E, Q>,
+    stop: &Stop,
+    full_wire: u16,
+    number: u32,
+) -> (FlowRecord, u64) {
+    let flow = network.flows.description(number);
+    let ends = network.flows.ends(number);
+    let since_start = |end: Time| (end - flow.start).as_ps();
+    let end = match (flow.size, ends.delivered, ends.acknowledged) {
+        _ if flow.start >= stop.now => FlowEnd::NotStarted,
+        (None, ..) => FlowEnd::LongLived,
+        (_, Some(_), Some(_)) => FlowEnd::Completed,
+        (_, Some(_), None) => FlowEnd::Delivered,
+        _ => FlowEnd::RunEnded,
+    };
+    let mut record = FlowRecord {
+        workload: plan.workloads[flow.workload as usize].name.clone(),
+        index: flow.index,
+        source: flow.source.get(),
+        destination: flow.destination.get(),
+        size_bytes: flow.size.map(ByteCount::get),
+        start_ps: flow.start.as_ps(),
+        fct_receiver_ps: ends.delivered.map(since_start),
+        fct_sender_ps: ends.acknowledged.map(since_start),
+        ideal_fct_ps: flow.size.map(|size| ideal(plan, flow, size, full_wire).as_ps()),
+        delivered_bytes: 0,
+        measured_bytes: 0,
+        packets_sent: 0,
+        retransmissions_nack: 0,
+        retransmissions_return: 0,
+        retransmissions_timeout: 0,
+        trims: 0,
+        returns: 0,
+        timeouts: 0,
+        end,
+    };
+    let (sender_slot, receiver_slot) = network.flows.slots(number);
+    if network.flows.has_sender(number) {
+        network.endpoint(flow.source).record_sender(sender_slot, &mut record);
+    }
+    let mut packets = 0;
+    if network.flows.has_receiver(number) {
+        packets = network.endpoint(flow.destination).record_receiver(receiver_slot, &mut record);
+    }
+    if let Some(size) = flow.size {
+        assert!(
+            record.delivered_bytes <= size.get(),
+            "flow {number} delivered {} of {} bytes: something was delivered twice",
+            record.delivered_bytes,
+            size.get()
+        );
+        if ends.delivered.is_some() {
+            assert_eq!(record.delivered_bytes, size.get(), "flow {number} ended with a hole");
+        }
+    }
+    let before = stop.at_warm_up.get(number as usize).copied().unwrap_or(0);
+    record.measured_bytes = record.delivered_bytes - before;
+    (record, packets)
+}
+
+/// When the last byte of a flow would arrive in an idle network.
+fn ideal(plan: &Plan, flow: &crate::flows::Flow, size: ByteCount, full_wire: u16) -> TimeDelta {
+    let header = u64::from(Packet::HEADER_BYTES);
+    let payload = u64::from(full_wire) - header;
+    let full_packets = size.get().saturating_sub(1) / payload;
+    let last = size.get() - full_packets * payload;
+    plan.topology.ideal_completion(
+        flow.source,
+        flow.destination,
+        full_packets,
+        ByteCount::new(payload + header),
+        ByteCount::new(last + header),
+    )
+}

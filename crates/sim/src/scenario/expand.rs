@@ -1,0 +1,312 @@
+//! From one file to its runs: series, times sweep, times seeds.
+
+use std::sync::Arc;
+
+use super::error::{Place, ScenarioError, Source};
+use super::grammar::{Extent, SCENARIO, is_alternative, range};
+use super::resolve::resolve;
+use super::tree::{self, Node, Table, Value};
+use super::{Run, Scenario};
+
+/// One key that a sweep varies.
+struct Axis {
+    path: Vec<(String, Place)>,
+    values: Vec<Node>,
+}
+
+/// Most runs of one scenario: more is a slip of a range.
+const MAX_RUNS: usize = 1_000_000;
+
+pub(super) fn expand(
+    file: &str,
+    text: &str,
+    settings: &[String],
+) -> Result<Scenario, ScenarioError> {
+    let source = Arc::new(Source { name: file.to_owned(), text: text.to_owned() });
+    let mut base = tree::parse(&source)?;
+    // A mistake in the base is one even where every series hides it.
+    SCENARIO.check(&base, Extent::Part)?;
+    let settings = settings.iter().map(|text| setting(text)).collect::<Result<Vec<_>, _>>()?;
+    for setting in &settings {
+        SCENARIO.check(setting, Extent::Part)?;
+    }
+
+    let series = base.take("series");
+    let mut variants: Vec<(String, Node)> = Vec::new();
+    for node in series.as_ref().and_then(|entry| entry.node.list()).unwrap_or(&[]) {
+        let mut over = node.clone();
+        let Some(name) = over.take("name") else {
+            // Checked in part, so that its keys are named before what is missing.
+            return Err(ScenarioError::new(
+                &node.place,
+                "missing key `name`",
+                "`name`: the name of the series",
+            ));
+        };
+        let text = name.node.text().unwrap_or_default().to_owned();
+        if variants.iter().any(|(other, _)| *other == text) {
+            return Err(ScenarioError::new(
+                &name.node.place,
+                format!("a second series named `{text}`"),
+                "a name of its own for every series",
+            ));
+        }
+        let mut variant = base.clone();
+        tree::lay(&mut variant, &over, &is_alternative)?;
+        variants.push((text, variant));
+    }
+    if variants.is_empty() {
+        variants.push((String::new(), base));
+    }
+
+    let mut scenario = Scenario {
+        name: String::new(),
+        description: String::new(),
+        text: text.to_owned(),
+        runs: Vec::new(),
+    };
+    for (series, mut variant) in variants {
+        for setting in &settings {
+            tree::lay(&mut variant, setting, &is_alternative)?;
+        }
+        let described =
+            |key| variant.child(key).and_then(Node::text).unwrap_or_default().to_owned();
+        scenario.name = described("name");
+        scenario.description = described("description");
+        runs_of(&series, variant, &mut scenario.runs)?;
+    }
+    Ok(scenario)
+}
+
+/// Every run of one series.
+fn runs_of(series: &str, mut variant: Node, runs: &mut Vec<Run>) -> Result<(), ScenarioError> {
+    let sweep = variant.take("sweep");
+    let mut axes = Vec::new();
+    if let Some(entry) = &sweep {
+        collect_axes(&entry.node, &mut Vec::new(), &mut axes)?;
+    }
+    let points = axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.values.len()));
+    if points.is_none_or(|points| points > MAX_RUNS) {
+        let place = sweep.as_ref().map_or(&variant.place, |entry| &entry.key_place);
+        return Err(ScenarioError::new(
+            place,
+            "the sweep has too many runs",
+            format!("at most {MAX_RUNS}"),
+        ));
+    }
+    for index in 0..points.unwrap_or(1) {
+        let mut tree = variant.clone();
+        let mut point = Vec::new();
+        // The last axis varies fastest.
+        let mut rest = index;
+        let mut chosen = vec![0; axes.len()];
+        for (slot, axis) in chosen.iter_mut().zip(&axes).rev() {
+            *slot = rest % axis.values.len();
+            rest /= axis.values.len();
+        }
+        for (slot, axis) in chosen.iter().zip(&axes) {
+            let value = &axis.values[*slot];
+            tree::lay(&mut tree, &tree::branch(&axis.path, value.clone()), &is_alternative)?;
+            point.push((axis_name(axis, &axes), label(value)));
+        }
+        SCENARIO.check(&tree, Extent::Whole)?;
+        let (plan, output) = resolve(&tree)?;
+        let seeds = seeds(&tree)?;
+        if runs.len() + seeds.len() > MAX_RUNS {
+            return Err(ScenarioError::new(
+                tree.child("seeds").map_or(&tree.place, |node| &node.place),
+                "the scenario has too many runs",
+                format!("at most {MAX_RUNS}"),
+            ));
+        }
+        for seed in seeds {
+            let mut plan = plan.clone();
+            plan.series = series.to_owned();
+            plan.seed = seed;
+            let at = point.iter().map(|(k, v)| format!("{k}={}", file_name(v)));
+            let at = at.collect::<Vec<_>>().join(",");
+            let seed = format!("seed-{seed}");
+            let parts = [series, &at, &seed];
+            let name: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            runs.push(Run { name: name.join("/"), point: point.clone(), plan, output });
+        }
+    }
+    Ok(())
+}
+
+fn seeds(tree: &Node) -> Result<Vec<u64>, ScenarioError> {
+    let Some(node) = tree.child("seeds") else { return Ok(vec![1]) };
+    let seeds: Vec<u64> = match &node.value {
+        Value::Text(text) => {
+            let (first, last) = range(text).unwrap_or((1, 1));
+            if last - first >= MAX_RUNS as u64 {
+                return Err(ScenarioError::new(
+                    &node.place,
+                    format!("{} seeds", last - first + 1),
+                    format!("at most {MAX_RUNS}"),
+                ));
+            }
+            (first..=last).collect()
+        }
+        Value::List(nodes) => {
+            nodes.iter().filter_map(Node::integer).map(i64::cast_unsigned).collect()
+        }
+        _ => node.integer().map(i64::cast_unsigned).into_iter().collect(),
+    };
+    let mut sorted = seeds.clone();
+    sorted.sort_unstable();
+    if seeds.is_empty() || sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+        let problem = if seeds.is_empty() { "no seeds" } else { "a seed is given twice" };
+        return Err(ScenarioError::new(&node.place, problem, "at least one seed, each once"));
+    }
+    Ok(seeds)
+}
+
+/// `--set key=value` as a tree. A value that is no TOML is a string: `links.rate=40Gbps`.
+fn setting(text: &str) -> Result<Node, ScenarioError> {
+    let source = Arc::new(Source { name: "--set".to_owned(), text: text.to_owned() });
+    let place = |start, end| Place { source: source.clone(), start, end };
+    let parsed = match (tree::parse(&source), text.split_once('=')) {
+        (Ok(node), _) => node,
+        (Err(_), Some((key, value))) if !key.trim().is_empty() => {
+            let mut path = Vec::new();
+            let mut start = 0;
+            for step in key.split('.') {
+                path.push((step.trim().to_owned(), place(start, start + step.len())));
+                start += step.len() + 1;
+            }
+            let value_place = place(key.len() + 1, text.len());
+            tree::branch(
+                &path,
+                Node { value: Value::Text(value.trim().to_owned()), place: value_place },
+            )
+        }
+        (Err(_), _) => {
+            return Err(ScenarioError::new(
+                &place(0, text.len()),
+                "no setting",
+                "KEY=VALUE with a dotted key of the scenario",
+            ));
+        }
+    };
+    match parsed.table().and_then(|table| table.find("series")) {
+        None => Ok(parsed),
+        Some(entry) => Err(ScenarioError::new(
+            &entry.key_place,
+            "series cannot be set",
+            "a key of the scenario: it then holds in every series",
+        )),
+    }
+}
+
+/// Finds the leaves of the sweep: lists and ranges. A later axis replaces an earlier one of the same
+/// key, however each was written.
+fn collect_axes(
+    node: &Node,
+    path: &mut Vec<(String, Place)>,
+    axes: &mut Vec<Axis>,
+) -> Result<(), ScenarioError> {
+    let entries = node.table().map_or(&[][..], |table| &table.entries);
+    for entry in entries {
+        let depth = path.len();
+        path.extend(entry.key.split('.').map(|step| (step.to_owned(), entry.key_place.clone())));
+        let values = match &entry.node.value {
+            Value::Table(table) if table.find("from").is_none() => {
+                collect_axes(&entry.node, path, axes)?;
+                path.truncate(depth);
+                continue;
+            }
+            Value::Table(table) => steps(&entry.node, table)?,
+            Value::List(nodes) => nodes.clone(),
+            Value::Text(text) => match range(text) {
+                Some((first, last)) if last - first < MAX_RUNS as u64 => {
+                    (first..=last).map(|n| integer(n.cast_signed(), &entry.node.place)).collect()
+                }
+                _ => return Err(not_values(&entry.node)),
+            },
+            _ => return Err(not_values(&entry.node)),
+        };
+        if let Some(value) = values.iter().find(|node| label(node).is_empty()) {
+            return Err(not_values(value));
+        }
+        let mut labels: Vec<String> = values.iter().map(|node| file_name(&label(node))).collect();
+        labels.sort_unstable();
+        if values.is_empty() || labels.windows(2).any(|pair| pair[0] == pair[1]) {
+            let problem = if values.is_empty() { "no values" } else { "a value is given twice" };
+            return Err(ScenarioError::new(
+                &entry.node.place,
+                problem,
+                "at least one value, each once",
+            ));
+        }
+        axes.retain(|axis| !same_path(&axis.path, path));
+        axes.push(Axis { path: path.clone(), values });
+        path.truncate(depth);
+    }
+    Ok(())
+}
+
+fn same_path(a: &[(String, Place)], b: &[(String, Place)]) -> bool {
+    a.iter().map(|(step, _)| step).eq(b.iter().map(|(step, _)| step))
+}
+
+fn not_values(node: &Node) -> ScenarioError {
+    ScenarioError::new(
+        &node.place,
+        format!("{} cannot be swept over", node.type_name()),
+        "a list of strings, integers or booleans, \"1..5\", or { from, to, step }",
+    )
+}
+
+fn integer(number: i64, place: &Place) -> Node {
+    Node { value: Value::Integer(number), place: place.clone() }
+}
+
+/// The integers of { from, to, step }.
+fn steps(node: &Node, table: &Table) -> Result<Vec<Node>, ScenarioError> {
+    let number = |key: &str| table.find(key).and_then(|entry| entry.node.integer());
+    let known = |key: &str| matches!(key, "from" | "to" | "step");
+    let (from, to) = (number("from"), number("to"));
+    let step = if table.find("step").is_some() { number("step") } else { Some(1) };
+    match (from, to, step) {
+        (Some(from), Some(to), Some(step))
+            if from <= to
+                && step > 0
+                && to.checked_sub(from).is_some_and(|span| span / step < MAX_RUNS as i64)
+                && table.entries.iter().all(|entry| known(&entry.key)) =>
+        {
+            let count = (to - from) / step;
+            Ok((0..=count).map(|n| integer(from + n * step, &node.place)).collect())
+        }
+        _ => Err(ScenarioError::new(
+            &node.place,
+            "no range",
+            "{ from = 1, to = 431, step = 10 }: integers, from <= to, step >= 1",
+        )),
+    }
+}
+
+/// The last step of the path where that tells the axes apart, else the whole path.
+fn axis_name(axis: &Axis, axes: &[Axis]) -> String {
+    let last = |axis: &Axis| axis.path.last().map_or(String::new(), |(step, _)| step.clone());
+    let name = last(axis);
+    if axes.iter().filter(|other| last(other) == name).count() == 1 {
+        return name;
+    }
+    axis.path.iter().map(|(step, _)| step.as_str()).collect::<Vec<_>>().join(".")
+}
+
+/// A value of a sweep as the name of its run shows it; empty for what cannot be swept over.
+fn label(node: &Node) -> String {
+    match &node.value {
+        Value::Text(text) => text.clone(),
+        Value::Integer(number) => number.to_string(),
+        Value::Boolean(truth) => truth.to_string(),
+        _ => String::new(),
+    }
+}
+
+fn file_name(label: &str) -> String {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    label.chars().map(|c| if fits(c) { c } else { '-' }).collect()
+}

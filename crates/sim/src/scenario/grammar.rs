@@ -1,0 +1,647 @@
+//! Every key of a scenario file: one table that the checker, the errors and the JSON Schema read.
+
+use super::error::{ScenarioError, nearest};
+use super::quantity::Quantity;
+use super::tree::{Node, Value};
+
+/// A table of the file.
+#[derive(Debug)]
+pub(crate) struct Grammar {
+    /// What the table describes, for the JSON Schema.
+    pub(crate) about: &'static str,
+    pub(crate) keys: &'static [Key],
+    /// Keys of which exactly one is given.
+    pub(crate) alternatives: &'static [&'static str],
+}
+
+/// A key of a table.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) form: Form,
+    pub(crate) required: bool,
+    pub(crate) about: &'static str,
+}
+
+/// What may stand behind a key.
+#[derive(Debug)]
+pub(crate) enum Form {
+    /// Any text.
+    Text,
+    /// A text that can be part of a file name.
+    Name,
+    /// An integer within bounds, both included.
+    Integer(i64, i64),
+    Boolean,
+    /// A number with its unit.
+    Quantity(Quantity),
+    /// One of these words.
+    Word(&'static [&'static str]),
+    Table(&'static Grammar),
+    /// An array of tables: at least one.
+    Tables(&'static Grammar),
+    List(&'static Form),
+    /// The first form that takes a value of the type that was written.
+    Either(&'static [Form]),
+    /// "1..5", both ends included.
+    Range,
+    /// Keys of the scenario, dotted or nested, each with its values.
+    Sweep,
+    /// The keys of the scenario again: what differs in this series.
+    Overrides,
+}
+
+/// The largest host number, and number of hosts, of a scenario.
+pub(crate) const MAX_HOSTS: i64 = 1 << 20;
+
+const fn required(name: &'static str, form: Form, about: &'static str) -> Key {
+    Key { name, form, required: true, about }
+}
+
+const fn optional(name: &'static str, form: Form, about: &'static str) -> Key {
+    Key { name, form, required: false, about }
+}
+
+const RATE: Form = Form::Quantity(Quantity::Rate);
+const DURATION: Form = Form::Quantity(Quantity::Duration);
+const BYTES: Form = Form::Quantity(Quantity::Bytes);
+const QUEUE: Form = Form::Quantity(Quantity::Queue);
+const HOST: Form = Form::Integer(0, MAX_HOSTS - 1);
+
+/// Names of the switch profiles, as the file writes them.
+pub(crate) const PROFILES: &[&str] =
+    &["paper", "htsim", "csg-htsim", "netfpga", "p4", "cut-payload", "drop-tail", "ecn"];
+
+pub(crate) static SCENARIO: Grammar = Grammar {
+    about: "A Trimline scenario.",
+    alternatives: &[],
+    keys: &[
+        optional("name", Form::Name, "Name of the scenario; without it the file's name."),
+        optional("description", Form::Text, "What the scenario shows."),
+        optional(
+            "duration",
+            DURATION,
+            "Simulated time; without it the run ends when every sized flow has ended.",
+        ),
+        optional(
+            "warm_up",
+            DURATION,
+            "Time at the beginning that throughput does not count. Default: 0.",
+        ),
+        optional(
+            "seeds",
+            Form::Either(&[
+                Form::Integer(0, i64::MAX),
+                Form::Range,
+                Form::List(&Form::Integer(0, i64::MAX)),
+            ]),
+            "One run for each: a number, a list, or a range \"1..5\" that includes both ends. Default: 1.",
+        ),
+        optional(
+            "engine",
+            Form::Word(&["windows", "heap"]),
+            "The engine that drives the run: lookahead windows (default), or the slow heap that it is checked against.",
+        ),
+        required("topology", Form::Table(&TOPOLOGY), "The network's shape."),
+        optional("links", Form::Table(&LINKS), "Rates and delays."),
+        optional("switch", Form::Table(&SWITCH), "What every switch port does."),
+        optional("transport", Form::Table(&TRANSPORT), "The protocol of every host."),
+        required("workload", Form::Tables(&WORKLOAD), "Who sends what to whom."),
+        optional("output", Form::Table(&OUTPUT), "What a run writes."),
+        optional(
+            "sweep",
+            Form::Sweep,
+            "Keys of the scenario, dotted or nested, each with a list of values or a range { from, to, step }: one run for every combination. In a list of named tables, the name is a key: workload.<name>.size.",
+        ),
+        optional("series", Form::Tables(&SERIES), "Variants of the scenario, run side by side."),
+    ],
+};
+
+static SERIES: Grammar = Grammar {
+    about: "A variant: its name, and what it overrides. Workloads merge by name.",
+    alternatives: &[],
+    keys: &[
+        required("name", Form::Name, "Name of the series, unique in the scenario."),
+        optional("", Form::Overrides, "Any other key of the scenario, except series."),
+    ],
+};
+
+static TOPOLOGY: Grammar = Grammar {
+    about: "Exactly one shape.",
+    alternatives: &["fattree", "leafspine", "star", "back_to_back"],
+    keys: &[
+        optional("fattree", Form::Table(&FATTREE), "FatTree of switches with k ports."),
+        optional("leafspine", Form::Table(&LEAFSPINE), "Every leaf connected to every spine."),
+        optional("star", Form::Table(&STAR), "One switch."),
+        optional("back_to_back", Form::Table(&BACK_TO_BACK), "Two hosts and a cable."),
+    ],
+};
+
+static FATTREE: Grammar = Grammar {
+    about: "FatTree, by k or by its number of hosts.",
+    alternatives: &["k", "hosts"],
+    keys: &[
+        optional("k", Form::Integer(2, 128), "Ports of a switch: even."),
+        optional(
+            "hosts",
+            Form::Integer(2, MAX_HOSTS),
+            "Hosts: k^3/4 with three tiers, k^2/2 with two, times the oversubscription.",
+        ),
+        optional("tiers", Form::Integer(2, 3), "Tiers of switches. Default: 3."),
+        optional(
+            "oversubscription",
+            Form::Integer(1, 64),
+            "Hosts of a ToR for each of its up-links. Default: 1.",
+        ),
+    ],
+};
+
+static LEAFSPINE: Grammar = Grammar {
+    about: "Two tiers.",
+    alternatives: &[],
+    keys: &[
+        required("leaves", Form::Integer(1, 65_536), "Leaf switches."),
+        required("spines", Form::Integer(1, 65_534), "Spine switches."),
+        required("hosts_per_leaf", Form::Integer(1, 65_536), "Hosts below each leaf."),
+    ],
+};
+
+static STAR: Grammar = Grammar {
+    about: "One switch.",
+    alternatives: &[],
+    keys: &[required("hosts", Form::Integer(2, 65_536), "Hosts.")],
+};
+
+static BACK_TO_BACK: Grammar =
+    Grammar { about: "Two hosts and a cable.", alternatives: &[], keys: &[] };
+
+static LINKS: Grammar = Grammar {
+    about: "Rate and propagation delay of every link, and exceptions by tier.",
+    alternatives: &[],
+    keys: &[
+        optional("rate", RATE, "Rate of each direction. Default: 10Gbps."),
+        optional("delay", DURATION, "Propagation delay. Default: 1us."),
+        optional("host", Form::Table(&LINK), "Host to ToR."),
+        optional("tor", Form::Table(&LINK), "ToR to aggregation, or leaf to spine."),
+        optional("aggregation", Form::Table(&LINK), "Aggregation to core."),
+    ],
+};
+
+static LINK: Grammar = Grammar {
+    about: "The links of one tier.",
+    alternatives: &[],
+    keys: &[
+        optional("rate", RATE, "Rate of each direction."),
+        optional("delay", DURATION, "Propagation delay."),
+    ],
+};
+
+static SWITCH: Grammar = Grammar {
+    about: "A profile, and what differs from it.",
+    alternatives: &[],
+    keys: &[
+        optional(
+            "profile",
+            Form::Word(PROFILES),
+            "Whose constants. It also decides the defaults of the transport's pull_spacing and pull_ack. Default: paper.",
+        ),
+        optional(
+            "data_queue",
+            QUEUE,
+            "Capacity of the data queue. Default: the profile's (paper: 8pkt).",
+        ),
+        optional(
+            "header_queue",
+            QUEUE,
+            "Capacity of the header queue. Default: the profile's (paper: the memory of the data queue).",
+        ),
+        optional(
+            "wrr",
+            Form::Quantity(Quantity::Ratio),
+            "Headers to data packets of the weighted round robin. Default: the profile's (paper: 10:1).",
+        ),
+        optional(
+            "coin",
+            Form::Boolean,
+            "Whether a coin decides between the arriving packet and the tail (NDP 3.1); otherwise the arriving packet is trimmed.",
+        ),
+        optional(
+            "return_to_sender",
+            Form::Boolean,
+            "Whether a header that finds its queue full goes back to its sender (NDP 3.2.4); otherwise it is dropped.",
+        ),
+        optional(
+            "ecn_threshold",
+            QUEUE,
+            "Occupancy from which the data queue marks. Profile ecn only.",
+        ),
+    ],
+};
+
+static TRANSPORT: Grammar = Grammar {
+    about: "Exactly one protocol. Default: ndp.",
+    alternatives: &["ndp"],
+    keys: &[optional("ndp", Form::Table(&NDP), "NDP (SIGCOMM 2017).")],
+};
+
+static NDP: Grammar = Grammar {
+    about: "Parameters of NDP.",
+    alternatives: &[],
+    keys: &[
+        optional(
+            "initial_window",
+            Form::Integer(1, 65_535),
+            "Packets pushed before the first PULL. Default: 30 (NDP 6.2).",
+        ),
+        optional(
+            "payload",
+            BYTES,
+            "Payload of a full packet; the header adds 64 B. Default: 9000B.",
+        ),
+        optional(
+            "pull_spacing",
+            Form::Either(&[
+                Form::Word(&["wire-bytes", "payload-bytes"]),
+                Form::Table(&PULL_SPACING),
+            ]),
+            "Time between two pulls: the packet's wire bytes or payload bytes over the link rate. Default: wire-bytes; payload-bytes with profile htsim, 101 % with csg-htsim.",
+        ),
+        optional(
+            "pull_ack",
+            Form::Boolean,
+            "Whether a pull may ride in its ACK or NACK. Default: true; false with profile csg-htsim.",
+        ),
+        optional(
+            "rto",
+            DURATION,
+            "Time-out of a packet that was neither ACKed, NACKed nor returned. Default: 1ms.",
+        ),
+        optional(
+            "pull_repeat",
+            DURATION,
+            "A PULL that elicits nothing for this long is queued again. Default: 1ms.",
+        ),
+        optional(
+            "backstop_unowed",
+            DURATION,
+            "The sender's backstop while nothing is owed to it. Default: 1ms.",
+        ),
+        optional(
+            "backstop_owed",
+            DURATION,
+            "The sender's backstop while pulls are owed; it doubles. Default: 100ms.",
+        ),
+        optional(
+            "time_wait",
+            DURATION,
+            "How long both ends remember a finished connection. Default: 1ms.",
+        ),
+        optional(
+            "path_penalty",
+            Form::Either(&[Form::Boolean, Form::Table(&PATH_PENALTY)]),
+            "Temporary removal of outlier paths (NDP 3.2.3). Default: true.",
+        ),
+    ],
+};
+
+static PULL_SPACING: Grammar = Grammar {
+    about: "The wire time of the packet, scaled.",
+    alternatives: &[],
+    keys: &[required("percent_of_wire", Form::Integer(1, 1_000), "Percent of the wire time.")],
+};
+
+static PATH_PENALTY: Grammar = Grammar {
+    about: "When a path is an outlier, and for how long it is removed.",
+    alternatives: &[],
+    keys: &[
+        optional(
+            "min_nacks",
+            Form::Integer(1, 65_535),
+            "NACKs before a path can be an outlier. Default: 10.",
+        ),
+        optional(
+            "min_losses",
+            Form::Integer(1, 65_535),
+            "Losses before a path can be an outlier. Default: 2.",
+        ),
+        optional("ratio", Form::Integer(1, 65_535), "Factor over the mean. Default: 2."),
+        optional("removal", DURATION, "First removal. Default: 1ms."),
+        optional("removal_max", DURATION, "Longest removal. Default: 4ms."),
+    ],
+};
+
+static WORKLOAD: Grammar = Grammar {
+    about: "One group of flows: exactly one of permutation, incast, pairs.",
+    alternatives: &["permutation", "incast", "pairs"],
+    keys: &[
+        required("name", Form::Name, "Unique in the scenario; part of every flow's identity."),
+        optional(
+            "permutation",
+            Form::Table(&PERMUTATION),
+            "Every host sends to one other and receives from one other.",
+        ),
+        optional("incast", Form::Table(&INCAST), "Many send to one."),
+        optional("pairs", Form::List(&Form::List(&HOST)), "Exactly these [source, destination]."),
+        required(
+            "size",
+            Form::Either(&[Form::Word(&["long-lived"]), BYTES]),
+            "Payload of each flow, or \"long-lived\".",
+        ),
+        optional("start", DURATION, "When the flows start. Default: 0."),
+        optional(
+            "start_jitter",
+            DURATION,
+            "Each flow starts up to this much later, uniformly. Default: 0.",
+        ),
+        optional(
+            "class",
+            Form::Integer(0, 3),
+            "Priority class at the receiver: 0 (default) to 3, the highest.",
+        ),
+        optional(
+            "spraying",
+            Form::Word(&["sender-permuted", "switch-random"]),
+            "Who chooses the paths: the sender by random permutations (default, NDP 3.1.1), or every switch at random.",
+        ),
+    ],
+};
+
+static PERMUTATION: Grammar =
+    Grammar { about: "A random derangement of the hosts.", alternatives: &[], keys: &[] };
+
+static INCAST: Grammar = Grammar {
+    about: "Senders drawn at random among the other hosts.",
+    alternatives: &[],
+    keys: &[
+        required("receiver", HOST, "The receiving host."),
+        required("senders", Form::Integer(1, MAX_HOSTS), "How many send."),
+        optional(
+            "excluding",
+            Form::List(&HOST),
+            "Hosts that are never drawn, beside the receiver.",
+        ),
+    ],
+};
+
+static OUTPUT: Grammar = Grammar {
+    about: "Files of a run beside summary.json and manifest.json.",
+    alternatives: &[],
+    keys: &[
+        optional("flows", Form::Boolean, "flows.csv: one row a flow. Default: true."),
+        optional("ports", Form::Boolean, "ports.csv: one row a switch port. Default: false."),
+    ],
+};
+
+/// Whether the dotted path names one of several alternatives.
+pub(crate) fn is_alternative(path: &str) -> bool {
+    let (parent, key) = path.rsplit_once('.').unwrap_or(("", path));
+    let mut grammar = &SCENARIO;
+    for step in parent.split('.').filter(|step| !step.is_empty()) {
+        let Some(known) = grammar.keys.iter().find(|known| known.name == step) else {
+            return false;
+        };
+        match &known.form {
+            Form::Table(inner) | Form::Tables(inner) => grammar = inner,
+            _ => return false,
+        }
+    }
+    grammar.alternatives.contains(&key)
+}
+
+/// Whether a table must be whole, or is to be laid over another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    Whole,
+    /// Required keys may be missing, and names may be keys of a list.
+    Part,
+}
+
+impl Grammar {
+    /// Refuses unknown keys, wrong types, units and bounds, missing keys and contradictions.
+    pub(crate) fn check(&self, node: &Node, extent: Extent) -> Result<(), ScenarioError> {
+        let Some(table) = node.table() else {
+            return Err(ScenarioError::new(
+                &node.place,
+                format!("{} where a table belongs", node.type_name()),
+                format!("a table with {}", self.names()),
+            ));
+        };
+        let overrides = self.keys.iter().any(|key| matches!(key.form, Form::Overrides));
+        for entry in &table.entries {
+            let known = self.keys.iter().find(|key| key.name == entry.key);
+            let inherited = || SCENARIO.keys.iter().find(|key| key.name == entry.key);
+            match known {
+                Some(key) => key.form.check(&entry.node, extent)?,
+                None => match inherited().filter(|key| overrides && key.name != "series") {
+                    Some(key) => key.form.check(&entry.node, Extent::Part)?,
+                    None => {
+                        let names = self.names_with_overrides(overrides);
+                        let nearest = nearest(&entry.key, names.iter().copied());
+                        let expected = match &names[..] {
+                            [] => "no key here".to_owned(),
+                            names => format!("one of {}", names.join(", ")),
+                        };
+                        return Err(ScenarioError::new(
+                            &entry.key_place,
+                            format!("unknown key `{}`", entry.key),
+                            expected,
+                        )
+                        .nearest(nearest));
+                    }
+                },
+            }
+        }
+        let given: Vec<_> =
+            table.entries.iter().filter(|e| self.alternatives.contains(&e.key.as_str())).collect();
+        if let [first, second, ..] = &given[..] {
+            return Err(ScenarioError::new(
+                &second.key_place,
+                format!("`{}` beside `{}`", second.key, first.key),
+                format!("exactly one of {}", self.alternatives.join(", ")),
+            ));
+        }
+        if extent == Extent::Part {
+            return Ok(());
+        }
+        if !self.alternatives.is_empty() && given.is_empty() {
+            return Err(ScenarioError::new(
+                &node.place,
+                "none of the alternatives is given",
+                format!("exactly one of {}", self.alternatives.join(", ")),
+            ));
+        }
+        match self.keys.iter().find(|key| key.required && table.find(key.name).is_none()) {
+            None => Ok(()),
+            Some(key) => Err(ScenarioError::new(
+                &node.place,
+                format!("missing key `{}`", key.name),
+                format!("`{}`: {}", key.name, key.form.expected()),
+            )),
+        }
+    }
+
+    /// The keys that may stand here: in a series those of the scenario too.
+    fn names_with_overrides(&self, overrides: bool) -> Vec<&'static str> {
+        if overrides {
+            SCENARIO.keys.iter().map(|key| key.name).filter(|&name| name != "series").collect()
+        } else {
+            self.keys.iter().map(|key| key.name).collect()
+        }
+    }
+
+    fn names(&self) -> String {
+        match self.keys {
+            [] => "no keys".to_owned(),
+            keys => keys.iter().map(|key| key.name).collect::<Vec<_>>().join(", "),
+        }
+    }
+}
+
+impl Form {
+    /// The end of "expected ...".
+    pub(crate) fn expected(&self) -> String {
+        match self {
+            Form::Text => "a string".to_owned(),
+            Form::Name => "a name of letters, digits, `-`, `_` and `.`".to_owned(),
+            Form::Integer(low, high) if *high == i64::MAX => format!("an integer from {low}"),
+            Form::Integer(low, high) => format!("an integer from {low} to {high}"),
+            Form::Boolean => "true or false".to_owned(),
+            Form::Quantity(quantity) => quantity.expected().to_owned(),
+            Form::Word(words) => match words {
+                [word] => format!("\"{word}\""),
+                words => format!("one of \"{}\"", words.join("\", \"")),
+            },
+            Form::Table(grammar) => format!("a table with {}", grammar.names()),
+            Form::Tables(_) => "at least one table".to_owned(),
+            Form::List(form) => format!("a list, each {}", form.expected()),
+            Form::Either(forms) => {
+                forms.iter().map(Form::expected).collect::<Vec<_>>().join(", or ")
+            }
+            Form::Range => "a range such as \"1..5\"".to_owned(),
+            Form::Sweep => {
+                "keys of the scenario, each with a list of values or { from, to, step }".to_owned()
+            }
+            Form::Overrides => "keys of the scenario".to_owned(),
+        }
+    }
+
+    fn takes(&self, value: &Value) -> bool {
+        match (self, value) {
+            (
+                Form::Text | Form::Name | Form::Quantity(_) | Form::Word(_) | Form::Range,
+                Value::Text(_),
+            )
+            | (Form::Integer(..), Value::Integer(_))
+            | (Form::Boolean, Value::Boolean(_))
+            | (Form::Table(_) | Form::Sweep | Form::Overrides, Value::Table(_))
+            | (Form::Tables(_) | Form::List(_), Value::List(_)) => true,
+            (Form::Either(forms), value) => forms.iter().any(|form| form.takes(value)),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn check(&self, node: &Node, extent: Extent) -> Result<(), ScenarioError> {
+        // Laid over a list of named tables, a table names the elements that it changes.
+        if let (Form::Tables(grammar), Value::Table(table), Extent::Part) =
+            (self, &node.value, extent)
+        {
+            return table.entries.iter().try_for_each(|entry| grammar.check(&entry.node, extent));
+        }
+        if !self.takes(&node.value) {
+            let problem = match (self, &node.value) {
+                (Form::Quantity(_), Value::Integer(_) | Value::Other("a float")) => {
+                    "a number without a unit".to_owned()
+                }
+                _ => format!("{} does not belong here", node.type_name()),
+            };
+            return Err(ScenarioError::new(&node.place, problem, self.expected()));
+        }
+        match (self, &node.value) {
+            (Form::Name, Value::Text(text)) => {
+                let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+                if text.is_empty() || text.starts_with('.') || !text.chars().all(fits) {
+                    return Err(self.refuse(node, "no name for a file"));
+                }
+            }
+            (Form::Integer(low, high), Value::Integer(number)) => {
+                if number < low || number > high {
+                    let bound = if number < low { low } else { high };
+                    return Err(self
+                        .refuse(node, &format!("{number} is out of range"))
+                        .nearest(Some(bound.to_string())));
+                }
+            }
+            (Form::Quantity(quantity), Value::Text(text)) => {
+                quantity.check(text).map_err(|fault| {
+                    self.refuse(node, &format!("\"{text}\" {}", fault.problem))
+                        .nearest(fault.nearest.map(|nearest| format!("\"{nearest}\"")))
+                })?;
+            }
+            (Form::Word(words), Value::Text(text)) => {
+                if !words.contains(&text.as_str()) {
+                    let nearest = nearest(text, words.iter().copied());
+                    return Err(self
+                        .refuse(node, &format!("unknown word \"{text}\""))
+                        .nearest(nearest.map(|word| format!("\"{word}\""))));
+                }
+            }
+            (Form::Table(grammar), _) => grammar.check(node, extent)?,
+            (Form::Tables(grammar), Value::List(nodes)) => {
+                if nodes.is_empty() {
+                    return Err(self.refuse(node, "empty"));
+                }
+                for node in nodes {
+                    grammar.check(node, extent)?;
+                }
+            }
+            (Form::List(form), Value::List(nodes)) => {
+                nodes.iter().try_for_each(|node| form.check(node, extent))?;
+            }
+            (Form::Either(forms), value) => return check_either(self, forms, node, value, extent),
+            (Form::Range, Value::Text(text)) => {
+                if range(text).is_none() {
+                    return Err(self.refuse(node, &format!("\"{text}\" is no range")));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn refuse(&self, node: &Node, problem: &str) -> ScenarioError {
+        ScenarioError::new(&node.place, problem, self.expected())
+    }
+}
+
+/// Of the forms that take the type: right when one is; else the last one's complaint, with
+/// everything that would have been right.
+fn check_either(
+    form: &Form,
+    forms: &[Form],
+    node: &Node,
+    value: &Value,
+    extent: Extent,
+) -> Result<(), ScenarioError> {
+    let mut complaint = None;
+    for candidate in forms.iter().filter(|candidate| candidate.takes(value)) {
+        match candidate.check(node, extent) {
+            Ok(()) => return Ok(()),
+            Err(error) => complaint = Some(error),
+        }
+    }
+    let mut error = complaint.unwrap_or_else(|| form.refuse(node, "does not belong here"));
+    // A mistake inside a table or list says itself what was expected there.
+    if error.place == node.place && node.table().is_none() {
+        error.expected = form.expected();
+    }
+    Err(error)
+}
+
+/// First and last number of "1..5", which includes both.
+pub(crate) fn range(text: &str) -> Option<(u64, u64)> {
+    let (first, last) = text.split_once("..")?;
+    let first = first.trim().parse().ok()?;
+    let last = last.trim().parse().ok()?;
+    // i64: these numbers stand beside TOML integers.
+    (first <= last && last <= i64::MAX as u64).then_some((first, last))
+}

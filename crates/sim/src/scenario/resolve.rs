@@ -1,0 +1,418 @@
+//! From a checked tree to a plan: defaults filled in, and what no grammar can see refused.
+
+use trimline_packet::{BitRate, ByteCount, TimeDelta};
+use trimline_transport::ndp::{Config, PathPenalty, PullSpacing};
+
+use super::Output;
+use super::error::ScenarioError;
+use super::grammar::MAX_HOSTS;
+use super::plan::{EngineChoice, Matrix, Plan, Spraying, Transport, Workload};
+use super::quantity;
+use super::tree::Node;
+use crate::topology::{Clos, LinkSpec};
+
+/// The plan of a tree that the grammar accepted whole; series and seed are the caller's.
+pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
+    let topology = topology(root)?;
+    let hosts = topology.hosts();
+    let profile = root.at(&["switch", "profile"]).and_then(Node::text).unwrap_or("paper");
+    let duration = root.child("duration").map(duration_of).transpose()?;
+    let warm_up = root.child("warm_up").map(duration_of).transpose()?.unwrap_or(TimeDelta::ZERO);
+    if let Some(node) = root.child("warm_up")
+        && duration.is_none_or(|duration| warm_up >= duration)
+    {
+        return Err(ScenarioError::new(
+            &node.place,
+            "the warm-up leaves nothing to measure",
+            "a time shorter than `duration`, which must be given",
+        ));
+    }
+    let config = ndp(root, profile, topology.host_link.rate)?;
+    let workloads = workloads(root, hosts, &config, duration)?;
+    let plan = Plan {
+        series: String::new(),
+        seed: 0,
+        switch: super::switch::service_model(root, profile, &config)?,
+        topology,
+        transport: Transport::Ndp(config),
+        workloads,
+        duration,
+        warm_up,
+        engine: match root.child("engine").and_then(Node::text) {
+            Some("heap") => EngineChoice::Heap,
+            _ => EngineChoice::Windows,
+        },
+    };
+    let flag = |key, default| root.at(&["output", key]).and_then(Node::boolean).unwrap_or(default);
+    Ok((plan, Output { flows: flag("flows", true), ports: flag("ports", false) }))
+}
+
+fn duration_of(node: &Node) -> Result<TimeDelta, ScenarioError> {
+    read(node, quantity::duration, quantity::Quantity::Duration)
+}
+
+/// Reads a quantity that the grammar accepted; a second reading cannot disagree with the first.
+pub(super) fn read<T>(
+    node: &Node,
+    parse: fn(&str) -> Result<T, quantity::Fault>,
+    quantity: quantity::Quantity,
+) -> Result<T, ScenarioError> {
+    parse(node.text().unwrap_or_default()).map_err(|fault| {
+        ScenarioError::new(&node.place, fault.problem, quantity.expected()).nearest(fault.nearest)
+    })
+}
+
+fn number(node: &Node, key: &str) -> Option<u32> {
+    node.child(key)?.integer().and_then(|number| u32::try_from(number).ok())
+}
+
+// Topology
+
+fn topology(root: &Node) -> Result<Clos, ScenarioError> {
+    let link = |tier: &str| -> Result<LinkSpec, ScenarioError> {
+        let nearest = |key| root.at(&["links", tier, key]).or_else(|| root.at(&["links", key]));
+        let rate = nearest("rate")
+            .map(|node| read(node, quantity::rate, quantity::Quantity::Rate))
+            .transpose()?;
+        let delay = nearest("delay").map(duration_of).transpose()?;
+        Ok(LinkSpec {
+            rate: rate.unwrap_or(BitRate::from_gbps(10)),
+            delay: delay.unwrap_or(TimeDelta::from_us(1)),
+        })
+    };
+    let mut clos = Clos {
+        tiers: 0,
+        pods: 1,
+        tors_per_pod: 1,
+        hosts_per_tor: 2,
+        aggregations_per_pod: 0,
+        cores_per_aggregation: 0,
+        host_link: link("host")?,
+        tor_link: link("tor")?,
+        aggregation_link: link("aggregation")?,
+    };
+    let Some(shape) = root.child("topology").and_then(Node::table).and_then(|t| t.entries.first())
+    else {
+        return Ok(clos);
+    };
+    let node = &shape.node;
+    match shape.key.as_str() {
+        "fattree" => {
+            let tiers = number(node, "tiers").unwrap_or(3);
+            let oversubscription = number(node, "oversubscription").unwrap_or(1);
+            let k = fattree_k(node, tiers, oversubscription)?;
+            clos.tiers = tiers as u8;
+            clos.hosts_per_tor = k / 2 * oversubscription;
+            clos.aggregations_per_pod = k / 2;
+            if tiers == 3 {
+                (clos.pods, clos.tors_per_pod, clos.cores_per_aggregation) = (k, k / 2, k / 2);
+            } else {
+                clos.tors_per_pod = k;
+            }
+        }
+        "leafspine" => {
+            clos.tiers = 2;
+            clos.tors_per_pod = number(node, "leaves").unwrap_or(1);
+            clos.aggregations_per_pod = number(node, "spines").unwrap_or(1);
+            clos.hosts_per_tor = number(node, "hosts_per_leaf").unwrap_or(1);
+        }
+        "star" => {
+            clos.tiers = 1;
+            clos.hosts_per_tor = number(node, "hosts").unwrap_or(2);
+        }
+        _ => {}
+    }
+    let total = u64::from(clos.pods) * u64::from(clos.tors_per_pod) * u64::from(clos.hosts_per_tor);
+    if total < 2 || total > MAX_HOSTS as u64 {
+        return Err(ScenarioError::new(
+            &node.place,
+            format!("{total} hosts"),
+            format!("from 2 to {MAX_HOSTS} hosts"),
+        ));
+    }
+    Ok(clos)
+}
+
+/// Hosts of a FatTree of k-port switches without oversubscription.
+fn fattree_hosts(k: u32, tiers: u32) -> u64 {
+    let k = u64::from(k);
+    if tiers == 3 { k * k * k / 4 } else { k * k / 2 }
+}
+
+fn fattree_k(node: &Node, tiers: u32, oversubscription: u32) -> Result<u32, ScenarioError> {
+    if let Some(given) = node.child("k") {
+        let k = number(node, "k").unwrap_or(0);
+        if k % 2 == 1 {
+            return Err(ScenarioError::new(
+                &given.place,
+                format!("a FatTree of {k}-port switches: half of the ports go up, half down"),
+                format!("an even number such as {} or {}", k - 1, k + 1),
+            )
+            .nearest(Some((k + 1).to_string())));
+        }
+        return Ok(k);
+    }
+    let Some(given) = node.child("hosts") else { return Ok(2) };
+    let wanted = u64::from(number(node, "hosts").unwrap_or(0));
+    let size = |k| fattree_hosts(k, tiers) * u64::from(oversubscription);
+    let ks = || (2..=128).step_by(2);
+    if let Some(k) = ks().find(|&k| size(k) == wanted) {
+        return Ok(k);
+    }
+    // The two below and the one above say where the next trees are.
+    let below: Vec<u64> = ks().map(size).filter(|&size| size < wanted).collect();
+    let above = ks().map(size).find(|&size| size > wanted);
+    let around: Vec<u64> = below.iter().rev().take(2).rev().copied().chain(above).collect();
+    let nearest = around.iter().min_by_key(|size| size.abs_diff(wanted));
+    let formula = if tiers == 3 { "k^3/4" } else { "k^2/2" };
+    let times = match oversubscription {
+        1 => String::new(),
+        times => format!(" times {times}"),
+    };
+    let around = around.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    Err(ScenarioError::new(
+        &given.place,
+        format!("no FatTree with {tiers} tiers has {wanted} hosts"),
+        format!("{formula}{times} hosts with even k, such as {around}"),
+    )
+    .nearest(nearest.map(u64::to_string)))
+}
+
+// Transport
+
+/// NDP 6.2: IW 30, 9000 B packets. The rest is chosen where its field says so.
+fn ndp(root: &Node, profile: &str, link_rate: BitRate) -> Result<Config, ScenarioError> {
+    let mut config = Config {
+        initial_window: 30,
+        payload_bytes: 9000,
+        link_rate,
+        // What the authors' two simulators do instead of the paper's rule comes with their profile.
+        pull_spacing: match profile {
+            "htsim" => PullSpacing::PayloadBytes,
+            "csg-htsim" => PullSpacing::WireBytesScaled { percent: 101 },
+            _ => PullSpacing::WireBytes,
+        },
+        pull_ack: profile != "csg-htsim",
+        rto: TimeDelta::from_ms(1),
+        pull_repeat: TimeDelta::from_ms(1),
+        backstop_unowed: TimeDelta::from_ms(1),
+        backstop_owed: TimeDelta::from_ms(100),
+        time_wait: TimeDelta::from_ms(1),
+        path_penalty: Some(PathPenalty {
+            min_nacks: 10,
+            min_losses: 2,
+            ratio: 2,
+            removal: TimeDelta::from_ms(1),
+            removal_max: TimeDelta::from_ms(4),
+        }),
+    };
+    let Some(node) = root.at(&["transport", "ndp"]) else { return Ok(config) };
+    if let Some(window) = number(node, "initial_window") {
+        config.initial_window = window;
+    }
+    if let Some(payload) = node.child("payload") {
+        let bytes = read(payload, quantity::bytes, quantity::Quantity::Bytes)?;
+        // With its 64 B of headers the packet must fit 16 bits.
+        const MAX_PAYLOAD: u64 = u16::MAX as u64 - 64;
+        if bytes.get() == 0 || bytes.get() > MAX_PAYLOAD {
+            return Err(ScenarioError::new(
+                &payload.place,
+                format!("a payload of {bytes}"),
+                format!("from 1B to {MAX_PAYLOAD}B"),
+            ));
+        }
+        config.payload_bytes = bytes.get() as u16;
+    }
+    if let Some(spacing) = node.child("pull_spacing") {
+        config.pull_spacing = match (spacing.text(), number(spacing, "percent_of_wire")) {
+            (Some("payload-bytes"), _) => PullSpacing::PayloadBytes,
+            (None, Some(percent)) => PullSpacing::WireBytesScaled { percent },
+            _ => PullSpacing::WireBytes,
+        };
+    }
+    if let Some(pull_ack) = node.child("pull_ack").and_then(Node::boolean) {
+        config.pull_ack = pull_ack;
+    }
+    let positive = |key: &str, field: &mut TimeDelta| -> Result<(), ScenarioError> {
+        let Some(node) = node.child(key) else { return Ok(()) };
+        *field = duration_of(node)?;
+        if *field == TimeDelta::ZERO {
+            return Err(ScenarioError::new(
+                &node.place,
+                "a timer of no length would expire for ever",
+                "a time above zero",
+            ));
+        }
+        Ok(())
+    };
+    positive("rto", &mut config.rto)?;
+    positive("pull_repeat", &mut config.pull_repeat)?;
+    positive("backstop_unowed", &mut config.backstop_unowed)?;
+    positive("backstop_owed", &mut config.backstop_owed)?;
+    if let Some(node) = node.child("time_wait") {
+        config.time_wait = duration_of(node)?;
+    }
+    if let Some(node) = node.child("path_penalty") {
+        config.path_penalty = path_penalty(node, config.path_penalty)?;
+    }
+    Ok(config)
+}
+
+fn path_penalty(
+    node: &Node,
+    default: Option<PathPenalty>,
+) -> Result<Option<PathPenalty>, ScenarioError> {
+    if node.boolean() == Some(false) {
+        return Ok(None);
+    }
+    let Some(mut penalty) = default else { return Ok(None) };
+    let count = |key| number(node, key).and_then(|number| u16::try_from(number).ok());
+    penalty.min_nacks = count("min_nacks").unwrap_or(penalty.min_nacks);
+    penalty.min_losses = count("min_losses").unwrap_or(penalty.min_losses);
+    penalty.ratio = count("ratio").unwrap_or(penalty.ratio);
+    if let Some(removal) = node.child("removal") {
+        penalty.removal = duration_of(removal)?;
+    }
+    if let Some(removal_max) = node.child("removal_max") {
+        penalty.removal_max = duration_of(removal_max)?;
+    }
+    if penalty.removal > penalty.removal_max {
+        let place = node.child("removal").or(node.child("removal_max")).unwrap_or(node);
+        return Err(ScenarioError::new(
+            &place.place,
+            "the first removal is longer than the longest",
+            format!("`removal` up to `removal_max`, which is {}", penalty.removal_max),
+        ));
+    }
+    Ok(Some(penalty))
+}
+
+// Workloads
+
+fn workloads(
+    root: &Node,
+    hosts: u32,
+    config: &Config,
+    duration: Option<TimeDelta>,
+) -> Result<Vec<Workload>, ScenarioError> {
+    let mut workloads: Vec<Workload> = Vec::new();
+    for node in root.child("workload").and_then(Node::list).unwrap_or(&[]) {
+        let name = node.child("name").and_then(Node::text).unwrap_or_default();
+        if workloads.iter().any(|other| other.name == name) {
+            let place = node.child("name").unwrap_or(node);
+            return Err(ScenarioError::new(
+                &place.place,
+                format!("a second workload named `{name}`"),
+                "a name of its own for every workload",
+            ));
+        }
+        let time = |key| node.child(key).map(duration_of).transpose();
+        workloads.push(Workload {
+            name: name.to_owned(),
+            matrix: matrix(node, hosts)?,
+            size: size(node, config, duration)?,
+            start: time("start")?.unwrap_or(TimeDelta::ZERO),
+            start_jitter: time("start_jitter")?.unwrap_or(TimeDelta::ZERO),
+            class: number(node, "class").unwrap_or(0) as u8,
+            spraying: match node.child("spraying").and_then(Node::text) {
+                Some("switch-random") => Spraying::SwitchRandom,
+                _ => Spraying::SenderPermuted,
+            },
+        });
+    }
+    Ok(workloads)
+}
+
+fn size(
+    node: &Node,
+    config: &Config,
+    duration: Option<TimeDelta>,
+) -> Result<Option<ByteCount>, ScenarioError> {
+    let Some(node) = node.child("size") else { return Ok(None) };
+    if node.text() == Some("long-lived") {
+        return match duration {
+            Some(_) => Ok(None),
+            None => Err(ScenarioError::new(
+                &node.place,
+                "a long-lived flow in a run without `duration` never ends",
+                "a size, or `duration` in the scenario",
+            )),
+        };
+    }
+    let size = read(node, quantity::bytes, quantity::Quantity::Bytes)?;
+    let packets = size.get().div_ceil(u64::from(config.payload_bytes));
+    // Half of the sequence numbers, so that they never wrap within a flow.
+    if size == ByteCount::ZERO || packets > u64::from(u32::MAX / 2) {
+        return Err(ScenarioError::new(
+            &node.place,
+            format!("a flow of {packets} packets"),
+            format!("from 1 to {} packets of {} B", u32::MAX / 2, config.payload_bytes),
+        ));
+    }
+    Ok(Some(size))
+}
+
+fn host(node: &Node, hosts: u32) -> Result<u32, ScenarioError> {
+    let number = node.integer().unwrap_or(-1);
+    u32::try_from(number).ok().filter(|&host| host < hosts).ok_or_else(|| {
+        ScenarioError::new(
+            &node.place,
+            format!("no host {number} in a network of {hosts}"),
+            format!("a host from 0 to {}", hosts - 1),
+        )
+        .nearest(Some((hosts - 1).to_string()))
+    })
+}
+
+fn matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
+    if let Some(incast) = node.child("incast") {
+        return incast_matrix(incast, hosts);
+    }
+    let Some(list) = node.child("pairs") else { return Ok(Matrix::Permutation) };
+    let mut pairs = Vec::new();
+    for pair in list.list().unwrap_or(&[]) {
+        let Some([source, destination]) = pair.list() else {
+            return Err(ScenarioError::new(
+                &pair.place,
+                "no pair",
+                "[source, destination], two host numbers",
+            ));
+        };
+        let flow = (host(source, hosts)?, host(destination, hosts)?);
+        if flow.0 == flow.1 {
+            return Err(ScenarioError::new(
+                &pair.place,
+                format!("host {} sends to itself", flow.0),
+                "two different hosts",
+            ));
+        }
+        pairs.push(flow);
+    }
+    if pairs.is_empty() {
+        return Err(ScenarioError::new(&list.place, "no pairs", "at least one pair"));
+    }
+    Ok(Matrix::Pairs(pairs))
+}
+
+fn incast_matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
+    let receiver = node.child("receiver").map_or(Ok(0), |node| host(node, hosts))?;
+    let mut excluding = Vec::new();
+    for node in node.child("excluding").and_then(Node::list).unwrap_or(&[]) {
+        excluding.push(host(node, hosts)?);
+    }
+    excluding.sort_unstable();
+    excluding.dedup();
+    let senders = number(node, "senders").unwrap_or(0);
+    let left_out = excluding.iter().filter(|&&host| host != receiver).count() as u32;
+    let others = hosts - 1 - left_out;
+    if senders > others {
+        let place = node.child("senders").unwrap_or(node);
+        return Err(ScenarioError::new(
+            &place.place,
+            format!("{senders} senders among {others} other hosts"),
+            format!("at most {others} senders"),
+        )
+        .nearest(Some(others.to_string())));
+    }
+    Ok(Matrix::Incast { receiver, senders, excluding })
+}

@@ -1,0 +1,101 @@
+//! The grammar as a JSON Schema (draft 2020-12), for editors and other programs.
+
+use serde_json::{Map, Value, json};
+
+use super::grammar::{Form, Grammar, SCENARIO};
+use super::quantity::Quantity;
+
+/// The JSON Schema of scenario files, as JSON text that ends with a newline.
+pub fn schema() -> String {
+    let mut root = Map::new();
+    root.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
+    root.insert("title".into(), json!("Trimline scenario"));
+    if let Value::Object(scenario) = grammar(&SCENARIO, true) {
+        root.extend(scenario);
+    }
+    // A series holds the keys of the scenario again, none of them required.
+    let mut overrides = Map::new();
+    if let Value::Object(part) = grammar(&SCENARIO, false) {
+        overrides.extend(part);
+    }
+    if let Some(Value::Object(properties)) = overrides.get_mut("properties") {
+        properties.shift_remove("series");
+    }
+    overrides.insert("required".into(), json!(["name"]));
+    overrides.insert(
+        "description".into(),
+        json!("A variant: its name, and what it overrides. Workloads merge by name."),
+    );
+    root.insert("$defs".into(), json!({ "series": overrides }));
+    let mut text = serde_json::to_string_pretty(&Value::Object(root)).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+fn grammar(grammar: &Grammar, whole: bool) -> Value {
+    let mut properties = Map::new();
+    for key in grammar.keys {
+        let mut form = form(&key.form, whole);
+        if let Value::Object(form) = &mut form {
+            form.insert("description".into(), json!(key.about));
+        }
+        properties.insert(key.name.into(), form);
+    }
+    let mut table = Map::new();
+    table.insert("type".into(), json!("object"));
+    table.insert("description".into(), json!(grammar.about));
+    table.insert("additionalProperties".into(), json!(false));
+    table.insert("properties".into(), Value::Object(properties));
+    let required: Vec<&str> =
+        grammar.keys.iter().filter(|key| key.required).map(|key| key.name).collect();
+    if whole && !required.is_empty() {
+        table.insert("required".into(), json!(required));
+    }
+    if !grammar.alternatives.is_empty() {
+        let one = |key: &&str| json!({ "required": [key] });
+        if whole {
+            let one_of: Vec<Value> = grammar.alternatives.iter().map(one).collect();
+            table.insert("oneOf".into(), json!(one_of));
+        }
+    }
+    Value::Object(table)
+}
+
+fn form(form_of: &Form, whole: bool) -> Value {
+    match form_of {
+        Form::Text => json!({ "type": "string" }),
+        Form::Name => json!({ "type": "string", "pattern": "^[A-Za-z0-9_-][A-Za-z0-9._-]*$" }),
+        Form::Integer(low, i64::MAX) => json!({ "type": "integer", "minimum": low }),
+        Form::Integer(low, high) => json!({ "type": "integer", "minimum": low, "maximum": high }),
+        Form::Boolean => json!({ "type": "boolean" }),
+        Form::Quantity(quantity) => quantity_form(*quantity),
+        Form::Word(words) => json!({ "enum": words }),
+        Form::Table(inner) => grammar(inner, whole),
+        Form::Tables(_) if is_series(form_of) => {
+            json!({ "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/series" } })
+        }
+        // Laid over a list of named tables, a table names the elements that it changes.
+        Form::Tables(inner) if !whole => json!({ "anyOf": [
+            { "type": "array", "minItems": 1, "items": grammar(inner, false) },
+            { "type": "object", "additionalProperties": grammar(inner, false) },
+        ]}),
+        Form::Tables(inner) => {
+            json!({ "type": "array", "minItems": 1, "items": grammar(inner, true) })
+        }
+        Form::List(inner) => json!({ "type": "array", "items": form(inner, whole) }),
+        Form::Either(forms) => {
+            json!({ "anyOf": forms.iter().map(|inner| form(inner, whole)).collect::<Vec<_>>() })
+        }
+        Form::Range => json!({ "type": "string", "pattern": r"^ *[0-9]+ *\.\. *[0-9]+ *$" }),
+        Form::Sweep | Form::Overrides => json!({ "type": "object" }),
+    }
+}
+
+fn is_series(form: &Form) -> bool {
+    let Form::Tables(grammar) = form else { return false };
+    grammar.keys.iter().any(|key| matches!(key.form, Form::Overrides))
+}
+
+fn quantity_form(quantity: Quantity) -> Value {
+    json!({ "type": "string", "pattern": quantity.pattern() })
+}

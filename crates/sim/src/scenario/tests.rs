@@ -1,0 +1,584 @@
+//! Every kind of mistake with its message, and what a right file becomes.
+
+use super::plan::{Matrix, Spraying, Transport};
+use super::*;
+use trimline_packet::{BitRate, ByteCount, TimeDelta};
+use trimline_switch::ServiceModel;
+use trimline_transport::ndp::PullSpacing;
+
+const GOOD: &str = r#"
+duration = "20.1ms"
+warm_up = "10.1ms"
+seeds = "1..3"
+
+[topology.fattree]
+hosts = 432
+
+[[workload]]
+name = "everyone"
+permutation = {}
+size = "long-lived"
+"#;
+
+fn parse(text: &str) -> Result<Scenario, ScenarioError> {
+    Scenario::parse("scenario.toml", text, &[])
+}
+
+/// What `GOOD` with one piece of text exchanged is refused for.
+#[track_caller]
+fn refused(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "GOOD does not contain {from:?}");
+    match parse(&GOOD.replacen(from, to, 1)) {
+        Ok(_) => panic!("{to:?} was accepted"),
+        Err(error) => error.to_string(),
+    }
+}
+
+#[track_caller]
+fn check(from: &str, to: &str, message: &str) {
+    assert_eq!(refused(from, to), message);
+}
+
+#[test]
+fn a_minimal_file_has_the_defaults_of_the_paper() {
+    let scenario = parse(GOOD).unwrap();
+    assert_eq!(scenario.runs.len(), 3);
+    let run = &scenario.runs[1];
+    assert_eq!((run.name.as_str(), run.plan.seed), ("seed-2", 2));
+    assert_eq!(run.output, Output { flows: true, ports: false });
+    let plan = &run.plan;
+    assert_eq!(plan.topology.hosts(), 432);
+    assert_eq!((plan.topology.pods, plan.topology.hosts_per_tor), (12, 6));
+    assert_eq!(plan.topology.aggregation_link.rate, BitRate::from_gbps(10));
+    assert_eq!(plan.topology.host_link.delay, TimeDelta::from_us(1));
+    assert_eq!(plan.switch, ServiceModel::paper(8, 9000));
+    let Transport::Ndp(ndp) = &plan.transport;
+    assert_eq!((ndp.initial_window, ndp.payload_bytes, ndp.pull_ack), (30, 9000, true));
+    assert_eq!(ndp.pull_spacing, PullSpacing::WireBytes);
+    assert_eq!(plan.duration, Some(TimeDelta::from_us(20_100)));
+    assert_eq!(plan.warm_up, TimeDelta::from_us(10_100));
+    assert_eq!(plan.workloads[0].matrix, Matrix::Permutation);
+    assert_eq!(plan.workloads[0].size, None);
+    assert_eq!(plan.workloads[0].spraying, Spraying::SenderPermuted);
+}
+
+#[test]
+fn a_wrong_key_names_the_nearest() {
+    check(
+        "seeds",
+        "sedes",
+        "scenario.toml:4:1: unknown key `sedes` (at `sedes`); expected one of name, description, \
+         duration, warm_up, seeds, engine, topology, links, switch, transport, workload, output, \
+         sweep, series; nearest: seeds",
+    );
+    check(
+        "hosts = 432",
+        "host = 432",
+        "scenario.toml:7:1: unknown key `host` (at `host`); expected one of k, hosts, tiers, \
+         oversubscription; nearest: hosts",
+    );
+    check(
+        "permutation = {}",
+        "permutation = { x = 1 }",
+        "scenario.toml:11:17: unknown key `x` (at `x`); expected no key here",
+    );
+}
+
+#[test]
+fn a_wrong_unit_names_the_nearest() {
+    check(
+        "\"20.1ms\"",
+        "\"20.1mss\"",
+        "scenario.toml:2:12: \"20.1mss\" has the unknown unit `mss` (at `\"20.1mss\"`); expected a \
+         time such as \"1us\" (units: ps, ns, us, ms, s); nearest: \"20.1ms\"",
+    );
+    check(
+        "\"20.1ms\"",
+        "20",
+        "scenario.toml:2:12: a number without a unit (at `20`); expected a time such as \"1us\" \
+         (units: ps, ns, us, ms, s)",
+    );
+    check(
+        "\"long-lived\"",
+        "\"450kB\"",
+        "scenario.toml:12:8: \"450kB\" has the unknown unit `kB` (at `\"450kB\"`); expected \
+         \"long-lived\", or a size such as \"9000B\" (units: B, KB, MB, GB of 1000; KiB, MiB, GiB \
+         of 1024); nearest: \"450KB\"",
+    );
+}
+
+#[test]
+fn a_wrong_type_says_what_belongs_there() {
+    check(
+        "hosts = 432",
+        "hosts = \"432\"",
+        "scenario.toml:7:9: a string does not belong here (at `\"432\"`); expected an integer from \
+         2 to 1048576",
+    );
+    check(
+        "permutation = {}",
+        "permutation = true",
+        "scenario.toml:11:15: a boolean does not belong here (at `true`); expected a table with no \
+         keys",
+    );
+    check(
+        "permutation = {}",
+        "permutation = {}\nclass = 4",
+        "scenario.toml:12:9: 4 is out of range (at `4`); expected an integer from 0 to 3; nearest: 3",
+    );
+    check(
+        "permutation = {}",
+        "permutation = {}\nspraying = \"switch_random\"",
+        "scenario.toml:12:12: unknown word \"switch_random\" (at `\"switch_random\"`); expected one \
+         of \"sender-permuted\", \"switch-random\"; nearest: \"switch-random\"",
+    );
+}
+
+#[test]
+fn text_that_is_not_toml_has_a_place_too() {
+    let message = refused("hosts = 432", "hosts = = 432");
+    assert!(message.starts_with("scenario.toml:7:"), "{message}");
+    assert!(message.contains("not TOML"), "{message}");
+}
+
+#[test]
+fn a_tree_that_does_not_exist_names_its_neighbours() {
+    check(
+        "432",
+        "431",
+        "scenario.toml:7:9: no FatTree with 3 tiers has 431 hosts (at `431`); expected k^3/4 hosts \
+         with even k, such as 128, 250, 432; nearest: 432",
+    );
+    check(
+        "hosts = 432",
+        "hosts = 500\noversubscription = 4",
+        "scenario.toml:7:9: no FatTree with 3 tiers has 500 hosts (at `500`); expected k^3/4 times \
+         4 hosts with even k, such as 64, 216, 512; nearest: 512",
+    );
+    check(
+        "hosts = 432",
+        "k = 7",
+        "scenario.toml:7:5: a FatTree of 7-port switches: half of the ports go up, half down \
+         (at `7`); expected an even number such as 6 or 8; nearest: 8",
+    );
+    check(
+        "hosts = 432",
+        "hosts = 432\nk = 12",
+        "scenario.toml:8:1: `k` beside `hosts` (at `k`); expected exactly one of k, hosts",
+    );
+    check(
+        "[topology.fattree]\nhosts = 432",
+        "topology = {}",
+        "scenario.toml:6:12: none of the alternatives is given (at `{}`); expected exactly one of \
+         fattree, leafspine, star, back_to_back",
+    );
+    check(
+        "[topology.fattree]\nhosts = 432",
+        "topology.leafspine = { leaves = 1000, spines = 2, hosts_per_leaf = 60000 }",
+        "scenario.toml:6:22: 60000000 hosts (at `{ leaves = 1000, spines = 2, hosts_per_leaf = \
+         60000 }`); expected from 2 to 1048576 hosts",
+    );
+}
+
+#[test]
+fn hosts_that_do_not_exist_are_refused() {
+    check(
+        "permutation = {}",
+        "pairs = [[0, 1], [2, 432]]",
+        "scenario.toml:11:22: no host 432 in a network of 432 (at `432`); expected a host from 0 to \
+         431; nearest: 431",
+    );
+    check(
+        "permutation = {}",
+        "pairs = [[0, 1], [2, 2]]",
+        "scenario.toml:11:18: host 2 sends to itself (at `[2, 2]`); expected two different hosts",
+    );
+    check(
+        "permutation = {}",
+        "pairs = [[0, 1, 2]]",
+        "scenario.toml:11:10: no pair (at `[0, 1, 2]`); expected [source, destination], two host \
+         numbers",
+    );
+    check(
+        "permutation = {}",
+        "pairs = []",
+        "scenario.toml:11:9: no pairs (at `[]`); expected at least one pair",
+    );
+    check(
+        "permutation = {}",
+        "incast = { receiver = 0, senders = 432 }",
+        "scenario.toml:11:36: 432 senders among 431 other hosts (at `432`); expected at most 431 \
+         senders; nearest: 431",
+    );
+    check(
+        "permutation = {}",
+        "incast = { receiver = 0, senders = 431, excluding = [0, 5, 5] }",
+        "scenario.toml:11:36: 431 senders among 430 other hosts (at `431`); expected at most 430 \
+         senders; nearest: 430",
+    );
+}
+
+#[test]
+fn workloads_must_be_there_and_differ() {
+    let workload = "[[workload]]\nname = \"everyone\"\npermutation = {}\nsize = \"long-lived\"\n";
+    check(
+        workload,
+        "",
+        "scenario.toml:1:1: missing key `workload`; expected `workload`: at least one table",
+    );
+    let none = parse("workload = []\ntopology.star.hosts = 2").unwrap_err().to_string();
+    assert_eq!(none, "scenario.toml:1:12: empty (at `[]`); expected at least one table");
+    let twice = format!("{workload}\n{workload}");
+    check(
+        workload,
+        &twice,
+        "scenario.toml:15:8: a second workload named `everyone` (at `\"everyone\"`); expected a name \
+         of its own for every workload",
+    );
+    check(
+        "permutation = {}",
+        "",
+        "scenario.toml:9:1: none of the alternatives is given (at `[[workload]]`); expected exactly \
+         one of permutation, incast, pairs",
+    );
+    check(
+        "size = \"long-lived\"",
+        "",
+        "scenario.toml:9:1: missing key `size` (at `[[workload]]`); expected `size`: \
+         \"long-lived\", or a size such as \"9000B\" (units: B, KB, MB, GB of 1000; KiB, MiB, GiB \
+         of 1024)",
+    );
+}
+
+#[test]
+fn a_run_must_be_able_to_end() {
+    check(
+        "duration = \"20.1ms\"\nwarm_up = \"10.1ms\"",
+        "",
+        "scenario.toml:11:8: a long-lived flow in a run without `duration` never ends (at \
+         `\"long-lived\"`); expected a size, or `duration` in the scenario",
+    );
+    check(
+        "\"10.1ms\"",
+        "\"20.1ms\"",
+        "scenario.toml:3:11: the warm-up leaves nothing to measure (at `\"20.1ms\"`); expected a time \
+         shorter than `duration`, which must be given",
+    );
+    check(
+        "permutation = {}\nsize = \"long-lived\"",
+        "permutation = {}\nsize = \"0B\"",
+        "scenario.toml:12:8: a flow of 0 packets (at `\"0B\"`); expected from 1 to 2147483647 packets \
+         of 9000 B",
+    );
+}
+
+#[test]
+fn seeds_are_a_number_a_list_or_a_range() {
+    let seeds = |text: &str| -> Vec<u64> {
+        let scenario = parse(&GOOD.replace("\"1..3\"", text)).unwrap();
+        scenario.runs.iter().map(|run| run.plan.seed).collect()
+    };
+    assert_eq!(seeds("7"), [7]);
+    assert_eq!(seeds("[3, 1]"), [3, 1]);
+    assert_eq!(seeds("\"4..6\""), [4, 5, 6]);
+    check(
+        "\"1..3\"",
+        "\"3..1\"",
+        "scenario.toml:4:9: \"3..1\" is no range (at `\"3..1\"`); expected an integer from 0, or a range \
+         such as \"1..5\", or a list, each an integer from 0",
+    );
+    check(
+        "\"1..3\"",
+        "[1, 2, 1]",
+        "scenario.toml:4:9: a seed is given twice (at `[1, 2, 1]`); expected at least one seed, each \
+         once",
+    );
+    check(
+        "\"1..3\"",
+        "[1, -2]",
+        "scenario.toml:4:13: -2 is out of range (at `-2`); expected an integer from 0; nearest: 0",
+    );
+}
+
+#[test]
+fn profiles_bring_their_pacing_and_overrides_change_them() {
+    let plan = |text: &str| {
+        let text = GOOD.replace("[topology.fattree]", &format!("{text}\n[topology.fattree]"));
+        parse(&text).unwrap_or_else(|error| panic!("{error}")).runs.remove(0).plan
+    };
+    let htsim = plan("switch.profile = \"htsim\"");
+    assert_eq!(htsim.switch, ServiceModel::htsim(8, 9000));
+    let Transport::Ndp(ndp) = htsim.transport;
+    assert_eq!((ndp.pull_spacing, ndp.pull_ack), (PullSpacing::PayloadBytes, true));
+    let csg = plan("switch.profile = \"csg-htsim\"");
+    assert_eq!(csg.switch, ServiceModel::csg_htsim(8, 9000));
+    let Transport::Ndp(ndp) = csg.transport;
+    assert_eq!(ndp.pull_spacing, PullSpacing::WireBytesScaled { percent: 101 });
+    assert!(!ndp.pull_ack);
+
+    assert_eq!(plan("switch.data_queue = \"12pkt\"").switch, ServiceModel::paper(12, 9000));
+    assert_eq!(
+        plan("switch = { profile = \"p4\", wrr = \"10:1\", coin = true }").switch,
+        ServiceModel::paper(8, 9000)
+    );
+    let ndp = "transport.ndp = { payload = \"1500B\", initial_window = 23, rto = \"5ms\", \
+               pull_spacing.percent_of_wire = 99, path_penalty = false }";
+    let small = plan(ndp);
+    assert_eq!(small.switch, ServiceModel::paper(8, 1500));
+    let Transport::Ndp(config) = small.transport;
+    assert_eq!((config.payload_bytes, config.initial_window), (1500, 23));
+    assert_eq!((config.rto, config.path_penalty), (TimeDelta::from_ms(5), None));
+    assert_eq!(config.pull_spacing, PullSpacing::WireBytesScaled { percent: 99 });
+    let marked =
+        plan("switch = { profile = \"ecn\", data_queue = \"100pkt\", ecn_threshold = \"20pkt\" }");
+    assert_eq!(marked.switch, ServiceModel::ecn(100, 20));
+}
+
+#[test]
+fn a_switch_that_cannot_work_is_refused() {
+    let refused = |text: &str| -> String {
+        let text = GOOD.replace("[topology.fattree]", &format!("{text}\n[topology.fattree]"));
+        parse(&text).map(|_| ()).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused("switch.profile = \"papr\""),
+        "scenario.toml:6:18: unknown word \"papr\" (at `\"papr\"`); expected one of \"paper\", \
+         \"htsim\", \"csg-htsim\", \"netfpga\", \"p4\", \"cut-payload\", \"drop-tail\", \"ecn\"; nearest: \
+         \"paper\""
+    );
+    assert_eq!(
+        refused("switch.data_queue = \"1500B\""),
+        "scenario.toml:6:21: the data queue holds 1500 B, but a packet has 9064 B (at `\"1500B\"`); \
+         expected room for at least one packet, such as \"9064B\" or \"8pkt\""
+    );
+    assert_eq!(
+        refused("switch = { profile = \"ecn\", coin = true }"),
+        "scenario.toml:6:36: `coin` with profile \"ecn\", which has one queue (at `true`); expected a \
+         profile with a header queue: paper, htsim, csg-htsim, netfpga, p4"
+    );
+    assert_eq!(
+        refused("switch.wrr = \"10:2\""),
+        "scenario.toml:6:14: \"10:2\" the right side is not 1 (at `\"10:2\"`); expected headers to data \
+         packets such as \"10:1\""
+    );
+    assert_eq!(
+        refused("switch.ecn_threshold = \"20pkt\""),
+        "scenario.toml:6:24: `ecn_threshold` with profile \"paper\", which does not mark (at \
+         `\"20pkt\"`); expected profile \"ecn\""
+    );
+    assert_eq!(
+        refused("transport.ndp.payload = \"64KiB\""),
+        "scenario.toml:6:25: a payload of 65536 B (at `\"64KiB\"`); expected from 1B to 65471B"
+    );
+    assert_eq!(
+        refused("transport.ndp.rto = \"0us\""),
+        "scenario.toml:6:21: a timer of no length would expire for ever (at `\"0us\"`); expected a \
+         time above zero"
+    );
+}
+
+#[test]
+fn links_have_one_default_and_exceptions_by_tier() {
+    let text = GOOD.replace(
+        "[topology.fattree]",
+        "[links]\nrate = \"40Gbps\"\nhost.rate = \"10Gbps\"\naggregation.delay = \"2us\"\n[topology.fattree]",
+    );
+    let topology = parse(&text).unwrap().runs.remove(0).plan.topology;
+    assert_eq!(topology.host_link.rate, BitRate::from_gbps(10));
+    assert_eq!(topology.tor_link.rate, BitRate::from_gbps(40));
+    assert_eq!(topology.tor_link.delay, TimeDelta::from_us(1));
+    assert_eq!(topology.aggregation_link.rate, BitRate::from_gbps(40));
+    assert_eq!(topology.aggregation_link.delay, TimeDelta::from_us(2));
+}
+
+#[test]
+fn every_shape_becomes_a_clos() {
+    let shape = |text: &str| {
+        let text = GOOD.replace("[topology.fattree]\nhosts = 432", text);
+        let clos =
+            parse(&text).unwrap_or_else(|error| panic!("{error}")).runs.remove(0).plan.topology;
+        (
+            clos.tiers,
+            [clos.pods, clos.tors_per_pod, clos.hosts_per_tor],
+            [clos.aggregations_per_pod, clos.cores_per_aggregation],
+        )
+    };
+    assert_eq!(shape("topology.fattree.k = 8"), (3, [8, 4, 4], [4, 4]));
+    assert_eq!(shape("topology.fattree = { hosts = 8192 }"), (3, [32, 16, 16], [16, 16]));
+    assert_eq!(
+        shape("topology.fattree = { k = 8, oversubscription = 4 }"),
+        (3, [8, 4, 16], [4, 4])
+    );
+    assert_eq!(shape("topology.fattree = { hosts = 32, tiers = 2 }"), (2, [1, 8, 4], [4, 0]));
+    assert_eq!(
+        shape("topology.leafspine = { leaves = 9, spines = 4, hosts_per_leaf = 16 }"),
+        (2, [1, 9, 16], [4, 0])
+    );
+    assert_eq!(shape("topology.star.hosts = 6"), (1, [1, 1, 6], [0, 0]));
+    assert_eq!(shape("topology.back_to_back = {}"), (0, [1, 1, 2], [0, 0]));
+}
+
+const VARIED: &str = r#"
+seeds = "1..2"
+topology.fattree.k = 4
+
+[[workload]]
+name = "reply"
+incast = { receiver = 0, senders = 3 }
+size = "450KB"
+
+[sweep]
+workload.reply.incast.senders = { from = 1, to = 11, step = 5 }
+
+[[series]]
+name = "paper"
+
+[[series]]
+name = "prioritised"
+switch.profile = "htsim"
+topology.star.hosts = 32
+sweep."workload.reply.incast.senders" = [10]
+[[series.workload]]
+name = "reply"
+incast.excluding = [7]
+[[series.workload]]
+name = "urgent"
+pairs = [[7, 0]]
+class = 3
+size = "450KB"
+"#;
+
+#[test]
+fn series_sweep_and_seeds_multiply() {
+    let scenario = parse(VARIED).unwrap();
+    let names: Vec<&str> = scenario.runs.iter().map(|run| run.name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "paper/senders=1/seed-1",
+            "paper/senders=1/seed-2",
+            "paper/senders=6/seed-1",
+            "paper/senders=6/seed-2",
+            "paper/senders=11/seed-1",
+            "paper/senders=11/seed-2",
+            "prioritised/senders=10/seed-1",
+            "prioritised/senders=10/seed-2",
+        ]
+    );
+    let run = &scenario.runs[5];
+    assert_eq!(run.point, [("senders".to_owned(), "11".to_owned())]);
+    assert_eq!(run.plan.workloads.len(), 1);
+    assert_eq!(
+        run.plan.workloads[0].matrix,
+        Matrix::Incast { receiver: 0, senders: 11, excluding: vec![] }
+    );
+    let run = &scenario.runs[6];
+    assert_eq!(run.plan.series, "prioritised");
+    assert_eq!((run.plan.topology.tiers, run.plan.topology.hosts()), (1, 32));
+    assert_eq!(run.plan.switch, ServiceModel::htsim(8, 9000));
+    assert_eq!(
+        run.plan.workloads[0].matrix,
+        Matrix::Incast { receiver: 0, senders: 10, excluding: vec![7] }
+    );
+    assert_eq!(run.plan.workloads[0].size, Some(ByteCount::new(450_000)));
+    assert_eq!((run.plan.workloads[1].class, &run.plan.workloads[1].name[..]), (3, "urgent"));
+}
+
+#[test]
+fn mistakes_in_series_and_sweep_point_at_themselves() {
+    let refused = |from: &str, to: &str| -> String {
+        assert!(VARIED.contains(from), "{from}");
+        parse(&VARIED.replacen(from, to, 1)).map(|_| ()).unwrap_err().to_string()
+    };
+    assert_eq!(
+        refused("switch.profile = \"htsim\"", "switch.profil = \"htsim\""),
+        "scenario.toml:18:8: unknown key `profil` (at `profil`); expected one of profile, data_queue, \
+         header_queue, wrr, coin, return_to_sender, ecn_threshold; nearest: profile"
+    );
+    assert_eq!(
+        refused("switch.profile = \"htsim\"", "series = []"),
+        "scenario.toml:18:1: unknown key `series` (at `series`); expected one of name, name, \
+         description, duration, warm_up, seeds, engine, topology, links, switch, transport, workload, \
+         output, sweep; nearest: seeds"
+            .replace("name, name", "name")
+    );
+    assert_eq!(
+        refused("to = 11", "to = 16"),
+        "scenario.toml:11:33: 16 senders among 15 other hosts (at `{ from = 1, to = 16, step = 5 }`); \
+         expected at most 15 senders; nearest: 15"
+    );
+    assert_eq!(
+        refused("reply.incast.senders =", "replay.incast.senders ="),
+        "scenario.toml:11:10: no workload is named `replay` (at `replay`); expected one of reply; \
+         nearest: reply"
+    );
+    assert_eq!(
+        refused("step = 5", "step = 0"),
+        "scenario.toml:11:33: no range (at `{ from = 1, to = 11, step = 0 }`); expected { from = 1, \
+         to = 431, step = 10 }: integers, from <= to, step >= 1"
+    );
+    assert_eq!(
+        refused("[10]", "[]"),
+        "scenario.toml:20:41: no values (at `[]`); expected at least one value, each once"
+    );
+    assert_eq!(
+        refused("name = \"prioritised\"", "name = \"paper\""),
+        "scenario.toml:17:8: a second series named `paper` (at `\"paper\"`); expected a name of its own \
+         for every series"
+    );
+    assert_eq!(
+        refused("name = \"paper\"", "name = \"a/b\""),
+        "scenario.toml:14:8: no name for a file (at `\"a/b\"`); expected a name of letters, digits, `-`, \
+         `_` and `.`"
+    );
+}
+
+#[test]
+fn settings_hold_in_every_series() {
+    let settings = |settings: &[&str]| {
+        let settings: Vec<String> = settings.iter().map(|&text| text.to_owned()).collect();
+        Scenario::parse("scenario.toml", VARIED, &settings)
+    };
+    let scenario = settings(&[
+        "seeds=9",
+        "links.rate=40Gbps",
+        "workload.reply.size=\"9KB\"",
+        "sweep.workload.reply.incast.senders=[2]",
+    ])
+    .unwrap();
+    assert_eq!(scenario.runs.len(), 2);
+    for run in &scenario.runs {
+        assert_eq!(run.plan.seed, 9);
+        assert_eq!(run.plan.topology.host_link.rate, BitRate::from_gbps(40));
+        assert_eq!(run.plan.workloads[0].size, Some(ByteCount::new(9000)));
+    }
+    let refused = |text: &str| settings(&[text]).map(|_| ()).unwrap_err().to_string();
+    assert_eq!(
+        refused("links.rat=40Gbps"),
+        "--set:1:7: unknown key `rat` (at `rat`); expected one of rate, delay, host, tor, \
+         aggregation; nearest: rate"
+    );
+    assert_eq!(
+        refused("links.rate=40Gbs"),
+        "--set:1:12: \"40Gbs\" has the unknown unit `Gbs` (at `40Gbs`); expected a rate such as \
+         \"10Gbps\" (units: bps, Kbps, Mbps, Gbps, Tbps); nearest: \"40Gbps\""
+    );
+    assert_eq!(
+        refused("duration"),
+        "--set:1:1: no setting (at `duration`); expected KEY=VALUE with a dotted key of the scenario"
+    );
+    assert_eq!(
+        refused("workload.replies.size=9KB"),
+        "--set:1:10: no workload is named `replies` (at `replies`); expected one of reply; nearest: \
+         reply"
+    );
+}
+
+#[test]
+fn the_published_schema_is_the_grammar() {
+    let published = include_str!("../../../../schema/scenario.schema.json");
+    assert!(
+        published == schema(),
+        "schema/scenario.schema.json is stale: write `trimline schema` to it"
+    );
+}

@@ -1,0 +1,46 @@
+//! The exact values of the base model: 10 Gb/s, 1 us a link, six links, 9000 B of payload behind
+//! 64 B of header, store and forward. Derived by hand from the model, equal to the picosecond.
+
+mod common;
+
+use common::{fattree, plan, run, workload};
+use trimline_sim::scenario::plan::{EngineChoice, Matrix};
+
+/// Completion times at the receiver and at the sender of one transfer between pods, in picoseconds.
+fn transfer(packets: u64, initial_window: u32) -> (u64, u64) {
+    let times: Vec<_> = [EngineChoice::Windows, EngineChoice::Heap]
+        .into_iter()
+        .map(|engine| {
+            let matrix = Matrix::Pairs(vec![(0, 431)]);
+            let flow = workload("one", matrix, Some(packets * 9000));
+            let mut plan = plan(fattree(12), initial_window, vec![flow]);
+            plan.engine = engine;
+            let flow = &run(&plan).flows[0];
+            (flow.fct_receiver_ps.expect("delivered"), flow.fct_sender_ps.expect("ACKed"))
+        })
+        .collect();
+    assert_eq!(times[0], times[1], "the engines disagree");
+    times[0]
+}
+
+#[test]
+fn thirty_packets_of_which_ten_or_more_are_pushed() {
+    for initial_window in [10, 15, 23, 30, 45] {
+        assert_eq!(transfer(30, initial_window).0, 259_792_000, "IW {initial_window}");
+    }
+}
+
+#[test]
+fn fifty_packets() {
+    assert_eq!(transfer(50, 23).0, 404_816_000);
+}
+
+#[test]
+fn thirty_packets_one_at_a_time() {
+    assert_eq!(transfer(30, 1).0, 1_668_124_800);
+}
+
+#[test]
+fn one_packet_to_the_ack() {
+    assert_eq!(transfer(1, 30), (49_507_200, 55_814_400));
+}

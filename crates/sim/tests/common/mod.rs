@@ -1,0 +1,101 @@
+//! Plans for tests, without scenario files.
+
+use std::ops::ControlFlow;
+
+use trimline_metrics::RunRecord;
+use trimline_packet::{BitRate, ByteCount, TimeDelta};
+use trimline_sim::scenario::plan::{EngineChoice, Matrix, Plan, Spraying, Transport, Workload};
+use trimline_sim::topology::{Clos, LinkSpec};
+use trimline_switch::ServiceModel;
+use trimline_transport::ndp;
+
+pub const TEN_GIG: LinkSpec = LinkSpec { rate: BitRate::from_gbps(10), delay: TimeDelta::from_us(1) };
+
+/// The FatTree of `k`-port switches.
+pub fn fattree(k: u32) -> Clos {
+    Clos {
+        tiers: 3,
+        pods: k,
+        tors_per_pod: k / 2,
+        hosts_per_tor: k / 2,
+        aggregations_per_pod: k / 2,
+        cores_per_aggregation: k / 2,
+        host_link: TEN_GIG,
+        tor_link: TEN_GIG,
+        aggregation_link: TEN_GIG,
+    }
+}
+
+/// One switch.
+pub fn star(hosts: u32) -> Clos {
+    Clos {
+        tiers: 1,
+        pods: 1,
+        tors_per_pod: 1,
+        hosts_per_tor: hosts,
+        aggregations_per_pod: 0,
+        cores_per_aggregation: 0,
+        ..fattree(4)
+    }
+}
+
+/// NDP with the paper's parameters and this initial window.
+pub fn ndp(initial_window: u32) -> ndp::Config {
+    ndp::Config {
+        initial_window,
+        payload_bytes: 9000,
+        link_rate: BitRate::from_gbps(10),
+        pull_spacing: ndp::PullSpacing::WireBytes,
+        pull_ack: true,
+        rto: TimeDelta::from_ms(1),
+        pull_repeat: TimeDelta::from_ms(1),
+        backstop_unowed: TimeDelta::from_ms(1),
+        backstop_owed: TimeDelta::from_ms(100),
+        time_wait: TimeDelta::from_ms(1),
+        path_penalty: Some(ndp::PathPenalty {
+            min_nacks: 10,
+            min_losses: 2,
+            ratio: 2,
+            removal: TimeDelta::from_ms(1),
+            removal_max: TimeDelta::from_ms(4),
+        }),
+    }
+}
+
+/// A workload of flows of `size` bytes that start together.
+pub fn workload(name: &str, matrix: Matrix, size: Option<u64>) -> Workload {
+    Workload {
+        name: name.into(),
+        matrix,
+        size: size.map(ByteCount::new),
+        start: TimeDelta::ZERO,
+        start_jitter: TimeDelta::ZERO,
+        class: 0,
+        spraying: Spraying::SenderPermuted,
+    }
+}
+
+/// An incast of `senders` flows to host 0.
+pub fn incast(senders: u32, size: u64) -> Workload {
+    workload("incast", Matrix::Incast { receiver: 0, senders, excluding: vec![] }, Some(size))
+}
+
+/// A run to completion under the paper's switch.
+pub fn plan(topology: Clos, initial_window: u32, workloads: Vec<Workload>) -> Plan {
+    Plan {
+        series: String::new(),
+        seed: 1,
+        topology,
+        switch: ServiceModel::paper(8, 9000),
+        transport: Transport::Ndp(ndp(initial_window)),
+        workloads,
+        duration: None,
+        warm_up: TimeDelta::ZERO,
+        engine: EngineChoice::Windows,
+    }
+}
+
+/// Runs a plan to its end.
+pub fn run(plan: &Plan) -> RunRecord {
+    trimline_sim::run(plan, &mut |_| ControlFlow::Continue(())).expect("the plan can be run")
+}

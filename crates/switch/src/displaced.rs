@@ -1,0 +1,69 @@
+//! Packets that lost their place, and what becomes of them.
+
+use alloc::vec::Vec;
+
+use trimline_packet::Handle;
+
+/// What the switch does with a packet that lost its place. The port never does it itself: the
+/// packet leaves by another port, or by none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Fate {
+    /// Free its storage.
+    Dropped,
+    /// A trimmed header that found the header queue full (NDP 3.2.4): the switch turns it round
+    /// ([`Packet::turn_round`](trimline_packet::Packet::turn_round)) and routes it like any other
+    /// packet.
+    Returned,
+    /// Tell its sender that it was dropped (FastLane): the switch makes the notification, which
+    /// leaves by the packet's input port, and frees the packet.
+    Notify,
+}
+
+/// What one or more calls of a port displaced, in the order in which it happened. The driver owns
+/// one, hands it to every call and drains it: no allocation in steady state.
+#[derive(Clone, Debug, Default)]
+pub struct Displaced {
+    list: Vec<(Handle, Fate)>,
+    /// Packets whose payload was cut. Cut packets that kept a place are not in the list.
+    pub trimmed: u32,
+    /// Bytes that were cut from them.
+    pub cut_bytes: u64,
+}
+
+impl Displaced {
+    /// Nothing displaced.
+    pub const fn new() -> Displaced {
+        Displaced { list: Vec::new(), trimmed: 0, cut_bytes: 0 }
+    }
+
+    /// Whether no packet waits to be acted on.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The displaced packets, oldest first.
+    #[inline]
+    pub fn list(&self) -> &[(Handle, Fate)] {
+        &self.list
+    }
+
+    /// Takes the displaced packets out, oldest first. The counters stay.
+    #[inline]
+    pub fn drain(&mut self) -> impl Iterator<Item = (Handle, Fate)> + '_ {
+        self.list.drain(..)
+    }
+
+    /// Takes the newest displaced packet out: for drivers whose reaction may displace more.
+    #[inline]
+    pub fn pop(&mut self) -> Option<(Handle, Fate)> {
+        self.list.pop()
+    }
+
+    /// Appends a packet. Ports do; so may whatever wraps a port, such as a queue discipline that
+    /// drops at dequeue.
+    #[inline]
+    pub fn push(&mut self, packet: Handle, fate: Fate) {
+        self.list.push((packet, fate));
+    }
+}

@@ -1,0 +1,65 @@
+//! One queue: a list through the packets' own links, 16 bytes whatever its depth.
+
+use trimline_packet::{Handle, Packets};
+
+/// A first-in first-out list of waiting packets. Its counters are the queue's occupancy: they
+/// include the packet on the wire, which is no longer in the list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Queue {
+    pub(crate) head: Handle,
+    pub(crate) tail: Handle,
+    /// Packets, the one on the wire included.
+    pub(crate) packets: u32,
+    /// Bytes of memory, the packet on the wire included, rounded up to cells.
+    pub(crate) bytes: u32,
+}
+
+impl Queue {
+    pub(crate) const EMPTY: Queue =
+        Queue { head: Handle::NONE, tail: Handle::NONE, packets: 0, bytes: 0 };
+
+    /// Appends a packet. The limits are the caller's business.
+    #[inline]
+    pub(crate) fn push<P: Packets>(&mut self, packets: &mut P, packet: Handle, bytes: u32) {
+        packets.set_next(packet, Handle::NONE);
+        if self.head.is_none() {
+            self.head = packet;
+        } else {
+            packets.set_next(self.tail, packet);
+        }
+        self.tail = packet;
+        self.packets += 1;
+        self.bytes += bytes;
+    }
+
+    /// Takes the first packet out of the list. It stays in the counters until its last bit has left.
+    ///
+    /// # Panics
+    /// In debug builds: an empty list.
+    #[inline]
+    pub(crate) fn pop<P: Packets>(&mut self, packets: &P) -> Handle {
+        debug_assert!(!self.head.is_none(), "an empty queue was scheduled");
+        let packet = self.head;
+        self.head = packets.next(packet);
+        packet
+    }
+
+    /// Takes a packet or what is left of it out of the counters.
+    #[inline]
+    pub(crate) fn release(&mut self, packets: u32, bytes: u32) {
+        self.packets -= packets;
+        self.bytes -= bytes;
+    }
+
+    /// Cuts the list behind `last`, the whole list when that is [`Handle::NONE`], and gives the first
+    /// packet of the rest. The counters do not change.
+    pub(crate) fn split_after<P: Packets>(&mut self, packets: &mut P, last: Handle) -> Handle {
+        if last.is_none() {
+            return core::mem::replace(&mut self.head, Handle::NONE);
+        }
+        let rest = packets.next(last);
+        packets.set_next(last, Handle::NONE);
+        self.tail = last;
+        rest
+    }
+}

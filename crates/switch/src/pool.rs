@@ -1,0 +1,91 @@
+//! The switch's shared buffer memory.
+
+use trimline_packet::ByteCount;
+
+/// Factor of a dynamic threshold, Q16.16: a queue may hold up to alpha times the free memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Alpha(u32);
+
+impl Alpha {
+    /// The fraction `numerator` / `denominator`, rounded to the nearest 1/65536.
+    ///
+    /// # Panics
+    /// A denominator of zero, or a fraction of 65536 or more.
+    pub const fn from_fraction(numerator: u32, denominator: u32) -> Alpha {
+        assert!(denominator > 0, "a fraction needs a denominator");
+        let scaled = ((numerator as u64) << 16) + denominator as u64 / 2;
+        let alpha = scaled / denominator as u64;
+        assert!(
+            alpha <= u32::MAX as u64,
+            "a dynamic threshold is below 65536 times the free memory"
+        );
+        Alpha(alpha as u32)
+    }
+
+    /// The factor in units of 1/65536.
+    pub const fn bits(self) -> u32 {
+        self.0
+    }
+}
+
+/// Buffer memory that the queues of one switch share, by dynamic thresholds: a queue admits a packet
+/// while it holds no more than alpha times what is free, so that a lone hot port gets much and many
+/// hot ports leave something for the next. Queues with memory of their own do not touch it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pool {
+    capacity: u64,
+    used: u64,
+}
+
+impl Pool {
+    /// A pool of `capacity` bytes, all free.
+    pub const fn new(capacity: ByteCount) -> Pool {
+        Pool { capacity: capacity.get(), used: 0 }
+    }
+
+    /// No shared memory: for models whose queues all have their own.
+    pub const fn none() -> Pool {
+        Pool { capacity: 0, used: 0 }
+    }
+
+    /// Bytes in use, packets on the wires included.
+    pub const fn used(&self) -> ByteCount {
+        ByteCount::new(self.used)
+    }
+
+    /// Bytes free.
+    pub const fn free(&self) -> ByteCount {
+        ByteCount::new(self.capacity - self.used)
+    }
+
+    /// Whether a queue that holds `queue` bytes may take `arriving` more.
+    #[inline]
+    pub(crate) const fn admits(&self, queue: u32, arriving: u32, alpha: Alpha) -> bool {
+        self.admits_after(0, queue, arriving, alpha)
+    }
+
+    /// The same once `freed` bytes have been given back.
+    #[inline]
+    pub(crate) const fn admits_after(
+        &self,
+        freed: u32,
+        queue: u32,
+        arriving: u32,
+        alpha: Alpha,
+    ) -> bool {
+        let free = self.capacity - self.used + freed as u64;
+        let threshold = (free as u128 * alpha.bits() as u128) >> 16;
+        arriving as u64 <= free && queue as u128 + arriving as u128 <= threshold
+    }
+
+    #[inline]
+    pub(crate) fn take(&mut self, bytes: u32) {
+        self.used += u64::from(bytes);
+        debug_assert!(self.used <= self.capacity, "the pool holds more than it has");
+    }
+
+    #[inline]
+    pub(crate) fn give(&mut self, bytes: u32) {
+        self.used -= u64::from(bytes);
+    }
+}

@@ -1,0 +1,163 @@
+//! Named service models: the constants that implementations disagree on.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use trimline_packet::Packet;
+
+use crate::model::{
+    Action, Choices, Classifier, Limit, MarkAt, Marker, QueueChoices, Scheduler, ServiceModel, Unit,
+};
+
+/// NDP 3.1: ten headers to one data packet.
+const PAPER_RATIO: u32 = 10;
+/// csg-htsim: all but strict priority.
+const CSG_RATIO: u32 = 100_000;
+/// NDP 4: the NetFPGA switch has two 12 KB queues a port.
+const NETFPGA_BYTES: u32 = 12_000;
+
+fn headers_to_data(ratio: u32) -> Scheduler {
+    Scheduler::WeightedRoundRobin { weights: [ratio, 1, 0, 0, 0, 0, 0, 0] }
+}
+
+/// Memory of `packets` payloads.
+fn memory(packets: u32, payload_bytes: u16) -> u32 {
+    packets.checked_mul(u32::from(payload_bytes)).expect("a queue holds less than 4 GiB")
+}
+
+impl Choices {
+    /// NDP's two queues, the header queue first, as 64-byte headers and exact memory.
+    fn ndp(header: QueueChoices, data: QueueChoices, scheduler: Scheduler) -> Choices {
+        Choices {
+            queues: vec![header, data],
+            classifier: Classifier::HeaderAndData,
+            scheduler,
+            trimmed_bytes: Packet::HEADER_BYTES,
+            cell_bytes: 1,
+        }
+    }
+
+    /// One queue in order of arrival.
+    fn single(queue: QueueChoices) -> Choices {
+        let queues: Vec<QueueChoices> = vec![queue];
+        Choices {
+            queues,
+            classifier: Classifier::Single,
+            scheduler: Scheduler::Fifo,
+            trimmed_bytes: Packet::HEADER_BYTES,
+            cell_bytes: 1,
+        }
+    }
+
+    /// NDP as the paper has it: a data queue of `packets` packets; headers in the same amount of
+    /// memory (3.2.4: eight 9 KB packets or 1125 headers), ten to one; newcomer or tail by a coin;
+    /// returned to sender when the header queue is full.
+    pub fn paper(packets: u32, payload_bytes: u16) -> Choices {
+        let header = QueueChoices::new(Limit::bytes(memory(packets, payload_bytes)));
+        Choices::ndp(
+            header.overflow(&[Action::Return]),
+            QueueChoices::new(Limit::packets(packets)).overflow(&[Action::TrimByCoin]),
+            headers_to_data(PAPER_RATIO),
+        )
+    }
+
+    /// The authors' simulator: both queues hold `packets` times the payload in bytes, so that seven
+    /// packets of 9064 B fit in the memory of eight of 9000 B; otherwise as the paper.
+    pub fn htsim(packets: u32, payload_bytes: u16) -> Choices {
+        let limit = Limit::bytes(memory(packets, payload_bytes));
+        Choices::ndp(
+            QueueChoices::new(limit).overflow(&[Action::Return]),
+            QueueChoices::new(limit).overflow(&[Action::TrimByCoin]),
+            headers_to_data(PAPER_RATIO),
+        )
+    }
+
+    /// Broadcom's csg-htsim: 100000 headers to one data packet, and twice the memory for headers;
+    /// otherwise as the authors' simulator.
+    pub fn csg_htsim(packets: u32, payload_bytes: u16) -> Choices {
+        let bytes = memory(packets, payload_bytes);
+        Choices::ndp(
+            QueueChoices::new(Limit::bytes(memory(2 * packets, payload_bytes)))
+                .overflow(&[Action::Return]),
+            QueueChoices::new(Limit::bytes(bytes)).overflow(&[Action::TrimByCoin]),
+            headers_to_data(CSG_RATIO),
+        )
+    }
+
+    /// The authors' NetFPGA switch (NDP 4): two queues of 12 KB, strict priority, the newcomer is
+    /// trimmed, and what does not fit the header queue is dropped.
+    pub fn netfpga() -> Choices {
+        Choices::ndp(
+            QueueChoices::new(Limit::bytes(NETFPGA_BYTES)),
+            QueueChoices::new(Limit::bytes(NETFPGA_BYTES)).overflow(&[Action::TrimArriving]),
+            Scheduler::Strict,
+        )
+    }
+
+    /// The authors' P4 switch (NDP 4): no coin, the newcomer is trimmed; strict priority, which P4
+    /// targets have; returned to sender.
+    pub fn p4(packets: u32, payload_bytes: u16) -> Choices {
+        let limit = Limit::bytes(memory(packets, payload_bytes));
+        Choices::ndp(
+            QueueChoices::new(limit).overflow(&[Action::Return]),
+            QueueChoices::new(Limit::packets(packets)).overflow(&[Action::TrimArriving]),
+            Scheduler::Strict,
+        )
+    }
+
+    /// Cut Payload: one queue in order of arrival. A data packet that would take it beyond
+    /// `packets` packets' memory is trimmed; headers may take it to twice that, then they are
+    /// dropped (chosen: CP states no second limit).
+    pub fn cut_payload(packets: u32, packet_bytes: u16) -> Choices {
+        let mut queue = QueueChoices::new(Limit::bytes(memory(packets, packet_bytes)));
+        queue.header = Limit::bytes(memory(2 * packets, packet_bytes));
+        Choices::single(queue.overflow(&[Action::TrimArriving]))
+    }
+
+    /// One queue of `packets` packets that drops what does not fit.
+    pub fn drop_tail(packets: u32) -> Choices {
+        Choices::single(QueueChoices::new(Limit::packets(packets)))
+    }
+
+    /// One queue of `packets` packets that marks a packet which finds more than `mark` packets
+    /// before it, the one on the wire included (DCTCP).
+    pub fn ecn(packets: u32, mark: u32) -> Choices {
+        let marker = Marker::Threshold {
+            unit: Unit::Packets,
+            above: mark,
+            count_self: false,
+            at: MarkAt::Enqueue,
+        };
+        Choices::single(QueueChoices::new(Limit::packets(packets)).marker(marker))
+    }
+}
+
+macro_rules! profiles {
+    ($($name:ident($($argument:ident: $type:ty),*)),* $(,)?) => {
+        impl ServiceModel {
+            $(
+                #[doc = concat!("[`Choices::", stringify!($name), "`], checked.")]
+                ///
+                /// # Panics
+                /// A capacity of zero.
+                pub fn $name($($argument: $type),*) -> ServiceModel {
+                    match Choices::$name($($argument),*).build() {
+                        Ok(model) => model,
+                        Err(error) => panic!("profile {}: {error}", stringify!($name)),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+profiles! {
+    paper(packets: u32, payload_bytes: u16),
+    htsim(packets: u32, payload_bytes: u16),
+    csg_htsim(packets: u32, payload_bytes: u16),
+    netfpga(),
+    p4(packets: u32, payload_bytes: u16),
+    cut_payload(packets: u32, packet_bytes: u16),
+    drop_tail(packets: u32),
+    ecn(packets: u32, mark: u32),
+}

@@ -1,0 +1,113 @@
+//! What tests need around a port: storage, coins, packets.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use trimline_packet::{
+    ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service, Time,
+};
+
+use crate::{Chance, Displaced, Pool, Port, ServiceModel};
+
+/// Packets by handle; nothing is ever freed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Arena(Vec<(Packet, Handle)>);
+
+impl Arena {
+    pub(crate) fn add(&mut self, packet: Packet) -> Handle {
+        self.0.push((packet, Handle::NONE));
+        Handle::new(self.0.len() as u32 - 1)
+    }
+}
+
+impl Packets for Arena {
+    fn packet(&self, handle: Handle) -> &Packet {
+        &self.0[handle.index()].0
+    }
+    fn packet_mut(&mut self, handle: Handle) -> &mut Packet {
+        &mut self.0[handle.index()].0
+    }
+    fn next(&self, handle: Handle) -> Handle {
+        self.0[handle.index()].1
+    }
+    fn set_next(&mut self, handle: Handle, next: Handle) {
+        self.0[handle.index()].1 = next;
+    }
+}
+
+/// Coins that were laid out beforehand. One more than that is a failure.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Coins(pub(crate) VecDeque<bool>);
+
+impl Chance for Coins {
+    fn coin(&mut self) -> bool {
+        self.0.pop_front().expect("a coin was drawn that the test did not lay out")
+    }
+    fn below(&mut self, _bound: u32) -> u32 {
+        u32::from(self.coin())
+    }
+}
+
+/// A packet from host 1 to host 2.
+pub(crate) fn packet(service: Service, wire_bytes: u16, sequence: u32) -> Packet {
+    let kind = if service == Service::Control { Kind::Ack } else { Kind::Data };
+    Packet {
+        source: HostId::new(1),
+        destination: HostId::new(2),
+        header: Header {
+            kind,
+            flags: Flags::default(),
+            path: PathId::new(0),
+            connection: ConnectionId::new(1),
+            sequence,
+            extra: 0,
+        },
+        wire_bytes,
+        service,
+        marks: 0,
+    }
+}
+
+/// One port and everything it is given.
+pub(crate) struct Bench<const Q: usize> {
+    pub(crate) model: ServiceModel,
+    pub(crate) port: Port<Q>,
+    pub(crate) packets: Arena,
+    pub(crate) pool: Pool,
+    pub(crate) coins: Coins,
+    pub(crate) displaced: Displaced,
+}
+
+impl<const Q: usize> Bench<Q> {
+    pub(crate) fn new(model: ServiceModel) -> Bench<Q> {
+        Bench {
+            model,
+            port: Port::new(),
+            packets: Arena::default(),
+            pool: Pool::none(),
+            coins: Coins::default(),
+            displaced: Displaced::new(),
+        }
+    }
+
+    /// A packet arrives.
+    pub(crate) fn arrive(&mut self, packet: Packet) -> Handle {
+        let handle = self.packets.add(packet);
+        self.port.enqueue(
+            Time::ZERO,
+            handle,
+            &self.model,
+            &mut self.packets,
+            &mut self.pool,
+            &mut self.coins,
+            &mut self.displaced,
+        );
+        handle
+    }
+
+    /// The transmitter is free.
+    pub(crate) fn serve(&mut self) -> Option<Handle> {
+        let Bench { model, port, packets, pool, displaced, .. } = self;
+        port.dequeue(Time::ZERO, model, packets, pool, displaced)
+    }
+}

@@ -1,0 +1,15 @@
+//! The shared test vectors, as `cargo xtask vectors` runs them.
+
+use std::path::Path;
+
+#[path = "../../xtask/src/vectors.rs"]
+mod vectors;
+
+#[test]
+fn every_vector_holds_and_every_claim_has_one() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    match vectors::run_all(&root) {
+        Ok(covered) => assert!(covered.runs >= 2 * covered.vectors && covered.claims > 0),
+        Err(failures) => panic!("{}", failures.join("\n")),
+    }
+}

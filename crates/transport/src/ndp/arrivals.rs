@@ -1,0 +1,155 @@
+//! Which packets of a stream have arrived whole: a ring of bits above the first gap.
+//!
+//! 64 packets fit without memory of their own; a wider gap grows the ring, up to
+//! [`WINDOW_LIMIT`] packets.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+/// Packets between the oldest one that is missing and the newest one, at most: what either end will
+/// keep state for. A sender stops short of it; a receiver ignores what lies beyond.
+pub(super) const WINDOW_LIMIT: u32 = 1 << 15;
+
+/// The packets that arrived.
+#[derive(Debug, Default)]
+pub(super) struct Arrivals {
+    /// Everything before this packet arrived.
+    base: u32,
+    /// Bit `sequence % 64` while the ring has one word.
+    word: u64,
+    /// The ring once it has more words; a power of two of them.
+    words: Box<[u64]>,
+}
+
+impl Arrivals {
+    /// Everything before this packet arrived.
+    #[inline]
+    pub(super) const fn base(&self) -> u32 {
+        self.base
+    }
+
+    /// Whether the packet arrived, for one at or after the base.
+    #[inline]
+    pub(super) fn contains(&self, sequence: u32) -> bool {
+        let offset = sequence.wrapping_sub(self.base);
+        if self.words.is_empty() {
+            return offset < 64 && self.word >> (sequence % 64) & 1 != 0;
+        }
+        offset < self.words.len() as u32 * 64
+            && self.words[self.place(sequence)] >> (sequence % 64) & 1 != 0
+    }
+
+    /// The packet arrived. It lies at or after the base, less than [`WINDOW_LIMIT`] beyond.
+    #[inline]
+    pub(super) fn insert(&mut self, sequence: u32) {
+        let offset = sequence.wrapping_sub(self.base);
+        debug_assert!(offset < WINDOW_LIMIT, "an arrival lies inside the window");
+        if self.words.is_empty() && offset < 64 {
+            self.word |= 1 << (sequence % 64);
+            if offset == 0 {
+                // Rotated, the packet after the base is the lowest bit.
+                let run = self.word.rotate_right(sequence % 64).trailing_ones();
+                let passed = if run == 64 { u64::MAX } else { (1 << run) - 1 };
+                self.word &= !passed.rotate_left(sequence % 64);
+                self.base = self.base.wrapping_add(run);
+            }
+            return;
+        }
+        self.insert_wide(sequence, offset);
+    }
+
+    #[cold]
+    fn grow(&mut self, offset: u32) {
+        let count = (offset as usize / 64 + 1).next_power_of_two().max(2);
+        let mut words = vec![0; count].into_boxed_slice();
+        let old = if self.words.is_empty() { 64 } else { self.words.len() as u32 * 64 };
+        for distance in 0..old {
+            let sequence = self.base.wrapping_add(distance);
+            if self.contains(sequence) {
+                words[(sequence / 64) as usize & (count - 1)] |= 1 << (sequence % 64);
+            }
+        }
+        self.words = words;
+        self.word = 0;
+    }
+
+    #[inline(never)]
+    fn insert_wide(&mut self, sequence: u32, offset: u32) {
+        if self.words.is_empty() || offset >= self.words.len() as u32 * 64 {
+            self.grow(offset);
+        }
+        let place = self.place(sequence);
+        self.words[place] |= 1 << (sequence % 64);
+        if offset == 0 {
+            loop {
+                let place = self.place(self.base);
+                let bit = 1 << (self.base % 64);
+                if self.words[place] & bit == 0 {
+                    break;
+                }
+                self.words[place] &= !bit;
+                self.base = self.base.wrapping_add(1);
+            }
+        }
+    }
+
+    #[inline]
+    fn place(&self, sequence: u32) -> usize {
+        (sequence / 64) as usize & (self.words.len() - 1)
+    }
+
+    /// Forgets the ring's memory; the base stays, for the duplicates of time-wait.
+    pub(super) fn shrink(&mut self) {
+        self.words = Box::default();
+        self.word = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// A set of numbers says the same, also where the sequence space wraps.
+        #[test]
+        fn arrivals_are_a_set(
+            first in prop_oneof![Just(0u32), Just(u32::MAX - 300), any::<u32>()],
+            steps in prop::collection::vec(prop_oneof![8 => 0u32..70, 1 => 0u32..900], 1..400),
+        ) {
+            let mut arrivals = Arrivals { base: first, ..Arrivals::default() };
+            let mut set = BTreeSet::new();
+            let mut base = 0u32;
+            for step in steps {
+                let number = base + step;
+                let sequence = first.wrapping_add(number);
+                prop_assert_eq!(arrivals.contains(sequence), set.contains(&number));
+                if set.insert(number) {
+                    arrivals.insert(sequence);
+                }
+                while set.contains(&base) {
+                    base += 1;
+                }
+                prop_assert_eq!(arrivals.base(), first.wrapping_add(base));
+                for probe in base..base + 70 {
+                    prop_assert_eq!(
+                        arrivals.contains(first.wrapping_add(probe)),
+                        set.contains(&probe)
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_widest_window_fits() {
+        let mut arrivals = Arrivals::default();
+        arrivals.insert(WINDOW_LIMIT - 1);
+        assert!(arrivals.contains(WINDOW_LIMIT - 1) && !arrivals.contains(WINDOW_LIMIT - 2));
+        for sequence in 0..WINDOW_LIMIT - 1 {
+            arrivals.insert(sequence);
+        }
+        assert_eq!(arrivals.base(), WINDOW_LIMIT);
+    }
+}

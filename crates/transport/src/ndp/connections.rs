@@ -1,0 +1,357 @@
+//! The life of a connection's halves: opened or accepted, closed, remembered, released.
+//!
+//! # Who ends a half
+//! The application, with `Close`. Nothing ends by itself: a half that has delivered everything may be
+//! sent on again at any time, and a driver that knows that it will not be (a simulator at the end of
+//! a sized flow) says so when it hears Acknowledged or Delivered. Tried: closing a half when it has
+//! been idle for the time of time-wait. It breaks the connection that is used once a second.
+//!
+//! * A sending half that is closed first sends what it was given (an endless stream stops at once),
+//!   and is then remembered for time-wait.
+//! * A receiving half that is closed is remembered at once. A packet that it had is ACKed and not
+//!   delivered; one that it had not is refused with a RESET.
+//!
+//! # At most once (NDP 3.2.2)
+//! A half in time-wait keeps its slot, so that a late first-window packet finds it and opens no
+//! second connection. Each packet that arrives starts the time anew. A sender whose ACKs are lost
+//! resends after its RTO, which backs off to eight times its first value: `time_wait` must be longer
+//! than that where lost ACKs must not let a packet outlive the memory of its connection.
+
+use alloc::vec::Vec;
+
+use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time};
+
+use super::arrivals::WINDOW_LIMIT;
+use super::config::Event;
+use super::endpoint::Endpoint;
+use super::paths::Paths;
+use super::receiver::Receiver;
+use super::ring::{Linked, Links};
+use super::sender::Sender;
+use crate::{Directory, Half, Key, Stream};
+
+/// How far a half has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Life {
+    /// In use.
+    Open,
+    /// Closed by its application, with data still to be sent or ACKed.
+    Closing,
+    /// Remembered.
+    TimeWait,
+    /// Only its statistics are left.
+    Released,
+}
+
+/// What a half does.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "both are hot, and their sizes differ little")]
+pub(super) enum Role {
+    /// The slot was never used: the directory began with a higher one.
+    Vacant,
+    /// It sends data.
+    Sending(Sender),
+    /// It receives data.
+    Receiving(Receiver),
+}
+
+/// One half of a connection in the endpoint's table.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) links: Links,
+    /// When the half is to be looked at; [`Time::NEVER`] if no timer is armed.
+    pub(super) deadline: Time,
+    pub(super) key: Key,
+    pub(super) life: Life,
+    pub(super) role: Role,
+}
+
+impl Linked for Slot {
+    #[inline]
+    fn links(&mut self) -> &mut Links {
+        &mut self.links
+    }
+}
+
+impl Slot {
+    /// The direction flag of the packets that this half sends.
+    #[inline]
+    pub(super) fn direction(&self) -> Flags {
+        Flags::from_bits(if self.key.opened_here { Flags::FROM_OPENER } else { 0 })
+    }
+
+    /// A control packet of this half.
+    #[inline]
+    pub(super) fn control(
+        &self,
+        host: HostId,
+        kind: Kind,
+        flags: Flags,
+        path: PathId,
+        sequence: u32,
+        extra: u32,
+    ) -> Packet {
+        Packet {
+            source: host,
+            destination: self.key.peer,
+            header: Header {
+                kind,
+                flags,
+                path,
+                connection: self.key.connection,
+                sequence,
+                extra,
+            },
+            wire_bytes: Packet::HEADER_BYTES,
+            service: Service::Control,
+            marks: 0,
+        }
+    }
+}
+
+impl Receiver {
+    /// The receiver behind a slot that is known to be of a receiving half.
+    #[inline]
+    pub(super) fn of(role: &mut Role) -> &mut Receiver {
+        match role {
+            Role::Receiving(receiver) => receiver,
+            Role::Vacant | Role::Sending(_) => panic!("only receiving halves queue pulls"),
+        }
+    }
+}
+
+impl Endpoint {
+    fn place(&mut self, slot: u32, key: Key, role: Role) {
+        let entry =
+            Slot { links: Links::OUTSIDE, deadline: Time::NEVER, key, life: Life::Open, role };
+        let index = slot as usize;
+        if index < self.slots.len() {
+            assert!(
+                self.slots[index].life == Life::Released,
+                "the directory assigned a slot that is in use"
+            );
+            self.slots[index] = entry;
+            return;
+        }
+        self.slots.resize_with(index, || Slot {
+            links: Links::OUTSIDE,
+            deadline: Time::NEVER,
+            key,
+            life: Life::Released,
+            role: Role::Vacant,
+        });
+        self.slots.push(entry);
+    }
+
+    /// Opens a connection and pushes its first window.
+    #[expect(clippy::too_many_arguments, reason = "the fields of one command")]
+    pub(super) fn open(
+        &mut self,
+        now: Time,
+        key: Key,
+        service_port: u16,
+        class: u8,
+        length: Option<u64>,
+        paths: &[PathId],
+        stream: Stream,
+        directory: &mut impl Directory,
+    ) {
+        if directory.find(key).is_some() {
+            // In use, or in time-wait.
+            self.events.push_back(Event::Refused { key });
+            return;
+        }
+        let slot = directory.assign(key);
+        let paths = Paths::new(paths, stream, self.config.path_penalty.as_ref());
+        let sender = Sender::new(now, &self.config, length, service_port, class, paths);
+        self.place(slot, key, Role::Sending(sender));
+        self.sender_changed(now, slot);
+    }
+
+    /// More data; on a connection that the peer opened, perhaps the first.
+    pub(super) fn send(
+        &mut self,
+        now: Time,
+        key: Key,
+        length: u64,
+        directory: &mut impl Directory,
+    ) {
+        let slot = match directory.find(key) {
+            Some(slot) => slot,
+            None => match self.answer_back(now, key, length, directory) {
+                Some(slot) => return self.sender_changed(now, slot),
+                None => return self.events.push_back(Event::Refused { key }),
+            },
+        };
+        let entry = &mut self.slots[slot as usize];
+        match &mut entry.role {
+            Role::Sending(sender) if entry.life == Life::Open => {
+                sender.append(length, &self.config);
+                self.sender_changed(now, slot);
+            }
+            _ => self.events.push_back(Event::Refused { key }),
+        }
+    }
+
+    /// The sending half of a connection that the peer opened.
+    fn answer_back(
+        &mut self,
+        now: Time,
+        key: Key,
+        length: u64,
+        directory: &mut impl Directory,
+    ) -> Option<u32> {
+        if key.opened_here || key.half != Half::Sending {
+            return None;
+        }
+        let receiving = directory.find(Key { half: Half::Receiving, ..key })?;
+        let Role::Receiving(receiver) = &self.slots[receiving as usize].role else { return None };
+        let (service_port, class) = (receiver.service_port, receiver.class);
+        let mut paths = Vec::new();
+        directory.paths(key.peer, &mut paths);
+        let paths = Paths::new(&paths, directory.stream(key), self.config.path_penalty.as_ref());
+        let slot = directory.assign(key);
+        let sender = Sender::new(now, &self.config, Some(length), service_port, class, paths);
+        self.place(slot, key, Role::Sending(sender));
+        Some(slot)
+    }
+
+    /// NDP 3.2.2: makes a receiving half from whichever packet of the first window comes first.
+    #[cold]
+    pub(super) fn accept(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        key: Key,
+        directory: &mut impl Directory,
+    ) -> Option<u32> {
+        let header = &packet.header;
+        if !header.flags.contains(Flags::SYN) || header.sequence >= WINDOW_LIMIT {
+            return None;
+        }
+        let known = if key.opened_here {
+            // The peer answers on a connection that was opened here.
+            directory.find(Key { half: Half::Sending, ..key }).is_some()
+        } else {
+            self.listening.contains(&header.service_port())
+        };
+        if !known {
+            return None;
+        }
+        let mut paths = Vec::new();
+        directory.paths(key.peer, &mut paths);
+        let paths = Paths::new(&paths, directory.stream(key), None);
+        let slot = directory.assign(key);
+        let receiver = Receiver::new(now, header.service_port(), header.flags.class(), paths);
+        self.place(slot, key, Role::Receiving(receiver));
+        self.events.push_back(Event::Accepted { key, slot });
+        Some(slot)
+    }
+
+    /// Pulls of this half go in another class.
+    pub(super) fn prioritise(&mut self, key: Key, class: u8, directory: &mut impl Directory) {
+        let Some(slot) = directory.find(key) else { return };
+        let Role::Receiving(receiver) = &mut self.slots[slot as usize].role else { return };
+        let class = class & 3;
+        let old = core::mem::replace(&mut receiver.class, class);
+        receiver.class_fixed = true;
+        if receiver.pulls() > 0 && old != class {
+            self.pulls.reclassify(&mut self.slots, slot, old, class);
+        }
+    }
+
+    /// Nothing more will be sent or received on this half.
+    pub(super) fn close(&mut self, now: Time, key: Key, directory: &mut impl Directory) {
+        let Some(slot) = directory.find(key) else { return };
+        let entry = &mut self.slots[slot as usize];
+        if entry.life != Life::Open {
+            return;
+        }
+        if let Role::Sending(sender) = &mut entry.role {
+            sender.finish();
+            if !sender.complete() {
+                entry.life = Life::Closing;
+                return self.sender_changed(now, slot);
+            }
+        }
+        self.enter_time_wait(now, slot);
+    }
+
+    /// The peer refuses or does not know the half.
+    #[cold]
+    pub(super) fn handle_reset(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        directory: &mut impl Directory,
+    ) {
+        let flags = packet.header.flags;
+        let key = Key {
+            peer: packet.source,
+            connection: packet.header.connection,
+            opened_here: !flags.contains(Flags::FROM_OPENER),
+            half: if flags.contains(Flags::PULL) { Half::Receiving } else { Half::Sending },
+        };
+        let Some(slot) = directory.find(key) else { return };
+        let entry = &mut self.slots[slot as usize];
+        // A half that is complete has nothing that could be refused: the RESET is late.
+        let complete = match &entry.role {
+            Role::Sending(sender) => sender.complete(),
+            Role::Receiving(receiver) => receiver.complete(),
+            Role::Vacant => true,
+        };
+        if complete || entry.life == Life::TimeWait {
+            return;
+        }
+        if let Role::Sending(sender) = &mut entry.role {
+            sender.abandon();
+            sender.acknowledged = true;
+        }
+        self.events.push_back(Event::Refused { key });
+        self.enter_time_wait(now, slot);
+    }
+
+    /// NDP 3.2.2: both ends remember a finished connection.
+    pub(super) fn enter_time_wait(&mut self, now: Time, slot: u32) {
+        let entry = &mut self.slots[slot as usize];
+        entry.life = Life::TimeWait;
+        entry.deadline = now.saturating_add(self.config.time_wait);
+        self.timers.arm(slot, entry.deadline);
+        match &mut entry.role {
+            Role::Sending(sender) => {
+                sender.abandon();
+                self.sender_changed(now, slot);
+            }
+            Role::Receiving(receiver) => {
+                receiver.active_at = now;
+                let (class, dropped) = (receiver.class, receiver.drop_pulls(0));
+                if dropped > 0 {
+                    self.pulls.remove(&mut self.slots, slot, class, dropped, true);
+                }
+            }
+            Role::Vacant => {}
+        }
+    }
+
+    /// The memory of a half may end, unless packets still arrive for it.
+    pub(super) fn time_wait_expired(
+        &mut self,
+        now: Time,
+        slot: u32,
+        directory: &mut impl Directory,
+    ) {
+        let entry = &mut self.slots[slot as usize];
+        if let Role::Receiving(receiver) = &mut entry.role {
+            let until = receiver.active_at.saturating_add(self.config.time_wait);
+            if now < until {
+                entry.deadline = until;
+                self.timers.arm(slot, until);
+                return;
+            }
+            receiver.shrink();
+        }
+        entry.life = Life::Released;
+        entry.deadline = Time::NEVER;
+        directory.release(entry.key, slot);
+    }
+}

@@ -1,0 +1,467 @@
+//! One NDP host: takes packets, commands and deadlines, gives packets and events.
+//!
+//! What goes next is decided when the NIC asks: first the ACKs and NACKs, in the order of what they
+//! answer; then the PULL that is due; then one packet of the sending half whose turn it is. ACKs and
+//! NACKs do not wait for any pacer (NDP 3.2: immediately).
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time};
+
+use super::config::{Command, Config, Event, ReceiverStatistics, SenderStatistics};
+use super::connections::{Life, Role, Slot};
+use super::pull_queue::{Gaps, PullQueue};
+use super::receiver::{Arrival, Receiver, Repeat};
+use super::ring::Ring;
+use super::timers::Timers;
+use crate::{Allowed, Directory, Disposition, Half, Key};
+
+/// ACKs, NACKs and RESETs that a host holds for a NIC that takes none; further ones are dropped, and
+/// time-outs bring them again.
+const CONTROL_LIMIT: usize = 1 << 16;
+
+/// All NDP connections of one host.
+#[derive(Debug)]
+pub struct Endpoint {
+    /// ACKs, NACKs and RESETs, to be sent in this order before anything else.
+    pub(super) control: VecDeque<Packet>,
+    pub(super) slots: Vec<Slot>,
+    pub(super) pulls: PullQueue,
+    /// Sending halves with a credit and something to send, one packet each in turn.
+    pub(super) ready: Ring,
+    pub(super) host: HostId,
+    pub(super) timers: Timers,
+    pub(super) gaps: Gaps,
+    pub(super) events: VecDeque<Event>,
+    pub(super) config: Config,
+    pub(super) listening: Vec<u16>,
+    /// When the last RESET was sent.
+    pub(super) reset_at: Option<Time>,
+}
+
+impl Endpoint {
+    /// A host without connections.
+    pub fn new(host: HostId, config: Config) -> Endpoint {
+        Endpoint {
+            control: VecDeque::new(),
+            slots: Vec::new(),
+            pulls: PullQueue::EMPTY,
+            ready: Ring::EMPTY,
+            host,
+            timers: Timers::default(),
+            gaps: Gaps::new(&config),
+            events: VecDeque::new(),
+            config,
+            listening: Vec::new(),
+            reset_at: None,
+        }
+    }
+
+    /// What the sending half in `slot` has done, also after it has finished, until the slot is
+    /// assigned again.
+    ///
+    /// # Panics
+    /// A slot that is not of a sending half.
+    pub fn sender_statistics(&self, slot: u32) -> &SenderStatistics {
+        match self.slots.get(slot as usize).map(|entry| &entry.role) {
+            Some(Role::Sending(sender)) => &sender.statistics,
+            _ => panic!("slot {slot} is not of a sending half"),
+        }
+    }
+
+    /// What the receiving half in `slot` has seen, also after it has finished, until the slot is
+    /// assigned again.
+    ///
+    /// # Panics
+    /// A slot that is not of a receiving half.
+    pub fn receiver_statistics(&self, slot: u32) -> &ReceiverStatistics {
+        match self.slots.get(slot as usize).map(|entry| &entry.role) {
+            Some(Role::Receiving(receiver)) => &receiver.statistics,
+            _ => panic!("slot {slot} is not of a receiving half"),
+        }
+    }
+
+    #[inline]
+    fn handle_data(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        directory: &mut impl Directory,
+    ) -> Disposition {
+        let header = &packet.header;
+        let key = Key {
+            peer: packet.source,
+            connection: header.connection,
+            opened_here: !header.flags.contains(Flags::FROM_OPENER),
+            half: Half::Receiving,
+        };
+        let slot = match directory.find(key) {
+            Some(slot) => slot,
+            None => match self.accept(now, packet, key, directory) {
+                Some(slot) => slot,
+                None => {
+                    self.reset(now, packet, key.peer, directory);
+                    return Disposition::Discard;
+                }
+            },
+        };
+        let length = header.payload_length();
+        // A packet that is smaller than a trimmed one may arrive whole and be called trimmed.
+        let whole = packet.service != Service::Trimmed
+            || u32::from(packet.wire_bytes) >= u32::from(length) + u32::from(Packet::HEADER_BYTES);
+
+        let entry = &mut self.slots[slot as usize];
+        let Role::Receiving(receiver) = &mut entry.role else {
+            panic!("the directory gave a receiving half the slot of a sending one")
+        };
+        if entry.life != Life::Open && !receiver.has(header.sequence) {
+            self.reset(now, packet, key.peer, directory);
+            return Disposition::Discard;
+        }
+        let last = header.flags.contains(Flags::LAST);
+        let arrival = receiver.arrive(now, header.sequence, length, whole, last);
+        let mut kind = Kind::Ack;
+        let mut disposition = Disposition::Discard;
+        match arrival {
+            Arrival::Beyond => return Disposition::Discard,
+            Arrival::Whole => {
+                disposition = Disposition::Accept { slot, sequence: header.sequence };
+            }
+            Arrival::Header => kind = Kind::Nack,
+            Arrival::Duplicate => {}
+        }
+
+        let class = header.flags.class();
+        if class != receiver.class && !receiver.class_fixed {
+            let old = core::mem::replace(&mut receiver.class, class);
+            if receiver.pulls() > 0 {
+                self.pulls.reclassify(&mut self.slots, slot, old, class);
+            }
+        }
+        let rides = self.queue_pull(now, slot, length, arrival != Arrival::Duplicate);
+        self.answer(slot, kind, header, rides);
+
+        let entry = &mut self.slots[slot as usize];
+        let receiver = Receiver::of(&mut entry.role);
+        if receiver.complete() && !receiver.delivered {
+            receiver.delivered = true;
+            self.events.push_back(Event::Delivered { key, slot });
+        }
+        disposition
+    }
+
+    /// NDP 3.2: for every header or packet that arrives a pull is queued; once LAST is known the
+    /// superfluous ones are removed. Gives the pull counter if the pull rides in the answer.
+    #[inline]
+    fn queue_pull(&mut self, now: Time, slot: u32, length: u16, adds: bool) -> Option<u32> {
+        let entry = &mut self.slots[slot as usize];
+        let receiver = Receiver::of(&mut entry.role);
+        let allowance = receiver.allowance();
+        let class = receiver.class;
+        if receiver.repeating || receiver.pulls() > allowance {
+            let dropped = receiver.drop_pulls(allowance);
+            let leaves = receiver.pulls() == 0;
+            self.pulls.remove(&mut self.slots, slot, class, dropped, leaves);
+        }
+        let entry = &mut self.slots[slot as usize];
+        let receiver = Receiver::of(&mut entry.role);
+        if !adds || receiver.pulls() >= allowance {
+            return None;
+        }
+        if self.config.pull_ack && self.pulls.may_ride(now) {
+            let counter = receiver.ride_pull();
+            self.pulls.rode(now, self.gaps.after(length));
+            if entry.deadline == Time::NEVER {
+                entry.deadline = now.saturating_add(self.config.pull_repeat);
+                self.timers.arm(slot, entry.deadline);
+            }
+            return Some(counter);
+        }
+        receiver.queue_pull(length);
+        let joins = receiver.pulls() == 1;
+        self.pulls.add(now, &mut self.slots, slot, class, joins);
+        None
+    }
+
+    /// ACK or NACK, at once.
+    #[inline]
+    fn answer(&mut self, slot: u32, kind: Kind, header: &Header, rides: Option<u32>) {
+        let entry = &mut self.slots[slot as usize];
+        let mut flags = entry.direction().with_attempt(header.flags.attempt());
+        if rides.is_some() {
+            flags = flags.with(Flags::PULL);
+        }
+        let path = Receiver::of(&mut entry.role).paths.spray();
+        let extra = rides.unwrap_or(0);
+        let packet = entry.control(self.host, kind, flags, path, header.sequence, extra);
+        if self.control.len() < CONTROL_LIMIT {
+            self.control.push_back(packet);
+        }
+    }
+
+    #[inline]
+    fn handle_feedback(&mut self, now: Time, packet: &Packet, directory: &mut impl Directory) {
+        let header = &packet.header;
+        let key = Key {
+            peer: packet.source,
+            connection: header.connection,
+            opened_here: !header.flags.contains(Flags::FROM_OPENER),
+            half: Half::Sending,
+        };
+        let Some(slot) = directory.find(key) else {
+            // An ACK or NACK needs no reaction; a receiver that pulls would pull for ever.
+            if header.kind == Kind::Pull {
+                self.reset(now, packet, key.peer, directory);
+            }
+            return;
+        };
+        let entry = &mut self.slots[slot as usize];
+        let Role::Sending(sender) = &mut entry.role else {
+            panic!("the directory gave a sending half the slot of a receiving one")
+        };
+        sender.hear(now);
+        match header.kind {
+            Kind::Ack => sender.acked(header.sequence, header.flags.attempt()),
+            Kind::Nack => sender.nacked(header.sequence, header.flags.attempt()),
+            _ => {}
+        }
+        if let Some(counter) = header.pull_counter() {
+            sender.pulled(counter);
+        }
+        sender.grant_push(&self.config);
+        self.sender_changed(now, slot);
+    }
+
+    /// A header came back. It is the sending half's own packet.
+    #[inline(never)]
+    fn handle_return(&mut self, now: Time, packet: &Packet, directory: &mut impl Directory) {
+        let header = &packet.header;
+        let key = Key {
+            peer: packet.source,
+            connection: header.connection,
+            opened_here: header.flags.contains(Flags::FROM_OPENER),
+            half: Half::Sending,
+        };
+        let Some(slot) = directory.find(key) else { return };
+        let Role::Sending(sender) = &mut self.slots[slot as usize].role else {
+            panic!("the directory gave a sending half the slot of a receiving one")
+        };
+        sender.hear(now);
+        sender.returned(header.sequence, header.flags.attempt());
+        self.sender_changed(now, slot);
+    }
+
+    /// After anything that may have made a sending half ready, unready or complete.
+    #[inline]
+    pub(super) fn sender_changed(&mut self, now: Time, slot: u32) {
+        let entry = &mut self.slots[slot as usize];
+        let Role::Sending(sender) = &mut entry.role else { return };
+        let ready = sender.ready();
+        let completes = sender.complete() && !sender.acknowledged;
+        if completes {
+            sender.acknowledged = true;
+            self.events.push_back(Event::Acknowledged { key: entry.key, slot });
+        }
+        if ready != entry.links.joined() {
+            if ready {
+                self.ready.join(&mut self.slots, slot);
+            } else {
+                self.ready.leave(&mut self.slots, slot);
+            }
+        }
+        if completes && self.slots[slot as usize].life == Life::Closing {
+            self.enter_time_wait(now, slot);
+        }
+    }
+
+    fn transmit_pull(&mut self, now: Time) -> Packet {
+        let (slot, class) = self.pulls.head();
+        let entry = &mut self.slots[slot as usize];
+        let receiver = Receiver::of(&mut entry.role);
+        let (counter, length) = receiver.send_pull(now);
+        let leaves = receiver.pulls() == 0;
+        let path = receiver.paths.spray();
+        if leaves && entry.deadline == Time::NEVER {
+            entry.deadline = now.saturating_add(self.config.pull_repeat);
+            self.timers.arm(slot, entry.deadline);
+        }
+        let flags = entry.direction();
+        let packet = entry.control(self.host, Kind::Pull, flags, path, counter, 0);
+        self.pulls.sent(now, &mut self.slots, class, self.gaps.after(length), leaves);
+        packet
+    }
+
+    fn transmit_data(&mut self, now: Time) -> Packet {
+        let slot = self.ready.head();
+        let entry = &mut self.slots[slot as usize];
+        let Role::Sending(sender) = &mut entry.role else {
+            panic!("only sending halves are ready to send")
+        };
+        let (packet, due) = sender.transmit(now, &self.config, self.host, &entry.key);
+        let ready = sender.ready();
+        if due < entry.deadline {
+            entry.deadline = due;
+            self.timers.arm(slot, due);
+        }
+        if ready {
+            self.ready.turn(&mut self.slots);
+        } else {
+            self.ready.leave(&mut self.slots, slot);
+        }
+        packet
+    }
+
+    /// The deadline of a half has come.
+    fn expire(&mut self, now: Time, slot: u32, directory: &mut impl Directory) {
+        let entry = &mut self.slots[slot as usize];
+        if entry.life == Life::TimeWait {
+            self.time_wait_expired(now, slot, directory);
+            return;
+        }
+        match &mut entry.role {
+            Role::Vacant => {}
+            Role::Sending(sender) => {
+                entry.deadline = sender.expire(now, &self.config);
+                self.sender_changed(now, slot);
+            }
+            Role::Receiving(receiver) => match receiver.expire(now, self.config.pull_repeat) {
+                Repeat::At(deadline) => entry.deadline = deadline,
+                Repeat::Now(deadline) => {
+                    entry.deadline = deadline;
+                    let class = receiver.class;
+                    self.pulls.add(now, &mut self.slots, slot, class, true);
+                }
+            },
+        }
+        let deadline = self.slots[slot as usize].deadline;
+        if deadline != Time::NEVER {
+            self.timers.arm(slot, deadline);
+        }
+    }
+
+    /// Tells the peer that its half is not known here. `packet` is DATA, or a PULL.
+    #[cold]
+    pub(super) fn reset(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        peer: HostId,
+        directory: &mut impl Directory,
+    ) {
+        // Rare, and never more than one per full packet's time: a flood of DATA for unknown
+        // connections must not become a flood of RESETs.
+        let gap = self.gaps.after(self.config.payload_bytes);
+        if self.reset_at.is_some_and(|at| now < at + gap) || self.control.len() >= CONTROL_LIMIT {
+            return;
+        }
+        self.reset_at = Some(now);
+        let mut flags = Flags::default();
+        if !packet.header.flags.contains(Flags::FROM_OPENER) {
+            flags = flags.with(Flags::FROM_OPENER);
+        }
+        // A RESET that answers a PULL ends the receiving half, any other one the sending half.
+        if packet.header.kind == Kind::Pull {
+            flags = flags.with(Flags::PULL);
+        }
+        let mut paths: Vec<PathId> = Vec::new();
+        directory.paths(peer, &mut paths);
+        self.control.push_back(Packet {
+            source: self.host,
+            destination: peer,
+            header: Header {
+                kind: Kind::Reset,
+                flags,
+                path: paths.first().copied().unwrap_or(crate::ANY_PATH),
+                connection: packet.header.connection,
+                sequence: packet.header.sequence,
+                extra: 0,
+            },
+            wire_bytes: Packet::HEADER_BYTES,
+            service: Service::Control,
+            marks: 0,
+        });
+    }
+}
+
+impl crate::Endpoint for Endpoint {
+    type Command = Command;
+    type Event = Event;
+
+    fn handle_command(&mut self, now: Time, command: Command, directory: &mut impl Directory) {
+        match command {
+            Command::Listen { service_port } => {
+                if !self.listening.contains(&service_port) {
+                    self.listening.push(service_port);
+                }
+            }
+            Command::Open { peer, connection, service_port, class, length, paths, stream } => {
+                let key = Key { peer, connection, opened_here: true, half: Half::Sending };
+                let length = length.map(|length| length.get());
+                self.open(now, key, service_port, class, length, &paths, stream, directory);
+            }
+            Command::Send { key, length } => self.send(now, key, length.get(), directory),
+            Command::Prioritise { key, class } => self.prioritise(key, class, directory),
+            Command::Close { key } => self.close(now, key, directory),
+        }
+    }
+
+    #[inline]
+    fn handle_packet(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        directory: &mut impl Directory,
+    ) -> Disposition {
+        match packet.header.kind {
+            Kind::Data if packet.service == Service::Returned => {
+                self.handle_return(now, packet, directory);
+            }
+            Kind::Data => return self.handle_data(now, packet, directory),
+            Kind::Ack | Kind::Nack | Kind::Pull => self.handle_feedback(now, packet, directory),
+            Kind::Reset => self.handle_reset(now, packet, directory),
+        }
+        Disposition::Discard
+    }
+
+    fn handle_timeout(&mut self, now: Time, directory: &mut impl Directory) {
+        while let Some((deadline, slot)) = self.timers.due(now) {
+            // A deadline that was brought forward has left its old entry behind.
+            if self.slots[slot as usize].deadline == deadline {
+                self.expire(now, slot, directory);
+            }
+        }
+    }
+
+    #[inline]
+    fn poll_transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
+        if let Some(packet) = self.control.pop_front() {
+            return Some(packet);
+        }
+        if now >= self.pulls.due() && !self.pulls.is_empty() {
+            return Some(self.transmit_pull(now));
+        }
+        if allowed.data() && !self.ready.is_empty() {
+            return Some(self.transmit_data(now));
+        }
+        None
+    }
+
+    #[inline]
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    #[inline]
+    fn transmit_at(&self) -> Time {
+        if !self.control.is_empty() || !self.ready.is_empty() {
+            return Time::ZERO;
+        }
+        self.pulls.due()
+    }
+
+    #[inline]
+    fn poll_timeout(&self) -> Time {
+        self.timers.earliest()
+    }
+}

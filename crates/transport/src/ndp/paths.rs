@@ -1,0 +1,191 @@
+//! Which path the next packet takes: a random permutation of the path list, one packet on each path,
+//! then another permutation (NDP 3.1.1).
+//!
+//! The permutation is drawn as it is used, one number a packet, so no packet pays for a whole round
+//! and a poll that sends nothing draws nothing. Paths are known by their place in the list; where the
+//! list is 0, 1, 2 ... place and identifier are the same and only the permutation is stored.
+
+use alloc::boxed::Box;
+
+use rand_xoshiro::rand_core::RngCore;
+use trimline_packet::{PathId, Time};
+
+use super::config::PathPenalty;
+use super::scoreboard::Scoreboard;
+use crate::Stream;
+
+/// No path to be avoided.
+pub(super) const NO_PATH: u16 = u16::MAX;
+
+/// The paths to a peer.
+#[derive(Debug)]
+pub(super) struct Paths {
+    /// Places in the path list: those in use in front, then those removed for now.
+    order: Box<[u16]>,
+    /// The path list; empty where it is 0, 1, 2 ...
+    ids: Box<[PathId]>,
+    /// Packets sent in this round.
+    position: u16,
+    /// Paths in use.
+    live: u16,
+    stream: Stream,
+    scoreboard: Option<Box<Scoreboard>>,
+}
+
+impl Paths {
+    /// The permutation of `list`, with a scoreboard if outliers are to be removed.
+    ///
+    /// # Panics
+    /// An empty list, or one of more than 65,535 paths.
+    pub(super) fn new(list: &[PathId], stream: Stream, penalty: Option<&PathPenalty>) -> Paths {
+        let count = u16::try_from(list.len()).expect("a path list has at most 65,535 paths");
+        assert!(count > 0, "a path list has at least one path");
+        let counted = (0..count).zip(list).all(|(place, id)| id.get() == place);
+        Paths {
+            order: (0..count).collect(),
+            ids: if counted { Box::default() } else { list.into() },
+            position: 0,
+            live: count,
+            stream,
+            scoreboard: penalty.map(|penalty| Box::new(Scoreboard::new(count, penalty))),
+        }
+    }
+
+    /// A number below `bound`; the bias of the multiplication is below 2^-16.
+    #[inline]
+    fn draw(&mut self, bound: u16) -> u16 {
+        if bound <= 1 {
+            return 0;
+        }
+        (((self.stream.next_u64() >> 32) * bound as u64) >> 32) as u16
+    }
+
+    /// Whether every path has had its packet, so that [`Paths::permute`] is due.
+    #[inline]
+    pub(super) const fn round_ended(&self) -> bool {
+        self.position >= self.live
+    }
+
+    /// Begins another round. NDP 3.2.3: outliers are removed when the path list is permuted. Gives
+    /// how many paths were removed.
+    pub(super) fn permute(&mut self, now: Time, penalty: Option<&PathPenalty>) -> u32 {
+        self.position = 0;
+        match (&mut self.scoreboard, penalty) {
+            (Some(scoreboard), Some(penalty)) => {
+                let removed = scoreboard.judge(now, penalty);
+                self.live = scoreboard.sift(now, &mut self.order);
+                removed
+            }
+            _ => 0,
+        }
+    }
+
+    /// The place of the next path of the round; not `avoid` if there is another one in use.
+    #[inline]
+    pub(super) fn choose(&mut self, avoid: u16) -> u16 {
+        debug_assert!(!self.round_ended(), "a round that ended is permuted before the next choice");
+        let position = self.position;
+        let left = self.live - position;
+        let other = position + self.draw(left);
+        self.order.swap(position as usize, other as usize);
+        if self.order[position as usize] == avoid && self.live > 1 {
+            // Another one of this round, or at its end one that was used in it already.
+            let other =
+                if left > 1 { position + 1 + self.draw(left - 1) } else { self.draw(position) };
+            self.order.swap(position as usize, other as usize);
+        }
+        self.position += 1;
+        self.order[position as usize]
+    }
+
+    /// The next path of packets that no scoreboard follows.
+    #[inline]
+    pub(super) fn spray(&mut self) -> PathId {
+        if self.round_ended() {
+            self.position = 0;
+        }
+        let place = self.choose(NO_PATH);
+        self.id(place)
+    }
+
+    /// The identifier of the path at a place.
+    #[inline]
+    pub(super) fn id(&self, place: u16) -> PathId {
+        if self.ids.is_empty() { PathId::new(place) } else { self.ids[place as usize] }
+    }
+
+    /// The scoreboard, if there is one.
+    #[inline]
+    pub(super) fn scoreboard(&mut self) -> Option<&mut Scoreboard> {
+        self.scoreboard.as_deref_mut()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+    use alloc::vec::Vec;
+    use rand_xoshiro::rand_core::SeedableRng;
+
+    fn paths(count: u16) -> Paths {
+        let list: Vec<PathId> = (0..count).map(PathId::new).collect();
+        Paths::new(&list, Stream::seed_from_u64(7), None)
+    }
+
+    fn next(paths: &mut Paths, avoid: u16) -> u16 {
+        if paths.round_ended() {
+            paths.permute(Time::ZERO, None);
+        }
+        paths.choose(avoid)
+    }
+
+    #[test]
+    fn every_round_takes_every_path_once_in_another_order() {
+        let mut paths = paths(36);
+        let rounds: Vec<Vec<u16>> =
+            (0..20).map(|_| (0..36).map(|_| next(&mut paths, NO_PATH)).collect()).collect();
+        for round in &rounds {
+            assert_eq!(round.iter().collect::<BTreeSet<_>>().len(), 36);
+        }
+        assert_eq!(rounds.iter().collect::<BTreeSet<_>>().len(), 20);
+    }
+
+    #[test]
+    fn every_place_is_equally_likely_for_every_path() {
+        let mut paths = paths(5);
+        let mut counts = [[0u32; 5]; 5];
+        for _ in 0..20_000 {
+            for count in &mut counts {
+                count[next(&mut paths, NO_PATH) as usize] += 1;
+            }
+        }
+        for count in counts.iter().flatten() {
+            assert!((3_700..4_300).contains(count), "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn a_path_to_avoid_is_never_taken_while_there_is_another() {
+        let mut paths = paths(3);
+        for turn in 0..3_000 {
+            let avoid = turn % 3;
+            assert_ne!(next(&mut paths, avoid), avoid);
+        }
+    }
+
+    #[test]
+    fn the_only_path_is_taken_even_if_it_should_be_avoided() {
+        let mut paths = Paths::new(&[crate::ANY_PATH], Stream::seed_from_u64(1), None);
+        assert_eq!(next(&mut paths, 0), 0);
+        assert_eq!(paths.id(0), crate::ANY_PATH);
+    }
+
+    #[test]
+    fn identifiers_may_be_any_numbers() {
+        let list = [PathId::new(700), PathId::new(9)];
+        let mut paths = Paths::new(&list, Stream::seed_from_u64(1), None);
+        let taken: BTreeSet<PathId> = (0..2).map(|_| paths.spray()).collect();
+        assert_eq!(taken, list.into_iter().collect());
+    }
+}

@@ -1,0 +1,276 @@
+//! The one pull queue of a host and its pacer (NDP 3.2).
+//!
+//! All receiving halves of the host share it: strict priority between four classes, round robin
+//! between the connections of a class. What is queued is a count in each receiving half; the queue
+//! itself is a ring per class of the halves that have any. So a connection that sends seldom finds
+//! its pull going out after at most one pull of each other connection (NDP 6.2, sender-limited
+//! traffic).
+//!
+//! # The pacer
+//! After a pull the next one is due when the packet it elicits has had its time on the link. A pull
+//! that found the NIC busy counts from the moment when it was due, so that the mean rate stays the
+//! link's; but never from before it was queued, and it catches up [`LATE_PULLS`] at most.
+
+use trimline_packet::{BitRate, ByteCount, Packet, Time, TimeDelta};
+
+use super::config::{Config, PullSpacing};
+use super::ring::{Linked, Ring};
+
+/// Pulls that a NIC which was busy may catch up without spacing (chosen: 8, the packets that a
+/// switch port of the paper can queue).
+const LATE_PULLS: u64 = 8;
+
+/// The time between two pulls, by the payload length of the packet that queued the first.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gaps {
+    full_length: u16,
+    full: TimeDelta,
+    rate: BitRate,
+    spacing: PullSpacing,
+}
+
+impl Gaps {
+    /// The gaps of a host.
+    pub(super) fn new(config: &Config) -> Gaps {
+        let mut gaps = Gaps {
+            full_length: config.payload_bytes,
+            full: TimeDelta::ZERO,
+            rate: config.link_rate,
+            spacing: config.pull_spacing,
+        };
+        gaps.full = gaps.compute(config.payload_bytes);
+        gaps
+    }
+
+    /// The gap after a pull that a packet with this payload queued.
+    #[inline]
+    pub(super) fn after(&self, length: u16) -> TimeDelta {
+        if length == self.full_length { self.full } else { self.compute(length) }
+    }
+
+    fn compute(&self, length: u16) -> TimeDelta {
+        let payload = ByteCount::new(u64::from(length));
+        let wire = payload + ByteCount::new(u64::from(Packet::HEADER_BYTES));
+        match self.spacing {
+            PullSpacing::WireBytes => self.rate.transmission(wire),
+            PullSpacing::PayloadBytes => self.rate.transmission(payload),
+            PullSpacing::WireBytesScaled { percent } => {
+                let whole = self.rate.transmission(wire).as_ps() as u128;
+                TimeDelta::from_ps((whole * u128::from(percent)).div_ceil(100) as u64)
+            }
+        }
+    }
+}
+
+/// Who has pulls queued, and when the next one is due.
+#[derive(Debug)]
+pub(super) struct PullQueue {
+    /// Receiving halves with pulls queued, by class.
+    classes: [Ring; 4],
+    /// Pulls queued, of all halves.
+    queued: u32,
+    /// When the next pull may be sent.
+    next: Time,
+    /// When the queue was last empty.
+    waiting_since: Time,
+}
+
+impl PullQueue {
+    /// An empty queue whose pacer is due.
+    pub(super) const EMPTY: PullQueue = PullQueue {
+        classes: [Ring::EMPTY; 4],
+        queued: 0,
+        next: Time::ZERO,
+        waiting_since: Time::ZERO,
+    };
+
+    /// Whether no pull is queued.
+    #[inline]
+    pub(super) const fn is_empty(&self) -> bool {
+        self.queued == 0
+    }
+
+    /// When the next queued pull is due: [`Time::NEVER`] if none is queued.
+    #[inline]
+    pub(super) const fn due(&self) -> Time {
+        if self.queued == 0 { Time::NEVER } else { self.next }
+    }
+
+    /// NDP 3.2, footnote 4: whether a pull may ride in its ACK or NACK.
+    #[inline]
+    pub(super) fn may_ride(&self, now: Time) -> bool {
+        self.queued == 0 && now >= self.next
+    }
+
+    /// A pull rode; the next one keeps its distance.
+    #[inline]
+    pub(super) fn rode(&mut self, now: Time, gap: TimeDelta) {
+        self.next = now + gap;
+    }
+
+    /// One more pull of a half. `joins`: it is the half's only one.
+    #[inline]
+    pub(super) fn add(
+        &mut self,
+        now: Time,
+        table: &mut [impl Linked],
+        slot: u32,
+        class: u8,
+        joins: bool,
+    ) {
+        if self.queued == 0 {
+            self.waiting_since = now;
+        }
+        self.queued += 1;
+        if joins {
+            self.classes[class as usize].join(table, slot);
+        }
+    }
+
+    /// `count` pulls of a half are superfluous. `leaves`: they were its last.
+    pub(super) fn remove(
+        &mut self,
+        table: &mut [impl Linked],
+        slot: u32,
+        class: u8,
+        count: u32,
+        leaves: bool,
+    ) {
+        self.queued -= count;
+        if leaves {
+            self.classes[class as usize].leave(table, slot);
+        }
+    }
+
+    /// A half's queued pulls belong to another class from now on.
+    pub(super) fn reclassify(
+        &mut self,
+        table: &mut [impl Linked],
+        slot: u32,
+        old: u8,
+        new: u8,
+    ) {
+        self.classes[old as usize].leave(table, slot);
+        self.classes[new as usize].join(table, slot);
+    }
+
+    /// The half whose pull is sent next, and its class.
+    #[inline]
+    pub(super) fn head(&self) -> (u32, u8) {
+        let mut class = 3;
+        while self.classes[class].is_empty() {
+            assert!(class > 0, "a queued pull belongs to a half in a ring");
+            class -= 1;
+        }
+        (self.classes[class].head(), class as u8)
+    }
+
+    /// The pull of the head is sent. `leaves`: it was its last.
+    #[inline]
+    pub(super) fn sent(
+        &mut self,
+        now: Time,
+        table: &mut [impl Linked],
+        class: u8,
+        gap: TimeDelta,
+        leaves: bool,
+    ) {
+        self.queued -= 1;
+        let ring = &mut self.classes[class as usize];
+        if leaves {
+            let slot = ring.head();
+            ring.leave(table, slot);
+        } else {
+            ring.turn(table);
+        }
+        let due = self.next.max(self.waiting_since);
+        let floor = now.as_ps().saturating_sub(gap.as_ps().saturating_mul(LATE_PULLS));
+        self.next = due.max(Time::from_ps(floor)) + gap;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ndp::ring::Links;
+    use alloc::vec::Vec;
+
+    fn config(pull_spacing: PullSpacing) -> Config {
+        Config { pull_spacing, ..crate::ndp::tests::config() }
+    }
+
+    #[test]
+    fn gaps_are_exact() {
+        let gap = |spacing, length| Gaps::new(&config(spacing)).after(length).as_ps();
+        assert_eq!(gap(PullSpacing::WireBytes, 9000), 7_251_200);
+        assert_eq!(gap(PullSpacing::WireBytes, 1000), 851_200);
+        assert_eq!(gap(PullSpacing::PayloadBytes, 9000), 7_200_000);
+        assert_eq!(gap(PullSpacing::WireBytesScaled { percent: 101 }, 9000), 7_323_712);
+    }
+
+    const GAP: TimeDelta = TimeDelta::from_us(7);
+
+    fn at(us: u64) -> Time {
+        Time::from_ps(us * 1_000_000)
+    }
+
+    #[test]
+    fn a_pull_that_found_the_nic_busy_does_not_delay_the_next() {
+        let mut table = [Links::OUTSIDE; 1];
+        let mut queue = PullQueue::EMPTY;
+        for joins in [true, false, false] {
+            queue.add(at(0), &mut table, 0, 0, joins);
+        }
+        queue.sent(at(5), &mut table, 0, GAP, false);
+        assert_eq!(queue.due(), at(7));
+        queue.sent(at(13), &mut table, 0, GAP, false);
+        assert_eq!(queue.due(), at(14));
+    }
+
+    #[test]
+    fn a_nic_that_was_busy_long_catches_up_eight_pulls_at_most() {
+        let mut table = [Links::OUTSIDE; 1];
+        let mut queue = PullQueue::EMPTY;
+        for pull in 0..100 {
+            queue.add(at(0), &mut table, 0, 0, pull == 0);
+        }
+        let mut sent = 0;
+        while queue.due() <= at(10_000) {
+            queue.sent(at(10_000), &mut table, 0, GAP, false);
+            sent += 1;
+        }
+        assert_eq!(sent, 8);
+    }
+
+    #[test]
+    fn the_pacer_does_not_save_up_while_nothing_is_queued() {
+        let mut table = [Links::OUTSIDE; 1];
+        let mut queue = PullQueue::EMPTY;
+        queue.add(at(100), &mut table, 0, 0, true);
+        queue.add(at(100), &mut table, 0, 0, false);
+        queue.sent(at(100), &mut table, 0, GAP, false);
+        assert_eq!(queue.due(), at(107));
+    }
+
+    #[test]
+    fn higher_classes_are_served_first_and_halves_of_a_class_in_turn() {
+        let mut table = [Links::OUTSIDE; 4];
+        let mut queue = PullQueue::EMPTY;
+        let classes = [0u8, 2, 0, 2];
+        let mut counts = [2u32, 2, 1, 1];
+        for slot in 0..4 {
+            for pull in 0..counts[slot as usize] {
+                queue.add(at(0), &mut table, slot, classes[slot as usize], pull == 0);
+            }
+        }
+        let mut order = Vec::new();
+        while !queue.is_empty() {
+            let (slot, class) = queue.head();
+            assert_eq!(class, classes[slot as usize]);
+            counts[slot as usize] -= 1;
+            queue.sent(queue.due(), &mut table, class, GAP, counts[slot as usize] == 0);
+            order.push(slot);
+        }
+        assert_eq!(order, [1, 3, 1, 0, 2, 0]);
+    }
+}

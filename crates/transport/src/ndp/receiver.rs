@@ -1,0 +1,258 @@
+//! The receiving half of a connection (NDP 3.2): what has arrived, which pulls it has queued, and the
+//! counter of the pulls it has sent.
+//!
+//! # LAST
+//! A packet marked LAST tells where the data ends for now. The receiver then knows how many packets
+//! are missing and keeps that many pulls at most: fewer would strand a NACKed packet, more would only
+//! be banked by a sender that has nothing to send. A later packet without the mark means that there
+//! is more again.
+//!
+//! # A PULL that elicits nothing
+//! It was lost, or what it elicited was. It is repeated with the same counter: a sender that missed
+//! it sends, one that did not takes it as the news that no further PULL waits for it. If the data was
+//! lost, the sender's RTO brings it. Tried: repeating with the next counter, which pulls two packets
+//! after each lost PULL and lets the window grow without bound on a lossy path. Repetition backs off,
+//! so an idle sender is not bothered for ever.
+
+use trimline_packet::{Time, TimeDelta};
+
+use super::arrivals::{Arrivals, WINDOW_LIMIT};
+use super::config::ReceiverStatistics;
+use super::paths::Paths;
+use super::timers::doubled;
+
+/// What a DATA packet is to its receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrival {
+    /// Whole, and the first copy.
+    Whole,
+    /// A header, and its payload is missing.
+    Header,
+    /// The payload is here already.
+    Duplicate,
+    /// Too far ahead to be kept.
+    Beyond,
+}
+
+/// What is left to do at a receiver's deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Repeat {
+    /// Come back then; [`Time::NEVER`]: the next pull that is sent arms the deadline again.
+    At(Time),
+    /// Queue the last PULL again, and come back then.
+    Now(Time),
+}
+
+/// Doublings of the interval between repeated PULLs, at most: 1 ms becomes one second.
+const REPEAT_DOUBLINGS: u8 = 10;
+
+/// The state of a receiving half.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    arrivals: Arrivals,
+    /// One past the newest packet that was heard of.
+    end: u32,
+    /// Packets before `end` that have not arrived whole.
+    missing: u32,
+    /// Nothing comes after `end` for now.
+    last: bool,
+    /// The application knows that everything up to LAST arrived.
+    pub(super) delivered: bool,
+    /// The class of its pulls.
+    pub(super) class: u8,
+    /// The application chose the class: what the packets say no longer counts.
+    pub(super) class_fixed: bool,
+    /// Repetitions of the last PULL in a row.
+    repeats: u8,
+    /// The last PULL is queued again. Never while others are queued: they say more.
+    pub(super) repeating: bool,
+    /// Where the peer was accepted.
+    pub(super) service_port: u16,
+    /// Payload of the largest packet that queued a pull.
+    full_length: u16,
+    /// Payload of the last smaller packet that queued a pull.
+    odd_length: u16,
+    /// Pulls queued, without a repetition.
+    queued: u32,
+    /// How many of them were queued by smaller packets.
+    odd: u32,
+    /// Pulls sent.
+    counter: u32,
+    /// When a packet arrived or a pull was sent last.
+    pub(super) active_at: Time,
+    /// The paths of ACKs, NACKs and PULLs.
+    pub(super) paths: Paths,
+    /// What the half has seen.
+    pub(super) statistics: ReceiverStatistics,
+}
+
+impl Receiver {
+    /// A half that has heard of nothing.
+    pub(super) fn new(now: Time, service_port: u16, class: u8, paths: Paths) -> Receiver {
+        Receiver {
+            arrivals: Arrivals::default(),
+            end: 0,
+            missing: 0,
+            last: false,
+            delivered: false,
+            class,
+            class_fixed: false,
+            repeats: 0,
+            repeating: false,
+            service_port,
+            full_length: 0,
+            odd_length: 0,
+            queued: 0,
+            odd: 0,
+            counter: 0,
+            active_at: now,
+            paths,
+            statistics: ReceiverStatistics::default(),
+        }
+    }
+
+    /// A DATA packet arrived.
+    #[inline]
+    pub(super) fn arrive(
+        &mut self,
+        now: Time,
+        sequence: u32,
+        length: u16,
+        whole: bool,
+        last: bool,
+    ) -> Arrival {
+        self.active_at = now;
+        self.repeats = 0;
+        let base = self.arrivals.base();
+        let offset = sequence.wrapping_sub(base);
+        if offset >= WINDOW_LIMIT {
+            if (offset as i32) < 0 {
+                self.statistics.duplicates += u64::from(whole);
+                return Arrival::Duplicate;
+            }
+            return Arrival::Beyond;
+        }
+        let span = self.end.wrapping_sub(base);
+        if offset >= span {
+            self.end = sequence.wrapping_add(1);
+            self.missing += offset + 1 - span;
+            self.set_last(last);
+        } else if offset + 1 == span {
+            // The newest packet again: between its copies the sender may have got more to send.
+            self.set_last(last);
+        }
+        if self.arrivals.contains(sequence) {
+            self.statistics.duplicates += u64::from(whole);
+            return Arrival::Duplicate;
+        }
+        if !whole {
+            self.statistics.trims += 1;
+            return Arrival::Header;
+        }
+        self.arrivals.insert(sequence);
+        self.missing -= 1;
+        self.statistics.bytes += u64::from(length);
+        self.statistics.packets += 1;
+        Arrival::Whole
+    }
+
+    #[inline]
+    fn set_last(&mut self, last: bool) {
+        self.last = last;
+        self.delivered &= last;
+    }
+
+    /// Whether the packet arrived before: the only question that time-wait asks.
+    pub(super) fn has(&self, sequence: u32) -> bool {
+        let offset = sequence.wrapping_sub(self.arrivals.base());
+        (offset as i32) < 0 || self.arrivals.contains(sequence)
+    }
+
+    /// Whether everything up to LAST arrived.
+    #[inline]
+    pub(super) const fn complete(&self) -> bool {
+        self.last && self.missing == 0
+    }
+
+    /// Pulls that may be queued: any number until LAST is known, then one for each missing packet.
+    #[inline]
+    pub(super) const fn allowance(&self) -> u32 {
+        if self.last { self.missing } else { u32::MAX }
+    }
+
+    /// Pulls queued, a repetition included.
+    #[inline]
+    pub(super) const fn pulls(&self) -> u32 {
+        self.queued + self.repeating as u32
+    }
+
+    /// Queues a pull for a packet with this payload.
+    #[inline]
+    pub(super) fn queue_pull(&mut self, length: u16) {
+        self.queued += 1;
+        if length >= self.full_length {
+            self.full_length = length;
+        } else {
+            self.odd_length = length;
+            self.odd += 1;
+        }
+    }
+
+    /// Keeps `allowance` pulls and no repetition. Gives how many were dropped.
+    #[inline]
+    pub(super) fn drop_pulls(&mut self, allowance: u32) -> u32 {
+        let dropped = self.queued.saturating_sub(allowance) + u32::from(self.repeating);
+        self.queued = self.queued.min(allowance);
+        self.odd = self.odd.min(self.queued);
+        self.repeating = false;
+        dropped
+    }
+
+    /// A pull leaves the queue. Gives the counter that it carries, and the payload of the packet that
+    /// queued it. The smaller packet is a message's last one, so its pull is the last to go.
+    #[inline]
+    pub(super) fn send_pull(&mut self, now: Time) -> (u32, u16) {
+        self.statistics.pulls += 1;
+        self.active_at = now;
+        if self.repeating {
+            self.repeating = false;
+            return (self.counter, self.full_length);
+        }
+        self.counter = self.counter.wrapping_add(1);
+        let length = if self.queued == self.odd {
+            self.odd -= 1;
+            self.odd_length
+        } else {
+            self.full_length
+        };
+        self.queued -= 1;
+        (self.counter, length)
+    }
+
+    /// A pull rides in an ACK or NACK. Gives the counter that it carries.
+    #[inline]
+    pub(super) fn ride_pull(&mut self) -> u32 {
+        self.statistics.pulls += 1;
+        self.counter = self.counter.wrapping_add(1);
+        self.counter
+    }
+
+    /// The deadline has come: was the last PULL in vain?
+    pub(super) fn expire(&mut self, now: Time, interval: TimeDelta) -> Repeat {
+        if self.complete() || self.pulls() > 0 || self.counter == 0 {
+            return Repeat::At(Time::NEVER);
+        }
+        let due = self.active_at.saturating_add(doubled(interval, self.repeats));
+        if now < due {
+            return Repeat::At(due);
+        }
+        self.repeats = (self.repeats + 1).min(REPEAT_DOUBLINGS);
+        self.repeating = true;
+        Repeat::Now(now.saturating_add(doubled(interval, self.repeats)))
+    }
+
+    /// The half is gone; its statistics stay.
+    pub(super) fn shrink(&mut self) {
+        self.arrivals.shrink();
+    }
+}

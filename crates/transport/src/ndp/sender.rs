@@ -1,0 +1,441 @@
+//! The sending half of a connection (NDP 3.2): it pushes a first window and from then on sends what
+//! is pulled.
+//!
+//! # Credit
+//! Everything that may be sent is a credit: the first window, what a PULL brings, what a time-out or
+//! a returned header resends at once. So there is one rule for what goes next: with a credit, first
+//! the oldest retransmission, then new data. A credit that finds nothing to send is banked. A PULL
+//! that overtakes its NACK finds nothing, and the NACK must find the credit; discarding it leaves the
+//! packet waiting for a PULL that has already come.
+//!
+//! # Returned headers
+//! NDP 3.2.4 resends a returned packet at once
+//! 1. if no PULL is expected: nothing was ACKed or NACKed but not yet pulled. While packets of the
+//!    first window are still out, PULLs are expected of them too; without that the first headers of
+//!    an incast would come back to senders that have heard nothing else, and all be resent: the echo
+//!    that the rule is there to avoid;
+//! 2. if all other packets of the first window were returned. With the reading above this is what 1.
+//!    says at the moment when the last one comes back;
+//! 3. if most recent packets were ACKed: the network is asymmetric. Recent are the last 16 answers,
+//!    and fewer than 16 say nothing.
+//!
+//! Otherwise it waits, before all others, for a PULL. A waiting packet takes the credit of another
+//! one, so each return costs the connection one credit; the last one is never lost, because then 1.
+//! holds. What is owed may be overestimated (the receiver drops superfluous pulls): the receiver then
+//! repeats its last PULL, which says that it holds no other.
+//!
+//! # Timers
+//! Only a packet in flight times out. One that waits for its PULL is resent by no timer but the
+//! backstop, which counts from the last packet of the connection and is long while pulls are owed.
+
+use trimline_packet::{Flags, Header, HostId, Kind, Packet, Service, Time};
+
+use super::arrivals::WINDOW_LIMIT;
+use super::config::{Config, SenderStatistics};
+use super::paths::{NO_PATH, Paths};
+use super::timers::doubled;
+use super::window::{Record, State, Window};
+use crate::Key;
+
+/// More to send than any number: a stream that never runs out.
+const ENDLESS: u64 = u64::MAX;
+
+/// Answers that condition 3 of NDP 3.2.4 looks at.
+const RECENT: u32 = 16;
+
+/// Doublings of the backstop while pulls are owed, at most.
+const BACKSTOP_DOUBLINGS: u8 = 10;
+
+/// The state of a sending half.
+#[derive(Debug)]
+pub(super) struct Sender {
+    window: Window,
+    /// Payload bytes that no packet carries yet.
+    unsent: u64,
+    /// Packets that may be sent.
+    credit: u32,
+    /// The highest pull counter heard.
+    pull_counter: u32,
+    /// ACKs and NACKs heard: the pull counter that the receiver will reach.
+    answers: u32,
+    /// Packets of the first window not sent yet, if there is data for them.
+    first_window: u32,
+    /// Packets of the first window that were sent and not heard of.
+    unheard: u32,
+    /// Packets of later data that may still be pushed.
+    push: u32,
+    /// The last answers, newest lowest, 1 for an ACK; a 1 above the oldest.
+    recent: u32,
+    /// When a packet of the connection arrived last, or the half was opened.
+    last_heard: Time,
+    service_port: u16,
+    class: u8,
+    /// Expiries of the backstop in a row.
+    backstops: u8,
+    /// An empty stream owes one empty packet.
+    empty: bool,
+    /// The application knows that everything was ACKed.
+    pub(super) acknowledged: bool,
+    paths: Paths,
+    /// What the half has done.
+    pub(super) statistics: SenderStatistics,
+}
+
+impl Sender {
+    /// A half with its first window to push.
+    pub(super) fn new(
+        now: Time,
+        config: &Config,
+        length: Option<u64>,
+        service_port: u16,
+        class: u8,
+        paths: Paths,
+    ) -> Sender {
+        let packets = length.map_or(u64::MAX, |length| {
+            length.div_ceil(u64::from(config.payload_bytes.max(1)))
+        });
+        let expected = packets.min(u64::from(config.initial_window)) as u32;
+        Sender {
+            window: Window::new(expected),
+            unsent: length.unwrap_or(ENDLESS),
+            // NDP 3.2: the sender sends a full window of data without waiting for a response.
+            credit: config.initial_window.clamp(1, WINDOW_LIMIT),
+            pull_counter: 0,
+            answers: 0,
+            first_window: config.initial_window.clamp(1, WINDOW_LIMIT),
+            unheard: 0,
+            push: 0,
+            recent: 1,
+            last_heard: now,
+            service_port,
+            class: class & 3,
+            backstops: 0,
+            empty: length == Some(0),
+            acknowledged: false,
+            paths,
+            statistics: SenderStatistics::default(),
+        }
+    }
+
+    #[inline]
+    fn has_new_data(&self) -> bool {
+        self.unsent > 0 || self.empty
+    }
+
+    #[inline]
+    fn has_something_to_send(&self) -> bool {
+        self.window.waiting() > 0 || self.has_new_data() && !self.window.is_full()
+    }
+
+    /// Whether a packet may go as soon as the NIC has room.
+    #[inline]
+    pub(super) fn ready(&self) -> bool {
+        self.credit > 0 && self.has_something_to_send()
+    }
+
+    /// Whether everything was sent and ACKed.
+    #[inline]
+    pub(super) fn complete(&self) -> bool {
+        self.window.unacked() == 0 && !self.has_new_data()
+    }
+
+    /// NDP 3.2.4: whether a PULL is on its way, waits in the receiver's queue or will be queued when
+    /// what is out of the first window arrives.
+    fn expects_pulls(&self) -> bool {
+        self.answers.wrapping_sub(self.pull_counter) as i32 > 0 || self.unheard > 0
+    }
+
+    /// NDP 3.2.4: whether most recent packets were ACKed.
+    fn mostly_acked(&self) -> bool {
+        self.recent >> RECENT != 0
+            && (self.recent & ((1 << RECENT) - 1)).count_ones() > RECENT / 2
+    }
+
+    #[inline]
+    fn remember(&mut self, acked: bool) {
+        let full = self.recent & 1 << RECENT;
+        self.recent = self.recent << 1 & ((2 << RECENT) - 1) | full | u32::from(acked);
+    }
+
+    /// The next packet, sent now. Gives it and its retransmission time-out.
+    ///
+    /// # Panics
+    /// A half that is not [`Sender::ready`].
+    #[inline]
+    pub(super) fn transmit(
+        &mut self,
+        now: Time,
+        config: &Config,
+        host: HostId,
+        key: &Key,
+    ) -> (Packet, Time) {
+        if self.paths.round_ended() {
+            let removed = self.paths.permute(now, config.path_penalty.as_ref());
+            self.statistics.path_removals += u64::from(removed);
+        }
+        assert!(self.credit > 0, "only a half with credit transmits");
+        self.credit -= 1;
+        // NDP 3.2: any packets queued for retransmission are sent first, followed by new data.
+        let (sequence, avoid) = match self.window.retransmit() {
+            Some((sequence, cause)) => (sequence, self.count_retransmission(sequence, cause)),
+            None => (self.push_new(config), NO_PATH),
+        };
+        let path = self.paths.choose(avoid);
+        let id = self.paths.id(path);
+        self.statistics.packets_sent += 1;
+
+        // NDP 3.2: when the sender runs out of data to send, it marks the last packet.
+        let last = !self.has_new_data() && sequence.wrapping_add(1) == self.window.next();
+        let record = self.window.record(sequence).expect("a packet just sent is in the window");
+        record.sent_at = now;
+        record.path = path;
+        let mut flags = Flags::default().with_class(self.class).with_attempt(record.attempt());
+        // NDP 3.2.2: every packet of the first window can open the connection.
+        if record.first_window() {
+            flags = flags.with(Flags::SYN);
+        }
+        if last {
+            flags = flags.with(Flags::LAST);
+        }
+        if key.opened_here {
+            flags = flags.with(Flags::FROM_OPENER);
+        }
+        let packet = Packet {
+            source: host,
+            destination: key.peer,
+            header: Header {
+                kind: Kind::Data,
+                flags,
+                path: id,
+                connection: key.connection,
+                sequence,
+                extra: Header::data_extra(record.length, self.service_port),
+            },
+            wire_bytes: record.length + Packet::HEADER_BYTES,
+            service: Service::Trimmable,
+            marks: 0,
+        };
+        (packet, now.saturating_add(doubled(config.rto, record.timeouts())))
+    }
+
+    #[inline]
+    fn push_new(&mut self, config: &Config) -> u32 {
+        let length = self.unsent.min(u64::from(config.payload_bytes)) as u16;
+        if self.unsent != ENDLESS {
+            self.unsent -= u64::from(length);
+        }
+        self.empty = false;
+        let first_window = self.first_window > 0;
+        if first_window {
+            self.first_window -= 1;
+            self.unheard += 1;
+        }
+        self.window.push(Record::new(length, first_window))
+    }
+
+    /// Gives the path to be avoided.
+    fn count_retransmission(&mut self, sequence: u32, cause: State) -> u16 {
+        let record = self.window.record(sequence).expect("a waiting packet is in the window");
+        record.next_attempt();
+        let path = record.path;
+        match cause {
+            State::Nacked => {
+                self.statistics.retransmissions_nack += 1;
+                NO_PATH
+            }
+            State::Returned => {
+                self.statistics.retransmissions_return += 1;
+                path
+            }
+            // NDP 3.2.3: a lost packet is always resent on a different path.
+            _ => {
+                self.statistics.retransmissions_timeout += 1;
+                path
+            }
+        }
+    }
+
+    /// Any packet of the connection arrived.
+    #[inline]
+    pub(super) fn hear(&mut self, now: Time) {
+        self.last_heard = now;
+        self.backstops = 0;
+    }
+
+    /// An ACK arrived. For packets never sent, or ACKed before, it says nothing.
+    #[inline]
+    pub(super) fn acked(&mut self, sequence: u32, attempt: u8) {
+        let Some(record) = self.window.record(sequence) else { return };
+        let (state, path, same) = (record.state, record.path, record.attempt() == attempt);
+        if state == State::Acked {
+            return;
+        }
+        self.unheard -= u32::from(record.heard());
+        if state == State::InFlight {
+            self.window.acked(sequence);
+        } else {
+            self.window.acked_while_waiting(sequence);
+            if state == State::TimedOut {
+                // The credit was given to resend it.
+                self.credit = self.credit.saturating_sub(1);
+            }
+        }
+        self.answers = self.answers.wrapping_add(1);
+        self.remember(true);
+        if let (true, Some(scoreboard)) = (same, self.paths.scoreboard()) {
+            scoreboard.ack(path);
+        }
+    }
+
+    /// A NACK arrived: the packet waits behind the others for its PULL.
+    #[inline]
+    pub(super) fn nacked(&mut self, sequence: u32, attempt: u8) {
+        let Some(record) = self.window.record(sequence) else { return };
+        // The receiver queued a pull for the header, whatever has become of the packet since.
+        self.answers = self.answers.wrapping_add(1);
+        if record.state != State::InFlight || record.attempt() != attempt {
+            return;
+        }
+        let path = record.path;
+        self.unheard -= u32::from(record.heard());
+        self.window.wait_behind(sequence, State::Nacked);
+        self.remember(false);
+        if let Some(scoreboard) = self.paths.scoreboard() {
+            scoreboard.nack(path);
+        }
+    }
+
+    /// A header came back (NDP 3.2.4).
+    pub(super) fn returned(&mut self, sequence: u32, attempt: u8) {
+        self.statistics.returns += 1;
+        let Some(record) = self.window.record(sequence) else { return };
+        if record.state != State::InFlight || record.attempt() != attempt {
+            return;
+        }
+        let path = record.path;
+        self.unheard -= u32::from(record.heard());
+        self.window.wait_before(sequence, State::Returned);
+        self.remember(false);
+        if let Some(scoreboard) = self.paths.scoreboard() {
+            scoreboard.nack(path);
+        }
+        if !self.expects_pulls() || self.mostly_acked() {
+            self.credit = (self.credit + 1).min(WINDOW_LIMIT);
+        }
+    }
+
+    /// A pull counter arrived.
+    #[inline]
+    pub(super) fn pulled(&mut self, counter: u32) {
+        let rise = counter.wrapping_sub(self.pull_counter);
+        if rise == 0 {
+            self.pulled_again();
+        } else if rise <= WINDOW_LIMIT {
+            // NDP 3.2.1: as many packets as the counter rose by. What finds nothing is banked.
+            self.pull_counter = counter;
+            self.credit = (self.credit + rise).min(WINDOW_LIMIT);
+            self.push = self.push.saturating_sub(rise);
+        }
+        // A counter that fell was overtaken; one that rose by more than any window is not ours.
+    }
+
+    /// The receiver repeats its last PULL: it holds no other one.
+    #[cold]
+    fn pulled_again(&mut self) {
+        self.answers = self.pull_counter;
+        if self.credit == 0 && self.window.in_flight() == 0 && self.has_something_to_send() {
+            self.credit = 1;
+        }
+    }
+
+    /// More data to send.
+    pub(super) fn append(&mut self, length: u64, config: &Config) {
+        if length == 0 || self.unsent == ENDLESS {
+            return;
+        }
+        // NDP 3.2: what comes after a packet marked LAST is pushed rather than pulled.
+        if !self.has_new_data() {
+            self.push = config.initial_window.clamp(1, WINDOW_LIMIT);
+            if self.window.unacked() == 0 {
+                self.credit = 0;
+            }
+        }
+        self.unsent = self.unsent.saturating_add(length).min(ENDLESS - 1);
+        self.acknowledged = false;
+        self.grant_push(config);
+    }
+
+    /// Pushes later data up to a window of packets not ACKed. The receiver that knows LAST drops its
+    /// pulls, so each ACK may have to make room for one packet more.
+    #[inline]
+    pub(super) fn grant_push(&mut self, config: &Config) {
+        if self.push > 0 {
+            let out = self.window.unacked() + self.credit;
+            let grant = config.initial_window.saturating_sub(out).min(self.push);
+            self.push -= grant;
+            self.credit += grant;
+        }
+    }
+
+    /// Nothing more will be appended; an endless stream ends here.
+    pub(super) fn finish(&mut self) {
+        if self.unsent == ENDLESS {
+            self.unsent = 0;
+        }
+    }
+
+    /// The peer refused: nothing is sent any more.
+    pub(super) fn abandon(&mut self) {
+        self.unsent = 0;
+        self.empty = false;
+        self.credit = 0;
+        self.push = 0;
+        self.unheard = 0;
+        self.window.clear();
+    }
+
+    /// The deadline has come. Resends what timed out and gives the next deadline; [`Time::NEVER`]
+    /// when the next packet sent will arm it.
+    pub(super) fn expire(&mut self, now: Time, config: &Config) -> Time {
+        let mut earliest = Time::NEVER;
+        if self.window.in_flight() > 0 {
+            // Newest first, so that the oldest ends up in front of the retransmission queue.
+            for sequence in self.window.newest_first() {
+                let Some(record) = self.window.record(sequence) else { continue };
+                if record.state != State::InFlight {
+                    continue;
+                }
+                let due = record.sent_at.saturating_add(doubled(config.rto, record.timeouts()));
+                if due > now {
+                    earliest = earliest.min(due);
+                    continue;
+                }
+                record.timed_out();
+                let path = record.path;
+                self.window.wait_before(sequence, State::TimedOut);
+                self.credit = (self.credit + 1).min(WINDOW_LIMIT);
+                self.statistics.timeouts += 1;
+                if let Some(scoreboard) = self.paths.scoreboard() {
+                    scoreboard.loss(path);
+                }
+            }
+        }
+        if self.window.in_flight() > 0 || self.ready() || self.complete() {
+            return earliest;
+        }
+        let owed = self.answers.wrapping_sub(self.pull_counter) as i32 > 0;
+        let interval = if owed {
+            doubled(config.backstop_owed, self.backstops)
+        } else {
+            config.backstop_unowed
+        };
+        let due = self.last_heard.saturating_add(interval);
+        if now < due {
+            return due;
+        }
+        self.backstops = (self.backstops + u8::from(owed)).min(BACKSTOP_DOUBLINGS);
+        self.statistics.timeouts += 1;
+        self.credit = 1;
+        Time::NEVER
+    }
+}
