@@ -5,6 +5,8 @@
 
 use trimline_packet::{Handle, Packet, Packets};
 
+use crate::table::Table;
+
 /// A packet and its link: half a cache line, never across one.
 #[derive(Clone, Copy)]
 #[repr(C, align(32))]
@@ -23,14 +25,17 @@ pub(crate) struct Arrival {
 }
 
 /// Packet storage with a last-in-first-out free list: a slot just freed is still in the cache.
-#[derive(Default)]
 pub(crate) struct Arena {
-    slots: Vec<Slot>,
-    arrivals: Vec<Arrival>,
+    slots: Table<Slot>,
+    arrivals: Table<Arrival>,
     free: Vec<Handle>,
 }
 
 impl Arena {
+    pub(crate) const fn new() -> Arena {
+        Arena { slots: Table::new(), arrivals: Table::new(), free: Vec::new() }
+    }
+
     /// Stores a packet.
     #[inline]
     pub(crate) fn insert(&mut self, packet: Packet) -> Handle {

@@ -9,6 +9,7 @@ mod protocol;
 mod random;
 mod run;
 pub mod scenario;
+mod table;
 pub mod topology;
 mod workload;
 

@@ -20,6 +20,7 @@ use crate::arena::Arena;
 use crate::flows::Flows;
 use crate::protocol::Protocol;
 use crate::random::{self, Draw};
+use crate::table::Table;
 use crate::topology::{Clos, FarEnd, Routes};
 
 /// How a unit's packets reach another unit.
@@ -130,18 +131,18 @@ fn next_hop_draw(choices: &mut [Stream], unit: u32) -> impl FnOnce(u32) -> u32 +
 /// Everything that has state during a run.
 pub(crate) struct Network<E, const Q: usize> {
     seed: u64,
-    ports: Vec<PortUnit<Q>>,
-    hosts: Vec<HostUnit<E>>,
-    classes: Vec<LinkClass>,
+    ports: Table<PortUnit<Q>>,
+    hosts: Table<HostUnit<E>>,
+    classes: Table<LinkClass>,
     pub(crate) arena: Arena,
     pub(crate) routes: Routes,
     model: ServiceModel,
     /// One a switch: ports with queues of their own never look at it.
-    pools: Vec<Pool>,
-    coins: Vec<Stream>,
+    pools: Table<Pool>,
+    coins: Table<Stream>,
     /// One a unit, when some flow leaves the choice of paths to the switches.
     choices: Vec<Stream>,
-    counters: Vec<PortCounters>,
+    counters: Table<PortCounters>,
     displaced: Displaced,
     pub(crate) flows: Flows,
     pub(crate) ledger: Ledger,
@@ -174,7 +175,7 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
                 });
             Transmitter { busy_until: Time::ZERO, far_end: link.far_end, class: class as u32 }
         };
-        let ports: Vec<_> = (0..routes.ports())
+        let ports: Table<_> = (0..routes.ports())
             .map(|port| PortUnit { port: Port::new(), link: transmitter(port) })
             .collect();
         let hosts = (0..routes.hosts())
@@ -195,19 +196,19 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
             })
             .collect();
         let streams = |purpose, count| {
-            (0..count).map(|owner| random::stream(seed, purpose, &[u64::from(owner)])).collect()
+            (0..count).map(move |owner| random::stream(seed, purpose, &[u64::from(owner)]))
         };
         let units_that_choose = if flows.any_switch_random() { routes.units() } else { 0 };
         Network {
             seed,
             hosts,
-            classes,
-            arena: Arena::default(),
+            classes: classes.into(),
+            arena: Arena::new(),
             model: model.clone(),
-            pools: vec![Pool::none(); routes.switches().max(1)],
-            coins: streams("coin", routes.ports()),
-            choices: streams("next hop", units_that_choose),
-            counters: vec![PortCounters::default(); ports.len()],
+            pools: vec![Pool::none(); routes.switches().max(1)].into(),
+            coins: streams("coin", routes.ports()).collect(),
+            choices: streams("next hop", units_that_choose).collect(),
+            counters: vec![PortCounters::default(); ports.len()].into(),
             ports,
             routes,
             displaced: Displaced::default(),
@@ -255,65 +256,46 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
     }
 
     /// When a port will next start to send: never when it has nothing to send.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn port_next(&self, port: u32) -> Time {
         let unit = &self.ports[port as usize];
         if unit.port.is_backlogged() { unit.link.busy_until } else { Time::NEVER }
     }
 
     /// Performs a port's departures that are due before `limit`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn port_advance(&mut self, calendar: &mut impl Calendar, port: u32, limit: Time) {
-        while self.port_next(port) < limit {
-            let start = self.ports[port as usize].link.busy_until;
-            self.port_depart(calendar, port, start);
+        loop {
+            let unit = &mut self.ports[port as usize];
+            let now = unit.link.busy_until;
+            if now >= limit || !unit.port.is_backlogged() {
+                return;
+            }
+            let pool = &mut self.pools[0];
+            let (arena, displaced) = (&mut self.arena, &mut self.displaced);
+            if let Some(handle) = unit.port.dequeue(now, &self.model, arena, pool, displaced) {
+                let packet = arena.packet(handle);
+                let bytes = packet.wire_bytes;
+                let counters = &mut self.counters[port as usize];
+                counters.packets += 1;
+                counters.bytes += u64::from(bytes);
+                let class = &self.classes[unit.link.class as usize];
+                unit.link.busy_until = now + class.transmission(bytes);
+                let arrival = unit.link.busy_until + class.delay;
+                let any = next_hop_draw(&mut self.choices, port);
+                let next = self.routes.next_unit(unit.link.far_end, packet, any);
+                self.packet_hops += 1;
+                calendar.arrive(arena, next, arrival, handle, port);
+            }
+            if !self.displaced.is_empty() {
+                self.settle_displaced(calendar, port, now);
+            }
         }
     }
 
-    /// The transmitter of a port is free at `now`: the next packet, if there is one, departs.
-    #[inline]
-    fn port_depart(&mut self, calendar: &mut impl Calendar, port: u32, now: Time) {
-        let unit = &mut self.ports[port as usize];
-        let pool = &mut self.pools[0];
-        let next = unit.port.dequeue(now, &self.model, &mut self.arena, pool, &mut self.displaced);
-        if let Some(handle) = next {
-            let bytes = self.arena.packet(handle).wire_bytes;
-            let counters = &mut self.counters[port as usize];
-            counters.packets += 1;
-            counters.bytes += u64::from(bytes);
-            self.transmit(calendar, port, now, handle, bytes);
-        }
-        if self.displaced.trimmed != 0 || !self.displaced.is_empty() {
-            self.settle_displaced(calendar, port, now);
-        }
-    }
-
-    /// Puts a packet on the link of a unit.
-    #[inline]
-    fn transmit(
-        &mut self,
-        calendar: &mut impl Calendar,
-        unit: u32,
-        now: Time,
-        handle: Handle,
-        bytes: u16,
-    ) {
-        let ports = self.ports.len();
-        let link = match self.ports.get_mut(unit as usize) {
-            Some(port) => &mut port.link,
-            None => &mut self.hosts[unit as usize - ports].link,
-        };
-        let class = &self.classes[link.class as usize];
-        link.busy_until = now + class.transmission(bytes);
-        let arrival = link.busy_until + class.delay;
-        let any = next_hop_draw(&mut self.choices, unit);
-        let next = self.routes.next_unit(link.far_end, self.arena.packet(handle), any);
-        self.packet_hops += 1;
-        calendar.arrive(&mut self.arena, next, arrival, handle, unit);
-    }
-
-    /// A packet arrives at a port.
-    #[inline]
+    /// A packet arrives at a port. It departs with the next [`Network::port_advance`], at once if
+    /// the port is idle.
+    #[inline(always)]
     pub(crate) fn port_arrive(
         &mut self,
         calendar: &mut impl Calendar,
@@ -321,24 +303,16 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         now: Time,
         handle: Handle,
     ) {
-        self.port_advance(calendar, port, now + TimeDelta::from_ps(1));
         let unit = &mut self.ports[port as usize];
+        let pool = &mut self.pools[0];
         if unit.link.busy_until <= now {
-            unit.port.release(&self.model, &mut self.pools[0]);
+            // Whatever was due has departed: the transmitter is idle since then.
+            unit.port.release(&self.model, pool);
+            unit.link.busy_until = now;
         }
         let mut coin = Draw(&mut self.coins[port as usize]);
-        unit.port.enqueue(
-            now,
-            handle,
-            &self.model,
-            &mut self.arena,
-            &mut self.pools[0],
-            &mut coin,
-            &mut self.displaced,
-        );
-        if unit.link.busy_until <= now && unit.port.is_backlogged() {
-            self.port_depart(calendar, port, now);
-        }
+        let (arena, displaced) = (&mut self.arena, &mut self.displaced);
+        unit.port.enqueue(now, handle, &self.model, arena, pool, &mut coin, displaced);
         if self.displaced.trimmed != 0 || !self.displaced.is_empty() {
             self.settle_displaced(calendar, port, now);
         }
@@ -346,6 +320,7 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
 
     /// Acts on what a port could not keep.
     #[cold]
+    #[inline(never)]
     fn settle_displaced(&mut self, calendar: &mut impl Calendar, port: u32, now: Time) {
         let mut displaced = mem::take(&mut self.displaced);
         let counters = &mut self.counters[port as usize];
@@ -367,6 +342,8 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
                     let any = next_hop_draw(&mut self.choices, port);
                     let way_back =
                         self.routes.next_port(self.routes.switch_of(port), &packet, any);
+                    let just_after = now + TimeDelta::from_ps(1);
+                    self.port_advance(calendar, way_back, just_after);
                     self.port_arrive(calendar, way_back, now, handle);
                     calendar.returned_into(way_back);
                 }
@@ -443,8 +420,15 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         };
         self.ledger.created += 1;
         self.ledger.created_bytes += u64::from(packet.wire_bytes);
+        let class = &self.classes[unit.link.class as usize];
+        unit.link.busy_until = now + class.transmission(packet.wire_bytes);
+        let arrival = unit.link.busy_until + class.delay;
+        let sender = self.ports.len() as u32 + host;
+        let any = next_hop_draw(&mut self.choices, sender);
+        let next = self.routes.next_unit(unit.link.far_end, &packet, any);
         let handle = self.arena.insert(packet);
-        self.transmit(calendar, self.ports.len() as u32 + host, now, handle, packet.wire_bytes);
+        self.packet_hops += 1;
+        calendar.arrive(&mut self.arena, next, arrival, handle, sender);
         true
     }
 
@@ -538,8 +522,8 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
     pub(crate) fn endpoint(&self, host: HostId) -> &E {
         &self.hosts[host.index()].endpoint
     }
-    pub(crate) fn port_counters(&self) -> &[PortCounters] {
-        &self.counters
+    pub(crate) fn port_counters(&self) -> impl Iterator<Item = &PortCounters> {
+        self.counters.iter()
     }
 }
 

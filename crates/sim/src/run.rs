@@ -225,7 +225,6 @@ fn record<E: Protocol, const Q: usize>(
     });
     let ports = network
         .port_counters()
-        .iter()
         .enumerate()
         .map(|(port, counters)| PortRecord {
             name: network.routes.port_name(port as u32),

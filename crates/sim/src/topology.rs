@@ -8,6 +8,8 @@
 use trimline_packet::{BitRate, ByteCount, HostId, Packet, PathId, TimeDelta};
 use trimline_transport::ANY_PATH;
 
+use crate::table::Table;
+
 /// Rate and propagation delay of the links of one tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSpec {
@@ -97,13 +99,13 @@ impl Clos {
     }
 }
 
-/// Where in the tree a host hangs.
+/// Where in the tree a host hangs, as each layer asks for it (ToR, aggregation, core).
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    tor: u32,
-    pod: u16,
-    tor_in_pod: u16,
-    port: u32,
+    /// The switch of the layer that the host is below: its ToR, its pod; of every core, so zero.
+    below: [u16; 3],
+    /// The down port of such a switch that leads to the host.
+    down: [u16; 3],
 }
 
 /// What a link leads to, and the ports there.
@@ -118,8 +120,11 @@ enum Layer {
 #[derive(Clone, Copy, Debug)]
 struct Switch {
     layer: Layer,
-    /// ToR: its number. Aggregation: its pod.
-    id: u32,
+    /// What hosts are below it: [`Place::below`].
+    id: u16,
+    /// The bits of a path that choose the up port.
+    path_shift: u8,
+    path_mask: u16,
     /// Unit of the first down port.
     down: u32,
     /// Unit of the first up port.
@@ -143,12 +148,16 @@ pub(crate) struct Link {
     pub(crate) spec: LinkSpec,
 }
 
+fn small(number: u32) -> u16 {
+    u16::try_from(number).expect("at most 65536 switches of a layer and ports of a switch")
+}
+
 /// The routes of a [`Clos`], as arithmetic on its unit numbers.
 pub(crate) struct Routes {
     clos: Clos,
-    places: Vec<Place>,
-    switches: Vec<Switch>,
-    switch_of: Vec<u32>,
+    places: Table<Place>,
+    switches: Table<Switch>,
+    switch_of: Table<u32>,
     first_host: u32,
     up_bits: u32,
 }
@@ -162,10 +171,21 @@ impl Routes {
             if clos.tiers < 3 { 0 } else { clos.aggregations_per_pod * clos.cores_per_aggregation };
         let tor_ups = if clos.tiers < 2 { 0 } else { clos.aggregations_per_pod };
         let aggregation_ups = if clos.tiers < 3 { 0 } else { clos.cores_per_aggregation };
-        let mut switches = Vec::new();
+        let up_bits = clos.aggregations_per_pod.max(1).next_power_of_two().trailing_zeros();
+        let core_bits = clos.cores_per_aggregation.max(1).next_power_of_two().trailing_zeros();
+        assert!(up_bits + core_bits < 16, "a path has 16 bits, one value means any");
+        let mut switches = Table::new();
         let mut unit = 0;
-        let mut add = |layer, id, downs: u32, ups: u32| {
-            switches.push(Switch { layer, id, down: unit, up: unit + downs, end: unit + downs + ups });
+        let mut add = |layer, id: u32, downs: u32, ups: u32| {
+            switches.push(Switch {
+                layer,
+                id: small(id),
+                path_shift: if layer == Layer::Tor { 0 } else { up_bits as u8 },
+                path_mask: if layer == Layer::Tor { (1 << up_bits) - 1 } else { u16::MAX },
+                down: unit,
+                up: unit + downs,
+                end: unit + downs + ups,
+            });
             unit += downs + ups;
         };
         for tor in 0..tors {
@@ -175,30 +195,36 @@ impl Routes {
             let pod = aggregation / clos.aggregations_per_pod;
             add(Layer::Aggregation, pod, clos.tors_per_pod, aggregation_ups);
         }
-        for core in 0..cores {
-            add(Layer::Core, core, clos.pods, 0);
+        for _ in 0..cores {
+            add(Layer::Core, 0, clos.pods, 0);
         }
-        let mut switch_of = vec![0; unit as usize];
+        let mut switch_of: Vec<u32> = vec![0; unit as usize];
         for (number, switch) in switches.iter().enumerate() {
             switch_of[switch.down as usize..switch.end as usize].fill(number as u32);
         }
         let places = (0..clos.hosts())
             .map(|host| {
                 let tor = host / clos.hosts_per_tor;
+                let pod = tor / clos.tors_per_pod;
                 Place {
-                    tor,
-                    pod: u16::try_from(tor / clos.tors_per_pod).expect("at most 65536 pods"),
-                    tor_in_pod: u16::try_from(tor % clos.tors_per_pod)
-                        .expect("at most 65536 ToRs in a pod"),
-                    port: host % clos.hosts_per_tor,
+                    below: [small(tor), small(pod), 0],
+                    down: [
+                        small(host % clos.hosts_per_tor),
+                        small(tor % clos.tors_per_pod),
+                        small(pod),
+                    ],
                 }
             })
             .collect();
-        let up_bits = clos.aggregations_per_pod.max(1).next_power_of_two().trailing_zeros();
-        let core_bits = clos.cores_per_aggregation.max(1).next_power_of_two().trailing_zeros();
-        assert!(up_bits + core_bits < 16, "a path has 16 bits, one value means any");
         let first_host = unit;
-        Routes { clos: clos.clone(), places, switches, switch_of, first_host, up_bits }
+        Routes {
+            clos: clos.clone(),
+            places,
+            switches,
+            switch_of: switch_of.into(),
+            first_host,
+            up_bits,
+        }
     }
 
     /// Units: ports and hosts.
@@ -236,7 +262,7 @@ impl Routes {
             let host = unit - self.first_host;
             return match clos.tiers {
                 0 => to_host(1 - host, clos.host_link),
-                _ => to_switch(self.places[host as usize].tor, clos.host_link),
+                _ => to_switch(host / clos.hosts_per_tor, clos.host_link),
             };
         }
         let number = self.switch_of[unit as usize];
@@ -250,7 +276,7 @@ impl Routes {
                 to_switch(tors + pod * clos.aggregations_per_pod + port, clos.tor_link)
             }
             (Layer::Aggregation, false) => {
-                to_switch(switch.id * clos.tors_per_pod + port, clos.tor_link)
+                to_switch(u32::from(switch.id) * clos.tors_per_pod + port, clos.tor_link)
             }
             (Layer::Aggregation, true) => {
                 let group = (number - tors) % clos.aggregations_per_pod;
@@ -258,7 +284,7 @@ impl Routes {
                 to_switch(tors + aggregations + core, clos.aggregation_link)
             }
             (Layer::Core, _) => {
-                let group = switch.id / clos.cores_per_aggregation;
+                let group = (number - tors - aggregations) / clos.cores_per_aggregation;
                 to_switch(tors + port * clos.aggregations_per_pod + group, clos.aggregation_link)
             }
         }
@@ -291,22 +317,15 @@ impl Routes {
     ) -> u32 {
         let place = &self.places[packet.destination.index()];
         let switch = &self.switches[switch as usize];
-        let path = u32::from(packet.header.path.get());
-        let up = match switch.layer {
-            Layer::Tor if place.tor == switch.id => return switch.down + place.port,
-            Layer::Tor => path & ((1 << self.up_bits) - 1),
-            Layer::Aggregation
-                if u32::from(place.pod) == switch.id || switch.up == switch.end =>
-            {
-                return switch.down + u32::from(place.tor_in_pod);
-            }
-            Layer::Aggregation => path >> self.up_bits,
-            Layer::Core => return switch.down + u32::from(place.pod),
-        };
+        let layer = switch.layer as usize;
         let ups = switch.end - switch.up;
+        if place.below[layer] == switch.id || ups == 0 {
+            return switch.down + u32::from(place.down[layer]);
+        }
         if packet.header.path == ANY_PATH {
             return switch.up + any(ups);
         }
+        let up = u32::from(packet.header.path.get() >> switch.path_shift & switch.path_mask);
         // A path is valid for its pair of hosts; from elsewhere it may name a port that is not there.
         switch.up + if up < ups { up } else { up % ups }
     }
@@ -314,10 +333,10 @@ impl Routes {
     /// Every path between two hosts.
     pub(crate) fn paths(&self, source: HostId, destination: HostId, paths: &mut Vec<PathId>) {
         let (from, to) = (&self.places[source.index()], &self.places[destination.index()]);
-        if self.clos.tiers < 2 || from.tor == to.tor {
+        if self.clos.tiers < 2 || from.below[0] == to.below[0] {
             return paths.push(PathId::new(0));
         }
-        let cores = if from.pod == to.pod { 1 } else { self.clos.cores_per_aggregation };
+        let cores = if from.below[1] == to.below[1] { 1 } else { self.clos.cores_per_aggregation };
         for aggregation in 0..self.clos.aggregations_per_pod {
             for core in 0..cores {
                 paths.push(PathId::new((core << self.up_bits | aggregation) as u16));

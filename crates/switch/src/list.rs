@@ -21,12 +21,13 @@ impl Queue {
     /// Appends a packet. The limits are the caller's business.
     #[inline]
     pub(crate) fn push<P: Packets>(&mut self, packets: &mut P, packet: Handle, bytes: u32) {
+        // Whether the list is empty is a coin toss at a busy port: no branch on it. The link of a
+        // first packet is written twice.
+        let is_empty = self.head.is_none();
+        let last = if is_empty { packet } else { self.tail };
+        self.head = if is_empty { packet } else { self.head };
+        packets.set_next(last, packet);
         packets.set_next(packet, Handle::NONE);
-        if self.head.is_none() {
-            self.head = packet;
-        } else {
-            packets.set_next(self.tail, packet);
-        }
         self.tail = packet;
         self.packets += 1;
         self.bytes += bytes;

@@ -62,7 +62,7 @@ impl<const Q: usize> Port<Q> {
     ///
     /// # Panics
     /// A model of more than `Q` queues.
-    #[inline]
+    #[inline(always)]
     #[allow(clippy::too_many_arguments)] // State, and every source of what the port may not own.
     pub fn enqueue<P: Packets, C: Chance>(
         &mut self,
@@ -75,13 +75,15 @@ impl<const Q: usize> Port<Q> {
         displaced: &mut Displaced,
     ) {
         let arriving = packets.packet(packet);
-        let service = arriving.service;
-        let queue = model.classify(arriving);
-        let bytes = model.occupancy(arriving.wire_bytes);
-        if self.admits(queue, service, bytes, model, pool) {
-            self.push(queue, packet, bytes, model, packets, pool, coin);
+        let (lane, bytes) = (&model.lanes[arriving.service as usize], arriving.wire_bytes);
+        let list = &mut self.queues[usize::from(lane.queue)];
+        let fits = list.packets < lane.limit.packets
+            && u64::from(list.bytes) + u64::from(bytes) <= u64::from(lane.limit.bytes);
+        if fits {
+            list.push(packets, packet, u32::from(bytes));
+            self.waiting |= 1 << lane.queue;
         } else {
-            self.overflow(queue, packet, model, packets, pool, coin, displaced);
+            self.enqueue_slowly(packet, model, packets, pool, coin, displaced);
         }
     }
 
@@ -89,7 +91,7 @@ impl<const Q: usize> Port<Q> {
     /// scheduler chooses the next packet, which is now on the wire; `None` when nothing may go.
     ///
     /// No choice of today looks at `_now` or drops here; both are part of the call for those that do.
-    #[inline]
+    #[inline(always)]
     pub fn dequeue<P: Packets>(
         &mut self,
         _now: Time,
@@ -98,23 +100,12 @@ impl<const Q: usize> Port<Q> {
         pool: &mut Pool,
         _displaced: &mut Displaced,
     ) -> Option<Handle> {
-        self.release(model, pool);
-        let eligible = self.waiting & !self.paused;
-        if eligible == 0 {
-            return None;
+        if !model.is_plain {
+            return self.dequeue_slowly(model, packets, pool);
         }
-        let queue = self.schedule(eligible, model);
-        let list = &mut self.queues[queue];
-        let packet = list.pop(packets);
-        if list.head.is_none() {
-            self.waiting &= !(1 << queue);
-        }
-        self.wire_queue = queue as u8;
-        self.wire_packets = 1;
-        self.wire_bytes = model.occupancy(packets.packet(packet).wire_bytes);
-        if !matches!(model.queues[queue & 7].marker, Marker::None) {
-            self.mark_dequeued(queue, packet, model, packets);
-        }
+        self.release_wire();
+        let packet = self.start(model, packets)?;
+        self.wire_bytes = u32::from(packets.packet(packet).wire_bytes);
         Some(packet)
     }
 
@@ -122,13 +113,10 @@ impl<const Q: usize> Port<Q> {
     /// schedules between several ports; [`Port::dequeue`] does it by itself.
     #[inline]
     pub fn release(&mut self, model: &ServiceModel, pool: &mut Pool) {
-        let queue = usize::from(self.wire_queue) & (Q - 1);
-        self.queues[queue].release(u32::from(self.wire_packets), self.wire_bytes);
-        if model.queues[queue & 7].pool.is_some() {
+        if model.queues[usize::from(self.wire_queue)].pool.is_some() {
             pool.give(self.wire_bytes);
         }
-        self.wire_packets = 0;
-        self.wire_bytes = 0;
+        self.release_wire();
     }
 
     /// Whether a packet waits, not counting the one on the wire, and its class is not paused.
@@ -167,6 +155,32 @@ impl<const Q: usize> Port<Q> {
     #[inline]
     pub fn queue_packets(&self, queue: usize) -> u32 {
         self.queues[queue].packets
+    }
+
+    #[inline]
+    fn release_wire(&mut self) {
+        let queue = usize::from(self.wire_queue) & (Q - 1);
+        self.queues[queue].release(u32::from(self.wire_packets), self.wire_bytes);
+        self.wire_packets = 0;
+        self.wire_bytes = 0;
+    }
+
+    /// The scheduler's choice goes on the wire. Its memory is not yet known.
+    #[inline]
+    fn start<P: Packets>(&mut self, model: &ServiceModel, packets: &P) -> Option<Handle> {
+        let eligible = self.waiting & !self.paused;
+        if eligible == 0 {
+            return None;
+        }
+        let queue = self.schedule(eligible, model);
+        let list = &mut self.queues[queue];
+        let packet = list.pop(packets);
+        if list.head.is_none() {
+            self.waiting &= !(1 << queue);
+        }
+        self.wire_queue = queue as u8;
+        self.wire_packets = 1;
+        Some(packet)
     }
 
     #[inline]
@@ -214,6 +228,18 @@ impl<const Q: usize> Port<Q> {
         let first = eligible.trailing_zeros() as usize & (Q - 1);
         match &model.scheduler {
             Scheduler::Fifo | Scheduler::Strict => first,
+            // Two queues, of which one or both wait with about equal odds: no branch on it. The count
+            // stands still while only one queue waits.
+            Scheduler::WeightedRoundRobin { weights } if Q == 2 => {
+                let both = u32::from(eligible == 3).wrapping_neg();
+                let turn = u32::from(self.turn & 1);
+                let over = u32::from(self.served >= weights[turn as usize]);
+                let next = turn ^ (over & both);
+                let served = (self.served & over.wrapping_sub(1)) + 1;
+                self.served ^= (self.served ^ served) & both;
+                self.turn = next as u8;
+                (next & both | first as u32 & !both) as usize & (Q - 1)
+            }
             // The count stands still while only one queue waits.
             Scheduler::WeightedRoundRobin { .. } if eligible.is_power_of_two() => first,
             Scheduler::WeightedRoundRobin { weights } => {
@@ -230,9 +256,44 @@ impl<const Q: usize> Port<Q> {
         }
     }
 
-    /// The packet does not fit its queue: the first step of the queue's list that applies to it.
-    #[cold]
+    /// A packet arrives that does not fit, or whose model has more to look at than limits.
     #[inline(never)]
+    fn enqueue_slowly<P: Packets, C: Chance>(
+        &mut self,
+        packet: Handle,
+        model: &ServiceModel,
+        packets: &mut P,
+        pool: &mut Pool,
+        coin: &mut C,
+        displaced: &mut Displaced,
+    ) {
+        let arriving = packets.packet(packet);
+        let service = arriving.service;
+        let queue = model.classify(arriving);
+        let bytes = model.occupancy(arriving.wire_bytes);
+        if self.admits(queue, service, bytes, model, pool) {
+            self.push(queue, packet, bytes, model, packets, pool, coin);
+        } else {
+            self.overflow(queue, packet, model, packets, pool, coin, displaced);
+        }
+    }
+
+    /// The same as [`Port::dequeue`] for a model with cells, a pool or markers.
+    #[inline(never)]
+    fn dequeue_slowly<P: Packets>(
+        &mut self,
+        model: &ServiceModel,
+        packets: &mut P,
+        pool: &mut Pool,
+    ) -> Option<Handle> {
+        self.release(model, pool);
+        let packet = self.start(model, packets)?;
+        self.wire_bytes = model.occupancy(packets.packet(packet).wire_bytes);
+        self.mark_dequeued(usize::from(self.wire_queue), packet, model, packets);
+        Some(packet)
+    }
+
+    /// The packet does not fit its queue: the first step of the queue's list that applies to it.
     #[allow(clippy::too_many_arguments)]
     fn overflow<P: Packets, C: Chance>(
         &mut self,
@@ -288,14 +349,7 @@ impl<const Q: usize> Port<Q> {
     ) {
         displaced.trimmed += 1;
         displaced.cut_bytes += u64::from(packets.trim(packet, model.trimmed_bytes));
-        let header = packets.packet(packet);
-        let queue = model.classify(header);
-        let bytes = model.occupancy(header.wire_bytes);
-        if self.admits(queue, Service::Trimmed, bytes, model, pool) {
-            self.push(queue, packet, bytes, model, packets, pool, coin);
-        } else {
-            self.overflow(queue, packet, model, packets, pool, coin, displaced);
-        }
+        self.enqueue_slowly(packet, model, packets, pool, coin, displaced);
     }
 
     /// Whether the queue's tail is a packet that may be trimmed: not the one on the wire, nor one
@@ -391,7 +445,6 @@ impl<const Q: usize> Port<Q> {
         Some((last, kept))
     }
 
-    #[inline(never)]
     fn mark_enqueued<P: Packets, C: Chance>(
         &self,
         queue: usize,
@@ -425,7 +478,6 @@ impl<const Q: usize> Port<Q> {
         }
     }
 
-    #[inline(never)]
     fn mark_dequeued<P: Packets>(
         &self,
         queue: usize,
@@ -460,5 +512,153 @@ struct Kept {
 fn congestion_experienced(packet: &mut Packet) {
     if packet.marks & Packet::MARK_ECT != 0 {
         packet.marks |= Packet::MARK_CE;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use trimline_packet::ByteCount;
+
+    use super::*;
+    use crate::model::{Choices, Limit, QueueChoices};
+    use crate::pool::Alpha;
+    use crate::testing::{Bench, packet};
+
+    fn data(sequence: u32) -> Packet {
+        packet(Service::Trimmable, 9064, sequence)
+    }
+
+    #[test]
+    fn a_port_of_two_queues_fits_48_bytes() {
+        assert!(size_of::<Port<2>>() <= 48);
+        assert!(size_of::<Port<1>>() <= 32);
+        assert!(size_of::<Port<8>>() <= 160);
+    }
+
+    #[test]
+    fn a_paused_class_waits_and_the_other_does_not() {
+        let mut bench = Bench::<2>::new(ServiceModel::paper(8, 9000));
+        let first = bench.arrive(data(0));
+        assert!(bench.port.is_backlogged());
+        bench.port.pause(1);
+        assert!(!bench.port.is_backlogged());
+        assert_eq!(bench.serve(), None);
+        let pull = bench.arrive(packet(Service::Control, 64, 0));
+        assert_eq!((bench.serve(), bench.serve()), (Some(pull), None));
+        bench.port.resume(1);
+        assert_eq!(bench.serve(), Some(first));
+    }
+
+    #[test]
+    fn a_packet_on_the_wire_is_not_backlog() {
+        let mut bench = Bench::<2>::new(ServiceModel::paper(8, 9000));
+        bench.arrive(data(0));
+        bench.serve();
+        assert!(!bench.port.is_backlogged());
+        assert_eq!((bench.port.queue_packets(1), bench.port.queue_bytes(1)), (1, 9064));
+        assert_eq!(bench.serve(), None);
+        assert_eq!((bench.port.queue_packets(1), bench.port.queue_bytes(1)), (0, 0));
+    }
+
+    #[test]
+    #[should_panic]
+    fn a_model_of_more_queues_than_the_port_has_is_refused() {
+        Bench::<1>::new(ServiceModel::paper(8, 9000)).arrive(data(0));
+    }
+
+    /// Packets that a lone queue of a pool of 100 000 bytes admits, at this alpha.
+    fn admitted(alpha: Alpha) -> u32 {
+        let mut choices = Choices::drop_tail(1000);
+        choices.queues[0].pool = Some(alpha);
+        let mut bench = Bench::<1>::new(choices.build().unwrap());
+        bench.pool = Pool::new(ByteCount::new(100_000));
+        for sequence in 0..200 {
+            bench.arrive(packet(Service::Droppable, 1000, sequence));
+        }
+        assert_eq!(bench.pool.used(), ByteCount::new(u64::from(bench.port.queue_bytes(0))));
+        bench.port.queue_packets(0)
+    }
+
+    #[test]
+    fn a_lone_port_takes_its_share_of_the_pool() {
+        // The fixed point: held = alpha x free, so held = alpha / (1 + alpha) of the pool.
+        assert_eq!(admitted(Alpha::from_fraction(1, 1)), 50);
+        assert_eq!(admitted(Alpha::from_fraction(1, 4)), 20);
+        // However large alpha is, memory that is not there is not given.
+        assert_eq!(admitted(Alpha::from_fraction(1000, 1)), 100);
+    }
+
+    #[test]
+    fn a_trimmed_tail_gives_its_pool_memory_back() {
+        let mut choices = Choices::paper(2, 9000);
+        choices.queues[1].pool = Some(Alpha::from_fraction(8, 1));
+        let mut bench = Bench::<2>::new(choices.build().unwrap());
+        bench.pool = Pool::new(ByteCount::new(100_000));
+        bench.coins.0.push_back(true);
+        (0..3).for_each(|sequence| {
+            bench.arrive(data(sequence));
+        });
+        assert_eq!(bench.pool.used(), ByteCount::new(2 * 9064));
+        while bench.serve().is_some() {}
+        assert_eq!(bench.pool.used(), ByteCount::ZERO);
+    }
+
+    /// Which of ten arriving packets with ECN are marked, then those that leave marked.
+    fn marks(marker: Marker, coins: &[bool]) -> [u32; 2] {
+        let queue = QueueChoices::new(Limit::packets(100)).marker(marker);
+        let choices = Choices { queues: alloc::vec![queue], ..Choices::drop_tail(1) };
+        let mut bench = Bench::<1>::new(choices.build().unwrap());
+        bench.coins.0.extend(coins);
+        let marked = |bench: &Bench<1>, handle: Handle| {
+            u32::from(bench.packets.packet(handle).marks & Packet::MARK_CE != 0)
+                << bench.packets.packet(handle).header.sequence
+        };
+        let (mut at_arrival, mut at_departure) = (0, 0);
+        for sequence in 0..10 {
+            let mut arriving = packet(Service::Droppable, 1000, sequence);
+            arriving.marks = Packet::MARK_ECT;
+            let handle = bench.arrive(arriving);
+            at_arrival |= marked(&bench, handle);
+        }
+        while let Some(sent) = bench.serve() {
+            at_departure |= marked(&bench, sent);
+        }
+        assert!(bench.coins.0.is_empty(), "coins were not drawn");
+        [at_arrival, at_departure]
+    }
+
+    #[test]
+    fn a_threshold_counts_what_it_says_when_it_says() {
+        use {MarkAt::*, Unit::*};
+        let mark = |unit, above, count_self, at| Marker::Threshold { unit, above, count_self, at };
+        assert_eq!(marks(mark(Packets, 7, false, Enqueue), &[]), [0b11_0000_0000; 2]);
+        assert_eq!(marks(mark(Packets, 7, true, Enqueue), &[]), [0b11_1000_0000; 2]);
+        assert_eq!(marks(mark(Bytes, 7000, false, Enqueue), &[]), [0b11_0000_0000; 2]);
+        assert_eq!(marks(mark(Bytes, 6999, false, Enqueue), &[]), [0b11_1000_0000; 2]);
+        // At departure the first packets leave the longest queue behind.
+        assert_eq!(marks(mark(Packets, 7, true, Dequeue), &[]), [0, 0b111]);
+        assert_eq!(marks(mark(Packets, 7, false, Dequeue), &[]), [0, 0b11]);
+        assert_eq!(marks(mark(Bytes, 7000, false, Dequeue), &[]), [0, 0b11]);
+    }
+
+    #[test]
+    fn a_ramp_marks_none_then_some_then_all() {
+        // At 3000 and 4000 bytes a coin decides: 0 marks, 1 (the larger number) marks too unless
+        // the probability is tiny.
+        let ramp = |pmax| Marker::Ramp { kmin: 2000, kmax: 4000, pmax };
+        assert_eq!(marks(ramp(u32::MAX), &[true, true])[0], 0b11_1111_1000);
+        assert_eq!(marks(ramp(1), &[false, false])[0], 0b11_1111_0000, "1 / 2 rounds down to 0");
+        assert_eq!(marks(ramp(0), &[false, false])[0], 0b11_1110_0000);
+    }
+
+    #[test]
+    fn notify_reports_whole_packets_and_drops_headers() {
+        let queue = QueueChoices::new(Limit::packets(1)).overflow(&[Action::Notify]);
+        let choices = Choices { queues: alloc::vec![queue], ..Choices::drop_tail(1) };
+        let mut bench = Bench::<1>::new(choices.build().unwrap());
+        bench.arrive(data(0));
+        let whole = bench.arrive(data(1));
+        let control = bench.arrive(packet(Service::Control, 64, 2));
+        assert_eq!(bench.displaced.list(), [(whole, Fate::Notify), (control, Fate::Dropped)]);
     }
 }

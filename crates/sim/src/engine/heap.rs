@@ -85,9 +85,9 @@ impl<E: Protocol, const Q: usize> Engine<E, Q> for Heap {
                 self.wakes[unit as usize] = Time::NEVER;
             }
             let next = if unit < ports {
-                match event.class {
-                    Class::Arrival => network.port_arrive(self, unit, event.at, event.handle),
-                    Class::Wake => network.port_advance(self, unit, just_after),
+                network.port_advance(self, unit, just_after);
+                if event.class == Class::Arrival {
+                    network.port_arrive(self, unit, event.at, event.handle);
                 }
                 network.port_next(unit)
             } else {

@@ -21,6 +21,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::mem;
 
 use trimline_packet::{Handle, Packet, Packets, Time, TimeDelta};
 
@@ -28,6 +29,7 @@ use super::Engine;
 use crate::arena::{Arena, Arrival};
 use crate::network::{self, Calendar, Network};
 use crate::protocol::Protocol;
+use crate::table::Table;
 
 /// At most this many windows in the ring: beyond, the inboxes would outgrow the caches.
 const RING_MAX: u32 = 128;
@@ -54,11 +56,11 @@ struct Ring {
     words: usize,
     summary_words: usize,
     /// Per window of the ring: a bit for each unit with something to do.
-    active: Vec<u64>,
+    active: Table<u64>,
     /// Per window of the ring: a bit for each word of `active` that is not zero.
-    summary: Vec<u64>,
+    summary: Table<u64>,
     /// Per unit and window of the ring: the first packet that arrives.
-    inboxes: Vec<Handle>,
+    inboxes: Table<Handle>,
     far: BinaryHeap<Reverse<Far>>,
     /// Units that still have something to do in the current window, after a limit inside it.
     unfinished: Vec<u32>,
@@ -132,15 +134,23 @@ impl Ring {
                 }
                 self.mark(self.slot(window), far.unit);
             } else {
-                self.put(arena, far.unit, far.at, far.handle, far.link);
+                self.put(arena, far.unit, far.at, window, far.handle, far.link);
             }
         }
         is_any
     }
 
     #[inline]
-    fn put(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32) {
-        let slot = self.slot(at.as_ps() >> self.shift);
+    fn put(
+        &mut self,
+        arena: &mut Arena,
+        unit: u32,
+        at: Time,
+        window: u64,
+        handle: Handle,
+        link: u32,
+    ) {
+        let slot = self.slot(window);
         let offset = (at.as_ps() & ((1 << self.shift) - 1)) as u32;
         arena.set_arrival(handle, Arrival { offset, link });
         let first = self.inbox(unit, slot);
@@ -154,9 +164,10 @@ impl Ring {
 impl Calendar for Ring {
     #[inline]
     fn arrive(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32) {
-        let ahead = (at.as_ps() >> self.shift).wrapping_sub(self.current);
+        let window = at.as_ps() >> self.shift;
+        let ahead = window.wrapping_sub(self.current);
         if ahead.wrapping_sub(1) < (1 << self.bits) - 1 {
-            self.put(arena, unit, at, handle, link);
+            self.put(arena, unit, at, window, handle, link);
         } else {
             self.arrive_far(unit, at, handle, link);
         }
@@ -183,6 +194,8 @@ struct Returns {
     risky_ports: Vec<bool>,
     /// Per switch: its risky ports, and the first window for which that counts.
     risky: Vec<(u32, u64)>,
+    /// Risky ports of all switches.
+    any: u32,
 }
 
 /// The engine of lookahead windows.
@@ -218,9 +231,9 @@ impl Windows {
                 current: 0,
                 words,
                 summary_words,
-                active: vec![0; words << bits],
-                summary: vec![0; summary_words << bits],
-                inboxes: vec![Handle::NONE; units << bits],
+                active: vec![0; words << bits].into(),
+                summary: vec![0; summary_words << bits].into(),
+                inboxes: vec![Handle::NONE; units << bits].into(),
                 far: BinaryHeap::new(),
                 unfinished: Vec::new(),
                 far_wakes: vec![Time::NEVER; units],
@@ -247,12 +260,20 @@ impl Windows {
         }
     }
 
-    /// Opens an inbox: fills `entries` with its arrivals.
-    #[inline]
-    fn open_inbox(&mut self, arena: &Arena, unit: u32, slot: usize) {
-        let inbox = self.ring.inbox(unit, slot);
-        let mut handle = *inbox;
-        *inbox = Handle::NONE;
+    /// Opens an inbox: `entries` are its arrivals in order.
+    #[inline(always)]
+    fn open_inbox(&mut self, arena: &Arena, unit: u32, slot: usize, seed: u64) {
+        self.entries.clear();
+        self.empty_inbox(arena, unit, slot);
+        if self.entries.len() > 1 {
+            self.sort_entries(seed, self.base());
+        }
+    }
+
+    /// Appends the arrivals in an inbox to `entries`, in no order.
+    #[inline(always)]
+    fn empty_inbox(&mut self, arena: &Arena, unit: u32, slot: usize) {
+        let mut handle = mem::replace(self.ring.inbox(unit, slot), Handle::NONE);
         while !handle.is_none() {
             self.entries.push(Entry { arrival: arena.arrival(handle), unit, handle });
             handle = arena.next(handle);
@@ -270,6 +291,13 @@ impl Windows {
             network::tie(seed, at, a.arrival.link) > network::tie(seed, at, b.arrival.link)
         };
         let entries = &mut self.entries[..];
+        if let [first, second] = entries {
+            // The common case, without a branch that no predictor can learn.
+            let (a, b) = (*first, *second);
+            let swap = after(&a, &b);
+            (*first, *second) = if swap { (b, a) } else { (a, b) };
+            return;
+        }
         for sorted in 1..entries.len() {
             let entry = entries[sorted];
             let mut place = sorted;
@@ -291,34 +319,55 @@ impl Windows {
         self.ring.unfinished.push(entry.unit);
     }
 
+    /// Puts the arrivals of one port back from this one on.
+    #[cold]
+    fn put_back_from(
+        &mut self,
+        arena: &mut Arena,
+        unit: u32,
+        arrival: Arrival,
+        handle: Handle,
+        index: usize,
+        slot: usize,
+    ) {
+        self.put_back(arena, Entry { arrival, unit, handle }, slot);
+        for later in index..self.entries.len() {
+            let entry = self.entries[later];
+            self.put_back(arena, entry, slot);
+        }
+    }
+
     /// Works through everything that happens in the current window before `limit`.
     fn window<E: Protocol, const Q: usize>(&mut self, network: &mut Network<E, Q>, limit: Time) {
         let slot = self.ring.slot(self.ring.current);
         let ports = network.routes.ports();
+        // Behind the last port of a switch whose ports were visited together.
+        let mut visited = 0;
         for summary_word in 0..self.ring.summary_words {
             let summary_at = slot * self.ring.summary_words + summary_word;
-            loop {
-                let summary = self.ring.summary[summary_at];
-                if summary == 0 {
-                    break;
-                }
+            let mut summary = mem::take(&mut self.ring.summary[summary_at]);
+            if summary != 0 {
                 self.idle = 0;
-                self.ring.summary[summary_at] = summary & (summary - 1);
+            }
+            while summary != 0 {
                 let word = summary_word * 64 + summary.trailing_zeros() as usize;
-                let active_at = slot * self.ring.words + word;
-                loop {
-                    let active = self.ring.active[active_at];
-                    if active == 0 {
-                        break;
-                    }
-                    self.ring.active[active_at] = active & (active - 1);
+                summary &= summary - 1;
+                let mut active = mem::take(&mut self.ring.active[slot * self.ring.words + word]);
+                while active != 0 {
                     let unit = (word * 64) as u32 + active.trailing_zeros();
+                    active &= active - 1;
                     if unit >= ports {
                         self.visit_host(network, unit, slot, limit);
-                    } else if self.returns.together(network.routes.switch_of(unit), &self.ring) {
-                        self.visit_switch(network, unit, slot, limit);
-                    } else {
+                    } else if self.returns.any == 0 {
                         self.visit_port(network, unit, slot, limit);
+                    } else if unit >= visited {
+                        let switch = network.routes.switch_of(unit);
+                        if self.returns.together(switch, self.ring.current) {
+                            visited = network.routes.ports_of(switch).end;
+                            self.visit_switch(network, unit, slot, limit);
+                        } else {
+                            self.visit_port(network, unit, slot, limit);
+                        }
                     }
                 }
             }
@@ -344,32 +393,45 @@ impl Windows {
         slot: usize,
         limit: Time,
     ) {
+        // Mostly an inbox holds one packet, which needs no list and no order.
+        let mut handle = mem::replace(self.ring.inbox(port, slot), Handle::NONE);
+        let mut arrival = Arrival::default();
         self.entries.clear();
-        self.open_inbox(&network.arena, port, slot);
-        if self.entries.len() > 1 {
-            self.sort_entries(network.seed(), self.base());
-        }
-        for index in 0..self.entries.len() {
-            let entry = self.entries[index];
-            let at = self.at(&entry);
-            if at < limit {
-                network.port_arrive(&mut self.ring, port, at, entry.handle);
-            } else {
-                self.put_back(&mut network.arena, entry, slot);
+        if !handle.is_none() {
+            arrival = network.arena.arrival(handle);
+            let next = network.arena.next(handle);
+            if !next.is_none() {
+                *self.ring.inbox(port, slot) = handle;
+                self.open_inbox(&network.arena, port, slot, network.seed());
+                (arrival, handle) = (self.entries[0].arrival, self.entries[0].handle);
             }
         }
-        self.leave_port(network, port, limit);
+        let base = self.base();
+        let mut index = 1;
+        loop {
+            let at = base + TimeDelta::from_ps(u64::from(arrival.offset));
+            let is_due = !handle.is_none() && at < limit;
+            let until = if is_due { at + TimeDelta::from_ps(1) } else { limit };
+            network.port_advance(&mut self.ring, port, until);
+            if !is_due {
+                break;
+            }
+            network.port_arrive(&mut self.ring, port, at, handle);
+            handle = Handle::NONE;
+            if index < self.entries.len() {
+                (arrival, handle) = (self.entries[index].arrival, self.entries[index].handle);
+                index += 1;
+            }
+        }
+        if !handle.is_none() {
+            self.put_back_from(&mut network.arena, port, arrival, handle, index, slot);
+        }
+        self.leave_port(network, port);
     }
 
-    /// Departures up to the limit, and the port's next visit.
-    #[inline]
-    fn leave_port<E: Protocol, const Q: usize>(
-        &mut self,
-        network: &mut Network<E, Q>,
-        port: u32,
-        limit: Time,
-    ) {
-        network.port_advance(&mut self.ring, port, limit);
+    /// Arranges a port's next visit.
+    #[inline(always)]
+    fn leave_port<E: Protocol, const Q: usize>(&mut self, network: &Network<E, Q>, port: u32) {
         let next = network.port_next(port);
         if next != Time::NEVER {
             self.ring.wake(port, next);
@@ -390,20 +452,22 @@ impl Windows {
         self.entries.clear();
         for port in ports.clone() {
             self.ring.active[slot * self.ring.words + port as usize / 64] &= !(1 << (port % 64));
-            self.open_inbox(&network.arena, port, slot);
+            self.empty_inbox(&network.arena, port, slot);
         }
         self.sort_entries(network.seed(), self.base());
         for index in 0..self.entries.len() {
             let entry = self.entries[index];
             let at = self.at(&entry);
             if at < limit {
+                network.port_advance(&mut self.ring, entry.unit, at + TimeDelta::from_ps(1));
                 network.port_arrive(&mut self.ring, entry.unit, at, entry.handle);
             } else {
                 self.put_back(&mut network.arena, entry, slot);
             }
         }
         for port in ports {
-            self.leave_port(network, port, limit);
+            network.port_advance(&mut self.ring, port, limit);
+            self.leave_port(network, port);
         }
     }
 
@@ -416,11 +480,7 @@ impl Windows {
         limit: Time,
     ) {
         let host = unit - network.routes.ports();
-        self.entries.clear();
-        self.open_inbox(&network.arena, unit, slot);
-        if self.entries.len() > 1 {
-            self.sort_entries(network.seed(), self.base());
-        }
+        self.open_inbox(&network.arena, unit, slot, network.seed());
         for index in 0..self.entries.len() {
             let entry = self.entries[index];
             let at = self.at(&entry);
@@ -446,6 +506,7 @@ impl Returns {
             queue: 0,
             risky_ports: vec![false; network.routes.ports() as usize],
             risky: vec![(0, 0); switches],
+            any: 0,
         };
         let Some((queue, capacity)) = network.returning_queue() else { return returns };
         let most_links =
@@ -456,16 +517,19 @@ impl Returns {
         returns.queue = queue;
         match u64::from(capacity).checked_sub(margin) {
             Some(threshold) => returns.threshold = Some(threshold as u32),
-            None => returns.risky.fill((1, 0)),
+            None => {
+                returns.risky.fill((1, 0));
+                returns.any = switches as u32;
+            }
         }
         returns
     }
 
     /// Whether the ports of a switch must be visited together in the current window.
     #[inline]
-    fn together(&self, switch: u32, ring: &Ring) -> bool {
+    fn together(&self, switch: u32, window: u64) -> bool {
         let (ports, since) = self.risky[switch as usize];
-        ports > 0 && since <= ring.current
+        ports > 0 && since <= window
     }
 
     /// Notes how full a port's header queue is at the end of a visit.
@@ -478,7 +542,7 @@ impl Returns {
     ) {
         let Some(threshold) = self.threshold else { return };
         let is_risky = network.queue_bytes(port, self.queue) > threshold;
-        if is_risky != self.risky_ports[port as usize] {
+        if (is_risky || self.any > 0) && is_risky != self.risky_ports[port as usize] {
             self.change(network.routes.switch_of(port), port, is_risky, window);
         }
     }
@@ -492,8 +556,10 @@ impl Returns {
                 *since = window + 1;
             }
             *ports += 1;
+            self.any += 1;
         } else {
             *ports -= 1;
+            self.any -= 1;
         }
     }
 }

@@ -4,6 +4,7 @@
 use trimline_packet::{ByteCount, TimeDelta};
 use trimline_switch::ServiceModel;
 use trimline_transport::ndp;
+pub use trimline_transport::ndp::PullSpacing;
 
 use crate::topology::Clos;
 
