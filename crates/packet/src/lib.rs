@@ -11,6 +11,7 @@ extern crate alloc;
 pub mod ids;
 pub mod packet;
 pub mod units;
+pub mod wire;
 
 pub use ids::{ConnectionId, Handle, HostId, PathId};
 pub use packet::{Flags, Header, Kind, Packet, Packets, Service};

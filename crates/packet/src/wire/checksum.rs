@@ -1,0 +1,73 @@
+//! The one's-complement sum of the Internet (RFC 1071).
+
+use core::net::IpAddr;
+
+/// A running sum of big-endian 16-bit words. The order of words does not matter, which is why a
+/// check over two addresses survives their swap.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sum(u64);
+
+impl Sum {
+    /// Adds bytes; an odd last byte counts as the high half of a word.
+    pub(super) fn bytes(mut self, bytes: &[u8]) -> Sum {
+        let mut words = bytes.chunks_exact(2);
+        for word in &mut words {
+            self.0 += u64::from(u16::from_be_bytes([word[0], word[1]]));
+        }
+        if let [last] = words.remainder() {
+            self.0 += u64::from(*last) << 8;
+        }
+        self
+    }
+
+    /// Adds one word.
+    pub(super) fn word(mut self, word: u16) -> Sum {
+        self.0 += u64::from(word);
+        self
+    }
+
+    /// Adds an address of either family.
+    pub(super) fn address(self, address: IpAddr) -> Sum {
+        match address {
+            IpAddr::V4(address) => self.bytes(&address.octets()),
+            IpAddr::V6(address) => self.bytes(&address.octets()),
+        }
+    }
+
+    /// The sum folded to 16 bits.
+    fn folded(self) -> u16 {
+        let mut sum = self.0;
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        sum as u16
+    }
+
+    /// What to write into the field that makes the sum come out right.
+    pub(super) fn complement(self) -> u16 {
+        !self.folded()
+    }
+
+    /// Whether the sum, its own field included, comes out right.
+    pub(super) fn holds(self) -> bool {
+        self.folded() == 0xffff
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The example of RFC 1071, section 3.
+    #[test]
+    fn sum_of_the_rfc_example() {
+        let sum = Sum::default().bytes(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]);
+        assert_eq!(sum.complement(), !0xddf2);
+    }
+
+    #[test]
+    fn an_odd_byte_is_a_high_half() {
+        assert_eq!(Sum::default().bytes(&[0x12]).complement(), !0x1200);
+        assert!(Sum::default().bytes(&[0x12, 0x34]).word(!0x1234).holds());
+    }
+}

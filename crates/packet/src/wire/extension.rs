@@ -1,0 +1,115 @@
+//! The extension: records behind the payload of a complete packet. Everything in it may be lost to a
+//! cut, so nothing that recovery needs is here; a retransmission brings it again.
+//!
+//! A record is its type (1 byte), the length of its value (1 byte), and the value. The length of the
+//! whole is what a complete packet has behind its 16 bytes and its payload. A type that is not known
+//! is skipped.
+
+use alloc::vec::Vec;
+
+use super::{Error, What};
+
+const MESSAGE_END: u8 = 1;
+const CLOSE: u8 = 2;
+
+/// One record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Record<'a> {
+    /// A message of the application ends behind this many bytes of this packet's payload. The
+    /// receiver delivers it as one; several small messages may end in one packet. Never more than the
+    /// payload length.
+    MessageEnd(u16),
+    /// This packet is the last of its half of the connection. The receiver refuses later packet
+    /// numbers and enters time-wait once it has all before.
+    Close,
+    /// A type that this version does not know. The receiver skips it.
+    Unknown {
+        /// Its number.
+        number: u8,
+        /// Its value, 255 bytes at most.
+        value: &'a [u8],
+    },
+}
+
+impl Record<'_> {
+    /// Appends the record.
+    ///
+    /// # Errors
+    /// [`What::Record`] for an unknown record that bears a known number, or whose value is longer
+    /// than 255 bytes.
+    pub fn emit(&self, bytes: &mut Vec<u8>) -> Result<(), Error> {
+        match *self {
+            Record::MessageEnd(end) => {
+                bytes.extend_from_slice(&[MESSAGE_END, 2]);
+                bytes.extend_from_slice(&end.to_be_bytes());
+            }
+            Record::Close => bytes.extend_from_slice(&[CLOSE, 0]),
+            Record::Unknown { number, value } => {
+                let error = Error::new(What::Record, bytes.len());
+                let length = u8::try_from(value.len()).map_err(|_| error)?;
+                if number == MESSAGE_END || number == CLOSE {
+                    return Err(error);
+                }
+                bytes.extend_from_slice(&[number, length]);
+                bytes.extend_from_slice(value);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The records of an extension, in order. Ends behind the first error.
+#[derive(Clone, Debug)]
+pub struct Records<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    payload_length: usize,
+}
+
+impl<'a> Records<'a> {
+    /// The records in `extension`, of a packet with `payload_length` bytes of payload.
+    pub const fn new(extension: &'a [u8], payload_length: usize) -> Records<'a> {
+        Records { bytes: extension, at: 0, payload_length }
+    }
+
+    fn parse(&self) -> Result<(Record<'a>, usize), Error> {
+        let error = Error::new(What::Record, self.at);
+        let &[number, length] = self.bytes[self.at..].first_chunk().ok_or(error)?;
+        let start = self.at + 2;
+        let end = start + usize::from(length);
+        let value = self.bytes.get(start..end).ok_or(error)?;
+        let record = match (number, value) {
+            (MESSAGE_END, &[high, low]) => {
+                let message_end = u16::from_be_bytes([high, low]);
+                if usize::from(message_end) > self.payload_length {
+                    return Err(error);
+                }
+                Record::MessageEnd(message_end)
+            }
+            (CLOSE, []) => Record::Close,
+            (MESSAGE_END | CLOSE, _) => return Err(error),
+            (number, value) => Record::Unknown { number, value },
+        };
+        Ok((record, end))
+    }
+}
+
+impl<'a> Iterator for Records<'a> {
+    type Item = Result<Record<'a>, Error>;
+
+    fn next(&mut self) -> Option<Result<Record<'a>, Error>> {
+        if self.at >= self.bytes.len() {
+            return None;
+        }
+        match self.parse() {
+            Ok((record, end)) => {
+                self.at = end;
+                Some(Ok(record))
+            }
+            Err(error) => {
+                self.at = self.bytes.len();
+                Some(Err(error))
+            }
+        }
+    }
+}

@@ -1,0 +1,551 @@
+//! Whole frames: Ethernet, IPv4 or IPv6, UDP, and what is behind them. Buffers hold no FCS.
+
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::ops::Range;
+
+use super::checksum::Sum;
+use super::header::{Fields, HEADER_BYTES, View};
+use super::profile::{FCS_BYTES, Profile};
+use super::{Error, What};
+use crate::packet::{Kind, Packet, Service};
+
+mod field {
+    use core::ops::Range;
+
+    pub(super) const MAC_DESTINATION: Range<usize> = 0..6;
+    pub(super) const MAC_SOURCE: Range<usize> = 6..12;
+    pub(super) const ETHER_TYPE: Range<usize> = 12..14;
+    pub(super) const IP: usize = 14;
+
+    pub(super) mod v4 {
+        use super::{IP, Range};
+        pub(in super::super) const BYTES: usize = 20;
+        pub(in super::super) const VERSION: usize = IP;
+        pub(in super::super) const TRAFFIC_CLASS: usize = IP + 1;
+        pub(in super::super) const LENGTH: Range<usize> = IP + 2..IP + 4;
+        pub(in super::super) const FRAGMENT: Range<usize> = IP + 6..IP + 8;
+        pub(in super::super) const TIME_TO_LIVE: usize = IP + 8;
+        pub(in super::super) const PROTOCOL: usize = IP + 9;
+        pub(in super::super) const CHECKSUM: Range<usize> = IP + 10..IP + 12;
+        pub(in super::super) const SOURCE: Range<usize> = IP + 12..IP + 16;
+        pub(in super::super) const DESTINATION: Range<usize> = IP + 16..IP + 20;
+    }
+
+    pub(super) mod v6 {
+        use super::{IP, Range};
+        pub(in super::super) const BYTES: usize = 40;
+        pub(in super::super) const LENGTH: Range<usize> = IP + 4..IP + 6;
+        pub(in super::super) const NEXT_HEADER: usize = IP + 6;
+        pub(in super::super) const HOP_LIMIT: usize = IP + 7;
+        pub(in super::super) const SOURCE: Range<usize> = IP + 8..IP + 24;
+        pub(in super::super) const DESTINATION: Range<usize> = IP + 24..IP + 40;
+    }
+
+    /// Within the UDP header.
+    pub(super) mod udp {
+        use super::Range;
+        pub(in super::super) const BYTES: usize = 8;
+        pub(in super::super) const SOURCE: Range<usize> = 0..2;
+        pub(in super::super) const DESTINATION: Range<usize> = 2..4;
+        pub(in super::super) const LENGTH: Range<usize> = 4..6;
+        pub(in super::super) const CHECKSUM: Range<usize> = 6..8;
+    }
+}
+
+const ETHER_TYPE_V4: u16 = 0x0800;
+const ETHER_TYPE_V6: u16 = 0x86dd;
+const PROTOCOL_UDP: u8 = 17;
+/// Hops that a packet may take (chosen; far more than any datacenter has).
+const TIME_TO_LIVE: u8 = 64;
+/// The shortest Ethernet frame, without FCS.
+const SHORTEST: usize = 60;
+
+/// The two addresses of the Ethernet header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ethernet {
+    /// The next hop.
+    pub destination: [u8; 6],
+    /// This hop.
+    pub source: [u8; 6],
+}
+
+/// What a frame says, without the payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Datagram {
+    /// Where it comes from: the canonical address, but in a returned header.
+    pub source: IpAddr,
+    /// Where it goes. In a fabric with an address per path, the path.
+    pub destination: IpAddr,
+    /// The UDP port that is not the protocol's: the source port, the destination port in a returned
+    /// header. In a fabric that hashes, the path.
+    pub entropy: u16,
+    /// How queues treat it.
+    pub service: Service,
+    /// [`Packet::marks`].
+    pub marks: u8,
+    /// The 16 bytes.
+    pub fields: Fields,
+}
+
+/// A frame that was received and understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parsed<'a> {
+    /// What it says.
+    pub datagram: Datagram,
+    /// The payload of whole DATA; empty in everything else.
+    pub payload: &'a [u8],
+    /// The extension of a complete packet, for [`super::Records`].
+    pub extension: &'a [u8],
+    /// Bytes on the wire in the model's count: payload and 64 when whole, the frame with its FCS when
+    /// trimmed. 64 at least.
+    pub wire_bytes: u16,
+}
+
+/// Whether a switch that trims corrects the IP length. Both kinds are deployed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lengths {
+    /// It writes the length that is left.
+    Updated,
+    /// It leaves the length of the whole packet.
+    Stale,
+}
+
+/// The bytes of a frame whose headers were found.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    bytes: &'a [u8],
+    layout: Layout,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Layout {
+    v6: bool,
+    udp: usize,
+}
+
+/// Why a packet is not complete.
+enum Incomplete {
+    /// Bytes are missing.
+    Cut,
+    /// All bytes are there, and they or their checksum are damaged.
+    Damaged,
+}
+
+impl Layout {
+    /// Finds the headers. IP and UDP lengths are not looked at: a trimmed packet's are stale.
+    fn of(bytes: &[u8]) -> Result<Layout, Error> {
+        let cut = Error::new(What::Truncated, bytes.len());
+        if bytes.len() < field::IP + 1 {
+            return Err(cut);
+        }
+        let layout = match word(bytes, &field::ETHER_TYPE) {
+            ETHER_TYPE_V4 => Layout { v6: false, udp: Layout::behind_v4(bytes)? },
+            ETHER_TYPE_V6 => Layout { v6: true, udp: Layout::behind_v6(bytes)? },
+            _ => return Err(Error::new(What::EtherType, field::ETHER_TYPE.start)),
+        };
+        if bytes.len() < layout.end() {
+            return Err(cut);
+        }
+        Ok(layout)
+    }
+
+    fn behind_v4(bytes: &[u8]) -> Result<usize, Error> {
+        if bytes[field::v4::VERSION] >> 4 != 4 {
+            return Err(Error::new(What::IpVersion, field::v4::VERSION));
+        }
+        let header = usize::from(bytes[field::v4::VERSION] & 0xf) * 4;
+        if header < field::v4::BYTES {
+            return Err(Error::new(What::IpHeader, field::v4::VERSION));
+        }
+        let Some(header_bytes) = bytes.get(field::IP..field::IP + header) else {
+            return Err(Error::new(What::Truncated, bytes.len()));
+        };
+        if !Sum::default().bytes(header_bytes).holds() {
+            return Err(Error::new(What::IpChecksum, field::v4::CHECKSUM.start));
+        }
+        // "More fragments" and the offset; "don't fragment" may be set.
+        if word(bytes, &field::v4::FRAGMENT) & 0x3fff != 0 {
+            return Err(Error::new(What::Fragment, field::v4::FRAGMENT.start));
+        }
+        if bytes[field::v4::PROTOCOL] != PROTOCOL_UDP {
+            return Err(Error::new(What::Protocol, field::v4::PROTOCOL));
+        }
+        Ok(field::IP + header)
+    }
+
+    fn behind_v6(bytes: &[u8]) -> Result<usize, Error> {
+        if bytes[field::IP] >> 4 != 6 {
+            return Err(Error::new(What::IpVersion, field::IP));
+        }
+        if bytes.len() < field::IP + field::v6::BYTES {
+            return Err(Error::new(What::Truncated, bytes.len()));
+        }
+        if bytes[field::v6::NEXT_HEADER] != PROTOCOL_UDP {
+            return Err(Error::new(What::Protocol, field::v6::NEXT_HEADER));
+        }
+        Ok(field::IP + field::v6::BYTES)
+    }
+
+    /// The longest UDP datagram that fits a packet without options.
+    const fn longest(self) -> usize {
+        let ip = if self.v6 { field::v6::BYTES } else { field::v4::BYTES };
+        u16::MAX as usize - ip
+    }
+
+    /// Where the 16 bytes begin.
+    const fn header(self) -> usize {
+        self.udp + field::udp::BYTES
+    }
+
+    /// Where the 16 bytes end.
+    const fn end(self) -> usize {
+        self.header() + HEADER_BYTES
+    }
+}
+
+fn word(bytes: &[u8], at: &Range<usize>) -> u16 {
+    u16::from_be_bytes([bytes[at.start], bytes[at.start + 1]])
+}
+
+fn set_word(bytes: &mut [u8], at: &Range<usize>, word: u16) {
+    bytes[at.clone()].copy_from_slice(&word.to_be_bytes());
+}
+
+fn set_address(bytes: &mut [u8], at: Range<usize>, address: IpAddr) {
+    match address {
+        IpAddr::V4(address) => bytes[at].copy_from_slice(&address.octets()),
+        IpAddr::V6(address) => bytes[at].copy_from_slice(&address.octets()),
+    }
+}
+
+fn within(at: &Range<usize>, base: usize) -> Range<usize> {
+    at.start + base..at.end + base
+}
+
+impl<'a> Frame<'a> {
+    /// Finds the headers of a frame. Trailing bytes (padding, FCS) do no harm.
+    ///
+    /// # Errors
+    /// Anything but unfragmented UDP over IPv4 or IPv6 with at least 16 bytes behind UDP.
+    pub fn new(bytes: &'a [u8]) -> Result<Frame<'a>, Error> {
+        Ok(Frame { bytes, layout: Layout::of(bytes)? })
+    }
+
+    /// The Ethernet addresses.
+    pub fn ethernet(&self) -> Ethernet {
+        let mac = |at: Range<usize>| *self.bytes[at].first_chunk().expect("six bytes");
+        Ethernet { destination: mac(field::MAC_DESTINATION), source: mac(field::MAC_SOURCE) }
+    }
+
+    /// The source address.
+    pub fn source(&self) -> IpAddr {
+        self.address(field::v4::SOURCE, field::v6::SOURCE)
+    }
+
+    /// The destination address.
+    pub fn destination(&self) -> IpAddr {
+        self.address(field::v4::DESTINATION, field::v6::DESTINATION)
+    }
+
+    fn address(&self, v4: Range<usize>, v6: Range<usize>) -> IpAddr {
+        if self.layout.v6 {
+            Ipv6Addr::from(*self.bytes[v6].first_chunk::<16>().expect("sixteen bytes")).into()
+        } else {
+            Ipv4Addr::from(*self.bytes[v4].first_chunk::<4>().expect("four bytes")).into()
+        }
+    }
+
+    /// The DSCP: which class the packet is in, or what a switch did to it.
+    pub fn dscp(&self) -> u8 {
+        traffic_class(self.bytes, self.layout) >> 2
+    }
+
+    /// The ECN field as [`Packet::marks`]. ECT(1) counts as ECT.
+    pub fn marks(&self) -> u8 {
+        match traffic_class(self.bytes, self.layout) & 3 {
+            0 => 0,
+            3 => Packet::MARK_ECT | Packet::MARK_CE,
+            _ => Packet::MARK_ECT,
+        }
+    }
+
+    /// UDP source and destination port.
+    pub fn ports(&self) -> (u16, u16) {
+        (self.udp_word(&field::udp::SOURCE), self.udp_word(&field::udp::DESTINATION))
+    }
+
+    /// The 16 bytes.
+    pub fn header(&self) -> View<'a> {
+        View::new(&self.bytes[self.layout.header()..]).expect("the layout was checked")
+    }
+
+    fn udp_word(&self, at: &Range<usize>) -> u16 {
+        word(self.bytes, &within(at, self.layout.udp))
+    }
+
+    /// Everything behind the 16 bytes, if the packet is whole. The IP length is not needed: UDP's
+    /// says the same, and its checksum vouches for it.
+    fn rest(&self, payload_length: usize) -> Result<(&'a [u8], &'a [u8]), Incomplete> {
+        let length = usize::from(self.udp_word(&field::udp::LENGTH));
+        let least = field::udp::BYTES + HEADER_BYTES + payload_length;
+        if !(least..=self.layout.longest()).contains(&length) {
+            return Err(Incomplete::Cut);
+        }
+        let udp = self.bytes[self.layout.udp..].get(..length).ok_or(Incomplete::Cut)?;
+        // Complete packets always carry a checksum; a cut packet's may be anything.
+        let sum = pseudo_header(self.source(), self.destination(), length).bytes(udp);
+        if self.udp_word(&field::udp::CHECKSUM) == 0 || !sum.holds() {
+            return Err(Incomplete::Damaged);
+        }
+        Ok(udp[field::udp::BYTES + HEADER_BYTES..].split_at(payload_length))
+    }
+
+    /// What the frame says. DATA that is not all there is a trimmed header, whatever its DSCP; what is
+    /// all there is whole, even when a switch that cuts at more bytes than it has marked it trimmed.
+    ///
+    /// # Errors
+    /// Refuse the frame and count it by [`Error::what`].
+    pub fn parse(&self, profile: &Profile) -> Result<Parsed<'a>, Error> {
+        let (source, destination) = (self.source(), self.destination());
+        let fields = self
+            .header()
+            .parse(source, destination)
+            .map_err(|error| error.moved(self.layout.header()))?;
+        // No packet ever carried so much: the header lies about what was sent.
+        let sent = field::udp::BYTES + HEADER_BYTES + fields.payload_length();
+        if sent > self.layout.longest() {
+            return Err(Error::new(What::Length, self.layout.header()));
+        }
+        let foreign = Error::new(What::Service, field::v4::TRAFFIC_CLASS);
+        let announced = profile.service(self.dscp()).ok_or(foreign)?;
+
+        let (source_port, destination_port) = self.ports();
+        let (port, entropy) = match announced {
+            Service::Returned => (source_port, destination_port),
+            _ => (destination_port, source_port),
+        };
+        if port != profile.port {
+            return Err(Error::new(What::Port, self.layout.udp));
+        }
+
+        let damaged = Error::new(What::UdpChecksum, self.layout.udp + field::udp::CHECKSUM.start);
+        let rest = self.rest(fields.payload_length());
+        let none: (&[u8], &[u8]) = (&[], &[]);
+        let (service, (payload, extension)) = match (fields.kind, announced, rest) {
+            (Kind::Data, Service::Returned, _) => (Service::Returned, none),
+            (_, Service::Returned, _) => return Err(foreign),
+            (Kind::Data, Service::Droppable, Ok(rest)) => (Service::Droppable, rest),
+            (Kind::Data, _, Ok(rest)) => (Service::Trimmable, rest),
+            (Kind::Data, _, Err(Incomplete::Cut)) => (Service::Trimmed, none),
+            // Trimmed and control share a DSCP in some fabrics; whole DATA never bears it.
+            (Kind::Data, Service::Trimmed | Service::Control, Err(Incomplete::Damaged)) => {
+                (Service::Trimmed, none)
+            }
+            (_, Service::Droppable, Ok(rest)) => (Service::Droppable, rest),
+            (_, _, Ok(rest)) => (Service::Control, rest),
+            (_, Service::Droppable, Err(Incomplete::Cut)) => (Service::Droppable, none),
+            (_, _, Err(Incomplete::Cut)) => (Service::Control, none),
+            (_, Service::Trimmed, Err(Incomplete::Damaged)) => (Service::Control, none),
+            (_, _, Err(Incomplete::Damaged)) => return Err(damaged),
+        };
+        let wire_bytes = match service {
+            Service::Trimmed | Service::Returned => self.bytes.len() + FCS_BYTES,
+            _ => usize::from(Packet::HEADER_BYTES) + payload.len(),
+        };
+        let wire_bytes = wire_bytes.max(Packet::HEADER_BYTES.into()).min(u16::MAX.into()) as u16;
+        let marks = self.marks();
+        let datagram = Datagram { source, destination, entropy, service, marks, fields };
+        Ok(Parsed { datagram, payload, extension, wire_bytes })
+    }
+
+    /// Trims a frame as a switch does: cuts it at the profile's size, writes the TRIMMED DSCP, leaves
+    /// UDP as it was. Gives the bytes that are left. The 16 bytes are never cut, though the size be
+    /// too small for an IPv6 packet. A frame that is no longer than the size stays whole.
+    ///
+    /// # Errors
+    /// Not one of this protocol's frames, or one that is not TRIMMABLE.
+    pub fn trim(
+        bytes: &mut [u8],
+        profile: &Profile,
+        last_hop: bool,
+        lengths: Lengths,
+    ) -> Result<usize, Error> {
+        let layout = Layout::of(bytes)?;
+        if traffic_class(bytes, layout) >> 2 != profile.trimmable {
+            return Err(Error::new(What::Service, field::v4::TRAFFIC_CLASS));
+        }
+        let size = usize::from(profile.trimmed_bytes).saturating_sub(FCS_BYTES);
+        let left = size.max(layout.end()).min(bytes.len());
+        if lengths == Lengths::Updated {
+            let (at, before) = if layout.v6 {
+                (field::v6::LENGTH, field::IP + field::v6::BYTES)
+            } else {
+                (field::v4::LENGTH, field::IP)
+            };
+            let length = (left - before).min(word(bytes, &at).into());
+            set_word(bytes, &at, length as u16);
+        }
+        let dscp = if last_hop { profile.trimmed_last_hop } else { profile.trimmed };
+        set_dscp(bytes, layout, dscp);
+        Ok(left)
+    }
+
+    /// Turns a trimmed frame round (NDP 3.2.4): addresses and ports swapped, DSCP RETURNED, and
+    /// nothing else, so that a plain switch can do it. The check of the 16 bytes still holds.
+    ///
+    /// # Errors
+    /// Not one of this protocol's frames, or one that is never returned: control, or returned already.
+    pub fn turn_round(bytes: &mut [u8], profile: &Profile) -> Result<(), Error> {
+        let layout = Layout::of(bytes)?;
+        let frame = Frame { bytes, layout };
+        let trimmed = [profile.trimmed, profile.trimmed_last_hop].contains(&frame.dscp());
+        if !trimmed || frame.header().kind() != Some(Kind::Data) {
+            return Err(Error::new(What::Service, field::v4::TRAFFIC_CLASS));
+        }
+        swap(bytes, field::MAC_SOURCE, field::MAC_DESTINATION);
+        if layout.v6 {
+            swap(bytes, field::v6::SOURCE, field::v6::DESTINATION);
+        } else {
+            swap(bytes, field::v4::SOURCE, field::v4::DESTINATION);
+        }
+        let ports = (field::udp::SOURCE, field::udp::DESTINATION);
+        swap(bytes, within(&ports.0, layout.udp), within(&ports.1, layout.udp));
+        set_dscp(bytes, layout, profile.returned);
+        Ok(())
+    }
+}
+
+impl Datagram {
+    /// Writes the frame in place of what `bytes` held: the headers, the payload, the extension, padding
+    /// up to 60 bytes. A trimmed or returned header is written as a switch leaves it: its UDP length
+    /// that of the whole packet, its UDP checksum worthless.
+    ///
+    /// # Errors
+    /// [`What::Length`] when the payload is not as long as the header says (none, when trimmed) or the
+    /// packet is too long for IP; [`What::Service`] for a class that this type never bears;
+    /// [`What::IpVersion`] for addresses of two families; [`What::Marks`] for CE without ECT.
+    pub fn emit(
+        &self,
+        ethernet: Ethernet,
+        profile: &Profile,
+        payload: &[u8],
+        extension: &[u8],
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let cut = matches!(self.service, Service::Trimmed | Service::Returned);
+        let lawful = match self.fields.kind {
+            Kind::Data => self.service != Service::Control,
+            _ => matches!(self.service, Service::Control | Service::Droppable),
+        };
+        if !lawful {
+            return Err(Error::new(What::Service, field::v4::TRAFFIC_CLASS));
+        }
+        let ecn = match self.marks {
+            0 => 0,
+            Packet::MARK_ECT => 2,
+            marks if marks == Packet::MARK_ECT | Packet::MARK_CE => 3,
+            _ => return Err(Error::new(What::Marks, field::v4::TRAFFIC_CLASS)),
+        };
+        let expected = if cut { 0 } else { self.fields.payload_length() };
+        if payload.len() != expected || (cut && !extension.is_empty()) {
+            return Err(Error::new(What::Length, field::v4::LENGTH.start));
+        }
+
+        let v6 = self.source.is_ipv6();
+        if v6 != self.destination.is_ipv6() {
+            return Err(Error::new(What::IpVersion, field::IP));
+        }
+        let ip_bytes = if v6 { field::v6::BYTES } else { field::v4::BYTES };
+        let layout = Layout { v6, udp: field::IP + ip_bytes };
+        let sent =
+            field::udp::BYTES + HEADER_BYTES + self.fields.payload_length() + extension.len();
+        if sent > layout.longest() {
+            return Err(Error::new(What::Length, field::v4::LENGTH.start));
+        }
+        let left = if cut { field::udp::BYTES + HEADER_BYTES } else { sent };
+
+        bytes.clear();
+        bytes.resize(layout.udp + field::udp::BYTES, 0);
+        bytes.extend_from_slice(&self.fields.emit(self.source, self.destination));
+        bytes.extend_from_slice(payload);
+        bytes.extend_from_slice(extension);
+
+        bytes[field::MAC_DESTINATION].copy_from_slice(&ethernet.destination);
+        bytes[field::MAC_SOURCE].copy_from_slice(&ethernet.source);
+        if v6 {
+            set_word(bytes, &field::ETHER_TYPE, ETHER_TYPE_V6);
+            bytes[field::IP] = 0x60;
+            set_word(bytes, &field::v6::LENGTH, left as u16);
+            bytes[field::v6::NEXT_HEADER] = PROTOCOL_UDP;
+            bytes[field::v6::HOP_LIMIT] = TIME_TO_LIVE;
+            set_address(bytes, field::v6::SOURCE, self.source);
+            set_address(bytes, field::v6::DESTINATION, self.destination);
+        } else {
+            set_word(bytes, &field::ETHER_TYPE, ETHER_TYPE_V4);
+            bytes[field::v4::VERSION] = 0x45;
+            set_word(bytes, &field::v4::LENGTH, (ip_bytes + left) as u16);
+            // "Don't fragment", offset 0.
+            set_word(bytes, &field::v4::FRAGMENT, 0x4000);
+            bytes[field::v4::TIME_TO_LIVE] = TIME_TO_LIVE;
+            bytes[field::v4::PROTOCOL] = PROTOCOL_UDP;
+            set_address(bytes, field::v4::SOURCE, self.source);
+            set_address(bytes, field::v4::DESTINATION, self.destination);
+        }
+        set_traffic_class(bytes, layout, profile.dscp(self.service) << 2 | ecn);
+
+        let (source_port, destination_port) = match self.service {
+            Service::Returned => (profile.port, self.entropy),
+            _ => (self.entropy, profile.port),
+        };
+        let udp = &mut bytes[layout.udp..];
+        set_word(udp, &field::udp::SOURCE, source_port);
+        set_word(udp, &field::udp::DESTINATION, destination_port);
+        set_word(udp, &field::udp::LENGTH, sent as u16);
+        if !cut {
+            let sum = pseudo_header(self.source, self.destination, sent).bytes(udp).complement();
+            // RFC 768: zero would say that there is none.
+            set_word(udp, &field::udp::CHECKSUM, if sum == 0 { 0xffff } else { sum });
+        }
+        bytes.resize(bytes.len().max(SHORTEST), 0);
+        Ok(())
+    }
+}
+
+fn pseudo_header(source: IpAddr, destination: IpAddr, udp_length: usize) -> Sum {
+    let sum = Sum::default().address(source).address(destination);
+    sum.word(PROTOCOL_UDP.into()).word(udp_length as u16)
+}
+
+/// DSCP and ECN together.
+fn traffic_class(bytes: &[u8], layout: Layout) -> u8 {
+    if layout.v6 {
+        bytes[field::IP] << 4 | bytes[field::IP + 1] >> 4
+    } else {
+        bytes[field::v4::TRAFFIC_CLASS]
+    }
+}
+
+fn set_dscp(bytes: &mut [u8], layout: Layout, dscp: u8) {
+    let ecn = traffic_class(bytes, layout) & 3;
+    set_traffic_class(bytes, layout, dscp << 2 | ecn);
+}
+
+/// Writes DSCP and ECN, and the IPv4 checksum after whatever else changed.
+fn set_traffic_class(bytes: &mut [u8], layout: Layout, class: u8) {
+    if layout.v6 {
+        bytes[field::IP] = 0x60 | class >> 4;
+        bytes[field::IP + 1] = class << 4 | bytes[field::IP + 1] & 0xf;
+    } else {
+        bytes[field::v4::TRAFFIC_CLASS] = class;
+        set_word(bytes, &field::v4::CHECKSUM, 0);
+        let sum = Sum::default().bytes(&bytes[field::IP..layout.udp]).complement();
+        set_word(bytes, &field::v4::CHECKSUM, sum);
+    }
+}
+
+fn swap(bytes: &mut [u8], one: Range<usize>, other: Range<usize>) {
+    for (one, other) in one.zip(other) {
+        bytes.swap(one, other);
+    }
+}

@@ -1,0 +1,191 @@
+//! The 16 bytes after UDP, big-endian.
+//!
+//! ```text
+//!  0        1        2                 4                                   8
+//! +--------+--------+-----------------+-----------------------------------+
+//! |ver|type| flags  |      check      |            connection             |
+//! +--------+--------+-----------------+-----------------+-----------------+
+//! |     sequence or pull counter      | payload length  |  service port   |
+//! |                                   |      (ACK, NACK: pull counter)    |
+//! +-----------------------------------+-----------------+-----------------+
+//!  8                                   12                14               16
+//! ```
+
+use core::net::IpAddr;
+
+use super::checksum::Sum;
+use super::{Error, What};
+use crate::ids::{ConnectionId, PathId};
+use crate::packet::{Flags, Header, Kind};
+
+/// Bytes of the header.
+pub const HEADER_BYTES: usize = 16;
+
+/// The only version there is. Not 0, so that a run of zeros is no header.
+pub const VERSION: u8 = 1;
+
+mod field {
+    use core::ops::Range;
+
+    pub(super) const VERSION_AND_KIND: usize = 0;
+    pub(super) const FLAGS: usize = 1;
+    pub(super) const CHECK: Range<usize> = 2..4;
+    pub(super) const CONNECTION: Range<usize> = 4..8;
+    pub(super) const SEQUENCE: Range<usize> = 8..12;
+    pub(super) const EXTRA: Range<usize> = 12..16;
+}
+
+/// The bytes of a header. It reads every field of any 16 bytes and judges none, so that a malformed
+/// packet can still be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct View<'a>(&'a [u8; HEADER_BYTES]);
+
+impl<'a> View<'a> {
+    /// The header at the beginning of `bytes`; what follows is not looked at.
+    ///
+    /// # Errors
+    /// [`What::Truncated`] when there are fewer than 16 bytes.
+    pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
+        match bytes.first_chunk() {
+            Some(bytes) => Ok(View(bytes)),
+            None => Err(Error::new(What::Truncated, bytes.len())),
+        }
+    }
+
+    /// Version of the format. The receiver refuses one that it does not know.
+    pub fn version(&self) -> u8 {
+        self.0[field::VERSION_AND_KIND] >> 4
+    }
+
+    /// Type of packet, as its number.
+    pub fn kind_number(&self) -> u8 {
+        self.0[field::VERSION_AND_KIND] & 0xf
+    }
+
+    /// Type of packet, `None` when the number is not known. The receiver refuses such a packet.
+    pub fn kind(&self) -> Option<Kind> {
+        [Kind::Data, Kind::Ack, Kind::Nack, Kind::Pull, Kind::Reset]
+            .into_iter()
+            .find(|&kind| kind as u8 == self.kind_number())
+    }
+
+    /// The flag bits. Every combination is legal.
+    pub fn flags(&self) -> Flags {
+        Flags::from_bits(self.0[field::FLAGS])
+    }
+
+    /// The check. The receiver compares it with [`View::check_holds`].
+    pub fn check(&self) -> u16 {
+        self.0[field::CHECK].iter().fold(0, |word, &byte| word << 8 | u16::from(byte))
+    }
+
+    /// Whether the one's-complement sum over these 16 bytes and both addresses comes out right. The
+    /// sum does not change when the addresses change places, and the DSCP is not in it: a returned
+    /// header still passes.
+    pub fn check_holds(&self, source: IpAddr, destination: IpAddr) -> bool {
+        Sum::default().bytes(self.0).address(source).address(destination).holds()
+    }
+
+    /// The connection. The receiver looks up (peer host, connection).
+    pub fn connection(&self) -> ConnectionId {
+        ConnectionId::new(self.word(field::CONNECTION))
+    }
+
+    /// DATA: the packet number. ACK, NACK: the packet answered. PULL: the pull counter.
+    pub fn sequence(&self) -> u32 {
+        self.word(field::SEQUENCE)
+    }
+
+    /// DATA: payload length and service port. ACK and NACK: the pull counter, to be ignored without
+    /// the PULL flag.
+    pub fn extra(&self) -> u32 {
+        self.word(field::EXTRA)
+    }
+
+    /// The meaning of the bytes, checked.
+    ///
+    /// # Errors
+    /// [`What::Version`], [`What::Check`], [`What::Kind`]. The version comes first: of another
+    /// version nothing else is known.
+    pub fn parse(&self, source: IpAddr, destination: IpAddr) -> Result<Fields, Error> {
+        if self.version() != VERSION {
+            return Err(Error::new(What::Version, field::VERSION_AND_KIND));
+        }
+        if !self.check_holds(source, destination) {
+            return Err(Error::new(What::Check, field::CHECK.start));
+        }
+        let kind = self.kind().ok_or(Error::new(What::Kind, field::VERSION_AND_KIND))?;
+        Ok(Fields {
+            kind,
+            flags: self.flags(),
+            connection: self.connection(),
+            sequence: self.sequence(),
+            extra: self.extra(),
+        })
+    }
+
+    fn word(&self, range: core::ops::Range<usize>) -> u32 {
+        self.0[range].iter().fold(0, |word, &byte| word << 8 | u32::from(byte))
+    }
+}
+
+/// What the 16 bytes say: a [`Header`] without its path, which is in addresses and ports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fields {
+    /// Type of packet.
+    pub kind: Kind,
+    /// Flag bits.
+    pub flags: Flags,
+    /// Connection, unique at its opener.
+    pub connection: ConnectionId,
+    /// See [`View::sequence`].
+    pub sequence: u32,
+    /// See [`View::extra`].
+    pub extra: u32,
+}
+
+impl Fields {
+    /// The fields of a decoded header.
+    pub const fn of(header: &Header) -> Fields {
+        Fields {
+            kind: header.kind,
+            flags: header.flags,
+            connection: header.connection,
+            sequence: header.sequence,
+            extra: header.extra,
+        }
+    }
+
+    /// The decoded header, with the path that addresses or ports named.
+    pub const fn on_path(self, path: PathId) -> Header {
+        Header {
+            kind: self.kind,
+            flags: self.flags,
+            path,
+            connection: self.connection,
+            sequence: self.sequence,
+            extra: self.extra,
+        }
+    }
+
+    /// Bytes of payload that were sent behind the header: none but in DATA.
+    pub const fn payload_length(&self) -> usize {
+        match self.kind {
+            Kind::Data => (self.extra >> 16) as usize,
+            Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset => 0,
+        }
+    }
+
+    /// The 16 bytes, with a check for these two addresses in either order.
+    pub fn emit(&self, source: IpAddr, destination: IpAddr) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[field::VERSION_AND_KIND] = VERSION << 4 | self.kind as u8;
+        bytes[field::FLAGS] = self.flags.bits();
+        bytes[field::CONNECTION].copy_from_slice(&self.connection.get().to_be_bytes());
+        bytes[field::SEQUENCE].copy_from_slice(&self.sequence.to_be_bytes());
+        bytes[field::EXTRA].copy_from_slice(&self.extra.to_be_bytes());
+        let sum = Sum::default().bytes(&bytes).address(source).address(destination);
+        bytes[field::CHECK].copy_from_slice(&sum.complement().to_be_bytes());
+        bytes
+    }
+}

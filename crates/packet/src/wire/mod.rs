@@ -1,0 +1,123 @@
+//! The form of a packet on the wire: Ethernet, IPv4 or IPv6, UDP, 16 bytes of header, payload,
+//! extension.
+//!
+//! Switches that trim know nothing of this protocol: they select packets by DSCP, cut them at a byte
+//! count and write another DSCP. So everything that recovery needs lies in the 16 bytes after UDP,
+//! which survive a cut at 64 bytes; a cut is seen by DSCP and by length, never by a flag that the
+//! switch would have had to set; and of a packet that was cut no length and no UDP checksum is
+//! believed: the 16 bytes carry a check of their own.
+//!
+//! | module | what |
+//! |---|---|
+//! | [`header`] | the 16 bytes: [`View`] their bytes, [`Fields`] their meaning |
+//! | [`extension`] | records behind the payload, which a cut may take |
+//! | [`profile`] | the DSCP and the cut of a deployed kind of switch |
+//! | [`frame`] | [`Frame`] the bytes of a whole frame, [`Datagram`] its meaning; trim, turn round |
+//! | [`route`] | addresses and ports to hosts and paths: a [`Datagram`] and a [`crate::Packet`] |
+//!
+//! Parsers are total: no sequence of bytes makes them panic. What can be emitted parses back to what
+//! it was. Not here: sockets, ARP, routing, fragments (a fragment is refused).
+
+mod checksum;
+pub mod extension;
+pub mod frame;
+pub mod header;
+pub mod profile;
+pub mod route;
+
+#[cfg(test)]
+mod tests;
+
+use core::fmt;
+
+pub use extension::{Record, Records};
+pub use frame::{Datagram, Ethernet, Frame, Lengths, Parsed};
+pub use header::{Fields, HEADER_BYTES, View};
+pub use profile::Profile;
+pub use route::Routes;
+
+/// Why bytes were refused, or could not be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Error {
+    /// What is wrong.
+    pub what: What,
+    /// Offset of the offending byte from the beginning of what was parsed.
+    pub at: usize,
+}
+
+/// What is wrong with bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The bytes end inside a header, or there is no room to write.
+    Truncated,
+    /// The EtherType is neither IPv4 nor IPv6.
+    EtherType,
+    /// The IP version contradicts the EtherType, or the two addresses are of different families.
+    IpVersion,
+    /// The IPv4 header is shorter than 20 bytes.
+    IpHeader,
+    /// A fragment.
+    Fragment,
+    /// Not UDP.
+    Protocol,
+    /// The checksum of the IPv4 header does not match.
+    IpChecksum,
+    /// The UDP checksum of a complete packet does not match, or is missing.
+    UdpChecksum,
+    /// A UDP port that is not the protocol's.
+    Port,
+    /// A length that does not fit its field, or that contradicts the header.
+    Length,
+    /// The check of the 16 bytes does not match: refuse and count.
+    Check,
+    /// A version of the header that is not known.
+    Version,
+    /// A type of packet that is not known.
+    Kind,
+    /// A DSCP that the profile does not name, or that this type of packet never bears.
+    Service,
+    /// Congestion marks that IP cannot express.
+    Marks,
+    /// A record of the extension that is cut, or whose value has the wrong length or range.
+    Record,
+    /// An address that belongs to no host, or a host or path without an address.
+    Address,
+}
+
+impl Error {
+    pub(crate) const fn new(what: What, at: usize) -> Error {
+        Error { what, at }
+    }
+
+    /// The same error, `by` bytes further in: a header inside a frame.
+    pub(crate) const fn moved(self, by: usize) -> Error {
+        Error { what: self.what, at: self.at + by }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let what = match self.what {
+            What::Truncated => "bytes end too early",
+            What::EtherType => "neither IPv4 nor IPv6",
+            What::IpVersion => "wrong IP version",
+            What::IpHeader => "IPv4 header too short",
+            What::Fragment => "a fragment",
+            What::Protocol => "not UDP",
+            What::IpChecksum => "IPv4 header checksum does not match",
+            What::UdpChecksum => "UDP checksum does not match",
+            What::Port => "not this protocol's UDP port",
+            What::Length => "impossible length",
+            What::Check => "header check does not match",
+            What::Version => "unknown header version",
+            What::Kind => "unknown packet type",
+            What::Service => "DSCP not in the profile, or not for this packet type",
+            What::Marks => "marks that IP cannot express",
+            What::Record => "malformed extension record",
+            What::Address => "no such address",
+        };
+        write!(f, "{what} at byte {}", self.at)
+    }
+}
+
+impl core::error::Error for Error {}

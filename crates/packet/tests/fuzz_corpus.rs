@@ -1,0 +1,60 @@
+//! Replays the inputs of the fuzz targets, so that what fuzzing found once stays found.
+
+use std::fs;
+use std::path::Path;
+
+use trimline_packet::Service;
+use trimline_packet::wire::{Frame, Profile};
+
+#[path = "../../../fuzz/properties.rs"]
+mod properties;
+
+/// Every input of a target, with its name.
+fn corpus(target: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+    let mut inputs: Vec<_> = fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| {
+            let entry = entry.expect("a readable folder");
+            let name = entry.file_name().into_string().expect("a name in UTF-8");
+            (name, fs::read(entry.path()).expect("a readable file"))
+        })
+        .collect();
+    inputs.sort();
+    assert!(!inputs.is_empty(), "no inputs in {}", folder.display());
+    inputs
+}
+
+#[test]
+fn parse_frame() {
+    for (_, bytes) in corpus("parse_frame") {
+        properties::parse_frame(&bytes);
+    }
+}
+
+#[test]
+fn header() {
+    for (_, bytes) in corpus("header") {
+        properties::header(&bytes);
+    }
+}
+
+/// The named inputs are what their names say: the corpus reaches behind every check.
+#[test]
+fn named_frames_are_understood() {
+    let mut seen = 0;
+    for (name, bytes) in corpus("parse_frame") {
+        let expected = match name.split('-').next() {
+            Some("whole") => Service::Trimmable,
+            Some("trimmed") => Service::Trimmed,
+            Some("returned") => Service::Returned,
+            Some("control") => Service::Control,
+            _ => continue,
+        };
+        let frame = Frame::new(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let parsed = frame.parse(&Profile::PAPER).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(parsed.datagram.service, expected, "{name}");
+        seen += 1;
+    }
+    assert!(seen >= 8, "only {seen} named frames");
+}
