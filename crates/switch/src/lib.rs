@@ -12,6 +12,8 @@
 
 extern crate alloc;
 
+#[cfg(test)]
+mod bump;
 mod displaced;
 mod list;
 pub mod model;
@@ -20,6 +22,8 @@ mod oracle;
 mod pool;
 mod port;
 mod profiles;
+#[cfg(test)]
+mod sketches;
 #[cfg(test)]
 mod testing;
 

@@ -265,11 +265,27 @@ pub(crate) struct QueueModel {
     pub(crate) marker: Marker,
 }
 
+/// How many services there are.
+const SERVICES: usize = 5;
+
+/// The fast way into a queue, by service: a packet that fits these limits is queued and nothing else
+/// happens. Models that have more to look at have limits of zero here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lane {
+    pub(crate) limit: Limit,
+    pub(crate) queue: u8,
+}
+
 /// The five choices of a port, checked and flat; shared by all ports of a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceModel {
-    pub(crate) queues: [QueueModel; MAX_QUEUES],
+    /// What an arriving packet needs, by its service, in one cache line.
+    pub(crate) lanes: [Lane; SERVICES],
     pub(crate) scheduler: Scheduler,
+    pub(crate) queues: [QueueModel; MAX_QUEUES],
+    /// Every packet's queue and memory follow from its service and size: no pool, no cells, no
+    /// marker, no classes.
+    pub(crate) is_plain: bool,
     pub(crate) classifier: Classifier,
     pub(crate) trimmed_bytes: u16,
     cell_bytes: u16,
@@ -337,14 +353,35 @@ impl Choices {
             *flat = QueueModel { limits, pool: choices.pool, marker: choices.marker, ..UNUSED };
             flat.overflow[..choices.overflow.len()].copy_from_slice(&choices.overflow);
         }
-        Ok(ServiceModel {
-            queues: flat,
+        let is_plain = self.cell_bytes == 1
+            && self.classifier != Classifier::Class
+            && self.queues.iter().all(|queue| queue.pool.is_none() && queue.marker == Marker::None);
+        let closed = Lane { limit: Limit { packets: 0, bytes: 0 }, queue: 0 };
+        let mut model = ServiceModel {
+            lanes: [closed; SERVICES],
             scheduler: self.scheduler,
+            queues: flat,
+            is_plain,
             classifier: self.classifier,
             trimmed_bytes: self.trimmed_bytes,
             cell_bytes: self.cell_bytes,
             queue_count: queues as u8,
-        })
+        };
+        if is_plain {
+            const ALL: [Service; SERVICES] = [
+                Service::Trimmable,
+                Service::Trimmed,
+                Service::Returned,
+                Service::Control,
+                Service::Droppable,
+            ];
+            for service in ALL {
+                let queue = model.queue_of(service);
+                let limit = flat[queue].limits[is_header(service)];
+                model.lanes[service as usize] = Lane { limit, queue: queue as u8 };
+            }
+        }
+        Ok(model)
     }
 }
 
@@ -398,5 +435,74 @@ impl ServiceModel {
         } else {
             u32::from(wire_bytes).next_multiple_of(u32::from(self.cell_bytes))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(change: impl FnOnce(&mut Choices), expected: ModelError) {
+        let mut choices = Choices::paper(8, 9000);
+        change(&mut choices);
+        assert_eq!(choices.build().map(|model| model.queue_count()), Err(expected));
+    }
+
+    #[test]
+    fn errors_name_what_and_where() {
+        check(
+            |choices| choices.queues.truncate(1),
+            ModelError::QueueCount { queues: 1, classifier: 2 },
+        );
+        check(|c| c.scheduler = Scheduler::Fifo, ModelError::FifoOfSeveral { queues: 2 });
+        let weights = [1, 0, 1, 1, 1, 1, 1, 1];
+        check(
+            |c| c.scheduler = Scheduler::WeightedRoundRobin { weights },
+            ModelError::WeightZero { queue: 1 },
+        );
+        check(|c| c.queues[1].whole = Limit::packets(0), ModelError::LimitZero { queue: 1 });
+        check(
+            |c| c.queues[0].overflow = [Action::Return; 5].to_vec(),
+            ModelError::TooManyActions { queue: 0 },
+        );
+        check(
+            |c| c.queues[1].marker = Marker::Ramp { kmin: 5, kmax: 5, pmax: 1 },
+            ModelError::Ramp { queue: 1 },
+        );
+        check(|c| c.trimmed_bytes = 0, ModelError::TrimmedBytesZero);
+        check(|c| c.cell_bytes = 0, ModelError::CellBytesZero);
+    }
+
+    #[test]
+    fn a_model_knows_its_header_queue() {
+        let cases = [
+            (ServiceModel::paper(8, 9000), true, Some(72_000)),
+            (ServiceModel::csg_htsim(8, 9000), true, Some(144_000)),
+            (ServiceModel::netfpga(), false, Some(12_000)),
+            (ServiceModel::p4(8, 9000), true, Some(72_000)),
+            (ServiceModel::drop_tail(8), false, Some(512)),
+            (ServiceModel::cut_payload(8, 9064), false, Some(145_024)),
+        ];
+        for (model, returns, bytes) in cases {
+            assert_eq!(model.returns_headers(), returns);
+            assert_eq!(model.header_queue_capacity_bytes(), bytes);
+        }
+        let mut unbounded = Choices::paper(8, 9000);
+        unbounded.queues[0].header = Limit::NONE;
+        assert_eq!(unbounded.build().unwrap().header_queue_capacity_bytes(), None);
+    }
+
+    #[test]
+    fn every_service_has_its_queue() {
+        let model = ServiceModel::paper(8, 9000);
+        let queues = [
+            Service::Trimmable,
+            Service::Droppable,
+            Service::Trimmed,
+            Service::Returned,
+            Service::Control,
+        ]
+        .map(|service| model.queue_of(service));
+        assert_eq!(queues, [1, 1, 0, 0, 0]);
     }
 }

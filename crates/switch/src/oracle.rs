@@ -34,7 +34,7 @@ impl Chance for Stream {
         self.next() >> 31 == 1
     }
     fn below(&mut self, bound: u32) -> u32 {
-        (u64::from(self.next()) * u64::from(bound) >> 32) as u32
+        ((u64::from(self.next()) * u64::from(bound)) >> 32) as u32
     }
 }
 

@@ -161,3 +161,26 @@ profiles! {
     drop_tail(packets: u32),
     ecn(packets: u32, mark: u32),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the profiles' table in spec/deviations.toml says of weights and memory.
+    #[test]
+    fn profiles_differ_where_the_table_says() {
+        let weights = |choices: Choices| match choices.scheduler {
+            Scheduler::WeightedRoundRobin { weights } => Some((weights[0], weights[1])),
+            _ => None,
+        };
+        assert_eq!(weights(Choices::paper(8, 9000)), Some((10, 1)));
+        assert_eq!(weights(Choices::htsim(8, 9000)), Some((10, 1)));
+        assert_eq!(weights(Choices::csg_htsim(8, 9000)), Some((100_000, 1)));
+        assert_eq!(weights(Choices::netfpga()), None);
+        assert_eq!(weights(Choices::p4(8, 9000)), None);
+        let data = |choices: Choices| choices.queues[1].whole;
+        assert_eq!(data(Choices::paper(8, 9000)), Limit::packets(8));
+        assert_eq!(data(Choices::htsim(8, 9000)), Limit::bytes(72_000));
+        assert_eq!(data(Choices::csg_htsim(8, 9000)), Limit::bytes(72_000));
+    }
+}

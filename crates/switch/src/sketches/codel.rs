@@ -1,0 +1,132 @@
+//! CoDel: drops at dequeue what has waited too long. State beside the port, only where configured:
+//! the port's 48 bytes do not grow. A drop at dequeue is a second dequeue.
+
+use alloc::collections::VecDeque;
+
+use trimline_packet::{Handle, Packets, Service, Time, TimeDelta};
+
+use crate::testing::{Arena, Coins, packet};
+use crate::{Chance, Displaced, Fate, Pool, Port, ServiceModel};
+
+const TARGET: TimeDelta = TimeDelta::from_us(50);
+const INTERVAL: TimeDelta = TimeDelta::from_us(1000);
+
+/// A port of one queue that drops by sojourn time.
+#[derive(Default)]
+struct CodelPort {
+    port: Port<1>,
+    /// When each waiting packet arrived.
+    arrivals: VecDeque<Time>,
+    /// The sojourn time has been above target since one interval before this.
+    drop_from: Option<Time>,
+    /// Drops in this spell of dropping, and when the next one is due.
+    dropping: Option<(u64, Time)>,
+}
+
+impl CodelPort {
+    #[allow(clippy::too_many_arguments)]
+    fn enqueue<P: Packets, C: Chance>(
+        &mut self,
+        now: Time,
+        packet: Handle,
+        model: &ServiceModel,
+        packets: &mut P,
+        pool: &mut Pool,
+        coin: &mut C,
+        displaced: &mut Displaced,
+    ) {
+        let before = self.port.queue_packets(0);
+        self.port.enqueue(now, packet, model, packets, pool, coin, displaced);
+        if self.port.queue_packets(0) > before {
+            self.arrivals.push_back(now);
+        }
+    }
+
+    fn dequeue<P: Packets>(
+        &mut self,
+        now: Time,
+        model: &ServiceModel,
+        packets: &mut P,
+        pool: &mut Pool,
+        displaced: &mut Displaced,
+    ) -> Option<Handle> {
+        loop {
+            let Some(packet) = self.port.dequeue(now, model, packets, pool, displaced) else {
+                (self.drop_from, self.dropping) = (None, None);
+                return None;
+            };
+            let arrived = self.arrivals.pop_front().expect("every waiting packet has its time");
+            if !self.drops(now, now - arrived) {
+                return Some(packet);
+            }
+            displaced.push(packet, Fate::Dropped);
+        }
+    }
+
+    /// The control law: the nth drop of a spell comes interval / sqrt(n) after the one before.
+    fn drops(&mut self, now: Time, sojourn: TimeDelta) -> bool {
+        if sojourn < TARGET {
+            (self.drop_from, self.dropping) = (None, None);
+            return false;
+        }
+        if now < *self.drop_from.get_or_insert(now + INTERVAL) {
+            return false;
+        }
+        let (count, due) = self.dropping.unwrap_or((0, now));
+        if now < due {
+            return false;
+        }
+        let step = (INTERVAL.as_ps().pow(2) / (count + 1)).isqrt();
+        self.dropping = Some((count + 1, due + TimeDelta::from_ps(step)));
+        true
+    }
+}
+
+/// 1500-byte packets every `gap`, served every 12 us for 20 ms: what is dropped, and the last
+/// sojourn time.
+fn run(gap: TimeDelta) -> (usize, TimeDelta) {
+    let (model, mut port) = (ServiceModel::drop_tail(10_000), CodelPort::default());
+    let (mut packets, mut pool, mut coins) = (Arena::default(), Pool::none(), Coins::default());
+    let mut displaced = Displaced::new();
+    let (mut arrival, mut sojourn) = (Time::ZERO, TimeDelta::ZERO);
+    for service in 0..1666 {
+        let now = Time::ZERO + TimeDelta::from_us(12) * service;
+        while arrival <= now {
+            let handle =
+                packets.add(packet(Service::Droppable, 1500, (arrival.as_ps() / 1000) as u32));
+            port.enqueue(
+                arrival,
+                handle,
+                &model,
+                &mut packets,
+                &mut pool,
+                &mut coins,
+                &mut displaced,
+            );
+            arrival += gap;
+        }
+        if let Some(sent) = port.dequeue(now, &model, &mut packets, &mut pool, &mut displaced) {
+            let since = Time::from_ps(u64::from(packets.packet(sent).header.sequence) * 1000);
+            sojourn = now - since;
+        }
+        assert_eq!(
+            port.port.queue_packets(0) as usize,
+            port.arrivals.len() + 1,
+            "one is on the wire"
+        );
+    }
+    (displaced.list().len(), sojourn)
+}
+
+#[test]
+fn an_overloaded_queue_is_thinned_at_dequeue() {
+    let (dropped, sojourn) = run(TimeDelta::from_us(11));
+    assert!(dropped > 20, "{dropped} packets dropped at dequeue");
+    // Unchecked, 1/12 of 20 ms would be waiting at the end.
+    assert!(sojourn < TimeDelta::from_us(800), "{sojourn}");
+}
+
+#[test]
+fn a_queue_that_is_served_in_time_is_left_alone() {
+    assert_eq!(run(TimeDelta::from_us(12)).0, 0);
+}

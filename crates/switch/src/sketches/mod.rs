@@ -1,0 +1,9 @@
+//! Schemes of later papers, small: each shows that the port's interface carries it. They are test
+//! modules: a scheme leaves this folder when its figures are reproduced.
+
+mod codel;
+mod deficit_round_robin;
+mod fastlane;
+mod opf;
+mod pfabric;
+mod pfc;

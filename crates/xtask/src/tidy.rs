@@ -1,0 +1,238 @@
+//! What must not stand in the repository, and what stands there instead: `cargo xtask tidy`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A file longer than this is more than one concept.
+const LONGEST: usize = 800;
+
+/// Folders that hold no source.
+const SKIPPED: [&str; 7] = [".git", ".venv", "__pycache__", "artifacts", "corpus", "out", "target"];
+
+/// Something that is banned.
+struct Ban {
+    /// Any of these, as whole words where they begin or end with a letter, digit or underscore.
+    words: &'static [&'static str],
+    /// Which files the ban is on.
+    on: fn(&str) -> bool,
+    /// Whether comments may speak of it.
+    comments_may: bool,
+    /// What to write instead.
+    instead: &'static str,
+}
+
+// Put together, so that this file does not break its own rules.
+const BANS: [Ban; 9] = [
+    Ban {
+        words: &[concat!("todo", "!"), concat!("unimplemented", "!")],
+        on: rust,
+        comments_may: false,
+        instead: "write it, or return an error that says what is not supported",
+    },
+    Ban {
+        words: &[concat!("FIX", "ME"), concat!("XX", "X"), concat!("TO", "DO")],
+        on: everywhere,
+        comments_may: false,
+        instead: "write it, or state it in docs/limitations.md",
+    },
+    Ban {
+        words: &[concat!("#[", "ignore")],
+        on: rust,
+        comments_may: false,
+        instead: "make the test quick, or move it to an experiment",
+    },
+    Ban {
+        words: &[concat!("dbg", "!")],
+        on: rust,
+        comments_may: false,
+        instead: "a test that fails, or a record of the run",
+    },
+    Ban {
+        words: &["HashMap", "HashSet"],
+        on: pure,
+        comments_may: true,
+        instead: "a dense table or a BTreeMap: only ordered containers are iterated",
+    },
+    Ban {
+        words: &["f32", "f64"],
+        on: without_floats,
+        comments_may: true,
+        instead: "fixed point: u64 picoseconds, u128 products, Q32.32 for shares",
+    },
+    Ban {
+        words: &[concat!("fn ge", "t_")],
+        on: rust,
+        comments_may: true,
+        instead: "the noun alone: `rate`, not with a verb before it",
+    },
+    Ban {
+        words: &[
+            concat!("/wo", "rk/"),
+            concat!("/ro", "ot/"),
+            concat!("/ho", "me/"),
+            concat!("/t", "mp/"),
+        ],
+        on: everywhere,
+        comments_may: false,
+        instead: "a path relative to the workspace, or a folder that the caller names",
+    },
+    Ban {
+        words: &[
+            concat!("../sha", "red"),
+            concat!("sha", "red/design"),
+            concat!("sha", "red/papers"),
+            concat!("sha", "red/reference"),
+        ],
+        on: everywhere,
+        comments_may: false,
+        instead: "the paper's section, or a copy under experiments/reference with its source",
+    },
+];
+
+fn everywhere(_: &str) -> bool {
+    true
+}
+
+fn rust(path: &str) -> bool {
+    path.ends_with(".rs")
+}
+
+/// The crates without clock, thread and hash.
+fn pure(path: &str) -> bool {
+    const PURE: [&str; 3] = ["crates/packet/", "crates/switch/", "crates/transport/"];
+    rust(path) && PURE.iter().any(|folder| path.starts_with(folder))
+}
+
+fn without_floats(path: &str) -> bool {
+    pure(path) || rust(path) && path.starts_with("crates/sim/src/engine/")
+}
+
+/// Reads every text file under `root` (the workspace). Gives how many there are.
+///
+/// # Errors
+/// One line a finding: `file:line: what: what instead`.
+pub(crate) fn run_all(root: &Path) -> Result<usize, Vec<String>> {
+    let mut files = Vec::new();
+    list(root, &mut files).map_err(|error| vec![error])?;
+    files.sort();
+    let mut count = 0;
+    let mut findings = Vec::new();
+    for file in files {
+        // What is no UTF-8 is no text: a picture.
+        let Ok(text) = fs::read_to_string(&file) else { continue };
+        let path = file.strip_prefix(root).expect("listed under the root");
+        findings.extend(check(&path.to_string_lossy().replace('\\', "/"), &text));
+        count += 1;
+    }
+    if findings.is_empty() { Ok(count) } else { Err(findings) }
+}
+
+fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
+    let unreadable = |error| format!("{}: {error}", folder.display());
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let kind = entry.file_type().map_err(unreadable)?;
+        let name = entry.file_name();
+        if kind.is_dir() && !SKIPPED.iter().any(|skipped| name == *skipped) {
+            list(&entry.path(), files)?;
+        } else if kind.is_file() {
+            files.push(entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// The findings in one file.
+fn check(path: &str, text: &str) -> Vec<String> {
+    let mut findings = Vec::new();
+    let source = rust(path) || path.ends_with(".py");
+    let lines = text.lines().count();
+    if source && lines > LONGEST {
+        findings.push(format!("{path}:{LONGEST}: {lines} lines: split the file by concept"));
+    }
+    for ban in BANS.iter().filter(|ban| (ban.on)(path)) {
+        for (index, line) in text.lines().enumerate() {
+            let read = match line.find("//") {
+                Some(comment) if ban.comments_may => &line[..comment],
+                _ => line,
+            };
+            for word in ban.words.iter().filter(|word| contains(read, word)) {
+                let (line, instead) = (index + 1, ban.instead);
+                findings.push(format!("{path}:{line}: {word}: {instead}"));
+            }
+        }
+    }
+    findings
+}
+
+/// Whether `word` stands in `line`, and not inside a longer word.
+fn contains(line: &str, word: &str) -> bool {
+    let of_a_word = |c: char| c.is_alphanumeric() || c == '_';
+    line.match_indices(word).any(|(start, _)| {
+        let before = line[..start].chars().next_back();
+        let after = line[start + word.len()..].chars().next();
+        let joined_before = word.starts_with(of_a_word) && before.is_some_and(of_a_word);
+        // A path begins at its slash: a relative one has a name before it.
+        let inside_path = word.starts_with('/') && before.is_some_and(|c| of_a_word(c) || c == '.');
+        let joined_after = word.chars().all(of_a_word) && after.is_some_and(of_a_word);
+        !(joined_before || inside_path || joined_after)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn finds(path: &str, text: &str, expected: usize) {
+        let found = check(path, text);
+        assert_eq!(found.len(), expected, "{found:?}");
+    }
+
+    #[test]
+    fn a_finding_names_file_line_and_what_to_write_instead() {
+        let text = ["fn a() {}", concat!("fn b() { todo", "!() }")].join("\n");
+        let found = check("crates/sim/src/a.rs", &text);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].starts_with("crates/sim/src/a.rs:2: "), "{}", found[0]);
+        assert!(found[0].contains("write it"), "{}", found[0]);
+    }
+
+    #[test]
+    fn floats_are_for_metrics_and_above() {
+        let text = "let share: f64 = 0.5;";
+        finds("crates/switch/src/a.rs", text, 1);
+        finds("crates/sim/src/engine/a.rs", text, 1);
+        finds("crates/metrics/src/a.rs", text, 0);
+        finds("crates/sim/src/scenario/a.rs", text, 0);
+        finds("crates/switch/src/a.rs", "let buf64 = 1; // not f64", 0);
+    }
+
+    #[test]
+    fn hash_maps_are_for_the_stack() {
+        finds("crates/transport/src/a.rs", "use std::collections::HashMap;", 1);
+        finds("crates/sim/src/a.rs", "use std::collections::HashMap;", 0);
+    }
+
+    #[test]
+    fn getters_are_nouns() {
+        finds("crates/sim/src/a.rs", concat!("    pub fn ge", "t_rate(&self) -> u64 {"), 1);
+        finds("crates/sim/src/a.rs", "    pub fn get(&self) -> u64 {", 0);
+    }
+
+    #[test]
+    fn paths_of_one_machine_are_found_anywhere() {
+        finds("README.md", concat!("see /wo", "rk/main"), 1);
+        finds("Makefile", concat!("OUT := /t", "mp/out"), 1);
+        finds("README.md", concat!("a frame", "wo", "rk/thing"), 0);
+        finds("README.md", concat!("in net", "/wo", "rk/thing"), 0);
+        finds("docs/a.md", concat!("as ../sha", "red says"), 1);
+    }
+
+    #[test]
+    fn long_files_are_split() {
+        finds("crates/sim/src/a.rs", &"\n".repeat(LONGEST), 0);
+        finds("crates/sim/src/a.rs", &"\n".repeat(LONGEST + 1), 1);
+        finds("Cargo.lock", &"\n".repeat(LONGEST + 1), 0);
+    }
+}
