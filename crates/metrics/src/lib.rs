@@ -1,8 +1,21 @@
-//! What a run leaves behind: the record schema, quantiles, the run manifest.
+//! What a run leaves behind: the record schema, quantiles, tables, summaries, the run manifest.
 //!
 //! The first room with floating point. It reads records; it knows no port, no endpoint, no event.
+//! Everything that a record decides is written with the same bytes every time: flows.csv, ports.csv
+//! and summary.json. Wall time and the commit are in manifest.json alone.
 #![forbid(unsafe_code)]
 
+pub mod directory;
+pub mod manifest;
+pub mod measure;
 pub mod record;
+pub mod statistics;
+pub mod summary;
+pub mod table;
 
+pub use directory::Directory;
+pub use manifest::Manifest;
+pub use measure::{Measure, Selection};
 pub use record::{FlowEnd, FlowRecord, PortRecord, RunRecord};
+pub use statistics::{Interval, interval, quantile};
+pub use summary::{Aggregate, Summary};

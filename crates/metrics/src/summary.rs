@@ -1,0 +1,366 @@
+//! summary.json: what a run, or several runs that differ in their seed, come to. Deterministic bytes:
+//! no wall time, no machine.
+
+use serde::Serialize;
+
+use crate::measure::goodput_gbps;
+use crate::record::{FlowEnd, FlowRecord, RunRecord};
+use crate::statistics::{Interval, interval, mean, quantile};
+
+/// What one run came to. Field names end in their units.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Series of the scenario.
+    pub series: String,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Virtual time at the end.
+    pub simulated_ps: u64,
+    /// Virtual time less the warm-up.
+    pub measured_ps: u64,
+    /// Whether the run was stopped before its end.
+    pub interrupted: bool,
+    /// How the flows ended: every flow is in one of these.
+    pub flows: FlowCounts,
+    /// Of a long-lived flow: payload in the measured interval. Of a sized one that was delivered: size
+    /// over FCT at the receiver. `None` without such flows.
+    pub goodput_gbps: Option<Goodput>,
+    /// First send to last byte at the receiver, of delivered flows.
+    pub fct_receiver_us: Option<Distribution>,
+    /// First send to last ACK at the sender, of completed flows.
+    pub fct_sender_us: Option<Distribution>,
+    /// FCT at the receiver over the ideal one.
+    pub slowdown: Option<Distribution>,
+    /// DATA packets sent, retransmissions included.
+    pub packets_sent: u64,
+    /// DATA packets that arrived whole, duplicates not counted.
+    pub packets_delivered: u64,
+    /// Retransmissions by cause.
+    pub retransmissions: Retransmissions,
+    /// Time-outs of senders.
+    pub timeouts: u64,
+    /// Trimmed headers that arrived at receivers.
+    pub trims: u64,
+    /// Headers that came back to senders.
+    pub returns: u64,
+    /// What the switch ports did.
+    pub ports: PortCounts,
+    /// Packets that left a link, control and headers included.
+    pub packet_hops: u64,
+    /// Hops for each packet of `packets_delivered`: the work that one packet costs.
+    pub hops_per_delivered_packet: Option<f64>,
+}
+
+/// Flows by how they ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct FlowCounts {
+    /// All.
+    pub total: u64,
+    /// Delivered, and acknowledged.
+    pub completed: u64,
+    /// Delivered; the run ended before the sender knew.
+    pub delivered: u64,
+    /// Not delivered when the run ended.
+    pub run_ended: u64,
+    /// Without an end.
+    pub long_lived: u64,
+    /// Due after the end of the run.
+    pub not_started: u64,
+}
+
+/// Goodput over flows.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Goodput {
+    /// Mean.
+    pub mean: f64,
+    /// Slowest flow.
+    pub min: f64,
+}
+
+/// Quantiles by nearest rank ([`quantile`]).
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Distribution {
+    /// How many values.
+    pub count: u64,
+    /// Mean.
+    pub mean: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Median.
+    pub p50: f64,
+    /// 90 %.
+    pub p90: f64,
+    /// 99 %.
+    pub p99: f64,
+    /// 99.9 %.
+    pub p999: f64,
+    /// Largest.
+    pub max: f64,
+}
+
+/// Retransmissions by cause.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Retransmissions {
+    /// A NACK.
+    pub nack: u64,
+    /// The header came back.
+    #[serde(rename = "return")]
+    pub returned: u64,
+    /// A time-out.
+    pub timeout: u64,
+}
+
+/// Sums over switch ports.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PortCounts {
+    /// Packets that left.
+    pub packets: u64,
+    /// Bytes that left.
+    pub bytes: u64,
+    /// Packets trimmed.
+    pub trimmed: u64,
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Headers returned.
+    pub returned: u64,
+}
+
+/// Runs that differ in their seed alone.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Aggregate {
+    /// Series of the scenario.
+    pub series: String,
+    /// The point of the sweep.
+    pub point: Vec<(String, String)>,
+    /// Seeds, in the order of the scenario.
+    pub seeds: Vec<u64>,
+    /// Whether one of the runs was stopped before its end.
+    pub interrupted: bool,
+    /// Sized flows that were not delivered, over all seeds.
+    pub unfinished_flows: u64,
+    /// Mean over flows, then over seeds with its 95 % interval; so with all that follow.
+    pub mean_goodput_gbps: Option<Interval>,
+    /// Slowest flow.
+    pub min_goodput_gbps: Option<Interval>,
+    /// Median.
+    pub fct_receiver_p50_us: Option<Interval>,
+    /// 99 %.
+    pub fct_receiver_p99_us: Option<Interval>,
+    /// Last.
+    pub fct_receiver_max_us: Option<Interval>,
+    /// Retransmissions for each delivered packet.
+    pub retransmissions_per_packet: Option<Interval>,
+    /// Packets that left a link.
+    pub packet_hops: Option<Interval>,
+    /// Hops for each delivered packet.
+    pub hops_per_delivered_packet: Option<Interval>,
+}
+
+/// Six decimals: microseconds to the picosecond, and readable files.
+fn rounded(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
+fn ratio(numerator: u64, denominator: u64) -> Option<f64> {
+    (denominator > 0).then(|| rounded(numerator as f64 / denominator as f64))
+}
+
+impl Summary {
+    /// What the run came to.
+    pub fn new(record: &RunRecord) -> Summary {
+        let flows = &record.flows;
+        let total = |of: fn(&FlowRecord) -> u64| flows.iter().map(of).sum::<u64>();
+        let mut counts = FlowCounts { total: flows.len() as u64, ..FlowCounts::default() };
+        for flow in flows {
+            *match flow.end {
+                FlowEnd::Completed => &mut counts.completed,
+                FlowEnd::Delivered => &mut counts.delivered,
+                FlowEnd::RunEnded => &mut counts.run_ended,
+                FlowEnd::LongLived => &mut counts.long_lived,
+                FlowEnd::NotStarted => &mut counts.not_started,
+            } += 1;
+        }
+        let goodputs: Vec<f64> =
+            flows.iter().filter_map(|flow| goodput_gbps(flow, record.measured_ps)).collect();
+        let mut ports = PortCounts::default();
+        for port in &record.ports {
+            ports.packets += port.packets;
+            ports.bytes += port.bytes;
+            ports.trimmed += port.trimmed;
+            ports.dropped += port.dropped;
+            ports.returned += port.returned;
+        }
+        // Slowdowns as parts per million, so that they sort as integers.
+        let slowdown = |flow: &FlowRecord| {
+            let (fct, ideal) = (u128::from(flow.fct_receiver_ps?), u128::from(flow.ideal_fct_ps?));
+            (ideal > 0).then(|| ((fct * 2_000_000 + ideal) / (2 * ideal)) as u64)
+        };
+        Summary {
+            series: record.series.clone(),
+            seed: record.seed,
+            simulated_ps: record.simulated_ps,
+            measured_ps: record.measured_ps,
+            interrupted: record.interrupted,
+            flows: counts,
+            goodput_gbps: mean(&goodputs).map(|mean| Goodput {
+                mean: rounded(mean),
+                min: rounded(goodputs.iter().copied().fold(f64::INFINITY, f64::min)),
+            }),
+            fct_receiver_us: distribution(flows.iter().filter_map(|flow| flow.fct_receiver_ps)),
+            fct_sender_us: distribution(flows.iter().filter_map(|flow| flow.fct_sender_ps)),
+            slowdown: distribution(flows.iter().filter_map(slowdown)),
+            packets_sent: total(|flow| flow.packets_sent),
+            packets_delivered: record.packets_delivered,
+            retransmissions: Retransmissions {
+                nack: total(|flow| flow.retransmissions_nack),
+                returned: total(|flow| flow.retransmissions_return),
+                timeout: total(|flow| flow.retransmissions_timeout),
+            },
+            timeouts: total(|flow| flow.timeouts),
+            trims: total(|flow| flow.trims),
+            returns: total(|flow| flow.returns),
+            ports,
+            packet_hops: record.packet_hops,
+            hops_per_delivered_packet: ratio(record.packet_hops, record.packets_delivered),
+        }
+    }
+
+    /// The summary as JSON text that ends with a newline.
+    pub fn to_json(&self) -> String {
+        to_json(self)
+    }
+
+    fn retransmissions_per_packet(&self) -> Option<f64> {
+        let retransmissions = &self.retransmissions;
+        let all = retransmissions.nack + retransmissions.returned + retransmissions.timeout;
+        ratio(all, self.packets_delivered)
+    }
+}
+
+impl Aggregate {
+    /// Brings together the runs of one series at one point of the sweep.
+    pub fn new(point: &[(String, String)], runs: &[&Summary]) -> Aggregate {
+        let over = |of: &dyn Fn(&Summary) -> Option<f64>| {
+            let values: Vec<f64> = runs.iter().filter_map(|run| of(run)).collect();
+            interval(&values).map(|interval| Interval {
+                mean: rounded(interval.mean),
+                half_width: interval.half_width.map(rounded),
+                ..interval
+            })
+        };
+        let fct = |of: fn(&Distribution) -> f64| {
+            over(&|run: &Summary| run.fct_receiver_us.as_ref().map(of))
+        };
+        Aggregate {
+            series: runs.first().map(|run| run.series.clone()).unwrap_or_default(),
+            point: point.to_vec(),
+            seeds: runs.iter().map(|run| run.seed).collect(),
+            interrupted: runs.iter().any(|run| run.interrupted),
+            unfinished_flows: runs.iter().map(|run| run.flows.run_ended).sum(),
+            mean_goodput_gbps: over(&|run| run.goodput_gbps.as_ref().map(|goodput| goodput.mean)),
+            min_goodput_gbps: over(&|run| run.goodput_gbps.as_ref().map(|goodput| goodput.min)),
+            fct_receiver_p50_us: fct(|distribution| distribution.p50),
+            fct_receiver_p99_us: fct(|distribution| distribution.p99),
+            fct_receiver_max_us: fct(|distribution| distribution.max),
+            retransmissions_per_packet: over(&Summary::retransmissions_per_packet),
+            packet_hops: over(&|run| Some(run.packet_hops as f64)),
+            hops_per_delivered_packet: over(&|run| run.hops_per_delivered_packet),
+        }
+    }
+
+    /// All groups of a scenario as JSON text that ends with a newline.
+    pub fn to_json(groups: &[Aggregate]) -> String {
+        to_json(&groups)
+    }
+}
+
+pub(crate) fn to_json(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).expect("a record has only string keys");
+    text.push('\n');
+    text
+}
+
+/// A distribution of millionths: picoseconds as microseconds, parts per million as ratios.
+fn distribution(values: impl Iterator<Item = u64>) -> Option<Distribution> {
+    let mut sorted: Vec<u64> = values.collect();
+    sorted.sort_unstable();
+    let at = |share| quantile(&sorted, share).map(|value| value as f64 / 1e6);
+    let sum: u128 = sorted.iter().map(|&value| u128::from(value)).sum();
+    Some(Distribution {
+        count: sorted.len() as u64,
+        mean: rounded(sum as f64 / sorted.len() as f64 / 1e6),
+        min: at(0)?,
+        p50: at(5000)?,
+        p90: at(9000)?,
+        p99: at(9900)?,
+        p999: at(9990)?,
+        max: at(10_000)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::tests::{flow, record};
+
+    fn summary() -> Summary {
+        Summary::new(&record(vec![
+            flow(1, Some(270_000), Some(259_792_000)),
+            flow(2, Some(270_000), Some(519_584_000)),
+            flow(3, Some(270_000), None),
+            flow(4, None, None),
+        ]))
+    }
+
+    #[test]
+    fn every_flow_is_in_one_count() {
+        let flows = summary().flows;
+        assert_eq!(
+            flows.total,
+            flows.completed
+                + flows.delivered
+                + flows.run_ended
+                + flows.long_lived
+                + flows.not_started
+        );
+        assert_eq!((flows.completed, flows.run_ended, flows.long_lived), (2, 1, 1));
+    }
+
+    #[test]
+    fn numbers_of_a_run() {
+        let summary = summary();
+        let fct = summary.fct_receiver_us.as_ref().unwrap();
+        assert_eq!((fct.count, fct.min, fct.p50, fct.max), (2, 259.792, 259.792, 519.584));
+        assert_eq!(fct.mean, 389.688);
+        assert_eq!(summary.slowdown.as_ref().unwrap().max, 2.0);
+        let goodput = summary.goodput_gbps.as_ref().unwrap();
+        // 270000 B in 519.584 us; the long flow has 7.2 Gb/s in its measured millisecond.
+        assert_eq!(goodput.min, 4.157172);
+        assert_eq!(goodput.mean, rounded((8.314344 + 4.157172 + 7.2) / 3.0));
+        assert_eq!(summary.ports.dropped, 4);
+        assert_eq!(summary.hops_per_delivered_packet, Some(16.666667));
+    }
+
+    #[test]
+    fn json_has_the_declared_order_and_no_clock() {
+        let json = summary().to_json();
+        assert_eq!(json, summary().to_json());
+        let place = |key: &str| json.find(&format!("\"{key}\"")).unwrap_or_else(|| panic!("{key}"));
+        assert!(place("series") < place("flows") && place("flows") < place("packet_hops"));
+        assert!(!json.contains("wall") && json.ends_with("}\n"));
+    }
+
+    #[test]
+    fn seeds_come_together() {
+        let one = summary();
+        let mut other = one.clone();
+        other.seed = 2;
+        other.packet_hops = 700;
+        let aggregate = Aggregate::new(&[("senders".into(), "4".into())], &[&one, &other]);
+        assert_eq!(aggregate.seeds, [1, 2]);
+        let hops = aggregate.packet_hops.unwrap();
+        assert_eq!((hops.mean, hops.count), (600.0, 2));
+        assert_eq!(hops.half_width, Some(1270.6));
+        assert_eq!(aggregate.unfinished_flows, 2);
+    }
+}

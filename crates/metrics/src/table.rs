@@ -1,0 +1,221 @@
+//! flows.csv and ports.csv: one row a flow, one row a port, the unit at the end of each name.
+
+use crate::record::{FlowEnd, FlowRecord, PortRecord, RunRecord};
+
+/// The columns of flows.csv. A number that a flow does not have is an empty field.
+pub const FLOW_COLUMNS: [&str; 20] = [
+    "workload",
+    "index",
+    "source",
+    "destination",
+    "size_bytes",
+    "start_ps",
+    "fct_receiver_ps",
+    "fct_sender_ps",
+    "ideal_fct_ps",
+    "slowdown",
+    "delivered_bytes",
+    "measured_bytes",
+    "packets_sent",
+    "retransmissions_nack",
+    "retransmissions_return",
+    "retransmissions_timeout",
+    "trims",
+    "returns",
+    "timeouts",
+    "end",
+];
+
+/// The columns of ports.csv.
+pub const PORT_COLUMNS: [&str; 6] = ["name", "packets", "bytes", "trimmed", "dropped", "returned"];
+
+/// flows.csv, rows sorted by (start, source, workload, index).
+pub fn flows(record: &RunRecord) -> Vec<u8> {
+    let mut flows: Vec<&FlowRecord> = record.flows.iter().collect();
+    flows.sort_by(|a, b| {
+        (a.start_ps, a.source, &a.workload, a.index).cmp(&(
+            b.start_ps,
+            b.source,
+            &b.workload,
+            b.index,
+        ))
+    });
+    table(&FLOW_COLUMNS, flows.into_iter().map(flow_row))
+}
+
+/// ports.csv, rows in the order of the record.
+pub fn ports(record: &RunRecord) -> Vec<u8> {
+    table(&PORT_COLUMNS, record.ports.iter().map(port_row))
+}
+
+/// How flows.csv writes the end of a flow.
+pub fn end_name(end: FlowEnd) -> &'static str {
+    match end {
+        FlowEnd::Completed => "completed",
+        FlowEnd::Delivered => "delivered",
+        FlowEnd::RunEnded => "run-ended",
+        FlowEnd::LongLived => "long-lived",
+        FlowEnd::NotStarted => "not-started",
+    }
+}
+
+/// FCT at the receiver over the ideal one, six decimals, rounded half up; in integers, so that the
+/// digits are the same everywhere.
+pub fn slowdown(flow: &FlowRecord) -> Option<String> {
+    let (fct, ideal) = (flow.fct_receiver_ps?, flow.ideal_fct_ps?);
+    if ideal == 0 {
+        return None;
+    }
+    let (fct, ideal) = (u128::from(fct), u128::from(ideal));
+    let millionths = (fct * 2_000_000 + ideal) / (2 * ideal);
+    Some(format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000))
+}
+
+fn flow_row(flow: &FlowRecord) -> [String; 20] {
+    let number = |number: Option<u64>| number.map(|n| n.to_string()).unwrap_or_default();
+    [
+        flow.workload.clone(),
+        flow.index.to_string(),
+        flow.source.to_string(),
+        flow.destination.to_string(),
+        number(flow.size_bytes),
+        flow.start_ps.to_string(),
+        number(flow.fct_receiver_ps),
+        number(flow.fct_sender_ps),
+        number(flow.ideal_fct_ps),
+        slowdown(flow).unwrap_or_default(),
+        flow.delivered_bytes.to_string(),
+        flow.measured_bytes.to_string(),
+        flow.packets_sent.to_string(),
+        flow.retransmissions_nack.to_string(),
+        flow.retransmissions_return.to_string(),
+        flow.retransmissions_timeout.to_string(),
+        flow.trims.to_string(),
+        flow.returns.to_string(),
+        flow.timeouts.to_string(),
+        end_name(flow.end).to_owned(),
+    ]
+}
+
+fn port_row(port: &PortRecord) -> [String; 6] {
+    [
+        port.name.clone(),
+        port.packets.to_string(),
+        port.bytes.to_string(),
+        port.trimmed.to_string(),
+        port.dropped.to_string(),
+        port.returned.to_string(),
+    ]
+}
+
+fn table<const N: usize>(header: &[&str; N], rows: impl Iterator<Item = [String; N]>) -> Vec<u8> {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let written = writer
+        .write_record(header)
+        .and_then(|()| rows.into_iter().try_for_each(|row| writer.write_record(&row)));
+    written.expect("writing rows of one width to memory cannot fail");
+    writer.into_inner().expect("flushing to memory cannot fail")
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn flow(source: u32, size: Option<u64>, fct: Option<u64>) -> FlowRecord {
+        FlowRecord {
+            workload: "reply".to_owned(),
+            index: 0,
+            source,
+            destination: 0,
+            size_bytes: size,
+            start_ps: 0,
+            fct_receiver_ps: fct,
+            fct_sender_ps: fct.map(|fct| fct + 6_307_200),
+            ideal_fct_ps: size.map(|_| 259_792_000),
+            delivered_bytes: size.unwrap_or(1_000_000),
+            measured_bytes: size.unwrap_or(900_000),
+            packets_sent: 31,
+            retransmissions_nack: 1,
+            retransmissions_return: 0,
+            retransmissions_timeout: 0,
+            trims: 1,
+            returns: 0,
+            timeouts: 0,
+            end: if size.is_none() {
+                FlowEnd::LongLived
+            } else if fct.is_some() {
+                FlowEnd::Completed
+            } else {
+                FlowEnd::RunEnded
+            },
+        }
+    }
+
+    pub(crate) fn record(flows: Vec<FlowRecord>) -> RunRecord {
+        RunRecord {
+            series: "ndp".to_owned(),
+            seed: 1,
+            flows,
+            ports: vec![
+                PortRecord {
+                    name: "tor 0 down 0".into(),
+                    packets: 31,
+                    bytes: 280_000,
+                    trimmed: 1,
+                    ..PortRecord::default()
+                },
+                PortRecord {
+                    name: "core 3, down 2".into(),
+                    dropped: 4,
+                    returned: 2,
+                    ..PortRecord::default()
+                },
+            ],
+            simulated_ps: 2_000_000_000,
+            measured_ps: 1_000_000_000,
+            packet_hops: 500,
+            packets_delivered: 30,
+            interrupted: false,
+        }
+    }
+
+    #[test]
+    fn flows_csv_to_the_byte() {
+        let mut late = flow(1, Some(270_000), Some(259_792_000));
+        late.start_ps = 7;
+        let text = flows(&record(vec![
+            late,
+            flow(2, Some(270_000), Some(300_000_000)),
+            flow(1, None, None),
+            flow(1, Some(270_000), None),
+        ]));
+        let expected = "\
+workload,index,source,destination,size_bytes,start_ps,fct_receiver_ps,fct_sender_ps,ideal_fct_ps,slowdown,delivered_bytes,measured_bytes,packets_sent,retransmissions_nack,retransmissions_return,retransmissions_timeout,trims,returns,timeouts,end
+reply,0,1,0,,0,,,,,1000000,900000,31,1,0,0,1,0,0,long-lived
+reply,0,1,0,270000,0,,,259792000,,270000,270000,31,1,0,0,1,0,0,run-ended
+reply,0,2,0,270000,0,300000000,306307200,259792000,1.154770,270000,270000,31,1,0,0,1,0,0,completed
+reply,0,1,0,270000,7,259792000,266099200,259792000,1.000000,270000,270000,31,1,0,0,1,0,0,completed
+";
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn ports_csv_to_the_byte() {
+        let text = ports(&record(Vec::new()));
+        let expected = "\
+name,packets,bytes,trimmed,dropped,returned
+tor 0 down 0,31,280000,1,0,0
+\"core 3, down 2\",0,0,0,4,2
+";
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn slowdown_rounds_half_up_in_integers() {
+        let mut flow = flow(0, Some(1), Some(2_000_001));
+        flow.ideal_fct_ps = Some(2_000_000);
+        assert_eq!(slowdown(&flow).unwrap(), "1.000001");
+        flow.ideal_fct_ps = Some(0);
+        assert_eq!(slowdown(&flow), None);
+    }
+}
