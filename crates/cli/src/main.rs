@@ -1,1 +1,160 @@
-fn main(){}
+//! The `trimline` command: reads scenarios, runs them, and says what came of it.
+//!
+//! Thin: scenario files, runs and results are `trimline-sim` and `trimline-metrics`. Exit status: 0 done;
+//! 1 a finding does not hold; 2 a mistake in the command, a file or a scenario; 130 stopped by
+//! Ctrl-C, with what there was until then written.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod execute;
+mod experiments;
+mod explain;
+mod failure;
+mod findings;
+mod reproduce;
+mod results;
+mod run;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+
+use failure::Failure;
+
+/// What a scenario is laid over with.
+#[derive(Args, Clone, Debug, Default)]
+struct Settings {
+    /// Lay KEY=VALUE over the scenario: a dotted key; a name is a key in a list of named tables.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Seeds instead of the scenario's: a number, a list "1,4,7" or a range "1..5".
+    #[arg(long = "seeds", visible_alias = "seed", value_name = "SEEDS")]
+    seeds: Option<String>,
+    /// Engine instead of the scenario's.
+    #[arg(long, value_parser = ["windows", "heap"])]
+    engine: Option<String>,
+}
+
+impl Settings {
+    /// As `KEY=VALUE` texts.
+    fn texts(&self) -> Vec<String> {
+        let mut texts = self.set.clone();
+        texts.extend(self.seeds.as_deref().map(seeds_setting));
+        texts.extend(self.engine.as_deref().map(|engine| format!("engine=\"{engine}\"")));
+        texts
+    }
+}
+
+/// Seeds of the command line as a setting: "3", "1,4,7" and "1..5" are a number, a list, a range.
+fn seeds_setting(seeds: &str) -> String {
+    match (seeds.contains(','), seeds.contains("..")) {
+        (true, _) => format!("seeds=[{seeds}]"),
+        (_, true) => format!("seeds=\"{seeds}\""),
+        _ => format!("seeds={seeds}"),
+    }
+}
+
+#[derive(Parser, Debug)]
+#[command(
+    name = "trimline",
+    version,
+    about = "Simulates datacenter networks whose switches trim packets instead of dropping them."
+)]
+struct Command {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand, Debug)]
+enum Verb {
+    /// Run a scenario and write its results.
+    Run {
+        /// Scenario file (TOML).
+        scenario: PathBuf,
+        #[command(flatten)]
+        settings: Settings,
+        /// Runs at the same time; default: all cores.
+        #[arg(long, value_name = "N")]
+        threads: Option<usize>,
+        /// Directory of the results; default: out/ and the scenario's name.
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
+    /// Run experiments and hold the findings of their paper against them.
+    Reproduce {
+        /// Experiments: ndp/fig14, ndp, or all.
+        #[arg(required = true, value_name = "ID")]
+        ids: Vec<String>,
+        /// Print findings as JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        settings: Settings,
+        /// Runs at the same time; default: all cores.
+        #[arg(long, visible_alias = "threads", value_name = "N")]
+        jobs: Option<usize>,
+        /// Directory of the results.
+        #[arg(long, value_name = "DIR", default_value = "out")]
+        out: PathBuf,
+        /// Do not draw.
+        #[arg(long)]
+        no_plot: bool,
+        #[command(flatten)]
+        library: Library,
+    },
+    /// List the experiments.
+    List {
+        /// Print them as JSON.
+        #[arg(long)]
+        json: bool,
+        #[command(flatten)]
+        library: Library,
+    },
+    /// Measure packet-hops per second on the standard workloads.
+    Bench(bench::Options),
+    /// Print the JSON Schema of scenario files.
+    Schema,
+    /// Say in words what a scenario is, and what its runs will take.
+    Explain {
+        /// Scenario file (TOML).
+        scenario: PathBuf,
+        #[command(flatten)]
+        settings: Settings,
+    },
+}
+
+/// Where experiments are.
+#[derive(Args, Clone, Debug, Default)]
+struct Library {
+    /// Directory of experiments; default: ./experiments, or those built in.
+    #[arg(long = "experiments", env = "TRIMLINE_EXPERIMENTS", value_name = "DIR")]
+    directory: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Command::parse().verb {
+        Verb::Run { scenario, settings, threads, out } => {
+            run::run(&scenario, &settings.texts(), threads, out)
+        }
+        Verb::Reproduce { ids, json, settings, jobs, out, no_plot, library } => {
+            let options = reproduce::Options {
+                json,
+                settings: settings.texts(),
+                jobs,
+                out,
+                no_plot,
+                library: library.directory,
+            };
+            reproduce::reproduce(&ids, &options)
+        }
+        Verb::List { json, library } => experiments::list(library.directory.as_deref(), json),
+        Verb::Bench(options) => bench::bench(&options),
+        Verb::Schema => {
+            results::print(&trimline_sim::scenario::schema());
+            Ok(ExitCode::SUCCESS)
+        }
+        Verb::Explain { scenario, settings } => explain::explain(&scenario, &settings.texts()),
+    };
+    outcome.unwrap_or_else(Failure::report)
+}

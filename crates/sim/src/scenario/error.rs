@@ -15,24 +15,13 @@ pub struct Source {
 impl Source {
     /// Line and column (both from 1, columns in characters) of the byte at `offset`.
     pub fn position(&self, offset: usize) -> (usize, usize) {
-        let before = &self.text[..self.text.floor_char_boundary_at(offset)];
+        let mut end = offset.min(self.text.len());
+        while !self.text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let before = &self.text[..end];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
-    }
-}
-
-/// `str::floor_char_boundary` is not stable in the oldest Rust that this crate supports.
-trait FloorCharBoundary {
-    fn floor_char_boundary_at(&self, offset: usize) -> usize;
-}
-
-impl FloorCharBoundary for String {
-    fn floor_char_boundary_at(&self, offset: usize) -> usize {
-        let mut offset = offset.min(self.len());
-        while !self.is_char_boundary(offset) {
-            offset -= 1;
-        }
-        offset
     }
 }
 

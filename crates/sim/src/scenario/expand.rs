@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use super::check::{Extent, range};
 use super::error::{Place, ScenarioError, Source};
-use super::grammar::{Extent, SCENARIO, is_alternative, range};
+use super::grammar::{SCENARIO, is_alternative};
 use super::resolve::resolve;
 use super::tree::{self, Node, Table, Value};
 use super::{Run, Scenario};
@@ -149,9 +150,9 @@ fn seeds(tree: &Node) -> Result<Vec<u64>, ScenarioError> {
             (first..=last).collect()
         }
         Value::List(nodes) => {
-            nodes.iter().filter_map(Node::integer).map(i64::cast_unsigned).collect()
+            nodes.iter().filter_map(Node::integer).map(|seed| seed as u64).collect()
         }
-        _ => node.integer().map(i64::cast_unsigned).into_iter().collect(),
+        _ => node.integer().map(|seed| seed as u64).into_iter().collect(),
     };
     let mut sorted = seeds.clone();
     sorted.sort_unstable();
@@ -220,7 +221,7 @@ fn collect_axes(
             Value::List(nodes) => nodes.clone(),
             Value::Text(text) => match range(text) {
                 Some((first, last)) if last - first < MAX_RUNS as u64 => {
-                    (first..=last).map(|n| integer(n.cast_signed(), &entry.node.place)).collect()
+                    (first..=last).map(|n| integer(n as i64, &entry.node.place)).collect()
                 }
                 _ => return Err(not_values(&entry.node)),
             },

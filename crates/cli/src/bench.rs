@@ -1,0 +1,236 @@
+//! `trimline bench`: packet-hops per second on the standard workloads.
+//!
+//! Each measurement is a process of its own, so that its peak memory is its own; the best of several
+//! counts, since other load only ever adds time.
+
+use std::ops::ControlFlow;
+use std::process::{Command, ExitCode, Stdio};
+
+use clap::Args;
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+use trimline_sim::scenario::Scenario;
+
+use crate::failure::Failure;
+use crate::results::{columns, print};
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Options {
+    /// Print the results as JSON.
+    #[arg(long)]
+    json: bool,
+    /// Only this workload.
+    #[arg(long, value_name = "NAME")]
+    only: Option<String>,
+    /// Threads of one run.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    threads: usize,
+    /// Repetitions, of which the best counts.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    repeat: usize,
+    /// Run one workload once in this process and print its numbers as JSON.
+    #[arg(long, value_name = "NAME", hide = true, conflicts_with = "only")]
+    once: Option<String>,
+    /// Simulated time instead of the workload's.
+    #[arg(long, value_name = "TIME", hide = true)]
+    duration: Option<String>,
+    /// Engine.
+    #[arg(long, value_parser = ["windows", "heap"], hide = true)]
+    engine: Option<String>,
+}
+
+/// One line of the result.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Measurement {
+    workload: String,
+    hosts: u32,
+    threads: usize,
+    hops: u64,
+    /// CPU time of the run, all threads, without the set-up of the network.
+    seconds: f64,
+    ns_per_hop: f64,
+    /// Counted under callgrind by `make bench-instructions`; never by this command.
+    instructions_per_hop: Option<f64>,
+    peak_rss_bytes: Option<u64>,
+}
+
+/// A standard workload: 10 Gb/s, 1 us a link, 9000 B, initial window 23.
+struct Workload {
+    name: &'static str,
+    hosts: u32,
+    /// Simulated time; without it until every flow has ended.
+    duration: Option<&'static str>,
+    flows: &'static str,
+}
+
+const PERMUTATION: &str = "permutation = {}\nsize = \"long-lived\"";
+const WORKLOADS: [Workload; 5] = [
+    Workload { name: "permutation-128", hosts: 128, duration: Some("20.1ms"), flows: PERMUTATION },
+    Workload { name: "permutation-432", hosts: 432, duration: Some("20.1ms"), flows: PERMUTATION },
+    Workload {
+        name: "permutation-1024",
+        hosts: 1024,
+        duration: Some("5.05ms"),
+        flows: PERMUTATION,
+    },
+    Workload { name: "permutation-8192", hosts: 8192, duration: Some("0.3ms"), flows: PERMUTATION },
+    Workload {
+        name: "incast-431x450KB",
+        hosts: 432,
+        duration: None,
+        flows: "incast = { receiver = 0, senders = 431 }\nsize = \"450KB\"",
+    },
+];
+
+impl Workload {
+    fn named(name: &str) -> Result<&'static Workload, Failure> {
+        WORKLOADS.iter().find(|workload| workload.name == name).ok_or_else(|| {
+            let names: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name).collect();
+            Failure::message(format!("no workload `{name}`; there are {}", names.join(", ")))
+        })
+    }
+
+    fn scenario(&self) -> String {
+        let duration = self.duration.map(|time| format!("duration = \"{time}\"\n"));
+        format!(
+            "{}topology.fattree.hosts = {}\n\
+             transport.ndp = {{ initial_window = 23, rto = \"5.37ms\" }}\n\
+             [[workload]]\nname = \"bench\"\n{}\n",
+            duration.unwrap_or_default(),
+            self.hosts,
+            self.flows
+        )
+    }
+}
+
+pub(crate) fn bench(options: &Options) -> Result<ExitCode, Failure> {
+    if options.threads != 1 {
+        return Err(Failure::message(format!(
+            "{} threads: one run is driven by one thread so far",
+            options.threads
+        )));
+    }
+    if let Some(name) = &options.once {
+        let measurement = once(Workload::named(name)?, options)?;
+        let line = serde_json::to_string(&measurement);
+        print(&format!("{}\n", line.map_err(|error| Failure::message(error.to_string()))?));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let chosen: Vec<&Workload> = match &options.only {
+        Some(name) => vec![Workload::named(name)?],
+        None => WORKLOADS.iter().collect(),
+    };
+    let mut best = Vec::new();
+    for workload in chosen {
+        let mut of_workload: Option<Measurement> = None;
+        for _ in 0..options.repeat.max(1) {
+            let measurement = in_child(workload, options)?;
+            if of_workload.as_ref().is_none_or(|best| measurement.seconds < best.seconds) {
+                of_workload = Some(measurement);
+            }
+        }
+        best.extend(of_workload);
+    }
+    if options.json {
+        let text = serde_json::to_string_pretty(&best);
+        print(&format!("{}\n", text.map_err(|error| Failure::message(error.to_string()))?));
+    } else {
+        print(&table(&best));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn in_child(workload: &Workload, options: &Options) -> Result<Measurement, Failure> {
+    let failed = |what: String| Failure::message(format!("bench {}: {what}", workload.name));
+    let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
+    let mut command = Command::new(program);
+    command.args(["bench", "--once", workload.name]).stdin(Stdio::null()).stderr(Stdio::inherit());
+    for (option, value) in [("--duration", &options.duration), ("--engine", &options.engine)] {
+        if let Some(value) = value {
+            command.args([option, value]);
+        }
+    }
+    let output = command.output().map_err(|error| failed(error.to_string()))?;
+    if !output.status.success() {
+        return Err(failed(output.status.to_string()));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| failed(error.to_string()))
+}
+
+/// Runs a workload in this process.
+fn once(workload: &Workload, options: &Options) -> Result<Measurement, Failure> {
+    let mut settings = Vec::new();
+    settings.extend(options.duration.as_ref().map(|time| format!("duration=\"{time}\"")));
+    settings.extend(options.engine.as_ref().map(|engine| format!("engine=\"{engine}\"")));
+    let scenario = Scenario::parse(workload.name, &workload.scenario(), &settings)?;
+    let [run] = &scenario.runs[..] else {
+        return Err(Failure::message(format!("{}: not one run", workload.name)));
+    };
+    let cpu = || {
+        let time = clock_gettime(ClockId::ProcessCPUTime);
+        time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+    };
+    // The first look at the progress comes when the network stands.
+    let (mut begin, mut end, mut hops) = (None, 0.0, 0);
+    let record = trimline_sim::run(&run.plan, &mut |progress| {
+        begin.get_or_insert_with(cpu);
+        if progress.packet_hops != hops {
+            (end, hops) = (cpu(), progress.packet_hops);
+        }
+        ControlFlow::Continue(())
+    })
+    .map_err(|error| Failure::message(format!("{}: {error}", workload.name)))?;
+    let seconds = (end - begin.unwrap_or(end)).max(1e-9);
+    Ok(Measurement {
+        workload: workload.name.to_owned(),
+        hosts: workload.hosts,
+        threads: 1,
+        hops: record.packet_hops,
+        seconds,
+        ns_per_hop: seconds * 1e9 / record.packet_hops.max(1) as f64,
+        instructions_per_hop: None,
+        peak_rss_bytes: peak_rss_bytes(),
+    })
+}
+
+/// The largest resident set of this process so far, where the system says it (Linux).
+fn peak_rss_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
+}
+
+fn table(measurements: &[Measurement]) -> String {
+    let head =
+        ["workload", "hosts", "threads", "hops", "CPU s", "ns/hop", "M hops/s", "peak RSS MB"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for m in measurements {
+        rows.push(vec![
+            m.workload.clone(),
+            m.hosts.to_string(),
+            m.threads.to_string(),
+            m.hops.to_string(),
+            format!("{:.3}", m.seconds),
+            format!("{:.1}", m.ns_per_hop),
+            format!("{:.1}", 1000.0 / m.ns_per_hop),
+            m.peak_rss_bytes.map_or("-".to_owned(), |bytes| format!("{:.1}", bytes as f64 / 1e6)),
+        ]);
+    }
+    columns(&rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_standard_workload_is_one_run() {
+        for workload in &WORKLOADS {
+            let scenario = Scenario::parse(workload.name, &workload.scenario(), &[]);
+            let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(scenario.runs.len(), 1, "{}", workload.name);
+            assert_eq!(scenario.runs[0].plan.topology.hosts(), workload.hosts);
+        }
+        assert!(Workload::named("permutation-100").is_err());
+    }
+}

@@ -1,0 +1,203 @@
+//! The experiments: a scenario and what its paper says about it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::findings::Expected;
+use crate::results::print;
+
+mod embedded {
+    include!(concat!(env!("OUT_DIR"), "/experiments.rs"));
+}
+
+/// One experiment, as read.
+#[derive(Clone, Debug)]
+pub(crate) struct Experiment {
+    /// `paper/figure`.
+    pub(crate) id: String,
+    /// Where the scenario's text is from, for errors.
+    pub(crate) scenario_name: String,
+    pub(crate) scenario: String,
+    pub(crate) expected: Expected,
+}
+
+/// Every experiment of `directory`, of ./experiments, or built in: the first that there is.
+pub(crate) fn load(directory: Option<&Path>) -> Result<Vec<Experiment>, Failure> {
+    let local = Path::new("experiments");
+    let directory = match directory {
+        Some(directory) if !directory.is_dir() => {
+            return Err(Failure::message(format!("{}: no directory", directory.display())));
+        }
+        Some(directory) => Some(directory),
+        None => local.is_dir().then_some(local),
+    };
+    let mut experiments = Vec::new();
+    match directory {
+        Some(directory) => {
+            for paper in entries(directory)? {
+                for figure in entries(&paper)? {
+                    let (scenario, expected) =
+                        (figure.join("scenario.toml"), figure.join("expected.toml"));
+                    if scenario.is_file() && expected.is_file() {
+                        let id = format!("{}/{}", name(&paper), name(&figure));
+                        let expected_name = expected.display().to_string();
+                        experiments.push(Experiment {
+                            expected: Expected::parse(&expected_name, &read(&expected)?)?,
+                            scenario: read(&scenario)?,
+                            scenario_name: scenario.display().to_string(),
+                            id,
+                        });
+                    }
+                }
+            }
+        }
+        None => {
+            for &(id, scenario, expected) in embedded::EMBEDDED {
+                experiments.push(Experiment {
+                    id: id.to_owned(),
+                    scenario_name: format!("experiments/{id}/scenario.toml"),
+                    scenario: scenario.to_owned(),
+                    expected: Expected::parse(
+                        &format!("experiments/{id}/expected.toml"),
+                        expected,
+                    )?,
+                });
+            }
+        }
+    }
+    if experiments.is_empty() {
+        let place = directory.map_or("built in".to_owned(), |path| path.display().to_string());
+        return Err(Failure::message(format!("no experiments ({place})")));
+    }
+    Ok(experiments)
+}
+
+/// A file of experiments/reference: of `directory`, of ./experiments, or built in.
+pub(crate) fn reference(directory: Option<&Path>, file: &str) -> Option<String> {
+    let directory = directory.unwrap_or(Path::new("experiments"));
+    fs::read_to_string(directory.join("reference").join(file)).ok().or_else(|| {
+        let found = embedded::EMBEDDED_REFERENCE.iter().find(|(name, _)| *name == file);
+        found.map(|&(_, text)| text.to_owned())
+    })
+}
+
+/// Those of `experiments` that `ids` name: an experiment, all of a paper, or `all`; each once, in the
+/// order of `experiments`.
+pub(crate) fn choose(
+    experiments: Vec<Experiment>,
+    ids: &[String],
+) -> Result<Vec<Experiment>, Failure> {
+    let names = |experiment: &Experiment, id: &str| {
+        id == "all" || experiment.id == id || experiment.id.split('/').next() == Some(id)
+    };
+    for id in ids {
+        if !experiments.iter().any(|experiment| names(experiment, id)) {
+            let known: Vec<&str> = experiments.iter().map(|e| e.id.as_str()).collect();
+            return Err(Failure::message(format!(
+                "no experiment is named `{id}`; there are all, {}",
+                known.join(", ")
+            )));
+        }
+    }
+    let chosen = |experiment: &Experiment| ids.iter().any(|id| names(experiment, id));
+    Ok(experiments.into_iter().filter(chosen).collect())
+}
+
+/// `trimline list`.
+pub(crate) fn list(directory: Option<&Path>, as_json: bool) -> Result<ExitCode, Failure> {
+    let experiments = load(directory)?;
+    if as_json {
+        let list: Vec<_> = experiments
+            .iter()
+            .map(|experiment| {
+                json!({
+                    "id": experiment.id,
+                    "title": experiment.expected.title,
+                    "findings": experiment.expected.finding.len(),
+                })
+            })
+            .collect();
+        print(&format!("{:#}\n", json!({ "experiments": list })));
+    } else {
+        let width = experiments.iter().map(|e| e.id.len()).max().unwrap_or(0);
+        for Experiment { id, expected, .. } in &experiments {
+            print(&format!("{id:width$}  {}\n", expected.title));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn entries(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if !directory.is_dir() {
+        return Ok(Vec::new());
+    }
+    let read = || -> std::io::Result<Vec<PathBuf>> {
+        fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect()
+    };
+    let mut entries = read().map_err(|error| Failure::io(directory, &error))?;
+    entries.sort();
+    Ok(entries)
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    fs::read_to_string(path).map_err(|error| Failure::io(path, &error))
+}
+
+fn name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trimline_sim::scenario::Scenario;
+
+    #[test]
+    fn every_built_in_experiment_is_whole() {
+        let experiments = built_in();
+        assert!(experiments.len() >= 4);
+        for experiment in experiments {
+            let scenario = Scenario::parse(&experiment.scenario_name, &experiment.scenario, &[]);
+            let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+            assert!(!scenario.name.is_empty(), "{}", experiment.id);
+            // A finding about a series that does not exist would never be refuted.
+            for finding in &experiment.expected.finding {
+                let runs = |run: &&trimline_sim::scenario::Run| {
+                    finding.series.as_ref().is_none_or(|series| *series == run.plan.series)
+                };
+                assert!(
+                    scenario.runs.iter().any(|run| runs(&run)),
+                    "{}: {}",
+                    experiment.id,
+                    finding.name
+                );
+            }
+            for file in &experiment.expected.reference_files {
+                let built_in = embedded::EMBEDDED_REFERENCE.iter().any(|(name, _)| name == file);
+                assert!(built_in, "{file}");
+            }
+        }
+    }
+
+    fn built_in() -> Vec<Experiment> {
+        // Tests run in the crate's directory, which has no ./experiments.
+        load(None).unwrap_or_else(|failure| panic!("{failure:?}"))
+    }
+
+    #[test]
+    fn ids_choose_experiments() {
+        let ids = |ids: &[&str]| -> Result<Vec<String>, Failure> {
+            let ids: Vec<String> = ids.iter().map(|&id| id.to_owned()).collect();
+            Ok(choose(built_in(), &ids)?.into_iter().map(|e| e.id).collect())
+        };
+        assert_eq!(ids(&["ndp/fig21", "ndp/base"]).unwrap(), ["ndp/base", "ndp/fig21"]);
+        assert_eq!(ids(&["ndp"]).unwrap(), ids(&["all"]).unwrap());
+        assert!(
+            matches!(ids(&["ndp/fig99"]), Err(Failure::Message(text)) if text.contains("ndp/fig14"))
+        );
+    }
+}

@@ -1,0 +1,262 @@
+//! expected.toml: what a paper found, with bounds, and whether our runs agree.
+
+use serde::{Deserialize, Serialize};
+use trimline_metrics::{Interval, Measure, RunRecord, Selection, interval};
+
+use crate::failure::Failure;
+
+/// expected.toml.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Expected {
+    pub(crate) title: String,
+    /// Files of experiments/reference that belong into the figure.
+    #[serde(default)]
+    pub(crate) reference_files: Vec<String>,
+    pub(crate) finding: Vec<Finding>,
+}
+
+/// One finding. It holds when the measure of every run that it is about lies within the bounds.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Finding {
+    pub(crate) name: String,
+    /// Where it stands, or how it follows.
+    #[allow(
+        dead_code,
+        reason = "for the reader of the file; required, so that no bound lacks one"
+    )]
+    pub(crate) source: String,
+    /// Series of the scenario; all without it.
+    pub(crate) series: Option<String>,
+    pub(crate) measure: String,
+    /// Only flows of this workload.
+    workload: Option<String>,
+    /// Only flows from the first to the second host.
+    pair: Option<[u32; 2]>,
+    /// Only runs with this many flows.
+    flows: Option<usize>,
+    /// Only runs with at least this many flows.
+    flows_from: Option<usize>,
+    pub(crate) unit: String,
+    /// What the paper says.
+    pub(crate) paper: Option<f64>,
+    /// What the authors' files say.
+    pub(crate) reference: Option<f64>,
+    pub(crate) lo: Option<f64>,
+    pub(crate) hi: Option<f64>,
+}
+
+/// A finding and what our runs say about it: the machine-readable form.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Verdict {
+    pub(crate) name: String,
+    pub(crate) paper: Option<f64>,
+    pub(crate) reference: Option<f64>,
+    /// Of all runs, the value nearest to breaking a bound or furthest beyond it; without bounds the
+    /// mean. `None` when a run has no such value.
+    pub(crate) ours: Option<f64>,
+    pub(crate) lo: Option<f64>,
+    pub(crate) hi: Option<f64>,
+    pub(crate) unit: String,
+    pub(crate) holds: bool,
+    /// Each seed's value, over seeds.
+    #[serde(skip)]
+    pub(crate) seeds: Option<Interval>,
+}
+
+impl Expected {
+    /// Reads expected.toml.
+    pub(crate) fn parse(file: &str, text: &str) -> Result<Expected, Failure> {
+        let expected: Expected = toml::from_str(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+            Failure::message(format!("{file}:{line}: {}", error.message()))
+        })?;
+        for finding in &expected.finding {
+            if Measure::named(&finding.measure).is_none() {
+                let names: Vec<&str> = Measure::names().collect();
+                return Err(Failure::message(format!(
+                    "{file}: finding \"{}\": no measure `{}`; expected one of {}",
+                    finding.name,
+                    finding.measure,
+                    names.join(", ")
+                )));
+            }
+            if let (Some(lo), Some(hi)) = (finding.lo, finding.hi)
+                && lo > hi
+            {
+                return Err(Failure::message(format!(
+                    "{file}: finding \"{}\": lo is above hi",
+                    finding.name
+                )));
+            }
+        }
+        Ok(expected)
+    }
+}
+
+impl Finding {
+    fn is_about(&self, record: &RunRecord) -> bool {
+        self.series.as_ref().is_none_or(|series| *series == record.series)
+            && self.flows.is_none_or(|flows| flows == record.flows.len())
+            && self.flows_from.is_none_or(|flows| flows <= record.flows.len())
+    }
+
+    /// What `records` say. A run without a value, or no run at all, refutes the finding: an
+    /// experiment that did not happen confirms nothing.
+    pub(crate) fn verdict(&self, records: &[RunRecord]) -> Verdict {
+        let selection = Selection {
+            workload: self.workload.clone(),
+            pair: self.pair.map(|[source, destination]| (source, destination)),
+        };
+        let value = |record: &RunRecord| Measure::named(&self.measure)?.of(record, &selection);
+        let about: Vec<&RunRecord> =
+            records.iter().filter(|record| self.is_about(record)).collect();
+        let values: Option<Vec<(u64, f64)>> = about
+            .iter()
+            .map(|record| {
+                let is_whole = !record.interrupted;
+                value(record).filter(|_| is_whole).map(|value| (record.seed, value))
+            })
+            .collect();
+        let values = values.unwrap_or_default();
+        let all: Vec<f64> = values.iter().map(|&(_, value)| value).collect();
+        let mut seeds: Vec<u64> = values.iter().map(|&(seed, _)| seed).collect();
+        seeds.sort_unstable();
+        seeds.dedup();
+        let of_seeds: Vec<f64> = seeds
+            .iter()
+            .filter_map(|&seed| {
+                let own =
+                    values.iter().filter(|&&(other, _)| other == seed).map(|&(_, value)| value);
+                self.worst(&own.collect::<Vec<_>>())
+            })
+            .collect();
+        let ours = self.worst(&all);
+        let holds = ours.is_some_and(|ours| {
+            self.lo.is_none_or(|lo| ours >= lo) && self.hi.is_none_or(|hi| ours <= hi)
+        });
+        Verdict {
+            name: self.name.clone(),
+            paper: self.paper,
+            reference: self.reference,
+            ours,
+            lo: self.lo,
+            hi: self.hi,
+            unit: self.unit.clone(),
+            holds,
+            seeds: interval(&of_seeds),
+        }
+    }
+
+    /// The value with the least room to a bound. Without bounds the mean.
+    fn worst(&self, values: &[f64]) -> Option<f64> {
+        let room = |value: f64| {
+            let below = self.lo.map_or(f64::INFINITY, |lo| value - lo);
+            let above = self.hi.map_or(f64::INFINITY, |hi| hi - value);
+            below.min(above)
+        };
+        if self.lo.is_none() && self.hi.is_none() {
+            return interval(values).map(|interval| interval.mean);
+        }
+        values.iter().copied().min_by(|&a, &b| room(a).total_cmp(&room(b)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trimline_metrics::{FlowEnd, FlowRecord};
+
+    fn record(seed: u64, fcts_us: &[Option<u64>]) -> RunRecord {
+        let flows = fcts_us.iter().zip(1..).map(|(fct, source)| FlowRecord {
+            workload: "w".to_owned(),
+            index: 0,
+            source,
+            destination: 0,
+            size_bytes: Some(9000),
+            start_ps: 0,
+            fct_receiver_ps: fct.map(|us| us * 1_000_000),
+            fct_sender_ps: None,
+            ideal_fct_ps: None,
+            delivered_bytes: 0,
+            measured_bytes: 0,
+            packets_sent: 0,
+            retransmissions_nack: 0,
+            retransmissions_return: 0,
+            retransmissions_timeout: 0,
+            trims: 0,
+            returns: 0,
+            timeouts: 0,
+            end: FlowEnd::Delivered,
+        });
+        RunRecord {
+            series: "ndp".to_owned(),
+            seed,
+            flows: flows.collect(),
+            ports: Vec::new(),
+            simulated_ps: 1,
+            measured_ps: 1,
+            packet_hops: 1,
+            packets_delivered: 1,
+            interrupted: false,
+        }
+    }
+
+    fn verdict(bounds: &str, records: &[RunRecord]) -> Verdict {
+        let text = format!(
+            "title = \"t\"\n[[finding]]\nname = \"n\"\nsource = \"s\"\nunit = \"us\"\n\
+             measure = \"last_fct_receiver_us\"\n{bounds}"
+        );
+        Expected::parse("expected.toml", &text).unwrap().finding[0].verdict(records)
+    }
+
+    #[test]
+    fn every_run_must_hold_and_the_worst_is_shown() {
+        let records = [record(1, &[Some(10), Some(20)]), record(2, &[Some(30)])];
+        let upper = verdict("hi = 30.0", &records);
+        assert_eq!((upper.ours, upper.holds), (Some(30.0), true));
+        assert_eq!(upper.seeds.unwrap().mean, 25.0);
+        assert!(!verdict("hi = 29.9", &records).holds);
+        let lower = verdict("lo = 20.0", &records);
+        assert_eq!((lower.ours, lower.holds), (Some(20.0), true));
+        assert!(!verdict("lo = 20.1", &records).holds);
+        assert_eq!(verdict("lo = 10.0\nhi = 31.0", &records).ours, Some(30.0));
+        assert!(!verdict("lo = 21.0\nhi = 100.0", &records).holds);
+        assert_eq!(verdict("", &records).ours, Some(25.0));
+    }
+
+    #[test]
+    fn what_was_not_measured_does_not_hold() {
+        let unfinished = [record(1, &[Some(10)]), record(2, &[Some(10), None])];
+        let missing = verdict("hi = 30.0", &unfinished);
+        assert_eq!((missing.ours, missing.holds), (None, false));
+        assert!(!verdict("", &unfinished).holds);
+        assert!(!verdict("hi = 30.0\nseries = \"other\"", &unfinished).holds);
+        assert!(!verdict("hi = 30.0\nflows = 7", &unfinished).holds);
+        assert!(verdict("hi = 30.0\nflows = 1", &unfinished).holds);
+        assert!(!verdict("hi = 30.0\nflows_from = 2", &unfinished).holds);
+        let mut stopped = record(1, &[Some(10)]);
+        stopped.interrupted = true;
+        assert!(!verdict("hi = 30.0", &[stopped]).holds);
+    }
+
+    #[test]
+    fn flows_are_selected() {
+        let records = [record(1, &[Some(10), Some(20)])];
+        assert_eq!(verdict("hi = 30.0\npair = [1, 0]", &records).ours, Some(10.0));
+        assert_eq!(verdict("hi = 30.0\nworkload = \"x\"", &records).ours, None);
+    }
+
+    #[test]
+    fn mistakes_in_expected_toml_are_named() {
+        let refused = |text: &str| match Expected::parse("expected.toml", text) {
+            Err(Failure::Message(message)) => message,
+            other => panic!("{other:?}"),
+        };
+        assert!(refused("titel = \"t\"").starts_with("expected.toml:1: unknown field `titel`"));
+        let finding = "title = \"t\"\n[[finding]]\nname = \"n\"\nsource = \"s\"\nunit = \"us\"\n";
+        let message = refused(&format!("{finding}measure = \"speed\""));
+        assert!(message.contains("no measure `speed`"), "{message}");
+    }
+}

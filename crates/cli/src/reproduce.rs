@@ -1,0 +1,246 @@
+//! `trimline reproduce`: runs experiments, judges their findings, draws.
+
+use std::fs;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Mutex;
+
+use serde_json::json;
+use trimline_metrics::{RunRecord, directory};
+use trimline_sim::scenario::Scenario;
+
+use crate::execute::{catch_interrupts, execute, interrupted, is_stopped, workers};
+use crate::experiments::{Experiment, choose, load, reference};
+use crate::failure::Failure;
+use crate::findings::Verdict;
+use crate::results::{columns, print, write_run};
+
+pub(crate) struct Options {
+    pub(crate) json: bool,
+    pub(crate) settings: Vec<String>,
+    pub(crate) jobs: Option<usize>,
+    pub(crate) out: PathBuf,
+    pub(crate) no_plot: bool,
+    pub(crate) library: Option<PathBuf>,
+}
+
+/// Runs the experiments that `ids` name, one after the other, each on all workers.
+pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, Failure> {
+    let workers = workers(options.jobs)?;
+    let library = options.library.as_deref();
+    let experiments = choose(load(library)?, ids)?;
+    // Every mistake is found before the first run.
+    let scenarios = experiments
+        .iter()
+        .map(|experiment| {
+            let name = &experiment.scenario_name;
+            Ok(Scenario::parse(name, &experiment.scenario, &options.settings)?)
+        })
+        .collect::<Result<Vec<Scenario>, Failure>>()?;
+    catch_interrupts()?;
+
+    let mut judged = Vec::new();
+    for (experiment, scenario) in experiments.iter().zip(&scenarios) {
+        let out = options.out.join(&experiment.id);
+        forget(&out).map_err(|error| Failure::io(&out, &error))?;
+        let records = run_all(scenario, &out, &options.settings, workers)?;
+        if is_stopped() {
+            eprintln!("stopped: {} holds what there was until then", out.display());
+            return Ok(interrupted());
+        }
+        let verdicts: Vec<Verdict> =
+            experiment.expected.finding.iter().map(|finding| finding.verdict(&records)).collect();
+        write_findings(experiment, &verdicts, &out, library)?;
+        if !options.json {
+            print(&table(experiment, &verdicts));
+        }
+        if !options.no_plot {
+            draw(&experiment.id, &out, options.json);
+        }
+        judged.push((experiment, verdicts));
+    }
+    if options.json {
+        let all: Vec<_> = judged.iter().map(|(e, verdicts)| as_json(e, verdicts)).collect();
+        print(&format!("{:#}\n", json!({ "experiments": all })));
+    }
+    let all_hold = judged.iter().all(|(_, verdicts)| verdicts.iter().all(|verdict| verdict.holds));
+    Ok(if all_hold { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Removes the verdict and the runs of an earlier reproduction: one of other seeds or series would
+/// otherwise be drawn beside the new ones. Only directories that are results go.
+fn forget(out: &Path) -> std::io::Result<()> {
+    let findings = out.join("findings.json");
+    if findings.exists() {
+        fs::remove_file(findings)?;
+    }
+    let runs = out.join("runs");
+    if runs.is_dir() { forget_runs(&runs) } else { Ok(()) }
+}
+
+fn forget_runs(directory: &Path) -> std::io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.join("manifest.json").exists() {
+            fs::remove_dir_all(path)?;
+        } else if path.is_dir() {
+            forget_runs(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Every run of the scenario, each written to its own directory below `out`/runs.
+fn run_all(
+    scenario: &Scenario,
+    out: &Path,
+    settings: &[String],
+    workers: usize,
+) -> Result<Vec<RunRecord>, Failure> {
+    let records: Mutex<Vec<Option<RunRecord>>> = Mutex::new(vec![None; scenario.runs.len()]);
+    execute(&scenario.runs, workers, &|index, mut record, wall| {
+        let run = &scenario.runs[index];
+        let directory = out.join("runs").join(&run.name);
+        write_run(&directory, scenario, settings, run, &record, wall)?;
+        // Written, and no finding asks for them: hundreds of runs would keep thousands each.
+        record.ports = Vec::new();
+        records.lock().unwrap_or_else(|e| e.into_inner())[index] = Some(record);
+        Ok(())
+    })?;
+    let records = records.into_inner().unwrap_or_else(|e| e.into_inner());
+    Ok(records.into_iter().flatten().collect())
+}
+
+fn as_json(experiment: &Experiment, verdicts: &[Verdict]) -> serde_json::Value {
+    json!({ "id": experiment.id, "findings": verdicts })
+}
+
+/// findings.json and the reference files, beside the runs: all that a figure needs.
+fn write_findings(
+    experiment: &Experiment,
+    verdicts: &[Verdict],
+    out: &Path,
+    library: Option<&Path>,
+) -> Result<(), Failure> {
+    let write = |path: PathBuf, text: &str| {
+        directory::write_file(&path, text).map_err(|error| Failure::io(&path, &error))
+    };
+    let findings = format!("{:#}\n", as_json(experiment, verdicts));
+    write(out.join("findings.json"), &findings)?;
+    for file in &experiment.expected.reference_files {
+        let text = reference(library, file).ok_or_else(|| {
+            Failure::message(format!("{}: no reference file `{file}`", experiment.id))
+        })?;
+        write(out.join("reference").join(file), &text)?;
+    }
+    Ok(())
+}
+
+fn table(experiment: &Experiment, verdicts: &[Verdict]) -> String {
+    let head =
+        ["finding", "paper", "reference", "ours", "range", "unit", "mean over seeds", "verdict"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for verdict in verdicts {
+        let number = |number: Option<f64>| number.map_or("-".to_owned(), significant);
+        let range = match (verdict.lo, verdict.hi) {
+            (None, None) => "-".to_owned(),
+            (lo, hi) => format!(
+                "{}..{}",
+                lo.map(significant).unwrap_or_default(),
+                hi.map(significant).unwrap_or_default()
+            ),
+        };
+        let seeds = verdict.seeds.map_or("-".to_owned(), |interval| match interval.half_width {
+            Some(half_width) => format!("{} ± {half_width:.2}", significant(interval.mean)),
+            None => significant(interval.mean),
+        });
+        rows.push(vec![
+            verdict.name.clone(),
+            number(verdict.paper),
+            number(verdict.reference),
+            number(verdict.ours),
+            range,
+            verdict.unit.clone(),
+            seeds,
+            match (verdict.holds, verdict.lo.or(verdict.hi)) {
+                (true, Some(_)) => "holds",
+                (true, None) => "reported",
+                (false, _) => "DOES NOT HOLD",
+            }
+            .to_owned(),
+        ]);
+    }
+    let mut text = format!("\n{}: {}\n", experiment.id, experiment.expected.title);
+    let lines = columns(&rows);
+    for (line, verdict) in lines.lines().zip(std::iter::once(None).chain(verdicts.iter().map(Some)))
+    {
+        let is_refuted = verdict.is_some_and(|verdict| !verdict.holds);
+        if is_refuted && std::io::stdout().is_terminal() {
+            text += &format!("\x1b[31m{line}\x1b[0m\n");
+        } else {
+            text += &format!("{line}\n");
+        }
+    }
+    text
+}
+
+/// Up to four decimals, no trailing zeros.
+fn significant(value: f64) -> String {
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Draws with the Python package where there is one. The verdict stands either way.
+fn draw(id: &str, out: &Path, is_quiet: bool) {
+    let python = python();
+    let silent = |command: &mut Command| {
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
+    };
+    let has_package = silent(Command::new(&python).args(["-c", "import trimline.plot"]))
+        .is_ok_and(|status| status.success());
+    if !has_package {
+        eprintln!(
+            "no figure: {} has no package trimline.plot. `make venv` installs it; or name another \
+             Python with TRIMLINE_PYTHON.",
+            python.display()
+        );
+        return;
+    }
+    let mut command = Command::new(&python);
+    command.args(["-m", "trimline.plot", id]).arg(out).stdin(Stdio::null());
+    if is_quiet {
+        command.stdout(Stdio::null());
+    }
+    match command.status() {
+        // It says itself why it draws nothing.
+        Ok(status) if matches!(status.code(), Some(0..=2)) => {}
+        Ok(status) => eprintln!("no figure: trimline.plot ended with {status}"),
+        Err(error) => eprintln!("no figure: {}: {error}", python.display()),
+    }
+}
+
+/// TRIMLINE_PYTHON; else that of .venv here or above; else python3.
+fn python() -> PathBuf {
+    if let Some(python) = std::env::var_os("TRIMLINE_PYTHON") {
+        return PathBuf::from(python);
+    }
+    let here = std::env::current_dir().unwrap_or_default();
+    here.ancestors()
+        .map(|directory| directory.join(".venv/bin/python"))
+        .find(|python| fs::metadata(python).is_ok())
+        .unwrap_or_else(|| PathBuf::from("python3"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::significant;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(significant(92.0), "92");
+        assert_eq!(significant(1668.1248), "1668.1248");
+        assert_eq!(significant(0.045_77), "0.0458");
+        assert_eq!(significant(100.0), "100");
+    }
+}

@@ -1,0 +1,97 @@
+//! Results on disk and on the terminal.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use trimline_metrics::manifest::scenario_hash;
+use trimline_metrics::{Directory, Manifest, RunRecord, Summary, table};
+use trimline_sim::scenario::plan::EngineChoice;
+use trimline_sim::scenario::{Run, Scenario};
+
+use crate::failure::Failure;
+
+/// Prints to stdout. A reader that has gone away (`| head`) is no error.
+pub(crate) fn print(text: &str) {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+}
+
+/// Writes the directory of one run, whole or not at all.
+pub(crate) fn write_run(
+    directory: &Path,
+    scenario: &Scenario,
+    settings: &[String],
+    run: &Run,
+    record: &RunRecord,
+    wall: Duration,
+) -> Result<Summary, Failure> {
+    let summary = Summary::new(record);
+    let seconds = wall.as_secs_f64();
+    let manifest = Manifest {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: env!("TRIMLINE_COMMIT").to_owned(),
+        scenario: scenario.name.clone(),
+        scenario_sha256: scenario_hash(&scenario.text, settings),
+        settings: settings.to_vec(),
+        run: run.name.clone(),
+        seed: run.plan.seed,
+        engine: match run.plan.engine {
+            EngineChoice::Windows => "windows",
+            EngineChoice::Heap => "heap",
+        }
+        .to_owned(),
+        threads: 1,
+        interrupted: record.interrupted,
+        wall_seconds: seconds,
+        packet_hops: record.packet_hops,
+        packet_hops_per_second: record.packet_hops as f64 / seconds.max(1e-9),
+    };
+    let write = || -> std::io::Result<()> {
+        let made = Directory::begin(directory)?;
+        if run.output.flows {
+            made.write("flows.csv", table::flows(record))?;
+        }
+        if run.output.ports {
+            made.write("ports.csv", table::ports(record))?;
+        }
+        made.write("summary.json", summary.to_json())?;
+        made.write("manifest.json", manifest.to_json())?;
+        made.finish()
+    };
+    write().map_err(|error| Failure::io(directory, &error))?;
+    Ok(summary)
+}
+
+/// Rows as columns of equal width, the first flush left, the others flush right.
+pub(crate) fn columns(rows: &[Vec<String>]) -> String {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let widths: Vec<usize> = (0..count).map(|column| width(column).unwrap_or(0)).collect();
+    let mut text = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, cell) in row.iter().enumerate() {
+            let padding = " ".repeat(widths[column] - cell.chars().count());
+            let separator = if column == 0 { "" } else { "  " };
+            line += separator;
+            line +=
+                &if column == 0 { format!("{cell}{padding}") } else { format!("{padding}{cell}") };
+        }
+        text += line.trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_line_up() {
+        let rows = [vec!["run".into(), "Gb/s".into()], vec!["seed-1".to_owned(), "µ".to_owned()]];
+        assert_eq!(columns(&rows), "run     Gb/s\nseed-1     µ\n");
+    }
+}

@@ -1,0 +1,257 @@
+//! The program as a user calls it: exit status, messages, files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A scratch directory, removed at the end of the test.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(test: &str) -> Scratch {
+        let path = std::env::temp_dir().join(format!("trimline-{test}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.0.join(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        let path = self.0.join(name);
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    /// Names below the scratch directory, hidden ones included, sorted.
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(&self.0)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    fn trimline(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trimline"));
+        command.args(arguments).current_dir(&self.0).env_remove("TRIMLINE_EXPERIMENTS");
+        command.env("TRIMLINE_PYTHON", "/nonexistent/python").stdin(Stdio::null());
+        command
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+const INCAST: &str = "topology.star.hosts = 9\n[[workload]]\nname = \"reply\"\nsize = \"90KB\"\n\
+                      incast = { receiver = 0, senders = 8 }\n";
+
+#[track_caller]
+fn succeeded(output: &Output) -> String {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {stderr}", output.status);
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[test]
+fn a_run_leaves_a_directory_and_the_same_bytes_again() {
+    let scratch = Scratch::new("run");
+    scratch.write("incast.toml", INCAST);
+    succeeded(&scratch.trimline(&["run", "incast.toml"]));
+    succeeded(&scratch.trimline(&["run", "incast.toml", "--out", "again", "--engine", "heap"]));
+    for file in ["flows.csv", "summary.json"] {
+        let first = scratch.read(&format!("out/incast/{file}"));
+        assert_eq!(first, scratch.read(&format!("again/{file}")), "{file}");
+        assert!(first.len() > 100);
+    }
+    assert!(scratch.read("again/manifest.json").contains("\"engine\": \"heap\""));
+    assert!(!Path::new(&scratch.0.join("again/ports.csv")).exists());
+    // A second result replaces the first.
+    succeeded(&scratch.trimline(&["run", "incast.toml", "--set", "output.ports=true"]));
+    assert!(scratch.read("out/incast/ports.csv").starts_with("name,packets,bytes,"));
+}
+
+#[test]
+fn several_runs_have_a_directory_each() {
+    let scratch = Scratch::new("runs");
+    scratch.write("incast.toml", INCAST);
+    let out = scratch.trimline(&["run", "incast.toml", "--seeds", "1..3", "--threads", "2"]);
+    let table = succeeded(&out);
+    for seed in 1..=3 {
+        let summary = scratch.read(&format!("out/incast/seed-{seed}/summary.json"));
+        assert!(summary.contains("\"completed\": 8"), "{summary}");
+        assert!(table.contains(&format!("seed-{seed}")), "{table}");
+    }
+    assert!(scratch.read("out/incast/summary.json").contains("\"half_width\""));
+}
+
+#[test]
+fn a_mistake_is_named_and_writes_nothing() {
+    let scratch = Scratch::new("mistake");
+    scratch.write("incast.toml", &INCAST.replace("\"90KB\"", "\"90kB\""));
+    let output = scratch.trimline(&["run", "incast.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    let first = stderr.lines().next().unwrap();
+    assert_eq!(
+        first,
+        "error: incast.toml:4:8: \"90kB\" has the unknown unit `kB` (at `\"90kB\"`); expected \
+         \"long-lived\", or a size such as \"9000B\" (units: B, KB, MB, GB of 1000; KiB, MiB, GiB of \
+         1024); nearest: \"90KB\""
+    );
+    assert!(stderr.contains("size = \"90kB\""), "the line is shown: {stderr}");
+    assert!(output.stdout.is_empty());
+    assert_eq!(scratch.names(), ["incast.toml"]);
+}
+
+#[test]
+fn misuse_has_exit_status_two() {
+    let scratch = Scratch::new("misuse");
+    scratch.write("incast.toml", INCAST);
+    scratch.write("thesis.tex", "precious");
+    for arguments in [
+        &["run"][..],
+        &["run", "nothing.toml"],
+        &["run", "incast.toml", "--threads", "0"],
+        &["run", "incast.toml", "--set", "seeds"],
+        &["run", "incast.toml", "--engine", "steam"],
+        &["run", "incast.toml", "--out", "."],
+        &["reproduce", "ndp/fig99"],
+        &["reproduce", "ndp/base", "--set", "seed=1"],
+        &["bench", "--only", "permutation-7"],
+        &["list", "--experiments", "nowhere"],
+        &["explain", "nothing.toml"],
+        &["frobnicate"],
+    ] {
+        let output = scratch.trimline(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(!output.stderr.is_empty(), "{arguments:?}");
+        assert_eq!(scratch.names(), ["incast.toml", "thesis.tex"], "{arguments:?}");
+    }
+}
+
+#[test]
+fn reproduce_judges_and_says_so_in_json() {
+    let scratch = Scratch::new("reproduce");
+    let output = scratch.trimline(&["reproduce", "ndp/base", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&succeeded(&output)).unwrap();
+    let experiment = &report["experiments"][0];
+    assert_eq!(experiment["id"], "ndp/base");
+    let finding = &experiment["findings"][0];
+    let keys: Vec<&str> = finding.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(keys, ["name", "paper", "reference", "ours", "lo", "hi", "unit", "holds"]);
+    assert_eq!((&finding["ours"], &finding["holds"]), (&259.792.into(), &true.into()));
+    // Without the Python package the verdict stands, and stderr says how to draw.
+    assert!(String::from_utf8_lossy(&output.stderr).contains("trimline.plot"));
+    assert!(scratch.read("out/ndp/base/runs/packets-1/seed-1/flows.csv").contains("55814400"));
+    assert_eq!(
+        serde_json::from_str::<serde_json::Value>(&scratch.read("out/ndp/base/findings.json"))
+            .unwrap(),
+        *experiment
+    );
+
+    let output =
+        scratch.trimline(&["reproduce", "ndp/base", "--no-plot", "--set", "links.delay=2us"]);
+    assert_eq!(output.status.code(), Some(1));
+    let table = String::from_utf8(output.stdout).unwrap();
+    assert!(table.contains("DOES NOT HOLD") && !table.contains('\x1b'), "{table}");
+}
+
+#[test]
+fn an_earlier_reproduction_is_not_mixed_with_the_next() {
+    let scratch = Scratch::new("again");
+    let base = ["reproduce", "ndp/base", "--no-plot"];
+    succeeded(&scratch.trimline(&[&base[..], &["--seeds", "1..2"]].concat()));
+    scratch.write("out/ndp/base/runs/notes.txt", "mine");
+    assert!(scratch.0.join("out/ndp/base/runs/packets-1/seed-2").is_dir());
+    succeeded(&scratch.trimline(&base));
+    assert!(scratch.0.join("out/ndp/base/runs/packets-1/seed-1").is_dir());
+    assert!(!scratch.0.join("out/ndp/base/runs/packets-1/seed-2").exists());
+    assert_eq!(scratch.read("out/ndp/base/runs/notes.txt"), "mine");
+}
+
+#[test]
+fn list_schema_and_explain_print() {
+    let scratch = Scratch::new("print");
+    scratch.write("incast.toml", INCAST);
+    let list: serde_json::Value =
+        serde_json::from_str(&succeeded(&scratch.trimline(&["list", "--json"]))).unwrap();
+    assert!(list["experiments"].as_array().unwrap().iter().any(|e| e["id"] == "ndp/fig14"));
+    let schema = succeeded(&scratch.trimline(&["schema"]));
+    assert_eq!(schema, include_str!("../../../schema/scenario.schema.json"));
+    let words = succeeded(&scratch.trimline(&["explain", "incast.toml"]));
+    assert!(words.contains("8 hosts send to host 0") && words.contains("packet-hops"), "{words}");
+    assert_eq!(scratch.names(), ["incast.toml"]);
+}
+
+#[test]
+fn bench_measures_a_process_of_its_own() {
+    let scratch = Scratch::new("bench");
+    let arguments =
+        ["bench", "--json", "--only", "permutation-128", "--repeat", "1", "--duration", "0.1ms"];
+    let lines: serde_json::Value =
+        serde_json::from_str(&succeeded(&scratch.trimline(&arguments))).unwrap();
+    let line = lines[0].as_object().unwrap();
+    let keys: Vec<&str> = line.keys().map(String::as_str).collect();
+    assert_eq!(
+        keys,
+        [
+            "workload",
+            "hosts",
+            "threads",
+            "hops",
+            "seconds",
+            "ns_per_hop",
+            "instructions_per_hop",
+            "peak_rss_bytes"
+        ]
+    );
+    assert!(line["hops"].as_u64().unwrap() > 1000 && line["instructions_per_hop"].is_null());
+}
+
+#[test]
+fn ctrl_c_stops_cleanly_with_what_there_is() {
+    let scratch = Scratch::new("interrupt");
+    let endless = "topology.fattree.hosts = 128\nduration = \"1000s\"\n[[workload]]\nname = \"p\"\n\
+                   permutation = {}\nsize = \"long-lived\"\n\
+                   [[workload]]\nname = \"late\"\npairs = [[0, 1]]\nsize = \"9KB\"\nstart = \"999s\"\n";
+    scratch.write("endless.toml", endless);
+    let mut child = scratch
+        .command(&["run", "endless.toml"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Long enough to be inside the run; the handler is set before it begins.
+    std::thread::sleep(Duration::from_millis(500));
+    let id = child.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if Instant::now() > deadline {
+            child.kill().unwrap();
+            panic!("the run did not stop");
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert_eq!(status.code(), Some(130));
+    let summary = scratch.read("out/endless/summary.json");
+    assert!(summary.contains("\"interrupted\": true"), "{summary}");
+    let flows = scratch.read("out/endless/flows.csv");
+    assert_eq!(flows.matches(",long-lived\n").count(), 128);
+    assert_eq!(flows.matches(",not-started\n").count(), 1);
+    assert_eq!(scratch.names(), ["endless.toml", "out"]);
+}

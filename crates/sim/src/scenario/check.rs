@@ -1,0 +1,237 @@
+//! Holds a tree to the grammar: unknown keys, types, units, bounds, what is missing, what
+//! contradicts.
+
+use super::error::{ScenarioError, nearest};
+use super::grammar::{Form, Grammar, SCENARIO};
+use super::tree::{Node, Value};
+
+/// Whether a table must be whole, or is to be laid over another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Extent {
+    Whole,
+    /// Required keys may be missing, and names may be keys of a list.
+    Part,
+}
+
+impl Grammar {
+    /// Refuses unknown keys, wrong types, units and bounds, missing keys and contradictions.
+    pub(crate) fn check(&self, node: &Node, extent: Extent) -> Result<(), ScenarioError> {
+        let Some(table) = node.table() else {
+            return Err(ScenarioError::new(
+                &node.place,
+                format!("{} where a table belongs", node.type_name()),
+                format!("a table with {}", self.names()),
+            ));
+        };
+        let overrides = self.keys.iter().any(|key| matches!(key.form, Form::Overrides));
+        for entry in &table.entries {
+            let known = self.keys.iter().find(|key| key.name == entry.key);
+            let inherited = || SCENARIO.keys.iter().find(|key| key.name == entry.key);
+            match known {
+                Some(key) => key.form.check(&entry.node, extent)?,
+                None => match inherited().filter(|key| overrides && key.name != "series") {
+                    Some(key) => key.form.check(&entry.node, Extent::Part)?,
+                    None => {
+                        let names = self.names_with_overrides(overrides);
+                        let nearest = nearest(&entry.key, names.iter().copied());
+                        let expected = match &names[..] {
+                            [] => "no key here".to_owned(),
+                            names => format!("one of {}", names.join(", ")),
+                        };
+                        return Err(ScenarioError::new(
+                            &entry.key_place,
+                            format!("unknown key `{}`", entry.key),
+                            expected,
+                        )
+                        .nearest(nearest));
+                    }
+                },
+            }
+        }
+        let given: Vec<_> =
+            table.entries.iter().filter(|e| self.alternatives.contains(&e.key.as_str())).collect();
+        if let [first, second, ..] = &given[..] {
+            return Err(ScenarioError::new(
+                &second.key_place,
+                format!("`{}` beside `{}`", second.key, first.key),
+                format!("exactly one of {}", self.alternatives.join(", ")),
+            ));
+        }
+        if extent == Extent::Part {
+            return Ok(());
+        }
+        if !self.alternatives.is_empty() && given.is_empty() {
+            return Err(ScenarioError::new(
+                &node.place,
+                "none of the alternatives is given",
+                format!("exactly one of {}", self.alternatives.join(", ")),
+            ));
+        }
+        match self.keys.iter().find(|key| key.required && table.find(key.name).is_none()) {
+            None => Ok(()),
+            Some(key) => Err(ScenarioError::new(
+                &node.place,
+                format!("missing key `{}`", key.name),
+                format!("`{}`: {}", key.name, key.form.expected()),
+            )),
+        }
+    }
+
+    /// The keys that may stand here: in a series those of the scenario too.
+    fn names_with_overrides(&self, overrides: bool) -> Vec<&'static str> {
+        if overrides {
+            SCENARIO.keys.iter().map(|key| key.name).filter(|&name| name != "series").collect()
+        } else {
+            self.keys.iter().map(|key| key.name).collect()
+        }
+    }
+
+    fn names(&self) -> String {
+        match self.keys {
+            [] => "no keys".to_owned(),
+            keys => keys.iter().map(|key| key.name).collect::<Vec<_>>().join(", "),
+        }
+    }
+}
+
+impl Form {
+    /// The end of "expected ...".
+    pub(crate) fn expected(&self) -> String {
+        match self {
+            Form::Text => "a string".to_owned(),
+            Form::Name => "a name of letters, digits, `-`, `_` and `.`".to_owned(),
+            Form::Integer(low, high) if *high == i64::MAX => format!("an integer from {low}"),
+            Form::Integer(low, high) => format!("an integer from {low} to {high}"),
+            Form::Boolean => "true or false".to_owned(),
+            Form::Quantity(quantity) => quantity.expected().to_owned(),
+            Form::Word(words) => match words {
+                [word] => format!("\"{word}\""),
+                words => format!("one of \"{}\"", words.join("\", \"")),
+            },
+            Form::Table(grammar) => format!("a table with {}", grammar.names()),
+            Form::Tables(_) => "at least one table".to_owned(),
+            Form::List(form) => format!("a list, each {}", form.expected()),
+            Form::Either(forms) => {
+                forms.iter().map(Form::expected).collect::<Vec<_>>().join(", or ")
+            }
+            Form::Range => "a range such as \"1..5\"".to_owned(),
+            Form::Sweep => {
+                "keys of the scenario, each with a list of values or { from, to, step }".to_owned()
+            }
+            Form::Overrides => "keys of the scenario".to_owned(),
+        }
+    }
+
+    fn takes(&self, value: &Value) -> bool {
+        match (self, value) {
+            (
+                Form::Text | Form::Name | Form::Quantity(_) | Form::Word(_) | Form::Range,
+                Value::Text(_),
+            )
+            | (Form::Integer(..), Value::Integer(_))
+            | (Form::Boolean, Value::Boolean(_))
+            | (Form::Table(_) | Form::Sweep | Form::Overrides, Value::Table(_))
+            | (Form::Tables(_) | Form::List(_), Value::List(_)) => true,
+            (Form::Either(forms), value) => forms.iter().any(|form| form.takes(value)),
+            _ => false,
+        }
+    }
+
+    pub(crate) fn check(&self, node: &Node, extent: Extent) -> Result<(), ScenarioError> {
+        // Laid over a list of named tables, a table names the elements that it changes.
+        if let (Form::Tables(grammar), Value::Table(table), Extent::Part) =
+            (self, &node.value, extent)
+        {
+            return table.entries.iter().try_for_each(|entry| grammar.check(&entry.node, extent));
+        }
+        if !self.takes(&node.value) {
+            let problem = match (self, &node.value) {
+                (Form::Quantity(_), Value::Integer(_) | Value::Other("a float")) => {
+                    "a number without a unit".to_owned()
+                }
+                _ => format!("{} does not belong here", node.type_name()),
+            };
+            return Err(ScenarioError::new(&node.place, problem, self.expected()));
+        }
+        match (self, &node.value) {
+            (Form::Name, Value::Text(text)) => {
+                let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+                if text.is_empty() || text.starts_with('.') || !text.chars().all(fits) {
+                    return Err(self.refuse(node, "no name for a file"));
+                }
+            }
+            (Form::Integer(low, high), Value::Integer(number)) if number < low || number > high => {
+                return Err(self
+                    .refuse(node, &format!("{number} is out of range"))
+                    .nearest(Some(number.clamp(low, high).to_string())));
+            }
+            (Form::Quantity(quantity), Value::Text(text)) => {
+                quantity.check(text).map_err(|fault| {
+                    self.refuse(node, &format!("\"{text}\" {}", fault.problem))
+                        .nearest(fault.nearest.map(|nearest| format!("\"{nearest}\"")))
+                })?;
+            }
+            (Form::Word(words), Value::Text(text)) if !words.contains(&text.as_str()) => {
+                let nearest = nearest(text, words.iter().copied());
+                return Err(self
+                    .refuse(node, &format!("unknown word \"{text}\""))
+                    .nearest(nearest.map(|word| format!("\"{word}\""))));
+            }
+            (Form::Table(grammar), _) => grammar.check(node, extent)?,
+            (Form::Tables(grammar), Value::List(nodes)) => {
+                if nodes.is_empty() {
+                    return Err(self.refuse(node, "empty"));
+                }
+                for node in nodes {
+                    grammar.check(node, extent)?;
+                }
+            }
+            (Form::List(form), Value::List(nodes)) => {
+                nodes.iter().try_for_each(|node| form.check(node, extent))?;
+            }
+            (Form::Either(forms), value) => return check_either(self, forms, node, value, extent),
+            (Form::Range, Value::Text(text)) if range(text).is_none() => {
+                return Err(self.refuse(node, &format!("\"{text}\" is no range")));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn refuse(&self, node: &Node, problem: &str) -> ScenarioError {
+        ScenarioError::new(&node.place, problem, self.expected())
+    }
+}
+
+/// Of the forms that take the type: right when one is; else the last one's complaint, with
+/// everything that would have been right.
+fn check_either(
+    form: &Form,
+    forms: &[Form],
+    node: &Node,
+    value: &Value,
+    extent: Extent,
+) -> Result<(), ScenarioError> {
+    let mut complaint = None;
+    for candidate in forms.iter().filter(|candidate| candidate.takes(value)) {
+        match candidate.check(node, extent) {
+            Ok(()) => return Ok(()),
+            Err(error) => complaint = Some(error),
+        }
+    }
+    let mut error = complaint.unwrap_or_else(|| form.refuse(node, "does not belong here"));
+    // A mistake inside a table or list says itself what was expected there.
+    if error.place == node.place && node.table().is_none() {
+        error.expected = form.expected();
+    }
+    Err(error)
+}
+
+/// First and last number of "1..5", which includes both.
+pub(crate) fn range(text: &str) -> Option<(u64, u64)> {
+    let (first, last) = text.split_once("..")?;
+    let first = first.trim().parse().ok()?;
+    let last = last.trim().parse().ok()?;
+    // i64: these numbers stand beside TOML integers.
+    (first <= last && last <= i64::MAX as u64).then_some((first, last))
+}

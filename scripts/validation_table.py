@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Writes the measured tables of docs/validation.md from what `trimline reproduce --json` prints.
+
+    target/release/trimline reproduce all --json > out/verdict.json
+    python3 scripts/validation_table.py out/verdict.json docs/validation.md
+
+Between `<!-- measured: ID -->` and `<!-- end -->` stands the table of experiment ID, and nothing
+else is touched. An experiment without a place in the file, or with findings that do not hold, is
+named; what does not hold belongs into the text below the table with its cause. Only the standard
+library.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+COLUMNS = ("finding", "paper", "reference", "ours", "range", "unit", "verdict")
+HEAD = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}\n"
+
+
+def number(value: float | None) -> str:
+    """Up to four decimals; a dash for what is not there."""
+    return "-" if value is None else f"{value:.4f}".rstrip("0").rstrip(".")
+
+
+def bounds(lo: float | None, hi: float | None) -> str:
+    """The accepted range, open at a side that has no bound."""
+    if lo is None and hi is None:
+        return "-"
+    return f"{'' if lo is None else number(lo)}..{'' if hi is None else number(hi)}"
+
+
+def table(findings: list[dict]) -> str:
+    """The table of one experiment."""
+    rows = []
+    for finding in findings:
+        lo, hi = finding.get("lo"), finding.get("hi")
+        verdict = "reported" if lo is None and hi is None else "holds"
+        cells = [
+            finding["name"],
+            number(finding.get("paper")),
+            number(finding.get("reference")),
+            number(finding.get("ours")),
+            bounds(lo, hi),
+            finding.get("unit", ""),
+            verdict if finding.get("holds") else "**does not hold**",
+        ]
+        rows.append("| " + " | ".join(cells) + " |\n")
+    return HEAD + "".join(rows)
+
+
+def rewritten(text: str, experiments: list[dict]) -> tuple[str, list[str]]:
+    """The text with its tables replaced, and the experiments that have no place in it."""
+    homeless = []
+    for experiment in experiments:
+        place = re.compile(
+            rf"(<!-- measured: {re.escape(experiment['id'])} -->\n).*?(<!-- end -->)", re.DOTALL
+        )
+        made = table(experiment["findings"])
+        text, count = place.subn(lambda match, made=made: match[1] + made + match[2], text)
+        if count != 1:
+            homeless.append(experiment["id"])
+    return text, homeless
+
+
+def main(arguments: list[str]) -> int:
+    """0 when every experiment found its place, 1 when one did not, 2 on misuse."""
+    if len(arguments) != 2:
+        print("usage: validation_table.py VERDICT.json docs/validation.md", file=sys.stderr)
+        return 2
+    verdict, page = Path(arguments[0]), Path(arguments[1])
+    experiments = json.loads(verdict.read_text(encoding="utf-8"))["experiments"]
+    text, homeless = rewritten(page.read_text(encoding="utf-8"), experiments)
+    page.write_text(text, encoding="utf-8")
+    for experiment in experiments:
+        for finding in experiment["findings"]:
+            if not finding["holds"]:
+                print(f"{experiment['id']}: {finding['name']} does not hold: say why in {page}")
+    for identifier in homeless:
+        print(f"{page}: no `<!-- measured: {identifier} -->`", file=sys.stderr)
+    return 1 if homeless else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
