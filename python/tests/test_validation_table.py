@@ -1,0 +1,57 @@
+"""The tables of docs/validation.md."""
+
+from __future__ import annotations
+
+import importlib.util
+import unittest
+from pathlib import Path
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "validation_table.py"
+
+
+def script() -> object:
+    """The script as a module: it is no part of the package."""
+    spec = importlib.util.spec_from_file_location("validation_table", SCRIPT)
+    if spec is None or spec.loader is None:
+        raise FileNotFoundError(SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Tables(unittest.TestCase):
+    """What is rewritten and what is left alone."""
+
+    page = "before\n<!-- measured: ndp/a -->\nstale\n<!-- end -->\nafter\n"
+
+    def rewritten(self, finding: dict[str, object], identifier: str = "ndp/a") -> tuple[str, list]:
+        """The page with one finding."""
+        experiment = {"id": identifier, "findings": [finding]}
+        return script().rewritten(self.page, [experiment])  # type: ignore[attr-defined]
+
+    def test_table_is_replaced(self) -> None:
+        """Only what stands between the markers changes."""
+        finding = {"name": "mean", "paper": 92.0, "reference": None, "ours": 92.51}
+        finding |= {"lo": 91.5, "hi": 94.0, "unit": "%", "holds": True}
+        text, homeless = self.rewritten(finding)
+        self.assertEqual(homeless, [])
+        self.assertTrue(text.startswith("before\n<!-- measured: ndp/a -->\n| finding"))
+        self.assertTrue(text.endswith("|\n<!-- end -->\nafter\n"))
+        self.assertIn("| mean | 92 | - | 92.51 | 91.5..94 | % | holds |\n", text)
+        self.assertNotIn("stale", text)
+
+    def test_misses_and_reports_are_told_apart(self) -> None:
+        """A miss is loud; a finding without bounds is only reported."""
+        missed = {"name": "x", "ours": 3.0, "hi": 2.0, "unit": "ms", "holds": False}
+        self.assertIn("| ..2 | ms | **does not hold** |", self.rewritten(missed)[0])
+        told = {"name": "x", "ours": 3.0, "unit": "ms", "holds": True}
+        self.assertIn("| - | ms | reported |", self.rewritten(told)[0])
+
+    def test_experiment_without_a_place(self) -> None:
+        """It is named, and the page stays as it was."""
+        text, homeless = self.rewritten({"name": "x", "holds": True}, "ndp/b")
+        self.assertEqual((text, homeless), (self.page, ["ndp/b"]))
+
+
+if __name__ == "__main__":
+    unittest.main()

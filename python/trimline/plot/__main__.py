@@ -1,0 +1,42 @@
+"""`python3 -m trimline.plot ndp/fig14 out/ndp/fig14`: draws one figure, as PNG and as PDF."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from trimline.plot.figures import FIGURES, draw
+from trimline.plot.results import Experiment, MalformedResult
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Draws the figure; 0 when it was drawn, 1 when a result is unusable, 2 on misuse."""
+    parser = argparse.ArgumentParser(prog="python3 -m trimline.plot", description=__doc__)
+    parser.add_argument("id", help="experiment: " + ", ".join(FIGURES))
+    parser.add_argument("results", type=Path, help="where `trimline reproduce` wrote its results")
+    parser.add_argument(
+        "--out", type=Path, help="folder of the PNG and PDF files (default: the results' own)"
+    )
+    parser.add_argument(
+        "--reference",
+        type=Path,
+        help="folder of the published numbers (default: `reference` beside the runs)",
+    )
+    options = parser.parse_args(arguments)
+    if options.id not in FIGURES:
+        known = ", ".join(FIGURES)
+        print(f"trimline.plot: no figure is drawn of {options.id}, but of {known}", file=sys.stderr)
+        return 2
+    try:
+        experiment = Experiment.read(options.results, options.id, options.reference)
+        for path in draw(experiment, options.out or experiment.folder):
+            print(path)
+    except MalformedResult as error:
+        print(f"trimline.plot: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,244 @@
+"""One function a figure: what the paper shows, from our runs and from the published numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import fmean
+
+from matplotlib import pyplot
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from trimline.plot import style
+from trimline.plot.results import Experiment, MalformedResult, Run
+
+#: Wire time of a full packet of the base model: 9064 B at 10 Gb/s.
+PACKET_US = 7.2512
+#: Payload of a full packet of the base model.
+PAYLOAD_BYTES = 9000
+#: Goodput of a 10 Gb/s link that carries nothing but full packets.
+FULL_GBPS = 10 * 9000 / 9064
+
+
+def draw(experiment: Experiment, folder: Path) -> list[Path]:
+    """Draws the figure of an experiment; gives the files written."""
+    with pyplot.rc_context(style.SETTINGS):
+        figure = FIGURES[experiment.identifier](experiment)
+        return style.write(figure, folder, experiment.identifier.replace("/", "-"))
+
+
+def fig14(experiment: Experiment) -> Figure:
+    """Throughput of every flow of a permutation, by rank: all seeds, their mean, the published."""
+    figure, axes = pyplot.subplots(layout="constrained")
+    axes.axhline(FULL_GBPS, color=style.GREY, linewidth=0.8, linestyle=":")
+    axes.annotate(
+        f"full link {FULL_GBPS:.2f} Gb/s",
+        (0.01, FULL_GBPS),
+        xycoords=("axes fraction", "data"),
+        xytext=(0, 2),
+        textcoords="offset points",
+        color=style.GREY,
+        fontsize=7,
+    )
+    for series, runs in experiment.series().items():
+        colour = style.colour_of(series)
+        ranked = [sorted(run.throughput_gbps()) for run in runs]
+        same_length(series, ranked)
+        for throughput in ranked:
+            axes.plot(throughput, color=colour, linewidth=0.7, alpha=0.35)
+        mean = [fmean(at_rank) for at_rank in zip(*ranked, strict=True)]
+        axes.plot(mean, color=colour, label=f"{style.name_of(series)}, simulated ({seeds(runs)})")
+    for column, throughput in experiment.reference.items():
+        protocol = style.protocol_of(column)
+        if not protocol:
+            continue
+        axes.plot(
+            throughput,
+            color=style.PROTOCOLS[protocol] if protocol != "ndp" else style.BLACK,
+            linewidth=1.2,
+            linestyle="--",
+            label=f"{style.NAMES[protocol]}, authors' htsim",
+        )
+    axes.set(
+        xlabel="Flow, by rank of throughput",
+        ylabel="Goodput (Gb/s)",
+        ylim=(0, 11),
+        xlim=(0, max(len(run.flows) for run in experiment.runs) - 1),
+        title="Permutation: every host sends to one and receives from one",
+    )
+    axes.legend(loc="lower right")
+    return figure
+
+
+def fig16(experiment: Experiment) -> Figure:
+    """First and last FCT of an incast by senders; below, what the last costs over the ideal."""
+    figure, (above, below) = pyplot.subplots(
+        2, sharex=True, figsize=(6.0, 5.4), height_ratios=(2.2, 1), layout="constrained"
+    )
+    every = [run for run in experiment.runs if not prioritised(run)]
+    counts = sorted({len(run.flows) for run in every})
+    packets = packets_of(every)
+    above.plot(
+        counts,
+        [ideal_ms(count, packets) for count in counts],
+        color=style.GREY,
+        linestyle=":",
+        label="ideal: the link never idle",
+    )
+    for series, runs in experiment.series().items():
+        colour = style.colour_of(series)
+        if prioritised(runs[0]):
+            plot_seeds(above, runs, preferred_ms, style.ORANGE, "NDP prioritised, simulated", "-.")
+            continue
+        name = style.name_of(series)
+        plot_seeds(above, runs, lambda run: run.fct_ms()[-1], colour, f"{name} last, simulated")
+        plot_seeds(
+            above, runs, lambda run: run.fct_ms()[0], style.SKY, f"{name} first, simulated", "--"
+        )
+        plot_seeds(
+            below,
+            runs,
+            lambda run: over_ideal(run.fct_ms()[-1], len(run.flows), packets),
+            colour,
+            f"{name} last, simulated",
+        )
+    reference = experiment.reference
+    if reference:
+        senders = reference["senders"]
+        last = [seconds * 1e3 for seconds in reference["fct_max_s"]]
+        first = [seconds * 1e3 for seconds in reference["fct_min_s"]]
+        dots = {"color": style.BLACK, "linestyle": "none", "markersize": 3}
+        above.plot(senders, last, marker="o", label="NDP last, authors' htsim", **dots)
+        above.plot(senders, first, marker="x", label="NDP first, authors' htsim", **dots)
+        over = [over_ideal(fct, int(n), packets) for n, fct in zip(senders, last, strict=True)]
+        below.plot(senders, over, marker="o", label="NDP last, authors' htsim", **dots)
+    above.set(ylabel="Flow completion time (ms)", yscale="log")
+    figure.suptitle(f"Incast: each sender {packets * PAYLOAD_BYTES // 1000} KB to one receiver")
+    above.yaxis.set_major_formatter("{x:g}")
+    above.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    below.axhline(0, color=style.GREY, linewidth=0.8, linestyle=":")
+    below.set(ylabel="Last over ideal (%)", xlabel="Senders", xlim=(-5, None))
+    below.legend(loc="upper right")
+    return figure
+
+
+def fig21(experiment: Experiment) -> Figure:
+    """Throughput of five flows that share a sender's and a receiver's link: the paper's, ours."""
+    findings = [each for each in experiment.findings if each.unit == "Gb/s"]
+    paper = [each.paper for each in findings if each.paper is not None]
+    ours = [each.ours for each in findings if each.ours is not None]
+    if not findings or not len(findings) == len(paper) == len(ours):
+        raise MalformedResult("findings.json: findings in Gb/s need the paper's value and ours")
+    figure, axes = pyplot.subplots(layout="constrained")
+    places = range(len(findings))
+    width = 0.38
+    bars = (
+        ("NDP, paper", paper, style.GREY, -width / 2, "//"),
+        ("NDP, simulated", ours, style.BLUE, width / 2, ""),
+    )
+    for label, heights, colour, shift, hatch in bars:
+        drawn = axes.bar(
+            [place + shift for place in places],
+            heights,
+            width,
+            color=colour,
+            edgecolor="white",
+            hatch=hatch,
+            label=label,
+        )
+        box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+        axes.bar_label(drawn, fmt="%.2f", label_type="center", fontsize=7, bbox=box)
+    for place, each in zip(places, findings, strict=True):
+        if each.lo is not None and each.hi is not None:
+            axes.plot([place + width / 2] * 2, [each.lo, each.hi], color=style.BLACK, linewidth=1)
+    axes.set_xticks(list(places), [each.name for each in findings])
+    axes.set(
+        xlabel="Flow (black line: accepted range)",
+        ylabel="Goodput (Gb/s)",
+        title="Sender-limited traffic: A sends to B, C, D and E; F to E",
+    )
+    axes.grid(axis="x", visible=False)
+    axes.legend(loc="upper left")
+    return figure
+
+
+#: Every figure that can be drawn.
+FIGURES: dict[str, Callable[[Experiment], Figure]] = {
+    "ndp/fig14": fig14,
+    "ndp/fig16": fig16,
+    "ndp/fig21": fig21,
+}
+
+
+def plot_seeds(
+    axes: Axes,
+    runs: Sequence[Run],
+    value: Callable[[Run], float],
+    colour: str,
+    label: str,
+    linestyle: str = "-",
+) -> None:
+    """A value by number of senders: each seed a light line, their mean a strong one."""
+    by_seed: dict[int, list[tuple[int, float]]] = {}
+    by_count: dict[int, list[float]] = {}
+    for run in runs:
+        count, here = len(run.flows), value(run)
+        by_seed.setdefault(run.seed, []).append((count, here))
+        by_count.setdefault(count, []).append(here)
+    for points in by_seed.values():
+        senders, values = zip(*sorted(points), strict=True)
+        axes.plot(senders, values, color=colour, linestyle=linestyle, linewidth=0.6, alpha=0.35)
+    counts = sorted(by_count)
+    mean = [fmean(by_count[count]) for count in counts]
+    axes.plot(counts, mean, color=colour, linestyle=linestyle, label=f"{label} ({seeds(runs)})")
+
+
+def ideal_ms(senders: int, packets: int) -> float:
+    """Completion of the last flow when the receiver's link is never idle, in ms.
+
+    All packets one after the other, and the way of the last one over five store-and-forward
+    switches and six links of 1 us.
+    """
+    return (senders * packets * PACKET_US + 5 * PACKET_US + 6) / 1e3
+
+
+def over_ideal(fct_ms: float, senders: int, packets: int) -> float:
+    """Per cent over the ideal completion."""
+    return 100 * (fct_ms / ideal_ms(senders, packets) - 1)
+
+
+def packets_of(runs: Sequence[Run]) -> int:
+    """Packets of a flow; the ideal is one number only when all flows have one size."""
+    sizes = {flow.size_bytes or 0 for run in runs for flow in run.flows}
+    if len(sizes) != 1 or 0 in sizes:
+        raise MalformedResult(f"flows of one size were expected, not of {sorted(sizes)} bytes")
+    return -(-sizes.pop() // PAYLOAD_BYTES)
+
+
+def prioritised(run: Run) -> bool:
+    """Whether one sender of the series is pulled before the others."""
+    return "priorit" in run.series.lower()
+
+
+def preferred_ms(run: Run) -> float:
+    """FCT of the preferred sender, in ms."""
+    return run.fct_ms(rarest_workload(run))[-1]
+
+
+def rarest_workload(run: Run) -> str:
+    """The workload with the fewest flows: the preferred sender's."""
+    names = sorted({flow.workload for flow in run.flows})
+    return min(names, key=lambda name: sum(flow.workload == name for flow in run.flows))
+
+
+def same_length(series: str, ranked: Sequence[Sequence[float]]) -> None:
+    """Ranks can be averaged only over runs of as many flows."""
+    if len({len(each) for each in ranked}) != 1:
+        raise MalformedResult(f"series {series!r}: its seeds differ in their number of flows")
+
+
+def seeds(runs: Sequence[Run]) -> str:
+    """How many seeds a mean is over."""
+    count = len({run.seed for run in runs})
+    return "1 seed" if count == 1 else f"{count} seeds"

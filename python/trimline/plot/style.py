@@ -1,0 +1,89 @@
+"""How figures look, and how they are written: the same bytes for the same input.
+
+Colours are those of Okabe and Ito, which colour-blind readers can tell apart; line styles and
+markers tell simulated from published, so that a grey print still shows it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("agg")
+
+from matplotlib import pyplot
+from matplotlib.figure import Figure
+
+BLUE = "#0072B2"
+VERMILION = "#D55E00"
+GREEN = "#009E73"
+PURPLE = "#CC79A7"
+ORANGE = "#E69F00"
+SKY = "#56B4E9"
+BLACK = "#000000"
+GREY = "#767676"
+
+#: A protocol has one colour, in every figure and from every source.
+PROTOCOLS = {
+    "ndp": BLUE,
+    "mptcp": GREEN,
+    "dctcp": VERMILION,
+    "dcqcn": PURPLE,
+    "phost": ORANGE,
+}
+
+#: How a protocol is written.
+NAMES = {"ndp": "NDP", "mptcp": "MPTCP", "dctcp": "DCTCP", "dcqcn": "DCQCN", "phost": "pHost"}
+
+SETTINGS = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.6,
+    "lines.linewidth": 1.6,
+    "legend.frameon": False,
+    "legend.fontsize": 8,
+    "figure.figsize": (6.0, 3.8),
+    "figure.dpi": 100,
+    "savefig.dpi": 160,
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+}
+
+
+def protocol_of(series: str) -> str:
+    """The protocol that a series is named after: the first known one in it."""
+    words = series.lower().replace("_", "-").split("-")
+    return next((word for word in words if word in PROTOCOLS), "")
+
+
+#: Colours of series that are named after a switch profile, not after a protocol.
+PROFILES = {"paper": BLUE, "htsim": ORANGE, "csg-htsim": PURPLE}
+
+
+def colour_of(series: str) -> str:
+    """The colour of the protocol of a series, or of its profile."""
+    return PROTOCOLS.get(protocol_of(series)) or PROFILES.get(series, SKY)
+
+
+def name_of(series: str) -> str:
+    """The series as a reader wants it: `ndp-iw23` becomes `NDP iw23`, `htsim` a profile of NDP."""
+    if not protocol_of(series):
+        return f"NDP, profile {series}"
+    words = series.replace("_", "-").split("-")
+    return " ".join(NAMES.get(word.lower(), word) for word in words)
+
+
+def write(figure: Figure, folder: Path, stem: str) -> list[Path]:
+    """Writes PNG and PDF without a time, a program or a version in them."""
+    folder.mkdir(parents=True, exist_ok=True)
+    png, pdf = folder / f"{stem}.png", folder / f"{stem}.pdf"
+    figure.savefig(png, metadata={"Software": None})
+    figure.savefig(pdf, metadata={"Creator": None, "Producer": None, "CreationDate": None})
+    pyplot.close(figure)
+    return [png, pdf]
