@@ -1,0 +1,73 @@
+# One word a task. `make` alone says which.
+
+PYTHON := .venv/bin/python
+TRIMLINE := target/release/trimline
+FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
+
+.PHONY: help demo test lint bench bench-instructions fuzz-build validation venv release prerequisites clean
+
+help:
+	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
+	@echo "make test                every test: Rust, Python, vectors, schema, a quick reproduction"
+	@echo "make lint                formatting, clippy, tidiness"
+	@echo "make bench               packet-hops per second on the standard workloads"
+	@echo "make bench-instructions  the same, counted in instructions (valgrind)"
+	@echo "make fuzz-build          compile the fuzz targets (nightly Rust)"
+	@echo "make validation          run every experiment and write its table into docs/validation.md"
+
+prerequisites:
+	@scripts/prerequisites.sh
+
+release: prerequisites
+	cargo build --release --locked --package trimline-cli
+
+# A path file makes the package importable from where it stands: nothing is built or copied.
+venv: .venv/installed
+.venv/installed: python/requirements.txt | prerequisites
+	python3 -m venv .venv
+	$(PYTHON) -m pip install --quiet --disable-pip-version-check --requirement python/requirements.txt
+	echo "$(CURDIR)/python" > "$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/trimline.pth"
+	touch $@
+
+# Draws even when a finding does not hold, and then says so by its status.
+demo: release venv
+	$(TRIMLINE) reproduce $(FIGURES)
+
+# The schema in the repository is what the program prints. Verdicts are computed a second time, by a program
+# that shares no code with the first. The two experiments take seconds.
+test: release venv
+	$(TRIMLINE) schema | diff - schema/scenario.schema.json
+	$(TRIMLINE) reproduce ndp/base ndp/fig21 --no-plot --out out/test
+	python3 scripts/check_verdicts.py out/test
+	cargo xtask vectors
+	$(PYTHON) -m unittest discover --start-directory python --top-level-directory python
+	cargo test --workspace --locked
+
+lint: prerequisites
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --lib --no-deps --locked
+	cargo xtask tidy
+
+bench: release
+	$(TRIMLINE) bench
+
+bench-instructions: release
+	@command -v valgrind >/dev/null || { echo "missing: valgrind; bring it with: sudo apt-get install --yes valgrind" >&2; exit 1; }
+	python3 scripts/bench_instructions.py
+
+# With cargo-fuzz as it will be run, without it only compiled.
+fuzz-build: prerequisites
+	@cargo +nightly --version >/dev/null 2>&1 || { echo "missing: nightly Rust; bring it with: rustup toolchain install nightly" >&2; exit 1; }
+	@if cargo fuzz --version >/dev/null 2>&1; then cargo +nightly fuzz build; \
+	else echo "cargo-fuzz is not installed (cargo install cargo-fuzz): compiling without coverage"; \
+	cargo +nightly build --manifest-path fuzz/Cargo.toml; fi
+
+validation: release
+	mkdir -p out
+	-$(TRIMLINE) reproduce all --json --no-plot > out/verdict.json
+	python3 scripts/validation_table.py out/verdict.json docs/validation.md
+
+clean:
+	cargo clean
+	rm -rf out .venv
