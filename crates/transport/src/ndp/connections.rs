@@ -45,7 +45,6 @@ pub(super) enum Life {
 
 /// What a half does.
 #[derive(Debug)]
-#[expect(clippy::large_enum_variant, reason = "both are hot, and their sizes differ little")]
 pub(super) enum Role {
     /// The slot was never used: the directory began with a higher one.
     Vacant,
@@ -94,14 +93,7 @@ impl Slot {
         Packet {
             source: host,
             destination: self.key.peer,
-            header: Header {
-                kind,
-                flags,
-                path,
-                connection: self.key.connection,
-                sequence,
-                extra,
-            },
+            header: Header { kind, flags, path, connection: self.key.connection, sequence, extra },
             wire_bytes: Packet::HEADER_BYTES,
             service: Service::Control,
             marks: 0,

@@ -134,70 +134,84 @@ impl Endpoint {
 
         let class = header.flags.class();
         if class != receiver.class && !receiver.class_fixed {
-            let old = core::mem::replace(&mut receiver.class, class);
-            if receiver.pulls() > 0 {
-                self.pulls.reclassify(&mut self.slots, slot, old, class);
-            }
+            self.change_class(slot, class);
         }
-        let rides = self.queue_pull(now, slot, length, arrival != Arrival::Duplicate);
-        self.answer(slot, kind, header, rides);
-
+        // NDP 3.2: for every header or packet that arrives a pull is queued; once LAST is known the
+        // superfluous ones are removed.
         let entry = &mut self.slots[slot as usize];
         let receiver = Receiver::of(&mut entry.role);
+        let allowance = receiver.allowance();
+        if receiver.repeating || receiver.pulls() > allowance {
+            self.drop_pulls(slot, allowance);
+        }
+        let entry = &mut self.slots[slot as usize];
+        let receiver = Receiver::of(&mut entry.role);
+        let mut flags = Flags::default().with_attempt(header.flags.attempt());
+        if key.opened_here {
+            flags = flags.with(Flags::FROM_OPENER);
+        }
+        let (mut counter, mut joins) = (0, false);
+        if arrival != Arrival::Duplicate && receiver.pulls() < allowance {
+            if self.config.pull_ack && self.pulls.may_ride(now) {
+                counter = receiver.ride_pull();
+                flags = flags.with(Flags::PULL);
+                self.pulls.rode(now, self.gaps.after(length));
+                let due = now.saturating_add(self.config.pull_repeat);
+                if due < entry.deadline {
+                    entry.deadline = due;
+                    self.timers.arm(slot, due);
+                }
+            } else {
+                joins = receiver.pulls() == 0;
+                receiver.queue_pull(length);
+                self.pulls.add(now);
+            }
+        }
+        if self.control.len() < CONTROL_LIMIT {
+            self.control.push_back(Packet {
+                source: self.host,
+                destination: key.peer,
+                header: Header {
+                    kind,
+                    flags,
+                    path: receiver.paths.spray(),
+                    connection: key.connection,
+                    sequence: header.sequence,
+                    extra: counter,
+                },
+                wire_bytes: Packet::HEADER_BYTES,
+                service: Service::Control,
+                marks: 0,
+            });
+        }
         if receiver.complete() && !receiver.delivered {
             receiver.delivered = true;
             self.events.push_back(Event::Delivered { key, slot });
         }
+        if joins {
+            let class = receiver.class;
+            self.pulls.join(&mut self.slots, slot, class);
+        }
         disposition
     }
 
-    /// NDP 3.2: for every header or packet that arrives a pull is queued; once LAST is known the
-    /// superfluous ones are removed. Gives the pull counter if the pull rides in the answer.
-    #[inline]
-    fn queue_pull(&mut self, now: Time, slot: u32, length: u16, adds: bool) -> Option<u32> {
-        let entry = &mut self.slots[slot as usize];
-        let receiver = Receiver::of(&mut entry.role);
-        let allowance = receiver.allowance();
-        let class = receiver.class;
-        if receiver.repeating || receiver.pulls() > allowance {
-            let dropped = receiver.drop_pulls(allowance);
-            let leaves = receiver.pulls() == 0;
-            self.pulls.remove(&mut self.slots, slot, class, dropped, leaves);
+    /// The packets of a connection name another class.
+    #[cold]
+    fn change_class(&mut self, slot: u32, class: u8) {
+        let receiver = Receiver::of(&mut self.slots[slot as usize].role);
+        let old = core::mem::replace(&mut receiver.class, class);
+        if receiver.pulls() > 0 {
+            self.pulls.reclassify(&mut self.slots, slot, old, class);
         }
-        let entry = &mut self.slots[slot as usize];
-        let receiver = Receiver::of(&mut entry.role);
-        if !adds || receiver.pulls() >= allowance {
-            return None;
-        }
-        if self.config.pull_ack && self.pulls.may_ride(now) {
-            let counter = receiver.ride_pull();
-            self.pulls.rode(now, self.gaps.after(length));
-            if entry.deadline == Time::NEVER {
-                entry.deadline = now.saturating_add(self.config.pull_repeat);
-                self.timers.arm(slot, entry.deadline);
-            }
-            return Some(counter);
-        }
-        receiver.queue_pull(length);
-        let joins = receiver.pulls() == 1;
-        self.pulls.add(now, &mut self.slots, slot, class, joins);
-        None
     }
 
-    /// ACK or NACK, at once.
-    #[inline]
-    fn answer(&mut self, slot: u32, kind: Kind, header: &Header, rides: Option<u32>) {
-        let entry = &mut self.slots[slot as usize];
-        let mut flags = entry.direction().with_attempt(header.flags.attempt());
-        if rides.is_some() {
-            flags = flags.with(Flags::PULL);
-        }
-        let path = Receiver::of(&mut entry.role).paths.spray();
-        let extra = rides.unwrap_or(0);
-        let packet = entry.control(self.host, kind, flags, path, header.sequence, extra);
-        if self.control.len() < CONTROL_LIMIT {
-            self.control.push_back(packet);
-        }
+    /// Keeps `allowance` pulls of a half and no repetition.
+    #[cold]
+    fn drop_pulls(&mut self, slot: u32, allowance: u32) {
+        let receiver = Receiver::of(&mut self.slots[slot as usize].role);
+        let dropped = receiver.drop_pulls(allowance);
+        let (class, leaves) = (receiver.class, receiver.pulls() == 0);
+        self.pulls.remove(&mut self.slots, slot, class, dropped, leaves);
     }
 
     #[inline]
@@ -229,7 +243,7 @@ impl Endpoint {
         if let Some(counter) = header.pull_counter() {
             sender.pulled(counter);
         }
-        sender.grant_push(&self.config);
+        sender.settle(&self.config);
         self.sender_changed(now, slot);
     }
 
@@ -249,6 +263,7 @@ impl Endpoint {
         };
         sender.hear(now);
         sender.returned(header.sequence, header.flags.attempt());
+        sender.settle(&self.config);
         self.sender_changed(now, slot);
     }
 
@@ -279,12 +294,15 @@ impl Endpoint {
         let (slot, class) = self.pulls.head();
         let entry = &mut self.slots[slot as usize];
         let receiver = Receiver::of(&mut entry.role);
+        let again = receiver.repeating;
         let (counter, length) = receiver.send_pull(now);
         let leaves = receiver.pulls() == 0;
         let path = receiver.paths.spray();
-        if leaves && entry.deadline == Time::NEVER {
-            entry.deadline = now.saturating_add(self.config.pull_repeat);
-            self.timers.arm(slot, entry.deadline);
+        // A repetition that is itself repeated has backed off, and has its deadline.
+        let due = now.saturating_add(self.config.pull_repeat);
+        if leaves && !again && due < entry.deadline {
+            entry.deadline = due;
+            self.timers.arm(slot, due);
         }
         let flags = entry.direction();
         let packet = entry.control(self.host, Kind::Pull, flags, path, counter, 0);
@@ -330,7 +348,8 @@ impl Endpoint {
                 Repeat::Now(deadline) => {
                     entry.deadline = deadline;
                     let class = receiver.class;
-                    self.pulls.add(now, &mut self.slots, slot, class, true);
+                    self.pulls.add(now);
+                    self.pulls.join(&mut self.slots, slot, class);
                 }
             },
         }

@@ -9,14 +9,14 @@
 //! # The pacer
 //! After a pull the next one is due when the packet it elicits has had its time on the link. A pull
 //! that found the NIC busy counts from the moment when it was due, so that the mean rate stays the
-//! link's; but never from before it was queued, and it catches up [`LATE_PULLS`] at most.
+//! link's; but never from before it was queued, and it sends [`LATE_PULLS`] without spacing at most.
 
 use trimline_packet::{BitRate, ByteCount, Packet, Time, TimeDelta};
 
 use super::config::{Config, PullSpacing};
 use super::ring::{Linked, Ring};
 
-/// Pulls that a NIC which was busy may catch up without spacing (chosen: 8, the packets that a
+/// Pulls that a NIC which was busy long may send without spacing (chosen: 8, the packets that a
 /// switch port of the paper can queue).
 const LATE_PULLS: u64 = 8;
 
@@ -108,23 +108,18 @@ impl PullQueue {
         self.next = now + gap;
     }
 
-    /// One more pull of a half. `joins`: it is the half's only one.
+    /// One more pull is queued. If it is the only one of its half, the half joins its class.
     #[inline]
-    pub(super) fn add(
-        &mut self,
-        now: Time,
-        table: &mut [impl Linked],
-        slot: u32,
-        class: u8,
-        joins: bool,
-    ) {
+    pub(super) fn add(&mut self, now: Time) {
         if self.queued == 0 {
             self.waiting_since = now;
         }
         self.queued += 1;
-        if joins {
-            self.classes[class as usize].join(table, slot);
-        }
+    }
+
+    /// A half has pulls queued from now on.
+    pub(super) fn join(&mut self, table: &mut [impl Linked], slot: u32, class: u8) {
+        self.classes[class as usize].join(table, slot);
     }
 
     /// `count` pulls of a half are superfluous. `leaves`: they were its last.
@@ -143,13 +138,7 @@ impl PullQueue {
     }
 
     /// A half's queued pulls belong to another class from now on.
-    pub(super) fn reclassify(
-        &mut self,
-        table: &mut [impl Linked],
-        slot: u32,
-        old: u8,
-        new: u8,
-    ) {
+    pub(super) fn reclassify(&mut self, table: &mut [impl Linked], slot: u32, old: u8, new: u8) {
         self.classes[old as usize].leave(table, slot);
         self.classes[new as usize].join(table, slot);
     }
@@ -184,7 +173,7 @@ impl PullQueue {
             ring.turn(table);
         }
         let due = self.next.max(self.waiting_since);
-        let floor = now.as_ps().saturating_sub(gap.as_ps().saturating_mul(LATE_PULLS));
+        let floor = now.as_ps().saturating_sub(gap.as_ps().saturating_mul(LATE_PULLS - 1));
         self.next = due.max(Time::from_ps(floor)) + gap;
     }
 }
@@ -218,9 +207,8 @@ mod tests {
     fn a_pull_that_found_the_nic_busy_does_not_delay_the_next() {
         let mut table = [Links::OUTSIDE; 1];
         let mut queue = PullQueue::EMPTY;
-        for joins in [true, false, false] {
-            queue.add(at(0), &mut table, 0, 0, joins);
-        }
+        queue.join(&mut table, 0, 0);
+        (0..3).for_each(|_| queue.add(at(0)));
         queue.sent(at(5), &mut table, 0, GAP, false);
         assert_eq!(queue.due(), at(7));
         queue.sent(at(13), &mut table, 0, GAP, false);
@@ -231,9 +219,8 @@ mod tests {
     fn a_nic_that_was_busy_long_catches_up_eight_pulls_at_most() {
         let mut table = [Links::OUTSIDE; 1];
         let mut queue = PullQueue::EMPTY;
-        for pull in 0..100 {
-            queue.add(at(0), &mut table, 0, 0, pull == 0);
-        }
+        queue.join(&mut table, 0, 0);
+        (0..100).for_each(|_| queue.add(at(0)));
         let mut sent = 0;
         while queue.due() <= at(10_000) {
             queue.sent(at(10_000), &mut table, 0, GAP, false);
@@ -246,8 +233,8 @@ mod tests {
     fn the_pacer_does_not_save_up_while_nothing_is_queued() {
         let mut table = [Links::OUTSIDE; 1];
         let mut queue = PullQueue::EMPTY;
-        queue.add(at(100), &mut table, 0, 0, true);
-        queue.add(at(100), &mut table, 0, 0, false);
+        queue.join(&mut table, 0, 0);
+        (0..2).for_each(|_| queue.add(at(100)));
         queue.sent(at(100), &mut table, 0, GAP, false);
         assert_eq!(queue.due(), at(107));
     }
@@ -259,9 +246,8 @@ mod tests {
         let classes = [0u8, 2, 0, 2];
         let mut counts = [2u32, 2, 1, 1];
         for slot in 0..4 {
-            for pull in 0..counts[slot as usize] {
-                queue.add(at(0), &mut table, slot, classes[slot as usize], pull == 0);
-            }
+            queue.join(&mut table, slot, classes[slot as usize]);
+            (0..counts[slot as usize]).for_each(|_| queue.add(at(0)));
         }
         let mut order = Vec::new();
         while !queue.is_empty() {

@@ -239,12 +239,16 @@ impl Receiver {
 
     /// The deadline has come: was the last PULL in vain?
     pub(super) fn expire(&mut self, now: Time, interval: TimeDelta) -> Repeat {
-        if self.complete() || self.pulls() > 0 || self.counter == 0 {
+        if self.complete() || self.queued > 0 || self.counter == 0 {
             return Repeat::At(Time::NEVER);
         }
         let due = self.active_at.saturating_add(doubled(interval, self.repeats));
         if now < due {
             return Repeat::At(due);
+        }
+        if self.repeating {
+            // The queue is long: it has not been sent yet.
+            return Repeat::At(now.saturating_add(interval));
         }
         self.repeats = (self.repeats + 1).min(REPEAT_DOUBLINGS);
         self.repeating = true;

@@ -238,20 +238,25 @@ mod tests {
     }
 
     #[test]
+    fn a_young_path_with_half_of_its_answers_negative_is_not_removed() {
+        let mut board = Scoreboard::new(4, &PENALTY);
+        feed(&mut board, 9, 4, &[]);
+        feed(&mut board, 10, 4, &[2]);
+        assert_eq!(board.judge(at(0), &PENALTY), 0);
+    }
+
+    #[test]
     fn at_most_half_of_the_paths_are_removed() {
-        let mut board = Scoreboard::new(7, &PENALTY);
-        for path in 0..7 {
-            for _ in 0..if path < 3 { 40 } else { 0 } {
-                board.nack(path);
-            }
-            for _ in 0..if path < 3 { 0 } else { 60 } {
-                board.ack(path);
-            }
-        }
-        (3..7).for_each(|path| (0..9).for_each(|_| board.loss(path)));
-        board.judge(at(0), &PENALTY);
+        // With a ratio of one every path can be an outlier.
+        let penalty = PathPenalty { ratio: 1, ..PENALTY };
+        let mut board = Scoreboard::new(7, &penalty);
+        feed(&mut board, 30, 7, &[0, 1, 2, 3, 4, 5, 6]);
+        assert_eq!(board.judge(at(0), &penalty), 3);
         assert_eq!(live(&board, at(0)).len(), 4);
-        assert_eq!(Scoreboard::new(1, &PENALTY).judge(at(0), &PENALTY), 0);
+        assert_eq!(board.judge(at(1), &penalty), 0);
+        let mut lone = Scoreboard::new(1, &penalty);
+        feed(&mut lone, 30, 1, &[0]);
+        assert_eq!(lone.judge(at(0), &penalty), 0);
     }
 
     proptest! {
@@ -267,7 +272,7 @@ mod tests {
             let mut board = Scoreboard::new(count, &PENALTY);
             for round in 0..100_000u64 {
                 for path in 0..count {
-                    let nacked = (stream.next_u64() >> 32) * 100 >> 32 < share;
+                    let nacked = ((stream.next_u64() >> 32) * 100) >> 32 < share;
                     if nacked { board.nack(path) } else { board.ack(path) }
                 }
                 prop_assert_eq!(board.judge(at(round), &PENALTY), 0, "round {}", round);

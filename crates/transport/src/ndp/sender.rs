@@ -26,7 +26,15 @@
 //!
 //! # Timers
 //! Only a packet in flight times out. One that waits for its PULL is resent by no timer but the
-//! backstop, which counts from the last packet of the connection and is long while pulls are owed.
+//! backstop, which counts from the last packet of the connection and is long while pulls are owed. It
+//! doubles until a PULL arrives: what it resends is answered, so if any packet ended the doubling it
+//! would never begin, and the senders of an incast that is pulled more slowly than the backstop would
+//! each resend at its first rate.
+//!
+//! Credit, packets in flight and pulls owed are together never zero while data is left: whatever is
+//! heard, [`Sender::settle`] sees to it. So the short backstop, for a sender that is owed nothing, has
+//! nothing to do; it stays because a connection without any deadline would be the one defect that
+//! nothing repairs.
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, Service, Time};
 
@@ -70,7 +78,7 @@ pub(super) struct Sender {
     last_heard: Time,
     service_port: u16,
     class: u8,
-    /// Expiries of the backstop in a row.
+    /// Expiries of the backstop since the last PULL.
     backstops: u8,
     /// An empty stream owes one empty packet.
     empty: bool,
@@ -91,9 +99,8 @@ impl Sender {
         class: u8,
         paths: Paths,
     ) -> Sender {
-        let packets = length.map_or(u64::MAX, |length| {
-            length.div_ceil(u64::from(config.payload_bytes.max(1)))
-        });
+        let packets = length
+            .map_or(u64::MAX, |length| length.div_ceil(u64::from(config.payload_bytes.max(1))));
         let expected = packets.min(u64::from(config.initial_window)) as u32;
         Sender {
             window: Window::new(expected),
@@ -147,8 +154,7 @@ impl Sender {
 
     /// NDP 3.2.4: whether most recent packets were ACKed.
     fn mostly_acked(&self) -> bool {
-        self.recent >> RECENT != 0
-            && (self.recent & ((1 << RECENT) - 1)).count_ones() > RECENT / 2
+        self.recent >> RECENT != 0 && (self.recent & ((1 << RECENT) - 1)).count_ones() > RECENT / 2
     }
 
     #[inline]
@@ -175,20 +181,15 @@ impl Sender {
         }
         assert!(self.credit > 0, "only a half with credit transmits");
         self.credit -= 1;
-        // NDP 3.2: any packets queued for retransmission are sent first, followed by new data.
-        let (sequence, avoid) = match self.window.retransmit() {
-            Some((sequence, cause)) => (sequence, self.count_retransmission(sequence, cause)),
-            None => (self.push_new(config), NO_PATH),
-        };
-        let path = self.paths.choose(avoid);
-        let id = self.paths.id(path);
         self.statistics.packets_sent += 1;
-
+        // NDP 3.2: any packets queued for retransmission are sent first, followed by new data.
+        let (sequence, record) = if self.window.waiting() > 0 {
+            self.retransmit(now)
+        } else {
+            self.push_new(now, config)
+        };
         // NDP 3.2: when the sender runs out of data to send, it marks the last packet.
         let last = !self.has_new_data() && sequence.wrapping_add(1) == self.window.next();
-        let record = self.window.record(sequence).expect("a packet just sent is in the window");
-        record.sent_at = now;
-        record.path = path;
         let mut flags = Flags::default().with_class(self.class).with_attempt(record.attempt());
         // NDP 3.2.2: every packet of the first window can open the connection.
         if record.first_window() {
@@ -206,7 +207,7 @@ impl Sender {
             header: Header {
                 kind: Kind::Data,
                 flags,
-                path: id,
+                path: self.paths.id(record.path),
                 connection: key.connection,
                 sequence,
                 extra: Header::data_extra(record.length, self.service_port),
@@ -219,7 +220,7 @@ impl Sender {
     }
 
     #[inline]
-    fn push_new(&mut self, config: &Config) -> u32 {
+    fn push_new(&mut self, now: Time, config: &Config) -> (u32, Record) {
         let length = self.unsent.min(u64::from(config.payload_bytes)) as u16;
         if self.unsent != ENDLESS {
             self.unsent -= u64::from(length);
@@ -230,36 +231,40 @@ impl Sender {
             self.first_window -= 1;
             self.unheard += 1;
         }
-        self.window.push(Record::new(length, first_window))
+        let path = self.paths.choose(NO_PATH);
+        let record = Record::new(now, path, length, first_window);
+        (self.window.push(record), record)
     }
 
-    /// Gives the path to be avoided.
-    fn count_retransmission(&mut self, sequence: u32, cause: State) -> u16 {
+    #[inline(never)]
+    fn retransmit(&mut self, now: Time) -> (u32, Record) {
+        let (sequence, cause) = self.window.retransmit().expect("a packet waits");
         let record = self.window.record(sequence).expect("a waiting packet is in the window");
-        record.next_attempt();
-        let path = record.path;
-        match cause {
+        let avoid = match cause {
             State::Nacked => {
                 self.statistics.retransmissions_nack += 1;
                 NO_PATH
             }
             State::Returned => {
                 self.statistics.retransmissions_return += 1;
-                path
+                record.path
             }
             // NDP 3.2.3: a lost packet is always resent on a different path.
             _ => {
                 self.statistics.retransmissions_timeout += 1;
-                path
+                record.path
             }
-        }
+        };
+        record.next_attempt();
+        record.sent_at = now;
+        record.path = self.paths.choose(avoid);
+        (sequence, *record)
     }
 
     /// Any packet of the connection arrived.
     #[inline]
     pub(super) fn hear(&mut self, now: Time) {
         self.last_heard = now;
-        self.backstops = 0;
     }
 
     /// An ACK arrived. For packets never sent, or ACKed before, it says nothing.
@@ -329,23 +334,16 @@ impl Sender {
     pub(super) fn pulled(&mut self, counter: u32) {
         let rise = counter.wrapping_sub(self.pull_counter);
         if rise == 0 {
-            self.pulled_again();
+            // The receiver repeats its last PULL: it holds no other one.
+            self.answers = self.pull_counter;
         } else if rise <= WINDOW_LIMIT {
             // NDP 3.2.1: as many packets as the counter rose by. What finds nothing is banked.
             self.pull_counter = counter;
+            self.backstops = 0;
             self.credit = (self.credit + rise).min(WINDOW_LIMIT);
             self.push = self.push.saturating_sub(rise);
         }
         // A counter that fell was overtaken; one that rose by more than any window is not ours.
-    }
-
-    /// The receiver repeats its last PULL: it holds no other one.
-    #[cold]
-    fn pulled_again(&mut self) {
-        self.answers = self.pull_counter;
-        if self.credit == 0 && self.window.in_flight() == 0 && self.has_something_to_send() {
-            self.credit = 1;
-        }
     }
 
     /// More data to send.
@@ -365,16 +363,30 @@ impl Sender {
         self.grant_push(config);
     }
 
+    /// Gives the credit that no PULL will bring, after anything that was heard.
+    #[inline]
+    pub(super) fn settle(&mut self, config: &Config) {
+        if self.push > 0 {
+            self.grant_push(config);
+        }
+        // NDP 3.2.4, condition 1, for packets that came back while PULLs were still expected: the
+        // last PULL may have overtaken the answer that it belonged to.
+        if self.credit == 0
+            && self.window.in_flight() == 0
+            && !self.expects_pulls()
+            && self.has_something_to_send()
+        {
+            self.credit = 1;
+        }
+    }
+
     /// Pushes later data up to a window of packets not ACKed. The receiver that knows LAST drops its
     /// pulls, so each ACK may have to make room for one packet more.
-    #[inline]
-    pub(super) fn grant_push(&mut self, config: &Config) {
-        if self.push > 0 {
-            let out = self.window.unacked() + self.credit;
-            let grant = config.initial_window.saturating_sub(out).min(self.push);
-            self.push -= grant;
-            self.credit += grant;
-        }
+    fn grant_push(&mut self, config: &Config) {
+        let out = self.window.unacked() + self.credit;
+        let grant = config.initial_window.saturating_sub(out).min(self.push);
+        self.push -= grant;
+        self.credit += grant;
     }
 
     /// Nothing more will be appended; an endless stream ends here.

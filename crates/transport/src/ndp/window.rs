@@ -52,11 +52,11 @@ impl Record {
     const FIRST_WINDOW: u8 = 1 << 4;
     const HEARD: u8 = 1 << 5;
 
-    /// A packet about to be sent for the first time.
+    /// A packet that is sent for the first time.
     #[inline]
-    pub(super) const fn new(length: u16, first_window: bool) -> Record {
+    pub(super) const fn new(sent_at: Time, path: u16, length: u16, first_window: bool) -> Record {
         let marks = if first_window { Record::FIRST_WINDOW } else { Record::HEARD };
-        Record { sent_at: Time::ZERO, path: 0, length, next: 0, state: State::InFlight, marks }
+        Record { sent_at, path, length, next: 0, state: State::InFlight, marks }
     }
 
     /// Which transmission this is, modulo 4.
@@ -126,7 +126,7 @@ impl Window {
     }
 
     fn memory(count: u32) -> Box<[Record]> {
-        let record = Record { state: State::Acked, ..Record::new(0, false) };
+        let record = Record { state: State::Acked, ..Record::new(Time::ZERO, 0, 0, false) };
         vec![record; count as usize].into_boxed_slice()
     }
 
@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn attempts_and_timeouts_do_not_mix() {
-        let mut record = Record::new(9000, true);
+        let mut record = Record::new(Time::ZERO, 0, 9000, true);
         for attempt in 1..9 {
             record.next_attempt();
             record.timed_out();
@@ -335,7 +335,7 @@ mod tests {
         }
         assert!(record.heard() && !record.heard());
         assert_eq!(record.timeouts(), 0);
-        assert!(!Record::new(9000, false).heard());
+        assert!(!Record::new(Time::ZERO, 0, 9000, false).heard());
     }
 
     proptest! {
@@ -359,7 +359,7 @@ mod tests {
                 let picked = (!flying.is_empty()).then(|| flying[pick as usize % flying.len()]);
                 match (step, picked) {
                     (0, _) => {
-                        let sequence = window.push(Record::new(pick, false));
+                        let sequence = window.push(Record::new(Time::ZERO, 0, pick, false));
                         prop_assert_eq!(sequence, first.wrapping_add(sent));
                         states.insert(sent, State::InFlight);
                         sent += 1;

@@ -1,0 +1,669 @@
+//! The rules that a sending half obeys.
+
+use std::collections::BTreeSet;
+
+use trimline_packet::{ByteCount, Flags, Kind, Packet, PathId, Time, TimeDelta};
+use trimline_transport::ndp::{Command, Config, Event, PathPenalty};
+use trimline_transport::{Allowed, Endpoint as _};
+
+use crate::link::{PORT, config, us};
+use crate::lone::*;
+
+fn window(initial_window: u32) -> Config {
+    Config { initial_window, ..config() }
+}
+
+/// A sender whose first window was sent: those packets.
+fn pushed(config: Config, packets: Option<u64>) -> (Lone, Vec<Packet>) {
+    let mut lone = Lone::sender(config, packets);
+    let sent = lone.all();
+    (lone, sent)
+}
+
+#[test]
+fn the_first_window_is_pushed_and_nothing_more() {
+    let (mut lone, sent) = pushed(window(4), None);
+    assert_eq!(sent.len(), 4);
+    for (sequence, packet) in (0..).zip(&sent) {
+        assert_eq!(packet.header.sequence, sequence);
+        assert!(packet.header.flags.contains(Flags::SYN | Flags::FROM_OPENER));
+        assert!(!packet.header.flags.contains(Flags::LAST));
+        assert_eq!((packet.wire_bytes, packet.header.payload_length()), (9064, 9000));
+        assert_eq!(packet.header.service_port(), PORT);
+    }
+    lone.hear(&pull(1));
+    let next = lone.next().unwrap();
+    assert_eq!(next.header.sequence, 4);
+    assert!(!next.header.flags.contains(Flags::SYN));
+    assert_eq!(lone.next(), None);
+}
+
+#[test]
+fn the_last_packet_is_shorter_and_marked() {
+    let mut lone = Lone::new(window(4));
+    lone.open(1, Some(18_001));
+    let sent = lone.all();
+    let last: Vec<bool> = sent.iter().map(|p| p.header.flags.contains(Flags::LAST)).collect();
+    assert_eq!(last, [false, false, true]);
+    assert_eq!((sent[2].wire_bytes, sent[2].header.payload_length()), (65, 1));
+}
+
+#[test]
+fn an_empty_stream_is_one_empty_packet() {
+    let mut lone = Lone::new(window(4));
+    lone.open(1, Some(0));
+    let sent = lone.all();
+    assert_eq!(sent.len(), 1);
+    assert_eq!((sent[0].wire_bytes, sent[0].header.payload_length()), (64, 0));
+    assert!(sent[0].header.flags.contains(Flags::SYN | Flags::LAST));
+    lone.hear(&ack(0));
+    assert!(matches!(lone.events()[..], [Event::Acknowledged { .. }]));
+}
+
+#[test]
+fn a_first_window_packet_carries_syn_also_when_it_is_resent() {
+    let (mut lone, _) = pushed(window(2), None);
+    lone.hear(&with_pull(nack(1), 1));
+    let again = lone.next().unwrap();
+    assert_eq!(again.header.sequence, 1);
+    assert!(again.header.flags.contains(Flags::SYN));
+    assert_eq!(again.header.flags.attempt(), 1);
+}
+
+#[test]
+fn as_many_packets_go_as_the_counter_rose_by() {
+    let (mut lone, _) = pushed(window(4), None);
+    lone.hear(&pull(2));
+    assert_eq!(lone.data(), [4, 5]);
+    lone.hear(&pull(1));
+    assert_eq!(lone.data(), []);
+    lone.hear(&pull(3));
+    assert_eq!(lone.data(), [6]);
+    lone.hear(&with_pull(ack(0), 5));
+    assert_eq!(lone.data(), [7, 8]);
+}
+
+#[test]
+fn retransmissions_go_before_new_data() {
+    let (mut lone, _) = pushed(window(4), None);
+    lone.hear(&nack(2));
+    lone.hear(&nack(1));
+    assert_eq!(lone.data(), []);
+    lone.hear(&pull(3));
+    assert_eq!(lone.data(), [2, 1, 4]);
+}
+
+#[test]
+fn what_goes_is_decided_when_the_nic_asks() {
+    let (mut lone, _) = pushed(window(4), None);
+    lone.hear(&pull(2));
+    assert_eq!(lone.next().unwrap().header.sequence, 4);
+    // The second pull was heard before this NACK, and still the retransmission takes it.
+    lone.hear(&nack(3));
+    assert_eq!(lone.data(), [3]);
+}
+
+#[test]
+fn a_pull_that_overtakes_its_nack_keeps_its_credit() {
+    let (mut lone, _) = pushed(window(1), Some(1));
+    lone.at(us(50)).hear(&pull(1));
+    assert_eq!(lone.data(), []);
+    lone.at(us(51)).hear(&nack(0));
+    assert_eq!(lone.data(), [0]);
+
+    // Without that credit the packet waits for a PULL that has already come: nothing but the
+    // backstop moves it.
+    let (mut lone, _) = pushed(window(1), Some(1));
+    lone.at(us(51)).hear(&nack(0));
+    lone.pass(us(100_000));
+    assert_eq!(lone.data(), []);
+}
+
+#[test]
+fn packets_of_all_connections_take_turns() {
+    let mut lone = Lone::new(window(3));
+    for connection in 1..=3 {
+        lone.open(connection, Some(9000 * u64::from(connection)));
+    }
+    let order: Vec<(u32, u32)> = lone
+        .all()
+        .iter()
+        .map(|packet| (packet.header.connection.get(), packet.header.sequence))
+        .collect();
+    assert_eq!(order, [(1, 0), (2, 0), (3, 0), (2, 1), (3, 1), (3, 2)]);
+}
+
+#[test]
+fn a_paused_data_class_does_not_block_control() {
+    let mut lone = Lone::sender(window(2), None);
+    lone.hear(&data(9, 0, Flags::SYN));
+    let control = lone.endpoint.poll_transmit(us(0), Allowed::CONTROL).unwrap();
+    assert_eq!(control.header.kind, Kind::Ack);
+    assert_eq!(lone.endpoint.poll_transmit(us(0), Allowed::CONTROL), None);
+    assert_eq!(lone.data(), [0, 1]);
+}
+
+#[test]
+fn acknowledged_when_everything_is_acked() {
+    let (mut lone, _) = pushed(window(4), Some(3));
+    lone.hear(&ack(2));
+    lone.hear(&ack(0));
+    lone.hear(&ack(0));
+    assert_eq!(lone.events(), []);
+    lone.hear(&ack(1));
+    let slot = lone.slot(sending(1));
+    assert_eq!(lone.events(), [Event::Acknowledged { key: sending(1), slot }]);
+    assert_eq!(lone.endpoint.sender_statistics(slot).packets_sent, 3);
+    // Its timer is no longer armed: what is left in the heap finds nothing to do.
+    lone.pass(us(1_000_000));
+    assert_eq!((lone.data(), lone.endpoint.poll_timeout()), (vec![], Time::NEVER));
+}
+
+mod returned_headers {
+    use super::*;
+
+    #[test]
+    fn while_other_packets_of_the_first_window_are_out_it_waits() {
+        let (mut lone, sent) = pushed(window(4), None);
+        for packet in &sent[..3] {
+            lone.hear(&returned(*packet));
+            assert_eq!(lone.data(), []);
+        }
+        assert_eq!(lone.endpoint.sender_statistics(0).returns, 3);
+    }
+
+    /// Condition 2: all other packets of the first window were also returned.
+    #[test]
+    fn when_the_whole_first_window_came_back_the_last_one_is_resent() {
+        let (mut lone, sent) = pushed(window(4), None);
+        for packet in sent {
+            lone.hear(&returned(packet));
+        }
+        assert_eq!(lone.data(), [3]);
+        assert_eq!(lone.endpoint.sender_statistics(0).retransmissions_return, 1);
+    }
+
+    /// Condition 1: nothing was ACKed or NACKed but not yet pulled.
+    #[test]
+    fn when_no_pull_is_expected_it_is_resent() {
+        let (mut lone, sent) = pushed(window(3), None);
+        lone.hear(&with_pull(nack(0), 1));
+        assert_eq!(lone.data(), [0]);
+        lone.hear(&with_pull(nack(1), 2));
+        assert_eq!(lone.data(), [1]);
+        lone.hear(&returned(sent[2]));
+        assert_eq!(lone.data(), [2]);
+    }
+
+    #[test]
+    fn when_a_pull_is_expected_it_waits_for_it() {
+        let (mut lone, sent) = pushed(window(3), None);
+        lone.hear(&with_pull(nack(0), 1));
+        assert_eq!(lone.data(), [0]);
+        lone.hear(&nack(1));
+        lone.hear(&returned(sent[2]));
+        assert_eq!(lone.data(), []);
+        // It goes first then: it has waited longest.
+        lone.hear(&pull(2));
+        assert_eq!(lone.data(), [2]);
+        lone.hear(&pull(3));
+        assert_eq!(lone.data(), [1]);
+    }
+
+    /// Condition 3: most recent packets were ACKed, the network is asymmetric.
+    #[test]
+    fn when_most_recent_packets_were_acked_it_is_resent() {
+        for (acks, resent) in [(10, true), (9, false)] {
+            let (mut lone, sent) = pushed(window(30), None);
+            for packet in &sent[..16] {
+                let kind = if packet.header.sequence < acks { Kind::Ack } else { Kind::Nack };
+                lone.hear(&answer(kind, packet));
+            }
+            // This ACK and the return are the newest of the sixteen; the two oldest, ACKs, fall out.
+            lone.hear(&answer(Kind::Ack, &sent[16]));
+            lone.hear(&returned(sent[29]));
+            assert_eq!(lone.data(), if resent { vec![29] } else { vec![] }, "{acks}");
+        }
+    }
+
+    #[test]
+    fn few_answers_do_not_make_the_network_asymmetric() {
+        let (mut lone, sent) = pushed(window(30), None);
+        for packet in &sent[..14] {
+            lone.hear(&answer(Kind::Ack, packet));
+        }
+        lone.hear(&returned(sent[29]));
+        assert_eq!(lone.data(), []);
+    }
+
+    #[test]
+    fn a_returned_header_of_the_peer_is_not_taken_for_ours() {
+        let (mut lone, sent) = pushed(window(1), None);
+        let mut other = returned(sent[0]);
+        other.header.flags = other.header.flags.without(Flags::FROM_OPENER);
+        lone.hear(&other);
+        assert_eq!(lone.data(), []);
+        lone.hear(&returned(sent[0]));
+        assert_eq!(lone.data(), [0]);
+    }
+
+    #[test]
+    fn it_is_resent_on_another_path() {
+        let (mut lone, sent) = pushed(window(1), None);
+        let mut packet = sent[0];
+        for _ in 0..200 {
+            lone.hear(&returned(packet));
+            let again = lone.next().unwrap();
+            assert_ne!(again.header.path, packet.header.path);
+            packet = again;
+        }
+    }
+
+    /// The PULL overtook its ACK, and what it pulled came back in between: the ACK says that no PULL
+    /// is expected any more.
+    #[test]
+    fn what_came_back_too_early_is_resent_when_no_pull_is_expected_any_more() {
+        let (mut lone, sent) = pushed(window(1), None);
+        lone.hear(&pull(1));
+        let pulled = lone.next().unwrap();
+        lone.hear(&returned(pulled));
+        assert_eq!(lone.data(), []);
+        lone.hear(&answer(Kind::Ack, &sent[0]));
+        assert_eq!(lone.data(), [1]);
+    }
+
+    /// All credit has gone with returned packets, and the receiver's last pulls went too: it repeats
+    /// its last PULL, which tells the sender that no other will come.
+    #[test]
+    fn a_repeated_pull_frees_packets_that_wait_for_pulls_which_were_dropped() {
+        let (mut lone, sent) = pushed(window(3), Some(3));
+        lone.hear(&ack(0));
+        lone.hear(&with_pull(nack(1), 1));
+        let again = lone.next().unwrap();
+        lone.hear(&returned(sent[2]));
+        lone.hear(&returned(again));
+        // One pull is owed, as far as the sender knows.
+        assert_eq!(lone.data(), []);
+        lone.hear(&pull(1));
+        let again = lone.next().unwrap();
+        assert_eq!(again.header.sequence, 1);
+        lone.hear(&pull(1));
+        assert_eq!(lone.data(), [], "a packet is out: the repetition brings no second one");
+        lone.hear(&returned(again));
+        assert_eq!(lone.data(), [1], "no pull is expected any more");
+    }
+}
+
+mod timers {
+    use super::*;
+
+    #[test]
+    fn a_packet_of_which_nothing_is_heard_is_resent_after_the_rto_without_a_pull() {
+        let mut lone = Lone::sender(window(2), None);
+        let first = lone.next().unwrap();
+        lone.at(us(7));
+        let second = lone.next().unwrap();
+        lone.pass(Time::from_ps(us(1000).as_ps() - 1));
+        assert_eq!(lone.data(), []);
+        lone.pass(us(1000));
+        let again = lone.next().unwrap();
+        assert_eq!(again.header.sequence, 0);
+        assert_ne!(again.header.path, first.header.path);
+        assert_eq!(lone.data(), []);
+        lone.pass(us(1007));
+        let again = lone.next().unwrap();
+        assert_eq!(again.header.sequence, 1);
+        assert_ne!(again.header.path, second.header.path);
+        let statistics = lone.endpoint.sender_statistics(0);
+        assert_eq!((statistics.timeouts, statistics.retransmissions_timeout), (2, 2));
+    }
+
+    #[test]
+    fn time_outs_in_a_row_back_off_to_eight_times_the_rto() {
+        let (mut lone, sent) = pushed(window(1), None);
+        let (mut at, mut path) = (0, sent[0].header.path);
+        for interval in [1, 2, 4].into_iter().chain([8; 100]) {
+            at += interval * 1000;
+            lone.pass(us(at - 1));
+            assert_eq!(lone.data(), []);
+            lone.pass(us(at));
+            let again = lone.next().unwrap();
+            assert_eq!(again.header.sequence, 0);
+            assert_ne!(again.header.path, path);
+            path = again.header.path;
+        }
+    }
+
+    #[test]
+    fn the_oldest_of_several_lost_packets_goes_first() {
+        let (mut lone, _) = pushed(window(4), None);
+        lone.pass(us(1000));
+        assert_eq!(lone.data(), [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_packet_sent_late_is_timed_from_then() {
+        let (mut lone, _) = pushed(window(1), None);
+        lone.at(us(900)).hear(&with_pull(ack(0), 1));
+        assert_eq!(lone.data(), [1]);
+        lone.pass(us(1899));
+        assert_eq!(lone.data(), []);
+        lone.pass(us(1900));
+        assert_eq!(lone.data(), [1]);
+    }
+
+    /// The timer was put off to the backstop; a packet that is sent meanwhile brings it forward.
+    #[test]
+    fn a_packet_sent_while_the_backstop_runs_has_its_own_rto() {
+        let (mut lone, _) = pushed(window(1), None);
+        lone.hear(&nack(0));
+        lone.pass(us(5_000));
+        lone.hear(&pull(1));
+        assert_eq!(lone.data(), [0]);
+        lone.pass(us(5_999));
+        assert_eq!(lone.data(), []);
+        lone.pass(us(6_000));
+        assert_eq!(lone.data(), [0]);
+    }
+
+    #[test]
+    fn a_late_ack_takes_back_the_resend() {
+        let (mut lone, _) = pushed(window(1), None);
+        lone.pass(us(1000));
+        lone.hear(&ack(0));
+        assert_eq!(lone.data(), []);
+    }
+
+    /// A NACKed packet in an 8000:1 incast waits 1.7 s for its PULL.
+    #[test]
+    fn no_timer_but_the_long_backstop_resends_what_waits_for_its_pull() {
+        let (mut lone, _) = pushed(window(2), Some(2));
+        lone.at(us(60)).hear(&nack(0));
+        lone.at(us(70)).hear(&nack(1));
+        lone.pass(us(100_069));
+        assert_eq!(lone.data(), []);
+        lone.pass(us(100_070));
+        assert_eq!(lone.data(), [0]);
+        assert_eq!(lone.endpoint.sender_statistics(0).timeouts, 1);
+    }
+
+    /// What the backstop resends is answered, and any packet starts the time anew; but only a PULL
+    /// shows that what is owed still comes.
+    #[test]
+    fn the_backstop_doubles_until_a_pull_arrives() {
+        let (mut lone, sent) = pushed(window(1), None);
+        let mut packet = sent[0];
+        let mut at = 0;
+        for interval in [100_000, 200_000, 400_000, 800_000] {
+            lone.at(us(at)).hear(&answer(Kind::Nack, &packet));
+            lone.pass(us(at + interval - 1));
+            assert_eq!(lone.data(), []);
+            lone.pass(us(at + interval));
+            packet = lone.next().unwrap();
+            at += interval + 60;
+        }
+        lone.at(us(at)).hear(&answer(Kind::Nack, &packet));
+        lone.hear(&pull(1));
+        packet = lone.next().unwrap();
+        lone.hear(&answer(Kind::Nack, &packet));
+        lone.pass(us(at + 99_999));
+        assert_eq!(lone.data(), []);
+        lone.pass(us(at + 100_000));
+        assert_eq!(lone.data(), [0]);
+    }
+}
+
+mod later_data {
+    use super::*;
+
+    fn send(lone: &mut Lone, packets: u64) {
+        let length = ByteCount::new(packets * 9000);
+        lone.command(Command::Send { key: sending(1), length });
+    }
+
+    #[test]
+    fn after_the_last_packet_it_is_pushed() {
+        let (mut lone, _) = pushed(window(4), Some(2));
+        lone.hear(&ack(0));
+        lone.hear(&ack(1));
+        assert_eq!(lone.events().len(), 1);
+        send(&mut lone, 6);
+        assert_eq!(lone.data(), [2, 3, 4, 5]);
+        lone.hear(&with_pull(ack(2), 1));
+        assert_eq!(lone.data(), [6]);
+    }
+
+    #[test]
+    fn it_is_pushed_only_as_far_as_a_window_allows() {
+        let (mut lone, _) = pushed(window(4), Some(4));
+        send(&mut lone, 6);
+        assert_eq!(lone.data(), []);
+        // The receiver knows LAST and has dropped its pulls: each ACK makes room.
+        for sequence in 0..4 {
+            lone.hear(&ack(sequence));
+            assert_eq!(lone.data(), [4 + sequence]);
+        }
+        assert_eq!(lone.events(), []);
+        lone.hear(&ack(4));
+        assert_eq!(lone.data(), [], "a window was pushed; the rest is pulled");
+        lone.hear(&pull(1));
+        assert_eq!(lone.data(), [8]);
+    }
+
+    #[test]
+    fn what_is_pulled_meanwhile_is_not_pushed_too() {
+        let (mut lone, _) = pushed(window(4), Some(4));
+        send(&mut lone, 9);
+        lone.hear(&pull(2));
+        assert_eq!(lone.data(), [4, 5]);
+        let mut sent = Vec::new();
+        for sequence in 0..6 {
+            lone.hear(&ack(sequence));
+            sent.extend(lone.data());
+        }
+        assert_eq!(sent, [6, 7], "a window in all");
+    }
+
+    #[test]
+    fn before_the_last_packet_was_sent_it_is_only_more_to_pull() {
+        let (mut lone, _) = pushed(window(2), Some(3));
+        send(&mut lone, 1);
+        assert_eq!(lone.data(), []);
+        lone.hear(&pull(2));
+        let sent = lone.all();
+        let marks: Vec<bool> = sent.iter().map(|p| p.header.flags.contains(Flags::LAST)).collect();
+        assert_eq!(marks, [false, true]);
+    }
+
+    #[test]
+    fn a_packet_marked_last_loses_its_mark_when_more_follows() {
+        let (mut lone, sent) = pushed(window(1), Some(1));
+        assert!(sent[0].header.flags.contains(Flags::LAST));
+        send(&mut lone, 1);
+        lone.hear(&with_pull(nack(0), 1));
+        assert!(!lone.next().unwrap().header.flags.contains(Flags::LAST));
+    }
+
+    #[test]
+    fn on_a_half_that_is_not_known_it_is_refused() {
+        let mut lone = Lone::new(config());
+        send(&mut lone, 1);
+        assert_eq!(lone.events(), [Event::Refused { key: sending(1) }]);
+    }
+
+    #[test]
+    fn the_accepting_end_may_send_too() {
+        let mut lone = Lone::new(window(2));
+        lone.hear(&data(5, 0, Flags::SYN | Flags::LAST));
+        lone.all();
+        lone.events();
+        let key = trimline_transport::Key { opened_here: false, ..sending(5) };
+        lone.command(Command::Send { key, length: ByteCount::new(9000) });
+        let back = lone.next().unwrap();
+        assert!(back.header.flags.contains(Flags::SYN | Flags::LAST));
+        assert!(!back.header.flags.contains(Flags::FROM_OPENER));
+        let mut reply = answer(Kind::Ack, &back);
+        reply.header.flags = reply.header.flags.with(Flags::FROM_OPENER);
+        lone.hear(&reply);
+        assert!(matches!(lone.events()[..], [Event::Acknowledged { key: of, .. }] if of == key));
+    }
+}
+
+mod path_sets {
+    use super::*;
+
+    fn penalty() -> Config {
+        Config {
+            path_penalty: Some(PathPenalty {
+                min_nacks: 10,
+                min_losses: 2,
+                ratio: 2,
+                removal: TimeDelta::from_ms(1),
+                removal_max: TimeDelta::from_ms(4),
+            }),
+            ..window(8)
+        }
+    }
+
+    /// Runs rounds of eight packets, of which those on path 3 get the answer `bad`; gives the paths of
+    /// the last three rounds.
+    fn rounds(lone: &mut Lone, counter: &mut u32, count: usize, bad: Kind) -> BTreeSet<PathId> {
+        let mut paths = BTreeSet::new();
+        for round in 0..count {
+            if round + 3 == count {
+                paths.clear();
+            }
+            for _ in 0..8 {
+                *counter += 1;
+                let Some(packet) = lone.next() else { break };
+                paths.insert(packet.header.path);
+                let kind = if packet.header.path == PathId::new(3) { bad } else { Kind::Ack };
+                lone.hear(&with_pull(answer(kind, &packet), *counter));
+            }
+        }
+        paths
+    }
+
+    #[test]
+    fn each_path_is_taken_once_a_round() {
+        let (_, sent) = pushed(window(8), None);
+        let paths: BTreeSet<PathId> = sent.iter().map(|packet| packet.header.path).collect();
+        assert_eq!(paths.len(), 8);
+    }
+
+    #[test]
+    fn a_path_of_nacks_is_left_out_and_taken_again_later() {
+        let mut lone = Lone::sender(penalty(), None);
+        let mut counter = 0;
+        let paths = rounds(&mut lone, &mut counter, 20, Kind::Nack);
+        assert_eq!(paths.len(), 7);
+        assert!(!paths.contains(&PathId::new(3)));
+        assert_eq!(lone.endpoint.sender_statistics(0).path_removals, 1);
+        lone.at(us(1100));
+        assert_eq!(rounds(&mut lone, &mut counter, 3, Kind::Ack).len(), 8);
+    }
+
+    /// A timed-out packet counts against its own path.
+    #[test]
+    fn losses_are_counted_for_the_path_that_the_packet_took() {
+        let mut lone = Lone::sender(penalty(), None);
+        let (mut counter, mut lost) = (0, 0);
+        for _ in 0..400 {
+            let Some(packet) = lone.next() else {
+                lone.pass(lone.endpoint.poll_timeout());
+                continue;
+            };
+            if packet.header.path == PathId::new(3) {
+                lost += 1;
+                continue;
+            }
+            counter += 1;
+            lone.hear(&with_pull(answer(Kind::Ack, &packet), counter));
+        }
+        assert!(lost > 2);
+        assert!(lone.endpoint.sender_statistics(0).path_removals > 0);
+        let paths: BTreeSet<PathId> = (0..7)
+            .filter_map(|_| {
+                let packet = lone.next()?;
+                counter += 1;
+                lone.hear(&with_pull(answer(Kind::Ack, &packet), counter));
+                Some(packet.header.path)
+            })
+            .collect();
+        assert!(paths.len() >= 6, "{paths:?}");
+    }
+
+    /// The answer to an earlier transmission says nothing of the path that the later one took.
+    #[test]
+    fn an_answer_counts_for_the_attempt_that_earned_it() {
+        let (mut lone, sent) = pushed(window(1), None);
+        lone.pass(us(1000));
+        let again = lone.next().unwrap();
+        assert_eq!(again.header.flags.attempt(), 1);
+        // A NACK of the first transmission: the second one is still out, nothing is queued.
+        lone.hear(&with_pull(answer(Kind::Nack, &sent[0]), 1));
+        assert_eq!(lone.data(), [1]);
+        lone.hear(&with_pull(answer(Kind::Nack, &again), 2));
+        assert_eq!(lone.data(), [0]);
+    }
+}
+
+mod life {
+    use super::*;
+
+    fn from_peer(kind: Kind, connection: u32) -> Packet {
+        let mut packet = answer(kind, &data(connection, 0, 0));
+        packet.header.extra = 0;
+        packet
+    }
+
+    #[test]
+    fn a_reset_refuses_the_half() {
+        let (mut lone, _) = pushed(window(2), None);
+        lone.hear(&from_peer(Kind::Reset, 1));
+        assert_eq!(lone.events(), [Event::Refused { key: sending(1) }]);
+        lone.pass(us(1_000_000));
+        assert_eq!(lone.data(), []);
+        assert!(trimline_transport::Directory::find(&lone.directory, sending(1)).is_none());
+    }
+
+    #[test]
+    fn a_late_reset_does_not_refuse_what_is_complete() {
+        let (mut lone, _) = pushed(window(2), Some(1));
+        lone.hear(&ack(0));
+        lone.events();
+        lone.hear(&from_peer(Kind::Reset, 1));
+        assert_eq!(lone.events(), []);
+    }
+
+    #[test]
+    fn a_closed_half_sends_what_it_has_and_is_remembered() {
+        let (mut lone, _) = pushed(window(1), Some(2));
+        lone.command(Command::Close { key: sending(1) });
+        lone.hear(&with_pull(ack(0), 1));
+        assert_eq!(lone.data(), [1]);
+        lone.at(us(50)).hear(&ack(1));
+        assert!(matches!(lone.events()[..], [Event::Acknowledged { .. }]));
+        // NDP 3.2.2: the number cannot be used again while the half is remembered.
+        lone.pass(us(10_049));
+        lone.open(1, Some(9000));
+        assert_eq!(lone.events(), [Event::Refused { key: sending(1) }]);
+        let slot = lone.slot(sending(1));
+        lone.pass(us(10_050));
+        assert_eq!(lone.endpoint.sender_statistics(slot).packets_sent, 2);
+        lone.open(1, Some(9000));
+        assert_eq!(lone.events(), []);
+        assert_eq!(lone.endpoint.sender_statistics(slot).packets_sent, 0);
+        assert_eq!(lone.data(), [0]);
+    }
+
+    #[test]
+    fn an_endless_stream_ends_when_it_is_closed() {
+        let (mut lone, _) = pushed(window(2), None);
+        lone.command(Command::Close { key: sending(1) });
+        lone.hear(&with_pull(ack(0), 2));
+        assert_eq!(lone.data(), []);
+        lone.hear(&ack(1));
+        assert!(matches!(lone.events()[..], [Event::Acknowledged { .. }]));
+    }
+}
