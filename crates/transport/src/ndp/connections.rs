@@ -347,3 +347,13 @@ impl Endpoint {
         directory.release(entry.key, slot);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_half_is_four_cache_lines_at_most() {
+        assert!(size_of::<Slot>() <= 256, "{}", size_of::<Slot>());
+    }
+}

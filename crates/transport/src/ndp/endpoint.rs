@@ -13,8 +13,8 @@ use super::config::{Command, Config, Event, ReceiverStatistics, SenderStatistics
 use super::connections::{Life, Role, Slot};
 use super::pull_queue::{Gaps, PullQueue};
 use super::receiver::{Arrival, Receiver, Repeat};
-use super::ring::Ring;
 use super::timers::Timers;
+use super::turns::Turns;
 use crate::{Allowed, Directory, Disposition, Half, Key};
 
 /// ACKs, NACKs and RESETs that a host holds for a NIC that takes none; further ones are dropped, and
@@ -28,8 +28,8 @@ pub struct Endpoint {
     pub(super) control: VecDeque<Packet>,
     pub(super) slots: Vec<Slot>,
     pub(super) pulls: PullQueue,
-    /// Sending halves with a credit and something to send, one packet each in turn.
-    pub(super) ready: Ring,
+    /// Sending halves with a credit and something to send.
+    pub(super) ready: Turns,
     pub(super) host: HostId,
     pub(super) timers: Timers,
     pub(super) gaps: Gaps,
@@ -47,7 +47,7 @@ impl Endpoint {
             control: VecDeque::new(),
             slots: Vec::new(),
             pulls: PullQueue::EMPTY,
-            ready: Ring::EMPTY,
+            ready: Turns::default(),
             host,
             timers: Timers::default(),
             gaps: Gaps::new(&config),
@@ -278,13 +278,8 @@ impl Endpoint {
             sender.acknowledged = true;
             self.events.push_back(Event::Acknowledged { key: entry.key, slot });
         }
-        if ready != entry.links.joined() {
-            if ready {
-                self.ready.join(&mut self.slots, slot);
-            } else {
-                self.ready.leave(&mut self.slots, slot);
-            }
-        }
+        let credit = sender.credit();
+        self.ready.update(slot, &mut sender.turns, ready, credit);
         if completes && self.slots[slot as usize].life == Life::Closing {
             self.enter_time_wait(now, slot);
         }
@@ -294,13 +289,11 @@ impl Endpoint {
         let (slot, class) = self.pulls.head();
         let entry = &mut self.slots[slot as usize];
         let receiver = Receiver::of(&mut entry.role);
-        let again = receiver.repeating;
         let (counter, length) = receiver.send_pull(now);
         let leaves = receiver.pulls() == 0;
         let path = receiver.paths.spray();
-        // A repetition that is itself repeated has backed off, and has its deadline.
         let due = now.saturating_add(self.config.pull_repeat);
-        if leaves && !again && due < entry.deadline {
+        if leaves && due < entry.deadline {
             entry.deadline = due;
             self.timers.arm(slot, due);
         }
@@ -311,23 +304,24 @@ impl Endpoint {
     }
 
     fn transmit_data(&mut self, now: Time) -> Packet {
-        let slot = self.ready.head();
-        let entry = &mut self.slots[slot as usize];
-        let Role::Sending(sender) = &mut entry.role else {
-            panic!("only sending halves are ready to send")
-        };
-        let (packet, due) = sender.transmit(now, &self.config, self.host, &entry.key);
-        let ready = sender.ready();
-        if due < entry.deadline {
-            entry.deadline = due;
-            self.timers.arm(slot, due);
+        loop {
+            let slot = self.ready.next();
+            let entry = &mut self.slots[slot as usize];
+            // The slot may have been assigned anew since the turn was queued.
+            let Role::Sending(sender) = &mut entry.role else { continue };
+            sender.turns.spend();
+            if !sender.ready() {
+                continue;
+            }
+            let (packet, due) = sender.transmit(now, &self.config, self.host, &entry.key);
+            let (ready, credit) = (sender.ready(), sender.credit());
+            self.ready.update(slot, &mut sender.turns, ready, credit);
+            if due < entry.deadline {
+                entry.deadline = due;
+                self.timers.arm(slot, due);
+            }
+            return packet;
         }
-        if ready {
-            self.ready.turn(&mut self.slots);
-        } else {
-            self.ready.leave(&mut self.slots, slot);
-        }
-        packet
     }
 
     /// The deadline of a half has come.

@@ -15,6 +15,7 @@ mod ring;
 mod scoreboard;
 mod sender;
 mod timers;
+mod turns;
 mod window;
 
 pub use config::{

@@ -22,14 +22,20 @@ pub(super) const NO_PATH: u16 = u16::MAX;
 pub(super) struct Paths {
     /// Places in the path list: those in use in front, then those removed for now.
     order: Box<[u16]>,
-    /// The path list; empty where it is 0, 1, 2 ...
-    ids: Box<[PathId]>,
     /// Packets sent in this round.
     position: u16,
     /// Paths in use.
     live: u16,
     stream: Stream,
-    scoreboard: Option<Box<Scoreboard>>,
+    seldom: Option<Box<Seldom>>,
+}
+
+/// What the simulator's paths have only with a scoreboard.
+#[derive(Debug)]
+struct Seldom {
+    /// The path list; empty where it is 0, 1, 2 ...
+    ids: Box<[PathId]>,
+    scoreboard: Option<Scoreboard>,
 }
 
 impl Paths {
@@ -41,14 +47,13 @@ impl Paths {
         let count = u16::try_from(list.len()).expect("a path list has at most 65,535 paths");
         assert!(count > 0, "a path list has at least one path");
         let counted = (0..count).zip(list).all(|(place, id)| id.get() == place);
-        Paths {
-            order: (0..count).collect(),
-            ids: if counted { Box::default() } else { list.into() },
-            position: 0,
-            live: count,
-            stream,
-            scoreboard: penalty.map(|penalty| Box::new(Scoreboard::new(count, penalty))),
-        }
+        let seldom = (!counted || penalty.is_some()).then(|| {
+            Box::new(Seldom {
+                ids: if counted { Box::default() } else { list.into() },
+                scoreboard: penalty.map(|penalty| Scoreboard::new(count, penalty)),
+            })
+        });
+        Paths { order: (0..count).collect(), position: 0, live: count, stream, seldom }
     }
 
     /// A number below `bound`; the bias of the multiplication is below 2^-16.
@@ -70,7 +75,7 @@ impl Paths {
     /// how many paths were removed.
     pub(super) fn permute(&mut self, now: Time, penalty: Option<&PathPenalty>) -> u32 {
         self.position = 0;
-        match (&mut self.scoreboard, penalty) {
+        match (self.seldom.as_mut().and_then(|seldom| seldom.scoreboard.as_mut()), penalty) {
             (Some(scoreboard), Some(penalty)) => {
                 let removed = scoreboard.judge(now, penalty);
                 self.live = scoreboard.sift(now, &mut self.order);
@@ -111,13 +116,16 @@ impl Paths {
     /// The identifier of the path at a place.
     #[inline]
     pub(super) fn id(&self, place: u16) -> PathId {
-        if self.ids.is_empty() { PathId::new(place) } else { self.ids[place as usize] }
+        match &self.seldom {
+            Some(seldom) if !seldom.ids.is_empty() => seldom.ids[place as usize],
+            _ => PathId::new(place),
+        }
     }
 
     /// The scoreboard, if there is one.
     #[inline]
     pub(super) fn scoreboard(&mut self) -> Option<&mut Scoreboard> {
-        self.scoreboard.as_deref_mut()
+        self.seldom.as_mut()?.scoreboard.as_mut()
     }
 }
 

@@ -42,6 +42,7 @@ use super::arrivals::WINDOW_LIMIT;
 use super::config::{Config, SenderStatistics};
 use super::paths::{NO_PATH, Paths};
 use super::timers::doubled;
+use super::turns::Queued;
 use super::window::{Record, State, Window};
 use crate::Key;
 
@@ -85,6 +86,8 @@ pub(super) struct Sender {
     /// The application knows that everything was ACKed.
     pub(super) acknowledged: bool,
     paths: Paths,
+    /// Its turns to send, queued at the host.
+    pub(super) turns: Queued,
     /// What the half has done.
     pub(super) statistics: SenderStatistics,
 }
@@ -120,6 +123,7 @@ impl Sender {
             empty: length == Some(0),
             acknowledged: false,
             paths,
+            turns: Queued::default(),
             statistics: SenderStatistics::default(),
         }
     }
@@ -138,6 +142,12 @@ impl Sender {
     #[inline]
     pub(super) fn ready(&self) -> bool {
         self.credit > 0 && self.has_something_to_send()
+    }
+
+    /// Packets that may be sent.
+    #[inline]
+    pub(super) const fn credit(&self) -> u32 {
+        self.credit
     }
 
     /// Whether everything was sent and ACKed.

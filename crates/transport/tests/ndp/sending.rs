@@ -120,17 +120,24 @@ fn a_pull_that_overtakes_its_nack_keeps_its_credit() {
 }
 
 #[test]
-fn packets_of_all_connections_take_turns() {
-    let mut lone = Lone::new(window(3));
+fn credits_of_all_connections_are_spent_in_the_order_in_which_they_came() {
+    let mut lone = Lone::new(window(2));
     for connection in 1..=3 {
-        lone.open(connection, Some(9000 * u64::from(connection)));
+        lone.open(connection, Some(9000 * 9));
     }
-    let order: Vec<(u32, u32)> = lone
-        .all()
-        .iter()
-        .map(|packet| (packet.header.connection.get(), packet.header.sequence))
-        .collect();
-    assert_eq!(order, [(1, 0), (2, 0), (3, 0), (2, 1), (3, 1), (3, 2)]);
+    let order = |lone: &mut Lone| -> Vec<(u32, u32)> {
+        lone.all()
+            .iter()
+            .map(|packet| (packet.header.connection.get(), packet.header.sequence))
+            .collect()
+    };
+    assert_eq!(order(&mut lone), [(1, 0), (2, 0), (3, 0), (1, 1), (2, 1), (3, 1)]);
+    for (connection, counter) in [(3, 1), (1, 1), (3, 2), (2, 1), (3, 4), (1, 2)] {
+        let mut pull = pull(counter);
+        pull.header.connection = trimline_packet::ConnectionId::new(connection);
+        lone.hear(&pull);
+    }
+    assert_eq!(order(&mut lone), [(3, 2), (1, 2), (3, 3), (2, 2), (3, 4), (1, 3), (3, 5)]);
 }
 
 #[test]
@@ -448,6 +455,16 @@ mod later_data {
         assert_eq!(lone.data(), [], "a window was pushed; the rest is pulled");
         lone.hear(&pull(1));
         assert_eq!(lone.data(), [8]);
+    }
+
+    #[test]
+    fn what_was_banked_does_not_widen_its_window() {
+        let (mut lone, _) = pushed(window(2), Some(2));
+        lone.hear(&pull(5));
+        lone.hear(&ack(0));
+        lone.hear(&ack(1));
+        send(&mut lone, 9);
+        assert_eq!(lone.data(), [2, 3]);
     }
 
     #[test]
