@@ -96,10 +96,11 @@ def measure(name, run, flows):
 
 
 def judge(finding, runs):
-    """(ours, holds) of a finding: every run that it is about must lie within the bounds."""
+    """(ours, holds) of a finding: every run that it is about, or its mean over the seeds, must lie
+    within the bounds."""
     lo = None if finding.get("lo") is None else Fraction(str(finding["lo"]))
     hi = None if finding.get("hi") is None else Fraction(str(finding["hi"]))
-    values = []
+    values, seeds = [], {}
     for run in runs:
         if finding.get("series", run.series) != run.series:
             continue
@@ -118,13 +119,20 @@ def judge(finding, runs):
         if value is None:
             return None, False
         values.append(value)
+        seeds.setdefault(run.seed, []).append(value)
     if not values:
         return None, False
     holds = all((lo is None or v >= lo) and (hi is None or v <= hi) for v in values)
     if lo is None and hi is None:
         return sum(values) / len(values), True
-    room = [min(([] if lo is None else [v - lo]) + ([] if hi is None else [hi - v])) for v in values]
-    return values[room.index(min(room))], holds
+
+    def room(v):
+        return min(([] if lo is None else [v - lo]) + ([] if hi is None else [hi - v]))
+
+    if finding.get("over_seeds", "each") == "mean":
+        mean = sum(min(of_seed, key=room) for of_seed in seeds.values()) / len(seeds)
+        return mean, room(mean) >= 0
+    return min(values, key=room), holds
 
 
 def check_references(experiments):

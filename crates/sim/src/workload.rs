@@ -4,7 +4,7 @@ use trimline_packet::{HostId, Time, TimeDelta};
 
 use crate::flows::Flow;
 use crate::random;
-use crate::scenario::plan::{Matrix, Spraying, Workload};
+use crate::scenario::plan::{Choose, Matrix, Spraying, Workload};
 
 /// The flows of a workload, drawn from streams of its own: adding a workload moves no other's draws.
 pub(crate) fn flows(workload: &Workload, place: u32, hosts: u32, seed: u64) -> Vec<Flow> {
@@ -15,10 +15,13 @@ pub(crate) fn flows(workload: &Workload, place: u32, hosts: u32, seed: u64) -> V
             let destinations = derangement(&mut draws, hosts);
             destinations.into_iter().enumerate().map(|(from, to)| (from as u32, to)).collect()
         }
-        Matrix::Incast { receiver, senders, excluding } => {
+        Matrix::Incast { receiver, senders, excluding, choose } => {
             let mut others: Vec<u32> =
                 (0..hosts).filter(|host| host != receiver && !excluding.contains(host)).collect();
-            random::shuffle(&mut draws, &mut others);
+            match choose {
+                Choose::Random => random::shuffle(&mut draws, &mut others),
+                Choose::Last => others.reverse(),
+            }
             others.truncate(*senders as usize);
             others.into_iter().map(|sender| (sender, *receiver)).collect()
         }
@@ -100,7 +103,12 @@ mod tests {
     #[test]
     fn an_incast_draws_distinct_senders_and_more_senders_move_no_draw() {
         let senders = |count| {
-            let matrix = Matrix::Incast { receiver: 3, senders: count, excluding: vec![] };
+            let matrix = Matrix::Incast {
+                receiver: 3,
+                senders: count,
+                excluding: vec![],
+                choose: Choose::Random,
+            };
             flows(&workload("i", matrix), 0, 16, 1)
         };
         let (few, all) = (senders(5), senders(15));

@@ -368,7 +368,7 @@ static PERMUTATION: Grammar =
     Grammar { about: "A random derangement of the hosts.", alternatives: &[], keys: &[] };
 
 static INCAST: Grammar = Grammar {
-    about: "Senders drawn at random among the other hosts.",
+    about: "Senders chosen among the other hosts.",
     alternatives: &[],
     keys: &[
         required("receiver", HOST, "The receiving host."),
@@ -377,6 +377,11 @@ static INCAST: Grammar = Grammar {
             "excluding",
             Form::List(&HOST),
             "Hosts that are never drawn, beside the receiver.",
+        ),
+        optional(
+            "choose",
+            Form::Word(&["random", "last"]),
+            "Which hosts send: drawn at random (default), or those with the highest numbers, the farthest from host 0.",
         ),
     ],
 };

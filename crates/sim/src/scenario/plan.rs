@@ -83,15 +83,27 @@ pub enum Matrix {
     /// Every host sends to one other, and receives from one other: a random derangement of the
     /// hosts.
     Permutation,
-    /// `senders` hosts, drawn at random among the others, send to `receiver`.
+    /// `senders` of the other hosts send to `receiver`.
     Incast {
         /// The receiving host.
         receiver: u32,
         /// How many send.
         senders: u32,
-        /// Hosts that are never drawn, sorted, each once; another workload may use them.
+        /// Hosts that are never chosen, sorted, each once; another workload may use them.
         excluding: Vec<u32>,
+        /// Which of the others send.
+        choose: Choose,
     },
     /// Exactly these (source, destination) pairs.
     Pairs(Vec<(u32, u32)>),
+}
+
+/// Which hosts send in an incast.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choose {
+    /// Drawn at random.
+    #[default]
+    Random,
+    /// Those with the highest numbers.
+    Last,
 }

@@ -6,7 +6,7 @@ use trimline_transport::ndp::{Config, PathPenalty, PullSpacing};
 use super::Output;
 use super::error::ScenarioError;
 use super::grammar::MAX_HOSTS;
-use super::plan::{EngineChoice, Matrix, Plan, Spraying, Transport, Workload};
+use super::plan::{Choose, EngineChoice, Matrix, Plan, Spraying, Transport, Workload};
 use super::quantity;
 use super::tree::Node;
 use crate::topology::{Clos, LinkSpec};
@@ -414,5 +414,9 @@ fn incast_matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
         )
         .nearest(Some(others.to_string())));
     }
-    Ok(Matrix::Incast { receiver, senders, excluding })
+    let choose = match node.child("choose").and_then(Node::text) {
+        Some("last") => Choose::Last,
+        _ => Choose::Random,
+    };
+    Ok(Matrix::Incast { receiver, senders, excluding, choose })
 }

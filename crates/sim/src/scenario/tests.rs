@@ -1,6 +1,6 @@
 //! Every kind of mistake with its message, and what a right file becomes.
 
-use super::plan::{Matrix, Spraying, Transport};
+use super::plan::{Choose, Matrix, Spraying, Transport};
 use super::*;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_switch::ServiceModel;
@@ -470,7 +470,7 @@ fn series_sweep_and_seeds_multiply() {
     assert_eq!(run.plan.workloads.len(), 1);
     assert_eq!(
         run.plan.workloads[0].matrix,
-        Matrix::Incast { receiver: 0, senders: 11, excluding: vec![] }
+        Matrix::Incast { receiver: 0, senders: 11, excluding: vec![], choose: Choose::Random }
     );
     let run = &scenario.runs[6];
     assert_eq!(run.plan.series, "prioritised");
@@ -478,7 +478,7 @@ fn series_sweep_and_seeds_multiply() {
     assert_eq!(run.plan.switch, ServiceModel::htsim(8, 9000));
     assert_eq!(
         run.plan.workloads[0].matrix,
-        Matrix::Incast { receiver: 0, senders: 10, excluding: vec![7] }
+        Matrix::Incast { receiver: 0, senders: 10, excluding: vec![7], choose: Choose::Random }
     );
     assert_eq!(run.plan.workloads[0].size, Some(ByteCount::new(450_000)));
     assert_eq!((run.plan.workloads[1].class, &run.plan.workloads[1].name[..]), (3, "urgent"));

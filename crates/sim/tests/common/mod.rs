@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use trimline_metrics::RunRecord;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
-use trimline_sim::scenario::plan::{EngineChoice, Matrix, Plan, Spraying, Transport, Workload};
+use trimline_sim::scenario::plan::{Choose, EngineChoice, Matrix, Plan, Spraying, Transport, Workload};
 use trimline_sim::topology::{Clos, LinkSpec};
 use trimline_switch::ServiceModel;
 use trimline_transport::ndp;
@@ -77,7 +77,9 @@ pub fn workload(name: &str, matrix: Matrix, size: Option<u64>) -> Workload {
 
 /// An incast of `senders` flows to host 0.
 pub fn incast(senders: u32, size: u64) -> Workload {
-    workload("incast", Matrix::Incast { receiver: 0, senders, excluding: vec![] }, Some(size))
+    let matrix =
+        Matrix::Incast { receiver: 0, senders, excluding: vec![], choose: Choose::Random };
+    workload("incast", matrix, Some(size))
 }
 
 /// A run to completion under the paper's switch.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 const SPEC: &str = include_str!("../../../../spec/ndp-transport.toml");
 
-const SOURCES: [&str; 11] = [
+const SOURCES: [&str; 12] = [
     include_str!("hostile.rs"),
     include_str!("impaired.rs"),
     include_str!("receiving.rs"),
@@ -15,6 +15,7 @@ const SOURCES: [&str; 11] = [
     include_str!("../../src/ndp/pull_queue.rs"),
     include_str!("../../src/ndp/ring.rs"),
     include_str!("../../src/ndp/scoreboard.rs"),
+    include_str!("../../src/ndp/turns.rs"),
     include_str!("../../src/ndp/window.rs"),
 ];
 

@@ -224,7 +224,7 @@ fn weather() -> impl Strategy<Value = Weather> {
     (any::<u64>(), rates, config, flows, 0u64..300).prop_map(
         |(seed, (loss, control_loss, trim, returns, twice, hold_us), config, flows, idle_calls)| {
             // Fair weather is a kind of weather: each impairment is off in a third of the cases.
-            let off = |bit: u64, rate: u64| if (seed >> bit) % 3 == 0 { 0 } else { rate };
+            let off = |bit: u64, rate: u64| if (seed >> bit).is_multiple_of(3) { 0 } else { rate };
             Weather {
                 seed,
                 loss: off(0, loss),

@@ -344,7 +344,7 @@ impl Network {
     }
 
     fn enter(&mut self, destination: usize, hop: usize, mut packet: Packet) {
-        let coin = self.coin.next_u64() % 2 == 0;
+        let coin = self.coin.next_u64().is_multiple_of(2);
         let (data_capacity, header_capacity) = (self.data_capacity, self.header_capacity);
         let port = &mut self.ports[destination][hop];
         let mut header = packet.service != Service::Trimmable;

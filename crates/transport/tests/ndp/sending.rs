@@ -674,6 +674,21 @@ mod life {
         assert_eq!(lone.data(), [0]);
     }
 
+    /// What the half before it left in the queues of the host is none of its own.
+    #[test]
+    fn a_half_in_a_slot_that_is_assigned_again_starts_anew() {
+        let mut lone = Lone::sender(window(8), None);
+        assert_eq!(lone.next().map(|packet| packet.header.sequence), Some(0));
+        lone.hear(&from_peer(Kind::Reset, 1));
+        lone.pass(us(10_000));
+        for packets in [1, 8] {
+            let connection = 10 + packets as u32;
+            lone.open(connection, Some(packets * 9000));
+            assert_eq!(lone.slot(sending(connection)), packets.trailing_zeros() / 3);
+            assert_eq!(lone.data(), (0..packets as u32).collect::<Vec<_>>());
+        }
+    }
+
     #[test]
     fn an_endless_stream_ends_when_it_is_closed() {
         let (mut lone, _) = pushed(window(2), None);
