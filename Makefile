@@ -29,14 +29,18 @@ venv: .venv/installed
 	echo "$(CURDIR)/python" > "$$($(PYTHON) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/trimline.pth"
 	touch $@
 
-# Draws even when a finding does not hold, and then says so by its status.
+# A finding that does not hold (status 1) is said in the table and explained in docs/validation.md; it does not
+# make the demonstration fail.
 demo: release venv
-	$(TRIMLINE) reproduce $(FIGURES)
+	$(TRIMLINE) reproduce $(FIGURES) || [ $$? -eq 1 ]
 
 # The schema in the repository is what the program prints. Verdicts are computed a second time, by a program
 # that shares no code with the first. The two experiments take seconds.
 test: release venv
 	$(TRIMLINE) schema | diff - schema/scenario.schema.json
+	$(TRIMLINE) run crates/cli/tests/golden/scenario.toml --out out/golden
+	diff out/golden/flows.csv crates/cli/tests/golden/flows.csv
+	diff out/golden/summary.json crates/cli/tests/golden/summary.json
 	$(TRIMLINE) reproduce ndp/base ndp/fig21 --no-plot --out out/test
 	python3 scripts/check_verdicts.py out/test
 	cargo xtask vectors

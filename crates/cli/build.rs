@@ -27,10 +27,10 @@ fn commit(root: &Path) -> String {
         output.status.success().then(|| text.trim().to_owned())
     };
     // The log moves with every commit; a change of the sources may make the tree differ from it.
-    if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]).map(|log| root.join(log)) {
-        if log.exists() {
-            println!("cargo::rerun-if-changed={}", log.display());
-        }
+    if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]).map(|log| root.join(log))
+        && log.exists()
+    {
+        println!("cargo::rerun-if-changed={}", log.display());
     }
     println!("cargo::rerun-if-changed={}", root.join("crates").display());
     let Some(head) = git(&["rev-parse", "HEAD"]) else { return "unknown".to_owned() };

@@ -81,6 +81,22 @@ fn a_run_leaves_a_directory_and_the_same_bytes_again() {
     assert!(scratch.read("out/incast/ports.csv").starts_with("name,packets,bytes,"));
 }
 
+/// The golden files were written by a release build; this test runs in a debug build. `make test` does the
+/// same in a release build.
+#[test]
+fn every_build_and_every_engine_writes_the_golden_bytes() {
+    let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
+    let scratch = Scratch::new("golden");
+    for engine in ["windows", "heap"] {
+        let scenario = format!("{golden}/scenario.toml");
+        succeeded(&scratch.trimline(&["run", &scenario, "--out", engine, "--engine", engine]));
+        for file in ["flows.csv", "summary.json"] {
+            let expected = fs::read_to_string(format!("{golden}/{file}")).unwrap();
+            assert!(scratch.read(&format!("{engine}/{file}")) == expected, "{engine}: {file}");
+        }
+    }
+}
+
 #[test]
 fn several_runs_have_a_directory_each() {
     let scratch = Scratch::new("runs");

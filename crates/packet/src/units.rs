@@ -266,7 +266,8 @@ impl fmt::Display for ByteCount {
 impl fmt::Display for BitRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const STEPS: [(u64, &str); 3] = [(1_000_000_000, "Gb/s"), (1_000_000, "Mb/s"), (1, "b/s")];
-        let (unit, name) = STEPS[STEPS.iter().position(|&(unit, _)| self.0 % unit == 0).unwrap_or(2)];
+        let (unit, name) =
+            STEPS[STEPS.iter().position(|&(unit, _)| self.0.is_multiple_of(unit)).unwrap_or(2)];
         write!(f, "{} {name}", self.0 / unit)
     }
 }

@@ -11,8 +11,9 @@
 
 use std::mem;
 
-use trimline_packet::{BitRate, ByteCount, Handle, HostId, Packet, Packets, PathId, Service, Time,
-    TimeDelta};
+use trimline_packet::{
+    BitRate, ByteCount, Handle, HostId, Packet, Packets, PathId, Service, Time, TimeDelta,
+};
 use trimline_switch::{Displaced, Fate, Pool, Port, ServiceModel};
 use trimline_transport::{Allowed, Directory, Half, Key, Stream};
 
@@ -221,6 +222,25 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
     pub(crate) fn seed(&self) -> u64 {
         self.seed
     }
+    /// Checks that no queue holds more than it may.
+    ///
+    /// # Panics
+    /// One does.
+    pub(crate) fn check_queue_bounds(&self) {
+        for queue in 0..self.model.queue_count() {
+            let most = self.model.most_in_queue(queue);
+            for (port, unit) in self.ports.iter().enumerate() {
+                let packets = unit.port.queue_packets(queue);
+                let bytes = unit.port.queue_bytes(queue);
+                assert!(
+                    packets <= most.packets && bytes <= most.bytes,
+                    "{}: queue {queue} holds {packets} packets, {bytes} B of {most:?}",
+                    self.routes.port_name(port as u32)
+                );
+            }
+        }
+    }
+
     /// The queue from which headers are returned, and the bytes that it holds, when the profile
     /// returns any.
     pub(crate) fn returning_queue(&self) -> Option<(usize, u32)> {
@@ -340,8 +360,7 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
                     packet.turn_round();
                     let packet = *packet;
                     let any = next_hop_draw(&mut self.choices, port);
-                    let way_back =
-                        self.routes.next_port(self.routes.switch_of(port), &packet, any);
+                    let way_back = self.routes.next_port(self.routes.switch_of(port), &packet, any);
                     let just_after = now + TimeDelta::from_ps(1);
                     self.port_advance(calendar, way_back, just_after);
                     self.port_arrive(calendar, way_back, now, handle);

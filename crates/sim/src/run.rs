@@ -74,8 +74,7 @@ pub fn run(
         flows.extend(workload::flows(workload, place as u32, hosts, plan.seed));
     }
     let outside = |host: HostId| host.get() >= hosts;
-    if let Some(flow) =
-        flows.iter().find(|flow| outside(flow.source) || outside(flow.destination))
+    if let Some(flow) = flows.iter().find(|flow| outside(flow.source) || outside(flow.destination))
     {
         return Err(RunError::Topology(format!(
             "a flow from host {} to host {}, but hosts are 0 to {}",
@@ -102,8 +101,7 @@ fn build<E: Protocol, const Q: usize>(
     full_wire: u16,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> RunRecord {
-    let mut network =
-        Network::<E, Q>::new(&plan.topology, &plan.switch, config, flows, plan.seed);
+    let mut network = Network::<E, Q>::new(&plan.topology, &plan.switch, config, flows, plan.seed);
     let progress = match plan.engine {
         EngineChoice::Windows => {
             let engine = Windows::new(&network, full_wire);
@@ -166,6 +164,7 @@ fn drive<E: Protocol, const Q: usize>(
             next = next.min(end);
         }
         engine.run_until(network, next);
+        network.check_queue_bounds();
         now = next;
     }
 }

@@ -22,9 +22,6 @@ impl<T> Table<T> {
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
         self.0.iter()
     }
-    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
-        self.0.iter_mut()
-    }
 }
 
 impl<T> FromIterator<T> for Table<T> {

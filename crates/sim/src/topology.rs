@@ -386,13 +386,27 @@ pub(crate) mod tests {
     }
 
     fn leaf_spine() -> Clos {
-        Clos { tiers: 2, pods: 1, tors_per_pod: 5, hosts_per_tor: 3, aggregations_per_pod: 4,
-            cores_per_aggregation: 0, ..fattree(4) }
+        Clos {
+            tiers: 2,
+            pods: 1,
+            tors_per_pod: 5,
+            hosts_per_tor: 3,
+            aggregations_per_pod: 4,
+            cores_per_aggregation: 0,
+            ..fattree(4)
+        }
     }
 
     fn star() -> Clos {
-        Clos { tiers: 1, pods: 1, tors_per_pod: 1, hosts_per_tor: 6, aggregations_per_pod: 0,
-            cores_per_aggregation: 0, ..fattree(4) }
+        Clos {
+            tiers: 1,
+            pods: 1,
+            tors_per_pod: 1,
+            hosts_per_tor: 6,
+            aggregations_per_pod: 0,
+            cores_per_aggregation: 0,
+            ..fattree(4)
+        }
     }
 
     fn back_to_back() -> Clos {
@@ -495,9 +509,18 @@ pub(crate) mod tests {
     fn a_432_host_fattree_has_the_units_it_should() {
         let routes = Routes::new(&fattree(12));
         assert_eq!((routes.switches(), routes.ports(), routes.hosts()), (180, 2160, 432));
-        let names: Vec<_> = [0, 6, 72 * 12, 72 * 12 + 6, 144 * 12].map(|p| routes.port_name(p)).into();
-        assert_eq!(names, ["tor 0 down 0", "tor 0 up 0", "aggregation 0 down 0", "aggregation 0 up 0",
-            "core 0 down 0"]);
+        let names: Vec<_> =
+            [0, 6, 72 * 12, 72 * 12 + 6, 144 * 12].map(|p| routes.port_name(p)).into();
+        assert_eq!(
+            names,
+            [
+                "tor 0 down 0",
+                "tor 0 up 0",
+                "aggregation 0 down 0",
+                "aggregation 0 up 0",
+                "core 0 down 0"
+            ]
+        );
     }
 
     #[test]

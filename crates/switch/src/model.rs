@@ -413,6 +413,15 @@ impl ServiceModel {
         (limit != Limit::NONE).then_some(bytes)
     }
 
+    /// The most that a queue can hold, whatever arrives.
+    pub fn most_in_queue(&self, queue: usize) -> Limit {
+        let [whole, header] = self.queues[queue].limits;
+        Limit {
+            packets: whole.packets.max(header.packets),
+            bytes: whole.bytes.max(header.bytes),
+        }
+    }
+
     /// Bytes on the wire of a trimmed packet.
     pub fn trimmed_bytes(&self) -> u16 {
         self.trimmed_bytes

@@ -66,7 +66,13 @@ impl Heap {
         if at < self.wakes[unit as usize] {
             self.wakes[unit as usize] = at;
             let tie = u64::from(unit);
-            self.events.push(Reverse(Event { at, class: Class::Wake, tie, unit, handle: Handle::NONE }));
+            self.events.push(Reverse(Event {
+                at,
+                class: Class::Wake,
+                tie,
+                unit,
+                handle: Handle::NONE,
+            }));
         }
     }
 }

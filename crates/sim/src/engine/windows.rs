@@ -51,8 +51,12 @@ struct Ring {
     shift: u32,
     /// The ring holds `1 << bits` windows.
     bits: u32,
-    /// The window being worked on.
+    /// The window being worked on, and when it begins.
     current: u64,
+    base: Time,
+    /// Windows of the ring less one, and picoseconds of a window less one: masks.
+    ring_mask: u64,
+    offset_mask: u64,
     words: usize,
     summary_words: usize,
     /// Per window of the ring: a bit for each unit with something to do.
@@ -71,7 +75,7 @@ struct Ring {
 impl Ring {
     #[inline]
     fn slot(&self, window: u64) -> usize {
-        (window & ((1 << self.bits) - 1)) as usize
+        (window & self.ring_mask) as usize
     }
 
     #[inline]
@@ -92,7 +96,7 @@ impl Ring {
         let ahead = (at.as_ps() >> self.shift).wrapping_sub(self.current);
         if ahead == 0 {
             self.unfinished.push(unit);
-        } else if ahead < 1 << self.bits {
+        } else if ahead <= self.ring_mask {
             self.mark(self.slot(self.current.wrapping_add(ahead)), unit);
         } else {
             self.wake_far(unit, at);
@@ -123,7 +127,7 @@ impl Ring {
         let mut is_any = false;
         while let Some(&Reverse(far)) = self.far.peek() {
             let window = far.at.as_ps() >> self.shift;
-            if window >= self.current + (1 << self.bits) {
+            if window > self.current + self.ring_mask {
                 break;
             }
             self.far.pop();
@@ -151,7 +155,7 @@ impl Ring {
         link: u32,
     ) {
         let slot = self.slot(window);
-        let offset = (at.as_ps() & ((1 << self.shift) - 1)) as u32;
+        let offset = (at.as_ps() & self.offset_mask) as u32;
         arena.set_arrival(handle, Arrival { offset, link });
         let first = self.inbox(unit, slot);
         let after = *first;
@@ -166,7 +170,7 @@ impl Calendar for Ring {
     fn arrive(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32) {
         let window = at.as_ps() >> self.shift;
         let ahead = window.wrapping_sub(self.current);
-        if ahead.wrapping_sub(1) < (1 << self.bits) - 1 {
+        if ahead.wrapping_sub(1) < self.ring_mask {
             self.put(arena, unit, at, window, handle, link);
         } else {
             self.arrive_far(unit, at, handle, link);
@@ -229,6 +233,9 @@ impl Windows {
                 shift,
                 bits,
                 current: 0,
+                base: Time::ZERO,
+                ring_mask: (1 << bits) - 1,
+                offset_mask: (1 << shift) - 1,
                 words,
                 summary_words,
                 active: vec![0; words << bits].into(),
@@ -266,7 +273,7 @@ impl Windows {
         self.entries.clear();
         self.empty_inbox(arena, unit, slot);
         if self.entries.len() > 1 {
-            self.sort_entries(seed, self.base());
+            self.sort_entries(seed, self.ring.base);
         }
     }
 
@@ -376,13 +383,8 @@ impl Windows {
     }
 
     #[inline]
-    fn base(&self) -> Time {
-        Time::from_ps(self.ring.current << self.ring.shift)
-    }
-
-    #[inline]
     fn at(&self, entry: &Entry) -> Time {
-        self.base() + TimeDelta::from_ps(u64::from(entry.arrival.offset))
+        self.ring.base + TimeDelta::from_ps(u64::from(entry.arrival.offset))
     }
 
     #[inline]
@@ -406,7 +408,7 @@ impl Windows {
                 (arrival, handle) = (self.entries[0].arrival, self.entries[0].handle);
             }
         }
-        let base = self.base();
+        let base = self.ring.base;
         let mut index = 1;
         loop {
             let at = base + TimeDelta::from_ps(u64::from(arrival.offset));
@@ -454,7 +456,7 @@ impl Windows {
             self.ring.active[slot * self.ring.words + port as usize / 64] &= !(1 << (port % 64));
             self.empty_inbox(&network.arena, port, slot);
         }
-        self.sort_entries(network.seed(), self.base());
+        self.sort_entries(network.seed(), self.ring.base);
         for index in 0..self.entries.len() {
             let entry = self.entries[index];
             let at = self.at(&entry);
@@ -509,8 +511,10 @@ impl Returns {
             any: 0,
         };
         let Some((queue, capacity)) = network.returning_queue() else { return returns };
-        let most_links =
-            (0..switches as u32).map(|s| network.routes.ports_of(s).len() as u64).max().unwrap_or(0);
+        let most_links = (0..switches as u32)
+            .map(|s| network.routes.ports_of(s).len() as u64)
+            .max()
+            .unwrap_or(0);
         let window = TimeDelta::from_ps(1 << shift);
         let headers = network.most_headers_per_link(window) * most_links;
         let margin = headers * u64::from(Packet::HEADER_BYTES);
@@ -568,6 +572,7 @@ impl<E: Protocol, const Q: usize> Engine<E, Q> for Windows {
     fn run_until(&mut self, network: &mut Network<E, Q>, limit: Time) {
         while self.now < limit {
             self.ring.current = self.now.as_ps() >> self.ring.shift;
+            self.ring.base = Time::from_ps(self.ring.current << self.ring.shift);
             if self.ring.draw_near(&mut network.arena) {
                 self.idle = 0;
             }

@@ -4,15 +4,18 @@ use std::ops::ControlFlow;
 
 use trimline_metrics::RunRecord;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
-use trimline_sim::scenario::plan::{Choose, EngineChoice, Matrix, Plan, Spraying, Transport, Workload};
+use trimline_sim::scenario::plan::{
+    Choose, EngineChoice, Matrix, Plan, Spraying, Transport, Workload,
+};
 use trimline_sim::topology::{Clos, LinkSpec};
 use trimline_switch::ServiceModel;
 use trimline_transport::ndp;
 
-pub const TEN_GIG: LinkSpec = LinkSpec { rate: BitRate::from_gbps(10), delay: TimeDelta::from_us(1) };
+pub(crate) const TEN_GIG: LinkSpec =
+    LinkSpec { rate: BitRate::from_gbps(10), delay: TimeDelta::from_us(1) };
 
 /// The FatTree of `k`-port switches.
-pub fn fattree(k: u32) -> Clos {
+pub(crate) fn fattree(k: u32) -> Clos {
     Clos {
         tiers: 3,
         pods: k,
@@ -27,7 +30,7 @@ pub fn fattree(k: u32) -> Clos {
 }
 
 /// One switch.
-pub fn star(hosts: u32) -> Clos {
+pub(crate) fn star(hosts: u32) -> Clos {
     Clos {
         tiers: 1,
         pods: 1,
@@ -40,7 +43,7 @@ pub fn star(hosts: u32) -> Clos {
 }
 
 /// NDP with the paper's parameters and this initial window.
-pub fn ndp(initial_window: u32) -> ndp::Config {
+pub(crate) fn ndp(initial_window: u32) -> ndp::Config {
     ndp::Config {
         initial_window,
         payload_bytes: 9000,
@@ -63,7 +66,7 @@ pub fn ndp(initial_window: u32) -> ndp::Config {
 }
 
 /// A workload of flows of `size` bytes that start together.
-pub fn workload(name: &str, matrix: Matrix, size: Option<u64>) -> Workload {
+pub(crate) fn workload(name: &str, matrix: Matrix, size: Option<u64>) -> Workload {
     Workload {
         name: name.into(),
         matrix,
@@ -76,14 +79,13 @@ pub fn workload(name: &str, matrix: Matrix, size: Option<u64>) -> Workload {
 }
 
 /// An incast of `senders` flows to host 0.
-pub fn incast(senders: u32, size: u64) -> Workload {
-    let matrix =
-        Matrix::Incast { receiver: 0, senders, excluding: vec![], choose: Choose::Random };
+pub(crate) fn incast(senders: u32, size: u64) -> Workload {
+    let matrix = Matrix::Incast { receiver: 0, senders, excluding: vec![], choose: Choose::Random };
     workload("incast", matrix, Some(size))
 }
 
 /// A run to completion under the paper's switch.
-pub fn plan(topology: Clos, initial_window: u32, workloads: Vec<Workload>) -> Plan {
+pub(crate) fn plan(topology: Clos, initial_window: u32, workloads: Vec<Workload>) -> Plan {
     Plan {
         series: String::new(),
         seed: 1,
@@ -98,6 +100,6 @@ pub fn plan(topology: Clos, initial_window: u32, workloads: Vec<Workload>) -> Pl
 }
 
 /// Runs a plan to its end.
-pub fn run(plan: &Plan) -> RunRecord {
+pub(crate) fn run(plan: &Plan) -> RunRecord {
     trimline_sim::run(plan, &mut |_| ControlFlow::Continue(())).expect("the plan can be run")
 }

@@ -1,9 +1,7 @@
 //! The exact values of the base model: 10 Gb/s, 1 us a link, six links, 9000 B of payload behind
 //! 64 B of header, store and forward. Derived by hand from the model, equal to the picosecond.
 
-mod common;
-
-use common::{fattree, plan, run, workload};
+use crate::plans::{fattree, plan, run, workload};
 use trimline_sim::scenario::plan::{EngineChoice, Matrix};
 
 /// Completion times at the receiver and at the sender of one transfer between pods, in picoseconds.

@@ -3,9 +3,7 @@
 //!
 //! A failure prints the case number; `TRIMLINE_CASE=n` replays it alone.
 
-mod common;
-
-use common::{fattree, incast, ndp, plan, run, star, workload};
+use crate::plans::{fattree, incast, ndp, plan, run, star, workload};
 use trimline_metrics::FlowEnd;
 use trimline_packet::{BitRate, TimeDelta};
 use trimline_sim::scenario::plan::{EngineChoice, Matrix, Plan, Spraying, Transport};
@@ -126,7 +124,7 @@ fn the_engines_agree_and_every_sized_flow_completes() {
     let cases = one.map_or(0..400u64, |case: u64| case..case + 1);
     let (mut returned, mut trimmed, mut dropped, mut completed) = (0, 0, 0, 0);
     for number in cases {
-        println!("case {number}: TRIMLINE_CASE={number} cargo test -p trimline-sim --test engines");
+        println!("case {number}: TRIMLINE_CASE={number} cargo test -p trimline-sim --test runs");
         let mut plan = case(number);
         let windows = run(&plan);
         plan.engine = EngineChoice::Heap;
@@ -166,7 +164,8 @@ fn adding_a_flow_moves_no_other_flows_draws() {
     let pairs = |pairs: &[(u32, u32)]| Matrix::Pairs(pairs.to_vec());
     let there = |workloads| {
         let record = run(&plan(fattree(6), 23, workloads));
-        let there: Vec<_> = record.flows.into_iter().filter(|flow| flow.workload == "there").collect();
+        let there: Vec<_> =
+            record.flows.into_iter().filter(|flow| flow.workload == "there").collect();
         assert!(!there.is_empty());
         there
     };

@@ -1,0 +1,5 @@
+//! Whole runs, from a plan to a record.
+
+mod base_model;
+mod engines;
+mod plans;
