@@ -416,10 +416,7 @@ impl ServiceModel {
     /// The most that a queue can hold, whatever arrives.
     pub fn most_in_queue(&self, queue: usize) -> Limit {
         let [whole, header] = self.queues[queue].limits;
-        Limit {
-            packets: whole.packets.max(header.packets),
-            bytes: whole.bytes.max(header.bytes),
-        }
+        Limit { packets: whole.packets.max(header.packets), bytes: whole.bytes.max(header.bytes) }
     }
 
     /// Bytes on the wire of a trimmed packet.

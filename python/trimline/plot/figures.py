@@ -89,13 +89,12 @@ def fig16(experiment: Experiment) -> Figure:
     for series, runs in experiment.series().items():
         colour = style.colour_of(series)
         if prioritised(runs[0]):
-            plot_seeds(above, runs, preferred_ms, style.ORANGE, "NDP prioritised, simulated", "-.")
+            plot_seeds(above, runs, preferred_ms, style.VERMILION, "NDP prioritised, simulated", "-.")
             continue
         name = style.name_of(series)
         plot_seeds(above, runs, lambda run: run.fct_ms()[-1], colour, f"{name} last, simulated")
-        plot_seeds(
-            above, runs, lambda run: run.fct_ms()[0], style.SKY, f"{name} first, simulated", "--"
-        )
+        pale = style.SKY if colour == style.BLUE else colour
+        plot_seeds(above, runs, lambda run: run.fct_ms()[0], pale, f"{name} first, simulated", "--")
         plot_seeds(
             below,
             runs,
