@@ -208,8 +208,8 @@ pub(crate) struct Windows {
     now: Time,
     entries: Vec<Entry>,
     returns: Returns,
-    /// Windows in a row in which nothing happened and nothing came into the ring.
-    idle: u32,
+    /// The last window in which something happened or came into the ring.
+    last_active: u64,
 }
 
 impl Windows {
@@ -248,7 +248,7 @@ impl Windows {
             now: Time::ZERO,
             entries: Vec::new(),
             returns: Returns::new(network, shift),
-            idle: 0,
+            last_active: 0,
         };
         for host in 0..network.routes.hosts() {
             let next = network.host_next(host);
@@ -354,7 +354,7 @@ impl Windows {
             let summary_at = slot * self.ring.summary_words + summary_word;
             let mut summary = mem::take(&mut self.ring.summary[summary_at]);
             if summary != 0 {
-                self.idle = 0;
+                self.last_active = self.ring.current;
             }
             while summary != 0 {
                 let word = summary_word * 64 + summary.trailing_zeros() as usize;
@@ -574,13 +574,12 @@ impl<E: Protocol, const Q: usize> Engine<E, Q> for Windows {
             self.ring.current = self.now.as_ps() >> self.ring.shift;
             self.ring.base = Time::from_ps(self.ring.current << self.ring.shift);
             if self.ring.draw_near(&mut network.arena) {
-                self.idle = 0;
+                self.last_active = self.ring.current;
             }
             let end = Time::from_ps((self.ring.current + 1) << self.ring.shift).min(limit);
-            self.idle += 1;
             self.window(network, end);
             self.now = end;
-            if self.idle > 1 << self.ring.bits {
+            if self.ring.current - self.last_active > self.ring.ring_mask {
                 // A whole turn of the ring was empty: nothing happens before the first far thing.
                 let next = self.ring.far.peek().map_or(Time::NEVER, |Reverse(far)| far.at);
                 let start = Time::from_ps(next.as_ps() >> self.ring.shift << self.ring.shift);
