@@ -4,7 +4,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use trimline_sim::scenario::Run;
-use trimline_sim::scenario::plan::{Matrix, Plan, PullSpacing, Spraying, Transport, Workload};
+use trimline_sim::scenario::plan::{
+    Config, Matrix, Plan, PullSpacing, Spraying, Transport, Workload,
+};
+use trimline_sim::topology::Clos;
 
 use crate::failure::{Failure, read_scenario};
 use crate::results::print;
@@ -124,22 +127,13 @@ fn words(plan: &Plan) -> String {
         if switch.queue_count() == 1 { "" } else { "s" },
         switch.trimmed_bytes(),
     );
-    let Transport::Ndp(ndp) = &plan.transport;
-    text += &format!(
-        "  transport  NDP: initial window {}, {} B a packet, RTO {}, {}{}{}\n",
-        ndp.initial_window,
-        ndp.payload_bytes,
-        time(ndp.rto.as_ps()),
-        match ndp.pull_spacing {
-            PullSpacing::WireBytes => "pulls paced by wire bytes".to_owned(),
-            PullSpacing::PayloadBytes => "pulls paced by payload bytes".to_owned(),
-            PullSpacing::WireBytesScaled { percent } => {
-                format!("pulls paced to {percent} % of the wire time")
-            }
-        },
-        if ndp.pull_ack { ", riding in ACKs" } else { ", each a packet" },
-        if ndp.path_penalty.is_some() { "" } else { ", no path penalty" },
-    );
+    text += &match &plan.transport {
+        Transport::Ndp(ndp) => ndp_words(ndp) + &round_trip_words(clos, ndp.payload_bytes),
+        Transport::Cbr(cbr) => format!(
+            "  transport  constant bit rate: {} a flow, {} B a packet, whatever happens\n",
+            cbr.rate, cbr.payload_bytes
+        ),
+    };
     for workload in &plan.workloads {
         text += &format!("  workload   {}\n", workload_words(workload, hosts));
     }
@@ -156,11 +150,49 @@ fn words(plan: &Plan) -> String {
     text
 }
 
+/// The bandwidth-delay product, beside which the initial window stands.
+fn round_trip_words(clos: &Clos, payload_bytes: u16) -> String {
+    let round_trip = clos.idle_round_trip(payload_bytes).as_ps();
+    let packet_bits = (f64::from(payload_bytes) + 64.0) * 8.0;
+    let packets = round_trip as f64 / 1e12 * clos.host_link.rate.as_bps() as f64 / packet_bits;
+    format!(
+        "  round trip {} idle between the farthest hosts: {packets:.1} packets of the host's link\n",
+        time(round_trip)
+    )
+}
+
+/// The parameters of NDP.
+fn ndp_words(ndp: &Config) -> String {
+    format!(
+        "  transport  NDP: initial window {}, {} B a packet, RTO {}, {}{}{}\n",
+        ndp.initial_window,
+        ndp.payload_bytes,
+        time(ndp.rto.as_ps()),
+        match ndp.pull_spacing {
+            _ if ndp.pull_gaps.is_some() => "pulls spaced by a distribution".to_owned(),
+            PullSpacing::WireBytes => "pulls paced by wire bytes".to_owned(),
+            PullSpacing::PayloadBytes => "pulls paced by payload bytes".to_owned(),
+            PullSpacing::WireBytesScaled { percent } => {
+                format!("pulls paced to {percent} % of the wire time")
+            }
+        },
+        if ndp.pull_ack { ", riding in ACKs" } else { ", each a packet" },
+        if ndp.path_penalty.is_some() { "" } else { ", no path penalty" },
+    )
+}
+
 fn workload_words(workload: &Workload, hosts: u32) -> String {
     let matrix = match &workload.matrix {
         Matrix::Permutation => format!("{hosts} hosts send to one other each"),
         Matrix::Incast { receiver, senders, .. } => {
             format!("{senders} hosts send to host {receiver}")
+        }
+        Matrix::Random { flows } => {
+            format!("{hosts} hosts send {flows} flows each to random others")
+        }
+        Matrix::AllToAll => format!("{hosts} hosts send to every other"),
+        Matrix::Outcast { sender, receivers, .. } => {
+            format!("host {sender} sends to {receivers} hosts")
         }
         Matrix::Pairs(pairs) => format!("{} flows", pairs.len()),
     };
@@ -186,6 +218,16 @@ fn flows(workload: &Workload, hosts: u32) -> Vec<(Option<u32>, u64)> {
     match &workload.matrix {
         Matrix::Permutation => (0..hosts).map(|host| (Some(host), 1)).collect(),
         Matrix::Incast { receiver, senders, .. } => vec![(Some(*receiver), u64::from(*senders))],
+        // On the average.
+        Matrix::Random { flows } => {
+            (0..hosts).map(|host| (Some(host), u64::from(*flows))).collect()
+        }
+        Matrix::AllToAll => (0..hosts).map(|host| (Some(host), u64::from(hosts - 1))).collect(),
+        Matrix::Outcast { sender, receivers, .. } => (0..hosts)
+            .filter(|host| host != sender)
+            .take(*receivers as usize)
+            .map(|host| (Some(host), 1))
+            .collect(),
         Matrix::Pairs(pairs) => pairs.iter().map(|&(_, to)| (Some(to), 1)).collect(),
     }
 }
@@ -194,8 +236,7 @@ fn flows(workload: &Workload, hosts: u32) -> Vec<(Option<u32>, u64)> {
 /// link carries until the end.
 fn estimated_hops(plan: &Plan) -> f64 {
     let hosts = plan.topology.hosts();
-    let Transport::Ndp(ndp) = &plan.transport;
-    let payload = f64::from(ndp.payload_bytes);
+    let payload = f64::from(plan.transport.payload_bytes());
     let packet_seconds = (payload + 64.0) * 8.0 / plan.topology.host_link.rate.as_bps() as f64;
     let seconds = plan.duration.map(|duration| duration.as_ps() as f64 / 1e12);
     let most = seconds.map_or(f64::INFINITY, |seconds| seconds / packet_seconds);

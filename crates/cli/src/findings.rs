@@ -1,5 +1,7 @@
 //! expected.toml: what a paper found, with bounds, and whether our runs agree.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use trimline_metrics::{Interval, Measure, RunRecord, Selection, interval};
 
@@ -39,6 +41,15 @@ pub(crate) struct Finding {
     flows: Option<usize>,
     /// Only runs with at least this many flows.
     flows_from: Option<usize>,
+    /// Only runs at these places of the sweep: key, and value or range.
+    #[serde(default)]
+    at: BTreeMap<String, At>,
+    /// Not the measure itself, but the largest less the smallest among runs that differ in this key of
+    /// the sweep alone.
+    spread_over: Option<String>,
+    /// Not the measure itself, but by how many percent it exceeds that of this series, at the same
+    /// place of the sweep and with the same seed.
+    against: Option<String>,
     pub(crate) unit: String,
     /// Whether every seed must hold, or the mean over the seeds.
     #[serde(default)]
@@ -49,6 +60,75 @@ pub(crate) struct Finding {
     pub(crate) reference: Option<f64>,
     pub(crate) lo: Option<f64>,
     pub(crate) hi: Option<f64>,
+}
+
+/// Places of a sweep.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged)]
+enum At {
+    Number(i64),
+    Text(String),
+    Range(Range),
+}
+
+/// Both ends included.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Range {
+    from: Option<i64>,
+    to: Option<i64>,
+}
+
+impl At {
+    fn takes(&self, label: &str) -> bool {
+        match self {
+            At::Number(number) => label.parse() == Ok(*number),
+            At::Text(text) => text == label,
+            At::Range(Range { from, to }) => label.parse::<i64>().is_ok_and(|number| {
+                from.is_none_or(|from| number >= from) && to.is_none_or(|to| number <= to)
+            }),
+        }
+    }
+}
+
+/// What the findings ask of one run: taken when the run ends, so that its record need not be kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    series: String,
+    seed: u64,
+    point: Vec<(String, String)>,
+    flows: usize,
+    /// By finding, in their order.
+    values: Vec<Option<f64>>,
+}
+
+impl Outcome {
+    /// What `findings` ask of a run at `point` of the sweep.
+    pub(crate) fn new(
+        findings: &[Finding],
+        point: &[(String, String)],
+        record: &RunRecord,
+    ) -> Outcome {
+        let value = |finding: &Finding| {
+            let is_asked = finding.is_asked_of(&record.series);
+            if record.interrupted || !is_asked {
+                return None;
+            }
+            Measure::named(&finding.measure)?.of(record, &finding.selection())
+        };
+        Outcome {
+            series: record.series.clone(),
+            seed: record.seed,
+            point: point.to_vec(),
+            flows: record.flows.len(),
+            values: findings.iter().map(value).collect(),
+        }
+    }
+
+    /// The point without one of its keys.
+    fn point_without(&self, key: &str) -> Vec<&(String, String)> {
+        self.point.iter().filter(|(name, _)| name != key).collect()
+    }
 }
 
 /// What a finding says of several seeds.
@@ -111,29 +191,68 @@ impl Expected {
 }
 
 impl Finding {
-    fn is_about(&self, record: &RunRecord) -> bool {
-        self.series.as_ref().is_none_or(|series| *series == record.series)
-            && self.flows.is_none_or(|flows| flows == record.flows.len())
-            && self.flows_from.is_none_or(|flows| flows <= record.flows.len())
+    fn is_asked_of(&self, series: &str) -> bool {
+        self.series.as_deref().is_none_or(|own| own == series)
+            || self.against.as_deref() == Some(series)
     }
 
-    /// What `records` say. A run without a value, or no run at all, refutes the finding: an
-    /// experiment that did not happen confirms nothing.
-    pub(crate) fn verdict(&self, records: &[RunRecord]) -> Verdict {
-        let selection = Selection {
+    fn selection(&self) -> Selection {
+        Selection {
             workload: self.workload.clone(),
             pair: self.pair.map(|[source, destination]| (source, destination)),
+        }
+    }
+
+    fn is_about(&self, run: &Outcome) -> bool {
+        let is_at = |(key, at): (&String, &At)| {
+            run.point.iter().any(|(name, label)| name == key && at.takes(label))
         };
-        let value = |record: &RunRecord| Measure::named(&self.measure)?.of(record, &selection);
-        let about: Vec<&RunRecord> =
-            records.iter().filter(|record| self.is_about(record)).collect();
-        let values: Option<Vec<(u64, f64)>> = about
+        self.series.as_ref().is_none_or(|series| *series == run.series)
+            && self.flows.is_none_or(|flows| flows == run.flows)
+            && self.flows_from.is_none_or(|flows| flows <= run.flows)
+            && self.at.iter().all(is_at)
+    }
+
+    /// Seed and number of each run, or group of runs, that the finding is about.
+    fn values(&self, runs: &[Outcome], place: usize) -> Option<Vec<(u64, f64)>> {
+        let about: Vec<&Outcome> = runs.iter().filter(|run| self.is_about(run)).collect();
+        if let Some(key) = &self.spread_over {
+            return about
+                .iter()
+                .map(|run| {
+                    let mut group = Vec::new();
+                    for other in &about {
+                        if other.seed == run.seed
+                            && other.series == run.series
+                            && other.point_without(key) == run.point_without(key)
+                        {
+                            group.push(other.values[place]?);
+                        }
+                    }
+                    let largest = group.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                    let smallest = group.iter().copied().fold(f64::INFINITY, f64::min);
+                    (group.len() > 1).then_some((run.seed, largest - smallest))
+                })
+                .collect();
+        }
+        about
             .iter()
-            .map(|record| {
-                let is_whole = !record.interrupted;
-                value(record).filter(|_| is_whole).map(|value| (record.seed, value))
+            .map(|run| {
+                let value = run.values[place]?;
+                let Some(series) = &self.against else { return Some((run.seed, value)) };
+                let same = |other: &&Outcome| {
+                    other.series == *series && other.seed == run.seed && other.point == run.point
+                };
+                let base = runs.iter().find(same)?.values[place]?;
+                (base != 0.0).then(|| (run.seed, (value / base - 1.0) * 100.0))
             })
-            .collect();
+            .collect()
+    }
+
+    /// What the runs say; `place` is the finding's own among the findings. A run without a value, or
+    /// no run at all, refutes the finding: an experiment that did not happen confirms nothing.
+    pub(crate) fn verdict(&self, runs: &[Outcome], place: usize) -> Verdict {
+        let values = self.values(runs, place);
         let values = values.unwrap_or_default();
         let all: Vec<f64> = values.iter().map(|&(_, value)| value).collect();
         let mut seeds: Vec<u64> = values.iter().map(|&(seed, _)| seed).collect();
@@ -206,12 +325,14 @@ mod tests {
             trims: 0,
             returns: 0,
             timeouts: 0,
+            path_removals: 0,
             end: FlowEnd::Delivered,
         });
         RunRecord {
             series: "ndp".to_owned(),
             seed,
             flows: flows.collect(),
+            latencies: Vec::new(),
             ports: Vec::new(),
             simulated_ps: 1,
             measured_ps: 1,
@@ -226,7 +347,70 @@ mod tests {
             "title = \"t\"\n[[finding]]\nname = \"n\"\nsource = \"s\"\nunit = \"us\"\n\
              measure = \"last_fct_receiver_us\"\n{bounds}"
         );
-        Expected::parse("expected.toml", &text).unwrap().finding[0].verdict(records)
+        let findings = Expected::parse("expected.toml", &text).unwrap().finding;
+        let runs: Vec<Outcome> =
+            records.iter().map(|record| Outcome::new(&findings, &[], record)).collect();
+        findings[0].verdict(&runs, 0)
+    }
+
+    /// Runs of series "ndp" and "other" at places of a sweep, each with the FCT of its only flow.
+    fn swept(bounds: &str, runs: &[(&str, &str, &str, u64)]) -> Verdict {
+        let text = format!(
+            "title = \"t\"\n[[finding]]\nname = \"n\"\nsource = \"s\"\nunit = \"us\"\n\
+             measure = \"last_fct_receiver_us\"\n{bounds}"
+        );
+        let findings = Expected::parse("expected.toml", &text).unwrap().finding;
+        let runs: Vec<Outcome> = runs
+            .iter()
+            .map(|&(series, window, queue, fct)| {
+                let point =
+                    [("window".to_owned(), window.to_owned()), ("queue".to_owned(), queue.into())];
+                let mut record = record(1, &[Some(fct)]);
+                record.series = series.to_owned();
+                Outcome::new(&findings, &point, &record)
+            })
+            .collect();
+        findings[0].verdict(&runs, 0)
+    }
+
+    #[test]
+    fn places_of_a_sweep_are_selected() {
+        let runs = [("ndp", "1", "6pkt", 10), ("ndp", "15", "6pkt", 20), ("ndp", "30", "8pkt", 40)];
+        let ours = |bounds: &str| swept(&format!("hi = 99.0\n{bounds}"), &runs).ours;
+        assert_eq!(ours("at.window = 15"), Some(20.0));
+        assert_eq!(ours("at.window = { to = 15 }"), Some(20.0));
+        assert_eq!(ours("at.window = { from = 16 }"), Some(40.0));
+        assert_eq!(ours("at.queue = \"6pkt\""), Some(20.0));
+        assert_eq!(ours("at.window = 2"), None);
+        assert_eq!(ours("at.other = 15"), None);
+    }
+
+    #[test]
+    fn a_spread_is_within_runs_that_differ_in_one_key() {
+        let runs = [
+            ("ndp", "1", "6pkt", 10),
+            ("ndp", "1", "8pkt", 13),
+            ("ndp", "2", "6pkt", 50),
+            ("ndp", "2", "8pkt", 54),
+        ];
+        assert_eq!(swept("hi = 5.0\nspread_over = \"queue\"", &runs).ours, Some(4.0));
+        assert!(!swept("hi = 3.9\nspread_over = \"queue\"", &runs).holds);
+        assert_eq!(swept("hi = 5.0\nspread_over = \"queue\"", &runs[..1]).ours, None);
+    }
+
+    #[test]
+    fn a_series_is_compared_with_another_at_the_same_place() {
+        let runs = [
+            ("other", "1", "6pkt", 100),
+            ("other", "2", "6pkt", 200),
+            ("ndp", "1", "6pkt", 101),
+            ("ndp", "2", "6pkt", 199),
+        ];
+        let finding = "series = \"ndp\"\nagainst = \"other\"\n";
+        let worst = swept(&format!("{finding}lo = -2.0\nhi = 2.0"), &runs);
+        assert!((worst.ours.unwrap() - 1.0).abs() < 1e-9 && worst.holds);
+        assert!(!swept(&format!("{finding}hi = 0.9"), &runs).holds);
+        assert_eq!(swept(&format!("{finding}hi = 0.9"), &runs[1..]).ours, None);
     }
 
     #[test]

@@ -7,13 +7,13 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Mutex;
 
 use serde_json::json;
-use trimline_metrics::{RunRecord, directory};
+use trimline_metrics::directory;
 use trimline_sim::scenario::Scenario;
 
 use crate::execute::{catch_interrupts, execute, interrupted, is_stopped, workers};
 use crate::experiments::{Experiment, choose, load, reference};
 use crate::failure::Failure;
-use crate::findings::Verdict;
+use crate::findings::{Finding, Outcome, Verdict};
 use crate::results::{columns, print, write_run};
 
 pub(crate) struct Options {
@@ -44,13 +44,17 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
     for (experiment, scenario) in experiments.iter().zip(&scenarios) {
         let out = options.out.join(&experiment.id);
         forget(&out).map_err(|error| Failure::io(&out, &error))?;
-        let records = run_all(scenario, &out, &options.settings, workers)?;
+        let findings = &experiment.expected.finding;
+        let outcomes = run_all(scenario, findings, &out, &options.settings, workers)?;
         if is_stopped() {
             eprintln!("stopped: {} holds what there was until then", out.display());
             return Ok(interrupted());
         }
-        let verdicts: Vec<Verdict> =
-            experiment.expected.finding.iter().map(|finding| finding.verdict(&records)).collect();
+        let verdicts: Vec<Verdict> = findings
+            .iter()
+            .enumerate()
+            .map(|(place, finding)| finding.verdict(&outcomes, place))
+            .collect();
         write_findings(experiment, &verdicts, &out, library)?;
         if !options.json {
             print(&table(experiment, &verdicts));
@@ -91,25 +95,26 @@ fn forget_runs(directory: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Every run of the scenario, each written to its own directory below `out`/runs.
+/// Every run of the scenario, each written to its own directory below `out`/runs and reduced to what
+/// the findings ask: hundreds of runs would keep thousands of flows and ports each.
 fn run_all(
     scenario: &Scenario,
+    findings: &[Finding],
     out: &Path,
     settings: &[String],
     workers: usize,
-) -> Result<Vec<RunRecord>, Failure> {
-    let records: Mutex<Vec<Option<RunRecord>>> = Mutex::new(vec![None; scenario.runs.len()]);
-    execute(&scenario.runs, workers, &|index, mut record, wall| {
+) -> Result<Vec<Outcome>, Failure> {
+    let outcomes: Mutex<Vec<Option<Outcome>>> = Mutex::new(vec![None; scenario.runs.len()]);
+    execute(&scenario.runs, workers, &|index, record, wall| {
         let run = &scenario.runs[index];
         let directory = out.join("runs").join(&run.name);
         write_run(&directory, scenario, settings, run, &record, wall)?;
-        // Written, and no finding asks for them: hundreds of runs would keep thousands each.
-        record.ports = Vec::new();
-        records.lock().unwrap_or_else(|e| e.into_inner())[index] = Some(record);
+        let outcome = Outcome::new(findings, &run.point, &record);
+        outcomes.lock().unwrap_or_else(|e| e.into_inner())[index] = Some(outcome);
         Ok(())
     })?;
-    let records = records.into_inner().unwrap_or_else(|e| e.into_inner());
-    Ok(records.into_iter().flatten().collect())
+    let outcomes = outcomes.into_inner().unwrap_or_else(|e| e.into_inner());
+    Ok(outcomes.into_iter().flatten().collect())
 }
 
 fn as_json(experiment: &Experiment, verdicts: &[Verdict]) -> serde_json::Value {

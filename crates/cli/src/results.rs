@@ -54,6 +54,9 @@ pub(crate) fn write_run(
         if run.output.ports {
             made.write("ports.csv", table::ports(record))?;
         }
+        if run.output.latencies {
+            made.write("latencies.csv", table::latencies(record))?;
+        }
         made.write("summary.json", summary.to_json())?;
         made.write("manifest.json", manifest.to_json())?;
         made.finish()

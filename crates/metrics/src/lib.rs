@@ -16,6 +16,6 @@ pub mod table;
 pub use directory::Directory;
 pub use manifest::Manifest;
 pub use measure::{Measure, Selection};
-pub use record::{FlowEnd, FlowRecord, PortRecord, RunRecord};
+pub use record::{FlowEnd, FlowRecord, PacketLatency, PortRecord, RunRecord};
 pub use statistics::{Interval, interval, quantile};
 pub use summary::{Aggregate, Summary};

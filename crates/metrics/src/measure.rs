@@ -1,6 +1,6 @@
 //! Named measures: one number of one run, as findings and figures use them.
 
-use crate::record::{FlowRecord, RunRecord};
+use crate::record::{FlowRecord, PacketLatency, PortRecord, RunRecord};
 
 /// Times of the base model in picoseconds: 9000 B of payload in 9064 B at 10 Gb/s, six links of 1 us
 /// and five switches between pods.
@@ -30,6 +30,42 @@ pub enum Measure {
     LastOverIdealPercent,
     /// FCT at the receiver: last over first.
     SlowestOverFastest,
+    /// Flows with a goodput from 3 to 5.5 Gb/s.
+    FlowsOf3To5Gbps,
+    /// Bytes on the least used link between an aggregation switch and a core, each direction, in
+    /// percent of the mean of such links of the switch that sends on it.
+    LeastCoreLinkPercent,
+    /// Packets trimmed at ports that lead up, in percent of the DATA packets sent.
+    UplinkTrimPercent,
+    /// Paths that senders removed.
+    PathRemovals,
+    /// Retransmissions for each DATA packet of the run that arrived.
+    RetransmissionsPerPacket,
+    /// Those because of a NACK.
+    NackRetransmissionsPerPacket,
+    /// Those because a header came back.
+    ReturnRetransmissionsPerPacket,
+    /// Retransmissions because of a NACK over those because a header came back.
+    NackOverReturn,
+    /// Median time from a packet's first sending until its ACK arrived, us.
+    MedianLatency,
+    /// The same, of packets behind the first window.
+    MedianLaterLatency,
+    /// The longest such time of all packets, us.
+    MaxLatency,
+    /// Of all headers of DATA packets that came to anybody, how many percent came back to the sender.
+    ReturnedHeaderPercent,
+    /// Mean goodput of the flows in percent of their fair share of 10 Gb/s.
+    FairSharePercent,
+    /// The same of the slowest tenth of the flows, one at least.
+    WorstDecileFairSharePercent,
+    /// By how many points the slowest tenth is below the mean.
+    WorstDecileBelowMean,
+    /// Packets resent by a timer, in percent of the DATA packets sent.
+    TimeoutRetransmissionsPercent,
+    /// Bytes on the links from ToRs to hosts, headers and control packets included, in percent of what
+    /// 10 Gb/s carry in the whole run.
+    HostLinkPercent,
 }
 
 /// Which flows count.
@@ -48,7 +84,7 @@ impl Selection {
     }
 }
 
-const NAMES: [(&str, Measure); 9] = [
+const NAMES: &[(&str, Measure)] = &[
     ("mean_goodput_gbps", Measure::MeanGoodput),
     ("mean_goodput_percent", Measure::MeanGoodputPercent),
     ("min_goodput_gbps", Measure::MinGoodput),
@@ -58,6 +94,23 @@ const NAMES: [(&str, Measure); 9] = [
     ("last_fct_sender_us", Measure::LastFctSender),
     ("last_over_ideal_percent", Measure::LastOverIdealPercent),
     ("slowest_over_fastest", Measure::SlowestOverFastest),
+    ("flows_of_3_to_5_5_gbps", Measure::FlowsOf3To5Gbps),
+    ("least_core_link_percent", Measure::LeastCoreLinkPercent),
+    ("uplink_trim_percent", Measure::UplinkTrimPercent),
+    ("path_removals", Measure::PathRemovals),
+    ("retransmissions_per_packet", Measure::RetransmissionsPerPacket),
+    ("nack_retransmissions_per_packet", Measure::NackRetransmissionsPerPacket),
+    ("return_retransmissions_per_packet", Measure::ReturnRetransmissionsPerPacket),
+    ("nack_over_return", Measure::NackOverReturn),
+    ("host_link_percent", Measure::HostLinkPercent),
+    ("median_latency_us", Measure::MedianLatency),
+    ("median_later_latency_us", Measure::MedianLaterLatency),
+    ("max_latency_us", Measure::MaxLatency),
+    ("returned_header_percent", Measure::ReturnedHeaderPercent),
+    ("fair_share_percent", Measure::FairSharePercent),
+    ("worst_decile_fair_share_percent", Measure::WorstDecileFairSharePercent),
+    ("worst_decile_below_mean_points", Measure::WorstDecileBelowMean),
+    ("timeout_retransmissions_percent", Measure::TimeoutRetransmissionsPercent),
 ];
 
 impl Measure {
@@ -86,6 +139,10 @@ impl Measure {
             flows.iter().map(|flow| of(flow).map(|ps| ps as f64)).collect()
         };
         let receiver = || times(|flow| flow.fct_receiver_ps);
+        let total = |of: fn(&FlowRecord) -> u64| flows.iter().map(|flow| of(flow)).sum::<u64>();
+        let per_packet = |count: u64| {
+            (record.packets_delivered > 0).then(|| count as f64 / record.packets_delivered as f64)
+        };
         match self {
             Measure::MeanGoodput => goodputs().as_deref().and_then(crate::statistics::mean),
             Measure::MeanGoodputPercent => {
@@ -108,6 +165,71 @@ impl Measure {
                 receiver().map(|times| (max(&times) / ideal - 1.0) * 100.0)
             }
             Measure::SlowestOverFastest => receiver().map(|times| max(&times) / min(&times)),
+            Measure::FlowsOf3To5Gbps => goodputs().map(|goodputs| {
+                goodputs.iter().filter(|gbps| (3.0..=5.5).contains(*gbps)).count() as f64
+            }),
+            Measure::LeastCoreLinkPercent => least_core_link_percent(record),
+            Measure::UplinkTrimPercent => {
+                let trimmed: u64 = record
+                    .ports
+                    .iter()
+                    .filter(|port| port.name.contains(" up "))
+                    .map(|port| port.trimmed)
+                    .sum();
+                percent(trimmed, total(|flow| flow.packets_sent))
+            }
+            Measure::PathRemovals => Some(total(|flow| flow.path_removals) as f64),
+            Measure::RetransmissionsPerPacket => per_packet(total(|flow| {
+                flow.retransmissions_nack
+                    + flow.retransmissions_return
+                    + flow.retransmissions_timeout
+            })),
+            Measure::NackRetransmissionsPerPacket => {
+                per_packet(total(|flow| flow.retransmissions_nack))
+            }
+            Measure::ReturnRetransmissionsPerPacket => {
+                per_packet(total(|flow| flow.retransmissions_return))
+            }
+            Measure::NackOverReturn => {
+                let returned = total(|flow| flow.retransmissions_return);
+                // Without a single return NACKs are the only cause, however few they are.
+                Some(total(|flow| flow.retransmissions_nack) as f64 / returned.max(1) as f64)
+            }
+            Measure::HostLinkPercent => {
+                let links = record
+                    .ports
+                    .iter()
+                    .filter(|port| port.name.starts_with("tor ") && port.name.contains(" down "));
+                let (count, bytes) =
+                    links.fold((0, 0), |(count, bytes), port| (count + 1, bytes + port.bytes));
+                let most = record.simulated_ps as f64 / 800.0 * f64::from(count);
+                (most > 0.0).then(|| bytes as f64 / most * 100.0)
+            }
+            Measure::MedianLatency => latency(record, 5000, |_| true),
+            Measure::MedianLaterLatency => latency(record, 5000, |latency| !latency.first_window),
+            Measure::MaxLatency => latency(record, 10_000, |_| true),
+            Measure::ReturnedHeaderPercent => {
+                let returns = total(|flow| flow.returns);
+                percent(returns, returns + total(|flow| flow.trims))
+            }
+            Measure::FairSharePercent => {
+                let goodputs = goodputs()?;
+                Some(goodputs.iter().sum::<f64>() * 10.0)
+            }
+            Measure::WorstDecileFairSharePercent => {
+                let mut goodputs = goodputs()?;
+                goodputs.sort_by(f64::total_cmp);
+                let tenth = goodputs.len().div_ceil(10);
+                let mean = goodputs[..tenth].iter().sum::<f64>() / tenth as f64;
+                Some(mean * goodputs.len() as f64 * 10.0)
+            }
+            Measure::WorstDecileBelowMean => {
+                let mean = Measure::FairSharePercent.of(record, selection)?;
+                Some(mean - Measure::WorstDecileFairSharePercent.of(record, selection)?)
+            }
+            Measure::TimeoutRetransmissionsPercent => {
+                percent(total(|flow| flow.retransmissions_timeout), total(|flow| flow.packets_sent))
+            }
         }
     }
 }
@@ -123,6 +245,34 @@ pub fn goodput_gbps(flow: &FlowRecord, measured_ps: u64) -> Option<f64> {
     (ps > 0).then(|| (bytes * 8) as f64 / ps as f64 * 1000.0)
 }
 
+/// A quantile of the sorted latencies that `wanted` takes, us.
+fn latency(record: &RunRecord, share: u32, wanted: fn(&PacketLatency) -> bool) -> Option<f64> {
+    let sorted: Vec<u64> =
+        record.latencies.iter().filter(|latency| wanted(latency)).map(|l| l.ps).collect();
+    crate::statistics::quantile(&sorted, share).map(|ps| ps as f64 / 1e6)
+}
+
+fn percent(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64 * 100.0)
+}
+
+/// The ports of a switch stand side by side in the record.
+fn least_core_link_percent(record: &RunRecord) -> Option<f64> {
+    let switch = |port: &PortRecord| {
+        let side = if port.name.starts_with("core ") { " down " } else { " up " };
+        let (switch, _) = port.name.split_once(side)?;
+        (!switch.starts_with("tor ")).then(|| switch.to_owned())
+    };
+    let ports = record.ports.as_slice();
+    let shares = ports.chunk_by(|a, b| switch(a) == switch(b)).filter_map(|ports| {
+        switch(&ports[0])?;
+        let bytes: Vec<f64> = ports.iter().map(|port| port.bytes as f64).collect();
+        let mean = crate::statistics::mean(&bytes)?;
+        (mean > 0.0).then(|| min(&bytes) / mean * 100.0)
+    });
+    shares.min_by(f64::total_cmp)
+}
+
 fn max(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
 }
@@ -134,6 +284,7 @@ fn min(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::PortRecord;
     use crate::table::tests::{flow, record};
 
     fn of(name: &str, record: &RunRecord) -> Option<f64> {
@@ -174,6 +325,102 @@ mod tests {
         assert_eq!(Measure::MinGoodput.of(&run, &selection), None);
         let selection = Selection { workload: Some("other".into()), ..Selection::default() };
         assert_eq!(Measure::MeanGoodput.of(&run, &selection), None);
+    }
+
+    #[test]
+    fn trims_count_on_the_way_up_alone() {
+        let mut run = record(vec![flow(1, None, None), flow(2, None, None)]);
+        run.flows.iter_mut().for_each(|flow| flow.packets_sent = 100);
+        let port = |name: &str, trimmed| PortRecord {
+            name: name.to_owned(),
+            trimmed,
+            ..PortRecord::default()
+        };
+        run.ports = vec![
+            port("tor 0 up 1", 2),
+            port("aggregation 3 up 0", 1),
+            port("tor 0 down 0", 50),
+            port("core 1 down 2", 70),
+        ];
+        assert_eq!(of("uplink_trim_percent", &run), Some(1.5));
+    }
+
+    #[test]
+    fn latencies_are_told_apart() {
+        let mut run = record(vec![flow(1, None, None)]);
+        assert_eq!(of("median_latency_us", &run), None);
+        let latency = |us: u64, first_window| PacketLatency { ps: us * 1_000_000, first_window };
+        run.latencies =
+            vec![latency(5, true), latency(6, true), latency(7, false), latency(9, false)];
+        assert_eq!(of("median_latency_us", &run), Some(6.0));
+        assert_eq!(of("median_later_latency_us", &run), Some(7.0));
+        assert_eq!(of("max_latency_us", &run), Some(9.0));
+    }
+
+    #[test]
+    fn fair_shares_of_a_link() {
+        // Eleven flows of 9e5 B in a millisecond: 7.2 Gb/s each in the fixture; two are slower.
+        let mut run = record((1..=11).map(|source| flow(source, None, None)).collect());
+        run.flows.iter_mut().for_each(|flow| flow.measured_bytes = 100_000);
+        run.flows[3].measured_bytes = 50_000;
+        run.flows[4].measured_bytes = 0;
+        let whole = (9.0 * 0.8 + 0.4) * 10.0;
+        assert!((of("fair_share_percent", &run).unwrap() - whole).abs() < 1e-9);
+        let worst = 0.2 * 11.0 * 10.0;
+        assert!((of("worst_decile_fair_share_percent", &run).unwrap() - worst).abs() < 1e-9);
+        let below = of("worst_decile_below_mean_points", &run).unwrap();
+        assert!((below - (whole - worst)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn retransmissions_are_told_apart() {
+        let mut run = record(vec![flow(1, None, None), flow(2, None, None)]);
+        run.packets_delivered = 10;
+        for flow in &mut run.flows {
+            flow.packets_sent = 100;
+            flow.retransmissions_nack = 3;
+            flow.retransmissions_return = 2;
+            flow.retransmissions_timeout = 1;
+            flow.path_removals = 4;
+        }
+        assert_eq!(of("retransmissions_per_packet", &run), Some(1.2));
+        assert_eq!(of("nack_retransmissions_per_packet", &run), Some(0.6));
+        assert_eq!(of("return_retransmissions_per_packet", &run), Some(0.4));
+        assert_eq!(of("timeout_retransmissions_percent", &run), Some(1.0));
+        assert_eq!(of("path_removals", &run), Some(8.0));
+    }
+
+    #[test]
+    fn slow_flows_are_counted() {
+        let mut run = record((1..=4).map(|source| flow(source, None, None)).collect());
+        for (flow, gbps) in run.flows.iter_mut().zip([2.9, 3.1, 5.4, 5.6]) {
+            flow.measured_bytes = (gbps / 8000.0 * run.measured_ps as f64) as u64;
+        }
+        assert_eq!(of("flows_of_3_to_5_5_gbps", &run), Some(2.0));
+    }
+
+    #[test]
+    fn a_core_link_is_compared_with_those_of_its_switch() {
+        let mut run = record(vec![flow(1, None, None)]);
+        assert_eq!(of("least_core_link_percent", &run), None);
+        let port = |name: &str, bytes| PortRecord {
+            name: name.to_owned(),
+            bytes,
+            ..PortRecord::default()
+        };
+        run.ports = vec![
+            port("tor 0 up 0", 1),
+            port("tor 0 up 1", 999),
+            port("aggregation 0 down 0", 1),
+            port("aggregation 0 up 0", 1_000),
+            port("aggregation 0 up 1", 3_000),
+            port("aggregation 1 up 0", 700),
+            port("aggregation 1 up 1", 700),
+        ];
+        assert_eq!(of("least_core_link_percent", &run), Some(50.0));
+        run.ports.push(port("core 0 down 0", 900));
+        run.ports.push(port("core 0 down 1", 100));
+        assert_eq!(of("least_core_link_percent", &run), Some(20.0));
     }
 
     #[test]

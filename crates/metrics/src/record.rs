@@ -54,6 +54,8 @@ pub struct FlowRecord {
     pub returns: u64,
     /// Time-outs of the sender.
     pub timeouts: u64,
+    /// Paths that the sender's scoreboard removed.
+    pub path_removals: u64,
     /// How it ended.
     pub end: FlowEnd,
 }
@@ -75,6 +77,15 @@ pub struct PortRecord {
     pub returned: u64,
 }
 
+/// How long one packet took, from its first sending until its ACK arrived at the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PacketLatency {
+    /// Picoseconds.
+    pub ps: u64,
+    /// Whether it belongs to its flow's first window.
+    pub first_window: bool,
+}
+
 /// What one run (one series, one seed) measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRecord {
@@ -84,6 +95,8 @@ pub struct RunRecord {
     pub seed: u64,
     /// Flows, sorted by (start, source host, workload, index).
     pub flows: Vec<FlowRecord>,
+    /// Every packet that was ACKed, sorted, when the scenario asks; else none.
+    pub latencies: Vec<PacketLatency>,
     /// Output ports of switches.
     pub ports: Vec<PortRecord>,
     /// Simulated time at the end of the run.

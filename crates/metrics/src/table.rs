@@ -1,6 +1,7 @@
 //! flows.csv and ports.csv: one row a flow, one row a port, the unit at the end of each name.
 
-use crate::record::{FlowEnd, FlowRecord, PortRecord, RunRecord};
+use crate::record::{FlowEnd, FlowRecord, PacketLatency, PortRecord, RunRecord};
+use crate::statistics::quantile;
 
 /// The columns of flows.csv. A number that a flow does not have is an empty field.
 pub const FLOW_COLUMNS: [&str; 20] = [
@@ -46,6 +47,24 @@ pub fn flows(record: &RunRecord) -> Vec<u8> {
 /// ports.csv, rows in the order of the record.
 pub fn ports(record: &RunRecord) -> Vec<u8> {
     table(&PORT_COLUMNS, record.ports.iter().map(port_row))
+}
+
+/// The columns of latencies.csv.
+pub const LATENCY_COLUMNS: [&str; 3] = ["packets", "share_permille", "latency_ps"];
+
+/// latencies.csv: quantiles by nearest rank of all packets, and of those behind the first window.
+pub fn latencies(record: &RunRecord) -> Vec<u8> {
+    let of = |wanted: fn(&PacketLatency) -> bool| -> Vec<u64> {
+        record.latencies.iter().filter(|latency| wanted(latency)).map(|l| l.ps).collect()
+    };
+    let groups = [("all", of(|_| true)), ("later", of(|latency| !latency.first_window))];
+    let rows = groups.iter().flat_map(|(name, sorted)| {
+        (0..=1000).filter_map(move |permille| {
+            let latency = quantile(sorted, permille * 10)?;
+            Some([(*name).to_owned(), permille.to_string(), latency.to_string()])
+        })
+    });
+    table(&LATENCY_COLUMNS, rows)
 }
 
 /// How flows.csv writes the end of a flow.
@@ -141,6 +160,7 @@ pub(crate) mod tests {
             trims: 1,
             returns: 0,
             timeouts: 0,
+            path_removals: 0,
             end: if size.is_none() {
                 FlowEnd::LongLived
             } else if fct.is_some() {
@@ -156,6 +176,7 @@ pub(crate) mod tests {
             series: "ndp".to_owned(),
             seed: 1,
             flows,
+            latencies: Vec::new(),
             ports: vec![
                 PortRecord {
                     name: "tor 0 down 0".into(),

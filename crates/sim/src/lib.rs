@@ -4,6 +4,7 @@
 mod arena;
 mod engine;
 mod flows;
+mod links;
 mod network;
 mod protocol;
 mod random;

@@ -12,17 +12,19 @@
 use std::mem;
 
 use trimline_packet::{
-    BitRate, ByteCount, Handle, HostId, Packet, Packets, PathId, Service, Time, TimeDelta,
+    BitRate, ByteCount, ConnectionId, Handle, HostId, Packet, Packets, PathId, Service, Time,
+    TimeDelta,
 };
 use trimline_switch::{Displaced, Fate, Pool, Port, ServiceModel};
 use trimline_transport::{Allowed, Directory, Half, Key, Stream};
 
 use crate::arena::Arena;
 use crate::flows::Flows;
+use crate::links::{LinkChange, Links, Passage, Step};
 use crate::protocol::Protocol;
 use crate::random::{self, Draw};
-use crate::table::Table;
-use crate::topology::{Clos, FarEnd, Routes};
+use crate::table::{self, Table};
+use crate::topology::{Clos, FarEnd, LinkId, LinkSpec, Routes};
 
 /// How a unit's packets reach another unit.
 pub(crate) trait Calendar {
@@ -46,9 +48,15 @@ struct LinkClass {
     delay: TimeDelta,
     /// Zero when a byte does not take a whole number of picoseconds.
     ps_per_byte: u64,
+    /// Packets must ask [`Links::passage`] what becomes of them.
+    asks: bool,
 }
 
 impl LinkClass {
+    fn new(rate: BitRate, delay: TimeDelta, asks: bool) -> LinkClass {
+        LinkClass { rate, delay, ps_per_byte: rate.whole_ps_per_byte().unwrap_or(0), asks }
+    }
+
     #[inline]
     fn transmission(&self, bytes: u16) -> TimeDelta {
         if self.ps_per_byte != 0 {
@@ -73,6 +81,19 @@ struct PortUnit<const Q: usize> {
     port: Port<Q>,
     link: Transmitter,
 }
+
+impl<const Q: usize> PortUnit<Q> {
+    /// When the port will next start to send: never when it has nothing to send. Both are as likely, so
+    /// there is no branch on it.
+    #[inline(always)]
+    fn next_departure(&self) -> Time {
+        let never_if_idle = u64::from(self.port.is_backlogged()).wrapping_sub(1);
+        Time::from_ps(self.link.busy_until.as_ps() | never_if_idle)
+    }
+}
+
+/// Bytes of a host's connections that are worth asking for before it is visited: two connections.
+const MOST_PREFETCH: usize = 512;
 
 /// What happened at a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -115,8 +136,25 @@ pub(crate) struct Ledger {
     pub(crate) dropped: u64,
     /// Their bytes.
     pub(crate) dropped_bytes: u64,
+    /// Packets that links lost.
+    pub(crate) lost_on_link: u64,
+    /// Packets that links damaged.
+    pub(crate) corrupted: u64,
+    /// The bytes of both.
+    pub(crate) lost_bytes: u64,
     /// Bytes that trimming cut.
     pub(crate) cut_bytes: u64,
+}
+
+/// The class of a link like this.
+fn class_of(classes: &mut Vec<LinkClass>, spec: LinkSpec, asks: bool) -> u32 {
+    let is_like =
+        |class: &LinkClass| (class.rate, class.delay, class.asks) == (spec.rate, spec.delay, asks);
+    let known = classes.iter().position(is_like).unwrap_or_else(|| {
+        classes.push(LinkClass::new(spec.rate, spec.delay, asks));
+        classes.len() - 1
+    });
+    known as u32
 }
 
 /// The draw of a switch that chooses among its up ports, from the stream of the unit that the packet
@@ -135,6 +173,7 @@ pub(crate) struct Network<E, const Q: usize> {
     ports: Table<PortUnit<Q>>,
     hosts: Table<HostUnit<E>>,
     classes: Table<LinkClass>,
+    links: Links,
     pub(crate) arena: Arena,
     pub(crate) routes: Routes,
     model: ServiceModel,
@@ -158,23 +197,16 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         config: &E::Config,
         mut flows: Flows,
         seed: u64,
+        links: impl FnOnce(&Routes) -> Links,
     ) -> Self {
         let routes = Routes::new(clos);
+        let links = links(&routes);
         let mut classes: Vec<LinkClass> = Vec::new();
         let mut transmitter = |unit| {
             let link = routes.link(unit);
-            let class = classes
-                .iter()
-                .position(|class| class.rate == link.spec.rate && class.delay == link.spec.delay)
-                .unwrap_or_else(|| {
-                    classes.push(LinkClass {
-                        rate: link.spec.rate,
-                        delay: link.spec.delay,
-                        ps_per_byte: link.spec.rate.whole_ps_per_byte().unwrap_or(0),
-                    });
-                    classes.len() - 1
-                });
-            Transmitter { busy_until: Time::ZERO, far_end: link.far_end, class: class as u32 }
+            let asks = links.asks(LinkId::new(unit));
+            let class = class_of(&mut classes, link.spec, asks);
+            Transmitter { busy_until: Time::ZERO, far_end: link.far_end, class }
         };
         let ports: Table<_> = (0..routes.ports())
             .map(|port| PortUnit { port: Port::new(), link: transmitter(port) })
@@ -183,7 +215,7 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
             .map(|host| {
                 let starts = flows.starts_of(host);
                 let host_id = HostId::new(host);
-                let mut endpoint = E::new(host_id, config);
+                let mut endpoint = E::new(host_id, config, seed);
                 let mut directory =
                     HostDirectory { host: host_id, flows: &mut flows, routes: &routes, seed };
                 endpoint.handle_command(Time::ZERO, E::listen(), &mut directory);
@@ -196,6 +228,15 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
                 }
             })
             .collect();
+        // Every class that a link will ever have: lookahead and horizon hold for the whole run.
+        for step in links.steps() {
+            let Step::Change(link, change) = step else { continue };
+            let spec = routes.link(link.unit()).spec;
+            let rate = if let LinkChange::Rate(rate) = change { rate } else { spec.rate };
+            for asks in [false, true] {
+                class_of(&mut classes, LinkSpec { rate, ..spec }, asks);
+            }
+        }
         let streams = |purpose, count| {
             (0..count).map(move |owner| random::stream(seed, purpose, &[u64::from(owner)]))
         };
@@ -204,6 +245,7 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
             seed,
             hosts,
             classes: classes.into(),
+            links,
             arena: Arena::new(),
             model: model.clone(),
             pools: vec![Pool::none(); routes.switches().max(1)].into(),
@@ -254,13 +296,18 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
 
     /// The most headers that what arrives over one link within `span` can put into a queue.
     ///
-    /// A packet that arrives is a header, is trimmed to one, or trims tails until it fits: by bytes no
-    /// more of them than headers would fit its place.
+    /// A packet that arrives is a header or becomes one, or takes the place of one tail; where the
+    /// place is counted in bytes it trims tails until it fits, no more of them than headers would fit
+    /// its place.
     pub(crate) fn most_headers_per_link(&self, span: TimeDelta) -> u64 {
+        // What was sent earlier and delayed may arrive together with what was not.
+        let span = span + self.links.most_delay();
         let fastest = |class: &LinkClass| {
             span.as_ps().div_ceil(class.transmission(Packet::HEADER_BYTES).as_ps()) + 1
         };
-        2 * self.classes.iter().map(fastest).max().expect("a network has links")
+        let data = self.model.most_in_queue(self.model.queue_of(Service::Trimmable));
+        let each = if data.bytes == u32::MAX { 1 } else { 2 };
+        each * self.classes.iter().map(fastest).max().expect("a network has links")
     }
 
     /// The least time between a unit's decision to send and the arrival of what it sends.
@@ -272,14 +319,135 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
     /// The most time between a unit's decision to send and the arrival of what it sends.
     pub(crate) fn horizon(&self, largest_packet: u16) -> TimeDelta {
         let most = |class: &LinkClass| class.transmission(largest_packet) + class.delay;
-        self.classes.iter().map(most).max().expect("a network has links")
+        let most = self.classes.iter().map(most).max().expect("a network has links");
+        most + self.links.most_delay()
+    }
+
+    /// When a link changes next.
+    pub(crate) fn next_link_event(&self) -> Time {
+        self.links.next_at()
+    }
+
+    /// Performs the changes of links that are due at `now`, before anything else at that instant.
+    pub(crate) fn change_links(&mut self, now: Time) {
+        let mut has_learned = false;
+        while let Some(step) = self.links.take(now) {
+            match step {
+                Step::Change(link, change) => self.change_link(link, change),
+                Step::Learn(link, works) => {
+                    self.routes.learn(link, works);
+                    has_learned = true;
+                }
+            }
+        }
+        if has_learned {
+            self.announce_paths(now);
+        }
+    }
+
+    fn change_link(&mut self, link: LinkId, change: LinkChange) {
+        let asks = self.links.asks(link);
+        let first = self.routes.link(link.unit()).spec;
+        let transmitter = match link.unit().checked_sub(self.routes.ports()) {
+            Some(host) => &mut self.hosts[host as usize].link,
+            None => &mut self.ports[link.index()].link,
+        };
+        let rate = match change {
+            LinkChange::Rate(rate) => rate,
+            LinkChange::Fail => self.classes[transmitter.class as usize].rate,
+            LinkChange::Restore => first.rate,
+        };
+        let is_like =
+            |class: &LinkClass| (class.rate, class.delay, class.asks) == (rate, first.delay, asks);
+        let class = self.classes.iter().position(is_like).expect("every class was made at set-up");
+        transmitter.class = class as u32;
+    }
+
+    /// NDP 3.2.3: hosts receive the routing updates to know which paths to avoid.
+    fn announce_paths(&mut self, now: Time) {
+        for number in 0..self.flows.len() {
+            let flow = *self.flows.description(number);
+            for half in [Half::Sending, Half::Receiving] {
+                let (host, peer) = match half {
+                    Half::Sending => (flow.source, flow.destination),
+                    Half::Receiving => (flow.destination, flow.source),
+                };
+                let leaves_choice = match half {
+                    Half::Sending => flow.switch_random,
+                    Half::Receiving => self.flows.any_switch_random(),
+                };
+                let connection = ConnectionId::new(number);
+                let key = Key { peer, connection, opened_here: half == Half::Sending, half };
+                if leaves_choice || self.flows.find(key).is_none() {
+                    continue;
+                }
+                let mut paths = Vec::new();
+                self.routes.paths(host, peer, &mut paths);
+                let mut directory = HostDirectory {
+                    host,
+                    flows: &mut self.flows,
+                    routes: &self.routes,
+                    seed: self.seed,
+                };
+                let endpoint = &mut self.hosts[host.index()].endpoint;
+                endpoint.handle_command(now, E::paths(key, paths), &mut directory);
+            }
+        }
+    }
+
+    /// A packet on a link that asks: it arrives, later perhaps, or is lost.
+    #[cold]
+    #[inline(never)]
+    fn pass(
+        &mut self,
+        calendar: &mut impl Calendar,
+        next: u32,
+        now: Time,
+        at: Time,
+        handle: Handle,
+        unit: u32,
+    ) {
+        match self.links.passage(unit, now, at) {
+            Passage::Arrives(at) => {
+                return calendar.arrive(&mut self.arena, next, at, handle, unit);
+            }
+            Passage::Lost => self.ledger.lost_on_link += 1,
+            Passage::Corrupted => self.ledger.corrupted += 1,
+        }
+        self.ledger.lost_bytes += u64::from(self.arena.packet(handle).wire_bytes);
+        self.arena.release(handle);
+    }
+
+    /// Asks for the cache lines of a unit that will soon be visited.
+    #[inline(always)]
+    pub(crate) fn prefetch_unit(&self, unit: u32) {
+        let ports = self.ports.len();
+        if (unit as usize) < ports {
+            self.ports.prefetch(unit as usize);
+        } else {
+            self.hosts.prefetch(unit as usize - ports);
+        }
+    }
+
+    /// Asks for the packets that a port may send next, or for a host's connections.
+    #[inline(always)]
+    pub(crate) fn prefetch_second(&self, unit: u32) {
+        if (unit as usize) >= self.ports.len() {
+            let (address, bytes) =
+                self.hosts[unit as usize - self.ports.len()].endpoint.connections();
+            table::prefetch(address, bytes.min(MOST_PREFETCH));
+        } else {
+            let port = &self.ports[unit as usize].port;
+            for queue in 0..Q.min(2) {
+                self.arena.prefetch(port.first(queue));
+            }
+        }
     }
 
     /// When a port will next start to send: never when it has nothing to send.
     #[inline(always)]
     pub(crate) fn port_next(&self, port: u32) -> Time {
-        let unit = &self.ports[port as usize];
-        if unit.port.is_backlogged() { unit.link.busy_until } else { Time::NEVER }
+        self.ports[port as usize].next_departure()
     }
 
     /// Performs a port's departures that are due before `limit`.
@@ -287,8 +455,8 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
     pub(crate) fn port_advance(&mut self, calendar: &mut impl Calendar, port: u32, limit: Time) {
         loop {
             let unit = &mut self.ports[port as usize];
-            let now = unit.link.busy_until;
-            if now >= limit || !unit.port.is_backlogged() {
+            let now = unit.next_departure();
+            if now >= limit {
                 return;
             }
             let pool = &mut self.pools[0];
@@ -302,10 +470,15 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
                 let class = &self.classes[unit.link.class as usize];
                 unit.link.busy_until = now + class.transmission(bytes);
                 let arrival = unit.link.busy_until + class.delay;
+                let asks = class.asks;
                 let any = next_hop_draw(&mut self.choices, port);
                 let next = self.routes.next_unit(unit.link.far_end, packet, any);
                 self.packet_hops += 1;
-                calendar.arrive(arena, next, arrival, handle, port);
+                if asks {
+                    self.pass(calendar, next, now, arrival, handle, port);
+                } else {
+                    calendar.arrive(arena, next, arrival, handle, port);
+                }
             }
             if !self.displaced.is_empty() {
                 self.settle_displaced(calendar, port, now);
@@ -333,7 +506,7 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         let mut coin = Draw(&mut self.coins[port as usize]);
         let (arena, displaced) = (&mut self.arena, &mut self.displaced);
         unit.port.enqueue(now, handle, &self.model, arena, pool, &mut coin, displaced);
-        if self.displaced.trimmed != 0 || !self.displaced.is_empty() {
+        if self.displaced.is_changed() {
             self.settle_displaced(calendar, port, now);
         }
     }
@@ -419,6 +592,10 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
     /// Performs what a host does up to and at `now` before a packet arrives there.
     #[inline]
     fn host_before_arrival(&mut self, calendar: &mut impl Calendar, host: u32, now: Time) {
+        // Mostly there is nothing.
+        if self.host_next(host) > now {
+            return;
+        }
         self.host_advance(calendar, host, now);
         while self.next_transmission(&self.hosts[host as usize]) <= now
             && self.host_transmit(calendar, host, now)
@@ -442,12 +619,17 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         let class = &self.classes[unit.link.class as usize];
         unit.link.busy_until = now + class.transmission(packet.wire_bytes);
         let arrival = unit.link.busy_until + class.delay;
+        let asks = class.asks;
         let sender = self.ports.len() as u32 + host;
         let any = next_hop_draw(&mut self.choices, sender);
         let next = self.routes.next_unit(unit.link.far_end, &packet, any);
         let handle = self.arena.insert(packet);
         self.packet_hops += 1;
-        calendar.arrive(&mut self.arena, next, arrival, handle, sender);
+        if asks {
+            self.pass(calendar, next, now, arrival, handle, sender);
+        } else {
+            calendar.arrive(&mut self.arena, next, arrival, handle, sender);
+        }
         true
     }
 

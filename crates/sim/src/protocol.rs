@@ -1,11 +1,12 @@
 //! What the simulator needs to know of a transport beyond its endpoint: how to open a flow, and what
 //! its events and statistics mean.
 
-use trimline_metrics::FlowRecord;
+use trimline_metrics::{FlowRecord, PacketLatency};
 use trimline_packet::{ConnectionId, HostId, PathId};
-use trimline_transport::{Endpoint, Stream, ndp};
+use trimline_transport::{Endpoint, Key, Stream, cbr, ndp};
 
 use crate::flows::Flow;
+use crate::random;
 
 /// Where every host listens.
 const SERVICE_PORT: u16 = 0;
@@ -24,18 +25,24 @@ pub(crate) trait Protocol: Endpoint {
     /// Parameters of a host.
     type Config;
 
-    /// A host.
-    fn new(host: HostId, config: &Self::Config) -> Self;
+    /// A host; what is random in it is drawn from streams of its own.
+    fn new(host: HostId, config: &Self::Config, seed: u64) -> Self;
     /// The command that makes a host accept every flow.
     fn listen() -> Self::Command;
     /// The command that opens a flow and hands it all its data.
     fn open(flow: &Flow, number: u32, paths: Vec<PathId>, stream: Stream) -> Self::Command;
+    /// The command that names the paths of one half that work.
+    fn paths(key: Key, paths: Vec<PathId>) -> Self::Command;
     /// What an event says about a flow.
     fn flow_event(event: &Self::Event) -> Option<FlowEvent>;
     /// Writes what the sending half in `slot` did into its flow's record.
     fn record_sender(&self, slot: u32, record: &mut FlowRecord);
     /// Writes what the receiving half in `slot` saw into its flow's record. Gives whole packets.
     fn record_receiver(&self, slot: u32, record: &mut FlowRecord) -> u64;
+    /// Where the state of the connections lies, and its bytes: asked for before a host is visited.
+    fn connections(&self) -> (*const u8, usize);
+    /// Appends how long the packets of the sending half in `slot` took, where that is recorded.
+    fn latencies(&self, _slot: u32, _config: &Self::Config, _latencies: &mut Vec<PacketLatency>) {}
     /// Payload bytes that the receiving half in `slot` has.
     fn delivered_bytes(&self, slot: u32) -> u64;
 }
@@ -43,8 +50,12 @@ pub(crate) trait Protocol: Endpoint {
 impl Protocol for ndp::Endpoint {
     type Config = ndp::Config;
 
-    fn new(host: HostId, config: &ndp::Config) -> Self {
-        ndp::Endpoint::new(host, config.clone())
+    fn new(host: HostId, config: &ndp::Config, seed: u64) -> Self {
+        let mut config = config.clone();
+        if let Some(gaps) = &mut config.pull_gaps {
+            gaps.stream = random::stream(seed, "pull gap", &[u64::from(host.get())]);
+        }
+        ndp::Endpoint::new(host, config)
     }
 
     fn listen() -> ndp::Command {
@@ -61,6 +72,10 @@ impl Protocol for ndp::Endpoint {
             paths,
             stream,
         }
+    }
+
+    fn paths(key: Key, paths: Vec<PathId>) -> ndp::Command {
+        ndp::Command::Paths { key, paths }
     }
 
     fn flow_event(event: &ndp::Event) -> Option<FlowEvent> {
@@ -81,6 +96,7 @@ impl Protocol for ndp::Endpoint {
         record.retransmissions_timeout = seen.retransmissions_timeout;
         record.returns = seen.returns;
         record.timeouts = seen.timeouts;
+        record.path_removals = seen.path_removals;
     }
 
     fn record_receiver(&self, slot: u32, record: &mut FlowRecord) -> u64 {
@@ -90,7 +106,69 @@ impl Protocol for ndp::Endpoint {
         seen.packets
     }
 
+    fn connections(&self) -> (*const u8, usize) {
+        self.connections_memory()
+    }
+
+    fn latencies(&self, slot: u32, config: &ndp::Config, latencies: &mut Vec<PacketLatency>) {
+        latencies.extend(self.latencies(slot).iter().map(|latency| PacketLatency {
+            first_window: latency.sequence < config.initial_window,
+            ps: latency.time.as_ps(),
+        }));
+    }
+
     fn delivered_bytes(&self, slot: u32) -> u64 {
         self.receiver_statistics(slot).bytes
+    }
+}
+
+impl Protocol for cbr::Endpoint {
+    type Config = cbr::Config;
+
+    fn new(host: HostId, config: &cbr::Config, _seed: u64) -> Self {
+        cbr::Endpoint::new(host, config.clone())
+    }
+
+    fn listen() -> cbr::Command {
+        cbr::Command::Listen
+    }
+
+    fn open(flow: &Flow, number: u32, paths: Vec<PathId>, _stream: Stream) -> cbr::Command {
+        cbr::Command::Open {
+            peer: flow.destination,
+            connection: ConnectionId::new(number),
+            length: flow.size,
+            paths,
+        }
+    }
+
+    fn paths(key: Key, paths: Vec<PathId>) -> cbr::Command {
+        cbr::Command::Paths { key, paths }
+    }
+
+    fn flow_event(_event: &cbr::Event) -> Option<FlowEvent> {
+        // That everything was sent says nothing of its arrival.
+        None
+    }
+
+    fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
+        let seen = self.statistics(slot);
+        record.packets_sent = seen.packets;
+        record.returns = seen.headers;
+    }
+
+    fn record_receiver(&self, slot: u32, record: &mut FlowRecord) -> u64 {
+        let seen = self.statistics(slot);
+        record.delivered_bytes = seen.bytes;
+        record.trims = seen.headers;
+        seen.packets
+    }
+
+    fn connections(&self) -> (*const u8, usize) {
+        self.connections_memory()
+    }
+
+    fn delivered_bytes(&self, slot: u32) -> u64 {
+        self.statistics(slot).bytes
     }
 }

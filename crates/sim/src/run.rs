@@ -5,13 +5,15 @@ use std::ops::ControlFlow;
 
 use trimline_metrics::{FlowEnd, FlowRecord, PortRecord, RunRecord};
 use trimline_packet::{ByteCount, HostId, Packet, Time, TimeDelta};
-use trimline_transport::ndp;
+use trimline_transport::{cbr, ndp};
 
 use crate::engine::{Engine, Heap, Windows};
 use crate::flows::Flows;
+use crate::links::Links;
 use crate::network::Network;
 use crate::protocol::Protocol;
 use crate::scenario::plan::{EngineChoice, Plan, Transport};
+use crate::topology::Routes;
 use crate::workload;
 
 /// Virtual time between two looks at the clock, the progress and the end of the run. Every engine
@@ -89,23 +91,51 @@ pub fn run(
     }
     let names: Vec<&str> = plan.workloads.iter().map(|workload| workload.name.as_str()).collect();
     let flows = Flows::new(flows, hosts, &names);
-    let Transport::Ndp(config) = &plan.transport;
-    let wire = Packet::HEADER_BYTES + config.payload_bytes;
-    Ok(match plan.switch.queue_count() {
-        1 => build::<ndp::Endpoint, 1>(plan, config, flows, wire, watch),
-        2 => build::<ndp::Endpoint, 2>(plan, config, flows, wire, watch),
-        _ => build::<ndp::Endpoint, 8>(plan, config, flows, wire, watch),
+    Ok(match &plan.transport {
+        Transport::Ndp(config) => {
+            build::<ndp::Endpoint>(plan, config, flows, config.payload_bytes, watch)
+        }
+        Transport::Cbr(config) => {
+            build::<cbr::Endpoint>(plan, config, flows, config.payload_bytes, watch)
+        }
     })
 }
 
-fn build<E: Protocol, const Q: usize>(
+/// Chooses the code for ports with as many queues as the switch has.
+fn build<E: Protocol>(
+    plan: &Plan,
+    config: &E::Config,
+    flows: Flows,
+    payload_bytes: u16,
+    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> RunRecord {
+    let full_wire = Packet::HEADER_BYTES + payload_bytes;
+    match plan.switch.queue_count() {
+        1 => perform::<E, 1>(plan, config, flows, full_wire, watch),
+        2 => perform::<E, 2>(plan, config, flows, full_wire, watch),
+        _ => perform::<E, 8>(plan, config, flows, full_wire, watch),
+    }
+}
+
+fn perform<E: Protocol, const Q: usize>(
     plan: &Plan,
     config: &E::Config,
     flows: Flows,
     full_wire: u16,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> RunRecord {
-    let mut network = Network::<E, Q>::new(&plan.topology, &plan.switch, config, flows, plan.seed);
+    let links = |routes: &Routes| {
+        Links::new(
+            &plan.link_events,
+            &plan.impairment,
+            plan.routing_convergence,
+            routes.units(),
+            plan.seed,
+            |link| routes.reverse(link),
+        )
+    };
+    let mut network =
+        Network::<E, Q>::new(&plan.topology, &plan.switch, config, flows, plan.seed, links);
     let progress = match plan.engine {
         EngineChoice::Windows => {
             let engine = Windows::new(&network, full_wire);
@@ -117,7 +147,7 @@ fn build<E: Protocol, const Q: usize>(
         }
     };
     check_conservation(&network);
-    record(plan, &network, &progress, full_wire)
+    record(plan, config, &network, &progress, full_wire)
 }
 
 /// Where a run stopped, and what had been delivered at the end of the warm-up.
@@ -168,6 +198,12 @@ fn drive<E: Protocol, const Q: usize>(
         if let Some(end) = end {
             next = next.min(end);
         }
+        // The order at one instant: a change of a link comes first.
+        while network.next_link_event() < next {
+            let at = network.next_link_event();
+            engine.run_until(network, at);
+            network.change_links(at);
+        }
         engine.run_until(network, next);
         now = next;
         if network.packet_hops > next_check {
@@ -202,17 +238,24 @@ fn check_conservation<E: Protocol, const Q: usize>(network: &Network<E, Q>) {
         + ledger.delivered_as_header
         + ledger.back_at_sender
         + ledger.control
-        + ledger.dropped;
+        + ledger.dropped
+        + ledger.lost_on_link
+        + ledger.corrupted;
     assert_eq!(ledger.created, left + packets, "packets are not conserved: {ledger:?}");
     assert_eq!(
         ledger.created_bytes,
-        ledger.delivered_bytes + ledger.dropped_bytes + ledger.cut_bytes + bytes,
+        ledger.delivered_bytes
+            + ledger.dropped_bytes
+            + ledger.lost_bytes
+            + ledger.cut_bytes
+            + bytes,
         "bytes are not conserved: {ledger:?}"
     );
 }
 
 fn record<E: Protocol, const Q: usize>(
     plan: &Plan,
+    config: &E::Config,
     network: &Network<E, Q>,
     stop: &Stop,
     full_wire: u16,
@@ -242,7 +285,14 @@ fn record<E: Protocol, const Q: usize>(
             returned: counters.returned,
         })
         .collect();
+    let mut latencies = Vec::new();
+    for number in (0..flows.len()).filter(|&number| flows.has_sender(number)) {
+        let sender = network.endpoint(flows.description(number).source);
+        sender.latencies(flows.slots(number).0, config, &mut latencies);
+    }
+    latencies.sort_unstable();
     RunRecord {
+        latencies,
         series: plan.series.clone(),
         seed: plan.seed,
         flows: records,
@@ -291,6 +341,7 @@ fn flow_record<E: Protocol, const Q: usize>(
         trims: 0,
         returns: 0,
         timeouts: 0,
+        path_removals: 0,
         end,
     };
     let (sender_slot, receiver_slot) = network.flows.slots(number);

@@ -5,7 +5,10 @@
 //! (with its NIC). Units are numbered ports first, switch by switch (ToRs, aggregations, cores; each
 //! its down ports, then its up ports), then hosts. A link is named by the unit that sends on it.
 
-use trimline_packet::{BitRate, ByteCount, HostId, Packet, PathId, TimeDelta};
+use trimline_packet::{
+    BitRate, ByteCount, ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service,
+    TimeDelta,
+};
 use trimline_transport::ANY_PATH;
 
 use crate::table::Table;
@@ -71,6 +74,16 @@ impl Clos {
         way_up
     }
 
+    /// From the first bit of a packet with this payload until its ACK has arrived, between the farthest
+    /// hosts of an idle network.
+    pub fn idle_round_trip(&self, payload_bytes: u16) -> TimeDelta {
+        let wire = ByteCount::new(u64::from(payload_bytes) + u64::from(Packet::HEADER_BYTES));
+        let (first, last) = (HostId::new(0), HostId::new(self.hosts() - 1));
+        let ack = ByteCount::new(u64::from(Packet::HEADER_BYTES));
+        self.ideal_completion(first, last, 0, wire, wire)
+            + self.ideal_completion(last, first, 0, ack, ack)
+    }
+
     /// When the last byte of a transfer arrives in an idle network, sent without a pause: the last
     /// packet, shorter or not, behind `full_packets` full ones on every link of the way.
     pub fn ideal_completion(
@@ -133,6 +146,34 @@ struct Switch {
     end: u32,
 }
 
+/// One direction of a link, named by who sends on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct LinkId(u32);
+
+impl LinkId {
+    pub(crate) const fn new(unit: u32) -> LinkId {
+        LinkId(unit)
+    }
+    pub(crate) const fn unit(self) -> u32 {
+        self.0
+    }
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Every link of a network, each direction, with its name: that of the port that sends on it, such as
+/// `aggregation 3 up 2`, or of its host, such as `host 7`.
+pub fn links(clos: &Clos) -> Vec<(String, LinkId)> {
+    let routes = Routes::new(clos);
+    (0..routes.units()).map(|unit| (routes.unit_name(unit), LinkId(unit))).collect()
+}
+
+/// The link in the other direction between the same ends.
+pub fn reverse(clos: &Clos, link: LinkId) -> LinkId {
+    Routes::new(clos).reverse(link)
+}
+
 /// What is at the far end of a unit's link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FarEnd(u32);
@@ -160,6 +201,8 @@ pub(crate) struct Routes {
     switch_of: Table<u32>,
     first_host: u32,
     up_bits: u32,
+    /// Per unit: whether routing knows its link to be dead. Empty while it knows of none.
+    dead: Vec<bool>,
 }
 
 impl Routes {
@@ -224,6 +267,7 @@ impl Routes {
             switch_of: switch_of.into(),
             first_host,
             up_bits,
+            dead: Vec::new(),
         }
     }
 
@@ -293,7 +337,7 @@ impl Routes {
     /// The unit that a packet enters at the far end of a link: a host, or the output port that the
     /// switch there chooses. `any` is asked for a number below its argument where the packet leaves
     /// the choice to the switch.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_unit(
         &self,
         far_end: FarEnd,
@@ -308,7 +352,7 @@ impl Routes {
 
     /// The output port of a switch for a packet. Total: valid at every switch, whatever way the
     /// packet came, so that returned and detoured packets find their way.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_port(
         &self,
         switch: u32,
@@ -323,15 +367,97 @@ impl Routes {
             return switch.down + u32::from(place.down[layer]);
         }
         if packet.header.path == ANY_PATH {
-            return switch.up + any(ups);
+            return self.any_live(switch, packet.destination, any);
         }
         let up = u32::from(packet.header.path.get() >> switch.path_shift & switch.path_mask);
         // A path is valid for its pair of hosts; from elsewhere it may name a port that is not there.
         switch.up + if up < ups { up } else { up % ups }
     }
 
-    /// Every path between two hosts.
+    /// Routing learns whether a link works.
+    pub(crate) fn learn(&mut self, link: LinkId, works: bool) {
+        if self.dead.is_empty() {
+            self.dead = vec![false; self.units() as usize];
+        }
+        self.dead[link.index()] = !works;
+        if !self.dead.contains(&true) {
+            self.dead.clear();
+        }
+    }
+
+    /// One of the up ports that lead to the destination; any where none does.
+    #[inline(never)]
+    fn any_live(&self, switch: &Switch, destination: HostId, any: impl FnOnce(u32) -> u32) -> u32 {
+        if self.dead.is_empty() {
+            return switch.up + any(switch.end - switch.up);
+        }
+        let live = || (switch.up..switch.end).filter(|&port| self.leads(port, destination));
+        match live().count() {
+            0 => switch.up + any(switch.end - switch.up),
+            count => live().nth(any(count as u32) as usize).expect("a number below the count"),
+        }
+    }
+
+    /// Whether a packet on a unit's link can reach its destination, as far as routing knows.
+    fn leads(&self, unit: u32, destination: HostId) -> bool {
+        if self.dead[unit as usize] {
+            return false;
+        }
+        let far_end = self.link(unit).far_end.0;
+        if far_end & FarEnd::HOST != 0 {
+            return far_end & !FarEnd::HOST == self.first_host + destination.get();
+        }
+        let switch = &self.switches[far_end as usize];
+        let place = &self.places[destination.index()];
+        let layer = switch.layer as usize;
+        if place.below[layer] == switch.id || switch.up == switch.end {
+            return self.leads(switch.down + u32::from(place.down[layer]), destination);
+        }
+        (switch.up..switch.end).any(|port| self.leads(port, destination))
+    }
+
+    /// Whether no link of a path is known to be dead.
+    fn is_live(&self, source: HostId, destination: HostId, path: PathId) -> bool {
+        let header = Header {
+            kind: Kind::Data,
+            flags: Flags::default(),
+            path,
+            connection: ConnectionId::new(0),
+            sequence: 0,
+            extra: 0,
+        };
+        let service = Service::Trimmable;
+        let packet = Packet { source, destination, header, wire_bytes: 0, service, marks: 0 };
+        let mut unit = self.first_host + source.get();
+        loop {
+            if self.dead[unit as usize] {
+                return false;
+            }
+            unit = self.next_unit(self.link(unit).far_end, &packet, |_| 0);
+            if unit >= self.first_host {
+                return true;
+            }
+        }
+    }
+
+    /// The paths between two hosts without those that routing knows to be dead; every path where
+    /// none is left.
     pub(crate) fn paths(&self, source: HostId, destination: HostId, paths: &mut Vec<PathId>) {
+        let first = paths.len();
+        self.all_paths(source, destination, paths);
+        if self.dead.is_empty() {
+            return;
+        }
+        let is_live = |path: &PathId| self.is_live(source, destination, *path);
+        let live: Vec<PathId> = paths[first..].iter().copied().filter(is_live).collect();
+        if !live.is_empty() {
+            paths.truncate(first);
+            paths.extend(live);
+        }
+    }
+
+    /// Every path between two hosts.
+    fn all_paths(&self, source: HostId, destination: HostId, paths: &mut Vec<PathId>) {
         let (from, to) = (&self.places[source.index()], &self.places[destination.index()]);
         if self.clos.tiers < 2 || from.below[0] == to.below[0] {
             return paths.push(PathId::new(0));
@@ -341,6 +467,28 @@ impl Routes {
             for core in 0..cores {
                 paths.push(PathId::new((core << self.up_bits | aggregation) as u16));
             }
+        }
+    }
+
+    /// The link in the other direction between the same ends.
+    pub(crate) fn reverse(&self, link: LinkId) -> LinkId {
+        let far_end = self.link(link.unit()).far_end.0;
+        if far_end & FarEnd::HOST != 0 {
+            return LinkId(far_end & !FarEnd::HOST);
+        }
+        let near = match link.unit().checked_sub(self.first_host) {
+            Some(host) => FarEnd(FarEnd::HOST | (self.first_host + host)),
+            None => FarEnd(self.switch_of(link.unit())),
+        };
+        let back = |&port: &u32| self.link(port).far_end == near;
+        LinkId(self.ports_of(far_end).find(back).expect("every link has two directions"))
+    }
+
+    /// A unit's place in words.
+    pub(crate) fn unit_name(&self, unit: u32) -> String {
+        match unit.checked_sub(self.first_host) {
+            Some(host) => format!("host {host}"),
+            None => self.port_name(unit),
         }
     }
 
@@ -365,7 +513,6 @@ impl Routes {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use trimline_packet::{ConnectionId, Flags, Header, Kind, Service};
 
     pub(crate) const TEN_GIG: LinkSpec =
         LinkSpec { rate: BitRate::from_gbps(10), delay: TimeDelta::from_us(1) };

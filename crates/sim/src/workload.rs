@@ -18,12 +18,26 @@ pub(crate) fn flows(workload: &Workload, place: u32, hosts: u32, seed: u64) -> V
         Matrix::Incast { receiver, senders, excluding, choose } => {
             let mut others: Vec<u32> =
                 (0..hosts).filter(|host| host != receiver && !excluding.contains(host)).collect();
-            match choose {
-                Choose::Random => random::shuffle(&mut draws, &mut others),
-                Choose::Last => others.reverse(),
-            }
+            order(*choose, &mut draws, &mut others);
             others.truncate(*senders as usize);
             others.into_iter().map(|sender| (sender, *receiver)).collect()
+        }
+        Matrix::Random { flows } => (0..hosts)
+            .flat_map(|from| (0..*flows).map(move |_| from))
+            .map(|from| {
+                let other = random::below(&mut draws, u64::from(hosts) - 1) as u32;
+                (from, other + u32::from(other >= from))
+            })
+            .collect(),
+        Matrix::AllToAll => (0..hosts)
+            .flat_map(|from| (0..hosts).map(move |to| (from, to)))
+            .filter(|(from, to)| from != to)
+            .collect(),
+        Matrix::Outcast { sender, receivers, choose } => {
+            let mut others: Vec<u32> = (0..hosts).filter(|host| host != sender).collect();
+            order(*choose, &mut draws, &mut others);
+            others.truncate(*receivers as usize);
+            others.into_iter().map(|receiver| (*sender, receiver)).collect()
         }
         Matrix::Pairs(pairs) => pairs.clone(),
     };
@@ -45,6 +59,14 @@ pub(crate) fn flows(workload: &Workload, place: u32, hosts: u32, seed: u64) -> V
             }
         })
         .collect()
+}
+
+/// Puts those that are chosen first in front.
+fn order(choose: Choose, draws: &mut trimline_transport::Stream, others: &mut [u32]) {
+    match choose {
+        Choose::Random => random::shuffle(draws, others),
+        Choose::Last => others.reverse(),
+    }
 }
 
 /// How much later than the others a flow starts: drawn from the flow's own stream.
@@ -116,6 +138,53 @@ mod tests {
         let mut hosts: Vec<u32> = all.iter().map(|flow| flow.source.get()).collect();
         hosts.sort_unstable();
         assert_eq!(hosts, (0..16).filter(|&host| host != 3).collect::<Vec<_>>());
+    }
+
+    fn pairs(matrix: Matrix, hosts: u32) -> Vec<(u32, u32)> {
+        let flows = flows(&workload("w", matrix), 0, hosts, 1);
+        flows.iter().map(|flow| (flow.source.get(), flow.destination.get())).collect()
+    }
+
+    #[test]
+    fn random_flows_reach_every_other_host_about_equally_and_never_their_own() {
+        let pairs = pairs(Matrix::Random { flows: 3000 }, 4);
+        let mut counts = [[0; 4]; 4];
+        pairs.iter().for_each(|&(from, to)| counts[from as usize][to as usize] += 1);
+        for (from, counts) in counts.iter().enumerate() {
+            for (to, &count) in counts.iter().enumerate() {
+                match from == to {
+                    true => assert_eq!(count, 0),
+                    false => assert!((900..1100).contains(&count), "{counts:?}"),
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_flows_of_a_host_have_numbers_of_their_own() {
+        let flows = flows(&workload("r", Matrix::Random { flows: 3 }), 0, 4, 1);
+        let indices: Vec<u32> = flows.iter().map(|flow| flow.index).collect();
+        assert_eq!(indices, [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]);
+    }
+
+    #[test]
+    fn all_to_all_is_every_pair_once() {
+        let mut pairs = pairs(Matrix::AllToAll, 9);
+        assert_eq!(pairs.len(), 72);
+        pairs.dedup();
+        assert_eq!(pairs.len(), 72);
+        assert!(pairs.iter().all(|(from, to)| from != to));
+    }
+
+    #[test]
+    fn an_outcast_draws_distinct_receivers() {
+        let outcast =
+            |receivers, choose| pairs(Matrix::Outcast { sender: 3, receivers, choose }, 16);
+        assert_eq!(outcast(2, Choose::Last), [(3, 15), (3, 14)]);
+        let mut all = outcast(15, Choose::Random);
+        assert_eq!(all[..5], outcast(5, Choose::Random));
+        all.sort_unstable();
+        assert_eq!(all, (0..16).filter(|&to| to != 3).map(|to| (3, to)).collect::<Vec<_>>());
     }
 
     #[test]

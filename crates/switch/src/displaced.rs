@@ -42,6 +42,12 @@ impl Displaced {
         self.list.is_empty()
     }
 
+    /// Whether a packet waits to be acted on or was trimmed.
+    #[inline]
+    pub fn is_changed(&self) -> bool {
+        self.list.len() | self.trimmed as usize != 0
+    }
+
     /// The displaced packets, oldest first.
     #[inline]
     pub fn list(&self) -> &[(Handle, Fate)] {

@@ -145,6 +145,12 @@ impl<const Q: usize> Port<Q> {
         self.paused &= !(1 << class);
     }
 
+    /// The first packet that waits in a queue, [`Handle::NONE`] if there is none.
+    #[inline]
+    pub fn first(&self, queue: usize) -> Handle {
+        self.queues[queue].head
+    }
+
     /// Bytes of memory that a queue uses, those of its packet on the wire included.
     #[inline]
     pub fn queue_bytes(&self, queue: usize) -> u32 {
@@ -175,9 +181,8 @@ impl<const Q: usize> Port<Q> {
         let queue = self.schedule(eligible, model);
         let list = &mut self.queues[queue];
         let packet = list.pop(packets);
-        if list.head.is_none() {
-            self.waiting &= !(1 << queue);
-        }
+        // As likely as not: no branch on it.
+        self.waiting &= !(u8::from(list.head.is_none()) << queue);
         self.wire_queue = queue as u8;
         self.wire_packets = 1;
         Some(packet)

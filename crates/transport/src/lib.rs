@@ -19,6 +19,7 @@
 
 extern crate alloc;
 
+pub mod cbr;
 pub mod ndp;
 
 use alloc::vec::Vec;

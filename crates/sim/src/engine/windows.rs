@@ -35,6 +35,10 @@ use crate::table::Table;
 const RING_MAX: u32 = 128;
 const RING_MIN: u32 = 4;
 
+/// Visits ahead at which a unit's own lines and its inbox are asked for, and at which its packets are.
+const FAR_AHEAD: usize = 6;
+const NEAR_AHEAD: usize = 3;
+
 /// Something beyond the ring.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Far {
@@ -83,6 +87,11 @@ impl Ring {
         let word = unit as usize / 64;
         self.active[slot * self.words + word] |= 1 << (unit % 64);
         self.summary[slot * self.summary_words + word / 64] |= 1 << (word % 64);
+    }
+
+    #[inline(always)]
+    fn prefetch_inbox(&self, unit: u32, slot: usize) {
+        self.inboxes.prefetch((unit as usize) << self.bits | slot);
     }
 
     #[inline]
@@ -206,6 +215,8 @@ struct Returns {
 pub(crate) struct Windows {
     ring: Ring,
     now: Time,
+    /// The units to be visited in this window.
+    units: Table<u32>,
     entries: Vec<Entry>,
     returns: Returns,
     /// The last window in which something happened or came into the ring.
@@ -246,6 +257,7 @@ impl Windows {
                 far_wakes: vec![Time::NEVER; units],
             },
             now: Time::ZERO,
+            units: vec![0; units + FAR_AHEAD + 1].into(),
             entries: Vec::new(),
             returns: Returns::new(network, shift),
             last_active: 0,
@@ -344,38 +356,60 @@ impl Windows {
         }
     }
 
-    /// Works through everything that happens in the current window before `limit`.
-    fn window<E: Protocol, const Q: usize>(&mut self, network: &mut Network<E, Q>, limit: Time) {
-        let slot = self.ring.slot(self.ring.current);
-        let ports = network.routes.ports();
-        // Behind the last port of a switch whose ports were visited together.
-        let mut visited = 0;
+    /// Takes the units out of the bitmaps that have something to do in the current window, into `units`.
+    /// Gives how many.
+    #[inline]
+    fn collect_active(&mut self, slot: usize) -> usize {
+        let mut count = 0;
         for summary_word in 0..self.ring.summary_words {
             let summary_at = slot * self.ring.summary_words + summary_word;
             let mut summary = mem::take(&mut self.ring.summary[summary_at]);
-            if summary != 0 {
-                self.last_active = self.ring.current;
-            }
             while summary != 0 {
                 let word = summary_word * 64 + summary.trailing_zeros() as usize;
                 summary &= summary - 1;
                 let mut active = mem::take(&mut self.ring.active[slot * self.ring.words + word]);
                 while active != 0 {
-                    let unit = (word * 64) as u32 + active.trailing_zeros();
+                    self.units[count] = (word * 64) as u32 + active.trailing_zeros();
+                    count += 1;
                     active &= active - 1;
-                    if unit >= ports {
-                        self.visit_host(network, unit, slot, limit);
-                    } else if self.returns.any == 0 {
-                        self.visit_port(network, unit, slot, limit);
-                    } else if unit >= visited {
-                        let switch = network.routes.switch_of(unit);
-                        if self.returns.together(switch, self.ring.current) {
-                            visited = network.routes.ports_of(switch).end;
-                            self.visit_switch(network, unit, slot, limit);
-                        } else {
-                            self.visit_port(network, unit, slot, limit);
-                        }
-                    }
+                }
+            }
+        }
+        if count > 0 {
+            self.last_active = self.ring.current;
+        }
+        count
+    }
+
+    /// Works through everything that happens in the current window before `limit`.
+    fn window<E: Protocol, const Q: usize>(&mut self, network: &mut Network<E, Q>, limit: Time) {
+        let slot = self.ring.slot(self.ring.current);
+        let ports = network.routes.ports();
+        let count = self.collect_active(slot);
+        // Behind the last port of a switch whose ports were visited together.
+        let mut visited = 0;
+        for index in 0..count {
+            // Most of a visit's time would be waiting for memory: ask for what the next visits need, in
+            // two steps, because the second needs what the first brings. Behind the last unit stand those of
+            // an earlier window: asked in vain, but without a branch.
+            let far = self.units[index + FAR_AHEAD];
+            network.prefetch_unit(far);
+            self.ring.prefetch_inbox(far, slot);
+            let near = self.units[index + NEAR_AHEAD];
+            network.prefetch_second(near);
+            network.arena.prefetch_arrival(*self.ring.inbox(near, slot));
+            let unit = self.units[index];
+            if unit >= ports {
+                self.visit_host(network, unit, slot, limit);
+            } else if self.returns.any == 0 {
+                self.visit_port(network, unit, slot, limit);
+            } else if unit >= visited {
+                let switch = network.routes.switch_of(unit);
+                if self.returns.together(switch, self.ring.current) {
+                    visited = network.routes.ports_of(switch).end;
+                    self.visit_switch(network, unit, slot, limit);
+                } else {
+                    self.visit_port(network, unit, slot, limit);
                 }
             }
         }
@@ -492,8 +526,11 @@ impl Windows {
                 self.put_back(&mut network.arena, entry, slot);
             }
         }
-        network.host_advance(&mut self.ring, host, limit);
-        let next = network.host_next(host);
+        let mut next = network.host_next(host);
+        if next < limit {
+            network.host_advance(&mut self.ring, host, limit);
+            next = network.host_next(host);
+        }
         if next != Time::NEVER {
             self.ring.wake(unit, next);
         }

@@ -64,11 +64,15 @@ const RATE: Form = Form::Quantity(Quantity::Rate);
 const DURATION: Form = Form::Quantity(Quantity::Duration);
 const BYTES: Form = Form::Quantity(Quantity::Bytes);
 const QUEUE: Form = Form::Quantity(Quantity::Queue);
+const SHARE: Form = Form::Quantity(Quantity::Share);
 const HOST: Form = Form::Integer(0, MAX_HOSTS - 1);
 
 /// Names of the switch profiles, as the file writes them.
 pub(crate) const PROFILES: &[&str] =
     &["paper", "htsim", "csg-htsim", "netfpga", "p4", "cut-payload", "drop-tail", "ecn"];
+
+/// Rates of hosts' links, as the trade names them.
+pub(crate) const PRESETS: &[&str] = &["10G", "25G", "40G", "50G", "100G", "200G", "400G", "800G"];
 
 pub(crate) static SCENARIO: Grammar = Grammar {
     about: "A Trimline scenario.",
@@ -102,6 +106,13 @@ pub(crate) static SCENARIO: Grammar = Grammar {
         ),
         required("topology", Form::Table(&TOPOLOGY), "The network's shape."),
         optional("links", Form::Table(&LINKS), "Rates and delays."),
+        optional("link_event", Form::Tables(&LINK_EVENT), "Links that change during the run."),
+        optional(
+            "routing_convergence",
+            DURATION,
+            "How long after a link fails or is restored hosts and switches know. Default: 10ms.",
+        ),
+        optional("impairment", Form::Table(&IMPAIRMENT), "What links do to packets."),
         optional("switch", Form::Table(&SWITCH), "What every switch port does."),
         optional("transport", Form::Table(&TRANSPORT), "The protocol of every host."),
         required("workload", Form::Tables(&WORKLOAD), "Who sends what to whom."),
@@ -177,7 +188,12 @@ static LINKS: Grammar = Grammar {
     about: "Rate and propagation delay of every link, and exceptions by tier.",
     alternatives: &[],
     keys: &[
-        optional("rate", RATE, "Rate of each direction. Default: 10Gbps."),
+        optional(
+            "preset",
+            Form::Word(PRESETS),
+            "Rate of every link, and initial_window \"bdp\", where they are not given.",
+        ),
+        optional("rate", RATE, "Rate of each direction. Default: the preset's, or 10Gbps."),
         optional("delay", DURATION, "Propagation delay. Default: 1us."),
         optional("host", Form::Table(&LINK), "Host to ToR."),
         optional("tor", Form::Table(&LINK), "ToR to aggregation, or leaf to spine."),
@@ -191,6 +207,59 @@ static LINK: Grammar = Grammar {
     keys: &[
         optional("rate", RATE, "Rate of each direction."),
         optional("delay", DURATION, "Propagation delay."),
+    ],
+};
+
+static LINK_EVENT: Grammar = Grammar {
+    about: "One change of one link. At one instant changes come before everything else, in the order of the file.",
+    alternatives: &[],
+    keys: &[
+        optional("name", Form::Name, "A name by which a series or a sweep changes this event."),
+        required("at", DURATION, "When, from the beginning of the run."),
+        required(
+            "link",
+            Form::Text,
+            "The link, by the port or host that sends on it: \"aggregation 3 up 2\", \"tor 0 down 1\", \"spine 1 down 0\", \"core 0 down 2\", \"host 7\".",
+        ),
+        optional(
+            "directions",
+            Form::Word(&["both", "one"]),
+            "Whether the other direction changes too. Default: both.",
+        ),
+        required(
+            "change",
+            Form::Either(&[Form::Word(&["fail", "restore"]), Form::Table(&NEW_RATE)]),
+            "\"fail\": what is handed to the link from now on is lost. \"restore\": the link is what it was at the beginning. Or another rate.",
+        ),
+    ],
+};
+
+static NEW_RATE: Grammar = Grammar {
+    about: "Another rate, from the next packet on.",
+    alternatives: &[],
+    keys: &[required("rate", RATE, "Rate of the link.")],
+};
+
+static IMPAIRMENT: Grammar = Grammar {
+    about: "Loss, corruption and reordering, drawn for each packet on each link.",
+    alternatives: &[],
+    keys: &[
+        optional("loss", SHARE, "Share of packets that are lost. Default: 0%."),
+        optional(
+            "corruption",
+            SHARE,
+            "Share of packets that the far end of the link throws away. Default: 0%.",
+        ),
+        optional(
+            "reordering",
+            DURATION,
+            "Each packet is delayed by up to this much, uniformly, and may be overtaken. Default: 0.",
+        ),
+        optional(
+            "links",
+            Form::List(&Form::Text),
+            "Only these links, both directions, named as in link_event. Default: every link.",
+        ),
     ],
 };
 
@@ -238,8 +307,28 @@ static SWITCH: Grammar = Grammar {
 
 static TRANSPORT: Grammar = Grammar {
     about: "Exactly one protocol. Default: ndp.",
-    alternatives: &["ndp"],
-    keys: &[optional("ndp", Form::Table(&NDP), "NDP (SIGCOMM 2017).")],
+    alternatives: &["ndp", "cbr"],
+    keys: &[
+        optional("ndp", Form::Table(&NDP), "NDP (SIGCOMM 2017)."),
+        optional(
+            "cbr",
+            Form::Table(&CBR),
+            "Senders of a constant bit rate that nothing slows down.",
+        ),
+    ],
+};
+
+static CBR: Grammar = Grammar {
+    about: "Unresponsive senders; receivers only count. Long-lived flows only.",
+    alternatives: &[],
+    keys: &[
+        optional("payload", BYTES, "Payload of a packet; the header adds 64 B. Default: 9000B."),
+        optional(
+            "rate",
+            RATE,
+            "Bits on the wire of each flow, headers included. Default: the rate of the host's link.",
+        ),
+    ],
 };
 
 static NDP: Grammar = Grammar {
@@ -248,8 +337,8 @@ static NDP: Grammar = Grammar {
     keys: &[
         optional(
             "initial_window",
-            Form::Integer(1, 65_535),
-            "Packets pushed before the first PULL. Default: 30 (NDP 6.2).",
+            Form::Either(&[Form::Integer(1, 65_535), Form::Word(&["bdp"])]),
+            "Packets pushed before the first PULL, or \"bdp\": those of an idle round trip between the farthest hosts, and two full data queues of eight packets, one on the way up and one on the way down. Default: 30 (NDP 6.2); \"bdp\" with a preset.",
         ),
         optional(
             "payload",
@@ -303,9 +392,21 @@ static NDP: Grammar = Grammar {
 };
 
 static PULL_SPACING: Grammar = Grammar {
-    about: "The wire time of the packet, scaled.",
-    alternatives: &[],
-    keys: &[required("percent_of_wire", Form::Integer(1, 1_000), "Percent of the wire time.")],
+    about: "The wire time of the packet scaled, or drawn from a distribution.",
+    alternatives: &["percent_of_wire", "distribution", "file"],
+    keys: &[
+        optional("percent_of_wire", Form::Integer(1, 1_000), "Percent of the wire time."),
+        optional(
+            "distribution",
+            Form::Word(&["synthetic-1500", "synthetic-9000"]),
+            "A built-in distribution of the time after the pull of a full packet, for this payload at 10Gbps.",
+        ),
+        optional(
+            "file",
+            Form::Text,
+            "A file with a distribution: a line for each step, a gap in ns and the share of all gaps up to it, rising to 1. A relative name begins at the scenario's folder.",
+        ),
+    ],
 };
 
 static PATH_PENALTY: Grammar = Grammar {
@@ -329,8 +430,8 @@ static PATH_PENALTY: Grammar = Grammar {
 };
 
 static WORKLOAD: Grammar = Grammar {
-    about: "One group of flows: exactly one of permutation, incast, pairs.",
-    alternatives: &["permutation", "incast", "pairs"],
+    about: "One group of flows: exactly one of permutation, random, all_to_all, incast, outcast, pairs.",
+    alternatives: &["permutation", "random", "all_to_all", "incast", "outcast", "pairs"],
     keys: &[
         required("name", Form::Name, "Unique in the scenario; part of every flow's identity."),
         optional(
@@ -338,7 +439,10 @@ static WORKLOAD: Grammar = Grammar {
             Form::Table(&PERMUTATION),
             "Every host sends to one other and receives from one other.",
         ),
+        optional("random", Form::Table(&RANDOM), "Every host sends to others drawn at random."),
+        optional("all_to_all", Form::Table(&ALL_TO_ALL), "Every host sends to every other."),
         optional("incast", Form::Table(&INCAST), "Many send to one."),
+        optional("outcast", Form::Table(&OUTCAST), "One sends to many."),
         optional("pairs", Form::List(&Form::List(&HOST)), "Exactly these [source, destination]."),
         required(
             "size",
@@ -367,6 +471,29 @@ static WORKLOAD: Grammar = Grammar {
 static PERMUTATION: Grammar =
     Grammar { about: "A random derangement of the hosts.", alternatives: &[], keys: &[] };
 
+static RANDOM: Grammar = Grammar {
+    about: "Destinations drawn from all other hosts: some receive several flows, some none.",
+    alternatives: &[],
+    keys: &[optional("flows", Form::Integer(1, 65_535), "Flows of each host. Default: 1.")],
+};
+
+static ALL_TO_ALL: Grammar =
+    Grammar { about: "Every pair of hosts, both ways.", alternatives: &[], keys: &[] };
+
+static OUTCAST: Grammar = Grammar {
+    about: "Receivers chosen among the other hosts.",
+    alternatives: &[],
+    keys: &[
+        required("sender", HOST, "The sending host."),
+        required("receivers", Form::Integer(1, MAX_HOSTS), "How many receive."),
+        optional(
+            "choose",
+            Form::Word(&["random", "last"]),
+            "Which hosts receive: drawn at random (default), or those with the highest numbers.",
+        ),
+    ],
+};
+
 static INCAST: Grammar = Grammar {
     about: "Senders chosen among the other hosts.",
     alternatives: &[],
@@ -392,6 +519,11 @@ static OUTPUT: Grammar = Grammar {
     keys: &[
         optional("flows", Form::Boolean, "flows.csv: one row a flow. Default: true."),
         optional("ports", Form::Boolean, "ports.csv: one row a switch port. Default: false."),
+        optional(
+            "latencies",
+            Form::Boolean,
+            "latencies.csv: quantiles of the time from a packet's first sending until its ACK arrived. NDP only. Default: false.",
+        ),
     ],
 };
 

@@ -9,7 +9,9 @@ mod check;
 mod error;
 mod expand;
 mod grammar;
+mod links;
 pub mod plan;
+mod pull_gaps;
 mod quantity;
 mod resolve;
 mod schema;
@@ -56,6 +58,8 @@ pub struct Output {
     pub flows: bool,
     /// ports.csv.
     pub ports: bool,
+    /// latencies.csv: quantiles of the time that packets took.
+    pub latencies: bool,
 }
 
 impl Scenario {

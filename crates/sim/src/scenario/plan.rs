@@ -3,8 +3,10 @@
 
 use trimline_packet::{ByteCount, TimeDelta};
 use trimline_switch::ServiceModel;
-use trimline_transport::ndp;
-pub use trimline_transport::ndp::PullSpacing;
+pub use trimline_transport::ndp::{Config, PullSpacing};
+use trimline_transport::{cbr, ndp};
+
+pub use crate::links::{Impairment, LinkChange, LinkEvent, Share};
 
 use crate::topology::Clos;
 
@@ -27,6 +29,12 @@ pub struct Plan {
     pub duration: Option<TimeDelta>,
     /// Time at the beginning that throughput does not count.
     pub warm_up: TimeDelta,
+    /// Links that change.
+    pub link_events: Vec<LinkEvent>,
+    /// How long after a link fails or is restored hosts and switches know.
+    pub routing_convergence: TimeDelta,
+    /// What links do to packets.
+    pub impairment: Impairment,
     /// Which engine drives the run.
     pub engine: EngineChoice,
 }
@@ -36,6 +44,18 @@ pub struct Plan {
 pub enum Transport {
     /// NDP (SIGCOMM 2017).
     Ndp(ndp::Config),
+    /// Senders of a constant bit rate that nothing slows down.
+    Cbr(cbr::Config),
+}
+
+impl Transport {
+    /// Payload bytes of a full packet.
+    pub fn payload_bytes(&self) -> u16 {
+        match self {
+            Transport::Ndp(config) => config.payload_bytes,
+            Transport::Cbr(config) => config.payload_bytes,
+        }
+    }
 }
 
 /// How packets find their way among equal paths.
@@ -83,6 +103,23 @@ pub enum Matrix {
     /// Every host sends to one other, and receives from one other: a random derangement of the
     /// hosts.
     Permutation,
+    /// Every host sends `flows` flows, each to a host drawn from all others: some receive from several,
+    /// some from none.
+    Random {
+        /// Flows of each host.
+        flows: u32,
+    },
+    /// Every host sends to every other.
+    AllToAll,
+    /// `sender` sends to `receivers` of the other hosts.
+    Outcast {
+        /// The sending host.
+        sender: u32,
+        /// How many receive.
+        receivers: u32,
+        /// Which of the others receive.
+        choose: Choose,
+    },
     /// `senders` of the other hosts send to `receiver`.
     Incast {
         /// The receiving host.
@@ -98,7 +135,7 @@ pub enum Matrix {
     Pairs(Vec<(u32, u32)>),
 }
 
-/// Which hosts send in an incast.
+/// Which hosts send in an incast, or receive in an outcast.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Choose {
     /// Drawn at random.

@@ -17,6 +17,8 @@ pub(crate) enum Quantity {
     Queue,
     /// Headers to data packets, "10:1".
     Ratio,
+    /// A part of all packets.
+    Share,
 }
 
 /// Memory of a queue.
@@ -51,6 +53,8 @@ const BYTES: &[(&str, u64)] = &[
     ("MiB", 1 << 20),
     ("GiB", 1 << 30),
 ];
+/// In billionths.
+const SHARES: &[(&str, u64)] = &[("ppb", 1), ("ppm", 1_000), ("%", 10_000_000)];
 const PACKETS: &[(&str, u64)] = &[("pkt", 1)];
 
 impl Quantity {
@@ -64,6 +68,7 @@ impl Quantity {
             }
             Quantity::Queue => "packets such as \"8pkt\" or bytes such as \"72000B\"",
             Quantity::Ratio => "headers to data packets such as \"10:1\"",
+            Quantity::Share => "a share such as \"0.1%\" (units: %, ppm, ppb)",
         }
     }
 
@@ -75,6 +80,7 @@ impl Quantity {
             Quantity::Bytes => r"^[0-9]+(\.[0-9]+)? ?(B|KB|MB|GB|KiB|MiB|GiB)$",
             Quantity::Queue => r"^[0-9]+(\.[0-9]+)? ?(pkt|B|KB|MB|GB|KiB|MiB|GiB)$",
             Quantity::Ratio => r"^[0-9]+:1$",
+            Quantity::Share => r"^[0-9]+(\.[0-9]+)? ?(%|ppm|ppb)$",
         }
     }
 
@@ -86,6 +92,7 @@ impl Quantity {
             Quantity::Bytes => bytes(text).map(|_| ()),
             Quantity::Queue => queue(text).map(|_| ()),
             Quantity::Ratio => ratio(text).map(|_| ()),
+            Quantity::Share => share(text).map(|_| ()),
         }
     }
 }
@@ -124,6 +131,11 @@ pub(crate) fn ratio(text: &str) -> Result<u32, Fault> {
         (_, "1") => Err(fault("the left side is no positive whole number")),
         _ => Err(fault("the right side is not 1")),
     }
+}
+
+/// Billionths.
+pub(crate) fn share(text: &str) -> Result<u64, Fault> {
+    scaled(text, &[SHARES]).map(|(billionths, _)| billionths)
 }
 
 fn fault(problem: &str) -> Fault {
@@ -177,6 +189,8 @@ mod tests {
         assert_eq!(queue("8pkt").unwrap(), QueueSize::Packets(8));
         assert_eq!(queue("72000B").unwrap(), QueueSize::Bytes(72_000));
         assert_eq!(ratio("100000:1").unwrap(), 100_000);
+        assert_eq!(share("0.1%").unwrap(), 1_000_000);
+        assert_eq!(share("20ppm").unwrap(), 20_000);
     }
 
     #[test]

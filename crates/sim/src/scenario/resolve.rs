@@ -1,6 +1,7 @@
 //! From a checked tree to a plan: defaults filled in, and what no grammar can see refused.
 
-use trimline_packet::{BitRate, ByteCount, TimeDelta};
+use trimline_packet::{BitRate, ByteCount, Packet, TimeDelta};
+use trimline_transport::cbr;
 use trimline_transport::ndp::{Config, PathPenalty, PullSpacing};
 
 use super::Output;
@@ -27,27 +28,38 @@ pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
             "a time shorter than `duration`, which must be given",
         ));
     }
-    let config = ndp(root, profile, topology.host_link.rate)?;
-    let workloads = workloads(root, hosts, &config, duration)?;
+    let transport = transport(root, profile, &topology)?;
+    let workloads = workloads(root, hosts, &transport, duration)?;
+    let links = super::links::links(root, &topology)?;
     let plan = Plan {
         series: String::new(),
         seed: 0,
-        switch: super::switch::service_model(root, profile, &config)?,
+        switch: super::switch::service_model(root, profile, transport.payload_bytes())?,
         topology,
-        transport: Transport::Ndp(config),
+        transport,
         workloads,
         duration,
         warm_up,
+        link_events: links.events,
+        routing_convergence: links.convergence,
+        impairment: links.impairment,
         engine: match root.child("engine").and_then(Node::text) {
             Some("heap") => EngineChoice::Heap,
             _ => EngineChoice::Windows,
         },
     };
     let flag = |key, default| root.at(&["output", key]).and_then(Node::boolean).unwrap_or(default);
-    Ok((plan, Output { flows: flag("flows", true), ports: flag("ports", false) }))
+    Ok((
+        plan,
+        Output {
+            flows: flag("flows", true),
+            ports: flag("ports", false),
+            latencies: flag("latencies", false),
+        },
+    ))
 }
 
-fn duration_of(node: &Node) -> Result<TimeDelta, ScenarioError> {
+pub(super) fn duration_of(node: &Node) -> Result<TimeDelta, ScenarioError> {
     read(node, quantity::duration, quantity::Quantity::Duration)
 }
 
@@ -69,6 +81,8 @@ fn number(node: &Node, key: &str) -> Option<u32> {
 // Topology
 
 fn topology(root: &Node) -> Result<Clos, ScenarioError> {
+    let preset = root.at(&["links", "preset"]).and_then(Node::text);
+    let preset = preset.and_then(|name| name.trim_end_matches('G').parse::<u64>().ok());
     let link = |tier: &str| -> Result<LinkSpec, ScenarioError> {
         let nearest = |key| root.at(&["links", tier, key]).or_else(|| root.at(&["links", key]));
         let rate = nearest("rate")
@@ -76,7 +90,7 @@ fn topology(root: &Node) -> Result<Clos, ScenarioError> {
             .transpose()?;
         let delay = nearest("delay").map(duration_of).transpose()?;
         Ok(LinkSpec {
-            rate: rate.unwrap_or(BitRate::from_gbps(10)),
+            rate: rate.unwrap_or(BitRate::from_gbps(preset.unwrap_or(10))),
             delay: delay.unwrap_or(TimeDelta::from_us(1)),
         })
     };
@@ -180,12 +194,59 @@ fn fattree_k(node: &Node, tiers: u32, oversubscription: u32) -> Result<u32, Scen
 
 // Transport
 
+fn transport(root: &Node, profile: &str, topology: &Clos) -> Result<Transport, ScenarioError> {
+    let Some(node) = root.at(&["transport", "cbr"]) else {
+        return ndp(root, profile, topology).map(Transport::Ndp);
+    };
+    if let Some(asked) = root.at(&["output", "latencies"]).filter(|n| n.boolean() == Some(true)) {
+        return Err(ScenarioError::new(
+            &asked.place,
+            "latencies of senders that hear of no arrival",
+            "transport ndp",
+        ));
+    }
+    let mut config = cbr::Config {
+        payload_bytes: payload(node)?.unwrap_or(9000),
+        rate: topology.host_link.rate,
+    };
+    if let Some(rate) = node.child("rate") {
+        config.rate = read(rate, quantity::rate, quantity::Quantity::Rate)?;
+    }
+    Ok(Transport::Cbr(config))
+}
+
+/// The initial window "bdp": an idle round trip between the farthest hosts, from the first bit of a packet
+/// to its ACK, in packets; and two full data queues of eight, one on the way up and one on the way down
+/// (chosen: on the base model 8 + 16 = 24, the authors use 23 and 30).
+fn bdp_window(topology: &Clos, payload_bytes: u16) -> u32 {
+    const QUEUES: u64 = 16;
+    let wire = ByteCount::new(u64::from(payload_bytes) + u64::from(Packet::HEADER_BYTES));
+    let packet = topology.host_link.rate.transmission(wire).as_ps();
+    let packets = topology.idle_round_trip(payload_bytes).as_ps().div_ceil(packet);
+    (packets + QUEUES).min(65_535) as u32
+}
+
+fn payload(node: &Node) -> Result<Option<u16>, ScenarioError> {
+    let Some(payload) = node.child("payload") else { return Ok(None) };
+    let bytes = read(payload, quantity::bytes, quantity::Quantity::Bytes)?;
+    // With its 64 B of headers the packet must fit 16 bits.
+    const MAX_PAYLOAD: u64 = u16::MAX as u64 - 64;
+    if bytes.get() == 0 || bytes.get() > MAX_PAYLOAD {
+        return Err(ScenarioError::new(
+            &payload.place,
+            format!("a payload of {bytes}"),
+            format!("from 1B to {MAX_PAYLOAD}B"),
+        ));
+    }
+    Ok(Some(bytes.get() as u16))
+}
+
 /// NDP 6.2: IW 30, 9000 B packets. The rest is chosen where its field says so.
-fn ndp(root: &Node, profile: &str, link_rate: BitRate) -> Result<Config, ScenarioError> {
+fn ndp(root: &Node, profile: &str, topology: &Clos) -> Result<Config, ScenarioError> {
     let mut config = Config {
         initial_window: 30,
         payload_bytes: 9000,
-        link_rate,
+        link_rate: topology.host_link.rate,
         // What the authors' two simulators do instead of the paper's rule comes with their profile.
         pull_spacing: match profile {
             "htsim" => PullSpacing::PayloadBytes,
@@ -198,6 +259,8 @@ fn ndp(root: &Node, profile: &str, link_rate: BitRate) -> Result<Config, Scenari
         backstop_unowed: TimeDelta::from_ms(1),
         backstop_owed: TimeDelta::from_ms(100),
         time_wait: TimeDelta::from_ms(1),
+        pull_gaps: None,
+        record_latencies: root.at(&["output", "latencies"]).and_then(Node::boolean) == Some(true),
         path_penalty: Some(PathPenalty {
             min_nacks: 10,
             min_losses: 2,
@@ -206,29 +269,26 @@ fn ndp(root: &Node, profile: &str, link_rate: BitRate) -> Result<Config, Scenari
             removal_max: TimeDelta::from_ms(4),
         }),
     };
-    let Some(node) = root.at(&["transport", "ndp"]) else { return Ok(config) };
-    if let Some(window) = number(node, "initial_window") {
-        config.initial_window = window;
-    }
-    if let Some(payload) = node.child("payload") {
-        let bytes = read(payload, quantity::bytes, quantity::Quantity::Bytes)?;
-        // With its 64 B of headers the packet must fit 16 bits.
-        const MAX_PAYLOAD: u64 = u16::MAX as u64 - 64;
-        if bytes.get() == 0 || bytes.get() > MAX_PAYLOAD {
-            return Err(ScenarioError::new(
-                &payload.place,
-                format!("a payload of {bytes}"),
-                format!("from 1B to {MAX_PAYLOAD}B"),
-            ));
+    let is_preset = root.at(&["links", "preset"]).is_some();
+    let Some(node) = root.at(&["transport", "ndp"]) else {
+        if is_preset {
+            config.initial_window = bdp_window(topology, config.payload_bytes);
         }
-        config.payload_bytes = bytes.get() as u16;
-    }
+        return Ok(config);
+    };
+    config.payload_bytes = payload(node)?.unwrap_or(config.payload_bytes);
+    config.initial_window = match node.child("initial_window") {
+        Some(window) if window.text().is_none() => number(node, "initial_window").unwrap_or(30),
+        None if !is_preset => config.initial_window,
+        _ => bdp_window(topology, config.payload_bytes),
+    };
     if let Some(spacing) = node.child("pull_spacing") {
         config.pull_spacing = match (spacing.text(), number(spacing, "percent_of_wire")) {
             (Some("payload-bytes"), _) => PullSpacing::PayloadBytes,
             (None, Some(percent)) => PullSpacing::WireBytesScaled { percent },
             _ => PullSpacing::WireBytes,
         };
+        config.pull_gaps = super::pull_gaps::read(spacing)?;
     }
     if let Some(pull_ack) = node.child("pull_ack").and_then(Node::boolean) {
         config.pull_ack = pull_ack;
@@ -289,10 +349,13 @@ fn path_penalty(
 
 // Workloads
 
+/// Flows of one workload, at most: each has state of a few hundred bytes.
+const MAX_FLOWS: u64 = 1 << 26;
+
 fn workloads(
     root: &Node,
     hosts: u32,
-    config: &Config,
+    transport: &Transport,
     duration: Option<TimeDelta>,
 ) -> Result<Vec<Workload>, ScenarioError> {
     let mut workloads: Vec<Workload> = Vec::new();
@@ -310,7 +373,7 @@ fn workloads(
         workloads.push(Workload {
             name: name.to_owned(),
             matrix: matrix(node, hosts)?,
-            size: size(node, config, duration)?,
+            size: size(node, transport, duration)?,
             start: time("start")?.unwrap_or(TimeDelta::ZERO),
             start_jitter: time("start_jitter")?.unwrap_or(TimeDelta::ZERO),
             class: number(node, "class").unwrap_or(0) as u8,
@@ -325,7 +388,7 @@ fn workloads(
 
 fn size(
     node: &Node,
-    config: &Config,
+    transport: &Transport,
     duration: Option<TimeDelta>,
 ) -> Result<Option<ByteCount>, ScenarioError> {
     let Some(node) = node.child("size") else { return Ok(None) };
@@ -339,14 +402,22 @@ fn size(
             )),
         };
     }
+    if matches!(transport, Transport::Cbr(_)) {
+        return Err(ScenarioError::new(
+            &node.place,
+            "a flow that resends nothing and may never be whole",
+            "\"long-lived\" with transport cbr",
+        ));
+    }
     let size = read(node, quantity::bytes, quantity::Quantity::Bytes)?;
-    let packets = size.get().div_ceil(u64::from(config.payload_bytes));
+    let payload_bytes = transport.payload_bytes();
+    let packets = size.get().div_ceil(u64::from(payload_bytes));
     // Half of the sequence numbers, so that they never wrap within a flow.
     if size == ByteCount::ZERO || packets > u64::from(u32::MAX / 2) {
         return Err(ScenarioError::new(
             &node.place,
             format!("a flow of {packets} packets"),
-            format!("from 1 to {} packets of {} B", u32::MAX / 2, config.payload_bytes),
+            format!("from 1 to {} packets of {} B", u32::MAX / 2, payload_bytes),
         ));
     }
     Ok(Some(size))
@@ -367,6 +438,17 @@ fn host(node: &Node, hosts: u32) -> Result<u32, ScenarioError> {
 fn matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
     if let Some(incast) = node.child("incast") {
         return incast_matrix(incast, hosts);
+    }
+    if let Some(outcast) = node.child("outcast") {
+        return outcast_matrix(outcast, hosts);
+    }
+    if let Some(random) = node.child("random") {
+        let flows = number(random, "flows").unwrap_or(1);
+        return few(random, hosts, u64::from(hosts) * u64::from(flows), Matrix::Random { flows });
+    }
+    if let Some(all) = node.child("all_to_all") {
+        let flows = u64::from(hosts) * u64::from(hosts - 1);
+        return few(all, hosts, flows, Matrix::AllToAll);
     }
     let Some(list) = node.child("pairs") else { return Ok(Matrix::Permutation) };
     let mut pairs = Vec::new();
@@ -394,6 +476,40 @@ fn matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
     Ok(Matrix::Pairs(pairs))
 }
 
+/// A matrix whose flows a run can number.
+fn few(node: &Node, hosts: u32, flows: u64, matrix: Matrix) -> Result<Matrix, ScenarioError> {
+    if flows > MAX_FLOWS {
+        return Err(ScenarioError::new(
+            &node.place,
+            format!("{flows} flows among {hosts} hosts"),
+            format!("at most {MAX_FLOWS} flows"),
+        ));
+    }
+    Ok(matrix)
+}
+
+fn choose(node: &Node) -> Choose {
+    match node.child("choose").and_then(Node::text) {
+        Some("last") => Choose::Last,
+        _ => Choose::Random,
+    }
+}
+
+fn outcast_matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
+    let sender = node.child("sender").map_or(Ok(0), |node| host(node, hosts))?;
+    let receivers = number(node, "receivers").unwrap_or(0);
+    if receivers > hosts - 1 {
+        let place = node.child("receivers").unwrap_or(node);
+        return Err(ScenarioError::new(
+            &place.place,
+            format!("{receivers} receivers among {} other hosts", hosts - 1),
+            format!("at most {} receivers", hosts - 1),
+        )
+        .nearest(Some((hosts - 1).to_string())));
+    }
+    Ok(Matrix::Outcast { sender, receivers, choose: choose(node) })
+}
+
 fn incast_matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
     let receiver = node.child("receiver").map_or(Ok(0), |node| host(node, hosts))?;
     let mut excluding = Vec::new();
@@ -414,9 +530,5 @@ fn incast_matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
         )
         .nearest(Some(others.to_string())));
     }
-    let choose = match node.child("choose").and_then(Node::text) {
-        Some("last") => Choose::Last,
-        _ => Choose::Random,
-    };
-    Ok(Matrix::Incast { receiver, senders, excluding, choose })
+    Ok(Matrix::Incast { receiver, senders, excluding, choose: choose(node) })
 }

@@ -3,7 +3,6 @@
 use trimline_packet::Packet;
 use trimline_switch::model::{MarkAt, Unit};
 use trimline_switch::{Action, Choices, Limit, Marker, Scheduler, ServiceModel};
-use trimline_transport::ndp::Config;
 
 use super::error::ScenarioError;
 use super::quantity::{self, Quantity, QueueSize};
@@ -20,7 +19,7 @@ const ECN_MARK: u32 = 30;
 pub(super) fn service_model(
     root: &Node,
     profile: &str,
-    config: &Config,
+    payload_bytes: u16,
 ) -> Result<ServiceModel, ScenarioError> {
     let key = |key| root.at(&["switch", key]);
     let size = |key: &str| -> Result<Option<QueueSize>, ScenarioError> {
@@ -28,7 +27,7 @@ pub(super) fn service_model(
             .map(|node| read(node, quantity::queue, Quantity::Queue))
             .transpose()
     };
-    let packet_bytes = config.payload_bytes + Packet::HEADER_BYTES;
+    let packet_bytes = payload_bytes + Packet::HEADER_BYTES;
     let data = size("data_queue")?;
     let header = size("header_queue")?;
     let mark = size("ecn_threshold")?;
@@ -50,18 +49,18 @@ pub(super) fn service_model(
     let packets = match data {
         Some(QueueSize::Packets(packets)) => packets,
         // The header queue follows the memory of the data queue.
-        Some(QueueSize::Bytes(bytes)) => (bytes / u64::from(config.payload_bytes)).max(1) as u32,
+        Some(QueueSize::Bytes(bytes)) => (bytes / u64::from(payload_bytes)).max(1) as u32,
         None => default,
     };
     let mut choices = match profile {
-        "htsim" => Choices::htsim(packets, config.payload_bytes),
-        "csg-htsim" => Choices::csg_htsim(packets, config.payload_bytes),
+        "htsim" => Choices::htsim(packets, payload_bytes),
+        "csg-htsim" => Choices::csg_htsim(packets, payload_bytes),
         "netfpga" => Choices::netfpga(),
-        "p4" => Choices::p4(packets, config.payload_bytes),
+        "p4" => Choices::p4(packets, payload_bytes),
         "cut-payload" => Choices::cut_payload(packets, packet_bytes),
         "drop-tail" => Choices::drop_tail(packets),
         "ecn" => Choices::ecn(packets, ECN_MARK),
-        _ => Choices::paper(packets, config.payload_bytes),
+        _ => Choices::paper(packets, payload_bytes),
     };
     // NDP's queues: 0 for headers, 1 for data. A single queue is both.
     let data_index = choices.queues.len() - 1;

@@ -45,14 +45,14 @@ fn a_minimal_file_has_the_defaults_of_the_paper() {
     assert_eq!(scenario.runs.len(), 3);
     let run = &scenario.runs[1];
     assert_eq!((run.name.as_str(), run.plan.seed), ("seed-2", 2));
-    assert_eq!(run.output, Output { flows: true, ports: false });
+    assert_eq!(run.output, Output { flows: true, ports: false, latencies: false });
     let plan = &run.plan;
     assert_eq!(plan.topology.hosts(), 432);
     assert_eq!((plan.topology.pods, plan.topology.hosts_per_tor), (12, 6));
     assert_eq!(plan.topology.aggregation_link.rate, BitRate::from_gbps(10));
     assert_eq!(plan.topology.host_link.delay, TimeDelta::from_us(1));
     assert_eq!(plan.switch, ServiceModel::paper(8, 9000));
-    let Transport::Ndp(ndp) = &plan.transport;
+    let Transport::Ndp(ndp) = &plan.transport else { panic!("not NDP") };
     assert_eq!((ndp.initial_window, ndp.payload_bytes, ndp.pull_ack), (30, 9000, true));
     assert_eq!(ndp.pull_spacing, PullSpacing::WireBytes);
     assert_eq!(plan.duration, Some(TimeDelta::from_us(20_100)));
@@ -68,8 +68,8 @@ fn a_wrong_key_names_the_nearest() {
         "seeds",
         "sedes",
         "scenario.toml:4:1: unknown key `sedes` (at `sedes`); expected one of name, description, \
-         duration, warm_up, seeds, engine, topology, links, switch, transport, workload, output, \
-         sweep, series; nearest: seeds",
+         duration, warm_up, seeds, engine, topology, links, link_event, routing_convergence, \
+         impairment, switch, transport, workload, output, sweep, series; nearest: seeds",
     );
     check(
         "hosts = 432",
@@ -239,7 +239,7 @@ fn workloads_must_be_there_and_differ() {
         "permutation = {}",
         "",
         "scenario.toml:9:1: none of the alternatives is given (at `[[workload]]`); expected exactly \
-         one of permutation, incast, pairs",
+         one of permutation, random, all_to_all, incast, outcast, pairs",
     );
     check(
         "size = \"long-lived\"",
@@ -308,11 +308,11 @@ fn profiles_bring_their_pacing_and_overrides_change_them() {
     };
     let htsim = plan("switch.profile = \"htsim\"");
     assert_eq!(htsim.switch, ServiceModel::htsim(8, 9000));
-    let Transport::Ndp(ndp) = htsim.transport;
+    let Transport::Ndp(ndp) = htsim.transport else { panic!("not NDP") };
     assert_eq!((ndp.pull_spacing, ndp.pull_ack), (PullSpacing::PayloadBytes, true));
     let csg = plan("switch.profile = \"csg-htsim\"");
     assert_eq!(csg.switch, ServiceModel::csg_htsim(8, 9000));
-    let Transport::Ndp(ndp) = csg.transport;
+    let Transport::Ndp(ndp) = csg.transport else { panic!("not NDP") };
     assert_eq!(ndp.pull_spacing, PullSpacing::WireBytesScaled { percent: 101 });
     assert!(!ndp.pull_ack);
 
@@ -325,7 +325,7 @@ fn profiles_bring_their_pacing_and_overrides_change_them() {
                pull_spacing.percent_of_wire = 99, path_penalty = false }";
     let small = plan(ndp);
     assert_eq!(small.switch, ServiceModel::paper(8, 1500));
-    let Transport::Ndp(config) = small.transport;
+    let Transport::Ndp(config) = small.transport else { panic!("not NDP") };
     assert_eq!((config.payload_bytes, config.initial_window), (1500, 23));
     assert_eq!((config.rto, config.path_penalty), (TimeDelta::from_ms(5), None));
     assert_eq!(config.pull_spacing, PullSpacing::WireBytesScaled { percent: 99 });
@@ -498,8 +498,8 @@ fn mistakes_in_series_and_sweep_point_at_themselves() {
     assert_eq!(
         refused("switch.profile = \"htsim\"", "series = []"),
         "scenario.toml:18:1: unknown key `series` (at `series`); expected one of name, name, \
-         description, duration, warm_up, seeds, engine, topology, links, switch, transport, workload, \
-         output, sweep; nearest: seeds"
+         description, duration, warm_up, seeds, engine, topology, links, link_event, \
+         routing_convergence, impairment, switch, transport, workload, output, sweep; nearest: seeds"
             .replace("name, name", "name")
     );
     assert_eq!(
@@ -555,7 +555,7 @@ fn settings_hold_in_every_series() {
     let refused = |text: &str| settings(&[text]).map(|_| ()).unwrap_err().to_string();
     assert_eq!(
         refused("links.rat=40Gbps"),
-        "--set:1:7: unknown key `rat` (at `rat`); expected one of rate, delay, host, tor, \
+        "--set:1:7: unknown key `rat` (at `rat`); expected one of preset, rate, delay, host, tor, \
          aggregation; nearest: rate"
     );
     assert_eq!(
@@ -581,4 +581,24 @@ fn the_published_schema_is_the_grammar() {
         published == schema(),
         "schema/scenario.schema.json is stale: write `trimline schema` to it"
     );
+}
+
+#[test]
+fn a_window_of_the_bandwidth_delay_product() {
+    let window = |text: &str| {
+        let text = format!(
+            "{text}\n[topology.fattree]\nhosts = 432\n[[workload]]\nname = \"p\"\npermutation = {{}}\nsize = \"9KB\"\n"
+        );
+        let scenario = Scenario::parse("s", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let plan = scenario.runs.into_iter().next().unwrap().plan;
+        let Transport::Ndp(ndp) = plan.transport else { panic!("not NDP") };
+        (plan.topology.host_link.rate.as_bps() / 1_000_000_000, ndp.initial_window)
+    };
+    // 55.8144 us are 7.7 packets of 7.2512 us; two queues of eight.
+    assert_eq!(window("transport.ndp.initial_window = \"bdp\""), (10, 24));
+    // 12 us and a tenth of the rest: 16.38144 us are 22.6 packets of 725.12 ns.
+    assert_eq!(window("links.preset = \"100G\""), (100, 23 + 16));
+    assert_eq!(window("links = { preset = \"400G\", rate = \"10Gbps\" }"), (10, 24));
+    assert_eq!(window("links.preset = \"800G\"\ntransport.ndp.initial_window = 30"), (800, 30));
+    assert_eq!(window(""), (10, 30));
 }

@@ -12,17 +12,17 @@ use trimline_switch::ServiceModel;
 use trimline_transport::ndp::PullSpacing;
 
 /// SplitMix64: the choices of a case, apart from every stream of the simulator.
-struct Choices(u64);
+pub(crate) struct Choices(pub(crate) u64);
 
 impl Choices {
-    fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (z ^ (z >> 31)) % bound
     }
-    fn one_of<T: Copy>(&mut self, items: &[T]) -> T {
+    pub(crate) fn one_of<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.below(items.len() as u64) as usize]
     }
 }
@@ -53,7 +53,7 @@ fn topology(choices: &mut Choices) -> Clos {
     clos
 }
 
-fn case(number: u64) -> Plan {
+pub(crate) fn case(number: u64) -> Plan {
     let mut choices = Choices(number);
     let topology = topology(&mut choices);
     let hosts = topology.hosts();

@@ -2,4 +2,6 @@
 
 mod base_model;
 mod engines;
+mod links;
 mod plans;
+mod random_networks;

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use trimline_metrics::RunRecord;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_sim::scenario::plan::{
-    Choose, EngineChoice, Matrix, Plan, Spraying, Transport, Workload,
+    Choose, EngineChoice, Impairment, Matrix, Plan, Spraying, Transport, Workload,
 };
 use trimline_sim::topology::{Clos, LinkSpec};
 use trimline_switch::ServiceModel;
@@ -55,6 +55,8 @@ pub(crate) fn ndp(initial_window: u32) -> ndp::Config {
         backstop_unowed: TimeDelta::from_ms(1),
         backstop_owed: TimeDelta::from_ms(100),
         time_wait: TimeDelta::from_ms(1),
+        pull_gaps: None,
+        record_latencies: false,
         path_penalty: Some(ndp::PathPenalty {
             min_nacks: 10,
             min_losses: 2,
@@ -95,6 +97,9 @@ pub(crate) fn plan(topology: Clos, initial_window: u32, workloads: Vec<Workload>
         workloads,
         duration: None,
         warm_up: TimeDelta::ZERO,
+        link_events: Vec::new(),
+        routing_convergence: TimeDelta::from_us(100),
+        impairment: Impairment::default(),
         engine: EngineChoice::Windows,
     }
 }

@@ -1,5 +1,6 @@
 //! The parameters of an NDP host, and what its application says and hears.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, PathId, TimeDelta};
@@ -34,6 +35,10 @@ pub struct Config {
     pub time_wait: TimeDelta,
     /// Temporary removal of outlier paths (NDP 3.2.3); `None` never removes a path.
     pub path_penalty: Option<PathPenalty>,
+    /// Times between two pulls as a real host keeps them, instead of `pull_spacing`.
+    pub pull_gaps: Option<PullGaps>,
+    /// Whether sending halves remember how long each packet took ([`super::Latency`]).
+    pub record_latencies: bool,
 }
 
 /// Time between two pulls of one host.
@@ -51,14 +56,42 @@ pub enum PullSpacing {
     },
 }
 
+/// One step of an empirical distribution of the time between two pulls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PullGap {
+    /// The share of all gaps up to this one, in units of 2^-32; rising from step to step. The last one
+    /// counts as the whole, whatever it says.
+    pub share: u32,
+    /// The gap after the pull of a full packet.
+    pub gap: TimeDelta,
+}
+
+/// A distribution of the time between two pulls, and the host's stream that draws from it (NDP 5,
+/// Figures 12 and 13: imperfect pull spacing).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PullGaps {
+    /// At least one step.
+    pub steps: Arc<[PullGap]>,
+    /// The host's own.
+    pub stream: Stream,
+}
+
 /// When a path counts as an outlier, and for how long it is removed.
 ///
-/// A path is an outlier when it gathered at least `min_nacks` NACKs (a returned header counts as
-/// one) since its counters were last reset, at least half of its feedback was negative, and its
-/// negative share is at least `ratio` times that of all paths together; or when it lost at least
-/// `min_losses` packets and at least `ratio` times the mean loss of the paths. Checked when the path
-/// list is permuted; at most half of the paths are removed at once. The removal lasts `removal`,
-/// doubling up to `removal_max` each time the path offends again within four times its last removal.
+/// A path is an outlier by NACKs (a returned header counts as one) when it gathered at least `min_nacks`
+/// of them, its negative share is at least `ratio` times that of all paths together, and at least half of
+/// its answers were negative or eight standard deviations say that it is no chance. It is one by losses
+/// when it lost at least `min_losses` packets and at least `ratio` times the mean of the paths. Checked
+/// when the path list is permuted; at most half of the paths are removed at once. The removal lasts
+/// `removal`, doubling up to `removal_max` each time the path offends again within four times its last
+/// removal.
+///
+/// A path that was removed for its NACKs comes back on probation: it carries one packet at a time until
+/// `min_nacks` were ACKed (twice and four times as many after a second and a third removal), and one
+/// outlying NACK removes it again. Then it is used like the others, but two NACKs are enough instead of
+/// `min_nacks` until it has been good for 128 answers. Without probation every return of a slow path costs a part of
+/// the window: what it carries waits there, and with a window too small to fill the queue there is not
+/// even a NACK to tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathPenalty {
     /// NACKs before a path can be an outlier (chosen: 10).
@@ -111,6 +144,15 @@ pub enum Command {
         key: Key,
         /// Class, 0 to 3.
         class: u8,
+    },
+    /// NDP 3.2.3: routing learned of a failure, or of its end. From now on the half sends on these
+    /// paths only; what is in flight on others is resent when it times out. An empty list changes
+    /// nothing: packets are rather lost than never sent.
+    Paths {
+        /// The half, of either direction.
+        key: Key,
+        /// The paths that work.
+        paths: Vec<PathId>,
     },
     /// Nothing more will be sent or received on this half: it enters time-wait.
     Close {

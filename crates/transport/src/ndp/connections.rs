@@ -252,6 +252,18 @@ impl Endpoint {
         }
     }
 
+    /// The paths of a half are these from now on.
+    #[cold]
+    pub(super) fn use_paths(&mut self, key: Key, paths: &[PathId], directory: &mut impl Directory) {
+        let Some(slot) = directory.find(key) else { return };
+        let penalty = self.config.path_penalty.as_ref();
+        match &mut self.slots[slot as usize].role {
+            Role::Sending(sender) => sender.use_paths(paths, penalty),
+            Role::Receiving(receiver) => receiver.paths.replace(paths, None),
+            Role::Vacant => {}
+        }
+    }
+
     /// Nothing more will be sent or received on this half.
     pub(super) fn close(&mut self, now: Time, key: Key, directory: &mut impl Directory) {
         let Some(slot) = directory.find(key) else { return };

@@ -4,6 +4,7 @@
 //! answer; then the PULL that is due; then one packet of the sending half whose turn it is. ACKs and
 //! NACKs do not wait for any pacer (NDP 3.2: immediately).
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
@@ -11,6 +12,7 @@ use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time
 
 use super::config::{Command, Config, Event, ReceiverStatistics, SenderStatistics};
 use super::connections::{Life, Role, Slot};
+use super::latencies::{Latencies, Latency};
 use super::pull_queue::{Gaps, PullQueue};
 use super::receiver::{Arrival, Receiver, Repeat};
 use super::timers::Timers;
@@ -36,6 +38,8 @@ pub struct Endpoint {
     pub(super) events: VecDeque<Event>,
     pub(super) config: Config,
     pub(super) listening: Vec<u16>,
+    /// How long packets took, when asked.
+    latencies: Option<Box<Latencies>>,
     /// When the last RESET was sent.
     pub(super) reset_at: Option<Time>,
 }
@@ -51,6 +55,7 @@ impl Endpoint {
             host,
             timers: Timers::default(),
             gaps: Gaps::new(&config),
+            latencies: config.record_latencies.then(Box::default),
             events: VecDeque::new(),
             config,
             listening: Vec::new(),
@@ -70,6 +75,12 @@ impl Endpoint {
         }
     }
 
+    /// How long each packet of the sending half in `slot` took that was ACKed, in the order of the ACKs;
+    /// nothing unless [`Config::record_latencies`] asks.
+    pub fn latencies(&self, slot: u32) -> &[Latency] {
+        self.latencies.as_deref().map_or(&[], |latencies| latencies.of(slot))
+    }
+
     /// What the receiving half in `slot` has seen, also after it has finished, until the slot is
     /// assigned again.
     ///
@@ -80,6 +91,13 @@ impl Endpoint {
             Some(Role::Receiving(receiver)) => &receiver.statistics,
             _ => panic!("slot {slot} is not of a receiving half"),
         }
+    }
+
+    /// Where the table of connections lies and how many bytes it takes: for drivers that ask for memory
+    /// before they use it.
+    #[inline]
+    pub fn connections_memory(&self) -> (*const u8, usize) {
+        (self.slots.as_ptr().cast(), size_of_val(self.slots.as_slice()))
     }
 
     #[inline]
@@ -236,7 +254,12 @@ impl Endpoint {
         };
         sender.hear(now);
         match header.kind {
-            Kind::Ack => sender.acked(header.sequence, header.flags.attempt()),
+            Kind::Ack => {
+                if let Some(latencies) = &mut self.latencies {
+                    latencies.acked(now, slot, header.sequence);
+                }
+                sender.acked(header.sequence, header.flags.attempt());
+            }
             Kind::Nack => sender.nacked(header.sequence, header.flags.attempt()),
             _ => {}
         }
@@ -314,6 +337,9 @@ impl Endpoint {
                 continue;
             }
             let (packet, due) = sender.transmit(now, &self.config, self.host, &entry.key);
+            if let Some(latencies) = &mut self.latencies {
+                latencies.sent(now, slot, packet.header.sequence);
+            }
             let (ready, credit) = (sender.ready(), sender.credit());
             self.ready.update(slot, &mut sender.turns, ready, credit);
             if due < entry.deadline {
@@ -415,6 +441,7 @@ impl crate::Endpoint for Endpoint {
             }
             Command::Send { key, length } => self.send(now, key, length.get(), directory),
             Command::Prioritise { key, class } => self.prioritise(key, class, directory),
+            Command::Paths { key, paths } => self.use_paths(key, &paths, directory),
             Command::Close { key } => self.close(now, key, directory),
         }
     }

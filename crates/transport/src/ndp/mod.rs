@@ -8,6 +8,7 @@ mod arrivals;
 mod config;
 mod connections;
 mod endpoint;
+mod latencies;
 mod paths;
 mod pull_queue;
 mod receiver;
@@ -19,9 +20,11 @@ mod turns;
 mod window;
 
 pub use config::{
-    Command, Config, Event, PathPenalty, PullSpacing, ReceiverStatistics, SenderStatistics,
+    Command, Config, Event, PathPenalty, PullGap, PullGaps, PullSpacing, ReceiverStatistics,
+    SenderStatistics,
 };
 pub use endpoint::Endpoint;
+pub use latencies::Latency;
 
 #[cfg(test)]
 mod tests {
@@ -42,6 +45,8 @@ mod tests {
             backstop_owed: TimeDelta::from_ms(100),
             time_wait: TimeDelta::from_ms(1),
             path_penalty: None,
+            pull_gaps: None,
+            record_latencies: false,
         }
     }
 }

@@ -4,8 +4,13 @@
 //! The permutation is drawn as it is used, one number a packet, so no packet pays for a whole round
 //! and a poll that sends nothing draws nothing. Paths are known by their place in the list; where the
 //! list is 0, 1, 2 ... place and identifier are the same and only the permutation is stored.
+//!
+//! A path keeps its place when routing withdraws it: packets in flight remember places. So a list that
+//! shrinks and grows again leaves every count where it belongs.
 
 use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
 
 use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::{PathId, Time};
@@ -20,12 +25,17 @@ pub(super) const NO_PATH: u16 = u16::MAX;
 /// The paths to a peer.
 #[derive(Debug)]
 pub(super) struct Paths {
-    /// Places in the path list: those in use in front, then those removed for now.
+    /// Places in the path list: those in use in front, then those removed for now, then those that
+    /// routing withdrew.
     order: Box<[u16]>,
     /// Packets sent in this round.
     position: u16,
     /// Paths in use.
     live: u16,
+    /// Paths that routing has not withdrawn.
+    routed: u16,
+    /// Some path of this round is on probation.
+    on_probation: bool,
     stream: Stream,
     seldom: Option<Box<Seldom>>,
 }
@@ -53,7 +63,15 @@ impl Paths {
                 scoreboard: penalty.map(|penalty| Scoreboard::new(count, penalty)),
             })
         });
-        Paths { order: (0..count).collect(), position: 0, live: count, stream, seldom }
+        Paths {
+            order: (0..count).collect(),
+            position: 0,
+            live: count,
+            routed: count,
+            on_probation: false,
+            stream,
+            seldom,
+        }
     }
 
     /// A number below `bound`; the bias of the multiplication is below 2^-16.
@@ -78,7 +96,13 @@ impl Paths {
         match (self.seldom.as_mut().and_then(|seldom| seldom.scoreboard.as_mut()), penalty) {
             (Some(scoreboard), Some(penalty)) => {
                 let removed = scoreboard.judge(now, penalty);
-                self.live = scoreboard.sift(now, &mut self.order);
+                let routed = &mut self.order[..self.routed as usize];
+                // Where only removed paths are left, they are better than none.
+                self.live = match scoreboard.sift(now, routed) {
+                    0 => self.routed,
+                    live => live,
+                };
+                self.on_probation = scoreboard.on_probation();
                 removed
             }
             _ => 0,
@@ -100,7 +124,69 @@ impl Paths {
             self.order.swap(position as usize, other as usize);
         }
         self.position += 1;
-        self.order[position as usize]
+        let place = self.order[position as usize];
+        if self.on_probation {
+            self.note_sent(place);
+        }
+        place
+    }
+
+    #[cold]
+    fn note_sent(&mut self, place: u16) {
+        if let Some(scoreboard) = self.scoreboard() {
+            scoreboard.sent(place);
+        }
+    }
+
+    /// Uses these paths from now on, and the others no more. Known ones keep their places; an empty
+    /// list changes nothing.
+    ///
+    /// # Panics
+    /// More than 65,535 different paths in the life of a connection.
+    #[cold]
+    pub(super) fn replace(&mut self, list: &[PathId], penalty: Option<&PathPenalty>) {
+        if list.is_empty() {
+            return;
+        }
+        let count = self.order.len();
+        let mut ids: Vec<PathId> = (0..count as u16).map(|place| self.id(place)).collect();
+        let mut routed = vec![false; count];
+        for &id in list {
+            match ids.iter().position(|&known| known == id) {
+                Some(place) => routed[place] = true,
+                None => {
+                    ids.push(id);
+                    routed.push(true);
+                }
+            }
+        }
+        let places = u16::try_from(ids.len()).expect("a path list has at most 65,535 paths");
+        let was_routed = |place: u16| self.order[..self.routed as usize].contains(&place);
+        if let (Some(seldom), Some(penalty)) = (&mut self.seldom, penalty)
+            && let Some(scoreboard) = &mut seldom.scoreboard
+        {
+            scoreboard.extend(places, penalty);
+            for place in 0..places {
+                match (was_routed(place), routed[place as usize]) {
+                    (true, false) => scoreboard.withdraw(place),
+                    (false, true) => scoreboard.restore(place),
+                    _ => {}
+                }
+            }
+        }
+        let mut order = self.order.to_vec();
+        order.extend(count as u16..places);
+        // Stable, so that the order of those that stay is the old one.
+        order.sort_by_key(|&place| !routed[place as usize]);
+        self.order = order.into_boxed_slice();
+        self.routed = routed.iter().filter(|&&is_routed| is_routed).count() as u16;
+        self.live = self.routed;
+        // The next packet begins a round.
+        self.position = self.live;
+        if places as usize > count {
+            let scoreboard = self.seldom.take().and_then(|seldom| seldom.scoreboard);
+            self.seldom = Some(Box::new(Seldom { ids: ids.into_boxed_slice(), scoreboard }));
+        }
     }
 
     /// The next path of packets that no scoreboard follows.
@@ -133,8 +219,16 @@ impl Paths {
 mod tests {
     use super::*;
     use alloc::collections::BTreeSet;
-    use alloc::vec::Vec;
     use rand_xoshiro::rand_core::SeedableRng;
+    use trimline_packet::TimeDelta;
+
+    const PENALTY: PathPenalty = PathPenalty {
+        min_nacks: 10,
+        min_losses: 2,
+        ratio: 2,
+        removal: TimeDelta::from_ms(1),
+        removal_max: TimeDelta::from_ms(4),
+    };
 
     fn paths(count: u16) -> Paths {
         let list: Vec<PathId> = (0..count).map(PathId::new).collect();
@@ -195,5 +289,69 @@ mod tests {
         let mut paths = Paths::new(&list, Stream::seed_from_u64(1), None);
         let taken: BTreeSet<PathId> = (0..2).map(|_| paths.spray()).collect();
         assert_eq!(taken, list.into_iter().collect());
+    }
+
+    /// The paths that the next three rounds take.
+    fn taken(paths: &mut Paths, penalty: Option<&PathPenalty>) -> Vec<u16> {
+        let mut taken = BTreeSet::new();
+        for _ in 0..3 * paths.order.len() {
+            if paths.round_ended() {
+                paths.permute(Time::ZERO, penalty);
+            }
+            let place = paths.choose(NO_PATH);
+            taken.insert(paths.id(place).get());
+        }
+        taken.into_iter().collect()
+    }
+
+    #[test]
+    fn a_withdrawn_path_is_not_taken_until_it_is_named_again() {
+        for penalty in [None, Some(&PENALTY)] {
+            let list: Vec<PathId> = (0..4).map(PathId::new).collect();
+            let mut paths = Paths::new(&list, Stream::seed_from_u64(7), penalty);
+            next(&mut paths, NO_PATH);
+            paths.replace(&[list[3], list[0]], penalty);
+            assert_eq!(taken(&mut paths, penalty), [0, 3]);
+            paths.replace(&[], penalty);
+            assert_eq!(taken(&mut paths, penalty), [0, 3]);
+            paths.replace(&list, penalty);
+            assert_eq!(taken(&mut paths, penalty), [0, 1, 2, 3]);
+            paths.replace(&[PathId::new(9), list[1]], penalty);
+            assert_eq!(taken(&mut paths, penalty), [1, 9]);
+            let fourth = (0..5).find(|&place| paths.id(place).get() == 9);
+            assert_eq!(fourth, Some(4), "known paths keep their places");
+        }
+    }
+
+    #[test]
+    fn where_routing_leaves_only_removed_paths_they_are_taken() {
+        let list: Vec<PathId> = (0..4).map(PathId::new).collect();
+        let mut paths = Paths::new(&list, Stream::seed_from_u64(7), Some(&PENALTY));
+        for _ in 0..2 {
+            paths.scoreboard().unwrap().loss(1);
+            paths.scoreboard().unwrap().loss(2);
+        }
+        assert_eq!(paths.permute(Time::ZERO, Some(&PENALTY)), 2);
+        assert_eq!(taken(&mut paths, Some(&PENALTY)), [0, 3]);
+        paths.replace(&[list[1], list[2]], Some(&PENALTY));
+        assert_eq!(taken(&mut paths, Some(&PENALTY)), [1, 2]);
+    }
+
+    #[test]
+    fn what_is_still_heard_of_a_withdrawn_path_weighs_nothing() {
+        let list: Vec<PathId> = (0..4).map(PathId::new).collect();
+        let mut paths = Paths::new(&list, Stream::seed_from_u64(7), Some(&PENALTY));
+        paths.replace(&list[1..], Some(&PENALTY));
+        for _ in 0..40 {
+            paths.scoreboard().unwrap().loss(0);
+            paths.scoreboard().unwrap().nack(0);
+        }
+        (0..2).for_each(|_| paths.scoreboard().unwrap().loss(1));
+        assert_eq!(paths.permute(Time::ZERO, Some(&PENALTY)), 1);
+        assert_eq!(taken(&mut paths, Some(&PENALTY)), [2, 3]);
+        // Back in the list it begins anew.
+        paths.replace(&list, Some(&PENALTY));
+        assert_eq!(paths.permute(Time::ZERO, Some(&PENALTY)), 0);
+        assert_eq!(taken(&mut paths, Some(&PENALTY)), [0, 2, 3]);
     }
 }

@@ -11,9 +11,10 @@
 //! that found the NIC busy counts from the moment when it was due, so that the mean rate stays the
 //! link's; but never from before it was queued, and it sends [`LATE_PULLS`] without spacing at most.
 
+use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::{BitRate, ByteCount, Packet, Time, TimeDelta};
 
-use super::config::{Config, PullSpacing};
+use super::config::{Config, PullGaps, PullSpacing};
 use super::ring::{Linked, Ring};
 
 /// Pulls that a NIC which was busy long may send without spacing (chosen: 8, the packets that a
@@ -21,22 +22,30 @@ use super::ring::{Linked, Ring};
 const LATE_PULLS: u64 = 8;
 
 /// The time between two pulls, by the payload length of the packet that queued the first.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Gaps {
-    full_length: u16,
+    /// The length whose gap is always the same: beyond any length when gaps are drawn.
+    full_length: u32,
     full: TimeDelta,
     rate: BitRate,
     spacing: PullSpacing,
+    drawn: Option<PullGaps>,
+    payload_bytes: u16,
 }
 
 impl Gaps {
     /// The gaps of a host.
     pub(super) fn new(config: &Config) -> Gaps {
         let mut gaps = Gaps {
-            full_length: config.payload_bytes,
+            full_length: match config.pull_gaps {
+                None => u32::from(config.payload_bytes),
+                Some(_) => u32::MAX,
+            },
             full: TimeDelta::ZERO,
             rate: config.link_rate,
             spacing: config.pull_spacing,
+            drawn: config.pull_gaps.clone(),
+            payload_bytes: config.payload_bytes,
         };
         gaps.full = gaps.compute(config.payload_bytes);
         gaps
@@ -44,8 +53,23 @@ impl Gaps {
 
     /// The gap after a pull that a packet with this payload queued.
     #[inline]
-    pub(super) fn after(&self, length: u16) -> TimeDelta {
-        if length == self.full_length { self.full } else { self.compute(length) }
+    pub(super) fn after(&mut self, length: u16) -> TimeDelta {
+        if u32::from(length) == self.full_length { self.full } else { self.other(length) }
+    }
+
+    /// The gap of a packet that is not full, or one that is drawn.
+    #[inline(never)]
+    fn other(&mut self, length: u16) -> TimeDelta {
+        let Some(PullGaps { steps, stream }) = &mut self.drawn else { return self.compute(length) };
+        let share = (stream.next_u64() >> 32) as u32;
+        let step = steps.partition_point(|step| step.share <= share).min(steps.len() - 1);
+        let full = u128::from(steps[step].gap.as_ps());
+        if length == self.payload_bytes {
+            return steps[step].gap;
+        }
+        // A shorter packet has as much less, on the wire.
+        let wire = |length: u16| u128::from(length) + u128::from(Packet::HEADER_BYTES);
+        TimeDelta::from_ps((full * wire(length)).div_ceil(wire(self.payload_bytes)) as u64)
     }
 
     fn compute(&self, length: u16) -> TimeDelta {
@@ -195,6 +219,30 @@ mod tests {
         assert_eq!(gap(PullSpacing::WireBytes, 1000), 851_200);
         assert_eq!(gap(PullSpacing::PayloadBytes, 9000), 7_200_000);
         assert_eq!(gap(PullSpacing::WireBytesScaled { percent: 101 }, 9000), 7_323_712);
+    }
+
+    #[test]
+    fn drawn_gaps_have_the_shares_of_their_distribution() {
+        use crate::ndp::config::PullGap;
+        use rand_xoshiro::rand_core::SeedableRng;
+        let step = |share, us| PullGap { share, gap: TimeDelta::from_us(us) };
+        let pull_gaps = PullGaps {
+            steps: [step(1 << 30, 5), step(3 << 30, 7), step(u32::MAX, 9)].into(),
+            stream: crate::Stream::seed_from_u64(1),
+        };
+        let config = Config { pull_gaps: Some(pull_gaps), ..config(PullSpacing::WireBytes) };
+        let mut gaps = Gaps::new(&config);
+        let mut counts = [0; 10];
+        for _ in 0..40_000 {
+            counts[(gaps.after(9000).as_ps() / 1_000_000) as usize] += 1;
+        }
+        assert_eq!(counts.iter().sum::<i32>(), counts[5] + counts[7] + counts[9]);
+        for (us, expected) in [(5, 10_000), (7, 20_000), (9, 10_000)] {
+            assert!((expected - 500..expected + 500).contains(&counts[us]), "{counts:?}");
+        }
+        // Half of the wire bytes, half of the time.
+        let half = gaps.after(9000 / 2 - 32).as_ps();
+        assert!([2_500_000, 3_500_000, 4_500_000].contains(&half), "{half}");
     }
 
     const GAP: TimeDelta = TimeDelta::from_us(7);

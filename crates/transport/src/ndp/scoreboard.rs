@@ -1,12 +1,17 @@
 //! Feedback for each path, and the temporary removal of outliers (NDP 3.2.3).
 //!
-//! The rule stands at [`PathPenalty`]. Two things keep noise that strikes all paths alike from ever
+//! The rule stands at [`PathPenalty`]. Three things keep noise that strikes all paths alike from ever
 //! removing one, and yet let a path that fails after a long good life be found soon:
 //!
 //! * a path begins with the benefit of `min_nacks` ACKs, so its NACKs must outnumber its real ACKs by
 //!   `min_nacks`. Without it a path with the share p of NACKs has its worst moment when it is young:
 //!   at p = 20 % one in 200 would be removed. With it the chance is (p / (1 - p))^10, one in a million;
-//! * counts are halved at 64 answers, so the past weighs at most as much as the last 64.
+//! * fewer NACKs than half of its answers count only where eight standard deviations say that it is no
+//!   chance;
+//! * counts are halved at 128 answers, so the past weighs at most as much as the last 128.
+//!
+//! Tried: half of the answers alone. Two senders can fill a slow link with their windows and be trimmed
+//! in one packet of five for ever, each at three quarters of its rate.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -16,7 +21,10 @@ use trimline_packet::{Time, TimeDelta};
 use super::config::PathPenalty;
 
 /// Answers to a path's packets after which its counts are halved.
-const MEMORY: u16 = 64;
+const MEMORY: u16 = 128;
+
+/// The square of eight standard deviations.
+const SIGMAS_SQUARED: u128 = 64;
 
 #[derive(Clone, Copy, Debug)]
 struct Score {
@@ -25,12 +33,49 @@ struct Score {
     losses: u16,
     /// Doublings of the removal; [`Score::NEVER_REMOVED`] before the first one.
     doublings: u16,
-    /// End of the removal, also after it has passed.
+    /// ACKs that a path which comes back from a removal must earn before it is like the others. Until
+    /// then it carries one packet at a time.
+    probation: u16,
+    /// The one packet of a path on probation is out.
+    probing: bool,
+    /// End of the removal, also after it has passed; on probation the end of the wait for an answer;
+    /// [`Time::NEVER`] while routing has withdrawn the path, which then is none of those that are
+    /// compared.
     removed_until: Time,
 }
 
 impl Score {
     const NEVER_REMOVED: u16 = u16::MAX;
+    /// Doublings of the probation, at most.
+    const LONGEST_PROBATION: u16 = 2;
+
+    const fn of_new_path(benefit: u16) -> Score {
+        let doublings = Score::NEVER_REMOVED;
+        let removed_until = Time::ZERO;
+        Score {
+            acks: benefit,
+            nacks: 0,
+            losses: 0,
+            doublings,
+            probation: 0,
+            probing: false,
+            removed_until,
+        }
+    }
+
+    /// An answer from a path on probation. If it answers the packet that is out, the path may carry the
+    /// next one; others are late and say nothing new.
+    fn answered(&mut self, now: Time) -> bool {
+        let is_news = core::mem::take(&mut self.probing);
+        if is_news && !self.is_withdrawn() {
+            self.removed_until = self.removed_until.min(now);
+        }
+        is_news
+    }
+
+    fn is_withdrawn(&self) -> bool {
+        self.removed_until == Time::NEVER
+    }
 }
 
 /// What came back from each path of a sender.
@@ -38,25 +83,47 @@ impl Score {
 pub(super) struct Scoreboard {
     scores: Box<[Score]>,
     benefit: u16,
+    /// When the path list was last permuted.
+    permuted_at: Time,
+    /// How long an answer to the packet of a path on probation is waited for.
+    patience: TimeDelta,
 }
 
 impl Scoreboard {
     /// A board on which all paths are new.
     pub(super) fn new(count: u16, penalty: &PathPenalty) -> Scoreboard {
         let benefit = penalty.min_nacks.min(MEMORY / 2);
-        let score = Score {
-            acks: benefit,
-            nacks: 0,
-            losses: 0,
-            doublings: Score::NEVER_REMOVED,
-            removed_until: Time::ZERO,
-        };
-        Scoreboard { scores: vec![score; count as usize].into_boxed_slice(), benefit }
+        let scores = vec![Score::of_new_path(benefit); count as usize];
+        Scoreboard {
+            scores: scores.into_boxed_slice(),
+            benefit,
+            permuted_at: Time::ZERO,
+            patience: penalty.removal_max,
+        }
+    }
+
+    /// Adds new paths until there are `count`.
+    pub(super) fn extend(&mut self, count: u16, penalty: &PathPenalty) {
+        let more = Scoreboard::new(count, penalty);
+        let known = self.scores.len();
+        let scores = self.scores.iter().chain(more.scores.get(known..).unwrap_or(&[]));
+        self.scores = scores.copied().collect();
+    }
+
+    /// Routing no longer offers the path.
+    pub(super) fn withdraw(&mut self, path: u16) {
+        self.scores[path as usize].removed_until = Time::NEVER;
+    }
+
+    /// Routing offers the path again: it is new.
+    pub(super) fn restore(&mut self, path: u16) {
+        self.scores[path as usize] = Score::of_new_path(self.benefit);
     }
 
     #[inline]
     fn halve_at_limit(score: &mut Score) {
         if score.acks + score.nacks >= MEMORY {
+            score.doublings = Score::NEVER_REMOVED;
             score.acks /= 2;
             score.nacks /= 2;
             score.losses /= 2;
@@ -67,6 +134,15 @@ impl Scoreboard {
     #[inline]
     pub(super) fn ack(&mut self, path: u16) {
         let score = &mut self.scores[path as usize];
+        if score.probation > 0 {
+            if !score.answered(self.permuted_at) {
+                return;
+            }
+            score.probation -= 1;
+            if score.probation == 0 {
+                *score = Score { nacks: 0, acks: self.benefit, ..*score };
+            }
+        }
         score.acks += 1;
         Scoreboard::halve_at_limit(score);
     }
@@ -75,6 +151,9 @@ impl Scoreboard {
     #[inline]
     pub(super) fn nack(&mut self, path: u16) {
         let score = &mut self.scores[path as usize];
+        if score.probation > 0 && !score.answered(self.permuted_at) {
+            return;
+        }
         score.nacks += 1;
         Scoreboard::halve_at_limit(score);
     }
@@ -82,44 +161,75 @@ impl Scoreboard {
     /// A packet of this path was lost.
     pub(super) fn loss(&mut self, path: u16) {
         let score = &mut self.scores[path as usize];
+        if score.probation > 0 && !score.answered(self.permuted_at) {
+            return;
+        }
         score.losses = (score.losses + 1).min(MEMORY);
+    }
+
+    /// A packet takes a path, in a round in which some path is on probation.
+    pub(super) fn sent(&mut self, path: u16) {
+        let score = &mut self.scores[path as usize];
+        if score.probation > 0 && !score.is_withdrawn() {
+            score.probing = true;
+            score.removed_until = self.permuted_at.saturating_add(self.patience);
+        }
+    }
+
+    /// Paths on probation.
+    pub(super) fn on_probation(&self) -> bool {
+        self.scores.iter().any(|score| score.probation > 0)
     }
 
     /// Removes the outliers. Gives how many.
     pub(super) fn judge(&mut self, now: Time, penalty: &PathPenalty) -> u32 {
-        let count = self.scores.len() as u64;
         let (mut answers, mut nacks, mut losses, mut removed) = (0, 0, 0, 0);
-        for score in &self.scores {
+        let mut count = 0;
+        for score in self.scores.iter().filter(|score| !score.is_withdrawn()) {
+            count += 1;
             answers += u64::from(score.acks + score.nacks);
             nacks += u64::from(score.nacks);
             losses += u64::from(score.losses);
             removed += u64::from(score.removed_until > now);
         }
+        self.permuted_at = now;
         let ratio = u64::from(penalty.ratio);
         let mut offenders = 0;
         for score in &mut self.scores {
             if removed >= count / 2 {
                 break;
             }
+            if score.removed_until > now {
+                continue;
+            }
             let own_nacks = u64::from(score.nacks);
             let own_answers = u64::from(score.acks + score.nacks);
-            let trims = score.nacks >= penalty.min_nacks
-                && 2 * own_nacks >= own_answers
-                && own_nacks * answers >= ratio * nacks * own_answers;
+            let min_nacks = match (score.probation, score.doublings) {
+                (0, Score::NEVER_REMOVED) => penalty.min_nacks,
+                (0, _) => 2,
+                _ => 1,
+            };
+            let trims = score.nacks >= min_nacks
+                && own_nacks * answers >= ratio * nacks * own_answers
+                && (2 * own_nacks >= own_answers
+                    || is_no_chance(own_nacks, own_answers, nacks, answers));
             let loses = score.losses >= penalty.min_losses
                 && u64::from(score.losses) * count >= ratio * losses;
-            if score.removed_until <= now && (trims || loses) {
+            if trims || loses {
                 let last = Scoreboard::removal(score.doublings, penalty);
                 let soon = score.removed_until.saturating_add(last * 4) >= now;
                 score.doublings = match score.doublings {
                     Score::NEVER_REMOVED => 0,
-                    doublings if soon => (doublings + 1).min(30),
+                    doublings if soon || score.probation > 0 => (doublings + 1).min(30),
                     _ => 0,
                 };
                 score.removed_until = now + Scoreboard::removal(score.doublings, penalty);
-                score.acks = self.benefit;
+                let doublings = score.doublings.min(Score::LONGEST_PROBATION);
+                score.probation = if trims { self.benefit.max(1) << doublings } else { 0 };
+                score.acks = if trims { 0 } else { self.benefit };
                 score.nacks = 0;
                 score.losses = 0;
+                score.probing = false;
                 removed += 1;
                 offenders += 1;
             }
@@ -144,6 +254,15 @@ impl Scoreboard {
         }
         live as u16
     }
+}
+
+/// Whether a path with so many NACKs among its answers lies eight standard deviations above what a random
+/// share of all answers would have (the hypergeometric distribution).
+fn is_no_chance(own_nacks: u64, own_answers: u64, nacks: u64, answers: u64) -> bool {
+    let excess = u128::from((own_nacks * answers).saturating_sub(own_answers * nacks));
+    let spread = u128::from(own_answers * nacks);
+    let others = u128::from((answers - nacks) * (answers - own_answers));
+    excess * excess * u128::from(answers) >= SIGMAS_SQUARED * spread * others
 }
 
 #[cfg(test)]
@@ -199,23 +318,80 @@ mod tests {
         assert_eq!(board.judge(at(0), &PENALTY), 1);
     }
 
+    /// One packet on a path on probation, and its answer.
+    fn probe(board: &mut Scoreboard, path: u16, acked: bool) {
+        board.sent(path);
+        if acked { board.ack(path) } else { board.nack(path) }
+    }
+
     #[test]
     fn a_removed_path_is_restored_and_its_removal_doubles_while_it_offends() {
         let mut board = Scoreboard::new(4, &PENALTY);
         let mut now = at(0);
+        feed(&mut board, 10, 4, &[2]);
         for removal in [1_000, 2_000, 4_000, 4_000] {
-            feed(&mut board, 10, 4, &[2]);
             assert_eq!(board.judge(now, &PENALTY), 1);
             let until = now + TimeDelta::from_us(removal);
             assert_eq!(live(&board, Time::from_ps(until.as_ps() - 1)), [0, 1, 3]);
             assert_eq!(live(&board, until), [0, 1, 2, 3]);
             now = until;
+            assert_eq!(board.judge(now, &PENALTY), 0);
+            probe(&mut board, 2, false);
         }
-        // Long good, it is a first offender again.
-        now += TimeDelta::from_ms(17);
+    }
+
+    #[test]
+    fn on_probation_a_path_carries_one_packet_at_a_time_until_it_has_earned_its_acks() {
+        let mut board = Scoreboard::new(4, &PENALTY);
         feed(&mut board, 10, 4, &[2]);
-        assert_eq!(board.judge(now, &PENALTY), 1);
-        assert_eq!(live(&board, now + TimeDelta::from_ms(1)), [0, 1, 2, 3]);
+        board.judge(at(0), &PENALTY);
+        // What comes late says nothing new, and does not end the removal.
+        board.ack(2);
+        board.nack(2);
+        assert_eq!(live(&board, at(999)), [0, 1, 3]);
+        for probe in 0..10 {
+            assert_eq!(board.judge(at(1_000 + probe), &PENALTY), 0);
+            assert_eq!(live(&board, at(1_000 + probe)), [0, 1, 2, 3]);
+            board.sent(2);
+            assert!(board.on_probation());
+            assert_eq!(live(&board, at(1_000 + probe)), [0, 1, 3], "while one is out");
+            board.ack(2);
+        }
+        assert!(!board.on_probation());
+        // Like the others, but two NACKs are too many until it has been good for long.
+        board.sent(2);
+        assert_eq!(live(&board, at(1_010)), [0, 1, 2, 3]);
+        board.nack(2);
+        assert_eq!(board.judge(at(1_011), &PENALTY), 0);
+        feed(&mut board, 130, 4, &[]);
+        (0..9).for_each(|_| board.nack(2));
+        assert_eq!(board.judge(at(1_012), &PENALTY), 0);
+    }
+
+    #[test]
+    fn two_nacks_soon_after_probation_remove_a_path_again() {
+        let mut board = Scoreboard::new(16, &PENALTY);
+        feed(&mut board, 10, 16, &[2]);
+        (0..800).filter(|answer| answer % 16 != 2).for_each(|answer| board.ack(answer % 16));
+        board.judge(at(0), &PENALTY);
+        for _ in 0..10 {
+            board.judge(at(1_000), &PENALTY);
+            probe(&mut board, 2, true);
+        }
+        board.nack(2);
+        board.nack(2);
+        assert_eq!(board.judge(at(1_100), &PENALTY), 1);
+    }
+
+    #[test]
+    fn a_packet_on_probation_that_is_never_answered_is_not_waited_for_for_ever() {
+        let mut board = Scoreboard::new(4, &PENALTY);
+        feed(&mut board, 10, 4, &[2]);
+        board.judge(at(0), &PENALTY);
+        board.judge(at(1_000), &PENALTY);
+        board.sent(2);
+        assert_eq!(live(&board, at(4_999)), [0, 1, 3]);
+        assert_eq!(live(&board, at(5_000)), [0, 1, 2, 3]);
     }
 
     #[test]
@@ -246,11 +422,43 @@ mod tests {
     }
 
     #[test]
+    fn where_every_path_is_trimmed_an_outlier_needs_more() {
+        // One answer in five is a NACK: seventeen in excess may be chance, more than half of all are not.
+        for (nacks, removed) in [(30, 0), (56, 1)] {
+            let mut board = Scoreboard::new(4, &PENALTY);
+            for round in 0..64 {
+                for path in 0..4 {
+                    let nacked = if path == 2 { round < nacks } else { round % 5 == 0 };
+                    if nacked { board.nack(path) } else { board.ack(path) }
+                }
+            }
+            assert_eq!(board.judge(at(0), &PENALTY), removed, "{nacks} of 64");
+        }
+    }
+
+    #[test]
+    fn a_path_that_two_full_windows_share_is_found() {
+        // One packet in five, for ever: far from half, and no chance.
+        let mut board = Scoreboard::new(16, &PENALTY);
+        let mut removed = 0;
+        for round in 0..100 {
+            (0..16).filter(|&path| path != 3).for_each(|path| board.ack(path));
+            if round % 5 == 0 {
+                board.nack(3)
+            } else {
+                board.ack(3)
+            }
+            removed += board.judge(at(0), &PENALTY);
+        }
+        assert_eq!(removed, 1);
+    }
+
+    #[test]
     fn at_most_half_of_the_paths_are_removed() {
         // With a ratio of one every path can be an outlier.
         let penalty = PathPenalty { ratio: 1, ..PENALTY };
         let mut board = Scoreboard::new(7, &penalty);
-        feed(&mut board, 30, 7, &[0, 1, 2, 3, 4, 5, 6]);
+        (0..8).for_each(|loss| board.loss(loss % 4));
         assert_eq!(board.judge(at(0), &penalty), 3);
         assert_eq!(live(&board, at(0)).len(), 4);
         assert_eq!(board.judge(at(1), &penalty), 0);

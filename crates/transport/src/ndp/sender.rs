@@ -36,10 +36,10 @@
 //! nothing to do; it stays because a connection without any deadline would be the one defect that
 //! nothing repairs.
 
-use trimline_packet::{Flags, Header, HostId, Kind, Packet, Service, Time};
+use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time};
 
 use super::arrivals::WINDOW_LIMIT;
-use super::config::{Config, SenderStatistics};
+use super::config::{Config, PathPenalty, SenderStatistics};
 use super::paths::{NO_PATH, Paths};
 use super::timers::doubled;
 use super::turns::Queued;
@@ -397,6 +397,11 @@ impl Sender {
         let grant = config.initial_window.saturating_sub(out).min(self.push);
         self.push -= grant;
         self.credit += grant;
+    }
+
+    /// Routing names the paths that work.
+    pub(super) fn use_paths(&mut self, paths: &[PathId], penalty: Option<&PathPenalty>) {
+        self.paths.replace(paths, penalty);
     }
 
     /// Nothing more will be appended; an endless stream ends here.

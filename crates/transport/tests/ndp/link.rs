@@ -33,6 +33,8 @@ pub(crate) fn config() -> Config {
         backstop_owed: TimeDelta::from_ms(100),
         time_wait: TimeDelta::from_ms(10),
         path_penalty: None,
+        pull_gaps: None,
+        record_latencies: false,
     }
 }
 

@@ -1,0 +1,196 @@
+//! Links that change, lose, corrupt and reorder.
+
+use trimline_packet::TimeDelta;
+
+use super::error::{ScenarioError, nearest};
+use super::plan::{Impairment, LinkChange, LinkEvent, Share};
+use super::quantity::{self, Quantity};
+use super::resolve::{duration_of, read};
+use super::tree::Node;
+use crate::topology::{self, Clos, LinkId};
+
+/// How long hosts and switches do not know of a failure (chosen).
+const CONVERGENCE: TimeDelta = TimeDelta::from_ms(10);
+
+/// The longest delay by which packets may be reordered: longer ones are another network.
+const MAX_REORDERING: TimeDelta = TimeDelta::from_ms(1_000);
+
+/// How links differ from what `links` says.
+pub(super) struct Links {
+    pub(super) events: Vec<LinkEvent>,
+    pub(super) convergence: TimeDelta,
+    pub(super) impairment: Impairment,
+}
+
+/// The links of a checked scenario.
+pub(super) fn links(root: &Node, clos: &Clos) -> Result<Links, ScenarioError> {
+    let events = root.child("link_event").and_then(Node::list).unwrap_or(&[]);
+    let impairment = root.child("impairment");
+    let names = match (events, impairment) {
+        ([], None) => Vec::new(),
+        _ => topology::links(clos),
+    };
+    let convergence = root.child("routing_convergence").map(duration_of).transpose()?;
+    Ok(Links {
+        events: events.iter().map(|node| event(node, &names)).collect::<Result<_, _>>()?,
+        convergence: convergence.unwrap_or(CONVERGENCE),
+        impairment: match impairment {
+            Some(node) => self::impairment(node, clos, &names)?,
+            None => Impairment::default(),
+        },
+    })
+}
+
+fn link(node: &Node, names: &[(String, LinkId)]) -> Result<LinkId, ScenarioError> {
+    let name = node.text().unwrap_or_default();
+    let known = names.iter().find(|(known, _)| known == name);
+    known.map(|&(_, link)| link).ok_or_else(|| {
+        ScenarioError::new(
+            &node.place,
+            format!("no link is named `{name}`"),
+            "a port or a host of the topology, such as \"aggregation 0 up 0\" or \"host 3\"",
+        )
+        .nearest(nearest(name, names.iter().map(|(known, _)| known.as_str())))
+    })
+}
+
+fn event(node: &Node, names: &[(String, LinkId)]) -> Result<LinkEvent, ScenarioError> {
+    let given = |key| node.child(key).unwrap_or(node);
+    let change = given("change");
+    Ok(LinkEvent {
+        at: duration_of(given("at"))?,
+        link: link(given("link"), names)?,
+        both_directions: node.child("directions").and_then(Node::text) != Some("one"),
+        change: match (change.child("rate"), change.text()) {
+            (Some(rate), _) => LinkChange::Rate(read(rate, quantity::rate, Quantity::Rate)?),
+            (None, Some("fail")) => LinkChange::Fail,
+            _ => LinkChange::Restore,
+        },
+    })
+}
+
+fn impairment(
+    node: &Node,
+    clos: &Clos,
+    names: &[(String, LinkId)],
+) -> Result<Impairment, ScenarioError> {
+    let share = |key| -> Result<Share, ScenarioError> {
+        let Some(node) = node.child(key) else { return Ok(Share::default()) };
+        let billionths = read(node, quantity::share, Quantity::Share)?;
+        Share::from_billionths(billionths).ok_or_else(|| {
+            ScenarioError::new(&node.place, "more than everything", "a share of at most \"100%\"")
+        })
+    };
+    let reordering = node.child("reordering").map(duration_of).transpose()?;
+    let reordering = reordering.unwrap_or(TimeDelta::ZERO);
+    if let Some(node) = node.child("reordering").filter(|_| reordering > MAX_REORDERING) {
+        return Err(ScenarioError::new(
+            &node.place,
+            "packets would be reordered over more than a second",
+            format!("at most {MAX_REORDERING}"),
+        ));
+    }
+    let mut links = Vec::new();
+    for node in node.child("links").and_then(Node::list).unwrap_or(&[]) {
+        let link = link(node, names)?;
+        links.extend([link, topology::reverse(clos, link)]);
+    }
+    if let Some(node) = node.child("links").filter(|_| links.is_empty()) {
+        return Err(ScenarioError::new(&node.place, "no links", "at least one link"));
+    }
+    Ok(Impairment { loss: share("loss")?, corruption: share("corruption")?, reordering, links })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::{Plan, Scenario};
+    use trimline_packet::BitRate;
+
+    fn parse(links: &str) -> Result<Plan, String> {
+        let text = format!(
+            "topology.fattree.k = 4\nworkload = [{{ name = \"w\", permutation = {{}}, size = \"9KB\" }}]\n{links}"
+        );
+        let scenario = Scenario::parse("s.toml", &text, &[]).map_err(|error| error.to_string())?;
+        Ok(scenario.runs[0].plan.clone())
+    }
+
+    #[test]
+    fn events_become_changes_of_links() {
+        let plan = parse(
+            r#"
+            routing_convergence = "2ms"
+            [[link_event]]
+            at = "1ms"
+            link = "aggregation 3 up 1"
+            change = { rate = "1Gbps" }
+            [[link_event]]
+            at = "3ms"
+            link = "host 7"
+            directions = "one"
+            change = "fail"
+            [[link_event]]
+            at = "4ms"
+            link = "host 7"
+            change = "restore"
+            "#,
+        )
+        .unwrap();
+        let links = topology::links(&plan.topology);
+        let named = |name| link_of(&links, name);
+        let at = TimeDelta::from_ms;
+        let event =
+            |at, link, both_directions, change| LinkEvent { at, link, both_directions, change };
+        let slow = LinkChange::Rate(BitRate::from_gbps(1));
+        assert_eq!(
+            plan.link_events,
+            [
+                event(at(1), named("aggregation 3 up 1"), true, slow),
+                event(at(3), named("host 7"), false, LinkChange::Fail),
+                event(at(4), named("host 7"), true, LinkChange::Restore),
+            ]
+        );
+        assert_eq!(plan.routing_convergence, at(2));
+    }
+
+    fn link_of(links: &[(String, LinkId)], name: &str) -> LinkId {
+        links.iter().find(|(known, _)| known == name).unwrap().1
+    }
+
+    #[test]
+    fn an_impairment_strikes_both_directions_of_its_links() {
+        let plan =
+            parse("[impairment]\nloss = \"0.1%\"\nreordering = \"5us\"\nlinks = [\"tor 2 up 1\"]")
+                .unwrap();
+        let links = topology::links(&plan.topology);
+        assert_eq!(
+            plan.impairment,
+            Impairment {
+                loss: Share::from_billionths(1_000_000).unwrap(),
+                corruption: Share::default(),
+                reordering: TimeDelta::from_us(5),
+                // The first ToR of pod 1; its second up-link leads to the second aggregation there.
+                links: vec![link_of(&links, "tor 2 up 1"), link_of(&links, "aggregation 3 down 0")],
+            }
+        );
+        assert_eq!(parse("").unwrap().impairment, Impairment::default());
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let event = "[[link_event]]\nat = \"1ms\"\nchange = \"fail\"\nlink = ";
+        assert_eq!(
+            parse(&format!("{event}\"agregation 3 up 1\"")).unwrap_err(),
+            "s.toml:6:8: no link is named `agregation 3 up 1` (at `\"agregation 3 up 1\"`); expected \
+             a port or a host of the topology, such as \"aggregation 0 up 0\" or \"host 3\"; nearest: \
+             aggregation 3 up 1"
+        );
+        let refused = |text: &str| parse(text).unwrap_err();
+        assert!(refused("[impairment]\nloss = \"101%\"").contains("more than everything"));
+        assert!(refused("[impairment]\nloss = \"1\"").contains("has no unit"));
+        assert!(refused("[impairment]\nlinks = []").contains("no links"));
+        assert!(refused("[impairment]\nreordering = \"2s\"").contains("more than a second"));
+        let nothing = "[[link_event]]\nat = \"1ms\"\nlink = \"host 0\"\nchange = \"break\"";
+        assert!(refused(nothing).contains("one of \"fail\", \"restore\""));
+    }
+}

@@ -1,0 +1,130 @@
+//! Distributions of the time between two pulls: files, and two that are built in.
+
+use std::path::Path;
+
+use rand_xoshiro::rand_core::SeedableRng;
+use trimline_packet::TimeDelta;
+use trimline_transport::Stream;
+use trimline_transport::ndp::{PullGap, PullGaps};
+
+use super::error::ScenarioError;
+use super::tree::Node;
+
+const SYNTHETIC_1500: &str = include_str!("pull-gaps-synthetic-1500.csv");
+const SYNTHETIC_9000: &str = include_str!("pull-gaps-synthetic-9000.csv");
+
+/// The distribution that a checked `pull_spacing` names, if it does.
+pub(super) fn read(spacing: &Node) -> Result<Option<PullGaps>, ScenarioError> {
+    let built_in = spacing.child("distribution").and_then(Node::text);
+    let (node, name, text) = match (spacing.child("file"), built_in) {
+        (Some(node), _) => {
+            let name = node.text().unwrap_or_default();
+            let folder = Path::new(&node.place.source.name).parent().unwrap_or(Path::new(""));
+            let text = std::fs::read_to_string(folder.join(name)).map_err(|error| {
+                ScenarioError::new(
+                    &node.place,
+                    format!("{}: {error}", folder.join(name).display()),
+                    "a file with lines \"ns,share\"",
+                )
+            })?;
+            (node, name, text)
+        }
+        (None, Some("synthetic-1500")) => (spacing, "synthetic-1500", SYNTHETIC_1500.to_owned()),
+        (None, Some(_)) => (spacing, "synthetic-9000", SYNTHETIC_9000.to_owned()),
+        (None, None) => return Ok(None),
+    };
+    let steps = parse(&text).map_err(|(line, problem)| {
+        ScenarioError::new(
+            &node.place,
+            format!("{name}:{line}: {problem}"),
+            "lines \"ns,share\" with rising gaps, and shares rising to 1",
+        )
+    })?;
+    // Every host gets a stream of its own when the run is set up.
+    Ok(Some(PullGaps { steps: steps.into(), stream: Stream::seed_from_u64(0) }))
+}
+
+/// Steps of a distribution, or the line of a mistake. Lines that begin with `#` are left out.
+fn parse(text: &str) -> Result<Vec<PullGap>, (usize, String)> {
+    let mut steps: Vec<PullGap> = Vec::new();
+    let mut last = 0;
+    for (line, text) in (1..).zip(text.lines()) {
+        if text.trim().is_empty() || text.starts_with('#') {
+            continue;
+        }
+        let fields: Vec<&str> = text.split(',').map(str::trim).collect();
+        let (gap, share) = match fields[..] {
+            [gap, share] => (decimal(gap, 1_000), decimal(share, 1 << 32)),
+            _ => return Err((line, "not two numbers".to_owned())),
+        };
+        let (Some(gap), Some(share)) = (gap, share) else {
+            return Err((line, "not two decimal numbers".to_owned()));
+        };
+        let falls = steps.last().is_some_and(|step| gap <= step.gap.as_ps());
+        if gap == 0 || falls || share <= last || share > 1 << 32 {
+            return Err((line, "a gap or a share that does not rise, or lies beyond 1".to_owned()));
+        }
+        last = share;
+        let share = u32::try_from(share).unwrap_or(u32::MAX);
+        steps.push(PullGap { share, gap: TimeDelta::from_ps(gap) });
+    }
+    match last {
+        share if share == 1 << 32 => Ok(steps),
+        _ => Err((text.lines().count(), "the shares do not reach 1".to_owned())),
+    }
+}
+
+/// A decimal of at most twelve places times `unit`, rounded to the nearest; in integers, so that it is
+/// the same everywhere.
+fn decimal(text: &str, unit: u64) -> Option<u64> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    if part.len() > 12 || !part.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    let scale = 10u128.pow(part.len() as u32);
+    let part: u128 = if part.is_empty() { 0 } else { part.parse().ok()? };
+    let whole: u64 = whole.parse().ok()?;
+    let value = (u128::from(whole) * scale + part) * u128::from(unit);
+    u64::try_from((value + scale / 2) / scale).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distribution_is_read() {
+        let steps = parse("# gaps\n1200,0.25\n1251.2, 0.75\n2000,1\n").unwrap();
+        let step = |share, ps| PullGap { share, gap: TimeDelta::from_ps(ps) };
+        assert_eq!(
+            steps,
+            [step(1 << 30, 1_200_000), step(3 << 30, 1_251_200), step(u32::MAX, 2_000_000)]
+        );
+    }
+
+    #[test]
+    fn mistakes_name_their_line() {
+        let line = |text: &str| parse(text).map(|_| ()).unwrap_err().0;
+        assert_eq!(line("1200,0.5\n1100,1\n"), 2);
+        assert_eq!(line("1200,0.5\n1300,0.5\n"), 2);
+        assert_eq!(line("1200,1.5\n"), 1);
+        assert_eq!(line("1200\n"), 1);
+        assert_eq!(line("1200,x\n"), 1);
+        assert_eq!(line("1200,0.5\n1300,0.9\n"), 2);
+        assert_eq!(line(""), 0);
+    }
+
+    #[test]
+    fn the_built_in_ones_keep_the_mean_rate() {
+        for (text, wire) in [(SYNTHETIC_1500, 1_251_200.0), (SYNTHETIC_9000, 7_251_200.0)] {
+            let mut mean = 0.0;
+            let mut below = 0.0;
+            for step in parse(text).unwrap() {
+                let share = f64::from(step.share) / f64::from(u32::MAX);
+                mean += (share - below) * step.gap.as_ps() as f64;
+                below = share;
+            }
+            assert!((mean / wire - 1.0).abs() < 0.001, "{mean}");
+        }
+    }
+}

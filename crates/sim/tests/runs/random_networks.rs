@@ -1,0 +1,124 @@
+//! Random small networks in which everything goes wrong at once: loss, corruption, reordering, links
+//! that slow down, fail and come back, tiny queues. Every sized flow completes, packets and bytes are
+//! conserved and nothing is delivered twice (asserted by every run at its end), and both engines say
+//! the same.
+//!
+//! A failure prints the seed; `TRIMLINE_SEED=n` replays it alone. `TRIMLINE_SEEDS=n` runs n seeds.
+
+use crate::engines::{Choices, case};
+use crate::plans::run;
+use trimline_metrics::FlowEnd;
+use trimline_packet::{BitRate, ByteCount, TimeDelta};
+use trimline_sim::scenario::plan::{
+    EngineChoice, Impairment, LinkChange, LinkEvent, Plan, Share, Transport,
+};
+use trimline_sim::topology;
+
+const SEEDS: u64 = 1000;
+
+/// What happens to the links of a run. Links that fail are restored, but for one, perhaps.
+pub(crate) fn unsettle(plan: &mut Plan, choices: &mut Choices) {
+    let links = topology::links(&plan.topology);
+    for _ in 0..choices.below(4) {
+        let link = links[choices.below(links.len() as u64) as usize].1;
+        let begin = choices.one_of(&[0, 1, 20, 100, 1_000, 2_050]) * 1_000_000;
+        let begin = TimeDelta::from_ps(begin + choices.below(3) * choices.below(1_000_000));
+        let length = choices.one_of(&[1, 50, 500, 3_000, 20_000]);
+        let both_directions = choices.below(3) != 0;
+        let change = match choices.below(3) {
+            0 => LinkChange::Rate(BitRate::from_bps(choices.one_of(&[
+                100_000_000,
+                1_000_000_000,
+                2_500_000_000,
+                40_000_000_000,
+            ]))),
+            _ => LinkChange::Fail,
+        };
+        let end = begin + TimeDelta::from_us(length);
+        plan.link_events.push(LinkEvent { at: begin, link, both_directions, change });
+        let change = LinkChange::Restore;
+        plan.link_events.push(LinkEvent { at: end, link, both_directions: true, change });
+    }
+    if choices.below(4) == 0 {
+        // One link between switches fails for good. Where each has two up-links every pair of hosts
+        // keeps a path; elsewhere the run is cut off.
+        let between: Vec<_> = links.iter().filter(|(name, _)| name.contains(" up ")).collect();
+        if !between.is_empty() {
+            let link = between[choices.below(between.len() as u64) as usize].1;
+            let back = topology::reverse(&plan.topology, link);
+            plan.link_events.retain(|event| event.link != link && event.link != back);
+            let at = TimeDelta::from_us(choices.below(1_000));
+            let (both_directions, change) = (choices.below(2) == 0, LinkChange::Fail);
+            plan.link_events.push(LinkEvent { at, link, both_directions, change });
+            if plan.topology.aggregations_per_pod < 2 {
+                plan.duration = Some(TimeDelta::from_ms(20));
+            }
+        }
+    }
+    plan.routing_convergence = TimeDelta::from_us(choices.one_of(&[0, 1, 200, 5_000]));
+    let mut share =
+        |shares: &[u64]| Share::from_billionths(choices.one_of(shares)).expect("a share");
+    plan.impairment = Impairment {
+        loss: share(&[0, 0, 100_000, 10_000_000, 50_000_000]),
+        corruption: share(&[0, 0, 1_000_000, 20_000_000]),
+        reordering: TimeDelta::from_ns(choices.one_of(&[0, 0, 1, 900, 20_000, 300_000])),
+        links: Vec::new(),
+    };
+    if choices.below(3) == 0 {
+        for _ in 0..1 + choices.below(3) {
+            plan.impairment.links.push(links[choices.below(links.len() as u64) as usize].1);
+        }
+    }
+}
+
+fn network(seed: u64) -> Plan {
+    let mut choices = Choices(seed ^ 0x6c69_6e6b_7300_0000);
+    let mut plan = case(seed);
+    for workload in &mut plan.workloads {
+        // Small, so that a thousand runs take seconds.
+        let most = 1 + choices.below(100_000);
+        let size = workload.size.map_or(most, |size| size.get().min(most));
+        workload.size = Some(ByteCount::new(size));
+    }
+    (plan.duration, plan.warm_up) = (None, TimeDelta::ZERO);
+    if let Transport::Ndp(config) = &mut plan.transport
+        && choices.below(3) == 0
+    {
+        config.path_penalty = None;
+    }
+    unsettle(&mut plan, &mut choices);
+    plan
+}
+
+#[test]
+fn every_flow_completes_whatever_happens_to_the_links() {
+    let variable = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let one = variable("TRIMLINE_SEED");
+    let seeds = match one {
+        Some(seed) => seed..seed + 1,
+        None => 0..variable("TRIMLINE_SEEDS").unwrap_or(SEEDS),
+    };
+    let (mut timeouts, mut completed) = (0, 0);
+    for seed in seeds {
+        println!(
+            "seed {seed}: TRIMLINE_SEED={seed} cargo test -p trimline-sim --test runs random_networks"
+        );
+        let mut plan = network(seed);
+        let windows = run(&plan);
+        plan.engine = EngineChoice::Heap;
+        let heap = run(&plan);
+        assert_eq!(windows.flows, heap.flows, "flows of seed {seed} differ: {plan:#?}");
+        assert_eq!(windows, heap, "records of seed {seed} differ: {plan:#?}");
+        for flow in &windows.flows {
+            timeouts += flow.timeouts;
+            match flow.end {
+                FlowEnd::Completed => completed += 1,
+                _ => assert!(plan.duration.is_some(), "seed {seed}: {flow:?} of {plan:#?}"),
+            }
+        }
+    }
+    if one.is_none() {
+        println!("{completed} flows completed after {timeouts} time-outs");
+        assert!(completed > 1000 && timeouts > 1000, "{completed} flows, {timeouts} time-outs");
+    }
+}

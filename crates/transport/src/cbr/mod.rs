@@ -1,0 +1,397 @@
+//! Constant bit rate: senders that no loss, no trimming and no answer slows down, and receivers that
+//! count. The worst that a switch can meet (NDP 2.3, Figure 2), and background for others.
+//!
+//! A sending half sends one full packet every wire time at its rate, on its paths in turn, for ever
+//! or until its data has been sent once. Nothing is acknowledged and nothing is sent again; a NIC that
+//! is busy delays a packet, and the next ones keep their times, one packet late at most.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use trimline_packet::{
+    BitRate, ByteCount, ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service, Time,
+    TimeDelta,
+};
+
+use crate::{Allowed, Directory, Disposition, Half, Key};
+
+/// Parameters of every connection of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Payload of a packet in bytes; the header adds 64 on the wire.
+    pub payload_bytes: u16,
+    /// Bits on the wire of each sending half, headers included.
+    pub rate: BitRate,
+}
+
+/// What the application asks of a host.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Count what arrives. Until then nothing is.
+    Listen,
+    /// Open a connection and send on it.
+    Open {
+        /// The other host.
+        peer: HostId,
+        /// Number of the connection, not in use by this host.
+        connection: ConnectionId,
+        /// Payload bytes to send; `None` never runs out.
+        length: Option<ByteCount>,
+        /// The paths to the peer, taken in turn. At least one.
+        paths: Vec<PathId>,
+    },
+    /// Send on these paths from now on; an empty list changes nothing.
+    Paths {
+        /// The sending half.
+        key: Key,
+        /// The paths.
+        paths: Vec<PathId>,
+    },
+}
+
+/// What the application is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Everything has been sent: all that a sender can know.
+    Sent {
+        /// The sending half.
+        key: Key,
+        /// Its slot.
+        slot: u32,
+    },
+}
+
+/// What a half has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// DATA packets sent, or arrived whole.
+    pub packets: u64,
+    /// Their payload bytes.
+    pub bytes: u64,
+    /// Headers that arrived: trimmed ones at a receiver, returned ones at a sender.
+    pub headers: u64,
+}
+
+#[derive(Debug)]
+struct Sender {
+    key: Key,
+    paths: Vec<PathId>,
+    /// The next of `paths`.
+    turn: usize,
+    sequence: u32,
+    /// Payload bytes not sent yet; `None` never runs out.
+    left: Option<u64>,
+    /// When the next packet may be sent.
+    due: Time,
+}
+
+/// One half.
+#[derive(Debug)]
+struct Slot {
+    sender: Option<Sender>,
+    statistics: Statistics,
+}
+
+/// All constant-rate connections of one host.
+#[derive(Debug)]
+pub struct Endpoint {
+    host: HostId,
+    config: Config,
+    gap: TimeDelta,
+    is_listening: bool,
+    slots: Vec<Slot>,
+    /// Slots of sending halves with something left, in the order in which they are due: all have the
+    /// same gap, so the one that has just sent is due last.
+    turns: VecDeque<u32>,
+    events: VecDeque<Event>,
+}
+
+impl Endpoint {
+    /// A host without connections.
+    pub fn new(host: HostId, config: Config) -> Endpoint {
+        let wire = u64::from(config.payload_bytes) + u64::from(Packet::HEADER_BYTES);
+        Endpoint {
+            host,
+            gap: config.rate.transmission(ByteCount::new(wire)),
+            config,
+            is_listening: false,
+            slots: Vec::new(),
+            turns: VecDeque::new(),
+            events: VecDeque::new(),
+        }
+    }
+
+    /// What the half in `slot` has done.
+    ///
+    /// # Panics
+    /// A slot that was never assigned.
+    pub fn statistics(&self, slot: u32) -> &Statistics {
+        match self.slots.get(slot as usize) {
+            Some(slot) => &slot.statistics,
+            None => panic!("slot {slot} was never assigned"),
+        }
+    }
+
+    /// Where the state of all connections lies, and its bytes, for drivers that prefetch.
+    pub fn connections_memory(&self) -> (*const u8, usize) {
+        (self.slots.as_ptr().cast(), core::mem::size_of_val(&self.slots[..]))
+    }
+
+    fn slot(&mut self, slot: u32) -> &mut Slot {
+        let index = slot as usize;
+        if self.slots.len() <= index {
+            let vacant = || Slot { sender: None, statistics: Statistics::default() };
+            self.slots.resize_with(index + 1, vacant);
+        }
+        &mut self.slots[index]
+    }
+}
+
+impl crate::Endpoint for Endpoint {
+    type Command = Command;
+    type Event = Event;
+
+    fn handle_command(&mut self, now: Time, command: Command, directory: &mut impl Directory) {
+        match command {
+            Command::Listen => self.is_listening = true,
+            Command::Open { peer, connection, length, paths } => {
+                assert!(!paths.is_empty(), "a connection has at least one path");
+                let key = Key { peer, connection, opened_here: true, half: Half::Sending };
+                let slot = directory.assign(key);
+                let left = length.map(ByteCount::get);
+                let sender = Sender { key, paths, turn: 0, sequence: 0, left, due: now };
+                self.slot(slot).sender = Some(sender);
+                if left == Some(0) {
+                    return self.events.push_back(Event::Sent { key, slot });
+                }
+                // Behind those that are already due, before those that wait for a later time.
+                let slots = &self.slots;
+                let due = |&slot: &u32| slots[slot as usize].sender.as_ref().map(|s| s.due);
+                let place = self.turns.partition_point(|slot| due(slot) <= Some(now));
+                self.turns.insert(place, slot);
+            }
+            Command::Paths { key, paths } => {
+                let Some(slot) = directory.find(key).filter(|_| !paths.is_empty()) else { return };
+                if let Some(sender) = &mut self.slot(slot).sender {
+                    (sender.paths, sender.turn) = (paths, 0);
+                }
+            }
+        }
+    }
+
+    fn handle_packet(
+        &mut self,
+        _now: Time,
+        packet: &Packet,
+        directory: &mut impl Directory,
+    ) -> Disposition {
+        let header = &packet.header;
+        if header.kind != Kind::Data || !self.is_listening {
+            return Disposition::Discard;
+        }
+        let is_back = packet.service == Service::Returned;
+        let key = Key {
+            // A returned header has turned round: its source is where it was sent to.
+            peer: packet.source,
+            connection: header.connection,
+            opened_here: is_back,
+            half: if is_back { Half::Sending } else { Half::Receiving },
+        };
+        let slot = match directory.find(key) {
+            Some(slot) => slot,
+            None if is_back => return Disposition::Discard,
+            None => directory.assign(key),
+        };
+        let length = header.payload_length();
+        let whole = u32::from(length) + u32::from(Packet::HEADER_BYTES);
+        let statistics = &mut self.slot(slot).statistics;
+        if is_back || u32::from(packet.wire_bytes) < whole {
+            statistics.headers += 1;
+            return Disposition::Discard;
+        }
+        statistics.packets += 1;
+        statistics.bytes += u64::from(length);
+        Disposition::Accept { slot, sequence: header.sequence }
+    }
+
+    fn handle_timeout(&mut self, _now: Time, _directory: &mut impl Directory) {}
+
+    fn poll_transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
+        let &slot = self.turns.front()?;
+        let Slot { sender: Some(sender), statistics } = &mut self.slots[slot as usize] else {
+            panic!("only sending halves have turns")
+        };
+        if now < sender.due || !allowed.data() {
+            return None;
+        }
+        let payload = u64::from(self.config.payload_bytes);
+        let length = sender.left.map_or(payload, |left| left.min(payload)) as u16;
+        sender.left = sender.left.map(|left| left - u64::from(length));
+        let is_last = sender.left == Some(0);
+        // A NIC that was busy longer than a gap is not made up for.
+        let earliest = Time::from_ps(now.as_ps().saturating_sub(self.gap.as_ps()));
+        sender.due = sender.due.max(earliest) + self.gap;
+        let path = sender.paths[sender.turn];
+        sender.turn = if sender.turn + 1 == sender.paths.len() { 0 } else { sender.turn + 1 };
+        let sequence = sender.sequence;
+        sender.sequence = sequence.wrapping_add(1);
+        statistics.packets += 1;
+        statistics.bytes += u64::from(length);
+        let key = sender.key;
+        self.turns.pop_front();
+        if is_last {
+            self.events.push_back(Event::Sent { key, slot });
+        } else {
+            self.turns.push_back(slot);
+        }
+        let mut flags = Flags::default().with(Flags::FROM_OPENER);
+        if is_last {
+            flags = flags.with(Flags::LAST);
+        }
+        Some(Packet {
+            source: self.host,
+            destination: key.peer,
+            header: Header {
+                kind: Kind::Data,
+                flags,
+                path,
+                connection: key.connection,
+                sequence,
+                extra: Header::data_extra(length, 0),
+            },
+            wire_bytes: length + Packet::HEADER_BYTES,
+            service: Service::Trimmable,
+            marks: 0,
+        })
+    }
+
+    fn poll_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    fn transmit_at(&self) -> Time {
+        let first = self.turns.front().and_then(|&slot| self.slots[slot as usize].sender.as_ref());
+        first.map_or(Time::NEVER, |sender| sender.due)
+    }
+
+    fn poll_timeout(&self) -> Time {
+        Time::NEVER
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Endpoint as _, Stream};
+
+    /// Slots by connection number, for one host.
+    struct Slots(Vec<Key>);
+
+    impl Directory for Slots {
+        fn find(&self, key: Key) -> Option<u32> {
+            self.0.iter().position(|known| *known == key).map(|slot| slot as u32)
+        }
+        fn assign(&mut self, key: Key) -> u32 {
+            self.0.push(key);
+            self.0.len() as u32 - 1
+        }
+        fn release(&mut self, _key: Key, _slot: u32) {}
+        fn paths(&self, _peer: HostId, paths: &mut Vec<PathId>) {
+            paths.push(PathId::new(0));
+        }
+        fn stream(&self, _key: Key) -> Stream {
+            unreachable!("nothing here is random")
+        }
+    }
+
+    const CONFIG: Config = Config { payload_bytes: 9000, rate: BitRate::from_gbps(10) };
+
+    fn host(number: u32) -> (Endpoint, Slots) {
+        let mut slots = Slots(Vec::new());
+        let mut endpoint = Endpoint::new(HostId::new(number), CONFIG);
+        endpoint.handle_command(Time::ZERO, Command::Listen, &mut slots);
+        (endpoint, slots)
+    }
+
+    fn open(number: u32, length: Option<u64>, paths: u16) -> Command {
+        Command::Open {
+            peer: HostId::new(9),
+            connection: ConnectionId::new(number),
+            length: length.map(ByteCount::new),
+            paths: (0..paths).map(PathId::new).collect(),
+        }
+    }
+
+    /// Everything that is sent before `until`, with its time.
+    fn sent(endpoint: &mut Endpoint, until: Time) -> Vec<(Time, Packet)> {
+        let mut sent = Vec::new();
+        while endpoint.transmit_at() < until {
+            let now = endpoint.transmit_at();
+            sent.push((now, endpoint.poll_transmit(now, Allowed::ALL).unwrap()));
+        }
+        sent
+    }
+
+    #[test]
+    fn packets_go_at_the_rate_on_the_paths_in_turn_whatever_happens() {
+        let (mut endpoint, mut slots) = host(1);
+        endpoint.handle_command(Time::ZERO, open(0, None, 3), &mut slots);
+        let packets = sent(&mut endpoint, Time::from_ps(7_251_200 * 6));
+        assert_eq!(packets.len(), 6);
+        for (number, (at, packet)) in packets.iter().enumerate() {
+            assert_eq!(at.as_ps(), 7_251_200 * number as u64);
+            assert_eq!(packet.header.path, PathId::new(number as u16 % 3));
+            assert_eq!((packet.header.sequence, packet.wire_bytes), (number as u32, 9064));
+            let mut back = *packet;
+            back.trim(64);
+            back.turn_round();
+            endpoint.handle_packet(*at, &back, &mut slots);
+        }
+        let seen = endpoint.statistics(0);
+        assert_eq!((seen.packets, seen.bytes, seen.headers), (6, 54_000, 6));
+    }
+
+    #[test]
+    fn a_poll_before_its_time_gives_nothing_and_a_busy_nic_is_not_made_up_for() {
+        let (mut endpoint, mut slots) = host(1);
+        endpoint.handle_command(Time::ZERO, open(0, None, 1), &mut slots);
+        let gap = 7_251_200;
+        assert!(endpoint.poll_transmit(Time::ZERO, Allowed::CONTROL).is_none());
+        assert!(endpoint.poll_transmit(Time::ZERO, Allowed::ALL).is_some());
+        assert!(endpoint.poll_transmit(Time::from_ps(gap - 1), Allowed::ALL).is_none());
+        assert!(endpoint.poll_transmit(Time::from_ps(gap * 10), Allowed::ALL).is_some());
+        assert_eq!(endpoint.transmit_at().as_ps(), gap * 10);
+    }
+
+    #[test]
+    fn connections_share_a_host_in_the_order_of_their_times() {
+        let (mut endpoint, mut slots) = host(1);
+        endpoint.handle_command(Time::ZERO, open(0, None, 1), &mut slots);
+        assert!(endpoint.poll_transmit(Time::ZERO, Allowed::ALL).is_some());
+        endpoint.handle_command(Time::from_ps(1), open(1, None, 1), &mut slots);
+        let packets = sent(&mut endpoint, Time::from_ps(7_251_200 * 2));
+        let connections: Vec<u32> =
+            packets.iter().map(|(_, packet)| packet.header.connection.get()).collect();
+        assert_eq!(connections, [1, 0, 1]);
+    }
+
+    #[test]
+    fn a_receiver_counts_whole_packets_and_headers_apart() {
+        let (mut sender, mut slots) = host(1);
+        sender.handle_command(Time::ZERO, open(0, Some(20_000), 1), &mut slots);
+        let packets = sent(&mut sender, Time::NEVER);
+        assert_eq!(packets.len(), 3);
+        assert_eq!(sender.poll_event().map(|Event::Sent { slot, .. }| slot), Some(0));
+        let (mut receiver, mut slots) = host(9);
+        for (number, (at, packet)) in packets.iter().enumerate() {
+            let mut packet = *packet;
+            if number == 1 {
+                packet.trim(64);
+            }
+            receiver.handle_packet(*at, &packet, &mut slots);
+        }
+        let seen = receiver.statistics(0);
+        assert_eq!((seen.packets, seen.bytes, seen.headers), (2, 11_000, 1));
+        assert_eq!(receiver.transmit_at(), Time::NEVER);
+    }
+}
