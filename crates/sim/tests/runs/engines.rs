@@ -176,3 +176,18 @@ fn adding_a_flow_moves_no_other_flows_draws() {
     assert_eq!(alone, there(vec![first.clone(), other.clone()]));
     assert_eq!(alone, there(vec![other, first]));
 }
+
+/// A transmission of 72.5 us is longer than the ring of windows, and runs stop every 50 us inside a window:
+/// what comes into the ring at its far end must not be skipped as idle time.
+#[test]
+fn what_comes_near_at_the_end_of_an_idle_ring_is_not_skipped() {
+    let slow = LinkSpec { rate: BitRate::from_gbps(1), delay: TimeDelta::from_ns(100) };
+    for senders in 1..6 {
+        let clos = Clos { host_link: slow, ..star(10) };
+        let mut plan = plan(clos, 2, vec![incast(senders, 300_000)]);
+        plan.switch = ServiceModel::paper(2, 9000);
+        let windows = run(&plan);
+        plan.engine = EngineChoice::Heap;
+        assert_eq!(windows, run(&plan), "{senders} senders");
+    }
+}
