@@ -147,9 +147,6 @@ impl Flows {
     pub(crate) fn start(&self, start: u32) -> Time {
         self.flows[start as usize].start
     }
-    pub(crate) fn flow_of_start(&self, start: u32) -> u32 {
-        start
-    }
 
     #[inline]
     pub(crate) fn find(&self, key: Key) -> Option<u32> {

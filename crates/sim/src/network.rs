@@ -651,7 +651,7 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
     fn host_start(&mut self, host: u32, now: Time) {
         let unit = &mut self.hosts[host as usize];
         unit.clock = now;
-        let flow = self.flows.flow_of_start(unit.next_start);
+        let flow = unit.next_start;
         unit.next_start += 1;
         let mut paths = Vec::new();
         let description = self.flows.description(flow);
