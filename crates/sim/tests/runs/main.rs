@@ -5,3 +5,4 @@ mod engines;
 mod links;
 mod plans;
 mod random_networks;
+mod starvation;

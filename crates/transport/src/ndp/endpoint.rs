@@ -144,9 +144,13 @@ impl Endpoint {
         match arrival {
             Arrival::Beyond => return Disposition::Discard,
             Arrival::Whole => {
+                self.gaps.arrived(true);
                 disposition = Disposition::Accept { slot, sequence: header.sequence };
             }
-            Arrival::Header => kind = Kind::Nack,
+            Arrival::Header => {
+                self.gaps.arrived(false);
+                kind = Kind::Nack;
+            }
             Arrival::Duplicate => {}
         }
 

@@ -15,6 +15,7 @@ mod receiver;
 mod ring;
 mod scoreboard;
 mod sender;
+mod starvation;
 mod timers;
 mod turns;
 mod window;

@@ -16,6 +16,8 @@ use trimline_packet::{BitRate, ByteCount, Packet, Time, TimeDelta};
 
 use super::config::{Config, PullGaps, PullSpacing};
 use super::ring::{Linked, Ring};
+use super::starvation::Starvation;
+use super::timers::doubled;
 
 /// Pulls that a NIC which was busy long may send without spacing (chosen: 8, the packets that a
 /// switch port of the paper can queue).
@@ -31,6 +33,7 @@ pub(super) struct Gaps {
     spacing: PullSpacing,
     drawn: Option<PullGaps>,
     payload_bytes: u16,
+    starvation: Starvation,
 }
 
 impl Gaps {
@@ -46,9 +49,23 @@ impl Gaps {
             spacing: config.pull_spacing,
             drawn: config.pull_gaps.clone(),
             payload_bytes: config.payload_bytes,
+            starvation: Starvation::default(),
         };
         gaps.full = gaps.compute(config.payload_bytes);
         gaps
+    }
+
+    /// A packet that was missing arrived, whole or as a header.
+    #[inline]
+    pub(super) fn arrived(&mut self, whole: bool) {
+        let is_changed = if whole { self.starvation.whole() } else { self.starvation.header() };
+        if is_changed {
+            self.full = self.slowed(self.compute(self.payload_bytes));
+        }
+    }
+
+    fn slowed(&self, gap: TimeDelta) -> TimeDelta {
+        doubled(gap, self.starvation.doublings())
     }
 
     /// The gap after a pull that a packet with this payload queued.
@@ -60,6 +77,11 @@ impl Gaps {
     /// The gap of a packet that is not full, or one that is drawn.
     #[inline(never)]
     fn other(&mut self, length: u16) -> TimeDelta {
+        let gap = self.unslowed(length);
+        self.slowed(gap)
+    }
+
+    fn unslowed(&mut self, length: u16) -> TimeDelta {
         let Some(PullGaps { steps, stream }) = &mut self.drawn else { return self.compute(length) };
         let share = (stream.next_u64() >> 32) as u32;
         let step = steps.partition_point(|step| step.share <= share).min(steps.len() - 1);
