@@ -15,11 +15,11 @@ struct Slot {
     next: Handle,
 }
 
-/// Where and when a packet on a link will arrive.
+/// When and from where a packet on a link will arrive.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Arrival {
-    /// Picoseconds from the beginning of the window in which it arrives.
-    pub(crate) offset: u32,
+    /// The low bits of its time, in picoseconds.
+    pub(crate) at: u32,
     /// The unit whose link it is on.
     pub(crate) link: u32,
 }

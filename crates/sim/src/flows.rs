@@ -183,7 +183,7 @@ impl Flows {
     }
 
     pub(crate) fn note(&mut self, event: FlowEvent, now: Time) {
-        self.last_change = now;
+        self.last_change = self.last_change.max(now);
         match event {
             FlowEvent::Delivered(flow) => {
                 self.ends[flow as usize].delivered.get_or_insert(now);

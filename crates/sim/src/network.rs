@@ -160,7 +160,8 @@ fn class_of(classes: &mut Vec<LinkClass>, spec: LinkSpec, asks: bool) -> u32 {
 /// The draw of a switch that chooses among its up ports, from the stream of the unit that the packet
 /// comes from.
 #[inline]
-fn next_hop_draw(choices: &mut [Stream], unit: u32) -> impl FnOnce(u32) -> u32 + '_ {
+#[expect(clippy::ptr_arg, reason = "the slice is not looked at before the draw")]
+fn next_hop_draw(choices: &mut Vec<Stream>, unit: u32) -> impl FnOnce(u32) -> u32 + '_ {
     move |ups| {
         let stream = choices.get_mut(unit as usize).expect("a run that lets switches choose");
         random::below(stream, u64::from(ups)) as u32
@@ -444,6 +445,19 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         }
     }
 
+    /// Until when a port sends what it is sending, and when it will next start to send.
+    #[inline(always)]
+    pub(crate) fn port_outlook(&self, port: u32) -> (Time, Time) {
+        let unit = &self.ports[port as usize];
+        (unit.link.busy_until, unit.next_departure())
+    }
+
+    /// Until when a host sends what it is sending.
+    #[inline(always)]
+    pub(crate) fn host_busy_until(&self, host: u32) -> Time {
+        self.hosts[host as usize].link.busy_until
+    }
+
     /// When a port will next start to send: never when it has nothing to send.
     #[inline(always)]
     pub(crate) fn port_next(&self, port: u32) -> Time {
@@ -451,38 +465,44 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
     }
 
     /// Performs a port's departures that are due before `limit`.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn port_advance(&mut self, calendar: &mut impl Calendar, port: u32, limit: Time) {
         loop {
-            let unit = &mut self.ports[port as usize];
-            let now = unit.next_departure();
+            let now = self.port_next(port);
             if now >= limit {
                 return;
             }
-            let pool = &mut self.pools[0];
-            let (arena, displaced) = (&mut self.arena, &mut self.displaced);
-            if let Some(handle) = unit.port.dequeue(now, &self.model, arena, pool, displaced) {
-                let packet = arena.packet(handle);
-                let bytes = packet.wire_bytes;
-                let counters = &mut self.counters[port as usize];
-                counters.packets += 1;
-                counters.bytes += u64::from(bytes);
-                let class = &self.classes[unit.link.class as usize];
-                unit.link.busy_until = now + class.transmission(bytes);
-                let arrival = unit.link.busy_until + class.delay;
-                let asks = class.asks;
-                let any = next_hop_draw(&mut self.choices, port);
-                let next = self.routes.next_unit(unit.link.far_end, packet, any);
-                self.packet_hops += 1;
-                if asks {
-                    self.pass(calendar, next, now, arrival, handle, port);
-                } else {
-                    calendar.arrive(arena, next, arrival, handle, port);
-                }
+            self.port_depart(calendar, port, now);
+        }
+    }
+
+    /// A port that has something to send starts to send it.
+    #[inline(always)]
+    pub(crate) fn port_depart(&mut self, calendar: &mut impl Calendar, port: u32, now: Time) {
+        let unit = &mut self.ports[port as usize];
+        let pool = &mut self.pools[0];
+        let (arena, displaced) = (&mut self.arena, &mut self.displaced);
+        if let Some(handle) = unit.port.dequeue(now, &self.model, arena, pool, displaced) {
+            let packet = arena.packet(handle);
+            let bytes = packet.wire_bytes;
+            let counters = &mut self.counters[port as usize];
+            counters.packets += 1;
+            counters.bytes += u64::from(bytes);
+            let class = &self.classes[unit.link.class as usize];
+            unit.link.busy_until = now + class.transmission(bytes);
+            let arrival = unit.link.busy_until + class.delay;
+            let asks = class.asks;
+            let any = next_hop_draw(&mut self.choices, port);
+            let next = self.routes.next_unit(unit.link.far_end, packet, any);
+            self.packet_hops += 1;
+            if asks {
+                self.pass(calendar, next, now, arrival, handle, port);
+            } else {
+                calendar.arrive(arena, next, arrival, handle, port);
             }
-            if !self.displaced.is_empty() {
-                self.settle_displaced(calendar, port, now);
-            }
+        }
+        if !self.displaced.is_empty() {
+            self.settle_displaced(calendar, port, now);
         }
     }
 
@@ -505,8 +525,9 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         }
         let mut coin = Draw(&mut self.coins[port as usize]);
         let (arena, displaced) = (&mut self.arena, &mut self.displaced);
-        unit.port.enqueue(now, handle, &self.model, arena, pool, &mut coin, displaced);
-        if self.displaced.is_changed() {
+        if !unit.port.enqueue(now, handle, &self.model, arena, pool, &mut coin, displaced)
+            && self.displaced.is_changed()
+        {
             self.settle_displaced(calendar, port, now);
         }
     }

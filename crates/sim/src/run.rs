@@ -189,6 +189,7 @@ fn drive<E: Protocol, const Q: usize>(
         };
         let is_interrupted = watch(seen).is_break() && !is_over;
         if is_over || is_interrupted {
+            engine.settle(network, now);
             return Stop { now, at_warm_up, is_interrupted };
         }
         let mut next = now + STRIDE;
@@ -202,10 +203,14 @@ fn drive<E: Protocol, const Q: usize>(
         while network.next_link_event() < next {
             let at = network.next_link_event();
             engine.run_until(network, at);
+            engine.settle(network, at);
             network.change_links(at);
         }
         engine.run_until(network, next);
         now = next;
+        if end.is_none_or(|end| now >= end) || now == warm_up {
+            engine.settle(network, now);
+        }
         if network.packet_hops > next_check {
             network.check_queue_bounds();
             next_check = network.packet_hops + CHECK_HOPS;

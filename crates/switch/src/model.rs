@@ -271,16 +271,28 @@ const SERVICES: usize = 5;
 /// The fast way into a queue, by service: a packet that fits these limits is queued and nothing else
 /// happens. Models that have more to look at have limits of zero here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, align(16))]
 pub(crate) struct Lane {
     pub(crate) limit: Limit,
     pub(crate) queue: u8,
+    /// The queue as a bit.
+    pub(crate) bit: u8,
+}
+
+/// The round of a port with two queues: its first `first` turns are the first queue's, the rest of `all`
+/// the second's. Strict priority is a round of one turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Round {
+    pub(crate) first: u32,
+    pub(crate) all: u32,
 }
 
 /// The five choices of a port, checked and flat; shared by all ports of a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceModel {
-    /// What an arriving packet needs, by its service, in one cache line.
+    /// What an arriving packet needs, by its service.
     pub(crate) lanes: [Lane; SERVICES],
+    pub(crate) round: Round,
     pub(crate) scheduler: Scheduler,
     pub(crate) queues: [QueueModel; MAX_QUEUES],
     /// Every packet's queue and memory follow from its service and size: no pool, no cells, no
@@ -356,9 +368,16 @@ impl Choices {
         let is_plain = self.cell_bytes == 1
             && self.classifier != Classifier::Class
             && self.queues.iter().all(|queue| queue.pool.is_none() && queue.marker == Marker::None);
-        let closed = Lane { limit: Limit { packets: 0, bytes: 0 }, queue: 0 };
+        let closed = Lane { limit: Limit { packets: 0, bytes: 0 }, queue: 0, bit: 1 };
+        let round = match self.scheduler {
+            Scheduler::WeightedRoundRobin { weights: [first, second, ..] } => {
+                Round { first, all: first.saturating_add(second) }
+            }
+            Scheduler::Fifo | Scheduler::Strict => Round { first: 1, all: 1 },
+        };
         let mut model = ServiceModel {
             lanes: [closed; SERVICES],
+            round,
             scheduler: self.scheduler,
             queues: flat,
             is_plain,
@@ -378,7 +397,7 @@ impl Choices {
             for service in ALL {
                 let queue = model.queue_of(service);
                 let limit = flat[queue].limits[is_header(service)];
-                model.lanes[service as usize] = Lane { limit, queue: queue as u8 };
+                model.lanes[service as usize] = Lane { limit, queue: queue as u8, bit: 1 << queue };
             }
         }
         Ok(model)

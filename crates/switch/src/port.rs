@@ -1,5 +1,7 @@
 //! One output port: what waits, what is on the wire, and who goes next.
 
+use core::hint::select_unpredictable;
+
 use trimline_packet::{Handle, Packet, Packets, Service, Time};
 
 use crate::Chance;
@@ -17,12 +19,11 @@ use crate::pool::Pool;
 #[derive(Clone, Debug)]
 pub struct Port<const Q: usize> {
     queues: [Queue; Q],
-    /// Packets that the queue whose turn it is has sent in this turn.
+    /// Packets that the queue whose turn it is has sent in this turn; with two queues, turns of the round
+    /// that are over.
     served: u32,
     /// Memory of the packet on the wire, zero when there is none.
     wire_bytes: u32,
-    /// Packets on the wire: zero or one.
-    wire_packets: u8,
     /// The queue that the packet on the wire came from.
     wire_queue: u8,
     /// The queue whose turn it is.
@@ -31,6 +32,8 @@ pub struct Port<const Q: usize> {
     waiting: u8,
     /// Bit `class` is set while the class is paused.
     paused: u8,
+    /// The queues that may send: those that wait and are not paused.
+    eligible: u8,
 }
 
 impl<const Q: usize> Default for Port<Q> {
@@ -47,16 +50,17 @@ impl<const Q: usize> Port<Q> {
             queues: [Queue::EMPTY; Q],
             served: 0,
             wire_bytes: 0,
-            wire_packets: 0,
             wire_queue: 0,
             turn: 0,
             waiting: 0,
             paused: 0,
+            eligible: 0,
         }
     }
 
     /// A packet arrives. It is queued, or it or others lose their place: they are appended to
-    /// `displaced`, in the order in which it happened.
+    /// `displaced`, in the order in which it happened. Gives whether it was queued and nothing else
+    /// happened.
     ///
     /// No choice of today looks at `_now`; it is part of the call for those that do.
     ///
@@ -73,7 +77,7 @@ impl<const Q: usize> Port<Q> {
         pool: &mut Pool,
         coin: &mut C,
         displaced: &mut Displaced,
-    ) {
+    ) -> bool {
         let arriving = packets.packet(packet);
         let (lane, bytes) = (&model.lanes[arriving.service as usize], arriving.wire_bytes);
         let list = &mut self.queues[usize::from(lane.queue)];
@@ -81,10 +85,11 @@ impl<const Q: usize> Port<Q> {
             && u64::from(list.bytes) + u64::from(bytes) <= u64::from(lane.limit.bytes);
         if fits {
             list.push(packets, packet, u32::from(bytes));
-            self.waiting |= 1 << lane.queue;
+            self.note_waiting(lane.bit);
         } else {
             self.enqueue_slowly(packet, model, packets, pool, coin, displaced);
         }
+        fits
     }
 
     /// The transmitter is free: what was on the wire has left, and its memory is released. The
@@ -103,8 +108,12 @@ impl<const Q: usize> Port<Q> {
         if !model.is_plain {
             return self.dequeue_slowly(model, packets, pool);
         }
-        self.release_wire();
-        let packet = self.start(model, packets)?;
+        self.release_occupancy();
+        if self.eligible == 0 {
+            self.wire_bytes = 0;
+            return None;
+        }
+        let packet = self.start(model, packets);
         self.wire_bytes = u32::from(packets.packet(packet).wire_bytes);
         Some(packet)
     }
@@ -122,7 +131,7 @@ impl<const Q: usize> Port<Q> {
     /// Whether a packet waits, not counting the one on the wire, and its class is not paused.
     #[inline]
     pub fn is_backlogged(&self) -> bool {
-        self.waiting & !self.paused != 0
+        self.eligible != 0
     }
 
     /// Stops the queue `class` from sending. Its packet on the wire is not affected.
@@ -133,6 +142,7 @@ impl<const Q: usize> Port<Q> {
     pub fn pause(&mut self, class: usize) {
         assert!(class < Q, "a paused class is a queue of the port");
         self.paused |= 1 << class;
+        self.eligible = self.waiting & !self.paused;
     }
 
     /// Lets the queue `class` send again.
@@ -143,6 +153,7 @@ impl<const Q: usize> Port<Q> {
     pub fn resume(&mut self, class: usize) {
         assert!(class < Q, "a resumed class is a queue of the port");
         self.paused &= !(1 << class);
+        self.eligible = self.waiting & !self.paused;
     }
 
     /// The first packet that waits in a queue, [`Handle::NONE`] if there is none.
@@ -163,29 +174,44 @@ impl<const Q: usize> Port<Q> {
         self.queues[queue].packets
     }
 
+    /// Packets wait in this queue, a bit.
+    #[inline]
+    fn note_waiting(&mut self, queue: u8) {
+        self.waiting |= queue;
+        self.eligible |= queue & !self.paused;
+    }
+
+    /// Packets on the wire: zero or one.
+    #[inline]
+    fn wire_packets(&self) -> u32 {
+        u32::from(self.wire_bytes != 0)
+    }
+
     #[inline]
     fn release_wire(&mut self) {
-        let queue = usize::from(self.wire_queue) & (Q - 1);
-        self.queues[queue].release(u32::from(self.wire_packets), self.wire_bytes);
-        self.wire_packets = 0;
+        self.release_occupancy();
         self.wire_bytes = 0;
     }
 
-    /// The scheduler's choice goes on the wire. Its memory is not yet known.
     #[inline]
-    fn start<P: Packets>(&mut self, model: &ServiceModel, packets: &P) -> Option<Handle> {
-        let eligible = self.waiting & !self.paused;
-        if eligible == 0 {
-            return None;
-        }
-        let queue = self.schedule(eligible, model);
+    fn release_occupancy(&mut self) {
+        let queue = usize::from(self.wire_queue) & (Q - 1);
+        self.queues[queue].release(self.wire_packets(), self.wire_bytes);
+    }
+
+    /// The scheduler's choice among the eligible queues, of which there is one, goes on the wire. Its
+    /// memory is not yet known.
+    #[inline]
+    fn start<P: Packets>(&mut self, model: &ServiceModel, packets: &P) -> Handle {
+        let queue = self.schedule(self.eligible, model);
         let list = &mut self.queues[queue];
         let packet = list.pop(packets);
         // As likely as not: no branch on it.
-        self.waiting &= !(u8::from(list.head.is_none()) << queue);
+        let empty = u8::from(list.head.is_none()) << queue;
+        self.waiting &= !empty;
+        self.eligible &= !empty;
         self.wire_queue = queue as u8;
-        self.wire_packets = 1;
-        Some(packet)
+        packet
     }
 
     #[inline]
@@ -221,7 +247,7 @@ impl<const Q: usize> Port<Q> {
             self.mark_enqueued(queue, packet, bytes, model, packets, coin);
         }
         self.queues[queue].push(packets, packet, bytes);
-        self.waiting |= 1 << queue;
+        self.note_waiting(1 << queue);
         if choices.pool.is_some() {
             pool.take(bytes);
         }
@@ -231,20 +257,19 @@ impl<const Q: usize> Port<Q> {
     #[inline]
     fn schedule(&mut self, eligible: u8, model: &ServiceModel) -> usize {
         let first = eligible.trailing_zeros() as usize & (Q - 1);
+        if Q == 2 {
+            // One or both wait with about equal odds: no branch on it. The count stands still while only
+            // one queue waits.
+            let round = &model.round;
+            let both = eligible == 3;
+            let turn = usize::from(self.served >= round.first);
+            let over = self.served + 1;
+            let over = if over == round.all { 0 } else { over };
+            self.served = select_unpredictable(both, over, self.served);
+            return select_unpredictable(both, turn, first);
+        }
         match &model.scheduler {
             Scheduler::Fifo | Scheduler::Strict => first,
-            // Two queues, of which one or both wait with about equal odds: no branch on it. The count
-            // stands still while only one queue waits.
-            Scheduler::WeightedRoundRobin { weights } if Q == 2 => {
-                let both = u32::from(eligible == 3).wrapping_neg();
-                let turn = u32::from(self.turn & 1);
-                let over = u32::from(self.served >= weights[turn as usize]);
-                let next = turn ^ (over & both);
-                let served = (self.served & over.wrapping_sub(1)) + 1;
-                self.served ^= (self.served ^ served) & both;
-                self.turn = next as u8;
-                (next & both | first as u32 & !both) as usize & (Q - 1)
-            }
             // The count stands still while only one queue waits.
             Scheduler::WeightedRoundRobin { .. } if eligible.is_power_of_two() => first,
             Scheduler::WeightedRoundRobin { weights } => {
@@ -292,7 +317,10 @@ impl<const Q: usize> Port<Q> {
         pool: &mut Pool,
     ) -> Option<Handle> {
         self.release(model, pool);
-        let packet = self.start(model, packets)?;
+        if self.eligible == 0 {
+            return None;
+        }
+        let packet = self.start(model, packets);
         self.wire_bytes = model.occupancy(packets.packet(packet).wire_bytes);
         self.mark_dequeued(usize::from(self.wire_queue), packet, model, packets);
         Some(packet)
@@ -427,7 +455,7 @@ impl<const Q: usize> Port<Q> {
         // The packet on the wire is never trimmed: it stays in any case.
         let mut kept = Kept { packets: 0, bytes: 0 };
         if usize::from(self.wire_queue) == queue {
-            kept = Kept { packets: u32::from(self.wire_packets), bytes: self.wire_bytes };
+            kept = Kept { packets: self.wire_packets(), bytes: self.wire_bytes };
         }
         if !fits(kept) {
             return None;

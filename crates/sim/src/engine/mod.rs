@@ -19,4 +19,7 @@ use crate::protocol::Protocol;
 pub(crate) trait Engine<E: Protocol, const Q: usize> {
     /// Performs every event before `limit`.
     fn run_until(&mut self, network: &mut Network<E, Q>, limit: Time);
+    /// Units may be behind `limit` after [`Engine::run_until`], if nothing that they still have to do can
+    /// be noticed by other units yet. Now they are not: for whoever looks at them, or changes links.
+    fn settle(&mut self, _network: &mut Network<E, Q>, _limit: Time) {}
 }

@@ -6,21 +6,33 @@
 //! event queue.
 //!
 //! - A window is a power of two of picoseconds, so that the window of a time is a shift.
-//! - A ring of bitmaps, one a window, says which units have anything to do in it: an arrival, a
-//!   departure, a timer. A summary bitmap lets an idle fabric be skipped.
-//! - Packets on a link wait in the inbox of the unit and window where they will arrive: a list
-//!   threaded through the packet arena. An inbox is sorted when it is opened, and mostly holds one
-//!   packet.
+//! - A ring of bitmaps, one a window, says which units have anything to do in it. A summary bitmap lets
+//!   an idle fabric be skipped.
+//! - Packets on a link wait in the inbox of the unit where they will arrive: a list in order of time,
+//!   threaded through the packet arena.
 //! - What lies beyond the ring (retransmission timers, flow starts, slow links) waits in a heap.
 //!
+//! # Units are visited when they may act
+//! A unit whose transmitter is busy until some time cannot act on anything else before it, whatever
+//! arrives. So it is not visited for its arrivals, but in the window in which its transmitter becomes
+//! free, and then works through all that has arrived since, in order of time. At a busy port that is one
+//! visit for each packet of data, headers included. Its inbox remembers the window of the next visit; a
+//! packet that could make the unit act earlier brings it forward.
+//!
+//! Whoever looks at units from outside (the end of a run or of its warm-up, links that change) settles
+//! them first.
+//!
+//! # Returned headers
 //! One thing crosses units without a link: a header that a full header queue returns enters another
-//! port of its switch at the same instant. While a header queue of a switch could overflow within one
-//! window, the ports of that switch are therefore visited together, arrivals in order of time across
-//! all of them. The bound is arithmetic: what can arrive at a switch in one window. Other engines of
+//! port of its switch at the same instant. While a header queue of a switch could overflow in one visit,
+//! the ports of that switch are therefore visited together, in every window in which something arrives
+//! there, arrivals in order of time across all of them. The bound is arithmetic: what can arrive at a
+//! switch in one window, and the [`MOST_PENDING`] packets that may wait for a visit. Other engines of
 //! this kind would have to give the returned header a delay; this one keeps the instant.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::hint::select_unpredictable;
 use std::mem;
 
 use trimline_packet::{Handle, Packet, Packets, Time, TimeDelta};
@@ -31,9 +43,19 @@ use crate::network::{self, Calendar, Network};
 use crate::protocol::Protocol;
 use crate::table::Table;
 
-/// At most this many windows in the ring: beyond, the inboxes would outgrow the caches.
+/// At most this many windows in the ring: beyond, the bitmaps would outgrow the caches.
 const RING_MAX: u32 = 128;
 const RING_MIN: u32 = 4;
+/// A window is at most 2^23 ps (8.4 us), so that the ring is no longer than 2^30.
+const SHIFT_MAX: u32 = 23;
+/// Arrivals wait no longer than this for a visit: with the ring less than 2^31, so that they are told
+/// apart by the low 32 bits of their times.
+const LONGEST_WAIT: TimeDelta = TimeDelta::from_ps(1 << 30);
+/// Windows ahead up to which a packet is not long on its way: headers, mostly.
+const SHORT: u64 = 2;
+/// Packets in an inbox, those still on their links included, up to which a unit need not be visited for
+/// their sake.
+const MOST_PENDING: u16 = 16;
 
 /// Visits ahead at which a unit's own lines and its inbox are asked for, and at which its packets are.
 const FAR_AHEAD: usize = 6;
@@ -49,26 +71,90 @@ struct Far {
     link: u32,
 }
 
+/// When a unit is visited next, and how many packets its inbox holds: 48 and 16 bits.
+#[derive(Clone, Copy)]
+struct Outlook(u64);
+
+impl Outlook {
+    /// No visit, no packet.
+    const NONE: Outlook = Outlook(Outlook::NEVER << 16);
+    /// The window of no visit.
+    const NEVER: u64 = (1 << 48) - 1;
+
+    #[inline(always)]
+    fn window(self) -> u64 {
+        self.0 >> 16
+    }
+    #[inline(always)]
+    fn packets(self) -> u16 {
+        self.0 as u16
+    }
+    #[inline(always)]
+    fn set_window(&mut self, window: u64) {
+        self.0 = window << 16 | u64::from(self.packets());
+    }
+}
+
+/// Packets on links, in order of time.
+#[derive(Clone, Copy)]
+struct Arrivals {
+    /// When the first arrives: never if there is none.
+    first_at: Time,
+    last_at: Time,
+    first: Handle,
+    last: Handle,
+}
+
+impl Arrivals {
+    const NONE: Arrivals = Arrivals {
+        first_at: Time::NEVER,
+        last_at: Time::ZERO,
+        first: Handle::NONE,
+        last: Handle::NONE,
+    };
+}
+
+/// What will arrive at a unit, and when the unit is visited: a cache line.
+///
+/// Packets that are long on their way have a list of their own: so nearly every packet goes to the end of
+/// its list.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Inbox {
+    lists: [Arrivals; 2],
+    /// No arrival makes the unit act before this window: its transmitter is busy.
+    busy_until: u64,
+    outlook: Outlook,
+}
+
+impl Inbox {
+    const EMPTY: Inbox =
+        Inbox { lists: [Arrivals::NONE; 2], busy_until: 0, outlook: Outlook::NONE };
+
+    /// When the first packet arrives.
+    #[inline(always)]
+    fn first_arrival(&self) -> Time {
+        self.lists[0].first_at.min(self.lists[1].first_at)
+    }
+}
+
 /// The windows to come.
 struct Ring {
     /// Windows are `1 << shift` picoseconds long.
     shift: u32,
-    /// The ring holds `1 << bits` windows.
-    bits: u32,
     /// The window being worked on, and when it begins.
     current: u64,
     base: Time,
-    /// Windows of the ring less one, and picoseconds of a window less one: masks.
+    /// Windows of the ring less one: a mask.
     ring_mask: u64,
-    offset_mask: u64,
     words: usize,
     summary_words: usize,
+    seed: u64,
     /// Per window of the ring: a bit for each unit with something to do.
     active: Table<u64>,
     /// Per window of the ring: a bit for each word of `active` that is not zero.
     summary: Table<u64>,
-    /// Per unit and window of the ring: the first packet that arrives.
-    inboxes: Table<Handle>,
+    inboxes: Table<Inbox>,
     far: BinaryHeap<Reverse<Far>>,
     /// Units that still have something to do in the current window, after a limit inside it.
     unfinished: Vec<u32>,
@@ -89,36 +175,39 @@ impl Ring {
         self.summary[slot * self.summary_words + word / 64] |= 1 << (word % 64);
     }
 
-    #[inline(always)]
-    fn prefetch_inbox(&self, unit: u32, slot: usize) {
-        self.inboxes.prefetch((unit as usize) << self.bits | slot);
-    }
-
+    /// The unit's next visit is in this window.
     #[inline]
-    fn inbox(&mut self, unit: u32, slot: usize) -> &mut Handle {
-        &mut self.inboxes[(unit as usize) << self.bits | slot]
-    }
-
-    /// The unit has something to do at `at`.
-    #[inline]
-    fn wake(&mut self, unit: u32, at: Time) {
-        let ahead = (at.as_ps() >> self.shift).wrapping_sub(self.current);
-        if ahead == 0 {
-            self.unfinished.push(unit);
-        } else if ahead <= self.ring_mask {
-            self.mark(self.slot(self.current.wrapping_add(ahead)), unit);
+    fn plan(&mut self, unit: u32, window: u64) {
+        let ahead = window.wrapping_sub(self.current);
+        if ahead.wrapping_sub(1) < self.ring_mask {
+            self.inboxes[unit as usize].outlook.set_window(window);
+            self.mark(self.slot(window), unit);
         } else {
-            self.wake_far(unit, at);
+            self.plan_otherwise(unit, window);
         }
     }
 
     #[cold]
-    fn wake_far(&mut self, unit: u32, at: Time) {
-        assert!(at.as_ps() >> self.shift >= self.current, "a unit would act in the past");
-        if at < self.far_wakes[unit as usize] {
-            self.far_wakes[unit as usize] = at;
+    fn plan_otherwise(&mut self, unit: u32, window: u64) {
+        let outlook = &mut self.inboxes[unit as usize].outlook;
+        if window >= Time::NEVER.as_ps() >> self.shift {
+            outlook.set_window(Outlook::NEVER);
+            return;
+        }
+        assert!(window >= self.current, "a unit would act in the past");
+        if window == self.current {
+            outlook.set_window(window);
+            self.unfinished.push(unit);
+            return;
+        }
+        let far_wake = &mut self.far_wakes[unit as usize];
+        let at = Time::from_ps(window << self.shift);
+        if at < *far_wake {
+            *far_wake = at;
             self.far.push(Reverse(Far { at, unit, handle: Handle::NONE, link: 0 }));
         }
+        // Perhaps one that comes earlier is on its way already.
+        outlook.set_window(far_wake.as_ps() >> self.shift);
     }
 
     #[cold]
@@ -147,40 +236,127 @@ impl Ring {
                 }
                 self.mark(self.slot(window), far.unit);
             } else {
-                self.put(arena, far.unit, far.at, window, far.handle, far.link);
+                let ahead = window - self.current;
+                self.put(arena, far.unit, far.at, ahead, far.handle, far.link);
             }
         }
         is_any
     }
 
-    #[inline]
+    /// Puts a packet into its inbox, and brings the unit's visit forward if need be. `ahead` is the number
+    /// of windows until it arrives.
+    #[inline(always)]
     fn put(
         &mut self,
         arena: &mut Arena,
         unit: u32,
         at: Time,
-        window: u64,
+        ahead: u64,
         handle: Handle,
         link: u32,
     ) {
-        let slot = self.slot(window);
-        let offset = (at.as_ps() & self.offset_mask) as u32;
-        arena.set_arrival(handle, Arrival { offset, link });
-        let first = self.inbox(unit, slot);
-        let after = *first;
-        *first = handle;
+        arena.set_arrival(handle, Arrival { at: at.as_ps() as u32, link });
+        let inbox = &mut self.inboxes[unit as usize];
+        let list = &mut inbox.lists[usize::from(ahead > SHORT)];
+        // An empty list has no last time, so that this is nearly always true.
+        if at > list.last_at {
+            let is_empty = list.first.is_none();
+            let last = select_unpredictable(is_empty, handle, list.last);
+            list.first = select_unpredictable(is_empty, handle, list.first);
+            list.first_at = list.first_at.min(at);
+            arena.set_next(last, handle);
+            arena.set_next(handle, Handle::NONE);
+            list.last = handle;
+            list.last_at = at;
+        } else {
+            Ring::put_between(list, arena, at, handle, link, self.seed);
+        }
+        inbox.outlook.0 += 1;
+        let busy_until = if inbox.outlook.packets() > MOST_PENDING { 0 } else { inbox.busy_until };
+        let window = (self.current + ahead).max(busy_until);
+        if window < inbox.outlook.window() {
+            self.plan(unit, window);
+        }
+    }
+
+    /// The packet does not arrive later than the last one.
+    #[inline(never)]
+    fn put_between(
+        list: &mut Arrivals,
+        arena: &mut Arena,
+        at: Time,
+        handle: Handle,
+        link: u32,
+        seed: u64,
+    ) {
+        let low = at.as_ps() as u32;
+        let goes_first = |arrival: Arrival| {
+            if arrival.at != low {
+                return low.wrapping_sub(arrival.at) as i32 > 0;
+            }
+            network::tie(seed, at, arrival.link) <= network::tie(seed, at, link)
+        };
+        let (mut before, mut after) = (Handle::NONE, list.first);
+        while !after.is_none() && goes_first(arena.arrival(after)) {
+            (before, after) = (after, arena.next(after));
+        }
         arena.set_next(handle, after);
-        self.mark(slot, unit);
+        if before.is_none() {
+            list.first = handle;
+            list.first_at = at;
+        } else {
+            arena.set_next(before, handle);
+        }
+        if after.is_none() {
+            list.last = handle;
+        }
+    }
+
+    /// When the first packet in an inbox arrives.
+    #[inline(always)]
+    fn first_arrival(&self, unit: u32) -> Time {
+        self.inboxes[unit as usize].first_arrival()
+    }
+
+    /// Takes the first packet out of an inbox that has one.
+    #[inline(always)]
+    fn take_first(&mut self, arena: &Arena, unit: u32) -> Handle {
+        let base = self.base;
+        let seed = self.seed;
+        let inbox = &mut self.inboxes[unit as usize];
+        let [short, long] = &inbox.lists;
+        let mut number = select_unpredictable(long.first_at < short.first_at, 1, 0);
+        if long.first_at == short.first_at {
+            let tie = |first: Handle| network::tie(seed, long.first_at, arena.arrival(first).link);
+            number = usize::from(tie(long.first) < tie(short.first));
+        }
+        let list = &mut inbox.lists[number];
+        let handle = list.first;
+        let next = arena.next(handle);
+        list.first = next;
+        // As likely as not there is another one: no branch on it.
+        let is_last = next.is_none();
+        let low = arena.arrival(select_unpredictable(is_last, handle, next)).at;
+        list.first_at = select_unpredictable(is_last, Time::NEVER, whole(base, low));
+        list.last_at = select_unpredictable(is_last, Time::ZERO, list.last_at);
+        inbox.outlook.0 -= 1;
+        handle
     }
 }
 
+/// The time with these low bits, not far from `base`.
+#[inline(always)]
+fn whole(base: Time, low: u32) -> Time {
+    let distance = i64::from(low.wrapping_sub(base.as_ps() as u32) as i32);
+    Time::from_ps(base.as_ps().wrapping_add_signed(distance))
+}
+
 impl Calendar for Ring {
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32) {
-        let window = at.as_ps() >> self.shift;
-        let ahead = window.wrapping_sub(self.current);
+        let ahead = (at.as_ps() >> self.shift).wrapping_sub(self.current);
         if ahead.wrapping_sub(1) < self.ring_mask {
-            self.put(arena, unit, at, window, handle, link);
+            self.put(arena, unit, at, ahead, handle, link);
         } else {
             self.arrive_far(unit, at, handle, link);
         }
@@ -191,24 +367,29 @@ impl Calendar for Ring {
     }
 }
 
-/// An arrival of the window being worked on.
+/// An arrival at one of the ports that are visited together.
 #[derive(Clone, Copy)]
 struct Entry {
-    arrival: Arrival,
+    at: Time,
+    link: u32,
     unit: u32,
     handle: Handle,
 }
 
 /// Which switches may have to return a header in the next window.
 struct Returns {
-    /// Bytes in a header queue from which on it could overflow within one window.
-    threshold: Option<u32>,
+    /// Bytes in a header queue beyond which it could overflow within one visit.
+    threshold: u32,
+    /// Header queues are so small that they always could.
+    always: bool,
     queue: usize,
     risky_ports: Vec<bool>,
     /// Per switch: its risky ports, and the first window for which that counts.
     risky: Vec<(u32, u64)>,
     /// Risky ports of all switches.
     any: u32,
+    /// Switches whose first port has become risky in this window.
+    fresh: Vec<u32>,
 }
 
 /// The engine of lookahead windows.
@@ -217,6 +398,7 @@ pub(crate) struct Windows {
     now: Time,
     /// The units to be visited in this window.
     units: Table<u32>,
+    /// The arrivals at ports that are visited together.
     entries: Vec<Entry>,
     returns: Returns,
     /// The last window in which something happened or came into the ring.
@@ -231,27 +413,24 @@ impl Windows {
     ) -> Windows {
         let lookahead = network.lookahead().as_ps();
         assert!(lookahead > 0, "a packet takes time to send");
-        // Offsets are 32 bits: a window is at most 4 ms.
-        let shift = lookahead.ilog2().min(31);
+        let shift = lookahead.ilog2().min(SHIFT_MAX);
         let horizon = (network.horizon(largest_packet).as_ps() >> shift) + 2;
         let ring = horizon.next_power_of_two().clamp(u64::from(RING_MIN), u64::from(RING_MAX));
-        let bits = ring.trailing_zeros();
         let units = network.routes.units() as usize;
         let words = units.div_ceil(64);
         let summary_words = words.div_ceil(64);
         let mut engine = Windows {
             ring: Ring {
                 shift,
-                bits,
                 current: 0,
                 base: Time::ZERO,
-                ring_mask: (1 << bits) - 1,
-                offset_mask: (1 << shift) - 1,
+                ring_mask: ring - 1,
                 words,
                 summary_words,
-                active: vec![0; words << bits].into(),
-                summary: vec![0; summary_words << bits].into(),
-                inboxes: vec![Handle::NONE; units << bits].into(),
+                seed: network.seed(),
+                active: vec![0; words * ring as usize].into(),
+                summary: vec![0; summary_words * ring as usize].into(),
+                inboxes: vec![Inbox::EMPTY; units].into(),
                 far: BinaryHeap::new(),
                 unfinished: Vec::new(),
                 far_wakes: vec![Time::NEVER; units],
@@ -263,10 +442,8 @@ impl Windows {
             last_active: 0,
         };
         for host in 0..network.routes.hosts() {
-            let next = network.host_next(host);
-            if next != Time::NEVER {
-                engine.ring.wake(network.routes.ports() + host, next);
-            }
+            let next = network.host_next(host).as_ps() >> shift;
+            engine.ring.plan(network.routes.ports() + host, next);
         }
         engine.keep_unfinished();
         engine
@@ -276,83 +453,6 @@ impl Windows {
         let slot = self.ring.slot(self.ring.current);
         while let Some(unit) = self.ring.unfinished.pop() {
             self.ring.mark(slot, unit);
-        }
-    }
-
-    /// Opens an inbox: `entries` are its arrivals in order.
-    #[inline(always)]
-    fn open_inbox(&mut self, arena: &Arena, unit: u32, slot: usize, seed: u64) {
-        self.entries.clear();
-        self.empty_inbox(arena, unit, slot);
-        if self.entries.len() > 1 {
-            self.sort_entries(seed, self.ring.base);
-        }
-    }
-
-    /// Appends the arrivals in an inbox to `entries`, in no order.
-    #[inline(always)]
-    fn empty_inbox(&mut self, arena: &Arena, unit: u32, slot: usize) {
-        let mut handle = mem::replace(self.ring.inbox(unit, slot), Handle::NONE);
-        while !handle.is_none() {
-            self.entries.push(Entry { arrival: arena.arrival(handle), unit, handle });
-            handle = arena.next(handle);
-        }
-    }
-
-    /// Sorts `entries` by time; arrivals at one instant by their tie.
-    #[inline]
-    fn sort_entries(&mut self, seed: u64, base: Time) {
-        let after = |a: &Entry, b: &Entry| {
-            if a.arrival.offset != b.arrival.offset {
-                return a.arrival.offset > b.arrival.offset;
-            }
-            let at = base + TimeDelta::from_ps(u64::from(a.arrival.offset));
-            network::tie(seed, at, a.arrival.link) > network::tie(seed, at, b.arrival.link)
-        };
-        let entries = &mut self.entries[..];
-        if let [first, second] = entries {
-            // The common case, without a branch that no predictor can learn.
-            let (a, b) = (*first, *second);
-            let swap = after(&a, &b);
-            (*first, *second) = if swap { (b, a) } else { (a, b) };
-            return;
-        }
-        for sorted in 1..entries.len() {
-            let entry = entries[sorted];
-            let mut place = sorted;
-            while place > 0 && after(&entries[place - 1], &entry) {
-                entries[place] = entries[place - 1];
-                place -= 1;
-            }
-            entries[place] = entry;
-        }
-    }
-
-    /// Puts an arrival back that lies at or after the limit of this visit.
-    #[cold]
-    fn put_back(&mut self, arena: &mut Arena, entry: Entry, slot: usize) {
-        let inbox = self.ring.inbox(entry.unit, slot);
-        let after = *inbox;
-        *inbox = entry.handle;
-        arena.set_next(entry.handle, after);
-        self.ring.unfinished.push(entry.unit);
-    }
-
-    /// Puts the arrivals of one port back from this one on.
-    #[cold]
-    fn put_back_from(
-        &mut self,
-        arena: &mut Arena,
-        unit: u32,
-        arrival: Arrival,
-        handle: Handle,
-        index: usize,
-        slot: usize,
-    ) {
-        self.put_back(arena, Entry { arrival, unit, handle }, slot);
-        for later in index..self.entries.len() {
-            let entry = self.entries[later];
-            self.put_back(arena, entry, slot);
         }
     }
 
@@ -386,39 +486,38 @@ impl Windows {
         let slot = self.ring.slot(self.ring.current);
         let ports = network.routes.ports();
         let count = self.collect_active(slot);
-        // Behind the last port of a switch whose ports were visited together.
-        let mut visited = 0;
         for index in 0..count {
             // Most of a visit's time would be waiting for memory: ask for what the next visits need, in
             // two steps, because the second needs what the first brings. Behind the last unit stand those of
             // an earlier window: asked in vain, but without a branch.
             let far = self.units[index + FAR_AHEAD];
             network.prefetch_unit(far);
-            self.ring.prefetch_inbox(far, slot);
+            self.ring.inboxes.prefetch(far as usize);
             let near = self.units[index + NEAR_AHEAD];
             network.prefetch_second(near);
-            network.arena.prefetch_arrival(*self.ring.inbox(near, slot));
+            for list in &self.ring.inboxes[near as usize].lists {
+                network.arena.prefetch_arrival(list.first);
+            }
             let unit = self.units[index];
+            if self.ring.inboxes[unit as usize].outlook.window() > self.ring.current {
+                // What it was marked for was done in an earlier visit.
+                continue;
+            }
             if unit >= ports {
-                self.visit_host(network, unit, slot, limit);
+                self.visit_host(network, unit, limit);
             } else if self.returns.any == 0 {
-                self.visit_port(network, unit, slot, limit);
-            } else if unit >= visited {
-                let switch = network.routes.switch_of(unit);
-                if self.returns.together(switch, self.ring.current) {
-                    visited = network.routes.ports_of(switch).end;
-                    self.visit_switch(network, unit, slot, limit);
-                } else {
-                    self.visit_port(network, unit, slot, limit);
-                }
+                self.visit_port(network, unit, limit);
+            } else {
+                self.visit_risky(network, unit, limit);
+            }
+        }
+        while let Some(switch) = self.returns.fresh.pop() {
+            // From the next window on its ports are visited together: none may be behind.
+            for port in network.routes.ports_of(switch) {
+                self.visit_port(network, port, limit);
             }
         }
         self.keep_unfinished();
-    }
-
-    #[inline]
-    fn at(&self, entry: &Entry) -> Time {
-        self.ring.base + TimeDelta::from_ps(u64::from(entry.arrival.offset))
     }
 
     #[inline]
@@ -426,41 +525,23 @@ impl Windows {
         &mut self,
         network: &mut Network<E, Q>,
         port: u32,
-        slot: usize,
         limit: Time,
     ) {
-        // Mostly an inbox holds one packet, which needs no list and no order.
-        let mut handle = mem::replace(self.ring.inbox(port, slot), Handle::NONE);
-        let mut arrival = Arrival::default();
-        self.entries.clear();
-        if !handle.is_none() {
-            arrival = network.arena.arrival(handle);
-            let next = network.arena.next(handle);
-            if !next.is_none() {
-                *self.ring.inbox(port, slot) = handle;
-                self.open_inbox(&network.arena, port, slot, network.seed());
-                (arrival, handle) = (self.entries[0].arrival, self.entries[0].handle);
-            }
-        }
-        let base = self.ring.base;
-        let mut index = 1;
+        let mut departure = network.port_next(port);
+        let mut arrival = self.ring.first_arrival(port);
         loop {
-            let at = base + TimeDelta::from_ps(u64::from(arrival.offset));
-            let is_due = !handle.is_none() && at < limit;
-            let until = if is_due { at + TimeDelta::from_ps(1) } else { limit };
-            network.port_advance(&mut self.ring, port, until);
-            if !is_due {
+            // At one instant the transmitter acts first.
+            while arrival < departure.min(limit) {
+                let handle = self.ring.take_first(&network.arena, port);
+                network.port_arrive(&mut self.ring, port, arrival, handle);
+                departure = network.port_next(port);
+                arrival = self.ring.first_arrival(port);
+            }
+            if departure >= limit {
                 break;
             }
-            network.port_arrive(&mut self.ring, port, at, handle);
-            handle = Handle::NONE;
-            if index < self.entries.len() {
-                (arrival, handle) = (self.entries[index].arrival, self.entries[index].handle);
-                index += 1;
-            }
-        }
-        if !handle.is_none() {
-            self.put_back_from(&mut network.arena, port, arrival, handle, index, slot);
+            network.port_depart(&mut self.ring, port, departure);
+            departure = network.port_next(port);
         }
         self.leave_port(network, port);
     }
@@ -468,38 +549,66 @@ impl Windows {
     /// Arranges a port's next visit.
     #[inline(always)]
     fn leave_port<E: Protocol, const Q: usize>(&mut self, network: &Network<E, Q>, port: u32) {
-        let next = network.port_next(port);
-        if next != Time::NEVER {
-            self.ring.wake(port, next);
+        let is_eager = self.returns.note(network, port, self.ring.current);
+        let (busy_until, next) = network.port_outlook(port);
+        let busy_until = if is_eager { Time::ZERO } else { busy_until };
+        self.leave(port, busy_until, next);
+    }
+
+    /// Arranges the next visit of a unit that will next act by itself at `next`.
+    #[inline(always)]
+    fn leave(&mut self, unit: u32, busy_until: Time, next: Time) {
+        let busy_until = busy_until.min(self.ring.base + LONGEST_WAIT);
+        let arrival = self.ring.first_arrival(unit).max(busy_until);
+        self.ring.inboxes[unit as usize].busy_until = busy_until.as_ps() >> self.ring.shift;
+        self.ring.plan(unit, next.min(arrival).as_ps() >> self.ring.shift);
+    }
+
+    /// Visits a port while some switch may have to return headers.
+    #[cold]
+    fn visit_risky<E: Protocol, const Q: usize>(
+        &mut self,
+        network: &mut Network<E, Q>,
+        port: u32,
+        limit: Time,
+    ) {
+        let switch = network.routes.switch_of(port);
+        if self.returns.together(switch, self.ring.current) {
+            self.visit_switch(network, port, limit);
+        } else {
+            self.visit_port(network, port, limit);
         }
-        self.returns.note(network, port, self.ring.current);
     }
 
     /// Visits all ports of a port's switch together, arrivals in order of time across them.
-    #[cold]
     fn visit_switch<E: Protocol, const Q: usize>(
         &mut self,
         network: &mut Network<E, Q>,
         port: u32,
-        slot: usize,
         limit: Time,
     ) {
         let ports = network.routes.ports_of(network.routes.switch_of(port));
         self.entries.clear();
-        for port in ports.clone() {
-            self.ring.active[slot * self.ring.words + port as usize / 64] &= !(1 << (port % 64));
-            self.empty_inbox(&network.arena, port, slot);
+        for unit in ports.clone() {
+            loop {
+                let at = self.ring.first_arrival(unit);
+                if at >= limit {
+                    break;
+                }
+                let handle = self.ring.take_first(&network.arena, unit);
+                let link = network.arena.arrival(handle).link;
+                self.entries.push(Entry { at, link, unit, handle });
+            }
         }
-        self.sort_entries(network.seed(), self.ring.base);
+        let seed = network.seed();
+        self.entries.sort_by(|a, b| {
+            let tie = |entry: &Entry| network::tie(seed, entry.at, entry.link);
+            a.at.cmp(&b.at).then_with(|| tie(a).cmp(&tie(b)))
+        });
         for index in 0..self.entries.len() {
             let entry = self.entries[index];
-            let at = self.at(&entry);
-            if at < limit {
-                network.port_advance(&mut self.ring, entry.unit, at + TimeDelta::from_ps(1));
-                network.port_arrive(&mut self.ring, entry.unit, at, entry.handle);
-            } else {
-                self.put_back(&mut network.arena, entry, slot);
-            }
+            network.port_advance(&mut self.ring, entry.unit, entry.at + TimeDelta::from_ps(1));
+            network.port_arrive(&mut self.ring, entry.unit, entry.at, entry.handle);
         }
         for port in ports {
             network.port_advance(&mut self.ring, port, limit);
@@ -512,28 +621,23 @@ impl Windows {
         &mut self,
         network: &mut Network<E, Q>,
         unit: u32,
-        slot: usize,
         limit: Time,
     ) {
         let host = unit - network.routes.ports();
-        self.open_inbox(&network.arena, unit, slot, network.seed());
-        for index in 0..self.entries.len() {
-            let entry = self.entries[index];
-            let at = self.at(&entry);
-            if at < limit {
-                network.host_arrive(&mut self.ring, host, at, entry.handle);
-            } else {
-                self.put_back(&mut network.arena, entry, slot);
+        loop {
+            let at = self.ring.first_arrival(unit);
+            if at >= limit {
+                break;
             }
+            let handle = self.ring.take_first(&network.arena, unit);
+            network.host_arrive(&mut self.ring, host, at, handle);
         }
         let mut next = network.host_next(host);
         if next < limit {
             network.host_advance(&mut self.ring, host, limit);
             next = network.host_next(host);
         }
-        if next != Time::NEVER {
-            self.ring.wake(unit, next);
-        }
+        self.leave(unit, network.host_busy_until(host), next);
     }
 }
 
@@ -541,11 +645,13 @@ impl Returns {
     fn new<E: Protocol, const Q: usize>(network: &Network<E, Q>, shift: u32) -> Returns {
         let switches = network.routes.switches();
         let mut returns = Returns {
-            threshold: None,
+            threshold: u32::MAX,
+            always: false,
             queue: 0,
             risky_ports: vec![false; network.routes.ports() as usize],
             risky: vec![(0, 0); switches],
             any: 0,
+            fresh: Vec::new(),
         };
         let Some((queue, capacity)) = network.returning_queue() else { return returns };
         let most_links = (0..switches as u32)
@@ -553,12 +659,14 @@ impl Returns {
             .max()
             .unwrap_or(0);
         let window = TimeDelta::from_ps(1 << shift);
-        let headers = network.most_headers_per_link(window) * most_links;
+        let headers =
+            network.most_headers_per_link(window) * most_links + 2 * u64::from(MOST_PENDING);
         let margin = headers * u64::from(Packet::HEADER_BYTES);
         returns.queue = queue;
         match u64::from(capacity).checked_sub(margin) {
-            Some(threshold) => returns.threshold = Some(threshold as u32),
+            Some(threshold) => returns.threshold = threshold as u32,
             None => {
+                returns.always = true;
                 returns.risky.fill((1, 0));
                 returns.any = switches as u32;
             }
@@ -573,28 +681,31 @@ impl Returns {
         ports > 0 && since <= window
     }
 
-    /// Notes how full a port's header queue is at the end of a visit.
-    #[inline]
+    /// Notes how full a port's header queue is at the end of a visit. Whether its switch may have to
+    /// return headers.
+    #[inline(always)]
     fn note<E: Protocol, const Q: usize>(
         &mut self,
         network: &Network<E, Q>,
         port: u32,
         window: u64,
-    ) {
-        let Some(threshold) = self.threshold else { return };
-        let is_risky = network.queue_bytes(port, self.queue) > threshold;
-        if (is_risky || self.any > 0) && is_risky != self.risky_ports[port as usize] {
-            self.change(network.routes.switch_of(port), port, is_risky, window);
-        }
+    ) -> bool {
+        let is_risky = network.queue_bytes(port, self.queue) > self.threshold;
+        (is_risky || self.any > 0)
+            && (self.always || self.change(network.routes.switch_of(port), port, is_risky, window))
     }
 
     #[cold]
-    fn change(&mut self, switch: u32, port: u32, is_risky: bool, window: u64) {
-        self.risky_ports[port as usize] = is_risky;
+    fn change(&mut self, switch: u32, port: u32, is_risky: bool, window: u64) -> bool {
+        let was_risky = mem::replace(&mut self.risky_ports[port as usize], is_risky);
         let (ports, since) = &mut self.risky[switch as usize];
+        if is_risky == was_risky {
+            return *ports > 0;
+        }
         if is_risky {
             if *ports == 0 {
                 *since = window + 1;
+                self.fresh.push(switch);
             }
             *ports += 1;
             self.any += 1;
@@ -602,6 +713,7 @@ impl Returns {
             *ports -= 1;
             self.any -= 1;
         }
+        *ports > 0
     }
 }
 
@@ -611,6 +723,7 @@ impl<E: Protocol, const Q: usize> Engine<E, Q> for Windows {
             self.ring.current = self.now.as_ps() >> self.ring.shift;
             self.ring.base = Time::from_ps(self.ring.current << self.ring.shift);
             if self.ring.draw_near(&mut network.arena) {
+                self.keep_unfinished();
                 self.last_active = self.ring.current;
             }
             let end = Time::from_ps((self.ring.current + 1) << self.ring.shift).min(limit);
@@ -623,5 +736,21 @@ impl<E: Protocol, const Q: usize> Engine<E, Q> for Windows {
                 self.now = self.now.max(start.min(limit));
             }
         }
+    }
+
+    /// Works through what has arrived before `limit` at units that were not visited for it yet.
+    fn settle(&mut self, network: &mut Network<E, Q>, limit: Time) {
+        let ports = network.routes.ports();
+        for unit in 0..network.routes.units() {
+            if self.ring.first_arrival(unit) >= limit {
+                continue;
+            }
+            if unit >= ports {
+                self.visit_host(network, unit, limit);
+            } else {
+                self.visit_port(network, unit, limit);
+            }
+        }
+        self.keep_unfinished();
     }
 }

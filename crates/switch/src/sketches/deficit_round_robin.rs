@@ -41,7 +41,9 @@ impl SharedPort {
             Service::Droppable => {
                 self.tcp.enqueue(now, packet, &models.tcp, packets, pool, coin, displaced);
             }
-            _ => self.ndp.enqueue(now, packet, &models.ndp, packets, pool, coin, displaced),
+            _ => {
+                self.ndp.enqueue(now, packet, &models.ndp, packets, pool, coin, displaced);
+            }
         }
     }
 
