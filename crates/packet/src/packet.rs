@@ -153,6 +153,11 @@ pub enum Service {
     Droppable = 4,
 }
 
+impl Service {
+    /// How many there are.
+    pub const COUNT: usize = 5;
+}
+
 /// One packet, anywhere between two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Packet {

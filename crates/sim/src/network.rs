@@ -10,6 +10,7 @@
 //! - Ports are lazy: an arrival first performs all departures that were due before it.
 
 use std::mem;
+use std::ops::Range;
 
 use trimline_packet::{
     BitRate, ByteCount, ConnectionId, Handle, HostId, Packet, Packets, PathId, Service, Time,
@@ -110,9 +111,15 @@ struct HostUnit<E> {
     link: Transmitter,
     /// No event of this host lies before this.
     clock: Time,
-    /// The starts of this host's flows: a range of [`Flows::starts`], begun ones cut off.
-    next_start: u32,
-    end_start: u32,
+    /// This host's flows that have not started, in order of their starts.
+    starts: Range<u32>,
+    /// When the first of them does.
+    next_start_at: Time,
+}
+
+/// When the first of these flows starts: never if there is none.
+fn start_after(flows: &Flows, starts: &Range<u32>) -> Time {
+    if starts.is_empty() { Time::NEVER } else { flows.start(starts.start) }
 }
 
 /// Packets and bytes, as they enter and leave the network: the two sides of conservation.
@@ -122,14 +129,9 @@ pub(crate) struct Ledger {
     pub(crate) created: u64,
     /// Bytes that hosts sent.
     pub(crate) created_bytes: u64,
-    /// DATA that reached a host whole.
-    pub(crate) delivered_whole: u64,
-    /// DATA that reached its receiver as a header.
-    pub(crate) delivered_as_header: u64,
-    /// Headers that came back to their sender.
-    pub(crate) back_at_sender: u64,
-    /// Control packets that reached a host.
-    pub(crate) control: u64,
+    /// Packets that reached a host, by [`Service`]: returned headers at their sender, all others at their
+    /// destination.
+    pub(crate) delivered: [u64; Service::COUNT],
     /// Bytes that reached a host.
     pub(crate) delivered_bytes: u64,
     /// Packets that switches dropped.
@@ -224,8 +226,8 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
                     endpoint,
                     link: transmitter(routes.ports() + host),
                     clock: Time::ZERO,
-                    next_start: starts.start,
-                    end_start: starts.end,
+                    next_start_at: start_after(&flows, &starts),
+                    starts,
                 }
             })
             .collect();
@@ -570,62 +572,68 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
     /// When a host will next act by itself.
     #[inline]
     pub(crate) fn host_next(&self, host: u32) -> Time {
+        let (transmission, other) = self.host_outlook(host);
+        transmission.min(other)
+    }
+
+    /// When a host will next send, and when it will next do anything else by itself.
+    #[inline(always)]
+    pub(crate) fn host_outlook(&self, host: u32) -> (Time, Time) {
         let unit = &self.hosts[host as usize];
-        self.next_transmission(unit).min(unit.endpoint.poll_timeout()).min(self.next_start(unit))
-    }
-
-    #[inline]
-    fn next_transmission(&self, unit: &HostUnit<E>) -> Time {
-        unit.endpoint.transmit_at().max(unit.link.busy_until).max(unit.clock)
-    }
-
-    #[inline]
-    fn next_start(&self, unit: &HostUnit<E>) -> Time {
-        if unit.next_start == unit.end_start {
-            Time::NEVER
-        } else {
-            self.flows.start(unit.next_start)
-        }
+        let transmission = unit.endpoint.transmit_at().max(unit.link.busy_until).max(unit.clock);
+        (transmission, unit.endpoint.poll_timeout().min(unit.next_start_at))
     }
 
     /// Performs everything that a host does by itself before `limit`.
     #[inline]
     pub(crate) fn host_advance(&mut self, calendar: &mut impl Calendar, host: u32, limit: Time) {
         loop {
-            let unit = &self.hosts[host as usize];
-            let transmission = self.next_transmission(unit);
-            let timer = unit.endpoint.poll_timeout();
-            let start = self.next_start(unit);
-            let now = transmission.min(timer).min(start);
-            if now >= limit {
+            let (transmission, other) = self.host_outlook(host);
+            if transmission.min(other) >= limit {
                 return;
             }
-            if transmission == now {
-                self.host_transmit(calendar, host, now);
-            } else if timer <= now {
-                self.host_timer(host, now.max(self.hosts[host as usize].clock));
+            if transmission <= other {
+                self.host_transmit(calendar, host, transmission);
             } else {
-                self.host_start(host, now);
+                self.host_otherwise(host, other);
             }
         }
     }
 
-    /// Performs what a host does up to and at `now` before a packet arrives there.
-    #[inline]
-    fn host_before_arrival(&mut self, calendar: &mut impl Calendar, host: u32, now: Time) {
-        // Mostly there is nothing.
-        if self.host_next(host) > now {
-            return;
-        }
+    /// A packet arrives at a host. Before it the host does what is due, and at once what it makes possible.
+    pub(crate) fn host_arrive(
+        &mut self,
+        calendar: &mut impl Calendar,
+        host: u32,
+        now: Time,
+        handle: Handle,
+    ) {
         self.host_advance(calendar, host, now);
-        while self.next_transmission(&self.hosts[host as usize]) <= now
-            && self.host_transmit(calendar, host, now)
-        {}
+        self.host_transmit_due(calendar, host, now);
+        self.host_receive(host, now, handle);
+        self.host_transmit_due(calendar, host, now);
     }
 
-    /// The NIC is free and the endpoint may have something to send. Whether it had.
+    fn host_transmit_due(&mut self, calendar: &mut impl Calendar, host: u32, now: Time) {
+        while self.host_outlook(host).0 <= now {
+            self.host_transmit(calendar, host, now);
+        }
+    }
+
+    /// A host's timer is due, or the start of a flow.
+    #[cold]
+    pub(crate) fn host_otherwise(&mut self, host: u32, now: Time) {
+        let unit = &self.hosts[host as usize];
+        if unit.endpoint.poll_timeout() <= now {
+            self.host_timer(host, now.max(unit.clock));
+        } else {
+            self.host_start(host, now);
+        }
+    }
+
+    /// The NIC is free and the endpoint may have something to send.
     #[inline]
-    fn host_transmit(&mut self, calendar: &mut impl Calendar, host: u32, now: Time) -> bool {
+    pub(crate) fn host_transmit(&mut self, calendar: &mut impl Calendar, host: u32, now: Time) {
         let unit = &mut self.hosts[host as usize];
         unit.clock = now;
         let Some(packet) = unit.endpoint.poll_transmit(now, Allowed::ALL) else {
@@ -633,7 +641,7 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
                 unit.endpoint.transmit_at() > now,
                 "an endpoint that has nothing to send must say when it will"
             );
-            return false;
+            return;
         };
         self.ledger.created += 1;
         self.ledger.created_bytes += u64::from(packet.wire_bytes);
@@ -651,10 +659,8 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         } else {
             calendar.arrive(&mut self.arena, next, arrival, handle, sender);
         }
-        true
     }
 
-    #[cold]
     fn host_timer(&mut self, host: u32, now: Time) {
         let unit = &mut self.hosts[host as usize];
         unit.clock = now;
@@ -668,12 +674,11 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         self.drain_events(host, now);
     }
 
-    #[cold]
     fn host_start(&mut self, host: u32, now: Time) {
         let unit = &mut self.hosts[host as usize];
         unit.clock = now;
-        let flow = unit.next_start;
-        unit.next_start += 1;
+        let flow = unit.starts.next().expect("a flow starts");
+        unit.next_start_at = start_after(&self.flows, &unit.starts);
         let mut paths = Vec::new();
         let description = self.flows.description(flow);
         if description.switch_random {
@@ -693,25 +698,13 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         self.drain_events(host, now);
     }
 
-    /// A packet arrives at a host.
-    #[inline]
-    pub(crate) fn host_arrive(
-        &mut self,
-        calendar: &mut impl Calendar,
-        host: u32,
-        now: Time,
-        handle: Handle,
-    ) {
-        self.host_before_arrival(calendar, host, now);
+    /// A host takes a packet, and does nothing else yet.
+    #[inline(always)]
+    pub(crate) fn host_receive(&mut self, host: u32, now: Time, handle: Handle) {
         let packet = *self.arena.packet(handle);
         self.arena.release(handle);
         self.ledger.delivered_bytes += u64::from(packet.wire_bytes);
-        match packet.service {
-            Service::Trimmable | Service::Droppable => self.ledger.delivered_whole += 1,
-            Service::Trimmed => self.ledger.delivered_as_header += 1,
-            Service::Returned => self.ledger.back_at_sender += 1,
-            Service::Control => self.ledger.control += 1,
-        }
+        self.ledger.delivered[packet.service as usize] += 1;
         let unit = &mut self.hosts[host as usize];
         unit.clock = now;
         let mut directory = HostDirectory {
@@ -722,9 +715,6 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         };
         unit.endpoint.handle_packet(now, &packet, &mut directory);
         self.drain_events(host, now);
-        if self.next_transmission(&self.hosts[host as usize]) <= now {
-            self.host_transmit(calendar, host, now);
-        }
     }
 
     #[inline]

@@ -239,10 +239,7 @@ fn check_conservation<E: Protocol, const Q: usize>(network: &Network<E, Q>) {
         bytes += u64::from(packet.wire_bytes);
     });
     let ledger = &network.ledger;
-    let left = ledger.delivered_whole
-        + ledger.delivered_as_header
-        + ledger.back_at_sender
-        + ledger.control
+    let left = ledger.delivered.iter().sum::<u64>()
         + ledger.dropped
         + ledger.lost_on_link
         + ledger.corrupted;

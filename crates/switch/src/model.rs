@@ -265,9 +265,6 @@ pub(crate) struct QueueModel {
     pub(crate) marker: Marker,
 }
 
-/// How many services there are.
-const SERVICES: usize = 5;
-
 /// The fast way into a queue, by service: a packet that fits these limits is queued and nothing else
 /// happens. Models that have more to look at have limits of zero here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -291,7 +288,7 @@ pub(crate) struct Round {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceModel {
     /// What an arriving packet needs, by its service.
-    pub(crate) lanes: [Lane; SERVICES],
+    pub(crate) lanes: [Lane; Service::COUNT],
     pub(crate) round: Round,
     pub(crate) scheduler: Scheduler,
     pub(crate) queues: [QueueModel; MAX_QUEUES],
@@ -376,7 +373,7 @@ impl Choices {
             Scheduler::Fifo | Scheduler::Strict => Round { first: 1, all: 1 },
         };
         let mut model = ServiceModel {
-            lanes: [closed; SERVICES],
+            lanes: [closed; Service::COUNT],
             round,
             scheduler: self.scheduler,
             queues: flat,
@@ -387,7 +384,7 @@ impl Choices {
             queue_count: queues as u8,
         };
         if is_plain {
-            const ALL: [Service; SERVICES] = [
+            const ALL: [Service; Service::COUNT] = [
                 Service::Trimmable,
                 Service::Trimmed,
                 Service::Returned,

@@ -624,20 +624,31 @@ impl Windows {
         limit: Time,
     ) {
         let host = unit - network.routes.ports();
+        let mut arrival = self.ring.first_arrival(unit);
+        let (mut transmission, mut other) = network.host_outlook(host);
+        // At one instant the transmitter acts first, then what arrives is taken, then all else.
         loop {
-            let at = self.ring.first_arrival(unit);
-            if at >= limit {
-                break;
+            if transmission <= arrival.min(other) {
+                if transmission >= limit {
+                    break;
+                }
+                network.host_transmit(&mut self.ring, host, transmission);
+            } else if arrival <= other {
+                if arrival >= limit {
+                    break;
+                }
+                let handle = self.ring.take_first(&network.arena, unit);
+                network.host_receive(host, arrival, handle);
+                arrival = self.ring.first_arrival(unit);
+            } else {
+                if other >= limit {
+                    break;
+                }
+                network.host_otherwise(host, other);
             }
-            let handle = self.ring.take_first(&network.arena, unit);
-            network.host_arrive(&mut self.ring, host, at, handle);
+            (transmission, other) = network.host_outlook(host);
         }
-        let mut next = network.host_next(host);
-        if next < limit {
-            network.host_advance(&mut self.ring, host, limit);
-            next = network.host_next(host);
-        }
-        self.leave(unit, network.host_busy_until(host), next);
+        self.leave(unit, network.host_busy_until(host), transmission.min(other));
     }
 }
 
