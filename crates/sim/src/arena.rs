@@ -83,13 +83,6 @@ impl Arena {
         self.slots.prefetch(handle.index());
     }
 
-    /// The same for a packet on a link.
-    #[inline(always)]
-    pub(crate) fn prefetch_arrival(&self, handle: Handle) {
-        self.slots.prefetch(handle.index());
-        self.arrivals.prefetch(handle.index());
-    }
-
     #[inline]
     pub(crate) fn arrival(&self, handle: Handle) -> Arrival {
         self.arrivals[handle.index()]

@@ -46,11 +46,9 @@ use crate::table::Table;
 /// At most this many windows in the ring: beyond, the bitmaps would outgrow the caches.
 const RING_MAX: u32 = 128;
 const RING_MIN: u32 = 4;
-/// A window is at most 2^23 ps (8.4 us), so that the ring is no longer than 2^30.
+/// A window is at most 2^23 ps (8.4 us), so that the ring is no longer than 2^30 ps: arrivals in it, and
+/// those that wait for a visit no longer than it, are told apart by the low 32 bits of their times.
 const SHIFT_MAX: u32 = 23;
-/// Arrivals wait no longer than this for a visit: with the ring less than 2^31, so that they are told
-/// apart by the low 32 bits of their times.
-const LONGEST_WAIT: TimeDelta = TimeDelta::from_ps(1 << 30);
 /// Windows ahead up to which a packet is not long on its way: headers, mostly.
 const SHORT: u64 = 2;
 /// Packets in an inbox, those still on their links included, up to which a unit need not be visited for
@@ -147,6 +145,8 @@ struct Ring {
     base: Time,
     /// Windows of the ring less one: a mask.
     ring_mask: u64,
+    /// Arrivals wait no longer than this for a visit.
+    longest_wait: TimeDelta,
     words: usize,
     summary_words: usize,
     seed: u64,
@@ -392,6 +392,15 @@ struct Returns {
     fresh: Vec<u32>,
 }
 
+/// The bits that are set, lowest first.
+fn bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (word != 0).then_some(word.trailing_zeros() as usize);
+        word &= word.wrapping_sub(1);
+        bit
+    })
+}
+
 /// The engine of lookahead windows.
 pub(crate) struct Windows {
     ring: Ring,
@@ -425,6 +434,7 @@ impl Windows {
                 current: 0,
                 base: Time::ZERO,
                 ring_mask: ring - 1,
+                longest_wait: TimeDelta::from_ps((ring - 2) << shift),
                 words,
                 summary_words,
                 seed: network.seed(),
@@ -496,7 +506,7 @@ impl Windows {
             let near = self.units[index + NEAR_AHEAD];
             network.prefetch_second(near);
             for list in &self.ring.inboxes[near as usize].lists {
-                network.arena.prefetch_arrival(list.first);
+                network.arena.prefetch(list.first);
             }
             let unit = self.units[index];
             if self.ring.inboxes[unit as usize].outlook.window() > self.ring.current {
@@ -514,13 +524,24 @@ impl Windows {
         while let Some(switch) = self.returns.fresh.pop() {
             // From the next window on its ports are visited together: none may be behind.
             for port in network.routes.ports_of(switch) {
-                self.visit_port(network, port, limit);
+                self.visit_port_rarely(network, port, limit);
             }
         }
         self.keep_unfinished();
     }
 
-    #[inline]
+    #[cold]
+    #[inline(never)]
+    fn visit_port_rarely<E: Protocol, const Q: usize>(
+        &mut self,
+        network: &mut Network<E, Q>,
+        port: u32,
+        limit: Time,
+    ) {
+        self.visit_port(network, port, limit);
+    }
+
+    #[inline(always)]
     fn visit_port<E: Protocol, const Q: usize>(
         &mut self,
         network: &mut Network<E, Q>,
@@ -558,7 +579,8 @@ impl Windows {
     /// Arranges the next visit of a unit that will next act by itself at `next`.
     #[inline(always)]
     fn leave(&mut self, unit: u32, busy_until: Time, next: Time) {
-        let busy_until = busy_until.min(self.ring.base + LONGEST_WAIT);
+        // What has arrived is visited within the ring.
+        let busy_until = busy_until.min(self.ring.base + self.ring.longest_wait);
         let arrival = self.ring.first_arrival(unit).max(busy_until);
         self.ring.inboxes[unit as usize].busy_until = busy_until.as_ps() >> self.ring.shift;
         self.ring.plan(unit, next.min(arrival).as_ps() >> self.ring.shift);
@@ -576,7 +598,7 @@ impl Windows {
         if self.returns.together(switch, self.ring.current) {
             self.visit_switch(network, port, limit);
         } else {
-            self.visit_port(network, port, limit);
+            self.visit_port_rarely(network, port, limit);
         }
     }
 
@@ -752,14 +774,24 @@ impl<E: Protocol, const Q: usize> Engine<E, Q> for Windows {
     /// Works through what has arrived before `limit` at units that were not visited for it yet.
     fn settle(&mut self, network: &mut Network<E, Q>, limit: Time) {
         let ports = network.routes.ports();
-        for unit in 0..network.routes.units() {
-            if self.ring.first_arrival(unit) >= limit {
-                continue;
-            }
-            if unit >= ports {
-                self.visit_host(network, unit, limit);
-            } else {
-                self.visit_port(network, unit, limit);
+        // Whoever has something waiting has a visit within the ring.
+        for slot in 0..=self.ring.ring_mask as usize {
+            let first = slot * self.ring.summary_words;
+            for summary_word in 0..self.ring.summary_words {
+                for word in bits(self.ring.summary[first + summary_word]) {
+                    let word = summary_word * 64 + word;
+                    for bit in bits(self.ring.active[slot * self.ring.words + word]) {
+                        let unit = (word * 64 + bit) as u32;
+                        if self.ring.first_arrival(unit) >= limit {
+                            continue;
+                        }
+                        if unit >= ports {
+                            self.visit_host(network, unit, limit);
+                        } else {
+                            self.visit_port_rarely(network, unit, limit);
+                        }
+                    }
+                }
             }
         }
         self.keep_unfinished();
