@@ -3,7 +3,7 @@
 //! A slot's link serves, one after the other, the free list, an inbox and a queue: a packet is in
 //! exactly one of them, so no list needs memory of its own and none can overflow.
 
-use trimline_packet::{Handle, Packet, Packets};
+use trimline_packet::{Handle, Packet, Packets, Time};
 
 use crate::table::Table;
 
@@ -17,9 +17,10 @@ struct Slot {
 
 /// When and from where a packet on a link will arrive.
 #[derive(Clone, Copy, Default)]
+#[repr(C, packed(4))]
 pub(crate) struct Arrival {
-    /// The low bits of its time, in picoseconds.
-    pub(crate) at: u32,
+    /// When.
+    pub(crate) at: Time,
     /// The unit whose link it is on.
     pub(crate) link: u32,
 }
@@ -120,6 +121,6 @@ mod tests {
     #[test]
     fn a_slot_is_half_a_cache_line() {
         assert_eq!(size_of::<Slot>(), 32);
-        assert_eq!(size_of::<Arrival>(), 8);
+        assert_eq!(size_of::<Arrival>(), 12);
     }
 }

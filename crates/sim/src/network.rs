@@ -517,17 +517,30 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         handle: Handle,
     ) {
         let unit = &mut self.ports[port as usize];
-        let pool = &mut self.pools[0];
         if unit.link.busy_until <= now {
             // Whatever was due has departed: the transmitter is idle since then.
-            unit.port.release(&self.model, pool);
+            unit.port.release(&self.model, &mut self.pools[0]);
             unit.link.busy_until = now;
         }
+        if !unit.port.enqueue_plainly(handle, &self.model, &mut self.arena) {
+            self.port_overflow(calendar, port, now, handle);
+        }
+    }
+
+    /// A packet arrives at a port that may have no room for it.
+    #[inline(never)]
+    fn port_overflow(
+        &mut self,
+        calendar: &mut impl Calendar,
+        port: u32,
+        now: Time,
+        handle: Handle,
+    ) {
         let mut coin = Draw(&mut self.coins[port as usize]);
-        let (arena, displaced) = (&mut self.arena, &mut self.displaced);
-        if !unit.port.enqueue(now, handle, &self.model, arena, pool, &mut coin, displaced)
-            && self.displaced.is_changed()
-        {
+        let (arena, pool, displaced) = (&mut self.arena, &mut self.pools[0], &mut self.displaced);
+        let port_state = &mut self.ports[port as usize].port;
+        port_state.enqueue(now, handle, &self.model, arena, pool, &mut coin, displaced);
+        if self.displaced.is_changed() {
             self.settle_displaced(calendar, port, now);
         }
     }

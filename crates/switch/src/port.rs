@@ -28,11 +28,9 @@ pub struct Port<const Q: usize> {
     wire_queue: u8,
     /// The queue whose turn it is.
     turn: u8,
-    /// Bit `queue` is set while packets wait in it.
-    waiting: u8,
-    /// Bit `class` is set while the class is paused.
-    paused: u8,
-    /// The queues that may send: those that wait and are not paused.
+    /// Bit `class` is set unless the class is paused.
+    open: u8,
+    /// Bit `queue` is set while packets wait in it and it is not paused.
     eligible: u8,
 }
 
@@ -52,21 +50,19 @@ impl<const Q: usize> Port<Q> {
             wire_bytes: 0,
             wire_queue: 0,
             turn: 0,
-            waiting: 0,
-            paused: 0,
+            open: u8::MAX,
             eligible: 0,
         }
     }
 
     /// A packet arrives. It is queued, or it or others lose their place: they are appended to
-    /// `displaced`, in the order in which it happened. Gives whether it was queued and nothing else
-    /// happened.
+    /// `displaced`, in the order in which it happened.
     ///
     /// No choice of today looks at `_now`; it is part of the call for those that do.
     ///
     /// # Panics
     /// A model of more than `Q` queues.
-    #[inline(always)]
+    #[inline]
     #[allow(clippy::too_many_arguments)] // State, and every source of what the port may not own.
     pub fn enqueue<P: Packets, C: Chance>(
         &mut self,
@@ -77,6 +73,23 @@ impl<const Q: usize> Port<Q> {
         pool: &mut Pool,
         coin: &mut C,
         displaced: &mut Displaced,
+    ) {
+        if !self.enqueue_plainly(packet, model, packets) {
+            self.enqueue_slowly(packet, model, packets, pool, coin, displaced);
+        }
+    }
+
+    /// The first step of [`Port::enqueue`], for drivers that count instructions: queues a packet that fits
+    /// under a model with nothing but limits. Gives whether it did; if not, nothing has happened.
+    ///
+    /// # Panics
+    /// A model of more than `Q` queues.
+    #[inline(always)]
+    pub fn enqueue_plainly<P: Packets>(
+        &mut self,
+        packet: Handle,
+        model: &ServiceModel,
+        packets: &mut P,
     ) -> bool {
         let arriving = packets.packet(packet);
         let (lane, bytes) = (&model.lanes[arriving.service as usize], arriving.wire_bytes);
@@ -85,9 +98,7 @@ impl<const Q: usize> Port<Q> {
             && u64::from(list.bytes) + u64::from(bytes) <= u64::from(lane.limit.bytes);
         if fits {
             list.push(packets, packet, u32::from(bytes));
-            self.note_waiting(lane.bit);
-        } else {
-            self.enqueue_slowly(packet, model, packets, pool, coin, displaced);
+            self.eligible |= lane.bit & self.open;
         }
         fits
     }
@@ -141,8 +152,8 @@ impl<const Q: usize> Port<Q> {
     #[inline]
     pub fn pause(&mut self, class: usize) {
         assert!(class < Q, "a paused class is a queue of the port");
-        self.paused |= 1 << class;
-        self.eligible = self.waiting & !self.paused;
+        self.open &= !(1 << class);
+        self.eligible &= self.open;
     }
 
     /// Lets the queue `class` send again.
@@ -152,8 +163,8 @@ impl<const Q: usize> Port<Q> {
     #[inline]
     pub fn resume(&mut self, class: usize) {
         assert!(class < Q, "a resumed class is a queue of the port");
-        self.paused &= !(1 << class);
-        self.eligible = self.waiting & !self.paused;
+        self.open |= 1 << class;
+        self.eligible |= u8::from(!self.queues[class].head.is_none()) << class;
     }
 
     /// The first packet that waits in a queue, [`Handle::NONE`] if there is none.
@@ -172,13 +183,6 @@ impl<const Q: usize> Port<Q> {
     #[inline]
     pub fn queue_packets(&self, queue: usize) -> u32 {
         self.queues[queue].packets
-    }
-
-    /// Packets wait in this queue, a bit.
-    #[inline]
-    fn note_waiting(&mut self, queue: u8) {
-        self.waiting |= queue;
-        self.eligible |= queue & !self.paused;
     }
 
     /// Packets on the wire: zero or one.
@@ -207,9 +211,7 @@ impl<const Q: usize> Port<Q> {
         let list = &mut self.queues[queue];
         let packet = list.pop(packets);
         // As likely as not: no branch on it.
-        let empty = u8::from(list.head.is_none()) << queue;
-        self.waiting &= !empty;
-        self.eligible &= !empty;
+        self.eligible &= !(u8::from(list.head.is_none()) << queue);
         self.wire_queue = queue as u8;
         packet
     }
@@ -247,7 +249,7 @@ impl<const Q: usize> Port<Q> {
             self.mark_enqueued(queue, packet, bytes, model, packets, coin);
         }
         self.queues[queue].push(packets, packet, bytes);
-        self.note_waiting(1 << queue);
+        self.eligible |= 1 << queue & self.open;
         if choices.pool.is_some() {
             pool.take(bytes);
         }

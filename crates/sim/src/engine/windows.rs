@@ -46,14 +46,11 @@ use crate::table::Table;
 /// At most this many windows in the ring: beyond, the bitmaps would outgrow the caches.
 const RING_MAX: u32 = 128;
 const RING_MIN: u32 = 4;
-/// A window is at most 2^23 ps (8.4 us), so that the ring is no longer than 2^30 ps: arrivals in it, and
-/// those that wait for a visit no longer than it, are told apart by the low 32 bits of their times.
-const SHIFT_MAX: u32 = 23;
 /// Windows ahead up to which a packet is not long on its way: headers, mostly.
 const SHORT: u64 = 2;
 /// Packets in an inbox, those still on their links included, up to which a unit need not be visited for
 /// their sake.
-const MOST_PENDING: u16 = 16;
+const MOST_PENDING: u64 = 16;
 
 /// Visits ahead at which a unit's own lines and its inbox are asked for, and at which its packets are.
 const FAR_AHEAD: usize = 6;
@@ -69,27 +66,28 @@ struct Far {
     link: u32,
 }
 
-/// When a unit is visited next, and how many packets its inbox holds: 48 and 16 bits.
+/// When a unit is visited next, and how many packets its inbox holds: 40 and 24 bits.
 #[derive(Clone, Copy)]
 struct Outlook(u64);
 
 impl Outlook {
     /// No visit, no packet.
-    const NONE: Outlook = Outlook(Outlook::NEVER << 16);
+    const NONE: Outlook = Outlook(Outlook::NEVER << 24);
     /// The window of no visit.
-    const NEVER: u64 = (1 << 48) - 1;
+    const NEVER: u64 = (1 << 40) - 1;
+    const PACKETS: u64 = (1 << 24) - 1;
 
     #[inline(always)]
     fn window(self) -> u64 {
-        self.0 >> 16
+        self.0 >> 24
     }
     #[inline(always)]
-    fn packets(self) -> u16 {
-        self.0 as u16
+    fn packets(self) -> u64 {
+        self.0 & Outlook::PACKETS
     }
     #[inline(always)]
     fn set_window(&mut self, window: u64) {
-        self.0 = window << 16 | u64::from(self.packets());
+        self.0 = window << 24 | self.packets();
     }
 }
 
@@ -195,6 +193,7 @@ impl Ring {
             return;
         }
         assert!(window >= self.current, "a unit would act in the past");
+        assert!(window < Outlook::NEVER, "a run has less than 2^40 windows");
         if window == self.current {
             outlook.set_window(window);
             self.unfinished.push(unit);
@@ -255,7 +254,7 @@ impl Ring {
         handle: Handle,
         link: u32,
     ) {
-        arena.set_arrival(handle, Arrival { at: at.as_ps() as u32, link });
+        arena.set_arrival(handle, Arrival { at, link });
         let inbox = &mut self.inboxes[unit as usize];
         let list = &mut inbox.lists[usize::from(ahead > SHORT)];
         // An empty list has no last time, so that this is nearly always true.
@@ -289,10 +288,9 @@ impl Ring {
         link: u32,
         seed: u64,
     ) {
-        let low = at.as_ps() as u32;
         let goes_first = |arrival: Arrival| {
-            if arrival.at != low {
-                return low.wrapping_sub(arrival.at) as i32 > 0;
+            if { arrival.at } != at {
+                return { arrival.at } < at;
             }
             network::tie(seed, at, arrival.link) <= network::tie(seed, at, link)
         };
@@ -321,7 +319,6 @@ impl Ring {
     /// Takes the first packet out of an inbox that has one.
     #[inline(always)]
     fn take_first(&mut self, arena: &Arena, unit: u32) -> Handle {
-        let base = self.base;
         let seed = self.seed;
         let inbox = &mut self.inboxes[unit as usize];
         let [short, long] = &inbox.lists;
@@ -336,19 +333,12 @@ impl Ring {
         list.first = next;
         // As likely as not there is another one: no branch on it.
         let is_last = next.is_none();
-        let low = arena.arrival(select_unpredictable(is_last, handle, next)).at;
-        list.first_at = select_unpredictable(is_last, Time::NEVER, whole(base, low));
+        let next_at = arena.arrival(select_unpredictable(is_last, handle, next)).at;
+        list.first_at = select_unpredictable(is_last, Time::NEVER, next_at);
         list.last_at = select_unpredictable(is_last, Time::ZERO, list.last_at);
         inbox.outlook.0 -= 1;
         handle
     }
-}
-
-/// The time with these low bits, not far from `base`.
-#[inline(always)]
-fn whole(base: Time, low: u32) -> Time {
-    let distance = i64::from(low.wrapping_sub(base.as_ps() as u32) as i32);
-    Time::from_ps(base.as_ps().wrapping_add_signed(distance))
 }
 
 impl Calendar for Ring {
@@ -422,7 +412,7 @@ impl Windows {
     ) -> Windows {
         let lookahead = network.lookahead().as_ps();
         assert!(lookahead > 0, "a packet takes time to send");
-        let shift = lookahead.ilog2().min(SHIFT_MAX);
+        let shift = lookahead.ilog2();
         let horizon = (network.horizon(largest_packet).as_ps() >> shift) + 2;
         let ring = horizon.next_power_of_two().clamp(u64::from(RING_MIN), u64::from(RING_MAX));
         let units = network.routes.units() as usize;
@@ -693,7 +683,7 @@ impl Returns {
             .unwrap_or(0);
         let window = TimeDelta::from_ps(1 << shift);
         let headers =
-            network.most_headers_per_link(window) * most_links + 2 * u64::from(MOST_PENDING);
+            network.most_headers_per_link(window) * most_links + 2 * MOST_PENDING;
         let margin = headers * u64::from(Packet::HEADER_BYTES);
         returns.queue = queue;
         match u64::from(capacity).checked_sub(margin) {
