@@ -96,12 +96,14 @@ impl<const Q: usize> PortUnit<Q> {
 /// Bytes of a host's connections that are worth asking for before it is visited: two connections.
 const MOST_PREFETCH: usize = 512;
 
-/// What happened at a port.
+/// What happened at a port. Packets and bytes stand apart: side by side they would be counted with vector
+/// instructions, three times as many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub(crate) struct PortCounters {
     pub(crate) packets: u64,
-    pub(crate) bytes: u64,
     pub(crate) trimmed: u64,
+    pub(crate) bytes: u64,
     pub(crate) dropped: u64,
     pub(crate) returned: u64,
 }

@@ -258,8 +258,8 @@ impl<const Q: usize> Port<Q> {
     /// The queue that sends next among those of `eligible`, which is not empty.
     #[inline]
     fn schedule(&mut self, eligible: u8, model: &ServiceModel) -> usize {
-        let first = eligible.trailing_zeros() as usize & (Q - 1);
         if Q == 2 {
+            let first = usize::from(eligible & 1 == 0);
             // One or both wait with about equal odds: no branch on it. The count stands still while only
             // one queue waits.
             let round = &model.round;
@@ -270,6 +270,7 @@ impl<const Q: usize> Port<Q> {
             self.served = select_unpredictable(both, over, self.served);
             return select_unpredictable(both, turn, first);
         }
+        let first = eligible.trailing_zeros() as usize & (Q - 1);
         match &model.scheduler {
             Scheduler::Fifo | Scheduler::Strict => first,
             // The count stands still while only one queue waits.

@@ -53,7 +53,7 @@ impl Endpoint {
             pulls: PullQueue::EMPTY,
             ready: Turns::default(),
             host,
-            timers: Timers::default(),
+            timers: Timers::NONE,
             gaps: Gaps::new(&config),
             latencies: config.record_latencies.then(Box::default),
             events: VecDeque::new(),
@@ -498,10 +498,8 @@ impl crate::Endpoint for Endpoint {
 
     #[inline]
     fn transmit_at(&self) -> Time {
-        if !self.control.is_empty() || !self.ready.is_empty() {
-            return Time::ZERO;
-        }
-        self.pulls.due()
+        let has_more = !self.control.is_empty() | !self.ready.is_empty();
+        if has_more { Time::ZERO } else { self.pulls.due() }
     }
 
     #[inline]

@@ -19,29 +19,37 @@ pub(super) const fn doubled(interval: TimeDelta, times: u8) -> TimeDelta {
 }
 
 /// Deadlines, earliest first; among equal ones the lower slot first.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Timers {
+    /// That of the heap's first entry.
+    earliest: Time,
     heap: BinaryHeap<Reverse<(Time, u32)>>,
 }
 
 impl Timers {
+    /// No deadline.
+    pub(super) const NONE: Timers = Timers { earliest: Time::NEVER, heap: BinaryHeap::new() };
+
     /// The earliest deadline, perhaps of a half that has put it off.
     #[inline]
     pub(super) fn earliest(&self) -> Time {
-        self.heap.peek().map_or(Time::NEVER, |&Reverse((deadline, _))| deadline)
+        self.earliest
     }
 
     /// Calls for `slot` at `deadline`.
     pub(super) fn arm(&mut self, slot: u32, deadline: Time) {
+        self.earliest = self.earliest.min(deadline);
         self.heap.push(Reverse((deadline, slot)));
     }
 
     /// The next half whose deadline has come. The caller compares it with the deadline that the half
     /// has now: an entry that was brought forward leaves its old one behind.
     pub(super) fn due(&mut self, now: Time) -> Option<(Time, u32)> {
-        if self.earliest() > now {
+        if self.earliest > now {
             return None;
         }
-        self.heap.pop().map(|Reverse(entry)| entry)
+        let due = self.heap.pop().map(|Reverse(entry)| entry);
+        self.earliest = self.heap.peek().map_or(Time::NEVER, |&Reverse((deadline, _))| deadline);
+        due
     }
 }
