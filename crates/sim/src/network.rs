@@ -11,6 +11,7 @@
 
 use std::mem;
 use std::ops::Range;
+use std::sync::Arc;
 
 use trimline_packet::{
     BitRate, ByteCount, ConnectionId, Handle, HostId, Packet, Packets, PathId, Service, Time,
@@ -93,6 +94,9 @@ impl<const Q: usize> PortUnit<Q> {
     }
 }
 
+/// Bytes at the beginning of a host that its packets need.
+const HOST_FRONT: usize = 320;
+
 /// Bytes of a host's connections that are worth asking for before it is visited: two connections.
 const MOST_PREFETCH: usize = 512;
 
@@ -108,15 +112,16 @@ pub(crate) struct PortCounters {
     pub(crate) returned: u64,
 }
 
+#[repr(C, align(64))]
 struct HostUnit<E> {
-    endpoint: E,
     link: Transmitter,
     /// No event of this host lies before this.
     clock: Time,
+    /// When the next of this host's flows starts.
+    next_start_at: Time,
+    endpoint: E,
     /// This host's flows that have not started, in order of their starts.
     starts: Range<u32>,
-    /// When the first of them does.
-    next_start_at: Time,
 }
 
 /// When the first of these flows starts: never if there is none.
@@ -216,11 +221,12 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         let ports: Table<_> = (0..routes.ports())
             .map(|port| PortUnit { port: Port::new(), link: transmitter(port) })
             .collect();
+        let config = Arc::new(config.clone());
         let hosts = (0..routes.hosts())
             .map(|host| {
                 let starts = flows.starts_of(host);
                 let host_id = HostId::new(host);
-                let mut endpoint = E::new(host_id, config, seed);
+                let mut endpoint = E::new(host_id, &config, seed);
                 let mut directory =
                     HostDirectory { host: host_id, flows: &mut flows, routes: &routes, seed };
                 endpoint.handle_command(Time::ZERO, E::listen(), &mut directory);
@@ -430,7 +436,7 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         if (unit as usize) < ports {
             self.ports.prefetch(unit as usize);
         } else {
-            self.hosts.prefetch(unit as usize - ports);
+            self.hosts.prefetch_front(unit as usize - ports, HOST_FRONT);
         }
     }
 

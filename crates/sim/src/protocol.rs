@@ -1,6 +1,8 @@
 //! What the simulator needs to know of a transport beyond its endpoint: how to open a flow, and what
 //! its events and statistics mean.
 
+use std::sync::Arc;
+
 use trimline_metrics::{FlowRecord, PacketLatency};
 use trimline_packet::{ConnectionId, HostId, PathId};
 use trimline_transport::{Endpoint, Key, Stream, cbr, ndp};
@@ -23,10 +25,10 @@ pub(crate) enum FlowEvent {
 /// A transport that the simulator can drive.
 pub(crate) trait Protocol: Endpoint {
     /// Parameters of a host.
-    type Config;
+    type Config: Clone;
 
     /// A host; what is random in it is drawn from streams of its own.
-    fn new(host: HostId, config: &Self::Config, seed: u64) -> Self;
+    fn new(host: HostId, config: &Arc<Self::Config>, seed: u64) -> Self;
     /// The command that makes a host accept every flow.
     fn listen() -> Self::Command;
     /// The command that opens a flow and hands it all its data.
@@ -50,9 +52,11 @@ pub(crate) trait Protocol: Endpoint {
 impl Protocol for ndp::Endpoint {
     type Config = ndp::Config;
 
-    fn new(host: HostId, config: &ndp::Config, seed: u64) -> Self {
-        let mut config = config.clone();
-        if let Some(gaps) = &mut config.pull_gaps {
+    fn new(host: HostId, config: &Arc<ndp::Config>, seed: u64) -> Self {
+        let mut config = Arc::clone(config);
+        if config.pull_gaps.is_some()
+            && let Some(gaps) = &mut Arc::make_mut(&mut config).pull_gaps
+        {
             gaps.stream = random::stream(seed, "pull gap", &[u64::from(host.get())]);
         }
         ndp::Endpoint::new(host, config)
@@ -125,8 +129,8 @@ impl Protocol for ndp::Endpoint {
 impl Protocol for cbr::Endpoint {
     type Config = cbr::Config;
 
-    fn new(host: HostId, config: &cbr::Config, _seed: u64) -> Self {
-        cbr::Endpoint::new(host, config.clone())
+    fn new(host: HostId, config: &Arc<cbr::Config>, _seed: u64) -> Self {
+        cbr::Endpoint::new(host, cbr::Config::clone(config))
     }
 
     fn listen() -> cbr::Command {

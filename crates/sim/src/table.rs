@@ -24,6 +24,11 @@ impl<T> Table<T> {
     pub(crate) fn prefetch(&self, index: usize) {
         prefetch(self.0.as_ptr().wrapping_add(index).cast(), size_of::<T>());
     }
+    /// The same for the first `bytes` of it.
+    #[inline(always)]
+    pub(crate) fn prefetch_front(&self, index: usize, bytes: usize) {
+        prefetch(self.0.as_ptr().wrapping_add(index).cast(), bytes);
+    }
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
         self.0.iter()
     }

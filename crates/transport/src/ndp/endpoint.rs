@@ -6,6 +6,7 @@
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time};
@@ -23,8 +24,9 @@ use crate::{Allowed, Directory, Disposition, Half, Key};
 /// time-outs bring them again.
 const CONTROL_LIMIT: usize = 1 << 16;
 
-/// All NDP connections of one host.
+/// All NDP connections of one host. What every packet needs stands in front.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Endpoint {
     /// ACKs, NACKs and RESETs, to be sent in this order before anything else.
     pub(super) control: VecDeque<Packet>,
@@ -32,21 +34,23 @@ pub struct Endpoint {
     pub(super) pulls: PullQueue,
     /// Sending halves with a credit and something to send.
     pub(super) ready: Turns,
-    pub(super) host: HostId,
     pub(super) timers: Timers,
     pub(super) gaps: Gaps,
+    pub(super) host: HostId,
+    /// Shared by the hosts of a simulation.
+    pub(super) config: Arc<Config>,
     pub(super) events: VecDeque<Event>,
-    pub(super) config: Config,
-    pub(super) listening: Vec<u16>,
     /// How long packets took, when asked.
     latencies: Option<Box<Latencies>>,
+    pub(super) listening: Vec<u16>,
     /// When the last RESET was sent.
     pub(super) reset_at: Option<Time>,
 }
 
 impl Endpoint {
     /// A host without connections.
-    pub fn new(host: HostId, config: Config) -> Endpoint {
+    pub fn new(host: HostId, config: impl Into<Arc<Config>>) -> Endpoint {
+        let config = config.into();
         Endpoint {
             control: VecDeque::new(),
             slots: Vec::new(),

@@ -94,6 +94,10 @@ impl Paths {
     pub(super) fn permute(&mut self, now: Time, penalty: Option<&PathPenalty>) -> u32 {
         self.position = 0;
         match (self.seldom.as_mut().and_then(|seldom| seldom.scoreboard.as_mut()), penalty) {
+            (Some(scoreboard), Some(_)) if scoreboard.is_quiet() => {
+                scoreboard.permuted(now);
+                0
+            }
             (Some(scoreboard), Some(penalty)) => {
                 let removed = scoreboard.judge(now, penalty);
                 let routed = &mut self.order[..self.routed as usize];

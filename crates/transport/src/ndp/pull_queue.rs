@@ -11,6 +11,8 @@
 //! that found the NIC busy counts from the moment when it was due, so that the mean rate stays the
 //! link's; but never from before it was queued, and it sends [`LATE_PULLS`] without spacing at most.
 
+use alloc::boxed::Box;
+
 use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::{BitRate, ByteCount, Packet, Time, TimeDelta};
 
@@ -28,12 +30,18 @@ const LATE_PULLS: u64 = 8;
 pub(super) struct Gaps {
     /// The length whose gap is always the same: beyond any length when gaps are drawn.
     full_length: u32,
+    payload_bytes: u16,
+    starvation: Starvation,
     full: TimeDelta,
+    rule: Box<Rule>,
+}
+
+/// What the gaps of other packets follow from.
+#[derive(Clone, Debug)]
+struct Rule {
     rate: BitRate,
     spacing: PullSpacing,
     drawn: Option<PullGaps>,
-    payload_bytes: u16,
-    starvation: Starvation,
 }
 
 impl Gaps {
@@ -44,12 +52,14 @@ impl Gaps {
                 None => u32::from(config.payload_bytes),
                 Some(_) => u32::MAX,
             },
-            full: TimeDelta::ZERO,
-            rate: config.link_rate,
-            spacing: config.pull_spacing,
-            drawn: config.pull_gaps.clone(),
             payload_bytes: config.payload_bytes,
             starvation: Starvation::default(),
+            full: TimeDelta::ZERO,
+            rule: Box::new(Rule {
+                rate: config.link_rate,
+                spacing: config.pull_spacing,
+                drawn: config.pull_gaps.clone(),
+            }),
         };
         gaps.full = gaps.compute(config.payload_bytes);
         gaps
@@ -82,7 +92,7 @@ impl Gaps {
     }
 
     fn unslowed(&mut self, length: u16) -> TimeDelta {
-        let Some(PullGaps { steps, stream }) = &mut self.drawn else { return self.compute(length) };
+        let Some(PullGaps { steps, stream }) = &mut self.rule.drawn else { return self.compute(length) };
         let share = (stream.next_u64() >> 32) as u32;
         let step = steps.partition_point(|step| step.share <= share).min(steps.len() - 1);
         let full = u128::from(steps[step].gap.as_ps());
@@ -97,11 +107,12 @@ impl Gaps {
     fn compute(&self, length: u16) -> TimeDelta {
         let payload = ByteCount::new(u64::from(length));
         let wire = payload + ByteCount::new(u64::from(Packet::HEADER_BYTES));
-        match self.spacing {
-            PullSpacing::WireBytes => self.rate.transmission(wire),
-            PullSpacing::PayloadBytes => self.rate.transmission(payload),
+        let rate = self.rule.rate;
+        match self.rule.spacing {
+            PullSpacing::WireBytes => rate.transmission(wire),
+            PullSpacing::PayloadBytes => rate.transmission(payload),
             PullSpacing::WireBytesScaled { percent } => {
-                let whole = self.rate.transmission(wire).as_ps() as u128;
+                let whole = rate.transmission(wire).as_ps() as u128;
                 TimeDelta::from_ps((whole * u128::from(percent)).div_ceil(100) as u64)
             }
         }

@@ -21,27 +21,24 @@ use trimline_packet::{Time, TimeDelta};
 use super::config::PathPenalty;
 
 /// Answers to a path's packets after which its counts are halved.
-const MEMORY: u16 = 128;
+const MEMORY: u8 = 128;
 
 /// The square of eight standard deviations.
 const SIGMAS_SQUARED: u128 = 64;
 
+/// What an answer looks at: eight to a cache line, for the next answer is about any path.
 #[derive(Clone, Copy, Debug)]
 struct Score {
-    acks: u16,
-    nacks: u16,
-    losses: u16,
+    acks: u8,
+    nacks: u8,
+    losses: u8,
+    /// The one packet of a path on probation is out.
+    probing: bool,
     /// Doublings of the removal; [`Score::NEVER_REMOVED`] before the first one.
     doublings: u16,
     /// ACKs that a path which comes back from a removal must earn before it is like the others. Until
     /// then it carries one packet at a time.
     probation: u16,
-    /// The one packet of a path on probation is out.
-    probing: bool,
-    /// End of the removal, also after it has passed; on probation the end of the wait for an answer;
-    /// [`Time::NEVER`] while routing has withdrawn the path, which then is none of those that are
-    /// compared.
-    removed_until: Time,
 }
 
 impl Score {
@@ -49,32 +46,22 @@ impl Score {
     /// Doublings of the probation, at most.
     const LONGEST_PROBATION: u16 = 2;
 
-    const fn of_new_path(benefit: u16) -> Score {
+    const fn of_new_path(benefit: u8) -> Score {
         let doublings = Score::NEVER_REMOVED;
-        let removed_until = Time::ZERO;
-        Score {
-            acks: benefit,
-            nacks: 0,
-            losses: 0,
-            doublings,
-            probation: 0,
-            probing: false,
-            removed_until,
-        }
+        Score { acks: benefit, nacks: 0, losses: 0, probing: false, doublings, probation: 0 }
     }
 
-    /// An answer from a path on probation. If it answers the packet that is out, the path may carry the
-    /// next one; others are late and say nothing new.
-    fn answered(&mut self, now: Time) -> bool {
-        let is_news = core::mem::take(&mut self.probing);
-        if is_news && !self.is_withdrawn() {
-            self.removed_until = self.removed_until.min(now);
-        }
-        is_news
+    const fn answers(&self) -> u8 {
+        self.acks + self.nacks
     }
 
-    fn is_withdrawn(&self) -> bool {
-        self.removed_until == Time::NEVER
+    /// NACKs from which on the path may be an outlier.
+    const fn min_nacks(&self, of_good_path: u16) -> u16 {
+        match (self.probation, self.doublings) {
+            (0, Score::NEVER_REMOVED) => of_good_path,
+            (0, _) => 2,
+            _ => 1,
+        }
     }
 }
 
@@ -82,7 +69,17 @@ impl Score {
 #[derive(Debug)]
 pub(super) struct Scoreboard {
     scores: Box<[Score]>,
-    benefit: u16,
+    /// Ends of the removals, also after they have passed; on probation the end of the wait for an answer;
+    /// [`Time::NEVER`] while routing has withdrawn the path, which then is none of those that are
+    /// compared.
+    removed_until: Box<[Time]>,
+    min_nacks: u16,
+    min_losses: u16,
+    benefit: u8,
+    /// Some path may be an outlier: nothing need be judged otherwise.
+    alarm: bool,
+    /// Some path is removed, withdrawn or on probation, perhaps.
+    disturbed: bool,
     /// When the path list was last permuted.
     permuted_at: Time,
     /// How long an answer to the packet of a path on probation is waited for.
@@ -92,11 +89,16 @@ pub(super) struct Scoreboard {
 impl Scoreboard {
     /// A board on which all paths are new.
     pub(super) fn new(count: u16, penalty: &PathPenalty) -> Scoreboard {
-        let benefit = penalty.min_nacks.min(MEMORY / 2);
+        let benefit = penalty.min_nacks.min(u16::from(MEMORY / 2)) as u8;
         let scores = vec![Score::of_new_path(benefit); count as usize];
         Scoreboard {
             scores: scores.into_boxed_slice(),
+            removed_until: vec![Time::ZERO; count as usize].into_boxed_slice(),
+            min_nacks: penalty.min_nacks,
+            min_losses: penalty.min_losses,
             benefit,
+            alarm: false,
+            disturbed: false,
             permuted_at: Time::ZERO,
             patience: penalty.removal_max,
         }
@@ -108,21 +110,54 @@ impl Scoreboard {
         let known = self.scores.len();
         let scores = self.scores.iter().chain(more.scores.get(known..).unwrap_or(&[]));
         self.scores = scores.copied().collect();
+        let ends = self.removed_until.iter().chain(more.removed_until.get(known..).unwrap_or(&[]));
+        self.removed_until = ends.copied().collect();
+    }
+
+    /// Whether the path list may be permuted without a look at the scores.
+    #[inline]
+    pub(super) const fn is_quiet(&self) -> bool {
+        !self.alarm && !self.disturbed
+    }
+
+    /// The path list is permuted while the board is quiet.
+    #[inline]
+    pub(super) fn permuted(&mut self, now: Time) {
+        self.permuted_at = now;
+    }
+
+    fn is_withdrawn(&self, path: usize) -> bool {
+        self.removed_until[path] == Time::NEVER
+    }
+
+    /// An answer from a path on probation. If it answers the packet that is out, the path may carry the
+    /// next one; others are late and say nothing new.
+    #[cold]
+    fn answered(&mut self, path: u16) -> bool {
+        let is_news = core::mem::take(&mut self.scores[path as usize].probing);
+        if is_news && !self.is_withdrawn(path as usize) {
+            let until = &mut self.removed_until[path as usize];
+            *until = (*until).min(self.permuted_at);
+        }
+        is_news
     }
 
     /// Routing no longer offers the path.
     pub(super) fn withdraw(&mut self, path: u16) {
-        self.scores[path as usize].removed_until = Time::NEVER;
+        self.removed_until[path as usize] = Time::NEVER;
+        self.disturbed = true;
     }
 
     /// Routing offers the path again: it is new.
     pub(super) fn restore(&mut self, path: u16) {
         self.scores[path as usize] = Score::of_new_path(self.benefit);
+        self.removed_until[path as usize] = Time::ZERO;
+        self.disturbed = true;
     }
 
     #[inline]
     fn halve_at_limit(score: &mut Score) {
-        if score.acks + score.nacks >= MEMORY {
+        if score.answers() >= MEMORY {
             score.doublings = Score::NEVER_REMOVED;
             score.acks /= 2;
             score.nacks /= 2;
@@ -133,16 +168,17 @@ impl Scoreboard {
     /// A packet of this path was ACKed.
     #[inline]
     pub(super) fn ack(&mut self, path: u16) {
-        let score = &mut self.scores[path as usize];
-        if score.probation > 0 {
-            if !score.answered(self.permuted_at) {
+        if self.scores[path as usize].probation > 0 {
+            if !self.answered(path) {
                 return;
             }
+            let score = &mut self.scores[path as usize];
             score.probation -= 1;
             if score.probation == 0 {
                 *score = Score { nacks: 0, acks: self.benefit, ..*score };
             }
         }
+        let score = &mut self.scores[path as usize];
         score.acks += 1;
         Scoreboard::halve_at_limit(score);
     }
@@ -150,29 +186,30 @@ impl Scoreboard {
     /// A packet of this path was NACKed or returned.
     #[inline]
     pub(super) fn nack(&mut self, path: u16) {
-        let score = &mut self.scores[path as usize];
-        if score.probation > 0 && !score.answered(self.permuted_at) {
+        if self.scores[path as usize].probation > 0 && !self.answered(path) {
             return;
         }
+        let score = &mut self.scores[path as usize];
         score.nacks += 1;
+        self.alarm |= u16::from(score.nacks) >= score.min_nacks(self.min_nacks);
         Scoreboard::halve_at_limit(score);
     }
 
     /// A packet of this path was lost.
     pub(super) fn loss(&mut self, path: u16) {
-        let score = &mut self.scores[path as usize];
-        if score.probation > 0 && !score.answered(self.permuted_at) {
+        if self.scores[path as usize].probation > 0 && !self.answered(path) {
             return;
         }
+        let score = &mut self.scores[path as usize];
         score.losses = (score.losses + 1).min(MEMORY);
+        self.alarm |= u16::from(score.losses) >= self.min_losses;
     }
 
     /// A packet takes a path, in a round in which some path is on probation.
     pub(super) fn sent(&mut self, path: u16) {
-        let score = &mut self.scores[path as usize];
-        if score.probation > 0 && !score.is_withdrawn() {
-            score.probing = true;
-            score.removed_until = self.permuted_at.saturating_add(self.patience);
+        if self.scores[path as usize].probation > 0 && !self.is_withdrawn(path as usize) {
+            self.scores[path as usize].probing = true;
+            self.removed_until[path as usize] = self.permuted_at.saturating_add(self.patience);
         }
     }
 
@@ -185,47 +222,46 @@ impl Scoreboard {
     pub(super) fn judge(&mut self, now: Time, penalty: &PathPenalty) -> u32 {
         let (mut answers, mut nacks, mut losses, mut removed) = (0, 0, 0, 0);
         let mut count = 0;
-        for score in self.scores.iter().filter(|score| !score.is_withdrawn()) {
+        for (score, &until) in self.scores.iter().zip(&self.removed_until) {
+            if until == Time::NEVER {
+                continue;
+            }
             count += 1;
-            answers += u64::from(score.acks + score.nacks);
+            answers += u64::from(score.answers());
             nacks += u64::from(score.nacks);
             losses += u64::from(score.losses);
-            removed += u64::from(score.removed_until > now);
+            removed += u64::from(until > now);
         }
         self.permuted_at = now;
         let ratio = u64::from(penalty.ratio);
         let mut offenders = 0;
-        for score in &mut self.scores {
+        for (score, until) in self.scores.iter_mut().zip(&mut self.removed_until) {
             if removed >= count / 2 {
                 break;
             }
-            if score.removed_until > now {
+            if *until > now {
                 continue;
             }
             let own_nacks = u64::from(score.nacks);
-            let own_answers = u64::from(score.acks + score.nacks);
-            let min_nacks = match (score.probation, score.doublings) {
-                (0, Score::NEVER_REMOVED) => penalty.min_nacks,
-                (0, _) => 2,
-                _ => 1,
-            };
-            let trims = score.nacks >= min_nacks
+            let own_answers = u64::from(score.answers());
+            let trims = u16::from(score.nacks) >= score.min_nacks(penalty.min_nacks)
                 && own_nacks * answers >= ratio * nacks * own_answers
                 && (2 * own_nacks >= own_answers
                     || is_no_chance(own_nacks, own_answers, nacks, answers));
-            let loses = score.losses >= penalty.min_losses
+            let loses = u16::from(score.losses) >= penalty.min_losses
                 && u64::from(score.losses) * count >= ratio * losses;
             if trims || loses {
                 let last = Scoreboard::removal(score.doublings, penalty);
-                let soon = score.removed_until.saturating_add(last * 4) >= now;
+                let soon = until.saturating_add(last * 4) >= now;
                 score.doublings = match score.doublings {
                     Score::NEVER_REMOVED => 0,
                     doublings if soon || score.probation > 0 => (doublings + 1).min(30),
                     _ => 0,
                 };
-                score.removed_until = now + Scoreboard::removal(score.doublings, penalty);
+                *until = now + Scoreboard::removal(score.doublings, penalty);
                 let doublings = score.doublings.min(Score::LONGEST_PROBATION);
-                score.probation = if trims { self.benefit.max(1) << doublings } else { 0 };
+                score.probation =
+                    if trims { u16::from(self.benefit.max(1)) << doublings } else { 0 };
                 score.acks = if trims { 0 } else { self.benefit };
                 score.nacks = 0;
                 score.losses = 0;
@@ -234,6 +270,11 @@ impl Scoreboard {
                 offenders += 1;
             }
         }
+        self.disturbed |= offenders > 0;
+        self.alarm = self.scores.iter().any(|score| {
+            u16::from(score.nacks) >= score.min_nacks(penalty.min_nacks)
+                || u16::from(score.losses) >= penalty.min_losses
+        });
         offenders
     }
 
@@ -244,14 +285,15 @@ impl Scoreboard {
     }
 
     /// Puts the paths in use in front, in the order in which they are. Gives how many there are.
-    pub(super) fn sift(&self, now: Time, order: &mut [u16]) -> u16 {
+    pub(super) fn sift(&mut self, now: Time, order: &mut [u16]) -> u16 {
         let mut live = 0;
         for place in 0..order.len() {
-            if self.scores[order[place] as usize].removed_until <= now {
+            if self.removed_until[order[place] as usize] <= now {
                 order.swap(live, place);
                 live += 1;
             }
         }
+        self.disturbed = live < self.scores.len() || self.on_probation();
         live as u16
     }
 }
@@ -284,7 +326,7 @@ mod tests {
         Time::from_ps(us * 1_000_000)
     }
 
-    fn live(board: &Scoreboard, now: Time) -> Vec<u16> {
+    fn live(board: &mut Scoreboard, now: Time) -> Vec<u16> {
         let mut order: Vec<u16> = (0..board.scores.len() as u16).collect();
         let live = board.sift(now, &mut order);
         order.truncate(live as usize);
@@ -307,7 +349,7 @@ mod tests {
         assert_eq!(board.judge(at(0), &PENALTY), 0);
         feed(&mut board, 1, 4, &[2]);
         assert_eq!(board.judge(at(0), &PENALTY), 1);
-        assert_eq!(live(&board, at(0)), [0, 1, 3]);
+        assert_eq!(live(&mut board, at(0)), [0, 1, 3]);
     }
 
     #[test]
@@ -332,8 +374,8 @@ mod tests {
         for removal in [1_000, 2_000, 4_000, 4_000] {
             assert_eq!(board.judge(now, &PENALTY), 1);
             let until = now + TimeDelta::from_us(removal);
-            assert_eq!(live(&board, Time::from_ps(until.as_ps() - 1)), [0, 1, 3]);
-            assert_eq!(live(&board, until), [0, 1, 2, 3]);
+            assert_eq!(live(&mut board, Time::from_ps(until.as_ps() - 1)), [0, 1, 3]);
+            assert_eq!(live(&mut board, until), [0, 1, 2, 3]);
             now = until;
             assert_eq!(board.judge(now, &PENALTY), 0);
             probe(&mut board, 2, false);
@@ -348,19 +390,19 @@ mod tests {
         // What comes late says nothing new, and does not end the removal.
         board.ack(2);
         board.nack(2);
-        assert_eq!(live(&board, at(999)), [0, 1, 3]);
+        assert_eq!(live(&mut board, at(999)), [0, 1, 3]);
         for probe in 0..10 {
             assert_eq!(board.judge(at(1_000 + probe), &PENALTY), 0);
-            assert_eq!(live(&board, at(1_000 + probe)), [0, 1, 2, 3]);
+            assert_eq!(live(&mut board, at(1_000 + probe)), [0, 1, 2, 3]);
             board.sent(2);
             assert!(board.on_probation());
-            assert_eq!(live(&board, at(1_000 + probe)), [0, 1, 3], "while one is out");
+            assert_eq!(live(&mut board, at(1_000 + probe)), [0, 1, 3], "while one is out");
             board.ack(2);
         }
         assert!(!board.on_probation());
         // Like the others, but two NACKs are too many until it has been good for long.
         board.sent(2);
-        assert_eq!(live(&board, at(1_010)), [0, 1, 2, 3]);
+        assert_eq!(live(&mut board, at(1_010)), [0, 1, 2, 3]);
         board.nack(2);
         assert_eq!(board.judge(at(1_011), &PENALTY), 0);
         feed(&mut board, 130, 4, &[]);
@@ -390,8 +432,8 @@ mod tests {
         board.judge(at(0), &PENALTY);
         board.judge(at(1_000), &PENALTY);
         board.sent(2);
-        assert_eq!(live(&board, at(4_999)), [0, 1, 3]);
-        assert_eq!(live(&board, at(5_000)), [0, 1, 2, 3]);
+        assert_eq!(live(&mut board, at(4_999)), [0, 1, 3]);
+        assert_eq!(live(&mut board, at(5_000)), [0, 1, 2, 3]);
     }
 
     #[test]
@@ -401,7 +443,7 @@ mod tests {
         assert_eq!(board.judge(at(0), &PENALTY), 0);
         board.loss(1);
         assert_eq!(board.judge(at(0), &PENALTY), 1);
-        assert_eq!(live(&board, at(0)), [0, 2, 3]);
+        assert_eq!(live(&mut board, at(0)), [0, 2, 3]);
     }
 
     #[test]
@@ -460,7 +502,7 @@ mod tests {
         let mut board = Scoreboard::new(7, &penalty);
         (0..8).for_each(|loss| board.loss(loss % 4));
         assert_eq!(board.judge(at(0), &penalty), 3);
-        assert_eq!(live(&board, at(0)).len(), 4);
+        assert_eq!(live(&mut board, at(0)).len(), 4);
         assert_eq!(board.judge(at(1), &penalty), 0);
         let mut lone = Scoreboard::new(1, &penalty);
         feed(&mut lone, 30, 1, &[0]);
