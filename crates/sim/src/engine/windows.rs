@@ -331,6 +331,7 @@ impl Ring {
         let handle = list.first;
         let next = arena.next(handle);
         list.first = next;
+        arena.prefetch(next);
         // As likely as not there is another one: no branch on it.
         let is_last = next.is_none();
         let next_at = arena.arrival(select_unpredictable(is_last, handle, next)).at;
