@@ -511,7 +511,10 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
                 calendar.arrive(arena, next, arrival, handle, port);
             }
         }
-        debug_assert!(self.displaced.is_empty(), "no profile of the simulator drops at dequeue yet");
+        debug_assert!(
+            self.displaced.is_empty(),
+            "no profile of the simulator drops at dequeue yet"
+        );
     }
 
     /// A packet arrives at a port. It departs with the next [`Network::port_advance`], at once if

@@ -52,6 +52,12 @@ const SHORT: u64 = 2;
 /// their sake.
 const MOST_PENDING: u64 = 16;
 
+/// Units from which on a network's inboxes do not fit the second cache. In debug builds so few that the
+/// tests work in both ways.
+const LARGE: usize = if cfg!(debug_assertions) { 64 } else { 16_384 };
+/// Packets that are put into their inboxes together in a large network.
+const LETTERS: usize = 24;
+
 /// Visits ahead at which a unit's own lines and its inbox are asked for, and at which its packets are.
 const FAR_AHEAD: usize = 6;
 const NEAR_AHEAD: usize = 3;
@@ -154,6 +160,9 @@ struct Ring {
     summary: Table<u64>,
     inboxes: Table<Inbox>,
     far: BinaryHeap<Reverse<Far>>,
+    /// Packets on their way to inboxes that were asked for, in a large network.
+    letters: Vec<Far>,
+    is_large: bool,
     /// Units that still have something to do in the current window, after a limit inside it.
     unfinished: Vec<u32>,
     /// The earliest wake in `far` of each unit.
@@ -345,16 +354,47 @@ impl Ring {
 impl Calendar for Ring {
     #[inline(always)]
     fn arrive(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32) {
+        if self.is_large {
+            self.post(arena, Far { at, unit, handle, link });
+            return;
+        }
+        self.deliver(arena, unit, at, handle, link);
+    }
+    #[inline]
+    fn returned_into(&mut self, _port: u32) {
+        // The ports of a switch that may return headers are visited together, this one included.
+    }
+}
+
+impl Ring {
+    /// In a large network the inbox is not in the cache: it is asked for, and other work done before the
+    /// packet is put there.
+    #[inline(never)]
+    fn post(&mut self, arena: &mut Arena, letter: Far) {
+        self.inboxes.prefetch(letter.unit as usize);
+        self.letters.push(letter);
+        if self.letters.len() == LETTERS {
+            self.deliver_letters(arena);
+        }
+    }
+
+    #[inline(never)]
+    fn deliver_letters(&mut self, arena: &mut Arena) {
+        for index in 0..self.letters.len() {
+            let Far { at, unit, handle, link } = self.letters[index];
+            self.deliver(arena, unit, at, handle, link);
+        }
+        self.letters.clear();
+    }
+
+    #[inline(always)]
+    fn deliver(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32) {
         let ahead = (at.as_ps() >> self.shift).wrapping_sub(self.current);
         if ahead.wrapping_sub(1) < self.ring_mask {
             self.put(arena, unit, at, ahead, handle, link);
         } else {
             self.arrive_far(unit, at, handle, link);
         }
-    }
-    #[inline]
-    fn returned_into(&mut self, _port: u32) {
-        // The ports of a switch that may return headers are visited together, this one included.
     }
 }
 
@@ -433,6 +473,8 @@ impl Windows {
                 summary: vec![0; summary_words * ring as usize].into(),
                 inboxes: vec![Inbox::EMPTY; units].into(),
                 far: BinaryHeap::new(),
+                letters: Vec::with_capacity(LETTERS),
+                is_large: units >= LARGE,
                 unfinished: Vec::new(),
                 far_wakes: vec![Time::NEVER; units],
             },
@@ -451,6 +493,10 @@ impl Windows {
     }
 
     fn keep_unfinished(&mut self) {
+        debug_assert!(
+            self.ring.letters.is_empty(),
+            "a window ends when its packets are in their inboxes"
+        );
         let slot = self.ring.slot(self.ring.current);
         while let Some(unit) = self.ring.unfinished.pop() {
             self.ring.mark(slot, unit);
@@ -512,11 +558,13 @@ impl Windows {
                 self.visit_risky(network, unit, limit);
             }
         }
+        self.ring.deliver_letters(&mut network.arena);
         while let Some(switch) = self.returns.fresh.pop() {
             // From the next window on its ports are visited together: none may be behind.
             for port in network.routes.ports_of(switch) {
                 self.visit_port_rarely(network, port, limit);
             }
+            self.ring.deliver_letters(&mut network.arena);
         }
         self.keep_unfinished();
     }
@@ -683,8 +731,7 @@ impl Returns {
             .max()
             .unwrap_or(0);
         let window = TimeDelta::from_ps(1 << shift);
-        let headers =
-            network.most_headers_per_link(window) * most_links + 2 * MOST_PENDING;
+        let headers = network.most_headers_per_link(window) * most_links + 2 * MOST_PENDING;
         let margin = headers * u64::from(Packet::HEADER_BYTES);
         returns.queue = queue;
         match u64::from(capacity).checked_sub(margin) {
@@ -785,6 +832,7 @@ impl<E: Protocol, const Q: usize> Engine<E, Q> for Windows {
                 }
             }
         }
+        self.ring.deliver_letters(&mut network.arena);
         self.keep_unfinished();
     }
 }

@@ -92,7 +92,9 @@ impl Gaps {
     }
 
     fn unslowed(&mut self, length: u16) -> TimeDelta {
-        let Some(PullGaps { steps, stream }) = &mut self.rule.drawn else { return self.compute(length) };
+        let Some(PullGaps { steps, stream }) = &mut self.rule.drawn else {
+            return self.compute(length);
+        };
         let share = (stream.next_u64() >> 32) as u32;
         let step = steps.partition_point(|step| step.share <= share).min(steps.len() - 1);
         let full = u128::from(steps[step].gap.as_ps());
