@@ -419,8 +419,6 @@ struct Returns {
     risky: Vec<(u32, u64)>,
     /// Risky ports of all switches.
     any: u32,
-    /// Switches whose first port has become risky in this window.
-    fresh: Vec<u32>,
 }
 
 /// The bits that are set, lowest first.
@@ -559,13 +557,6 @@ impl Windows {
             }
         }
         self.ring.deliver_letters(&mut network.arena);
-        while let Some(switch) = self.returns.fresh.pop() {
-            // From the next window on its ports are visited together: none may be behind.
-            for port in network.routes.ports_of(switch) {
-                self.visit_port_rarely(network, port, limit);
-            }
-            self.ring.deliver_letters(&mut network.arena);
-        }
         self.keep_unfinished();
     }
 
@@ -723,7 +714,6 @@ impl Returns {
             risky_ports: vec![false; network.routes.ports() as usize],
             risky: vec![(0, 0); switches],
             any: 0,
-            fresh: Vec::new(),
         };
         let Some((queue, capacity)) = network.returning_queue() else { return returns };
         let most_links = (0..switches as u32)
@@ -776,7 +766,6 @@ impl Returns {
         if is_risky {
             if *ports == 0 {
                 *since = window + 1;
-                self.fresh.push(switch);
             }
             *ports += 1;
             self.any += 1;
