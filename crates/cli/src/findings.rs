@@ -37,6 +37,8 @@ pub(crate) struct Finding {
     workload: Option<String>,
     /// Only flows from the first to the second host.
     pair: Option<[u32; 2]>,
+    /// Of a timeline, only what is about this port or host.
+    place: Option<String>,
     /// Only runs with this many flows.
     flows: Option<usize>,
     /// Only runs with at least this many flows.
@@ -200,6 +202,7 @@ impl Finding {
         Selection {
             workload: self.workload.clone(),
             pair: self.pair.map(|[source, destination]| (source, destination)),
+            place: self.place.clone(),
         }
     }
 
@@ -333,6 +336,7 @@ mod tests {
             seed,
             flows: flows.collect(),
             latencies: Vec::new(),
+            timeline: Default::default(),
             ports: Vec::new(),
             simulated_ps: 1,
             measured_ps: 1,

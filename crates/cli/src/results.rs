@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use trimline_metrics::manifest::scenario_hash;
-use trimline_metrics::{Directory, Manifest, RunRecord, Summary, table};
+use trimline_metrics::{Directory, Manifest, RunRecord, Summary, table, timeline};
 use trimline_sim::scenario::plan::EngineChoice;
 use trimline_sim::scenario::{Run, Scenario};
 
@@ -56,6 +56,9 @@ pub(crate) fn write_run(
         }
         if run.output.latencies {
             made.write("latencies.csv", table::latencies(record))?;
+        }
+        if run.output.timeline {
+            made.write("timeline.csv", timeline::csv(&record.timeline))?;
         }
         made.write("summary.json", summary.to_json())?;
         made.write("manifest.json", manifest.to_json())?;

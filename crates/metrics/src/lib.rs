@@ -12,6 +12,7 @@ pub mod record;
 pub mod statistics;
 pub mod summary;
 pub mod table;
+pub mod timeline;
 
 pub use directory::Directory;
 pub use manifest::Manifest;
@@ -19,3 +20,4 @@ pub use measure::{Measure, Selection};
 pub use record::{FlowEnd, FlowRecord, PacketLatency, PortRecord, RunRecord};
 pub use statistics::{Interval, interval, quantile};
 pub use summary::{Aggregate, Summary};
+pub use timeline::Timeline;

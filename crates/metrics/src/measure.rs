@@ -1,6 +1,9 @@
 //! Named measures: one number of one run, as findings and figures use them.
 
+use std::collections::BTreeMap;
+
 use crate::record::{FlowRecord, PacketLatency, PortRecord, RunRecord};
+use crate::timeline::{PacketKind, Timeline, What};
 
 /// Times of the base model in picoseconds: 9000 B of payload in 9064 B at 10 Gb/s, six links of 1 us
 /// and five switches between pods.
@@ -66,6 +69,14 @@ pub enum Measure {
     /// Bytes on the links from ToRs to hosts, headers and control packets included, in percent of what
     /// 10 Gb/s carry in the whole run.
     HostLinkPercent,
+    /// Packets trimmed at the places of the timeline.
+    TimelineTrims,
+    /// The longest time that a link of the timeline was idle in all between its first and its last packet,
+    /// us.
+    TimelineIdle,
+    /// The fewest packets that a retransmission found in its queue when it arrived at a port of the
+    /// timeline, the packet on the wire included.
+    RetransmissionFindsPackets,
 }
 
 /// Which flows count.
@@ -75,6 +86,8 @@ pub struct Selection {
     pub workload: Option<String>,
     /// Those from this source to this destination.
     pub pair: Option<(u32, u32)>,
+    /// Of the timeline, what is about this port or host.
+    pub place: Option<String>,
 }
 
 impl Selection {
@@ -111,6 +124,9 @@ const NAMES: &[(&str, Measure)] = &[
     ("worst_decile_fair_share_percent", Measure::WorstDecileFairSharePercent),
     ("worst_decile_below_mean_points", Measure::WorstDecileBelowMean),
     ("timeout_retransmissions_percent", Measure::TimeoutRetransmissionsPercent),
+    ("timeline_trims", Measure::TimelineTrims),
+    ("timeline_idle_us", Measure::TimelineIdle),
+    ("retransmission_finds_packets", Measure::RetransmissionFindsPackets),
 ];
 
 impl Measure {
@@ -230,6 +246,23 @@ impl Measure {
             Measure::TimeoutRetransmissionsPercent => {
                 percent(total(|flow| flow.retransmissions_timeout), total(|flow| flow.packets_sent))
             }
+            Measure::TimelineTrims => {
+                let trimmed = |count: usize| (!record.timeline.events.is_empty()).then_some(count);
+                let events = record.timeline.at(selection.place.as_deref());
+                trimmed(events.filter(|event| event.what == What::Trim).count())
+                    .map(|count| count as f64)
+            }
+            Measure::TimelineIdle => idle_us(&record.timeline, selection.place.as_deref()),
+            Measure::RetransmissionFindsPackets => {
+                let arrivals = record.timeline.at(selection.place.as_deref()).filter(|event| {
+                    event.what == What::Enqueue
+                        && event.packet == PacketKind::Data
+                        && event.attempt > 0
+                });
+                // Less itself.
+                let found = arrivals.filter_map(|event| event.queue.map(|queue| queue.0 - 1));
+                found.min().map(f64::from)
+            }
         }
     }
 }
@@ -254,6 +287,18 @@ fn latency(record: &RunRecord, share: u32, wanted: fn(&PacketLatency) -> bool) -
 
 fn percent(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64 * 100.0)
+}
+
+/// The most, over the places, of the time between two departures in which nothing was sent.
+fn idle_us(timeline: &Timeline, place: Option<&str>) -> Option<f64> {
+    // By place: when it became free, and how long it was idle.
+    let mut links: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    for event in timeline.at(place).filter(|event| event.what == What::Depart) {
+        let (free, idle) = links.entry(event.place).or_insert((event.time_ps, 0));
+        *idle += event.time_ps.saturating_sub(*free);
+        *free = event.until_ps.unwrap_or(event.time_ps);
+    }
+    links.values().map(|&(_, idle)| idle).max().map(|ps| ps as f64 / 1e6)
 }
 
 /// The ports of a switch stand side by side in the record.
@@ -286,6 +331,8 @@ mod tests {
     use super::*;
     use crate::record::PortRecord;
     use crate::table::tests::{flow, record};
+    use crate::timeline::Event;
+    use crate::timeline::tests::event;
 
     fn of(name: &str, record: &RunRecord) -> Option<f64> {
         Measure::named(name).unwrap().of(record, &Selection::default())
@@ -421,6 +468,44 @@ mod tests {
         run.ports.push(port("core 0 down 0", 900));
         run.ports.push(port("core 0 down 1", 100));
         assert_eq!(of("least_core_link_percent", &run), Some(20.0));
+    }
+
+    #[test]
+    fn a_timeline_says_when_a_link_was_idle_and_what_a_retransmission_found() {
+        let mut run = record(vec![flow(1, None, None)]);
+        assert_eq!(of("timeline_trims", &run), None);
+        assert_eq!(of("timeline_idle_us", &run), None);
+        assert_eq!(of("retransmission_finds_packets", &run), None);
+        let sends = |place, begin: u64, end: u64| Event {
+            place,
+            until_ps: Some(end),
+            ..event(begin * 1_000_000, What::Depart)
+        };
+        let us = 1_000_000;
+        run.timeline.places = vec!["tor 0 down 0".into(), "host 1".into()];
+        run.timeline.events = vec![
+            event(1, What::Enqueue),
+            event(1, What::Trim),
+            sends(0, 2, 5 * us),
+            sends(1, 3, 4 * us),
+            sends(0, 5, 6 * us),
+            Event { attempt: 1, queue: Some((4, 1)), ..event(6 * us, What::Enqueue) },
+            Event { attempt: 2, queue: Some((3, 1)), ..event(7 * us, What::Enqueue) },
+            // Neither a header nor a departure is a retransmission that comes.
+            Event { attempt: 1, packet: PacketKind::Header, ..event(7 * us, What::Enqueue) },
+            sends(0, 8, 9 * us),
+            sends(1, 9, 10 * us),
+        ];
+        assert_eq!(of("timeline_trims", &run), Some(1.0));
+        assert_eq!(of("timeline_idle_us", &run), Some(5.0));
+        assert_eq!(of("retransmission_finds_packets", &run), Some(2.0));
+        let at = |name: &str, place: &str| {
+            let place = Some(place.to_owned());
+            Measure::named(name).unwrap().of(&run, &Selection { place, ..Selection::default() })
+        };
+        assert_eq!(at("timeline_idle_us", "tor 0 down 0"), Some(2.0));
+        assert_eq!(at("timeline_trims", "host 1"), Some(0.0));
+        assert_eq!(at("retransmission_finds_packets", "host 1"), None);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! One row a flow, one row a port, one record a run.
 
+use crate::timeline::Timeline;
+
 /// How a flow ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlowEnd {
@@ -97,6 +99,8 @@ pub struct RunRecord {
     pub flows: Vec<FlowRecord>,
     /// Every packet that was ACKed, sorted, when the scenario asks; else none.
     pub latencies: Vec<PacketLatency>,
+    /// What the scenario asks to see event by event.
+    pub timeline: Timeline,
     /// Output ports of switches.
     pub ports: Vec<PortRecord>,
     /// Simulated time at the end of the run.

@@ -127,7 +127,10 @@ fn port_row(port: &PortRecord) -> [String; 6] {
     ]
 }
 
-fn table<const N: usize>(header: &[&str; N], rows: impl Iterator<Item = [String; N]>) -> Vec<u8> {
+pub(crate) fn table<const N: usize>(
+    header: &[&str; N],
+    rows: impl Iterator<Item = [String; N]>,
+) -> Vec<u8> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let written = writer
         .write_record(header)
@@ -139,6 +142,7 @@ fn table<const N: usize>(header: &[&str; N], rows: impl Iterator<Item = [String;
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::timeline::Timeline;
 
     pub(crate) fn flow(source: u32, size: Option<u64>, fct: Option<u64>) -> FlowRecord {
         FlowRecord {
@@ -177,6 +181,7 @@ pub(crate) mod tests {
             seed: 1,
             flows,
             latencies: Vec::new(),
+            timeline: Timeline::default(),
             ports: vec![
                 PortRecord {
                     name: "tor 0 down 0".into(),

@@ -9,6 +9,8 @@
 //!   before application starts. What an action makes possible at the same instant happens at once.
 //! - Ports are lazy: an arrival first performs all departures that were due before it.
 
+mod observe;
+
 use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
@@ -34,6 +36,12 @@ pub(crate) trait Calendar {
     fn arrive(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32);
     /// A port received a packet from another port of its switch, at once.
     fn returned_into(&mut self, port: u32);
+    /// A packet loses its place at a port. For those who record it: nothing follows.
+    #[inline]
+    fn displaced(&mut self, _arena: &Arena, _port: u32, _handle: Handle, _fate: Fate) {}
+    /// The link of a unit took a packet and loses it. For those who record it: nothing follows.
+    #[inline]
+    fn lost(&mut self, _arena: &Arena, _unit: u32, _handle: Handle) {}
 }
 
 /// The order of packets that arrive at one switch or host at the same instant: a hash, so that no
@@ -425,6 +433,7 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
             Passage::Lost => self.ledger.lost_on_link += 1,
             Passage::Corrupted => self.ledger.corrupted += 1,
         }
+        calendar.lost(&self.arena, unit, handle);
         self.ledger.lost_bytes += u64::from(self.arena.packet(handle).wire_bytes);
         self.arena.release(handle);
     }
@@ -565,6 +574,7 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         counters.trimmed += u64::from(mem::take(&mut displaced.trimmed));
         self.ledger.cut_bytes += mem::take(&mut displaced.cut_bytes);
         for (handle, fate) in displaced.drain() {
+            calendar.displaced(&self.arena, port, handle, fate);
             match fate {
                 Fate::Dropped => {
                     self.counters[port as usize].dropped += 1;

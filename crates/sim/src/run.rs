@@ -3,11 +3,11 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use trimline_metrics::{FlowEnd, FlowRecord, PortRecord, RunRecord};
+use trimline_metrics::{FlowEnd, FlowRecord, PortRecord, RunRecord, Timeline};
 use trimline_packet::{ByteCount, HostId, Packet, Time, TimeDelta};
 use trimline_transport::{cbr, ndp};
 
-use crate::engine::{Engine, Heap, Windows};
+use crate::engine::{Engine, Heap, Recorder, Windows};
 use crate::flows::Flows;
 use crate::links::Links;
 use crate::network::Network;
@@ -136,18 +136,27 @@ fn perform<E: Protocol, const Q: usize>(
     };
     let mut network =
         Network::<E, Q>::new(&plan.topology, &plan.switch, config, flows, plan.seed, links);
-    let progress = match plan.engine {
-        EngineChoice::Windows => {
-            let engine = Windows::new(&network, full_wire);
-            drive(plan, &mut network, engine, watch)
+    let mut timeline = Timeline::default();
+    let progress = match (&plan.timeline, plan.engine) {
+        (Some(asked), _) => {
+            let workloads = plan.workloads.iter().map(|workload| workload.name.clone()).collect();
+            let recorder = Recorder::new(asked, &network.routes, &network.flows, workloads);
+            let mut engine = Heap::new(&network, recorder);
+            let stop = drive(plan, &mut network, &mut engine, watch);
+            timeline = engine.into_observer().into_timeline();
+            stop
         }
-        EngineChoice::Heap => {
-            let engine = Heap::new(&network);
-            drive(plan, &mut network, engine, watch)
+        (None, EngineChoice::Windows) => {
+            let mut engine = Windows::new(&network, full_wire);
+            drive(plan, &mut network, &mut engine, watch)
+        }
+        (None, EngineChoice::Heap) => {
+            let mut engine = Heap::new(&network, ());
+            drive(plan, &mut network, &mut engine, watch)
         }
     };
     check_conservation(&network);
-    record(plan, config, &network, &progress, full_wire)
+    RunRecord { timeline, ..record(plan, config, &network, &progress, full_wire) }
 }
 
 /// Where a run stopped, and what had been delivered at the end of the warm-up.
@@ -160,7 +169,7 @@ struct Stop {
 fn drive<E: Protocol, const Q: usize>(
     plan: &Plan,
     network: &mut Network<E, Q>,
-    mut engine: impl Engine<E, Q>,
+    engine: &mut impl Engine<E, Q>,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Stop {
     let warm_up = Time::ZERO + plan.warm_up;
@@ -294,6 +303,7 @@ fn record<E: Protocol, const Q: usize>(
     }
     latencies.sort_unstable();
     RunRecord {
+        timeline: Timeline::default(),
         latencies,
         series: plan.series.clone(),
         seed: plan.seed,

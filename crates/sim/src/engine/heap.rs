@@ -1,10 +1,11 @@
 //! The oracle: one binary heap of events, ordered by (time, class, tie). No window, no bitmap, no
-//! assumption about delays.
+//! assumption about delays. It can be observed.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use trimline_packet::{Handle, Time, TimeDelta};
+use trimline_switch::Fate;
 
 use super::Engine;
 use crate::arena::Arena;
@@ -27,39 +28,70 @@ struct Event {
     handle: Handle,
 }
 
+/// Somebody who looks on, event by event, and changes nothing.
+pub(crate) trait Observer {
+    /// An event of `unit` begins at `now`: the arrival of `arriving`, unless that is none.
+    fn begins(&mut self, _arena: &Arena, _unit: u32, _now: Time, _arriving: Handle) {}
+    /// The first bit of a packet is on the link of `unit`.
+    fn departs(&mut self, _arena: &Arena, _unit: u32, _handle: Handle) {}
+    /// The link of `unit` took a packet and loses it.
+    fn lost(&mut self, _arena: &Arena, _unit: u32, _handle: Handle) {}
+    /// A packet loses its place at `port`.
+    fn displaced(&mut self, _arena: &Arena, _port: u32, _handle: Handle, _fate: Fate) {}
+    /// The event is over for `unit`.
+    fn ends<E: Protocol, const Q: usize>(&mut self, _network: &Network<E, Q>, _unit: u32) {}
+}
+
+/// Nobody looks on.
+impl Observer for () {}
+
 /// One heap of all events.
-pub(crate) struct Heap {
+pub(crate) struct Heap<O = ()> {
     events: BinaryHeap<Reverse<Event>>,
     /// The earliest pending wake of each unit.
     wakes: Vec<Time>,
     returned_into: Vec<u32>,
     seed: u64,
+    observer: O,
 }
 
-impl Calendar for Heap {
-    fn arrive(&mut self, _arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32) {
+impl<O: Observer> Calendar for Heap<O> {
+    fn arrive(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32) {
+        self.observer.departs(arena, link, handle);
         let tie = network::tie(self.seed, at, link);
         self.events.push(Reverse(Event { at, class: Class::Arrival, tie, unit, handle }));
     }
     fn returned_into(&mut self, port: u32) {
         self.returned_into.push(port);
     }
+    fn displaced(&mut self, arena: &Arena, unit: u32, handle: Handle, fate: Fate) {
+        self.observer.displaced(arena, unit, handle, fate);
+    }
+    fn lost(&mut self, arena: &Arena, unit: u32, handle: Handle) {
+        self.observer.lost(arena, unit, handle);
+    }
 }
 
-impl Heap {
+impl<O> Heap<O> {
     /// An engine for a network that has not run yet.
-    pub(crate) fn new<E: Protocol, const Q: usize>(network: &Network<E, Q>) -> Heap {
+    pub(crate) fn new<E: Protocol, const Q: usize>(network: &Network<E, Q>, observer: O) -> Self {
         let ports = network.routes.ports();
         let mut heap = Heap {
             events: BinaryHeap::new(),
             wakes: vec![Time::NEVER; network.routes.units() as usize],
             returned_into: Vec::new(),
             seed: network.seed(),
+            observer,
         };
         for host in 0..network.routes.hosts() {
             heap.wake(ports + host, network.host_next(host));
         }
         heap
+    }
+
+    /// Whoever looked on.
+    pub(crate) fn into_observer(self) -> O {
+        self.observer
     }
 
     fn wake(&mut self, unit: u32, at: Time) {
@@ -77,7 +109,7 @@ impl Heap {
     }
 }
 
-impl<E: Protocol, const Q: usize> Engine<E, Q> for Heap {
+impl<E: Protocol, O: Observer, const Q: usize> Engine<E, Q> for Heap<O> {
     fn run_until(&mut self, network: &mut Network<E, Q>, limit: Time) {
         let ports = network.routes.ports();
         while let Some(&Reverse(event)) = self.events.peek() {
@@ -90,6 +122,7 @@ impl<E: Protocol, const Q: usize> Engine<E, Q> for Heap {
             if event.class == Class::Wake && self.wakes[unit as usize] == event.at {
                 self.wakes[unit as usize] = Time::NEVER;
             }
+            self.observer.begins(&network.arena, unit, event.at, event.handle);
             let next = if unit < ports {
                 network.port_advance(self, unit, just_after);
                 if event.class == Class::Arrival {
@@ -105,10 +138,12 @@ impl<E: Protocol, const Q: usize> Engine<E, Q> for Heap {
                 }
                 network.host_next(unit - ports)
             };
+            self.observer.ends(network, unit);
             if next != Time::NEVER {
                 self.wake(unit, next);
             }
             while let Some(port) = self.returned_into.pop() {
+                self.observer.ends(network, port);
                 let next = network.port_next(port);
                 if next != Time::NEVER {
                     self.wake(port, next);

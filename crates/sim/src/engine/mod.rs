@@ -5,9 +5,11 @@
 //! keep that order for every unit.
 
 mod heap;
+mod recorder;
 mod windows;
 
 pub(crate) use heap::Heap;
+pub(crate) use recorder::Recorder;
 pub(crate) use windows::Windows;
 
 use trimline_packet::Time;

@@ -524,6 +524,30 @@ static OUTPUT: Grammar = Grammar {
             Form::Boolean,
             "latencies.csv: quantiles of the time from a packet's first sending until its ACK arrived. NDP only. Default: false.",
         ),
+        optional(
+            "timeline",
+            Form::Table(&TIMELINE),
+            "timeline.csv: one row for each thing that happens at some places or to some flows. The run is then driven by the slow engine, heap, whatever `engine` says.",
+        ),
+    ],
+};
+
+static TIMELINE: Grammar = Grammar {
+    about: "What is recorded: everything at these places, and everything that happens to these flows anywhere.",
+    alternatives: &[],
+    keys: &[
+        optional(
+            "places",
+            Form::List(&Form::Text),
+            "Ports and hosts, named as in link_event: \"tor 0 down 0\", \"host 7\".",
+        ),
+        optional(
+            "flows",
+            Form::List(&Form::List(&HOST)),
+            "Flows by their [source, destination], with their ACKs, NACKs and PULLs.",
+        ),
+        optional("from", DURATION, "Nothing earlier. Default: 0."),
+        optional("to", DURATION, "Nothing at this time or later. Default: the end of the run."),
     ],
 };
 

@@ -41,7 +41,8 @@ pub(super) fn links(root: &Node, clos: &Clos) -> Result<Links, ScenarioError> {
     })
 }
 
-fn link(node: &Node, names: &[(String, LinkId)]) -> Result<LinkId, ScenarioError> {
+/// The link that a text names.
+pub(super) fn link(node: &Node, names: &[(String, LinkId)]) -> Result<LinkId, ScenarioError> {
     let name = node.text().unwrap_or_default();
     let known = names.iter().find(|(known, _)| known == name);
     known.map(|&(_, link)| link).ok_or_else(|| {

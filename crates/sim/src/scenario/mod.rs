@@ -60,6 +60,8 @@ pub struct Output {
     pub ports: bool,
     /// latencies.csv: quantiles of the time that packets took.
     pub latencies: bool,
+    /// timeline.csv: what happened, event by event.
+    pub timeline: bool,
 }
 
 impl Scenario {

@@ -8,7 +8,7 @@ use trimline_transport::{cbr, ndp};
 
 pub use crate::links::{Impairment, LinkChange, LinkEvent, Share};
 
-use crate::topology::Clos;
+use crate::topology::{Clos, LinkId};
 
 /// One run of a scenario.
 #[derive(Clone, Debug)]
@@ -37,6 +37,22 @@ pub struct Plan {
     pub impairment: Impairment,
     /// Which engine drives the run.
     pub engine: EngineChoice,
+    /// What is recorded event by event. Such a run is driven by [`EngineChoice::Heap`].
+    pub timeline: Option<Watch>,
+}
+
+/// What a run records event by event: what happens at these places, and what happens to these flows
+/// anywhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watch {
+    /// Ports and hosts, by the links on which they send.
+    pub places: Vec<LinkId>,
+    /// (source, destination) of flows; their ACKs, NACKs and PULLs too.
+    pub flows: Vec<(u32, u32)>,
+    /// Not before this time.
+    pub from: TimeDelta,
+    /// Before this time.
+    pub to: Option<TimeDelta>,
 }
 
 /// The protocol of every host.

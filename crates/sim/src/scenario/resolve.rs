@@ -7,10 +7,10 @@ use trimline_transport::ndp::{Config, PathPenalty, PullSpacing};
 use super::Output;
 use super::error::ScenarioError;
 use super::grammar::MAX_HOSTS;
-use super::plan::{Choose, EngineChoice, Matrix, Plan, Spraying, Transport, Workload};
+use super::plan::{Choose, EngineChoice, Matrix, Plan, Spraying, Transport, Watch, Workload};
 use super::quantity;
 use super::tree::Node;
-use crate::topology::{Clos, LinkSpec};
+use crate::topology::{self, Clos, LinkSpec};
 
 /// The plan of a tree that the grammar accepted whole; series and seed are the caller's.
 pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
@@ -31,6 +31,8 @@ pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
     let transport = transport(root, profile, &topology)?;
     let workloads = workloads(root, hosts, &transport, duration)?;
     let links = super::links::links(root, &topology)?;
+    let timeline = root.at(&["output", "timeline"]);
+    let timeline = timeline.map(|node| watch(node, &topology)).transpose()?;
     let plan = Plan {
         series: String::new(),
         seed: 0,
@@ -44,9 +46,11 @@ pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
         routing_convergence: links.convergence,
         impairment: links.impairment,
         engine: match root.child("engine").and_then(Node::text) {
+            _ if timeline.is_some() => EngineChoice::Heap,
             Some("heap") => EngineChoice::Heap,
             _ => EngineChoice::Windows,
         },
+        timeline,
     };
     let flag = |key, default| root.at(&["output", key]).and_then(Node::boolean).unwrap_or(default);
     Ok((
@@ -55,8 +59,36 @@ pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
             flows: flag("flows", true),
             ports: flag("ports", false),
             latencies: flag("latencies", false),
+            timeline: root.at(&["output", "timeline"]).is_some(),
         },
     ))
+}
+
+/// What a timeline shows.
+fn watch(node: &Node, topology: &Clos) -> Result<Watch, ScenarioError> {
+    let list = |key| node.child(key).and_then(Node::list).unwrap_or(&[]);
+    let names = topology::links(topology);
+    let places = list("places").iter().map(|node| super::links::link(node, &names));
+    let places = places.collect::<Result<Vec<_>, _>>()?;
+    let flows = list("flows").iter().map(|node| pair(node, topology.hosts()));
+    let flows = flows.collect::<Result<Vec<_>, _>>()?;
+    if places.is_empty() && flows.is_empty() {
+        return Err(ScenarioError::new(
+            &node.place,
+            "a timeline of nothing",
+            "at least one of `places` and `flows`",
+        ));
+    }
+    let from = node.child("from").map(duration_of).transpose()?.unwrap_or(TimeDelta::ZERO);
+    let to = node.child("to").map(duration_of).transpose()?;
+    if let Some(end) = node.child("to").filter(|_| to.is_some_and(|to| to <= from)) {
+        return Err(ScenarioError::new(
+            &end.place,
+            "the timeline ends before it begins",
+            "a time after `from`",
+        ));
+    }
+    Ok(Watch { places, flows, from, to })
 }
 
 pub(super) fn duration_of(node: &Node) -> Result<TimeDelta, ScenarioError> {
@@ -451,29 +483,32 @@ fn matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
         return few(all, hosts, flows, Matrix::AllToAll);
     }
     let Some(list) = node.child("pairs") else { return Ok(Matrix::Permutation) };
-    let mut pairs = Vec::new();
-    for pair in list.list().unwrap_or(&[]) {
-        let Some([source, destination]) = pair.list() else {
-            return Err(ScenarioError::new(
-                &pair.place,
-                "no pair",
-                "[source, destination], two host numbers",
-            ));
-        };
-        let flow = (host(source, hosts)?, host(destination, hosts)?);
-        if flow.0 == flow.1 {
-            return Err(ScenarioError::new(
-                &pair.place,
-                format!("host {} sends to itself", flow.0),
-                "two different hosts",
-            ));
-        }
-        pairs.push(flow);
-    }
+    let pairs = list.list().unwrap_or(&[]).iter().map(|node| pair(node, hosts));
+    let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
     if pairs.is_empty() {
         return Err(ScenarioError::new(&list.place, "no pairs", "at least one pair"));
     }
     Ok(Matrix::Pairs(pairs))
+}
+
+/// [source, destination].
+fn pair(node: &Node, hosts: u32) -> Result<(u32, u32), ScenarioError> {
+    let Some([source, destination]) = node.list() else {
+        return Err(ScenarioError::new(
+            &node.place,
+            "no pair",
+            "[source, destination], two host numbers",
+        ));
+    };
+    let flow = (host(source, hosts)?, host(destination, hosts)?);
+    if flow.0 == flow.1 {
+        return Err(ScenarioError::new(
+            &node.place,
+            format!("host {} sends to itself", flow.0),
+            "two different hosts",
+        ));
+    }
+    Ok(flow)
 }
 
 /// A matrix whose flows a run can number.
@@ -531,4 +566,49 @@ fn incast_matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
         .nearest(Some(others.to_string())));
     }
     Ok(Matrix::Incast { receiver, senders, excluding, choose: choose(node) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    fn timeline(timeline: &str) -> Result<Plan, String> {
+        let text = format!(
+            "topology.star.hosts = 4\nworkload = [{{ name = \"w\", permutation = {{}}, size = \"9KB\" }}]\n\
+             output.timeline = {timeline}"
+        );
+        let scenario = Scenario::parse("s.toml", &text, &[]).map_err(|error| error.to_string())?;
+        assert!(scenario.runs[0].output.timeline);
+        Ok(scenario.runs[0].plan.clone())
+    }
+
+    #[test]
+    fn a_timeline_names_places_and_flows() {
+        let plan = timeline("{ places = [\"host 2\"], flows = [[1, 0]], from = \"1us\" }").unwrap();
+        let links = topology::links(&plan.topology);
+        let host = links.iter().find(|(name, _)| name == "host 2").unwrap().1;
+        assert_eq!(
+            plan.timeline,
+            Some(Watch {
+                places: vec![host],
+                flows: vec![(1, 0)],
+                from: TimeDelta::from_us(1),
+                to: None
+            })
+        );
+        assert_eq!(plan.engine, EngineChoice::Heap);
+    }
+
+    #[test]
+    fn a_timeline_of_nothing_is_refused() {
+        let refused = |text: &str| timeline(text).unwrap_err();
+        assert!(refused("{}").contains("at least one of `places` and `flows`"));
+        assert!(refused("{ places = [] }").contains("a timeline of nothing"));
+        assert!(refused("{ places = [\"host 4\"] }").contains("nearest: host"));
+        assert!(refused("{ flows = [[1, 1]] }").contains("host 1 sends to itself"));
+        assert!(refused("{ flows = [[1, 4]] }").contains("host 4"));
+        let backwards = "{ flows = [[1, 0]], from = \"2us\", to = \"2us\" }";
+        assert!(refused(backwards).contains("ends before it begins"));
+    }
 }

@@ -45,7 +45,7 @@ fn a_minimal_file_has_the_defaults_of_the_paper() {
     assert_eq!(scenario.runs.len(), 3);
     let run = &scenario.runs[1];
     assert_eq!((run.name.as_str(), run.plan.seed), ("seed-2", 2));
-    assert_eq!(run.output, Output { flows: true, ports: false, latencies: false });
+    assert_eq!(run.output, Output { flows: true, ports: false, latencies: false, timeline: false });
     let plan = &run.plan;
     assert_eq!(plan.topology.hosts(), 432);
     assert_eq!((plan.topology.pods, plan.topology.hosts_per_tor), (12, 6));

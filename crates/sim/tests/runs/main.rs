@@ -6,3 +6,4 @@ mod links;
 mod plans;
 mod random_networks;
 mod starvation;
+mod timeline;

@@ -101,6 +101,7 @@ pub(crate) fn plan(topology: Clos, initial_window: u32, workloads: Vec<Workload>
         routing_convergence: TimeDelta::from_us(100),
         impairment: Impairment::default(),
         engine: EngineChoice::Windows,
+        timeline: None,
     }
 }
 

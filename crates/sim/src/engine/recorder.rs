@@ -1,0 +1,198 @@
+//! Writes down what happens at some places and to some flows, event by event.
+//!
+//! It looks at the heap engine's events and at the queues between them, and compares: what waits now
+//! and did not before was queued, what waits without its payload was trimmed. So the ports, the hosts and
+//! the fast engine know nothing of it.
+
+use trimline_metrics::timeline::{Event, FlowName, PacketKind, Timeline, What};
+use trimline_packet::{Handle, Kind, Packet, Packets, Service, Time};
+use trimline_switch::Fate;
+
+use super::heap::Observer;
+use crate::arena::Arena;
+use crate::flows::Flows;
+use crate::network::Network;
+use crate::protocol::Protocol;
+use crate::scenario::plan::Watch;
+use crate::topology::Routes;
+
+/// The timeline of a run in the making.
+pub(crate) struct Recorder {
+    from: Time,
+    to: Time,
+    /// By unit: whether everything there is recorded.
+    is_watched: Vec<bool>,
+    /// By connection: the flow's name, and whether everything that happens to it is recorded.
+    flows: Vec<(FlowName, bool)>,
+    now: Time,
+    ports: u32,
+    /// By handle: at which port the packet waits, and as what.
+    waiting: Vec<Option<(u32, Service)>>,
+    /// What the present event brought.
+    arriving: Option<(Handle, Service)>,
+    /// Departures of the present event that still need their end: place in the timeline, and service.
+    departed: Vec<(usize, Service)>,
+    timeline: Timeline,
+}
+
+impl Recorder {
+    pub(crate) fn new(
+        watch: &Watch,
+        routes: &Routes,
+        flows: &Flows,
+        workloads: Vec<String>,
+    ) -> Recorder {
+        let mut is_watched = vec![false; routes.units() as usize];
+        for place in &watch.places {
+            is_watched[place.index()] = true;
+        }
+        let flow = |number| {
+            let flow = flows.description(number);
+            let ends = (flow.source.get(), flow.destination.get());
+            let (source, destination) = ends;
+            let name = FlowName { workload: flow.workload, index: flow.index, source, destination };
+            (name, watch.flows.contains(&ends))
+        };
+        Recorder {
+            from: Time::ZERO + watch.from,
+            to: watch.to.map_or(Time::NEVER, |to| Time::ZERO + to),
+            is_watched,
+            flows: (0..flows.len()).map(flow).collect(),
+            now: Time::ZERO,
+            ports: routes.ports(),
+            waiting: Vec::new(),
+            arriving: None,
+            departed: Vec::new(),
+            timeline: Timeline {
+                places: (0..routes.units()).map(|unit| routes.unit_name(unit)).collect(),
+                workloads,
+                events: Vec::new(),
+            },
+        }
+    }
+
+    /// What was recorded.
+    pub(crate) fn into_timeline(self) -> Timeline {
+        self.timeline
+    }
+
+    fn note(&mut self, unit: u32, packet: &Packet, what: What, queue: Option<(u32, u32)>) -> bool {
+        let (flow, is_flow_watched) = self.flows[packet.header.connection.index()];
+        let is_wanted = (self.is_watched[unit as usize] || is_flow_watched)
+            && self.now >= self.from
+            && self.now < self.to;
+        if is_wanted {
+            self.timeline.events.push(Event {
+                time_ps: self.now.as_ps(),
+                until_ps: None,
+                place: unit,
+                what,
+                packet: kind(packet),
+                flow,
+                sequence: packet.header.sequence,
+                attempt: packet.header.flags.attempt(),
+                path: packet.header.path.get(),
+                wire_bytes: packet.wire_bytes,
+                queue,
+            });
+        }
+        is_wanted
+    }
+
+    fn note_departure(&mut self, unit: u32, packet: &Packet) {
+        if self.note(unit, packet, What::Depart, None) {
+            self.departed.push((self.timeline.events.len() - 1, packet.service));
+        }
+    }
+
+    fn place_of(&mut self, handle: Handle) -> &mut Option<(u32, Service)> {
+        if self.waiting.len() <= handle.index() {
+            self.waiting.resize(handle.index() + 1, None);
+        }
+        &mut self.waiting[handle.index()]
+    }
+
+    /// What a packet was before the present event, where it is not on its way.
+    fn before(&mut self, handle: Handle) -> Option<Service> {
+        let arrived = self.arriving.filter(|&(arriving, _)| arriving == handle);
+        arrived.map(|(_, service)| service).or(self.place_of(handle).map(|(_, service)| service))
+    }
+}
+
+impl Observer for Recorder {
+    fn begins(&mut self, arena: &Arena, unit: u32, now: Time, arriving: Handle) {
+        self.now = now;
+        self.arriving = None;
+        if arriving.is_none() {
+            return;
+        }
+        let packet = *arena.packet(arriving);
+        self.arriving = Some((arriving, packet.service));
+        if unit >= self.ports {
+            self.note(unit, &packet, What::Arrive, None);
+        }
+    }
+
+    fn departs(&mut self, arena: &Arena, unit: u32, handle: Handle) {
+        *self.place_of(handle) = None;
+        self.note_departure(unit, arena.packet(handle));
+    }
+
+    fn lost(&mut self, arena: &Arena, unit: u32, handle: Handle) {
+        *self.place_of(handle) = None;
+        self.note_departure(unit, arena.packet(handle));
+        self.note(unit, arena.packet(handle), What::Lose, None);
+    }
+
+    fn displaced(&mut self, arena: &Arena, port: u32, handle: Handle, fate: Fate) {
+        let packet = arena.packet(handle);
+        let was_whole = self.before(handle).is_some_and(|service| service == Service::Trimmable);
+        if was_whole && packet.service == Service::Trimmed {
+            self.note(port, packet, What::Trim, None);
+        }
+        let what = if fate == Fate::Returned { What::Return } else { What::Drop };
+        self.note(port, packet, what, None);
+        *self.place_of(handle) = None;
+        // A header that comes back is new wherever it is queued now.
+        if self.arriving.is_some_and(|(arriving, _)| arriving == handle) {
+            self.arriving = None;
+        }
+    }
+
+    fn ends<E: Protocol, const Q: usize>(&mut self, network: &Network<E, Q>, unit: u32) {
+        let until = network.busy_until(unit);
+        for &(place, service) in &self.departed {
+            let event = &mut self.timeline.events[place];
+            if event.place == unit {
+                event.until_ps = Some(until.as_ps());
+                event.queue = (unit < self.ports).then(|| network.queue_of(unit, service));
+            }
+        }
+        self.departed.retain(|&(place, _)| self.timeline.events[place].place != unit);
+        if unit >= self.ports {
+            return;
+        }
+        for (handle, packet) in network.waiting(unit) {
+            let before = self.before(handle);
+            let now = Some((unit, packet.service));
+            if std::mem::replace(self.place_of(handle), now) == now {
+                continue;
+            }
+            let is_cut = packet.service == Service::Trimmed && before == Some(Service::Trimmable);
+            let what = if is_cut { What::Trim } else { What::Enqueue };
+            self.note(unit, packet, what, Some(network.queue_of(unit, packet.service)));
+        }
+    }
+}
+
+fn kind(packet: &Packet) -> PacketKind {
+    match (packet.header.kind, packet.service) {
+        (Kind::Data, Service::Trimmed) => PacketKind::Header,
+        (Kind::Data, Service::Returned) => PacketKind::Returned,
+        (Kind::Data, _) => PacketKind::Data,
+        (Kind::Ack, _) => PacketKind::Ack,
+        (Kind::Nack, _) => PacketKind::Nack,
+        (Kind::Pull, _) => PacketKind::Pull,
+        (Kind::Reset, _) => PacketKind::Reset,
+    }
+}

@@ -1,0 +1,124 @@
+//! A timeline shows what happened and changes nothing of it.
+
+use std::collections::BTreeMap;
+
+use crate::engines::{Choices, case};
+use crate::plans::{incast, plan, run, star};
+use crate::random_networks::unsettle;
+use trimline_metrics::timeline::{Event, What};
+use trimline_metrics::{RunRecord, Timeline};
+use trimline_packet::TimeDelta;
+use trimline_sim::scenario::plan::{Plan, Watch};
+use trimline_sim::topology;
+
+fn watch_everything(plan: &Plan) -> Watch {
+    let places = topology::links(&plan.topology).into_iter().map(|(_, link)| link).collect();
+    Watch { places, flows: Vec::new(), from: TimeDelta::ZERO, to: None }
+}
+
+fn count(timeline: &Timeline, what: What) -> BTreeMap<u32, u64> {
+    let mut counts = BTreeMap::new();
+    for event in timeline.events.iter().filter(|event| event.what == what) {
+        *counts.entry(event.place).or_default() += 1;
+    }
+    counts
+}
+
+/// What the counters of the ports and the flows say of a run is what its timeline shows.
+fn agrees(record: &RunRecord) {
+    let timeline = &record.timeline;
+    let of = |what| count(timeline, what);
+    let [departed, trimmed, dropped, returned] =
+        [What::Depart, What::Trim, What::Drop, What::Return].map(of);
+    for (place, port) in record.ports.iter().enumerate() {
+        assert_eq!(timeline.places[place], port.name);
+        let seen = |counts: &BTreeMap<u32, u64>| counts.get(&(place as u32)).copied().unwrap_or(0);
+        assert_eq!(seen(&departed), port.packets, "departures of {}", port.name);
+        assert_eq!(seen(&trimmed), port.trimmed, "trims at {}", port.name);
+        assert_eq!(seen(&dropped), port.dropped, "drops at {}", port.name);
+        assert_eq!(seen(&returned), port.returned, "returns at {}", port.name);
+    }
+    assert_eq!(departed.values().sum::<u64>(), record.packet_hops);
+
+    // A link sends one packet after the other.
+    let mut free: BTreeMap<u32, u64> = BTreeMap::new();
+    let mut last = 0;
+    for event in &timeline.events {
+        let Event { time_ps, place, what, queue, .. } = *event;
+        assert!(time_ps >= last, "{event:?}");
+        last = time_ps;
+        let is_port = (place as usize) < record.ports.len();
+        match what {
+            What::Depart => {
+                let until = event.until_ps.expect("a departure has an end");
+                let before = free.insert(place, until).unwrap_or(0);
+                assert!(
+                    time_ps >= before && until > time_ps,
+                    "{event:?} at a link busy to {before}"
+                );
+            }
+            What::Arrive => assert!(!is_port),
+            What::Enqueue => {
+                assert!(
+                    queue.is_some_and(|(packets, bytes)| packets > 0 && bytes > 0),
+                    "{event:?}"
+                );
+            }
+            What::Trim | What::Return | What::Drop | What::Lose => {}
+        }
+    }
+}
+
+#[test]
+fn a_timeline_is_what_happened_and_changes_nothing() {
+    let (mut trims, mut losses) = (0, 0);
+    for seed in 0..60 {
+        let mut plan = case(seed);
+        if seed % 2 == 0 {
+            unsettle(&mut plan, &mut Choices(seed));
+        }
+        plan.duration = Some(TimeDelta::from_us(300));
+        plan.warm_up = TimeDelta::ZERO;
+        let without = run(&plan);
+        plan.timeline = Some(watch_everything(&plan));
+        let with = run(&plan);
+        agrees(&with);
+        trims += count(&with.timeline, What::Trim).values().sum::<u64>();
+        losses += count(&with.timeline, What::Lose).values().sum::<u64>();
+        assert_eq!(RunRecord { timeline: Timeline::default(), ..with }, without, "seed {seed}");
+    }
+    assert!(trims > 1000 && losses > 50, "{trims} trims, {losses} losses");
+}
+
+#[test]
+fn a_timeline_shows_what_it_is_asked_for() {
+    let mut plan = plan(star(5), 10, vec![incast(4, 90_000)]);
+    plan.timeline = Some(watch_everything(&plan));
+    let all = run(&plan).timeline;
+    let mut of = |watch: Watch| {
+        plan.timeline = Some(watch);
+        run(&plan).timeline.events
+    };
+    let expected = |wanted: &dyn Fn(&Event) -> bool| -> Vec<Event> {
+        all.events.iter().copied().filter(|event| wanted(event)).collect()
+    };
+    let watch = || Watch { places: vec![], flows: vec![], from: TimeDelta::ZERO, to: None };
+    let links = topology::links(&star(5));
+    let place = |name: &str| links.iter().position(|(known, _)| known == name).unwrap();
+
+    let port = place("tor 0 down 0");
+    let at_port = of(Watch { places: vec![links[port].1], ..watch() });
+    assert_eq!(at_port, expected(&|event| event.place == port as u32));
+    assert!(at_port.iter().any(|event| event.what == What::Trim));
+
+    // With the ACKs and PULLs that come back to the source.
+    let of_flow = of(Watch { flows: vec![(2, 0)], ..watch() });
+    assert_eq!(of_flow, expected(&|event| event.flow.source == 2));
+    assert!(of_flow.iter().any(|event| event.place == place("host 2") as u32));
+
+    let (from, to) = (TimeDelta::from_us(50), Some(TimeDelta::from_us(60)));
+    let places = links.iter().map(|&(_, link)| link).collect();
+    let within = of(Watch { places, from, to, ..watch() });
+    assert_eq!(within, expected(&|event| (50_000_000..60_000_000).contains(&event.time_ps)));
+    assert!(!within.is_empty());
+}
