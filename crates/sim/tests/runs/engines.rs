@@ -1,9 +1,11 @@
 //! The window engine and the heap engine give equal records on random small networks: topologies,
-//! profiles, workloads, tiny queues that return headers, switch-random paths, limits inside windows.
+//! profiles, workloads, tiny queues that return headers, switch-random paths, limits inside windows; every
+//! fourth with links that change, lose and reorder.
 //!
 //! A failure prints the case number; `TRIMLINE_CASE=n` replays it alone.
 
 use crate::plans::{fattree, incast, ndp, plan, run, star, workload};
+use crate::random_networks::unsettle;
 use trimline_metrics::FlowEnd;
 use trimline_packet::{BitRate, TimeDelta};
 use trimline_sim::scenario::plan::{EngineChoice, Matrix, Plan, Spraying, Transport};
@@ -126,6 +128,10 @@ fn the_engines_agree_and_every_sized_flow_completes() {
     for number in cases {
         println!("case {number}: TRIMLINE_CASE={number} cargo test -p trimline-sim --test runs");
         let mut plan = case(number);
+        if number % 4 == 3 {
+            // Long-lived and larger flows than those of `random_networks`.
+            unsettle(&mut plan, &mut Choices(number));
+        }
         let windows = run(&plan);
         plan.engine = EngineChoice::Heap;
         let heap = run(&plan);
