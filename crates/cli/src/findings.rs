@@ -329,6 +329,7 @@ mod tests {
             returns: 0,
             timeouts: 0,
             path_removals: 0,
+            path_restorations: 0,
             end: FlowEnd::Delivered,
         });
         RunRecord {

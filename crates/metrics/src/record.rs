@@ -58,6 +58,8 @@ pub struct FlowRecord {
     pub timeouts: u64,
     /// Paths that the sender's scoreboard removed.
     pub path_removals: u64,
+    /// Those of them that the sender took into use again.
+    pub path_restorations: u64,
     /// How it ended.
     pub end: FlowEnd,
 }

@@ -43,6 +43,10 @@ pub struct Summary {
     pub trims: u64,
     /// Headers that came back to senders.
     pub returns: u64,
+    /// Paths that senders removed as outliers.
+    pub path_removals: u64,
+    /// Those of them that they took into use again.
+    pub path_restorations: u64,
     /// What the switch ports did.
     pub ports: PortCounts,
     /// Packets that left a link, control and headers included.
@@ -219,6 +223,8 @@ impl Summary {
             timeouts: total(|flow| flow.timeouts),
             trims: total(|flow| flow.trims),
             returns: total(|flow| flow.returns),
+            path_removals: total(|flow| flow.path_removals),
+            path_restorations: total(|flow| flow.path_restorations),
             ports,
             packet_hops: record.packet_hops,
             hops_per_delivered_packet: ratio(record.packet_hops, record.packets_delivered),

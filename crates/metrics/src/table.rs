@@ -165,6 +165,7 @@ pub(crate) mod tests {
             returns: 0,
             timeouts: 0,
             path_removals: 0,
+            path_restorations: 0,
             end: if size.is_none() {
                 FlowEnd::LongLived
             } else if fct.is_some() {

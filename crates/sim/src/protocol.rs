@@ -101,6 +101,7 @@ impl Protocol for ndp::Endpoint {
         record.returns = seen.returns;
         record.timeouts = seen.timeouts;
         record.path_removals = seen.path_removals;
+        record.path_restorations = self.path_restorations(slot);
     }
 
     fn record_receiver(&self, slot: u32, record: &mut FlowRecord) -> u64 {

@@ -354,6 +354,7 @@ fn flow_record<E: Protocol, const Q: usize>(
         returns: 0,
         timeouts: 0,
         path_removals: 0,
+        path_restorations: 0,
         end,
     };
     let (sender_slot, receiver_slot) = network.flows.slots(number);

@@ -79,6 +79,18 @@ impl Endpoint {
         }
     }
 
+    /// Paths that the sending half in `slot` took into use again after their removal
+    /// ([`SenderStatistics::path_removals`]).
+    ///
+    /// # Panics
+    /// A slot that is not of a sending half.
+    pub fn path_restorations(&self, slot: u32) -> u64 {
+        match self.slots.get(slot as usize).map(|entry| &entry.role) {
+            Some(Role::Sending(sender)) => sender.path_restorations(),
+            _ => panic!("slot {slot} is not of a sending half"),
+        }
+    }
+
     /// How long each packet of the sending half in `slot` took that was ACKed, in the order of the ACKs;
     /// nothing unless [`Config::record_latencies`] asks.
     pub fn latencies(&self, slot: u32) -> &[Latency] {

@@ -212,6 +212,12 @@ impl Paths {
         }
     }
 
+    /// Removed paths that were taken into use again.
+    pub(super) fn restorations(&self) -> u64 {
+        let scoreboard = self.seldom.as_ref().and_then(|seldom| seldom.scoreboard.as_ref());
+        scoreboard.map_or(0, Scoreboard::restorations)
+    }
+
     /// The scoreboard, if there is one.
     #[inline]
     pub(super) fn scoreboard(&mut self) -> Option<&mut Scoreboard> {

@@ -15,6 +15,7 @@
 
 use alloc::boxed::Box;
 use alloc::vec;
+use alloc::vec::Vec;
 
 use trimline_packet::{Time, TimeDelta};
 
@@ -73,6 +74,8 @@ pub(super) struct Scoreboard {
     /// [`Time::NEVER`] while routing has withdrawn the path, which then is none of those that are
     /// compared.
     removed_until: Box<[Time]>,
+    /// Paths that were removed and not yet taken into use again: mostly none.
+    out_of_use: Vec<u16>,
     min_nacks: u16,
     min_losses: u16,
     benefit: u8,
@@ -84,6 +87,8 @@ pub(super) struct Scoreboard {
     permuted_at: Time,
     /// How long an answer to the packet of a path on probation is waited for.
     patience: TimeDelta,
+    /// Paths that were taken into use again after their removal.
+    restorations: u64,
 }
 
 impl Scoreboard {
@@ -94,6 +99,7 @@ impl Scoreboard {
         Scoreboard {
             scores: scores.into_boxed_slice(),
             removed_until: vec![Time::ZERO; count as usize].into_boxed_slice(),
+            out_of_use: Vec::new(),
             min_nacks: penalty.min_nacks,
             min_losses: penalty.min_losses,
             benefit,
@@ -101,6 +107,7 @@ impl Scoreboard {
             disturbed: false,
             permuted_at: Time::ZERO,
             patience: penalty.removal_max,
+            restorations: 0,
         }
     }
 
@@ -152,6 +159,7 @@ impl Scoreboard {
     pub(super) fn restore(&mut self, path: u16) {
         self.scores[path as usize] = Score::of_new_path(self.benefit);
         self.removed_until[path as usize] = Time::ZERO;
+        self.out_of_use.retain(|&other| other != path);
         self.disturbed = true;
     }
 
@@ -235,7 +243,8 @@ impl Scoreboard {
         self.permuted_at = now;
         let ratio = u64::from(penalty.ratio);
         let mut offenders = 0;
-        for (score, until) in self.scores.iter_mut().zip(&mut self.removed_until) {
+        let boards = self.scores.iter_mut().zip(&mut self.removed_until);
+        for (path, (score, until)) in (0u16..).zip(boards) {
             if removed >= count / 2 {
                 break;
             }
@@ -266,6 +275,9 @@ impl Scoreboard {
                 score.nacks = 0;
                 score.losses = 0;
                 score.probing = false;
+                if !self.out_of_use.contains(&path) {
+                    self.out_of_use.push(path);
+                }
                 removed += 1;
                 offenders += 1;
             }
@@ -284,6 +296,11 @@ impl Scoreboard {
         TimeDelta::from_ps(ps.min(penalty.removal_max.as_ps()))
     }
 
+    /// Paths that were taken into use again after their removal.
+    pub(super) fn restorations(&self) -> u64 {
+        self.restorations
+    }
+
     /// Puts the paths in use in front, in the order in which they are. Gives how many there are.
     pub(super) fn sift(&mut self, now: Time, order: &mut [u16]) -> u16 {
         let mut live = 0;
@@ -293,6 +310,10 @@ impl Scoreboard {
                 live += 1;
             }
         }
+        let removed = self.out_of_use.len();
+        let removed_until = &self.removed_until;
+        self.out_of_use.retain(|&path| removed_until[path as usize] > now);
+        self.restorations += (removed - self.out_of_use.len()) as u64;
         self.disturbed = live < self.scores.len() || self.on_probation();
         live as u16
     }
@@ -310,7 +331,6 @@ fn is_no_chance(own_nacks: u64, own_answers: u64, nacks: u64, answers: u64) -> b
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec::Vec;
     use proptest::prelude::*;
     use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 
@@ -331,6 +351,25 @@ mod tests {
         let live = board.sift(now, &mut order);
         order.truncate(live as usize);
         order
+    }
+
+    #[test]
+    fn a_restoration_is_counted_once() {
+        let mut board = Scoreboard::new(4, &PENALTY);
+        feed(&mut board, 10, 4, &[1, 2]);
+        let restored = |board: &mut Scoreboard, us| {
+            live(board, at(us));
+            board.restorations()
+        };
+        assert_eq!(restored(&mut board, 0), 0);
+        assert_eq!(board.judge(at(0), &PENALTY), 2);
+        assert_eq!([999, 1_000, 1_001].map(|us| restored(&mut board, us)), [0, 2, 2]);
+        // The wait for the answer of a probation is no removal.
+        board.judge(at(1_001), &PENALTY);
+        board.sent(1);
+        assert_eq!(live(&mut board, at(1_001)), [0, 2, 3]);
+        board.ack(1);
+        assert_eq!(restored(&mut board, 1_002), 2);
     }
 
     /// `rounds` answers from each of `count` paths, NACKs in `bad` only.

@@ -167,6 +167,11 @@ impl Sender {
         self.recent >> RECENT != 0 && (self.recent & ((1 << RECENT) - 1)).count_ones() > RECENT / 2
     }
 
+    /// Removed paths that were taken into use again.
+    pub(super) fn path_restorations(&self) -> u64 {
+        self.paths.restorations()
+    }
+
     #[inline]
     fn remember(&mut self, acked: bool) {
         let full = self.recent & 1 << RECENT;
