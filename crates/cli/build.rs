@@ -1,4 +1,5 @@
-//! Puts the commit and the experiments into the program, so that an installed binary has them.
+//! Puts the commit, a fingerprint of the source and the experiments into the program, so that an installed binary
+//! has them.
 
 use std::env;
 use std::fmt::Write as _;
@@ -10,6 +11,7 @@ fn main() {
     let manifest = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").expect("set by Cargo"));
     let root = manifest.join("../..");
     println!("cargo::rustc-env=TRIMLINE_COMMIT={}", commit(&root));
+    println!("cargo::rustc-env=TRIMLINE_SOURCE={}", fingerprint(&root));
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("set by Cargo"));
     let source = experiments(&root.join("experiments"));
     fs::write(out.join("experiments.rs"), source).expect("the output directory is writable");
@@ -37,6 +39,36 @@ fn commit(root: &Path) -> String {
     match git(&["--no-optional-locks", "status", "--porcelain", "--untracked-files=no"]) {
         Some(changes) if changes.is_empty() => head,
         _ => format!("{head}-dirty"),
+    }
+}
+
+/// Of everything that decides what the program does: the source of all crates, and the versions of all others
+/// (FNV-1a, 128 bits).
+fn fingerprint(root: &Path) -> String {
+    let lock = root.join("Cargo.lock");
+    println!("cargo::rerun-if-changed={}", lock.display());
+    let mut files = vec![lock];
+    collect(&root.join("crates"), &mut files);
+    let mut hash: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    for file in files {
+        let path = file.strip_prefix(root).unwrap_or(&file).to_string_lossy().into_owned();
+        let text = fs::read(&file).unwrap_or_default();
+        for byte in path.bytes().chain([0]).chain(text).chain([0]) {
+            hash =
+                (hash ^ u128::from(byte)).wrapping_mul(0x0000_0000_0100_0000_0000_0000_0000_013b);
+        }
+    }
+    format!("{hash:032x}")
+}
+
+/// Source files below a folder, in the order of their names; tests decide nothing.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    for path in entries(folder) {
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "tests") {
+            collect(&path, files);
+        } else if path.is_file() {
+            files.push(path);
+        }
     }
 }
 

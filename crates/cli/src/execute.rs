@@ -47,27 +47,28 @@ pub(crate) fn workers(wanted: Option<usize>) -> Result<usize, Failure> {
     }
 }
 
-/// Runs all of `runs`, `workers` at a time. `done` takes each record as it comes, with its place in
-/// `runs` and its wall time; runs that had not begun at a stop are left out.
+/// Runs those of `runs` at the places `pending`, `workers` at a time. `done` takes each record as it comes,
+/// with its place in `runs` and its wall time; runs that had not begun at a stop are left out.
 ///
 /// # Errors
 /// The first failure, of a run or of `done`; runs that have begun then stop.
 pub(crate) fn execute(
     runs: &[Run],
+    pending: &[usize],
     workers: usize,
     done: &(dyn Fn(usize, RunRecord, Duration) -> Result<(), Failure> + Sync),
 ) -> Result<(), Failure> {
     let next = AtomicUsize::new(0);
     let failure: Mutex<Option<Failure>> = Mutex::new(None);
     let has_failed = AtomicBool::new(false);
-    let display = Display::new(runs.len());
+    let display = Display::new(pending.len());
     std::thread::scope(|scope| {
-        for _ in 0..workers.min(runs.len()) {
+        for _ in 0..workers.min(pending.len()) {
             scope.spawn(|| {
                 while !is_stopped() && !has_failed.load(Ordering::Relaxed) {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(run) = runs.get(index) else { return };
-                    let outcome = one(run, &display, &has_failed)
+                    let next = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(&index) = pending.get(next) else { return };
+                    let outcome = one(&runs[index], &display, &has_failed)
                         .and_then(|(record, wall)| done(index, record, wall));
                     if let Err(error) = outcome {
                         has_failed.store(true, Ordering::Relaxed);

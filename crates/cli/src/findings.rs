@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use trimline_metrics::{Interval, Measure, RunRecord, Selection, interval};
+use trimline_metrics::{Interval, Measure, Selection, interval};
 
 use crate::failure::Failure;
+use crate::outcome::Outcome;
 
 /// expected.toml.
 #[derive(Clone, Debug, Deserialize)]
@@ -93,46 +94,6 @@ impl At {
     }
 }
 
-/// What the findings ask of one run: taken when the run ends, so that its record need not be kept.
-#[derive(Clone, Debug)]
-pub(crate) struct Outcome {
-    series: String,
-    seed: u64,
-    point: Vec<(String, String)>,
-    flows: usize,
-    /// By finding, in their order.
-    values: Vec<Option<f64>>,
-}
-
-impl Outcome {
-    /// What `findings` ask of a run at `point` of the sweep.
-    pub(crate) fn new(
-        findings: &[Finding],
-        point: &[(String, String)],
-        record: &RunRecord,
-    ) -> Outcome {
-        let value = |finding: &Finding| {
-            let is_asked = finding.is_asked_of(&record.series);
-            if record.interrupted || !is_asked {
-                return None;
-            }
-            Measure::named(&finding.measure)?.of(record, &finding.selection())
-        };
-        Outcome {
-            series: record.series.clone(),
-            seed: record.seed,
-            point: point.to_vec(),
-            flows: record.flows.len(),
-            values: findings.iter().map(value).collect(),
-        }
-    }
-
-    /// The point without one of its keys.
-    fn point_without(&self, key: &str) -> Vec<&(String, String)> {
-        self.point.iter().filter(|(name, _)| name != key).collect()
-    }
-}
-
 /// What a finding says of several seeds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -142,6 +103,10 @@ enum OverSeeds {
     Each,
     /// The mean over the seeds holds.
     Mean,
+}
+
+fn is_of_one_seed(seeds: &Option<Interval>) -> bool {
+    seeds.is_none_or(|seeds| seeds.count < 2)
 }
 
 /// A finding and what our runs say about it: the machine-readable form.
@@ -157,8 +122,8 @@ pub(crate) struct Verdict {
     pub(crate) hi: Option<f64>,
     pub(crate) unit: String,
     pub(crate) holds: bool,
-    /// Each seed's value, over seeds.
-    #[serde(skip)]
+    /// Each seed's value, over seeds, where there are several.
+    #[serde(skip_serializing_if = "is_of_one_seed")]
     pub(crate) seeds: Option<Interval>,
 }
 
@@ -193,12 +158,14 @@ impl Expected {
 }
 
 impl Finding {
-    fn is_asked_of(&self, series: &str) -> bool {
+    /// Whether it is about runs of this series, or compares with them.
+    pub(crate) fn is_asked_of(&self, series: &str) -> bool {
         self.series.as_deref().is_none_or(|own| own == series)
             || self.against.as_deref() == Some(series)
     }
 
-    fn selection(&self) -> Selection {
+    /// What of a run it is about.
+    pub(crate) fn selection(&self) -> Selection {
         Selection {
             workload: self.workload.clone(),
             pair: self.pair.map(|[source, destination]| (source, destination)),
@@ -306,7 +273,7 @@ impl Finding {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trimline_metrics::{FlowEnd, FlowRecord};
+    use trimline_metrics::{FlowEnd, FlowRecord, RunRecord};
 
     fn record(seed: u64, fcts_us: &[Option<u64>]) -> RunRecord {
         let flows = fcts_us.iter().zip(1..).map(|(fct, source)| FlowRecord {
@@ -431,6 +398,18 @@ mod tests {
         assert_eq!(verdict("lo = 10.0\nhi = 31.0", &records).ours, Some(30.0));
         assert!(!verdict("lo = 21.0\nhi = 100.0", &records).holds);
         assert_eq!(verdict("", &records).ours, Some(25.0));
+    }
+
+    #[test]
+    fn several_seeds_have_a_mean_and_an_interval_in_the_machine_readable_form() {
+        let records = [10, 20, 30].map(|us| record(us, &[Some(us)]));
+        let of =
+            |records: &[RunRecord]| serde_json::to_value(verdict("hi = 99.0", records)).unwrap();
+        let seeds = &of(&records)["seeds"];
+        assert_eq!((&seeds["mean"], &seeds["count"]), (&20.0.into(), &3.into()));
+        // Student's t of two degrees of freedom: 4.303 x 10 / sqrt 3.
+        assert!((seeds["half_width"].as_f64().unwrap() - 24.843).abs() < 1e-3, "{seeds}");
+        assert!(of(&records[..1]).as_object().unwrap().get("seeds").is_none());
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod experiments;
 mod explain;
 mod failure;
 mod findings;
+mod outcome;
 mod reproduce;
 mod results;
 mod run;
@@ -80,6 +81,10 @@ enum Verb {
         /// Directory of the results; default: out/ and the scenario's name.
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
+        /// Go on where an earlier command was stopped: runs whose results are there, of the same scenario by
+        /// the same program, are not done again.
+        #[arg(long)]
+        resume: bool,
     },
     /// Run experiments and hold the findings of their paper against them.
     Reproduce {
@@ -97,6 +102,9 @@ enum Verb {
         /// Directory of the results.
         #[arg(long, value_name = "DIR", default_value = "out")]
         out: PathBuf,
+        /// Go on where an earlier command was stopped, as in `run`.
+        #[arg(long)]
+        resume: bool,
         /// Do not draw.
         #[arg(long)]
         no_plot: bool,
@@ -134,15 +142,16 @@ struct Library {
 
 fn main() -> ExitCode {
     let outcome = match Command::parse().verb {
-        Verb::Run { scenario, settings, threads, out } => {
-            run::run(&scenario, &settings.texts(), threads, out)
+        Verb::Run { scenario, settings, threads, out, resume } => {
+            run::run(&scenario, &settings.texts(), threads, out, resume)
         }
-        Verb::Reproduce { ids, json, settings, jobs, out, no_plot, library } => {
+        Verb::Reproduce { ids, json, settings, jobs, out, resume, no_plot, library } => {
             let options = reproduce::Options {
                 json,
                 settings: settings.texts(),
                 jobs,
                 out,
+                resume,
                 no_plot,
                 library: library.directory,
             };

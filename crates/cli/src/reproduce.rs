@@ -1,5 +1,6 @@
 //! `trimline reproduce`: runs experiments, judges their findings, draws.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -8,19 +9,21 @@ use std::sync::Mutex;
 
 use serde_json::json;
 use trimline_metrics::directory;
-use trimline_sim::scenario::Scenario;
+use trimline_sim::scenario::{Run, Scenario};
 
 use crate::execute::{catch_interrupts, execute, interrupted, is_stopped, workers};
 use crate::experiments::{Experiment, choose, load, reference};
 use crate::failure::Failure;
-use crate::findings::{Finding, Outcome, Verdict};
-use crate::results::{columns, print, write_run};
+use crate::findings::{Finding, Verdict};
+use crate::outcome::{self, Outcome};
+use crate::results::{Earlier, columns, earlier, print, say_resumed, write_run};
 
 pub(crate) struct Options {
     pub(crate) json: bool,
     pub(crate) settings: Vec<String>,
     pub(crate) jobs: Option<usize>,
     pub(crate) out: PathBuf,
+    pub(crate) resume: bool,
     pub(crate) no_plot: bool,
     pub(crate) library: Option<PathBuf>,
 }
@@ -43,11 +46,22 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
     let mut judged = Vec::new();
     for (experiment, scenario) in experiments.iter().zip(&scenarios) {
         let out = options.out.join(&experiment.id);
-        forget(&out).map_err(|error| Failure::io(&out, &error))?;
         let findings = &experiment.expected.finding;
-        let outcomes = run_all(scenario, findings, &out, &options.settings, workers)?;
+        let found = match options.resume {
+            true => found(scenario, findings, &out, &options.settings),
+            false => vec![None; scenario.runs.len()],
+        };
+        let kept: BTreeSet<PathBuf> = (scenario.runs.iter().zip(&found))
+            .filter(|(_, found)| found.is_some())
+            .map(|(run, _)| run_directory(&out, run))
+            .collect();
+        forget(&out, &kept).map_err(|error| Failure::io(&out, &error))?;
+        let outcomes = run_all(scenario, findings, found, &out, &options.settings, workers)?;
         if is_stopped() {
-            eprintln!("stopped: {} holds what there was until then", out.display());
+            eprintln!(
+                "stopped: {} holds what there was until then; --resume goes on",
+                out.display()
+            );
             return Ok(interrupted());
         }
         let verdicts: Vec<Verdict> = findings
@@ -72,44 +86,80 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
     Ok(if all_hold { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-/// Removes the verdict and the runs of an earlier reproduction: one of other seeds or series would
-/// otherwise be drawn beside the new ones. Only directories that are results go.
-fn forget(out: &Path) -> std::io::Result<()> {
+fn run_directory(out: &Path, run: &Run) -> PathBuf {
+    out.join("runs").join(&run.name)
+}
+
+/// The outcomes of the runs that an earlier reproduction of the same scenario by the same program has
+/// finished.
+fn found(
+    scenario: &Scenario,
+    findings: &[Finding],
+    out: &Path,
+    settings: &[String],
+) -> Vec<Option<Outcome>> {
+    let mut foreign = 0;
+    let outcome = |run: &Run| {
+        let directory = run_directory(out, run);
+        match earlier(&directory, scenario, settings, run) {
+            Earlier::Finished(_) => {
+                let text = fs::read_to_string(directory.join(outcome::FILE)).ok()?;
+                Outcome::from_json(findings, run, &text)
+            }
+            Earlier::Foreign => {
+                foreign += 1;
+                None
+            }
+            Earlier::Missing => None,
+        }
+    };
+    let found: Vec<Option<Outcome>> = scenario.runs.iter().map(outcome).collect();
+    say_resumed(found.iter().flatten().count(), foreign, found.len());
+    found
+}
+
+/// Removes the verdict and the runs of an earlier reproduction but those `kept`: one of other seeds or series
+/// would otherwise be drawn beside the new ones. Only directories that are results go.
+fn forget(out: &Path, kept: &BTreeSet<PathBuf>) -> std::io::Result<()> {
     let findings = out.join("findings.json");
     if findings.exists() {
         fs::remove_file(findings)?;
     }
     let runs = out.join("runs");
-    if runs.is_dir() { forget_runs(&runs) } else { Ok(()) }
+    if runs.is_dir() { forget_runs(&runs, kept) } else { Ok(()) }
 }
 
-fn forget_runs(directory: &Path) -> std::io::Result<()> {
+fn forget_runs(directory: &Path, kept: &BTreeSet<PathBuf>) -> std::io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
         if path.join("manifest.json").exists() {
-            fs::remove_dir_all(path)?;
+            if !kept.contains(&path) {
+                fs::remove_dir_all(path)?;
+            }
         } else if path.is_dir() {
-            forget_runs(&path)?;
+            forget_runs(&path, kept)?;
         }
     }
     Ok(())
 }
 
-/// Every run of the scenario, each written to its own directory below `out`/runs and reduced to what
-/// the findings ask: hundreds of runs would keep thousands of flows and ports each.
+/// Every run of the scenario that was not `found`, each written to its own directory below `out`/runs and
+/// reduced to what the findings ask: hundreds of runs would keep thousands of flows and ports each.
 fn run_all(
     scenario: &Scenario,
     findings: &[Finding],
+    found: Vec<Option<Outcome>>,
     out: &Path,
     settings: &[String],
     workers: usize,
 ) -> Result<Vec<Outcome>, Failure> {
-    let outcomes: Mutex<Vec<Option<Outcome>>> = Mutex::new(vec![None; scenario.runs.len()]);
-    execute(&scenario.runs, workers, &|index, record, wall| {
+    let pending: Vec<usize> = (0..found.len()).filter(|&run| found[run].is_none()).collect();
+    let outcomes = Mutex::new(found);
+    execute(&scenario.runs, &pending, workers, &|index, record, wall| {
         let run = &scenario.runs[index];
-        let directory = out.join("runs").join(&run.name);
-        write_run(&directory, scenario, settings, run, &record, wall)?;
         let outcome = Outcome::new(findings, &run.point, &record);
+        let more = [(outcome::FILE, outcome.to_json(findings))];
+        write_run(&run_directory(out, run), scenario, settings, run, (&record, wall), &more)?;
         outcomes.lock().unwrap_or_else(|e| e.into_inner())[index] = Some(outcome);
         Ok(())
     })?;

@@ -1,10 +1,11 @@
 //! Results on disk and on the terminal.
 
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-use trimline_metrics::manifest::scenario_hash;
+use trimline_metrics::manifest::{scenario_hash, text_hash};
 use trimline_metrics::{Directory, Manifest, RunRecord, Summary, table, timeline};
 use trimline_sim::scenario::plan::EngineChoice;
 use trimline_sim::scenario::{Run, Scenario};
@@ -16,22 +17,15 @@ pub(crate) fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
-/// Writes the directory of one run, whole or not at all.
-pub(crate) fn write_run(
-    directory: &Path,
-    scenario: &Scenario,
-    settings: &[String],
-    run: &Run,
-    record: &RunRecord,
-    wall: Duration,
-) -> Result<Summary, Failure> {
-    let summary = Summary::new(record);
-    let seconds = wall.as_secs_f64();
-    let manifest = Manifest {
+/// The manifest of a run before it begins.
+fn manifest(scenario: &Scenario, settings: &[String], run: &Run) -> Manifest {
+    Manifest {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         commit: env!("TRIMLINE_COMMIT").to_owned(),
+        source: env!("TRIMLINE_SOURCE").to_owned(),
         scenario: scenario.name.clone(),
         scenario_sha256: scenario_hash(&scenario.text, settings),
+        plan_sha256: text_hash(&format!("{:?}", run.plan)),
         settings: settings.to_vec(),
         run: run.name.clone(),
         seed: run.plan.seed,
@@ -41,10 +35,30 @@ pub(crate) fn write_run(
         }
         .to_owned(),
         threads: 1,
+        interrupted: false,
+        wall_seconds: 0.0,
+        packet_hops: 0,
+        packet_hops_per_second: 0.0,
+    }
+}
+
+/// Writes the directory of one run, whole or not at all; `more` are files beside the usual ones.
+pub(crate) fn write_run(
+    directory: &Path,
+    scenario: &Scenario,
+    settings: &[String],
+    run: &Run,
+    (record, wall): (&RunRecord, Duration),
+    more: &[(&str, String)],
+) -> Result<Summary, Failure> {
+    let summary = Summary::new(record);
+    let seconds = wall.as_secs_f64();
+    let manifest = Manifest {
         interrupted: record.interrupted,
         wall_seconds: seconds,
         packet_hops: record.packet_hops,
         packet_hops_per_second: record.packet_hops as f64 / seconds.max(1e-9),
+        ..manifest(scenario, settings, run)
     };
     let write = || -> std::io::Result<()> {
         let made = Directory::begin(directory)?;
@@ -60,12 +74,59 @@ pub(crate) fn write_run(
         if run.output.timeline {
             made.write("timeline.csv", timeline::csv(&record.timeline))?;
         }
+        for (name, text) in more {
+            made.write(name, text)?;
+        }
         made.write("summary.json", summary.to_json())?;
         made.write("manifest.json", manifest.to_json())?;
         made.finish()
     };
     write().map_err(|error| Failure::io(directory, &error))?;
     Ok(summary)
+}
+
+/// What stands where the result of a run belongs.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Earlier {
+    /// Nothing, or a run that was stopped before its end.
+    Missing,
+    /// The result of something else: another scenario, other settings, another program.
+    Foreign,
+    /// The result of this very run.
+    Finished(Box<Summary>),
+}
+
+/// What an earlier command left of a run.
+pub(crate) fn earlier(
+    directory: &Path,
+    scenario: &Scenario,
+    settings: &[String],
+    run: &Run,
+) -> Earlier {
+    let text = |name| fs::read_to_string(directory.join(name)).unwrap_or_default();
+    let Some(found) = Manifest::from_json(&text("manifest.json")) else {
+        // A manifest that cannot be read is one of another program.
+        let is_result = directory.join("manifest.json").exists();
+        return if is_result { Earlier::Foreign } else { Earlier::Missing };
+    };
+    if !found.is_of_the_same_run(&manifest(scenario, settings, run)) {
+        return Earlier::Foreign;
+    }
+    match Summary::from_json(&text("summary.json")) {
+        Some(summary) if !found.interrupted => Earlier::Finished(Box::new(summary)),
+        _ => Earlier::Missing,
+    }
+}
+
+/// Says on the terminal what a command that goes on has found: how many runs of how many, and how many results
+/// of something else.
+pub(crate) fn say_resumed(finished: usize, foreign: usize, runs: usize) {
+    eprintln!("resumed: {finished} of {runs} runs are there");
+    if foreign > 0 {
+        eprintln!(
+            "{foreign} results are of another scenario or program: these runs are done again"
+        );
+    }
 }
 
 /// Rows as columns of equal width, the first flush left, the others flush right.

@@ -1,5 +1,6 @@
 //! The program as a user calls it: exit status, messages, files.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -109,6 +110,137 @@ fn several_runs_have_a_directory_each() {
         assert!(table.contains(&format!("seed-{seed}")), "{table}");
     }
     assert!(scratch.read("out/incast/summary.json").contains("\"half_width\""));
+    // Mean and interval over the seeds stand on the terminal too; of one seed there is none.
+    let interval = table.lines().skip_while(|line| !line.starts_with("over seeds")).nth(2).unwrap();
+    assert!(interval.starts_with("all") && interval.contains(" ± "), "{table}");
+    let one = succeeded(&scratch.trimline(&["run", "incast.toml", "--set", "sweep.seeds=[1,2]"]));
+    assert!(!one.contains("over seeds"), "{one}");
+}
+
+const SWEEP: &str = "seeds = \"1..2\"\ntopology.star.hosts = 9\n[[workload]]\nname = \"reply\"\nsize = \"90KB\"\n\
+                     incast = { receiver = 0, senders = 8 }\n[sweep]\nworkload.reply.incast.senders = [2, 5, 8]\n\
+                     [[series]]\nname = \"a\"\n[[series]]\nname = \"b\"\nswitch.data_queue = \"4pkt\"\n";
+
+/// Text of every file below a folder, by its path there, but for manifests: those tell whether a run was done
+/// again by their bytes, which no two runs share.
+fn results(folder: &Path, manifests: bool) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(here) = folders.pop() {
+        for entry in fs::read_dir(here).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.ends_with("manifest.json") == manifests {
+                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                found.insert(name, fs::read_to_string(path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+/// Which runs have another manifest than before: they were done again.
+fn done_again(before: &BTreeMap<String, String>, after: &BTreeMap<String, String>) -> Vec<String> {
+    let differs = |name: &&String| before.get(*name) != after.get(*name);
+    after.keys().filter(differs).cloned().collect()
+}
+
+#[test]
+fn a_sweep_that_was_stopped_goes_on_and_comes_to_the_same_bytes() {
+    let scratch = Scratch::new("resume");
+    scratch.write("sweep.toml", SWEEP);
+    let out = scratch.0.join("out/sweep");
+    succeeded(&scratch.trimline(&["run", "sweep.toml"]));
+    let whole = results(&out, false);
+    assert_eq!(whole.len(), 12 * 2 + 1);
+
+    // One run missing, one stopped before its end, one half-written, and no summary over all.
+    fs::remove_dir_all(out.join("a/senders=5/seed-2")).unwrap();
+    let stopped = "out/sweep/b/senders=8/seed-1/manifest.json";
+    let manifest = scratch.read(stopped);
+    let cut = manifest.replace("\"interrupted\": false", "\"interrupted\": true");
+    assert_ne!(cut, manifest);
+    scratch.write(stopped, &cut);
+    scratch.write("out/sweep/b/senders=8/seed-1/flows.csv", "half\n");
+    fs::create_dir(out.join("a/senders=2/.seed-1.partial-7")).unwrap();
+    scratch.write("out/sweep/b/senders=2/seed-2/summary.json", "{");
+    fs::remove_file(out.join("summary.json")).unwrap();
+    let before = results(&out, true);
+    let resumed = scratch.trimline(&["run", "sweep.toml", "--resume"]);
+    succeeded(&resumed);
+    let said = String::from_utf8(resumed.stderr).unwrap();
+    assert_eq!(said, "resumed: 9 of 12 runs are there\n");
+    assert_eq!(results(&out, false), whole);
+    let again = ["a/senders=5/seed-2", "b/senders=2/seed-2", "b/senders=8/seed-1"];
+    let again = again.map(|run| format!("{run}/manifest.json"));
+    assert_eq!(done_again(&before, &results(&out, true)), again);
+
+    // Nothing to do, and nothing is done; without the option everything is.
+    let before = results(&out, true);
+    succeeded(&scratch.trimline(&["run", "sweep.toml", "--resume"]));
+    assert_eq!(done_again(&before, &results(&out, true)), [""; 0]);
+    assert_eq!(results(&out, false), whole);
+    succeeded(&scratch.trimline(&["run", "sweep.toml"]));
+    assert_eq!(done_again(&before, &results(&out, true)).len(), 12);
+
+    // Another scenario, other settings, another program: nothing of theirs is mixed in.
+    let before = results(&out, true);
+    scratch.write("sweep.toml", &SWEEP.replace("4pkt", "5pkt"));
+    let changed = scratch.trimline(&["run", "sweep.toml", "--resume"]);
+    assert!(
+        String::from_utf8_lossy(&changed.stderr).contains("12 results are of another scenario")
+    );
+    let after = results(&out, true);
+    assert_eq!(done_again(&before, &after).len(), 12);
+    succeeded(&scratch.trimline(&["run", "sweep.toml", "--resume", "--engine", "heap"]));
+    let heap = results(&out, true);
+    assert_eq!(done_again(&after, &heap).len(), 12);
+    let older =
+        heap["a/senders=2/seed-1/manifest.json"].replacen("\"source\": \"", "\"source\": \"0", 1);
+    scratch.write("out/sweep/a/senders=2/seed-1/manifest.json", &older);
+    succeeded(&scratch.trimline(&["run", "sweep.toml", "--resume", "--engine", "heap"]));
+    assert_eq!(done_again(&heap, &results(&out, true)), ["a/senders=2/seed-1/manifest.json"]);
+}
+
+#[test]
+fn a_file_that_the_scenario_names_is_part_of_what_must_be_the_same() {
+    let scratch = Scratch::new("resume-file");
+    let scenario = INCAST.to_owned() + "[transport.ndp]\npull_spacing = { file = \"gaps.csv\" }\n";
+    scratch.write("incast.toml", &scenario);
+    scratch.write("gaps.csv", "7000,0.5\n7500,1\n");
+    succeeded(&scratch.trimline(&["run", "incast.toml"]));
+    let resumed = || {
+        let output = scratch.trimline(&["run", "incast.toml", "--resume"]);
+        succeeded(&output);
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(resumed().contains("1 of 1 runs"));
+    scratch.write("gaps.csv", "7000,0.5\n7600,1\n");
+    assert!(resumed().contains("0 of 1 runs"));
+}
+
+#[test]
+fn a_reproduction_goes_on_and_comes_to_the_same_verdict() {
+    let scratch = Scratch::new("resume-reproduce");
+    let base = ["reproduce", "ndp/base", "--no-plot", "--seeds", "1..2"];
+    let resume = [&base[..], &["--resume"]].concat();
+    let table = succeeded(&scratch.trimline(&base));
+    let out = scratch.0.join("out/ndp/base");
+    let whole = results(&out, false);
+    fs::remove_dir_all(out.join("runs/packets-1/seed-2")).unwrap();
+    fs::remove_file(out.join("runs/packets-1/seed-1/measures.json")).unwrap();
+    fs::remove_file(out.join("findings.json")).unwrap();
+    let before = results(&out, true);
+    let resumed = scratch.trimline(&resume);
+    assert_eq!(succeeded(&resumed), table);
+    assert_eq!(results(&out, false), whole);
+    let again = done_again(&before, &results(&out, true));
+    assert_eq!(again, [1, 2].map(|seed| format!("runs/packets-1/seed-{seed}/manifest.json")));
+
+    // A run that the scenario has no more does not stay.
+    succeeded(&scratch.trimline(&["reproduce", "ndp/base", "--no-plot", "--resume"]));
+    assert!(!out.join("runs/packets-1/seed-2").exists());
 }
 
 #[test]

@@ -16,7 +16,8 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// Begins the directory that will stand at `target`.
+    /// Begins the directory that will stand at `target`. What a killed process left of an earlier attempt
+    /// goes.
     ///
     /// # Errors
     /// Something that is no result stands there, and is left alone; or the file system refuses.
@@ -31,9 +32,7 @@ impl Directory {
         if let Some(parent) = partial.parent() {
             fs::create_dir_all(parent)?;
         }
-        if partial.exists() {
-            fs::remove_dir_all(&partial)?;
-        }
+        remove_attempts(target)?;
         fs::create_dir(&partial)?;
         Ok(Directory { target: target.to_owned(), partial, is_finished: false })
     }
@@ -93,6 +92,22 @@ fn is_replaceable(target: &Path) -> io::Result<bool> {
     Ok(target.is_dir() && fs::read_dir(target)?.next().is_none())
 }
 
+/// Removes the directories that attempts at `target` were made in.
+fn remove_attempts(target: &Path) -> io::Result<()> {
+    let name = target.file_name().unwrap_or_default().to_string_lossy();
+    let prefix = format!(".{name}.partial-");
+    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+    for entry in fs::read_dir(parent.unwrap_or(Path::new(".")))? {
+        let path = entry?.path();
+        let is_attempt =
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix));
+        if is_attempt && path.is_dir() {
+            fs::remove_dir_all(path)?;
+        }
+    }
+    Ok(())
+}
+
 /// A hidden name beside `target`, different for every process.
 fn beside(target: &Path, what: &str) -> io::Result<PathBuf> {
     let name = target.file_name().ok_or_else(|| {
@@ -131,7 +146,12 @@ mod tests {
         directory.write(MANIFEST, "1").unwrap();
         assert!(!target.exists());
         directory.finish().unwrap();
+        fs::create_dir(scratch.join("deep/.result.partial-0")).unwrap();
         assert_eq!(names(&target), [MANIFEST]);
+        assert_eq!(names(&scratch.join("deep")), [".result.partial-0", "result"]);
+        let directory = Directory::begin(&target).unwrap();
+        directory.write(MANIFEST, "1").unwrap();
+        directory.finish().unwrap();
         assert_eq!(names(&scratch.join("deep")), ["result"]);
 
         let again = Directory::begin(&target).unwrap();

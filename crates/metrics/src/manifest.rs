@@ -1,20 +1,24 @@
 //! manifest.json: what made a result, and how fast. The one file whose bytes differ between two runs of
 //! the same scenario.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// What made a result. A result without its manifest is not plotted.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     /// Version of the program.
     pub version: String,
     /// Commit that it was built from; `unknown` outside a repository.
     pub commit: String,
+    /// Fingerprint of the source that it was built from: two programs with the same one give the same bytes.
+    pub source: String,
     /// Name of the scenario.
     pub scenario: String,
     /// SHA-256 of the scenario's text and of the settings laid over it ([`scenario_hash`]).
     pub scenario_sha256: String,
+    /// SHA-256 of the run's plan: of all that the scenario, and the files that it names, decide.
+    pub plan_sha256: String,
     /// Settings laid over the scenario, `KEY=VALUE`.
     pub settings: Vec<String>,
     /// Name of the run: series, point of the sweep, seed.
@@ -40,6 +44,32 @@ impl Manifest {
     pub fn to_json(&self) -> String {
         crate::summary::to_json(self)
     }
+
+    /// What [`Manifest::to_json`] wrote; `None` when it is something else.
+    pub fn from_json(text: &str) -> Option<Manifest> {
+        serde_json::from_str(text).ok()
+    }
+
+    /// Whether the other result is of the same run of the same scenario by the same program, so that one
+    /// may stand for the other.
+    pub fn is_of_the_same_run(&self, other: &Manifest) -> bool {
+        let made_by = |manifest: &Manifest| {
+            [&manifest.version, &manifest.source, &manifest.engine].map(Clone::clone)
+        };
+        let what = |manifest: &Manifest| {
+            [&manifest.scenario_sha256, &manifest.plan_sha256, &manifest.run].map(Clone::clone)
+        };
+        made_by(self) == made_by(other) && what(self) == what(other) && self.seed == other.seed
+    }
+}
+
+/// SHA-256 of a text, in hex.
+pub fn text_hash(text: &str) -> String {
+    hex(&Sha256::digest(text.as_bytes()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// SHA-256 over the scenario's text, then each setting, each preceded by its length, in hex.
@@ -49,12 +79,48 @@ pub fn scenario_hash(text: &str, settings: &[String]) -> String {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part.as_bytes());
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    hex(&hash.finalize())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_result_stands_for_one_of_the_same_run_by_the_same_program() {
+        let manifest = Manifest {
+            version: "1".into(),
+            commit: "c".into(),
+            source: "s".into(),
+            scenario: "n".into(),
+            scenario_sha256: "h".into(),
+            plan_sha256: "p".into(),
+            settings: vec![],
+            run: "seed-1".into(),
+            seed: 1,
+            engine: "windows".into(),
+            threads: 1,
+            interrupted: false,
+            wall_seconds: 0.1 + 0.2,
+            packet_hops: 1,
+            packet_hops_per_second: 1.0,
+        };
+        assert_eq!(Manifest::from_json(&manifest.to_json()), Some(manifest.clone()));
+        let slower = Manifest { wall_seconds: 9.0, commit: "d".into(), ..manifest.clone() };
+        assert!(manifest.is_of_the_same_run(&slower));
+        let others = [
+            Manifest { version: "2".into(), ..manifest.clone() },
+            Manifest { source: "t".into(), ..manifest.clone() },
+            Manifest { scenario_sha256: "i".into(), ..manifest.clone() },
+            Manifest { plan_sha256: "q".into(), ..manifest.clone() },
+            Manifest { run: "seed-2".into(), ..manifest.clone() },
+            Manifest { engine: "heap".into(), ..manifest.clone() },
+            Manifest { seed: 2, ..manifest.clone() },
+        ];
+        for other in others {
+            assert!(!manifest.is_of_the_same_run(&other), "{other:?}");
+        }
+    }
 
     #[test]
     fn the_hash_tells_text_and_settings_apart() {

@@ -1,14 +1,14 @@
 //! summary.json: what a run, or several runs that differ in their seed, come to. Deterministic bytes:
 //! no wall time, no machine.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::measure::goodput_gbps;
 use crate::record::{FlowEnd, FlowRecord, RunRecord};
 use crate::statistics::{Interval, interval, mean, quantile};
 
 /// What one run came to. Field names end in their units.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Series of the scenario.
     pub series: String,
@@ -56,7 +56,7 @@ pub struct Summary {
 }
 
 /// Flows by how they ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowCounts {
     /// All.
     pub total: u64,
@@ -73,7 +73,7 @@ pub struct FlowCounts {
 }
 
 /// Goodput over flows.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Goodput {
     /// Mean.
     pub mean: f64,
@@ -82,7 +82,7 @@ pub struct Goodput {
 }
 
 /// Quantiles by nearest rank ([`quantile`]).
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     /// How many values.
     pub count: u64,
@@ -103,7 +103,7 @@ pub struct Distribution {
 }
 
 /// Retransmissions by cause.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Retransmissions {
     /// A NACK.
     pub nack: u64,
@@ -115,7 +115,7 @@ pub struct Retransmissions {
 }
 
 /// Sums over switch ports.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PortCounts {
     /// Packets that left.
     pub packets: u64,
@@ -236,6 +236,11 @@ impl Summary {
         to_json(self)
     }
 
+    /// What [`Summary::to_json`] wrote; `None` when it is something else.
+    pub fn from_json(text: &str) -> Option<Summary> {
+        serde_json::from_str(text).ok()
+    }
+
     fn retransmissions_per_packet(&self) -> Option<f64> {
         let retransmissions = &self.retransmissions;
         let all = retransmissions.nack + retransmissions.returned + retransmissions.timeout;
@@ -354,6 +359,16 @@ mod tests {
         let place = |key: &str| json.find(&format!("\"{key}\"")).unwrap_or_else(|| panic!("{key}"));
         assert!(place("series") < place("flows") && place("flows") < place("packet_hops"));
         assert!(!json.contains("wall") && json.ends_with("}\n"));
+    }
+
+    #[test]
+    fn a_summary_is_read_as_it_was_written() {
+        let mut summary = summary();
+        // No digit is lost on the way.
+        summary.fct_receiver_us.as_mut().unwrap().mean = 0.1 + 0.2;
+        summary.slowdown.as_mut().unwrap().p99 = 1.0 / 3.0;
+        assert_eq!(Summary::from_json(&summary.to_json()), Some(summary));
+        assert_eq!(Summary::from_json("{}"), None);
     }
 
     #[test]

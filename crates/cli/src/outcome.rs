@@ -1,0 +1,167 @@
+//! What the findings of an experiment ask of one run: taken when the run ends, so that its record need not be kept,
+//! and left in its directory, so that a reproduction can go on without it.
+
+use serde::{Deserialize, Serialize};
+use trimline_metrics::{Measure, RunRecord};
+use trimline_sim::scenario::Run;
+
+use crate::findings::Finding;
+
+/// The file of a run's directory.
+pub(crate) const FILE: &str = "measures.json";
+
+/// The answers of one run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Outcome {
+    pub(crate) series: String,
+    pub(crate) seed: u64,
+    pub(crate) point: Vec<(String, String)>,
+    pub(crate) flows: usize,
+    /// By finding, in their order.
+    pub(crate) values: Vec<Option<f64>>,
+}
+
+/// measures.json.
+#[derive(Deserialize, Serialize)]
+struct Measures {
+    flows: usize,
+    measures: Vec<Answer>,
+}
+
+#[derive(Deserialize, Serialize)]
+struct Answer {
+    #[serde(flatten)]
+    question: Question,
+    value: Option<f64>,
+}
+
+/// A measure, and of what.
+#[derive(PartialEq, Deserialize, Serialize)]
+struct Question {
+    measure: String,
+    workload: Option<String>,
+    pair: Option<(u32, u32)>,
+    place: Option<String>,
+}
+
+impl Question {
+    fn of(finding: &Finding) -> Question {
+        let selection = finding.selection();
+        Question {
+            measure: finding.measure.clone(),
+            workload: selection.workload,
+            pair: selection.pair,
+            place: selection.place,
+        }
+    }
+}
+
+impl Outcome {
+    /// What `findings` ask of a run at `point` of the sweep.
+    pub(crate) fn new(
+        findings: &[Finding],
+        point: &[(String, String)],
+        record: &RunRecord,
+    ) -> Outcome {
+        let value = |finding: &Finding| {
+            let is_asked = finding.is_asked_of(&record.series);
+            if record.interrupted || !is_asked {
+                return None;
+            }
+            Measure::named(&finding.measure)?.of(record, &finding.selection())
+        };
+        Outcome {
+            series: record.series.clone(),
+            seed: record.seed,
+            point: point.to_vec(),
+            flows: record.flows.len(),
+            values: findings.iter().map(value).collect(),
+        }
+    }
+
+    /// measures.json: each question once, with its answer.
+    pub(crate) fn to_json(&self, findings: &[Finding]) -> String {
+        let mut measures: Vec<Answer> = Vec::new();
+        for (finding, &value) in findings.iter().zip(&self.values) {
+            let question = Question::of(finding);
+            let is_known = measures.iter().any(|answer| answer.question == question);
+            if finding.is_asked_of(&self.series) && !is_known {
+                measures.push(Answer { question, value });
+            }
+        }
+        let measures = Measures { flows: self.flows, measures };
+        let text = serde_json::to_string_pretty(&measures).expect("measures have only string keys");
+        text + "\n"
+    }
+
+    /// What measures.json says of a run; `None` when it does not answer all that the findings ask.
+    pub(crate) fn from_json(findings: &[Finding], run: &Run, text: &str) -> Option<Outcome> {
+        let measures: Measures = serde_json::from_str(text).ok()?;
+        let value = |finding: &Finding| {
+            if !finding.is_asked_of(&run.plan.series) {
+                return Some(None);
+            }
+            let question = Question::of(finding);
+            let known = measures.measures.iter().find(|answer| answer.question == question);
+            known.map(|answer| answer.value)
+        };
+        Some(Outcome {
+            series: run.plan.series.clone(),
+            seed: run.plan.seed,
+            point: run.point.clone(),
+            flows: measures.flows,
+            values: findings.iter().map(value).collect::<Option<_>>()?,
+        })
+    }
+
+    /// The point without one of its keys.
+    pub(crate) fn point_without(&self, key: &str) -> Vec<&(String, String)> {
+        self.point.iter().filter(|(name, _)| name != key).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::Expected;
+    use trimline_sim::scenario::Scenario;
+
+    fn findings(measures: &[&str]) -> Vec<Finding> {
+        let mut text = "title = \"t\"\n".to_owned();
+        for measure in measures {
+            text += &format!(
+                "[[finding]]\nname = \"n\"\nsource = \"s\"\nunit = \"u\"\nmeasure = {measure}\n"
+            );
+        }
+        Expected::parse("expected.toml", &text).unwrap_or_else(|error| panic!("{error:?}")).finding
+    }
+
+    #[test]
+    fn an_outcome_is_read_as_it_was_written_if_it_answers_everything() {
+        let scenario = "topology.star.hosts = 3\nseeds = 7\n[[workload]]\nname = \"w\"\npermutation = {}\n\
+                        size = \"9KB\"\n[[series]]\nname = \"a\"\n[sweep]\nwarm = [1]\n";
+        let scenario = scenario.replace("[sweep]\nwarm = [1]\n", "");
+        let run = Scenario::parse("s", &scenario, &[]).unwrap().runs.remove(0);
+        let first = findings(&[
+            "\"min_goodput_gbps\"",
+            "\"packet_hops_millions\"\nseries = \"b\"",
+            "\"last_fct_receiver_us\"\npair = [1, 2]",
+            "\"min_goodput_gbps\"\nhi = 3.0",
+        ]);
+        let third = 1.0 / 3.0;
+        let outcome = Outcome {
+            series: "a".into(),
+            seed: 7,
+            point: vec![],
+            flows: 3,
+            values: vec![Some(third), None, None, Some(third)],
+        };
+        let text = outcome.to_json(&first);
+        assert_eq!(text.matches("min_goodput_gbps").count(), 1, "{text}");
+        assert_eq!(Outcome::from_json(&first, &run, &text), Some(outcome));
+        // Of series "b" nothing was asked here; another pair is another question.
+        let other = findings(&["\"last_fct_receiver_us\"\npair = [2, 1]"]);
+        assert_eq!(Outcome::from_json(&other, &run, &text), None);
+        assert_eq!(Outcome::from_json(&first, &run, "{}"), None);
+    }
+}
