@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Judges experiments a second time, from flows.csv, with arithmetic of its own.
+"""Judges experiments a second time, from the tables of their runs, with arithmetic of its own.
 
-Reads the directory that `trimline reproduce` wrote (OUT/PAPER/FIGURE/runs/**/flows.csv), the bounds of
-expected.toml and the reference files; recomputes every finding in exact fractions and compares value and
-verdict with findings.json, or with the output of `trimline reproduce --json`. Shares no code with the
-program: Python standard library only.
+Reads the directory that `trimline reproduce` wrote (OUT/PAPER/FIGURE/runs/**: flows.csv, and ports.csv,
+latencies.csv and timeline.csv where a measure asks for them), the bounds of expected.toml and the reference
+files; recomputes every finding in exact fractions and compares value, verdict and interval over seeds with
+findings.json, or with the output of `trimline reproduce --json`. Shares no code with the program: Python
+standard library only.
 
     scripts/check_verdicts.py OUT [--json FILE] [--experiments DIR]
 
@@ -14,6 +15,7 @@ Exit status: 0 the same verdicts, 1 a difference, 2 misuse.
 import argparse
 import csv
 import json
+import math
 import sys
 import tomllib
 from fractions import Fraction
@@ -24,24 +26,49 @@ PACKET_US = Fraction("7.2512")
 WAY_US = 5 * PACKET_US + 6
 
 
-class Run:
-    """One run: rows of flows.csv, and the few numbers that only summary.json has."""
+def rows(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
 
-    def __init__(self, directory):
+
+class Run:
+    """One run: rows of its tables, the few numbers that only summary.json has, and what findings ask of it."""
+
+    def __init__(self, directory, findings=()):
         self.name = str(directory)
-        with open(directory / "flows.csv", newline="") as file:
-            self.flows = list(csv.DictReader(file))
+        self.directory = directory
+        self.flows = rows(directory / "flows.csv")
         summary = json.loads((directory / "summary.json").read_text())
         self.series = summary["series"]
         self.seed = summary["seed"]
+        self.simulated_ps = summary["simulated_ps"]
         self.measured_ps = summary["measured_ps"]
         self.packet_hops = summary["packet_hops"]
+        self.path_removals = summary["path_removals"]
         self.interrupted = summary["interrupted"]
+        # The place in the sweep is a folder: key=value,key=value.
+        points = [part for part in directory.parts[-3:-1] if "=" in part]
+        self.point = dict(each.split("=", 1) for part in points for each in part.split(","))
         order = [
             (int(f["start_ps"]), int(f["source"]), f["workload"], int(f["index"])) for f in self.flows
         ]
         if order != sorted(order) or len(set(order)) != len(order):
             sys.exit(f"{self.name}: flows.csv is not sorted by start, source, workload, index")
+        self.count = len(self.flows)
+        self.values = {
+            finding["name"]: value_of(finding, self)
+            for finding in findings
+            if self.series in (finding.get("series", self.series), finding.get("against"))
+        }
+        # Hundreds of runs with thousands of flows each would fill the memory.
+        self.flows = None
+
+    def table(self, name):
+        """The rows of ports.csv, latencies.csv or timeline.csv, which the scenario must ask for."""
+        path = self.directory / f"{name}.csv"
+        if not path.is_file():
+            sys.exit(f"{self.name}: no {name}.csv; the scenario must ask for it (output.{name})")
+        return rows(path)
 
 
 def goodput_gbps(flow, run):
@@ -63,14 +90,142 @@ def packets(flow, column):
     return -(-int(flow[column]) // PACKET_BYTES)
 
 
-def measure(name, run, flows):
+def total(flows, *columns):
+    return sum(int(flow[column]) for flow in flows for column in columns)
+
+
+def latency_us(run, packets, permille):
+    """A quantile of latencies.csv, which holds them by nearest rank for every permille."""
+    for row in run.table("latencies"):
+        if row["packets"] == packets and int(row["share_permille"]) == permille:
+            return Fraction(int(row["latency_ps"]), 1_000_000)
+    return None
+
+
+def least_core_link(run):
+    """Bytes of the least used link to or from a core, in percent of the mean of its switch's such links."""
+    switches = {}
+    for port in run.table("ports"):
+        switch, side, _ = port["name"].rsplit(" ", 2)
+        layer = switch.split()[0]
+        if (layer, side) in (("core", "down"), ("aggregation", "up"), ("spine", "up")):
+            switches.setdefault(switch, []).append(int(port["bytes"]))
+    shares = [Fraction(min(b) * len(b) * 100, sum(b)) for b in switches.values() if sum(b)]
+    return min(shares) if shares else None
+
+
+def longest_idle(events):
+    """The most, over the places, of the time between two departures in which nothing was sent, us."""
+    idle, free = {}, {}
+    for event in events:
+        if event["event"] == "depart":
+            place, begin = event["place"], int(event["time_ps"])
+            idle[place] = idle.get(place, 0) + max(0, begin - free.get(place, begin))
+            free[place] = int(event["until_ps"])
+    return Fraction(max(idle.values()), 1_000_000) if idle else None
+
+
+def of_timeline(name, run, place):
+    events = run.table("timeline")
+    here = [event for event in events if place in (None, event["place"])]
+    if name == "timeline_trims":
+        return Fraction(sum(event["event"] == "trim" for event in here)) if events else None
+    if name == "timeline_idle_us":
+        return longest_idle(here)
+    found = [
+        int(event["queue_packets"]) - 1
+        for event in here
+        if (event["event"], event["packet"]) == ("enqueue", "data") and int(event["attempt"]) > 0
+    ]
+    return Fraction(min(found)) if found else None
+
+
+def shares(flows, run):
+    """Goodput of each flow in percent of its share of 10 Gb/s."""
+    goodputs = [goodput_gbps(flow, run) for flow in flows]
+    return None if None in goodputs else sorted(g * len(flows) * 10 for g in goodputs)
+
+
+def of_shares(name, flows, run):
+    fair = shares(flows, run)
+    if fair is None:
+        return None
+    slowest = fair[: -(-len(fair) // 10)]
+    mean, worst = sum(fair) / len(fair), sum(slowest) / len(slowest)
+    return {
+        "fair_share_percent": mean,
+        "worst_decile_fair_share_percent": worst,
+        "worst_decile_below_mean_points": mean - worst,
+    }[name]
+
+
+RESENT = ("retransmissions_nack", "retransmissions_return", "retransmissions_timeout")
+
+
+def of_counts(name, run, flows):
+    """Measures that are ratios of two counts; None without a denominator."""
+    arrived = sum(packets(flow, "delivered_bytes") for flow in run.flows)
+    sent, trims, returns = (total(flows, column) for column in ("packets_sent", "trims", "returns"))
+    if name == "uplink_trim_percent":
+        up = [int(p["trimmed"]) for p in run.table("ports") if " up " in p["name"]]
+        above, below = 100 * sum(up), sent
+    elif name == "host_link_percent":
+        names = [port["name"].split() for port in run.table("ports")]
+        links = [
+            int(port["bytes"])
+            for port, words in zip(run.table("ports"), names, strict=True)
+            if (words[0], words[2]) == ("tor", "down")
+        ]
+        # 10 Gb/s carry one byte in 800 ps.
+        above, below = 100 * 800 * sum(links), run.simulated_ps * len(links)
+    else:
+        above, below = {
+            "hops_per_delivered_packet": (run.packet_hops, arrived),
+            "retransmissions_per_packet": (total(flows, *RESENT), arrived),
+            "nack_retransmissions_per_packet": (total(flows, RESENT[0]), arrived),
+            "return_retransmissions_per_packet": (total(flows, RESENT[1]), arrived),
+            "nack_over_return": (total(flows, RESENT[0]), max(1, total(flows, RESENT[1]))),
+            "returned_header_percent": (100 * returns, returns + trims),
+            "timeout_retransmissions_percent": (100 * total(flows, RESENT[2]), sent),
+        }[name]
+    return Fraction(above, below) if below else None
+
+
+def measure(name, run, flows, place=None):
     """The number of one run, or None."""
     if not flows:
         return None
+    if name == "path_removals":
+        if len(flows) != len(run.flows):
+            sys.exit(f"{run.name}: summary.json counts removals of all flows together")
+        return Fraction(run.path_removals)
+    if name.startswith("timeline_") or name == "retransmission_finds_packets":
+        return of_timeline(name, run, place)
+    if name == "least_core_link_percent":
+        return least_core_link(run)
+    latency = {
+        "median_latency_us": ("all", 500),
+        "median_later_latency_us": ("later", 500),
+        "max_latency_us": ("all", 1000),
+    }
+    if name in latency:
+        return latency_us(run, *latency[name])
+    if "fair_share" in name or name == "worst_decile_below_mean_points":
+        return of_shares(name, flows, run)
+    if name == "flows_of_3_to_5_5_gbps":
+        goodputs = [goodput_gbps(flow, run) for flow in flows]
+        slow = [3 <= goodput <= Fraction("5.5") for goodput in goodputs if goodput is not None]
+        return Fraction(sum(slow)) if len(slow) == len(flows) else None
     if name == "packet_hops_millions":
         return Fraction(run.packet_hops, 1_000_000)
-    if name == "hops_per_delivered_packet":
-        return Fraction(run.packet_hops, sum(packets(flow, "delivered_bytes") for flow in run.flows))
+    counted = name.endswith(("_per_packet", "_per_delivered_packet", "_over_return"))
+    if counted or name in (
+        "uplink_trim_percent",
+        "host_link_percent",
+        "returned_header_percent",
+        "timeout_retransmissions_percent",
+    ):
+        return of_counts(name, run, flows)
     if name.endswith(("goodput_gbps", "goodput_percent")):
         goodputs = [goodput_gbps(flow, run) for flow in flows]
         if None in goodputs:
@@ -95,48 +250,147 @@ def measure(name, run, flows):
     sys.exit(f"no measure {name}")
 
 
+def takes(place, label):
+    """Whether a place of a sweep, a value or a range with both ends, is this one."""
+    if isinstance(place, str):
+        return place == label
+    try:
+        number = int(label)
+    except ValueError:
+        return False
+    if isinstance(place, dict):
+        return place.get("from", number) <= number <= place.get("to", number)
+    return place == number
+
+
+def is_about(finding, run):
+    return (
+        finding.get("series", run.series) == run.series
+        and finding.get("flows", run.count) == run.count
+        and finding.get("flows_from", 0) <= run.count
+        and all(
+            key in run.point and takes(place, run.point[key])
+            for key, place in finding.get("at", {}).items()
+        )
+    )
+
+
+def value_of(finding, run):
+    """The finding's measure of one run, over the flows that it is about."""
+    flows = [
+        flow
+        for flow in run.flows
+        if finding.get("workload", flow["workload"]) == flow["workload"]
+        and finding.get("pair", [int(flow["source"]), int(flow["destination"])])
+        == [int(flow["source"]), int(flow["destination"])]
+    ]
+    return None if run.interrupted else measure(finding["measure"], run, flows, finding.get("place"))
+
+
+def spread(run, key, values):
+    """Largest less smallest among the runs that differ from this one in one key of the sweep alone."""
+    rest = {name: label for name, label in run.point.items() if name != key}
+    group = [
+        value
+        for other, value in values
+        if (other.series, other.seed) == (run.series, run.seed)
+        and {name: label for name, label in other.point.items() if name != key} == rest
+    ]
+    return max(group) - min(group) if len(group) > 1 and None not in group else None
+
+
+def excess(finding, run, value, runs):
+    """Percent above the same run of another series."""
+    for other in runs:
+        same = (other.seed, other.point) == (run.seed, run.point)
+        if same and other.series == finding["against"]:
+            base = other.values[finding["name"]]
+            return (value / base - 1) * 100 if base else None
+    return None
+
+
+def values_of(finding, runs):
+    """(seed, value) of every run that the finding is about; a value may be missing."""
+    values = [(run, run.values[finding["name"]]) for run in runs if is_about(finding, run)]
+    if any(value is None for _, value in values):
+        return [(run.seed, None) for run, _ in values]
+    if "spread_over" in finding:
+        return [(run.seed, spread(run, finding["spread_over"], values)) for run, _ in values]
+    if "against" in finding:
+        return [(run.seed, excess(finding, run, value, runs)) for run, value in values]
+    return [(run.seed, value) for run, value in values]
+
+
 def judge(finding, runs):
-    """(ours, holds) of a finding: every run that it is about, or its mean over the seeds, must lie
-    within the bounds."""
+    """(ours, holds, values by seed) of a finding: every run that it is about, or its mean over the seeds,
+    must lie within the bounds."""
     lo = None if finding.get("lo") is None else Fraction(str(finding["lo"]))
     hi = None if finding.get("hi") is None else Fraction(str(finding["hi"]))
-    values, seeds = [], {}
-    for run in runs:
-        if finding.get("series", run.series) != run.series:
-            continue
-        if len(run.flows) != finding.get("flows", len(run.flows)):
-            continue
-        if len(run.flows) < finding.get("flows_from", 0):
-            continue
-        flows = [
-            flow
-            for flow in run.flows
-            if finding.get("workload", flow["workload"]) == flow["workload"]
-            and finding.get("pair", [int(flow["source"]), int(flow["destination"])])
-            == [int(flow["source"]), int(flow["destination"])]
-        ]
-        value = None if run.interrupted else measure(finding["measure"], run, flows)
-        if value is None:
-            return None, False
-        values.append(value)
-        seeds.setdefault(run.seed, []).append(value)
-    if not values:
-        return None, False
-    holds = all((lo is None or v >= lo) and (hi is None or v <= hi) for v in values)
-    if lo is None and hi is None:
-        return sum(values) / len(values), True
+    pairs = values_of(finding, runs)
+    values, seeds = [value for _, value in pairs], {}
+    if not values or None in values:
+        return None, False, []
+    for seed, value in pairs:
+        seeds.setdefault(seed, []).append(value)
+
+    def mean(numbers):
+        return sum(numbers) / len(numbers)
 
     def room(v):
         return min(([] if lo is None else [v - lo]) + ([] if hi is None else [hi - v]))
 
-    if finding.get("over_seeds", "each") == "mean":
-        mean = sum(min(of_seed, key=room) for of_seed in seeds.values()) / len(seeds)
-        return mean, room(mean) >= 0
-    return min(values, key=room), holds
+    def worst(numbers):
+        return mean(numbers) if lo is None and hi is None else min(numbers, key=room)
+
+    of_seeds = [worst(of_seed) for of_seed in seeds.values()]
+    ours = mean(of_seeds) if finding.get("over_seeds", "each") == "mean" else worst(values)
+    return ours, (lo is None and hi is None) or room(ours) >= 0, of_seeds
+
+
+def student_t(degrees):
+    """The two-sided 95 % quantile of Student's t, by halving on the closed form of its distribution."""
+
+    def within(t):
+        angle = math.atan(t / math.sqrt(degrees))
+        sine, cosine = math.sin(angle), math.cos(angle)
+        if degrees % 2:
+            terms, term = 0.0, cosine
+            for k in range(1, degrees, 2):
+                terms += term
+                term *= cosine * cosine * (k + 1) / (k + 2)
+            return 2 / math.pi * (angle + sine * terms)
+        terms, term = 0.0, 1.0
+        for k in range(0, degrees, 2):
+            terms += term
+            term *= cosine * cosine * (k + 1) / (k + 2)
+        return sine * terms
+
+    low, high = 0.0, 20.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if within(middle) < 0.95 else (low, middle)
+    return low
+
+
+def same_interval(of_seeds, reported):
+    """Whether the reported interval over the seeds is that of these values; it may be a little wider, as
+    tables of Student's t have three decimals and few rows."""
+    count = len(of_seeds)
+    if count < 2 or reported is None:
+        return count < 2 and reported is None
+    mean = sum(of_seeds) / count
+    variance = sum((value - mean) ** 2 for value in of_seeds) / (count - 1)
+    half = student_t(count - 1) * math.sqrt(variance / count)
+    most = half * (1.0005 if count <= 31 else 1.03) + 1e-9
+    return (
+        reported["count"] == count
+        and math.isclose(float(mean), reported["mean"], rel_tol=1e-9, abs_tol=1e-9)
+        and half * 0.9995 - 1e-9 <= reported["half_width"] <= most
+    )
 
 
 def check_references(experiments):
-    """The reference values of Figures 14 and 16, from the authors' files."""
+    """The reference values of Figures 14, 16, 20 and 22, from the authors' files."""
     differences = 0
 
     def compare(experiment, name, value):
@@ -152,17 +406,16 @@ def check_references(experiments):
         print(f"{experiment}: no finding {name}")
         differences += 1
 
-    def rows(name):
-        with open(experiments / "reference" / name, newline="") as file:
-            return list(csv.DictReader(file))
+    def reference(name):
+        return rows(experiments / "reference" / name)
 
     if (experiments / "ndp/fig14").is_dir():
-        gbps = [Fraction(row["ndp_gbps"]) for row in rows("ndp-fig14-permutation-432.csv")]
+        gbps = [Fraction(row["ndp_gbps"]) for row in reference("ndp-fig14-permutation-432.csv")]
         compare("ndp/fig14", "NDP mean throughput", sum(gbps) / len(gbps) * 10)
         compare("ndp/fig14", "NDP slowest flow", min(gbps))
     if (experiments / "ndp/fig16").is_dir():
         over, ratio = {}, []
-        for row in rows("ndp-fig16-incast-450KB-432.csv"):
+        for row in reference("ndp-fig16-incast-450KB-432.csv"):
             senders, last = int(row["senders"]), Fraction(row["fct_max_s"]) * 1_000_000
             over[senders] = (last / (senders * 50 * PACKET_US + WAY_US) - 1) * 100
             ratio.append(Fraction(row["fct_max_s"]) / Fraction(row["fct_min_s"]))
@@ -170,6 +423,32 @@ def check_references(experiments):
         compare("ndp/fig16", "NDP last flow over the ideal, 11 senders and more", most)
         compare("ndp/fig16", "NDP last flow over the ideal, 431 senders", over[431])
         compare("ndp/fig16", "NDP slowest over fastest flow", max(ratio))
+    if (experiments / "ndp/fig20").is_dir():
+        over, resent = {}, {}
+        for row in reference("ndp-fig20-incast-scaling-8192.csv"):
+            window, senders = int(row["initial_window"]), int(row["senders"])
+            last = Fraction(row["fct_max_s"]) * 1_000_000
+            over[window, senders] = (last / (senders * 30 * PACKET_US + WAY_US) - 1) * 100
+            causes = [Fraction(row["rtx_return_to_sender"]), Fraction(row["rtx_nack"])]
+            resent[window, senders] = [cause / (senders * 30) for cause in causes]
+        for window in (10, 23):
+            for least, words in ((9, "8 senders"), (101, "100 senders")):
+                most = max(v for (w, n), v in over.items() if w == window and n >= least)
+                compare("ndp/fig20", f"last flow over the ideal, window {window}, more than {words}", most)
+        for senders in (100, 1000, 8000):
+            name = f"retransmissions, window 23, {senders} senders"
+            compare("ndp/fig20", name, sum(resent[23, senders]))
+        returned, nacked = resent[23, 1000]
+        compare("ndp/fig20", "of them by NACK, window 23, 1000 senders", nacked)
+        compare("ndp/fig20", "of them by return, window 23, 1000 senders", returned)
+        name = "retransmissions by return, window 23, 8000 senders: more than one for each packet"
+        compare("ndp/fig20", name, resent[23, 8000][0])
+    if (experiments / "ndp/fig22").is_dir():
+        flows = reference("ndp-fig22-failure-128.csv")
+        least = min(Fraction(row["ndp_penalty_gbps"]) for row in flows)
+        compare("ndp/fig22", "slowest flow with path penalty", least)
+        slow = [3 <= Fraction(row["ndp_no_penalty_gbps"]) <= Fraction("5.5") for row in flows]
+        compare("ndp/fig22", "flows of 3 to 5.5 Gb/s without path penalty", Fraction(sum(slow)))
     return differences
 
 
@@ -192,19 +471,20 @@ def main():
         name = report["id"]
         expected = tomllib.loads((arguments.experiments / name / "expected.toml").read_text())
         directories = sorted(path.parent for path in (arguments.out / name / "runs").rglob("flows.csv"))
-        runs = [Run(directory) for directory in directories]
+        runs = [Run(directory, expected["finding"]) for directory in directories]
         reported = {finding["name"]: finding for finding in report["findings"]}
         if set(reported) != {finding["name"] for finding in expected["finding"]}:
             print(f"{name}: findings differ from expected.toml")
             differences += 1
         for finding in expected["finding"]:
-            ours, holds = judge(finding, runs)
+            ours, holds, of_seeds = judge(finding, runs)
             theirs = reported.get(finding["name"], {"ours": None, "holds": None})
             same_value = (ours is None) == (theirs["ours"] is None) and (
                 ours is None or abs(float(ours) - theirs["ours"]) <= 1e-9 * max(1, abs(float(ours)))
             )
             bounds = all(finding.get(key) == theirs.get(key) for key in ("lo", "hi", "paper", "reference"))
-            agrees = same_value and bounds and holds == theirs["holds"]
+            interval = same_interval(of_seeds, theirs.get("seeds"))
+            agrees = same_value and bounds and interval and holds == theirs["holds"]
             differences += not agrees
             value = "-" if ours is None else f"{float(ours):.4f}"
             verdict = "holds" if holds else "does not hold"

@@ -352,6 +352,7 @@ mod tests {
         assert_eq!(ours("at.window = 15"), Some(20.0));
         assert_eq!(ours("at.window = { to = 15 }"), Some(20.0));
         assert_eq!(ours("at.window = { from = 16 }"), Some(40.0));
+        assert_eq!(ours("at.window = { from = 15, to = 15 }"), Some(20.0));
         assert_eq!(ours("at.queue = \"6pkt\""), Some(20.0));
         assert_eq!(ours("at.window = 2"), None);
         assert_eq!(ours("at.other = 15"), None);
