@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import tempfile
+import tomllib
 import unittest
 from fractions import Fraction
 from pathlib import Path
@@ -12,8 +13,17 @@ from types import SimpleNamespace
 from typing import Any
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "check_verdicts.py"
-COLUMNS = "workload index source destination size_bytes start_ps fct_receiver_ps fct_sender_ps".split()
-COLUMNS += "measured_bytes delivered_bytes packets_sent trims returns".split()
+COLUMNS = [
+    "workload",
+    "index",
+    "source",
+    "destination",
+    "size_bytes",
+    "start_ps",
+    "fct_receiver_ps",
+    "fct_sender_ps",
+]
+COLUMNS += ["measured_bytes", "delivered_bytes", "packets_sent", "trims", "returns"]
 COLUMNS += ["retransmissions_nack", "retransmissions_return", "retransmissions_timeout"]
 
 
@@ -50,7 +60,9 @@ class Rules(unittest.TestCase):
 
     def test_places_of_a_sweep(self) -> None:
         """A number, a text, a range that is open at one end."""
-        runs = [run("a", 1, v, window=w, queue=q) for v, w, q in [(1, "1", "6pkt"), (2, "15", "8pkt")]]
+        runs = [
+            run("a", 1, v, window=w, queue=q) for v, w, q in [(1, "1", "6pkt"), (2, "15", "8pkt")]
+        ]
         self.check({"hi": 9, "at": {"window": 15}}, runs, 2, True)
         self.check({"hi": 9, "at": {"window": {"to": 15}}}, runs, 2, True)
         self.check({"hi": 9, "at": {"window": {"to": 14}}}, runs, 1, True)
@@ -112,13 +124,26 @@ class Measures(unittest.TestCase):
         self.addCleanup(temporary.cleanup)
         self.folder = Path(temporary.name) / "runs/a/window=3,queue=6pkt/seed-4"
         self.folder.mkdir(parents=True)
-        common = {"workload": "w", "index": 0, "destination": 0, "start_ps": 0, "trims": 6, "returns": 2}
+        common = {
+            "workload": "w",
+            "index": 0,
+            "destination": 0,
+            "start_ps": 0,
+            "trims": 6,
+            "returns": 2,
+        }
         common |= {"packets_sent": 100, "retransmissions_nack": 3, "retransmissions_return": 2}
         common |= {"retransmissions_timeout": 1, "delivered_bytes": 45_000}
-        flows = [common | {"source": s, "measured_bytes": b} for s, b in ((1, 500_000), (2, 250_000))]
+        flows = [
+            common | {"source": s, "measured_bytes": b} for s, b in ((1, 500_000), (2, 250_000))
+        ]
         self.write("flows", COLUMNS, [[row.get(c, "") for c in COLUMNS] for row in flows])
         ports = [["tor 0 up 1", 7, 3], ["tor 0 down 0", 400_000, 50], ["tor 0 down 1", 600_000, 0]]
-        ports += [["aggregation 0 up 0", 100, 1], ["aggregation 0 up 1", 300, 0], ["core 0 down 0", 9, 9]]
+        ports += [
+            ["aggregation 0 up 0", 100, 1],
+            ["aggregation 0 up 1", 300, 0],
+            ["core 0 down 0", 9, 9],
+        ]
         self.write("ports", ["name", "bytes", "trimmed"], ports)
         quantiles = [["all", 500, 6_000_000], ["all", 1000, 9_000_000], ["later", 500, 7_000_000]]
         self.write("latencies", ["packets", "share_permille", "latency_ps"], quantiles)
@@ -182,8 +207,6 @@ class Measures(unittest.TestCase):
 
     def test_every_measure_of_the_experiments_is_known(self) -> None:
         """No expected.toml asks for what the second judge cannot say."""
-        import tomllib
-
         experiments = SCRIPT.parents[1] / "experiments"
         names = set()
         for path in sorted(experiments.glob("*/*/expected.toml")):

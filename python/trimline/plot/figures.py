@@ -1,4 +1,7 @@
-"""One function a figure: what the paper shows, from our runs and from the published numbers."""
+"""One function a figure: what the paper shows, from our runs and from the published numbers.
+
+Here those that show flows; `sweeps` has those that show a sweep, `packets` those that show packets.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from trimline.plot import style
+from trimline.plot import packets, style, sweeps
+from trimline.plot.lines import seeds
 from trimline.plot.results import Experiment, MalformedResult, Run
 
 #: Wire time of a full packet of the base model: 9064 B at 10 Gb/s.
@@ -89,7 +93,9 @@ def fig16(experiment: Experiment) -> Figure:
     for series, runs in experiment.series().items():
         colour = style.colour_of(series)
         if prioritised(runs[0]):
-            plot_seeds(above, runs, preferred_ms, style.VERMILION, "NDP prioritised, simulated", "-.")
+            plot_seeds(
+                above, runs, preferred_ms, style.VERMILION, "NDP prioritised, simulated", "-."
+            )
             continue
         name = style.name_of(series)
         plot_seeds(above, runs, lambda run: run.fct_ms()[-1], colour, f"{name} last, simulated")
@@ -162,11 +168,60 @@ def fig21(experiment: Experiment) -> Figure:
     return figure
 
 
+def fig22(experiment: Experiment) -> Figure:
+    """Throughput of every flow by rank while a link has a tenth of its rate, ours and published."""
+    figure, axes = pyplot.subplots(layout="constrained")
+    ours = {
+        "penalty": ("NDP, path penalty", style.BLUE),
+        "no-penalty": ("NDP, no path penalty", style.SKY),
+    }
+    for series, (name, colour) in ours.items():
+        runs = experiment.series().get(series, [])
+        ranked = [sorted(run.throughput_gbps()) for run in runs]
+        if not ranked:
+            raise MalformedResult(f"{experiment.folder}: no series {series!r}")
+        same_length(series, ranked)
+        for throughput in ranked:
+            axes.plot(throughput, color=colour, linewidth=0.6, alpha=0.35)
+        mean = [fmean(at_rank) for at_rank in zip(*ranked, strict=True)]
+        axes.plot(mean, color=colour, label=f"{name}, simulated ({seeds(runs)})")
+    published = {
+        "ndp_penalty_gbps": ("NDP, path penalty", style.BLACK, "--"),
+        "ndp_no_penalty_gbps": ("NDP, no path penalty", style.BLACK, ":"),
+        "mptcp_gbps": ("MPTCP", style.PROTOCOLS["mptcp"], "--"),
+        "dctcp_gbps": ("DCTCP", style.PROTOCOLS["dctcp"], "--"),
+    }
+    for column, (name, colour, line) in published.items():
+        reference = experiment.reference.get(column)
+        if reference:
+            label = f"{name}, authors' htsim"
+            axes.plot(reference, color=colour, linewidth=1.2, linestyle=line, label=label)
+    axes.set(
+        xlabel="Flow, by rank of throughput",
+        ylabel="Goodput (Gb/s)",
+        ylim=(0, 10.2),
+        xlim=(0, None),
+        title="Permutation while one link from a core has 1 Gb/s",
+    )
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.06))
+    return figure
+
+
 #: Every figure that can be drawn.
 FIGURES: dict[str, Callable[[Experiment], Figure]] = {
+    "ndp/fig02": sweeps.fig02,
+    "ndp/fig03": packets.fig03,
+    "ndp/fig04": packets.fig04,
+    "ndp/fig11": sweeps.fig11,
+    "ndp/fig13": sweeps.fig13,
     "ndp/fig14": fig14,
     "ndp/fig16": fig16,
+    "ndp/fig17": sweeps.fig17,
+    "ndp/fig20": sweeps.fig20,
     "ndp/fig21": fig21,
+    "ndp/fig22": fig22,
+    "ndp/sec323": packets.sec323,
+    "ndp/sec62scale": sweeps.sec62scale,
 }
 
 
@@ -235,9 +290,3 @@ def same_length(series: str, ranked: Sequence[Sequence[float]]) -> None:
     """Ranks can be averaged only over runs of as many flows."""
     if len({len(each) for each in ranked}) != 1:
         raise MalformedResult(f"series {series!r}: its seeds differ in their number of flows")
-
-
-def seeds(runs: Sequence[Run]) -> str:
-    """How many seeds a mean is over."""
-    count = len({run.seed for run in runs})
-    return "1 seed" if count == 1 else f"{count} seeds"

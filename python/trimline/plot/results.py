@@ -2,7 +2,11 @@
 
 - `findings.json`: the verdict on every finding
 - `reference/*.csv`: the published numbers
-- `runs/[<series>/][<sweep point>/]seed-N/{flows.csv,summary.json,manifest.json}`
+- `runs/[<series>/][<sweep point>/]seed-N/{flows.csv,summary.json,manifest.json}`, and `ports.csv`,
+  `latencies.csv` and `timeline.csv` where the scenario asks for them
+
+Tables are read when a figure looks at them: some experiments have hundreds of runs with thousands of
+flows.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ from __future__ import annotations
 import csv
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -34,10 +39,41 @@ class Flow:
 class Run:
     """One run: one series, one point of the sweep, one seed."""
 
+    folder: Path
     series: str
+    point: dict[str, str]
     seed: int
+    simulated_ps: int
     measured_ps: int
-    flows: tuple[Flow, ...]
+    summary: dict[str, Any]
+
+    @cached_property
+    def flows(self) -> tuple[Flow, ...]:
+        """The rows of flows.csv: at least one."""
+        flows = tuple(read_flows(self.folder / "flows.csv"))
+        if not flows:
+            raise MalformedResult(f"{self.folder}: nothing was measured")
+        return flows
+
+    def rows(self, table: str) -> list[dict[str, str]]:
+        """The rows of another table, by its name without `.csv`."""
+        path = self.folder / f"{table}.csv"
+        if not path.is_file():
+            raise MalformedResult(
+                f"{path} is missing: the scenario must ask for it (output.{table})"
+            )
+        with path.open(newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def number(self, *keys: str) -> float:
+        """A number of summary.json, by the keys on the way to it."""
+        value: Any = self.summary
+        for key in keys:
+            value = value.get(key) if isinstance(value, dict) else None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            where = self.folder / "summary.json"
+            raise MalformedResult(f"{where}: no number `{'.'.join(keys)}`")
+        return value
 
     def throughput_gbps(self) -> list[float]:
         """Payload that arrived in the measured interval, of every flow, in Gb/s."""
@@ -81,7 +117,10 @@ class Experiment:
     def read(results: Path, identifier: str, reference: Path | None = None) -> Experiment:
         """Reads the experiment below `results`: its own folder or the one above."""
         folder = results / identifier if (results / identifier).is_dir() else results
-        runs = [read_run(path.parent, folder) for path in sorted(folder.rglob("flows.csv"))]
+        found = sorted(path.parent for path in folder.rglob("flows.csv"))
+        # What is still being written, or was left by a process that was killed, has a hidden name.
+        whole = [path for path in found if not path.name.startswith(".")]
+        runs = [read_run(path, folder) for path in whole]
         if not runs:
             raise MalformedResult(f"{folder}: no flows.csv; run `trimline reproduce {identifier}`")
         return Experiment(
@@ -107,18 +146,27 @@ def read_run(folder: Path, experiment: Path) -> Run:
     summary = read_json(folder / "summary.json")
     try:
         run = Run(
+            folder=folder,
             series=str(summary["series"]) or experiment.name,
+            point=point_of(folder.relative_to(experiment)),
             seed=int(summary["seed"]),
+            simulated_ps=int(summary.get("simulated_ps", 0)),
             measured_ps=int(summary["measured_ps"]),
-            flows=tuple(read_flows(folder / "flows.csv")),
+            summary=summary,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedResult(f"{folder / 'summary.json'}: no usable {error}") from error
     if summary.get("interrupted"):
         raise MalformedResult(f"{folder}: the run was stopped before its end")
-    if run.measured_ps <= 0 or not run.flows:
+    if run.measured_ps <= 0:
         raise MalformedResult(f"{folder}: nothing was measured")
     return run
+
+
+def point_of(folder: Path) -> dict[str, str]:
+    """The point of the sweep, from the folder that is named after it: `key=value,key=value`."""
+    parts = [part for part in folder.parts if "=" in part]
+    return dict(each.split("=", 1) for part in parts for each in part.split(","))
 
 
 def read_flows(path: Path) -> list[Flow]:

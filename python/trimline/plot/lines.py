@@ -1,0 +1,75 @@
+"""Lines over a sweep, and words about seeds, as several figures use them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import fmean
+
+from matplotlib.axes import Axes
+
+from trimline.plot import style
+from trimline.plot.results import Experiment, MalformedResult, Run
+
+
+def seeds(runs: Sequence[Run]) -> str:
+    """How many seeds a mean is over."""
+    count = len({run.seed for run in runs})
+    return "1 seed" if count == 1 else f"{count} seeds"
+
+
+def of_series(experiment: Experiment, name: str) -> list[Run]:
+    """The runs of a series that the figure cannot do without."""
+    runs = experiment.series().get(name)
+    if not runs:
+        raise MalformedResult(f"{experiment.folder}: no series {name!r}")
+    return runs
+
+
+def place(run: Run, key: str) -> float:
+    """Where in the sweep a run stands: the number that its value begins with (`8pkt`, `90KB`)."""
+    label = run.point.get(key, "")
+    digits = label.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ%")
+    try:
+        return float(digits)
+    except ValueError:
+        raise MalformedResult(f"{run.folder}: no number at {key!r} of the sweep") from None
+
+
+def over(
+    runs: Sequence[Run], key: Callable[[Run], float], value: Callable[[Run], float]
+) -> tuple[list[float], list[float]]:
+    """A value by its place in the sweep, the mean over seeds: places ascending, values there."""
+    found: dict[float, list[float]] = {}
+    for run in runs:
+        found.setdefault(key(run), []).append(value(run))
+    places = sorted(found)
+    return places, [fmean(found[each]) for each in places]
+
+
+def marked(axes: Axes, y: float, words: str, *, right: bool = False) -> None:
+    """A dotted line across the figure at a value that the paper or the model names."""
+    axes.axhline(y, color=style.GREY, linewidth=0.8, linestyle=":")
+    axes.annotate(
+        words,
+        (0.99 if right else 0.01, y),
+        xycoords=("axes fraction", "data"),
+        xytext=(0, 2),
+        textcoords="offset points",
+        ha="right" if right else "left",
+        color=style.GREY,
+        fontsize=7,
+    )
+
+
+def marked_at(axes: Axes, x: float, words: str, height: float = 0.02) -> None:
+    """A dotted line upwards at a place that the paper names, words at a share of the height."""
+    axes.axvline(x, color=style.GREY, linewidth=0.8, linestyle=":")
+    axes.annotate(
+        words,
+        (x, height),
+        xycoords=("data", "axes fraction"),
+        xytext=(3, 0),
+        textcoords="offset points",
+        color=style.GREY,
+        fontsize=7,
+    )

@@ -1,0 +1,283 @@
+"""Figures over a sweep: senders, initial windows, sizes, hosts."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+from matplotlib import pyplot
+from matplotlib.figure import Figure
+
+from trimline.plot import style
+from trimline.plot.lines import marked, marked_at, of_series, over, place, seeds
+from trimline.plot.results import Experiment, Run
+
+#: Bytes on the wire of a header, and picoseconds that a byte takes at 10 Gb/s.
+HEADER_BYTES = 64
+PS_PER_BYTE = 800
+#: Of queue sizes, from small to large.
+SHADES = ("#9ecae1", "#4292c6", "#08519c", "#08306b")
+
+
+def fig02(experiment: Experiment) -> Figure:
+    """Share of the fair rate by number of unresponsive senders, CP and NDP: mean, slowest tenth."""
+    figure, panels = pyplot.subplots(1, 2, sharey=True, figsize=(7.2, 3.6), layout="constrained")
+    for axes, payload in zip(panels, (9000, 1500), strict=True):
+        for protocol, name, colour in (("ndp", "NDP", style.BLUE), ("cp", "CP", style.VERMILION)):
+            runs = of_series(experiment, f"{protocol}-{payload}")
+            for value, words, line in (
+                (mean_share, "mean", "-"),
+                (slow_share, "slowest tenth", "--"),
+            ):
+                axes.plot(
+                    *over(runs, lambda run: place(run, "senders"), value),
+                    color=colour,
+                    linestyle=line,
+                    marker=".",
+                    label=f"{name}, {words}",
+                )
+        # Ten headers to one packet.
+        bound = 100 * payload / (payload + HEADER_BYTES + 10 * HEADER_BYTES)
+        marked(axes, bound, f"10 headers to a packet: {bound:.1f} %", right=True)
+        axes.set(
+            xlabel="Unresponsive senders at line rate",
+            title=f"Packets of {payload} B",
+            ylim=(0, 105),
+            xlim=(0, None),
+        )
+    panels[0].set_ylabel("Goodput (% of the fair share)")
+    runs = of_series(experiment, "ndp-9000")
+    figure.suptitle(
+        f"Senders that do not slow down, one link of 10 Gb/s (simulated, {seeds(runs)})"
+    )
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    return figure
+
+
+def mean_share(run: Run) -> float:
+    """Mean goodput in percent of the fair share of 10 Gb/s."""
+    goodputs = run.throughput_gbps()
+    return fmean(goodputs) * len(goodputs) * 10
+
+
+def slow_share(run: Run) -> float:
+    """The same of the slowest tenth of the flows, one at least."""
+    goodputs = sorted(run.throughput_gbps())
+    return fmean(goodputs[: -(-len(goodputs) // 10)]) * len(goodputs) * 10
+
+
+def goodput(run: Run) -> float:
+    """Mean goodput of the flows, Gb/s."""
+    return run.number("goodput_gbps", "mean")
+
+
+def fig11(experiment: Experiment) -> Figure:
+    """Throughput back to back by initial window: perfect and drawn pull spacing."""
+    figure, axes = pyplot.subplots(layout="constrained")
+    full = 10 * 1500 / 1564
+    marked(axes, full, f"full link {full:.2f} Gb/s")
+    series = (
+        ("simulated", "perfect pull spacing", style.BLUE, "-"),
+        ("simulated-drawn", "drawn pull spacing (synthetic)", style.VERMILION, "--"),
+    )
+    for name, words, colour, line in series:
+        runs = of_series(experiment, name)
+        places, values = over(runs, lambda run: place(run, "initial_window"), goodput)
+        axes.plot(
+            places,
+            values,
+            color=colour,
+            linestyle=line,
+            marker=".",
+            label=f"NDP simulated, {words}",
+        )
+    marked_at(axes, 15, "paper: the simulator is full at 15", 0.1)
+    marked_at(axes, 25, "paper: the Linux stack at 25")
+    axes.set(
+        xlabel="Initial window (packets of 1500 B)",
+        ylabel="Goodput (Gb/s)",
+        ylim=(0, 10.5),
+        xlim=(0, None),
+        title="Two hosts back to back, round trip of fifteen packets",
+    )
+    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.2))
+    return figure
+
+
+def fig13(experiment: Experiment) -> Figure:
+    """What drawn pull spacing costs: last FCT of an incast by size, and a permutation by rank."""
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(7.2, 3.6), layout="constrained")
+    kinds = (("perfect", style.BLUE, "-", "o"), ("drawn", style.VERMILION, "--", "x"))
+    for kind, colour, line, marker in kinds:
+        runs = of_series(experiment, f"incast-{kind}")
+        sizes, values = over(runs, lambda run: place(run, "size"), lambda run: run.fct_ms()[-1])
+        words = f"{kind} spacing ({seeds(runs)})"
+        left.plot(
+            sizes, values, color=colour, linestyle=line, marker=marker, markersize=5, label=words
+        )
+        runs = of_series(experiment, f"permutation-{kind}")
+        ranked = [sorted(run.throughput_gbps()) for run in runs]
+        mean = [fmean(at_rank) for at_rank in zip(*ranked, strict=True)]
+        right.plot(mean, color=colour, linestyle=line, label=f"{kind}: mean {fmean(mean):.2f} Gb/s")
+    left.set(
+        xlabel="Size of each of 200 flows (KB)",
+        ylabel="Last flow completion time (ms)",
+        title="Incast of 200, packets of 9000 B",
+        xscale="log",
+        yscale="log",
+    )
+    for axis in (left.xaxis, left.yaxis):
+        axis.set_major_formatter("{x:g}")
+    left.legend(loc="upper left")
+    right.set(
+        xlabel="Flow, by rank of throughput",
+        ylabel="Goodput (Gb/s)",
+        title="Permutation, packets of 1500 B",
+        ylim=(0, 10),
+        xlim=(0, None),
+    )
+    right.legend(loc="lower right")
+    figure.suptitle(
+        "Pulls spaced perfectly and by a (synthetic) distribution, 432 hosts, simulated"
+    )
+    return figure
+
+
+def fig17(experiment: Experiment) -> Figure:
+    """Throughput of a permutation by initial window, for data queues of several sizes."""
+    figure, panels = pyplot.subplots(
+        2, 2, sharex=True, sharey=True, figsize=(7.2, 5.6), layout="constrained"
+    )
+    for row, hosts in zip(panels, (128, 432), strict=True):
+        for axes, payload in zip(row, (9000, 1500), strict=True):
+            runs = of_series(experiment, f"{hosts}-{payload}")
+            queues = sorted({place(run, "data_queue") for run in runs})
+            for queue, colour in zip(queues, SHADES, strict=False):
+                own = [run for run in runs if place(run, "data_queue") == queue]
+                places, values = over(
+                    own, lambda run: place(run, "initial_window"), lambda run: 10 * goodput(run)
+                )
+                label = f"{queue:g} packets"
+                axes.plot(places, values, color=colour, marker=".", markersize=4, label=label)
+            if payload == 9000:
+                words = "paper: above 95 % with 8 packets\nand IW 20 or more"
+                axes.axhline(95, color=style.GREY, linewidth=0.8, linestyle=":", label=words)
+            axes.set(title=f"{hosts} hosts, packets of {payload} B", ylim=(0, 104), xlim=(0, None))
+    for axes in panels[:, 0]:
+        axes.set_ylabel("Goodput (% of 10 Gb/s)")
+    for axes in panels[1]:
+        axes.set_xlabel("Initial window (packets)")
+    panels[0][0].legend(loc="lower right", title="Data queue")
+    figure.suptitle(f"Permutation, NDP, simulated ({seeds(experiment.runs)})")
+    return figure
+
+
+def fig20(experiment: Experiment) -> Figure:
+    """A very large incast: the last flow over the ideal, and retransmissions by cause."""
+    figure, (above, below) = pyplot.subplots(
+        2, sharex=True, figsize=(6.4, 6.0), layout="constrained"
+    )
+    packet_us = (9000 + HEADER_BYTES) * PS_PER_BYTE / 1e6
+    way_us = 5 * packet_us + 6
+    columns = experiment.reference
+
+    def published(window: int, column: str) -> list[tuple[float, float]]:
+        rows = zip(columns["initial_window"], columns["senders"], columns[column], strict=True)
+        return [(senders, value) for own, senders, value in rows if own == window]
+
+    def flows(run: Run) -> float:
+        return run.number("flows", "total")
+
+    windows = ((1, style.ORANGE), (10, style.GREEN), (23, style.BLUE))
+    for window, colour in windows:
+        runs = of_series(experiment, f"window-{window}")
+        packets = {round(run.flows[0].size_bytes or 0) // 9000 for run in runs[:1]}.pop()
+
+        def over_ideal(last_us: float, senders: float, packets: int = packets) -> float:
+            return 100 * (last_us / (senders * packets * packet_us + way_us) - 1)
+
+        places, values = over(
+            runs, flows, lambda run: over_ideal(run.number("fct_receiver_us", "max"), flows(run))
+        )
+        above.plot(places, values, color=colour, label=f"IW {window}, simulated")
+        if columns:
+            points = [(n, over_ideal(s * 1e6, n)) for n, s in published(window, "fct_max_s")]
+            above.plot(*zip(*points, strict=True), ".", color=colour, markersize=3, alpha=0.6)
+    above.plot([], [], ".", color=style.GREY, markersize=4, label="authors' htsim")
+    above.set(ylabel="Last flow over the ideal (%)", yscale="symlog", ylim=(-0.05, 1000))
+    above.set_yscale("symlog", linthresh=0.1)
+    above.yaxis.set_major_formatter("{x:g}")
+    above.legend(loc="upper right")
+
+    runs = of_series(experiment, "window-23")
+    causes = (
+        ("nack", "rtx_nack", "NACK", style.VERMILION),
+        ("return", "rtx_return_to_sender", "return to sender", style.PURPLE),
+    )
+    for cause, column, words, colour in causes:
+
+        def resent_for(run: Run, cause: str = cause) -> float:
+            return run.number("retransmissions", cause) / run.number("packets_delivered")
+
+        resent = over(runs, flows, resent_for)
+        below.plot(*resent, color=colour, label=f"because of {words}, simulated")
+        if columns:
+            points = [(n, value / (30 * n)) for n, value in published(23, column)]
+            below.plot(*zip(*points, strict=True), ".", color=colour, markersize=3, alpha=0.6)
+    below.plot([], [], ".", color=style.GREY, markersize=4, label="authors' htsim")
+    below.set(
+        xlabel="Senders",
+        ylabel="Retransmissions per packet, IW 23",
+        xscale="log",
+        ylim=(0, None),
+    )
+    below.xaxis.set_major_formatter("{x:g}")
+    below.legend(loc="upper left")
+    figure.suptitle("Incast of 270 KB to one of 8192 hosts")
+    return figure
+
+
+def sec62scale(experiment: Experiment) -> Figure:
+    """Mean throughput of a permutation by number of hosts, with the paper's numbers and ranges."""
+    figure, axes = pyplot.subplots(layout="constrained")
+    sizes = {int(name.rsplit("-", 1)[-1]): runs for name, runs in experiment.series().items()}
+    hosts = sorted(sizes)
+    mean = [10 * fmean(goodput(run) for run in sizes[size]) for size in hosts]
+    least = [10 * fmean(run.number("goodput_gbps", "min") for run in sizes[size]) for size in hosts]
+    axes.plot(hosts, mean, color=style.BLUE, marker="o", label="NDP mean, simulated")
+    axes.plot(
+        hosts,
+        least,
+        color=style.SKY,
+        marker=".",
+        linestyle="--",
+        label="NDP slowest flow, simulated",
+    )
+    paper = []
+    for finding in experiment.findings:
+        size = next((size for size in hosts if f" {size} hosts" in finding.name), None)
+        if size is None:
+            continue
+        if finding.paper is not None:
+            paper.append((size, finding.paper))
+        if finding.lo is not None and finding.hi is not None:
+            axes.plot([size] * 2, [finding.lo, finding.hi], color=style.BLACK, linewidth=1)
+    if paper:
+        axes.plot(
+            *zip(*paper, strict=True),
+            color=style.BLACK,
+            marker="x",
+            linestyle="none",
+            label="NDP mean, paper (line: accepted range)",
+        )
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(hosts, [str(size) for size in hosts])
+    axes.minorticks_off()
+    axes.set(
+        xlabel="Hosts",
+        ylabel="Goodput (% of 10 Gb/s)",
+        ylim=(60, 100),
+        title="Permutation on FatTrees of growing size, IW 30",
+    )
+    axes.legend(loc="lower left")
+    return figure
