@@ -108,8 +108,10 @@ impl Sender {
         Sender {
             window: Window::new(expected),
             unsent: length.unwrap_or(ENDLESS),
-            // NDP 3.2: the sender sends a full window of data without waiting for a response.
-            credit: config.initial_window.clamp(1, WINDOW_LIMIT),
+            // NDP 3.2: the sender sends a full window of data without waiting for a response. What a flow
+            // shorter than a window does not need is no credit: a packet that was trimmed is prepared for its
+            // retransmission and waits for its PULL.
+            credit: expected.clamp(1, WINDOW_LIMIT),
             pull_counter: 0,
             answers: 0,
             first_window: config.initial_window.clamp(1, WINDOW_LIMIT),
@@ -374,6 +376,12 @@ impl Sender {
             }
         }
         self.unsent = self.unsent.saturating_add(length).min(ENDLESS - 1);
+        if self.push == 0 && self.answers == 0 {
+            // Nobody has answered, so this is the first window still: it takes what is new as well.
+            let packets = self.unsent.div_ceil(u64::from(config.payload_bytes.max(1)));
+            let first_window = u64::from(self.first_window).min(packets) as u32;
+            self.credit = self.credit.max(first_window);
+        }
         self.acknowledged = false;
         self.grant_push(config);
     }

@@ -93,6 +93,33 @@ fn retransmissions_go_before_new_data() {
     assert_eq!(lone.data(), [2, 1, 4]);
 }
 
+/// What a short flow leaves of its window is no credit: 15 packets each of a hundred senders would be resent
+/// up to twice over without a PULL.
+#[test]
+fn a_flow_shorter_than_its_window_waits_for_pulls_too() {
+    let (mut lone, sent) = pushed(window(30), Some(3));
+    assert_eq!(sent.len(), 3);
+    lone.hear(&nack(1));
+    lone.hear(&nack(2));
+    assert_eq!(lone.data(), []);
+    lone.hear(&pull(1));
+    assert_eq!(lone.data(), [1]);
+    lone.hear(&with_pull(ack(0), 2));
+    assert_eq!(lone.data(), [2]);
+}
+
+#[test]
+fn data_queued_before_the_first_window_is_over_belongs_to_it() {
+    let mut lone = Lone::new(window(4));
+    lone.open(1, Some(9000));
+    lone.command(Command::Send { key: sending(1), length: ByteCount::new(9000) });
+    assert_eq!(lone.next().unwrap().header.sequence, 0);
+    lone.command(Command::Send { key: sending(1), length: ByteCount::new(9 * 9000) });
+    assert_eq!(lone.data(), [1, 2, 3]);
+    lone.hear(&pull(1));
+    assert_eq!(lone.data(), [4]);
+}
+
 #[test]
 fn what_goes_is_decided_when_the_nic_asks() {
     let (mut lone, _) = pushed(window(4), None);
