@@ -9,14 +9,9 @@ use trimline_sim::scenario::plan::{
 };
 use trimline_sim::topology::Clos;
 
+use crate::estimate::Estimate;
 use crate::failure::{Failure, read_scenario};
 use crate::results::print;
-
-/// Links crossed by all packets for each link that a delivered DATA packet crosses: its ACK, its
-/// PULL and the trimmed ones (permutation of 432 hosts: 15.8 hops for six links).
-const HOPS_PER_LINK: f64 = 2.6;
-/// Of one core, at 432 hosts.
-const NANOSECONDS_PER_HOP: f64 = 60.0;
 
 pub(crate) fn explain(path: &Path, settings: &[String]) -> Result<ExitCode, Failure> {
     let scenario = read_scenario(path, settings)?;
@@ -26,10 +21,13 @@ pub(crate) fn explain(path: &Path, settings: &[String]) -> Result<ExitCode, Fail
     }
     let runs = scenario.runs.len();
     text += &format!("{runs} run{}\n", if runs == 1 { "" } else { "s" });
-    let mut hops = 0.0;
+    let mut total = Estimate::default();
     let mut shown: Vec<(&str, String)> = Vec::new();
     for run in &scenario.runs {
-        hops += estimated_hops(&run.plan);
+        let estimate = Estimate::of(&run.plan);
+        total.hops += estimate.hops;
+        total.seconds += estimate.seconds;
+        total.megabytes = total.megabytes.max(estimate.megabytes);
         let words = words(&run.plan);
         // One description for each series: seeds and the sweep follow it.
         if shown.last().is_none_or(|(series, _)| *series != run.plan.series) {
@@ -43,11 +41,11 @@ pub(crate) fn explain(path: &Path, settings: &[String]) -> Result<ExitCode, Fail
             shown.push((&run.plan.series, words));
         }
     }
-    let largest = scenario.runs.iter().map(|run| megabytes(&run.plan)).fold(0.0, f64::max);
     text += &format!(
-        "\nroughly {:.1} million packet-hops, {} on one core, {largest:.0} MB a run\n",
-        hops / 1e6,
-        human_time(hops * NANOSECONDS_PER_HOP / 1e9),
+        "\nroughly {:.1} million packet-hops, {} on one core, {:.0} MB a run\n",
+        total.hops / 1e6,
+        human_time(total.seconds),
+        total.megabytes,
     );
     print(&text);
     Ok(ExitCode::SUCCESS)
@@ -194,6 +192,7 @@ fn workload_words(workload: &Workload, hosts: u32) -> String {
         Matrix::Outcast { sender, receivers, .. } => {
             format!("host {sender} sends to {receivers} hosts")
         }
+        Matrix::Pairs(pairs) if pairs.len() == 1 => "1 flow".to_owned(),
         Matrix::Pairs(pairs) => format!("{} flows", pairs.len()),
     };
     let size = workload.size.map_or("for ever".to_owned(), |size| format!("{size} each"));
@@ -211,61 +210,6 @@ fn workload_words(workload: &Workload, hosts: u32) -> String {
         time(workload.start.as_ps()),
         workload.class
     )
-}
-
-fn flows(workload: &Workload, hosts: u32) -> Vec<(Option<u32>, u64)> {
-    // (receiver, flows to it); a permutation has one flow to everybody.
-    match &workload.matrix {
-        Matrix::Permutation => (0..hosts).map(|host| (Some(host), 1)).collect(),
-        Matrix::Incast { receiver, senders, .. } => vec![(Some(*receiver), u64::from(*senders))],
-        // On the average.
-        Matrix::Random { flows } => {
-            (0..hosts).map(|host| (Some(host), u64::from(*flows))).collect()
-        }
-        Matrix::AllToAll => (0..hosts).map(|host| (Some(host), u64::from(hosts - 1))).collect(),
-        Matrix::Outcast { sender, receivers, .. } => (0..hosts)
-            .filter(|host| host != sender)
-            .take(*receivers as usize)
-            .map(|host| (Some(host), 1))
-            .collect(),
-        Matrix::Pairs(pairs) => pairs.iter().map(|&(_, to)| (Some(to), 1)).collect(),
-    }
-}
-
-/// Packets that arrive, times links, times what else travels for each. A receiver gets at most what its
-/// link carries until the end.
-fn estimated_hops(plan: &Plan) -> f64 {
-    let hosts = plan.topology.hosts();
-    let payload = f64::from(plan.transport.payload_bytes());
-    let packet_seconds = (payload + 64.0) * 8.0 / plan.topology.host_link.rate.as_bps() as f64;
-    let seconds = plan.duration.map(|duration| duration.as_ps() as f64 / 1e12);
-    let most = seconds.map_or(f64::INFINITY, |seconds| seconds / packet_seconds);
-    let mut packets = vec![0.0; hosts as usize];
-    for workload in &plan.workloads {
-        let size = workload.size.map_or(f64::INFINITY, |size| (size.get() as f64 / payload).ceil());
-        for (receiver, count) in flows(workload, hosts) {
-            if let Some(packets) = receiver.and_then(|host| packets.get_mut(host as usize)) {
-                *packets += size * count as f64;
-            }
-        }
-    }
-    let delivered: f64 = packets.iter().map(|&packets: &f64| packets.min(most)).sum();
-    let links = f64::from(plan.topology.tiers.max(1)) * 2.0 - f64::from(plan.topology.tiers == 0);
-    delivered * links * HOPS_PER_LINK
-}
-
-/// Program, hosts with their windows, ports with their queues.
-fn megabytes(plan: &Plan) -> f64 {
-    let clos = &plan.topology;
-    let hosts = f64::from(clos.hosts());
-    let ports = hosts * f64::from(clos.tiers.max(1)) * 2.0;
-    let flows: u64 = plan
-        .workloads
-        .iter()
-        .flat_map(|workload| flows(workload, clos.hosts()))
-        .map(|(_, count)| count)
-        .sum();
-    (6e6 + hosts * 1000.0 + ports * 600.0 + flows as f64 * 2500.0) / 1e6
 }
 
 /// A time as a scenario file writes it: the largest unit in which it is a short decimal.
@@ -290,28 +234,6 @@ fn human_time(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trimline_sim::scenario::Scenario;
-
-    fn hops(text: &str) -> f64 {
-        let scenario = Scenario::parse("s", text, &[]).unwrap_or_else(|error| panic!("{error}"));
-        estimated_hops(&scenario.runs[0].plan)
-    }
-
-    #[test]
-    fn the_estimate_of_a_permutation_is_near_the_count() {
-        let permutation = "topology.fattree.hosts = 432\nduration = \"20.1ms\"\n[[workload]]\n\
-                           name = \"p\"\npermutation = {}\nsize = \"long-lived\"\n";
-        let hops = hops(permutation);
-        // The authors' simulator: 17.58 million.
-        assert!((15e6..22e6).contains(&hops), "{hops}");
-    }
-
-    #[test]
-    fn sized_flows_are_counted_by_packets() {
-        let incast = "topology.star.hosts = 11\n[[workload]]\nname = \"i\"\nsize = \"90KB\"\n\
-                      incast = { receiver = 0, senders = 10 }\n";
-        assert_eq!(hops(incast), 100.0 * 2.0 * HOPS_PER_LINK);
-    }
 
     #[test]
     fn times_read_as_scenarios_write_them() {

@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod estimate;
 mod execute;
 mod experiments;
 mod explain;

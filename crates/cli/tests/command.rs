@@ -243,6 +243,41 @@ fn a_reproduction_goes_on_and_comes_to_the_same_verdict() {
     assert!(!out.join("runs/packets-1/seed-2").exists());
 }
 
+fn example(name: &str) -> String {
+    format!("{}/../../examples/{name}.toml", env!("CARGO_MANIFEST_DIR"))
+}
+
+#[test]
+fn every_example_runs() {
+    let scratch = Scratch::new("examples");
+    for name in ["minimal", "incast", "presets"] {
+        let explained = succeeded(&scratch.trimline(&["explain", &example(name)]));
+        assert!(explained.contains("packet-hops"), "{explained}");
+        succeeded(&scratch.trimline(&["run", &example(name), "--seeds", "1", "--out", name]));
+    }
+}
+
+#[test]
+fn the_window_of_a_preset_holds_no_flow_up() {
+    let scratch = Scratch::new("presets");
+    let slowdown = |directory: &str, rate: &str| {
+        let summary = scratch.read(&format!("{directory}/{rate}/seed-1/summary.json"));
+        let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+        summary["slowdown"]["max"].as_f64().unwrap()
+    };
+    succeeded(&scratch.trimline(&["run", &example("presets"), "--out", "bdp"]));
+    for rate in ["10G", "25G", "40G", "50G", "100G", "200G", "400G", "800G"] {
+        assert_eq!(slowdown("bdp", rate), 1.0, "{rate}");
+    }
+    // 139 packets are on the way at 800 Gb/s: a hundred are too few, and more than enough at 400.
+    let set = ["--set", "transport.ndp.initial_window=100"];
+    succeeded(
+        &scratch.trimline(&[&["run", &example("presets"), "--out", "few"], &set[..]].concat()),
+    );
+    assert_eq!(slowdown("few", "400G"), 1.0);
+    assert!(slowdown("few", "800G") > 1.2);
+}
+
 #[test]
 fn a_mistake_is_named_and_writes_nothing() {
     let scratch = Scratch::new("mistake");

@@ -74,6 +74,12 @@ impl Clos {
         way_up
     }
 
+    /// How many links a packet crosses between host number `one` and each of `others`, added up.
+    pub fn links_to(&self, one: u32, others: core::ops::Range<u32>) -> u64 {
+        let from = HostId::new(one);
+        others.map(|other| self.links_between(from, HostId::new(other)).len() as u64).sum()
+    }
+
     /// From the first bit of a packet with this payload until its ACK has arrived, between the farthest
     /// hosts of an idle network.
     pub fn idle_round_trip(&self, payload_bytes: u16) -> TimeDelta {

@@ -5,8 +5,7 @@
 - `runs/[<series>/][<sweep point>/]seed-N/{flows.csv,summary.json,manifest.json}`, and `ports.csv`,
   `latencies.csv` and `timeline.csv` where the scenario asks for them
 
-Tables are read when a figure looks at them: some experiments have hundreds of runs with thousands of
-flows.
+Tables are read when a figure looks at them: some experiments have hundreds of runs.
 """
 
 from __future__ import annotations

@@ -1,0 +1,302 @@
+//! What a run will take, before it begins: packet-hops, time on one core, memory. Within a factor of one and a
+//! half where the tests and docs/performance-log.md look.
+
+use trimline_sim::scenario::plan::{
+    Choose, Config, EngineChoice, Matrix, Plan, PullSpacing, Transport, Workload,
+};
+use trimline_sim::topology::Clos;
+
+/// Measured on one core of a server, permutations (docs/performance-log.md): hosts, and nanoseconds for each
+/// packet-hop. Memory that no cache holds makes the difference.
+const NANOSECONDS_PER_HOP: [(f64, f64); 5] =
+    [(16.0, 50.0), (128.0, 55.0), (432.0, 62.0), (1024.0, 70.0), (8192.0, 190.0)];
+/// The heap engine's time over that of the windows engine.
+const HEAP_FACTOR: f64 = 4.0;
+/// Packets that a data queue takes beside what it sends: eight (NDP 3.1).
+const QUEUE_PACKETS: f64 = 8.0;
+/// Headers to one packet where both wait (NDP 3.1).
+const HEADERS_PER_PACKET: f64 = 10.0;
+/// Bits of a header.
+const HEADER_BITS: f64 = 512.0;
+/// Time of a hop where nearly every packet is trimmed, over the usual.
+const OVERLOAD_FACTOR: f64 = 1.4;
+
+/// What a run, or several, will take.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Estimate {
+    pub(crate) hops: f64,
+    /// On one core.
+    pub(crate) seconds: f64,
+    /// At its peak.
+    pub(crate) megabytes: f64,
+}
+
+/// Flows of one workload that fare alike.
+struct Group {
+    flows: f64,
+    /// Payload packets of each.
+    packets: f64,
+    /// Flows into the same receiver, and out of the same sender.
+    into: f64,
+    out_of: f64,
+    /// Links on the way, on the average.
+    links: f64,
+    /// Seconds that they have, until the end of the run.
+    seconds: f64,
+}
+
+impl Estimate {
+    /// What one run will take.
+    pub(crate) fn of(plan: &Plan) -> Estimate {
+        let groups: Vec<Group> =
+            plan.workloads.iter().flat_map(|workload| groups(plan, workload)).collect();
+        let (mut hops, mut packets, mut flows) = (0.0, 0.0, 0.0);
+        for group in &groups {
+            let (group_hops, delivered) = match &plan.transport {
+                Transport::Ndp(config) => ndp(plan, config, group),
+                Transport::Cbr(config) => {
+                    constant_rate(plan, config.payload_bytes, config.rate.as_bps() as f64, group)
+                }
+            };
+            hops += group_hops;
+            packets += delivered;
+            flows += group.flows;
+        }
+        let hosts = f64::from(plan.topology.hosts());
+        let engine = if plan.engine == EngineChoice::Heap { HEAP_FACTOR } else { 1.0 };
+        let load = if matches!(plan.transport, Transport::Cbr(_)) { OVERLOAD_FACTOR } else { 1.0 };
+        // Building the network, each host and its ports.
+        let set_up = hosts * 4e-6;
+        let mut bytes = 4.5e6 + hosts * 2500.0 + flows * bytes_per_flow(&plan.topology);
+        if let Transport::Ndp(config) = &plan.transport
+            && config.record_latencies
+        {
+            bytes += packets * 48.0;
+        }
+        if plan.timeline.is_some() {
+            bytes += hops * 200.0;
+        }
+        Estimate {
+            hops,
+            seconds: hops * nanoseconds_per_hop(hosts) * engine * load / 1e9 + set_up,
+            megabytes: bytes / 1e6,
+        }
+    }
+}
+
+/// Between the measured sizes by the logarithm of the number of hosts.
+fn nanoseconds_per_hop(hosts: f64) -> f64 {
+    let (first, last) = (NANOSECONDS_PER_HOP[0], NANOSECONDS_PER_HOP[4]);
+    let hosts = hosts.clamp(first.0, last.0);
+    let next = NANOSECONDS_PER_HOP.iter().position(|&(size, _)| size >= hosts).unwrap_or(4).max(1);
+    let ((small, few), (large, many)) = (NANOSECONDS_PER_HOP[next - 1], NANOSECONDS_PER_HOP[next]);
+    few + (many - few) * (hosts / small).ln() / (large / small).ln()
+}
+
+/// Both halves of a connection, and what its sender knows of each path.
+fn bytes_per_flow(clos: &Clos) -> f64 {
+    let paths = clos.aggregations_per_pod.max(1) * clos.cores_per_aggregation.max(1);
+    3000.0 + 30.0 * f64::from(paths)
+}
+
+/// Packets on links, and DATA packets that arrive.
+fn ndp(plan: &Plan, config: &Config, group: &Group) -> (f64, f64) {
+    let clos = &plan.topology;
+    let wire_bits = (f64::from(config.payload_bytes) + 64.0) * 8.0;
+    let packet_seconds = wire_bits / clos.host_link.rate.as_bps() as f64;
+    let round_trip = clos.idle_round_trip(config.payload_bytes).as_ps() as f64 / 1e12;
+    let window = f64::from(config.initial_window);
+    let windows = window / (round_trip / packet_seconds);
+    // Where packets meet nobody a window a round trip; in a network the queues take part of it (the shape of
+    // Figure 17).
+    let share = if clos.tiers < 2 { windows.min(1.0) } else { 1.0 - (-windows).exp() };
+    let most = group.seconds / packet_seconds * share / group.into.max(group.out_of);
+    let packets = group.packets.min(most);
+
+    // Each packet and its ACK; a PULL of its own, unless it rides in an ACK; headers and what follows them.
+    let mut each = 2.0;
+    if group.into > 1.0 {
+        let pushed = window.min(group.packets);
+        let all = packets * group.into;
+        let accepted = (pushed + QUEUE_PACKETS).min(all);
+        // No more than the senders' links carry until the end.
+        let possible = group.seconds / packet_seconds * group.into / group.out_of - all;
+        let resent = (pushed * group.into - accepted).min(possible).max(0.0);
+        each += (all - accepted + 2.0 * resent) / all.max(1.0);
+    } else {
+        let size = (f64::from(clos.hosts()) / 16.0).log2().max(0.0);
+        let collisions = if clos.tiers < 2 { 0.0 } else { 0.1 * size * share * share };
+        let is_fast = matches!(config.pull_spacing, PullSpacing::PayloadBytes);
+        each += collisions + f64::from(u8::from(is_fast)) * 0.3;
+        each += f64::from(u8::from(!config.pull_ack));
+    }
+    (group.flows * packets * each * group.links, group.flows * packets)
+}
+
+/// Everything is sent; what the last link does not carry whole it carries as headers.
+fn constant_rate(
+    plan: &Plan,
+    payload_bytes: u16,
+    bits_per_second: f64,
+    group: &Group,
+) -> (f64, f64) {
+    let wire_bits = (f64::from(payload_bytes) + 64.0) * 8.0;
+    let sent = group.flows * group.seconds * bits_per_second / wire_bits;
+    let receivers = group.flows / group.into;
+    // In the time of a packet.
+    let headers = match plan.switch.queue_count() {
+        1 => wire_bits / HEADER_BITS,
+        _ => 1.0 + HEADERS_PER_PACKET,
+    };
+    let last = (sent / receivers).min(sent / group.flows * headers) * receivers;
+    (sent * (group.links - 1.0) + last, sent.min(sent / group.into))
+}
+
+fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
+    let clos = &plan.topology;
+    let hosts = clos.hosts();
+    let all = f64::from(hosts);
+    let payload = f64::from(plan.transport.payload_bytes());
+    let seconds = plan.duration.map_or(f64::INFINITY, |duration| {
+        duration.as_ps().saturating_sub(workload.start.as_ps()) as f64 / 1e12
+    });
+    let group = |flows: f64, into: f64, out_of: f64, links: f64| Group {
+        flows,
+        packets: workload.size.map_or(f64::INFINITY, |size| (size.get() as f64 / payload).ceil()),
+        into,
+        out_of,
+        links,
+        seconds,
+    };
+    let anywhere = mean_links(clos, 0, 1..hosts);
+    let chosen = |one: u32, count: u32, choose: Choose| match choose {
+        Choose::Last if one == 0 => mean_links(clos, one, hosts - count.min(hosts - 1)..hosts),
+        _ => anywhere,
+    };
+    match &workload.matrix {
+        Matrix::Permutation => vec![group(all, 1.0, 1.0, anywhere)],
+        Matrix::Random { flows } => {
+            // So many receivers have a flow at all.
+            let flows = f64::from(*flows);
+            let into = flows / (1.0 - (-flows).exp());
+            vec![group(all * flows, into, flows, anywhere)]
+        }
+        Matrix::AllToAll => {
+            vec![group(all * (all - 1.0), all - 1.0, all - 1.0, anywhere)]
+        }
+        Matrix::Outcast { sender, receivers, choose } => {
+            let flows = f64::from(*receivers);
+            vec![group(flows, 1.0, flows, chosen(*sender, *receivers, *choose))]
+        }
+        Matrix::Incast { receiver, senders, choose, .. } => {
+            let flows = f64::from(*senders);
+            vec![group(flows, flows, 1.0, chosen(*receiver, *senders, *choose))]
+        }
+        Matrix::Pairs(pairs) => pairs
+            .iter()
+            .map(|&(from, to)| {
+                let into = pairs.iter().filter(|pair| pair.1 == to).count() as f64;
+                let out_of = pairs.iter().filter(|pair| pair.0 == from).count() as f64;
+                group(1.0, into, out_of, mean_links(clos, from, to..to + 1))
+            })
+            .collect(),
+    }
+}
+
+/// Links between a host and those of a range, on the average.
+fn mean_links(clos: &Clos, one: u32, others: std::ops::Range<u32>) -> f64 {
+    let count = others.len() as f64;
+    clos.links_to(one, others) as f64 / count
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ops::ControlFlow;
+    use trimline_sim::scenario::Scenario;
+
+    /// The estimate over what a run takes.
+    fn check(text: &str) {
+        let scenario = Scenario::parse("s", text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let plan = &scenario.runs[0].plan;
+        let record = trimline_sim::run(plan, &mut |_| ControlFlow::Continue(())).unwrap();
+        let estimate = Estimate::of(plan).hops / record.packet_hops as f64;
+        assert!((0.67..1.5).contains(&estimate), "{estimate} of {} for {text}", record.packet_hops);
+    }
+
+    fn permutation(hosts: u32, window: u32) -> String {
+        format!(
+            "topology.fattree.hosts = {hosts}\nduration = \"2ms\"\ntransport.ndp.initial_window = {window}\n\
+             [[workload]]\nname = \"p\"\npermutation = {{}}\nsize = \"long-lived\"\n"
+        )
+    }
+
+    #[test]
+    fn permutations_are_estimated() {
+        for (hosts, window) in [(16, 30), (16, 3), (54, 12), (128, 30), (128, 6)] {
+            check(&permutation(hosts, window));
+        }
+        check(&(permutation(54, 23) + "[switch]\nprofile = \"csg-htsim\"\n"));
+    }
+
+    #[test]
+    fn incasts_are_estimated() {
+        for (hosts, senders, size) in [(16, 1, "900KB"), (16, 15, "90KB"), (128, 60, "450KB")] {
+            check(&format!(
+                "topology.fattree.hosts = {hosts}\n[[workload]]\nname = \"i\"\nsize = \"{size}\"\n\
+                 incast = {{ receiver = 0, senders = {senders} }}\n"
+            ));
+        }
+    }
+
+    #[test]
+    fn other_matrices_are_estimated() {
+        let workload = |matrix: &str, size: &str| {
+            format!(
+                "duration = \"2ms\"\ntopology.leafspine = {{ leaves = 4, spines = 4, hosts_per_leaf = 4 }}\n\
+                 [[workload]]\nname = \"w\"\n{matrix}\nsize = \"{size}\"\n"
+            )
+        };
+        check(&workload("random = { flows = 2 }", "long-lived"));
+        check(&workload("all_to_all = {}", "long-lived"));
+        check(&workload("outcast = { sender = 3, receivers = 9 }", "long-lived"));
+        check(&workload("pairs = [[0, 1], [0, 5], [9, 5]]", "long-lived"));
+    }
+
+    #[test]
+    fn constant_rates_are_estimated() {
+        for (senders, profile) in [(1, "paper"), (30, "paper"), (30, "cut-payload")] {
+            check(&format!(
+                "duration = \"1ms\"\ntopology.star.hosts = 31\ntransport.cbr = {{}}\n\
+                 switch.profile = \"{profile}\"\n[[workload]]\nname = \"c\"\nsize = \"long-lived\"\n\
+                 incast = {{ receiver = 0, senders = {senders} }}\nstart_jitter = \"7us\"\n"
+            ));
+        }
+    }
+
+    #[test]
+    fn the_authors_permutation_is_near_their_count() {
+        let text =
+            permutation(432, 23).replace("2ms", "20.1ms") + "[switch]\nprofile = \"htsim\"\n";
+        let scenario = Scenario::parse("s", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let hops = Estimate::of(&scenario.runs[0].plan).hops;
+        assert!((15e6..20e6).contains(&hops), "17.58 million, not {hops}");
+    }
+
+    #[test]
+    fn time_and_memory_grow_with_the_network() {
+        let of = |hosts| {
+            let scenario = Scenario::parse("s", &permutation(hosts, 30), &[]).unwrap();
+            Estimate::of(&scenario.runs[0].plan)
+        };
+        let (small, large) = (of(128), of(8192));
+        assert!((0.3..0.45).contains(&(small.seconds / small.hops * 6.5e6)), "{small:?}");
+        // Measured: 5.2 and 111.6 MB.
+        assert!((4.0..7.0).contains(&small.megabytes), "{small:?}");
+        assert!((90.0..140.0).contains(&large.megabytes), "{large:?}");
+        assert_eq!(nanoseconds_per_hop(1.0), 50.0);
+        assert_eq!(nanoseconds_per_hop(432.0), 62.0);
+        assert_eq!(nanoseconds_per_hop(1e6), 190.0);
+        assert!((62.0..70.0).contains(&nanoseconds_per_hop(600.0)));
+    }
+}
