@@ -45,6 +45,8 @@ fn commit(root: &Path) -> String {
 /// Of everything that decides what the program does: the source of all crates, and the versions of all others
 /// (FNV-1a, 128 bits).
 fn fingerprint(root: &Path) -> String {
+    // Paths as `entries` gives them, so that two copies of the source have one fingerprint.
+    let root = &fs::canonicalize(root).unwrap_or_else(|_| root.to_owned());
     let lock = root.join("Cargo.lock");
     println!("cargo::rerun-if-changed={}", lock.display());
     let mut files = vec![lock];
