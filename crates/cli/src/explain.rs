@@ -145,6 +145,13 @@ fn words(plan: &Plan) -> String {
         }
         None => "  duration   until every flow has ended\n".to_owned(),
     };
+    if let Some(watch) = &plan.timeline {
+        text += &format!(
+            "  timeline   of {} places and {} pairs of hosts, by the slow engine\n",
+            watch.places.len(),
+            watch.flows.len()
+        );
+    }
     text
 }
 
@@ -234,6 +241,16 @@ fn human_time(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trimline_sim::scenario::Scenario;
+
+    #[test]
+    fn a_timeline_is_said_to_be_slow() {
+        let text = "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n\
+                    [output]\ntimeline = { places = [\"host 1\", \"host 2\"], flows = [[0, 1]] }\n";
+        let scenario = Scenario::parse("s", text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let words = words(&scenario.runs[0].plan);
+        assert!(words.contains("timeline   of 2 places and 1 pairs of hosts, by the slow engine"));
+    }
 
     #[test]
     fn times_read_as_scenarios_write_them() {
