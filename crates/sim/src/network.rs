@@ -283,24 +283,6 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
     pub(crate) fn seed(&self) -> u64 {
         self.seed
     }
-    /// Checks that no queue holds more than it may.
-    ///
-    /// # Panics
-    /// One does.
-    pub(crate) fn check_queue_bounds(&self) {
-        for queue in 0..self.model.queue_count() {
-            let most = self.model.most_in_queue(queue);
-            for (port, unit) in self.ports.iter().enumerate() {
-                let packets = unit.port.queue_packets(queue);
-                let bytes = unit.port.queue_bytes(queue);
-                assert!(
-                    packets <= most.packets && bytes <= most.bytes,
-                    "{}: queue {queue} holds {packets} packets, {bytes} B of {most:?}",
-                    self.routes.port_name(port as u32)
-                );
-            }
-        }
-    }
 
     /// The queue from which headers are returned, and the bytes that it holds, when the profile
     /// returns any.

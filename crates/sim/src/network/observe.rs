@@ -1,4 +1,4 @@
-//! What a recorder may look at between two events.
+//! What is looked at between two events: by a recorder, and by checks.
 
 use trimline_packet::{Handle, Packet, Packets, Service, Time};
 
@@ -6,6 +6,25 @@ use super::Network;
 use crate::protocol::Protocol;
 
 impl<E: Protocol, const Q: usize> Network<E, Q> {
+    /// Checks that no queue holds more than it may.
+    ///
+    /// # Panics
+    /// One does.
+    pub(crate) fn check_queue_bounds(&self) {
+        for queue in 0..self.model.queue_count() {
+            let most = self.model.most_in_queue(queue);
+            for (port, unit) in self.ports.iter().enumerate() {
+                let packets = unit.port.queue_packets(queue);
+                let bytes = unit.port.queue_bytes(queue);
+                assert!(
+                    packets <= most.packets && bytes <= most.bytes,
+                    "{}: queue {queue} holds {packets} packets, {bytes} B of {most:?}",
+                    self.routes.port_name(port as u32)
+                );
+            }
+        }
+    }
+
     /// The packets that wait at a port, queue by queue, without the one on the wire.
     pub(crate) fn waiting(&self, port: u32) -> impl Iterator<Item = (Handle, &Packet)> {
         let unit = &self.ports[port as usize];
