@@ -6,6 +6,7 @@
 
 mod heap;
 mod recorder;
+mod ring;
 mod windows;
 
 pub(crate) use heap::Heap;

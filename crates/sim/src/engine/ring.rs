@@ -1,0 +1,564 @@
+//! The windows to come: which units are visited in each, and what arrives at them.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::hint::select_unpredictable;
+use std::mem;
+
+use trimline_packet::{Handle, Packets, Time, TimeDelta};
+
+use crate::arena::{Arena, Arrival};
+use crate::network::{self, Calendar};
+use crate::table::Table;
+
+/// At most this many windows in the ring: beyond, the bitmaps would outgrow the caches.
+const RING_MAX: u64 = 128;
+const RING_MIN: u64 = 4;
+/// Windows ahead up to which a packet is not long on its way: headers, mostly.
+const SHORT: u64 = 2;
+/// Packets in an inbox, those still on their links included, up to which a unit need not be visited for
+/// their sake.
+pub(super) const MOST_PENDING: u64 = 16;
+
+/// Units from which on a network's inboxes do not fit the second cache. In debug builds so few that the
+/// tests work in both ways.
+const LARGE: usize = if cfg!(debug_assertions) { 64 } else { 16_384 };
+/// Packets that are put into their inboxes together in a large network.
+const LETTERS: usize = 24;
+
+/// Something beyond the ring.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Far {
+    at: Time,
+    unit: u32,
+    /// The packet that arrives, or none for a wake.
+    handle: Handle,
+    link: u32,
+}
+
+/// When a unit is visited next, whether its inbox is out of order, and how many packets it holds: 40 bits,
+/// one and 23.
+#[derive(Clone, Copy)]
+struct Outlook(u64);
+
+impl Outlook {
+    /// No visit, no packet.
+    const NONE: Outlook = Outlook(Outlook::NEVER << 24);
+    /// The window of no visit.
+    const NEVER: u64 = (1 << 40) - 1;
+    const UNSORTED_SHIFT: u32 = 23;
+    const PACKETS: u64 = (1 << Outlook::UNSORTED_SHIFT) - 1;
+
+    #[inline(always)]
+    fn window(self) -> u64 {
+        self.0 >> 24
+    }
+    #[inline(always)]
+    fn packets(self) -> u64 {
+        self.0 & Outlook::PACKETS
+    }
+    #[inline(always)]
+    fn is_unsorted(self) -> bool {
+        self.0 >> Outlook::UNSORTED_SHIFT & 1 != 0
+    }
+    #[inline(always)]
+    fn set_window(&mut self, window: u64) {
+        self.0 = window << 24 | self.0 & (1 << 24) - 1;
+    }
+}
+
+/// Packets on links, in order of time unless there are many.
+#[derive(Clone, Copy)]
+struct Arrivals {
+    /// When the first to arrive does: never if there is none.
+    first_at: Time,
+    /// When the last to arrive does: zero if there is none.
+    last_at: Time,
+    first: Handle,
+    last: Handle,
+}
+
+impl Arrivals {
+    const NONE: Arrivals = Arrivals {
+        first_at: Time::NEVER,
+        last_at: Time::ZERO,
+        first: Handle::NONE,
+        last: Handle::NONE,
+    };
+}
+
+/// What will arrive at a unit, and when the unit is visited: a cache line.
+///
+/// Packets that are long on their way have a list of their own: so nearly every packet goes to the end of
+/// its list.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Inbox {
+    lists: [Arrivals; 2],
+    /// No arrival makes the unit act before this window: its transmitter is busy.
+    busy_until: u64,
+    outlook: Outlook,
+}
+
+impl Inbox {
+    const EMPTY: Inbox =
+        Inbox { lists: [Arrivals::NONE; 2], busy_until: 0, outlook: Outlook::NONE };
+
+    /// When the first packet arrives.
+    #[inline(always)]
+    fn first_arrival(&self) -> Time {
+        self.lists[0].first_at.min(self.lists[1].first_at)
+    }
+
+    /// The packet does not arrive later than the last one of its list, which is not empty.
+    #[inline(never)]
+    fn put_between(
+        &mut self,
+        arena: &mut Arena,
+        number: usize,
+        at: Time,
+        handle: Handle,
+        link: u32,
+        seed: u64,
+    ) {
+        let list = &mut self.lists[number];
+        if self.outlook.is_unsorted() || self.outlook.packets() > MOST_PENDING {
+            // A long way to its place: the list is put in order when the unit is visited.
+            self.outlook.0 |= 1 << Outlook::UNSORTED_SHIFT;
+            list.first_at = list.first_at.min(at);
+            arena.set_next(list.last, handle);
+            arena.set_next(handle, Handle::NONE);
+            list.last = handle;
+            return;
+        }
+        let goes_first = |arrival: Arrival| {
+            if { arrival.at } != at {
+                return { arrival.at } < at;
+            }
+            network::tie(seed, at, arrival.link) <= network::tie(seed, at, link)
+        };
+        let (mut before, mut after) = (Handle::NONE, list.first);
+        while !after.is_none() && goes_first(arena.arrival(after)) {
+            (before, after) = (after, arena.next(after));
+        }
+        arena.set_next(handle, after);
+        if before.is_none() {
+            list.first = handle;
+            list.first_at = at;
+        } else {
+            arena.set_next(before, handle);
+        }
+        if after.is_none() {
+            list.last = handle;
+        }
+    }
+}
+
+/// The windows to come.
+pub(super) struct Ring {
+    /// Windows are `1 << shift` picoseconds long.
+    shift: u32,
+    /// The window being worked on, and when it begins.
+    pub(super) current: u64,
+    base: Time,
+    /// Windows of the ring less one: a mask.
+    pub(super) ring_mask: u64,
+    /// Arrivals wait no longer than this for a visit.
+    longest_wait: TimeDelta,
+    words: usize,
+    summary_words: usize,
+    seed: u64,
+    /// Per window of the ring: a bit for each unit with something to do.
+    active: Table<u64>,
+    /// Per window of the ring: a bit for each word of `active` that is not zero.
+    summary: Table<u64>,
+    inboxes: Table<Inbox>,
+    far: BinaryHeap<Reverse<Far>>,
+    /// Packets on their way to inboxes that were asked for, in a large network.
+    letters: Vec<Far>,
+    is_large: bool,
+    /// An inbox that is put in order.
+    sorting: Vec<(Arrival, Handle)>,
+    /// Units that still have something to do in the current window, after a limit inside it.
+    unfinished: Vec<u32>,
+    /// The earliest wake in `far` of each unit.
+    far_wakes: Vec<Time>,
+}
+
+impl Ring {
+    /// A ring for `units` units with windows of `1 << shift` picoseconds; packets are at most `horizon`
+    /// windows on their way, or else wait in the heap.
+    pub(super) fn new(units: usize, shift: u32, horizon: u64, seed: u64) -> Ring {
+        let ring = horizon.next_power_of_two().clamp(RING_MIN, RING_MAX);
+        let words = units.div_ceil(64);
+        let summary_words = words.div_ceil(64);
+        Ring {
+            shift,
+            current: 0,
+            base: Time::ZERO,
+            ring_mask: ring - 1,
+            longest_wait: TimeDelta::from_ps((ring - 2) << shift),
+            words,
+            summary_words,
+            seed,
+            active: vec![0; words * ring as usize].into(),
+            summary: vec![0; summary_words * ring as usize].into(),
+            inboxes: vec![Inbox::EMPTY; units].into(),
+            far: BinaryHeap::new(),
+            letters: Vec::with_capacity(LETTERS),
+            is_large: units >= LARGE,
+            sorting: Vec::new(),
+            unfinished: Vec::new(),
+            far_wakes: vec![Time::NEVER; units],
+        }
+    }
+
+    /// Begins the window of `now`, or goes on with it. Gives its end, and whether anything came into the
+    /// ring.
+    #[inline]
+    pub(super) fn begin(&mut self, now: Time, arena: &mut Arena) -> (Time, bool) {
+        self.current = now.as_ps() >> self.shift;
+        self.base = Time::from_ps(self.current << self.shift);
+        let is_any = self.draw_near(arena);
+        if is_any {
+            self.keep_unfinished();
+        }
+        (Time::from_ps((self.current + 1) << self.shift), is_any)
+    }
+
+    /// The beginning of the window of the first thing beyond the ring: never if there is none.
+    pub(super) fn first_far(&self) -> Time {
+        let next = self.far.peek().map_or(Time::NEVER, |Reverse(far)| far.at);
+        Time::from_ps(next.as_ps() >> self.shift << self.shift)
+    }
+
+    #[inline]
+    fn slot(&self, window: u64) -> usize {
+        (window & self.ring_mask) as usize
+    }
+
+    #[inline]
+    fn mark(&mut self, slot: usize, unit: u32) {
+        let word = unit as usize / 64;
+        self.active[slot * self.words + word] |= 1 << (unit % 64);
+        self.summary[slot * self.summary_words + word / 64] |= 1 << (word % 64);
+    }
+
+    /// The unit's next visit is in this window.
+    #[inline]
+    pub(super) fn plan(&mut self, unit: u32, window: u64) {
+        let ahead = window.wrapping_sub(self.current);
+        if ahead.wrapping_sub(1) < self.ring_mask {
+            self.inboxes[unit as usize].outlook.set_window(window);
+            self.mark(self.slot(window), unit);
+        } else {
+            self.plan_otherwise(unit, window);
+        }
+    }
+
+    #[cold]
+    fn plan_otherwise(&mut self, unit: u32, window: u64) {
+        let outlook = &mut self.inboxes[unit as usize].outlook;
+        if window >= Time::NEVER.as_ps() >> self.shift {
+            outlook.set_window(Outlook::NEVER);
+            return;
+        }
+        assert!(window >= self.current, "a unit would act in the past");
+        assert!(window < Outlook::NEVER, "a run has less than 2^40 windows");
+        if window == self.current {
+            outlook.set_window(window);
+            self.unfinished.push(unit);
+            return;
+        }
+        let far_wake = &mut self.far_wakes[unit as usize];
+        let at = Time::from_ps(window << self.shift);
+        if at < *far_wake {
+            *far_wake = at;
+            self.far.push(Reverse(Far { at, unit, handle: Handle::NONE, link: 0 }));
+        }
+        // Perhaps one that comes earlier is on its way already.
+        outlook.set_window(far_wake.as_ps() >> self.shift);
+    }
+
+    #[cold]
+    fn arrive_far(&mut self, unit: u32, at: Time, handle: Handle, link: u32) {
+        assert!(
+            at.as_ps() >> self.shift > self.current,
+            "a packet would arrive in the window in which it was sent"
+        );
+        self.far.push(Reverse(Far { at, unit, handle, link }));
+    }
+
+    /// Takes everything into the ring that now lies within it. Whether there was anything.
+    #[inline]
+    fn draw_near(&mut self, arena: &mut Arena) -> bool {
+        let mut is_any = false;
+        while let Some(&Reverse(far)) = self.far.peek() {
+            let window = far.at.as_ps() >> self.shift;
+            if window > self.current + self.ring_mask {
+                break;
+            }
+            self.far.pop();
+            is_any = true;
+            if far.handle.is_none() {
+                if self.far_wakes[far.unit as usize] == far.at {
+                    self.far_wakes[far.unit as usize] = Time::NEVER;
+                }
+                self.mark(self.slot(window), far.unit);
+            } else {
+                let ahead = window - self.current;
+                self.put(arena, far.unit, far.at, ahead, far.handle, far.link);
+            }
+        }
+        is_any
+    }
+
+    /// Puts a packet into its inbox, and brings the unit's visit forward if need be. `ahead` is the number
+    /// of windows until it arrives.
+    #[inline(always)]
+    fn put(
+        &mut self,
+        arena: &mut Arena,
+        unit: u32,
+        at: Time,
+        ahead: u64,
+        handle: Handle,
+        link: u32,
+    ) {
+        arena.set_arrival(handle, Arrival { at, link });
+        let inbox = &mut self.inboxes[unit as usize];
+        let number = usize::from(ahead > SHORT);
+        let list = &mut inbox.lists[number];
+        // An empty list has no last time, so that this is nearly always true.
+        if at > list.last_at {
+            let is_empty = list.first.is_none();
+            let last = select_unpredictable(is_empty, handle, list.last);
+            list.first = select_unpredictable(is_empty, handle, list.first);
+            list.first_at = list.first_at.min(at);
+            arena.set_next(last, handle);
+            arena.set_next(handle, Handle::NONE);
+            list.last = handle;
+            list.last_at = at;
+        } else {
+            inbox.put_between(arena, number, at, handle, link, self.seed);
+        }
+        inbox.outlook.0 += 1;
+        let busy_until = if inbox.outlook.packets() > MOST_PENDING { 0 } else { inbox.busy_until };
+        let window = (self.current + ahead).max(busy_until);
+        if window < inbox.outlook.window() {
+            self.plan(unit, window);
+        }
+    }
+
+    /// Before packets are taken out of an inbox: they are in order from now on.
+    #[inline(always)]
+    pub(super) fn open(&mut self, arena: &mut Arena, unit: u32) {
+        if self.inboxes[unit as usize].outlook.is_unsorted() {
+            self.sort(arena, unit);
+        }
+    }
+
+    #[inline(never)]
+    fn sort(&mut self, arena: &mut Arena, unit: u32) {
+        let seed = self.seed;
+        let inbox = &mut self.inboxes[unit as usize];
+        inbox.outlook.0 &= !(1 << Outlook::UNSORTED_SHIFT);
+        for list in &mut inbox.lists {
+            self.sorting.clear();
+            let mut handle = list.first;
+            while !handle.is_none() {
+                self.sorting.push((arena.arrival(handle), handle));
+                handle = arena.next(handle);
+            }
+            // In order but for what came last.
+            self.sorting.sort_by(|&(a, _), &(b, _)| {
+                let tie = |arrival: Arrival| network::tie(seed, arrival.at, arrival.link);
+                let (a_at, b_at) = (a.at, b.at);
+                a_at.cmp(&b_at).then_with(|| tie(a).cmp(&tie(b)))
+            });
+            let mut after = Handle::NONE;
+            for &(_, handle) in self.sorting.iter().rev() {
+                arena.set_next(handle, after);
+                after = handle;
+            }
+            list.first = after;
+            if let Some(&(_, last)) = self.sorting.last() {
+                list.last = last;
+            }
+        }
+    }
+
+    /// When the first packet in an inbox arrives.
+    #[inline(always)]
+    pub(super) fn first_arrival(&self, unit: u32) -> Time {
+        self.inboxes[unit as usize].first_arrival()
+    }
+
+    /// Takes the first packet out of an inbox that has one.
+    #[inline(always)]
+    pub(super) fn take_first(&mut self, arena: &Arena, unit: u32) -> Handle {
+        let seed = self.seed;
+        let inbox = &mut self.inboxes[unit as usize];
+        let [short, long] = &inbox.lists;
+        let mut number = select_unpredictable(long.first_at < short.first_at, 1, 0);
+        if long.first_at == short.first_at {
+            let tie = |first: Handle| network::tie(seed, long.first_at, arena.arrival(first).link);
+            number = usize::from(tie(long.first) < tie(short.first));
+        }
+        let list = &mut inbox.lists[number];
+        let handle = list.first;
+        let next = arena.next(handle);
+        list.first = next;
+        arena.prefetch(next);
+        // As likely as not there is another one: no branch on it.
+        let is_last = next.is_none();
+        let next_at = arena.arrival(select_unpredictable(is_last, handle, next)).at;
+        list.first_at = select_unpredictable(is_last, Time::NEVER, next_at);
+        list.last_at = select_unpredictable(is_last, Time::ZERO, list.last_at);
+        inbox.outlook.0 -= 1;
+        handle
+    }
+}
+
+impl Ring {
+    /// Units that still have something to do in the current window are visited when it goes on.
+    pub(super) fn keep_unfinished(&mut self) {
+        debug_assert!(
+            self.letters.is_empty(),
+            "a window ends when its packets are in their inboxes"
+        );
+        let slot = self.slot(self.current);
+        while let Some(unit) = self.unfinished.pop() {
+            self.mark(slot, unit);
+        }
+    }
+
+    /// Takes the units out of the bitmaps that have something to do in the current window, into `units`.
+    /// Gives how many.
+    #[inline]
+    pub(super) fn collect(&mut self, units: &mut Table<u32>) -> usize {
+        let slot = self.slot(self.current);
+        let mut count = 0;
+        for summary_word in 0..self.summary_words {
+            let summary_at = slot * self.summary_words + summary_word;
+            let mut summary = mem::take(&mut self.summary[summary_at]);
+            while summary != 0 {
+                let word = summary_word * 64 + summary.trailing_zeros() as usize;
+                summary &= summary - 1;
+                let mut active = mem::take(&mut self.active[slot * self.words + word]);
+                while active != 0 {
+                    units[count] = (word * 64) as u32 + active.trailing_zeros();
+                    count += 1;
+                    active &= active - 1;
+                }
+            }
+        }
+        count
+    }
+
+    /// Whether the unit's visit in this window is due, and not only one that was brought forward.
+    #[inline(always)]
+    pub(super) fn is_due(&self, unit: u32) -> bool {
+        self.inboxes[unit as usize].outlook.window() <= self.current
+    }
+
+    /// Arranges the next visit of a unit whose transmitter is busy until `busy_until` and that will next act
+    /// by itself at `next`.
+    #[inline(always)]
+    pub(super) fn leave(&mut self, unit: u32, busy_until: Time, next: Time) {
+        // What has arrived is visited within the ring.
+        let busy_until = busy_until.min(self.base + self.longest_wait);
+        let arrival = self.first_arrival(unit).max(busy_until);
+        self.inboxes[unit as usize].busy_until = busy_until.as_ps() >> self.shift;
+        self.plan(unit, next.min(arrival).as_ps() >> self.shift);
+    }
+
+    /// The units at which something has arrived before `limit` that waits for a visit.
+    pub(super) fn behind(&self, limit: Time, units: &mut Vec<u32>) {
+        // Whoever has something waiting has a visit within the ring.
+        for slot in 0..=self.ring_mask as usize {
+            let first = slot * self.summary_words;
+            for summary_word in 0..self.summary_words {
+                for word in bits(self.summary[first + summary_word]) {
+                    let word = summary_word * 64 + word;
+                    for bit in bits(self.active[slot * self.words + word]) {
+                        let unit = (word * 64 + bit) as u32;
+                        if self.first_arrival(unit) < limit {
+                            units.push(unit);
+                        }
+                    }
+                }
+            }
+        }
+        // A unit may be marked in several windows.
+        units.sort_unstable();
+        units.dedup();
+    }
+
+    #[inline(always)]
+    pub(super) fn prefetch_inbox(&self, unit: u32) {
+        self.inboxes.prefetch(unit as usize);
+    }
+
+    /// The first packets of a unit's inbox: not all need be there.
+    #[inline(always)]
+    pub(super) fn firsts(&self, unit: u32) -> [Handle; 2] {
+        self.inboxes[unit as usize].lists.map(|list| list.first)
+    }
+}
+
+/// The bits that are set, lowest first.
+fn bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (word != 0).then_some(word.trailing_zeros() as usize);
+        word &= word.wrapping_sub(1);
+        bit
+    })
+}
+
+impl Calendar for Ring {
+    #[inline(always)]
+    fn arrive(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32) {
+        if self.is_large {
+            self.post(arena, Far { at, unit, handle, link });
+            return;
+        }
+        self.deliver(arena, unit, at, handle, link);
+    }
+    #[inline]
+    fn returned_into(&mut self, _port: u32) {
+        // The ports of a switch that may return headers are visited together, this one included.
+    }
+}
+
+impl Ring {
+    /// In a large network the inbox is not in the cache: it is asked for, and other work done before the
+    /// packet is put there.
+    #[inline(never)]
+    fn post(&mut self, arena: &mut Arena, letter: Far) {
+        self.inboxes.prefetch(letter.unit as usize);
+        self.letters.push(letter);
+        if self.letters.len() == LETTERS {
+            self.deliver_letters(arena);
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn deliver_letters(&mut self, arena: &mut Arena) {
+        for index in 0..self.letters.len() {
+            let Far { at, unit, handle, link } = self.letters[index];
+            self.deliver(arena, unit, at, handle, link);
+        }
+        self.letters.clear();
+    }
+
+    #[inline(always)]
+    fn deliver(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32) {
+        let ahead = (at.as_ps() >> self.shift).wrapping_sub(self.current);
+        if ahead.wrapping_sub(1) < self.ring_mask {
+            self.put(arena, unit, at, ahead, handle, link);
+        } else {
+            self.arrive_far(unit, at, handle, link);
+        }
+    }
+}
