@@ -127,10 +127,16 @@ fn words(plan: &Plan) -> String {
     );
     text += &match &plan.transport {
         Transport::Ndp(ndp) => ndp_words(ndp) + &round_trip_words(clos, ndp.payload_bytes),
-        Transport::Cbr(cbr) => format!(
-            "  transport  constant bit rate: {} a flow, {} B a packet, whatever happens\n",
-            cbr.rate, cbr.payload_bytes
-        ),
+        Transport::Cbr(cbr) => {
+            let clocks = match cbr.clock_lag.as_ps() {
+                0 => String::new(),
+                lag => format!("; a host's clock loses up to {} in each", time(lag)),
+            };
+            format!(
+                "  transport  constant bit rate: {} a flow, {} B a packet, whatever happens{clocks}\n",
+                cbr.rate, cbr.payload_bytes
+            )
+        }
     };
     for workload in &plan.workloads {
         text += &format!("  workload   {}\n", workload_words(workload, hosts));

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, PacketLatency};
-use trimline_packet::{ConnectionId, HostId, PathId};
+use trimline_packet::{ConnectionId, HostId, PathId, TimeDelta};
 use trimline_transport::{Endpoint, Key, Stream, cbr, ndp};
 
 use crate::flows::Flow;
@@ -130,8 +130,12 @@ impl Protocol for ndp::Endpoint {
 impl Protocol for cbr::Endpoint {
     type Config = cbr::Config;
 
-    fn new(host: HostId, config: &Arc<cbr::Config>, _seed: u64) -> Self {
-        cbr::Endpoint::new(host, cbr::Config::clone(config))
+    /// The plan's clock is the slowest one; each host draws its own.
+    fn new(host: HostId, config: &Arc<cbr::Config>, seed: u64) -> Self {
+        let mut clocks = random::stream(seed, "clock", &[u64::from(host.get())]);
+        let lag = random::below(&mut clocks, config.clock_lag.as_ps() + 1);
+        let clock_lag = TimeDelta::from_ps(lag);
+        cbr::Endpoint::new(host, cbr::Config { clock_lag, ..cbr::Config::clone(config) })
     }
 
     fn listen() -> cbr::Command {

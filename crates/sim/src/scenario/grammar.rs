@@ -328,6 +328,11 @@ static CBR: Grammar = Grammar {
             RATE,
             "Bits on the wire of each flow, headers included. Default: the rate of the host's link.",
         ),
+        optional(
+            "clock_ppm",
+            Form::Integer(0, 1_000),
+            "Each host's clock is slow by a number of parts per million that is drawn up to this one: two clocks that IEEE 802.3 allows differ by 200 at most. Default: 0, all rates are exactly the same.",
+        ),
     ],
 };
 

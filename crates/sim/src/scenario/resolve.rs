@@ -240,10 +240,14 @@ fn transport(root: &Node, profile: &str, topology: &Clos) -> Result<Transport, S
     let mut config = cbr::Config {
         payload_bytes: payload(node)?.unwrap_or(9000),
         rate: topology.host_link.rate,
+        clock_lag: TimeDelta::ZERO,
     };
     if let Some(rate) = node.child("rate") {
         config.rate = read(rate, quantity::rate, quantity::Quantity::Rate)?;
     }
+    let ppm = u128::from(number(node, "clock_ppm").unwrap_or(0));
+    let lag = u128::from(config.gap().as_ps()) * ppm / 1_000_000;
+    config.clock_lag = TimeDelta::from_ps(u64::try_from(lag).unwrap_or(u64::MAX - 1));
     Ok(Transport::Cbr(config))
 }
 

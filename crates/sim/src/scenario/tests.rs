@@ -301,6 +301,19 @@ fn seeds_are_a_number_a_list_or_a_range() {
 }
 
 #[test]
+fn clocks_are_slow_by_parts_per_million_of_the_gap() {
+    let lag = |cbr: &str| {
+        let text = GOOD.replace("[topology.fattree]", &format!("{cbr}\n[topology.fattree]"));
+        let runs = parse(&text).unwrap_or_else(|error| panic!("{error}")).runs;
+        let Transport::Cbr(config) = &runs[0].plan.transport else { panic!("not CBR") };
+        config.clock_lag.as_ps()
+    };
+    assert_eq!(lag("transport.cbr = {}"), 0);
+    assert_eq!(lag("transport.cbr = { clock_ppm = 200 }"), 1450);
+    assert_eq!(lag("transport.cbr = { clock_ppm = 200, rate = \"1Gbps\" }"), 14_502);
+}
+
+#[test]
 fn profiles_bring_their_pacing_and_overrides_change_them() {
     let plan = |text: &str| {
         let text = GOOD.replace("[topology.fattree]", &format!("{text}\n[topology.fattree]"));

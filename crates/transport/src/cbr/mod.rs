@@ -22,6 +22,18 @@ pub struct Config {
     pub payload_bytes: u16,
     /// Bits on the wire of each sending half, headers included.
     pub rate: BitRate,
+    /// What the host's clock loses in a gap. Senders of exactly one rate meet in the same order for
+    /// ever; real ones do not.
+    pub clock_lag: TimeDelta,
+}
+
+impl Config {
+    /// Time between two packets of a sending half.
+    pub fn gap(&self) -> TimeDelta {
+        let wire = u64::from(self.payload_bytes) + u64::from(Packet::HEADER_BYTES);
+        let gap = self.rate.transmission(ByteCount::new(wire)).as_ps();
+        TimeDelta::from_ps(gap.saturating_add(self.clock_lag.as_ps()))
+    }
 }
 
 /// What the application asks of a host.
@@ -109,10 +121,9 @@ pub struct Endpoint {
 impl Endpoint {
     /// A host without connections.
     pub fn new(host: HostId, config: Config) -> Endpoint {
-        let wire = u64::from(config.payload_bytes) + u64::from(Packet::HEADER_BYTES);
         Endpoint {
             host,
-            gap: config.rate.transmission(ByteCount::new(wire)),
+            gap: config.gap(),
             config,
             is_listening: false,
             slots: Vec::new(),
@@ -304,7 +315,8 @@ mod tests {
         }
     }
 
-    const CONFIG: Config = Config { payload_bytes: 9000, rate: BitRate::from_gbps(10) };
+    const CONFIG: Config =
+        Config { payload_bytes: 9000, rate: BitRate::from_gbps(10), clock_lag: TimeDelta::ZERO };
 
     fn host(number: u32) -> (Endpoint, Slots) {
         let mut slots = Slots(Vec::new());
@@ -361,6 +373,19 @@ mod tests {
         assert!(endpoint.poll_transmit(Time::from_ps(gap - 1), Allowed::ALL).is_none());
         assert!(endpoint.poll_transmit(Time::from_ps(gap * 10), Allowed::ALL).is_some());
         assert_eq!(endpoint.transmit_at().as_ps(), gap * 10);
+    }
+
+    #[test]
+    fn a_slow_clock_has_longer_gaps() {
+        let mut slots = Slots(Vec::new());
+        let config = Config { clock_lag: TimeDelta::from_ps(725), ..CONFIG };
+        let mut endpoint = Endpoint::new(HostId::new(1), config);
+        endpoint.handle_command(Time::ZERO, open(0, None, 1), &mut slots);
+        let times: Vec<u64> = sent(&mut endpoint, Time::from_ps(7_251_926 * 2))
+            .iter()
+            .map(|(at, _)| at.as_ps())
+            .collect();
+        assert_eq!(times, [0, 7_251_925, 7_251_925 * 2]);
     }
 
     #[test]
