@@ -63,7 +63,7 @@ impl Outlook {
     }
     #[inline(always)]
     fn set_window(&mut self, window: u64) {
-        self.0 = window << 24 | self.0 & (1 << 24) - 1;
+        self.0 = window << 24 | (self.0 & ((1 << 24) - 1));
     }
 }
 
