@@ -175,7 +175,8 @@ pub(super) struct Ring {
     inboxes: Table<Inbox>,
     far: BinaryHeap<Reverse<Far>>,
     /// Packets on their way to inboxes that were asked for, in a large network.
-    letters: Vec<Far>,
+    letters: Table<Far>,
+    letter_count: usize,
     is_large: bool,
     /// An inbox that is put in order.
     sorting: Vec<(Arrival, Handle)>,
@@ -192,6 +193,7 @@ impl Ring {
         let ring = horizon.next_power_of_two().clamp(RING_MIN, RING_MAX);
         let words = units.div_ceil(64);
         let summary_words = words.div_ceil(64);
+        let nobody = Far { at: Time::NEVER, unit: 0, handle: Handle::NONE, link: 0 };
         Ring {
             shift,
             current: 0,
@@ -205,7 +207,8 @@ impl Ring {
             summary: vec![0; summary_words * ring as usize].into(),
             inboxes: vec![Inbox::EMPTY; units].into(),
             far: BinaryHeap::new(),
-            letters: Vec::with_capacity(LETTERS),
+            letters: vec![nobody; LETTERS].into(),
+            letter_count: 0,
             is_large: units >= LARGE,
             sorting: Vec::new(),
             unfinished: Vec::new(),
@@ -424,7 +427,7 @@ impl Ring {
     /// Units that still have something to do in the current window are visited when it goes on.
     pub(super) fn keep_unfinished(&mut self) {
         debug_assert!(
-            self.letters.is_empty(),
+            self.letter_count == 0,
             "a window ends when its packets are in their inboxes"
         );
         let slot = self.slot(self.current);
@@ -534,22 +537,22 @@ impl Calendar for Ring {
 impl Ring {
     /// In a large network the inbox is not in the cache: it is asked for, and other work done before the
     /// packet is put there.
-    #[inline(never)]
+    #[inline(always)]
     fn post(&mut self, arena: &mut Arena, letter: Far) {
         self.inboxes.prefetch(letter.unit as usize);
-        self.letters.push(letter);
-        if self.letters.len() == LETTERS {
+        self.letters[self.letter_count] = letter;
+        self.letter_count += 1;
+        if self.letter_count == LETTERS {
             self.deliver_letters(arena);
         }
     }
 
     #[inline(never)]
     pub(super) fn deliver_letters(&mut self, arena: &mut Arena) {
-        for index in 0..self.letters.len() {
+        for index in 0..mem::take(&mut self.letter_count) {
             let Far { at, unit, handle, link } = self.letters[index];
             self.deliver(arena, unit, at, handle, link);
         }
-        self.letters.clear();
     }
 
     #[inline(always)]
@@ -560,5 +563,80 @@ impl Ring {
         } else {
             self.arrive_far(unit, at, handle, link);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use trimline_packet::{ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service};
+
+    const SEED: u64 = 7;
+    const SHIFT: u32 = 10;
+
+    fn packet() -> Packet {
+        let header = Header {
+            kind: Kind::Ack,
+            flags: Flags::default(),
+            path: PathId::new(0),
+            connection: ConnectionId::new(0),
+            sequence: 0,
+            extra: 0,
+        };
+        let (source, destination) = (HostId::new(0), HostId::new(1));
+        let service = Service::Control;
+        Packet { source, destination, header, wire_bytes: 64, service, marks: 0 }
+    }
+
+    proptest! {
+        /// A sorted vector says the same, however many packets there are and however they come.
+        #[test]
+        fn packets_leave_an_inbox_in_the_order_of_their_times(
+            steps in prop::collection::vec((0u64..30, 0u32..40, 0u8..4), 1..200),
+        ) {
+            let (mut arena, mut ring) = (Arena::new(), Ring::new(1, SHIFT, 30, SEED));
+            let mut sent: Vec<(Time, u64, Handle)> = Vec::new();
+            let mut links = std::collections::BTreeSet::new();
+            for (late, link, take) in steps {
+                // Few different times, so that many packets arrive at one instant.
+                let at = Time::from_ps((1 << SHIFT) + late * 512);
+                if links.insert((at, link)) {
+                    let handle = arena.insert(packet());
+                    ring.arrive(&mut arena, 0, at, handle, link);
+                    sent.push((at, network::tie(SEED, at, link), handle));
+                }
+                sent.sort();
+                let first = sent.first().map_or(Time::NEVER, |&(at, ..)| at);
+                prop_assert_eq!(ring.first_arrival(0), first);
+                if take == 0 && !sent.is_empty() {
+                    ring.open(&mut arena, 0);
+                    let (_, tie, handle) = sent.remove(0);
+                    prop_assert_eq!(ring.take_first(&arena, 0), handle);
+                    links.retain(|&(at, link)| network::tie(SEED, at, link) != tie);
+                    arena.release(handle);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_busy_unit_is_visited_for_what_arrives_only_when_that_is_much() {
+        let (mut arena, mut ring) = (Arena::new(), Ring::new(1, SHIFT, 30, SEED));
+        ring.leave(0, Time::from_ps(20 << SHIFT), Time::NEVER);
+        assert_eq!(ring.inboxes[0].outlook.window(), Outlook::NEVER);
+        for number in 0..=MOST_PENDING {
+            let at = Time::from_ps((5 << SHIFT) + number);
+            let handle = arena.insert(packet());
+            ring.arrive(&mut arena, 0, at, handle, 0);
+            let expected = if number < MOST_PENDING { 20 } else { 5 };
+            assert_eq!(ring.inboxes[0].outlook.window(), expected, "{number}");
+        }
+        let mut behind = Vec::new();
+        ring.behind(Time::from_ps(6 << SHIFT), &mut behind);
+        assert_eq!(behind, [0]);
+        behind.clear();
+        ring.behind(Time::from_ps(5 << SHIFT), &mut behind);
+        assert_eq!(behind, []);
     }
 }
