@@ -178,6 +178,8 @@ pub(super) struct Ring {
     letters: Table<Far>,
     letter_count: usize,
     is_large: bool,
+    /// Packets are posted in this window.
+    posts: bool,
     /// An inbox that is put in order.
     sorting: Vec<(Arrival, Handle)>,
     /// Units that still have something to do in the current window, after a limit inside it.
@@ -210,6 +212,7 @@ impl Ring {
             letters: vec![nobody; LETTERS].into(),
             letter_count: 0,
             is_large: units >= LARGE,
+            posts: false,
             sorting: Vec::new(),
             unfinished: Vec::new(),
             far_wakes: vec![Time::NEVER; units],
@@ -254,6 +257,8 @@ impl Ring {
         if ahead.wrapping_sub(1) < self.ring_mask {
             self.inboxes[unit as usize].outlook.set_window(window);
             self.mark(self.slot(window), unit);
+        } else if window >= Time::NEVER.as_ps() >> self.shift {
+            self.inboxes[unit as usize].outlook.set_window(Outlook::NEVER);
         } else {
             self.plan_otherwise(unit, window);
         }
@@ -262,10 +267,6 @@ impl Ring {
     #[cold]
     fn plan_otherwise(&mut self, unit: u32, window: u64) {
         let outlook = &mut self.inboxes[unit as usize].outlook;
-        if window >= Time::NEVER.as_ps() >> self.shift {
-            outlook.set_window(Outlook::NEVER);
-            return;
-        }
         assert!(window >= self.current, "a unit would act in the past");
         assert!(window < Outlook::NEVER, "a run has less than 2^40 windows");
         if window == self.current {
@@ -456,6 +457,8 @@ impl Ring {
                 }
             }
         }
+        // Only while there is other work does it help to wait.
+        self.posts = self.is_large && count >= LETTERS;
         count
     }
 
@@ -522,7 +525,7 @@ fn bits(mut word: u64) -> impl Iterator<Item = usize> {
 impl Calendar for Ring {
     #[inline(always)]
     fn arrive(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32) {
-        if self.is_large {
+        if self.posts {
             self.post(arena, Far { at, unit, handle, link });
             return;
         }
