@@ -185,6 +185,12 @@ fn next_hop_draw(choices: &mut Vec<Stream>, unit: u32) -> impl FnOnce(u32) -> u3
     }
 }
 
+/// The memory that a port shares with the others of its switch. No port of a plain model looks at it.
+#[inline(always)]
+fn pool_of(model: &ServiceModel, routes: &Routes, port: u32) -> usize {
+    if model.is_plain() { 0 } else { routes.switch_of(port) as usize }
+}
+
 /// Everything that has state during a run.
 pub(crate) struct Network<E, const Q: usize> {
     seed: u64,
@@ -195,7 +201,7 @@ pub(crate) struct Network<E, const Q: usize> {
     pub(crate) arena: Arena,
     pub(crate) routes: Routes,
     model: ServiceModel,
-    /// One a switch: ports with queues of their own never look at it.
+    /// One a switch.
     pools: Table<Pool>,
     coins: Table<Stream>,
     /// One a unit, when some flow leaves the choice of paths to the switches.
@@ -480,8 +486,9 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
     /// A port that has something to send starts to send it.
     #[inline(always)]
     pub(crate) fn port_depart(&mut self, calendar: &mut impl Calendar, port: u32, now: Time) {
+        let pool = pool_of(&self.model, &self.routes, port);
         let unit = &mut self.ports[port as usize];
-        let pool = &mut self.pools[0];
+        let pool = &mut self.pools[pool];
         let (arena, displaced) = (&mut self.arena, &mut self.displaced);
         if let Some(handle) = unit.port.dequeue(now, &self.model, arena, pool, displaced) {
             let packet = arena.packet(handle);
@@ -521,7 +528,8 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         let unit = &mut self.ports[port as usize];
         if unit.link.busy_until <= now {
             // Whatever was due has departed: the transmitter is idle since then.
-            unit.port.release(&self.model, &mut self.pools[0]);
+            let pool = pool_of(&self.model, &self.routes, port);
+            unit.port.release(&self.model, &mut self.pools[pool]);
             unit.link.busy_until = now;
         }
         if !unit.port.enqueue_plainly(handle, &self.model, &mut self.arena) {
@@ -539,7 +547,8 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         handle: Handle,
     ) {
         let mut coin = Draw(&mut self.coins[port as usize]);
-        let (arena, pool, displaced) = (&mut self.arena, &mut self.pools[0], &mut self.displaced);
+        let pool = &mut self.pools[pool_of(&self.model, &self.routes, port)];
+        let (arena, displaced) = (&mut self.arena, &mut self.displaced);
         let port_state = &mut self.ports[port as usize].port;
         port_state.enqueue(now, handle, &self.model, arena, pool, &mut coin, displaced);
         if self.displaced.is_changed() {

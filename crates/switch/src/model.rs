@@ -407,6 +407,13 @@ impl ServiceModel {
         usize::from(self.queue_count)
     }
 
+    /// Whether a packet's queue and memory follow from its service and size alone: no shared memory, no
+    /// cells, no marker, no classes.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        self.is_plain
+    }
+
     /// The queue that takes packets of this service. With [`Classifier::Class`] that of class 0.
     pub fn queue_of(&self, service: Service) -> usize {
         match self.classifier {
