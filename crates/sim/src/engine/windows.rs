@@ -143,6 +143,7 @@ impl Windows {
         self.ring.keep_unfinished();
     }
 
+    /// The same as [`Windows::visit_port`], which stands in line where it is called most.
     #[cold]
     #[inline(never)]
     fn visit_port_rarely<E: Protocol, const Q: usize>(
@@ -154,6 +155,7 @@ impl Windows {
         self.visit_port(network, port, limit);
     }
 
+    /// Works through what a port does before `limit`.
     #[inline(always)]
     fn visit_port<E: Protocol, const Q: usize>(
         &mut self,
@@ -243,6 +245,7 @@ impl Windows {
         }
     }
 
+    /// Works through what a host does before `limit`.
     #[inline]
     fn visit_host<E: Protocol, const Q: usize>(
         &mut self,
