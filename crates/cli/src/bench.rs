@@ -19,15 +19,22 @@ pub(crate) struct Options {
     /// Print the results as JSON.
     #[arg(long)]
     json: bool,
-    /// Only this workload.
+    /// Permutations from 16 to 65,536 hosts instead: how time and memory grow.
+    #[arg(long, conflicts_with = "only")]
+    scale: bool,
+    /// The large runs instead: 8192 hosts for 5 ms, 65,536 hosts, and 60,000 of them sending to one. Once
+    /// each, unless told otherwise.
+    #[arg(long, conflicts_with_all = ["only", "scale"])]
+    large: bool,
+    /// Only this workload, of any of these.
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// Threads of one run.
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
-    /// Repetitions, of which the best counts.
-    #[arg(long, value_name = "N", default_value_t = 3)]
-    repeat: usize,
+    /// Repetitions, of which the best counts; default: 3.
+    #[arg(long, value_name = "N")]
+    repeat: Option<usize>,
     /// Run one workload once in this process and print its numbers as JSON.
     #[arg(long, value_name = "NAME", hide = true, conflicts_with = "only")]
     once: Option<String>,
@@ -46,12 +53,16 @@ struct Measurement {
     hosts: u32,
     threads: usize,
     hops: u64,
+    /// CPU time from the scenario's text until the network stands.
+    set_up_seconds: f64,
     /// CPU time of the run, all threads, without the set-up of the network.
     seconds: f64,
     ns_per_hop: f64,
     /// Counted under callgrind by `make bench-instructions`; never by this command.
     instructions_per_hop: Option<f64>,
     peak_rss_bytes: Option<u64>,
+    /// Memory at the peak, less what the process had before, for each host with its ports and its flows.
+    bytes_per_host: Option<f64>,
 }
 
 /// A standard workload: 10 Gb/s, 1 us a link, 9000 B, initial window 23.
@@ -63,17 +74,19 @@ struct Workload {
     flows: &'static str,
 }
 
-const PERMUTATION: &str = "permutation = {}\nsize = \"long-lived\"";
-const WORKLOADS: [Workload; 5] = [
-    Workload { name: "permutation-128", hosts: 128, duration: Some("20.1ms"), flows: PERMUTATION },
-    Workload { name: "permutation-432", hosts: 432, duration: Some("20.1ms"), flows: PERMUTATION },
-    Workload {
-        name: "permutation-1024",
-        hosts: 1024,
-        duration: Some("5.05ms"),
-        flows: PERMUTATION,
-    },
-    Workload { name: "permutation-8192", hosts: 8192, duration: Some("0.3ms"), flows: PERMUTATION },
+impl Workload {
+    /// Every host sends to one other, without end.
+    const fn permutation(name: &'static str, hosts: u32, duration: &'static str) -> Workload {
+        let flows = "permutation = {}\nsize = \"long-lived\"";
+        Workload { name, hosts, duration: Some(duration), flows }
+    }
+}
+
+const STANDARD: [Workload; 5] = [
+    Workload::permutation("permutation-128", 128, "20.1ms"),
+    Workload::permutation("permutation-432", 432, "20.1ms"),
+    Workload::permutation("permutation-1024", 1024, "5.05ms"),
+    Workload::permutation("permutation-8192", 8192, "0.3ms"),
     Workload {
         name: "incast-431x450KB",
         hosts: 432,
@@ -82,10 +95,37 @@ const WORKLOADS: [Workload; 5] = [
     },
 ];
 
+/// FatTrees of 4 to 64 ports a switch. Those that run for more than a millisecond spend nearly all of it in
+/// the steady state; the larger ones have a name of their own time.
+const SCALE: [Workload; 9] = [
+    Workload::permutation("scale-16", 16, "100ms"),
+    Workload::permutation("scale-54", 54, "50ms"),
+    Workload::permutation("scale-128", 128, "20ms"),
+    Workload::permutation("scale-432", 432, "10ms"),
+    Workload::permutation("scale-1024", 1024, "5ms"),
+    Workload::permutation("scale-3456", 3456, "2ms"),
+    Workload::permutation("scale-8192", 8192, "1ms"),
+    Workload::permutation("scale-27648", 27648, "0.5ms"),
+    Workload::permutation("scale-65536", 65536, "0.5ms"),
+];
+
+const LARGE: [Workload; 3] = [
+    Workload::permutation("permutation-8192-5ms", 8192, "5ms"),
+    Workload::permutation("permutation-65536", 65536, "0.2ms"),
+    // All of it would be 22 seconds of the receiver's link.
+    Workload {
+        name: "incast-60000x450KB",
+        hosts: 65536,
+        duration: Some("5ms"),
+        flows: "incast = { receiver = 0, senders = 60000 }\nsize = \"450KB\"",
+    },
+];
+
 impl Workload {
     fn named(name: &str) -> Result<&'static Workload, Failure> {
-        WORKLOADS.iter().find(|workload| workload.name == name).ok_or_else(|| {
-            let names: Vec<&str> = WORKLOADS.iter().map(|workload| workload.name).collect();
+        let all = || STANDARD.iter().chain(&SCALE).chain(&LARGE);
+        all().find(|workload| workload.name == name).ok_or_else(|| {
+            let names: Vec<&str> = all().map(|workload| workload.name).collect();
             Failure::message(format!("no workload `{name}`; there are {}", names.join(", ")))
         })
     }
@@ -118,12 +158,15 @@ pub(crate) fn bench(options: &Options) -> Result<ExitCode, Failure> {
     }
     let chosen: Vec<&Workload> = match &options.only {
         Some(name) => vec![Workload::named(name)?],
-        None => WORKLOADS.iter().collect(),
+        None if options.scale => SCALE.iter().collect(),
+        None if options.large => LARGE.iter().collect(),
+        None => STANDARD.iter().collect(),
     };
+    let repeat = options.repeat.unwrap_or(if options.large { 1 } else { 3 });
     let mut best = Vec::new();
     for workload in chosen {
         let mut of_workload: Option<Measurement> = None;
-        for _ in 0..options.repeat.max(1) {
+        for _ in 0..repeat.max(1) {
             let measurement = in_child(workload, options)?;
             if of_workload.as_ref().is_none_or(|best| measurement.seconds < best.seconds) {
                 of_workload = Some(measurement);
@@ -159,16 +202,14 @@ fn in_child(workload: &Workload, options: &Options) -> Result<Measurement, Failu
 
 /// Runs a workload in this process.
 fn once(workload: &Workload, options: &Options) -> Result<Measurement, Failure> {
+    let before = memory("VmRSS:");
+    let start = cpu();
     let mut settings = Vec::new();
     settings.extend(options.duration.as_ref().map(|time| format!("duration=\"{time}\"")));
     settings.extend(options.engine.as_ref().map(|engine| format!("engine=\"{engine}\"")));
     let scenario = Scenario::parse(workload.name, &workload.scenario(), &settings)?;
     let [run] = &scenario.runs[..] else {
         return Err(Failure::message(format!("{}: not one run", workload.name)));
-    };
-    let cpu = || {
-        let time = clock_gettime(ClockId::ProcessCPUTime);
-        time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
     };
     // The first look at the progress comes when the network stands.
     let (mut begin, mut end, mut hops) = (None, 0.0, 0);
@@ -180,29 +221,51 @@ fn once(workload: &Workload, options: &Options) -> Result<Measurement, Failure> 
         ControlFlow::Continue(())
     })
     .map_err(|error| Failure::message(format!("{}: {error}", workload.name)))?;
-    let seconds = (end - begin.unwrap_or(end)).max(1e-9);
+    let begin = begin.unwrap_or(end);
+    let seconds = (end - begin).max(1e-9);
+    let peak = memory("VmHWM:");
+    let more = peak.zip(before).map(|(peak, before)| peak.saturating_sub(before));
     Ok(Measurement {
         workload: workload.name.to_owned(),
         hosts: workload.hosts,
         threads: 1,
         hops: record.packet_hops,
+        set_up_seconds: begin - start,
         seconds,
         ns_per_hop: seconds * 1e9 / record.packet_hops.max(1) as f64,
         instructions_per_hop: None,
-        peak_rss_bytes: peak_rss_bytes(),
+        peak_rss_bytes: peak,
+        bytes_per_host: more.map(|bytes| bytes as f64 / f64::from(workload.hosts)),
     })
 }
 
-/// The largest resident set of this process so far, where the system says it (Linux).
-fn peak_rss_bytes() -> Option<u64> {
+/// Seconds of CPU time of this process.
+fn cpu() -> f64 {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+}
+
+/// Bytes of this process's resident set, now (`VmRSS:`) or at its largest (`VmHWM:`), where the system says
+/// it (Linux).
+fn memory(which: &str) -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix(which))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
 }
 
 fn table(measurements: &[Measurement]) -> String {
-    let head =
-        ["workload", "hosts", "threads", "hops", "CPU s", "ns/hop", "M hops/s", "peak RSS MB"];
+    let head = [
+        "workload",
+        "hosts",
+        "threads",
+        "hops",
+        "set-up s",
+        "CPU s",
+        "ns/hop",
+        "M hops/s",
+        "peak RSS MB",
+        "KB/host",
+    ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for m in measurements {
         rows.push(vec![
@@ -210,10 +273,12 @@ fn table(measurements: &[Measurement]) -> String {
             m.hosts.to_string(),
             m.threads.to_string(),
             m.hops.to_string(),
+            format!("{:.3}", m.set_up_seconds),
             format!("{:.3}", m.seconds),
             format!("{:.1}", m.ns_per_hop),
             format!("{:.1}", 1000.0 / m.ns_per_hop),
             m.peak_rss_bytes.map_or("-".to_owned(), |bytes| format!("{:.1}", bytes as f64 / 1e6)),
+            m.bytes_per_host.map_or("-".to_owned(), |bytes| format!("{:.1}", bytes / 1e3)),
         ]);
     }
     columns(&rows)
@@ -224,8 +289,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_standard_workload_is_one_run() {
-        for workload in &WORKLOADS {
+    fn every_workload_is_one_run() {
+        for workload in STANDARD.iter().chain(&SCALE).chain(&LARGE) {
             let scenario = Scenario::parse(workload.name, &workload.scenario(), &[]);
             let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(scenario.runs.len(), 1, "{}", workload.name);

@@ -393,10 +393,12 @@ fn bench_measures_a_process_of_its_own() {
             "hosts",
             "threads",
             "hops",
+            "set_up_seconds",
             "seconds",
             "ns_per_hop",
             "instructions_per_hop",
-            "peak_rss_bytes"
+            "peak_rss_bytes",
+            "bytes_per_host"
         ]
     );
     assert!(line["hops"].as_u64().unwrap() > 1000 && line["instructions_per_hop"].is_null());

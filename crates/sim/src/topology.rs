@@ -469,6 +469,7 @@ impl Routes {
             return paths.push(PathId::new(0));
         }
         let cores = if from.below[1] == to.below[1] { 1 } else { self.clos.cores_per_aggregation };
+        paths.reserve((self.clos.aggregations_per_pod * cores) as usize);
         for aggregation in 0..self.clos.aggregations_per_pod {
             for core in 0..cores {
                 paths.push(PathId::new((core << self.up_bits | aggregation) as u16));
