@@ -301,6 +301,12 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         self.ports[port as usize].port.queue_bytes(queue)
     }
 
+    /// Whether a packet that arrives adds one header to a queue at most: where the place for data is counted in
+    /// packets, it takes the place of one tail.
+    pub(crate) fn packet_adds_one_header(&self) -> bool {
+        self.model.most_in_queue(self.model.queue_of(Service::Trimmable)).bytes == u32::MAX
+    }
+
     /// The most headers that what arrives over one link within `span` can put into a queue.
     ///
     /// A packet that arrives is a header or becomes one, or takes the place of one tail; where the
@@ -312,8 +318,7 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         let fastest = |class: &LinkClass| {
             span.as_ps().div_ceil(class.transmission(Packet::HEADER_BYTES).as_ps()) + 1
         };
-        let data = self.model.most_in_queue(self.model.queue_of(Service::Trimmable));
-        let each = if data.bytes == u32::MAX { 1 } else { 2 };
+        let each = if self.packet_adds_one_header() { 1 } else { 2 };
         each * self.classes.iter().map(fastest).max().expect("a network has links")
     }
 

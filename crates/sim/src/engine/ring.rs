@@ -468,6 +468,12 @@ impl Ring {
         self.inboxes[unit as usize].outlook.window() <= self.current
     }
 
+    /// Packets in a unit's inbox.
+    #[inline(always)]
+    pub(super) fn packets(&self, unit: u32) -> u64 {
+        self.inboxes[unit as usize].outlook.packets()
+    }
+
     /// Arranges the next visit of a unit whose transmitter is busy until `busy_until` and that will next act
     /// by itself at `next`.
     #[inline(always)]

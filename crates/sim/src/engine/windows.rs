@@ -65,6 +65,23 @@ struct Returns {
     risky: Vec<(u32, u64)>,
     /// Risky ports of all switches.
     any: u32,
+    counted: Option<Counted>,
+}
+
+/// So many links lead to a switch that what they could carry in one window would fill a header queue. What they do
+/// carry is in the inboxes when the window begins, and is counted there.
+struct Counted {
+    /// Bytes of a header queue.
+    capacity: u64,
+    /// The switches whose ports are visited together in this window.
+    together: Vec<u32>,
+}
+
+impl Counted {
+    /// Whether `packets` could overflow a header queue of `bytes`. Each adds one header at most.
+    fn could_overflow(&self, bytes: u32, packets: u64) -> bool {
+        u64::from(bytes) + packets * u64::from(Packet::HEADER_BYTES) > self.capacity
+    }
 }
 
 /// The engine of lookahead windows.
@@ -114,6 +131,9 @@ impl Windows {
         if count > 0 {
             self.last_active = self.ring.current;
         }
+        if self.returns.counted.is_some() {
+            self.count_arrivals(network, count);
+        }
         for index in 0..count {
             // Most of a visit's time would be waiting for memory: ask for what the next visits need, in
             // two steps, because the second needs what the first brings. Behind the last unit stand those of
@@ -141,6 +161,38 @@ impl Windows {
         }
         self.ring.deliver_letters(&mut network.arena);
         self.ring.keep_unfinished();
+    }
+
+    /// Finds the switches that may have to return a header in this window: all that arrives in it was sent
+    /// before it.
+    #[inline(never)]
+    fn count_arrivals<E: Protocol, const Q: usize>(
+        &mut self,
+        network: &Network<E, Q>,
+        count: usize,
+    ) {
+        let Returns { counted: Some(counted), risky, queue, .. } = &mut self.returns else {
+            return;
+        };
+        for switch in counted.together.drain(..) {
+            risky[switch as usize] = (0, 0);
+        }
+        for index in 0..count {
+            let far = self.units[index + FAR_AHEAD];
+            network.prefetch_unit(far);
+            self.ring.prefetch_inbox(far);
+            let unit = self.units[index];
+            if unit >= network.routes.ports() {
+                // Ports come before hosts.
+                break;
+            }
+            let bytes = network.queue_bytes(unit, *queue);
+            if self.ring.is_due(unit) && counted.could_overflow(bytes, self.ring.packets(unit)) {
+                let switch = network.routes.switch_of(unit);
+                risky[switch as usize] = (1, self.ring.current);
+                counted.together.push(switch);
+            }
+        }
     }
 
     /// The same as [`Windows::visit_port`], which stands in line where it is called most.
@@ -186,7 +238,7 @@ impl Windows {
     /// Arranges a port's next visit.
     #[inline(always)]
     fn leave_port<E: Protocol, const Q: usize>(&mut self, network: &Network<E, Q>, port: u32) {
-        let is_eager = self.returns.note(network, port, self.ring.current);
+        let is_eager = self.returns.note(network, &self.ring, port);
         let (busy_until, next) = network.port_outlook(port);
         let busy_until = if is_eager { Time::ZERO } else { busy_until };
         self.ring.leave(port, busy_until, next);
@@ -293,6 +345,7 @@ impl Returns {
             risky_ports: vec![false; network.routes.ports() as usize],
             risky: vec![(0, 0); switches],
             any: 0,
+            counted: None,
         };
         let Some((queue, capacity)) = network.returning_queue() else { return returns };
         let most_links = (0..switches as u32)
@@ -305,6 +358,12 @@ impl Returns {
         returns.queue = queue;
         match u64::from(capacity).checked_sub(margin) {
             Some(threshold) => returns.threshold = threshold as u32,
+            None if network.packet_adds_one_header() => {
+                let capacity = u64::from(capacity);
+                returns.counted = Some(Counted { capacity, together: Vec::new() });
+                // Every port is asked when it is left.
+                returns.any = 1;
+            }
             None => {
                 returns.always = true;
                 returns.risky.fill((1, 0));
@@ -327,12 +386,19 @@ impl Returns {
     fn note<E: Protocol, const Q: usize>(
         &mut self,
         network: &Network<E, Q>,
+        ring: &Ring,
         port: u32,
-        window: u64,
     ) -> bool {
-        let is_risky = network.queue_bytes(port, self.queue) > self.threshold;
-        (is_risky || self.any > 0)
-            && (self.always || self.change(network.routes.switch_of(port), port, is_risky, window))
+        let bytes = network.queue_bytes(port, self.queue);
+        let is_risky = bytes > self.threshold;
+        if !is_risky && self.any == 0 {
+            return false;
+        }
+        if let Some(counted) = &self.counted {
+            // What waits in the inbox for the next visit, now or later, must not overflow the queue.
+            return counted.could_overflow(bytes, ring.packets(port) + MOST_PENDING);
+        }
+        self.always || self.change(network.routes.switch_of(port), port, is_risky, ring.current)
     }
 
     #[cold]
