@@ -2,6 +2,7 @@
 
 mod base_model;
 mod engines;
+mod every_transport;
 mod links;
 mod plans;
 mod random_networks;

@@ -1,0 +1,115 @@
+//! What every transport owes under every switch profile, whatever it promises beyond: the same record twice and from
+//! both engines, with and without trouble on the links; packets and bytes conserved, nothing delivered twice
+//! (asserted by every run at its end); data that arrives.
+//!
+//! A transport is covered once it is in [`TRANSPORTS`]; a variant of [`Transport`] that is not does not compile here.
+
+use crate::plans::{fattree, incast, ndp, plan, run, workload};
+use trimline_packet::{BitRate, ByteCount, TimeDelta};
+use trimline_sim::scenario::plan::{
+    EngineChoice, Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Spraying, Transport,
+};
+use trimline_sim::topology;
+use trimline_switch::ServiceModel;
+use trimline_transport::cbr;
+
+const TRANSPORTS: [&str; 2] = ["ndp", "cbr"];
+
+fn name(transport: &Transport) -> &'static str {
+    match transport {
+        Transport::Ndp(_) => "ndp",
+        Transport::Cbr(_) => "cbr",
+    }
+}
+
+fn transport(name: &str) -> Transport {
+    match name {
+        "ndp" => Transport::Ndp(ndp(23)),
+        "cbr" => Transport::Cbr(cbr::Config {
+            payload_bytes: 9000,
+            rate: BitRate::from_gbps(10),
+            clock_lag: TimeDelta::from_ps(700),
+        }),
+        _ => panic!("{name} has parameters here"),
+    }
+}
+
+fn profiles() -> [(&'static str, ServiceModel); 8] {
+    [
+        ("paper", ServiceModel::paper(8, 9000)),
+        ("htsim", ServiceModel::htsim(8, 9000)),
+        ("csg-htsim", ServiceModel::csg_htsim(8, 9000)),
+        ("netfpga", ServiceModel::netfpga()),
+        ("p4", ServiceModel::p4(8, 9000)),
+        ("cut-payload", ServiceModel::cut_payload(8, 9064)),
+        ("drop-tail", ServiceModel::drop_tail(8)),
+        ("ecn", ServiceModel::ecn(64, 16)),
+    ]
+}
+
+/// A permutation, an incast into it, and flows whose paths the switches choose, for two milliseconds.
+fn load(transport: Transport, switch: ServiceModel) -> Plan {
+    let mut endless = workload("endless", Matrix::Permutation, None);
+    endless.start_jitter = TimeDelta::from_us(30);
+    let mut spread = workload("spread", Matrix::Random { flows: 2 }, Some(100_000));
+    spread.start = TimeDelta::from_us(300);
+    spread.start_jitter = TimeDelta::from_us(500);
+    spread.spraying = Spraying::SwitchRandom;
+    let mut sudden = incast(12, 45_000);
+    sudden.start = TimeDelta::from_us(700);
+    let mut plan = plan(fattree(4), 23, vec![endless, spread, sudden]);
+    plan.transport = transport;
+    plan.switch = switch;
+    plan.duration = Some(TimeDelta::from_ms(2));
+    plan.warm_up = TimeDelta::from_us(333);
+    plan
+}
+
+/// Loss, damage, reordering, and a link that fails and comes back.
+fn trouble(plan: &mut Plan) {
+    let share = |billionths| Share::from_billionths(billionths).expect("a share");
+    plan.impairment = Impairment {
+        loss: share(2_000_000),
+        corruption: share(1_000_000),
+        reordering: TimeDelta::from_us(20),
+        links: Vec::new(),
+    };
+    let link = topology::links(&plan.topology)
+        .into_iter()
+        .find(|(name, _)| name == "aggregation 0 up 0")
+        .expect("a FatTree has aggregations")
+        .1;
+    for (at, change) in [(400, LinkChange::Fail), (1200, LinkChange::Restore)] {
+        let at = TimeDelta::from_us(at);
+        plan.link_events.push(LinkEvent { at, link, both_directions: true, change });
+    }
+}
+
+#[test]
+fn every_transport_runs_the_same_under_every_profile() {
+    for wanted in TRANSPORTS {
+        assert_eq!(name(&transport(wanted)), wanted);
+        for (profile, switch) in profiles() {
+            for is_troubled in [false, true] {
+                let case = format!("{wanted} under {profile}, trouble: {is_troubled}");
+                let mut plan = load(transport(wanted), switch.clone());
+                if is_troubled {
+                    trouble(&mut plan);
+                }
+                let record = run(&plan);
+                assert_eq!(record, run(&plan), "{case}: twice");
+                plan.engine = EngineChoice::Heap;
+                assert_eq!(record, run(&plan), "{case}: the other engine");
+                plan.seed += 1;
+                assert_ne!(record.flows, run(&plan).flows, "{case}: another seed");
+                for flow in &record.flows {
+                    let most = flow.size_bytes.unwrap_or(u64::MAX);
+                    assert!(flow.delivered_bytes <= most, "{case}: {flow:?}");
+                }
+                // All of it could carry 16 x 2 ms x 10 Gb/s = 40 MB.
+                let delivered: u64 = record.flows.iter().map(|flow| flow.delivered_bytes).sum();
+                assert!(delivered > 4_000_000, "{case}: {} delivered", ByteCount::new(delivered));
+            }
+        }
+    }
+}
