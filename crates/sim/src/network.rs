@@ -9,19 +9,21 @@
 //!   before application starts. What an action makes possible at the same instant happens at once.
 //! - Ports are lazy: an arrival first performs all departures that were due before it.
 
+mod directory;
 mod observe;
 
+use std::cmp::Ordering;
 use std::mem;
 use std::ops::Range;
 use std::sync::Arc;
 
 use trimline_packet::{
-    BitRate, ByteCount, ConnectionId, Handle, HostId, Packet, Packets, PathId, Service, Time,
-    TimeDelta,
+    BitRate, ByteCount, ConnectionId, Handle, HostId, Packet, Packets, Service, Time, TimeDelta,
 };
 use trimline_switch::{Displaced, Fate, Pool, Port, ServiceModel};
-use trimline_transport::{Allowed, Directory, Half, Key, Stream};
+use trimline_transport::{Allowed, Half, Key, Stream};
 
+use self::directory::HostDirectory;
 use crate::arena::Arena;
 use crate::flows::Flows;
 use crate::links::{LinkChange, Links, Passage, Step};
@@ -49,6 +51,12 @@ pub(crate) trait Calendar {
 #[inline]
 pub(crate) fn tie(seed: u64, at: Time, link: u32) -> u64 {
     random::mix(seed ^ random::mix(at.as_ps()) ^ u64::from(link) << 32)
+}
+
+/// The order of two arrivals at one unit, each a time and a link.
+#[inline]
+pub(crate) fn order(seed: u64, a: (Time, u32), b: (Time, u32)) -> Ordering {
+    a.0.cmp(&b.0).then_with(|| tie(seed, a.0, a.1).cmp(&tie(seed, b.0, b.1)))
 }
 
 /// What the packets of one kind of link experience.
@@ -83,6 +91,16 @@ struct Transmitter {
     busy_until: Time,
     far_end: FarEnd,
     class: u32,
+}
+
+impl Transmitter {
+    /// Begins to send. Gives when the packet arrives, and whether it must ask for its passage.
+    #[inline(always)]
+    fn begin(&mut self, classes: &Table<LinkClass>, now: Time, bytes: u16) -> (Time, bool) {
+        let class = &classes[self.class as usize];
+        self.busy_until = now + class.transmission(bytes);
+        (self.busy_until + class.delay, class.asks)
+    }
 }
 
 /// An output port and its link: one cache line with the two queues of an NDP port.
@@ -501,12 +519,10 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
             let counters = &mut self.counters[port as usize];
             counters.packets += 1;
             counters.bytes += u64::from(bytes);
-            let class = &self.classes[unit.link.class as usize];
-            unit.link.busy_until = now + class.transmission(bytes);
-            let arrival = unit.link.busy_until + class.delay;
-            let asks = class.asks;
+            let (arrival, asks) = unit.link.begin(&self.classes, now, bytes);
             let any = next_hop_draw(&mut self.choices, port);
-            let next = self.routes.next_unit(unit.link.far_end, packet, any);
+            let (to, path) = (packet.destination, packet.header.path);
+            let next = self.routes.next_unit(unit.link.far_end, to, path, any);
             self.packet_hops += 1;
             if asks {
                 self.pass(calendar, next, now, arrival, handle, port);
@@ -514,10 +530,10 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
                 calendar.arrive(arena, next, arrival, handle, port);
             }
         }
-        debug_assert!(
-            self.displaced.is_empty(),
-            "no profile of the simulator drops at dequeue yet"
-        );
+        // A plain model displaces nothing here.
+        if !self.model.is_plain() && self.displaced.is_changed() {
+            self.settle_displaced(calendar, port, now);
+        }
     }
 
     /// A packet arrives at a port. It departs with the next [`Network::port_advance`], at once if
@@ -584,7 +600,9 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
                     packet.turn_round();
                     let packet = *packet;
                     let any = next_hop_draw(&mut self.choices, port);
-                    let way_back = self.routes.next_port(self.routes.switch_of(port), &packet, any);
+                    let (to, path) = (packet.destination, packet.header.path);
+                    let way_back =
+                        self.routes.next_port(self.routes.switch_of(port), to, path, any);
                     let just_after = now + TimeDelta::from_ps(1);
                     self.port_advance(calendar, way_back, just_after);
                     self.port_arrive(calendar, way_back, now, handle);
@@ -673,13 +691,11 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         };
         self.ledger.created += 1;
         self.ledger.created_bytes += u64::from(packet.wire_bytes);
-        let class = &self.classes[unit.link.class as usize];
-        unit.link.busy_until = now + class.transmission(packet.wire_bytes);
-        let arrival = unit.link.busy_until + class.delay;
-        let asks = class.asks;
+        let (arrival, asks) = unit.link.begin(&self.classes, now, packet.wire_bytes);
         let sender = self.ports.len() as u32 + host;
         let any = next_hop_draw(&mut self.choices, sender);
-        let next = self.routes.next_unit(unit.link.far_end, &packet, any);
+        let (to, path) = (packet.destination, packet.header.path);
+        let next = self.routes.next_unit(unit.link.far_end, to, path, any);
         let handle = self.arena.insert(packet);
         self.packet_hops += 1;
         if asks {
@@ -764,36 +780,5 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
     }
     pub(crate) fn port_counters(&self) -> impl Iterator<Item = &PortCounters> {
         self.counters.iter()
-    }
-}
-
-/// What a host knows about its peers: tables made at set-up.
-struct HostDirectory<'a> {
-    host: HostId,
-    flows: &'a mut Flows,
-    routes: &'a Routes,
-    seed: u64,
-}
-
-impl Directory for HostDirectory<'_> {
-    #[inline]
-    fn find(&self, key: Key) -> Option<u32> {
-        self.flows.find(key)
-    }
-    fn assign(&mut self, key: Key) -> u32 {
-        self.flows.assign(key)
-    }
-    fn release(&mut self, key: Key, _slot: u32) {
-        self.flows.release(key);
-    }
-    fn paths(&self, peer: HostId, paths: &mut Vec<PathId>) {
-        if self.flows.any_switch_random() {
-            paths.push(trimline_transport::ANY_PATH);
-        } else {
-            self.routes.paths(self.host, peer, paths);
-        }
-    }
-    fn stream(&self, key: Key) -> Stream {
-        self.flows.stream(self.seed, key.connection.get(), key.half)
     }
 }

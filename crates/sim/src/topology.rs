@@ -5,10 +5,7 @@
 //! (with its NIC). Units are numbered ports first, switch by switch (ToRs, aggregations, cores; each
 //! its down ports, then its up ports), then hosts. A link is named by the unit that sends on it.
 
-use trimline_packet::{
-    BitRate, ByteCount, ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service,
-    TimeDelta,
-};
+use trimline_packet::{BitRate, ByteCount, HostId, Packet, PathId, TimeDelta};
 use trimline_transport::ANY_PATH;
 
 use crate::table::Table;
@@ -347,13 +344,14 @@ impl Routes {
     pub(crate) fn next_unit(
         &self,
         far_end: FarEnd,
-        packet: &Packet,
+        destination: HostId,
+        path: PathId,
         any: impl FnOnce(u32) -> u32,
     ) -> u32 {
         if far_end.0 & FarEnd::HOST != 0 {
             return far_end.0 & !FarEnd::HOST;
         }
-        self.next_port(far_end.0, packet, any)
+        self.next_port(far_end.0, destination, path, any)
     }
 
     /// The output port of a switch for a packet. Total: valid at every switch, whatever way the
@@ -362,20 +360,21 @@ impl Routes {
     pub(crate) fn next_port(
         &self,
         switch: u32,
-        packet: &Packet,
+        destination: HostId,
+        path: PathId,
         any: impl FnOnce(u32) -> u32,
     ) -> u32 {
-        let place = &self.places[packet.destination.index()];
+        let place = &self.places[destination.index()];
         let switch = &self.switches[switch as usize];
         let layer = switch.layer as usize;
         let ups = switch.end - switch.up;
         if place.below[layer] == switch.id || ups == 0 {
             return switch.down + u32::from(place.down[layer]);
         }
-        if packet.header.path == ANY_PATH {
-            return self.any_live(switch, packet.destination, any);
+        if path == ANY_PATH {
+            return self.any_live(switch, destination, any);
         }
-        let up = u32::from(packet.header.path.get() >> switch.path_shift & switch.path_mask);
+        let up = u32::from(path.get() >> switch.path_shift & switch.path_mask);
         // A path is valid for its pair of hosts; from elsewhere it may name a port that is not there.
         switch.up + if up < ups { up } else { up % ups }
     }
@@ -424,22 +423,12 @@ impl Routes {
 
     /// Whether no link of a path is known to be dead.
     fn is_live(&self, source: HostId, destination: HostId, path: PathId) -> bool {
-        let header = Header {
-            kind: Kind::Data,
-            flags: Flags::default(),
-            path,
-            connection: ConnectionId::new(0),
-            sequence: 0,
-            extra: 0,
-        };
-        let service = Service::Trimmable;
-        let packet = Packet { source, destination, header, wire_bytes: 0, service, marks: 0 };
         let mut unit = self.first_host + source.get();
         loop {
             if self.dead[unit as usize] {
                 return false;
             }
-            unit = self.next_unit(self.link(unit).far_end, &packet, |_| 0);
+            unit = self.next_unit(self.link(unit).far_end, destination, path, |_| 0);
             if unit >= self.first_host {
                 return true;
             }
@@ -567,29 +556,11 @@ pub(crate) mod tests {
         Clos { tiers: 0, hosts_per_tor: 1, tors_per_pod: 2, pods: 1, ..star() }
     }
 
-    pub(crate) fn packet(source: u32, destination: u32, path: PathId) -> Packet {
-        Packet {
-            source: HostId::new(source),
-            destination: HostId::new(destination),
-            header: Header {
-                kind: Kind::Data,
-                flags: Flags::default(),
-                path,
-                connection: ConnectionId::new(0),
-                sequence: 0,
-                extra: 0,
-            },
-            wire_bytes: 9064,
-            service: Service::Trimmable,
-            marks: 0,
-        }
-    }
-
     /// Follows a packet from a unit's link until it enters a host; gives the links crossed.
-    fn follow(routes: &Routes, unit: u32, packet: &Packet) -> (u32, usize) {
+    fn follow(routes: &Routes, unit: u32, to: HostId, path: PathId) -> (u32, usize) {
         let mut unit = unit;
         for links in 1..10 {
-            unit = routes.next_unit(routes.link(unit).far_end, packet, |ups| ups - 1);
+            unit = routes.next_unit(routes.link(unit).far_end, to, path, |ups| ups - 1);
             if unit >= routes.ports() {
                 return (unit - routes.ports(), links);
             }
@@ -610,9 +581,8 @@ pub(crate) mod tests {
                     paths.push(ANY_PATH);
                     let shortest = clos.links_between(from, to).len();
                     for path in paths {
-                        let packet = packet(source, destination, path);
-                        let found = follow(&routes, routes.first_host + source, &packet);
-                        assert_eq!(found, (destination, shortest), "{clos:?} {packet:?}");
+                        let found = follow(&routes, routes.first_host + source, to, path);
+                        assert_eq!(found, (destination, shortest), "{clos:?} {source} {path:?}");
                     }
                 }
             }
@@ -626,9 +596,9 @@ pub(crate) mod tests {
             for port in 0..routes.ports() {
                 for destination in 0..clos.hosts() {
                     for path in [0, 1, 3, 7, 15, 1000] {
-                        let packet = packet(0, destination, PathId::new(path));
-                        let next = routes.next_port(routes.switch_of(port), &packet, |_| 0);
-                        assert_eq!(follow(&routes, next, &packet).0, destination);
+                        let (to, path) = (HostId::new(destination), PathId::new(path));
+                        let next = routes.next_port(routes.switch_of(port), to, path, |_| 0);
+                        assert_eq!(follow(&routes, next, to, path).0, destination);
                     }
                 }
             }
@@ -644,11 +614,11 @@ pub(crate) mod tests {
         let mut used: Vec<Vec<u32>> = paths
             .iter()
             .map(|&path| {
-                let packet = packet(0, 53, path);
+                let to = HostId::new(53);
                 let mut unit = routes.first_host;
                 let mut ports = Vec::new();
                 for _ in 0..6 {
-                    unit = routes.next_unit(routes.link(unit).far_end, &packet, |_| 0);
+                    unit = routes.next_unit(routes.link(unit).far_end, to, path, |_| 0);
                     ports.push(unit);
                 }
                 ports

@@ -131,12 +131,8 @@ impl Inbox {
             list.last = handle;
             return;
         }
-        let goes_first = |arrival: Arrival| {
-            if { arrival.at } != at {
-                return { arrival.at } < at;
-            }
-            network::tie(seed, at, arrival.link) <= network::tie(seed, at, link)
-        };
+        let goes_first =
+            |arrival: Arrival| network::order(seed, (arrival.at, arrival.link), (at, link)).is_le();
         let (mut before, mut after) = (Handle::NONE, list.first);
         while !after.is_none() && goes_first(arena.arrival(after)) {
             (before, after) = (after, arena.next(after));
@@ -375,11 +371,8 @@ impl Ring {
                 handle = arena.next(handle);
             }
             // In order but for what came last.
-            self.sorting.sort_by(|&(a, _), &(b, _)| {
-                let tie = |arrival: Arrival| network::tie(seed, arrival.at, arrival.link);
-                let (a_at, b_at) = (a.at, b.at);
-                a_at.cmp(&b_at).then_with(|| tie(a).cmp(&tie(b)))
-            });
+            self.sorting
+                .sort_by(|&(a, _), &(b, _)| network::order(seed, (a.at, a.link), (b.at, b.link)));
             let mut after = Handle::NONE;
             for &(_, handle) in self.sorting.iter().rev() {
                 arena.set_next(handle, after);

@@ -282,10 +282,7 @@ impl Windows {
             }
         }
         let seed = network.seed();
-        self.entries.sort_by(|a, b| {
-            let tie = |entry: &Entry| network::tie(seed, entry.at, entry.link);
-            a.at.cmp(&b.at).then_with(|| tie(a).cmp(&tie(b)))
-        });
+        self.entries.sort_by(|a, b| network::order(seed, (a.at, a.link), (b.at, b.link)));
         for index in 0..self.entries.len() {
             let entry = self.entries[index];
             network.port_advance(&mut self.ring, entry.unit, entry.at + TimeDelta::from_ps(1));

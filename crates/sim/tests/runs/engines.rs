@@ -4,11 +4,11 @@
 //!
 //! A failure prints the case number; `TRIMLINE_CASE=n` replays it alone.
 
-use crate::plans::{fattree, incast, ndp, plan, run, star, workload};
+use crate::plans::{both, fattree, incast, ndp, plan, run, star, workload};
 use crate::random_networks::unsettle;
 use trimline_metrics::FlowEnd;
 use trimline_packet::{BitRate, TimeDelta};
-use trimline_sim::scenario::plan::{EngineChoice, Matrix, Plan, Spraying, Transport};
+use trimline_sim::scenario::plan::{Matrix, Plan, Spraying, Transport};
 use trimline_sim::topology::{Clos, LinkSpec};
 use trimline_switch::ServiceModel;
 use trimline_transport::ndp::PullSpacing;
@@ -132,17 +132,13 @@ fn the_engines_agree_and_every_sized_flow_completes() {
             // Long-lived and larger flows than those of `random_networks`.
             unsettle(&mut plan, &mut Choices(number));
         }
-        let windows = run(&plan);
-        plan.engine = EngineChoice::Heap;
-        let heap = run(&plan);
-        assert_eq!(windows.flows, heap.flows, "flows of case {number} differ: {plan:#?}");
-        assert_eq!(windows, heap, "records of case {number} differ: {plan:#?}");
-        for port in &windows.ports {
+        let record = both(&plan);
+        for port in &record.ports {
             returned += port.returned;
             trimmed += port.trimmed;
             dropped += port.dropped;
         }
-        for flow in windows.flows {
+        for flow in record.flows {
             match flow.end {
                 FlowEnd::Completed => completed += 1,
                 _ => assert!(plan.duration.is_some(), "case {number}: {flow:?} did not complete"),
@@ -192,8 +188,6 @@ fn what_comes_near_at_the_end_of_an_idle_ring_is_not_skipped() {
         let clos = Clos { host_link: slow, ..star(10) };
         let mut plan = plan(clos, 2, vec![incast(senders, 300_000)]);
         plan.switch = ServiceModel::paper(2, 9000);
-        let windows = run(&plan);
-        plan.engine = EngineChoice::Heap;
-        assert_eq!(windows, run(&plan), "{senders} senders");
+        both(&plan);
     }
 }

@@ -4,10 +4,10 @@
 //!
 //! A transport is covered once it is in [`TRANSPORTS`]; a variant of [`Transport`] that is not does not compile here.
 
-use crate::plans::{fattree, incast, ndp, plan, run, workload};
+use crate::plans::{both, fattree, incast, ndp, plan, run, workload};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_sim::scenario::plan::{
-    EngineChoice, Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Spraying, Transport,
+    Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Spraying, Transport,
 };
 use trimline_sim::topology;
 use trimline_switch::ServiceModel;
@@ -96,10 +96,8 @@ fn every_transport_runs_the_same_under_every_profile() {
                 if is_troubled {
                     trouble(&mut plan);
                 }
-                let record = run(&plan);
+                let record = both(&plan);
                 assert_eq!(record, run(&plan), "{case}: twice");
-                plan.engine = EngineChoice::Heap;
-                assert_eq!(record, run(&plan), "{case}: the other engine");
                 plan.seed += 1;
                 assert_ne!(record.flows, run(&plan).flows, "{case}: another seed");
                 for flow in &record.flows {

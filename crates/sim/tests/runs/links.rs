@@ -1,10 +1,10 @@
 //! Links that slow down, fail, come back, lose, corrupt and reorder.
 
-use crate::plans::{fattree, plan, run, star, workload};
+use crate::plans::{both, fattree, plan, run, star, workload};
 use trimline_metrics::{FlowEnd, RunRecord};
 use trimline_packet::{BitRate, TimeDelta};
 use trimline_sim::scenario::plan::{
-    EngineChoice, Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Spraying,
+    Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Spraying,
 };
 use trimline_sim::topology::{self, Clos, LinkId};
 
@@ -17,14 +17,6 @@ fn link(clos: &Clos, name: &str) -> LinkId {
 pub(crate) fn event(clos: &Clos, us: u64, name: &str, change: LinkChange) -> LinkEvent {
     let at = TimeDelta::from_us(us);
     LinkEvent { at, link: link(clos, name), both_directions: true, change }
-}
-
-/// The record, by both engines.
-fn both(plan: &Plan) -> RunRecord {
-    let record = run(plan);
-    let heap = run(&Plan { engine: EngineChoice::Heap, ..plan.clone() });
-    assert_eq!(record, heap, "the engines disagree");
-    record
 }
 
 fn packets(record: &RunRecord, port: &str) -> u64 {

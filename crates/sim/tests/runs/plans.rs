@@ -109,3 +109,12 @@ pub(crate) fn plan(topology: Clos, initial_window: u32, workloads: Vec<Workload>
 pub(crate) fn run(plan: &Plan) -> RunRecord {
     trimline_sim::run(plan, &mut |_| ControlFlow::Continue(())).expect("the plan can be run")
 }
+
+/// The record of a plan, the same from both engines.
+pub(crate) fn both(plan: &Plan) -> RunRecord {
+    let windows = run(plan);
+    let heap = run(&Plan { engine: EngineChoice::Heap, ..plan.clone() });
+    assert_eq!(windows.flows, heap.flows, "flows of the engines differ: {plan:#?}");
+    assert_eq!(windows, heap, "records of the engines differ: {plan:#?}");
+    windows
+}

@@ -32,6 +32,15 @@ mod tests {
     use super::*;
     use trimline_packet::{BitRate, TimeDelta};
 
+    /// Removals of one to four milliseconds.
+    pub(super) const PENALTY: PathPenalty = PathPenalty {
+        min_nacks: 10,
+        min_losses: 2,
+        ratio: 2,
+        removal: TimeDelta::from_ms(1),
+        removal_max: TimeDelta::from_ms(4),
+    };
+
     /// The paper's parameters.
     pub(super) fn config() -> Config {
         Config {

@@ -228,17 +228,9 @@ impl Paths {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ndp::tests::PENALTY;
     use alloc::collections::BTreeSet;
     use rand_xoshiro::rand_core::SeedableRng;
-    use trimline_packet::TimeDelta;
-
-    const PENALTY: PathPenalty = PathPenalty {
-        min_nacks: 10,
-        min_losses: 2,
-        ratio: 2,
-        removal: TimeDelta::from_ms(1),
-        removal_max: TimeDelta::from_ms(4),
-    };
 
     fn paths(count: u16) -> Paths {
         let list: Vec<PathId> = (0..count).map(PathId::new).collect();

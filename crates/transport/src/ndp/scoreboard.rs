@@ -331,16 +331,9 @@ fn is_no_chance(own_nacks: u64, own_answers: u64, nacks: u64, answers: u64) -> b
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ndp::tests::PENALTY;
     use proptest::prelude::*;
     use rand_xoshiro::rand_core::{RngCore, SeedableRng};
-
-    const PENALTY: PathPenalty = PathPenalty {
-        min_nacks: 10,
-        min_losses: 2,
-        ratio: 2,
-        removal: TimeDelta::from_ms(1),
-        removal_max: TimeDelta::from_ms(4),
-    };
 
     fn at(us: u64) -> Time {
         Time::from_ps(us * 1_000_000)

@@ -1,0 +1,38 @@
+//! What a host knows about its peers.
+
+use trimline_packet::{HostId, PathId};
+use trimline_transport::{Directory, Key, Stream};
+
+use crate::flows::Flows;
+use crate::topology::Routes;
+
+/// What a host knows about its peers: tables made at set-up.
+pub(super) struct HostDirectory<'a> {
+    pub(super) host: HostId,
+    pub(super) flows: &'a mut Flows,
+    pub(super) routes: &'a Routes,
+    pub(super) seed: u64,
+}
+
+impl Directory for HostDirectory<'_> {
+    #[inline]
+    fn find(&self, key: Key) -> Option<u32> {
+        self.flows.find(key)
+    }
+    fn assign(&mut self, key: Key) -> u32 {
+        self.flows.assign(key)
+    }
+    fn release(&mut self, key: Key, _slot: u32) {
+        self.flows.release(key);
+    }
+    fn paths(&self, peer: HostId, paths: &mut Vec<PathId>) {
+        if self.flows.any_switch_random() {
+            paths.push(trimline_transport::ANY_PATH);
+        } else {
+            self.routes.paths(self.host, peer, paths);
+        }
+    }
+    fn stream(&self, key: Key) -> Stream {
+        self.flows.stream(self.seed, key.connection.get(), key.half)
+    }
+}
