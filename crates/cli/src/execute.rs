@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use trimline_metrics::RunRecord;
-use trimline_sim::Progress;
 use trimline_sim::scenario::Run;
+use trimline_sim::{Division, Progress};
 
 use crate::failure::Failure;
 
@@ -38,38 +38,87 @@ pub(crate) fn is_stopped() -> bool {
     STOP.load(Ordering::Relaxed)
 }
 
-/// Workers of `wanted`, or of all cores.
-pub(crate) fn workers(wanted: Option<usize>) -> Result<usize, Failure> {
-    match wanted {
-        Some(0) => Err(Failure::message("0 threads run nothing; at least 1")),
-        Some(workers) => Ok(workers),
-        None => Ok(std::thread::available_parallelism().map_or(1, NonZero::get)),
+/// Cores to compute on: runs at the same time, and what is left over within each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Threads {
+    count: usize,
+    /// The user gave the number.
+    is_wanted: bool,
+}
+
+impl Threads {
+    /// Hosts of a network for each thread from which on several threads are faster than one (`trimline bench
+    /// --scale --threads 2`).
+    const HOSTS_EACH: usize = 128;
+
+    /// As many as `wanted`, or as there are cores.
+    pub(crate) fn new(wanted: Option<usize>) -> Result<Threads, Failure> {
+        let count = match wanted {
+            Some(0) => return Err(Failure::message("0 threads run nothing; at least 1")),
+            Some(count) => count,
+            None => std::thread::available_parallelism().map_or(1, NonZero::get),
+        };
+        Ok(Threads { count, is_wanted: wanted.is_some() })
+    }
+
+    /// How many of `runs` are worked on at the same time.
+    fn workers(self, runs: usize) -> usize {
+        self.count.min(runs)
+    }
+
+    /// The threads of one of `runs` runs.
+    fn of(self, run: &Run, runs: usize) -> Division {
+        let most = self.count / self.workers(runs).max(1);
+        let hosts = run.plan.topology.hosts() as usize;
+        let count = if self.is_wanted { most } else { most.min(hosts / Threads::HOSTS_EACH) };
+        trimline_sim::division(&run.plan, count.max(1))
+    }
+
+    /// Says on the terminal why a single run does not use the threads that the user wants.
+    fn explain(self, run: &Run) {
+        if let Division { threads, reason: Some(reason) } = self.of(run, 1)
+            && self.is_wanted
+        {
+            let thread = if threads == 1 { "thread" } else { "threads" };
+            eprintln!("note: {threads} {thread} instead of {}: {reason}", self.count);
+        }
     }
 }
 
-/// Runs those of `runs` at the places `pending`, `workers` at a time. `done` takes each record as it comes,
-/// with its place in `runs` and its wall time; runs that had not begun at a stop are left out.
+/// A run that was done.
+pub(crate) struct Done {
+    pub(crate) record: RunRecord,
+    pub(crate) wall: Duration,
+    pub(crate) threads: usize,
+}
+
+/// Runs those of `runs` at the places `pending`, several at a time. `done` takes each as it comes, with its place
+/// in `runs`; runs that had not begun at a stop are left out.
 ///
 /// # Errors
 /// The first failure, of a run or of `done`; runs that have begun then stop.
 pub(crate) fn execute(
     runs: &[Run],
     pending: &[usize],
-    workers: usize,
-    done: &(dyn Fn(usize, RunRecord, Duration) -> Result<(), Failure> + Sync),
+    threads: Threads,
+    done: &(dyn Fn(usize, Done) -> Result<(), Failure> + Sync),
 ) -> Result<(), Failure> {
     let next = AtomicUsize::new(0);
     let failure: Mutex<Option<Failure>> = Mutex::new(None);
     let has_failed = AtomicBool::new(false);
     let display = Display::new(pending.len());
+    if let &[only] = pending {
+        threads.explain(&runs[only]);
+    }
     std::thread::scope(|scope| {
-        for _ in 0..workers.min(pending.len()) {
+        for _ in 0..threads.workers(pending.len()) {
             scope.spawn(|| {
                 while !is_stopped() && !has_failed.load(Ordering::Relaxed) {
                     let next = next.fetch_add(1, Ordering::Relaxed);
                     let Some(&index) = pending.get(next) else { return };
-                    let outcome = one(&runs[index], &display, &has_failed)
-                        .and_then(|(record, wall)| done(index, record, wall));
+                    let division = threads.of(&runs[index], pending.len());
+                    let outcome = one(&runs[index], division.threads, &display, &has_failed)
+                        .and_then(|made| done(index, made));
                     if let Err(error) = outcome {
                         has_failed.store(true, Ordering::Relaxed);
                         failure.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(error);
@@ -87,12 +136,13 @@ pub(crate) fn execute(
 
 fn one(
     run: &Run,
+    threads: usize,
     display: &Display,
     has_failed: &AtomicBool,
-) -> Result<(RunRecord, Duration), Failure> {
+) -> Result<Done, Failure> {
     let start = Instant::now();
     let mut seen = Seen { hops: 0, permille: 0, at: start };
-    let record = trimline_sim::run(&run.plan, &mut |progress| {
+    let record = trimline_sim::run_on(&run.plan, threads, &mut |progress| {
         display.show(run, &progress, &mut seen);
         if is_stopped() || has_failed.load(Ordering::Relaxed) {
             ControlFlow::Break(())
@@ -102,7 +152,7 @@ fn one(
     })
     .map_err(|error| Failure::message(format!("{}: {error}", run.name)))?;
     display.bar.inc(1000 - seen.permille);
-    Ok((record, start.elapsed()))
+    Ok(Done { record, wall: start.elapsed(), threads })
 }
 
 /// One bar for all runs, in thousandths of a run; hidden unless stderr is a terminal.

@@ -76,7 +76,8 @@ enum Verb {
         scenario: PathBuf,
         #[command(flatten)]
         settings: Settings,
-        /// Runs at the same time; default: all cores.
+        /// Threads: as many runs at the same time, and what is left over within each; the results are the same
+        /// with any number. Default: all cores, several for one run only where the network is large.
         #[arg(long, value_name = "N")]
         threads: Option<usize>,
         /// Directory of the results; default: out/ and the scenario's name.
@@ -97,7 +98,7 @@ enum Verb {
         json: bool,
         #[command(flatten)]
         settings: Settings,
-        /// Runs at the same time; default: all cores.
+        /// As `--threads` of `run`.
         #[arg(long, visible_alias = "threads", value_name = "N")]
         jobs: Option<usize>,
         /// Directory of the results.

@@ -11,7 +11,7 @@ use serde_json::json;
 use trimline_metrics::directory;
 use trimline_sim::scenario::{Run, Scenario};
 
-use crate::execute::{catch_interrupts, execute, interrupted, is_stopped, workers};
+use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
 use crate::experiments::{Experiment, choose, load, reference};
 use crate::failure::Failure;
 use crate::findings::{Finding, Verdict};
@@ -28,9 +28,9 @@ pub(crate) struct Options {
     pub(crate) library: Option<PathBuf>,
 }
 
-/// Runs the experiments that `ids` name, one after the other, each on all workers.
+/// Runs the experiments that `ids` name, one after the other, each on all threads.
 pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, Failure> {
-    let workers = workers(options.jobs)?;
+    let threads = Threads::new(options.jobs)?;
     let library = options.library.as_deref();
     let experiments = choose(load(library)?, ids)?;
     // Every mistake is found before the first run.
@@ -56,7 +56,7 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
             .map(|(run, _)| run_directory(&out, run))
             .collect();
         forget(&out, &kept).map_err(|error| Failure::io(&out, &error))?;
-        let outcomes = run_all(scenario, findings, found, &out, &options.settings, workers)?;
+        let outcomes = run_all(scenario, findings, found, &out, &options.settings, threads)?;
         if is_stopped() {
             eprintln!(
                 "stopped: {} holds what there was until then; --resume goes on",
@@ -151,15 +151,15 @@ fn run_all(
     found: Vec<Option<Outcome>>,
     out: &Path,
     settings: &[String],
-    workers: usize,
+    threads: Threads,
 ) -> Result<Vec<Outcome>, Failure> {
     let pending: Vec<usize> = (0..found.len()).filter(|&run| found[run].is_none()).collect();
     let outcomes = Mutex::new(found);
-    execute(&scenario.runs, &pending, workers, &|index, record, wall| {
+    execute(&scenario.runs, &pending, threads, &|index, done| {
         let run = &scenario.runs[index];
-        let outcome = Outcome::new(findings, &run.point, &record);
+        let outcome = Outcome::new(findings, &run.point, &done.record);
         let more = [(outcome::FILE, outcome.to_json(findings))];
-        write_run(&run_directory(out, run), scenario, settings, run, (&record, wall), &more)?;
+        write_run(&run_directory(out, run), scenario, settings, run, &done, &more)?;
         outcomes.lock().unwrap_or_else(|e| e.into_inner())[index] = Some(outcome);
         Ok(())
     })?;

@@ -3,13 +3,13 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
 
 use trimline_metrics::manifest::{scenario_hash, text_hash};
-use trimline_metrics::{Directory, Manifest, RunRecord, Summary, table, timeline};
+use trimline_metrics::{Directory, Manifest, Summary, table, timeline};
 use trimline_sim::scenario::plan::EngineChoice;
 use trimline_sim::scenario::{Run, Scenario};
 
+use crate::execute::Done;
 use crate::failure::Failure;
 
 /// Prints to stdout. A reader that has gone away (`| head`) is no error.
@@ -48,12 +48,14 @@ pub(crate) fn write_run(
     scenario: &Scenario,
     settings: &[String],
     run: &Run,
-    (record, wall): (&RunRecord, Duration),
+    done: &Done,
     more: &[(&str, String)],
 ) -> Result<Summary, Failure> {
+    let record = &done.record;
     let summary = Summary::new(record);
-    let seconds = wall.as_secs_f64();
+    let seconds = done.wall.as_secs_f64();
     let manifest = Manifest {
+        threads: done.threads,
         interrupted: record.interrupted,
         wall_seconds: seconds,
         packet_hops: record.packet_hops,

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use trimline_metrics::{Aggregate, Interval, Summary, directory};
 use trimline_sim::scenario::Run;
 
-use crate::execute::{catch_interrupts, execute, interrupted, is_stopped, workers};
+use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
 use crate::failure::{Failure, read_scenario};
 use crate::results::{Earlier, columns, earlier, print, say_resumed, write_run};
 
@@ -20,7 +20,7 @@ pub(crate) fn run(
     out: Option<PathBuf>,
     resume: bool,
 ) -> Result<ExitCode, Failure> {
-    let workers = workers(threads)?;
+    let threads = Threads::new(threads)?;
     let scenario = read_scenario(path, settings)?;
     let out = out.unwrap_or_else(|| Path::new("out").join(&scenario.name));
     catch_interrupts()?;
@@ -40,10 +40,9 @@ pub(crate) fn run(
     }
     let pending: Vec<usize> = (0..found.len()).filter(|&run| found[run].is_none()).collect();
     let summaries = Mutex::new(found);
-    execute(&scenario.runs, &pending, workers, &|index, record, wall| {
+    execute(&scenario.runs, &pending, threads, &|index, done| {
         let run = &scenario.runs[index];
-        let made = (&record, wall);
-        let summary = write_run(&directory(run), &scenario, settings, run, made, &[])?;
+        let summary = write_run(&directory(run), &scenario, settings, run, &done, &[])?;
         summaries.lock().unwrap_or_else(|e| e.into_inner())[index] = Some(summary);
         Ok(())
     })?;

@@ -88,14 +88,28 @@ fn a_run_leaves_a_directory_and_the_same_bytes_again() {
 fn every_build_and_every_engine_writes_the_golden_bytes() {
     let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden");
     let scratch = Scratch::new("golden");
-    for engine in ["windows", "heap"] {
+    for (engine, threads) in [("windows", "1"), ("windows", "2"), ("windows", "5"), ("heap", "1")] {
         let scenario = format!("{golden}/scenario.toml");
-        succeeded(&scratch.trimline(&["run", &scenario, "--out", engine, "--engine", engine]));
+        let out = format!("{engine}-{threads}");
+        let run = ["run", &scenario, "--out", &out, "--engine", engine, "--threads", threads];
+        succeeded(&scratch.trimline(&run));
         for file in ["flows.csv", "summary.json"] {
             let expected = fs::read_to_string(format!("{golden}/{file}")).unwrap();
-            assert!(scratch.read(&format!("{engine}/{file}")) == expected, "{engine}: {file}");
+            assert!(scratch.read(&format!("{out}/{file}")) == expected, "{out}: {file}");
         }
+        let manifest = scratch.read(&format!("{out}/manifest.json"));
+        assert!(manifest.contains(&format!("\"threads\": {threads}")), "{manifest}");
     }
+    // One switch is one thread's work.
+    scratch.write(
+        "star.toml",
+        "topology.star.hosts = 4\n[[workload]]\nname = \"w\"\n\
+                   pairs = [[0, 1]]\nsize = \"9KB\"\n",
+    );
+    let output = scratch.trimline(&["run", "star.toml", "--threads", "2"]);
+    succeeded(&output);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.starts_with("note: 1 thread instead of 2: "), "{said}");
 }
 
 #[test]
@@ -395,6 +409,7 @@ fn bench_measures_a_process_of_its_own() {
             "hops",
             "set_up_seconds",
             "seconds",
+            "wall_seconds",
             "ns_per_hop",
             "instructions_per_hop",
             "peak_rss_bytes",

@@ -1,12 +1,15 @@
 //! The flows of a run: who sends what to whom and when, and how far each one is.
 
+use std::mem;
 use std::ops::Range;
+use std::sync::Arc;
 
 use trimline_packet::{ByteCount, HostId, Time};
 use trimline_transport::{Half, Key, Stream};
 
 use crate::protocol::FlowEvent;
 use crate::random;
+use crate::table::Shared;
 
 /// What a flow is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,20 +28,21 @@ pub(crate) struct Flow {
     pub(crate) switch_random: bool,
 }
 
-/// Assigned and not released, for each half.
+/// A half of a flow, as its host knows it.
 #[derive(Clone, Copy, Default)]
 struct Known {
-    sending: bool,
-    receiving: bool,
+    /// Assigned and not released.
+    is_open: bool,
+    /// Assigned at some time.
+    was_opened: bool,
 }
 
-impl Known {
-    fn set(&mut self, half: Half, is_known: bool) {
-        match half {
-            Half::Sending => self.sending = is_known,
-            Half::Receiving => self.receiving = is_known,
-        }
-    }
+/// What a thread of the run saw of flows.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    /// Sized flows whose sender knows that they ended.
+    finished: u64,
+    last_change: Time,
 }
 
 /// When a flow's halves ended.
@@ -50,21 +54,22 @@ pub(crate) struct Ends {
 
 /// All flows of a run, sorted by (source, start, workload, index): a flow's number is its connection
 /// on the wire.
+///
+/// What changes belongs to one half of a flow, and so to the thread that drives the host of that half.
 pub(crate) struct Flows {
-    flows: Vec<Flow>,
-    sender_slots: Vec<u32>,
-    receiver_slots: Vec<u32>,
-    known: Vec<Known>,
-    /// Assigned at some time.
-    opened: Vec<Known>,
-    ends: Vec<Ends>,
+    flows: Shared<Flow>,
+    sender_slots: Shared<u32>,
+    receiver_slots: Shared<u32>,
+    sending: Shared<Known>,
+    receiving: Shared<Known>,
+    delivered: Shared<Option<Time>>,
+    acknowledged: Shared<Option<Time>>,
     /// Hash of each workload's name: part of a flow's identity.
-    workload_names: Vec<u64>,
-    first_of_host: Vec<u32>,
+    workload_names: Arc<[u64]>,
+    first_of_host: Arc<[u32]>,
     any_switch_random: bool,
     sized: u64,
-    finished: u64,
-    last_change: Time,
+    seen: Seen,
 }
 
 impl Flows {
@@ -94,17 +99,48 @@ impl Flows {
         Flows {
             sender_slots,
             receiver_slots,
-            known: vec![Known::default(); flows.len()],
-            opened: vec![Known::default(); flows.len()],
-            ends: vec![Ends::default(); flows.len()],
+            sending: vec![Known::default(); flows.len()].into(),
+            receiving: vec![Known::default(); flows.len()].into(),
+            delivered: vec![None; flows.len()].into(),
+            acknowledged: vec![None; flows.len()].into(),
             workload_names: workload_names.iter().map(|name| random::name_number(name)).collect(),
-            first_of_host,
+            first_of_host: first_of_host.into(),
             any_switch_random: flows.iter().any(|flow| flow.switch_random),
             sized: flows.iter().filter(|flow| flow.size.is_some()).count() as u64,
-            finished: 0,
-            last_change: Time::ZERO,
-            flows,
+            seen: Seen::default(),
+            flows: flows.into(),
         }
+    }
+
+    /// The same flows for another thread of the run.
+    ///
+    /// # Safety
+    /// As [`Shared::view`]: a half of a flow is used by one thread at a time.
+    pub(crate) unsafe fn view(&self) -> Flows {
+        // SAFETY: promised by the caller.
+        unsafe {
+            Flows {
+                flows: self.flows.view(),
+                sender_slots: self.sender_slots.view(),
+                receiver_slots: self.receiver_slots.view(),
+                sending: self.sending.view(),
+                receiving: self.receiving.view(),
+                delivered: self.delivered.view(),
+                acknowledged: self.acknowledged.view(),
+                workload_names: Arc::clone(&self.workload_names),
+                first_of_host: Arc::clone(&self.first_of_host),
+                any_switch_random: self.any_switch_random,
+                sized: self.sized,
+                seen: Seen::default(),
+            }
+        }
+    }
+
+    /// Takes over what the view of another thread saw.
+    pub(crate) fn gather(&mut self, other: &mut Flows) {
+        let seen = mem::take(&mut other.seen);
+        self.seen.finished += seen.finished;
+        self.seen.last_change = self.seen.last_change.max(seen.last_change);
     }
 
     pub(crate) fn len(&self) -> u32 {
@@ -114,7 +150,8 @@ impl Flows {
         &self.flows[flow as usize]
     }
     pub(crate) fn ends(&self, flow: u32) -> Ends {
-        self.ends[flow as usize]
+        let flow = flow as usize;
+        Ends { delivered: self.delivered[flow], acknowledged: self.acknowledged[flow] }
     }
     pub(crate) fn slots(&self, flow: u32) -> (u32, u32) {
         (self.sender_slots[flow as usize], self.receiver_slots[flow as usize])
@@ -124,19 +161,19 @@ impl Flows {
     }
     /// Sized flows, and those whose sender knows that they ended.
     pub(crate) fn progress(&self) -> (u64, u64) {
-        (self.sized, self.finished)
+        (self.sized, self.seen.finished)
     }
     /// When a sized flow last started to be known, was delivered or ended.
     pub(crate) fn last_change(&self) -> Time {
-        self.last_change
+        self.seen.last_change
     }
     /// Whether the flow's sender has state: it was opened at some time.
     pub(crate) fn has_sender(&self, flow: u32) -> bool {
-        self.opened[flow as usize].sending
+        self.sending[flow as usize].was_opened
     }
     /// Whether the flow's receiver has state: a packet reached it at some time.
     pub(crate) fn has_receiver(&self, flow: u32) -> bool {
-        self.opened[flow as usize].receiving
+        self.receiving[flow as usize].was_opened
     }
 
     /// The starts of a host's flows, in order.
@@ -151,23 +188,28 @@ impl Flows {
     #[inline]
     pub(crate) fn find(&self, key: Key) -> Option<u32> {
         let flow = key.connection.index();
-        let known = self.known.get(flow)?;
-        match key.half {
-            Half::Sending => known.sending.then(|| self.sender_slots[flow]),
-            Half::Receiving => known.receiving.then(|| self.receiver_slots[flow]),
-        }
+        let (half, slots) = match key.half {
+            Half::Sending => (&self.sending, &self.sender_slots),
+            Half::Receiving => (&self.receiving, &self.receiver_slots),
+        };
+        half.find(flow)?.is_open.then(|| slots[flow])
     }
     pub(crate) fn assign(&mut self, key: Key) -> u32 {
         let flow = key.connection.index();
-        self.known[flow].set(key.half, true);
-        self.opened[flow].set(key.half, true);
-        match key.half {
-            Half::Sending => self.sender_slots[flow],
-            Half::Receiving => self.receiver_slots[flow],
-        }
+        let (half, slots) = match key.half {
+            Half::Sending => (&mut self.sending, &self.sender_slots),
+            Half::Receiving => (&mut self.receiving, &self.receiver_slots),
+        };
+        let half = half.find_mut(flow).expect("a connection is a flow");
+        *half = Known { is_open: true, was_opened: true };
+        slots[flow]
     }
     pub(crate) fn release(&mut self, key: Key) {
-        self.known[key.connection.index()].set(key.half, false);
+        let half = match key.half {
+            Half::Sending => &mut self.sending,
+            Half::Receiving => &mut self.receiving,
+        };
+        half.find_mut(key.connection.index()).expect("a connection is a flow").is_open = false;
     }
 
     /// The random stream of one half of a flow, named by what the flow is and not by its number.
@@ -183,15 +225,15 @@ impl Flows {
     }
 
     pub(crate) fn note(&mut self, event: FlowEvent, now: Time) {
-        self.last_change = self.last_change.max(now);
+        self.seen.last_change = self.seen.last_change.max(now);
         match event {
             FlowEvent::Delivered(flow) => {
-                self.ends[flow as usize].delivered.get_or_insert(now);
+                self.delivered[flow as usize].get_or_insert(now);
             }
             FlowEvent::Acknowledged(flow) => {
-                let end = &mut self.ends[flow as usize].acknowledged;
+                let end = &mut self.acknowledged[flow as usize];
                 if end.is_none() && self.flows[flow as usize].size.is_some() {
-                    self.finished += 1;
+                    self.seen.finished += 1;
                 }
                 end.get_or_insert(now);
             }

@@ -2,6 +2,7 @@
 //! ports of `trimline-switch` and the endpoints of `trimline-transport`.
 
 mod arena;
+mod division;
 mod engine;
 mod flows;
 mod links;
@@ -14,4 +15,5 @@ mod table;
 pub mod topology;
 mod workload;
 
-pub use run::{Progress, RunError, run};
+pub use division::{Division, division};
+pub use run::{Progress, RunError, run, run_on};

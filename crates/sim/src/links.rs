@@ -21,6 +21,7 @@ use trimline_packet::{BitRate, Time, TimeDelta};
 use trimline_transport::Stream;
 
 use crate::random;
+use crate::table::Shared;
 use crate::topology::LinkId;
 
 /// What becomes of a link.
@@ -117,9 +118,9 @@ pub(crate) struct Links {
     taken: usize,
     impairment: Impairment,
     /// Per unit; empty in a run without impairment.
-    impaired: Vec<Option<Impaired>>,
+    impaired: Shared<Option<Impaired>>,
     /// Per unit; empty in a run in which nothing fails.
-    failed: Vec<bool>,
+    failed: Shared<bool>,
 }
 
 impl Links {
@@ -161,8 +162,19 @@ impl Links {
             taken: 0,
             impairment: impairment.clone(),
             impaired: (0..if is_any_impaired { units } else { 0 }).map(impaired).collect(),
-            failed: vec![false; if fails { units as usize } else { 0 }],
+            failed: vec![false; if fails { units as usize } else { 0 }].into(),
         }
+    }
+
+    /// The same links for another thread of the run, which changes none.
+    ///
+    /// # Safety
+    /// As [`Shared::view`]: a unit's link is used by one thread at a time.
+    pub(crate) unsafe fn view(&self) -> Links {
+        // SAFETY: promised by the caller.
+        let (impaired, failed) = unsafe { (self.impaired.view(), self.failed.view()) };
+        let impairment = self.impairment.clone();
+        Links { steps: Vec::new(), taken: 0, impairment, impaired, failed }
     }
 
     /// Everything that will happen.
@@ -185,7 +197,7 @@ impl Links {
         match step {
             Step::Change(link, LinkChange::Fail) => self.failed[link.index()] = true,
             Step::Change(link, LinkChange::Restore) => {
-                if let Some(failed) = self.failed.get_mut(link.index()) {
+                if let Some(failed) = self.failed.find_mut(link.index()) {
                     *failed = false;
                 }
             }
@@ -196,11 +208,11 @@ impl Links {
 
     /// Whether a packet on this link must ask for its passage.
     pub(crate) fn asks(&self, link: LinkId) -> bool {
-        self.failed.get(link.index()) == Some(&true) || self.is_impaired(link)
+        self.failed.find(link.index()) == Some(&true) || self.is_impaired(link)
     }
 
     pub(crate) fn is_impaired(&self, link: LinkId) -> bool {
-        self.impaired.get(link.index()).is_some_and(Option::is_some)
+        self.impaired.find(link.index()).is_some_and(Option::is_some)
     }
 
     /// The most that a packet may be delayed beyond transmission and propagation.
@@ -212,10 +224,10 @@ impl Links {
     #[cold]
     #[inline(never)]
     pub(crate) fn passage(&mut self, unit: u32, now: Time, at: Time) -> Passage {
-        if self.failed.get(unit as usize) == Some(&true) {
+        if self.failed.find(unit as usize) == Some(&true) {
             return Passage::Lost;
         }
-        let Some(Some(link)) = self.impaired.get_mut(unit as usize) else {
+        let Some(Some(link)) = self.impaired.find_mut(unit as usize) else {
             return Passage::Arrives(at);
         };
         let impairment = &self.impairment;

@@ -9,8 +9,10 @@
 //!   before application starts. What an action makes possible at the same instant happens at once.
 //! - Ports are lazy: an arrival first performs all departures that were due before it.
 
+mod bounds;
 mod directory;
 mod observe;
+mod views;
 
 use std::cmp::Ordering;
 use std::mem;
@@ -18,7 +20,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use trimline_packet::{
-    BitRate, ByteCount, ConnectionId, Handle, HostId, Packet, Packets, Service, Time, TimeDelta,
+    BitRate, ByteCount, ConnectionId, Handle, HostId, Packets, Service, Time, TimeDelta,
 };
 use trimline_switch::{Displaced, Fate, Pool, Port, ServiceModel};
 use trimline_transport::{Allowed, Half, Key, Stream};
@@ -29,7 +31,7 @@ use crate::flows::Flows;
 use crate::links::{LinkChange, Links, Passage, Step};
 use crate::protocol::Protocol;
 use crate::random::{self, Draw};
-use crate::table::{self, Table};
+use crate::table::{self, Shared};
 use crate::topology::{Clos, FarEnd, LinkId, LinkSpec, Routes};
 
 /// How a unit's packets reach another unit.
@@ -96,7 +98,7 @@ struct Transmitter {
 impl Transmitter {
     /// Begins to send. Gives when the packet arrives, and whether it must ask for its passage.
     #[inline(always)]
-    fn begin(&mut self, classes: &Table<LinkClass>, now: Time, bytes: u16) -> (Time, bool) {
+    fn begin(&mut self, classes: &Shared<LinkClass>, now: Time, bytes: u16) -> (Time, bool) {
         let class = &classes[self.class as usize];
         self.busy_until = now + class.transmission(bytes);
         (self.busy_until + class.delay, class.asks)
@@ -195,10 +197,9 @@ fn class_of(classes: &mut Vec<LinkClass>, spec: LinkSpec, asks: bool) -> u32 {
 /// The draw of a switch that chooses among its up ports, from the stream of the unit that the packet
 /// comes from.
 #[inline]
-#[expect(clippy::ptr_arg, reason = "the slice is not looked at before the draw")]
-fn next_hop_draw(choices: &mut Vec<Stream>, unit: u32) -> impl FnOnce(u32) -> u32 + '_ {
+fn next_hop_draw(choices: &mut Shared<Stream>, unit: u32) -> impl FnOnce(u32) -> u32 + '_ {
     move |ups| {
-        let stream = choices.get_mut(unit as usize).expect("a run that lets switches choose");
+        let stream = choices.find_mut(unit as usize).expect("a run that lets switches choose");
         random::below(stream, u64::from(ups)) as u32
     }
 }
@@ -209,22 +210,23 @@ fn pool_of(model: &ServiceModel, routes: &Routes, port: u32) -> usize {
     if model.is_plain() { 0 } else { routes.switch_of(port) as usize }
 }
 
-/// Everything that has state during a run.
+/// Everything that has state during a run, or one thread's view of it: units, links and flows are shared with the
+/// other threads, packets and the counts of what was done are its own.
 pub(crate) struct Network<E, const Q: usize> {
     seed: u64,
-    ports: Table<PortUnit<Q>>,
-    hosts: Table<HostUnit<E>>,
-    classes: Table<LinkClass>,
+    ports: Shared<PortUnit<Q>>,
+    hosts: Shared<HostUnit<E>>,
+    classes: Shared<LinkClass>,
     links: Links,
     pub(crate) arena: Arena,
     pub(crate) routes: Routes,
     model: ServiceModel,
     /// One a switch.
-    pools: Table<Pool>,
-    coins: Table<Stream>,
+    pools: Shared<Pool>,
+    coins: Shared<Stream>,
     /// One a unit, when some flow leaves the choice of paths to the switches.
-    choices: Vec<Stream>,
-    counters: Table<PortCounters>,
+    choices: Shared<Stream>,
+    counters: Shared<PortCounters>,
     displaced: Displaced,
     pub(crate) flows: Flows,
     pub(crate) ledger: Ledger,
@@ -241,8 +243,11 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         seed: u64,
         links: impl FnOnce(&Routes) -> Links,
     ) -> Self {
-        let routes = Routes::new(clos);
+        let mut routes = Routes::new(clos);
         let links = links(&routes);
+        if links.steps().any(|step| matches!(step, Step::Learn(..))) {
+            routes.expect_dead();
+        }
         let mut classes: Vec<LinkClass> = Vec::new();
         let mut transmitter = |unit| {
             let link = routes.link(unit);
@@ -250,7 +255,7 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
             let class = class_of(&mut classes, link.spec, asks);
             Transmitter { busy_until: Time::ZERO, far_end: link.far_end, class }
         };
-        let ports: Table<_> = (0..routes.ports())
+        let ports: Shared<_> = (0..routes.ports())
             .map(|port| PortUnit { port: Port::new(), link: transmitter(port) })
             .collect();
         let config = Arc::new(config.clone());
@@ -308,49 +313,9 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         self.seed
     }
 
-    /// The queue from which headers are returned, and the bytes that it holds, when the profile
-    /// returns any.
-    pub(crate) fn returning_queue(&self) -> Option<(usize, u32)> {
-        let capacity = self.model.header_queue_capacity_bytes()?;
-        self.model.returns_headers().then(|| (self.model.queue_of(Service::Trimmed), capacity))
-    }
     /// Bytes in a queue of a port, the packet on the wire included.
     pub(crate) fn queue_bytes(&self, port: u32, queue: usize) -> u32 {
         self.ports[port as usize].port.queue_bytes(queue)
-    }
-
-    /// Whether a packet that arrives adds one header to a queue at most: where the place for data is counted in
-    /// packets, it takes the place of one tail.
-    pub(crate) fn packet_adds_one_header(&self) -> bool {
-        self.model.most_in_queue(self.model.queue_of(Service::Trimmable)).bytes == u32::MAX
-    }
-
-    /// The most headers that what arrives over one link within `span` can put into a queue.
-    ///
-    /// A packet that arrives is a header or becomes one, or takes the place of one tail; where the
-    /// place is counted in bytes it trims tails until it fits, no more of them than headers would fit
-    /// its place.
-    pub(crate) fn most_headers_per_link(&self, span: TimeDelta) -> u64 {
-        // What was sent earlier and delayed may arrive together with what was not.
-        let span = span + self.links.most_delay();
-        let fastest = |class: &LinkClass| {
-            span.as_ps().div_ceil(class.transmission(Packet::HEADER_BYTES).as_ps()) + 1
-        };
-        let each = if self.packet_adds_one_header() { 1 } else { 2 };
-        each * self.classes.iter().map(fastest).max().expect("a network has links")
-    }
-
-    /// The least time between a unit's decision to send and the arrival of what it sends.
-    pub(crate) fn lookahead(&self) -> TimeDelta {
-        let least = |class: &LinkClass| class.transmission(Packet::HEADER_BYTES) + class.delay;
-        self.classes.iter().map(least).min().expect("a network has links")
-    }
-
-    /// The most time between a unit's decision to send and the arrival of what it sends.
-    pub(crate) fn horizon(&self, largest_packet: u16) -> TimeDelta {
-        let most = |class: &LinkClass| class.transmission(largest_packet) + class.delay;
-        let most = self.classes.iter().map(most).max().expect("a network has links");
-        most + self.links.most_delay()
     }
 
     /// When a link changes next.

@@ -23,9 +23,9 @@ pub(crate) enum FlowEvent {
 }
 
 /// A transport that the simulator can drive.
-pub(crate) trait Protocol: Endpoint {
+pub(crate) trait Protocol: Endpoint + Send + Sync {
     /// Parameters of a host.
-    type Config: Clone;
+    type Config: Clone + Send + Sync;
 
     /// A host; what is random in it is drawn from streams of its own.
     fn new(host: HostId, config: &Arc<Self::Config>, seed: u64) -> Self;

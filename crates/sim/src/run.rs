@@ -7,7 +7,8 @@ use trimline_metrics::{FlowEnd, FlowRecord, PortRecord, RunRecord, Timeline};
 use trimline_packet::{ByteCount, HostId, Packet, Time, TimeDelta};
 use trimline_transport::{cbr, ndp};
 
-use crate::engine::{Engine, Heap, Recorder, Windows};
+use crate::division::division;
+use crate::engine::{Engine, Heap, Partition, Recorder, Windows, together};
 use crate::flows::Flows;
 use crate::links::Links;
 use crate::network::Network;
@@ -71,6 +72,21 @@ pub fn run(
     plan: &Plan,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<RunRecord, RunError> {
+    run_on(plan, 1, watch)
+}
+
+/// The same on as many threads as [`division`] makes of `threads`: another way to the same record.
+///
+/// # Errors
+/// A plan that names hosts that do not exist.
+///
+/// # Panics
+/// As [`run`].
+pub fn run_on(
+    plan: &Plan,
+    threads: usize,
+    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<RunRecord, RunError> {
     let hosts = plan.topology.hosts();
     if hosts < 2 {
         return Err(RunError::Topology(format!("{hosts} hosts; at least 2 are needed")));
@@ -93,10 +109,10 @@ pub fn run(
     let flows = Flows::new(flows, hosts, &names);
     Ok(match &plan.transport {
         Transport::Ndp(config) => {
-            build::<ndp::Endpoint>(plan, config, flows, config.payload_bytes, watch)
+            build::<ndp::Endpoint>(plan, config, flows, config.payload_bytes, threads, watch)
         }
         Transport::Cbr(config) => {
-            build::<cbr::Endpoint>(plan, config, flows, config.payload_bytes, watch)
+            build::<cbr::Endpoint>(plan, config, flows, config.payload_bytes, threads, watch)
         }
     })
 }
@@ -107,13 +123,14 @@ fn build<E: Protocol>(
     config: &E::Config,
     flows: Flows,
     payload_bytes: u16,
+    threads: usize,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> RunRecord {
     let full_wire = Packet::HEADER_BYTES + payload_bytes;
     match plan.switch.queue_count() {
-        1 => perform::<E, 1>(plan, config, flows, full_wire, watch),
-        2 => perform::<E, 2>(plan, config, flows, full_wire, watch),
-        _ => perform::<E, 8>(plan, config, flows, full_wire, watch),
+        1 => perform::<E, 1>(plan, config, flows, full_wire, threads, watch),
+        2 => perform::<E, 2>(plan, config, flows, full_wire, threads, watch),
+        _ => perform::<E, 8>(plan, config, flows, full_wire, threads, watch),
     }
 }
 
@@ -122,6 +139,7 @@ fn perform<E: Protocol, const Q: usize>(
     config: &E::Config,
     flows: Flows,
     full_wire: u16,
+    threads: usize,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> RunRecord {
     let links = |routes: &Routes| {
@@ -147,8 +165,16 @@ fn perform<E: Protocol, const Q: usize>(
             stop
         }
         (None, EngineChoice::Windows) => {
-            let mut engine = Windows::new(&network, full_wire);
-            drive(plan, &mut network, &mut engine, watch)
+            let threads = division(plan, threads).threads;
+            if threads > 1 {
+                let partition = Partition::new(&network.routes, threads);
+                together(&mut network, full_wire, &partition, |network, engine| {
+                    drive(plan, network, engine, watch)
+                })
+            } else {
+                let mut engine = Windows::new(&network, full_wire);
+                drive(plan, &mut network, &mut engine, watch)
+            }
         }
         (None, EngineChoice::Heap) => {
             let mut engine = Heap::new(&network, ());
@@ -169,7 +195,7 @@ struct Stop {
 fn drive<E: Protocol, const Q: usize>(
     plan: &Plan,
     network: &mut Network<E, Q>,
-    engine: &mut impl Engine<E, Q>,
+    engine: &mut dyn Engine<E, Q>,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Stop {
     let warm_up = Time::ZERO + plan.warm_up;

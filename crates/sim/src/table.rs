@@ -2,8 +2,13 @@
 //! bitmap. The packet path looks into ten of them for every hop, and a check of each index costs a
 //! quarter of all instructions; so indices are checked in debug builds, in which the tests run, and
 //! not in release builds.
+//!
+//! A [`Table`] belongs to one thread. A [`Shared`] one has its items divided among the threads of a run: each
+//! thread has a view of its own of the same memory.
 
+use std::mem::ManuallyDrop;
 use std::ops::{Index, IndexMut};
+use std::sync::Arc;
 
 /// A vector whose indices are known to be right.
 pub(crate) struct Table<T>(Vec<T>);
@@ -23,11 +28,6 @@ impl<T> Table<T> {
     #[inline(always)]
     pub(crate) fn prefetch(&self, index: usize) {
         prefetch(self.0.as_ptr().wrapping_add(index).cast(), size_of::<T>());
-    }
-    /// The same for the first `bytes` of it.
-    #[inline(always)]
-    pub(crate) fn prefetch_front(&self, index: usize, bytes: usize) {
-        prefetch(self.0.as_ptr().wrapping_add(index).cast(), bytes);
     }
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
         self.0.iter()
@@ -63,6 +63,107 @@ impl<T> IndexMut<usize> for Table<T> {
         debug_assert!(index < self.0.len(), "index {index} of a table of {}", self.0.len());
         // SAFETY: as in `index`.
         unsafe { self.0.get_unchecked_mut(index) }
+    }
+}
+
+/// The memory of a shared table: goes with its last view.
+struct Items<T> {
+    start: *mut T,
+    len: usize,
+    capacity: usize,
+}
+
+impl<T> Drop for Items<T> {
+    fn drop(&mut self) {
+        // SAFETY: the parts of a vector that was never dropped; no view is left.
+        drop(unsafe { Vec::from_raw_parts(self.start, self.len, self.capacity) });
+    }
+}
+
+/// A view of a table whose items are divided among threads.
+pub(crate) struct Shared<T> {
+    start: *mut T,
+    items: Arc<Items<T>>,
+}
+
+// SAFETY: a view is a pointer to items that may be used from any thread (`T: Send`) and read from several
+// (`T: Sync`); that no two threads use one item that changes is what the callers of `Shared::view` promise.
+unsafe impl<T: Send + Sync> Send for Shared<T> {}
+
+impl<T> Shared<T> {
+    /// Another view of the same items.
+    ///
+    /// # Safety
+    /// While two threads use views at the same time, an item that one of them changes is used by that one
+    /// alone. In a run it is: ports, hosts and what belongs to them by the thread that owns the unit, halves of
+    /// flows by the one that owns their host; all else changes only while the other threads wait.
+    pub(crate) unsafe fn view(&self) -> Shared<T> {
+        Shared { start: self.start, items: Arc::clone(&self.items) }
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.items.len
+    }
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// The item at an index that comes from outside: from a packet.
+    #[inline]
+    pub(crate) fn find(&self, index: usize) -> Option<&T> {
+        (index < self.len()).then(|| &self[index])
+    }
+    #[inline]
+    pub(crate) fn find_mut(&mut self, index: usize) -> Option<&mut T> {
+        if index < self.len() { Some(&mut self[index]) } else { None }
+    }
+    /// All items, for whom no other thread changes any.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        (0..self.len()).map(|index| &self[index])
+    }
+    /// Asks for an item's cache lines ahead of its use. Any index will do: nothing is read.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, index: usize) {
+        prefetch(self.start.wrapping_add(index).cast(), size_of::<T>());
+    }
+    /// The same for the first `bytes` of it.
+    #[inline(always)]
+    pub(crate) fn prefetch_front(&self, index: usize, bytes: usize) {
+        prefetch(self.start.wrapping_add(index).cast(), bytes);
+    }
+}
+
+impl<T> From<Vec<T>> for Shared<T> {
+    fn from(items: Vec<T>) -> Shared<T> {
+        let mut items = ManuallyDrop::new(items);
+        let (start, len, capacity) = (items.as_mut_ptr(), items.len(), items.capacity());
+        Shared { start, items: Arc::new(Items { start, len, capacity }) }
+    }
+}
+
+impl<T> FromIterator<T> for Shared<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Shared<T> {
+        Shared::from(items.into_iter().collect::<Vec<T>>())
+    }
+}
+
+impl<T> Index<usize> for Shared<T> {
+    type Output = T;
+    #[inline(always)]
+    fn index(&self, index: usize) -> &T {
+        debug_assert!(index < self.len(), "index {index} of a table of {}", self.len());
+        // SAFETY: the index as in `Table`; the item is initialised, and no other thread changes it now
+        // (`Shared::view`).
+        unsafe { &*self.start.add(index) }
+    }
+}
+
+impl<T> IndexMut<usize> for Shared<T> {
+    #[inline(always)]
+    fn index_mut(&mut self, index: usize) -> &mut T {
+        debug_assert!(index < self.len(), "index {index} of a table of {}", self.len());
+        // SAFETY: as in `index`; whoever may change an item is the only one to use it now.
+        unsafe { &mut *self.start.add(index) }
     }
 }
 

@@ -5,10 +5,13 @@
 //! (with its NIC). Units are numbered ports first, switch by switch (ToRs, aggregations, cores; each
 //! its down ports, then its up ports), then hosts. A link is named by the unit that sends on it.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
 use trimline_packet::{BitRate, ByteCount, HostId, Packet, PathId, TimeDelta};
 use trimline_transport::ANY_PATH;
 
-use crate::table::Table;
+use crate::table::Shared;
 
 /// Rate and propagation delay of the links of one tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -149,6 +152,15 @@ struct Switch {
     end: u32,
 }
 
+/// Where in the network a unit is, seen from above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// In this part: parts are connected by the top tier only.
+    Below(u32),
+    /// A port of this switch of the top tier.
+    Top(u32),
+}
+
 /// One direction of a link, named by who sends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkId(u32);
@@ -196,16 +208,34 @@ fn small(number: u32) -> u16 {
     u16::try_from(number).expect("at most 65536 switches of a layer and ports of a switch")
 }
 
+/// The links that routing knows to be dead.
+#[derive(Default)]
+struct Dead {
+    /// How many.
+    count: AtomicU32,
+    /// Per unit; empty in a run in which routing learns of none.
+    links: Vec<AtomicBool>,
+}
+
+impl Dead {
+    #[inline]
+    fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+    fn contains(&self, unit: u32) -> bool {
+        self.links.get(unit as usize).is_some_and(|link| link.load(Ordering::Relaxed))
+    }
+}
+
 /// The routes of a [`Clos`], as arithmetic on its unit numbers.
 pub(crate) struct Routes {
     clos: Clos,
-    places: Table<Place>,
-    switches: Table<Switch>,
-    switch_of: Table<u32>,
+    places: Shared<Place>,
+    switches: Shared<Switch>,
+    switch_of: Shared<u32>,
     first_host: u32,
     up_bits: u32,
-    /// Per unit: whether routing knows its link to be dead. Empty while it knows of none.
-    dead: Vec<bool>,
+    dead: Arc<Dead>,
 }
 
 impl Routes {
@@ -220,7 +250,7 @@ impl Routes {
         let up_bits = clos.aggregations_per_pod.max(1).next_power_of_two().trailing_zeros();
         let core_bits = clos.cores_per_aggregation.max(1).next_power_of_two().trailing_zeros();
         assert!(up_bits + core_bits < 16, "a path has 16 bits, one value means any");
-        let mut switches = Table::new();
+        let mut switches = Vec::new();
         let mut unit = 0;
         let mut add = |layer, id: u32, downs: u32, ups: u32| {
             switches.push(Switch {
@@ -266,11 +296,30 @@ impl Routes {
         Routes {
             clos: clos.clone(),
             places,
-            switches,
+            switches: switches.into(),
             switch_of: switch_of.into(),
             first_host,
             up_bits,
-            dead: Vec::new(),
+            dead: Arc::default(),
+        }
+    }
+
+    /// The same routes for another thread of the run: what one learns, all know.
+    ///
+    /// # Safety
+    /// As [`Shared::view`]: nothing here changes but what routing learns.
+    pub(crate) unsafe fn view(&self) -> Routes {
+        // SAFETY: promised by the caller.
+        unsafe {
+            Routes {
+                clos: self.clos.clone(),
+                places: self.places.view(),
+                switches: self.switches.view(),
+                switch_of: self.switch_of.view(),
+                first_host: self.first_host,
+                up_bits: self.up_bits,
+                dead: Arc::clone(&self.dead),
+            }
         }
     }
 
@@ -293,6 +342,51 @@ impl Routes {
     pub(crate) fn ports_of(&self, switch: u32) -> core::ops::Range<u32> {
         let switch = &self.switches[switch as usize];
         switch.down..switch.end
+    }
+
+    /// How many parts only the top tier connects (pods with three tiers, leaves with two), and the switches of that
+    /// tier. One part and no such switch in smaller networks.
+    pub(crate) fn parts(&self) -> (u32, u32) {
+        let clos = &self.clos;
+        match clos.tiers {
+            3 => (clos.pods, clos.aggregations_per_pod * clos.cores_per_aggregation),
+            2 => (clos.tors_per_pod, clos.aggregations_per_pod),
+            _ => (1, 0),
+        }
+    }
+
+    /// In which part a unit is.
+    pub(crate) fn part_of(&self, unit: u32) -> Part {
+        let clos = &self.clos;
+        let (parts, tops) = self.parts();
+        if parts == 1 {
+            return Part::Below(0);
+        }
+        let below =
+            |tor: u32| Part::Below(if clos.tiers == 3 { tor / clos.tors_per_pod } else { tor });
+        match unit.checked_sub(self.first_host) {
+            Some(host) => below(host / clos.hosts_per_tor),
+            None => {
+                let number = self.switch_of[unit as usize];
+                let first_top = self.switches.len() as u32 - tops;
+                match self.switches[number as usize].layer {
+                    _ if number >= first_top => Part::Top(number - first_top),
+                    Layer::Tor => below(number),
+                    Layer::Aggregation | Layer::Core => {
+                        Part::Below(u32::from(self.switches[number as usize].id))
+                    }
+                }
+            }
+        }
+    }
+
+    /// The links to and from the top tier.
+    pub(crate) fn top_link(&self) -> LinkSpec {
+        match self.clos.tiers {
+            3 => self.clos.aggregation_link,
+            2 => self.clos.tor_link,
+            _ => self.clos.host_link,
+        }
     }
 
     /// The link on which a unit sends.
@@ -379,14 +473,19 @@ impl Routes {
         switch.up + if up < ups { up } else { up % ups }
     }
 
+    /// Routing will learn of dead links. Before there are views.
+    pub(crate) fn expect_dead(&mut self) {
+        let links = (0..self.units()).map(|_| AtomicBool::new(false)).collect();
+        self.dead = Arc::new(Dead { count: AtomicU32::new(0), links });
+    }
+
     /// Routing learns whether a link works.
     pub(crate) fn learn(&mut self, link: LinkId, works: bool) {
-        if self.dead.is_empty() {
-            self.dead = vec![false; self.units() as usize];
-        }
-        self.dead[link.index()] = !works;
-        if !self.dead.contains(&true) {
-            self.dead.clear();
+        let was_dead = self.dead.links[link.index()].swap(!works, Ordering::Relaxed);
+        if works && was_dead {
+            self.dead.count.fetch_sub(1, Ordering::Relaxed);
+        } else if !works && !was_dead {
+            self.dead.count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
@@ -405,7 +504,7 @@ impl Routes {
 
     /// Whether a packet on a unit's link can reach its destination, as far as routing knows.
     fn leads(&self, unit: u32, destination: HostId) -> bool {
-        if self.dead[unit as usize] {
+        if self.dead.contains(unit) {
             return false;
         }
         let far_end = self.link(unit).far_end.0;
@@ -425,7 +524,7 @@ impl Routes {
     fn is_live(&self, source: HostId, destination: HostId, path: PathId) -> bool {
         let mut unit = self.first_host + source.get();
         loop {
-            if self.dead[unit as usize] {
+            if self.dead.contains(unit) {
                 return false;
             }
             unit = self.next_unit(self.link(unit).far_end, destination, path, |_| 0);
@@ -627,6 +726,28 @@ pub(crate) mod tests {
         used.sort();
         used.dedup();
         assert_eq!(used.len(), 9);
+    }
+
+    /// Only links of the top tier lead from one part to another.
+    #[test]
+    fn parts_are_connected_by_the_top_tier_only() {
+        for (clos, expected) in [
+            (fattree(4), (4, 4)),
+            (leaf_spine(), (5, 4)),
+            (star(), (1, 0)),
+            (back_to_back(), (1, 0)),
+        ] {
+            let routes = Routes::new(&clos);
+            assert_eq!(routes.parts(), expected);
+            for unit in 0..routes.units() {
+                let there = routes.reverse(LinkId(unit)).0;
+                match (routes.part_of(unit), routes.part_of(there)) {
+                    (Part::Below(one), Part::Below(other)) => assert_eq!(one, other),
+                    (Part::Top(_), Part::Top(_)) => panic!("two switches of the top tier"),
+                    _ => assert_eq!(routes.link(unit).spec, routes.top_link()),
+                }
+            }
+        }
     }
 
     #[test]

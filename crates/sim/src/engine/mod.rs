@@ -4,13 +4,18 @@
 //! what a unit does depends only on its own events in the order (time, class, tie), and both engines
 //! keep that order for every unit.
 
+mod exchange;
 mod heap;
+mod partition;
 mod recorder;
 mod ring;
+mod threads;
 mod windows;
 
 pub(crate) use heap::Heap;
+pub(crate) use partition::Partition;
 pub(crate) use recorder::Recorder;
+pub(crate) use threads::together;
 pub(crate) use windows::Windows;
 
 use trimline_packet::Time;

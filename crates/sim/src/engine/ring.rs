@@ -7,9 +7,10 @@ use std::mem;
 
 use trimline_packet::{Handle, Packets, Time, TimeDelta};
 
+use super::exchange::Outgoing;
 use crate::arena::{Arena, Arrival};
 use crate::network::{self, Calendar};
-use crate::table::Table;
+use crate::table::{Shared, Table};
 
 /// At most this many windows in the ring: beyond, the bitmaps would outgrow the caches.
 const RING_MAX: u64 = 128;
@@ -34,6 +35,10 @@ struct Far {
     /// The packet that arrives, or none for a wake.
     handle: Handle,
     link: u32,
+}
+
+impl Far {
+    const NOBODY: Far = Far { at: Time::NEVER, unit: 0, handle: Handle::NONE, link: 0 };
 }
 
 /// When a unit is visited next, whether its inbox is out of order, and how many packets it holds: 40 bits,
@@ -150,7 +155,18 @@ impl Inbox {
     }
 }
 
-/// The windows to come.
+/// What becomes of a packet that departs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// It is put into its inbox.
+    Direct,
+    /// It is posted, in a large network.
+    Posted,
+    /// Another thread may own the unit where it will arrive.
+    Sorted,
+}
+
+/// The windows to come: of a whole network, or of the units of one thread.
 pub(super) struct Ring {
     /// Windows are `1 << shift` picoseconds long.
     shift: u32,
@@ -168,20 +184,24 @@ pub(super) struct Ring {
     active: Table<u64>,
     /// Per window of the ring: a bit for each word of `active` that is not zero.
     summary: Table<u64>,
-    inboxes: Table<Inbox>,
+    inboxes: Shared<Inbox>,
     far: BinaryHeap<Reverse<Far>>,
     /// Packets on their way to inboxes that were asked for, in a large network.
     letters: Table<Far>,
     letter_count: usize,
     is_large: bool,
+    /// What becomes of packets in this window.
+    way: Way,
     /// Packets are posted in this window.
     posts: bool,
+    /// What goes to the units of other threads, if there are any.
+    outgoing: Option<Outgoing>,
     /// An inbox that is put in order.
     sorting: Vec<(Arrival, Handle)>,
     /// Units that still have something to do in the current window, after a limit inside it.
     unfinished: Vec<u32>,
     /// The earliest wake in `far` of each unit.
-    far_wakes: Vec<Time>,
+    far_wakes: Shared<Time>,
 }
 
 impl Ring {
@@ -191,7 +211,6 @@ impl Ring {
         let ring = horizon.next_power_of_two().clamp(RING_MIN, RING_MAX);
         let words = units.div_ceil(64);
         let summary_words = words.div_ceil(64);
-        let nobody = Far { at: Time::NEVER, unit: 0, handle: Handle::NONE, link: 0 };
         Ring {
             shift,
             current: 0,
@@ -205,14 +224,64 @@ impl Ring {
             summary: vec![0; summary_words * ring as usize].into(),
             inboxes: vec![Inbox::EMPTY; units].into(),
             far: BinaryHeap::new(),
-            letters: vec![nobody; LETTERS].into(),
+            letters: vec![Far::NOBODY; LETTERS].into(),
             letter_count: 0,
             is_large: units >= LARGE,
+            way: Way::Direct,
             posts: false,
+            outgoing: None,
             sorting: Vec::new(),
             unfinished: Vec::new(),
-            far_wakes: vec![Time::NEVER; units],
+            far_wakes: vec![Time::NEVER; units].into(),
         }
+    }
+
+    /// The ring of another thread, for the units that are its own. Before anything is planned.
+    ///
+    /// # Safety
+    /// As [`Shared::view`]: the inbox of a unit is used by the thread that owns the unit.
+    pub(super) unsafe fn view(&self, outgoing: Outgoing) -> Ring {
+        // SAFETY: promised by the caller.
+        let (inboxes, far_wakes) = unsafe { (self.inboxes.view(), self.far_wakes.view()) };
+        let windows = self.ring_mask as usize + 1;
+        Ring {
+            shift: self.shift,
+            current: 0,
+            base: Time::ZERO,
+            ring_mask: self.ring_mask,
+            longest_wait: self.longest_wait,
+            words: self.words,
+            summary_words: self.summary_words,
+            seed: self.seed,
+            active: vec![0; self.words * windows].into(),
+            summary: vec![0; self.summary_words * windows].into(),
+            inboxes,
+            far: BinaryHeap::new(),
+            letters: vec![Far::NOBODY; LETTERS].into(),
+            letter_count: 0,
+            is_large: self.is_large,
+            way: Way::Direct,
+            posts: false,
+            outgoing: Some(outgoing),
+            sorting: Vec::new(),
+            unfinished: Vec::new(),
+            far_wakes,
+        }
+    }
+
+    /// What goes to the units of other threads.
+    pub(super) fn outgoing(&mut self) -> Option<&mut Outgoing> {
+        self.outgoing.as_mut()
+    }
+
+    /// Whether this is the ring of the unit's thread.
+    pub(super) fn is_mine(&self, unit: u32) -> bool {
+        self.outgoing.as_ref().is_none_or(|outgoing| outgoing.is_mine(unit))
+    }
+
+    /// Windows of this many picoseconds, as a power of two.
+    pub(super) fn shift(&self) -> u32 {
+        self.shift
     }
 
     /// Begins the window of `now`, or goes on with it. Gives its end, and whether anything came into the
@@ -452,6 +521,11 @@ impl Ring {
         }
         // Only while there is other work does it help to wait.
         self.posts = self.is_large && count >= LETTERS;
+        self.way = match (&self.outgoing, self.posts) {
+            (Some(_), _) => Way::Sorted,
+            (None, true) => Way::Posted,
+            (None, false) => Way::Direct,
+        };
         count
     }
 
@@ -524,11 +598,11 @@ fn bits(mut word: u64) -> impl Iterator<Item = usize> {
 impl Calendar for Ring {
     #[inline(always)]
     fn arrive(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32) {
-        if self.posts {
-            self.post(arena, Far { at, unit, handle, link });
-            return;
+        match self.way {
+            Way::Direct => self.deliver(arena, unit, at, handle, link),
+            Way::Posted => self.post(arena, Far { at, unit, handle, link }),
+            Way::Sorted => self.sort_out(arena, Far { at, unit, handle, link }),
         }
-        self.deliver(arena, unit, at, handle, link);
     }
     #[inline]
     fn returned_into(&mut self, _port: u32) {
@@ -549,6 +623,21 @@ impl Ring {
         }
     }
 
+    /// One thread of several: the packet stays, or is sent to the thread that owns its unit.
+    #[inline(never)]
+    fn sort_out(&mut self, arena: &mut Arena, letter: Far) {
+        let Far { at, unit, handle, link } = letter;
+        let is_mine = match &mut self.outgoing {
+            Some(outgoing) => !outgoing.send(arena, unit, at, handle, link),
+            None => true,
+        };
+        if is_mine && self.posts {
+            self.post(arena, letter);
+        } else if is_mine {
+            self.deliver(arena, unit, at, handle, link);
+        }
+    }
+
     #[inline(never)]
     pub(super) fn deliver_letters(&mut self, arena: &mut Arena) {
         for index in 0..mem::take(&mut self.letter_count) {
@@ -558,7 +647,14 @@ impl Ring {
     }
 
     #[inline(always)]
-    fn deliver(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32) {
+    pub(super) fn deliver(
+        &mut self,
+        arena: &mut Arena,
+        unit: u32,
+        at: Time,
+        handle: Handle,
+        link: u32,
+    ) {
         let ahead = (at.as_ps() >> self.shift).wrapping_sub(self.current);
         if ahead.wrapping_sub(1) < self.ring_mask {
             self.put(arena, unit, at, ahead, handle, link);

@@ -35,6 +35,7 @@ use std::mem;
 use trimline_packet::{Handle, Packet, Time, TimeDelta};
 
 use super::Engine;
+use super::exchange::{Letter, Outgoing};
 use super::ring::{MOST_PENDING, Ring};
 use crate::network::{self, Network};
 use crate::protocol::Protocol;
@@ -103,29 +104,127 @@ impl Windows {
         network: &Network<E, Q>,
         largest_packet: u16,
     ) -> Windows {
+        let ring = Windows::ring(network, largest_packet);
+        Windows::with(network, ring)
+    }
+
+    /// The engines of several threads, each for the units of its own.
+    ///
+    /// # Safety
+    /// As [`Network::view`]: while several work, each is given a view of its own.
+    pub(super) unsafe fn divided<E: Protocol, const Q: usize>(
+        network: &Network<E, Q>,
+        largest_packet: u16,
+        outgoing: Vec<Outgoing>,
+    ) -> Vec<Windows> {
+        let whole = Windows::ring(network, largest_packet);
+        outgoing
+            .into_iter()
+            // SAFETY: promised by the caller.
+            .map(|outgoing| Windows::with(network, unsafe { whole.view(outgoing) }))
+            .collect()
+    }
+
+    fn ring<E: Protocol, const Q: usize>(network: &Network<E, Q>, largest_packet: u16) -> Ring {
         let lookahead = network.lookahead().as_ps();
         assert!(lookahead > 0, "a packet takes time to send");
         let shift = lookahead.ilog2();
         let horizon = (network.horizon(largest_packet).as_ps() >> shift) + 2;
+        Ring::new(network.routes.units() as usize, shift, horizon, network.seed())
+    }
+
+    /// An engine with a ring in which nothing is planned yet.
+    fn with<E: Protocol, const Q: usize>(network: &Network<E, Q>, ring: Ring) -> Windows {
         let units = network.routes.units() as usize;
         let mut engine = Windows {
-            ring: Ring::new(units, shift, horizon, network.seed()),
+            returns: Returns::new(network, ring.shift()),
+            ring,
             now: Time::ZERO,
             units: vec![0; units + FAR_AHEAD + 1].into(),
             entries: Vec::new(),
-            returns: Returns::new(network, shift),
             last_active: 0,
         };
         for host in 0..network.routes.hosts() {
-            let next = network.host_next(host).as_ps() >> shift;
-            engine.ring.plan(network.routes.ports() + host, next);
+            let unit = network.routes.ports() + host;
+            if engine.ring.is_mine(unit) {
+                let next = network.host_next(host).as_ps() >> engine.ring.shift();
+                engine.ring.plan(unit, next);
+            }
         }
         engine.ring.keep_unfinished();
         engine
     }
 
+    /// Until when everything was done.
+    pub(super) fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The number of the window that was worked on last.
+    pub(super) fn window(&self) -> u64 {
+        self.ring.current
+    }
+
+    /// Whole windows in a span of time.
+    pub(super) fn windows_in(&self, span: TimeDelta) -> u64 {
+        span.as_ps() >> self.ring.shift()
+    }
+
+    /// What goes to the units of other threads.
+    pub(super) fn outgoing(&mut self) -> Option<&mut Outgoing> {
+        self.ring.outgoing()
+    }
+
+    /// Takes packets that arrive from units of another thread, behind the current window.
+    pub(super) fn take<E: Protocol, const Q: usize>(
+        &mut self,
+        network: &mut Network<E, Q>,
+        letters: &[Letter],
+    ) {
+        if !letters.is_empty() {
+            self.last_active = self.ring.current;
+        }
+        for (index, letter) in letters.iter().enumerate() {
+            if let Some(later) = letters.get(index + FAR_AHEAD) {
+                self.ring.prefetch_inbox(later.unit);
+            }
+            let handle = network.arena.insert(letter.packet);
+            self.ring.deliver(&mut network.arena, letter.unit, letter.at, handle, letter.link);
+        }
+    }
+
+    /// Goes on with the next window, or with the current one, up to `limit`.
+    #[inline]
+    pub(super) fn next_window<E: Protocol, const Q: usize>(
+        &mut self,
+        network: &mut Network<E, Q>,
+        limit: Time,
+    ) {
+        let (end, is_any) = self.ring.begin(self.now, &mut network.arena);
+        if is_any {
+            self.last_active = self.ring.current;
+        }
+        let end = end.min(limit);
+        self.work(network, end);
+        self.now = end;
+    }
+
+    /// Until when there is nothing to do: zero if there may be something soon.
+    #[inline]
+    pub(super) fn idle_until(&self) -> Time {
+        // After a whole turn of the ring that was empty nothing happens before the first far thing.
+        let is_idle = self.ring.current - self.last_active > self.ring.ring_mask;
+        if is_idle { self.ring.first_far() } else { Time::ZERO }
+    }
+
+    /// Nothing happens before this.
+    #[inline]
+    pub(super) fn skip_to(&mut self, idle_until: Time) {
+        self.now = self.now.max(idle_until);
+    }
+
     /// Works through everything that happens in the current window before `limit`.
-    fn window<E: Protocol, const Q: usize>(&mut self, network: &mut Network<E, Q>, limit: Time) {
+    fn work<E: Protocol, const Q: usize>(&mut self, network: &mut Network<E, Q>, limit: Time) {
         let ports = network.routes.ports();
         let count = self.ring.collect(&mut self.units);
         if count > 0 {
@@ -422,17 +521,8 @@ impl Returns {
 impl<E: Protocol, const Q: usize> Engine<E, Q> for Windows {
     fn run_until(&mut self, network: &mut Network<E, Q>, limit: Time) {
         while self.now < limit {
-            let (end, is_any) = self.ring.begin(self.now, &mut network.arena);
-            if is_any {
-                self.last_active = self.ring.current;
-            }
-            let end = end.min(limit);
-            self.window(network, end);
-            self.now = end;
-            if self.ring.current - self.last_active > self.ring.ring_mask {
-                // A whole turn of the ring was empty: nothing happens before the first far thing.
-                self.now = self.now.max(self.ring.first_far().min(limit));
-            }
+            self.next_window(network, limit);
+            self.skip_to(self.idle_until().min(limit));
         }
     }
 

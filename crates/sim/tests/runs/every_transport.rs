@@ -1,5 +1,5 @@
-//! What every transport owes under every switch profile, whatever it promises beyond: the same record twice and from
-//! both engines, with and without trouble on the links; packets and bytes conserved, nothing delivered twice
+//! What every transport owes under every switch profile, whatever it promises beyond: the same record twice, from
+//! both engines and on two threads, with and without trouble on the links; packets and bytes conserved, nothing delivered twice
 //! (asserted by every run at its end); data that arrives.
 //!
 //! A transport is covered once it is in [`TRANSPORTS`]; a variant of [`Transport`] that is not does not compile here.

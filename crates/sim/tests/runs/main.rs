@@ -7,4 +7,5 @@ mod links;
 mod plans;
 mod random_networks;
 mod starvation;
+mod threads;
 mod timeline;

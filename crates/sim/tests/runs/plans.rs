@@ -110,9 +110,18 @@ pub(crate) fn run(plan: &Plan) -> RunRecord {
     trimline_sim::run(plan, &mut |_| ControlFlow::Continue(())).expect("the plan can be run")
 }
 
-/// The record of a plan, the same from both engines.
+/// The same on several threads.
+pub(crate) fn run_on(plan: &Plan, threads: usize) -> RunRecord {
+    trimline_sim::run_on(plan, threads, &mut |_| ControlFlow::Continue(()))
+        .expect("the plan can be run")
+}
+
+/// The record of a plan, the same from both engines and on two threads.
 pub(crate) fn both(plan: &Plan) -> RunRecord {
     let windows = run(plan);
+    if trimline_sim::division(plan, 2).threads == 2 {
+        assert_eq!(windows, run_on(plan, 2), "one thread and two differ: {plan:#?}");
+    }
     let heap = run(&Plan { engine: EngineChoice::Heap, ..plan.clone() });
     assert_eq!(windows.flows, heap.flows, "flows of the engines differ: {plan:#?}");
     assert_eq!(windows, heap, "records of the engines differ: {plan:#?}");

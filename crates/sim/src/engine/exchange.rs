@@ -1,0 +1,202 @@
+//! How threads hand packets to each other and wait for each other.
+//!
+//! Work goes in rounds, of one window or a few. In a round each thread collects what goes to the units of others; at
+//! its end it puts that into a box for each of them, waits until all have done so, and takes what is for itself. Boxes
+//! of even and of odd rounds are different ones, so one wait a round is enough: nobody can be two rounds ahead.
+
+use std::mem;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use trimline_packet::{Handle, Packet, Packets, Time};
+
+use crate::arena::Arena;
+use crate::table::Shared;
+
+/// How often a thread looks whether the others have come before it sleeps: some ten microseconds at most.
+///
+/// Where each thread has a core the others come in time, and to sleep and be woken would cost more. Where they share
+/// cores with each other, or with other work, whoever looks keeps them from coming: each time in vain halves the
+/// looks, each time with success doubles them.
+#[derive(Clone, Copy)]
+pub(super) struct Patience(u32);
+
+impl Patience {
+    const MOST: u32 = 2_000;
+    const LEAST: u32 = 8;
+
+    pub(super) fn new() -> Patience {
+        Patience(Patience::MOST)
+    }
+}
+
+/// A packet that arrives at a unit of another thread.
+pub(super) struct Letter {
+    pub(super) at: Time,
+    pub(super) unit: u32,
+    pub(super) link: u32,
+    pub(super) packet: Packet,
+}
+
+/// What a thread sends to the others in a round.
+pub(super) struct Outgoing {
+    owners: Shared<u8>,
+    me: u8,
+    /// By receiver.
+    letters: Vec<Vec<Letter>>,
+}
+
+impl Outgoing {
+    pub(super) fn new(owners: Shared<u8>, me: usize, threads: usize) -> Outgoing {
+        Outgoing { owners, me: me as u8, letters: (0..threads).map(|_| Vec::new()).collect() }
+    }
+
+    pub(super) fn is_mine(&self, unit: u32) -> bool {
+        self.owners[unit as usize] == self.me
+    }
+
+    /// Takes a packet out of this thread's storage if it arrives at a unit of another thread. Whether it does.
+    #[inline]
+    pub(super) fn send(
+        &mut self,
+        arena: &mut Arena,
+        unit: u32,
+        at: Time,
+        handle: Handle,
+        link: u32,
+    ) -> bool {
+        let owner = self.owners[unit as usize];
+        if owner == self.me {
+            return false;
+        }
+        let packet = *arena.packet(handle);
+        arena.release(handle);
+        self.letters[usize::from(owner)].push(Letter { at, unit, link, packet });
+        true
+    }
+}
+
+/// Another thread of the run panicked.
+#[derive(Debug)]
+pub(super) struct Broken;
+
+/// A value that no other value shares a cache line with.
+#[repr(align(128))]
+#[derive(Default)]
+struct Apart<T>(T);
+
+/// Where the threads of a run meet.
+pub(super) struct Exchange {
+    threads: usize,
+    /// By parity of the round, sender and receiver.
+    boxes: [Vec<Apart<Mutex<Vec<Letter>>>>; 2],
+    /// By parity of the round and thread: until when the thread has nothing to do.
+    idle_until: [Vec<Apart<AtomicU64>>; 2],
+    arrived: Apart<AtomicU32>,
+    round: Apart<AtomicU32>,
+    is_broken: AtomicBool,
+    /// Threads that sleep, or are about to.
+    sleepers: AtomicU32,
+    bed: Mutex<()>,
+    bell: Condvar,
+}
+
+impl Exchange {
+    pub(super) fn new(threads: usize) -> Exchange {
+        let boxes = || (0..threads * threads).map(|_| Apart::default()).collect();
+        let times = || (0..threads).map(|_| Apart::default()).collect();
+        Exchange {
+            threads,
+            boxes: [boxes(), boxes()],
+            idle_until: [times(), times()],
+            arrived: Apart::default(),
+            round: Apart::default(),
+            is_broken: AtomicBool::new(false),
+            sleepers: AtomicU32::new(0),
+            bed: Mutex::new(()),
+            bell: Condvar::new(),
+        }
+    }
+
+    fn letters(&self, parity: usize, from: usize, to: usize) -> MutexGuard<'_, Vec<Letter>> {
+        let slot = &self.boxes[parity][from * self.threads + to].0;
+        slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends a thread's part of a round: puts what it sends into the boxes.
+    pub(super) fn put(&self, round: u32, me: usize, outgoing: &mut Outgoing, idle_until: Time) {
+        let parity = round as usize % 2;
+        let mut idle_until = idle_until;
+        for (to, letters) in outgoing.letters.iter_mut().enumerate() {
+            if !letters.is_empty() {
+                // In a long round it may have been idle again for a while.
+                idle_until = Time::ZERO;
+                // The box was emptied two rounds ago: its memory is used again.
+                mem::swap(&mut *self.letters(parity, me, to), letters);
+            }
+        }
+        self.idle_until[parity][me].0.store(idle_until.as_ps(), Ordering::Relaxed);
+    }
+
+    /// After all have put: hands over what each of the others sent in a round.
+    pub(super) fn take(&self, round: u32, me: usize, mut each: impl FnMut(&[Letter])) {
+        for from in (0..self.threads).filter(|&from| from != me) {
+            let mut letters = self.letters(round as usize % 2, from, me);
+            each(&letters);
+            letters.clear();
+        }
+    }
+
+    /// After all have put: until when nobody has anything to do.
+    pub(super) fn idle_until(&self, round: u32) -> Time {
+        let times = self.idle_until[round as usize % 2].iter();
+        let first = times.map(|time| time.0.load(Ordering::Relaxed)).min();
+        Time::from_ps(first.expect("a run has threads"))
+    }
+
+    /// Waits until all threads are here.
+    pub(super) fn meet(&self, patience: &mut Patience) -> Result<(), Broken> {
+        let round = self.round.0.load(Ordering::Acquire);
+        if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == self.threads as u32 {
+            self.arrived.0.store(0, Ordering::Relaxed);
+            // In one order with `sleep`: whoever counts itself after this sees the new round.
+            self.round.0.store(round.wrapping_add(1), Ordering::SeqCst);
+            self.wake();
+            return Ok(());
+        }
+        let is_over = || self.round.0.load(Ordering::SeqCst) != round;
+        for _ in 0..patience.0 {
+            if is_over() {
+                patience.0 = (patience.0 * 2).min(Patience::MOST);
+                return Ok(());
+            }
+            std::hint::spin_loop();
+        }
+        patience.0 = (patience.0 / 2).max(Patience::LEAST);
+        self.sleep(is_over)
+    }
+
+    #[cold]
+    fn sleep(&self, is_over: impl Fn() -> bool) -> Result<(), Broken> {
+        self.sleepers.fetch_add(1, Ordering::SeqCst);
+        let mut bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
+        while !is_over() && !self.is_broken.load(Ordering::SeqCst) {
+            bed = self.bell.wait(bed).unwrap_or_else(PoisonError::into_inner);
+        }
+        self.sleepers.fetch_sub(1, Ordering::SeqCst);
+        if is_over() { Ok(()) } else { Err(Broken) }
+    }
+
+    fn wake(&self) {
+        if self.sleepers.load(Ordering::SeqCst) > 0 {
+            let _bed = self.bed.lock().unwrap_or_else(PoisonError::into_inner);
+            self.bell.notify_all();
+        }
+    }
+
+    /// Nobody need wait any more: a thread panicked.
+    pub(super) fn give_up(&self) {
+        self.is_broken.store(true, Ordering::SeqCst);
+        self.wake();
+    }
+}

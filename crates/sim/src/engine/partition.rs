@@ -1,0 +1,55 @@
+//! Which thread drives which unit: whole pods, or leaves with their hosts, and the switches above them spread
+//! evenly.
+//!
+//! Only links to and from the top tier cross from one thread to another, so a packet changes threads twice on its way
+//! at most, and all ports of a switch, its shared memory and its returned headers stay with one thread.
+
+use trimline_packet::TimeDelta;
+
+use crate::division::MOST_THREADS;
+use crate::network::Network;
+use crate::protocol::Protocol;
+use crate::table::Shared;
+use crate::topology::{Part, Routes};
+
+/// The units of each thread.
+pub(crate) struct Partition {
+    /// Per unit: the number of its thread.
+    owners: Shared<u8>,
+    threads: usize,
+}
+
+impl Partition {
+    /// Divides a network among at most as many threads as it has parts.
+    pub(crate) fn new(routes: &Routes, threads: usize) -> Partition {
+        let (parts, tops) = routes.parts();
+        assert!(threads <= parts.min(MOST_THREADS) as usize, "a thread without a part");
+        let share = |number: u32, of: u32| {
+            (u64::from(number) * threads as u64 / u64::from(of.max(1))) as u8
+        };
+        let owner = |unit| match routes.part_of(unit) {
+            Part::Below(part) => share(part, parts),
+            Part::Top(switch) => share(switch, tops),
+        };
+        Partition { owners: (0..routes.units()).map(owner).collect(), threads }
+    }
+
+    /// How many threads there are.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Per unit: who drives it.
+    pub(super) fn owners(&self) -> Shared<u8> {
+        // SAFETY: no item ever changes.
+        unsafe { self.owners.view() }
+    }
+
+    /// No packet goes from one thread to another in less than this.
+    pub(super) fn lookahead<E: Protocol, const Q: usize>(
+        &self,
+        network: &Network<E, Q>,
+    ) -> TimeDelta {
+        network.least_transmission() + network.routes.top_link().delay
+    }
+}

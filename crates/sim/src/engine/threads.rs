@@ -1,0 +1,244 @@
+//! One run on several threads, with the same results to the bit.
+//!
+//! Every thread drives the units of its own ([`Partition`]) with the windows engine, through a view of the network
+//! ([`Network::view`]). What a unit does depends only on its own events in their order, and the order is not that in
+//! which they came: so it makes no difference which thread brings a packet, or when in a round.
+//!
+//! A round is as many windows as no packet can cross from thread to thread in ([`Partition::lookahead`]): one if all
+//! links are alike, more if those of the top tier are longer than others. Between rounds the threads meet
+//! ([`Exchange`]).
+//!
+//! The thread that called drives the first part and everything that concerns the whole run: links that change, the
+//! end, checks. The others wait meanwhile.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use trimline_packet::Time;
+
+use super::Engine;
+use super::exchange::{Broken, Exchange, Outgoing, Patience};
+use super::partition::Partition;
+use super::windows::Windows;
+use crate::network::Network;
+use crate::protocol::Protocol;
+
+/// What the threads do next, and until when: one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    RunUntil(Time),
+    Settle(Time),
+    Stop,
+}
+
+impl Order {
+    const STOP: u64 = u64::MAX;
+    const SETTLE: u64 = 1 << 63;
+
+    fn to_bits(self) -> u64 {
+        match self {
+            Order::RunUntil(limit) => limit.as_ps(),
+            Order::Settle(limit) => limit.as_ps() | Order::SETTLE,
+            Order::Stop => Order::STOP,
+        }
+    }
+
+    fn from_bits(bits: u64) -> Order {
+        match bits {
+            Order::STOP => Order::Stop,
+            bits if bits & Order::SETTLE != 0 => {
+                Order::Settle(Time::from_ps(bits & !Order::SETTLE))
+            }
+            bits => Order::RunUntil(Time::from_ps(bits)),
+        }
+    }
+}
+
+/// A thread's part of the run.
+struct Member<E, const Q: usize> {
+    number: usize,
+    network: Network<E, Q>,
+    part: Part,
+}
+
+/// How a thread works through its part.
+struct Part {
+    windows: Windows,
+    windows_a_round: u64,
+    round: u32,
+    patience: Patience,
+}
+
+/// What the threads have in common.
+struct Team<E, const Q: usize> {
+    exchange: Exchange,
+    order: AtomicU64,
+    /// All but the first, which belongs to the thread that called. Each is locked by its thread while it works.
+    others: Vec<Mutex<Member<E, Q>>>,
+}
+
+/// The engine as the thread that called sees it.
+struct Threads<'a, E: Protocol, const Q: usize> {
+    team: &'a Team<E, Q>,
+    part: Part,
+}
+
+/// Runs `drive` with an engine that works on as many threads as the network was divided among.
+pub(crate) fn together<E: Protocol, const Q: usize, R>(
+    network: &mut Network<E, Q>,
+    largest_packet: u16,
+    partition: &Partition,
+    drive: impl FnOnce(&mut Network<E, Q>, &mut dyn Engine<E, Q>) -> R,
+) -> R {
+    let threads = partition.threads();
+    let outgoing = |number| Outgoing::new(partition.owners(), number, threads);
+    let outgoing = (0..threads).map(outgoing).collect();
+    // SAFETY: from here to the end of the scope each thread uses only units of its own, whole switches, while
+    // others run; the first one looks at the rest only between its orders, when the others wait.
+    let mut windows = unsafe { Windows::divided(network, largest_packet, outgoing) };
+    let windows_a_round = windows[0].windows_in(partition.lookahead(network)).max(1);
+    let part = |windows| Part { windows, windows_a_round, round: 0, patience: Patience::new() };
+    let first = part(windows.remove(0));
+    let member = |(place, windows)| {
+        // SAFETY: as above.
+        let network = unsafe { network.view() };
+        Mutex::new(Member { number: place + 1, network, part: part(windows) })
+    };
+    let team = Team {
+        exchange: Exchange::new(threads),
+        order: AtomicU64::new(Order::STOP),
+        others: windows.into_iter().enumerate().map(member).collect(),
+    };
+    let result = thread::scope(|scope| {
+        for member in &team.others {
+            scope.spawn(|| team.serve(member));
+        }
+        // Ends the others whatever happens here.
+        let mut threads = Threads { team: &team, part: first };
+        drive(network, &mut threads)
+    });
+    for member in &team.others {
+        network.take_packets(&lock(member).network);
+    }
+    result
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets the others go when a thread panics.
+struct Alarm<'a>(&'a Exchange);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.give_up();
+        }
+    }
+}
+
+impl<E: Protocol, const Q: usize> Team<E, Q> {
+    /// What a thread does that was not the one that called.
+    fn serve(&self, member: &Mutex<Member<E, Q>>) {
+        let _alarm = Alarm(&self.exchange);
+        let mut patience = Patience::new();
+        while self.exchange.meet(&mut patience).is_ok() {
+            let order = Order::from_bits(self.order.load(Ordering::Relaxed));
+            if order == Order::Stop {
+                return;
+            }
+            let Member { number, network, part } = &mut *lock(member);
+            if part.perform(order, network, *number, &self.exchange).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl Part {
+    fn perform<E: Protocol, const Q: usize>(
+        &mut self,
+        order: Order,
+        network: &mut Network<E, Q>,
+        me: usize,
+        exchange: &Exchange,
+    ) -> Result<(), Broken> {
+        match order {
+            Order::RunUntil(limit) => {
+                while self.windows.now() < limit {
+                    self.windows.next_window(network, limit);
+                    let window = self.windows.window();
+                    let is_round = self.windows.now() >= limit
+                        || (window + 1).is_multiple_of(self.windows_a_round);
+                    if is_round {
+                        self.end_round(network, me, exchange, limit)?;
+                    }
+                }
+                Ok(())
+            }
+            Order::Settle(limit) => {
+                self.windows.settle(network, limit);
+                self.end_round(network, me, exchange, limit)
+            }
+            Order::Stop => Ok(()),
+        }
+    }
+
+    /// Hands packets over and waits for the others. Goes on in time if nobody has anything to do.
+    fn end_round<E: Protocol, const Q: usize>(
+        &mut self,
+        network: &mut Network<E, Q>,
+        me: usize,
+        exchange: &Exchange,
+        limit: Time,
+    ) -> Result<(), Broken> {
+        let idle_until = self.windows.idle_until();
+        let round = self.round;
+        self.round = round.wrapping_add(1);
+        let outgoing = self.windows.outgoing().expect("one thread of several");
+        exchange.put(round, me, outgoing, idle_until);
+        exchange.meet(&mut self.patience)?;
+        exchange.take(round, me, |letters| self.windows.take(network, letters));
+        self.windows.skip_to(exchange.idle_until(round).min(limit));
+        Ok(())
+    }
+}
+
+impl<E: Protocol, const Q: usize> Threads<'_, E, Q> {
+    fn order(&mut self, network: &mut Network<E, Q>, order: Order) {
+        self.team.order.store(order.to_bits(), Ordering::Relaxed);
+        let exchange = &self.team.exchange;
+        let met = exchange.meet(&mut self.part.patience);
+        let done = met.and_then(|()| self.part.perform(order, network, 0, exchange));
+        done.expect("no thread of the run panics");
+        for member in &self.team.others {
+            network.gather(&mut lock(member).network);
+        }
+    }
+}
+
+impl<E: Protocol, const Q: usize> Engine<E, Q> for Threads<'_, E, Q> {
+    fn run_until(&mut self, network: &mut Network<E, Q>, limit: Time) {
+        // Every order has a round: after it all others have read it.
+        if self.part.windows.now() < limit {
+            self.order(network, Order::RunUntil(limit));
+        }
+    }
+    fn settle(&mut self, network: &mut Network<E, Q>, limit: Time) {
+        self.order(network, Order::Settle(limit));
+    }
+}
+
+impl<E: Protocol, const Q: usize> Drop for Threads<'_, E, Q> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.team.exchange.give_up();
+        } else {
+            self.team.order.store(Order::STOP, Ordering::Relaxed);
+            // Nobody is left to wait for if this fails.
+            let _ = self.team.exchange.meet(&mut self.part.patience);
+        }
+    }
+}
