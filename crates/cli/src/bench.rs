@@ -1,7 +1,8 @@
 //! `trimline bench`: packet-hops per second on the standard workloads.
 //!
 //! Each measurement is a process of its own, so that its peak memory is its own; the best of several
-//! counts, since other load only ever adds time.
+//! counts, since other load only ever adds time. With several threads each is one of a pair, the other with one
+//! thread just before; the pairs give the speed-up, and their median counts.
 
 use std::ops::ControlFlow;
 use std::process::{Command, ExitCode, Stdio};
@@ -30,10 +31,10 @@ pub(crate) struct Options {
     /// Only this workload, of any of these.
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
-    /// Threads of one run.
+    /// Threads of one run. With more than one, every measurement has one with a single thread beside it.
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
-    /// Repetitions, of which the best counts; default: 3.
+    /// Repetitions, of which the best counts, or the median with several threads; default: 3, or 5.
     #[arg(long, value_name = "N")]
     repeat: Option<usize>,
     /// Run one workload once in this process and print its numbers as JSON.
@@ -62,6 +63,8 @@ struct Measurement {
     wall_seconds: f64,
     /// Of CPU time with one thread, which other load on the machine disturbs less; of wall time with several.
     ns_per_hop: f64,
+    /// Wall time with one thread over wall time with these: the median of pairs.
+    speed_up: Option<f64>,
     /// Counted under callgrind by `make bench-instructions`; never by this command.
     instructions_per_hop: Option<f64>,
     peak_rss_bytes: Option<u64>,
@@ -166,33 +169,63 @@ pub(crate) fn bench(options: &Options) -> Result<ExitCode, Failure> {
         None if options.large => LARGE.iter().collect(),
         None => STANDARD.iter().collect(),
     };
-    let repeat = options.repeat.unwrap_or(if options.large { 1 } else { 3 });
-    let mut best = Vec::new();
-    for workload in chosen {
-        let mut of_workload: Option<Measurement> = None;
-        for _ in 0..repeat.max(1) {
-            let measurement = in_child(workload, options)?;
-            if of_workload.as_ref().is_none_or(|best| measurement.ns_per_hop < best.ns_per_hop) {
-                of_workload = Some(measurement);
-            }
-        }
-        best.extend(of_workload);
-    }
+    let repeat = options.repeat.unwrap_or(match options.threads {
+        _ if options.large => 1,
+        1 => 3,
+        _ => 5,
+    });
+    let measure = if options.threads > 1 { pairs } else { best };
+    let measurements = chosen
+        .into_iter()
+        .map(|workload| measure(workload, options, repeat.max(1)))
+        .collect::<Result<Vec<Measurement>, Failure>>()?;
     if options.json {
-        let text = serde_json::to_string_pretty(&best);
+        let text = serde_json::to_string_pretty(&measurements);
         print(&format!("{}\n", text.map_err(|error| Failure::message(error.to_string()))?));
     } else {
-        print(&table(&best));
+        print(&table(&measurements));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn in_child(workload: &Workload, options: &Options) -> Result<Measurement, Failure> {
+fn by_time(a: &Measurement, b: &Measurement) -> std::cmp::Ordering {
+    a.ns_per_hop.total_cmp(&b.ns_per_hop)
+}
+
+/// The best of several measurements.
+fn best(workload: &Workload, options: &Options, repeat: usize) -> Result<Measurement, Failure> {
+    let mut measurements = (0..repeat)
+        .map(|_| in_child(workload, options, 1))
+        .collect::<Result<Vec<Measurement>, Failure>>()?;
+    measurements.sort_by(by_time);
+    Ok(measurements.swap_remove(0))
+}
+
+/// The median of several measurements with several threads, and of their speed-ups over one.
+fn pairs(workload: &Workload, options: &Options, repeat: usize) -> Result<Measurement, Failure> {
+    let (mut measurements, mut speed_ups) = (Vec::new(), Vec::new());
+    for _ in 0..repeat {
+        let alone = in_child(workload, options, 1)?;
+        let together = in_child(workload, options, options.threads)?;
+        speed_ups.push(alone.wall_seconds / together.wall_seconds);
+        measurements.push(together);
+    }
+    measurements.sort_by(by_time);
+    speed_ups.sort_by(f64::total_cmp);
+    let median = measurements.swap_remove(repeat / 2);
+    Ok(Measurement { speed_up: Some(speed_ups[repeat / 2]), ..median })
+}
+
+fn in_child(
+    workload: &Workload,
+    options: &Options,
+    threads: usize,
+) -> Result<Measurement, Failure> {
     let failed = |what: String| Failure::message(format!("bench {}: {what}", workload.name));
     let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
     let mut command = Command::new(program);
     command.args(["bench", "--once", workload.name]).stdin(Stdio::null()).stderr(Stdio::inherit());
-    command.arg("--threads").arg(options.threads.to_string());
+    command.arg("--threads").arg(threads.to_string());
     for (option, value) in [("--duration", &options.duration), ("--engine", &options.engine)] {
         if let Some(value) = value {
             command.args([option, value]);
@@ -249,6 +282,7 @@ fn once(workload: &Workload, options: &Options) -> Result<Measurement, Failure> 
         seconds,
         wall_seconds,
         ns_per_hop: counts * 1e9 / record.packet_hops.max(1) as f64,
+        speed_up: None,
         instructions_per_hop: None,
         peak_rss_bytes: peak,
         bytes_per_host: more.map(|bytes| bytes as f64 / f64::from(workload.hosts)),
@@ -280,6 +314,7 @@ fn table(measurements: &[Measurement]) -> String {
         "wall s",
         "ns/hop",
         "M hops/s",
+        "speed-up",
         "peak RSS MB",
         "KB/host",
     ];
@@ -295,6 +330,7 @@ fn table(measurements: &[Measurement]) -> String {
             format!("{:.3}", m.wall_seconds),
             format!("{:.1}", m.ns_per_hop),
             format!("{:.1}", 1000.0 / m.ns_per_hop),
+            m.speed_up.map_or("-".to_owned(), |speed_up| format!("{speed_up:.2}")),
             m.peak_rss_bytes.map_or("-".to_owned(), |bytes| format!("{:.1}", bytes as f64 / 1e6)),
             m.bytes_per_host.map_or("-".to_owned(), |bytes| format!("{:.1}", bytes / 1e3)),
         ]);

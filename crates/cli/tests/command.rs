@@ -411,12 +411,20 @@ fn bench_measures_a_process_of_its_own() {
             "seconds",
             "wall_seconds",
             "ns_per_hop",
+            "speed_up",
             "instructions_per_hop",
             "peak_rss_bytes",
             "bytes_per_host"
         ]
     );
     assert!(line["hops"].as_u64().unwrap() > 1000 && line["instructions_per_hop"].is_null());
+    assert!(line["speed_up"].is_null());
+    let pairs = [&arguments[..], &["--threads", "2"]].concat();
+    let lines: serde_json::Value =
+        serde_json::from_str(&succeeded(&scratch.trimline(&pairs))).unwrap();
+    assert_eq!(lines[0]["hops"], line["hops"]);
+    assert_eq!(lines[0]["threads"], 2);
+    assert!(lines[0]["speed_up"].as_f64().unwrap() > 0.0);
 }
 
 #[test]
