@@ -135,12 +135,14 @@ impl Windows {
 
     /// An engine with a ring in which nothing is planned yet.
     fn with<E: Protocol, const Q: usize>(network: &Network<E, Q>, ring: Ring) -> Windows {
-        let units = network.routes.units() as usize;
+        let units = network.routes.units();
+        // Behind the last unit of a window stands what is looked at in vain: no unit of another thread.
+        let mine = (0..units).find(|&unit| ring.is_mine(unit)).expect("every thread has a part");
         let mut engine = Windows {
             returns: Returns::new(network, ring.shift()),
             ring,
             now: Time::ZERO,
-            units: vec![0; units + FAR_AHEAD + 1].into(),
+            units: vec![mine; units as usize + FAR_AHEAD + 1].into(),
             entries: Vec::new(),
             last_active: 0,
         };
