@@ -1,8 +1,9 @@
 //! What a run will take, before it begins: packet-hops, time on one core, memory. Within a factor of one and a
 //! half where the tests and docs/performance-log.md look.
 
+use trimline_packet::TimeDelta;
 use trimline_sim::scenario::plan::{
-    Choose, Config, EngineChoice, Matrix, Plan, PullSpacing, Transport, Workload,
+    Arrivals, Choose, Config, EngineChoice, Gap, Matrix, Plan, PullSpacing, Transport, Workload,
 };
 use trimline_sim::topology::Clos;
 
@@ -173,13 +174,17 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
     let seconds = plan.duration.map_or(f64::INFINITY, |duration| {
         duration.as_ps().saturating_sub(workload.start.as_ps()) as f64 / 1e12
     });
+    let bytes = workload.size.mean_millibytes().map(|size| size as f64 / 1000.0);
+    let packets = bytes.map_or(f64::INFINITY, |bytes| (bytes / payload).ceil());
+    // Flows that follow each other do not meet their like; all together they have the whole time.
+    let rounds = rounds(clos, workload, seconds, packets);
     let group = |flows: f64, into: f64, out_of: f64, links: f64| Group {
-        flows,
-        packets: workload.size.map_or(f64::INFINITY, |size| (size.get() as f64 / payload).ceil()),
+        flows: flows * rounds,
+        packets,
         into,
         out_of,
         links,
-        seconds,
+        seconds: if rounds > 1.0 { f64::INFINITY } else { seconds },
     };
     let anywhere = mean_links(clos, 0, 1..hosts);
     let chosen = |one: u32, count: u32, choose: Choose| match choose {
@@ -205,6 +210,32 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
             let flows = f64::from(*senders);
             vec![group(flows, flows, 1.0, chosen(*receiver, *senders, *choose))]
         }
+        Matrix::RandomIncast { senders } => {
+            let flows = f64::from(*senders);
+            vec![group(flows, flows, 1.0, anywhere)]
+        }
+        Matrix::Listed(listed) => {
+            let bytes: u64 = listed.flows.iter().map(|flow| flow.size.get()).sum();
+            let flows = listed.flows.len() as f64;
+            let packets = (bytes as f64 / flows / payload).ceil();
+            vec![Group { packets, ..group(flows, 1.0, 1.0, anywhere) }]
+        }
+        Matrix::Requests(queries) => {
+            let clients = if queries.client.is_some() { 1.0 } else { all };
+            let servers = f64::from(queries.servers);
+            vec![group(clients * servers, 1.0, servers, anywhere)]
+        }
+        // As many as the requests of the workload before.
+        Matrix::Responses => {
+            let before = plan.workloads.iter().position(|other| std::ptr::eq(other, workload));
+            let asked = before.and_then(|place| plan.workloads.get(place.checked_sub(1)?));
+            asked
+                .map(|asked| groups(plan, asked))
+                .unwrap_or_default()
+                .into_iter()
+                .map(|asked| Group { packets, into: asked.out_of, out_of: 1.0, ..asked })
+                .collect()
+        }
         Matrix::Pairs(pairs) => pairs
             .iter()
             .map(|&(from, to)| {
@@ -214,6 +245,28 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
             })
             .collect(),
     }
+}
+
+/// How many flows of a connection follow each other.
+fn rounds(clos: &Clos, workload: &Workload, seconds: f64, packets: f64) -> f64 {
+    let time = |time: TimeDelta| time.as_ps() as f64 / 1e12;
+    let wire_bits = 9064.0 * 8.0;
+    let idle = packets * wire_bits / clos.host_link.rate.as_bps() as f64
+        + time(clos.idle_round_trip(9000));
+    let rounds = match workload.arrivals {
+        Arrivals::Once => return 1.0,
+        Arrivals::Periodic { every, until } => {
+            (time(until) - time(workload.start)).max(0.0) / time(every)
+        }
+        Arrivals::Poisson { mean, until } => {
+            (time(until) - time(workload.start)).max(0.0) / time(mean)
+        }
+        Arrivals::ClosedLoop { count: Some(count), .. } => f64::from(count),
+        Arrivals::ClosedLoop { gap: Gap::Fixed(gap) | Gap::Exponential(gap), .. } => {
+            seconds / (time(gap) + idle)
+        }
+    };
+    rounds.max(1.0)
 }
 
 /// Links between a host and those of a range, on the average.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use trimline_sim::scenario::Run;
 use trimline_sim::scenario::plan::{
-    Config, Matrix, Plan, PullSpacing, Spraying, Transport, Workload,
+    Arrivals, Config, Gap, Matrix, Plan, PullSpacing, Size, Spraying, Transport, Workload,
 };
 use trimline_sim::topology::Clos;
 
@@ -205,10 +205,43 @@ fn workload_words(workload: &Workload, hosts: u32) -> String {
         Matrix::Outcast { sender, receivers, .. } => {
             format!("host {sender} sends to {receivers} hosts")
         }
+        Matrix::RandomIncast { senders } => format!("{senders} hosts send to a random one"),
         Matrix::Pairs(pairs) if pairs.len() == 1 => "1 flow".to_owned(),
         Matrix::Pairs(pairs) => format!("{} flows", pairs.len()),
+        Matrix::Listed(listed) => format!("{} flows of a file", listed.flows.len()),
+        Matrix::Requests(queries) => {
+            let who = match queries.client {
+                Some(client) => format!("host {client} asks"),
+                None => format!("{hosts} hosts ask"),
+            };
+            format!("{who} {} random others at once", queries.servers)
+        }
+        Matrix::Responses => "the answers".to_owned(),
     };
-    let size = workload.size.map_or("for ever".to_owned(), |size| format!("{size} each"));
+    let size = match (&workload.matrix, &workload.size) {
+        (Matrix::Listed(_), _) => "sizes of the file".to_owned(),
+        (_, Size::LongLived) => "for ever".to_owned(),
+        (_, Size::Fixed(size)) => format!("{size} each"),
+        (_, Size::Drawn(sizes)) => {
+            format!("sizes drawn, {} B on the average", sizes.mean_millibytes() / 1000)
+        }
+    };
+    let arrivals = match workload.arrivals {
+        Arrivals::Once => String::new(),
+        Arrivals::Periodic { every, .. } => format!(", again every {}", time(every.as_ps())),
+        Arrivals::Poisson { mean, .. } => {
+            format!(", again and again, Poisson with a mean gap of {}", time(mean.as_ps()))
+        }
+        Arrivals::ClosedLoop { gap: Gap::Fixed(gap), .. } => {
+            format!(", again {} after the end of the last", time(gap.as_ps()))
+        }
+        Arrivals::ClosedLoop { gap: Gap::Exponential(mean), .. } => {
+            format!(
+                ", again after the last and an exponential gap of {} on the average",
+                time(mean.as_ps())
+            )
+        }
+    };
     let jitter = match workload.start_jitter.as_ps() {
         0 => String::new(),
         _ => format!(" and up to {} later", time(workload.start_jitter.as_ps())),
@@ -218,7 +251,7 @@ fn workload_words(workload: &Workload, hosts: u32) -> String {
         Spraying::SwitchRandom => "paths chosen by the switches",
     };
     format!(
-        "{}: {matrix}, {size}, from {}{jitter}, class {}, {paths}",
+        "{}: {matrix}, {size}{arrivals}, from {}{jitter}, class {}, {paths}",
         workload.name,
         time(workload.start.as_ps()),
         workload.class

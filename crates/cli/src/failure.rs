@@ -7,6 +7,8 @@ use std::process::ExitCode;
 use miette::{Diagnostic, LabeledSpan, MietteHandlerOpts, NamedSource, SourceCode};
 use trimline_sim::scenario::{Scenario, ScenarioError};
 
+use crate::foreign::scenario_of;
+
 /// Something that the user can put right.
 #[derive(Debug)]
 pub(crate) enum Failure {
@@ -50,7 +52,10 @@ impl From<ScenarioError> for Failure {
 
 /// Reads a scenario file and everything laid over it. Without a name it has that of its file.
 pub(crate) fn read_scenario(path: &Path, settings: &[String]) -> Result<Scenario, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::io(path, &error))?;
+    let text = match scenario_of(path)? {
+        Some(text) => text,
+        None => std::fs::read_to_string(path).map_err(|error| Failure::io(path, &error))?,
+    };
     let mut scenario = Scenario::parse(&path.display().to_string(), &text, settings)?;
     if scenario.name.is_empty() {
         scenario.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();

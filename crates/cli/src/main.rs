@@ -12,6 +12,7 @@ mod experiments;
 mod explain;
 mod failure;
 mod findings;
+mod foreign;
 mod outcome;
 mod reproduce;
 mod results;
@@ -33,6 +34,9 @@ struct Settings {
     /// Seeds instead of the scenario's: a number, a list "1,4,7" or a range "1..5".
     #[arg(long = "seeds", visible_alias = "seed", value_name = "SEEDS")]
     seeds: Option<String>,
+    /// Topology instead of the scenario's: a file of htsim or HPCC.
+    #[arg(long, value_name = "FILE")]
+    topology: Option<PathBuf>,
     /// Engine instead of the scenario's.
     #[arg(long, value_parser = ["windows", "heap"])]
     engine: Option<String>,
@@ -43,6 +47,11 @@ impl Settings {
     fn texts(&self) -> Vec<String> {
         let mut texts = self.set.clone();
         texts.extend(self.seeds.as_deref().map(seeds_setting));
+        if let Some(file) = &self.topology {
+            // A JSON string is a TOML string.
+            let name = serde_json::Value::from(file.display().to_string());
+            texts.push(format!("topology.file={name}"));
+        }
         texts.extend(self.engine.as_deref().map(|engine| format!("engine=\"{engine}\"")));
         texts
     }
@@ -72,7 +81,7 @@ struct Command {
 enum Verb {
     /// Run a scenario and write its results.
     Run {
-        /// Scenario file (TOML).
+        /// Scenario file (TOML), or htsim's connection matrix (.cm).
         scenario: PathBuf,
         #[command(flatten)]
         settings: Settings,
@@ -125,6 +134,8 @@ enum Verb {
     Bench(bench::Options),
     /// Print the JSON Schema of scenario files.
     Schema,
+    /// Say which files of other simulators are read, and list the built-in flow sizes.
+    Formats,
     /// Say in words what a scenario is, and what its runs will take.
     Explain {
         /// Scenario file (TOML).
@@ -165,6 +176,7 @@ fn main() -> ExitCode {
             results::print(&trimline_sim::scenario::schema());
             Ok(ExitCode::SUCCESS)
         }
+        Verb::Formats => Ok(foreign::formats()),
         Verb::Explain { scenario, settings } => explain::explain(&scenario, &settings.texts()),
     };
     outcome.unwrap_or_else(Failure::report)

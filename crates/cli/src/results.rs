@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::Path;
 
 use trimline_metrics::manifest::{scenario_hash, text_hash};
-use trimline_metrics::{Directory, Manifest, Summary, table, timeline};
+use trimline_metrics::{Directory, Manifest, RunRecord, Summary, table, timeline};
+use trimline_sim::formats::hpcc::{self, Completion};
 use trimline_sim::scenario::plan::EngineChoice;
 use trimline_sim::scenario::{Run, Scenario};
 
@@ -76,6 +77,9 @@ pub(crate) fn write_run(
         if run.output.timeline {
             made.write("timeline.csv", timeline::csv(&record.timeline))?;
         }
+        if run.output.fct {
+            made.write("fct.txt", fct(record))?;
+        }
         for (name, text) in more {
             made.write(name, text)?;
         }
@@ -85,6 +89,22 @@ pub(crate) fn write_run(
     };
     write().map_err(|error| Failure::io(directory, &error))?;
     Ok(summary)
+}
+
+/// The flows that ended, as HPCC's simulations write them, in the order of flows.csv.
+fn fct(record: &RunRecord) -> String {
+    let ended = record.flows.iter().filter_map(|flow| {
+        Some(hpcc::completion(&Completion {
+            source: flow.source,
+            destination: flow.destination,
+            source_port: 10_000u16.wrapping_add(flow.index as u16),
+            size_bytes: flow.size_bytes?,
+            start_ps: flow.start_ps,
+            fct_ps: flow.fct_receiver_ps?,
+            ideal_ps: flow.ideal_fct_ps?,
+        }))
+    });
+    ended.collect()
 }
 
 /// What stands where the result of a run belongs.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use trimline_packet::{ByteCount, HostId, Time};
 use trimline_transport::{Half, Key, Stream};
 
+use crate::chains::{self, Chains, Trigger, Wiring};
 use crate::protocol::FlowEvent;
 use crate::random;
 use crate::table::Shared;
@@ -22,10 +23,21 @@ pub(crate) struct Flow {
     pub(crate) index: u32,
     /// Payload bytes, `None` for a long-lived flow.
     pub(crate) size: Option<ByteCount>,
+    /// [`Time::NEVER`] for one that starts when others end.
     pub(crate) start: Time,
     pub(crate) class: u8,
     /// Switches choose its paths.
     pub(crate) switch_random: bool,
+    /// Place among the wirings, [`chains::NONE`] for most.
+    pub(crate) wiring: u32,
+}
+
+/// The flows that workloads make, and how they hang together.
+#[derive(Default)]
+pub(crate) struct Made {
+    pub(crate) flows: Vec<Flow>,
+    pub(crate) wirings: Vec<Wiring>,
+    pub(crate) triggers: Vec<Trigger>,
 }
 
 /// A half of a flow, as its host knows it.
@@ -70,10 +82,13 @@ pub(crate) struct Flows {
     any_switch_random: bool,
     sized: u64,
     seen: Seen,
+    /// Only in a run where flows start when others end.
+    chains: Option<Chains>,
 }
 
 impl Flows {
-    pub(crate) fn new(mut flows: Vec<Flow>, hosts: u32, workload_names: &[&str]) -> Flows {
+    pub(crate) fn new(made: Made, hosts: u32, workload_names: &[&str]) -> Flows {
+        let Made { mut flows, wirings, triggers } = made;
         flows.sort_by_key(|flow| (flow.source, flow.start, flow.workload, flow.index));
         let mut first_of_host = Vec::with_capacity(hosts as usize + 1);
         for host in 0..=hosts {
@@ -96,7 +111,13 @@ impl Flows {
             .enumerate()
             .map(|(number, flow)| number as u32 - first_of_host[flow.source.index()])
             .collect();
+        let chains = (!wirings.is_empty()).then(|| {
+            let ranges: Vec<Range<u32>> =
+                first_of_host.windows(2).map(|bounds| bounds[0]..bounds[1]).collect();
+            Chains::new(&flows, &ranges, wirings, &triggers)
+        });
         Flows {
+            chains,
             sender_slots,
             receiver_slots,
             sending: vec![Known::default(); flows.len()].into(),
@@ -132,6 +153,7 @@ impl Flows {
                 any_switch_random: self.any_switch_random,
                 sized: self.sized,
                 seen: Seen::default(),
+                chains: self.chains.as_ref().map(|chains| chains.view()),
             }
         }
     }
@@ -176,13 +198,48 @@ impl Flows {
         self.receiving[flow as usize].was_opened
     }
 
-    /// The starts of a host's flows, in order.
+    /// The starts of a host's flows, in order: without those that start when others end.
     pub(crate) fn starts_of(&self, host: u32) -> Range<u32> {
-        self.first_of_host[host as usize]..self.first_of_host[host as usize + 1]
+        let end = match &self.chains {
+            Some(chains) => chains.end_of_fixed(host),
+            None => self.first_of_host[host as usize + 1],
+        };
+        self.first_of_host[host as usize]..end
     }
-    #[inline]
-    pub(crate) fn start(&self, start: u32) -> Time {
-        self.flows[start as usize].start
+
+    /// When the next flow of a host starts, as far as the host knows: never if there is none. `starts` are those of
+    /// [`Flows::starts_of`] that have not started.
+    pub(crate) fn next_start(&self, host: u32, starts: &Range<u32>) -> Time {
+        let fixed =
+            if starts.is_empty() { Time::NEVER } else { self.flows[starts.start as usize].start };
+        match &self.chains {
+            Some(chains) => fixed.min(chains.next_start(host).0),
+            None => fixed,
+        }
+    }
+
+    /// The next flow of a host starts now. At one instant flows start in the order of their numbers.
+    pub(crate) fn take_start(&mut self, host: u32, starts: &mut Range<u32>) -> Option<u32> {
+        let fixed = starts.clone().next().map(|flow| (self.flows[flow as usize].start, flow));
+        if let Some(chains) = &mut self.chains {
+            let chained = chains.next_start(host);
+            if chained.0 != Time::NEVER && fixed.is_none_or(|fixed| chained < fixed) {
+                chains.take(host);
+                return Some(chained.1);
+            }
+        }
+        starts.next()
+    }
+
+    /// When a flow started, or will; `None` for one that starts when others end, which have not ended.
+    pub(crate) fn start_of(&self, flow: u32) -> Option<Time> {
+        let description = self.description(flow);
+        match &self.chains {
+            Some(chains) if description.start == Time::NEVER => {
+                chains.started(flow, description.source.get())
+            }
+            _ => Some(description.start),
+        }
     }
 
     #[inline]
@@ -224,19 +281,33 @@ impl Flows {
         random::stream(seed, purpose, &owner)
     }
 
+    /// Something happened to a flow, at its destination or at its source. What follows happens at the same host.
     pub(crate) fn note(&mut self, event: FlowEvent, now: Time) {
         self.seen.last_change = self.seen.last_change.max(now);
         match event {
             FlowEvent::Delivered(flow) => {
-                self.delivered[flow as usize].get_or_insert(now);
+                let end = &mut self.delivered[flow as usize];
+                if end.replace(end.unwrap_or(now)).is_none() {
+                    let host = self.flows[flow as usize].destination.get();
+                    self.activate(host, flow, now, |wiring| wiring.on_delivered);
+                }
             }
             FlowEvent::Acknowledged(flow) => {
                 let end = &mut self.acknowledged[flow as usize];
-                if end.is_none() && self.flows[flow as usize].size.is_some() {
-                    self.seen.finished += 1;
+                if end.replace(end.unwrap_or(now)).is_none() {
+                    self.seen.finished += u64::from(self.flows[flow as usize].size.is_some());
+                    let host = self.flows[flow as usize].source.get();
+                    self.activate(host, flow, now, |wiring| wiring.on_acknowledged);
                 }
-                end.get_or_insert(now);
             }
+        }
+    }
+
+    fn activate(&mut self, host: u32, flow: u32, now: Time, trigger: impl Fn(&Wiring) -> u32) {
+        let Some(chains) = &mut self.chains else { return };
+        if self.flows[flow as usize].wiring != chains::NONE {
+            let trigger = trigger(&chains.wiring(&self.flows[flow as usize]));
+            chains.activate(host, trigger, now, &self.flows);
         }
     }
 }

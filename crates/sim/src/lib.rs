@@ -2,9 +2,11 @@
 //! ports of `trimline-switch` and the endpoints of `trimline-transport`.
 
 mod arena;
+mod chains;
 mod division;
 mod engine;
 mod flows;
+pub mod formats;
 mod links;
 mod network;
 mod protocol;

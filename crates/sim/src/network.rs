@@ -152,11 +152,6 @@ struct HostUnit<E> {
     starts: Range<u32>,
 }
 
-/// When the first of these flows starts: never if there is none.
-fn start_after(flows: &Flows, starts: &Range<u32>) -> Time {
-    if starts.is_empty() { Time::NEVER } else { flows.start(starts.start) }
-}
-
 /// Packets and bytes, as they enter and leave the network: the two sides of conservation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ledger {
@@ -271,7 +266,7 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
                     endpoint,
                     link: transmitter(routes.ports() + host),
                     clock: Time::ZERO,
-                    next_start_at: start_after(&flows, &starts),
+                    next_start_at: flows.next_start(host, &starts),
                     starts,
                 }
             })
@@ -686,8 +681,8 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
     fn host_start(&mut self, host: u32, now: Time) {
         let unit = &mut self.hosts[host as usize];
         unit.clock = now;
-        let flow = unit.starts.next().expect("a flow starts");
-        unit.next_start_at = start_after(&self.flows, &unit.starts);
+        let flow = self.flows.take_start(host, &mut unit.starts).expect("a flow starts");
+        unit.next_start_at = self.flows.next_start(host, &unit.starts);
         let mut paths = Vec::new();
         let description = self.flows.description(flow);
         if description.switch_random {
@@ -729,14 +724,17 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
     #[inline]
     fn drain_events(&mut self, host: u32, now: Time) {
         while let Some(event) = self.hosts[host as usize].endpoint.poll_event() {
-            self.note_event(&event, now);
+            self.note_event(host, &event, now);
         }
     }
 
+    /// What ends may start something at the same host.
     #[cold]
-    fn note_event(&mut self, event: &E::Event, now: Time) {
+    fn note_event(&mut self, host: u32, event: &E::Event, now: Time) {
         if let Some(event) = E::flow_event(event) {
             self.flows.note(event, now);
+            let unit = &mut self.hosts[host as usize];
+            unit.next_start_at = self.flows.next_start(host, &unit.starts);
         }
     }
 

@@ -9,7 +9,7 @@ use trimline_transport::{cbr, ndp};
 
 use crate::division::division;
 use crate::engine::{Engine, Heap, Partition, Recorder, Windows, together};
-use crate::flows::Flows;
+use crate::flows::{Flow, Flows};
 use crate::links::Links;
 use crate::network::Network;
 use crate::protocol::Protocol;
@@ -49,12 +49,15 @@ pub struct Progress {
 pub enum RunError {
     /// The network would be too small for its workloads, or has no hosts.
     Topology(String),
+    /// A workload with more flows than a run can have.
+    Workload(String),
 }
 
 impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RunError::Topology(what) => write!(f, "topology: {what}"),
+            RunError::Workload(what) => write!(f, "workload: {what}"),
         }
     }
 }
@@ -91,13 +94,10 @@ pub fn run_on(
     if hosts < 2 {
         return Err(RunError::Topology(format!("{hosts} hosts; at least 2 are needed")));
     }
-    let mut flows = Vec::new();
-    for (place, workload) in plan.workloads.iter().enumerate() {
-        flows.extend(workload::flows(workload, place as u32, hosts, plan.seed));
-    }
+    let made = workload::flows(plan).map_err(RunError::Workload)?;
     let outside = |host: HostId| host.get() >= hosts;
-    if let Some(flow) = flows.iter().find(|flow| outside(flow.source) || outside(flow.destination))
-    {
+    let is_outside = |flow: &&Flow| outside(flow.source) || outside(flow.destination);
+    if let Some(flow) = made.flows.iter().find(is_outside) {
         return Err(RunError::Topology(format!(
             "a flow from host {} to host {}, but hosts are 0 to {}",
             flow.source.get(),
@@ -106,7 +106,7 @@ pub fn run_on(
         )));
     }
     let names: Vec<&str> = plan.workloads.iter().map(|workload| workload.name.as_str()).collect();
-    let flows = Flows::new(flows, hosts, &names);
+    let flows = Flows::new(made, hosts, &names);
     Ok(match &plan.transport {
         Transport::Ndp(config) => {
             build::<ndp::Endpoint>(plan, config, flows, config.payload_bytes, threads, watch)
@@ -300,10 +300,12 @@ fn record<E: Protocol, const Q: usize>(
     let flows = &network.flows;
     let mut packets_delivered = 0;
     let mut records: Vec<FlowRecord> = (0..flows.len())
-        .map(|number| {
-            let (record, packets) = flow_record(plan, network, stop, full_wire, number);
+        .filter_map(|number| {
+            // A flow that waits for the end of others has no start, and is none yet.
+            let start = flows.start_of(number)?;
+            let (record, packets) = flow_record(plan, network, stop, full_wire, number, start);
             packets_delivered += packets;
-            record
+            Some(record)
         })
         .collect();
     records.sort_by(|a, b| {
@@ -349,12 +351,13 @@ fn flow_record<E: Protocol, const Q: usize>(
     stop: &Stop,
     full_wire: u16,
     number: u32,
+    start: Time,
 ) -> (FlowRecord, u64) {
     let flow = network.flows.description(number);
     let ends = network.flows.ends(number);
-    let since_start = |end: Time| (end - flow.start).as_ps();
+    let since_start = |end: Time| (end - start).as_ps();
     let end = match (flow.size, ends.delivered, ends.acknowledged) {
-        _ if flow.start >= stop.now => FlowEnd::NotStarted,
+        _ if start >= stop.now => FlowEnd::NotStarted,
         (None, ..) => FlowEnd::LongLived,
         (_, Some(_), Some(_)) => FlowEnd::Completed,
         (_, Some(_), None) => FlowEnd::Delivered,
@@ -366,7 +369,7 @@ fn flow_record<E: Protocol, const Q: usize>(
         source: flow.source.get(),
         destination: flow.destination.get(),
         size_bytes: flow.size.map(ByteCount::get),
-        start_ps: flow.start.as_ps(),
+        start_ps: start.as_ps(),
         fct_receiver_ps: ends.delivered.map(since_start),
         fct_sender_ps: ends.acknowledged.map(since_start),
         ideal_fct_ps: flow.size.map(|size| ideal(plan, flow, size, full_wire).as_ps()),
@@ -408,7 +411,7 @@ fn flow_record<E: Protocol, const Q: usize>(
 }
 
 /// When the last byte of a flow would arrive in an idle network.
-fn ideal(plan: &Plan, flow: &crate::flows::Flow, size: ByteCount, full_wire: u16) -> TimeDelta {
+fn ideal(plan: &Plan, flow: &Flow, size: ByteCount, full_wire: u16) -> TimeDelta {
     let header = u64::from(Packet::HEADER_BYTES);
     let payload = u64::from(full_wire) - header;
     let full_packets = size.get().saturating_sub(1) / payload;

@@ -137,12 +137,22 @@ static SERIES: Grammar = Grammar {
 
 static TOPOLOGY: Grammar = Grammar {
     about: "Exactly one shape.",
-    alternatives: &["fattree", "leafspine", "star", "back_to_back"],
+    alternatives: &["fattree", "leafspine", "star", "back_to_back", "file"],
     keys: &[
         optional("fattree", Form::Table(&FATTREE), "FatTree of switches with k ports."),
         optional("leafspine", Form::Table(&LEAFSPINE), "Every leaf connected to every spine."),
         optional("star", Form::Table(&STAR), "One switch."),
         optional("back_to_back", Form::Table(&BACK_TO_BACK), "Two hosts and a cable."),
+        optional(
+            "file",
+            Form::Text,
+            "A topology with its links as a file describes it. A relative name begins at the scenario's folder.",
+        ),
+        optional(
+            "format",
+            Form::Word(&["htsim", "hpcc"]),
+            "Form of the file. Default: htsim for .topo, else hpcc.",
+        ),
     ],
 };
 
@@ -435,8 +445,17 @@ static PATH_PENALTY: Grammar = Grammar {
 };
 
 static WORKLOAD: Grammar = Grammar {
-    about: "One group of flows: exactly one of permutation, random, all_to_all, incast, outcast, pairs.",
-    alternatives: &["permutation", "random", "all_to_all", "incast", "outcast", "pairs"],
+    about: "One group of flows: exactly one of permutation, random, all_to_all, incast, outcast, pairs, partition_aggregate, file.",
+    alternatives: &[
+        "permutation",
+        "random",
+        "all_to_all",
+        "incast",
+        "outcast",
+        "pairs",
+        "partition_aggregate",
+        "file",
+    ],
     keys: &[
         required("name", Form::Name, "Unique in the scenario; part of every flow's identity."),
         optional(
@@ -449,10 +468,30 @@ static WORKLOAD: Grammar = Grammar {
         optional("incast", Form::Table(&INCAST), "Many send to one."),
         optional("outcast", Form::Table(&OUTCAST), "One sends to many."),
         optional("pairs", Form::List(&Form::List(&HOST)), "Exactly these [source, destination]."),
-        required(
+        optional(
+            "partition_aggregate",
+            Form::Table(&PARTITION_AGGREGATE),
+            "Clients ask servers and wait for all answers. The requests are a workload of their own, NAME-requests.",
+        ),
+        optional(
+            "file",
+            Form::Text,
+            "Flows as a file lists them. A relative name begins at the scenario's folder.",
+        ),
+        optional(
+            "format",
+            Form::Word(&["htsim", "hpcc"]),
+            "Form of the file: htsim's connection matrix or HPCC's flows. Default: htsim for .cm, else hpcc.",
+        ),
+        optional(
             "size",
-            Form::Either(&[Form::Word(&["long-lived"]), BYTES]),
-            "Payload of each flow, or \"long-lived\".",
+            Form::Either(&[Form::Word(&["long-lived"]), BYTES, Form::Table(&SIZE)]),
+            "Payload of each flow, \"long-lived\", or a distribution. Required without `file`.",
+        ),
+        optional(
+            "arrivals",
+            Form::Table(&ARRIVALS),
+            "How flows follow each other. Default: each flow once.",
         ),
         optional("start", DURATION, "When the flows start. Default: 0."),
         optional(
@@ -469,6 +508,109 @@ static WORKLOAD: Grammar = Grammar {
             "spraying",
             Form::Word(&["sender-permuted", "switch-random"]),
             "Who chooses the paths: the sender by random permutations (default, NDP 3.1.1), or every switch at random.",
+        ),
+    ],
+};
+
+static SIZE: Grammar = Grammar {
+    about: "A distribution of flow sizes, built in or of a file.",
+    alternatives: &["distribution", "file"],
+    keys: &[
+        optional(
+            "distribution",
+            Form::Word(&super::distributions::NAMES),
+            "A built-in distribution; `trimline formats` lists them with their sources.",
+        ),
+        optional(
+            "file",
+            Form::Text,
+            "A file in the form of HPCC, Homa or dcPIM. A relative name begins at the scenario's folder.",
+        ),
+        optional(
+            "format",
+            Form::Word(&["hpcc", "homa", "dcpim"]),
+            "Form of the file. Default: by the words in its first line.",
+        ),
+        optional(
+            "packet",
+            BYTES,
+            "Bytes of one unit of the file's sizes. Default: 1B; 1460B with dcpim, which counts packets.",
+        ),
+        optional(
+            "interpolation",
+            Form::Word(&["step", "linear"]),
+            "Only the sizes of the distribution (step), or all between them (linear). Default: as its authors draw it, linear with hpcc and dcpim, step with homa and percentiles.",
+        ),
+    ],
+};
+
+static ARRIVALS: Grammar = Grammar {
+    about: "How the flows of a pair follow each other; with random, of a connection whose destination is drawn for each flow. An incast or a query is one arrival.",
+    alternatives: &["poisson", "periodic", "closed_loop"],
+    keys: &[
+        optional("poisson", Form::Table(&POISSON), "An open loop with exponential gaps."),
+        optional("periodic", Form::Table(&PERIODIC), "An open loop with equal gaps."),
+        optional(
+            "closed_loop",
+            Form::Table(&CLOSED_LOOP),
+            "The next flow when the last ACK of the one before has arrived and a gap has passed; the next query when all answers are there.",
+        ),
+    ],
+};
+
+static POISSON: Grammar = Grammar {
+    about: "By load or by mean gap.",
+    alternatives: &["load", "every"],
+    keys: &[
+        optional(
+            "load",
+            SHARE,
+            "Payload over the rate of each source's link; with incast of the receiver's, with a receiver drawn of all hosts'; with partition_aggregate the answers over the client's.",
+        ),
+        optional(
+            "every",
+            DURATION,
+            "Mean gap between the arrivals of one source, or of the incasts.",
+        ),
+        optional("until", DURATION, "No arrival at this time or later. Default: `duration`."),
+    ],
+};
+
+static PERIODIC: Grammar = Grammar {
+    about: "Equal gaps.",
+    alternatives: &[],
+    keys: &[
+        required("every", DURATION, "From one arrival to the next."),
+        optional("until", DURATION, "No arrival at this time or later. Default: `duration`."),
+    ],
+};
+
+static CLOSED_LOOP: Grammar = Grammar {
+    about: "The gap between the end of a flow and the next.",
+    alternatives: &["gap", "mean_gap", "median_gap"],
+    keys: &[
+        optional("gap", DURATION, "Always this."),
+        optional("mean_gap", DURATION, "Exponential, by its mean."),
+        optional("median_gap", DURATION, "Exponential, by its median."),
+        optional(
+            "count",
+            Form::Integer(1, u32::MAX as i64),
+            "Flows of each connection, or queries of each client. Default: until the end of the run.",
+        ),
+    ],
+};
+
+static PARTITION_AGGREGATE: Grammar = Grammar {
+    about: "Each query goes to several servers, drawn from all other hosts; `size` is that of an answer.",
+    alternatives: &[],
+    keys: &[
+        required("servers", Form::Integer(1, MAX_HOSTS), "Servers of each query."),
+        optional("client", HOST, "The one client. Default: every host is one."),
+        optional("request", BYTES, "Payload of a request. Default: 100B."),
+        optional(
+            "service_time",
+            DURATION,
+            "From the last byte of a request to the beginning of its answer. Default: 0.",
         ),
     ],
 };
@@ -503,7 +645,11 @@ static INCAST: Grammar = Grammar {
     about: "Senders chosen among the other hosts.",
     alternatives: &[],
     keys: &[
-        required("receiver", HOST, "The receiving host."),
+        required(
+            "receiver",
+            Form::Either(&[HOST, Form::Word(&["random"])]),
+            "The receiving host, or \"random\": drawn for each incast.",
+        ),
         required("senders", Form::Integer(1, MAX_HOSTS), "How many send."),
         optional(
             "excluding",
@@ -524,6 +670,11 @@ static OUTPUT: Grammar = Grammar {
     keys: &[
         optional("flows", Form::Boolean, "flows.csv: one row a flow. Default: true."),
         optional("ports", Form::Boolean, "ports.csv: one row a switch port. Default: false."),
+        optional(
+            "fct",
+            Form::Boolean,
+            "fct.txt: a line for each flow that ended, in the form of HPCC's simulations. Default: false.",
+        ),
         optional(
             "latencies",
             Form::Boolean,

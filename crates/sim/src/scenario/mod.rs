@@ -6,8 +6,10 @@
 //! [`schema`] is the same grammar as a JSON Schema, for editors.
 
 mod check;
+pub mod distributions;
 mod error;
 mod expand;
+mod files;
 mod grammar;
 mod links;
 pub mod plan;
@@ -19,6 +21,7 @@ mod switch;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod workloads;
 
 pub use error::{Place, ScenarioError, Source};
 pub use plan::Plan;
@@ -62,6 +65,8 @@ pub struct Output {
     pub latencies: bool,
     /// timeline.csv: what happened, event by event.
     pub timeline: bool,
+    /// fct.txt: flows that ended, as HPCC writes them.
+    pub fct: bool,
 }
 
 impl Scenario {

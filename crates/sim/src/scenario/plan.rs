@@ -1,11 +1,14 @@
 //! One run, fully decided: what a scenario becomes for one series and one seed. No strings to
 //! interpret, no defaults left open.
 
+use std::sync::Arc;
+
 use trimline_packet::{ByteCount, TimeDelta};
 use trimline_switch::ServiceModel;
 pub use trimline_transport::ndp::{Config, PullSpacing};
 use trimline_transport::{cbr, ndp};
 
+pub use crate::formats::sizes::SizeDistribution;
 pub use crate::links::{Impairment, LinkChange, LinkEvent, Share};
 
 use crate::topology::{Clos, LinkId};
@@ -101,8 +104,10 @@ pub struct Workload {
     pub name: String,
     /// Who sends to whom.
     pub matrix: Matrix,
-    /// Bytes of each flow; `None` is long-lived.
-    pub size: Option<ByteCount>,
+    /// Bytes of each flow.
+    pub size: Size,
+    /// How flows follow each other.
+    pub arrivals: Arrivals,
     /// When the flows start.
     pub start: TimeDelta,
     /// Each flow starts up to this much later, uniformly.
@@ -147,8 +152,137 @@ pub enum Matrix {
         /// Which of the others send.
         choose: Choose,
     },
+    /// `senders` of the other hosts send to a host that is drawn too, anew for each incast.
+    RandomIncast {
+        /// How many send.
+        senders: u32,
+    },
     /// Exactly these (source, destination) pairs.
     Pairs(Vec<(u32, u32)>),
+    /// What a file lists, flow by flow: sizes and starts are its own.
+    Listed(Arc<Listed>),
+    /// Clients ask servers: the requests. The answers are the workload behind this one, whose matrix is
+    /// [`Matrix::Responses`] and whose size is that of an answer.
+    Requests(Queries),
+    /// The answers to the requests of the workload before.
+    Responses,
+}
+
+/// Partition and aggregate: a client asks several servers at once and waits for all answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queries {
+    /// The one client; `None`: every host is one.
+    pub client: Option<u32>,
+    /// Servers of each query, drawn from all other hosts.
+    pub servers: u32,
+    /// How long a server takes between the last byte of a request and the beginning of its answer.
+    pub service_time: TimeDelta,
+}
+
+/// The flows of a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listed {
+    /// In the order of the file.
+    pub flows: Vec<ListedFlow>,
+    /// What starts flows when others end, by number.
+    pub triggers: Vec<ListedTrigger>,
+}
+
+/// One flow of a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedFlow {
+    /// Source host.
+    pub source: u32,
+    /// Destination host.
+    pub destination: u32,
+    /// Payload bytes.
+    pub size: ByteCount,
+    /// When it starts: after the workload's start, or when a trigger fires.
+    pub start: ListedStart,
+    /// The trigger that its last ACK activates, at its source.
+    pub on_acknowledged: Option<u32>,
+    /// The trigger that its last byte activates, at its destination.
+    pub on_delivered: Option<u32>,
+}
+
+/// When a listed flow starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListedStart {
+    /// So long after the workload's start.
+    At(TimeDelta),
+    /// When this trigger fires, which is one of its source host.
+    Trigger(u32),
+}
+
+/// When a trigger of a file starts the flows that wait for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListedTrigger {
+    /// All, at the last of so many activations.
+    After(u32),
+    /// The next one, at each activation.
+    OneByOne,
+}
+
+/// Bytes of the flows of a workload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// They have no end.
+    LongLived,
+    /// All of this size.
+    Fixed(ByteCount),
+    /// Each drawn from its own stream.
+    Drawn(Arc<SizeDistribution>),
+}
+
+impl Size {
+    /// The mean in thousandths of a byte; `None` for long-lived flows.
+    pub fn mean_millibytes(&self) -> Option<u64> {
+        match self {
+            Size::LongLived => None,
+            Size::Fixed(size) => Some(size.get().saturating_mul(1000)),
+            Size::Drawn(sizes) => Some(sizes.mean_millibytes()),
+        }
+    }
+}
+
+/// How flows follow each other: those of a pair, or of a connection to hosts that are drawn; an incast or a query
+/// is one arrival.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Arrivals {
+    /// Each flow once.
+    #[default]
+    Once,
+    /// The next one this much later, whatever became of the last.
+    Periodic {
+        /// From one to the next.
+        every: TimeDelta,
+        /// None at this time or later.
+        until: TimeDelta,
+    },
+    /// A Poisson process: gaps are exponential.
+    Poisson {
+        /// Mean gap between the arrivals of one source; of the whole workload with incasts.
+        mean: TimeDelta,
+        /// None at this time or later.
+        until: TimeDelta,
+    },
+    /// The next one when the last has ended at the sender (a query: when all answers are there), and a gap has
+    /// passed.
+    ClosedLoop {
+        /// The gap.
+        gap: Gap,
+        /// How many of each connection or client; `None`: until the end of the run.
+        count: Option<u32>,
+    },
+}
+
+/// The gap of a closed loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// Always this.
+    Fixed(TimeDelta),
+    /// Exponential, with this mean.
+    Exponential(TimeDelta),
 }
 
 /// Which hosts send in an incast, or receive in an outcast.

@@ -7,15 +7,15 @@ use trimline_transport::ndp::{Config, PathPenalty, PullSpacing};
 use super::Output;
 use super::error::ScenarioError;
 use super::grammar::MAX_HOSTS;
-use super::plan::{Choose, EngineChoice, Matrix, Plan, Spraying, Transport, Watch, Workload};
+use super::plan::{EngineChoice, Plan, Transport, Watch};
 use super::quantity;
 use super::tree::Node;
+use super::workloads::{pair, workloads};
 use crate::topology::{self, Clos, LinkSpec};
 
 /// The plan of a tree that the grammar accepted whole; series and seed are the caller's.
 pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
     let topology = topology(root)?;
-    let hosts = topology.hosts();
     let profile = root.at(&["switch", "profile"]).and_then(Node::text).unwrap_or("paper");
     let duration = root.child("duration").map(duration_of).transpose()?;
     let warm_up = root.child("warm_up").map(duration_of).transpose()?.unwrap_or(TimeDelta::ZERO);
@@ -29,8 +29,14 @@ pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
         ));
     }
     let transport = transport(root, profile, &topology)?;
-    let workloads = workloads(root, hosts, &transport, duration)?;
-    let links = super::links::links(root, &topology)?;
+    let (workloads, missing) = workloads(root, &topology, &transport, duration)?;
+    let mut links = super::links::links(root, &topology)?;
+    if !missing.is_empty() && links.events.is_empty() && root.child("routing_convergence").is_none()
+    {
+        // What a file says is missing was never there.
+        links.convergence = TimeDelta::ZERO;
+    }
+    links.events.extend(missing);
     let timeline = root.at(&["output", "timeline"]);
     let timeline = timeline.map(|node| watch(node, &topology)).transpose()?;
     let plan = Plan {
@@ -60,6 +66,7 @@ pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
             ports: flag("ports", false),
             latencies: flag("latencies", false),
             timeline: root.at(&["output", "timeline"]).is_some(),
+            fct: flag("fct", false),
         },
     ))
 }
@@ -106,13 +113,16 @@ pub(super) fn read<T>(
     })
 }
 
-fn number(node: &Node, key: &str) -> Option<u32> {
+pub(super) fn number(node: &Node, key: &str) -> Option<u32> {
     node.child(key)?.integer().and_then(|number| u32::try_from(number).ok())
 }
 
 // Topology
 
 fn topology(root: &Node) -> Result<Clos, ScenarioError> {
+    if let Some(file) = root.at(&["topology", "file"]) {
+        return super::files::topology(root, file);
+    }
     let preset = root.at(&["links", "preset"]).and_then(Node::text);
     let preset = preset.and_then(|name| name.trim_end_matches('G').parse::<u64>().ok());
     let link = |tier: &str| -> Result<LinkSpec, ScenarioError> {
@@ -381,195 +391,6 @@ fn path_penalty(
         ));
     }
     Ok(Some(penalty))
-}
-
-// Workloads
-
-/// Flows of one workload, at most: each has state of a few hundred bytes.
-const MAX_FLOWS: u64 = 1 << 26;
-
-fn workloads(
-    root: &Node,
-    hosts: u32,
-    transport: &Transport,
-    duration: Option<TimeDelta>,
-) -> Result<Vec<Workload>, ScenarioError> {
-    let mut workloads: Vec<Workload> = Vec::new();
-    for node in root.child("workload").and_then(Node::list).unwrap_or(&[]) {
-        let name = node.child("name").and_then(Node::text).unwrap_or_default();
-        if workloads.iter().any(|other| other.name == name) {
-            let place = node.child("name").unwrap_or(node);
-            return Err(ScenarioError::new(
-                &place.place,
-                format!("a second workload named `{name}`"),
-                "a name of its own for every workload",
-            ));
-        }
-        let time = |key| node.child(key).map(duration_of).transpose();
-        workloads.push(Workload {
-            name: name.to_owned(),
-            matrix: matrix(node, hosts)?,
-            size: size(node, transport, duration)?,
-            start: time("start")?.unwrap_or(TimeDelta::ZERO),
-            start_jitter: time("start_jitter")?.unwrap_or(TimeDelta::ZERO),
-            class: number(node, "class").unwrap_or(0) as u8,
-            spraying: match node.child("spraying").and_then(Node::text) {
-                Some("switch-random") => Spraying::SwitchRandom,
-                _ => Spraying::SenderPermuted,
-            },
-        });
-    }
-    Ok(workloads)
-}
-
-fn size(
-    node: &Node,
-    transport: &Transport,
-    duration: Option<TimeDelta>,
-) -> Result<Option<ByteCount>, ScenarioError> {
-    let Some(node) = node.child("size") else { return Ok(None) };
-    if node.text() == Some("long-lived") {
-        return match duration {
-            Some(_) => Ok(None),
-            None => Err(ScenarioError::new(
-                &node.place,
-                "a long-lived flow in a run without `duration` never ends",
-                "a size, or `duration` in the scenario",
-            )),
-        };
-    }
-    if matches!(transport, Transport::Cbr(_)) {
-        return Err(ScenarioError::new(
-            &node.place,
-            "a flow that resends nothing and may never be whole",
-            "\"long-lived\" with transport cbr",
-        ));
-    }
-    let size = read(node, quantity::bytes, quantity::Quantity::Bytes)?;
-    let payload_bytes = transport.payload_bytes();
-    let packets = size.get().div_ceil(u64::from(payload_bytes));
-    // Half of the sequence numbers, so that they never wrap within a flow.
-    if size == ByteCount::ZERO || packets > u64::from(u32::MAX / 2) {
-        return Err(ScenarioError::new(
-            &node.place,
-            format!("a flow of {packets} packets"),
-            format!("from 1 to {} packets of {} B", u32::MAX / 2, payload_bytes),
-        ));
-    }
-    Ok(Some(size))
-}
-
-fn host(node: &Node, hosts: u32) -> Result<u32, ScenarioError> {
-    let number = node.integer().unwrap_or(-1);
-    u32::try_from(number).ok().filter(|&host| host < hosts).ok_or_else(|| {
-        ScenarioError::new(
-            &node.place,
-            format!("no host {number} in a network of {hosts}"),
-            format!("a host from 0 to {}", hosts - 1),
-        )
-        .nearest(Some((hosts - 1).to_string()))
-    })
-}
-
-fn matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
-    if let Some(incast) = node.child("incast") {
-        return incast_matrix(incast, hosts);
-    }
-    if let Some(outcast) = node.child("outcast") {
-        return outcast_matrix(outcast, hosts);
-    }
-    if let Some(random) = node.child("random") {
-        let flows = number(random, "flows").unwrap_or(1);
-        return few(random, hosts, u64::from(hosts) * u64::from(flows), Matrix::Random { flows });
-    }
-    if let Some(all) = node.child("all_to_all") {
-        let flows = u64::from(hosts) * u64::from(hosts - 1);
-        return few(all, hosts, flows, Matrix::AllToAll);
-    }
-    let Some(list) = node.child("pairs") else { return Ok(Matrix::Permutation) };
-    let pairs = list.list().unwrap_or(&[]).iter().map(|node| pair(node, hosts));
-    let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
-    if pairs.is_empty() {
-        return Err(ScenarioError::new(&list.place, "no pairs", "at least one pair"));
-    }
-    Ok(Matrix::Pairs(pairs))
-}
-
-/// [source, destination].
-fn pair(node: &Node, hosts: u32) -> Result<(u32, u32), ScenarioError> {
-    let Some([source, destination]) = node.list() else {
-        return Err(ScenarioError::new(
-            &node.place,
-            "no pair",
-            "[source, destination], two host numbers",
-        ));
-    };
-    let flow = (host(source, hosts)?, host(destination, hosts)?);
-    if flow.0 == flow.1 {
-        return Err(ScenarioError::new(
-            &node.place,
-            format!("host {} sends to itself", flow.0),
-            "two different hosts",
-        ));
-    }
-    Ok(flow)
-}
-
-/// A matrix whose flows a run can number.
-fn few(node: &Node, hosts: u32, flows: u64, matrix: Matrix) -> Result<Matrix, ScenarioError> {
-    if flows > MAX_FLOWS {
-        return Err(ScenarioError::new(
-            &node.place,
-            format!("{flows} flows among {hosts} hosts"),
-            format!("at most {MAX_FLOWS} flows"),
-        ));
-    }
-    Ok(matrix)
-}
-
-fn choose(node: &Node) -> Choose {
-    match node.child("choose").and_then(Node::text) {
-        Some("last") => Choose::Last,
-        _ => Choose::Random,
-    }
-}
-
-fn outcast_matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
-    let sender = node.child("sender").map_or(Ok(0), |node| host(node, hosts))?;
-    let receivers = number(node, "receivers").unwrap_or(0);
-    if receivers > hosts - 1 {
-        let place = node.child("receivers").unwrap_or(node);
-        return Err(ScenarioError::new(
-            &place.place,
-            format!("{receivers} receivers among {} other hosts", hosts - 1),
-            format!("at most {} receivers", hosts - 1),
-        )
-        .nearest(Some((hosts - 1).to_string())));
-    }
-    Ok(Matrix::Outcast { sender, receivers, choose: choose(node) })
-}
-
-fn incast_matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
-    let receiver = node.child("receiver").map_or(Ok(0), |node| host(node, hosts))?;
-    let mut excluding = Vec::new();
-    for node in node.child("excluding").and_then(Node::list).unwrap_or(&[]) {
-        excluding.push(host(node, hosts)?);
-    }
-    excluding.sort_unstable();
-    excluding.dedup();
-    let senders = number(node, "senders").unwrap_or(0);
-    let left_out = excluding.iter().filter(|&&host| host != receiver).count() as u32;
-    let others = hosts - 1 - left_out;
-    if senders > others {
-        let place = node.child("senders").unwrap_or(node);
-        return Err(ScenarioError::new(
-            &place.place,
-            format!("{senders} senders among {others} other hosts"),
-            format!("at most {others} senders"),
-        )
-        .nearest(Some(others.to_string())));
-    }
-    Ok(Matrix::Incast { receiver, senders, excluding, choose: choose(node) })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Every kind of mistake with its message, and what a right file becomes.
 
-use super::plan::{Choose, Matrix, Spraying, Transport};
+use super::plan::{Choose, Matrix, Size, Spraying, Transport};
 use super::*;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_switch::ServiceModel;
@@ -45,7 +45,10 @@ fn a_minimal_file_has_the_defaults_of_the_paper() {
     assert_eq!(scenario.runs.len(), 3);
     let run = &scenario.runs[1];
     assert_eq!((run.name.as_str(), run.plan.seed), ("seed-2", 2));
-    assert_eq!(run.output, Output { flows: true, ports: false, latencies: false, timeline: false });
+    assert_eq!(
+        run.output,
+        Output { flows: true, ports: false, latencies: false, timeline: false, fct: false }
+    );
     let plan = &run.plan;
     assert_eq!(plan.topology.hosts(), 432);
     assert_eq!((plan.topology.pods, plan.topology.hosts_per_tor), (12, 6));
@@ -58,7 +61,7 @@ fn a_minimal_file_has_the_defaults_of_the_paper() {
     assert_eq!(plan.duration, Some(TimeDelta::from_us(20_100)));
     assert_eq!(plan.warm_up, TimeDelta::from_us(10_100));
     assert_eq!(plan.workloads[0].matrix, Matrix::Permutation);
-    assert_eq!(plan.workloads[0].size, None);
+    assert_eq!(plan.workloads[0].size, Size::LongLived);
     assert_eq!(plan.workloads[0].spraying, Spraying::SenderPermuted);
 }
 
@@ -103,7 +106,7 @@ fn a_wrong_unit_names_the_nearest() {
         "\"450kB\"",
         "scenario.toml:12:8: \"450kB\" has the unknown unit `kB` (at `\"450kB\"`); expected \
          \"long-lived\", or a size such as \"9000B\" (units: B, KB, MB, GB of 1000; KiB, MiB, GiB \
-         of 1024); nearest: \"450KB\"",
+         of 1024), or a table with distribution, file, format, packet, interpolation; nearest: \"450KB\"",
     );
 }
 
@@ -170,7 +173,7 @@ fn a_tree_that_does_not_exist_names_its_neighbours() {
         "[topology.fattree]\nhosts = 432",
         "topology = {}",
         "scenario.toml:6:12: none of the alternatives is given (at `{}`); expected exactly one of \
-         fattree, leafspine, star, back_to_back",
+         fattree, leafspine, star, back_to_back, file",
     );
     check(
         "[topology.fattree]\nhosts = 432",
@@ -239,14 +242,13 @@ fn workloads_must_be_there_and_differ() {
         "permutation = {}",
         "",
         "scenario.toml:9:1: none of the alternatives is given (at `[[workload]]`); expected exactly \
-         one of permutation, random, all_to_all, incast, outcast, pairs",
+         one of permutation, random, all_to_all, incast, outcast, pairs, partition_aggregate, file",
     );
     check(
         "size = \"long-lived\"",
         "",
         "scenario.toml:9:1: missing key `size` (at `[[workload]]`); expected `size`: \
-         \"long-lived\", or a size such as \"9000B\" (units: B, KB, MB, GB of 1000; KiB, MiB, GiB \
-         of 1024)",
+         bytes, \"long-lived\" or a distribution",
     );
 }
 
@@ -493,7 +495,7 @@ fn series_sweep_and_seeds_multiply() {
         run.plan.workloads[0].matrix,
         Matrix::Incast { receiver: 0, senders: 10, excluding: vec![7], choose: Choose::Random }
     );
-    assert_eq!(run.plan.workloads[0].size, Some(ByteCount::new(450_000)));
+    assert_eq!(run.plan.workloads[0].size, Size::Fixed(ByteCount::new(450_000)));
     assert_eq!((run.plan.workloads[1].class, &run.plan.workloads[1].name[..]), (3, "urgent"));
 }
 
@@ -563,7 +565,7 @@ fn settings_hold_in_every_series() {
     for run in &scenario.runs {
         assert_eq!(run.plan.seed, 9);
         assert_eq!(run.plan.topology.host_link.rate, BitRate::from_gbps(40));
-        assert_eq!(run.plan.workloads[0].size, Some(ByteCount::new(9000)));
+        assert_eq!(run.plan.workloads[0].size, Size::Fixed(ByteCount::new(9000)));
     }
     let refused = |text: &str| settings(&[text]).map(|_| ()).unwrap_err().to_string();
     assert_eq!(

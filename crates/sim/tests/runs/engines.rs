@@ -8,7 +8,7 @@ use crate::plans::{both, fattree, incast, ndp, plan, run, star, workload};
 use crate::random_networks::unsettle;
 use trimline_metrics::FlowEnd;
 use trimline_packet::{BitRate, TimeDelta};
-use trimline_sim::scenario::plan::{Matrix, Plan, Spraying, Transport};
+use trimline_sim::scenario::plan::{Matrix, Plan, Size, Spraying, Transport};
 use trimline_sim::topology::{Clos, LinkSpec};
 use trimline_switch::ServiceModel;
 use trimline_transport::ndp::PullSpacing;
@@ -65,7 +65,8 @@ pub(crate) fn case(number: u64) -> Plan {
         let mut new = match choices.below(4) {
             0 => {
                 let mut matrix = incast(1 + choices.below(u64::from(hosts) - 1) as u32, 1);
-                matrix.size = Some(trimline_packet::ByteCount::new(1 + choices.below(300_000)));
+                let size = trimline_packet::ByteCount::new(1 + choices.below(300_000));
+                matrix.size = Size::Fixed(size);
                 matrix
             }
             1 => workload("", Matrix::Permutation, Some(1 + choices.below(1_000_000))),
@@ -112,7 +113,7 @@ pub(crate) fn case(number: u64) -> Plan {
         PullSpacing::WireBytesScaled { percent: 101 },
     ]);
     plan.transport = Transport::Ndp(config);
-    let is_endless = plan.workloads.iter().any(|workload| workload.size.is_none());
+    let is_endless = plan.workloads.iter().any(|workload| workload.size == Size::LongLived);
     if is_endless || choices.below(4) == 0 {
         plan.duration = Some(TimeDelta::from_ps(1_000_000_000 + choices.below(2_000_000_000)));
         plan.warm_up = TimeDelta::from_ps(choices.below(900_000_000));

@@ -9,3 +9,4 @@ mod random_networks;
 mod starvation;
 mod threads;
 mod timeline;
+mod workloads;

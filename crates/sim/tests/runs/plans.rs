@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use trimline_metrics::RunRecord;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_sim::scenario::plan::{
-    Choose, EngineChoice, Impairment, Matrix, Plan, Spraying, Transport, Workload,
+    Arrivals, Choose, EngineChoice, Impairment, Matrix, Plan, Size, Spraying, Transport, Workload,
 };
 use trimline_sim::topology::{Clos, LinkSpec};
 use trimline_switch::ServiceModel;
@@ -72,7 +72,8 @@ pub(crate) fn workload(name: &str, matrix: Matrix, size: Option<u64>) -> Workloa
     Workload {
         name: name.into(),
         matrix,
-        size: size.map(ByteCount::new),
+        size: size.map_or(Size::LongLived, |size| Size::Fixed(ByteCount::new(size))),
+        arrivals: Arrivals::Once,
         start: TimeDelta::ZERO,
         start_jitter: TimeDelta::ZERO,
         class: 0,

@@ -9,7 +9,9 @@ use crate::engines::{Choices, case};
 use crate::plans::both;
 use trimline_metrics::FlowEnd;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
-use trimline_sim::scenario::plan::{Impairment, LinkChange, LinkEvent, Plan, Share, Transport};
+use trimline_sim::scenario::plan::{
+    Impairment, LinkChange, LinkEvent, Plan, Share, Size, Transport,
+};
 use trimline_sim::topology;
 
 const SEEDS: u64 = 1000;
@@ -75,8 +77,11 @@ fn network(seed: u64) -> Plan {
     for workload in &mut plan.workloads {
         // Small, so that a thousand runs take seconds.
         let most = 1 + choices.below(100_000);
-        let size = workload.size.map_or(most, |size| size.get().min(most));
-        workload.size = Some(ByteCount::new(size));
+        let size = match workload.size {
+            Size::Fixed(size) => size.get().min(most),
+            _ => most,
+        };
+        workload.size = Size::Fixed(ByteCount::new(size));
     }
     (plan.duration, plan.warm_up) = (None, TimeDelta::ZERO);
     if let Transport::Ndp(config) = &mut plan.transport

@@ -1,0 +1,100 @@
+//! Files of other simulators on the command line: a connection matrix as a scenario, `trimline formats`.
+
+use std::fs;
+use std::path::Path;
+use std::process::ExitCode;
+
+use trimline_sim::formats::connection_matrix;
+use trimline_sim::formats::sizes::Reading;
+use trimline_sim::scenario::distributions;
+
+use crate::failure::Failure;
+use crate::results::{columns, print};
+
+/// The scenario of a file that is none: htsim's `.cm` becomes its flows on a FatTree with as many hosts. `None` for
+/// a scenario.
+///
+/// # Errors
+/// The file cannot be read.
+pub(crate) fn scenario_of(path: &Path) -> Result<Option<String>, Failure> {
+    if !path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("cm")) {
+        return Ok(None);
+    }
+    let text = fs::read_to_string(path).map_err(|error| Failure::io(path, &error))?;
+    let matrix = connection_matrix::parse(&path.display().to_string(), &text)
+        .map_err(|error| Failure::message(error.to_string()))?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // A TOML string of its own, whatever the file is called.
+    let name = serde_json::to_string(&name).unwrap_or_default();
+    let topology = match fattree(matrix.nodes) {
+        Some(topology) => format!("[topology]\n{topology}\n"),
+        // The topology is then said with --topology or --set.
+        None => String::new(),
+    };
+    Ok(Some(format!(
+        "# Flows of an htsim connection matrix on a FatTree with as many hosts.\n\
+         {topology}[[workload]]\nname = \"flows\"\nfile = {name}\nformat = \"htsim\"\n"
+    )))
+}
+
+/// The FatTree with so many hosts, of three tiers before one of two.
+fn fattree(hosts: u32) -> Option<String> {
+    let is_k =
+        |hosts_of: fn(u64) -> u64| (2..=128u64).step_by(2).any(|k| hosts_of(k) == u64::from(hosts));
+    if is_k(|k| k * k * k / 4) {
+        Some(format!("fattree.hosts = {hosts}"))
+    } else if is_k(|k| k * k / 2) {
+        Some(format!("fattree = {{ hosts = {hosts}, tiers = 2 }}"))
+    } else {
+        None
+    }
+}
+
+/// `trimline formats`.
+pub(crate) fn formats() -> ExitCode {
+    print(FILES);
+    let head = ["distribution", "mean B", "largest B", "interpolation", "file"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for (name, file, sizes) in distributions::built_in() {
+        let reading = match sizes.reading() {
+            Reading::Step => "step",
+            Reading::Linear => "linear",
+        };
+        rows.push(vec![
+            name.to_owned(),
+            (sizes.mean_millibytes() / 1000).to_string(),
+            sizes.largest().to_string(),
+            reading.to_owned(),
+            file.to_owned(),
+        ]);
+    }
+    print(&columns(&rows));
+    ExitCode::SUCCESS
+}
+
+const FILES: &str = "\
+Files that are read as they are:
+
+topology.file    htsim's .topo; HPCC's topologies, where the graph is a folded Clos
+workload.file    htsim's .cm (flows, triggers, failures); HPCC's flows
+size.file        flow sizes: HPCC (bytes and percents), Homa (mean, then sizes and probabilities),
+                 dcPIM (packets, 1, probability)
+
+`trimline run FLOWS.cm [--topology FILE]` runs a connection matrix without a scenario.
+Written: fct.txt with output.fct = true, the lines of HPCC's FCT output.
+
+Flow sizes that are built in, size.distribution = NAME; sources in crates/sim/distributions/README.md:
+
+";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fattree_has_exactly_the_hosts_of_the_file() {
+        assert_eq!(fattree(432).as_deref(), Some("fattree.hosts = 432"));
+        assert_eq!(fattree(32).as_deref(), Some("fattree = { hosts = 32, tiers = 2 }"));
+        assert_eq!(fattree(100), None);
+    }
+}

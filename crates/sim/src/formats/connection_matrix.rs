@@ -1,0 +1,487 @@
+//! htsim's connection matrices, `.cm`: flows with a start or a trigger, triggers, failed links.
+//!
+//! Read as htsim reads them: `#` comments, counts in the head that must match, words of a line in any order.
+//! Two things differ. A start is a whole number of picoseconds, or a decimal that is rounded to one; htsim
+//! rounds it to a 32-bit float. And a trigger is something that a host knows: it may only start flows of the
+//! host at which it is fired.
+
+use std::collections::BTreeMap;
+
+use trimline_packet::{ByteCount, TimeDelta};
+
+use super::{FormatError, Text, scientific};
+
+/// A file, read and checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectionMatrix {
+    /// Hosts.
+    pub nodes: u32,
+    /// Flows, in the order of the file.
+    pub connections: Vec<Connection>,
+    /// Triggers, by their number in the file.
+    pub triggers: BTreeMap<u32, Trigger>,
+    /// Links that are not there.
+    pub failures: Vec<Failure>,
+}
+
+/// One flow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Connection {
+    /// Line of the file.
+    pub line: usize,
+    /// Source host.
+    pub source: u32,
+    /// Destination host.
+    pub destination: u32,
+    /// Its name in the file; 0 without one.
+    pub id: u32,
+    /// When it starts.
+    pub start: Start,
+    /// Payload bytes.
+    pub size: ByteCount,
+    /// Activated when the sender has every ACK.
+    pub send_done_trigger: Option<u32>,
+    /// Activated when the receiver has every byte.
+    pub recv_done_trigger: Option<u32>,
+    /// htsim's priority; nothing of ours reads it.
+    pub priority: Option<u64>,
+}
+
+/// When a flow starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// At this time.
+    At(TimeDelta),
+    /// When this trigger fires.
+    Trigger(u32),
+}
+
+/// What fires when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trigger {
+    /// Line of the file.
+    pub line: usize,
+    /// How activations become starts.
+    pub kind: TriggerKind,
+}
+
+/// How activations become starts of flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TriggerKind {
+    /// The one activation starts every flow that waits.
+    OneShot,
+    /// Each activation starts the next flow that waits.
+    MultiShot,
+    /// The last of so many activations starts every flow that waits.
+    Barrier(u32),
+}
+
+/// A link between an aggregation switch and a core that is not there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Line of the file.
+    pub line: usize,
+    /// Aggregation switch, counted over all pods.
+    pub switch: u32,
+    /// Its up-link.
+    pub link: u32,
+}
+
+const CONNECTION: &str = "`SRC->DST [id I] start PS|trigger T size BYTES [send_done_trigger T] [recv_done_trigger T] [prio P]`";
+const TRIGGER: &str = "`trigger id T oneshot|multishot|barrier [count N]`";
+const FAILURE: &str = "`failure switch_type AGG switch_id S link_id L`";
+const HEAD: &str = "`Nodes N`, `Connections C`, `Triggers T` or `Failures F`, then connections";
+
+/// What the head counts.
+#[derive(Default)]
+struct Counts {
+    nodes: Option<u32>,
+    connections: Option<u32>,
+    triggers: u32,
+    failures: u32,
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// The first mistake.
+pub fn parse(file: &str, text: &str) -> Result<ConnectionMatrix, FormatError> {
+    let text = Text { file, text };
+    let mut counts = Counts::default();
+    let mut matrix = ConnectionMatrix {
+        nodes: 0,
+        connections: Vec::new(),
+        triggers: BTreeMap::new(),
+        failures: Vec::new(),
+    };
+    for (line, words) in text.lines() {
+        let rest = &words[1..];
+        match words[0] {
+            "trigger" => {
+                let (id, trigger) = self::trigger(&text, line, rest)?;
+                if matrix.triggers.insert(id, trigger).is_some() {
+                    return Err(text.error(line, format!("a second trigger {id}"), TRIGGER));
+                }
+            }
+            "failure" => matrix.failures.push(failure(&text, line, rest)?),
+            name @ ("Nodes" | "Connections" | "Triggers" | "Failures") => {
+                let [count] = rest else {
+                    return Err(text.error(line, format!("`{}`", words.join(" ")), HEAD));
+                };
+                let Ok(count) = count.parse::<u32>() else {
+                    return Err(text.error(line, format!("`{count}` is no number"), HEAD));
+                };
+                match name {
+                    "Nodes" => counts.nodes = Some(count),
+                    "Connections" => counts.connections = Some(count),
+                    "Triggers" => counts.triggers = count,
+                    _ => counts.failures = count,
+                }
+            }
+            pair if pair.contains("->") => {
+                matrix.connections.push(connection(&text, line, pair, rest, counts.nodes)?);
+            }
+            other => {
+                return Err(text.error(line, format!("unknown word `{other}`"), HEAD));
+            }
+        }
+    }
+    matrix.nodes = counts.nodes.unwrap_or(0);
+    check(&text, &matrix, &counts)?;
+    Ok(matrix)
+}
+
+/// What only the whole file shows.
+fn check(text: &Text<'_>, matrix: &ConnectionMatrix, counts: &Counts) -> Result<(), FormatError> {
+    let end = text.last_line();
+    for (name, said, there) in [
+        ("Connections", counts.connections.unwrap_or(0), matrix.connections.len()),
+        ("Triggers", counts.triggers, matrix.triggers.len()),
+        ("Failures", counts.failures, matrix.failures.len()),
+    ] {
+        if said as usize != there {
+            return Err(text.error(
+                end,
+                format!("`{name} {said}`, but there are {there}"),
+                "the number that the file has",
+            ));
+        }
+    }
+    // Where each trigger is activated and how often, and whose flows it starts.
+    let mut activated: BTreeMap<u32, (u32, u32)> = BTreeMap::new();
+    for connection in &matrix.connections {
+        let send = connection.send_done_trigger.map(|trigger| (trigger, connection.source));
+        let receive = connection.recv_done_trigger.map(|trigger| (trigger, connection.destination));
+        for (trigger, host) in send.into_iter().chain(receive) {
+            known(text, matrix, trigger, connection.line)?;
+            let (first, count) = activated.entry(trigger).or_insert((host, 0));
+            *count += 1;
+            if *first != host {
+                return Err(text.error(
+                    connection.line,
+                    format!("trigger {trigger} is activated at host {first} and at host {host}"),
+                    "a trigger of one host: no host knows at once what happens at another",
+                ));
+            }
+        }
+    }
+    for connection in &matrix.connections {
+        let Start::Trigger(trigger) = connection.start else { continue };
+        known(text, matrix, trigger, connection.line)?;
+        match activated.get(&trigger) {
+            None => {
+                return Err(text.error(
+                    connection.line,
+                    format!("trigger {trigger} is never activated"),
+                    "a connection with this send_done_trigger or recv_done_trigger",
+                ));
+            }
+            Some((host, _)) if *host != connection.source => {
+                return Err(text.error(
+                    connection.line,
+                    format!(
+                        "trigger {trigger} is activated at host {host}, but the connection is of \
+                         host {}",
+                        connection.source
+                    ),
+                    "a trigger of the same host: no host knows at once what happens at another",
+                ));
+            }
+            Some(_) => {}
+        }
+    }
+    for (id, trigger) in &matrix.triggers {
+        let count = activated.get(id).map_or(0, |(_, count)| *count);
+        let most = match trigger.kind {
+            TriggerKind::OneShot => 1,
+            TriggerKind::Barrier(count) => count,
+            TriggerKind::MultiShot => u32::MAX,
+        };
+        if count > most {
+            return Err(text.error(
+                trigger.line,
+                format!("trigger {id} is activated {count} times"),
+                format!("at most {most}"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn known(
+    text: &Text<'_>,
+    matrix: &ConnectionMatrix,
+    trigger: u32,
+    line: usize,
+) -> Result<(), FormatError> {
+    if matrix.triggers.contains_key(&trigger) {
+        return Ok(());
+    }
+    Err(text.error(line, format!("no trigger {trigger} in the file"), TRIGGER))
+}
+
+/// Key and value pairs; a key of `flags` has no value.
+fn fields<'a>(
+    text: &Text<'_>,
+    line: usize,
+    words: &[&'a str],
+    flags: &[&str],
+    expected: &str,
+) -> Result<BTreeMap<&'a str, &'a str>, FormatError> {
+    let mut fields = BTreeMap::new();
+    let mut words = words.iter();
+    while let Some(&key) = words.next() {
+        let value = match flags.contains(&key) {
+            true => "",
+            false => words
+                .next()
+                .ok_or_else(|| text.error(line, format!("nothing behind `{key}`"), expected))?,
+        };
+        if fields.insert(key, value).is_some() {
+            return Err(text.error(line, format!("`{key}` stands twice"), expected));
+        }
+    }
+    Ok(fields)
+}
+
+fn whole(
+    text: &Text<'_>,
+    line: usize,
+    key: &str,
+    value: &str,
+    expected: &str,
+) -> Result<u32, FormatError> {
+    value.parse().map_err(|_| {
+        text.error(line, format!("`{key} {value}` has no whole number below 2^32"), expected)
+    })
+}
+
+fn connection(
+    text: &Text<'_>,
+    line: usize,
+    pair: &str,
+    words: &[&str],
+    nodes: Option<u32>,
+) -> Result<Connection, FormatError> {
+    let ends = pair
+        .split_once("->")
+        .and_then(|(source, destination)| Some((source.parse().ok()?, destination.parse().ok()?)));
+    let Some((source, destination)) = ends else {
+        return Err(text.error(line, format!("`{pair}` names no two hosts"), CONNECTION));
+    };
+    let Some(nodes) = nodes else {
+        return Err(text.error(line, "a connection before `Nodes`", HEAD));
+    };
+    for host in [source, destination] {
+        if host >= nodes {
+            return Err(text.error(
+                line,
+                format!("host {host} of {nodes}"),
+                format!("hosts from 0 to {}", nodes.saturating_sub(1)),
+            ));
+        }
+    }
+    if source == destination {
+        return Err(text.error(line, format!("host {source} sends to itself"), CONNECTION));
+    }
+    let mut connection = Connection {
+        line,
+        source,
+        destination,
+        id: 0,
+        start: Start::At(TimeDelta::ZERO),
+        size: ByteCount::ZERO,
+        send_done_trigger: None,
+        recv_done_trigger: None,
+        priority: None,
+    };
+    let (mut has_start, mut has_trigger) = (false, false);
+    for (key, value) in fields(text, line, words, &["addon"], CONNECTION)? {
+        let whole = || whole(text, line, key, value, CONNECTION);
+        let wrong = |what: &str| text.error(line, format!("`{key} {value}`: {what}"), CONNECTION);
+        match key {
+            "id" => {
+                connection.id = whole()?;
+                if connection.id == 0 {
+                    return Err(wrong("0 is no name of a flow"));
+                }
+            }
+            "start" => {
+                has_start = true;
+                let ps = scientific(value, 1).filter(|&ps| ps <= u64::MAX / 2);
+                let ps = ps.ok_or_else(|| wrong("no number of picoseconds"))?;
+                connection.start = Start::At(TimeDelta::from_ps(ps));
+            }
+            "trigger" => {
+                has_trigger = true;
+                connection.start = Start::Trigger(whole()?);
+            }
+            "size" => {
+                let bytes = value.parse().ok().filter(|&bytes| bytes > 0 && bytes <= u64::MAX / 2);
+                connection.size = ByteCount::new(bytes.ok_or_else(|| wrong("no number of bytes"))?);
+            }
+            "send_done_trigger" => connection.send_done_trigger = Some(whole()?),
+            "recv_done_trigger" => connection.recv_done_trigger = Some(whole()?),
+            "prio" => {
+                let priority = value.parse().map_err(|_| wrong("no whole number"))?;
+                connection.priority = Some(priority);
+            }
+            "addon" | "msg" => {
+                return Err(wrong("messages on an open connection are not simulated"));
+            }
+            _ => return Err(text.error(line, format!("unknown word `{key}`"), CONNECTION)),
+        }
+    }
+    if has_start == has_trigger {
+        let problem =
+            if has_start { "both start and trigger" } else { "neither start nor trigger" };
+        return Err(text.error(line, problem, CONNECTION));
+    }
+    if connection.size == ByteCount::ZERO {
+        return Err(text.error(line, "no size", CONNECTION));
+    }
+    Ok(connection)
+}
+
+fn trigger(text: &Text<'_>, line: usize, words: &[&str]) -> Result<(u32, Trigger), FormatError> {
+    const KINDS: [&str; 3] = ["oneshot", "multishot", "barrier"];
+    let fields = fields(text, line, words, &KINDS, TRIGGER)?;
+    if let Some(other) =
+        fields.keys().find(|key| !["id", "count"].contains(key) && !KINDS.contains(key))
+    {
+        return Err(text.error(line, format!("unknown word `{other}`"), TRIGGER));
+    }
+    let number =
+        |key: &str| fields.get(key).map(|value| whole(text, line, key, value, TRIGGER)).transpose();
+    let (id, count) = (number("id")?.unwrap_or(0), number("count")?);
+    if id == 0 {
+        return Err(text.error(line, "a trigger without an id above 0", TRIGGER));
+    }
+    let kinds: Vec<&str> = KINDS.into_iter().filter(|kind| fields.contains_key(kind)).collect();
+    let kind = match (&kinds[..], count) {
+        (["oneshot"], _) => TriggerKind::OneShot,
+        (["multishot"], _) => TriggerKind::MultiShot,
+        (["barrier"], Some(count @ 1..)) => TriggerKind::Barrier(count),
+        (["barrier"], _) => return Err(text.error(line, "a barrier without `count`", TRIGGER)),
+        _ => return Err(text.error(line, "not exactly one kind of trigger", TRIGGER)),
+    };
+    Ok((id, Trigger { line, kind }))
+}
+
+fn failure(text: &Text<'_>, line: usize, words: &[&str]) -> Result<Failure, FormatError> {
+    let fields = fields(text, line, words, &[], FAILURE)?;
+    let number = |key: &str| match fields.get(key) {
+        Some(value) => whole(text, line, key, value, FAILURE),
+        None => Err(text.error(line, format!("no `{key}`"), FAILURE)),
+    };
+    // htsim asserts the same: only links of aggregation switches can be missing.
+    match fields.get("switch_type") {
+        Some(&"AGG") => {}
+        other => {
+            let name = other.copied().unwrap_or("none");
+            return Err(text.error(line, format!("switch_type {name}"), FAILURE));
+        }
+    }
+    Ok(Failure { line, switch: number("switch_id")?, link: number("link_id")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_triggers_and_failures_are_read() {
+        let text = "# a comment\nNodes 4\nConnections 3\nTriggers 2\nFailures 1\n\
+                    0->1 id 1 start 1.5 size 2000000 send_done_trigger 7 prio 3\n\
+                    0->2 id 2 trigger 7 size 9000 recv_done_trigger 8\n\
+                    2->3 id 3 trigger 8 size 1\n\
+                    trigger id 7 oneshot\ntrigger id 8 barrier count 1\n\
+                    failure switch_type AGG switch_id 5 link_id 0\n";
+        let matrix = parse("a.cm", text).unwrap();
+        assert_eq!((matrix.nodes, matrix.connections.len()), (4, 3));
+        let first = &matrix.connections[0];
+        // Half up: a picosecond is the smallest time there is.
+        assert_eq!(first.start, Start::At(TimeDelta::from_ps(2)));
+        assert_eq!((first.send_done_trigger, first.priority, first.id), (Some(7), Some(3), 1));
+        assert_eq!(matrix.connections[1].start, Start::Trigger(7));
+        assert_eq!(matrix.triggers[&8].kind, TriggerKind::Barrier(1));
+        assert_eq!(matrix.failures, [Failure { line: 11, switch: 5, link: 0 }]);
+    }
+
+    #[test]
+    fn starts_keep_every_picosecond() {
+        let text = "Nodes 2\nConnections 1\n0->1 start 123456789012345 size 1\n";
+        let start = parse("a.cm", text).unwrap().connections[0].start;
+        assert_eq!(start, Start::At(TimeDelta::from_ps(123_456_789_012_345)));
+    }
+
+    #[test]
+    fn mistakes_name_file_and_line() {
+        let head = "Nodes 4\nConnections 1\n";
+        for (line, text) in [
+            (3, format!("{head}0->4 start 0 size 1\n")),
+            (3, format!("{head}0->0 start 0 size 1\n")),
+            (3, format!("{head}0->1 size 1\n")),
+            (3, format!("{head}0->1 start 0 trigger 1 size 1\n")),
+            (3, format!("{head}0->1 start 0\n")),
+            (3, format!("{head}0->1 start 0 size 0\n")),
+            (3, format!("{head}0->1 start -1 size 1\n")),
+            (3, format!("{head}0->1 id 0 start 0 size 1\n")),
+            (3, format!("{head}0->1 start 0 size 1 colour red\n")),
+            (3, format!("{head}0->1 start 0 size\n")),
+            (3, format!("{head}0->1 start 0 start 1 size 1\n")),
+            (3, format!("{head}0->1 start 0 size 1 send_done_trigger 9\n")),
+            (3, format!("{head}x->1 start 0 size 1\n")),
+            (4, format!("{head}0->1 start 0 size 1\n0->1 start 0 size 1\n")),
+            (1, "0->1 start 0 size 1\n".to_owned()),
+            (1, "Nodes\n".to_owned()),
+            (1, "Hosts 4\n".to_owned()),
+            (2, "Nodes 4\nConnections 1\n".to_owned()),
+            (1, "trigger id 0 oneshot\n".to_owned()),
+            (1, "trigger id 1\n".to_owned()),
+            (1, "trigger id 1 barrier\n".to_owned()),
+            (1, "trigger id 1 oneshot multishot\n".to_owned()),
+            (1, "failure switch_type TOR switch_id 0 link_id 0\n".to_owned()),
+        ] {
+            let error = parse("a.cm", &text).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("a.cm:{line}: ")), "{text:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_trigger_belongs_to_one_host() {
+        let text = |connections: &str| {
+            let count = connections.lines().count();
+            format!(
+                "Nodes 4\nConnections {count}\nTriggers 1\n{connections}trigger id 1 multishot\n"
+            )
+        };
+        let refused = |connections| parse("a.cm", &text(connections)).unwrap_err().to_string();
+        let other = "0->1 start 0 size 1 recv_done_trigger 1\n0->2 trigger 1 size 1\n";
+        assert!(refused(other).contains("activated at host 1, but the connection is of host 0"));
+        let two =
+            "0->1 start 0 size 1 send_done_trigger 1\n2->1 start 0 size 1 send_done_trigger 1\n";
+        assert!(refused(two).contains("at host 0 and at host 2"));
+        assert!(refused("0->1 trigger 1 size 1\n").contains("never activated"));
+    }
+}

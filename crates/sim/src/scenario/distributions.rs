@@ -1,0 +1,248 @@
+//! The flow-size distributions that are built in, by name, and those that a scenario reads from files.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use trimline_packet::ByteCount;
+
+use super::error::{ScenarioError, nearest};
+use super::quantity::{self, Quantity};
+use super::resolve::read;
+use super::tree::Node;
+use crate::formats::FormatError;
+use crate::formats::sizes::{Form, Reading, SizeDistribution};
+
+/// Payload of a packet in files that count packets: Ethernet's 1500 B less 40 B of IP and TCP headers.
+const PACKET: u64 = 1460;
+
+/// Where a built-in distribution is, and what it is.
+struct BuiltIn {
+    name: &'static str,
+    file: &'static str,
+    text: &'static str,
+    /// `None`: a column of percentiles.
+    form: Option<Form>,
+    unit: u64,
+    column: &'static str,
+}
+
+const fn listed(name: &'static str, file: &'static str, text: &'static str, form: Form) -> BuiltIn {
+    BuiltIn { name, file, text, form: Some(form), unit: 1, column: "" }
+}
+
+const fn in_packets(
+    name: &'static str,
+    file: &'static str,
+    text: &'static str,
+    form: Form,
+) -> BuiltIn {
+    BuiltIn { name, file, text, form: Some(form), unit: PACKET, column: "" }
+}
+
+const fn column(name: &'static str, column: &'static str) -> BuiltIn {
+    let text = include_str!("../../distributions/roy15-percentiles.csv");
+    BuiltIn { name, file: "roy15-percentiles.csv", text, form: None, unit: 1, column }
+}
+
+macro_rules! file {
+    ($make:ident, $name:literal, $file:literal, $form:expr) => {
+        $make($name, $file, include_str!(concat!("../../distributions/", $file)), $form)
+    };
+}
+
+/// Sources: distributions/README.md.
+const BUILT_IN: [BuiltIn; 19] = [
+    file!(listed, "web-search", "hpcc-WebSearch_distribution.txt", Form::Hpcc),
+    file!(listed, "hadoop", "hpcc-FbHdp_distribution.txt", Form::Hpcc),
+    file!(listed, "ali-storage", "hpcc-AliStorage2019.txt", Form::Hpcc),
+    file!(listed, "google-rpc", "hpcc-GoogleRPC2008.txt", Form::Hpcc),
+    file!(listed, "homa-w1", "homa-FacebookKeyValue_Sampled.txt", Form::Homa),
+    file!(listed, "homa-w2", "homa-Google_SearchRPC.txt", Form::Homa),
+    file!(listed, "homa-w3", "homa-Google_AllRPC.txt", Form::Homa),
+    file!(listed, "homa-w4", "homa-Facebook_HadoopDist_All.txt", Form::Homa),
+    file!(in_packets, "homa-w5", "homa-DCTCP_MsgSizeDist.txt", Form::Homa),
+    file!(
+        listed,
+        "facebook-cache-follower",
+        "homa-Facebook_CacheFollowerDist_IntraCluster.txt",
+        Form::Homa
+    ),
+    file!(
+        listed,
+        "facebook-web-server",
+        "homa-Facebook_WebServerDist_IntraCluster.txt",
+        Form::Homa
+    ),
+    file!(in_packets, "dcpim-web-search", "dcpim-CDF_websearch.txt", Form::Dcpim),
+    file!(in_packets, "dcpim-dctcp", "dcpim-CDF_dctcp.txt", Form::Dcpim),
+    file!(in_packets, "dcpim-data-mining", "dcpim-CDF_datamining.txt", Form::Dcpim),
+    file!(in_packets, "dcpim-imc10", "dcpim-CDF_imc10.txt", Form::Dcpim),
+    column("web-ndp-paper", "web_ndp_paper_bytes"),
+    column("roy15-web", "web_bytes"),
+    column("roy15-cache", "cache_bytes"),
+    column("roy15-hadoop", "hadoop_bytes"),
+];
+
+/// Their names, for the grammar.
+pub(super) static NAMES: [&str; BUILT_IN.len()] = {
+    let mut names = [""; BUILT_IN.len()];
+    let mut place = 0;
+    while place < names.len() {
+        names[place] = BUILT_IN[place].name;
+        place += 1;
+    }
+    names
+};
+
+impl BuiltIn {
+    fn read(&self, reading: Option<Reading>) -> Result<SizeDistribution, FormatError> {
+        match self.form {
+            Some(form) => {
+                let reading = reading.unwrap_or(form.reading());
+                SizeDistribution::parse(self.file, self.text, form, self.unit, reading)
+            }
+            None => SizeDistribution::percentiles(self.file, self.text, self.column),
+        }
+    }
+}
+
+/// Every built-in distribution with its name and the file that it came from.
+///
+/// # Panics
+/// Never: the files are read by a test.
+pub fn built_in() -> impl Iterator<Item = (&'static str, &'static str, SizeDistribution)> {
+    BUILT_IN.iter().map(|built_in| {
+        let sizes = built_in.read(None).unwrap_or_else(|error| panic!("{error}"));
+        (built_in.name, built_in.file, sizes)
+    })
+}
+
+/// The distribution of a checked `size` table.
+pub(super) fn distribution(node: &Node) -> Result<Arc<SizeDistribution>, ScenarioError> {
+    let reading = match node.child("interpolation").and_then(Node::text) {
+        Some("step") => Some(Reading::Step),
+        Some("linear") => Some(Reading::Linear),
+        _ => None,
+    };
+    let sizes = match (node.child("file"), node.child("distribution")) {
+        (Some(file), _) => from_file(node, file, reading)?,
+        (None, Some(named)) => {
+            if let Some(stray) = node.child("packet").or(node.child("format")) {
+                return Err(ScenarioError::new(
+                    &stray.place,
+                    "the form of a distribution that is built in",
+                    "`packet` and `format` beside `file`",
+                ));
+            }
+            let name = named.text().unwrap_or_default();
+            let built_in = BUILT_IN.iter().find(|built_in| built_in.name == name);
+            let built_in = built_in.ok_or_else(|| {
+                ScenarioError::new(
+                    &named.place,
+                    format!("no distribution \"{name}\""),
+                    format!("one of {}", NAMES.join(", ")),
+                )
+                .nearest(nearest(name, NAMES))
+            })?;
+            let mistake = |error: FormatError| {
+                ScenarioError::new(&named.place, error.to_string(), "a distribution")
+            };
+            let sizes = built_in.read(reading).map_err(mistake)?;
+            if reading.is_some_and(|reading| reading != sizes.reading()) {
+                return Err(ScenarioError::new(
+                    &node.place,
+                    format!("\"{name}\" is percentiles: nothing is known between them"),
+                    "interpolation \"step\"",
+                ));
+            }
+            sizes
+        }
+        (None, None) => {
+            return Err(ScenarioError::new(
+                &node.place,
+                "no distribution",
+                "`distribution` or `file`",
+            ));
+        }
+    };
+    Ok(Arc::new(sizes))
+}
+
+fn from_file(
+    node: &Node,
+    file: &Node,
+    reading: Option<Reading>,
+) -> Result<SizeDistribution, ScenarioError> {
+    let (name, text) = text_of(file, "a file of a flow-size distribution")?;
+    let form = match node.child("format").and_then(Node::text) {
+        Some("hpcc") => Some(Form::Hpcc),
+        Some("homa") => Some(Form::Homa),
+        Some("dcpim") => Some(Form::Dcpim),
+        _ => Form::of(&text),
+    };
+    let form = form.ok_or_else(|| {
+        ScenarioError::new(
+            &file.place,
+            format!("{name}:1: no flow-size distribution that is known"),
+            "lines of 2 (HPCC) or 3 numbers (dcPIM), or a mean in the first line (Homa)",
+        )
+    })?;
+    let unit = match node.child("packet") {
+        Some(packet) => read(packet, quantity::bytes, Quantity::Bytes)?,
+        None if form == Form::Dcpim => ByteCount::new(PACKET),
+        None => ByteCount::new(1),
+    };
+    let unit = unit.get().clamp(1, 1 << 20);
+    let reading = reading.unwrap_or(form.reading());
+    SizeDistribution::parse(&name, &text, form, unit, reading)
+        .map_err(|error| in_file(file, &error))
+}
+
+/// The text of the file that a node names, from the scenario's folder, and its name for errors.
+pub(super) fn text_of(node: &Node, expected: &str) -> Result<(String, String), ScenarioError> {
+    let folder = Path::new(&node.place.source.name).parent().unwrap_or(Path::new(""));
+    let path = folder.join(node.text().unwrap_or_default());
+    let name = path.display().to_string();
+    match fs::read(&path).map(String::from_utf8) {
+        Ok(Ok(text)) => Ok((name, text)),
+        Ok(Err(_)) => {
+            Err(ScenarioError::new(&node.place, format!("{name}: no text in UTF-8"), expected))
+        }
+        Err(error) => Err(ScenarioError::new(&node.place, format!("{name}: {error}"), expected)),
+    }
+}
+
+/// A mistake in a file that a scenario names.
+pub(super) fn in_file(node: &Node, error: &FormatError) -> ScenarioError {
+    let problem = format!("{}:{}: {}", error.file, error.line, error.problem);
+    ScenarioError::new(&node.place, problem, error.expected.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_built_in_distribution_is_read() {
+        assert_eq!(built_in().count(), NAMES.len());
+        for (name, file, sizes) in built_in() {
+            let mean = sizes.mean_millibytes() / 1000;
+            assert!((100..20_000_000).contains(&mean), "{name}, {file}: {mean} B");
+        }
+    }
+
+    /// The files of Homa begin with the mean that their authors computed.
+    #[test]
+    fn means_are_those_of_the_files() {
+        for built_in in BUILT_IN.iter().filter(|built_in| built_in.form == Some(Form::Homa)) {
+            let sizes = built_in.read(None).unwrap();
+            let stated: f64 = built_in.text.lines().next().unwrap().trim().parse().unwrap();
+            let stated = stated * built_in.unit as f64;
+            let mean = sizes.mean_millibytes() as f64 / 1000.0;
+            // The sampled files keep the mean of what they were sampled from.
+            let share = if built_in.name == "homa-w5" { 0.01 } else { 0.06 };
+            assert!((mean / stated - 1.0).abs() < share, "{}: {mean} {stated}", built_in.name);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Topologies and flows that a scenario reads from files of other simulators.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use trimline_packet::TimeDelta;
+
+use super::distributions::{in_file, text_of};
+use super::error::ScenarioError;
+use super::plan::{
+    LinkChange, LinkEvent, Listed, ListedFlow, ListedStart, ListedTrigger, Transport,
+};
+use super::tree::Node;
+use crate::formats::connection_matrix::{self, Start, TriggerKind};
+use crate::formats::{hpcc, htsim_topology};
+use crate::topology::{self, Clos};
+
+/// Whether the form is htsim's: as the scenario says, or by the name of the file.
+fn is_htsim(parent: Option<&Node>, file: &Node, extension: &str) -> bool {
+    match parent.and_then(|parent| parent.child("format")).and_then(Node::text) {
+        Some(format) => format == "htsim",
+        None => {
+            let name = Path::new(file.text().unwrap_or_default());
+            name.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
+        }
+    }
+}
+
+/// The network of a `topology.file`.
+pub(super) fn topology(root: &Node, file: &Node) -> Result<Clos, ScenarioError> {
+    if let Some(links) = root.child("links") {
+        return Err(ScenarioError::new(
+            &links.place,
+            "links beside a topology that says its own",
+            "rates and delays in the file of the topology",
+        ));
+    }
+    let (name, text) = text_of(file, "a topology of htsim (.topo) or HPCC")?;
+    let clos = match is_htsim(root.child("topology"), file, "topo") {
+        true => htsim_topology::parse(&name, &text).map(|read| read.clos),
+        false => hpcc::topology(&name, &text),
+    };
+    clos.map_err(|error| in_file(file, &error))
+}
+
+/// The flows of a `workload.file`, and the links that it says are missing.
+pub(super) fn flows(
+    node: &Node,
+    file: &Node,
+    clos: &Clos,
+    transport: &Transport,
+) -> Result<(Listed, Vec<LinkEvent>), ScenarioError> {
+    let (name, text) = text_of(file, "flows of htsim (.cm) or HPCC")?;
+    let hosts = clos.hosts();
+    let outside = |line: usize, what: String| {
+        ScenarioError::new(
+            &file.place,
+            format!("{name}:{line}: {what}"),
+            format!("a file for {hosts} hosts, 0 to {}", hosts - 1),
+        )
+    };
+    let (listed, missing) = if is_htsim(Some(node), file, "cm") {
+        let matrix = connection_matrix::parse(&name, &text).map_err(|e| in_file(file, &e))?;
+        if matrix.nodes != hosts {
+            return Err(outside(1, format!("`Nodes {}` in a network of {hosts}", matrix.nodes)));
+        }
+        let numbers: BTreeMap<u32, u32> = matrix.triggers.keys().copied().zip(0..).collect();
+        let number = |trigger: Option<u32>| trigger.and_then(|id| numbers.get(&id).copied());
+        let flows = matrix.connections.iter().map(|connection| ListedFlow {
+            source: connection.source,
+            destination: connection.destination,
+            size: connection.size,
+            start: match connection.start {
+                Start::At(at) => ListedStart::At(at),
+                Start::Trigger(id) => ListedStart::Trigger(numbers.get(&id).copied().unwrap_or(0)),
+            },
+            on_acknowledged: number(connection.send_done_trigger),
+            on_delivered: number(connection.recv_done_trigger),
+        });
+        let triggers = matrix.triggers.values().map(|trigger| match trigger.kind {
+            TriggerKind::OneShot => ListedTrigger::After(1),
+            TriggerKind::MultiShot => ListedTrigger::OneByOne,
+            TriggerKind::Barrier(count) => ListedTrigger::After(count),
+        });
+        let listed = Listed { flows: flows.collect(), triggers: triggers.collect() };
+        let links = if matrix.failures.is_empty() { Vec::new() } else { topology::links(clos) };
+        let mut missing = Vec::new();
+        for failure in &matrix.failures {
+            let link = format!("aggregation {} up {}", failure.switch, failure.link);
+            let Some(&(_, link)) = links.iter().find(|(name, _)| *name == link) else {
+                let problem = format!("{name}:{}: no link `{link}`", failure.line);
+                return Err(ScenarioError::new(&file.place, problem, "a link of the topology"));
+            };
+            missing.push(LinkEvent {
+                at: TimeDelta::ZERO,
+                link,
+                both_directions: true,
+                change: LinkChange::Fail,
+            });
+        }
+        (listed, missing)
+    } else {
+        let flows = hpcc::flows(&name, &text).map_err(|error| in_file(file, &error))?;
+        let beyond = flows.iter().find(|flow| flow.source.max(flow.destination) >= hosts);
+        if let Some(flow) = beyond {
+            let host = flow.source.max(flow.destination);
+            return Err(outside(flow.line, format!("host {host} in a network of {hosts}")));
+        }
+        let flows = flows.iter().map(|flow| ListedFlow {
+            source: flow.source,
+            destination: flow.destination,
+            size: flow.size,
+            start: ListedStart::At(flow.start),
+            on_acknowledged: None,
+            on_delivered: None,
+        });
+        (Listed { flows: flows.collect(), triggers: Vec::new() }, Vec::new())
+    };
+    if listed.flows.is_empty() {
+        return Err(outside(1, "no flows".to_owned()));
+    }
+    let largest = listed.flows.iter().map(|flow| flow.size.get()).max().unwrap_or(1);
+    super::workloads::few_packets(file, largest, transport)?;
+    Ok((listed, missing))
+}

@@ -1,0 +1,423 @@
+//! From checked `workload` tables to workloads.
+
+use trimline_packet::{ByteCount, TimeDelta};
+
+use super::error::ScenarioError;
+use super::plan::{
+    Arrivals, Choose, Gap, LinkEvent, Matrix, Queries, Size, Spraying, Transport, Workload,
+};
+use super::quantity;
+use super::resolve::{duration_of, number, read};
+use super::tree::Node;
+use crate::topology::Clos;
+use crate::workload::{MAX_FLOWS, REQUEST};
+
+/// The workloads of a scenario, and the links that their files say are missing.
+pub(super) fn workloads(
+    root: &Node,
+    topology: &Clos,
+    transport: &Transport,
+    duration: Option<TimeDelta>,
+) -> Result<(Vec<Workload>, Vec<LinkEvent>), ScenarioError> {
+    let hosts = topology.hosts();
+    let mut workloads: Vec<Workload> = Vec::new();
+    let mut missing = Vec::new();
+    for node in root.child("workload").and_then(Node::list).unwrap_or(&[]) {
+        let name = node.child("name").and_then(Node::text).unwrap_or_default();
+        let time = |key| node.child(key).map(duration_of).transpose();
+        let (matrix, size) = match node.child("file") {
+            Some(file) => {
+                if let Some(stray) = node.child("size").or(node.child("arrivals")) {
+                    return Err(ScenarioError::new(
+                        &stray.place,
+                        "a file lists every flow with its size and start",
+                        "`file` without `size` and `arrivals`",
+                    ));
+                }
+                refuse_cbr(file, transport)?;
+                let (listed, links) = super::files::flows(node, file, topology, transport)?;
+                missing.extend(links);
+                (Matrix::Listed(listed.into()), REQUEST)
+            }
+            None => (matrix(node, hosts)?, size(node, transport, duration)?),
+        };
+        let start = time("start")?.unwrap_or(TimeDelta::ZERO);
+        let workload = Workload {
+            name: name.to_owned(),
+            arrivals: arrivals(node, &matrix, &size, topology, duration)?,
+            matrix,
+            size,
+            start,
+            start_jitter: time("start_jitter")?.unwrap_or(TimeDelta::ZERO),
+            class: number(node, "class").unwrap_or(0) as u8,
+            spraying: match node.child("spraying").and_then(Node::text) {
+                Some("switch-random") => Spraying::SwitchRandom,
+                _ => Spraying::SenderPermuted,
+            },
+        };
+        let mut made = vec![workload];
+        if let Some(ask) = node.child("partition_aggregate") {
+            refuse_cbr(ask, transport)?;
+            made = with_answers(ask, made.remove(0), transport)?;
+        }
+        for workload in made {
+            if workloads.iter().any(|other| other.name == workload.name) {
+                let place = node.child("name").unwrap_or(node);
+                return Err(ScenarioError::new(
+                    &place.place,
+                    format!("a second workload named `{}`", workload.name),
+                    "a name of its own for every workload",
+                ));
+            }
+            workloads.push(workload);
+        }
+    }
+    Ok((workloads, missing))
+}
+
+/// Requests as a workload of their own, before that of the answers.
+fn with_answers(
+    node: &Node,
+    answers: Workload,
+    transport: &Transport,
+) -> Result<Vec<Workload>, ScenarioError> {
+    let size = match node.child("request") {
+        Some(request) => Size::Fixed(sized(request, transport)?),
+        None => REQUEST,
+    };
+    let requests = Workload { name: format!("{}-requests", answers.name), size, ..answers.clone() };
+    Ok(vec![requests, Workload { matrix: Matrix::Responses, ..answers }])
+}
+
+/// Senders of a constant bit rate notice no end.
+fn refuse_cbr(node: &Node, transport: &Transport) -> Result<(), ScenarioError> {
+    match transport {
+        Transport::Cbr(_) => Err(ScenarioError::new(
+            &node.place,
+            "a flow that resends nothing and may never be whole",
+            "a long-lived matrix with transport cbr",
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn arrivals(
+    node: &Node,
+    matrix: &Matrix,
+    size: &Size,
+    topology: &Clos,
+    duration: Option<TimeDelta>,
+) -> Result<Arrivals, ScenarioError> {
+    let Some(table) = node.child("arrivals") else { return Ok(Arrivals::Once) };
+    if matches!(size, Size::LongLived) {
+        return Err(ScenarioError::new(
+            &table.place,
+            "long-lived flows that follow each other",
+            "a `size` with arrivals",
+        ));
+    }
+    let until = |table: &Node| match (table.child("until"), duration) {
+        (Some(until), _) => duration_of(until),
+        (None, Some(duration)) => Ok(duration),
+        (None, None) => Err(ScenarioError::new(
+            &table.place,
+            "arrivals without end",
+            "`until`, or `duration` in the scenario",
+        )),
+    };
+    if let Some(poisson) = table.child("poisson") {
+        let mean = match poisson.child("load") {
+            Some(load) => by_load(load, matrix, size, topology)?,
+            None => positive(poisson.child("every").unwrap_or(poisson))?,
+        };
+        return Ok(Arrivals::Poisson { mean, until: until(poisson)? });
+    }
+    if let Some(periodic) = table.child("periodic") {
+        let every = positive(periodic.child("every").unwrap_or(periodic))?;
+        return Ok(Arrivals::Periodic { every, until: until(periodic)? });
+    }
+    let Some(closed) = table.child("closed_loop") else { return Ok(Arrivals::Once) };
+    if matches!(matrix, Matrix::Incast { .. } | Matrix::RandomIncast { .. }) {
+        return Err(ScenarioError::new(
+            &closed.place,
+            "senders that wait for each other",
+            "`partition_aggregate`, where the receiver asks and waits",
+        ));
+    }
+    let count = number(closed, "count");
+    if count.is_none() && duration.is_none() {
+        return Err(ScenarioError::new(
+            &closed.place,
+            "a closed loop without end",
+            "`count`, or `duration` in the scenario",
+        ));
+    }
+    let gap = match (closed.child("mean_gap"), closed.child("median_gap")) {
+        (Some(mean), _) => Gap::Exponential(positive(mean)?),
+        (_, Some(median)) => {
+            // The mean of an exponential is its median over ln 2.
+            const ONE_OVER_LN_2: u128 = 1_442_695_040_888_963;
+            let ps = u128::from(positive(median)?.as_ps()) * ONE_OVER_LN_2 / 1_000_000_000_000_000;
+            Gap::Exponential(TimeDelta::from_ps(u64::try_from(ps).unwrap_or(u64::MAX / 2)))
+        }
+        _ => Gap::Fixed(duration_of(closed.child("gap").unwrap_or(closed))?),
+    };
+    Ok(Arrivals::ClosedLoop { gap, count })
+}
+
+/// A time above zero.
+fn positive(node: &Node) -> Result<TimeDelta, ScenarioError> {
+    match duration_of(node)? {
+        TimeDelta::ZERO => Err(ScenarioError::new(
+            &node.place,
+            "infinitely many arrivals at once",
+            "a time above zero",
+        )),
+        time => Ok(time),
+    }
+}
+
+/// The mean gap that makes payload this share of what a link carries: of each source's link; with incasts of the
+/// receiver's, with receivers drawn of all hosts' links; with queries of each client's, by their answers.
+fn by_load(
+    load: &Node,
+    matrix: &Matrix,
+    size: &Size,
+    topology: &Clos,
+) -> Result<TimeDelta, ScenarioError> {
+    let billionths = read(load, quantity::share, quantity::Quantity::Share)?;
+    let wrong = |problem: &str| Err(ScenarioError::new(&load.place, problem, "a load above 0%"));
+    if billionths == 0 {
+        return wrong("nothing ever arrives");
+    }
+    let (flows, links) = match matrix {
+        Matrix::Incast { senders, .. } => (*senders, 1),
+        Matrix::RandomIncast { senders } => (*senders, topology.hosts()),
+        Matrix::Requests(queries) => (queries.servers, 1),
+        _ => (1, 1),
+    };
+    let millibytes = u128::from(size.mean_millibytes().unwrap_or(0)) * u128::from(flows);
+    // Seconds are millibytes / 1000 * 8 / (rate * billionths / 1e9).
+    let rate = u128::from(topology.host_link.rate.as_bps());
+    let below = rate * u128::from(billionths) * u128::from(links);
+    let mean = (millibytes * 8).checked_mul(1_000_000_000_000_000_000).map(|above| above / below);
+    match mean.and_then(|mean| u64::try_from(mean).ok()).filter(|&ps| ps <= u64::MAX / 2) {
+        Some(ps @ 1..) => Ok(TimeDelta::from_ps(ps)),
+        _ => wrong("flows too small or too large for this load"),
+    }
+}
+
+fn size(
+    parent: &Node,
+    transport: &Transport,
+    duration: Option<TimeDelta>,
+) -> Result<Size, ScenarioError> {
+    let Some(node) = parent.child("size") else {
+        return Err(ScenarioError::new(
+            &parent.place,
+            "missing key `size`",
+            "`size`: bytes, \"long-lived\" or a distribution",
+        ));
+    };
+    if node.text() == Some("long-lived") {
+        return match duration {
+            Some(_) if parent.child("partition_aggregate").is_none() => Ok(Size::LongLived),
+            Some(_) => Err(ScenarioError::new(
+                &node.place,
+                "an answer without end",
+                "the size of an answer",
+            )),
+            None => Err(ScenarioError::new(
+                &node.place,
+                "a long-lived flow in a run without `duration` never ends",
+                "a size, or `duration` in the scenario",
+            )),
+        };
+    }
+    if matches!(transport, Transport::Cbr(_)) {
+        return Err(ScenarioError::new(
+            &node.place,
+            "a flow that resends nothing and may never be whole",
+            "\"long-lived\" with transport cbr",
+        ));
+    }
+    if node.table().is_some() {
+        let sizes = super::distributions::distribution(node)?;
+        few_packets(node, sizes.largest(), transport)?;
+        return Ok(Size::Drawn(sizes));
+    }
+    sized(node, transport).map(Size::Fixed)
+}
+
+fn sized(node: &Node, transport: &Transport) -> Result<ByteCount, ScenarioError> {
+    let size = read(node, quantity::bytes, quantity::Quantity::Bytes)?;
+    few_packets(node, size.get(), transport)?;
+    Ok(size)
+}
+
+/// Half of the sequence numbers, so that they never wrap within a flow.
+pub(super) fn few_packets(
+    node: &Node,
+    size: u64,
+    transport: &Transport,
+) -> Result<(), ScenarioError> {
+    let payload_bytes = transport.payload_bytes();
+    let packets = size.div_ceil(u64::from(payload_bytes));
+    if size == 0 || packets > u64::from(u32::MAX / 2) {
+        return Err(ScenarioError::new(
+            &node.place,
+            format!("a flow of {packets} packets"),
+            format!("from 1 to {} packets of {} B", u32::MAX / 2, payload_bytes),
+        ));
+    }
+    Ok(())
+}
+
+fn host(node: &Node, hosts: u32) -> Result<u32, ScenarioError> {
+    let number = node.integer().unwrap_or(-1);
+    u32::try_from(number).ok().filter(|&host| host < hosts).ok_or_else(|| {
+        ScenarioError::new(
+            &node.place,
+            format!("no host {number} in a network of {hosts}"),
+            format!("a host from 0 to {}", hosts - 1),
+        )
+        .nearest(Some((hosts - 1).to_string()))
+    })
+}
+
+fn matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
+    if let Some(incast) = node.child("incast") {
+        return incast_matrix(incast, hosts);
+    }
+    if let Some(outcast) = node.child("outcast") {
+        return outcast_matrix(outcast, hosts);
+    }
+    if let Some(random) = node.child("random") {
+        let flows = number(random, "flows").unwrap_or(1);
+        return few(random, hosts, u64::from(hosts) * u64::from(flows), Matrix::Random { flows });
+    }
+    if let Some(all) = node.child("all_to_all") {
+        let flows = u64::from(hosts) * u64::from(hosts - 1);
+        return few(all, hosts, flows, Matrix::AllToAll);
+    }
+    if let Some(ask) = node.child("partition_aggregate") {
+        return queries(ask, hosts);
+    }
+    let Some(list) = node.child("pairs") else { return Ok(Matrix::Permutation) };
+    let pairs = list.list().unwrap_or(&[]).iter().map(|node| pair(node, hosts));
+    let pairs = pairs.collect::<Result<Vec<_>, _>>()?;
+    if pairs.is_empty() {
+        return Err(ScenarioError::new(&list.place, "no pairs", "at least one pair"));
+    }
+    Ok(Matrix::Pairs(pairs))
+}
+
+fn queries(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
+    let servers = number(node, "servers").unwrap_or(0);
+    if servers > hosts - 1 {
+        let place = node.child("servers").unwrap_or(node);
+        return Err(ScenarioError::new(
+            &place.place,
+            format!("{servers} servers among {} other hosts", hosts - 1),
+            format!("at most {} servers", hosts - 1),
+        )
+        .nearest(Some((hosts - 1).to_string())));
+    }
+    let service_time = node.child("service_time").map(duration_of).transpose()?;
+    Ok(Matrix::Requests(Queries {
+        client: node.child("client").map(|client| host(client, hosts)).transpose()?,
+        servers,
+        service_time: service_time.unwrap_or(TimeDelta::ZERO),
+    }))
+}
+
+/// [source, destination].
+pub(super) fn pair(node: &Node, hosts: u32) -> Result<(u32, u32), ScenarioError> {
+    let Some([source, destination]) = node.list() else {
+        return Err(ScenarioError::new(
+            &node.place,
+            "no pair",
+            "[source, destination], two host numbers",
+        ));
+    };
+    let flow = (host(source, hosts)?, host(destination, hosts)?);
+    if flow.0 == flow.1 {
+        return Err(ScenarioError::new(
+            &node.place,
+            format!("host {} sends to itself", flow.0),
+            "two different hosts",
+        ));
+    }
+    Ok(flow)
+}
+
+/// A matrix whose flows a run can number.
+fn few(node: &Node, hosts: u32, flows: u64, matrix: Matrix) -> Result<Matrix, ScenarioError> {
+    if flows > MAX_FLOWS {
+        return Err(ScenarioError::new(
+            &node.place,
+            format!("{flows} flows among {hosts} hosts"),
+            format!("at most {MAX_FLOWS} flows"),
+        ));
+    }
+    Ok(matrix)
+}
+
+fn choose(node: &Node) -> Choose {
+    match node.child("choose").and_then(Node::text) {
+        Some("last") => Choose::Last,
+        _ => Choose::Random,
+    }
+}
+
+fn outcast_matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
+    let sender = node.child("sender").map_or(Ok(0), |node| host(node, hosts))?;
+    let receivers = number(node, "receivers").unwrap_or(0);
+    if receivers > hosts - 1 {
+        let place = node.child("receivers").unwrap_or(node);
+        return Err(ScenarioError::new(
+            &place.place,
+            format!("{receivers} receivers among {} other hosts", hosts - 1),
+            format!("at most {} receivers", hosts - 1),
+        )
+        .nearest(Some((hosts - 1).to_string())));
+    }
+    Ok(Matrix::Outcast { sender, receivers, choose: choose(node) })
+}
+
+fn incast_matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
+    let drawn = node.child("receiver").filter(|receiver| receiver.text().is_some());
+    let receiver = match node.child("receiver") {
+        Some(receiver) if drawn.is_none() => host(receiver, hosts)?,
+        _ => 0,
+    };
+    if let (Some(_), Some(stray)) = (drawn, node.child("excluding").or(node.child("choose"))) {
+        return Err(ScenarioError::new(
+            &stray.place,
+            "a choice of senders for a receiver that is drawn",
+            "`excluding` and `choose` only with a receiver that is given",
+        ));
+    }
+    let mut excluding = Vec::new();
+    for node in node.child("excluding").and_then(Node::list).unwrap_or(&[]) {
+        excluding.push(host(node, hosts)?);
+    }
+    excluding.sort_unstable();
+    excluding.dedup();
+    let senders = number(node, "senders").unwrap_or(0);
+    let left_out = excluding.iter().filter(|&&host| host != receiver).count() as u32;
+    let others = hosts - 1 - left_out;
+    if senders > others {
+        let place = node.child("senders").unwrap_or(node);
+        return Err(ScenarioError::new(
+            &place.place,
+            format!("{senders} senders among {others} other hosts"),
+            format!("at most {others} senders"),
+        )
+        .nearest(Some(others.to_string())));
+    }
+    if drawn.is_some() {
+        return Ok(Matrix::RandomIncast { senders });
+    }
+    Ok(Matrix::Incast { receiver, senders, excluding, choose: choose(node) })
+}

@@ -1,0 +1,56 @@
+//! What must hold for every text that somebody calls a file of another simulator. The fuzz target and the tests of
+//! the simulator run the same.
+
+use trimline_sim::formats::sizes::{Form, Reading, SizeDistribution, WHOLE};
+use trimline_sim::formats::{FormatError, connection_matrix, hpcc, htsim_topology};
+
+/// Every parser on one text.
+pub(crate) fn formats(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Some(matrix) = well(connection_matrix::parse("f", &text), &text) {
+        for flow in &matrix.connections {
+            assert!(flow.source.max(flow.destination) < matrix.nodes, "a host that is not there");
+        }
+    }
+    if let Some(topology) = well(htsim_topology::parse("f", &text), &text) {
+        assert!(topology.clos.hosts() >= 2);
+    }
+    if let Some(clos) = well(hpcc::topology("f", &text), &text) {
+        assert!(clos.hosts() >= 2 && clos.tiers >= 1);
+    }
+    if let Some(flows) = well(hpcc::flows("f", &text), &text) {
+        assert!(flows.is_sorted_by_key(|flow| flow.start));
+    }
+    for form in [Form::Hpcc, Form::Homa, Form::Dcpim] {
+        for (reading, unit) in [(Reading::Step, 1), (Reading::Linear, 1460)] {
+            if let Some(sizes) =
+                well(SizeDistribution::parse("f", &text, form, unit, reading), &text)
+            {
+                distribution(&sizes);
+            }
+        }
+    }
+    if let Some(sizes) = well(SizeDistribution::percentiles("f", &text, "a"), &text) {
+        distribution(&sizes);
+    }
+}
+
+/// A mistake names a line that there is.
+fn well<T>(read: Result<T, FormatError>, text: &str) -> Option<T> {
+    match read {
+        Ok(read) => Some(read),
+        Err(error) => {
+            let lines = text.lines().count().max(1);
+            assert!((1..=lines).contains(&error.line), "line {} of {lines}: {error}", error.line);
+            None
+        }
+    }
+}
+
+/// Sizes rise with the draw, and the mean lies between the smallest and the largest.
+fn distribution(sizes: &SizeDistribution) {
+    let drawn: Vec<u64> = (0..64).map(|n| sizes.size(WHOLE / 64 * n)).collect();
+    assert!(drawn.is_sorted() && drawn[0] >= 1, "{drawn:?}");
+    assert_eq!(sizes.size(WHOLE - 1).max(sizes.largest()), sizes.largest());
+    assert!(sizes.mean_millibytes() <= sizes.largest() * 1000);
+}
