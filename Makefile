@@ -5,7 +5,7 @@ TRIMLINE := target/release/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig11 ndp/fig21
 
-.PHONY: help demo test lint bench bench-instructions fuzz-build validation venv release prerequisites clean
+.PHONY: help demo test lint module python-lint wheel-test bench bench-instructions fuzz-build validation venv release prerequisites clean
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
@@ -22,6 +22,12 @@ prerequisites:
 release: prerequisites
 	cargo build --release --locked --package trimline-cli
 
+# The compiled part of the Python package, beside its sources.
+module: prerequisites
+	cargo build --release --locked --package trimline-py
+	cmp -s target/release/libtrimline_core.so python/trimline/_core.abi3.so || \
+		cp target/release/libtrimline_core.so python/trimline/_core.abi3.so
+
 # A path file makes the package importable from where it stands: nothing is built or copied.
 venv: .venv/installed
 .venv/installed: python/requirements.txt | prerequisites
@@ -37,7 +43,7 @@ demo: release venv
 
 # The schema in the repository is what the program prints. Verdicts are computed a second time, by a program
 # that shares no code with the first. The experiments take seconds.
-test: release venv
+test: release module venv
 	$(TRIMLINE) schema | diff - schema/scenario.schema.json
 	$(TRIMLINE) run crates/cli/tests/golden/scenario.toml --out out/golden
 	diff out/golden/flows.csv crates/cli/tests/golden/flows.csv
@@ -48,11 +54,23 @@ test: release venv
 	$(PYTHON) -m unittest discover --start-directory python --top-level-directory python
 	cargo test --workspace --locked
 
-lint: prerequisites
+lint: prerequisites python-lint
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --lib --no-deps --locked
 	cargo xtask tidy
+
+# The stub says what the compiled module has; the wheel installs and its script of the README runs.
+python-lint: module venv
+	.venv/bin/ruff format --check python
+	.venv/bin/ruff check python
+	.venv/bin/mypy python/trimline
+	PYTHONPATH=python .venv/bin/stubtest trimline._core --ignore-missing-stub
+
+wheel-test: prerequisites
+	rm -rf out/wheel && python3 -m venv out/wheel
+	out/wheel/bin/pip install --quiet --disable-pip-version-check .
+	cd out/wheel && PATH="$$PWD/bin:$$PATH" sh ../../scripts/wheel_test.sh
 
 bench: release
 	$(TRIMLINE) bench

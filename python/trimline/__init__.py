@@ -1,1 +1,72 @@
-"""Trimline from Python. For now: drawing the figures of finished runs (`trimline.plot`)."""
+"""Datacenter networks, packet by packet: run scenarios, sweep, compare, read results as polars.
+
+    import trimline
+
+    results = trimline.run("examples/incast.toml")
+    print(results.flows.group_by("series").agg(polars.col("fct_receiver_ps").median()))
+
+A scenario is a file, a text in TOML or a dictionary with the same words. Runs are the same, to the
+byte, as those of the `trimline` command, which this package brings along.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from trimline._core import __version__
+    from trimline.comparison import Comparison, compare
+    from trimline.experiments import Reproduction, reproduce
+    from trimline.reporting import report
+    from trimline.results import MalformedResult, Result, Results
+    from trimline.running import run
+    from trimline.scenario import Scenario, ScenarioError
+    from trimline.sweeping import SweepError, sweep
+
+__all__ = [
+    "Comparison",
+    "MalformedResult",
+    "Reproduction",
+    "Result",
+    "Results",
+    "Scenario",
+    "ScenarioError",
+    "SweepError",
+    "__version__",
+    "compare",
+    "report",
+    "reproduce",
+    "run",
+    "sweep",
+]
+
+#: Where each name is: figures are drawn from files alone, without the compiled module and polars.
+_PLACES = {
+    "__version__": "_core",
+    "Comparison": "comparison",
+    "compare": "comparison",
+    "Reproduction": "experiments",
+    "reproduce": "experiments",
+    "report": "reporting",
+    "MalformedResult": "results",
+    "Result": "results",
+    "Results": "results",
+    "run": "running",
+    "Scenario": "scenario",
+    "ScenarioError": "scenario",
+    "SweepError": "sweeping",
+    "sweep": "sweeping",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, from its module when it is first used."""
+    if name not in _PLACES:
+        raise AttributeError(f"module 'trimline' has no attribute {name!r}")
+    return getattr(import_module(f"trimline.{_PLACES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return sorted(__all__)

@@ -52,11 +52,24 @@ impl From<ScenarioError> for Failure {
 
 /// Reads a scenario file and everything laid over it. Without a name it has that of its file.
 pub(crate) fn read_scenario(path: &Path, settings: &[String]) -> Result<Scenario, Failure> {
-    let text = match scenario_of(path)? {
-        Some(text) => text,
-        None => std::fs::read_to_string(path).map_err(|error| Failure::io(path, &error))?,
-    };
-    let mut scenario = Scenario::parse(&path.display().to_string(), &text, settings)?;
+    parse_scenario(path, &scenario_text(path)?, settings)
+}
+
+/// The text of a scenario, also of a file that is none but can be run.
+pub(crate) fn scenario_text(path: &Path) -> Result<String, Failure> {
+    match scenario_of(path)? {
+        Some(text) => Ok(text),
+        None => std::fs::read_to_string(path).map_err(|error| Failure::io(path, &error)),
+    }
+}
+
+/// Reads the text of the scenario at `path`. Without a name it has that of its file.
+pub(crate) fn parse_scenario(
+    path: &Path,
+    text: &str,
+    settings: &[String],
+) -> Result<Scenario, Failure> {
+    let mut scenario = Scenario::parse(&path.display().to_string(), text, settings)?;
     if scenario.name.is_empty() {
         scenario.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     }

@@ -300,6 +300,7 @@ mod tests {
             end: FlowEnd::Delivered,
         });
         RunRecord {
+            samples: Default::default(),
             series: "ndp".to_owned(),
             seed,
             flows: flows.collect(),

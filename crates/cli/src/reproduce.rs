@@ -275,6 +275,40 @@ fn draw(id: &str, out: &Path, is_quiet: bool) {
     }
 }
 
+/// Calls a function of the Python package with these arguments, and gives its exit status; `None` where there is no
+/// package, which is said.
+pub(crate) fn call_package(
+    module: &str,
+    arguments: &[std::ffi::OsString],
+) -> Result<Option<i32>, Failure> {
+    let python = python();
+    let code =
+        format!("import sys; from trimline.{module} import main; sys.exit(main(sys.argv[1:]))");
+    let probe = format!("import trimline.{module}");
+    let has_package = Command::new(&python)
+        .args(["-c", &probe])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if !has_package {
+        eprintln!(
+            "{} has no package trimline with all it needs: `pip install .` brings it; or name another \
+             Python with TRIMLINE_PYTHON.",
+            python.display()
+        );
+        return Ok(None);
+    }
+    let status = Command::new(&python)
+        .args(["-c", &code])
+        .args(arguments)
+        .stdin(Stdio::null())
+        .status()
+        .map_err(|error| Failure::io(&python, &error))?;
+    Ok(Some(status.code().unwrap_or(2)))
+}
+
 /// TRIMLINE_PYTHON; else that of .venv here or above; else python3.
 fn python() -> PathBuf {
     if let Some(python) = std::env::var_os("TRIMLINE_PYTHON") {

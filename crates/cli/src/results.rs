@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use trimline_metrics::manifest::{scenario_hash, text_hash};
-use trimline_metrics::{Directory, Manifest, RunRecord, Summary, table, timeline};
+use trimline_metrics::{Directory, Manifest, RunRecord, Summary, samples, table, timeline};
 use trimline_sim::formats::hpcc::{self, Completion};
 use trimline_sim::scenario::plan::EngineChoice;
 use trimline_sim::scenario::{Run, Scenario};
@@ -77,12 +77,16 @@ pub(crate) fn write_run(
         if run.output.timeline {
             made.write("timeline.csv", timeline::csv(&record.timeline))?;
         }
+        if run.output.series {
+            made.write("series.csv", samples::csv(&record.samples))?;
+        }
         if run.output.fct {
             made.write("fct.txt", fct(record))?;
         }
         for (name, text) in more {
             made.write(name, text)?;
         }
+        made.write("scenario.toml", &scenario.text)?;
         made.write("summary.json", summary.to_json())?;
         made.write("manifest.json", manifest.to_json())?;
         made.finish()

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Mutex;
 
 use trimline_metrics::{Aggregate, Interval, Summary, directory};
-use trimline_sim::scenario::Run;
+use trimline_sim::scenario::{Run, Scenario};
 
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
 use crate::failure::{Failure, read_scenario};
@@ -20,9 +20,20 @@ pub(crate) fn run(
     out: Option<PathBuf>,
     resume: bool,
 ) -> Result<ExitCode, Failure> {
-    let threads = Threads::new(threads)?;
     let scenario = read_scenario(path, settings)?;
     let out = out.unwrap_or_else(|| Path::new("out").join(&scenario.name));
+    run_scenario(&scenario, settings, threads, out, resume)
+}
+
+/// Runs a scenario that was read.
+pub(crate) fn run_scenario(
+    scenario: &Scenario,
+    settings: &[String],
+    threads: Option<usize>,
+    out: PathBuf,
+    resume: bool,
+) -> Result<ExitCode, Failure> {
+    let threads = Threads::new(threads)?;
     catch_interrupts()?;
     let is_single = scenario.runs.len() == 1;
     let directory = |run: &Run| if is_single { out.clone() } else { out.join(&run.name) };
@@ -30,7 +41,7 @@ pub(crate) fn run(
     if resume {
         let mut foreign = 0;
         for (run, found) in scenario.runs.iter().zip(&mut found) {
-            match earlier(&directory(run), &scenario, settings, run) {
+            match earlier(&directory(run), scenario, settings, run) {
                 Earlier::Finished(summary) => *found = Some(*summary),
                 Earlier::Foreign => foreign += 1,
                 Earlier::Missing => {}
@@ -42,7 +53,7 @@ pub(crate) fn run(
     let summaries = Mutex::new(found);
     execute(&scenario.runs, &pending, threads, &|index, done| {
         let run = &scenario.runs[index];
-        let summary = write_run(&directory(run), &scenario, settings, run, &done, &[])?;
+        let summary = write_run(&directory(run), scenario, settings, run, &done, &[])?;
         summaries.lock().unwrap_or_else(|e| e.into_inner())[index] = Some(summary);
         Ok(())
     })?;

@@ -1,5 +1,6 @@
 //! One row a flow, one row a port, one record a run.
 
+use crate::samples::Samples;
 use crate::timeline::Timeline;
 
 /// How a flow ended.
@@ -79,6 +80,8 @@ pub struct PortRecord {
     pub dropped: u64,
     /// Headers returned to their senders from here.
     pub returned: u64,
+    /// Rate of its link at the beginning, in bit/s.
+    pub rate_bps: u64,
 }
 
 /// How long one packet took, from its first sending until its ACK arrived at the sender.
@@ -103,6 +106,8 @@ pub struct RunRecord {
     pub latencies: Vec<PacketLatency>,
     /// What the scenario asks to see event by event.
     pub timeline: Timeline,
+    /// What the layers of ports did over time, when the scenario asks.
+    pub samples: Samples,
     /// Output ports of switches.
     pub ports: Vec<PortRecord>,
     /// Simulated time at the end of the run.

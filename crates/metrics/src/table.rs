@@ -28,7 +28,8 @@ pub const FLOW_COLUMNS: [&str; 20] = [
 ];
 
 /// The columns of ports.csv.
-pub const PORT_COLUMNS: [&str; 6] = ["name", "packets", "bytes", "trimmed", "dropped", "returned"];
+pub const PORT_COLUMNS: [&str; 7] =
+    ["name", "packets", "bytes", "trimmed", "dropped", "returned", "rate_bps"];
 
 /// flows.csv, rows sorted by (start, source, workload, index).
 pub fn flows(record: &RunRecord) -> Vec<u8> {
@@ -116,7 +117,7 @@ fn flow_row(flow: &FlowRecord) -> [String; 20] {
     ]
 }
 
-fn port_row(port: &PortRecord) -> [String; 6] {
+fn port_row(port: &PortRecord) -> [String; 7] {
     [
         port.name.clone(),
         port.packets.to_string(),
@@ -124,6 +125,7 @@ fn port_row(port: &PortRecord) -> [String; 6] {
         port.trimmed.to_string(),
         port.dropped.to_string(),
         port.returned.to_string(),
+        port.rate_bps.to_string(),
     ]
 }
 
@@ -183,6 +185,7 @@ pub(crate) mod tests {
             flows,
             latencies: Vec::new(),
             timeline: Timeline::default(),
+            samples: crate::samples::Samples::default(),
             ports: vec![
                 PortRecord {
                     name: "tor 0 down 0".into(),
@@ -230,9 +233,9 @@ reply,0,1,0,270000,7,259792000,266099200,259792000,1.000000,270000,270000,31,1,0
     fn ports_csv_to_the_byte() {
         let text = ports(&record(Vec::new()));
         let expected = "\
-name,packets,bytes,trimmed,dropped,returned
-tor 0 down 0,31,280000,1,0,0
-\"core 3, down 2\",0,0,0,4,2
+name,packets,bytes,trimmed,dropped,returned,rate_bps
+tor 0 down 0,31,280000,1,0,0,0
+\"core 3, down 2\",0,0,0,4,2,0
 ";
         assert_eq!(String::from_utf8(text).unwrap(), expected);
     }

@@ -12,6 +12,7 @@ mod network;
 mod protocol;
 mod random;
 mod run;
+mod sampler;
 pub mod scenario;
 mod table;
 pub mod topology;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use trimline_metrics::{FlowEnd, FlowRecord, PortRecord, RunRecord, Timeline};
+use trimline_metrics::{FlowEnd, FlowRecord, PortRecord, RunRecord, Samples, Timeline};
 use trimline_packet::{ByteCount, HostId, Packet, Time, TimeDelta};
 use trimline_transport::{cbr, ndp};
 
@@ -13,6 +13,7 @@ use crate::flows::{Flow, Flows};
 use crate::links::Links;
 use crate::network::Network;
 use crate::protocol::Protocol;
+use crate::sampler::Sampler;
 use crate::scenario::plan::{EngineChoice, Plan, Transport};
 use crate::topology::Routes;
 use crate::workload;
@@ -182,7 +183,8 @@ fn perform<E: Protocol, const Q: usize>(
         }
     };
     check_conservation(&network);
-    RunRecord { timeline, ..record(plan, config, &network, &progress, full_wire) }
+    let samples = progress.sampler.clone().map(Sampler::into_samples).unwrap_or_default();
+    RunRecord { timeline, samples, ..record(plan, config, &network, &progress, full_wire) }
 }
 
 /// Where a run stopped, and what had been delivered at the end of the warm-up.
@@ -190,6 +192,7 @@ struct Stop {
     now: Time,
     at_warm_up: Vec<u64>,
     is_interrupted: bool,
+    sampler: Option<Sampler>,
 }
 
 fn drive<E: Protocol, const Q: usize>(
@@ -203,6 +206,7 @@ fn drive<E: Protocol, const Q: usize>(
     let mut at_warm_up = Vec::new();
     let mut now = Time::ZERO;
     let mut next_check = 0;
+    let mut sampler = plan.sample_every.map(|every| Sampler::new(network, every));
     loop {
         if now == warm_up {
             at_warm_up = delivered(network);
@@ -225,7 +229,7 @@ fn drive<E: Protocol, const Q: usize>(
         let is_interrupted = watch(seen).is_break() && !is_over;
         if is_over || is_interrupted {
             engine.settle(network, now);
-            return Stop { now, at_warm_up, is_interrupted };
+            return Stop { now, at_warm_up, is_interrupted, sampler };
         }
         let mut next = now + STRIDE;
         if now < warm_up {
@@ -235,11 +239,20 @@ fn drive<E: Protocol, const Q: usize>(
             next = next.min(end);
         }
         // The order at one instant: a change of a link comes first.
-        while network.next_link_event() < next {
-            let at = network.next_link_event();
+        loop {
+            let change = network.next_link_event();
+            let sample = sampler.as_ref().map_or(Time::NEVER, Sampler::next);
+            let at = change.min(sample);
+            if change >= next && sample > next {
+                break;
+            }
             engine.run_until(network, at);
             engine.settle(network, at);
-            network.change_links(at);
+            if change == at && change < next {
+                network.change_links(at);
+            } else if let Some(sampler) = &mut sampler {
+                sampler.sample(network, at);
+            }
         }
         engine.run_until(network, next);
         now = next;
@@ -322,6 +335,7 @@ fn record<E: Protocol, const Q: usize>(
             trimmed: counters.trimmed,
             dropped: counters.dropped,
             returned: counters.returned,
+            rate_bps: network.routes.link(port as u32).spec.rate.as_bps(),
         })
         .collect();
     let mut latencies = Vec::new();
@@ -332,6 +346,7 @@ fn record<E: Protocol, const Q: usize>(
     latencies.sort_unstable();
     RunRecord {
         timeline: Timeline::default(),
+        samples: Samples::default(),
         latencies,
         series: plan.series.clone(),
         seed: plan.seed,

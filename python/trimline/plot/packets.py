@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from statistics import fmean
+from typing import Any
 
 from matplotlib import pyplot
 from matplotlib.axes import Axes
@@ -159,7 +160,12 @@ def queue(axes: Axes, run: Run) -> None:
     axes.step([times[0], *times, last], [0, *lengths, 0], where="post", color=style.BLUE)
     again = next(row for row in rows if row["event"] == "enqueue" and row["attempt"] == "1")
     found = int(again["queue_packets"]) - 1
-    dot = {"color": style.VERMILION, "marker": "o", "markersize": 4, "linestyle": "none"}
+    dot: dict[str, Any] = {
+        "color": style.VERMILION,
+        "marker": "o",
+        "markersize": 4,
+        "linestyle": "none",
+    }
     axes.plot(us(again), found + 1, **dot)
     axes.annotate(
         f"the retransmission finds {found}",

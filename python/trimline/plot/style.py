@@ -24,6 +24,9 @@ SKY = "#56B4E9"
 BLACK = "#000000"
 GREY = "#767676"
 
+#: Colours of things that have none of their own, in turn.
+PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
+
 #: A protocol has one colour, in every figure and from every source.
 PROTOCOLS = {
     "ndp": BLUE,

@@ -44,6 +44,12 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         (port.queue_packets(queue), port.queue_bytes(queue))
     }
 
+    /// Bytes in all queues of a port, the packet on the wire included.
+    pub(crate) fn queued_bytes(&self, port: u32) -> u64 {
+        let port = &self.ports[port as usize].port;
+        (0..self.model.queue_count()).map(|queue| u64::from(port.queue_bytes(queue))).sum()
+    }
+
     /// When the last bit of what a unit sent last leaves it.
     pub(crate) fn busy_until(&self, unit: u32) -> Time {
         match unit.checked_sub(self.ports.len() as u32) {

@@ -671,6 +671,11 @@ static OUTPUT: Grammar = Grammar {
         optional("flows", Form::Boolean, "flows.csv: one row a flow. Default: true."),
         optional("ports", Form::Boolean, "ports.csv: one row a switch port. Default: false."),
         optional(
+            "series",
+            DURATION,
+            "series.csv: utilisation and queues of each layer of ports, sampled this often. Default: none.",
+        ),
+        optional(
             "fct",
             Form::Boolean,
             "fct.txt: a line for each flow that ended, in the form of HPCC's simulations. Default: false.",

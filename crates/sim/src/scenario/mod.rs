@@ -67,6 +67,8 @@ pub struct Output {
     pub timeline: bool,
     /// fct.txt: flows that ended, as HPCC writes them.
     pub fct: bool,
+    /// series.csv: utilisation and queues over time, layer by layer.
+    pub series: bool,
 }
 
 impl Scenario {

@@ -42,6 +42,8 @@ pub struct Plan {
     pub engine: EngineChoice,
     /// What is recorded event by event. Such a run is driven by [`EngineChoice::Heap`].
     pub timeline: Option<Watch>,
+    /// Time between two samples of all ports, layer by layer.
+    pub sample_every: Option<TimeDelta>,
 }
 
 /// What a run records event by event: what happens at these places, and what happens to these flows

@@ -57,6 +57,10 @@ pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
             _ => EngineChoice::Windows,
         },
         timeline,
+        sample_every: match root.at(&["output", "series"]) {
+            Some(every) => Some(super::workloads::positive(every)?),
+            None => None,
+        },
     };
     let flag = |key, default| root.at(&["output", key]).and_then(Node::boolean).unwrap_or(default);
     Ok((
@@ -67,6 +71,7 @@ pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
             latencies: flag("latencies", false),
             timeline: root.at(&["output", "timeline"]).is_some(),
             fct: flag("fct", false),
+            series: root.at(&["output", "series"]).is_some(),
         },
     ))
 }

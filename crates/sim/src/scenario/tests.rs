@@ -47,7 +47,14 @@ fn a_minimal_file_has_the_defaults_of_the_paper() {
     assert_eq!((run.name.as_str(), run.plan.seed), ("seed-2", 2));
     assert_eq!(
         run.output,
-        Output { flows: true, ports: false, latencies: false, timeline: false, fct: false }
+        Output {
+            flows: true,
+            ports: false,
+            latencies: false,
+            timeline: false,
+            fct: false,
+            series: false
+        }
     );
     let plan = &run.plan;
     assert_eq!(plan.topology.hosts(), 432);

@@ -166,13 +166,11 @@ fn arrivals(
 }
 
 /// A time above zero.
-fn positive(node: &Node) -> Result<TimeDelta, ScenarioError> {
+pub(super) fn positive(node: &Node) -> Result<TimeDelta, ScenarioError> {
     match duration_of(node)? {
-        TimeDelta::ZERO => Err(ScenarioError::new(
-            &node.place,
-            "infinitely many arrivals at once",
-            "a time above zero",
-        )),
+        TimeDelta::ZERO => {
+            Err(ScenarioError::new(&node.place, "infinitely many at once", "a time above zero"))
+        }
         time => Ok(time),
     }
 }

@@ -103,6 +103,7 @@ pub(crate) fn plan(topology: Clos, initial_window: u32, workloads: Vec<Workload>
         impairment: Impairment::default(),
         engine: EngineChoice::Windows,
         timeline: None,
+        sample_every: None,
     }
 }
 

@@ -292,3 +292,32 @@ fn what_has_no_end_or_no_sense_is_refused() {
         "permutation = {}, size = \"9KB\", arrivals.poisson = { load = \"0%\", until = \"1s\" }";
     assert!(with(dense).contains("nothing ever arrives"));
 }
+
+#[test]
+fn samples_change_nothing_and_add_up_to_the_counters() {
+    let text = "duration = \"2ms\"\nwarm_up = \"1ms\"\ntopology.fattree.k = 4\n[[workload]]\nname = \"w\"\n\
+                permutation = {}\nsize = \"long-lived\"\n";
+    let without = record(text);
+    let with = record(&format!("output.series = \"33us\"\n{text}"));
+    assert_eq!((&with.flows, &with.ports), (&without.flows, &without.ports));
+    // A run without a stated end stops at the same instant, and links change in it at theirs.
+    let sized = text.replace("duration = \"2ms\"\nwarm_up = \"1ms\"\n", "link_event = [{ at = \"99us\", \
+        link = \"tor 0 up 0\", change = \"fail\" }, { at = \"120us\", link = \"tor 0 up 0\", change = \"restore\" }]\n");
+    let sized = sized.replace("long-lived", "900KB");
+    let (plain, sampled) = (record(&sized), record(&format!("output.series = \"33us\"\n{sized}")));
+    assert_eq!(plain, RunRecord { samples: plain.samples.clone(), ..sampled });
+    let layers: Vec<&str> = with.samples.layers.iter().map(|layer| layer.name.as_str()).collect();
+    assert_eq!(layers, ["tor down", "tor up", "aggregation down", "aggregation up", "core down"]);
+    assert_eq!(with.samples.samples.len(), 60 * 5);
+    let last = with.samples.samples.last().unwrap().time_ps;
+    let sampled: u64 = with.samples.samples.iter().map(|sample| sample.bytes).sum();
+    let counted: u64 = with.ports.iter().map(|port| port.bytes).sum();
+    assert!(sampled < counted && sampled as f64 > counted as f64 * last as f64 / 2.1e9);
+    // Full links, no queue of more than eight packets and its headers.
+    let busy = with.samples.samples.iter().filter(|sample| sample.layer == 0);
+    for sample in busy.skip(10) {
+        let share = sample.bytes as f64 * 8.0 / (16.0 * 10e9 * 33e-6);
+        assert!((0.8..1.1).contains(&share), "{share}");
+        assert!(sample.queue_bytes_max <= 9 * 9064 + 72_000);
+    }
+}

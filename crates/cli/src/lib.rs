@@ -3,9 +3,13 @@
 //! Thin: scenario files, runs and results are `trimline-sim` and `trimline-metrics`. Exit status: 0 done;
 //! 1 a finding does not hold; 2 a mistake in the command, a file or a scenario; 130 stopped by
 //! Ctrl-C, with what there was until then written.
+//!
+//! A library, so that the Python package has the same command inside: [`command`]. What the package does run by
+//! run is in [`single`].
 #![forbid(unsafe_code)]
 
 mod bench;
+mod compare;
 mod estimate;
 mod execute;
 mod experiments;
@@ -14,11 +18,14 @@ mod failure;
 mod findings;
 mod foreign;
 mod outcome;
+mod report;
 mod reproduce;
 mod results;
 mod run;
+pub mod single;
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
@@ -130,6 +137,34 @@ enum Verb {
         #[command(flatten)]
         library: Library,
     },
+    /// Run a scenario with several transports: one table, one figure.
+    Compare {
+        /// Scenario file (TOML), or htsim's connection matrix (.cm).
+        scenario: PathBuf,
+        /// Names of transports with commas, such as ndp,dctcp.
+        #[arg(long, value_name = "NAMES")]
+        transports: String,
+        #[command(flatten)]
+        settings: Settings,
+        /// Runs at the same time; default: all cores.
+        #[arg(long, value_name = "N")]
+        threads: Option<usize>,
+        /// Directory of the results; default: out/ and the file's name with -compare.
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+        /// Go on where an earlier command was stopped, as in `run`.
+        #[arg(long)]
+        resume: bool,
+    },
+    /// Make one HTML file of results: verdicts, plots, the network, manifests.
+    Report {
+        /// Directories of results.
+        #[arg(required = true, value_name = "DIR")]
+        folders: Vec<PathBuf>,
+        /// The file; default: report.html in the first directory.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
     /// Measure packet-hops per second on the standard workloads.
     Bench(bench::Options),
     /// Print the JSON Schema of scenario files.
@@ -153,11 +188,17 @@ struct Library {
     directory: Option<PathBuf>,
 }
 
-fn main() -> ExitCode {
-    let outcome = match Command::parse().verb {
+/// Does what the words of a command line say; the first is the program's name. Help and misuse end the process, as
+/// everywhere.
+pub fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let outcome = match Command::parse_from(words).verb {
         Verb::Run { scenario, settings, threads, out, resume } => {
             run::run(&scenario, &settings.texts(), threads, out, resume)
         }
+        Verb::Compare { scenario, transports, settings, threads, out, resume } => {
+            compare_transports(&scenario, &transports, &settings, threads, out, resume)
+        }
+        Verb::Report { folders, out } => report::report(&folders, out),
         Verb::Reproduce { ids, json, settings, jobs, out, resume, no_plot, library } => {
             let options = reproduce::Options {
                 json,
@@ -180,4 +221,20 @@ fn main() -> ExitCode {
         Verb::Explain { scenario, settings } => explain::explain(&scenario, &settings.texts()),
     };
     outcome.unwrap_or_else(Failure::report)
+}
+
+fn compare_transports(
+    path: &Path,
+    transports: &str,
+    settings: &Settings,
+    threads: Option<usize>,
+    out: Option<PathBuf>,
+    resume: bool,
+) -> Result<ExitCode, Failure> {
+    let text = failure::scenario_text(path)?;
+    let (text, settings) = compare::with_transports(&text, transports, &settings.texts())?;
+    let scenario = failure::parse_scenario(path, &text, &settings)?;
+    let out = compare::folder(path, out);
+    let code = run::run_scenario(&scenario, &settings, threads, out.clone(), resume)?;
+    if code == ExitCode::SUCCESS { compare::show(&out) } else { Ok(code) }
 }

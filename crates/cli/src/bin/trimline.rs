@@ -1,0 +1,8 @@
+//! The program.
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    trimline_cli::command(std::env::args_os())
+}

@@ -1,0 +1,119 @@
+//! What the ports of each layer did over time: series.csv.
+
+use crate::table::table;
+
+/// Samples of a run at equal distances.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Samples {
+    /// The layers of ports.
+    pub layers: Vec<Layer>,
+    /// In order of time, one for each layer and instant.
+    pub samples: Vec<Sample>,
+}
+
+/// Ports of switches of one kind that send in one direction.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// Such as `tor up`.
+    pub name: String,
+    /// How many there are.
+    pub ports: u64,
+    /// Sum of their rates at the beginning, in bit/s.
+    pub rate_bps: u64,
+}
+
+/// What the ports of a layer did since the sample before, and how full they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sample {
+    /// When, from the start of the run.
+    pub time_ps: u64,
+    /// Since when.
+    pub since_ps: u64,
+    /// Of [`Samples::layers`].
+    pub layer: u32,
+    /// Packets that began to leave.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Packets trimmed.
+    pub trimmed: u64,
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Headers returned to their senders.
+    pub returned: u64,
+    /// Bytes in all queues of all ports now, packets on the wire included.
+    pub queue_bytes: u64,
+    /// Bytes in the queues of the fullest port now.
+    pub queue_bytes_max: u64,
+}
+
+/// The columns of series.csv.
+pub const SERIES_COLUMNS: [&str; 10] = [
+    "time_ps",
+    "layer",
+    "utilisation",
+    "packets",
+    "bytes",
+    "trimmed",
+    "dropped",
+    "returned",
+    "queue_bytes_mean",
+    "queue_bytes_max",
+];
+
+/// series.csv.
+pub fn csv(samples: &Samples) -> Vec<u8> {
+    let rows = samples.samples.iter().filter_map(|sample| {
+        let layer = samples.layers.get(sample.layer as usize)?;
+        Some([
+            sample.time_ps.to_string(),
+            layer.name.clone(),
+            share(
+                u128::from(sample.bytes) * 8 * 1_000_000_000_000,
+                u128::from(layer.rate_bps) * u128::from(sample.time_ps - sample.since_ps),
+            ),
+            sample.packets.to_string(),
+            sample.bytes.to_string(),
+            sample.trimmed.to_string(),
+            sample.dropped.to_string(),
+            sample.returned.to_string(),
+            share(u128::from(sample.queue_bytes), u128::from(layer.ports)),
+            sample.queue_bytes_max.to_string(),
+        ])
+    });
+    table(&SERIES_COLUMNS, rows)
+}
+
+/// A quotient with six decimals, rounded half up; in integers, so that the digits are the same everywhere.
+fn share(part: u128, whole: u128) -> String {
+    let whole = whole.max(1);
+    let millionths = (part * 2_000_000 + whole) / (2 * whole);
+    format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn series_csv_to_the_byte() {
+        let samples = Samples {
+            layers: vec![Layer { name: "tor up".into(), ports: 4, rate_bps: 40_000_000_000 }],
+            samples: vec![Sample {
+                time_ps: 30_000_000,
+                since_ps: 20_000_000,
+                packets: 4,
+                bytes: 36_256,
+                trimmed: 1,
+                queue_bytes: 18_128,
+                queue_bytes_max: 9_064,
+                ..Sample::default()
+            }],
+        };
+        let expected = "\
+time_ps,layer,utilisation,packets,bytes,trimmed,dropped,returned,queue_bytes_mean,queue_bytes_max
+30000000,tor up,0.725120,4,36256,1,0,0,4532.000000,9064
+";
+        assert_eq!(String::from_utf8(csv(&samples)).unwrap(), expected);
+    }
+}

@@ -1,0 +1,130 @@
+//! `trimline._core`: conversions between Python and the command's library. Nothing is decided here.
+//!
+//! Runs release the interpreter lock. Ten times a second they ask whether Python was interrupted and tell how far they
+//! are.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use trimline_cli::single::{self, Named, Outcome};
+use trimline_sim::Progress;
+
+/// Wall time between two looks at Python.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// Name, series, point of the sweep, seed.
+type Known = (String, String, Vec<(String, String)>, u64);
+
+/// A scenario with all its runs.
+#[pyclass(frozen)]
+struct Scenario(Named);
+
+#[pymethods]
+impl Scenario {
+    /// Reads a scenario; a mistake is a `ValueError` of one line.
+    #[new]
+    fn new(file: &str, text: &str, name: &str, settings: Vec<String>) -> PyResult<Scenario> {
+        Named::parse(file, text, name, settings).map(Scenario).map_err(PyValueError::new_err)
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    /// (name, series, point, seed) of every run.
+    fn runs(&self) -> Vec<Known> {
+        let runs = self.0.runs().into_iter();
+        runs.map(|run| (run.name, run.series, run.point, run.seed)).collect()
+    }
+
+    /// Whether the result of a run is in a directory.
+    fn is_there(&self, place: usize, directory: PathBuf) -> bool {
+        self.0.is_there(place, &directory)
+    }
+
+    /// Runs one run into a directory: "found", "finished" or "stopped". `progress` is called with (simulated
+    /// ps, duration ps or None, packet-hops, flows done, flows); when it returns False the run stops.
+    fn run(
+        &self,
+        py: Python<'_>,
+        place: usize,
+        directory: PathBuf,
+        resume: bool,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<&'static str> {
+        let mut seen = Instant::now();
+        let mut raised = None;
+        let mut watch = |at: Progress| {
+            if seen.elapsed() < PERIOD {
+                return ControlFlow::Continue(());
+            }
+            seen = Instant::now();
+            match Python::attach(|py| look(py, &at, progress.as_ref())) {
+                Ok(true) => ControlFlow::Continue(()),
+                Ok(false) => ControlFlow::Break(()),
+                Err(error) => {
+                    raised = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        };
+        let outcome = py.detach(|| self.0.run(place, &directory, resume, &mut watch));
+        if let Some(error) = raised {
+            return Err(error);
+        }
+        match outcome.map_err(PyOSError::new_err)? {
+            Outcome::Found => Ok("found"),
+            Outcome::Finished => Ok("finished"),
+            Outcome::Stopped => Ok("stopped"),
+        }
+    }
+}
+
+/// Whether Python wants the run to go on.
+fn look(py: Python<'_>, at: &Progress, progress: Option<&Py<PyAny>>) -> PyResult<bool> {
+    py.check_signals()?;
+    let Some(progress) = progress else { return Ok(true) };
+    let arguments = (
+        at.simulated.as_ps(),
+        at.duration.map(|duration| duration.as_ps()),
+        at.packet_hops,
+        at.flows_done,
+        at.flows,
+    );
+    let answer = progress.call1(py, arguments)?;
+    Ok(!answer.bind(py).is_exact_instance_of::<pyo3::types::PyBool>() || answer.extract(py)?)
+}
+
+/// The scenario of a file that is none, such as htsim's `.cm`; None for any other file.
+#[pyfunction]
+fn scenario_of(path: PathBuf) -> PyResult<Option<String>> {
+    single::text_of(Path::new(&path)).map_err(PyValueError::new_err)
+}
+
+/// The `trimline` command: gives its exit status.
+#[pyfunction]
+fn command(py: Python<'_>, words: Vec<std::ffi::OsString>) -> u8 {
+    let code = py.detach(|| trimline_cli::command(words));
+    (0..=u8::MAX).find(|&status| ExitCode::from(status) == code).unwrap_or(u8::MAX)
+}
+
+/// The JSON Schema of scenarios.
+#[pyfunction]
+fn schema() -> String {
+    trimline_sim::scenario::schema()
+}
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<Scenario>()?;
+    module.add_function(wrap_pyfunction!(scenario_of, module)?)?;
+    module.add_function(wrap_pyfunction!(command, module)?)?;
+    module.add_function(wrap_pyfunction!(schema, module)?)?;
+    Ok(())
+}

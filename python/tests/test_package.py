@@ -1,0 +1,269 @@
+"""The package as a user calls it: run, sweep, read, compare, report."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import polars
+
+import trimline
+from trimline import running, sweeping, worker
+
+INCAST: dict[str, Any] = {
+    "name": "incast",
+    "duration": "1ms",
+    "topology": {"fattree": {"k": 4}},
+    "workload": [
+        {"name": "replies", "incast": {"receiver": 0, "senders": 10}, "size": "90KB"},
+        {"name": "background", "permutation": {}, "size": "long-lived"},
+    ],
+    "output": {"ports": True, "series": "50us", "timeline": {"places": ["tor 0 down 0"]}},
+}
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """What must repeat: every file but the manifest, which has the wall time."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in found
+        if path.name not in ("manifest.json", "report.html")
+    }
+
+
+class InScratch(unittest.TestCase):
+    """A folder of its own for each test."""
+
+    def setUp(self) -> None:
+        """Makes the folder."""
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.out = Path(scratch.name)
+
+
+class Run(InScratch):
+    """`trimline.run` and what it gives."""
+
+    def test_frames(self) -> None:
+        """Flows, links and queues are polars frames with the run's keys in front."""
+        results = trimline.run(INCAST, self.out, seeds=[1, 2])
+        self.assertEqual([run.seed for run in results], [1, 2])
+        flows = results.flows
+        self.assertEqual(flows.columns[:3], ["series", "seed", "workload"])
+        self.assertEqual(len(flows), 2 * (10 + 16))
+        long = flows.filter(polars.col("size_bytes").is_null())
+        self.assertEqual(len(long), 32)
+        self.assertEqual(long["fct_receiver_ps"].null_count(), 32)
+        down = results.links.filter(polars.col("name") == "tor 0 down 0")
+        self.assertTrue((down["utilisation"] > 0.9).all(), down)
+        self.assertTrue((results.links["utilisation"] <= 1.01).all())
+        layers = set(results.queues["layer"].cast(str))
+        self.assertEqual(len(layers), 5)
+        self.assertGreater(results[0].timeline.filter(event="trim").height, 0)
+
+    def test_mistakes_name_line_and_word(self) -> None:
+        """A mistake in a dictionary is told as one in a file."""
+        with self.assertRaisesRegex(
+            trimline.ScenarioError, r"scenario:\d+:\d+: unknown key `toplogy`"
+        ):
+            trimline.run({**INCAST, "toplogy": {}}, self.out)
+        with self.assertRaisesRegex(trimline.ScenarioError, "--set:1:1: unknown key"):
+            trimline.run(INCAST, self.out, settings=["colour=1"])
+        self.assertEqual(list(self.out.iterdir()), [])
+
+    def test_resume_does_nothing_again(self) -> None:
+        """A result that is there stays as it is."""
+        trimline.run(INCAST, self.out)
+        before = (self.out / "manifest.json").read_bytes()
+        trimline.run(INCAST, self.out, resume=True)
+        self.assertEqual((self.out / "manifest.json").read_bytes(), before)
+        trimline.run(INCAST, self.out)
+        self.assertNotEqual((self.out / "manifest.json").read_bytes(), before)
+
+    def test_the_interpreter_is_free_and_interrupts_are_heard(self) -> None:
+        """Other threads go on while a run lasts; Ctrl-C ends it and writes nothing."""
+        long = {**INCAST, "duration": "100s", "output": {}}
+        counted = 0
+        over = threading.Event()
+
+        def count() -> None:
+            nonlocal counted
+            while not over.is_set():
+                counted += 1
+                time.sleep(0.001)
+
+        counter = threading.Thread(target=count)
+        counter.start()
+        timer = threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT))
+        timer.start()
+        start = time.monotonic()
+        with self.assertRaises(KeyboardInterrupt):
+            trimline.run(long, self.out)
+        over.set()
+        counter.join()
+        self.assertGreater(counted, 50)
+        self.assertLess(time.monotonic() - start, 30)
+        self.assertEqual(list(self.out.iterdir()), [])
+
+    def test_progress_is_told(self) -> None:
+        """A line with the share and the rate."""
+        lines: list[str] = []
+        teller = running.Teller("a", 0, 2, lines.append)
+        self.assertTrue(teller(500_000_000, 1_000_000_000, 10**6, 3, 4))
+        self.assertIn("a (1 of 2): 0.500 ms simulated, 50%", lines[0])
+
+
+class Sweep(InScratch):
+    """`trimline.sweep`: the same bytes wherever the runs are."""
+
+    def test_a_pool_gives_the_bytes_of_one_process(self) -> None:
+        """Run by run, file by file."""
+        trimline.run(INCAST, self.out / "here", seeds="1..4")
+        trimline.sweep(INCAST, self.out / "pool", seeds="1..4", workers=2)
+        self.assertEqual(files(self.out / "here"), files(self.out / "pool"))
+
+    def test_a_killed_worker_loses_nothing(self) -> None:
+        """Its run is done by another one; the finished runs stay."""
+        killed: list[int] = []
+
+        class Doomed(worker.Worker):
+            def run(self, scenario: trimline.Scenario, place: int) -> worker.Files | str:
+                if place == 2 and not killed:
+                    killed.append(self.process.pid)
+                    self.process.kill()
+                return super().run(scenario, place)
+
+        with mock.patch.object(sweeping, "Worker", Doomed):
+            trimline.sweep(INCAST, self.out / "pool", seeds="1..4", workers=2)
+        self.assertEqual(len(killed), 1)
+        trimline.run(INCAST, self.out / "here", seeds="1..4")
+        self.assertEqual(files(self.out / "here"), files(self.out / "pool"))
+
+    def test_a_run_that_kills_every_worker_is_given_up(self) -> None:
+        """After three trials; the other runs have their results."""
+
+        class Doomed(worker.Worker):
+            def run(self, scenario: trimline.Scenario, place: int) -> worker.Files | str:
+                if place == 1:
+                    self.process.kill()
+                return super().run(scenario, place)
+
+        with (
+            mock.patch.object(sweeping, "Worker", Doomed),
+            self.assertRaisesRegex(trimline.SweepError, "1 of 3 runs failed, seed-2: .* died 3"),
+        ):
+            trimline.sweep(INCAST, self.out, seeds="1..3", workers=2)
+        self.assertEqual(sorted(path.name for path in self.out.iterdir()), ["seed-1", "seed-3"])
+        trimline.sweep(INCAST, self.out, seeds="1..3", workers=1)
+        self.assertEqual(len(trimline.Results.read(self.out)), 3)
+
+    def test_a_sweep_that_was_killed_resumes(self) -> None:
+        """Of fifty seeds some were done; they are not done again, and all are the same bytes."""
+        script = (
+            "import json, sys, trimline\n"
+            "trimline.sweep(json.loads(sys.argv[1]), sys.argv[2], seeds='1..50', workers=2)\n"
+        )
+        words = [sys.executable, "-c", script, json.dumps(INCAST), str(self.out / "pool")]
+        process = subprocess.Popen(words)
+        while len(list(self.out.rglob("manifest.json"))) < 5:
+            time.sleep(0.01)
+        process.kill()
+        process.wait()
+        done = {path: path.stat().st_mtime_ns for path in self.out.rglob("manifest.json")}
+        results = trimline.sweep(INCAST, self.out / "pool", seeds="1..50", workers=2)
+        self.assertEqual(len(results), 50)
+        whole = [path for path in done if not path.parent.name.startswith(".")]
+        self.assertGreaterEqual(len(whole), 4)
+        for path in whole:
+            self.assertEqual(path.stat().st_mtime_ns, done[path])
+        trimline.run(INCAST, self.out / "here", seeds="1..50")
+        self.assertEqual(
+            files(self.out / "here"),
+            {name: text for name, text in files(self.out / "pool").items() if name[0] != "."},
+        )
+
+
+class Cluster(InScratch):
+    """Sweeps on a Dask cluster, by the address of its scheduler."""
+
+    def test_fifty_seeds_on_a_cluster_are_those_of_the_pool(self) -> None:
+        """The same bytes, also when a worker is killed in the middle."""
+        try:
+            from distributed import LocalCluster  # noqa: PLC0415
+        except ImportError:
+            self.skipTest("distributed is not installed")
+        with LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster:
+            victim = next(iter(cluster.workers.values())).process.process.pid
+
+            def kill() -> None:
+                while len(list(self.out.rglob("manifest.json"))) < 5:
+                    time.sleep(0.01)
+                os.kill(victim, signal.SIGKILL)
+
+            killer = threading.Thread(target=kill)
+            killer.start()
+            address = cluster.scheduler_address
+            trimline.sweep(INCAST, self.out / "dask", seeds="1..50", scheduler=address)
+            killer.join()
+        trimline.sweep(INCAST, self.out / "pool", seeds="1..50", workers=2)
+        self.assertEqual(files(self.out / "dask"), files(self.out / "pool"))
+
+
+class Compare(InScratch):
+    """`trimline.compare` and the report."""
+
+    def test_a_table_and_a_figure(self) -> None:
+        """One column a transport, intervals over seeds."""
+        scenario = {**INCAST, "workload": INCAST["workload"][:1]}
+        compared = trimline.compare(scenario, ["ndp"], self.out, seeds=[1, 2, 3], workers=2)
+        table = compared.table
+        self.assertEqual(table.columns, ["measure", "ndp"])
+        cells = dict(table.iter_rows())
+        self.assertEqual(cells["flows delivered (%)"], "100 ± 0")
+        self.assertIn("slowdown p99, up to 100 KB", cells)
+        self.assertIn("utilisation, tor down (%)", cells)
+        for path in compared.draw():
+            self.assertGreater(path.stat().st_size, 1000)
+
+    def test_a_report_holds_everything(self) -> None:
+        """One file: plots with their data, the network, packets, manifests; nothing to fetch."""
+        trimline.run(INCAST, self.out, seeds=[1, 2])
+        page = trimline.report(self.out).read_text(encoding="utf-8")
+        self.assertNotIn("src=", page)
+        self.assertEqual(page.count("<link"), 1)
+        data = page.split('id="data">')[1].split("</script>")[0]
+        plots = json.loads(data.replace("<\\/", "</"))
+        self.assertGreater(len(plots), 5)
+        for plot in plots:
+            lengths = {len(column) for column in plot["data"]}
+            self.assertEqual(len(lengths), 1)
+            self.assertEqual(len(plot["series"]) + 1, len(plot["data"]))
+        self.assertIn('<svg class="topology"', page)
+        self.assertIn('<svg class="sequence"', page)
+        self.assertIn("scenario_sha256", page)
+        # A second report is the same, but for the wall times in the manifests.
+        self.assertEqual(page, trimline.report(self.out).read_text(encoding="utf-8"))
+
+    def test_without_a_manifest_nothing_is_reported(self) -> None:
+        """A result that nobody could say the origin of is none."""
+        trimline.run(INCAST, self.out)
+        (self.out / "manifest.json").unlink()
+        with self.assertRaisesRegex(trimline.MalformedResult, "no result"):
+            trimline.report(self.out)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,18 @@
+"""The `trimline` command."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from trimline import _core
+
+
+def main() -> int:
+    """Runs the command; figures are then drawn by this Python."""
+    os.environ.setdefault("TRIMLINE_PYTHON", sys.executable)
+    return _core.command(["trimline", *sys.argv[1:]])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

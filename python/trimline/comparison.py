@@ -1,0 +1,240 @@
+"""`trimline.compare` and the table and figure of `trimline compare`: transports on one workload."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+import polars
+
+from trimline.results import MalformedResult, Result, Results
+from trimline.scenario import Scenario
+
+#: Flow sizes of one row of the slowdown table, upper bounds in bytes.
+SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, math.inf)
+
+#: 97.5 % quantile of Student's t by degrees of freedom; beyond the last the normal one's.
+STUDENT = (
+    *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179),
+    *(2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064),
+    *(2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
+)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number of a transport: its mean over seeds, and half of its 95 % interval."""
+
+    mean: float
+    half_width: float | None
+
+    @staticmethod
+    def of(values: Sequence[float]) -> Measure | None:
+        """The mean of one value a seed; no interval of a single seed."""
+        finite = [value for value in values if math.isfinite(value)]
+        if not finite:
+            return None
+        if len(finite) == 1:
+            return Measure(finite[0], None)
+        freedom = len(finite) - 1
+        student = STUDENT[freedom - 1] if freedom <= len(STUDENT) else 1.96
+        return Measure(fmean(finite), student * stdev(finite) / math.sqrt(len(finite)))
+
+    def __str__(self) -> str:
+        text = short(self.mean)
+        return text if self.half_width is None else f"{text} ± {short(self.half_width)}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Results by transport, their table and their figure."""
+
+    results: Results
+    table: polars.DataFrame
+
+    def draw(self, folder: str | Path | None = None) -> tuple[Path, ...]:
+        """Draws the figure as PNG and PDF."""
+        from trimline.plot import comparison  # noqa: PLC0415
+
+        return tuple(comparison.write(self.results, Path(folder or self.results.folder)))
+
+    def __str__(self) -> str:
+        return text_of(self.table)
+
+
+def compare(
+    scenario: Scenario | str | Path | Mapping[str, Any],
+    transports: Sequence[str],
+    out: str | Path | None = None,
+    *,
+    seeds: int | str | Sequence[int] | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    resume: bool = True,
+) -> Comparison:
+    """Runs a scenario with each transport, and measures all of them alike.
+
+    Everything else of the scenario stays: topology, links, workloads, seeds. Each transport runs
+    over its own kind of switch, unless the scenario says `switch.profile`.
+    """
+    from trimline.sweeping import sweep  # noqa: PLC0415
+
+    read = Scenario.of(scenario, seeds=seeds)
+    text = with_series(read.text, transports)
+    laid = Scenario(read.file, text, (*read.settings, *ASKED), read.default_name)
+    folder = Path(out) if out is not None else Path("out") / f"{read.name}-compare"
+    results = sweep(laid, folder, workers=workers, scheduler=scheduler, resume=resume)
+    return Comparison(results, table(results))
+
+
+#: What a comparison asks of every run.
+ASKED = ("output.ports=true",)
+
+
+def with_series(text: str, transports: Sequence[str]) -> str:
+    """The scenario with a series for each transport."""
+    return text + "".join(
+        f'\n[[series]]\nname = "{each}"\ntransport.{each} = {{}}\n' for each in transports
+    )
+
+
+def table(results: Results) -> polars.DataFrame:
+    """One row a measure, one column a transport: mean ± half of the 95 % interval over seeds."""
+    series = results.series()
+    measured = {name: [measures(run) for run in runs] for name, runs in series.items()}
+    names: dict[str, None] = {}
+    for each in measured.values():
+        for run in each:
+            names.update(dict.fromkeys(run))
+    rows: dict[str, list[str]] = {"measure": list(names)}
+    for transport, runs in measured.items():
+        cells = (Measure.of([run[name] for run in runs if name in run]) for name in names)
+        rows[transport] = ["-" if cell is None else str(cell) for cell in cells]
+    return polars.DataFrame(rows)
+
+
+def measures(run: Result) -> dict[str, float]:
+    """The numbers of one run, by name with unit."""
+    found: dict[str, float] = {}
+    done = polars.col("fct_receiver_ps").is_not_null()
+    fct = (polars.col("fct_receiver_ps") / 1e6).alias("fct_us")
+    flows = run.scan().select("size_bytes", "slowdown", fct, "delivered_bytes", "measured_bytes")
+    flows = flows.filter(polars.col("fct_us").is_not_null())
+    ended = flows.collect(engine="streaming")
+    everything = (
+        run.scan()
+        .select(polars.len(), done.sum().alias("done"), polars.col("measured_bytes").sum())
+        .collect(engine="streaming")
+    )
+    total, completed, measured = everything.row(0)
+    found["flows"] = total
+    found["flows delivered (%)"] = 100 * completed / max(total, 1)
+    if len(ended):
+        found["FCT median (us)"] = quantile(ended["fct_us"], 0.5)
+        found["FCT p99 (us)"] = quantile(ended["fct_us"], 0.99)
+        for low, high, chosen in by_size(ended):
+            name = size_name(low, high)
+            found[f"slowdown median, {name}"] = quantile(chosen["slowdown"], 0.5)
+            found[f"slowdown p99, {name}"] = quantile(chosen["slowdown"], 0.99)
+    seconds = run.summary["measured_ps"] / 1e12
+    found["goodput, all flows (Gb/s)"] = measured * 8 / seconds / 1e9
+    summary = run.summary
+    sent = max(summary["packets_sent"], 1)
+    again = summary["retransmissions"]
+    found["retransmitted (% of packets)"] = 100 * sum(again.values()) / sent
+    found["trimmed (% of packets)"] = 100 * summary["ports"]["trimmed"] / sent
+    found["dropped (% of packets)"] = 100 * summary["ports"]["dropped"] / sent
+    found["time-outs"] = summary["timeouts"]
+    if (run.folder / "series.csv").is_file():
+        found.update(over_time(run))
+    return found
+
+
+def over_time(run: Result) -> dict[str, float]:
+    """Utilisation and queues of the layers, from the samples of the run."""
+    samples = run.queues.group_by("layer", maintain_order=True).agg(
+        polars.col("utilisation").mean(),
+        polars.col("queue_bytes_mean").mean(),
+        polars.col("queue_bytes_max").max(),
+    )
+    found = {}
+    for layer, share, mean, most in samples.iter_rows():
+        found[f"utilisation, {layer} (%)"] = 100 * share
+        found[f"queue, {layer}, mean (KB)"] = mean / 1e3
+        found[f"queue, {layer}, largest (KB)"] = most / 1e3
+    return found
+
+
+def by_size(flows: polars.DataFrame) -> list[tuple[float, float, polars.DataFrame]]:
+    """The flows of each range of sizes that has any: (beyond, up to, flows)."""
+    ranges, low = [], 0.0
+    for high in SIZES:
+        size = polars.col("size_bytes")
+        chosen = flows.filter((size > low) & (size <= high if math.isfinite(high) else size > 0))
+        if len(chosen):
+            ranges.append((low, high, chosen))
+        low = high
+    return ranges
+
+
+def quantile(values: polars.Series, share: float) -> float:
+    """By nearest rank, as everywhere in Trimline."""
+    rank = max(math.ceil(share * len(values)), 1)
+    return float(values.sort()[rank - 1])
+
+
+def size_name(low: float, high: float) -> str:
+    """A range of sizes in words."""
+    if not math.isfinite(high):
+        return f"above {bytes_name(low)}"
+    return f"up to {bytes_name(high)}"
+
+
+def bytes_name(size: float) -> str:
+    """A size as scenarios write it."""
+    for unit, name in ((1e6, "MB"), (1e3, "KB")):
+        if size >= unit:
+            return f"{size / unit:g} {name}"
+    return f"{size:g} B"
+
+
+def short(value: float) -> str:
+    """Three significant digits, whole numbers whole."""
+    if value == 0:
+        return "0"
+    if abs(value) >= 100:
+        return f"{value:.0f}"
+    return f"{value:.{max(2 - math.floor(math.log10(abs(value))), 0)}f}"
+
+
+def text_of(frame: polars.DataFrame) -> str:
+    """A table for a terminal, the first column flush left."""
+    rows = [frame.columns, *([str(cell) for cell in row] for row in frame.iter_rows())]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(frame.columns))]
+    lines = []
+    for row in rows:
+        cells = [row[0].ljust(widths[0])]
+        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """What `trimline compare` calls when its runs are done: table and figure of DIR."""
+    try:
+        compared = Comparison(results := Results.read(arguments[0]), table(results))
+        print(compared, end="")
+        for path in compared.draw():
+            print(path)
+    except MalformedResult as error:
+        print(f"trimline compare: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+__all__ = ["Comparison", "Measure", "compare", "table"]

@@ -1,0 +1,227 @@
+"""Drawings of a report as SVG: the network, and what happened to packets."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+from itertools import pairwise
+
+import polars
+
+#: Width of a drawing in its own units.
+WIDTH = 1040
+
+#: Utilisation from nothing to all: dark to bright as lightness too, so that a grey print shows it.
+SCALE = ((0.0, (198, 219, 239)), (0.5, (66, 146, 198)), (0.9, (8, 48, 107)), (1.0, (213, 94, 0)))
+
+#: Colour, dash and name of a kind of packet.
+KINDS = {
+    "data": ("#0072B2", "", "data"),
+    "header": ("#D55E00", "", "trimmed header"),
+    "returned": ("#CC79A7", "", "header returned to its sender"),
+    "ack": ("#009E73", "", "ACK"),
+    "nack": ("#D55E00", "5 3", "NACK"),
+    "pull": ("#000000", "2 3", "PULL"),
+    "reset": ("#767676", "8 3", "RESET"),
+}
+
+#: More than this cannot be told apart.
+MOST_ARROWS = 400
+
+
+def colour(share: float) -> str:
+    """The colour of a utilisation."""
+    for (low, below), (high, above) in pairwise(SCALE):
+        if share <= high:
+            part = max(share - low, 0) / (high - low)
+            mixed = (round(a + (b - a) * part) for a, b in zip(below, above, strict=True))
+            return "#" + "".join(f"{each:02x}" for each in mixed)
+    return "#d55e00"
+
+
+def scale() -> str:
+    """What the colours mean."""
+    stops = ", ".join(f"{colour(share)} {share:.0%}" for share, _ in SCALE)
+    bar = f'<span style="background: linear-gradient(to right, {stops})"></span>'
+    return f'<div class="scale">0 % of the link{bar}100 %</div>'
+
+
+def topology(ports: polars.DataFrame) -> str:
+    """Switches as rows of dots, hosts below, every link a line; empty when there is no switch."""
+    load: dict[str, dict[tuple[int, int], tuple[float, int]]] = {}
+    for name, share, trimmed in ports.select("name", "utilisation", "trimmed").iter_rows():
+        words = name.split(" ")
+        if len(words) == 4:
+            layer = load.setdefault(f"{words[0]} {words[2]}", {})
+            layer[int(words[1]), int(words[3])] = (share, trimmed)
+    tors = count(load, "tor down")
+    if not tors:
+        return ""
+    hosts_per_tor = ports_of(load, "tor down")
+    aggregations, cores = count(load, "aggregation down"), count(load, "core down")
+    ups, downs = ports_of(load, "tor up"), ports_of(load, "aggregation down")
+    rows = {"core": 30.0, "aggregation": 150.0, "tor": 290.0, "host": 360.0}
+    if not cores:
+        rows = {"aggregation": 30.0, "tor": 170.0, "host": 240.0}
+    if not aggregations:
+        rows = {"tor": 30.0, "host": 120.0}
+    lines = []
+
+    def line(
+        upper: tuple[str, float], lower: tuple[str, float], down: tuple[str, int, int], up: str
+    ) -> None:
+        share, trimmed = load.get(down[0], {}).get((down[1], down[2]), (0.0, 0))
+        ends = f"{down[0].split(' ')[0]} {down[1]} down {down[2]}"
+        title = f"{ends}: {share:.1%}, {trimmed} trimmed"
+        other = 0.0
+        if up:
+            words = up.split(" ")
+            key = (int(words[1]), int(words[3]))
+            other, cut = load.get(f"{words[0]} {words[2]}", {}).get(key, (0.0, 0))
+            title += f"; {up}: {other:.1%}, {cut} trimmed"
+        busy = max(share, other)
+        (high, x1), (low, x2) = upper, lower
+        lines.append(
+            (
+                busy,
+                f'<line x1="{x1:.1f}" y1="{rows[high]:g}" x2="{x2:.1f}" y2="{rows[low]:g}" '
+                f'stroke="{colour(busy)}"><title>{html.escape(title)}</title></line>',
+            )
+        )
+
+    at_tor = [WIDTH * (tor + 0.5) / tors for tor in range(tors)]
+    at_aggregation = [WIDTH * (each + 0.5) / max(aggregations, 1) for each in range(aggregations)]
+    at_core = [WIDTH * (each + 0.5) / max(cores, 1) for each in range(cores)]
+    for tor, x in enumerate(at_tor):
+        for port in range(hosts_per_tor):
+            host = WIDTH * (tor * hosts_per_tor + port + 0.5) / (tors * hosts_per_tor)
+            line(("tor", x), ("host", host), ("tor down", tor, port), "")
+        pod = tor // max(downs, 1)
+        for port in range(ups):
+            above = pod * ups + port if cores else port
+            place = tor % downs if cores else tor
+            upper = ("aggregation", at_aggregation[above])
+            line(upper, ("tor", x), ("aggregation down", above, place), f"tor {tor} up {port}")
+    per_aggregation = ports_of(load, "aggregation up")
+    for each in range(aggregations):
+        for port in range(per_aggregation):
+            core = each % ups * per_aggregation + port
+            upper = ("core", at_core[core])
+            lower = ("aggregation", at_aggregation[each])
+            line(upper, lower, ("core down", core, each // ups), f"aggregation {each} up {port}")
+    # The busiest on top.
+    drawn = "".join(text for _, text in sorted(lines, key=lambda line: line[0]))
+    dots = "".join(
+        f'<circle cx="{x:.1f}" cy="{rows[layer]:g}" r="3.5" fill="#1b1b1b"/>'
+        for layer, places in (("tor", at_tor), ("aggregation", at_aggregation), ("core", at_core))
+        for x in places
+    )
+    words = "".join(
+        f'<text x="2" y="{y - 12:g}" font-size="13">{name_of_row(layer)}</text>'
+        for layer, y in rows.items()
+    )
+    height = max(rows.values()) + 10
+    return (
+        f'<svg class="topology" viewBox="0 -5 {WIDTH} {height:g}" role="img">'
+        f'<g stroke-width="1">{drawn}</g>{dots}{words}</svg>'
+    )
+
+
+def name_of_row(layer: str) -> str:
+    """A layer as a reader calls it."""
+    return {"tor": "ToR", "host": "hosts"}.get(layer, layer)
+
+
+def count(load: dict[str, dict[tuple[int, int], tuple[float, int]]], layer: str) -> int:
+    """Switches of a layer."""
+    return 1 + max((switch for switch, _ in load.get(layer, {})), default=-1)
+
+
+def ports_of(load: dict[str, dict[tuple[int, int], tuple[float, int]]], layer: str) -> int:
+    """Ports of a switch of a layer."""
+    return 1 + max((port for _, port in load.get(layer, {})), default=-1)
+
+
+def kinds() -> str:
+    """What the lines of a sequence mean."""
+    samples = []
+    for stroke, dash, name in KINDS.values():
+        line = f'<line x1="0" y1="7" x2="34" y2="7" stroke="{stroke}" stroke-width="2" '
+        line += f'stroke-dasharray="{dash}"/>'
+        samples.append(f'<svg width="36" height="14">{line}</svg>{html.escape(name)}')
+    return f'<div class="scale">{" ".join(samples)}</div>'
+
+
+def sequence(timeline: polars.DataFrame) -> str:
+    """Places as columns, time down, a line for each packet from where it left to where it came."""
+    events = timeline.sort("time_ps", maintain_order=True)
+    if not len(events):
+        return ""
+    places = ordered(events["place"].unique(maintain_order=True).to_list())
+    column = {
+        place: 90 + (WIDTH - 180) * i / max(len(places) - 1, 1) for i, place in enumerate(places)
+    }
+    rows = events.head(MOST_ARROWS * 3).to_dicts()
+    start: int = rows[0]["time_ps"]
+    end: int = max(row["until_ps"] or row["time_ps"] for row in rows)
+    height = min(max(60 + len(rows) * 7, 300), 6000)
+
+    def y(time: int) -> float:
+        return 50 + (height - 80) * (time - start) / max(end - start, 1)
+
+    marks: list[str] = []
+    left: dict[tuple[object, ...], tuple[float, float]] = {}
+    for row in rows:
+        x, at = column[row["place"]], y(row["time_ps"])
+        stroke, dash, name = KINDS.get(row["packet"], KINDS["reset"])
+        flow = (row["workload"], row["index"], row["source"], row["destination"])
+        sort = "data" if row["packet"] == "header" else row["packet"]
+        packet = (*flow, sort, row["sequence"], row["attempt"])
+        title = f"{row['time_ps'] / 1e6:.3f} µs: {row['place']}: {name} {row['sequence']}"
+        title = html.escape(f"{title}, {row['event']}")
+        if packet in left and row["event"] != "depart":
+            x0, y0 = left.pop(packet)
+            marks.append(arrow(x0, y0, x, at, stroke, dash, title))
+        if row["event"] == "depart":
+            if packet in left:
+                x0, y0 = left.pop(packet)
+                marks.append(arrow(x0, y0, x, at, stroke, dash, title))
+            left[packet] = (x, at)
+        elif row["event"] in ("trim", "drop", "lose", "return"):
+            word = {"trim": "trimmed", "drop": "dropped", "lose": "lost", "return": "returned"}
+            marks.append(
+                f'<circle cx="{x:.1f}" cy="{at:.1f}" r="4" fill="none" stroke="{stroke}"'
+                f' stroke-width="1.6"><title>{title}</title></circle>'
+                f'<text x="{x + 7:.1f}" y="{at + 4:.1f}" font-size="11" fill="{stroke}">'
+                f"{word[row['event']]} {row['sequence']}</text>"
+            )
+    heads = "".join(
+        f'<line x1="{x:.1f}" y1="34" x2="{x:.1f}" y2="{height}" stroke="#ccc"/>'
+        f'<text x="{x:.1f}" y="24" font-size="12" text-anchor="middle">{html.escape(place)}</text>'
+        for place, x in column.items()
+    )
+    ticks = "".join(
+        f'<text x="2" y="{y(start + (end - start) * i // 10):.1f}" font-size="11" fill="#555">'
+        f"{(start + (end - start) * i / 10) / 1e6:.1f} µs</text>"
+        for i in range(11)
+    )
+    return (
+        f'<svg class="sequence" viewBox="0 0 {WIDTH} {height}" role="img">'
+        f"{heads}{ticks}{''.join(marks[: MOST_ARROWS * 2])}</svg>"
+    )
+
+
+def arrow(x0: float, y0: float, x1: float, y1: float, stroke: str, dash: str, title: str) -> str:
+    """A packet on its way."""
+    return (
+        f'<line x1="{x0:.1f}" y1="{y0:.1f}" x2="{x1:.1f}" y2="{y1:.1f}" stroke="{stroke}" '
+        f'stroke-width="1.3" stroke-dasharray="{dash}"><title>{title}</title></line>'
+    )
+
+
+def ordered(places: Iterable[str]) -> list[str]:
+    """Hosts outside, switches between them, in the order in which they were met."""
+    met = list(places)
+    hosts = [place for place in met if place.startswith("host")]
+    switches = [place for place in met if not place.startswith("host")]
+    return [*hosts[:1], *switches, *hosts[1:]]

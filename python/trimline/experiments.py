@@ -1,0 +1,72 @@
+"""`trimline.reproduce`: experiments and what their papers say of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trimline import _core
+from trimline.results import Results
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """One experiment: its findings, its runs, its figure."""
+
+    identifier: str
+    findings: tuple[dict[str, Any], ...]
+    results: Results
+    figures: tuple[Path, ...]
+
+    @property
+    def holds(self) -> bool:
+        """Whether every finding lies in its range."""
+        return all(finding["holds"] for finding in self.findings)
+
+
+def reproduce(
+    identifier: str,
+    out: str | Path = "out",
+    *,
+    seeds: int | str | Sequence[int] | None = None,
+    settings: Sequence[str] = (),
+    quick: bool = False,
+    resume: bool = False,
+    plot: bool = True,
+) -> Reproduction:
+    """Runs an experiment, such as `ndp/fig14`, judges it and draws it.
+
+    The verdict and the files are those of `trimline reproduce`.
+    """
+    words = ["trimline", "reproduce", identifier, "--out", str(out), "--no-plot"]
+    for setting in settings:
+        words += ["--set", setting]
+    if seeds is not None:
+        words += ["--seeds", seeds_text(seeds)]
+    words += ["--quick"] * quick + ["--resume"] * resume
+    status = _core.command(words)
+    if status not in (0, 1):
+        raise RuntimeError(f"trimline reproduce {identifier} ended with status {status}")
+    folder = Path(out) / identifier
+    verdict = json.loads((folder / "findings.json").read_text(encoding="utf-8"))
+    figures = drawn(identifier, folder) if plot else ()
+    return Reproduction(identifier, tuple(verdict["findings"]), Results.read(folder), figures)
+
+
+def seeds_text(seeds: int | str | Sequence[int]) -> str:
+    """Seeds as the command line takes them."""
+    if isinstance(seeds, int | str):
+        return str(seeds)
+    return ",".join(str(seed) for seed in seeds)
+
+
+def drawn(identifier: str, folder: Path) -> tuple[Path, ...]:
+    """The figure as PNG and PDF; none for an experiment that has none."""
+    from trimline.plot import FIGURES, Experiment, draw  # noqa: PLC0415
+
+    if identifier not in FIGURES:
+        return ()
+    return tuple(draw(Experiment.read(folder, identifier), folder))

@@ -1,0 +1,320 @@
+"""`trimline.report`: one HTML file of results, with nothing that a browser would have to fetch."""
+
+from __future__ import annotations
+
+import html
+import json
+import sys
+from collections.abc import Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import polars
+
+from trimline import drawings
+from trimline.comparison import by_size, quantile, size_name, table
+from trimline.results import MalformedResult, Result, Results
+
+#: Points of one curve: more are not seen on a screen.
+POINTS = 600
+
+#: As in the figures: colours that colour-blind readers can tell apart.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+
+#: Samples over time: what is shown of them.
+OVER_TIME = (
+    ("utilisation", "Utilisation (%)", 100.0),
+    ("queue_bytes_mean", "Mean queue of a port (KB)", 1e-3),
+    ("queue_bytes_max", "Fullest port (KB)", 1e-3),
+    ("trimmed", "Packets trimmed in each interval", 1.0),
+    ("dropped", "Packets dropped in each interval", 1.0),
+)
+
+
+def report(folders: Sequence[str | Path] | str | Path, out: str | Path | None = None) -> Path:
+    """Writes the report of the results in folders; gives its path (default: report.html there)."""
+    chosen = [folders] if isinstance(folders, str | Path) else list(folders)
+    results = Results.read(*chosen)
+    target = Path(out) if out is not None else Path(chosen[0]) / "report.html"
+    page = Page(results, [Path(folder) for folder in chosen]).text()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(page, encoding="utf-8")
+    return target
+
+
+class Page:
+    """A report in the making."""
+
+    def __init__(self, results: Results, folders: Sequence[Path]) -> None:
+        """Nothing is read before `text`."""
+        self.results = results
+        self.folders = folders
+        self.plots: list[dict[str, Any]] = []
+
+    def text(self) -> str:
+        """The whole page."""
+        first = self.results[0]
+        title = str(first.manifest.get("scenario") or first.folder.name)
+        sections = [
+            self.verdicts(),
+            self.numbers(),
+            self.completion(),
+            self.slowdown(),
+            self.throughput(),
+            self.over_time(),
+            self.topology(),
+            self.sequence(),
+            self.made_of(),
+        ]
+        body = "\n".join(section for section in sections if section)
+        data = json.dumps(self.plots, separators=(",", ":")).replace("</", "<\\/")
+        runs = f"{len(self.results)} run" + ("s" if len(self.results) > 1 else "")
+        return (
+            '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            '<link rel="icon" href="data:,">'
+            f"<title>{html.escape(title)}</title>\n<style>{asset('uPlot.min.css')}"
+            f"{asset('report.css')}</style></head><body>\n<h1>{html.escape(title)}</h1>"
+            f'<p class="note">{runs}, simulated by Trimline '
+            f"{html.escape(str(first.manifest.get('version', '')))}.</p>\n{body}\n"
+            f'<script type="application/json" id="data">{data}</script>\n'
+            f"<script>{asset('uPlot.iife.min.js')}</script>\n"
+            f"<script>{asset('report.js')}</script>\n</body></html>\n"
+        )
+
+    def plot(self, heading: str, note: str, plot: dict[str, Any]) -> str:
+        """A plot that the page's script will draw."""
+        plot["id"] = f"plot-{len(self.plots)}"
+        self.plots.append(plot)
+        return f'<h3>{html.escape(heading)}</h3><p class="note">{html.escape(note)}</p>' + (
+            f'<div class="plot" id="{plot["id"]}"></div>'
+        )
+
+    def verdicts(self) -> str:
+        """The findings of the experiments in the folders."""
+        parts = []
+        for folder in self.folders:
+            for path in sorted(folder.rglob("findings.json")):
+                verdict = json.loads(path.read_text(encoding="utf-8"))
+                name = html.escape(str(verdict.get("id", path.parent)))
+                parts.append(f"<h3>{name}</h3>" + findings(verdict.get("findings", [])))
+        return "<h2>Findings</h2>" + "".join(parts) if parts else ""
+
+    def numbers(self) -> str:
+        """The table of a comparison, one column a series."""
+        frame = table(self.results)
+        names = [each or "scenario" for each in frame.columns[1:]]
+        note = "Means over seeds with 95 % intervals." if many_seeds(self.results) else ""
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in ["", *names])
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>"
+            for row in frame.iter_rows()
+        )
+        return f'<h2>Numbers</h2><p class="note">{note}</p><table><tr>{head}</tr>{rows}</table>'
+
+    def completion(self) -> str:
+        """CDFs of flow completion times."""
+        curves = []
+        for series, runs in self.results.series().items():
+            fct = polars.concat([ended(run) for run in runs])["fct_us"].sort()
+            if len(fct):
+                places = spread(len(fct))
+                curves.append((series, [fct[place] for place in places], places, len(fct)))
+        if not curves:
+            return ""
+        xs = sorted({value for _, values, _, _ in curves for value in values})
+        columns = []
+        for _, values, places, count in curves:
+            shares = {v: 100 * (p + 1) / count for v, p in zip(values, places, strict=True)}
+            columns.append([rounded(shares.get(x)) for x in xs])
+        plot = self.curves([series for series, *_ in curves], [rounded(x) for x in xs], columns)
+        plot |= {"x": "Flow completion time (µs)", "y": "Flows (%)", "xlog": True, "ymax": 100}
+        note = "First send to last byte at the receiver, all seeds together. Drag to zoom."
+        return "<h2>Flows</h2>" + self.plot("Completion times", note, plot)
+
+    def slowdown(self) -> str:
+        """Slowdown by flow size: median and 99th percentile."""
+        values: dict[str, dict[str, float]] = {}
+        names: dict[str, None] = {}
+        for series, runs in self.results.series().items():
+            flows = polars.concat([ended(run) for run in runs])
+            for low, high, chosen in by_size(flows):
+                name = size_name(low, high)
+                names[name] = None
+                for share, word in ((0.5, "median"), (0.99, "p99")):
+                    key = f"{series or 'scenario'} {word}"
+                    values.setdefault(key, {})[name] = quantile(chosen["slowdown"], share)
+        if not values:
+            return ""
+        columns = [[rounded(row.get(name)) for name in names] for row in values.values()]
+        plot = self.curves(list(values), list(range(len(names))), columns)
+        plot |= {"x": "Flow size", "y": "Slowdown", "ylog": True, "points": True}
+        plot["ticks"] = list(names)
+        return self.plot("Slowdown by size", "Completion time over that in an idle network.", plot)
+
+    def throughput(self) -> str:
+        """Goodput of long-lived flows by rank."""
+        ranked: dict[str, list[float]] = {}
+        for run in self.results:
+            long = run.scan().filter(polars.col("size_bytes").is_null())
+            got = long.select("measured_bytes").collect(engine="streaming")["measured_bytes"]
+            if len(got):
+                name = f"{run.series or 'scenario'} seed {run.seed}"
+                scale = 8_000 / max(run.summary["measured_ps"], 1)
+                ranked[name] = [value * scale for value in got.sort()]
+        if not ranked:
+            return ""
+        most = max(map(len, ranked.values()))
+        xs = list(spread(most))
+        columns = [
+            [rounded(values[x]) if x < len(values) else None for x in xs]
+            for values in ranked.values()
+        ]
+        plot = self.curves(list(ranked), xs, columns)
+        plot |= {"x": "Flow, by rank", "y": "Goodput (Gb/s)"}
+        return self.plot("Throughput of long-lived flows", "After the warm-up.", plot)
+
+    def over_time(self) -> str:
+        """Utilisation and queues of the layers over time, of the first run of each series."""
+        parts = []
+        for series, runs in self.results.series().items():
+            if not (runs[0].folder / "series.csv").is_file():
+                continue
+            samples = runs[0].queues
+            layers = samples["layer"].unique(maintain_order=True).to_list()
+            times = samples["time_ps"].unique(maintain_order=True)
+            keep = [place for place in spread(len(times))]
+            xs = [rounded(times[place] / 1e6) for place in keep]
+            name = f"{series or 'scenario'}, seed {runs[0].seed}"
+            for column, label, scale in OVER_TIME:
+                if not samples[column].sum():
+                    continue
+                columns = []
+                for layer in layers:
+                    values = samples.filter(polars.col("layer") == layer)[column]
+                    columns.append([rounded(values[place] * scale) for place in keep])
+                plot = self.curves([str(layer) for layer in layers], xs, columns)
+                plot |= {"x": "Time (µs)", "y": label}
+                parts.append(self.plot(f"{label}: {name}", "By layer of switch ports.", plot))
+        return "<h2>Over time</h2>" + "".join(parts) if parts else ""
+
+    def topology(self) -> str:
+        """The network, links coloured by their utilisation."""
+        parts = []
+        for series, runs in self.results.series().items():
+            if (runs[0].folder / "ports.csv").is_file():
+                drawing = drawings.topology(runs[0].links)
+                if drawing:
+                    name = html.escape(f"{series or 'scenario'}, seed {runs[0].seed}")
+                    parts.append(f"<h3>{name}</h3>{drawing}")
+        note = (
+            "Each line is a link, coloured by the busier of its two directions over the whole run; "
+            "point at one for its numbers."
+        )
+        head = f'<h2>Network</h2><p class="note">{note}</p>{drawings.scale()}'
+        return head + "".join(parts) if parts else ""
+
+    def sequence(self) -> str:
+        """What happened to the packets of a timeline."""
+        parts = []
+        for run in self.results:
+            if (run.folder / "timeline.csv").is_file():
+                drawing = drawings.sequence(run.timeline)
+                if drawing:
+                    name = html.escape(f"{run.series or 'scenario'}, seed {run.seed}")
+                    parts.append(f"<h3>{name}</h3>{drawing}")
+        note = (
+            "Time runs down. Trimmed headers, NACKs, PULLs and what they bring, as they happened."
+        )
+        head = f'<h2>Packets</h2><p class="note">{note}</p>{drawings.kinds()}'
+        return head + "".join(parts) if parts else ""
+
+    def made_of(self) -> str:
+        """Manifests: what made the results."""
+        rows = []
+        for run in self.results.runs[:200]:
+            text = html.escape(json.dumps(run.manifest, indent=2))
+            name = html.escape(str(run.manifest.get("run", run.folder.name)))
+            rows.append(f"<details><summary>{name}</summary><pre>{text}</pre></details>")
+        scenario = ""
+        for run in self.results.runs[:1]:
+            path = run.folder / "scenario.toml"
+            if path.is_file():
+                text = html.escape(path.read_text(encoding="utf-8"))
+                scenario = f"<h3>Scenario</h3><pre>{text}</pre>"
+        more = len(self.results) - len(rows)
+        note = f'<p class="note">and {more} more runs</p>' if more > 0 else ""
+        return f"<h2>Made of</h2>{scenario}<h3>Manifests</h3>{''.join(rows)}{note}"
+
+    def curves(self, names: list[str], xs: list[Any], columns: list[list[Any]]) -> dict[str, Any]:
+        """Curves over the same places, each with its colour."""
+        series = [
+            {"name": name or "scenario", "colour": COLOURS[place % len(COLOURS)]}
+            for place, name in enumerate(names)
+        ]
+        return {"series": series, "data": [xs, *columns]}
+
+
+def findings(rows: Sequence[dict[str, Any]]) -> str:
+    """The verdicts of an experiment as a table."""
+    lines = []
+    for row in rows:
+        low, high = row.get("lo"), row.get("hi")
+        bounds = f"{cell(low)}..{cell(high)}" if low is not None or high is not None else "-"
+        word, kind = ("holds", "holds") if row.get("holds") else ("does not hold", "fails")
+        if bounds == "-" and kind == "holds":
+            word = "reported"
+        cells = [cell(row.get(key)) for key in ("paper", "reference", "ours")]
+        cells += [bounds, html.escape(str(row.get("unit", "")))]
+        inside = "".join(f"<td>{each}</td>" for each in cells)
+        name = html.escape(str(row.get("name", "")))
+        lines.append(f'<tr><td>{name}</td>{inside}<td class="{kind}">{word}</td></tr>')
+    names = ("finding", "paper", "reference", "ours", "range", "unit", "verdict")
+    head = "".join(f"<th>{name}</th>" for name in names)
+    return f"<table><tr>{head}</tr>{''.join(lines)}</table>"
+
+
+def cell(value: object) -> str:
+    """A number in a table."""
+    return f"{value:.6g}" if isinstance(value, int | float) else "-"
+
+
+def ended(run: Result) -> polars.DataFrame:
+    """Flows that were delivered: size, FCT, slowdown."""
+    fct = (polars.col("fct_receiver_ps") / 1e6).alias("fct_us")
+    flows = run.scan().select("size_bytes", "slowdown", fct)
+    return flows.filter(polars.col("fct_us").is_not_null()).collect(engine="streaming")
+
+
+def spread(count: int) -> list[int]:
+    """At most so many places of `count`, first and last among them."""
+    if count <= POINTS:
+        return list(range(count))
+    return sorted({round(place * (count - 1) / (POINTS - 1)) for place in range(POINTS)})
+
+
+def rounded(value: float | None) -> float | None:
+    """Five significant digits: more are not seen, and they take room."""
+    return None if value is None else float(f"{value:.5g}")
+
+
+def many_seeds(results: Results) -> bool:
+    """Whether some series has several seeds."""
+    return any(len(runs) > 1 for runs in results.series().values())
+
+
+def asset(name: str) -> str:
+    """A file that goes into every report."""
+    folder = resources.files("trimline").joinpath("assets")
+    return folder.joinpath(name).read_text(encoding="utf-8").replace("</script", "<\\/script")
+
+
+def main(arguments: Sequence[str]) -> int:
+    """What `trimline report` calls: OUT DIR..."""
+    try:
+        print(report(list(arguments[1:]), arguments[0]))
+    except (MalformedResult, OSError) as error:
+        print(f"trimline report: {error}", file=sys.stderr)
+        return 1
+    return 0

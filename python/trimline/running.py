@@ -1,0 +1,78 @@
+"""`trimline.run`: every run of a scenario, here and now."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from trimline.results import Result, Results
+from trimline.scenario import RunName, Scenario
+
+
+def run(
+    scenario: Scenario | str | Path | Mapping[str, Any],
+    out: str | Path | None = None,
+    *,
+    settings: Iterable[str] | Mapping[str, Any] = (),
+    seeds: int | str | Sequence[int] | None = None,
+    resume: bool = False,
+    progress: bool | None = None,
+) -> Results:
+    """Runs every series, sweep point and seed one after the other; gives the results.
+
+    Results are written below `out` (default: out/ and the scenario's name). The interpreter is
+    free meanwhile. Ctrl-C raises `KeyboardInterrupt`: finished runs stay, and with `resume` the
+    next call goes on behind them. Progress is shown on a terminal, or as `progress` says.
+    """
+    read = Scenario.of(scenario, settings=settings, seeds=seeds)
+    folder = Path(out) if out is not None else Path("out") / read.name
+    show = sys.stderr.isatty() if progress is None else progress
+    runs = read.runs
+    for each in runs:
+        teller = Teller(each.name, each.place, len(runs)) if show else None
+        read.checked.run(each.place, directory(folder, runs, each), resume, teller)
+        if teller is not None:
+            teller.end()
+    return collected(folder, runs)
+
+
+def directory(folder: Path, runs: Sequence[RunName], run: RunName) -> Path:
+    """Where a run's result is: the folder itself when it is the only one."""
+    return folder if len(runs) == 1 else folder / run.name
+
+
+def collected(folder: Path, runs: Sequence[RunName]) -> Results:
+    """The results of a scenario's runs, in its order."""
+    made = (Result(directory(folder, runs, r), r.series, r.point, r.seed) for r in runs)
+    return Results(folder, tuple(made))
+
+
+class Teller:
+    """One line on a terminal: how far a run is."""
+
+    def __init__(
+        self, name: str, place: int, runs: int, write: Callable[[str], object] | None = None
+    ) -> None:
+        """`write` takes the line; by default it overwrites itself on stderr."""
+        self.head = f"{name} ({place + 1} of {runs})" if runs > 1 else name
+        self.start = time.monotonic()
+        self.write = write or sys.stderr.write
+
+    def __call__(
+        self, simulated: int, duration: int | None, hops: int, done: int, flows: int
+    ) -> bool:
+        """Tells; the run goes on."""
+        seconds = max(time.monotonic() - self.start, 1e-9)
+        share = simulated / duration if duration else done / flows if flows else 0.0
+        ahead = f", {seconds * (1 - share) / share:.0f} s to go" if share > 0.01 else ""
+        rate = hops / seconds / 1e6
+        line = f"{self.head}: {simulated / 1e9:.3f} ms simulated, {share:.0%}{ahead}, "
+        self.write(f"\r{line}{rate:.1f} M packet-hops/s\x1b[K")
+        return True
+
+    def end(self) -> None:
+        """Clears the line."""
+        self.write("\r\x1b[K")

@@ -1,0 +1,163 @@
+"""`trimline.sweep`: runs side by side, in processes of this machine or on a Dask cluster."""
+
+from __future__ import annotations
+
+import os
+import queue
+import shutil
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from trimline.results import Results
+from trimline.running import collected, directory
+from trimline.scenario import RunName, Scenario
+from trimline.worker import Files, Worker, WorkerDied, one
+
+#: How often a run is tried whose worker dies: a run that kills its worker is not tried for ever.
+TRIALS = 3
+
+
+class SweepError(Exception):
+    """Runs that could not be done; the others have their results."""
+
+
+def sweep(
+    scenario: Scenario | str | Path | Mapping[str, Any],
+    out: str | Path | None = None,
+    *,
+    settings: Iterable[str] | Mapping[str, Any] = (),
+    seeds: int | str | Sequence[int] | None = None,
+    workers: int | None = None,
+    scheduler: str | None = None,
+    resume: bool = True,
+    progress: bool | None = None,
+) -> Results:
+    """Runs every series, sweep point and seed, several at a time; gives the results.
+
+    `workers` processes (default: one a core), or the workers of a Dask cluster by the address of
+    its `scheduler` (`tcp://host:8786`; needs trimline[dask]). Either way the files are the same,
+    to the byte. A result is written when its run ends, whole or not at all; with `resume` runs
+    whose result is there, of the same scenario by the same program, are not done again. A run
+    whose worker dies is tried again on another, three times in all.
+    """
+    read = Scenario.of(scenario, settings=settings, seeds=seeds)
+    folder = Path(out) if out is not None else Path("out") / read.name
+    runs = read.runs
+    pending = [
+        run
+        for run in runs
+        if not (resume and read.checked.is_there(run.place, directory(folder, runs, run)))
+    ]
+    done = len(runs) - len(pending)
+    show = sys.stderr.isatty() if progress is None else progress
+    failed: dict[str, str] = {}
+    finish = on_cluster(read, pending, scheduler) if scheduler else on_pool(read, pending, workers)
+    for run, files in finish:
+        if isinstance(files, str):
+            failed[run.name] = files
+        else:
+            put(directory(folder, runs, run), files)
+            done += 1
+        if show:
+            sys.stderr.write(f"\r{done} of {len(runs)} runs\x1b[K")
+    if show:
+        sys.stderr.write("\r\x1b[K")
+    if failed:
+        first = next(iter(failed.items()))
+        raise SweepError(f"{len(failed)} of {len(runs)} runs failed, {first[0]}: {first[1]}")
+    return collected(folder, runs)
+
+
+Finished = Iterator[tuple[RunName, Files | str]]
+
+
+def put(folder: Path, files: Files) -> None:
+    """Writes a result whole or not at all; manifest.json, which makes it one, comes last."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    partial = folder.with_name(f".{folder.name}.partial-{os.getpid()}")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir()
+    for name in sorted(files, key=lambda name: name == "manifest.json"):
+        (partial / name).write_bytes(files[name])
+    if folder.exists():
+        if any(folder.iterdir()) and not (folder / "manifest.json").is_file():
+            shutil.rmtree(partial)
+            raise FileExistsError(f"{folder} holds something else than a result")
+        shutil.rmtree(folder)
+    partial.rename(folder)
+
+
+def on_pool(scenario: Scenario, runs: Sequence[RunName], workers: int | None) -> Finished:
+    """Runs in processes of this machine; one that dies is replaced."""
+    waiting: queue.SimpleQueue[RunName] = queue.SimpleQueue()
+    for run in runs:
+        waiting.put(run)
+    answers: queue.SimpleQueue[tuple[RunName, Files | str]] = queue.SimpleQueue()
+    alive: dict[int, Worker] = {}
+    is_over = threading.Event()
+
+    def work(number: int) -> None:
+        while not is_over.is_set():
+            try:
+                run = waiting.get_nowait()
+            except queue.Empty:
+                return
+            answers.put((run, tried(scenario, run, alive, number, is_over)))
+
+    processes = min(workers or os.cpu_count() or 1, len(runs))
+    threads = [
+        threading.Thread(target=work, args=(each,), daemon=True) for each in range(processes)
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in runs:
+            # A timeout, so that Ctrl-C is heard meanwhile.
+            while True:
+                try:
+                    yield answers.get(timeout=0.2)
+                    break
+                except queue.Empty:
+                    continue
+    finally:
+        is_over.set()
+        for worker in list(alive.values()):
+            worker.end()
+
+
+def tried(
+    scenario: Scenario,
+    run: RunName,
+    alive: dict[int, Worker],
+    number: int,
+    is_over: threading.Event,
+) -> Files | str:
+    """A run on worker `number`, again on a new one when that dies."""
+    for _ in range(TRIALS):
+        if is_over.is_set():
+            break
+        try:
+            worker = alive.get(number) or alive.setdefault(number, Worker())
+            return worker.run(scenario, run.place)
+        except WorkerDied:
+            alive.pop(number).end()
+    return f"its worker died {TRIALS} times"
+
+
+def on_cluster(scenario: Scenario, runs: Sequence[RunName], scheduler: str) -> Finished:
+    """Runs on the workers of a Dask cluster; files come back over the network."""
+    try:
+        dask: Any = import_module("dask.distributed")
+    except ImportError as error:
+        raise SweepError("a scheduler needs Dask: pip install 'trimline[dask]'") from error
+    with dask.Client(scheduler, set_as_default=False) as client:
+        # Not pure: a result that Dask remembers may be of another program.
+        futures = {client.submit(one, scenario, run.place, pure=False): run for run in runs}
+        for future in dask.as_completed(futures, loop=client.loop):
+            run, problem = futures[future], future.exception()
+            yield run, future.result() if problem is None else str(problem)
+            future.release()
