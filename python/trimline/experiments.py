@@ -33,7 +33,6 @@ def reproduce(
     *,
     seeds: int | str | Sequence[int] | None = None,
     settings: Sequence[str] = (),
-    quick: bool = False,
     resume: bool = False,
     plot: bool = True,
 ) -> Reproduction:
@@ -46,7 +45,7 @@ def reproduce(
         words += ["--set", setting]
     if seeds is not None:
         words += ["--seeds", seeds_text(seeds)]
-    words += ["--quick"] * quick + ["--resume"] * resume
+    words += ["--resume"] * resume
     status = _core.command(words)
     if status not in (0, 1):
         raise RuntimeError(f"trimline reproduce {identifier} ended with status {status}")

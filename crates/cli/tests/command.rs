@@ -167,7 +167,7 @@ fn a_sweep_that_was_stopped_goes_on_and_comes_to_the_same_bytes() {
     let out = scratch.0.join("out/sweep");
     succeeded(&scratch.trimline(&["run", "sweep.toml"]));
     let whole = results(&out, false);
-    assert_eq!(whole.len(), 12 * 2 + 1);
+    assert_eq!(whole.len(), 12 * 3 + 1);
 
     // One run missing, one stopped before its end, one half-written, and no summary over all.
     fs::remove_dir_all(out.join("a/senders=5/seed-2")).unwrap();
