@@ -63,6 +63,10 @@ impl Estimate {
         for group in &groups {
             let (group_hops, delivered) = match &plan.transport {
                 Transport::Ndp(config) => ndp(plan, config, group),
+                Transport::Tcp(config) => {
+                    let acks = 1.0 / f64::from(config.ack_every);
+                    windowed(plan, config.payload_bytes, acks, group)
+                }
                 Transport::Cbr(config) => {
                     constant_rate(plan, config.payload_bytes, config.rate.as_bps() as f64, group)
                 }
@@ -164,6 +168,16 @@ fn constant_rate(
     };
     let last = (sent / receivers).min(sent / group.flows * headers) * receivers;
     (sent * (group.links - 1.0) + last, sent.min(sent / group.into))
+}
+
+/// Flows that share the hosts' links and fill them, with this many ACKs for each packet. Collisions of flows that
+/// keep their paths are not foreseen: they make a permutation up to half as much work.
+fn windowed(plan: &Plan, payload_bytes: u16, acks: f64, group: &Group) -> (f64, f64) {
+    let wire_bits = (f64::from(payload_bytes) + 64.0) * 8.0;
+    let rate = plan.topology.host_link.rate.as_bps() as f64 / wire_bits;
+    let each = group.seconds * rate / group.into.max(group.out_of).max(1.0);
+    let delivered = group.flows * each.min(group.packets);
+    (delivered * group.links * (1.0 + acks), delivered)
 }
 
 fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {

@@ -8,6 +8,7 @@ use trimline_sim::scenario::plan::{
     Arrivals, Config, Gap, Matrix, Plan, PullSpacing, Size, Spraying, Transport, Workload,
 };
 use trimline_sim::topology::Clos;
+use trimline_transport::tcp;
 
 use crate::estimate::Estimate;
 use crate::failure::{Failure, read_scenario};
@@ -127,6 +128,7 @@ fn words(plan: &Plan) -> String {
     );
     text += &match &plan.transport {
         Transport::Ndp(ndp) => ndp_words(ndp) + &round_trip_words(clos, ndp.payload_bytes),
+        Transport::Tcp(tcp) => tcp_words(tcp) + &round_trip_words(clos, tcp.payload_bytes),
         Transport::Cbr(cbr) => {
             let clocks = match cbr.clock_lag.as_ps() {
                 0 => String::new(),
@@ -189,6 +191,35 @@ fn ndp_words(ndp: &Config) -> String {
         },
         if ndp.pull_ack { ", riding in ACKs" } else { ", each a packet" },
         if ndp.path_penalty.is_some() { "" } else { ", no path penalty" },
+    )
+}
+
+/// The parameters of one of the TCP family.
+fn tcp_words(tcp: &tcp::Config) -> String {
+    let name = match (tcp.control, tcp.subflows) {
+        (tcp::Control::Dctcp { .. }, _) => "DCTCP".to_owned(),
+        (tcp::Control::NewReno, 1) => "TCP NewReno".to_owned(),
+        (tcp::Control::Cubic, 1) => "TCP CUBIC".to_owned(),
+        (_, subflows) => format!("MPTCP of {subflows} subflows"),
+    };
+    let options = [
+        (tcp.ecn, "ECN"),
+        (tcp.sack, "SACK"),
+        (tcp.dsack, "DSACK"),
+        (tcp.timestamps, "timestamps"),
+        (tcp.frto, "F-RTO"),
+    ];
+    let options: Vec<&str> =
+        options.iter().filter(|(is_on, _)| *is_on).map(|&(_, name)| name).collect();
+    format!(
+        "  transport  {name}: initial window {}, {} B a segment, RTO of {} to {}, an ACK for {} segments{}{}\n",
+        tcp.initial_window,
+        tcp.payload_bytes,
+        time(tcp.rto_min.as_ps()),
+        time(tcp.rto_max.as_ps()),
+        tcp.ack_every,
+        if options.is_empty() { "" } else { ", " },
+        options.join(", "),
     )
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, PacketLatency};
 use trimline_packet::{ConnectionId, HostId, PathId, TimeDelta};
-use trimline_transport::{Endpoint, Key, Stream, cbr, ndp};
+use trimline_transport::{Endpoint, Key, Stream, cbr, ndp, tcp};
 
 use crate::flows::Flow;
 use crate::random;
@@ -179,5 +179,61 @@ impl Protocol for cbr::Endpoint {
 
     fn delivered_bytes(&self, slot: u32) -> u64 {
         self.statistics(slot).bytes
+    }
+}
+
+impl Protocol for tcp::Endpoint {
+    type Config = tcp::Config;
+
+    fn new(host: HostId, config: &Arc<tcp::Config>, _seed: u64) -> Self {
+        tcp::Endpoint::new(host, Arc::clone(config))
+    }
+
+    fn listen() -> tcp::Command {
+        tcp::Command::Listen
+    }
+
+    fn open(flow: &Flow, number: u32, paths: Vec<PathId>, stream: Stream) -> tcp::Command {
+        tcp::Command::Open {
+            peer: flow.destination,
+            connection: ConnectionId::new(number),
+            class: flow.class,
+            length: flow.size,
+            paths,
+            stream,
+        }
+    }
+
+    fn paths(key: Key, paths: Vec<PathId>) -> tcp::Command {
+        tcp::Command::Paths { key, paths }
+    }
+
+    fn flow_event(event: &tcp::Event) -> Option<FlowEvent> {
+        Some(match event {
+            tcp::Event::Delivered { key, .. } => FlowEvent::Delivered(key.connection.get()),
+            tcp::Event::Acknowledged { key, .. } => FlowEvent::Acknowledged(key.connection.get()),
+        })
+    }
+
+    fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
+        let seen = self.sender_statistics(slot);
+        record.packets_sent = seen.packets_sent;
+        record.retransmissions_nack = seen.retransmissions_fast;
+        record.retransmissions_timeout = seen.retransmissions_timeout;
+        record.timeouts = seen.timeouts;
+    }
+
+    fn record_receiver(&self, slot: u32, record: &mut FlowRecord) -> u64 {
+        let seen = self.receiver_statistics(slot);
+        record.delivered_bytes = seen.bytes;
+        seen.packets
+    }
+
+    fn connections(&self) -> (*const u8, usize) {
+        self.connections_memory()
+    }
+
+    fn delivered_bytes(&self, slot: u32) -> u64 {
+        self.receiver_statistics(slot).bytes
     }
 }

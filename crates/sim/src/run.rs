@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use trimline_metrics::{FlowEnd, FlowRecord, PortRecord, RunRecord, Samples, Timeline};
 use trimline_packet::{ByteCount, HostId, Packet, Time, TimeDelta};
-use trimline_transport::{cbr, ndp};
+use trimline_transport::{cbr, ndp, tcp};
 
 use crate::division::division;
 use crate::engine::{Engine, Heap, Partition, Recorder, Windows, together};
@@ -114,6 +114,9 @@ pub fn run_on(
         }
         Transport::Cbr(config) => {
             build::<cbr::Endpoint>(plan, config, flows, config.payload_bytes, threads, watch)
+        }
+        Transport::Tcp(config) => {
+            build::<tcp::Endpoint>(plan, config, flows, config.payload_bytes, watch)
         }
     })
 }

@@ -19,8 +19,12 @@
 
 extern crate alloc;
 
+mod arrivals;
 pub mod cbr;
 pub mod ndp;
+mod ring;
+pub mod tcp;
+mod timers;
 
 use alloc::vec::Vec;
 

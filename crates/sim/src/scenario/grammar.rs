@@ -1,6 +1,7 @@
 //! Every key of a scenario file: one table that the checker, the errors and the JSON Schema read.
 
 use super::quantity::Quantity;
+use super::tcp;
 
 /// A table of the file.
 #[derive(Debug)]
@@ -52,17 +53,17 @@ pub(crate) enum Form {
 /// The largest host number, and number of hosts, of a scenario.
 pub(crate) const MAX_HOSTS: i64 = 1 << 20;
 
-const fn required(name: &'static str, form: Form, about: &'static str) -> Key {
+pub(super) const fn required(name: &'static str, form: Form, about: &'static str) -> Key {
     Key { name, form, required: true, about }
 }
 
-const fn optional(name: &'static str, form: Form, about: &'static str) -> Key {
+pub(super) const fn optional(name: &'static str, form: Form, about: &'static str) -> Key {
     Key { name, form, required: false, about }
 }
 
 const RATE: Form = Form::Quantity(Quantity::Rate);
-const DURATION: Form = Form::Quantity(Quantity::Duration);
-const BYTES: Form = Form::Quantity(Quantity::Bytes);
+pub(super) const DURATION: Form = Form::Quantity(Quantity::Duration);
+pub(super) const BYTES: Form = Form::Quantity(Quantity::Bytes);
 const QUEUE: Form = Form::Quantity(Quantity::Queue);
 const SHARE: Form = Form::Quantity(Quantity::Share);
 const HOST: Form = Form::Integer(0, MAX_HOSTS - 1);
@@ -280,7 +281,7 @@ static SWITCH: Grammar = Grammar {
         optional(
             "profile",
             Form::Word(PROFILES),
-            "Whose constants. It also decides the defaults of the transport's pull_spacing and pull_ack. Default: paper.",
+            "Whose constants. It also decides the defaults of the transport's pull_spacing and pull_ack. Default: paper; with TCP and MPTCP drop-tail; ecn with DCTCP and where TCP has ecn.",
         ),
         optional(
             "data_queue",
@@ -312,14 +313,27 @@ static SWITCH: Grammar = Grammar {
             QUEUE,
             "Occupancy from which the data queue marks. Profile ecn only.",
         ),
+        optional(
+            "ecn_mark_at",
+            Form::Word(&["enqueue", "dequeue"]),
+            "When the occupancy is looked at: as a packet arrives (default), or as it leaves. Profile ecn only.",
+        ),
+        optional(
+            "ecn_count_self",
+            Form::Boolean,
+            "Whether the packet itself is part of the occupancy. Default: false. Profile ecn only.",
+        ),
     ],
 };
 
 static TRANSPORT: Grammar = Grammar {
     about: "Exactly one protocol. Default: ndp.",
-    alternatives: &["ndp", "cbr"],
+    alternatives: &["ndp", "tcp", "dctcp", "mptcp", "cbr"],
     keys: &[
         optional("ndp", Form::Table(&NDP), "NDP (SIGCOMM 2017)."),
+        optional("tcp", Form::Table(&tcp::TCP), "TCP: NewReno or CUBIC."),
+        optional("dctcp", Form::Table(&tcp::DCTCP), "DCTCP (RFC 8257)."),
+        optional("mptcp", Form::Table(&tcp::MPTCP), "Multipath TCP."),
         optional(
             "cbr",
             Form::Table(&CBR),
@@ -506,8 +520,8 @@ static WORKLOAD: Grammar = Grammar {
         ),
         optional(
             "spraying",
-            Form::Word(&["sender-permuted", "switch-random"]),
-            "Who chooses the paths: the sender by random permutations (default, NDP 3.1.1), or every switch at random.",
+            Form::Word(&["sender-permuted", "per-flow", "switch-random"]),
+            "Who chooses the paths: the sender by random permutations (default of NDP and cbr, NDP 3.1.1); a hash of the flow, or of each subflow, which keeps its path (default of TCP, DCTCP and MPTCP); or every switch at random for every packet.",
         ),
     ],
 };

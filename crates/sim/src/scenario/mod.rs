@@ -18,6 +18,7 @@ mod quantity;
 mod resolve;
 mod schema;
 mod switch;
+mod tcp;
 #[cfg(test)]
 mod tests;
 mod tree;

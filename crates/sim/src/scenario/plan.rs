@@ -6,7 +6,7 @@ use std::sync::Arc;
 use trimline_packet::{ByteCount, TimeDelta};
 use trimline_switch::ServiceModel;
 pub use trimline_transport::ndp::{Config, PullSpacing};
-use trimline_transport::{cbr, ndp};
+use trimline_transport::{cbr, ndp, tcp};
 
 pub use crate::formats::sizes::SizeDistribution;
 pub use crate::links::{Impairment, LinkChange, LinkEvent, Share};
@@ -67,6 +67,8 @@ pub enum Transport {
     Ndp(ndp::Config),
     /// Senders of a constant bit rate that nothing slows down.
     Cbr(cbr::Config),
+    /// TCP, DCTCP or MPTCP.
+    Tcp(tcp::Config),
 }
 
 impl Transport {
@@ -75,6 +77,7 @@ impl Transport {
         match self {
             Transport::Ndp(config) => config.payload_bytes,
             Transport::Cbr(config) => config.payload_bytes,
+            Transport::Tcp(config) => config.payload_bytes,
         }
     }
 }
@@ -82,7 +85,8 @@ impl Transport {
 /// How packets find their way among equal paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spraying {
-    /// The sender sends on every path of a random permutation in turn (NDP 3.1.1).
+    /// The sender chooses. NDP sends on every path of a random permutation in turn (NDP 3.1.1); a
+    /// TCP flow keeps one path, each subflow its own, as ECMP by a hash of addresses and ports.
     #[default]
     SenderPermuted,
     /// Every switch chooses at random for every packet.

@@ -16,7 +16,8 @@ use crate::topology::{self, Clos, LinkSpec};
 /// The plan of a tree that the grammar accepted whole; series and seed are the caller's.
 pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
     let topology = topology(root)?;
-    let profile = root.at(&["switch", "profile"]).and_then(Node::text).unwrap_or("paper");
+    let profile = root.at(&["switch", "profile"]).and_then(Node::text);
+    let profile = profile.unwrap_or_else(|| super::tcp::default_profile(root).unwrap_or("paper"));
     let duration = root.child("duration").map(duration_of).transpose()?;
     let warm_up = root.child("warm_up").map(duration_of).transpose()?.unwrap_or(TimeDelta::ZERO);
     if let Some(node) = root.child("warm_up")
@@ -242,6 +243,9 @@ fn fattree_k(node: &Node, tiers: u32, oversubscription: u32) -> Result<u32, Scen
 // Transport
 
 fn transport(root: &Node, profile: &str, topology: &Clos) -> Result<Transport, ScenarioError> {
+    if let Some(config) = super::tcp::transport(root)? {
+        return Ok(Transport::Tcp(config));
+    }
     let Some(node) = root.at(&["transport", "cbr"]) else {
         return ndp(root, profile, topology).map(Transport::Ndp);
     };
@@ -277,7 +281,7 @@ fn bdp_window(topology: &Clos, payload_bytes: u16) -> u32 {
     (packets + QUEUES).min(65_535) as u32
 }
 
-fn payload(node: &Node) -> Result<Option<u16>, ScenarioError> {
+pub(super) fn payload(node: &Node) -> Result<Option<u16>, ScenarioError> {
     let Some(payload) = node.child("payload") else { return Ok(None) };
     let bytes = read(payload, quantity::bytes, quantity::Quantity::Bytes)?;
     // With its 64 B of headers the packet must fit 16 bits.

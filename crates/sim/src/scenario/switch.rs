@@ -127,21 +127,27 @@ pub(super) fn service_model(
         let action = if node.boolean() == Some(true) { Action::Return } else { Action::Drop };
         choices.queues[0].overflow = vec![action];
     }
-    if let Some(node) = key("ecn_threshold") {
-        if profile != "ecn" {
+    for name in ["ecn_threshold", "ecn_mark_at", "ecn_count_self"] {
+        if let Some(node) = key(name).filter(|_| profile != "ecn") {
             return Err(ScenarioError::new(
                 &node.place,
-                format!("`ecn_threshold` with profile \"{profile}\", which does not mark"),
+                format!("`{name}` with profile \"{profile}\", which does not mark"),
                 "profile \"ecn\"",
             ));
         }
+    }
+    if profile == "ecn" {
         let (unit, above) = match mark {
             Some(QueueSize::Bytes(bytes)) => (Unit::Bytes, bytes as u32),
             Some(QueueSize::Packets(packets)) => (Unit::Packets, packets),
             None => (Unit::Packets, ECN_MARK),
         };
-        choices.queues[0].marker =
-            Marker::Threshold { unit, above, count_self: false, at: MarkAt::Enqueue };
+        let at = match key("ecn_mark_at").and_then(Node::text) {
+            Some("dequeue") => MarkAt::Dequeue,
+            _ => MarkAt::Enqueue,
+        };
+        let count_self = key("ecn_count_self").and_then(Node::boolean) == Some(true);
+        choices.queues[0].marker = Marker::Threshold { unit, above, count_self, at };
     }
     choices.build().map_err(|error| {
         let node = root.child("switch").unwrap_or(root);

@@ -50,10 +50,7 @@ pub(super) fn workloads(
             start,
             start_jitter: time("start_jitter")?.unwrap_or(TimeDelta::ZERO),
             class: number(node, "class").unwrap_or(0) as u8,
-            spraying: match node.child("spraying").and_then(Node::text) {
-                Some("switch-random") => Spraying::SwitchRandom,
-                _ => Spraying::SenderPermuted,
-            },
+            spraying: spraying(node, transport)?,
         };
         let mut made = vec![workload];
         if let Some(ask) = node.child("partition_aggregate") {
@@ -76,6 +73,23 @@ pub(super) fn workloads(
 }
 
 /// Requests as a workload of their own, before that of the answers.
+fn spraying(node: &Node, transport: &Transport) -> Result<Spraying, ScenarioError> {
+    let Some(asked) = node.child("spraying") else { return Ok(Spraying::SenderPermuted) };
+    let (own, foreign) = match transport {
+        Transport::Tcp(_) => ("per-flow", "sender-permuted"),
+        Transport::Ndp(_) | Transport::Cbr(_) => ("sender-permuted", "per-flow"),
+    };
+    match asked.text() {
+        Some("switch-random") => Ok(Spraying::SwitchRandom),
+        Some(word) if word == foreign => Err(ScenarioError::new(
+            &asked.place,
+            format!("\"{foreign}\" paths, which this transport does not choose"),
+            format!("\"{own}\" or \"switch-random\""),
+        )),
+        _ => Ok(Spraying::SenderPermuted),
+    }
+}
+
 fn with_answers(
     node: &Node,
     answers: Workload,

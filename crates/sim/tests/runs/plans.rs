@@ -9,7 +9,7 @@ use trimline_sim::scenario::plan::{
 };
 use trimline_sim::topology::{Clos, LinkSpec};
 use trimline_switch::ServiceModel;
-use trimline_transport::ndp;
+use trimline_transport::{ndp, tcp};
 
 pub(crate) const TEN_GIG: LinkSpec =
     LinkSpec { rate: BitRate::from_gbps(10), delay: TimeDelta::from_us(1) };
@@ -64,6 +64,29 @@ pub(crate) fn ndp(initial_window: u32) -> ndp::Config {
             removal: TimeDelta::from_ms(1),
             removal_max: TimeDelta::from_ms(4),
         }),
+    }
+}
+
+/// TCP with SACK and timers for a data centre.
+pub(crate) fn tcp() -> tcp::Config {
+    tcp::Config {
+        payload_bytes: 9000,
+        initial_window: 10,
+        initial_threshold: u16::MAX,
+        control: tcp::Control::NewReno,
+        subflows: 1,
+        ecn: false,
+        sack: true,
+        dsack: false,
+        timestamps: false,
+        frto: false,
+        handshake: tcp::Handshake::ThreeWay,
+        ack_every: 2,
+        ack_delay: TimeDelta::from_us(100),
+        rto_initial: TimeDelta::from_ms(1),
+        rto_min: TimeDelta::from_ms(1),
+        rto_max: TimeDelta::from_ms(100),
+        receive_window: 1024,
     }
 }
 

@@ -6,13 +6,15 @@
 //! A failure prints the seed; `TRIMLINE_SEED=n` replays it alone. `TRIMLINE_SEEDS=n` runs n seeds.
 
 use crate::engines::{Choices, case};
-use crate::plans::both;
+use crate::plans::{both, tcp};
 use trimline_metrics::FlowEnd;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_sim::scenario::plan::{
     Impairment, LinkChange, LinkEvent, Plan, Share, Size, Transport,
 };
 use trimline_sim::topology;
+use trimline_switch::ServiceModel;
+use trimline_transport::tcp;
 
 const SEEDS: u64 = 1000;
 
@@ -71,9 +73,57 @@ pub(crate) fn unsettle(plan: &mut Plan, choices: &mut Choices) {
     }
 }
 
+/// One of the TCP family with random options, on a switch that drops and marks; every third seed.
+fn use_tcp(plan: &mut Plan, seed: u64) {
+    let mut choices = Choices(seed ^ 0x7463_7000);
+    let payload_bytes = plan.transport.payload_bytes();
+    let sack = choices.below(2) == 0;
+    let mut config = tcp::Config {
+        payload_bytes,
+        initial_window: choices.one_of(&[1, 2, 10, 40]),
+        initial_threshold: choices.one_of(&[2, 15, u16::MAX]),
+        ecn: choices.below(2) == 0,
+        sack,
+        dsack: sack && choices.below(2) == 0,
+        timestamps: choices.below(2) == 0,
+        frto: choices.below(2) == 0,
+        handshake: choices.one_of(&[
+            tcp::Handshake::ThreeWay,
+            tcp::Handshake::FastOpen,
+            tcp::Handshake::Standing,
+        ]),
+        ack_every: choices.one_of(&[1, 1, 2, 5]),
+        ack_delay: TimeDelta::from_us(choices.one_of(&[1, 100, 5_000])),
+        rto_initial: TimeDelta::from_us(choices.one_of(&[200, 1_000, 10_000])),
+        rto_min: TimeDelta::from_us(choices.one_of(&[100, 1_000])),
+        receive_window: choices.one_of(&[1, 7, 1024]),
+        ..tcp()
+    };
+    match choices.below(4) {
+        0 => config.control = tcp::Control::Cubic,
+        1 => {
+            config.control = tcp::Control::Dctcp { gain_shift: choices.below(6) as u8 };
+            config.ecn = true;
+        }
+        2 => {
+            config.subflows = choices.one_of(&[2, 3, 8]);
+            (config.sack, config.dsack) = (false, false);
+        }
+        _ => {}
+    }
+    plan.transport = Transport::Tcp(config);
+    if choices.below(4) != 0 {
+        let packets = choices.one_of(&[2, 5, 30, 200]);
+        plan.switch = ServiceModel::ecn(packets, packets / 3);
+    }
+}
+
 fn network(seed: u64) -> Plan {
     let mut choices = Choices(seed ^ 0x6c69_6e6b_7300_0000);
     let mut plan = case(seed);
+    if seed % 3 == 2 {
+        use_tcp(&mut plan, seed);
+    }
     for workload in &mut plan.workloads {
         // Small, so that a thousand runs take seconds.
         let most = 1 + choices.below(100_000);

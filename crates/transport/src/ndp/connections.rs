@@ -21,13 +21,13 @@ use alloc::vec::Vec;
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time};
 
-use super::arrivals::WINDOW_LIMIT;
 use super::config::Event;
 use super::endpoint::Endpoint;
 use super::paths::Paths;
 use super::receiver::Receiver;
-use super::ring::{Linked, Links};
 use super::sender::Sender;
+use crate::arrivals::WINDOW_LIMIT;
+use crate::ring::{Linked, Links};
 use crate::{Directory, Half, Key, Stream};
 
 /// How far a half has come.

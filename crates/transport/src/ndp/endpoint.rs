@@ -16,8 +16,8 @@ use super::connections::{Life, Role, Slot};
 use super::latencies::{Latencies, Latency};
 use super::pull_queue::{Gaps, PullQueue};
 use super::receiver::{Arrival, Receiver, Repeat};
-use super::timers::Timers;
 use super::turns::Turns;
+use crate::timers::Timers;
 use crate::{Allowed, Directory, Disposition, Half, Key};
 
 /// ACKs, NACKs and RESETs that a host holds for a NIC that takes none; further ones are dropped, and

@@ -4,7 +4,6 @@
 //! trimmed before, at the rate of its own link. [`Endpoint`] is one host: the sending and receiving
 //! halves of all its connections, their one pull queue, and their timers.
 
-mod arrivals;
 mod config;
 mod connections;
 mod endpoint;
@@ -12,11 +11,9 @@ mod latencies;
 mod paths;
 mod pull_queue;
 mod receiver;
-mod ring;
 mod scoreboard;
 mod sender;
 mod starvation;
-mod timers;
 mod turns;
 mod window;
 

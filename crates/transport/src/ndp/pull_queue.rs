@@ -17,9 +17,9 @@ use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::{BitRate, ByteCount, Packet, Time, TimeDelta};
 
 use super::config::{Config, PullGaps, PullSpacing};
-use super::ring::{Linked, Ring};
 use super::starvation::Starvation;
-use super::timers::doubled;
+use crate::ring::{Linked, Ring};
+use crate::timers::doubled;
 
 /// Pulls that a NIC which was busy long may send without spacing (chosen: 8, the packets that a
 /// switch port of the paper can queue).
@@ -240,7 +240,7 @@ impl PullQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ndp::ring::Links;
+    use crate::ring::Links;
     use alloc::vec::Vec;
 
     fn config(pull_spacing: PullSpacing) -> Config {

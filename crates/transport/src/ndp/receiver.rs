@@ -16,10 +16,10 @@
 
 use trimline_packet::{Time, TimeDelta};
 
-use super::arrivals::{Arrivals, WINDOW_LIMIT};
 use super::config::ReceiverStatistics;
 use super::paths::Paths;
-use super::timers::doubled;
+use crate::arrivals::{Arrivals, WINDOW_LIMIT};
+use crate::timers::doubled;
 
 /// What a DATA packet is to its receiver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

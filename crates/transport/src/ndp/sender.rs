@@ -38,13 +38,13 @@
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time};
 
-use super::arrivals::WINDOW_LIMIT;
 use super::config::{Config, PathPenalty, SenderStatistics};
 use super::paths::{NO_PATH, Paths};
-use super::timers::doubled;
 use super::turns::Queued;
 use super::window::{Record, State, Window};
 use crate::Key;
+use crate::arrivals::WINDOW_LIMIT;
+use crate::timers::doubled;
 
 /// More to send than any number: a stream that never runs out.
 const ENDLESS: u64 = u64::MAX;

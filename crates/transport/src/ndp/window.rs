@@ -11,7 +11,7 @@ use alloc::vec;
 
 use trimline_packet::Time;
 
-use super::arrivals::WINDOW_LIMIT;
+use crate::arrivals::WINDOW_LIMIT;
 
 /// Where a packet is, as far as its sender knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,160 @@
+//! The parameters of a TCP host, and what its application says and hears.
+
+use alloc::vec::Vec;
+
+use trimline_packet::{ByteCount, ConnectionId, HostId, PathId, TimeDelta};
+
+use crate::{Key, Stream};
+
+/// The most subflows of a connection: three bits of the header name one.
+pub const MAX_SUBFLOWS: u8 = 8;
+
+/// Parameters of every connection of a host. Both ends have the same: what a SYN would negotiate is
+/// agreed on before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Payload of a full segment in bytes; the header adds 64 on the wire.
+    pub payload_bytes: u16,
+    /// Segments of the initial window (RFC 6928: 10).
+    pub initial_window: u16,
+    /// Segments of the first slow start threshold (RFC 5681: arbitrarily high; the authors of NDP: 15).
+    pub initial_threshold: u16,
+    /// How the window grows and shrinks.
+    pub control: Control,
+    /// Subflows of a connection, 1 to [`MAX_SUBFLOWS`]. Several are MPTCP: their increases are linked
+    /// (RFC 6356).
+    pub subflows: u8,
+    /// Whether data is sent as ECN-capable, and marks are echoed (RFC 3168; RFC 8257 with
+    /// [`Control::Dctcp`]).
+    pub ecn: bool,
+    /// Whether receivers say which segments they have (RFC 2018), and senders recover by it (RFC 6675).
+    /// Not with several subflows: their ACKs carry the connection's number in the same place.
+    pub sack: bool,
+    /// Whether receivers also say which segments came twice (RFC 2883), and senders take back a
+    /// reduction that was for nothing. Needs `sack`.
+    pub dsack: bool,
+    /// Whether ACKs echo the time at which the segment was sent (RFC 7323), where they need no room
+    /// for blocks. One subflow only.
+    pub timestamps: bool,
+    /// Whether a time-out is first tested for being spurious (RFC 5682).
+    pub frto: bool,
+    /// How a connection begins.
+    pub handshake: Handshake,
+    /// Segments in order that one ACK answers (RFC 5681: 2; 1 answers each).
+    pub ack_every: u8,
+    /// The longest that an ACK is delayed (RFC 1122: less than 500 ms).
+    pub ack_delay: TimeDelta,
+    /// RTO before the first sample (RFC 6298: 1 s).
+    pub rto_initial: TimeDelta,
+    /// Least RTO (RFC 6298: 1 s).
+    pub rto_min: TimeDelta,
+    /// Greatest RTO (RFC 6298: 60 s at least).
+    pub rto_max: TimeDelta,
+    /// Segments that the receiver takes beyond the oldest one that is missing: the receive window.
+    pub receive_window: u16,
+}
+
+/// How the window grows and shrinks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    /// RFC 5681 and RFC 6582.
+    NewReno,
+    /// RFC 9438.
+    Cubic,
+    /// RFC 8257: `alpha` is averaged with the gain 2^-`gain_shift` (4).
+    Dctcp {
+        /// The gain's exponent.
+        gain_shift: u8,
+    },
+}
+
+/// How a connection begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Handshake {
+    /// A SYN, its answer, then data.
+    ThreeWay,
+    /// The SYN carries the first segment; the rest waits for its answer (RFC 7413, with a cookie from an
+    /// earlier connection).
+    FastOpen,
+    /// The connection stood before: the first window is sent at once. Every segment of it is marked
+    /// SYN, so that whichever comes first makes the receiver.
+    Standing,
+}
+
+/// What the application asks of a TCP host.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Accept connections.
+    Listen,
+    /// Open a connection and send on it.
+    Open {
+        /// The other host.
+        peer: HostId,
+        /// Number of the connection, not in use by this host.
+        connection: ConnectionId,
+        /// Priority class written into every segment and its ACK, 0 to 3.
+        class: u8,
+        /// Payload bytes to send; `None` never runs out.
+        length: Option<ByteCount>,
+        /// The paths to the peer. Each subflow takes one of them, drawn at random (as ECMP would hash
+        /// its ports), and keeps it; no two the same while there are others.
+        paths: Vec<PathId>,
+        /// The connection's random stream.
+        stream: Stream,
+    },
+    /// Routing learned of a failure, or of its end: subflows whose path is not among these take another
+    /// one. An empty list changes nothing.
+    Paths {
+        /// The half, of either direction.
+        key: Key,
+        /// The paths that work.
+        paths: Vec<PathId>,
+    },
+}
+
+/// What the application is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Everything that the peer sent up to its last segment has arrived.
+    Delivered {
+        /// The receiving half.
+        key: Key,
+        /// Its slot.
+        slot: u32,
+    },
+    /// Everything that was to be sent has been acknowledged.
+    Acknowledged {
+        /// The sending half.
+        key: Key,
+        /// Its slot.
+        slot: u32,
+    },
+}
+
+/// What a sending half has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderStatistics {
+    /// Segments with data sent, retransmissions included.
+    pub packets_sent: u64,
+    /// Retransmissions because of duplicate ACKs or SACK blocks.
+    pub retransmissions_fast: u64,
+    /// Retransmissions because of a time-out, and what was sent again on another subflow after one.
+    pub retransmissions_timeout: u64,
+    /// Retransmission time-outs, those of the SYN included.
+    pub timeouts: u64,
+    /// Reductions that were taken back because what was resent had arrived.
+    pub undone: u64,
+}
+
+/// What a receiving half has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverStatistics {
+    /// Payload bytes that arrived, duplicates not counted.
+    pub bytes: u64,
+    /// Segments with data that arrived, duplicates not counted.
+    pub packets: u64,
+    /// Segments that arrived again.
+    pub duplicates: u64,
+    /// Segments that arrived marked "congestion experienced".
+    pub marked: u64,
+}

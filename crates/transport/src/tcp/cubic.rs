@@ -1,0 +1,167 @@
+//! CUBIC (RFC 9438): the window is a cubic function of the time since the last reduction, in integers.
+//!
+//! Windows are segments in Q32.32, times microseconds. The constant C is 0.4 segments per cubic second.
+
+use trimline_packet::{Time, TimeDelta};
+
+use super::congestion::ONE;
+
+/// What a subflow remembers between reductions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cubic {
+    /// When the present stage of congestion avoidance began; `None` until its first ACK.
+    epoch: Option<Time>,
+    /// The window before the last reduction, or less by fast convergence.
+    maximum: u64,
+    /// The window before the last reduction.
+    prior: u64,
+    /// Microseconds from the beginning of the epoch until the window is back at `maximum`.
+    k: u64,
+    /// What a Reno flow would have (4.3).
+    estimate: u64,
+}
+
+/// beta_cubic, 0.7.
+const fn reduced(window: u64) -> u64 {
+    window / 10 * 7
+}
+
+/// The largest integer whose cube is not above `number`.
+const fn cube_root(number: u128) -> u64 {
+    let mut root: u64 = 0;
+    let mut bit = 42;
+    while bit > 0 {
+        bit -= 1;
+        let candidate = root | 1 << bit;
+        if (candidate as u128).pow(3) <= number {
+            root = candidate;
+        }
+    }
+    root
+}
+
+/// C x (`us` microseconds)^3, in segments Q32.32; the sign is that of `us`.
+const fn cube(us: i64) -> i128 {
+    // 0.4 x us^3 / 10^18, shifted by 32; beyond 100 s it no longer matters.
+    let most = 100_000_000;
+    let us = if us > most {
+        most
+    } else if us < -most {
+        -most
+    } else {
+        us
+    } as i128;
+    (us * us * us * 4 << 32) / 10_000_000_000_000_000_000
+}
+
+impl Cubic {
+    /// The window after a reduction (4.6, and 4.7 fast convergence).
+    pub(super) fn reduce(&mut self, window: u64) -> u64 {
+        self.maximum = if window < self.maximum { window / 20 * 17 } else { window };
+        self.prior = window;
+        self.epoch = None;
+        reduced(window)
+    }
+
+    /// The window after an ACK of `acked` segments in congestion avoidance.
+    pub(super) fn grow(
+        &mut self,
+        now: Time,
+        window: u64,
+        acked: u32,
+        round_trip: Option<TimeDelta>,
+    ) -> u64 {
+        let epoch = *self.epoch.get_or_insert_with(|| {
+            self.k = match self.maximum.checked_sub(window) {
+                Some(below) => cube_root((u128::from(below) * 2_500_000_000_000_000_000) >> 32),
+                // Slow start went beyond it: a new plateau.
+                None => {
+                    self.maximum = window;
+                    0
+                }
+            };
+            self.estimate = window;
+            now
+        });
+        let acked = u64::from(acked);
+        // 4.3: alpha is 3 (1 - beta) / (1 + beta) = 9/17 until the estimate is where the window was.
+        let step = (u128::from(acked * ONE) * u128::from(ONE) / u128::from(window)) as u64;
+        self.estimate += if self.estimate < self.prior { step / 17 * 9 } else { step };
+        let since = now.saturating_since(epoch).as_ps() / 1_000_000;
+        let at = |us: u64| {
+            let value = i128::from(self.maximum) + cube(us as i64 - self.k as i64);
+            u64::try_from(value.max(i128::from(ONE))).unwrap_or(u64::MAX)
+        };
+        if at(since) < self.estimate {
+            return self.estimate.max(window);
+        }
+        let ahead = round_trip.map_or(0, |delta| delta.as_ps() / 1_000_000);
+        let target = at(since + ahead).clamp(window, window / 2 * 3);
+        let step = u128::from(target - window) * u128::from(acked * ONE) / u128::from(window);
+        window + step as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_cube_root_is_the_largest_that_fits(number in 0u128..1 << 120) {
+            let root = u128::from(cube_root(number));
+            prop_assert!(root.pow(3) <= number && (root + 1).pow(3) > number);
+        }
+    }
+
+    /// Window 100 before a loss: back at it after K = cbrt(30 / 0.4) = 4.217 s, flat there.
+    #[test]
+    fn the_window_is_the_curve_of_the_rfc() {
+        let mut cubic = Cubic::default();
+        let mut window = cubic.reduce(100 * ONE);
+        assert_eq!(window / ONE, 70);
+        let round_trip = TimeDelta::from_ms(100);
+        let mut at_k = 0;
+        for rtt in 0..80u64 {
+            let now = Time::from_ps(rtt * round_trip.as_ps());
+            for _ in 0..window / ONE {
+                window = cubic.grow(now, window, 1, Some(round_trip));
+            }
+            if rtt == 42 {
+                at_k = window;
+            }
+        }
+        assert_eq!(cubic.k / 1000, 4217);
+        assert!((98..=101).contains(&(at_k / ONE)), "{}", at_k / ONE);
+        // At 8 s: 100 + 0.4 x (8 - 4.217)^3 = 121.65
+        assert!((118..=124).contains(&(window / ONE)), "{}", window / ONE);
+    }
+
+    /// With short round trips the cubic curve is slower than Reno: the estimate leads (4.3), by 9/17 of a
+    /// segment each round trip.
+    #[test]
+    fn short_round_trips_grow_as_reno_with_this_reduction_would() {
+        let mut cubic = Cubic::default();
+        let mut window = cubic.reduce(40 * ONE);
+        let begin = window;
+        for rtt in 0..17u64 {
+            let now = Time::from_ps(rtt * 100_000_000);
+            for _ in 0..window / ONE {
+                window = cubic.grow(now, window, 1, Some(TimeDelta::from_us(100)));
+            }
+        }
+        let grown = (window - begin) * 10 / ONE;
+        assert!((85..=95).contains(&grown), "{grown} tenths of a segment");
+    }
+
+    #[test]
+    fn a_smaller_window_than_before_makes_room_for_new_flows() {
+        let mut cubic = Cubic::default();
+        cubic.reduce(100 * ONE);
+        cubic.reduce(80 * ONE);
+        assert_eq!(cubic.maximum / ONE, 68);
+        cubic.reduce(90 * ONE);
+        assert_eq!(cubic.maximum / ONE, 90);
+    }
+}

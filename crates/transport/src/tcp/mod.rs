@@ -1,0 +1,52 @@
+//! The TCP family: NewReno (RFC 5681, RFC 6582) with and without SACK (RFC 6675), CUBIC (RFC 9438), ECN
+//! (RFC 3168), DCTCP (RFC 8257) and MPTCP (linked increases, RFC 6356; reinjection).
+//!
+//! One connection is one stream from its opener to its peer, over one subflow or several. [`Endpoint`] is one
+//! host: the sending and receiving halves of all its connections, and their timers. Which of the family it is
+//! is a [`Config`]; what a switch does for it (drop, mark) is the switch's.
+
+mod config;
+mod congestion;
+mod cubic;
+mod endpoint;
+mod outstanding;
+mod receiver;
+mod round_trip;
+mod segment;
+mod sender;
+mod subflow;
+
+pub use config::{
+    Command, Config, Control, Event, Handshake, MAX_SUBFLOWS, ReceiverStatistics, SenderStatistics,
+};
+pub use endpoint::Endpoint;
+pub use segment::{MARK_CWR, MARK_ECE};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trimline_packet::TimeDelta;
+
+    /// NewReno without anything else.
+    pub(super) fn config() -> Config {
+        Config {
+            payload_bytes: 9000,
+            initial_window: 10,
+            initial_threshold: u16::MAX,
+            control: Control::NewReno,
+            subflows: 1,
+            ecn: false,
+            sack: false,
+            dsack: false,
+            timestamps: false,
+            frto: false,
+            handshake: Handshake::ThreeWay,
+            ack_every: 1,
+            ack_delay: TimeDelta::from_ms(40),
+            rto_initial: TimeDelta::from_ms(10),
+            rto_min: TimeDelta::from_ms(10),
+            rto_max: TimeDelta::from_ms(1000),
+            receive_window: 4096,
+        }
+    }
+}

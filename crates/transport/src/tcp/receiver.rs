@@ -1,0 +1,400 @@
+//! The receiving half of a connection: what has arrived on each subflow and of the whole, and when it is
+//! acknowledged.
+//!
+//! An ACK is delayed (RFC 1122, RFC 5681 4.2) only for a segment in order with no gap behind it: what comes out
+//! of order, fills a gap, comes again or is the last one is answered at once.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time};
+
+use super::config::{Config, Control, ReceiverStatistics};
+use super::segment::{self, Block, Blocks, Extra, MARK_CWR, MARK_ECE};
+use super::sender::draw_path;
+use crate::arrivals::{Arrivals, WINDOW_LIMIT};
+use crate::{Key, Stream};
+
+/// Blocks that a receiver remembers; an ACK names three at most.
+const REMEMBERED: usize = 8;
+
+/// The receiving side of one subflow.
+#[derive(Debug)]
+struct Side {
+    arrivals: Arrivals,
+    /// The segment after the highest that arrived.
+    end: u32,
+    /// Runs beyond the first gap, the one that changed last in front; none before the first gap.
+    runs: Option<Box<Runs>>,
+    /// Segments in order that no ACK has answered.
+    pending: u8,
+    /// The ACKs say that congestion was experienced.
+    echoes: bool,
+    /// The number of the last ACK.
+    acked: u32,
+    /// The time stamp that the next ACK echoes.
+    stamp: u32,
+    /// When a delayed ACK is sent.
+    due: Time,
+    /// The way of the ACKs.
+    path: PathId,
+}
+
+/// Runs of segments beyond a gap, most recent first.
+#[derive(Clone, Copy, Debug, Default)]
+struct Runs {
+    list: [Block; REMEMBERED],
+    count: u8,
+}
+
+impl Runs {
+    fn remove(&mut self, place: usize) -> Block {
+        let block = self.list[place];
+        self.list.copy_within(place + 1..usize::from(self.count), place);
+        self.count -= 1;
+        block
+    }
+
+    /// A segment arrived out of order, for the first time.
+    fn insert(&mut self, sequence: u32) {
+        let mut run = (sequence, 1u32);
+        let mut place = 0;
+        while place < usize::from(self.count) {
+            let (first, length) = self.list[place];
+            if first.wrapping_add(length) == run.0 {
+                run = (first, length + run.1);
+            } else if run.0.wrapping_add(run.1) == first {
+                run.1 += length;
+            } else {
+                place += 1;
+                continue;
+            }
+            self.remove(place);
+        }
+        // The oldest is forgotten: the sender has heard of it.
+        let kept = usize::from(self.count).min(REMEMBERED - 1);
+        self.list.copy_within(..kept, 1);
+        self.list[0] = run;
+        self.count = kept as u8 + 1;
+    }
+
+    /// Everything before this segment is acknowledged.
+    fn forget_before(&mut self, number: u32) {
+        let mut place = 0;
+        while place < usize::from(self.count) {
+            if (self.list[place].0.wrapping_sub(number) as i32) < 0 {
+                self.remove(place);
+            } else {
+                place += 1;
+            }
+        }
+    }
+
+    /// The most recent three, the run of this segment first if it is in one.
+    fn blocks(&self, most: usize) -> Blocks {
+        let mut blocks = Blocks::NONE;
+        for &block in self.list[..usize::from(self.count)].iter().take(most) {
+            blocks.push(block);
+        }
+        blocks
+    }
+}
+
+/// The receiving half.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    first: Side,
+    others: Vec<Side>,
+    /// Of the connection, with several subflows.
+    whole: Arrivals,
+    /// Segments of the whole stream, once the last one came.
+    end: Option<u32>,
+    pub(super) is_delivered: bool,
+    /// Of the segments, and so of their ACKs.
+    class: u8,
+    stream: Stream,
+    pub(super) statistics: ReceiverStatistics,
+}
+
+impl Side {
+    fn new(path: PathId) -> Side {
+        Side {
+            arrivals: Arrivals::default(),
+            end: 0,
+            runs: None,
+            pending: 0,
+            echoes: false,
+            acked: 0,
+            stamp: 0,
+            due: Time::NEVER,
+            path,
+        }
+    }
+}
+
+impl Receiver {
+    pub(super) fn new(paths: &[PathId], mut stream: Stream) -> Receiver {
+        let path = draw_path(paths, &mut stream);
+        Receiver {
+            first: Side::new(path),
+            others: Vec::new(),
+            whole: Arrivals::default(),
+            end: None,
+            is_delivered: false,
+            class: 0,
+            stream,
+            statistics: ReceiverStatistics::default(),
+        }
+    }
+
+    /// Whether the subflow was heard of.
+    #[inline]
+    pub(super) fn knows(&self, subflow: u8) -> bool {
+        usize::from(subflow) <= self.others.len()
+    }
+
+    /// Makes the sides of all subflows up to this one.
+    #[cold]
+    pub(super) fn join(&mut self, subflow: u8, paths: &[PathId]) {
+        while !self.knows(subflow) {
+            let path = draw_path(paths, &mut self.stream);
+            self.others.push(Side::new(path));
+        }
+    }
+
+    #[inline]
+    fn side(&mut self, number: u8) -> &mut Side {
+        match number {
+            0 => &mut self.first,
+            number => &mut self.others[usize::from(number) - 1],
+        }
+    }
+
+    /// Whether everything arrived.
+    #[inline]
+    pub(super) fn is_complete(&self, config: &Config) -> bool {
+        let base = if config.subflows > 1 { self.whole.base() } else { self.first.arrivals.base() };
+        self.end == Some(base)
+    }
+
+    /// A segment arrived, or a SYN alone. Its ACK goes to `control`, or waits until the deadline
+    /// ([`Receiver::deadline`]). Gives the number of new data.
+    #[inline]
+    pub(super) fn arrive(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        config: &Config,
+        host: HostId,
+        key: &Key,
+        control: &mut VecDeque<Packet>,
+    ) -> Option<u32> {
+        let header = &packet.header;
+        let number = segment::subflow(header.flags);
+        self.class = header.flags.class();
+        let bytes = segment::payload(packet);
+        if bytes == 0 {
+            control.push_back(self.ack(config, host, key, number, Flags::SYN, Extra::Nothing));
+            return None;
+        }
+        let is_single = config.subflows <= 1;
+        let sequence = header.sequence;
+        let data = if is_single { sequence } else { header.extra };
+        let ahead = data.wrapping_sub(self.whole.base()) as i32;
+        let side = self.side(number);
+        let offset = sequence.wrapping_sub(side.arrivals.base());
+        if offset as i32 >= i32::from(config.receive_window)
+            || !is_single && ahead >= WINDOW_LIMIT as i32
+        {
+            return None;
+        }
+        let is_known = (offset as i32) < 0 || side.arrivals.contains(sequence);
+        let is_marked = packet.marks & Packet::MARK_CE != 0;
+        if config.ecn {
+            if matches!(config.control, Control::Dctcp { .. }) {
+                // RFC 8257 3.2: what came before the change is answered with its own mark.
+                if side.echoes != is_marked && side.pending > 0 {
+                    let ack = self.answer(config, host, key, number, None);
+                    control.push_back(ack);
+                }
+                self.side(number).echoes = is_marked;
+            } else {
+                // RFC 3168 6.1.3: until the sender says that it has acted.
+                side.echoes &= packet.marks & MARK_CWR == 0;
+                side.echoes |= is_marked;
+            }
+        }
+        self.statistics.marked += u64::from(is_marked);
+        let side = self.side(number);
+        let is_behind_gap = side.end.wrapping_sub(side.arrivals.base()) as i32 > 0;
+        let is_in_order = offset == 0;
+        // RFC 7323 4.3 (2): of the segment that the last ACK asked for.
+        if sequence.wrapping_sub(side.acked) as i32 <= 0 {
+            side.stamp = header.extra;
+        }
+        if !is_known {
+            side.arrivals.insert(sequence);
+            if sequence.wrapping_sub(side.end) as i32 >= 0 {
+                side.end = sequence.wrapping_add(1);
+            }
+            if config.sack && (!is_in_order || is_behind_gap) {
+                let runs = side.runs.get_or_insert_default();
+                if !is_in_order {
+                    runs.insert(sequence);
+                }
+                runs.forget_before(side.arrivals.base());
+            }
+        }
+        if header.flags.contains(Flags::LAST) {
+            self.end = Some(data.wrapping_add(1));
+        }
+        let is_new = if is_single {
+            !is_known
+        } else {
+            let is_new = ahead >= 0 && !self.whole.contains(data);
+            if is_new {
+                self.whole.insert(data);
+            }
+            is_new
+        };
+        let statistics = &mut self.statistics;
+        if is_new {
+            statistics.packets += 1;
+            statistics.bytes += u64::from(bytes);
+        } else {
+            statistics.duplicates += 1;
+        }
+        let is_last = self.end.is_some() && self.is_complete(config);
+        let side = self.side(number);
+        side.pending += 1;
+        if is_known
+            || !is_in_order
+            || is_behind_gap
+            || is_last
+            || side.pending >= config.ack_every
+            || header.flags.contains(Flags::LAST)
+        {
+            let twice = (is_known && config.dsack).then_some(sequence);
+            let ack = self.answer(config, host, key, number, twice);
+            control.push_back(ack);
+        } else if side.due == Time::NEVER {
+            side.due = now.saturating_add(config.ack_delay);
+        }
+        if self.is_complete(config) {
+            self.shrink();
+        }
+        is_new.then_some(data)
+    }
+
+    /// Everything arrived: the memory is given back.
+    #[cold]
+    fn shrink(&mut self) {
+        for side in core::iter::once(&mut self.first).chain(&mut self.others) {
+            if side.end == side.arrivals.base() {
+                side.arrivals.shrink();
+                side.runs = None;
+            }
+        }
+        self.whole.shrink();
+    }
+
+    /// The ACK of what a subflow has now.
+    #[inline]
+    fn answer(
+        &mut self,
+        config: &Config,
+        host: HostId,
+        key: &Key,
+        number: u8,
+        twice: Option<u32>,
+    ) -> Packet {
+        let side = self.side(number);
+        side.pending = 0;
+        side.due = Time::NEVER;
+        side.acked = side.arrivals.base();
+        let stamp = side.stamp;
+        let has_gap = side.end != side.acked;
+        let blocks = match &side.runs {
+            Some(runs) if has_gap => runs.blocks(3),
+            _ => Blocks::NONE,
+        };
+        let extra = match twice {
+            _ if config.subflows > 1 => Extra::Connection(self.whole.base()),
+            Some(sequence) => Extra::Twice(sequence, blocks),
+            None if blocks != Blocks::NONE => Extra::Blocks(blocks),
+            None if config.timestamps => Extra::Echo(stamp),
+            None => Extra::Nothing,
+        };
+        self.ack(config, host, key, number, 0, extra)
+    }
+
+    fn ack(
+        &mut self,
+        config: &Config,
+        host: HostId,
+        key: &Key,
+        number: u8,
+        flags: u8,
+        extra: Extra,
+    ) -> Packet {
+        let flags = Flags::default().with(flags).with_class(self.class);
+        let side = self.side(number);
+        let sequence = side.arrivals.base();
+        let (mut marks, extra) = extra.encode(sequence);
+        if config.ecn && side.echoes {
+            marks |= MARK_ECE;
+        }
+        Packet {
+            source: host,
+            destination: key.peer,
+            header: Header {
+                kind: Kind::Ack,
+                flags: segment::of_subflow(flags, number),
+                path: side.path,
+                connection: key.connection,
+                sequence,
+                extra,
+            },
+            wire_bytes: Packet::HEADER_BYTES,
+            service: Service::Control,
+            marks,
+        }
+    }
+
+    /// Sends the delayed ACKs that are due. Gives the next deadline.
+    pub(super) fn expire(
+        &mut self,
+        now: Time,
+        config: &Config,
+        host: HostId,
+        key: &Key,
+        control: &mut VecDeque<Packet>,
+    ) -> Time {
+        for number in 0..=self.others.len() as u8 {
+            if self.side(number).due <= now {
+                control.push_back(self.answer(config, host, key, number, None));
+            }
+        }
+        self.deadline()
+    }
+
+    /// When the first delayed ACK is due.
+    #[inline]
+    pub(super) fn deadline(&self) -> Time {
+        self.others.iter().map(|side| side.due).fold(self.first.due, Time::min)
+    }
+
+    /// ACKs go on one of these paths.
+    pub(super) fn use_paths(&mut self, paths: &[PathId]) {
+        if paths.is_empty() {
+            return;
+        }
+        let (first, others, stream) = (&mut self.first, &mut self.others, &mut self.stream);
+        for side in core::iter::once(first).chain(others) {
+            if !paths.contains(&side.path) {
+                side.path = draw_path(paths, stream);
+            }
+        }
+    }
+}

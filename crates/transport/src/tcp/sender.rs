@@ -1,0 +1,432 @@
+//! The sending half of a connection: its data, and the subflows that carry it.
+//!
+//! # Several subflows
+//! Data is given to a subflow when it may send and the NIC has room, and not before: whichever drains faster
+//! takes more. Each subflow has numbers and recovery of its own; the connection's numbers lie above. A
+//! time-out of one subflow offers all that it has outstanding to the others (reinjection), so that a dead
+//! path holds up its own numbers but not the connection. The connection is acknowledged when its own number
+//! says so, however many holes subflows still have.
+
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+
+use rand_xoshiro::rand_core::RngCore;
+use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time, TimeDelta};
+
+use super::config::{Config, Control, Handshake, SenderStatistics};
+use super::congestion::{Linked, linked};
+use super::segment::{self, Extra, MARK_CWR, MARK_ECE};
+use super::subflow::{Ack, Subflow, stamp};
+use crate::ring::Links;
+use crate::{Key, Stream};
+
+/// The sending half.
+#[derive(Debug)]
+pub(super) struct Sender {
+    first: Subflow,
+    others: Box<[Subflow]>,
+    pub(super) ready: Links,
+    /// The next segment of the connection that was never sent.
+    next: u32,
+    /// The connection's oldest segment that is not acknowledged; with one subflow its own.
+    unacknowledged: u32,
+    /// Segments of the whole stream; `None` never runs out.
+    end: Option<u32>,
+    /// Payload of the last one.
+    last_bytes: u16,
+    /// The subflow that is asked first.
+    turn: u8,
+    class: u8,
+    /// The application knows that everything arrived.
+    pub(super) is_over: bool,
+    linked: Option<Linked>,
+    /// Segments of the connection to be sent again, each by another subflow than the one named.
+    reinjected: VecDeque<(u32, u8)>,
+    stream: Stream,
+    pub(super) statistics: SenderStatistics,
+}
+
+/// One of these, at random.
+pub(super) fn draw_path(paths: &[PathId], stream: &mut Stream) -> PathId {
+    // Multiply and shift: the bias of 2^-16 does not matter here.
+    let place = (stream.next_u64() >> 32) * paths.len() as u64 >> 32;
+    paths[place as usize]
+}
+
+impl Sender {
+    pub(super) fn new(
+        config: &Config,
+        class: u8,
+        length: Option<u64>,
+        paths: &[PathId],
+        mut stream: Stream,
+    ) -> Sender {
+        let payload = u64::from(config.payload_bytes);
+        let end = length.map(|length| length.div_ceil(payload) as u32);
+        let last_bytes = match length.map(|length| length % payload) {
+            None | Some(0) => config.payload_bytes,
+            Some(rest) => rest as u16,
+        };
+        let mut left = paths.to_vec();
+        let mut subflow = || {
+            if left.is_empty() {
+                left.extend_from_slice(paths);
+            }
+            let path = draw_path(&left, &mut stream);
+            left.retain(|&other| other != path);
+            Subflow::new(config, path)
+        };
+        let first = subflow();
+        let others = (1..config.subflows).map(|_| subflow()).collect();
+        Sender {
+            first,
+            others,
+            ready: Links::OUTSIDE,
+            next: 0,
+            unacknowledged: 0,
+            end,
+            last_bytes,
+            turn: 0,
+            class,
+            is_over: false,
+            linked: None,
+            reinjected: VecDeque::new(),
+            stream,
+            statistics: SenderStatistics::default(),
+        }
+    }
+
+    #[inline]
+    fn count(&self) -> u8 {
+        1 + self.others.len() as u8
+    }
+
+    #[inline]
+    fn is_single(&self) -> bool {
+        self.others.is_empty()
+    }
+
+    #[inline]
+    fn subflow(&mut self, number: u8) -> &mut Subflow {
+        match number {
+            0 => &mut self.first,
+            number => &mut self.others[usize::from(number) - 1],
+        }
+    }
+
+    #[inline]
+    fn at(&self, number: u8) -> &Subflow {
+        match number {
+            0 => &self.first,
+            number => &self.others[usize::from(number) - 1],
+        }
+    }
+
+    /// The congestion window of a subflow, Q32.32.
+    pub(super) fn window(&self, subflow: u8) -> u64 {
+        self.at(subflow).congestion.window()
+    }
+
+    /// Whether everything was acknowledged.
+    #[inline]
+    pub(super) fn is_complete(&self) -> bool {
+        self.end == Some(self.unacknowledged)
+    }
+
+    /// Whether there is data that this subflow has not sent.
+    #[inline]
+    fn has_new(&self, config: &Config, subflow: u8) -> bool {
+        if self.end != Some(self.next)
+            && (self.is_single()
+                || self.next.wrapping_sub(self.unacknowledged) < u32::from(config.receive_window))
+        {
+            return true;
+        }
+        self.reinjected.front().is_some_and(|&(_, origin)| origin != subflow)
+    }
+
+    #[inline]
+    fn may_send(&self, config: &Config, number: u8) -> bool {
+        let subflow = self.at(number);
+        let is_begun = subflow.is_established
+            || match config.handshake {
+                Handshake::ThreeWay => false,
+                Handshake::FastOpen => {
+                    number == 0 && (subflow.sent.len() == 0 || subflow.has_lost())
+                }
+                Handshake::Standing => true,
+            };
+        is_begun && subflow.may_send(config, self.has_new(config, number))
+    }
+
+    /// The subflow that sends next, if one may.
+    #[inline]
+    fn choice(&self, config: &Config) -> Option<u8> {
+        if self.is_over {
+            return None;
+        }
+        if self.is_single() {
+            return self.may_send(config, 0).then_some(0);
+        }
+        let count = self.count();
+        (0..count)
+            .map(|step| (self.turn + step) % count)
+            .find(|&number| self.may_send(config, number))
+    }
+
+    /// Whether there is something that may be sent.
+    #[inline]
+    pub(super) fn is_ready(&self, config: &Config) -> bool {
+        self.choice(config).is_some()
+    }
+
+    /// Begins the connection. Gives the SYN, if one goes before the data.
+    pub(super) fn begin(
+        &mut self,
+        now: Time,
+        config: &Config,
+        host: HostId,
+        key: &Key,
+    ) -> Option<Packet> {
+        (config.handshake == Handshake::ThreeWay).then(|| self.syn(now, config, host, key, 0))
+    }
+
+    fn syn(&mut self, now: Time, config: &Config, host: HostId, key: &Key, number: u8) -> Packet {
+        let flags = Flags::default().with(Flags::SYN | Flags::FROM_OPENER).with_class(self.class);
+        let subflow = self.subflow(number);
+        subflow.syn_sent(now, config);
+        Packet {
+            source: host,
+            destination: key.peer,
+            header: Header {
+                kind: Kind::Data,
+                flags: segment::of_subflow(flags, number),
+                path: subflow.path,
+                connection: key.connection,
+                sequence: 0,
+                extra: 0,
+            },
+            wire_bytes: Packet::HEADER_BYTES,
+            service: Service::Control,
+            marks: 0,
+        }
+    }
+
+    /// Sends what goes next. Gives it, and the deadline of its subflow.
+    #[inline]
+    pub(super) fn transmit(
+        &mut self,
+        now: Time,
+        config: &Config,
+        host: HostId,
+        key: &Key,
+    ) -> Option<(Packet, Time)> {
+        let number = self.choice(config)?;
+        self.turn = if number + 1 == self.count() { 0 } else { number + 1 };
+        let mut is_reinjected = false;
+        let is_single = self.others.is_empty();
+        let (next, reinjected) = (&mut self.next, &mut self.reinjected);
+        let subflow = match number {
+            0 => &mut self.first,
+            number => &mut self.others[usize::from(number) - 1],
+        };
+        let data = || match reinjected.front() {
+            Some(&(data, origin)) if origin != number => {
+                reinjected.pop_front();
+                is_reinjected = true;
+                data
+            }
+            _ => {
+                let data = *next;
+                *next = data.wrapping_add(1);
+                data
+            }
+        };
+        let (sequence, data, is_resent) = subflow.transmit(now, config, data, &mut self.statistics);
+        self.statistics.retransmissions_timeout += u64::from(is_reinjected);
+        let mut flags = Flags::default().with(Flags::FROM_OPENER).with_class(self.class);
+        let mut bytes = config.payload_bytes;
+        if self.end == Some(data.wrapping_add(1)) {
+            flags = flags.with(Flags::LAST);
+            bytes = self.last_bytes;
+        }
+        if !subflow.is_established {
+            flags = flags.with(Flags::SYN);
+        }
+        let mut marks = 0;
+        if config.ecn {
+            // RFC 3168 6.1.5: what is resent is not marked; RFC 8257 has no such rule.
+            if !is_resent || matches!(config.control, Control::Dctcp { .. }) {
+                marks |= Packet::MARK_ECT;
+            }
+            if !is_resent && subflow.take_reduced() {
+                marks |= MARK_CWR;
+            }
+        }
+        let extra = match is_single {
+            false => data,
+            true if config.timestamps => stamp(now),
+            true => 0,
+        };
+        let packet = Packet {
+            source: host,
+            destination: key.peer,
+            header: Header {
+                kind: Kind::Data,
+                flags: segment::of_subflow(flags, number),
+                path: subflow.path,
+                connection: key.connection,
+                sequence,
+                extra,
+            },
+            wire_bytes: bytes + Packet::HEADER_BYTES,
+            service: Service::Droppable,
+            marks,
+        };
+        Some((packet, subflow.deadline))
+    }
+
+    /// An ACK arrived. SYNs of further subflows go to `control`.
+    #[inline]
+    pub(super) fn hear(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        config: &Config,
+        host: HostId,
+        key: &Key,
+        control: &mut VecDeque<Packet>,
+    ) {
+        let header = &packet.header;
+        let number = segment::subflow(header.flags);
+        if number >= self.count() || self.is_over {
+            return;
+        }
+        if !self.at(number).is_established {
+            self.subflow(number).establish(now, config);
+            if number == 0 && config.handshake != Handshake::Standing {
+                for other in 1..self.count() {
+                    control.push_back(self.syn(now, config, host, key, other));
+                }
+            }
+        }
+        let ack = Ack {
+            number: header.sequence,
+            echo: packet.marks & MARK_ECE != 0,
+            extra: Extra::decode(packet.marks, header.sequence, header.extra),
+        };
+        // The answer to a SYN that was sent twice is no duplicate ACK.
+        if header.flags.contains(Flags::SYN) && ack.number == self.at(number).sent.first() {
+            return;
+        }
+        let has_new = self.has_new(config, number);
+        let linked = self.linked;
+        let subflow = match number {
+            0 => &mut self.first,
+            number => &mut self.others[usize::from(number) - 1],
+        };
+        let heard = subflow.hear(now, &ack, config, linked, has_new, &mut self.statistics);
+        if self.others.is_empty() {
+            self.unacknowledged = self.first.sent.first();
+        } else {
+            if let Extra::Connection(next) = ack.extra
+                && next.wrapping_sub(self.unacknowledged)
+                    <= self.next.wrapping_sub(self.unacknowledged)
+            {
+                self.unacknowledged = next;
+                self.forget_reinjected();
+            }
+            if heard.has_moved || self.linked.is_none() {
+                self.link();
+            }
+        }
+        if self.is_complete() {
+            self.first.finish();
+            self.others.iter_mut().for_each(Subflow::finish);
+            self.reinjected = VecDeque::new();
+        }
+    }
+
+    /// What arrived need not be sent again.
+    fn forget_reinjected(&mut self) {
+        while let Some(&(data, _)) = self.reinjected.front()
+            && (data.wrapping_sub(self.unacknowledged) as i32) < 0
+        {
+            self.reinjected.pop_front();
+        }
+    }
+
+    /// RFC 6356: the increase of all subflows, when the window of one has changed by a segment.
+    fn link(&mut self) {
+        let each = core::iter::once(&self.first).chain(self.others.iter());
+        let known = each.filter_map(|subflow| {
+            let round_trip: Option<TimeDelta> = subflow.round_trip.smoothed();
+            round_trip.map(|round_trip| (subflow.congestion.window(), round_trip))
+        });
+        self.linked = Some(linked(known));
+    }
+
+    /// Timers may be due. SYNs go to `control`. Gives the next deadline.
+    pub(super) fn expire(
+        &mut self,
+        now: Time,
+        config: &Config,
+        host: HostId,
+        key: &Key,
+        control: &mut VecDeque<Packet>,
+    ) -> Time {
+        for number in 0..self.count() {
+            if self.at(number).deadline > now {
+                continue;
+            }
+            let statistics = &mut self.statistics;
+            let subflow = match number {
+                0 => &mut self.first,
+                number => &mut self.others[usize::from(number) - 1],
+            };
+            subflow.time_out(now, config, statistics);
+            if subflow.sent.len() == 0 {
+                control.push_back(self.syn(now, config, host, key, number));
+            } else if !self.others.is_empty() {
+                self.offer(number);
+            }
+        }
+        self.deadline()
+    }
+
+    /// The earliest deadline of all subflows.
+    pub(super) fn deadline(&self) -> Time {
+        let others = self.others.iter().map(|subflow| subflow.deadline);
+        others.fold(self.first.deadline, Time::min)
+    }
+
+    /// Offers what a subflow has outstanding to the others.
+    fn offer(&mut self, number: u8) {
+        let oldest = self.unacknowledged;
+        let subflow = match number {
+            0 => &mut self.first,
+            number => &mut self.others[usize::from(number) - 1],
+        };
+        let first = subflow.sent.first();
+        for distance in 0..subflow.sent.len() {
+            let record = subflow.sent.record(first.wrapping_add(distance));
+            if !record.is_reinjected && record.data.wrapping_sub(oldest) as i32 >= 0 {
+                record.is_reinjected = true;
+                self.reinjected.push_back((record.data, number));
+            }
+        }
+    }
+
+    /// Subflows whose path is not among these take another one.
+    pub(super) fn use_paths(&mut self, paths: &[PathId]) {
+        if paths.is_empty() {
+            return;
+        }
+        let (first, others, stream) = (&mut self.first, &mut self.others, &mut self.stream);
+        for subflow in core::iter::once(first).chain(others.iter_mut()) {
+            if !paths.contains(&subflow.path) {
+                subflow.path = draw_path(paths, stream);
+            }
+        }
+    }
+}

@@ -1,0 +1,605 @@
+//! The sending side of one subflow: what is in flight, what was lost, when it is resent.
+//!
+//! # One machine for both kinds of recovery
+//! Each outstanding segment is in flight, lost or SACKed, and `pipe` estimates what the network holds
+//! (RFC 6675). Without SACK each duplicate ACK takes one segment from the estimate, which is what the
+//! inflation of the window of RFC 5681 and RFC 6582 does by other means: window + duplicates against all that
+//! is outstanding, or window against what is outstanding less the duplicates. So limited transmit (RFC
+//! 3042) needs no rule of its own. What a rule lets through whatever the window says, the first
+//! retransmission and that of a partial ACK, is `forced`.
+//!
+//! # Choices where the RFCs leave one
+//! * The timer starts anew with every partial ACK ("slow but steady", RFC 6582 4), as the authors of NDP
+//!   have it; with many losses in a window the other variant always ends in a time-out.
+//! * SACK information outlives a time-out: these receivers do not renege (RFC 6675 5.1).
+//! * A retransmission that is lost itself waits for the timer (no RACK, RFC 8985).
+//! * The window does not grow while something else limits the sender (RFC 7661): twice what is in flight
+//!   bounds it in slow start, what is in flight afterwards.
+//! * Slow start after a time-out counts like any other.
+
+use trimline_packet::{PathId, Time, TimeDelta};
+
+use super::config::{Config, SenderStatistics};
+use super::congestion::{Congestion, Linked};
+use super::outstanding::{Outstanding, State};
+use super::round_trip::RoundTrip;
+use super::segment::{Block, Extra};
+
+/// RFC 5681: three duplicate ACKs say that a segment was lost.
+const DUPLICATES: u32 = 3;
+
+/// What a subflow is doing about loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Nothing is known to be lost.
+    Open,
+    /// Fast recovery, until `recover` is acknowledged.
+    Recovery,
+    /// After a time-out, until `recover` is acknowledged.
+    Loss,
+}
+
+/// RFC 5682: how far the test of a time-out has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Test {
+    /// None is under way.
+    None,
+    /// Step 2: the oldest segment was resent, nothing heard since.
+    Resent,
+    /// Step 3: two new segments may be sent, and the next ACK decides.
+    Probing,
+}
+
+/// What an ACK did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Heard {
+    /// Segments that it acknowledged for the first time.
+    pub(super) acked: u32,
+    /// The window is not what it was.
+    pub(super) has_moved: bool,
+}
+
+/// One ACK, as a subflow reads it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ack {
+    /// The next segment that is missing.
+    pub(super) number: u32,
+    /// ECN-Echo.
+    pub(super) echo: bool,
+    pub(super) extra: Extra,
+}
+
+/// The sending side of a subflow.
+#[derive(Debug)]
+pub(super) struct Subflow {
+    pub(super) sent: Outstanding,
+    /// Segments in flight.
+    flight: u32,
+    /// Segments that are to be sent again.
+    lost: u32,
+    /// No lost segment lies before this one.
+    lost_from: u32,
+    /// Duplicate ACKs that have not been accounted for; with SACK those with news.
+    duplicates: u32,
+    /// SACKed segments that are outstanding.
+    sacked: u32,
+    /// The one after the highest that was SACKed.
+    sacked_end: u32,
+    /// Segments before this one have been looked at for loss.
+    judged: u32,
+    /// The newest block of the last ACK: most of the next one's is known.
+    last_block: Block,
+    /// Where recovery ends.
+    recover: u32,
+    /// When the oldest segment is resent.
+    pub(super) deadline: Time,
+    pub(super) congestion: Congestion,
+    pub(super) round_trip: RoundTrip,
+    pub(super) path: PathId,
+    pub(super) phase: Phase,
+    test: Test,
+    /// The peer has answered.
+    pub(super) is_established: bool,
+    /// The SYN was sent more than once.
+    syn_was_lost: bool,
+    /// One segment goes whatever the window says.
+    is_forced: bool,
+    /// Without SACK a duplicate ACK is a segment that left the network.
+    counts_duplicates: bool,
+    /// The next new segment says that the window was reduced.
+    says_reduced: bool,
+    /// Retransmissions of this recovery that may yet turn out to be for nothing; `None` when one was not.
+    undo: Option<u32>,
+    /// When the SYN, or the first retransmission of this recovery, was sent.
+    mark_time: Time,
+}
+
+impl Subflow {
+    pub(super) fn new(config: &Config, path: PathId) -> Subflow {
+        Subflow {
+            sent: Outstanding::new(),
+            flight: 0,
+            lost: 0,
+            lost_from: 0,
+            duplicates: 0,
+            sacked: 0,
+            sacked_end: 0,
+            judged: 0,
+            last_block: (0, 0),
+            recover: 0,
+            deadline: Time::NEVER,
+            congestion: Congestion::new(config),
+            round_trip: RoundTrip::new(config),
+            path,
+            phase: Phase::Open,
+            test: Test::None,
+            is_established: false,
+            syn_was_lost: false,
+            is_forced: false,
+            counts_duplicates: !config.sack,
+            says_reduced: false,
+            undo: None,
+            mark_time: Time::ZERO,
+        }
+    }
+
+    /// Segments that the network holds, as far as the sender can tell.
+    #[inline]
+    pub(super) const fn pipe(&self) -> u32 {
+        self.flight.saturating_sub(if self.counts_duplicates { self.duplicates } else { 0 })
+    }
+
+    /// Whether a segment may be sent; `has_new`: there is data that was never sent.
+    #[inline]
+    pub(super) fn may_send(&self, config: &Config, has_new: bool) -> bool {
+        if self.lost > 0 {
+            return self.is_forced || self.pipe() < self.congestion.segments();
+        }
+        has_new
+            && self.pipe() < self.congestion.segments()
+            && self.sent.len() < u32::from(config.receive_window)
+    }
+
+    /// Whether something is to be sent again.
+    #[inline]
+    pub(super) const fn has_lost(&self) -> bool {
+        self.lost > 0
+    }
+
+    /// The SYN is sent.
+    pub(super) fn syn_sent(&mut self, now: Time, config: &Config) {
+        self.mark_time = now;
+        self.deadline = now.saturating_add(self.round_trip.timeout(config));
+    }
+
+    /// The peer answered for the first time.
+    pub(super) fn establish(&mut self, now: Time, config: &Config) {
+        self.is_established = true;
+        if self.sent.len() > 0 {
+            return;
+        }
+        self.deadline = Time::NEVER;
+        if self.syn_was_lost {
+            self.congestion.begin_small();
+        } else {
+            self.round_trip.sample(now.saturating_since(self.mark_time), config);
+        }
+    }
+
+    /// Sends the segment that goes next: one that was lost, or `data`, a new one. Gives its number, that in
+    /// the connection, and whether it was sent before.
+    #[inline]
+    pub(super) fn transmit(
+        &mut self,
+        now: Time,
+        config: &Config,
+        data: impl FnOnce() -> u32,
+        statistics: &mut SenderStatistics,
+    ) -> (u32, u32, bool) {
+        statistics.packets_sent += 1;
+        self.flight += 1;
+        if self.deadline == Time::NEVER {
+            // RFC 6298 (5.1)
+            self.deadline = now.saturating_add(self.round_trip.timeout(config));
+        }
+        if self.lost == 0 {
+            let data = data();
+            return (self.sent.push(now, data), data, false);
+        }
+        match self.phase {
+            Phase::Loss => statistics.retransmissions_timeout += 1,
+            _ => statistics.retransmissions_fast += 1,
+        }
+        let mut sequence = self.lost_from;
+        if !self.sent.contains(sequence) {
+            sequence = self.sent.first();
+        }
+        while self.sent.record(sequence).state != State::Lost {
+            sequence = sequence.wrapping_add(1);
+        }
+        let record = self.sent.record(sequence);
+        record.state = State::InFlight;
+        record.is_resent = true;
+        record.sent = now;
+        let data = record.data;
+        self.lost -= 1;
+        self.lost_from = sequence.wrapping_add(1);
+        self.is_forced = false;
+        if self.undo == Some(0) {
+            self.mark_time = now;
+        }
+        self.undo = self.undo.map(|count| count + 1);
+        (sequence, data, true)
+    }
+
+    /// Whether the next new segment tells of a reduced window.
+    #[inline]
+    pub(super) fn take_reduced(&mut self) -> bool {
+        core::mem::take(&mut self.says_reduced)
+    }
+
+    fn mark_lost(&mut self, sequence: u32) {
+        let record = self.sent.record(sequence);
+        if record.state != State::InFlight {
+            return;
+        }
+        record.state = State::Lost;
+        self.flight -= 1;
+        if self.lost == 0 || (sequence.wrapping_sub(self.lost_from) as i32) < 0 {
+            self.lost_from = sequence;
+        }
+        self.lost += 1;
+    }
+
+    /// An ACK arrived. `has_new`: there is data that was never sent.
+    #[inline]
+    pub(super) fn hear(
+        &mut self,
+        now: Time,
+        ack: &Ack,
+        config: &Config,
+        linked: Option<Linked>,
+        has_new: bool,
+        statistics: &mut SenderStatistics,
+    ) -> Heard {
+        let outstanding = self.sent.len();
+        let acked = ack.number.wrapping_sub(self.sent.first());
+        if acked > outstanding {
+            // Older than another one, or of something that was never sent.
+            return Heard::default();
+        }
+        let window = self.congestion.window();
+        // RFC 7661: see the head of the file.
+        let is_limited = if self.congestion.is_slow_start() {
+            self.congestion.segments() < outstanding.saturating_mul(2)
+        } else {
+            outstanding >= self.congestion.segments()
+        };
+        let mut is_new_block = false;
+        if config.sack {
+            is_new_block = self.hear_blocks(ack, acked, statistics);
+        }
+        if config.ecn {
+            let is_recovering = self.phase != Phase::Open;
+            let next = self.sent.next();
+            self.says_reduced |= self.congestion.heard_marks(
+                config,
+                ack.number,
+                next,
+                acked,
+                ack.echo,
+                is_recovering,
+            );
+        }
+        if acked > 0 {
+            self.advance(now, ack, acked, config, statistics);
+        } else if outstanding > 0 && (is_new_block || !config.sack) && self.phase != Phase::Loss {
+            self.duplicates += 1;
+        }
+        if config.frto && self.test != Test::None {
+            self.judge_timeout(acked, has_new, statistics);
+        }
+        if config.sack && self.sacked > 0 {
+            self.judge_blocks(has_new);
+        }
+        let is_lost = self.lost > 0 || self.duplicates >= DUPLICATES;
+        if self.phase == Phase::Open && is_lost && self.sent.len() > 0 {
+            self.enter_recovery();
+        }
+        if acked > 0 && self.phase != Phase::Recovery && is_limited && !(config.ecn && ack.echo) {
+            self.congestion.grow(now, acked, self.round_trip.smoothed(), linked);
+        }
+        Heard { acked, has_moved: window >> 32 != self.congestion.window() >> 32 }
+    }
+
+    /// Segments were acknowledged for the first time.
+    #[inline]
+    fn advance(
+        &mut self,
+        now: Time,
+        ack: &Ack,
+        acked: u32,
+        config: &Config,
+        statistics: &mut SenderStatistics,
+    ) {
+        let (mut sample, mut is_resent) = (None, false);
+        for _ in 0..acked {
+            let record = self.sent.pop();
+            match record.state {
+                State::InFlight => {
+                    self.flight -= 1;
+                    sample = Some(record.sent);
+                }
+                State::Lost => self.lost -= 1,
+                State::Sacked => {
+                    self.sacked -= 1;
+                    // It arrived earlier than its ACK tells.
+                    sample = None;
+                }
+            }
+            is_resent |= record.is_resent;
+        }
+        match (ack.extra, sample) {
+            (Extra::Echo(then), _) => {
+                // RFC 7323 4.1: the echo is of this very segment, resent or not.
+                let ticks = stamp(now).wrapping_sub(then);
+                if ticks < 1 << 31 {
+                    self.round_trip.sample(TimeDelta::from_ps(u64::from(ticks) << TICK), config);
+                }
+                self.detect_by_echo(then, is_resent, statistics);
+            }
+            (_, Some(sent)) if !is_resent => {
+                self.round_trip.sample(now.saturating_since(sent), config);
+            }
+            _ => {}
+        }
+        let first = self.sent.first();
+        if (first.wrapping_sub(self.judged) as i32) > 0 {
+            self.judged = first;
+        }
+        // RFC 6298 (5.2), (5.3)
+        self.deadline = match self.sent.len() {
+            0 => Time::NEVER,
+            _ => now.saturating_add(self.round_trip.timeout(config)),
+        };
+        if self.phase == Phase::Open {
+            self.duplicates = 0;
+            return;
+        }
+        if (first.wrapping_sub(self.recover) as i32) >= 0 {
+            if self.phase == Phase::Recovery && self.sacked == 0 && !config.sack {
+                self.congestion.recovered(self.sent.len());
+            }
+            self.phase = Phase::Open;
+            self.duplicates = 0;
+            self.is_forced = false;
+            self.test = Test::None;
+        } else if self.phase == Phase::Recovery && !config.sack {
+            // RFC 6582 3.2 step 3, a partial ACK: the next segment was lost too. All but one of what it
+            // acknowledged had sent a duplicate ACK.
+            self.duplicates -= self.duplicates.min(acked - 1);
+            self.mark_lost(first);
+            self.is_forced = true;
+        }
+    }
+
+    #[cold]
+    fn enter_recovery(&mut self) {
+        self.phase = Phase::Recovery;
+        self.recover = self.sent.next();
+        self.congestion.lost(self.sent.len());
+        let first = self.sent.first();
+        if self.lost == 0 {
+            self.mark_lost(first);
+        }
+        // RFC 5681 3.2, RFC 6675 5 (4.3): the first retransmission does not ask the window.
+        self.is_forced = true;
+        self.undo = Some(0);
+    }
+
+    /// Reads the SACK blocks. Gives whether they tell anything new.
+    fn hear_blocks(&mut self, ack: &Ack, acked: u32, statistics: &mut SenderStatistics) -> bool {
+        let blocks = match ack.extra {
+            Extra::Blocks(blocks) => blocks,
+            Extra::Twice(_, blocks) => {
+                self.arrived_twice(statistics);
+                blocks
+            }
+            _ => return false,
+        };
+        let before = self.sacked;
+        for &(first, length) in blocks.as_slice() {
+            let mut first = first;
+            let end = first.wrapping_add(length);
+            if length == 0
+                || !self.sent.contains(first)
+                || !self.sent.contains(end.wrapping_sub(1))
+                || first.wrapping_sub(self.sent.first()) < acked
+            {
+                continue;
+            }
+            let known = self.last_block;
+            self.last_block = (first, length);
+            // What the last ACK said of the same block is known.
+            if first == known.0 && length >= known.1 {
+                first = first.wrapping_add(known.1);
+            }
+            while first != end {
+                let record = self.sent.record(first);
+                match record.state {
+                    State::InFlight => self.flight -= 1,
+                    State::Lost => self.lost -= 1,
+                    State::Sacked => {
+                        first = first.wrapping_add(1);
+                        continue;
+                    }
+                }
+                record.state = State::Sacked;
+                self.sacked += 1;
+                first = first.wrapping_add(1);
+            }
+            if self.sacked == before && before == 0 {
+                continue;
+            }
+            if before == 0 || (end.wrapping_sub(self.sacked_end) as i32) > 0 {
+                self.sacked_end = end;
+            }
+        }
+        self.sacked > before
+    }
+
+    /// RFC 6675 4, IsLost: three SACKed segments lie beyond it.
+    fn judge_blocks(&mut self, has_new: bool) {
+        let mut seen = 0;
+        let mut edge = self.sacked_end;
+        let first = self.sent.first();
+        while edge != first && seen < DUPLICATES {
+            edge = edge.wrapping_sub(1);
+            seen += u32::from(self.sent.record(edge).state == State::Sacked);
+        }
+        if seen == DUPLICATES {
+            self.judge_until(edge);
+        }
+        // NextSeg (3): with nothing else to send, what lies below the highest block.
+        if self.phase == Phase::Recovery && self.lost == 0 && !has_new {
+            self.judge_until(self.sacked_end);
+        }
+    }
+
+    fn judge_until(&mut self, end: u32) {
+        while (end.wrapping_sub(self.judged) as i32) > 0 {
+            let record = self.sent.record(self.judged);
+            if !record.is_resent {
+                let sequence = self.judged;
+                self.mark_lost(sequence);
+            }
+            self.judged = self.judged.wrapping_add(1);
+        }
+    }
+
+    /// The timer of the oldest segment has come.
+    pub(super) fn time_out(
+        &mut self,
+        now: Time,
+        config: &Config,
+        statistics: &mut SenderStatistics,
+    ) {
+        statistics.timeouts += 1;
+        self.round_trip.back_off();
+        self.deadline = now.saturating_add(self.round_trip.timeout(config));
+        if self.sent.len() == 0 {
+            self.syn_was_lost = true;
+            return;
+        }
+        let first = self.sent.first();
+        let is_first = self.phase != Phase::Loss || !self.sent.record(first).is_resent;
+        self.congestion.timed_out(self.sent.len(), is_first);
+        for distance in 0..self.sent.len() {
+            let sequence = first.wrapping_add(distance);
+            self.mark_lost(sequence);
+        }
+        // RFC 5682 2.1 (1): only a time-out of what was not resent before is tested.
+        self.test = if config.frto && is_first { Test::Resent } else { Test::None };
+        self.phase = Phase::Loss;
+        self.recover = self.sent.next();
+        self.duplicates = 0;
+        self.is_forced = false;
+        self.undo = is_first.then_some(0);
+    }
+
+    /// RFC 5682 2.1: what the first two ACKs after a time-out say of it.
+    fn judge_timeout(&mut self, acked: u32, has_new: bool, statistics: &mut SenderStatistics) {
+        if self.phase != Phase::Loss {
+            self.test = Test::None;
+            return;
+        }
+        match self.test {
+            // (2b) The ACK advances, and not to the end: two new segments go instead of old ones.
+            Test::Resent if acked > 0 && has_new => {
+                self.test = Test::Probing;
+                self.keep_flying();
+                self.congestion.allow(self.flight + 2);
+            }
+            // (3b) Another one advances: the segments arrived that were not resent.
+            Test::Probing if acked > 0 => {
+                self.test = Test::None;
+                self.take_back(statistics);
+            }
+            // (3a) A duplicate ACK: it was no delay.
+            Test::Probing => {
+                self.test = Test::None;
+                let first = self.sent.first();
+                for distance in 0..self.recover.wrapping_sub(first) {
+                    let sequence = first.wrapping_add(distance);
+                    if !self.sent.record(sequence).is_resent {
+                        self.mark_lost(sequence);
+                    }
+                }
+                self.congestion.allow(3);
+            }
+            // (2a), or nothing new to send.
+            _ => self.test = Test::None,
+        }
+    }
+
+    /// What was taken for lost is in flight after all.
+    fn keep_flying(&mut self) {
+        let first = self.sent.first();
+        for distance in 0..self.sent.len() {
+            let record = self.sent.record(first.wrapping_add(distance));
+            if record.state == State::Lost {
+                record.state = State::InFlight;
+                self.lost -= 1;
+                self.flight += 1;
+            }
+        }
+        self.is_forced = false;
+    }
+
+    /// The last reduction was for nothing.
+    fn take_back(&mut self, statistics: &mut SenderStatistics) {
+        statistics.undone += 1;
+        self.congestion.undo();
+        self.round_trip.forgive();
+        self.keep_flying();
+        self.phase = Phase::Open;
+        self.duplicates = 0;
+        self.undo = None;
+    }
+
+    /// RFC 2883, RFC 3708: a segment came twice. When that is so of everything that was resent, nothing was
+    /// lost.
+    fn arrived_twice(&mut self, statistics: &mut SenderStatistics) {
+        match self.undo {
+            Some(1) => self.take_back(statistics),
+            Some(count) if count > 1 => self.undo = Some(count - 1),
+            _ => {}
+        }
+    }
+
+    /// RFC 3522 (Eifel): the ACK of a segment that was resent echoes a time before it was.
+    fn detect_by_echo(&mut self, then: u32, is_resent: bool, statistics: &mut SenderStatistics) {
+        let is_before = (then.wrapping_sub(stamp(self.mark_time)) as i32) < 0;
+        if is_resent && is_before && self.phase != Phase::Open && self.undo.is_some_and(|n| n > 0) {
+            self.take_back(statistics);
+        }
+    }
+
+    /// Everything arrived, perhaps on other subflows.
+    pub(super) fn finish(&mut self) {
+        self.sent.clear();
+        self.deadline = Time::NEVER;
+        (self.flight, self.lost, self.sacked, self.duplicates) = (0, 0, 0, 0);
+        self.phase = Phase::Open;
+    }
+}
+
+/// A tick of a time stamp is 2^TICK picoseconds: 1.05 us, and the clock goes round in 75 minutes
+/// (RFC 7323 5.4 wants between 1 ms and 1 s for the Internet's round trips; these are of microseconds).
+const TICK: u32 = 20;
+
+/// The time stamp of an instant.
+#[inline]
+pub(super) const fn stamp(now: Time) -> u32 {
+    (now.as_ps() >> TICK) as u32
+}
