@@ -5,10 +5,9 @@ use std::process::ExitCode;
 
 use trimline_sim::scenario::Run;
 use trimline_sim::scenario::plan::{
-    Arrivals, Config, Gap, Matrix, Plan, PullSpacing, Size, Spraying, Transport, Workload,
+    Arrivals, Config, Gap, Matrix, Plan, PullSpacing, Size, Spraying, Transport, Workload, tcp,
 };
 use trimline_sim::topology::Clos;
-use trimline_transport::tcp;
 
 use crate::estimate::Estimate;
 use crate::failure::{Failure, read_scenario};

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use trimline_packet::{ByteCount, TimeDelta};
 use trimline_switch::ServiceModel;
 pub use trimline_transport::ndp::{Config, PullSpacing};
-use trimline_transport::{cbr, ndp, tcp};
+pub use trimline_transport::tcp;
+use trimline_transport::{cbr, ndp};
 
 pub use crate::formats::sizes::SizeDistribution;
 pub use crate::links::{Impairment, LinkChange, LinkEvent, Share};

@@ -64,7 +64,7 @@ const DSACK: Key = optional(
 const TIMESTAMPS: Key = optional(
     "timestamps",
     Form::Boolean,
-    "Whether ACKs without SACK blocks echo times (RFC 7323): round trips also of what was resent, and the Eifel detection (RFC 3522). Default: false.",
+    "Whether ACKs without SACK blocks echo times (RFC 7323): round trips also of what was resent, and the Eifel detection (RFC 3522). Default: true.",
 );
 const FRTO: Key = optional(
     "frto",
@@ -143,6 +143,7 @@ pub(super) static MPTCP: Grammar = Grammar {
         INITIAL_WINDOW,
         INITIAL_THRESHOLD,
         ECN,
+        TIMESTAMPS,
         FRTO,
         HANDSHAKE,
         ACK_EVERY,
@@ -198,7 +199,7 @@ pub(super) fn transport(root: &Node) -> Result<Option<Config>, ScenarioError> {
         ecn: name == "dctcp" || flag("ecn", false),
         sack: name != "mptcp" && flag("sack", true),
         dsack: flag("dsack", false),
-        timestamps: flag("timestamps", false),
+        timestamps: flag("timestamps", true),
         frto: flag("frto", false),
         handshake: match node.child("handshake").and_then(Node::text) {
             Some("fast-open") => Handshake::FastOpen,

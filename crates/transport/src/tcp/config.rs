@@ -34,7 +34,7 @@ pub struct Config {
     /// reduction that was for nothing. Needs `sack`.
     pub dsack: bool,
     /// Whether ACKs echo the time at which the segment was sent (RFC 7323), where they need no room
-    /// for blocks. One subflow only.
+    /// for blocks.
     pub timestamps: bool,
     /// Whether a time-out is first tested for being spurious (RFC 5682).
     pub frto: bool,

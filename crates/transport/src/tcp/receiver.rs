@@ -199,10 +199,12 @@ impl Receiver {
             return None;
         }
         let is_single = config.subflows <= 1;
-        let sequence = header.sequence;
-        let data = if is_single { sequence } else { header.extra };
-        let ahead = data.wrapping_sub(self.whole.base()) as i32;
+        let ahead = header.extra.wrapping_sub(self.whole.base()) as i32;
         let side = self.side(number);
+        let (sequence, data) = match is_single {
+            true => (header.sequence, header.sequence),
+            false => (segment::whole(header.sequence, side.arrivals.base()), header.extra),
+        };
         let offset = sequence.wrapping_sub(side.arrivals.base());
         if offset as i32 >= i32::from(config.receive_window)
             || !is_single && ahead >= WINDOW_LIMIT as i32
@@ -231,7 +233,7 @@ impl Receiver {
         let is_in_order = offset == 0;
         // RFC 7323 4.3 (2): of the segment that the last ACK asked for.
         if sequence.wrapping_sub(side.acked) as i32 <= 0 {
-            side.stamp = header.extra;
+            side.stamp = if is_single { header.extra } else { header.sequence };
         }
         if !is_known {
             side.arrivals.insert(sequence);
@@ -340,8 +342,11 @@ impl Receiver {
     ) -> Packet {
         let flags = Flags::default().with(flags).with_class(self.class);
         let side = self.side(number);
-        let sequence = side.arrivals.base();
+        let mut sequence = side.arrivals.base();
         let (mut marks, extra) = extra.encode(sequence);
+        if config.subflows > 1 {
+            sequence = segment::short_echo(sequence, side.stamp);
+        }
         if config.ecn && side.echoes {
             marks |= MARK_ECE;
         }

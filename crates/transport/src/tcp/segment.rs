@@ -6,10 +6,14 @@
 //! | field | segment with data | ACK |
 //! |---|---|---|
 //! | `kind` | DATA | ACK |
-//! | `sequence` | segment of the subflow, from 0 | the next segment of the subflow that is missing |
-//! | `extra` | several subflows: segment of the connection; else the time of sending (RFC 7323) | what `marks` says |
+//! | `sequence` | segment of the stream, from 0 | the next segment that is missing |
+//! | `extra` | the time of sending (RFC 7323) | what `marks` says |
 //! | `flags` | SYN; LAST (FIN); FROM_OPENER; subflow (bits 3 to 5); class | the same |
 //! | `marks` | ECT and CE of IP; CWR (bit 3) | ECE (bit 2); the form of `extra` (bits 4 to 6) |
+//!
+//! With several subflows, `sequence` is of the subflow: the low 16 bits of its number, and 16 bits of the time of
+//! sending or of its echo; the window is below 2^15 segments, so the rest of the number is known. `extra` is the
+//! connection's number, whole: what a stuck subflow resends may lie far behind.
 //!
 //! A SYN without data is a DATA packet of 64 bytes; its answer an ACK with the flag SYN.
 //!
@@ -27,7 +31,7 @@
 //! The bits are those that a wire would carry. What is lost against real options: an ACK with blocks echoes
 //! no time, so that in recovery the round trip is not measured; an ACK of several subflows has no blocks.
 
-use trimline_packet::{Flags, Packet};
+use trimline_packet::{Flags, Packet, Time};
 
 /// [`Packet::marks`]: ECN-Echo, the receiver saw "congestion experienced" (RFC 3168).
 pub const MARK_ECE: u8 = 1 << 2;
@@ -95,6 +99,53 @@ pub(super) const fn of_subflow(flags: Flags, subflow: u8) -> Flags {
 #[inline]
 pub(super) const fn payload(packet: &Packet) -> u16 {
     packet.wire_bytes.saturating_sub(Packet::HEADER_BYTES)
+}
+
+/// A tick of a time stamp is 2^20 picoseconds, 1.05 us, and its clock goes round in 75 minutes. (RFC 7323 5.4
+/// wants between 1 ms and 1 s for the Internet's round trips; these are of microseconds.)
+const TICK: u32 = 20;
+/// That of a short time stamp: 4.2 us, and round in 275 ms, more than a packet is in the network.
+const SHORT_TICK: u32 = 22;
+
+/// The time stamp of an instant.
+#[inline]
+pub(super) const fn stamp(now: Time) -> u32 {
+    (now.as_ps() >> TICK) as u32
+}
+
+/// The instant, to within a tick, that an echo is of.
+#[inline]
+pub(super) const fn stamped(now: Time, echo: u32) -> Time {
+    let ticks = now.as_ps() >> TICK;
+    let ago = (ticks as u32).wrapping_sub(echo) as u64;
+    Time::from_ps(ticks.saturating_sub(ago) << TICK)
+}
+
+/// The number of a subflow's segment or ACK, and the instant of its sending.
+#[inline]
+pub(super) const fn short(number: u32, now: Time) -> u32 {
+    number << 16 | (now.as_ps() >> SHORT_TICK) as u16 as u32
+}
+
+/// The same, with an echo.
+#[inline]
+pub(super) const fn short_echo(number: u32, echo: u32) -> u32 {
+    number << 16 | echo & 0xffff
+}
+
+/// The whole number that is nearest to another one.
+#[inline]
+pub(super) const fn whole(word: u32, near: u32) -> u32 {
+    let distance = ((word >> 16) as u16).wrapping_sub(near as u16) as i16;
+    near.wrapping_add_signed(distance as i32)
+}
+
+/// The instant, to within a tick, that a short echo is of.
+#[inline]
+pub(super) const fn short_stamped(now: Time, word: u32) -> Time {
+    let ticks = now.as_ps() >> SHORT_TICK;
+    let ago = (ticks as u16).wrapping_sub(word as u16) as u64;
+    Time::from_ps(ticks.saturating_sub(ago) << SHORT_TICK)
 }
 
 /// Distances and lengths of blocks in rising order, each `bits` wide; `None` when one does not fit.
@@ -241,6 +292,22 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn short_numbers_and_times_are_known_near_the_whole_ones(
+            near: u32,
+            distance in -32_768i32..32_768,
+            sent in 0u64..1 << 50,
+            later in 0u64..1 << 37,
+        ) {
+            let number = near.wrapping_add_signed(distance);
+            let word = short(number, Time::from_ps(sent));
+            prop_assert_eq!(whole(word, near), number);
+            prop_assert_eq!(short_echo(number, word), word);
+            let now = Time::from_ps(sent + later);
+            prop_assert!(sent - short_stamped(now, word).as_ps() < 1 << SHORT_TICK);
+            prop_assert!(sent - stamped(now, stamp(Time::from_ps(sent))).as_ps() < 1 << TICK);
+        }
+
         /// Whatever an ACK says is part of what the receiver has, and the newest block is whole.
         #[test]
         fn nothing_is_said_that_is_not_so(

@@ -16,7 +16,7 @@ use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time
 use super::config::{Config, Control, Handshake, SenderStatistics};
 use super::congestion::{Linked, linked};
 use super::segment::{self, Extra, MARK_CWR, MARK_ECE};
-use super::subflow::{Ack, Subflow, stamp};
+use super::subflow::{Ack, Subflow};
 use crate::ring::Links;
 use crate::{Key, Stream};
 
@@ -263,10 +263,10 @@ impl Sender {
                 marks |= MARK_CWR;
             }
         }
-        let extra = match is_single {
-            false => data,
-            true if config.timestamps => stamp(now),
-            true => 0,
+        let (sequence, extra) = match is_single {
+            false => (segment::short(sequence, now), data),
+            true if config.timestamps => (sequence, segment::stamp(now)),
+            true => (sequence, 0),
         };
         let packet = Packet {
             source: host,
@@ -310,13 +310,26 @@ impl Sender {
                 }
             }
         }
+        let first = self.at(number).sent.first();
+        let next_missing = match self.others.is_empty() {
+            true => header.sequence,
+            false => segment::whole(header.sequence, first),
+        };
+        let extra = Extra::decode(packet.marks, next_missing, header.extra);
         let ack = Ack {
-            number: header.sequence,
+            number: next_missing,
             echo: packet.marks & MARK_ECE != 0,
-            extra: Extra::decode(packet.marks, header.sequence, header.extra),
+            extra,
+            sent: match extra {
+                Extra::Echo(echo) => Some(segment::stamped(now, echo)),
+                Extra::Connection(_) if config.timestamps => {
+                    Some(segment::short_stamped(now, header.sequence))
+                }
+                _ => None,
+            },
         };
         // The answer to a SYN that was sent twice is no duplicate ACK.
-        if header.flags.contains(Flags::SYN) && ack.number == self.at(number).sent.first() {
+        if header.flags.contains(Flags::SYN) && ack.number == first {
             return;
         }
         let has_new = self.has_new(config, number);

@@ -17,7 +17,7 @@
 //!   bounds it in slow start, what is in flight afterwards.
 //! * Slow start after a time-out counts like any other.
 
-use trimline_packet::{PathId, Time, TimeDelta};
+use trimline_packet::{PathId, Time};
 
 use super::config::{Config, SenderStatistics};
 use super::congestion::{Congestion, Linked};
@@ -67,6 +67,8 @@ pub(super) struct Ack {
     /// ECN-Echo.
     pub(super) echo: bool,
     pub(super) extra: Extra,
+    /// When the segment was sent whose time is echoed.
+    pub(super) sent: Option<Time>,
 }
 
 /// The sending side of a subflow.
@@ -339,14 +341,11 @@ impl Subflow {
             }
             is_resent |= record.is_resent;
         }
-        match (ack.extra, sample) {
-            (Extra::Echo(then), _) => {
+        match (ack.sent, sample) {
+            (Some(sent), _) => {
                 // RFC 7323 4.1: the echo is of this very segment, resent or not.
-                let ticks = stamp(now).wrapping_sub(then);
-                if ticks < 1 << 31 {
-                    self.round_trip.sample(TimeDelta::from_ps(u64::from(ticks) << TICK), config);
-                }
-                self.detect_by_echo(then, is_resent, statistics);
+                self.round_trip.sample(now.saturating_since(sent), config);
+                self.detect_by_echo(sent, is_resent, statistics);
             }
             (_, Some(sent)) if !is_resent => {
                 self.round_trip.sample(now.saturating_since(sent), config);
@@ -578,8 +577,9 @@ impl Subflow {
     }
 
     /// RFC 3522 (Eifel): the ACK of a segment that was resent echoes a time before it was.
-    fn detect_by_echo(&mut self, then: u32, is_resent: bool, statistics: &mut SenderStatistics) {
-        let is_before = (then.wrapping_sub(stamp(self.mark_time)) as i32) < 0;
+    fn detect_by_echo(&mut self, sent: Time, is_resent: bool, statistics: &mut SenderStatistics) {
+        // A tick of the coarser clock apart, so that the rounding cannot say it.
+        let is_before = sent.as_ps() + (1 << 22) < self.mark_time.as_ps();
         if is_resent && is_before && self.phase != Phase::Open && self.undo.is_some_and(|n| n > 0) {
             self.take_back(statistics);
         }
@@ -592,14 +592,4 @@ impl Subflow {
         (self.flight, self.lost, self.sacked, self.duplicates) = (0, 0, 0, 0);
         self.phase = Phase::Open;
     }
-}
-
-/// A tick of a time stamp is 2^TICK picoseconds: 1.05 us, and the clock goes round in 75 minutes
-/// (RFC 7323 5.4 wants between 1 ms and 1 s for the Internet's round trips; these are of microseconds).
-const TICK: u32 = 20;
-
-/// The time stamp of an instant.
-#[inline]
-pub(super) const fn stamp(now: Time) -> u32 {
-    (now.as_ps() >> TICK) as u32
 }

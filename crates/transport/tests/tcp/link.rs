@@ -1,0 +1,378 @@
+//! A virtual network: hosts with NICs of one rate around a queue before each destination, which drops what does
+//! not fit and marks above a threshold. An impairment may drop, double or hold packets before it.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use trimline_packet::{
+    BitRate, ByteCount, ConnectionId, HostId, Kind, Packet, PathId, Time, TimeDelta,
+};
+use trimline_transport::tcp::{Command, Config, Control, Endpoint, Event, Handshake};
+use trimline_transport::{Allowed, Directory, Disposition, Endpoint as _, Half, Key, Stream};
+
+pub(crate) fn us(us: u64) -> Time {
+    Time::from_ps(us * 1_000_000)
+}
+
+/// NewReno, every segment answered, timers for a data centre.
+pub(crate) fn config() -> Config {
+    Config {
+        payload_bytes: 1436,
+        initial_window: 4,
+        initial_threshold: u16::MAX,
+        control: Control::NewReno,
+        subflows: 1,
+        ecn: false,
+        sack: false,
+        dsack: false,
+        timestamps: false,
+        frto: false,
+        handshake: Handshake::ThreeWay,
+        ack_every: 1,
+        ack_delay: TimeDelta::from_ms(40),
+        rto_initial: TimeDelta::from_ms(10),
+        rto_min: TimeDelta::from_ms(10),
+        rto_max: TimeDelta::from_ms(500),
+        receive_window: 4096,
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    slots: BTreeMap<(u32, u32, bool), u32>,
+    paths: u16,
+}
+
+impl Table {
+    fn name(key: Key) -> (u32, u32, bool) {
+        (key.peer.get(), key.connection.get(), key.half == Half::Sending)
+    }
+}
+
+impl Directory for Table {
+    fn find(&self, key: Key) -> Option<u32> {
+        self.slots.get(&Table::name(key)).copied()
+    }
+    fn assign(&mut self, key: Key) -> u32 {
+        let slot = self.slots.len() as u32;
+        assert!(self.slots.insert(Table::name(key), slot).is_none(), "{key:?} assigned twice");
+        slot
+    }
+    fn release(&mut self, _key: Key, _slot: u32) {}
+    fn paths(&self, _peer: HostId, paths: &mut Vec<PathId>) {
+        paths.extend((0..self.paths).map(PathId::new));
+    }
+    fn stream(&self, key: Key) -> Stream {
+        Stream::seed_from_u64(u64::from(key.connection.get()) << 32 | u64::from(key.peer.get()))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Pass,
+    Drop,
+    Twice,
+    Hold(TimeDelta),
+}
+
+pub(crate) struct Host {
+    pub(crate) endpoint: Endpoint,
+    directory: Table,
+    nic_free: Time,
+    wake: Time,
+    /// What the application got: segments by (peer, connection).
+    pub(crate) received: BTreeMap<(u32, u32), BTreeSet<u32>>,
+    pub(crate) events: Vec<(Time, Event)>,
+    pub(crate) sent: Vec<(Time, Packet)>,
+}
+
+/// The queue of one path to one host; the packet on the wire is its first.
+#[derive(Default)]
+struct Queue {
+    packets: VecDeque<Packet>,
+}
+
+enum Happening {
+    Free { host: usize, path: usize },
+    Enter { packet: Packet },
+    Arrive { packet: Packet },
+    Wake { host: usize },
+}
+
+type Impairment = Box<dyn FnMut(Time, &Packet) -> Fate>;
+
+pub(crate) struct Network {
+    pub(crate) now: Time,
+    pub(crate) hosts: Vec<Host>,
+    queues: Vec<Vec<Queue>>,
+    happenings: BTreeMap<(Time, u64), Happening>,
+    number: u64,
+    pub(crate) impairment: Impairment,
+    pub(crate) nic: BitRate,
+    /// Of the queue before each host, by path.
+    pub(crate) rates: Vec<BitRate>,
+    pub(crate) delay: TimeDelta,
+    /// Packets of a queue.
+    pub(crate) capacity: usize,
+    /// A segment that finds a full queue is dropped with this chance in 100,000, and with less as the queue is
+    /// shorter.
+    pub(crate) early: u64,
+    /// A packet with ECT that finds more than this many is marked.
+    pub(crate) mark_above: usize,
+    whim: Stream,
+    /// Calls without a reason, in a thousand occasions.
+    pub(crate) idle_calls: u64,
+    pub(crate) dropped: u64,
+    /// Lengths of the queue to host 0 on path 0, as data arrives there.
+    pub(crate) lengths: Vec<(Time, usize)>,
+    /// Windows of the first subflow of the first connection of host 1, whenever they change.
+    pub(crate) windows: Vec<(Time, u64)>,
+}
+
+impl Network {
+    /// 10 Gb/s at the NICs, 1 Gb/s at the queues, 20 us each way.
+    pub(crate) fn new(hosts: usize, paths: usize, config: &Config) -> Network {
+        let host = |number: usize| {
+            let mut host = Host {
+                endpoint: Endpoint::new(HostId::new(number as u32), config.clone()),
+                directory: Table { paths: paths as u16, ..Table::default() },
+                nic_free: Time::ZERO,
+                wake: Time::NEVER,
+                received: BTreeMap::new(),
+                events: Vec::new(),
+                sent: Vec::new(),
+            };
+            host.endpoint.handle_command(Time::ZERO, Command::Listen, &mut host.directory);
+            host
+        };
+        Network {
+            now: Time::ZERO,
+            hosts: (0..hosts).map(host).collect(),
+            queues: (0..hosts).map(|_| (0..paths).map(|_| Queue::default()).collect()).collect(),
+            happenings: BTreeMap::new(),
+            number: 0,
+            impairment: Box::new(|_, _| Fate::Pass),
+            nic: BitRate::from_gbps(10),
+            rates: vec![BitRate::from_gbps(1); paths],
+            delay: TimeDelta::from_us(20),
+            capacity: usize::MAX,
+            early: 0,
+            mark_above: usize::MAX,
+            whim: Stream::seed_from_u64(98),
+            idle_calls: 0,
+            dropped: 0,
+            lengths: Vec::new(),
+            windows: Vec::new(),
+        }
+    }
+
+    /// Gives a host that has no connections other parameters.
+    pub(crate) fn configure(&mut self, host: usize, config: &Config) {
+        let mut endpoint = Endpoint::new(HostId::new(host as u32), config.clone());
+        let host = &mut self.hosts[host];
+        endpoint.handle_command(Time::ZERO, Command::Listen, &mut host.directory);
+        host.endpoint = endpoint;
+    }
+
+    pub(crate) fn open(&mut self, from: usize, to: usize, connection: u32, segments: Option<u64>) {
+        let peer = HostId::new(to as u32);
+        let mut paths = Vec::new();
+        self.hosts[from].directory.paths(peer, &mut paths);
+        let command = Command::Open {
+            peer,
+            connection: ConnectionId::new(connection),
+            class: 0,
+            length: segments.map(|segments| ByteCount::new(segments * 1436)),
+            paths,
+            stream: Stream::seed_from_u64(u64::from(connection) + 1000 * from as u64),
+        };
+        let Host { endpoint, directory, .. } = &mut self.hosts[from];
+        endpoint.handle_command(self.now, command, directory);
+        self.serve(from);
+    }
+
+    fn happen(&mut self, at: Time, happening: Happening) {
+        self.number += 1;
+        self.happenings.insert((at, self.number), happening);
+    }
+
+    /// Runs until `until`.
+    pub(crate) fn run(&mut self, until: Time) {
+        while let Some(entry) = self.happenings.first_entry() {
+            let (at, _) = *entry.key();
+            if at > until {
+                break;
+            }
+            self.now = at;
+            match entry.remove() {
+                Happening::Free { host, path } => self.free(host, path),
+                Happening::Enter { packet } => self.enter(packet),
+                Happening::Arrive { packet } => self.arrive(&packet),
+                Happening::Wake { host } => {
+                    self.hosts[host].wake = Time::NEVER;
+                    self.serve(host);
+                }
+            }
+        }
+        self.now = until;
+    }
+
+    fn serve(&mut self, number: usize) {
+        let now = self.now;
+        let Host { endpoint, directory, nic_free, events, sent, .. } = &mut self.hosts[number];
+        if self.whim.next_u64() % 1000 < self.idle_calls {
+            endpoint.handle_timeout(now, directory);
+            endpoint.handle_timeout(now, directory);
+            if *nic_free <= now && endpoint.transmit_at() > now {
+                assert_eq!(endpoint.poll_transmit(now, Allowed::ALL), None);
+            }
+        }
+        if endpoint.poll_timeout() <= now {
+            endpoint.handle_timeout(now, directory);
+            assert!(endpoint.poll_timeout() > now, "a timer that was handled is past");
+        }
+        while let Some(event) = endpoint.poll_event() {
+            events.push((now, event));
+        }
+        if *nic_free <= now {
+            let promised = endpoint.transmit_at() <= now;
+            let packet = endpoint.poll_transmit(now, Allowed::ALL);
+            assert_eq!(packet.is_some(), promised, "transmit_at tells when there is a packet");
+            if let Some(packet) = packet {
+                *nic_free = now + self.nic.transmission(wire(&packet));
+                sent.push((now, packet));
+                let at = *nic_free;
+                self.leave(at, packet);
+            }
+        }
+        let host = &mut self.hosts[number];
+        let transmit = match host.endpoint.transmit_at() {
+            Time::NEVER => Time::NEVER,
+            at => at.max(host.nic_free),
+        };
+        let wake = transmit.min(host.endpoint.poll_timeout()).max(now);
+        if wake != Time::NEVER && wake != host.wake {
+            host.wake = wake;
+            self.happen(wake, Happening::Wake { host: number });
+        }
+        let key = Key {
+            peer: HostId::new(0),
+            connection: ConnectionId::new(1),
+            opened_here: true,
+            half: Half::Sending,
+        };
+        if number == 1
+            && let Some(slot) = self.hosts[1].directory.find(key)
+        {
+            let window = self.hosts[1].endpoint.window(slot, 0);
+            if self.windows.last().map(|&(_, last)| last) != Some(window) {
+                self.windows.push((now, window));
+            }
+        }
+    }
+
+    fn leave(&mut self, at: Time, packet: Packet) {
+        let mut enters = at + self.delay;
+        match (self.impairment)(at, &packet) {
+            Fate::Drop => return,
+            Fate::Twice => self.happen(enters, Happening::Enter { packet }),
+            Fate::Hold(time) => enters += time,
+            Fate::Pass => {}
+        }
+        self.happen(enters, Happening::Enter { packet });
+    }
+
+    fn enter(&mut self, mut packet: Packet) {
+        let (host, path) = (self.queue_of(&packet), usize::from(packet.header.path.get()));
+        let queue = &mut self.queues[host][path].packets;
+        if packet.header.kind == Kind::Data && (host, path) == (0, 0) {
+            self.lengths.push((self.now, queue.len()));
+        }
+        let chance = self.early * queue.len() as u64 / self.capacity as u64;
+        let is_early = self.early > 0
+            && packet.header.kind == Kind::Data
+            && self.whim.next_u64() % 100_000 < chance;
+        if queue.len() >= self.capacity || is_early {
+            self.dropped += 1;
+            return;
+        }
+        if queue.len() > self.mark_above && packet.marks & Packet::MARK_ECT != 0 {
+            packet.marks |= Packet::MARK_CE;
+        }
+        queue.push_back(packet);
+        if queue.len() == 1 {
+            let at = self.now + self.rates[path].transmission(wire(&packet));
+            self.happen(at, Happening::Free { host, path });
+        }
+    }
+
+    /// Host 3 is behind the queue of host 0.
+    fn queue_of(&self, packet: &Packet) -> usize {
+        match packet.destination.index() {
+            3 => 0,
+            host => host,
+        }
+    }
+
+    fn free(&mut self, host: usize, path: usize) {
+        let queue = &mut self.queues[host][path].packets;
+        let packet = queue.pop_front().expect("a queue frees what it sent");
+        if let Some(next) = queue.front() {
+            let at = self.now + self.rates[path].transmission(wire(next));
+            self.happen(at, Happening::Free { host, path });
+        }
+        self.happen(self.now, Happening::Arrive { packet });
+    }
+
+    fn arrive(&mut self, packet: &Packet) {
+        let number = packet.destination.index();
+        let host = &mut self.hosts[number];
+        let disposition = host.endpoint.handle_packet(self.now, packet, &mut host.directory);
+        if let Disposition::Accept { sequence, .. } = disposition {
+            let name = (packet.source.get(), packet.header.connection.get());
+            let first = host.received.entry(name).or_default().insert(sequence);
+            assert!(first, "segment {sequence} of {name:?} was delivered twice");
+        }
+        self.serve(number);
+    }
+
+    pub(crate) fn delivered_at(&self, host: usize) -> Option<Time> {
+        self.hosts[host].events.iter().find_map(|&(at, event)| match event {
+            Event::Delivered { .. } => Some(at),
+            Event::Acknowledged { .. } => None,
+        })
+    }
+
+    pub(crate) fn acknowledged_at(&self, host: usize) -> Option<Time> {
+        self.hosts[host].events.iter().find_map(|&(at, event)| match event {
+            Event::Acknowledged { .. } => Some(at),
+            Event::Delivered { .. } => None,
+        })
+    }
+
+    /// Segments that host 0, or host 3 behind the same queue, got from another host.
+    pub(crate) fn received(&self, from: u32) -> usize {
+        let at = |host: &Host| host.received.get(&(from, 1)).map_or(0, BTreeSet::len);
+        at(&self.hosts[0]) + self.hosts.get(3).map_or(0, at)
+    }
+}
+
+impl Host {
+    pub(crate) fn sent_data(&self) -> Vec<(Time, Packet)> {
+        let is_data = |packet: &Packet| packet.header.kind == Kind::Data && packet.wire_bytes > 64;
+        self.sent.iter().copied().filter(|(_, packet)| is_data(packet)).collect()
+    }
+
+    /// How often each segment was sent.
+    pub(crate) fn times_sent(&self) -> BTreeMap<u32, usize> {
+        let mut times = BTreeMap::new();
+        for (_, packet) in self.sent_data() {
+            *times.entry(packet.header.sequence).or_default() += 1;
+        }
+        times
+    }
+}
+
+pub(crate) fn wire(packet: &Packet) -> ByteCount {
+    ByteCount::new(u64::from(packet.wire_bytes))
+}

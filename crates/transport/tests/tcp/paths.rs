@@ -1,0 +1,89 @@
+//! Several subflows.
+
+use trimline_packet::{BitRate, Kind, TimeDelta};
+use trimline_transport::tcp::Config;
+
+use crate::link::{Fate, Network, config, us};
+
+fn subflows(subflows: u8) -> Config {
+    Config { subflows, timestamps: true, receive_window: 8192, ..config() }
+}
+
+/// RFC 6356, goal 2: at a common bottleneck all subflows together take what one flow takes. That is so where each
+/// segment is as likely to be lost as another: a queue that drops at its end alone hits the flow that grows,
+/// and a single flow grows eight times as fast.
+#[test]
+fn eight_subflows_at_one_bottleneck_take_no_more_than_a_flow() {
+    let single = Config { timestamps: true, ..config() };
+    let mut network = Network::new(4, 1, &subflows(8));
+    network.configure(2, &single);
+    network.configure(3, &single);
+    network.capacity = 2000;
+    network.early = 500;
+    network.open(1, 0, 1, None);
+    network.open(2, 3, 1, None);
+    network.run(us(1_000_000));
+    let before = (network.received(1), network.received(2));
+    network.run(us(6_000_000));
+    let (eight, one) = (network.received(1) - before.0, network.received(2) - before.1);
+    let share = 100 * eight / (eight + one);
+    println!("eight subflows take {share} % beside one flow");
+    assert!((35..=65).contains(&share), "{eight} and {one} segments");
+}
+
+/// RFC 6356, goal 1, and the point of it all: two paths are twice as fast as one.
+#[test]
+fn subflows_fill_all_their_paths() {
+    let mut network = Network::new(2, 4, &subflows(4));
+    network.capacity = 60;
+    network.open(1, 0, 1, None);
+    network.run(us(200_000));
+    let before = network.received(1);
+    network.run(us(700_000));
+    // Four links of 1 Gb/s carry 166,666 segments in half a second.
+    let got = network.received(1) - before;
+    assert!(got > 166_666 * 9 / 10, "{got} segments");
+}
+
+/// Traffic leaves the slow path: the whole is faster than as many times the slow one.
+#[test]
+fn a_slow_path_does_not_hold_up_the_others() {
+    let mut network = Network::new(2, 2, &subflows(2));
+    network.capacity = 40;
+    network.rates[0] = BitRate::from_bps(50_000_000);
+    network.open(1, 0, 1, Some(50_000));
+    network.run(us(20_000_000));
+    // At 1.05 Gb/s it takes 0.571 s.
+    let done = network.delivered_at(0).expect("it ends").as_ps() / 1_000_000_000;
+    assert!(done < 700, "{done} ms");
+}
+
+/// A path dies: what it held is sent on the others, and the connection goes on.
+#[test]
+fn what_a_dead_path_holds_is_sent_on_the_others() {
+    let mut network = Network::new(2, 2, &subflows(2));
+    network.capacity = 60;
+    network.impairment = Box::new(|now, packet| {
+        let is_dead = packet.header.path.get() == 1 && now > us(50_000);
+        if is_dead && packet.header.kind == Kind::Data { Fate::Drop } else { Fate::Pass }
+    });
+    network.open(1, 0, 1, Some(20_000));
+    network.run(us(10_000_000));
+    // 20,000 segments take 240 ms on one path.
+    let done = network.delivered_at(0).expect("it ends").as_ps() / 1_000_000_000;
+    assert!(done < 300, "{done} ms");
+    assert!(network.acknowledged_at(1).is_some());
+}
+
+#[test]
+fn a_lone_packet_reordered_between_subflows_costs_nothing() {
+    let mut network = Network::new(2, 4, &subflows(4));
+    network.impairment = Box::new(|_, packet| {
+        // Path 3 is 300 us longer.
+        if packet.header.path.get() == 3 { Fate::Hold(TimeDelta::from_us(300)) } else { Fate::Pass }
+    });
+    network.open(1, 0, 1, Some(2_000));
+    network.run(us(5_000_000));
+    let statistics = network.hosts[1].endpoint.sender_statistics(0);
+    assert_eq!((statistics.packets_sent, statistics.timeouts), (2_000, 0));
+}
