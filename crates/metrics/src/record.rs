@@ -45,7 +45,7 @@ pub struct FlowRecord {
     pub measured_bytes: u64,
     /// Packets sent, retransmissions included.
     pub packets_sent: u64,
-    /// Retransmissions because of a NACK.
+    /// Retransmissions because the receiver told of a loss: a NACK (NDP), duplicate ACKs or SACK blocks (TCP).
     pub retransmissions_nack: u64,
     /// Retransmissions because a header came back.
     pub retransmissions_return: u64,

@@ -34,7 +34,7 @@ def draw(experiment: Experiment, folder: Path) -> list[Path]:
 
 def fig14(experiment: Experiment) -> Figure:
     """Throughput of every flow of a permutation, by rank: all seeds, their mean, the published."""
-    figure, axes = pyplot.subplots(layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(6.0, 4.8), layout="constrained")
     axes.axhline(FULL_GBPS, color=style.GREY, linewidth=0.8, linestyle=":")
     axes.annotate(
         f"full link {FULL_GBPS:.2f} Gb/s",
@@ -52,7 +52,8 @@ def fig14(experiment: Experiment) -> Figure:
         for throughput in ranked:
             axes.plot(throughput, color=colour, linewidth=0.7, alpha=0.35)
         mean = [fmean(at_rank) for at_rank in zip(*ranked, strict=True)]
-        axes.plot(mean, color=colour, label=f"{style.name_of(series)}, simulated ({seeds(runs)})")
+        label = f"{style.name_of(series)}, simulated ({seeds(runs)})"
+        axes.plot(mean, color=colour, linestyle=style.line_of(series), label=label)
     for column, throughput in experiment.reference.items():
         protocol = style.protocol_of(column)
         if not protocol:
@@ -69,9 +70,9 @@ def fig14(experiment: Experiment) -> Figure:
         ylabel="Goodput (Gb/s)",
         ylim=(0, 11),
         xlim=(0, max(len(run.flows) for run in experiment.runs) - 1),
-        title="Permutation: every host sends to one and receives from one",
     )
-    axes.legend(loc="lower right")
+    figure.suptitle("Permutation: every host sends to one and receives from one")
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return figure
 
 
@@ -123,7 +124,9 @@ def fig16(experiment: Experiment) -> Figure:
     above.yaxis.set_major_formatter("{x:g}")
     above.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     below.axhline(0, color=style.GREY, linewidth=0.8, linestyle=":")
-    below.set(ylabel="Last over ideal (%)", xlabel="Senders", xlim=(-5, None))
+    # What time-outs cost is on the axis above.
+    top = min(40.0, 1.05 * below.get_ylim()[1])
+    below.set(ylabel="Last over ideal (%)", xlabel="Senders", xlim=(-5, None), ylim=(None, top))
     below.legend(loc="upper right")
     return figure
 
@@ -170,7 +173,7 @@ def fig21(experiment: Experiment) -> Figure:
 
 def fig22(experiment: Experiment) -> Figure:
     """Throughput of every flow by rank while a link has a tenth of its rate, ours and published."""
-    figure, axes = pyplot.subplots(layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(6.0, 5.0), layout="constrained")
     ours = {
         "penalty": ("NDP, path penalty", style.BLUE),
         "no-penalty": ("NDP, no path penalty", style.SKY),
@@ -185,6 +188,13 @@ def fig22(experiment: Experiment) -> Figure:
             axes.plot(throughput, color=colour, linewidth=0.6, alpha=0.35)
         mean = [fmean(at_rank) for at_rank in zip(*ranked, strict=True)]
         axes.plot(mean, color=colour, label=f"{name}, simulated ({seeds(runs)})")
+    for series in ("mptcp-100", "mptcp-200", "dctcp-100", "dctcp-200"):
+        if runs := experiment.series().get(series, []):
+            ranked = [sorted(run.throughput_gbps()) for run in runs]
+            same_length(series, ranked)
+            mean = [fmean(at_rank) for at_rank in zip(*ranked, strict=True)]
+            line, label = style.line_of(series), f"{style.name_of(series)}, simulated ({seeds(runs)})"
+            axes.plot(mean, color=style.colour_of(series), linestyle=line, label=label)
     published = {
         "ndp_penalty_gbps": ("NDP, path penalty", style.BLACK, "--"),
         "ndp_no_penalty_gbps": ("NDP, no path penalty", style.BLACK, ":"),
@@ -201,9 +211,9 @@ def fig22(experiment: Experiment) -> Figure:
         ylabel="Goodput (Gb/s)",
         ylim=(0, 10.2),
         xlim=(0, None),
-        title="Permutation while one link from a core has 1 Gb/s",
     )
-    axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.06))
+    figure.suptitle("Permutation while one link from a core has 1 Gb/s")
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return figure
 
 

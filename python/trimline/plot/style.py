@@ -74,10 +74,18 @@ def colour_of(series: str) -> str:
     return PROTOCOLS.get(protocol_of(series)) or PROFILES.get(series, SKY)
 
 
+def line_of(series: str) -> str:
+    """A second run of a protocol with larger queues has the same colour, dash-dotted."""
+    return "-." if series.endswith("-200") else "-"
+
+
 def name_of(series: str) -> str:
     """The series as a reader wants it: `ndp-iw23` becomes `NDP iw23`, `htsim` a profile of NDP."""
     if not protocol_of(series):
         return f"NDP, profile {series}"
+    protocol, _, packets = series.partition("-")
+    if protocol in ("dctcp", "mptcp") and packets.isdigit():
+        return f"{NAMES[protocol]}, queues of {packets}"
     words = series.replace("_", "-").split("-")
     return " ".join(NAMES.get(word.lower(), word) for word in words)
 
