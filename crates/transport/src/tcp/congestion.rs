@@ -210,7 +210,7 @@ impl Congestion {
             // RFC 8257 3.3 (6).
             Control::Dctcp { .. } => {
                 let alpha = u128::from(self.marks.alpha);
-                self.window - (u128::from(self.window) * alpha >> 33) as u64
+                self.window - ((u128::from(self.window) * alpha) >> 33) as u64
             }
             _ => match &mut self.cubic {
                 Some(cubic) => cubic.reduce(self.window),
@@ -243,7 +243,7 @@ pub(super) fn linked(subflows: impl Iterator<Item = (u64, TimeDelta)> + Clone) -
         return Linked { share: u64::MAX };
     }
     // [w Q16][2^64] / ([w Q16]^2 [2^64]) = 1 / [w Q16]: 2^16 to be taken out, 2^32 to be put in.
-    let share = ((best << 24) / sum << 24) / sum;
+    let share = (((best << 24) / sum) << 24) / sum;
     Linked { share: u64::try_from(share).unwrap_or(u64::MAX) }
 }
 

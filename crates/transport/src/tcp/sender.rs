@@ -49,7 +49,7 @@ pub(super) struct Sender {
 /// One of these, at random.
 pub(super) fn draw_path(paths: &[PathId], stream: &mut Stream) -> PathId {
     // Multiply and shift: the bias of 2^-16 does not matter here.
-    let place = (stream.next_u64() >> 32) * paths.len() as u64 >> 32;
+    let place = ((stream.next_u64() >> 32) * paths.len() as u64) >> 32;
     paths[place as usize]
 }
 

@@ -81,8 +81,8 @@ fn dctcp_keeps_its_queue_at_the_threshold() {
     assert!(reno > 2 * dctcp, "{reno} against {dctcp}");
 }
 
-/// DCTCP (SIGCOMM 2010, 3.3): N flows in step swing by sqrt(N (C RTT + K) / 2) / ... segments each: the queue's
-/// amplitude is A = 1/2 sqrt(2 N (C RTT + K)) packets below its peak K + N.
+/// DCTCP (SIGCOMM 2010, 3.3): the queue of N flows in step swings between its peak, K + N, and that less the
+/// amplitude sqrt(2 N (C RTT + K)) / 2.
 #[test]
 fn the_sawtooth_is_as_deep_as_its_analysis_says() {
     let config = Config { control: Control::Dctcp { gain_shift: 4 }, ecn: true, ..config() };
@@ -100,12 +100,13 @@ fn the_sawtooth_is_as_deep_as_its_analysis_says() {
         .filter(|(at, _): &&(Time, usize)| *at > us(700_000))
         .map(|&(_, length)| length)
         .collect();
-    let (least, most) = (*late.iter().min().unwrap() as f64, *late.iter().max().unwrap() as f64);
-    let in_flight = 42.0 + threshold as f64;
-    let amplitude = 0.5 * (2.0 * in_flight).sqrt();
-    println!("queue from {least} to {most}: {} deep, {amplitude:.1} by the analysis", most - least);
-    assert!((most - least - amplitude).abs() < 0.35 * amplitude, "{least} {most} {amplitude}");
-    assert!((most - (threshold as f64 + 1.0)).abs() <= 2.0, "the peak is K + N, not {most}");
+    let (least, most) = (*late.iter().min().unwrap(), *late.iter().max().unwrap());
+    // In hundredths of a segment.
+    let amplitude = (2 * (42 + threshold) * 10_000 / 4).isqrt();
+    let depth = (most - least) * 100;
+    println!("queue from {least} to {most}: {depth} deep, {amplitude} by the analysis");
+    assert!(depth.abs_diff(amplitude) < amplitude * 35 / 100, "{least} {most} {amplitude}");
+    assert!(most.abs_diff(threshold + 1) <= 2, "the peak is K + N, not {most}");
 }
 
 /// RFC 3168: a mark halves the window once in a round trip, without a loss.
