@@ -140,7 +140,7 @@ fn a_wrong_type_says_what_belongs_there() {
         "permutation = {}",
         "permutation = {}\nspraying = \"switch_random\"",
         "scenario.toml:12:12: unknown word \"switch_random\" (at `\"switch_random\"`); expected one \
-         of \"sender-permuted\", \"switch-random\"; nearest: \"switch-random\"",
+         of \"sender-permuted\", \"per-flow\", \"switch-random\"; nearest: \"switch-random\"",
     );
 }
 
@@ -515,7 +515,7 @@ fn mistakes_in_series_and_sweep_point_at_themselves() {
     assert_eq!(
         refused("switch.profile = \"htsim\"", "switch.profil = \"htsim\""),
         "scenario.toml:18:8: unknown key `profil` (at `profil`); expected one of profile, data_queue, \
-         header_queue, wrr, coin, return_to_sender, ecn_threshold; nearest: profile"
+         header_queue, wrr, coin, return_to_sender, ecn_threshold, ecn_mark_at, ecn_count_self; nearest: profile"
     );
     assert_eq!(
         refused("switch.profile = \"htsim\"", "series = []"),
