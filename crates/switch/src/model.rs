@@ -292,9 +292,11 @@ pub struct ServiceModel {
     pub(crate) round: Round,
     pub(crate) scheduler: Scheduler,
     pub(crate) queues: [QueueModel; MAX_QUEUES],
-    /// Every packet's queue and memory follow from its service and size: no pool, no cells, no
-    /// marker, no classes.
+    /// Every packet's queue and memory follow from its service and size: no pool, no cells, no ramp of
+    /// marks, no classes.
     pub(crate) is_plain: bool,
+    /// A plain model that marks: a queue has a threshold.
+    pub(crate) has_threshold: bool,
     pub(crate) classifier: Classifier,
     pub(crate) trimmed_bytes: u16,
     cell_bytes: u16,
@@ -364,7 +366,10 @@ impl Choices {
         }
         let is_plain = self.cell_bytes == 1
             && self.classifier != Classifier::Class
-            && self.queues.iter().all(|queue| queue.pool.is_none() && queue.marker == Marker::None);
+            && self
+                .queues
+                .iter()
+                .all(|queue| queue.pool.is_none() && !matches!(queue.marker, Marker::Ramp { .. }));
         let closed = Lane { limit: Limit { packets: 0, bytes: 0 }, queue: 0, bit: 1 };
         let round = match self.scheduler {
             Scheduler::WeightedRoundRobin { weights: [first, second, ..] } => {
@@ -378,6 +383,7 @@ impl Choices {
             scheduler: self.scheduler,
             queues: flat,
             is_plain,
+            has_threshold: self.queues.iter().any(|queue| queue.marker != Marker::None),
             classifier: self.classifier,
             trimmed_bytes: self.trimmed_bytes,
             cell_bytes: self.cell_bytes,
@@ -408,7 +414,7 @@ impl ServiceModel {
     }
 
     /// Whether a packet's queue and memory follow from its service and size alone: no shared memory, no
-    /// cells, no marker, no classes.
+    /// cells, no ramp of marks, no classes.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.is_plain

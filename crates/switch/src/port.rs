@@ -93,10 +93,15 @@ impl<const Q: usize> Port<Q> {
     ) -> bool {
         let arriving = packets.packet(packet);
         let (lane, bytes) = (&model.lanes[arriving.service as usize], arriving.wire_bytes);
-        let list = &mut self.queues[usize::from(lane.queue)];
+        let list = &self.queues[usize::from(lane.queue)];
         let fits = list.packets < lane.limit.packets
             && u64::from(list.bytes) + u64::from(bytes) <= u64::from(lane.limit.bytes);
         if fits {
+            if model.has_threshold {
+                let queue = usize::from(lane.queue);
+                self.mark_by_threshold(queue, packet, u32::from(bytes), model, packets);
+            }
+            let list = &mut self.queues[usize::from(lane.queue)];
             list.push(packets, packet, u32::from(bytes));
             self.eligible |= lane.bit & self.open;
         }
@@ -126,6 +131,9 @@ impl<const Q: usize> Port<Q> {
         }
         let packet = self.start(model, packets);
         self.wire_bytes = u32::from(packets.packet(packet).wire_bytes);
+        if model.has_threshold {
+            self.mark_dequeued(usize::from(self.wire_queue), packet, model, packets);
+        }
         Some(packet)
     }
 
@@ -491,29 +499,46 @@ impl<const Q: usize> Port<Q> {
         coin: &mut C,
     ) {
         let list = &self.queues[queue];
-        let mark = match model.queues[queue].marker {
-            Marker::Threshold { unit, above, count_self, at: MarkAt::Enqueue } => {
-                let (length, own) = match unit {
-                    Unit::Packets => (list.packets, 1),
-                    Unit::Bytes => (list.bytes, bytes),
-                };
-                u64::from(length) + u64::from(own) * u64::from(count_self) > u64::from(above)
-            }
-            Marker::Ramp { kmin, kmax, pmax } => {
-                list.bytes > kmax || {
-                    let above = u64::from(list.bytes.saturating_sub(kmin));
-                    // Q0.32, rounded down: never more than pmax.
-                    let probability = above * u64::from(pmax) / u64::from(kmax - kmin);
-                    above > 0 && u64::from(coin.below(u32::MAX)) < probability
-                }
-            }
-            Marker::None | Marker::Threshold { at: MarkAt::Dequeue, .. } => false,
+        let Marker::Ramp { kmin, kmax, pmax } = model.queues[queue].marker else {
+            return self.mark_by_threshold(queue, packet, bytes, model, packets);
+        };
+        let mark = list.bytes > kmax || {
+            let above = u64::from(list.bytes.saturating_sub(kmin));
+            // Q0.32, rounded down: never more than pmax.
+            let probability = above * u64::from(pmax) / u64::from(kmax - kmin);
+            above > 0 && u64::from(coin.below(u32::MAX)) < probability
         };
         if mark {
             congestion_experienced(packets.packet_mut(packet));
         }
     }
 
+    /// Marks an arriving packet where its queue has a threshold for those.
+    #[inline]
+    fn mark_by_threshold<P: Packets>(
+        &self,
+        queue: usize,
+        packet: Handle,
+        bytes: u32,
+        model: &ServiceModel,
+        packets: &mut P,
+    ) {
+        let Marker::Threshold { unit, above, count_self, at: MarkAt::Enqueue } =
+            model.queues[queue & 7].marker
+        else {
+            return;
+        };
+        let list = &self.queues[queue];
+        let (length, own) = match unit {
+            Unit::Packets => (list.packets, 1),
+            Unit::Bytes => (list.bytes, bytes),
+        };
+        if u64::from(length) + u64::from(own) * u64::from(count_self) > u64::from(above) {
+            congestion_experienced(packets.packet_mut(packet));
+        }
+    }
+
+    #[inline]
     fn mark_dequeued<P: Packets>(
         &self,
         queue: usize,
@@ -522,7 +547,7 @@ impl<const Q: usize> Port<Q> {
         packets: &mut P,
     ) {
         let Marker::Threshold { unit, above, count_self, at: MarkAt::Dequeue } =
-            model.queues[queue].marker
+            model.queues[queue & 7].marker
         else {
             return;
         };
