@@ -116,7 +116,7 @@ pub fn run_on(
             build::<cbr::Endpoint>(plan, config, flows, config.payload_bytes, threads, watch)
         }
         Transport::Tcp(config) => {
-            build::<tcp::Endpoint>(plan, config, flows, config.payload_bytes, watch)
+            build::<tcp::Endpoint>(plan, config, flows, config.payload_bytes, threads, watch)
         }
     })
 }
