@@ -154,9 +154,21 @@ pub enum Command {
         /// The paths that work.
         paths: Vec<PathId>,
     },
+    /// What this half sends bears another priority class from now on.
+    Classify {
+        /// The sending half.
+        key: Key,
+        /// Class, 0 to 3.
+        class: u8,
+    },
     /// Nothing more will be sent or received on this half: it enters time-wait.
     Close {
         /// The half to close.
+        key: Key,
+    },
+    /// The half ends here and now: what was not sent or not ACKed is never sent again.
+    Abandon {
+        /// The half to end.
         key: Key,
     },
 }

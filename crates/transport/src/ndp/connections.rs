@@ -252,6 +252,29 @@ impl Endpoint {
         }
     }
 
+    /// What a half sends bears this class.
+    pub(super) fn classify(&mut self, key: Key, class: u8, directory: &mut impl Directory) {
+        let Some(slot) = directory.find(key) else { return };
+        if let Role::Sending(sender) = &mut self.slots[slot as usize].role {
+            sender.classify(class);
+        }
+    }
+
+    /// A half ends without delivering what it was given.
+    #[cold]
+    pub(super) fn abandon(&mut self, now: Time, key: Key, directory: &mut impl Directory) {
+        let Some(slot) = directory.find(key) else { return };
+        let entry = &mut self.slots[slot as usize];
+        if entry.life == Life::TimeWait {
+            return;
+        }
+        if let Role::Sending(sender) = &mut entry.role {
+            // Nobody is to hear that everything was ACKed.
+            sender.acknowledged = true;
+        }
+        self.enter_time_wait(now, slot);
+    }
+
     /// The paths of a half are these from now on.
     #[cold]
     pub(super) fn use_paths(&mut self, key: Key, paths: &[PathId], directory: &mut impl Directory) {

@@ -412,6 +412,11 @@ impl Sender {
         self.credit += grant;
     }
 
+    /// Packets bear this class from now on.
+    pub(super) fn classify(&mut self, class: u8) {
+        self.class = class & 3;
+    }
+
     /// Routing names the paths that work.
     pub(super) fn use_paths(&mut self, paths: &[PathId], penalty: Option<&PathPenalty>) {
         self.paths.replace(paths, penalty);

@@ -1,0 +1,106 @@
+//! Where the halves of connections are kept.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+use trimline_packet::{HostId, PathId};
+use trimline_transport::{Directory, Half, Key, Stream};
+
+use super::peers::Peers;
+use crate::random;
+
+/// Random streams of connections by their names: for runs that are to be the same again.
+#[derive(Clone)]
+pub struct Streams(pub Arc<dyn Fn(Key) -> Stream + Send + Sync>);
+
+impl Streams {
+    /// From one seed.
+    pub fn seeded(seed: u64) -> Streams {
+        Streams(Arc::new(move |key: Key| {
+            let flags = u64::from(key.opened_here) << 1 | u64::from(key.half == Half::Sending);
+            let name = u64::from(key.peer.get()) << 32 | u64::from(key.connection.get());
+            random::stream(seed ^ random::mix(flags), name)
+        }))
+    }
+}
+
+impl fmt::Debug for Streams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Streams")
+    }
+}
+
+/// The slots of the endpoint.
+#[derive(Debug)]
+pub(super) struct Slots {
+    slots: HashMap<Key, u32>,
+    free: Vec<u32>,
+    used: u32,
+    /// The connection of each slot, if the host still keeps one.
+    owners: Vec<Option<u32>>,
+    streams: Streams,
+}
+
+impl Slots {
+    pub(super) fn new(streams: Streams) -> Slots {
+        Slots { slots: HashMap::new(), free: Vec::new(), used: 0, owners: Vec::new(), streams }
+    }
+
+    pub(super) fn owner(&self, slot: u32) -> Option<u32> {
+        self.owners.get(slot as usize).copied().flatten()
+    }
+
+    pub(super) fn set_owner(&mut self, slot: u32, owner: Option<u32>) {
+        let index = slot as usize;
+        if self.owners.len() <= index {
+            self.owners.resize(index + 1, None);
+        }
+        self.owners[index] = owner;
+    }
+
+    pub(super) fn slot(&self, key: Key) -> Option<u32> {
+        self.slots.get(&key).copied()
+    }
+
+    pub(super) fn stream(&self, key: Key) -> Stream {
+        (self.streams.0)(key)
+    }
+}
+
+/// What the endpoint asks of its host.
+pub(super) struct View<'a> {
+    pub(super) slots: &'a mut Slots,
+    pub(super) peers: &'a Peers,
+}
+
+impl Directory for View<'_> {
+    #[inline]
+    fn find(&self, key: Key) -> Option<u32> {
+        self.slots.slots.get(&key).copied()
+    }
+
+    fn assign(&mut self, key: Key) -> u32 {
+        let slot = self.slots.free.pop().unwrap_or_else(|| {
+            self.slots.used += 1;
+            self.slots.used - 1
+        });
+        self.slots.slots.insert(key, slot);
+        self.slots.set_owner(slot, None);
+        slot
+    }
+
+    fn release(&mut self, key: Key, slot: u32) {
+        self.slots.slots.remove(&key);
+        self.slots.set_owner(slot, None);
+        self.slots.free.push(slot);
+    }
+
+    fn paths(&self, peer: HostId, paths: &mut Vec<PathId>) {
+        self.peers.paths(peer, paths);
+    }
+
+    fn stream(&self, key: Key) -> Stream {
+        self.slots.stream(key)
+    }
+}

@@ -1,0 +1,306 @@
+//! An NDP host in the application's thread.
+//!
+//! [`Host`] is a [`Core`] with a socket and a clock. Nothing happens between its calls: an application
+//! that computes for long answers late, and its peers' packets wait. One process owns an interface, or a
+//! declared share of its rate ([`Config::send_rate`] and `ndp.link_rate`).
+//!
+//! A connection is opened by its first packets: there is no handshake (NDP 3.2.2). Data goes both ways;
+//! each way is a stream of bytes, cut into messages where the sender says so. Closing delivers everything
+//! first.
+//!
+//! # At most once
+//! A connection is remembered for `ndp.time_wait` after its last packet, so that late copies of its first
+//! packets open none. Numbers of connections start at random in each process: a client that is started
+//! again does not meet what its servers remember of it.
+
+mod buffer;
+mod config;
+mod core;
+mod directory;
+mod incoming;
+mod outgoing;
+mod peers;
+mod wait;
+
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::BorrowedFd;
+
+use trimline_packet::wire::Error;
+use trimline_packet::{Time, TimeDelta};
+
+use crate::clock::Clock;
+use crate::io::{Caps, PacketIo};
+
+pub use config::{Config, payload_of_mtu};
+pub use core::Core;
+pub use directory::Streams;
+pub use wait::{Idle, Waiter};
+
+/// A connection of one host, by name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Connection {
+    index: u32,
+    generation: u32,
+}
+
+/// What a connection is opened with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Priority class of what is sent, 0 to 3: the receiver pulls higher ones first.
+    pub class: u8,
+    /// When the connection fails if it is still in use.
+    pub deadline: Option<Time>,
+}
+
+/// Why something cannot be had of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// No way to the peer is known.
+    Unreachable,
+    /// The peer does not listen there, or does not know the connection.
+    Refused,
+    /// It was closed, by this application, or by the peer after everything was read.
+    Closed,
+    /// Its deadline passed.
+    Deadline,
+    /// The send buffer is full now.
+    Full,
+    /// A message without bytes.
+    Empty,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Failure::Unreachable => "no way to the peer is known",
+            Failure::Refused => "the peer refused the connection",
+            Failure::Closed => "the connection is closed",
+            Failure::Deadline => "the connection's deadline has passed",
+            Failure::Full => "the send buffer is full",
+            Failure::Empty => "a message needs at least one byte",
+        })
+    }
+}
+
+impl std::error::Error for Failure {}
+
+impl From<Failure> for io::Error {
+    fn from(failure: Failure) -> io::Error {
+        let kind = match failure {
+            Failure::Unreachable => io::ErrorKind::HostUnreachable,
+            Failure::Refused => io::ErrorKind::ConnectionRefused,
+            Failure::Closed => io::ErrorKind::NotConnected,
+            Failure::Deadline => io::ErrorKind::TimedOut,
+            Failure::Full => io::ErrorKind::WouldBlock,
+            Failure::Empty => io::ErrorKind::InvalidInput,
+        };
+        io::Error::new(kind, failure)
+    }
+}
+
+/// Reasons to refuse a frame.
+const REASONS: usize = 17;
+
+/// What went through a host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Frames that arrived.
+    pub frames_in: u64,
+    /// Their bytes, without FCS.
+    pub bytes_in: u64,
+    /// Frames that were sent.
+    pub frames_out: u64,
+    /// Their bytes, without FCS.
+    pub bytes_out: u64,
+    /// Headers that arrived instead of packets.
+    pub trimmed_in: u64,
+    /// Headers that came back.
+    pub returned_in: u64,
+    /// Frames for somebody else.
+    pub misdirected: u64,
+    /// Frames that were refused, by [`trimline_packet::wire::What`].
+    pub refused: [u64; REASONS],
+}
+
+impl Statistics {
+    fn refuse(&mut self, error: Error) {
+        self.refused[error.what as usize] += 1;
+    }
+
+    /// All frames that were refused.
+    pub fn refused_in_all(&self) -> u64 {
+        self.refused.iter().sum()
+    }
+}
+
+/// Frames taken from the interface before anything is sent.
+const BURST: usize = 64;
+
+/// A host on an interface.
+#[derive(Debug)]
+pub struct Host<I> {
+    io: I,
+    core: Core,
+    clock: Clock,
+    waiter: Waiter,
+    /// A frame was written that found no room.
+    pending: bool,
+}
+
+impl<I: PacketIo> Host<I> {
+    /// A host without connections.
+    pub fn new(io: I, config: Config, clock: Clock) -> Host<I> {
+        Host { io, core: Core::new(config), clock, waiter: Waiter::default(), pending: false }
+    }
+
+    /// Connections, messages, streams.
+    pub fn core(&mut self) -> &mut Core {
+        &mut self.core
+    }
+
+    /// What went through.
+    pub fn statistics(&self) -> &Statistics {
+        &self.core.statistics
+    }
+
+    /// When each PULL arrived, if [`Config::record_pulls`] says so.
+    pub fn pulls_heard(&self) -> &[Time] {
+        &self.core.pulls_heard
+    }
+
+    /// What the interface can do.
+    pub fn caps(&self) -> Caps {
+        self.io.caps()
+    }
+
+    /// The time.
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// Readable when frames have arrived.
+    pub fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.io.poll_fd()
+    }
+
+    /// When [`Host::turn`] has something to do even if no frame arrives.
+    pub fn next(&self) -> Time {
+        if self.pending { self.clock.now() } else { self.core.next() }
+    }
+
+    /// Takes what has arrived, does what is due and sends what may be sent. Never waits. Gives whether
+    /// there was anything.
+    ///
+    /// # Errors
+    /// The interface is gone or the system refuses.
+    pub fn turn(&mut self) -> io::Result<bool> {
+        let now = self.clock.now();
+        let core = &mut self.core;
+        let taken = self.io.rx_burst(BURST, &mut |frame| core.receive_frame(now, frame))?;
+        let expired = self.core.expire(now);
+        let sent = self.transmit(now)?;
+        Ok(taken > 0 || expired || sent)
+    }
+
+    fn transmit(&mut self, now: Time) -> io::Result<bool> {
+        let mut sent = false;
+        loop {
+            if !self.pending {
+                if self.core.transmit(now).is_none() {
+                    break;
+                }
+                self.pending = true;
+            }
+            if self.io.tx_burst(&[&[self.core.frame()]])? == 0 {
+                break;
+            }
+            self.pending = false;
+            sent = true;
+        }
+        if sent {
+            self.io.flush()?;
+        }
+        Ok(sent)
+    }
+
+    /// Turns until `is_done` or the deadline. Gives whether it is done.
+    ///
+    /// # Errors
+    /// As [`Host::turn`].
+    pub fn run_until(
+        &mut self,
+        deadline: Time,
+        mut is_done: impl FnMut(&mut Core) -> bool,
+    ) -> io::Result<bool> {
+        loop {
+            let busy = self.turn()?;
+            if is_done(&mut self.core) {
+                // What the application did is sent before it goes on.
+                let now = self.clock.now();
+                self.transmit(now)?;
+                return Ok(true);
+            }
+            let now = self.clock.now();
+            if now >= deadline {
+                return Ok(false);
+            }
+            if busy {
+                self.waiter.busy();
+            } else {
+                let due = self.next().min(deadline);
+                let fds: Vec<BorrowedFd<'_>> = self.io.poll_fd().into_iter().collect();
+                self.waiter.idle(self.core.config.idle, now, due, &fds)?;
+            }
+        }
+    }
+
+    /// Opens a connection: see [`Core::connect`].
+    ///
+    /// # Errors
+    /// No way to the peer is known.
+    pub fn connect(
+        &mut self,
+        peer: IpAddr,
+        service_port: u16,
+        options: Options,
+    ) -> Result<Connection, Failure> {
+        self.core.connect(peer, service_port, options)
+    }
+
+    /// Accepts connections to a service port.
+    pub fn listen(&mut self, service_port: u16) {
+        let now = self.clock.now();
+        self.core.listen(now, service_port);
+    }
+
+    /// Waits for a whole message.
+    ///
+    /// # Errors
+    /// The connection ended or failed, or nothing came in time.
+    pub fn receive(&mut self, connection: Connection, wait: TimeDelta) -> io::Result<Vec<u8>> {
+        let deadline = self.clock.now().saturating_add(wait);
+        let mut outcome = Ok(None);
+        self.run_until(deadline, |core| {
+            outcome = core.receive(connection);
+            !matches!(outcome, Ok(None))
+        })?;
+        match outcome? {
+            Some(message) => Ok(message),
+            None => Err(Failure::Deadline.into()),
+        }
+    }
+
+    /// Waits until everything that was given to a connection has been ACKed.
+    ///
+    /// # Errors
+    /// It was not in time.
+    pub fn drain(&mut self, connection: Connection, wait: TimeDelta) -> io::Result<()> {
+        let deadline = self.clock.now().saturating_add(wait);
+        match self.run_until(deadline, |core| core.is_sent(connection))? {
+            true => Ok(()),
+            false => Err(Failure::Deadline.into()),
+        }
+    }
+}

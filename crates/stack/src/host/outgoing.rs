@@ -1,0 +1,207 @@
+//! The sending half of a connection: the application's bytes until they are ACKed, and which packet
+//! carries which of them.
+
+use std::collections::VecDeque;
+
+use trimline_packet::wire::Record;
+
+use super::buffer::Buffer;
+
+/// Ends of messages in one packet, at most.
+const ENDS: usize = 8;
+
+/// Bytes behind the payload that a packet may need: [`ENDS`] records of four bytes, and one that closes.
+pub(super) const EXTENSION_ROOM: usize = 4 * ENDS + 2;
+
+/// A packet that was sent.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    offset: u64,
+    length: u16,
+    acked: bool,
+}
+
+/// What is to be sent and what was sent and not ACKed.
+#[derive(Debug, Default)]
+pub(super) struct Outgoing {
+    stream: Buffer,
+    /// Where messages end, of those whose bytes are still kept.
+    ends: VecDeque<u64>,
+    /// Bytes that the endpoint knows of.
+    handed: u64,
+    /// Where the next new packet begins.
+    next_offset: u64,
+    /// Packets from the oldest one that is not ACKed.
+    sent: VecDeque<Sent>,
+    /// The number of the first of them.
+    base: u32,
+    /// Offset of the byte whose packet closes the half.
+    closes_at: Option<u64>,
+    /// The endpoint has the half.
+    pub(super) opened: bool,
+    /// The endpoint was told that nothing follows.
+    pub(super) told_close: bool,
+    /// It waits in the host's list of halves with something to hand over.
+    pub(super) listed: bool,
+}
+
+impl Outgoing {
+    /// Bytes that are kept: not sent, or not ACKed.
+    pub(super) fn bytes(&self) -> usize {
+        self.stream.len()
+    }
+
+    /// Adds a message: it ends behind these bytes, of which there are some.
+    pub(super) fn message(&mut self, bytes: &[u8]) {
+        self.stream.append(bytes);
+        self.ends.push_back(self.stream.end());
+    }
+
+    /// Adds bytes of a stream.
+    pub(super) fn write(&mut self, bytes: &[u8]) {
+        self.stream.append(bytes);
+    }
+
+    /// Nothing follows. One byte of padding makes a packet that can say so.
+    pub(super) fn close(&mut self) {
+        if self.closes_at.is_none() {
+            let end = self.stream.end();
+            if self.ends.back() != Some(&end) {
+                self.ends.push_back(end);
+            }
+            self.closes_at = Some(end);
+            self.stream.append(&[0]);
+        }
+    }
+
+    /// Whether nothing may be added any more.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closes_at.is_some()
+    }
+
+    /// Bytes that the endpoint may now learn of: no more than that one packet never holds the ends of
+    /// more than [`ENDS`] messages.
+    pub(super) fn hand_over(&mut self) -> u64 {
+        let first = self.ends.partition_point(|&end| end <= self.next_offset);
+        let limit = match self.ends.get(first + ENDS - 1) {
+            Some(&end) => end,
+            None => self.stream.end(),
+        };
+        let more = limit.saturating_sub(self.handed);
+        self.handed += more;
+        more
+    }
+
+    /// Whether the endpoint knows of everything.
+    pub(super) fn is_handed_over(&self) -> bool {
+        self.handed == self.stream.end()
+    }
+
+    /// The payload of a packet that the endpoint sends, for the first time or again, and its
+    /// extension, which is appended to `extension`.
+    ///
+    /// # Panics
+    /// A packet that was never sent before and is not the next one, or one that was ACKed.
+    pub(super) fn packet(&mut self, sequence: u32, length: u16, extension: &mut Vec<u8>) -> &[u8] {
+        let distance = sequence.wrapping_sub(self.base) as usize;
+        if distance == self.sent.len() {
+            self.sent.push_back(Sent { offset: self.next_offset, length, acked: false });
+            self.next_offset += u64::from(length);
+        }
+        let sent = self.sent[distance];
+        assert!(!sent.acked && sent.length == length, "packet {sequence} is another one");
+        let end = sent.offset + u64::from(length);
+        let first = self.ends.partition_point(|&at| at <= sent.offset);
+        for &at in self.ends.range(first..).take_while(|&&at| at <= end) {
+            // Within the payload, whose length has 16 bits.
+            let record = Record::MessageEnd((at - sent.offset) as u16);
+            record.emit(extension).expect("a known record");
+        }
+        if self.closes_at.is_some_and(|at| (sent.offset..end).contains(&at)) {
+            Record::Close.emit(extension).expect("a known record");
+        }
+        self.stream.slice(sent.offset, end)
+    }
+
+    /// A packet was ACKed: what lies before the oldest one that was not is forgotten.
+    pub(super) fn acked(&mut self, sequence: u32) {
+        let distance = sequence.wrapping_sub(self.base) as usize;
+        let Some(sent) = self.sent.get_mut(distance) else { return };
+        sent.acked = true;
+        while self.sent.front().is_some_and(|sent| sent.acked) {
+            let sent = self.sent.pop_front().expect("it was looked at");
+            self.base = self.base.wrapping_add(1);
+            let end = sent.offset + u64::from(sent.length);
+            self.stream.release(end);
+            while self.ends.front().is_some_and(|&at| at <= end) {
+                self.ends.pop_front();
+            }
+        }
+    }
+
+    /// Whether everything was given to the endpoint, sent and ACKed.
+    pub(super) fn is_complete(&self) -> bool {
+        self.stream.len() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::incoming::{Incoming, is_readable};
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// What goes in as messages comes out as the same messages, whatever the packets and their order,
+        /// and no packet needs more room than there is.
+        #[test]
+        fn messages_survive_packets(
+            messages in prop::collection::vec((1usize..400, 0u8..4), 0..40),
+            payload_bytes in 1u16..300,
+            order in any::<u64>(),
+        ) {
+            let (mut out, mut sent) = (Outgoing::default(), Vec::new());
+            let (mut known, mut number, mut expected) = (0u64, 0u32, Vec::new());
+            let mut send = |out: &mut Outgoing, known: &mut u64, all: bool| {
+                *known += out.hand_over();
+                while *known > 0 && (all || *known > u64::from(payload_bytes)) {
+                    let length = (*known).min(u64::from(payload_bytes)) as u16;
+                    let mut extension = Vec::new();
+                    let payload = out.packet(number, length, &mut extension).to_vec();
+                    sent.push((number, payload, extension));
+                    *known -= u64::from(length);
+                    number += 1;
+                    *known += out.hand_over();
+                }
+            };
+            for (index, &(length, flush)) in messages.iter().enumerate() {
+                let message = vec![index as u8; length];
+                out.message(&message);
+                expected.push(message);
+                send(&mut out, &mut known, flush == 0);
+            }
+            out.close();
+            send(&mut out, &mut known, true);
+            let mut shuffled = sent.clone();
+            let mut state = order | 1;
+            for last in (1..shuffled.len()).rev() {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                shuffled.swap(last, (state >> 33) as usize % (last + 1));
+            }
+            let (mut incoming, mut got) = (Incoming::default(), Vec::new());
+            for (sequence, payload, extension) in &shuffled {
+                prop_assert!(extension.len() <= EXTENSION_ROOM);
+                prop_assert!(is_readable(extension, payload.len()));
+                incoming.insert(*sequence, payload, extension);
+                got.extend(std::iter::from_fn(|| incoming.message()));
+                // The same packet again has the same payload and extension.
+            }
+            prop_assert_eq!(got, expected);
+            prop_assert!(incoming.is_finished());
+            for (sequence, _, _) in &shuffled {
+                out.acked(*sequence);
+            }
+            prop_assert!(out.is_complete());
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What a thread does while there is nothing to do.
+//!
+//! Poll, then let others run, then block. Never pure spinning: two threads that spin on one core hold each
+//! other up for whole time slices. And never sleeping up to a deadline: timers wake tens of microseconds
+//! late, so the last stretch before a pull is due is polled.
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::thread;
+
+use trimline_packet::{Time, TimeDelta};
+
+use crate::io::wait_readable;
+
+/// What to do while there is nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Idle {
+    /// Poll and let others run, for as long as it takes: the shortest latency, a core.
+    Poll,
+    /// Poll and let others run a while, then block until a frame arrives or something is due.
+    Block,
+    /// Block at once: the least work.
+    Sleep,
+}
+
+/// Turns without anything to do that are simply taken again.
+const SPINS: u32 = 64;
+/// Further ones that first let others run.
+const YIELDS: u32 = 256;
+/// How late a timer of the kernel may wake (`nanosleep` here: 65 us): so long before a deadline nobody
+/// blocks.
+const OVERSLEEP: TimeDelta = TimeDelta::from_us(100);
+/// The longest wait at once.
+const LONGEST: TimeDelta = TimeDelta::from_ms(100);
+
+/// How long there has been nothing to do.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Waiter {
+    turns: u32,
+}
+
+impl Waiter {
+    /// There was something to do.
+    #[inline]
+    pub fn busy(&mut self) {
+        self.turns = 0;
+    }
+
+    /// There is nothing to do before `due` unless one of the descriptors becomes readable. Gives
+    /// whether it blocked.
+    ///
+    /// # Errors
+    /// The system refuses to wait.
+    pub fn idle(
+        &mut self,
+        policy: Idle,
+        now: Time,
+        due: Time,
+        fds: &[BorrowedFd<'_>],
+    ) -> io::Result<bool> {
+        self.turns = self.turns.saturating_add(1);
+        let left = due.saturating_since(now);
+        let patience = match policy {
+            Idle::Poll => u32::MAX,
+            Idle::Block => SPINS + YIELDS,
+            Idle::Sleep => 0,
+        };
+        if self.turns <= patience || fds.is_empty() || left <= OVERSLEEP {
+            if self.turns > SPINS || policy == Idle::Sleep {
+                thread::yield_now();
+            } else {
+                std::hint::spin_loop();
+            }
+            return Ok(false);
+        }
+        let wait = left.saturating_sub(OVERSLEEP).min(LONGEST);
+        let raw: Vec<_> = fds.iter().map(AsRawFd::as_raw_fd).collect();
+        wait_readable(&raw, wait.as_ps() / 1000)?;
+        Ok(true)
+    }
+}
