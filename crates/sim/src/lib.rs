@@ -10,7 +10,7 @@ pub mod formats;
 mod links;
 mod network;
 mod protocol;
-mod random;
+pub mod random;
 mod run;
 mod sampler;
 pub mod scenario;

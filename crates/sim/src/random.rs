@@ -7,7 +7,7 @@ use trimline_transport::Stream;
 
 /// SplitMix64's finalizer: every input bit reaches every output bit.
 #[inline]
-pub(crate) fn mix(value: u64) -> u64 {
+pub fn mix(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -18,7 +18,7 @@ pub(crate) fn mix(value: u64) -> u64 {
 ///
 /// An owner is a port, a host or a flow, named by numbers that do not change when others are added
 /// (a flow: source, hash of its workload's name, index in it).
-pub(crate) fn stream(seed: u64, purpose: &str, owner: &[u64]) -> Stream {
+pub fn stream(seed: u64, purpose: &str, owner: &[u64]) -> Stream {
     let mut state = mix(seed);
     for &byte in purpose.as_bytes() {
         state = mix(state ^ u64::from(byte));
@@ -35,7 +35,7 @@ pub(crate) fn stream(seed: u64, purpose: &str, owner: &[u64]) -> Stream {
 }
 
 /// A number for a name.
-pub(crate) fn name_number(name: &str) -> u64 {
+pub fn name_number(name: &str) -> u64 {
     name.bytes().fold(0, |state, byte| mix(state ^ u64::from(byte)))
 }
 

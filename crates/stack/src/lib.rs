@@ -17,7 +17,6 @@
 pub mod clock;
 pub mod host;
 pub mod io;
-
-
+pub mod switch;
 
 mod random;

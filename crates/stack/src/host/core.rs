@@ -114,6 +114,11 @@ impl Core {
         self.next_connection = first;
     }
 
+    /// Random streams for the connections to come.
+    pub fn use_streams(&mut self, streams: Streams) {
+        self.slots.use_streams(streams);
+    }
+
     /// Makes a peer known: its canonical address, one for each path if the fabric has them, and the
     /// Ethernet address of the next hop to it.
     pub fn add_peer(&mut self, canonical: IpAddr, ways: &[IpAddr], next_hop: [u8; 6]) {
@@ -199,9 +204,7 @@ impl Core {
             let name = Name { peer: host, connection, opened_here: true };
             // Neither in use nor remembered.
             let unknown = |half| self.slots.slot(name.key(half)).is_none();
-            if unknown(Half::Sending)
-                && unknown(Half::Receiving)
-                && !self.names.contains_key(&name)
+            if unknown(Half::Sending) && unknown(Half::Receiving) && !self.names.contains_key(&name)
             {
                 break name;
             }
@@ -238,7 +241,8 @@ impl Core {
 
     /// The canonical address of the other end, and the service port.
     pub fn peer(&mut self, connection: Connection) -> Option<(IpAddr, u16)> {
-        let (host, port) = self.find(connection).map(|entry| (entry.name.peer, entry.service_port))?;
+        let (host, port) =
+            self.find(connection).map(|entry| (entry.name.peer, entry.service_port))?;
         Some((self.peers.canonical(host)?, port))
     }
 

@@ -63,6 +63,10 @@ impl Slots {
         self.slots.get(&key).copied()
     }
 
+    pub(super) fn use_streams(&mut self, streams: Streams) {
+        self.streams = streams;
+    }
+
     pub(super) fn stream(&self, key: Key) -> Stream {
         (self.streams.0)(key)
     }

@@ -141,8 +141,7 @@ pub fn pair(mtu: usize) -> io::Result<(Mem, Mem)> {
 pub fn impaired_pair(mtu: usize, rules: Impairments, seed: u64) -> io::Result<(Mem, Mem)> {
     let direction = |owner| -> io::Result<Arc<Direction>> {
         let is_clean = rules == Impairments::default();
-        let impairer =
-            (!is_clean).then(|| Impairer::new(rules, random::stream(seed, owner)));
+        let impairer = (!is_clean).then(|| Impairer::new(rules, random::stream(seed, owner)));
         Ok(Arc::new(Direction {
             lane: Mutex::new(Lane { impairer, ..Lane::default() }),
             bell: sys::event_fd()?,

@@ -1,0 +1,389 @@
+//! A network of switches in a TOML file.
+//!
+//! ```toml
+//! rate = "100Mbps"             # of every link that states no other
+//! payload = 9000               # of a full packet: sizes the queues that are counted in bytes
+//! packets = 8                  # of a data queue
+//!
+//! [[switch]]
+//! name = "tor0"
+//!
+//! [[switch]]
+//! name = "spine0"
+//!
+//! [[link]]
+//! between = ["tor0", "spine0"]
+//!
+//! [[host]]
+//! switch = "tor0"
+//! interface = "p0"             # what the switch's end of the host's cable is called
+//! addresses = [{ address = "10.0.0.1", through = "spine0" }]
+//! ```
+
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+use serde::Deserialize;
+use trimline_packet::wire::{Lengths, Profile};
+use trimline_packet::{BitRate, TimeDelta};
+use trimline_switch::{Choices, ServiceModel};
+
+use super::egress::Models;
+use super::forwarding::Spread;
+use super::quantity::{Delay, Rate, Share};
+use crate::io::mem::Impairments;
+
+/// A network as its file has it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Config {
+    /// Rate of every link that states no other.
+    pub rate: Option<Rate>,
+    /// Propagation delay of every link that states no other.
+    pub delay: Option<Delay>,
+    /// What ports do: a profile of the simulator.
+    #[serde(default = "paper")]
+    pub profile: String,
+    /// Packets of a data queue.
+    #[serde(default = "eight")]
+    pub packets: u32,
+    /// Payload of a full packet.
+    #[serde(default = "jumbo")]
+    pub payload: u16,
+    /// DSCPs and the size of trimmed packets: a profile of the wire format.
+    #[serde(default = "paper")]
+    pub dscp: String,
+    /// Whether trimming corrects the IP length.
+    #[serde(default)]
+    pub stale_lengths: bool,
+    /// Packets of the queue for everything that may only be dropped, beside NDP under deficit round
+    /// robin (NDP 3.3); without it such packets go to the data queue.
+    pub beside: Option<u32>,
+    /// Seed of coins, hashes, spraying and impairments; from the operating system without it.
+    pub seed: Option<u64>,
+    /// The switches.
+    #[serde(default)]
+    pub switch: Vec<SwitchConfig>,
+    /// Links between switches.
+    #[serde(default)]
+    pub link: Vec<LinkConfig>,
+    /// Hosts, each on a port of its own.
+    #[serde(default)]
+    pub host: Vec<HostConfig>,
+}
+
+fn paper() -> String {
+    "paper".to_owned()
+}
+fn eight() -> u32 {
+    8
+}
+fn jumbo() -> u16 {
+    9000
+}
+
+/// One switch.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SwitchConfig {
+    /// Its name.
+    pub name: String,
+    /// Whether it forwards by Ethernet or by IP addresses.
+    #[serde(default)]
+    pub forwarding: Layer,
+    /// How it chooses among equal next hops.
+    #[serde(default)]
+    pub spread: Spread,
+}
+
+/// By what a switch forwards.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layer {
+    /// Ethernet addresses, learned.
+    L2,
+    /// IP addresses, by the shortest ways.
+    #[default]
+    L3,
+}
+
+/// What a link does to frames, in both directions.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImpairmentConfig {
+    /// Share lost.
+    pub loss: Option<Share>,
+    /// Share damaged.
+    pub corruption: Option<Share>,
+    /// Share that arrives twice.
+    pub duplication: Option<Share>,
+    /// Share that is overtaken.
+    pub reordering: Option<Share>,
+    /// By how many frames at most.
+    pub reorder_depth: Option<u8>,
+}
+
+impl ImpairmentConfig {
+    pub(super) fn rules(&self) -> Impairments {
+        let share = |share: Option<Share>| share.map_or(0, |share| share.0);
+        Impairments {
+            loss: share(self.loss),
+            corruption: share(self.corruption),
+            duplication: share(self.duplication),
+            reordering: share(self.reordering),
+            reorder_depth: self.reorder_depth.unwrap_or(4),
+        }
+    }
+}
+
+/// A link between two switches.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LinkConfig {
+    /// Their names.
+    pub between: [String; 2],
+    /// Its rate.
+    pub rate: Option<Rate>,
+    /// Its propagation delay.
+    pub delay: Option<Delay>,
+    /// What it does to frames.
+    #[serde(default)]
+    pub impairment: ImpairmentConfig,
+}
+
+/// A host and its cable.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostConfig {
+    /// The switch.
+    pub switch: String,
+    /// The interface at the switch's end.
+    pub interface: String,
+    /// The host's addresses.
+    #[serde(default)]
+    pub addresses: Vec<AddressConfig>,
+    /// The cable's rate.
+    pub rate: Option<Rate>,
+    /// Its propagation delay.
+    pub delay: Option<Delay>,
+    /// What it does to frames.
+    #[serde(default)]
+    pub impairment: ImpairmentConfig,
+}
+
+/// An address of a host.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AddressConfig {
+    /// The address.
+    pub address: IpAddr,
+    /// The switch that every packet to this address passes which comes from another switch: one
+    /// address for each core switch gives the sender its choice of paths (NDP 3.1.1).
+    pub through: Option<String>,
+}
+
+/// One direction of a link.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Line {
+    pub(super) rate: BitRate,
+    pub(super) delay: TimeDelta,
+    pub(super) rules: Impairments,
+}
+
+/// Where a port leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FarEnd {
+    /// To this port of another switch.
+    Port(u32),
+    /// To this host.
+    Host(u32),
+}
+
+/// A configuration with everything resolved.
+#[derive(Debug)]
+pub(super) struct Layout {
+    pub(super) models: Models,
+    pub(super) profile: Profile,
+    pub(super) lengths: Lengths,
+    /// Ports of each switch.
+    pub(super) switches: Vec<Vec<u32>>,
+    /// Switch, line and far end of each port.
+    pub(super) ports: Vec<(u32, Line, FarEnd)>,
+    /// The port of each host.
+    pub(super) hosts: Vec<u32>,
+    /// For each switch the local ports that lead to each address.
+    pub(super) routes: Vec<Vec<(IpAddr, Vec<u16>)>>,
+}
+
+impl Config {
+    /// Reads a configuration.
+    ///
+    /// # Errors
+    /// Line, column and what was expected there.
+    pub fn parse(text: &str) -> Result<Config, String> {
+        toml::from_str(text).map_err(|error| error.to_string())
+    }
+
+    fn model(&self) -> Result<Models, String> {
+        let (packets, payload) = (self.packets, self.payload);
+        let choices = match self.profile.as_str() {
+            "paper" => Choices::paper(packets, payload),
+            "htsim" => Choices::htsim(packets, payload),
+            "csg-htsim" => Choices::csg_htsim(packets, payload),
+            "netfpga" => Choices::netfpga(),
+            "p4" => Choices::p4(packets, payload),
+            "cut-payload" => Choices::cut_payload(packets, payload.saturating_add(64)),
+            "drop-tail" => Choices::drop_tail(packets),
+            name => {
+                return Err(format!(
+                    "profile {name:?}: expected paper, htsim, csg-htsim, netfpga, p4, cut-payload or \
+                     drop-tail"
+                ));
+            }
+        };
+        let ndp = choices.build().map_err(|error| format!("profile {}: {error}", self.profile))?;
+        let beside = match self.beside {
+            Some(0) => return Err("beside = 0: a queue holds at least one packet".to_owned()),
+            beside => beside.map(ServiceModel::drop_tail),
+        };
+        Ok(Models { ndp, beside })
+    }
+
+    /// Checks everything and computes ports and routes.
+    pub(super) fn layout(&self) -> Result<Layout, String> {
+        let mut profile = Profile::named(&self.dscp).ok_or_else(|| {
+            let names: Vec<&str> = Profile::ALL.iter().map(|&(name, _)| name).collect();
+            format!("dscp {:?}: expected {}", self.dscp, names.join(", "))
+        })?;
+        let models = self.model()?;
+        profile.trimmed_bytes = profile.trimmed_bytes.max(models.ndp.trimmed_bytes());
+        let number = |name: &str| {
+            let found = self.switch.iter().position(|switch| switch.name == name);
+            found.ok_or_else(|| format!("no switch is named {name:?}"))
+        };
+        let line = |what: &str, rate: Option<Rate>, delay: Option<Delay>, rules: Impairments| {
+            let rate = rate.or(self.rate).ok_or_else(|| format!("{what}: no rate is stated"))?.0;
+            let delay = delay.or(self.delay).map_or(TimeDelta::ZERO, |delay| delay.0);
+            Ok::<Line, String>(Line { rate, delay, rules })
+        };
+        for (index, switch) in self.switch.iter().enumerate() {
+            if number(&switch.name)? != index {
+                return Err(format!("two switches are named {:?}", switch.name));
+            }
+        }
+        let mut switches: Vec<Vec<u32>> = vec![Vec::new(); self.switch.len()];
+        let (mut ports, mut hosts) = (Vec::new(), Vec::new());
+        for (index, host) in self.host.iter().enumerate() {
+            let switch = number(&host.switch)?;
+            let line = line(&host.interface, host.rate, host.delay, host.impairment.rules())?;
+            switches[switch].push(ports.len() as u32);
+            hosts.push(ports.len() as u32);
+            ports.push((switch as u32, line, FarEnd::Host(index as u32)));
+        }
+        for link in &self.link {
+            let ends = [number(&link.between[0])?, number(&link.between[1])?];
+            let name = link.between.join(" to ");
+            let line = line(&name, link.rate, link.delay, link.impairment.rules())?;
+            let first = ports.len() as u32;
+            for (end, other) in [(0, 1), (1, 0)] {
+                switches[ends[end]].push(first + end as u32);
+                ports.push((ends[end] as u32, line, FarEnd::Port(first + other)));
+            }
+        }
+        let mut layout = Layout {
+            models,
+            profile,
+            lengths: if self.stale_lengths { Lengths::Stale } else { Lengths::Updated },
+            switches,
+            ports,
+            hosts,
+            routes: vec![Vec::new(); self.switch.len()],
+        };
+        let mut known = std::collections::HashSet::new();
+        for (index, host) in self.host.iter().enumerate() {
+            for address in &host.addresses {
+                if !known.insert(address.address) {
+                    return Err(format!("{} is the address of two hosts", address.address));
+                }
+                let through = address.through.as_deref().map(&number).transpose()?;
+                layout.route(address.address, index, through)?;
+            }
+        }
+        Ok(layout)
+    }
+}
+
+impl Layout {
+    /// Links from every switch to one of them: none where there is no way.
+    fn distances(&self, to: usize) -> Vec<Option<u32>> {
+        let mut distances = vec![None; self.switches.len()];
+        distances[to] = Some(0);
+        let mut waiting = VecDeque::from([to]);
+        while let Some(switch) = waiting.pop_front() {
+            for &port in &self.switches[switch] {
+                let FarEnd::Port(other) = self.ports[port as usize].2 else { continue };
+                let next = self.ports[other as usize].0 as usize;
+                if distances[next].is_none() {
+                    distances[next] = distances[switch].map(|links| links + 1);
+                    waiting.push_back(next);
+                }
+            }
+        }
+        distances
+    }
+
+    /// The ways from everywhere to an address of a host: the shortest, or the shortest to the switch
+    /// that it leads through and on from there.
+    fn route(
+        &mut self,
+        address: IpAddr,
+        host: usize,
+        through: Option<usize>,
+    ) -> Result<(), String> {
+        let host_port = self.hosts[host];
+        let home = self.ports[host_port as usize].0 as usize;
+        let to_home = self.distances(home);
+        let to_way = through.map(|through| self.distances(through));
+        // Behind the switch that it leads through, and on the way home from there.
+        let mut is_behind = vec![to_way.is_none(); self.switches.len()];
+        if let Some(through) = through {
+            let mut waiting = vec![through];
+            while let Some(switch) = waiting.pop() {
+                if std::mem::replace(&mut is_behind[switch], true) {
+                    continue;
+                }
+                for &port in &self.switches[switch] {
+                    let FarEnd::Port(other) = self.ports[port as usize].2 else { continue };
+                    let next = self.ports[other as usize].0 as usize;
+                    if to_home[next].map(|links| links + 1) == to_home[switch] {
+                        waiting.push(next);
+                    }
+                }
+            }
+        }
+        for switch in 0..self.switches.len() {
+            let distances = match &to_way {
+                Some(to_way) if !is_behind[switch] => to_way,
+                _ => &to_home,
+            };
+            let local = self.switches[switch].iter().enumerate();
+            let ports: Vec<u16> = local
+                .filter(|&(_, &port)| match self.ports[port as usize].2 {
+                    FarEnd::Host(_) => port == host_port,
+                    FarEnd::Port(other) if switch != home => {
+                        let next = self.ports[other as usize].0 as usize;
+                        let closer = distances[next].map(|links| links + 1);
+                        closer.is_some() && closer == distances[switch]
+                    }
+                    FarEnd::Port(_) => false,
+                })
+                .map(|(local, _)| local as u16)
+                .collect();
+            if ports.is_empty() {
+                return Err(format!("no way leads from every switch to {address}"));
+            }
+            self.routes[switch].push((address, ports));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,444 @@
+//! Switches, their ports and the links between them, on any clock.
+//!
+//! Inner links are in memory and on virtual time: what happens there happens at its exact time, though
+//! perhaps a little later by the wall's clock. Only hosts' frames come and go in real time. So the rate of
+//! every link is exact in the mean, however late the thread is woken.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use rand_xoshiro::rand_core::RngCore;
+use trimline_packet::{ByteCount, Handle, Packet, Packets, Time, TimeDelta};
+use trimline_switch::{Chance, Displaced, Fate};
+use trimline_transport::Stream;
+
+use super::config::{Config, FarEnd, Layer, Layout, Line};
+use super::egress::{Egress, Models};
+use super::forwarding::{Exit, Forwarding};
+use super::frames::Frames;
+use super::network::Network;
+use crate::io::mem::{Impairer, Impairments};
+use crate::random;
+
+/// What happened at a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortCounters {
+    /// Packets sent.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+    /// Packets whose payload was cut.
+    pub trimmed: u64,
+    /// Packets that found no place.
+    pub dropped: u64,
+    /// Headers that were sent back.
+    pub returned: u64,
+}
+
+/// A port's coins.
+struct Coins<'a>(&'a mut Stream);
+
+impl Chance for Coins<'_> {
+    fn coin(&mut self) -> bool {
+        self.0.next_u64() >> 63 != 0
+    }
+    fn below(&mut self, bound: u32) -> u32 {
+        ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u32
+    }
+}
+
+#[derive(Debug)]
+struct Port {
+    switch: u32,
+    /// Its number at its switch.
+    local: u16,
+    egress: Egress,
+    line: Line,
+    far_end: FarEnd,
+    busy_until: Time,
+    /// A departure is among the events.
+    is_scheduled: bool,
+    coins: Stream,
+    impairer: Option<Impairer>,
+    counters: PortCounters,
+}
+
+#[derive(Debug)]
+struct Switch {
+    ports: Vec<u32>,
+    forwarding: Forwarding,
+}
+
+/// A host's way into its switch: as fast as its cable, however fast its kernel sends.
+#[derive(Debug)]
+struct Ingress {
+    port: u32,
+    busy_until: Time,
+    impairer: Option<Impairer>,
+    dropped: u64,
+}
+
+/// The longest that frames of a host may wait for their cable, as full packets of 9000 bytes: a Linux
+/// device's default queue.
+const INGRESS_PACKETS: u64 = 1000;
+
+/// In this order at one instant: transmitters before arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Depart(u32),
+    /// At the switch behind this port.
+    Arrive(u32, u32),
+    /// At this host.
+    Deliver(u32, u32),
+}
+
+impl Event {
+    fn class(self) -> u8 {
+        match self {
+            Event::Depart(_) => 0,
+            Event::Arrive(..) | Event::Deliver(..) => 1,
+        }
+    }
+}
+
+/// The order of arrivals of one instant, from the instant and the number of the line.
+pub type Ties = Box<dyn Fn(Time, u32) -> u64 + Send>;
+
+/// Switches and the links between them.
+pub struct Fabric {
+    models: Models,
+    frames: Frames,
+    switches: Vec<Switch>,
+    ports: Vec<Port>,
+    hosts: Vec<Ingress>,
+    /// By time, class, tie and order of making.
+    events: BinaryHeap<Reverse<(Time, u8, u64, u64, Event)>>,
+    made: u64,
+    ties: Ties,
+    displaced: Displaced,
+    /// Frames for which there was no way.
+    pub lost_ways: u64,
+    passed: VecDeque<Vec<u8>>,
+}
+
+impl Fabric {
+    /// The switches of a configuration.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn new(config: &Config) -> Result<Fabric, String> {
+        let seed = config.seed.unwrap_or_else(random::seed);
+        // A hash, so that no line is favoured and packets of equal length build no permanent phase.
+        let ties = move |at: Time, line: u32| {
+            random::mix(seed ^ random::mix(at.as_ps()) ^ u64::from(line) << 32)
+        };
+        let coins = |port| random::stream(seed, u64::from(port));
+        Fabric::with_chance(config, coins, Box::new(ties))
+    }
+
+    /// The same, with the stream of each port's coins and the order of what arrives at one instant.
+    /// Lines are numbered: those that leave switch ports, hosts' ports first, in the order of the
+    /// hosts, then those of links, both ends of each; then those that leave hosts.
+    ///
+    /// # Errors
+    /// What is wrong with the configuration.
+    pub fn with_chance(
+        config: &Config,
+        coins: impl Fn(u32) -> Stream,
+        ties: Ties,
+    ) -> Result<Fabric, String> {
+        let seed = config.seed.unwrap_or_else(random::seed);
+        let Layout { models, profile, lengths, switches, ports, hosts, routes } =
+            config.layout()?;
+        let impairer = |rules: Impairments, owner: u64| {
+            let impairs = rules.loss | rules.corruption | rules.duplication | rules.reordering != 0;
+            let stream = random::stream(seed ^ random::mix(u64::MAX), owner);
+            impairs.then(|| Impairer::new(rules, stream))
+        };
+        let hosts = hosts.into_iter().map(|port| Ingress {
+            port,
+            busy_until: Time::ZERO,
+            impairer: impairer(ports[port as usize].1.rules, u64::from(port) << 1),
+            dropped: 0,
+        });
+        let hosts = hosts.collect();
+        let local_of = |switch: u32, port: u32| {
+            let place = switches[switch as usize].iter().position(|&other| other == port);
+            place.expect("a port is one of its switch") as u16
+        };
+        let ports = (0..).zip(&ports).map(|(number, &(switch, line, far_end))| Port {
+            switch,
+            local: local_of(switch, number),
+            egress: Egress::default(),
+            line,
+            far_end,
+            busy_until: Time::ZERO,
+            is_scheduled: false,
+            coins: coins(number),
+            impairer: impairer(line.rules, u64::from(number) << 1 | 1),
+            counters: PortCounters::default(),
+        });
+        let ports = ports.collect();
+        let switches = (0..).zip(switches.into_iter().zip(routes)).zip(&config.switch);
+        let switches = switches.map(|((number, (ports, routes)), described)| Switch {
+            ports,
+            forwarding: match described.forwarding {
+                Layer::L2 => Forwarding::L2(Default::default()),
+                Layer::L3 => Forwarding::L3 {
+                    routes: routes.into_iter().collect(),
+                    spread: described.spread,
+                    seed: random::mix(seed ^ number),
+                    draws: random::stream(seed ^ random::mix(1), number),
+                },
+            },
+        });
+        Ok(Fabric {
+            models,
+            frames: Frames::new(profile, lengths),
+            switches: switches.collect(),
+            ports,
+            hosts,
+            events: BinaryHeap::new(),
+            made: 0,
+            ties,
+            displaced: Displaced::new(),
+            lost_ways: 0,
+            passed: VecDeque::new(),
+        })
+    }
+
+    /// Hosts, each on a port of its own.
+    pub fn hosts(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// What happened at each port, in the order of [`Fabric::with_coins`], with its number at its
+    /// switch.
+    pub fn counters(&self) -> impl Iterator<Item = (u32, u16, PortCounters)> + '_ {
+        self.ports.iter().map(|port| (port.switch, port.local, port.counters))
+    }
+
+    /// Packets in each queue of a port, the one on the wire included.
+    pub fn queued(&self, port: u32) -> Vec<u32> {
+        self.ports[port as usize].egress.queued(&self.models)
+    }
+
+    /// Frames inside, on links too.
+    pub fn held(&self) -> usize {
+        self.frames.held()
+    }
+
+    /// Frames that hosts sent faster than their cables for too long.
+    pub fn dropped_at_ingress(&self) -> u64 {
+        self.hosts.iter().map(|host| host.dropped).sum()
+    }
+
+    /// Something will happen; what arrives, arrives over a line.
+    fn push(&mut self, at: Time, line: u32, event: Event) {
+        self.made += 1;
+        let class = event.class();
+        let tie = if class == 0 { 0 } else { (self.ties)(at, line) };
+        self.events.push(Reverse((at, class, tie, self.made, event)));
+    }
+
+    /// When something will happen that is not a host's doing.
+    pub fn next(&self) -> Time {
+        self.events.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
+    }
+
+    /// A host begins to send a frame. Time must not fall.
+    pub fn host_sends(&mut self, now: Time, host: u32, frame: &[u8]) {
+        let port = self.hosts[host as usize].port;
+        let line = self.ports[port as usize].line;
+        let line_number = self.ports.len() as u32 + host;
+        let handle = self.frames.insert(frame);
+        let wire = self.frames.packet(handle).wire_bytes;
+        let ingress = &mut self.hosts[host as usize];
+        let longest = line.rate.transmission(ByteCount::new(9064)) * INGRESS_PACKETS;
+        if ingress.busy_until.saturating_since(now) > longest {
+            ingress.dropped += 1;
+            self.frames.release(handle);
+            return;
+        }
+        let left =
+            ingress.busy_until.max(now) + line.rate.transmission(ByteCount::new(wire.into()));
+        ingress.busy_until = left;
+        match &mut ingress.impairer {
+            None => self.push(
+                left + line.delay,
+                line_number,
+                Event::Arrive(port, handle.index() as u32),
+            ),
+            Some(impairer) => {
+                impairer.pass(frame.to_vec(), &mut self.passed);
+                self.frames.release(handle);
+                while let Some(frame) = self.passed.pop_front() {
+                    let handle = self.frames.insert(&frame);
+                    self.push(
+                        left + line.delay,
+                        line_number,
+                        Event::Arrive(port, handle.index() as u32),
+                    );
+                }
+            }
+        }
+    }
+
+    /// Does everything that is due by `now`. Frames for hosts are handed over, with the exact time at
+    /// which their last bit arrives.
+    pub fn advance(&mut self, now: Time, deliver: &mut dyn FnMut(Time, u32, &[u8])) -> bool {
+        let mut any = false;
+        while let Some(&Reverse((at, .., event))) = self.events.peek() {
+            if at > now {
+                break;
+            }
+            any = true;
+            self.events.pop();
+            match event {
+                Event::Depart(port) => {
+                    self.ports[port as usize].is_scheduled = false;
+                    self.depart(at, port);
+                }
+                Event::Arrive(port, handle) => {
+                    let Port { switch, local, .. } = self.ports[port as usize];
+                    self.forward(at, switch, local, Handle::new(handle));
+                }
+                Event::Deliver(host, handle) => {
+                    let handle = Handle::new(handle);
+                    deliver(at, host, self.frames.bytes(handle));
+                    self.frames.release(handle);
+                }
+            }
+        }
+        any
+    }
+
+    /// A frame is at a switch.
+    fn forward(&mut self, now: Time, switch: u32, from: u16, handle: Handle) {
+        let state = &mut self.switches[switch as usize];
+        match state.forwarding.exit(from, self.frames.bytes_mut(handle)) {
+            Exit::By(local) => {
+                let port = state.ports[usize::from(local)];
+                self.arrive(now, port, handle);
+            }
+            Exit::Flood => {
+                let bytes = self.frames.bytes(handle).to_vec();
+                for local in 0..state.ports.len() {
+                    if local != usize::from(from) {
+                        let port = self.switches[switch as usize].ports[local];
+                        let copy = self.frames.insert(&bytes);
+                        self.arrive(now, port, copy);
+                    }
+                }
+                self.frames.release(handle);
+            }
+            Exit::Nowhere => {
+                self.lost_ways += 1;
+                self.frames.release(handle);
+            }
+        }
+    }
+
+    /// A frame is at an output port.
+    fn arrive(&mut self, now: Time, number: u32, handle: Handle) {
+        let port = &mut self.ports[number as usize];
+        if port.busy_until <= now {
+            // Whatever was due has departed: the transmitter is idle since then.
+            port.egress.release(&self.models);
+            port.busy_until = now;
+        }
+        self.frames.at_last_hop = matches!(port.far_end, FarEnd::Host(_));
+        let mut coins = Coins(&mut port.coins);
+        let (frames, displaced) = (&mut self.frames, &mut self.displaced);
+        port.egress.enqueue(now, handle, &self.models, frames, &mut coins, displaced);
+        if self.displaced.is_changed() {
+            self.settle_displaced(now, number);
+        }
+        let port = &mut self.ports[number as usize];
+        if !port.is_scheduled && port.egress.is_backlogged() {
+            if port.busy_until <= now {
+                self.depart(now, number);
+            } else {
+                port.is_scheduled = true;
+                let at = port.busy_until;
+                self.push(at, number, Event::Depart(number));
+            }
+        }
+    }
+
+    /// Acts on what a port could not keep.
+    #[cold]
+    fn settle_displaced(&mut self, now: Time, number: u32) {
+        let mut displaced = std::mem::take(&mut self.displaced);
+        let counters = &mut self.ports[number as usize].counters;
+        counters.trimmed += u64::from(std::mem::take(&mut displaced.trimmed));
+        displaced.cut_bytes = 0;
+        for (handle, fate) in displaced.drain() {
+            let Port { switch, local, ref mut counters, .. } = self.ports[number as usize];
+            if fate == Fate::Returned && self.frames.turn_round(handle) {
+                // NDP 3.2.4: routed like any other packet.
+                counters.returned += 1;
+                self.forward(now, switch, local, handle);
+            } else {
+                counters.dropped += 1;
+                self.frames.release(handle);
+            }
+        }
+        // Keeps the list's memory; what a returned header displaced in turn is already settled.
+        self.displaced = displaced;
+    }
+
+    /// A port whose transmitter is free sends what is next.
+    fn depart(&mut self, now: Time, number: u32) {
+        let port = &mut self.ports[number as usize];
+        let (frames, displaced) = (&mut self.frames, &mut self.displaced);
+        let Some(handle) = port.egress.dequeue(now, &self.models, frames, displaced) else {
+            return;
+        };
+        let packet = *frames.packet(handle);
+        let wire = packet.wire_bytes;
+        port.counters.packets += 1;
+        port.counters.bytes += u64::from(wire);
+        port.busy_until = now + port.line.rate.transmission(ByteCount::new(wire.into()));
+        let arrival = port.busy_until + port.line.delay;
+        if port.egress.is_backlogged() {
+            port.is_scheduled = true;
+            let at = port.busy_until;
+            self.push(at, number, Event::Depart(number));
+        }
+        if packet.marks & Packet::MARK_CE != 0 {
+            let bytes = self.frames.bytes_mut(handle);
+            if let Some(network) = Network::of(bytes) {
+                network.mark(bytes);
+            }
+        }
+        self.launch(arrival, number, handle);
+    }
+
+    /// A frame is on the line of a port.
+    fn launch(&mut self, arrival: Time, number: u32, handle: Handle) {
+        let port = &mut self.ports[number as usize];
+        let far_end = port.far_end;
+        let event = |handle: Handle| match far_end {
+            FarEnd::Port(other) => Event::Arrive(other, handle.index() as u32),
+            FarEnd::Host(host) => Event::Deliver(host, handle.index() as u32),
+        };
+        let Some(impairer) = &mut port.impairer else {
+            return self.push(arrival, number, event(handle));
+        };
+        impairer.pass(self.frames.bytes(handle).to_vec(), &mut self.passed);
+        self.frames.release(handle);
+        while let Some(frame) = self.passed.pop_front() {
+            let handle = self.frames.insert(&frame);
+            self.frames.describe_again(handle);
+            self.push(arrival, number, event(handle));
+        }
+    }
+
+    /// The least time from a host's frame to anything that follows from it: how late the clock may be
+    /// read without changing the order of events.
+    pub fn shortest_line(&self) -> TimeDelta {
+        let line = |port: &Port| port.line.rate.transmission(ByteCount::new(64)) + port.line.delay;
+        self.ports.iter().map(line).min().unwrap_or(TimeDelta::ZERO)
+    }
+}

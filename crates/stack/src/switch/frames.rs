@@ -1,0 +1,157 @@
+//! The memory of a process full of switches: frames, and what ports see of them.
+
+use trimline_packet::wire::{Frame, Lengths, Profile, View};
+use trimline_packet::{
+    ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service,
+};
+
+use super::network::Network;
+
+/// Bytes of the FCS, which no buffer contains.
+const FCS_BYTES: usize = 4;
+
+#[derive(Debug)]
+struct Slot {
+    packet: Packet,
+    next: Handle,
+    bytes: Vec<u8>,
+}
+
+/// Frames by handle, with what a port looks at beside the bytes.
+#[derive(Debug)]
+pub(super) struct Frames {
+    slots: Vec<Slot>,
+    free: Vec<Handle>,
+    profile: Profile,
+    lengths: Lengths,
+    /// The port that trims now leads to a host.
+    pub(super) at_last_hop: bool,
+}
+
+impl Frames {
+    pub(super) fn new(profile: Profile, lengths: Lengths) -> Frames {
+        Frames { slots: Vec::new(), free: Vec::new(), profile, lengths, at_last_hop: false }
+    }
+
+    /// Takes a frame in. Ports trim and queue it by its DSCP alone.
+    pub(super) fn insert(&mut self, frame: &[u8]) -> Handle {
+        let packet = describe(frame, &self.profile);
+        match self.free.pop() {
+            Some(handle) => {
+                let slot = &mut self.slots[handle.index()];
+                slot.packet = packet;
+                slot.bytes.clear();
+                slot.bytes.extend_from_slice(frame);
+                handle
+            }
+            None => {
+                let handle = Handle::new(self.slots.len() as u32);
+                self.slots.push(Slot { packet, next: Handle::NONE, bytes: frame.to_vec() });
+                handle
+            }
+        }
+    }
+
+    pub(super) fn bytes(&self, handle: Handle) -> &[u8] {
+        &self.slots[handle.index()].bytes
+    }
+
+    pub(super) fn bytes_mut(&mut self, handle: Handle) -> &mut Vec<u8> {
+        &mut self.slots[handle.index()].bytes
+    }
+
+    pub(super) fn release(&mut self, handle: Handle) {
+        self.free.push(handle);
+    }
+
+    /// Frames inside.
+    pub(super) fn held(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Turns a trimmed header round. False: it is not one of those that can be.
+    pub(super) fn turn_round(&mut self, handle: Handle) -> bool {
+        let slot = &mut self.slots[handle.index()];
+        let turned = Frame::turn_round(&mut slot.bytes, &self.profile).is_ok();
+        if turned {
+            slot.packet.turn_round();
+        }
+        turned
+    }
+
+    /// What a frame is to a port after its bytes were changed.
+    pub(super) fn describe_again(&mut self, handle: Handle) {
+        let slot = &mut self.slots[handle.index()];
+        slot.packet = describe(&slot.bytes, &self.profile);
+    }
+}
+
+impl Packets for Frames {
+    #[inline]
+    fn packet(&self, handle: Handle) -> &Packet {
+        &self.slots[handle.index()].packet
+    }
+    #[inline]
+    fn packet_mut(&mut self, handle: Handle) -> &mut Packet {
+        &mut self.slots[handle.index()].packet
+    }
+    #[inline]
+    fn next(&self, handle: Handle) -> Handle {
+        self.slots[handle.index()].next
+    }
+    #[inline]
+    fn set_next(&mut self, handle: Handle, next: Handle) {
+        self.slots[handle.index()].next = next;
+    }
+
+    fn trim(&mut self, handle: Handle, trimmed_bytes: u16) -> u16 {
+        let slot = &mut self.slots[handle.index()];
+        let left = Frame::trim(&mut slot.bytes, &self.profile, self.at_last_hop, self.lengths)
+            .expect("what ports take for trimmable can be trimmed");
+        slot.bytes.truncate(left);
+        let on_wire = (left + FCS_BYTES).min(usize::from(u16::MAX)) as u16;
+        slot.packet.trim(trimmed_bytes.max(on_wire))
+    }
+}
+
+/// What a port sees of a frame. Its class is its DSCP; what the profile does not name, and what is no IP,
+/// may only be dropped. DATA is counted as the simulator counts it, its payload and 64 bytes; everything
+/// else as Ethernet does, with its FCS.
+fn describe(bytes: &[u8], profile: &Profile) -> Packet {
+    let mut packet = Packet {
+        source: HostId::new(0),
+        destination: HostId::new(0),
+        header: Header {
+            kind: Kind::Data,
+            flags: Flags::default(),
+            path: PathId::new(0),
+            connection: ConnectionId::new(0),
+            sequence: 0,
+            extra: 0,
+        },
+        wire_bytes: (bytes.len() + FCS_BYTES).clamp(64, usize::from(u16::MAX)) as u16,
+        service: Service::Droppable,
+        marks: 0,
+    };
+    let Some(network) = Network::of(bytes) else { return packet };
+    packet.marks = network.marks(bytes);
+    // NDP packets are UDP with the protocol's 16 bytes; what cannot be read so cannot be trimmed.
+    let Ok(frame) = Frame::new(bytes) else { return packet };
+    let Some(service) = profile.service(network.dscp(bytes)) else { return packet };
+    packet.service = service;
+    let header: View<'_> = frame.header();
+    packet.header.flags = header.flags();
+    packet.header.kind = header.kind().unwrap_or(Kind::Data);
+    packet.header.connection = header.connection();
+    packet.header.sequence = header.sequence();
+    packet.header.extra = header.extra();
+    if service == Service::Trimmable && header.kind() == Some(Kind::Data) {
+        let behind = network.payload() + 8 + 16;
+        let payload = usize::from(packet.header.payload_length());
+        if bytes.len() >= behind + payload {
+            let wire = usize::from(Packet::HEADER_BYTES) + payload;
+            packet.wire_bytes = wire.min(usize::from(u16::MAX)) as u16;
+        }
+    }
+    packet
+}

@@ -1,0 +1,216 @@
+//! What a switch reads and writes in the network header of any frame.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::ops::Range;
+
+use trimline_packet::Packet;
+
+const IP: usize = 14;
+
+/// A network header that was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Network {
+    /// IPv4, with the bytes of its header.
+    V4(usize),
+    /// IPv6.
+    V6,
+}
+
+impl Network {
+    /// The network header of a frame, if it has one.
+    pub(super) fn of(bytes: &[u8]) -> Option<Network> {
+        let network = match bytes.get(12..14)? {
+            [0x08, 0x00] => Network::V4(usize::from(bytes.get(IP)? & 15) * 4),
+            [0x86, 0xdd] => Network::V6,
+            _ => return None,
+        };
+        let (version, least) = match network {
+            Network::V4(header) => (4, header.max(20)),
+            Network::V6 => (6, 40),
+        };
+        (bytes[IP] >> 4 == version && bytes.len() >= IP + least).then_some(network)
+    }
+
+    /// Where what is behind the header begins.
+    pub(super) fn payload(self) -> usize {
+        match self {
+            Network::V4(header) => IP + header,
+            Network::V6 => IP + 40,
+        }
+    }
+
+    fn class(self, bytes: &[u8]) -> u8 {
+        match self {
+            Network::V4(_) => bytes[IP + 1],
+            Network::V6 => bytes[IP] << 4 | bytes[IP + 1] >> 4,
+        }
+    }
+
+    pub(super) fn dscp(self, bytes: &[u8]) -> u8 {
+        self.class(bytes) >> 2
+    }
+
+    /// The ECN field as [`Packet::marks`].
+    pub(super) fn marks(self, bytes: &[u8]) -> u8 {
+        match self.class(bytes) & 3 {
+            0 => 0,
+            3 => Packet::MARK_ECT | Packet::MARK_CE,
+            _ => Packet::MARK_ECT,
+        }
+    }
+
+    /// Writes "congestion experienced".
+    pub(super) fn mark(self, bytes: &mut [u8]) {
+        match self {
+            Network::V4(_) => change_word(bytes, IP, |word| word | 3),
+            Network::V6 => bytes[IP + 1] |= 3 << 4,
+        }
+    }
+
+    fn addresses(self) -> (Range<usize>, Range<usize>) {
+        match self {
+            Network::V4(_) => (IP + 12..IP + 16, IP + 16..IP + 20),
+            Network::V6 => (IP + 8..IP + 24, IP + 24..IP + 40),
+        }
+    }
+
+    pub(super) fn destination(self, bytes: &[u8]) -> IpAddr {
+        let (_, at) = self.addresses();
+        match self {
+            Network::V4(_) => {
+                Ipv4Addr::from(*bytes[at].first_chunk::<4>().expect("four bytes")).into()
+            }
+            Network::V6 => {
+                Ipv6Addr::from(*bytes[at].first_chunk::<16>().expect("sixteen bytes")).into()
+            }
+        }
+    }
+
+    /// A hash of addresses, protocol and ports: the same for all packets of a flow.
+    pub(super) fn flow_hash(self, bytes: &[u8], seed: u64) -> u64 {
+        let (source, destination) = self.addresses();
+        let protocol = match self {
+            Network::V4(_) => bytes[IP + 9],
+            Network::V6 => bytes[IP + 6],
+        };
+        let start = self.payload();
+        // Of a fragment only the first has ports.
+        let has_ports = match self {
+            Network::V4(_) => bytes[IP + 6] & 0x3f == 0 && bytes[IP + 7] == 0,
+            Network::V6 => true,
+        } && matches!(protocol, 6 | 17);
+        let ports = if has_ports { bytes.get(start..start + 4).unwrap_or(&[]) } else { &[] };
+        let parts = [&bytes[source], &bytes[destination], &[protocol], ports];
+        let mix =
+            |state: u64, &byte: &u8| (state ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        crate::random::mix(parts.iter().flat_map(|part| part.iter()).fold(seed, mix))
+    }
+
+    /// One hop less to live. False: it had none left.
+    pub(super) fn hop(self, bytes: &mut [u8]) -> bool {
+        let at = match self {
+            Network::V4(_) => IP + 8,
+            Network::V6 => IP + 7,
+        };
+        if bytes[at] <= 1 {
+            return false;
+        }
+        match self {
+            Network::V4(_) => change_word(bytes, at, |word| word - 0x100),
+            Network::V6 => bytes[at] -= 1,
+        }
+        true
+    }
+}
+
+/// Changes the word at an even place of an IPv4 header, and the checksum with it (RFC 1624, equation 3).
+fn change_word(bytes: &mut [u8], at: usize, change: impl FnOnce(u16) -> u16) {
+    let word = |bytes: &[u8], at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+    let old = word(bytes, at);
+    let new = change(old);
+    bytes[at..at + 2].copy_from_slice(&new.to_be_bytes());
+    let sum = u32::from(!word(bytes, IP + 10)) + u32::from(!old) + u32::from(new);
+    let folded = (sum & 0xffff) + (sum >> 16);
+    let folded = (folded & 0xffff) + (folded >> 16);
+    bytes[IP + 10..IP + 12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trimline_packet::wire::{Datagram, Ethernet, Fields, Frame, Profile};
+    use trimline_packet::{ConnectionId, Flags, Header, Kind, Service};
+
+    fn frame(v6: bool) -> Vec<u8> {
+        let address = |host: u8| -> IpAddr {
+            if v6 {
+                Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, host.into()).into()
+            } else {
+                Ipv4Addr::new(10, 0, 0, host).into()
+            }
+        };
+        let datagram = Datagram {
+            source: address(1),
+            destination: address(2),
+            entropy: 50_000,
+            service: Service::Trimmable,
+            marks: Packet::MARK_ECT,
+            fields: Fields {
+                kind: Kind::Data,
+                flags: Flags::default(),
+                connection: ConnectionId::new(1),
+                sequence: 0,
+                extra: Header::data_extra(100, 0),
+            },
+        };
+        let ethernet = Ethernet { destination: [2; 6], source: [4; 6] };
+        let mut bytes = Vec::new();
+        datagram.emit(ethernet, &Profile::PAPER, &[7; 100], &[], &mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn what_is_changed_still_parses() {
+        for v6 in [false, true] {
+            let mut bytes = frame(v6);
+            let network = Network::of(&bytes).unwrap();
+            assert_eq!(network.dscp(&bytes), Profile::PAPER.trimmable);
+            assert_eq!(network.marks(&bytes), Packet::MARK_ECT);
+            let mut hops = 0;
+            while network.hop(&mut bytes) {
+                hops += 1;
+                Frame::new(&bytes).unwrap().parse(&Profile::PAPER).unwrap();
+            }
+            assert_eq!(hops, 63);
+            network.mark(&mut bytes);
+            let parsed = Frame::new(&bytes).unwrap().parse(&Profile::PAPER).unwrap();
+            assert_eq!(parsed.datagram.marks, Packet::MARK_ECT | Packet::MARK_CE);
+            assert_eq!(network.destination(&bytes), parsed.datagram.destination);
+        }
+    }
+
+    #[test]
+    fn a_flow_has_one_hash_and_another_entropy_another() {
+        for v6 in [false, true] {
+            let bytes = frame(v6);
+            let network = Network::of(&bytes).unwrap();
+            let mut other = bytes.clone();
+            *other.last_mut().unwrap() ^= 1;
+            assert_eq!(network.flow_hash(&bytes, 1), network.flow_hash(&other, 1));
+            other[network.payload() + 1] ^= 1;
+            assert_ne!(network.flow_hash(&bytes, 1), network.flow_hash(&other, 1));
+        }
+    }
+
+    #[test]
+    fn what_is_no_ip_has_no_network_header() {
+        assert_eq!(Network::of(&[0; 60]), None);
+        assert_eq!(Network::of(&[]), None);
+        let mut bytes = frame(false);
+        bytes.truncate(30);
+        assert_eq!(Network::of(&bytes), None);
+        let mut bytes = frame(true);
+        bytes[14] = 0x40;
+        assert_eq!(Network::of(&bytes), None);
+    }
+}
