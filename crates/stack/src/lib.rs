@@ -18,5 +18,6 @@ pub mod clock;
 pub mod host;
 pub mod io;
 pub mod switch;
+pub mod testbed;
 
 mod random;

@@ -22,6 +22,7 @@ mod outgoing;
 mod peers;
 mod wait;
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
@@ -31,7 +32,7 @@ use trimline_packet::wire::Error;
 use trimline_packet::{Time, TimeDelta};
 
 use crate::clock::Clock;
-use crate::io::{Caps, PacketIo};
+use crate::io::{Caps, PacketIo, Pieces};
 
 pub use config::{Config, payload_of_mtu};
 pub use core::Core;
@@ -145,14 +146,17 @@ pub struct Host<I> {
     core: Core,
     clock: Clock,
     waiter: Waiter,
-    /// A frame was written that found no room.
-    pending: bool,
+    /// Frames that were written and found no room.
+    pending: VecDeque<Vec<u8>>,
+    /// Memory for frames.
+    spare: Vec<Vec<u8>>,
 }
 
 impl<I: PacketIo> Host<I> {
     /// A host without connections.
     pub fn new(io: I, config: Config, clock: Clock) -> Host<I> {
-        Host { io, core: Core::new(config), clock, waiter: Waiter::default(), pending: false }
+        let (waiter, core) = (Waiter::default(), Core::new(config));
+        Host { io, core, clock, waiter, pending: VecDeque::new(), spare: Vec::new() }
     }
 
     /// Connections, messages, streams.
@@ -187,7 +191,7 @@ impl<I: PacketIo> Host<I> {
 
     /// When [`Host::turn`] has something to do even if no frame arrives.
     pub fn next(&self) -> Time {
-        if self.pending { self.clock.now() } else { self.core.next() }
+        if !self.pending.is_empty() { self.clock.now() } else { self.core.next() }
     }
 
     /// Takes what has arrived, does what is due and sends what may be sent. Never waits. Gives whether
@@ -207,17 +211,23 @@ impl<I: PacketIo> Host<I> {
     fn transmit(&mut self, now: Time) -> io::Result<bool> {
         let mut sent = false;
         loop {
-            if !self.pending {
-                if self.core.transmit(now).is_none() {
-                    break;
-                }
-                self.pending = true;
+            // Written together, sent together: one system call for many.
+            while self.pending.len() < BURST && self.core.transmit(now).is_some() {
+                let spare = self.spare.pop().unwrap_or_default();
+                self.pending.push_back(std::mem::replace(&mut self.core.frame, spare));
             }
-            if self.io.tx_burst(&[&[self.core.frame()]])? == 0 {
+            if self.pending.is_empty() {
                 break;
             }
-            self.pending = false;
-            sent = true;
+            let whole: Vec<[&[u8]; 1]> =
+                self.pending.iter().map(|frame| [frame.as_slice()]).collect();
+            let pieces: Vec<Pieces<'_>> = whole.iter().map(|frame| frame.as_slice()).collect();
+            let taken = self.io.tx_burst(&pieces)?;
+            self.spare.extend(self.pending.drain(..taken));
+            sent |= taken > 0;
+            if !self.pending.is_empty() {
+                break;
+            }
         }
         if sent {
             self.io.flush()?;

@@ -6,6 +6,7 @@
 //! | [`udp`] | nothing | hosts anywhere; the kernel drops trimmed datagrams, so no trimming fabric |
 //! | [`afpacket`] | CAP_NET_RAW, as in a user namespace | whole frames on an interface: the default for NDP |
 
+pub mod afpacket;
 pub mod mem;
 pub(crate) mod sys;
 

@@ -54,3 +54,320 @@ pub(crate) fn wait_readable(fds: &[libc::c_int], timeout_ns: u64) -> io::Result<
         Err(error) => Err(error),
     }
 }
+
+/// What the kernel says of an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) index: u32,
+    pub(crate) mtu: usize,
+    pub(crate) ethernet: [u8; 6],
+}
+
+/// A request about an interface, which the kernel fills in.
+pub(crate) fn interface_request(name: &str) -> io::Result<libc::ifreq> {
+    // SAFETY: a request of zeros is one without name and contents.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if name.is_empty() || name.len() >= request.ifr_name.len() {
+        let text = "an interface name has 1 to 15 bytes";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    for (place, byte) in request.ifr_name.iter_mut().zip(name.bytes()) {
+        *place = byte as libc::c_char;
+    }
+    Ok(request)
+}
+
+/// A socket of this network namespace, to ask it things.
+pub(crate) fn any_socket() -> io::Result<OwnedFd> {
+    // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
+    unsafe {
+        let fd =
+            checked(libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0))?;
+        Ok(OwnedFd::from_raw_fd(fd))
+    }
+}
+
+/// Looks an interface up.
+pub(crate) fn link(name: &str) -> io::Result<Link> {
+    let socket = any_socket()?;
+    let ask = |what: libc::Ioctl| {
+        let mut request = interface_request(name)?;
+        // SAFETY: the request lives through the call and is the one that these questions fill in.
+        checked(unsafe { libc::ioctl(socket.as_raw_fd(), what, &mut request) })?;
+        Ok::<libc::ifreq, io::Error>(request)
+    };
+    // SAFETY: each question fills in the member that is read.
+    unsafe {
+        let index = ask(libc::SIOCGIFINDEX as libc::Ioctl)?.ifr_ifru.ifru_ifindex;
+        let mtu = ask(libc::SIOCGIFMTU as libc::Ioctl)?.ifr_ifru.ifru_mtu;
+        let address = ask(libc::SIOCGIFHWADDR as libc::Ioctl)?.ifr_ifru.ifru_hwaddr.sa_data;
+        let mut ethernet = [0; 6];
+        for (byte, &from) in ethernet.iter_mut().zip(&address) {
+            *byte = from as u8;
+        }
+        Ok(Link { index: index as u32, mtu: mtu as usize, ethernet })
+    }
+}
+
+fn set<T>(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: &T) -> io::Result<()> {
+    let length = size_of::<T>() as libc::socklen_t;
+    let value: *const T = value;
+    // SAFETY: the value lives through the call, and its length is its own.
+    checked(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, value.cast(), length) })?;
+    Ok(())
+}
+
+/// Sets a socket option to a number.
+pub(crate) fn set_number(
+    fd: &impl AsRawFd,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: libc::c_int,
+) -> io::Result<()> {
+    let length = size_of::<libc::c_int>() as libc::socklen_t;
+    let value: *const libc::c_int = &value;
+    // SAFETY: the value lives through the call, and its length is its own.
+    checked(unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, value.cast(), length) })?;
+    Ok(())
+}
+
+const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+
+/// A packet socket with a ring of received frames.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    fd: OwnedFd,
+    memory: *mut u8,
+    bytes: usize,
+    frame_bytes: usize,
+    frames: usize,
+    at: usize,
+}
+
+// SAFETY: the memory is the ring's alone, and the kernel does not care which thread reads it.
+unsafe impl Send for Ring {}
+
+/// One instruction of a classic BPF program.
+const fn step(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
+    libc::sock_filter { code: code as u16, jt, jf, k }
+}
+
+fn attach(fd: &OwnedFd, program: &mut [libc::sock_filter]) -> io::Result<()> {
+    let program = libc::sock_fprog {
+        len: program.len() as libc::c_ushort,
+        filter: program.as_mut_ptr(),
+    };
+    set(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+}
+
+/// Passes UDP over IPv4 or IPv6 with this port at either end; lengths are not looked at.
+fn port_filter(port: u16) -> [libc::sock_filter; 14] {
+    let port = u32::from(port);
+    // As linux/filter.h encodes them.
+    const LOAD_HALF: u32 = 0x28;
+    const LOAD_BYTE: u32 = 0x30;
+    const HALF_AT_INDEX: u32 = 0x48;
+    const INDEX: u32 = 0x01;
+    const INDEX_BY_V4_LENGTH: u32 = 0xb1;
+    const EQUAL: u32 = 0x15;
+    const JUMP: u32 = 0x05;
+    const GIVE: u32 = 0x06;
+    // A jump counts the steps that it leaves out.
+    [
+        step(LOAD_HALF, 0, 0, 12),
+        step(EQUAL, 0, 4, 0x0800),
+        step(LOAD_BYTE, 0, 0, 23),
+        step(EQUAL, 0, 9, 17),
+        step(INDEX_BY_V4_LENGTH, 0, 0, 14),
+        step(JUMP, 0, 0, 2),
+        step(EQUAL, 0, 6, 0x86dd),
+        step(INDEX, 0, 0, 40),
+        step(HALF_AT_INDEX, 0, 0, 14),
+        step(EQUAL, 2, 0, port),
+        step(HALF_AT_INDEX, 0, 0, 16),
+        step(EQUAL, 0, 1, port),
+        step(GIVE, 0, 0, u32::MAX),
+        step(GIVE, 0, 0, 0),
+    ]
+}
+
+impl Ring {
+    /// Opens a socket on an interface, with a filter for a UDP port or without.
+    pub(crate) fn open(link: &Link, frames: usize, port: Option<u16>) -> io::Result<Ring> {
+        const PAGE: usize = 4096;
+        // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
+        let fd = unsafe {
+            let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+            OwnedFd::from_raw_fd(checked(libc::socket(libc::AF_PACKET, kind, 0))?)
+        };
+        let option = |name, value: libc::c_int| set(&fd, libc::SOL_PACKET, name, &value);
+        option(libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as libc::c_int)?;
+        option(PACKET_IGNORE_OUTGOING, 1)?;
+        option(libc::PACKET_QDISC_BYPASS, 1)?;
+        // Header, address and alignment before the frame take less than 128 bytes.
+        let needed = link.mtu + 14 + 128;
+        let frame_bytes =
+            if needed <= PAGE { needed.next_power_of_two() } else { needed.next_multiple_of(PAGE) };
+        let block_bytes = frame_bytes.max(PAGE);
+        let blocks = (frames * frame_bytes).div_ceil(block_bytes);
+        let frames = blocks * (block_bytes / frame_bytes);
+        let request = libc::tpacket_req {
+            tp_block_size: block_bytes as libc::c_uint,
+            tp_block_nr: blocks as libc::c_uint,
+            tp_frame_size: frame_bytes as libc::c_uint,
+            tp_frame_nr: frames as libc::c_uint,
+        };
+        set(&fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+        if let Some(port) = port {
+            attach(&fd, &mut port_filter(port))?;
+        }
+        let bytes = blocks * block_bytes;
+        // SAFETY: a new mapping of the socket's ring, which is this long.
+        let memory = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                fd.as_raw_fd(),
+                0,
+            )
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let ring = Ring { fd, memory: memory.cast(), bytes, frame_bytes, frames, at: 0 };
+        // SAFETY: an address of zeros is valid; it lives through the call.
+        unsafe {
+            let mut address: libc::sockaddr_ll = std::mem::zeroed();
+            address.sll_family = libc::AF_PACKET as libc::c_ushort;
+            address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
+            address.sll_ifindex = link.index as libc::c_int;
+            let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+            let pointer: *const libc::sockaddr_ll = &address;
+            checked(libc::bind(ring.fd.as_raw_fd(), pointer.cast(), length))?;
+        }
+        Ok(ring)
+    }
+
+    pub(crate) fn fd(&self) -> &OwnedFd {
+        &self.fd
+    }
+
+    /// Hands the next frame over, if there is one.
+    #[inline]
+    pub(crate) fn next(&mut self, take: &mut dyn FnMut(&[u8])) -> bool {
+        const HEADER: usize = size_of::<libc::tpacket2_hdr>();
+        const VLAN: u32 = 1 << 4;
+        // SAFETY: the place is inside the mapping, aligned to 16 bytes at least, and the kernel only
+        // changes a frame's bytes while its status says that the frame is the kernel's.
+        unsafe {
+            let start = self.memory.add(self.at * self.frame_bytes);
+            let header: *mut libc::tpacket2_hdr = start.cast();
+            let status = std::sync::atomic::AtomicU32::from_ptr(&raw mut (*header).tp_status);
+            let seen = status.load(std::sync::atomic::Ordering::Acquire);
+            if seen & libc::TP_STATUS_USER == 0 {
+                return false;
+            }
+            let mac = usize::from((*header).tp_mac);
+            let length = (*header).tp_snaplen as usize;
+            let whole = (*header).tp_len as usize == length;
+            let inside = mac >= HEADER && mac + length <= self.frame_bytes;
+            // A tagged frame has lost its tag: it is for another network.
+            if whole && inside && seen & VLAN == 0 {
+                take(std::slice::from_raw_parts(start.add(mac), length));
+            }
+            status.store(libc::TP_STATUS_KERNEL, std::sync::atomic::Ordering::Release);
+        }
+        self.at += 1;
+        if self.at == self.frames {
+            self.at = 0;
+        }
+        true
+    }
+
+    /// Frames that found no place since this was asked last.
+    pub(crate) fn lost(&self) -> io::Result<u32> {
+        let mut counted = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
+        let pointer: *mut libc::tpacket_stats = &mut counted;
+        // SAFETY: the structure lives through the call, and its length is its own.
+        checked(unsafe {
+            libc::getsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                pointer.cast(),
+                &mut length,
+            )
+        })?;
+        Ok(counted.tp_drops)
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours and nobody has a slice of it any more.
+        unsafe { libc::munmap(self.memory.cast(), self.bytes) };
+    }
+}
+
+/// Sends frames on a bound packet socket; gives how many there was room for.
+pub(crate) fn send_batch(fd: &OwnedFd, frames: &[&[&[u8]]]) -> io::Result<usize> {
+    let slice = |piece: &&[u8]| libc::iovec {
+        iov_base: piece.as_ptr().cast_mut().cast(),
+        iov_len: piece.len(),
+    };
+    if let [[piece]] = frames {
+        // SAFETY: the bytes live through the call.
+        let sent = unsafe {
+            libc::send(fd.as_raw_fd(), piece.as_ptr().cast(), piece.len(), libc::MSG_DONTWAIT)
+        };
+        return refused_or(sent as libc::c_int).map(|sent| usize::from(sent.is_some()));
+    }
+    let mut vectors: Vec<libc::iovec> = Vec::with_capacity(frames.len());
+    frames.iter().for_each(|pieces| vectors.extend(pieces.iter().map(slice)));
+    let mut first = 0;
+    let mut messages: Vec<libc::mmsghdr> = frames
+        .iter()
+        .map(|pieces| {
+            // SAFETY: a message of zeros is one without address, data and control.
+            let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
+            message.msg_hdr.msg_iov = &raw mut vectors[first];
+            message.msg_hdr.msg_iovlen = pieces.len() as _;
+            first += pieces.len();
+            message
+        })
+        .collect();
+    // SAFETY: messages, vectors and the bytes that they name live through the call.
+    let sent = unsafe {
+        let (pointer, count) = (messages.as_mut_ptr(), messages.len() as libc::c_uint);
+        libc::sendmmsg(fd.as_raw_fd(), pointer, count, libc::MSG_DONTWAIT)
+    };
+    refused_or(sent).map(|sent| sent.unwrap_or(0) as usize)
+}
+
+/// The result of sending: `None` when there is no room now.
+fn refused_or(sent: libc::c_int) -> io::Result<Option<libc::c_int>> {
+    match checked(sent) {
+        Ok(sent) => Ok(Some(sent)),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::EAGAIN | libc::ENOBUFS | libc::EINTR) => Ok(None),
+            _ => Err(error),
+        },
+    }
+}
+
+/// Lets a socket receive nothing at all, though it is bound.
+pub(crate) fn drop_everything(socket: &std::net::UdpSocket) -> io::Result<()> {
+    let mut program = [step(0x06, 0, 0, 0)];
+    let program = libc::sock_fprog { len: 1, filter: program.as_mut_ptr() };
+    let length = size_of::<libc::sock_fprog>() as libc::socklen_t;
+    let pointer: *const libc::sock_fprog = &program;
+    // SAFETY: the program lives through the call, and its length is its own.
+    checked(unsafe {
+        let (level, name) = (libc::SOL_SOCKET, libc::SO_ATTACH_FILTER);
+        libc::setsockopt(socket.as_raw_fd(), level, name, pointer.cast(), length)
+    })?;
+    Ok(())
+}

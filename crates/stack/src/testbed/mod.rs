@@ -1,0 +1,9 @@
+//! Hosts and switches on one machine, in network namespaces of their own.
+//!
+//! Namespaces have no name and belong to the process: whatever ends it, a crash too, the kernel removes
+//! them with their interfaces. Root is not needed where a user may make user namespaces.
+
+pub mod namespace;
+pub mod network;
+pub mod rpc;
+mod sys;

@@ -1,0 +1,115 @@
+//! Network namespaces without a name: they exist while the process holds them, and vanish with it, however
+//! it ends.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::process::{Command, Stdio};
+use std::thread;
+
+use super::sys;
+
+/// A network namespace.
+#[derive(Debug)]
+pub struct Namespace {
+    file: File,
+}
+
+/// Becomes root of a user namespace of its own, unless the process is root already: then it may make
+/// network namespaces. To be called before any thread is started.
+///
+/// # Errors
+/// The system does not allow it.
+pub fn become_root() -> io::Result<()> {
+    let (user, group) = sys::identity();
+    if user == 0 {
+        return Ok(());
+    }
+    sys::new_user()?;
+    fs::write("/proc/self/setgroups", "deny")?;
+    fs::write("/proc/self/uid_map", format!("0 {user} 1"))?;
+    fs::write("/proc/self/gid_map", format!("0 {group} 1"))
+}
+
+impl Namespace {
+    /// A new one, with a loopback interface that is up.
+    ///
+    /// # Errors
+    /// The system does not allow it.
+    pub fn new() -> io::Result<Namespace> {
+        let made = thread::spawn(|| {
+            sys::new_network()?;
+            File::open("/proc/thread-self/ns/net")
+        });
+        let file = made.join().map_err(|_| io::Error::other("the thread is gone"))??;
+        let namespace = Namespace { file };
+        namespace.ip(&["link set lo up".to_owned()])?;
+        Ok(namespace)
+    }
+
+    /// Does something inside.
+    ///
+    /// # Errors
+    /// It cannot be entered, or what was to be done failed.
+    pub fn inside<T: Send>(&self, act: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+        thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                self.enter()?;
+                act()
+            });
+            thread.join().map_err(|_| io::Error::other("what was done inside panicked"))?
+        })
+    }
+
+    /// Moves this thread inside, for good.
+    ///
+    /// # Errors
+    /// It cannot be entered.
+    pub fn enter(&self) -> io::Result<()> {
+        sys::enter_network(self.file.as_fd())
+    }
+
+    /// What other programs call it while this process lives.
+    pub fn path(&self) -> String {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+    }
+
+    /// Lines for `ip`, inside.
+    ///
+    /// # Errors
+    /// `ip` is not there, or refuses; its words are in the error.
+    pub fn ip(&self, lines: &[String]) -> io::Result<()> {
+        self.inside(|| {
+            let mut child = Command::new("ip")
+                .args(["-batch", "-"])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .map_err(|error| io::Error::new(error.kind(), format!("ip (iproute2): {error}")))?;
+            let mut input = child.stdin.take().expect("it was asked for");
+            input.write_all((lines.join("\n") + "\n").as_bytes())?;
+            drop(input);
+            let output = child.wait_with_output()?;
+            match output.status.success() {
+                true => Ok(()),
+                false => Err(io::Error::other(format!(
+                    "ip: {}",
+                    String::from_utf8_lossy(&output.stderr).trim()
+                ))),
+            }
+        })
+    }
+
+    /// Sets a parameter of the kernel's network inside, such as `ipv4/tcp_fastopen`.
+    ///
+    /// # Errors
+    /// There is no such parameter.
+    pub fn set(&self, parameter: &str, value: &str) -> io::Result<()> {
+        let path = format!("/proc/sys/net/{parameter}");
+        self.inside(|| {
+            fs::write(&path, value)
+                .map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
+        })
+    }
+}

@@ -1,0 +1,149 @@
+//! The system calls of the testbed.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::net::{Ipv4Addr, TcpStream};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd};
+
+use crate::io::sys::{any_socket, checked, interface_request, set_number};
+
+/// Gives this thread a network namespace of its own.
+pub(super) fn new_network() -> io::Result<()> {
+    // SAFETY: takes a number only; other threads keep their namespace.
+    checked(unsafe { libc::unshare(libc::CLONE_NEWNET) }).map(|_| ())
+}
+
+/// Moves this thread into a network namespace.
+pub(super) fn enter_network(namespace: BorrowedFd<'_>) -> io::Result<()> {
+    // SAFETY: takes numbers only.
+    checked(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(|_| ())
+}
+
+/// Gives this process a user namespace of its own. It must have one thread.
+pub(super) fn new_user() -> io::Result<()> {
+    // SAFETY: takes a number only.
+    checked(unsafe { libc::unshare(libc::CLONE_NEWUSER) }).map(|_| ())
+}
+
+/// The effective user and group.
+pub(super) fn identity() -> (u32, u32) {
+    // SAFETY: takes nothing and cannot fail.
+    unsafe { (libc::geteuid(), libc::getegid()) }
+}
+
+/// Keeps this thread on one processor; where there are fewer, wherever it is.
+pub(super) fn pin(processor: usize) {
+    // SAFETY: a set of zeros is an empty one; it lives through the call. That it fails does no harm.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(processor, &mut set);
+        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
+    }
+}
+
+#[repr(C)]
+struct EthtoolValue {
+    command: u32,
+    value: u32,
+}
+
+/// Makes an interface of this network namespace carry frames as they are: no checksums left to the
+/// hardware, no frames longer than the MTU.
+pub(super) fn plain_frames(interface: &str) -> io::Result<()> {
+    const SIOCETHTOOL: libc::c_ulong = 0x8946;
+    // ETHTOOL_SRXCSUM, STXCSUM, STSO, SGSO, SGRO.
+    const OFF: [u32; 5] = [0x15, 0x17, 0x1f, 0x24, 0x2c];
+    let socket = any_socket()?;
+    for command in OFF {
+        let mut value = EthtoolValue { command, value: 0 };
+        let mut request = interface_request(interface)?;
+        request.ifr_ifru.ifru_data = (&raw mut value).cast();
+        // SAFETY: request and value live through the call.
+        let done = unsafe {
+            libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as libc::Ioctl, &mut request)
+        };
+        match checked(done) {
+            Ok(_) => {}
+            // What cannot be changed is not there.
+            Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// How a TCP connection is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Open {
+    /// Handshake, then data.
+    Plain,
+    /// Data with the SYN (RFC 7413).
+    Fast,
+}
+
+/// Opens a TCP connection with cubic and sends the first bytes on it. One that does not block may not
+/// have sent them all: gives how many it has.
+pub(super) fn tcp_connect(
+    address: Ipv4Addr,
+    port: u16,
+    open: Open,
+    blocks: bool,
+    first: &[u8],
+) -> io::Result<(TcpStream, usize)> {
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | if blocks { 0 } else { libc::SOCK_NONBLOCK };
+    // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
+    let stream = unsafe {
+        TcpStream::from_raw_fd(checked(libc::socket(libc::AF_INET, kind, libc::IPPROTO_TCP))?)
+    };
+    set_number(&stream, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1)?;
+    set_congestion(&stream, "cubic")?;
+    let to = libc::sockaddr_in {
+        sin_family: libc::AF_INET as libc::sa_family_t,
+        sin_port: port.to_be(),
+        sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.octets()) },
+        sin_zero: [0; 8],
+    };
+    let pointer: *const libc::sockaddr_in = &to;
+    let length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+    let under_way = |error: &io::Error| {
+        matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EAGAIN))
+    };
+    let fd = stream.as_raw_fd();
+    if open == Open::Plain {
+        // SAFETY: the address lives through the call.
+        match checked(unsafe { libc::connect(fd, pointer.cast(), length) }) {
+            Err(error) if !under_way(&error) => return Err(error),
+            _ => return Ok((stream, 0)),
+        }
+    }
+    // SAFETY: address and bytes live through the call.
+    let sent = unsafe {
+        let flags = libc::MSG_FASTOPEN | libc::MSG_NOSIGNAL;
+        libc::sendto(fd, first.as_ptr().cast(), first.len(), flags, pointer.cast(), length)
+    };
+    match checked(sent as libc::c_int) {
+        Ok(sent) => Ok((stream, sent as usize)),
+        Err(error) if under_way(&error) => Ok((stream, 0)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Names the congestion control of a socket.
+pub(super) fn set_congestion(socket: &impl AsRawFd, name: &str) -> io::Result<()> {
+    // SAFETY: the name lives through the call, and its length is its own.
+    checked(unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::IPPROTO_TCP,
+            libc::TCP_CONGESTION,
+            name.as_ptr().cast(),
+            name.len() as libc::socklen_t,
+        )
+    })?;
+    Ok(())
+}
+
+/// Lets a listening socket accept data with the SYN.
+pub(super) fn accept_fast_open(socket: &impl AsRawFd) -> io::Result<()> {
+    set_number(socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN, 1024)
+}
