@@ -10,7 +10,15 @@ pub(super) struct Sum(u64);
 impl Sum {
     /// Adds bytes; an odd last byte counts as the high half of a word.
     pub(super) fn bytes(mut self, bytes: &[u8]) -> Sum {
-        let mut words = bytes.chunks_exact(2);
+        // RFC 1071, section 2: the sum may be taken in longer words and in any byte order, and folded and
+        // swapped at the end. So it goes several words at a time.
+        let mut long_words = bytes.chunks_exact(4);
+        let mut native = 0;
+        for word in &mut long_words {
+            native += u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]]));
+        }
+        self.0 += u64::from(u16::from_be_bytes(Sum(native).folded().to_ne_bytes()));
+        let mut words = long_words.remainder().chunks_exact(2);
         for word in &mut words {
             self.0 += u64::from(u16::from_be_bytes([word[0], word[1]]));
         }
@@ -63,6 +71,21 @@ mod tests {
     fn sum_of_the_rfc_example() {
         let sum = Sum::default().bytes(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]);
         assert_eq!(sum.complement(), !0xddf2);
+    }
+
+    /// Word by word, as the RFC defines it.
+    #[test]
+    fn a_sum_of_long_words_is_the_sum_of_words() {
+        let bytes: [u8; 67] = core::array::from_fn(|place| (place * 89 + 0xa5) as u8);
+        for start in 0..8 {
+            for end in start..bytes.len() {
+                let part = &bytes[start..end];
+                let by_word = part.chunks(2).fold(0u64, |sum, word| {
+                    sum + (u64::from(word[0]) << 8) + word.get(1).map_or(0, |&low| u64::from(low))
+                });
+                assert_eq!(Sum::default().bytes(part).folded(), Sum(by_word).folded());
+            }
+        }
     }
 
     #[test]

@@ -35,6 +35,9 @@ pub struct Config {
     pub send_buffer: usize,
     /// What to do when there is nothing to do.
     pub idle: Idle,
+    /// What a waiting call would send when it returns waits for the next call, and goes together with
+    /// what the application sends then: for applications that call again at once.
+    pub sends_later: bool,
     /// Random streams; from the operating system if there are none.
     pub streams: Option<Streams>,
     /// Whether [`super::Host::pulls_heard`] is kept.
@@ -89,6 +92,7 @@ impl Config {
             },
             send_buffer: 16 << 20,
             idle: Idle::Block,
+            sends_later: false,
             streams: None,
             record_pulls: false,
         })

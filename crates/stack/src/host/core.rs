@@ -5,12 +5,12 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::IpAddr;
 
 use trimline_packet::wire::{Datagram, Error, Ethernet, Frame, Parsed, Routes, What};
-use trimline_packet::{ByteCount, ConnectionId, Flags, HostId, Kind, Packet, Service, Time};
+use trimline_packet::{ByteCount, ConnectionId, Flags, HostId, Kind, Packet, Service, Time, TimeDelta};
 use trimline_transport::ndp::{self, Command, Event};
 use trimline_transport::{Allowed, Disposition, Endpoint, Half, Key};
 
 use super::config::Config;
-use super::directory::{Slots, Streams, View};
+use super::directory::{Quick, Slots, Streams, View};
 use super::incoming::{self, Incoming};
 use super::outgoing::Outgoing;
 use super::peers::{ME, Peers};
@@ -62,7 +62,7 @@ pub struct Core {
     slots: Slots,
     entries: Vec<Entry>,
     free: Vec<u32>,
-    names: HashMap<Name, u32>,
+    names: HashMap<Name, u32, Quick>,
     next_connection: u32,
     /// Connections that peers opened, for the application to take.
     accepted: VecDeque<u32>,
@@ -73,6 +73,9 @@ pub struct Core {
     deadlines: BTreeSet<(Time, u32, u32)>,
     /// When the last bit of what was sent last has left.
     busy_until: Time,
+    /// How long before the link is free the next frame may be handed over: frames that leave within a
+    /// microsecond or two go in one system call.
+    pub(super) ahead: TimeDelta,
     /// When something was handled last: nothing that follows from it was sent before.
     clock: Time,
     /// The frame being written.
@@ -92,7 +95,7 @@ impl Core {
             slots: Slots::new(streams),
             entries: Vec::new(),
             free: Vec::new(),
-            names: HashMap::new(),
+            names: HashMap::default(),
             // A client that is started again must not use the numbers that its servers remember.
             next_connection: random::seed() as u32,
             accepted: VecDeque::new(),
@@ -100,6 +103,7 @@ impl Core {
             unhanded: Vec::new(),
             deadlines: BTreeSet::new(),
             busy_until: Time::ZERO,
+            ahead: TimeDelta::ZERO,
             clock: Time::ZERO,
             frame: Vec::new(),
             extension: Vec::new(),
@@ -607,7 +611,8 @@ impl Core {
 
     /// When the next packet can be sent.
     fn next_transmit(&self) -> Time {
-        self.endpoint.transmit_at().max(self.busy_until).max(self.clock)
+        let free = self.busy_until.saturating_since(Time::ZERO).saturating_sub(self.ahead);
+        self.endpoint.transmit_at().max(Time::ZERO + free).max(self.clock)
     }
 
     /// Timers and deadlines that are due. Gives whether there were any.
@@ -651,7 +656,7 @@ impl Core {
         self.clock = at;
         let packet = self.endpoint.poll_transmit(at, Allowed::ALL)?;
         let wire = ByteCount::new(u64::from(packet.wire_bytes));
-        self.busy_until = at + self.config.send_rate.transmission(wire);
+        self.busy_until = at.max(self.busy_until) + self.config.send_rate.transmission(wire);
         self.write_frame(now, &packet);
         Some((at, packet))
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use trimline_packet::{HostId, PathId};
@@ -31,10 +32,52 @@ impl fmt::Debug for Streams {
     }
 }
 
+/// A hash that is quick and that nobody outside can aim at: every process begins elsewhere.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Quick(u64);
+
+impl Default for Quick {
+    fn default() -> Quick {
+        Quick(random::seed())
+    }
+}
+
+impl BuildHasher for Quick {
+    type Hasher = QuickHasher;
+    fn build_hasher(&self) -> QuickHasher {
+        QuickHasher(self.0)
+    }
+}
+
+/// See [`Quick`].
+#[derive(Debug)]
+pub(super) struct QuickHasher(u64);
+
+impl Hasher for QuickHasher {
+    fn finish(&self) -> u64 {
+        random::mix(self.0)
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
+    }
+    fn write_u8(&mut self, number: u8) {
+        self.write_u64(number.into());
+    }
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(number.into());
+    }
+    fn write_isize(&mut self, number: isize) {
+        self.write_u64(number as u64);
+    }
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0.rotate_left(23) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+}
+
 /// The slots of the endpoint.
 #[derive(Debug)]
 pub(super) struct Slots {
-    slots: HashMap<Key, u32>,
+    slots: HashMap<Key, u32, Quick>,
     free: Vec<u32>,
     used: u32,
     /// The connection of each slot, if the host still keeps one.
@@ -44,7 +87,7 @@ pub(super) struct Slots {
 
 impl Slots {
     pub(super) fn new(streams: Streams) -> Slots {
-        Slots { slots: HashMap::new(), free: Vec::new(), used: 0, owners: Vec::new(), streams }
+        Slots { slots: HashMap::default(), free: Vec::new(), used: 0, owners: Vec::new(), streams }
     }
 
     pub(super) fn owner(&self, slot: u32) -> Option<u32> {

@@ -29,7 +29,7 @@ use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
 use trimline_packet::wire::Error;
-use trimline_packet::{Time, TimeDelta};
+use trimline_packet::{Kind, Time, TimeDelta};
 
 use crate::clock::Clock;
 use crate::io::{Caps, PacketIo, Pieces};
@@ -139,6 +139,12 @@ impl Statistics {
 /// Frames taken from the interface before anything is sent.
 const BURST: usize = 64;
 
+/// How long before the link is free a frame may be handed over.
+const AHEAD: TimeDelta = TimeDelta::from_us(2);
+
+/// ACKs that one packet of data may overtake.
+const FEW: usize = 2;
+
 /// A host on an interface.
 #[derive(Debug)]
 pub struct Host<I> {
@@ -155,7 +161,10 @@ pub struct Host<I> {
 impl<I: PacketIo> Host<I> {
     /// A host without connections.
     pub fn new(io: I, config: Config, clock: Clock) -> Host<I> {
-        let (waiter, core) = (Waiter::default(), Core::new(config));
+        let (waiter, mut core) = (Waiter::default(), Core::new(config));
+        if matches!(clock, Clock::Real(_)) {
+            core.ahead = AHEAD;
+        }
         Host { io, core, clock, waiter, pending: VecDeque::new(), spare: Vec::new() }
     }
 
@@ -201,20 +210,34 @@ impl<I: PacketIo> Host<I> {
     /// The interface is gone or the system refuses.
     pub fn turn(&mut self) -> io::Result<bool> {
         let now = self.clock.now();
+        let heard = self.hear(now)?;
+        Ok(self.transmit(now)? || heard)
+    }
+
+    /// Takes what has arrived, and does what is due.
+    fn hear(&mut self, now: Time) -> io::Result<bool> {
         let core = &mut self.core;
         let taken = self.io.rx_burst(BURST, &mut |frame| core.receive_frame(now, frame))?;
-        let expired = self.core.expire(now);
-        let sent = self.transmit(now)?;
-        Ok(taken > 0 || expired || sent)
+        Ok(self.core.expire(now) || taken > 0)
     }
 
     fn transmit(&mut self, now: Time) -> io::Result<bool> {
         let mut sent = false;
         loop {
             // Written together, sent together: one system call for many.
-            while self.pending.len() < BURST && self.core.transmit(now).is_some() {
+            let (mut idle_acks, mut data) = (0, 0);
+            while self.pending.len() < BURST {
+                let Some((_, packet)) = self.core.transmit(now) else { break };
                 let spare = self.spare.pop().unwrap_or_default();
                 self.pending.push_back(std::mem::replace(&mut self.core.frame, spare));
+                data += usize::from(packet.header.kind == Kind::Data);
+                let is_idle = packet.header.kind == Kind::Ack
+                    && packet.header.pull_counter().is_none();
+                idle_acks += usize::from(is_idle);
+            }
+            // An answer does not wait while the ACKs of its question are sent, which pull nothing.
+            if data == 1 && idle_acks + data == self.pending.len() && idle_acks <= FEW {
+                self.pending.rotate_right(1);
             }
             if self.pending.is_empty() {
                 break;
@@ -244,24 +267,29 @@ impl<I: PacketIo> Host<I> {
         deadline: Time,
         mut is_done: impl FnMut(&mut Core) -> bool,
     ) -> io::Result<bool> {
+        let now = self.clock.now();
+        self.transmit(now)?;
         loop {
-            let busy = self.turn()?;
-            if is_done(&mut self.core) {
-                // What the application did is sent before it goes on.
-                let now = self.clock.now();
-                self.transmit(now)?;
+            let now = self.clock.now();
+            let heard = self.hear(now)?;
+            // The application first: what it answers goes together with the ACKs.
+            let done = is_done(&mut self.core);
+            if done && self.core.config.sends_later {
                 return Ok(true);
             }
-            let now = self.clock.now();
+            let sent = self.transmit(now)?;
+            if done {
+                return Ok(true);
+            }
             if now >= deadline {
                 return Ok(false);
             }
-            if busy {
+            if heard || sent {
                 self.waiter.busy();
             } else {
                 let due = self.next().min(deadline);
-                let fds: Vec<BorrowedFd<'_>> = self.io.poll_fd().into_iter().collect();
-                self.waiter.idle(self.core.config.idle, now, due, &fds)?;
+                let fds = self.io.poll_fd().into_iter();
+                self.waiter.idle(self.core.config.idle, now, due, fds)?;
             }
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
+use super::directory::Quick;
 use trimline_packet::wire::Routes;
 use trimline_packet::wire::route::{entropy_of, path_of};
 use trimline_packet::{HostId, PathId};
@@ -25,7 +26,7 @@ struct Peer {
 pub(super) struct Peers {
     peers: Vec<Peer>,
     /// Every address: whose, and its number among the ways.
-    addresses: HashMap<IpAddr, (HostId, u16)>,
+    addresses: HashMap<IpAddr, (HostId, u16), Quick>,
     /// Paths to a host with one address: UDP source ports.
     entropies: u16,
 }
@@ -34,7 +35,7 @@ impl Peers {
     /// This host alone.
     pub(super) fn new(canonical: IpAddr, ways: &[IpAddr], entropies: u16) -> Peers {
         let mut peers =
-            Peers { peers: Vec::new(), addresses: HashMap::new(), entropies: entropies.max(1) };
+            Peers { peers: Vec::new(), addresses: HashMap::default(), entropies: entropies.max(1) };
         peers.add(canonical, ways);
         peers
     }

@@ -19,14 +19,16 @@ pub enum Idle {
     Poll,
     /// Poll and let others run a while, then block until a frame arrives or something is due.
     Block,
-    /// Block at once: the least work.
+    /// Block at once: the least work; what is due goes as late as timers wake.
     Sleep,
 }
 
 /// Turns without anything to do that are simply taken again.
 const SPINS: u32 = 64;
 /// Further ones that first let others run.
-const YIELDS: u32 = 256;
+const YIELDS: u32 = 4096;
+/// Then one turn in so many lets others run.
+const YIELD_EVERY: u32 = 64;
 /// How late a timer of the kernel may wake (`nanosleep` here: 65 us): so long before a deadline nobody
 /// blocks.
 const OVERSLEEP: TimeDelta = TimeDelta::from_us(100);
@@ -51,30 +53,30 @@ impl Waiter {
     ///
     /// # Errors
     /// The system refuses to wait.
-    pub fn idle(
+    pub fn idle<'a>(
         &mut self,
         policy: Idle,
         now: Time,
         due: Time,
-        fds: &[BorrowedFd<'_>],
+        fds: impl Iterator<Item = BorrowedFd<'a>>,
     ) -> io::Result<bool> {
         self.turns = self.turns.saturating_add(1);
         let left = due.saturating_since(now);
-        let patience = match policy {
-            Idle::Poll => u32::MAX,
-            Idle::Block => SPINS + YIELDS,
-            Idle::Sleep => 0,
+        let (patience, early) = match policy {
+            Idle::Poll => (u32::MAX, OVERSLEEP),
+            Idle::Block => (SPINS + YIELDS, OVERSLEEP),
+            Idle::Sleep => (0, TimeDelta::ZERO),
         };
-        if self.turns <= patience || fds.is_empty() || left <= OVERSLEEP {
-            if self.turns > SPINS || policy == Idle::Sleep {
+        if self.turns <= patience || left <= early {
+            if self.turns > SPINS && self.turns % YIELD_EVERY == 0 {
                 thread::yield_now();
             } else {
                 std::hint::spin_loop();
             }
             return Ok(false);
         }
-        let wait = left.saturating_sub(OVERSLEEP).min(LONGEST);
-        let raw: Vec<_> = fds.iter().map(AsRawFd::as_raw_fd).collect();
+        let wait = left.saturating_sub(early).min(LONGEST);
+        let raw: Vec<_> = fds.map(|fd| fd.as_raw_fd()).collect();
         wait_readable(&raw, wait.as_ps() / 1000)?;
         Ok(true)
     }

@@ -1,7 +1,6 @@
 //! A fabric between packet interfaces, on a real clock.
 
 use std::io;
-use std::os::fd::BorrowedFd;
 
 use crate::clock::Clock;
 use crate::host::{Idle, Waiter};
@@ -101,9 +100,8 @@ impl<I: PacketIo> Runner<I> {
                 self.waiter.busy();
                 continue;
             }
-            let fds: Vec<BorrowedFd<'_>> =
-                self.interfaces.iter().filter_map(PacketIo::poll_fd).collect();
-            self.waiter.idle(self.idle, self.clock.now(), self.fabric.next(), &fds)?;
+            let fds = self.interfaces.iter().filter_map(PacketIo::poll_fd);
+            self.waiter.idle(self.idle, self.clock.now(), self.fabric.next(), fds)?;
         }
         Ok(())
     }
