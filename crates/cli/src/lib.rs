@@ -23,6 +23,7 @@ mod reproduce;
 mod results;
 mod run;
 pub mod single;
+mod testbed;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -167,6 +168,8 @@ enum Verb {
     },
     /// Measure packet-hops per second on the standard workloads.
     Bench(bench::Options),
+    /// Run a figure on real hosts and switches, in network namespaces that vanish with the command.
+    Testbed(testbed::Options),
     /// Print the JSON Schema of scenario files.
     Schema,
     /// Say which files of other simulators are read, and list the built-in flow sizes.
@@ -213,6 +216,7 @@ pub fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Verb::List { json, library } => experiments::list(library.directory.as_deref(), json),
         Verb::Bench(options) => bench::bench(&options),
+        Verb::Testbed(options) => testbed::testbed(&options),
         Verb::Schema => {
             results::print(&trimline_sim::scenario::schema());
             Ok(ExitCode::SUCCESS)

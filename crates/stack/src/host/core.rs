@@ -5,7 +5,9 @@ use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::IpAddr;
 
 use trimline_packet::wire::{Datagram, Error, Ethernet, Frame, Parsed, Routes, What};
-use trimline_packet::{ByteCount, ConnectionId, Flags, HostId, Kind, Packet, Service, Time, TimeDelta};
+use trimline_packet::{
+    ByteCount, ConnectionId, Flags, HostId, Kind, Packet, Service, Time, TimeDelta,
+};
 use trimline_transport::ndp::{self, Command, Event};
 use trimline_transport::{Allowed, Disposition, Endpoint, Half, Key};
 

@@ -231,8 +231,8 @@ impl<I: PacketIo> Host<I> {
                 let spare = self.spare.pop().unwrap_or_default();
                 self.pending.push_back(std::mem::replace(&mut self.core.frame, spare));
                 data += usize::from(packet.header.kind == Kind::Data);
-                let is_idle = packet.header.kind == Kind::Ack
-                    && packet.header.pull_counter().is_none();
+                let is_idle =
+                    packet.header.kind == Kind::Ack && packet.header.pull_counter().is_none();
                 idle_acks += usize::from(is_idle);
             }
             // An answer does not wait while the ACKs of its question are sent, which pull nothing.

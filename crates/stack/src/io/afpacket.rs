@@ -100,9 +100,8 @@ impl PacketIo for AfPacket {
 
     fn tx_burst(&mut self, frames: &[Pieces<'_>]) -> io::Result<usize> {
         let longest = self.link.mtu + ETHERNET_BYTES;
-        let fits = |pieces: &&Pieces<'_>| {
-            pieces.iter().map(|piece| piece.len()).sum::<usize>() <= longest
-        };
+        let fits =
+            |pieces: &&Pieces<'_>| pieces.iter().map(|piece| piece.len()).sum::<usize>() <= longest;
         let fitting = frames.iter().take_while(fits).count();
         if fitting == 0 && !frames.is_empty() {
             let text = format!("a frame is longer than the MTU of {}", self.link.mtu);

@@ -81,8 +81,7 @@ pub(crate) fn interface_request(name: &str) -> io::Result<libc::ifreq> {
 pub(crate) fn any_socket() -> io::Result<OwnedFd> {
     // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
     unsafe {
-        let fd =
-            checked(libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0))?;
+        let fd = checked(libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0))?;
         Ok(OwnedFd::from_raw_fd(fd))
     }
 }
@@ -153,10 +152,8 @@ const fn step(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
 }
 
 fn attach(fd: &OwnedFd, program: &mut [libc::sock_filter]) -> io::Result<()> {
-    let program = libc::sock_fprog {
-        len: program.len() as libc::c_ushort,
-        filter: program.as_mut_ptr(),
-    };
+    let program =
+        libc::sock_fprog { len: program.len() as libc::c_ushort, filter: program.as_mut_ptr() };
     set(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
 }
 

@@ -3,6 +3,10 @@
 //! Namespaces have no name and belong to the process: whatever ends it, a crash too, the kernel removes
 //! them with their interfaces. Root is not needed where a user may make user namespaces.
 
+pub mod bulk;
+pub mod forwarder;
+pub mod group;
+pub mod incast;
 pub mod namespace;
 pub mod network;
 pub mod rpc;

@@ -9,8 +9,8 @@ use trimline_packet::wire::Profile;
 
 use super::namespace::Namespace;
 use super::sys;
-use crate::host::{self, Host};
 use crate::clock::Clock;
+use crate::host::{self, Host};
 use crate::io::afpacket::AfPacket;
 use crate::switch;
 
@@ -121,15 +121,19 @@ impl Network {
         for number in 0..shape.hosts() {
             let namespace = Namespace::new()?;
             namespace.set("ipv6/conf/all/disable_ipv6", "1")?;
-            let parameters =
-                [("tcp_fastopen", "3"), ("tcp_tw_reuse", "1"), ("ip_local_port_range", "2000 65000")];
+            let parameters = [
+                ("tcp_fastopen", "3"),
+                ("tcp_tw_reuse", "1"),
+                ("ip_local_port_range", "2000 65000"),
+            ];
             for (name, value) in parameters {
                 namespace.set(&format!("ipv4/{name}"), value)?;
             }
             hosts.push(TestHost { namespace, interface: format!("h{number}"), number });
         }
         let cable = |near: &str, host: &TestHost| {
-            let (far, mac) = (&host.interface, switch::quantity::ethernet_text(ethernet(host.number)));
+            let (far, mac) =
+                (&host.interface, switch::quantity::ethernet_text(ethernet(host.number)));
             let path = host.namespace.path();
             format!(
                 "link add {near} mtu {mtu} type veth peer name {far} mtu {mtu} address {mac} netns {path}"

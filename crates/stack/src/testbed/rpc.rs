@@ -282,8 +282,7 @@ fn ask(
             let mut host = network.host(0, config, &clock)?;
             for number in all {
                 let start = Instant::now();
-                let connection =
-                    host.connect(address(1, 0).into(), SERVICE, Options::default())?;
+                let connection = host.connect(address(1, 0).into(), SERVICE, Options::default())?;
                 host.core().send(connection, &request)?;
                 host.core().close(connection);
                 let answer = host.receive(connection, TimeDelta::from_ms(5000))?;
@@ -300,8 +299,7 @@ fn ask(
         }
         Carrier::FastOpen | Carrier::Tcp | Carrier::TcpKept => {
             network.hosts[0].namespace.enter()?;
-            let open =
-                if carrier == Carrier::FastOpen { Open::Fast } else { Open::Plain };
+            let open = if carrier == Carrier::FastOpen { Open::Fast } else { Open::Plain };
             let connect = || sys::tcp_connect(address(1, 0), SERVICE, open, !polls, &request);
             let mut kept = None;
             for number in all {
@@ -339,7 +337,7 @@ fn take_answer(
 }
 
 /// A frame of NDP's port that no host of the protocol sees.
-fn raw_frame(payload: &[u8]) -> Vec<u8> {
+pub(super) fn raw_frame(payload: &[u8]) -> Vec<u8> {
     use trimline_packet::wire::{Datagram, Ethernet, Fields};
     use trimline_packet::{ConnectionId, Flags, Header, Kind, Service};
     let datagram = Datagram {
@@ -356,10 +354,8 @@ fn raw_frame(payload: &[u8]) -> Vec<u8> {
             extra: Header::data_extra(payload.len() as u16, 0),
         },
     };
-    let ethernet = Ethernet {
-        destination: super::network::ethernet(1),
-        source: super::network::ethernet(0),
-    };
+    let ethernet =
+        Ethernet { destination: super::network::ethernet(1), source: super::network::ethernet(0) };
     let mut frame = Vec::new();
     datagram
         .emit(ethernet, &Profile::PAPER, payload, &[], &mut frame)

@@ -59,9 +59,8 @@ pub(super) fn plain_frames(interface: &str) -> io::Result<()> {
         let mut request = interface_request(interface)?;
         request.ifr_ifru.ifru_data = (&raw mut value).cast();
         // SAFETY: request and value live through the call.
-        let done = unsafe {
-            libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as libc::Ioctl, &mut request)
-        };
+        let done =
+            unsafe { libc::ioctl(socket.as_raw_fd(), SIOCETHTOOL as libc::Ioctl, &mut request) };
         match checked(done) {
             Ok(_) => {}
             // What cannot be changed is not there.
@@ -90,7 +89,8 @@ pub(super) fn tcp_connect(
     blocks: bool,
     first: &[u8],
 ) -> io::Result<(TcpStream, usize)> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | if blocks { 0 } else { libc::SOCK_NONBLOCK };
+    let kind =
+        libc::SOCK_STREAM | libc::SOCK_CLOEXEC | if blocks { 0 } else { libc::SOCK_NONBLOCK };
     // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
     let stream = unsafe {
         TcpStream::from_raw_fd(checked(libc::socket(libc::AF_INET, kind, libc::IPPROTO_TCP))?)
@@ -105,9 +105,8 @@ pub(super) fn tcp_connect(
     };
     let pointer: *const libc::sockaddr_in = &to;
     let length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
-    let under_way = |error: &io::Error| {
-        matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EAGAIN))
-    };
+    let under_way =
+        |error: &io::Error| matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EAGAIN));
     let fd = stream.as_raw_fd();
     if open == Open::Plain {
         // SAFETY: the address lives through the call.

@@ -1,0 +1,198 @@
+//! One flow between two hosts on a cable: its rate beside that of bare frames, and the spacing of the
+//! PULLs that its sender hears (NDP 6, Figures 11 and 12).
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use trimline_packet::{BitRate, TimeDelta};
+
+use super::network::{Network, Shape, address};
+use super::sys;
+use crate::clock::Clock;
+use crate::host::{Config, Idle, Options};
+use crate::io::{PacketIo, Pieces};
+
+const SERVICE: u16 = 7;
+
+/// What a flow did.
+#[derive(Clone, Debug, Default)]
+pub struct Bulk {
+    /// Payload bytes delivered in the time that is counted.
+    pub bytes: u64,
+    /// That time.
+    pub time: Duration,
+    /// Nanoseconds between PULLs at the sender, in the time that is counted.
+    pub gaps_ns: Vec<u64>,
+    /// Packets sent.
+    pub packets: u64,
+    /// Packets that were sent again.
+    pub retransmissions: u64,
+}
+
+impl Bulk {
+    /// Gigabits of payload in a second.
+    pub fn gbps(&self) -> f64 {
+        self.bytes as f64 * 8.0 / self.time.as_nanos().max(1) as f64
+    }
+}
+
+/// How a flow is sent.
+#[derive(Clone, Copy, Debug)]
+pub struct Flow {
+    /// Payload of a packet.
+    pub payload: u16,
+    /// First window.
+    pub initial_window: u32,
+    /// To which the receiver paces its pulls, and the sender its packets.
+    pub rate: BitRate,
+    /// Time that is counted, after a fifth of it.
+    pub time: Duration,
+}
+
+fn config(network: &Network, number: u32, flow: &Flow) -> io::Result<Config> {
+    let mut config = network.config(number, flow.rate)?;
+    config.ndp.payload_bytes = flow.payload.min(config.ndp.payload_bytes);
+    config.ndp.initial_window = flow.initial_window;
+    config.idle = Idle::Poll;
+    config.record_pulls = true;
+    Ok(config)
+}
+
+/// One NDP flow.
+///
+/// # Errors
+/// A right is missing, or the flow breaks.
+pub fn ndp(flow: Flow) -> io::Result<Bulk> {
+    let network = Network::build(Shape::BackToBack, usize::from(flow.payload) + 100)?;
+    let clock = Clock::real();
+    let over = AtomicBool::new(false);
+    let delivered = AtomicU64::new(0);
+    let warm = flow.time / 5;
+    thread::scope(|scope| {
+        let receiver = scope.spawn(|| -> io::Result<()> {
+            sys::pin(1);
+            let mut host = network.host(1, config(&network, 1, &flow)?, &clock)?;
+            host.listen(SERVICE);
+            let mut bytes = vec![0; 1 << 18];
+            let (mut connection, mut all) = (None, 0);
+            while !over.load(Ordering::Relaxed) {
+                let stop = host.now().saturating_add(TimeDelta::from_ms(20));
+                host.run_until(stop, |core| {
+                    connection = connection.or_else(|| core.accept());
+                    if let Some(connection) = connection {
+                        while let Ok(count) = core.read(connection, &mut bytes)
+                            && count > 0
+                        {
+                            all += count as u64;
+                        }
+                        delivered.store(all, Ordering::Relaxed);
+                    }
+                    false
+                })?;
+            }
+            Ok(())
+        });
+        let sender = scope.spawn(|| -> io::Result<Bulk> {
+            sys::pin(0);
+            let mut host = network.host(0, config(&network, 0, &flow)?, &clock)?;
+            thread::sleep(Duration::from_millis(30));
+            let peer = address(1, 0).into();
+            let connection = host.connect(peer, SERVICE, Options::default())?;
+            let bytes = vec![0x5a; 1 << 20];
+            let start = Instant::now();
+            let mut from = None;
+            let mut bulk = Bulk::default();
+            while start.elapsed() < flow.time + warm {
+                let stop = host.now().saturating_add(TimeDelta::from_ms(1));
+                let mut failure = None;
+                host.run_until(stop, |core| {
+                    while failure.is_none() {
+                        match core.write(connection, &bytes) {
+                            Ok(0) => break,
+                            Ok(_) => {}
+                            Err(error) => failure = Some(error),
+                        }
+                    }
+                    false
+                })?;
+                if let Some(failure) = failure {
+                    return Err(failure.into());
+                }
+                if from.is_none() && start.elapsed() >= warm {
+                    from = Some((Instant::now(), delivered.load(Ordering::Relaxed), host.now()));
+                }
+            }
+            if let Some((at, before, virtual_start)) = from {
+                bulk.time = at.elapsed();
+                bulk.bytes = delivered.load(Ordering::Relaxed) - before;
+                let heard = host.pulls_heard();
+                let counted = heard.partition_point(|&time| time < virtual_start);
+                bulk.gaps_ns = heard[counted..]
+                    .windows(2)
+                    .map(|pair| pair[1].saturating_since(pair[0]).as_ps() / 1000)
+                    .collect();
+            }
+            if let Some(seen) = host.core().sender_statistics(connection) {
+                bulk.packets = seen.packets_sent;
+                bulk.retransmissions = seen.retransmissions_nack
+                    + seen.retransmissions_return
+                    + seen.retransmissions_timeout;
+            }
+            Ok(bulk)
+        });
+        let bulk = sender.join().map_err(|_| io::Error::other("the sender panicked"))?;
+        over.store(true, Ordering::Relaxed);
+        receiver.join().map_err(|_| io::Error::other("the receiver panicked"))??;
+        bulk
+    })
+}
+
+/// Bare frames of this payload, one way, as fast as they go: payload bytes that arrived.
+///
+/// # Errors
+/// A right is missing.
+pub fn raw(payload: u16, time: Duration) -> io::Result<Bulk> {
+    let network = Network::build(Shape::BackToBack, usize::from(payload) + 100)?;
+    let over = AtomicBool::new(false);
+    let delivered = AtomicU64::new(0);
+    thread::scope(|scope| {
+        let receiver = scope.spawn(|| -> io::Result<()> {
+            sys::pin(1);
+            let mut socket = network.socket(1)?;
+            let mut all = 0;
+            while !over.load(Ordering::Relaxed) {
+                let taken = socket.rx_burst(64, &mut |_| all += u64::from(payload))?;
+                match taken {
+                    0 => thread::yield_now(),
+                    _ => delivered.store(all, Ordering::Relaxed),
+                }
+            }
+            Ok(())
+        });
+        let sender = scope.spawn(|| -> io::Result<Bulk> {
+            sys::pin(0);
+            let mut socket = network.socket(0)?;
+            thread::sleep(Duration::from_millis(30));
+            let frame = super::rpc::raw_frame(&vec![0x5a; payload.into()]);
+            let whole = [frame.as_slice()];
+            let pieces = [whole.as_slice() as Pieces<'_>; 32];
+            let (start, mut from) = (Instant::now(), None);
+            while start.elapsed() < time + time / 5 {
+                socket.tx_burst(&pieces)?;
+                socket.flush()?;
+                if from.is_none() && start.elapsed() >= time / 5 {
+                    from = Some((Instant::now(), delivered.load(Ordering::Relaxed)));
+                }
+            }
+            let (at, before) = from.unwrap_or((start, 0));
+            let bytes = delivered.load(Ordering::Relaxed) - before;
+            Ok(Bulk { bytes, time: at.elapsed(), ..Bulk::default() })
+        });
+        let bulk = sender.join().map_err(|_| io::Error::other("the sender panicked"))?;
+        over.store(true, Ordering::Relaxed);
+        receiver.join().map_err(|_| io::Error::other("the receiver panicked"))??;
+        bulk
+    })
+}

@@ -1,0 +1,121 @@
+//! All hosts of a testbed in one thread, its switches in another: as many threads as this machine has
+//! cores, however many hosts.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use trimline_packet::Time;
+
+use super::network::Network;
+use super::sys;
+use crate::clock::Clock;
+use crate::host::{Host, Idle, Waiter};
+use crate::io::afpacket::AfPacket;
+use crate::switch::{self, Fabric, Runner};
+
+/// What switches counted during a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SwitchCount {
+    /// Packets sent by all ports.
+    pub packets: u64,
+    /// Packets whose payload was cut.
+    pub trimmed: u64,
+    /// Packets that found no place.
+    pub dropped: u64,
+    /// Headers that were sent back.
+    pub returned: u64,
+    /// Frames that an interface did not take or that came faster than their cable.
+    pub refused: u64,
+}
+
+/// Runs switches beside what `act` does. `settings` are lines of the head of their configuration.
+///
+/// # Errors
+/// The configuration is wrong, an interface is gone, or `act` fails.
+pub fn with_switches<T>(
+    network: &Network,
+    settings: &str,
+    clock: &Clock,
+    act: impl FnOnce() -> io::Result<T>,
+) -> io::Result<(T, SwitchCount)> {
+    let text = network.shape().switches(settings);
+    let config = switch::Config::parse(&text).map_err(io::Error::other)?;
+    let fabric = Fabric::new(&config).map_err(io::Error::other)?;
+    let ports = network.ports()?;
+    let mut runner =
+        Runner::new(fabric, ports, clock.clone(), Idle::Block).map_err(io::Error::other)?;
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let switches = scope.spawn(|| {
+            sys::pin(1);
+            let outcome = runner.run(|_| over.load(Ordering::Relaxed));
+            let mut count = SwitchCount::default();
+            for (_, _, port) in runner.fabric().counters() {
+                count.packets += port.packets;
+                count.trimmed += port.trimmed;
+                count.dropped += port.dropped;
+                count.returned += port.returned;
+            }
+            count.refused = runner.refused() + runner.fabric().dropped_at_ingress();
+            outcome.map(|()| count)
+        });
+        let outcome = act();
+        over.store(true, Ordering::Relaxed);
+        let count = switches.join().map_err(|_| io::Error::other("the switches panicked"))??;
+        Ok((outcome?, count))
+    })
+}
+
+/// Hosts that one thread drives.
+#[derive(Debug)]
+pub struct Group {
+    /// The hosts.
+    pub hosts: Vec<Host<AfPacket>>,
+    clock: Clock,
+    waiter: Waiter,
+    idle: Idle,
+}
+
+impl Group {
+    /// Hosts of one clock.
+    pub fn new(hosts: Vec<Host<AfPacket>>, clock: &Clock, idle: Idle) -> Group {
+        Group { hosts, clock: clock.clone(), waiter: Waiter::default(), idle }
+    }
+
+    /// The time.
+    pub fn now(&self) -> Time {
+        self.clock.now()
+    }
+
+    /// Turns all hosts until it is done, or the deadline. Gives whether it is done.
+    ///
+    /// # Errors
+    /// An interface is gone.
+    pub fn run_until(
+        &mut self,
+        deadline: Time,
+        mut is_done: impl FnMut(&mut [Host<AfPacket>]) -> bool,
+    ) -> io::Result<bool> {
+        loop {
+            let mut busy = false;
+            for host in &mut self.hosts {
+                busy |= host.turn()?;
+            }
+            if is_done(&mut self.hosts) {
+                return Ok(true);
+            }
+            let now = self.clock.now();
+            if now >= deadline {
+                return Ok(false);
+            }
+            if busy {
+                self.waiter.busy();
+                continue;
+            }
+            let due = self.hosts.iter().map(Host::next).min().unwrap_or(Time::NEVER);
+            let fds = self.hosts.iter().filter_map(Host::poll_fd);
+            self.waiter.idle(self.idle, now, due.min(deadline), fds)?;
+        }
+    }
+}

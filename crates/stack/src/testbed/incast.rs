@@ -1,0 +1,319 @@
+//! Seven hosts answer one (NDP 5.1, Figures 9 and 10), over NDP and over TCP.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use trimline_packet::{BitRate, ByteCount, TimeDelta};
+
+use super::group::{Group, SwitchCount, with_switches};
+use super::network::{Network, Shape, address};
+use super::sys::{self, Open};
+use crate::clock::Clock;
+use crate::host::{Connection, Host, Idle, Options};
+use crate::io::afpacket::AfPacket;
+
+/// Payload of a full packet.
+pub const PAYLOAD: u16 = 9000;
+/// The MTU of every interface: a full packet and its headers.
+pub const MTU: usize = 9100;
+
+const SERVICE: u16 = 7;
+/// Bytes of a request: how many to answer with.
+const REQUEST_BYTES: usize = 8;
+/// Hosts that answer.
+const SERVERS: u32 = 7;
+/// The longest that one incast may take.
+const PATIENCE: TimeDelta = TimeDelta::from_ms(60_000);
+
+/// What one answer of an incast is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// The host that gives it.
+    pub server: u32,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Its priority class.
+    pub class: u8,
+}
+
+/// The completion times of an incast, from its first request to the last byte of each answer.
+pub type Completions = Vec<Duration>;
+
+/// When the last of these answers would arrive in an otherwise idle network, at the best.
+pub fn ideal(rate: BitRate, answers: &[Answer]) -> Duration {
+    let header = 64;
+    let full = u64::from(PAYLOAD) + header;
+    let wire: u64 = answers
+        .iter()
+        .map(|answer| answer.bytes + header * answer.bytes.div_ceil(u64::from(PAYLOAD)))
+        .sum();
+    let first = answers.iter().map(|answer| answer.bytes + header).min().unwrap_or(0).min(full);
+    // The nearest server shares a ToR with the frontend: its request crosses two links, and the first
+    // packet of its answer one before the frontend's own.
+    let near = answers.iter().any(|answer| answer.server / 2 == 0);
+    let links = if near { 2 } else { 4 };
+    let request = header + REQUEST_BYTES as u64;
+    let bytes = request * links + first * (links - 1) + wire;
+    Duration::from_nanos(rate.transmission(ByteCount::new(bytes)).as_ps() / 1000)
+}
+
+/// NDP hosts of a testbed, its switches running.
+fn ndp_hosts(network: &Network, rate: BitRate, clock: &Clock) -> io::Result<Group> {
+    let hosts = (0..network.shape().hosts()).map(|number| {
+        let mut config = network.config(number, rate)?;
+        config.ndp.payload_bytes = PAYLOAD.min(config.ndp.payload_bytes);
+        let mut host = network.host(number, config, clock)?;
+        host.listen(SERVICE);
+        Ok(host)
+    });
+    Ok(Group::new(hosts.collect::<io::Result<_>>()?, clock, Idle::Block))
+}
+
+/// Every server answers with as many bytes as it is asked for.
+fn answer_requests(hosts: &mut [Host<AfPacket>], data: &[u8]) {
+    for host in &mut hosts[1..] {
+        let core = host.core();
+        while core.accept().is_some() {}
+        while let Some(connection) = core.next_readable() {
+            while let Ok(Some(request)) = core.receive(connection) {
+                let Some(bytes) = request.first_chunk() else { continue };
+                let bytes = u64::from_be_bytes(*bytes) as usize;
+                // The send buffer is larger than any answer.
+                if core.send(connection, &data[..bytes.min(data.len())]).is_ok() {
+                    core.close(connection);
+                }
+            }
+        }
+    }
+}
+
+/// One incast over NDP. Gives the completion of each answer, in the order asked for.
+fn ndp_incast(group: &mut Group, answers: &[Answer], data: &[u8]) -> io::Result<Completions> {
+    let start = Instant::now();
+    let mut waiting: Vec<(usize, Connection)> = Vec::new();
+    for (place, answer) in answers.iter().enumerate() {
+        let options = Options { class: answer.class, ..Options::default() };
+        let frontend = group.hosts[0].core();
+        let connection = frontend.connect(address(answer.server, 0).into(), SERVICE, options)?;
+        frontend.send(connection, &answer.bytes.to_be_bytes())?;
+        frontend.close(connection);
+        waiting.push((place, connection));
+    }
+    let mut completions = vec![Duration::ZERO; answers.len()];
+    let mut wrong = None;
+    let deadline = group.now().saturating_add(PATIENCE);
+    let done = group.run_until(deadline, |hosts| {
+        answer_requests(hosts, data);
+        let core = hosts[0].core();
+        waiting.retain(|&(place, connection)| match core.receive(connection) {
+            Ok(None) => true,
+            Ok(Some(message)) => {
+                completions[place] = start.elapsed();
+                if message.len() as u64 != answers[place].bytes {
+                    wrong = Some(format!("{} bytes from {}", message.len(), answers[place].server));
+                }
+                false
+            }
+            Err(failure) => {
+                wrong = Some(format!("server {}: {failure}", answers[place].server));
+                false
+            }
+        });
+        waiting.is_empty()
+    })?;
+    match wrong {
+        Some(wrong) => Err(io::Error::other(wrong)),
+        None if !done => Err(io::Error::other("an answer did not come within a minute")),
+        None => Ok(completions),
+    }
+}
+
+/// Incasts over NDP through the paper's testbed, one after the other: for each list of answers the
+/// completions of every repetition.
+///
+/// # Errors
+/// A right is missing, or an answer does not come.
+pub fn ndp(
+    rate: BitRate,
+    lists: &[Vec<Answer>],
+    repeats: usize,
+) -> io::Result<(Vec<Vec<Completions>>, SwitchCount)> {
+    let network = Network::build(Shape::FatTree, MTU)?;
+    let clock = Clock::real();
+    let settings = format!("rate = \"{}bps\"\npayload = {PAYLOAD}\npackets = 8", rate.as_bps());
+    with_switches(&network, &settings, &clock, || {
+        let mut group = ndp_hosts(&network, rate, &clock)?;
+        let longest = lists.iter().flatten().map(|answer| answer.bytes).max().unwrap_or(0);
+        let data = vec![0x5a; longest as usize];
+        let mut all = Vec::new();
+        for answers in lists {
+            // Once to warm up.
+            ndp_incast(&mut group, answers, &data)?;
+            let mut completions = Vec::new();
+            for _ in 0..repeats {
+                let quiet = group.now().saturating_add(TimeDelta::from_ms(5));
+                group.run_until(quiet, |_| false)?;
+                completions.push(ndp_incast(&mut group, answers, &data)?);
+            }
+            all.push(completions);
+        }
+        Ok(all)
+    })
+}
+
+/// Packets that a TCP port queues before it drops (chosen: hundreds, as NDP 3.3 says of TCP's queues).
+const TCP_QUEUE: u32 = 100;
+
+/// The same over TCP with cubic: a new connection for each answer, through switches that drop.
+///
+/// # Errors
+/// As [`ndp`].
+pub fn tcp(
+    rate: BitRate,
+    lists: &[Vec<Answer>],
+    repeats: usize,
+) -> io::Result<(Vec<Vec<Completions>>, SwitchCount)> {
+    let network = Network::build(Shape::FatTree, MTU)?;
+    let clock = Clock::real();
+    let settings = format!(
+        "rate = \"{}bps\"\npayload = {PAYLOAD}\nprofile = \"drop-tail\"\npackets = {TCP_QUEUE}",
+        rate.as_bps()
+    );
+    with_switches(&network, &settings, &clock, || {
+        let listeners = (1..=SERVERS)
+            .map(|server| {
+                network.hosts[server as usize].namespace.inside(|| {
+                    let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, SERVICE))?;
+                    sys::set_congestion(&listener, "cubic")?;
+                    listener.set_nonblocking(true)?;
+                    Ok(listener)
+                })
+            })
+            .collect::<io::Result<Vec<_>>>()?;
+        let longest = lists.iter().flatten().map(|answer| answer.bytes).max().unwrap_or(0);
+        let data = vec![0x5a; longest as usize];
+        let mut all = Vec::new();
+        for answers in lists {
+            let mut completions = Vec::new();
+            for repeat in 0..=repeats {
+                let got = tcp_incast(&network, &listeners, answers, &data)?;
+                if repeat > 0 {
+                    completions.push(got);
+                }
+            }
+            all.push(completions);
+        }
+        Ok(all)
+    })
+}
+
+/// An answer that a server is giving.
+struct Giving {
+    stream: TcpStream,
+    left: usize,
+    asked: Vec<u8>,
+}
+
+/// Nothing now, or so many bytes.
+fn unless_blocked(outcome: io::Result<usize>) -> io::Result<Option<usize>> {
+    match outcome {
+        Ok(count) => Ok(Some(count)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn tcp_incast(
+    network: &Network,
+    listeners: &[TcpListener],
+    answers: &[Answer],
+    data: &[u8],
+) -> io::Result<Completions> {
+    let start = Instant::now();
+    let mut streams = network.hosts[0].namespace.inside(|| {
+        let open = |answer: &Answer| {
+            sys::tcp_connect(address(answer.server, 0), SERVICE, Open::Plain, false, &[])
+                .map(|(stream, _)| (stream, 0u64, false))
+        };
+        answers.iter().map(open).collect::<io::Result<Vec<_>>>()
+    })?;
+    let mut completions = vec![None; answers.len()];
+    let mut giving: Vec<Giving> = Vec::new();
+    let mut buffer = vec![0; 1 << 16];
+    while completions.iter().any(Option::is_none) {
+        if start.elapsed() > Duration::from_secs(60) {
+            return Err(io::Error::other("an answer did not come within a minute"));
+        }
+        let mut busy = false;
+        for listener in listeners {
+            if let Ok((stream, _)) = listener.accept() {
+                stream.set_nonblocking(true)?;
+                stream.set_nodelay(true)?;
+                giving.push(Giving { stream, left: 0, asked: Vec::new() });
+                busy = true;
+            }
+        }
+        for giver in &mut giving {
+            if giver.asked.len() < REQUEST_BYTES {
+                let count = unless_blocked(giver.stream.read(&mut buffer))?.unwrap_or(0);
+                giver.asked.extend_from_slice(&buffer[..count]);
+                if let Some(asked) = giver.asked.first_chunk() {
+                    giver.left = u64::from_be_bytes(*asked) as usize;
+                }
+            }
+            while giver.left > 0 {
+                let Some(count) = unless_blocked(giver.stream.write(&data[..giver.left]))? else {
+                    break;
+                };
+                giver.left -= count;
+                busy = true;
+            }
+        }
+        giving.retain(|giver| giver.asked.len() < REQUEST_BYTES || giver.left > 0);
+        for (place, (stream, got, asked)) in streams.iter_mut().enumerate() {
+            if !*asked {
+                match stream.write(&answers[place].bytes.to_be_bytes()) {
+                    Ok(_) => *asked = true,
+                    Err(error)
+                        if matches!(
+                            error.kind(),
+                            io::ErrorKind::NotConnected | io::ErrorKind::WouldBlock
+                        ) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            while completions[place].is_none()
+                && let Some(count) = unless_blocked(stream.read(&mut buffer)).or_else(|error| {
+                    // Not connected yet.
+                    if *asked { Err(error) } else { Ok(None) }
+                })?
+            {
+                busy = true;
+                *got += count as u64;
+                if *got >= answers[place].bytes || count == 0 {
+                    completions[place] = Some(start.elapsed());
+                }
+            }
+        }
+        if !busy {
+            thread::sleep(Duration::from_micros(20));
+        }
+    }
+    Ok(completions.into_iter().flatten().collect())
+}
+
+/// Seven equal answers.
+pub fn equal_answers(bytes: u64) -> Vec<Answer> {
+    (1..=SERVERS).map(|server| Answer { server, bytes, class: 0 }).collect()
+}
+
+/// A short answer from the farthest server and long ones from the six others, or none.
+pub fn short_among_long(short: u64, long: u64, class: u8, has_long: bool) -> Vec<Answer> {
+    let mut answers = vec![Answer { server: SERVERS, bytes: short, class }];
+    if has_long {
+        answers.extend((1..SERVERS).map(|server| Answer { server, bytes: long, class: 0 }));
+    }
+    answers
+}
