@@ -68,7 +68,7 @@ impl Waiter {
             Idle::Sleep => (0, TimeDelta::ZERO),
         };
         if self.turns <= patience || left <= early {
-            if self.turns > SPINS && self.turns % YIELD_EVERY == 0 {
+            if self.turns > SPINS && self.turns.is_multiple_of(YIELD_EVERY) {
                 thread::yield_now();
             } else {
                 std::hint::spin_loop();

@@ -5,7 +5,7 @@
 //! when its receiver has copied it, so that a later frame can overwrite it; and a socket with such a ring
 //! cannot send anything else.
 //!
-//! The kernel of the host sees every frame too. [`AfPacket::quiet`] keeps it from answering NDP's packets
+//! The kernel of the host sees every frame too. [`AfPacket::open_host`] keeps it from answering NDP's packets
 //! with ICMP errors.
 
 use std::io;

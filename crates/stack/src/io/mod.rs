@@ -3,7 +3,6 @@
 //! | backend | needs | what it is for |
 //! |---|---|---|
 //! | [`mem`] | nothing | tests, virtual or real clock; links with loss, damage, duplicates, reordering |
-//! | [`udp`] | nothing | hosts anywhere; the kernel drops trimmed datagrams, so no trimming fabric |
 //! | [`afpacket`] | CAP_NET_RAW, as in a user namespace | whole frames on an interface: the default for NDP |
 
 pub mod afpacket;

@@ -101,6 +101,9 @@ impl Event {
     }
 }
 
+/// An event with its time, class, tie and number.
+type Planned = (Time, u8, u64, u64, Event);
+
 /// The order of arrivals of one instant, from the instant and the number of the line.
 pub type Ties = Box<dyn Fn(Time, u32) -> u64 + Send>;
 
@@ -112,7 +115,7 @@ pub struct Fabric {
     ports: Vec<Port>,
     hosts: Vec<Ingress>,
     /// By time, class, tie and order of making.
-    events: BinaryHeap<Reverse<(Time, u8, u64, u64, Event)>>,
+    events: BinaryHeap<Reverse<Planned>>,
     made: u64,
     ties: Ties,
     displaced: Displaced,
@@ -212,7 +215,7 @@ impl Fabric {
         self.hosts.len()
     }
 
-    /// What happened at each port, in the order of [`Fabric::with_coins`], with its number at its
+    /// What happened at each port, in the order of [`Fabric::with_chance`], with its number at its
     /// switch.
     pub fn counters(&self) -> impl Iterator<Item = (u32, u16, PortCounters)> + '_ {
         self.ports.iter().map(|port| (port.switch, port.local, port.counters))

@@ -104,7 +104,7 @@ fn pause(polls: bool, turns: &mut u32, fd: RawFd) -> io::Result<()> {
     *turns += 1;
     if !polls {
         wait_readable(&[fd], 50_000_000)?;
-    } else if *turns % 64 == 0 {
+    } else if turns.is_multiple_of(64) {
         thread::yield_now();
     } else {
         std::hint::spin_loop();
@@ -214,7 +214,7 @@ fn take(
 
 /// Writes a whole message, on a connection that may still be opening.
 fn give(stream: &mut TcpStream, bytes: &[u8], polls: bool) -> io::Result<()> {
-    let (mut given, mut turns) = (0, 0);
+    let (mut given, mut turns) = (0, 0u32);
     while given < bytes.len() {
         match stream.write(&bytes[given..]) {
             Ok(count) => given += count,
@@ -226,7 +226,7 @@ fn give(stream: &mut TcpStream, bytes: &[u8], polls: bool) -> io::Result<()> {
             {
                 // Rare: room comes back within microseconds.
                 turns += 1;
-                if polls && turns % 64 != 0 {
+                if polls && !turns.is_multiple_of(64) {
                     std::hint::spin_loop();
                 } else {
                     thread::yield_now();
