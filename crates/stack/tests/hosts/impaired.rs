@@ -8,7 +8,8 @@ const EACH: u64 = 500;
 /// A message that names itself: its connection, its number, and bytes that follow from both.
 fn message(connection: u64, number: u64) -> Vec<u8> {
     let name = connection * EACH + number;
-    let length = 16 + (name * 2_654_435_761 % 97) as usize * if number % 50 == 0 { 100 } else { 3 };
+    let length =
+        16 + (name * 2_654_435_761 % 97) as usize * if number.is_multiple_of(50) { 100 } else { 3 };
     let mut bytes = name.to_be_bytes().to_vec();
     bytes.extend(length.to_be_bytes());
     bytes.extend((16..length).map(|place| (name as usize * 31 + place * 7) as u8));
