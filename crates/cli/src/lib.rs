@@ -17,6 +17,7 @@ mod explain;
 mod failure;
 mod findings;
 mod foreign;
+mod net;
 mod outcome;
 mod report;
 mod reproduce;
@@ -170,6 +171,19 @@ enum Verb {
     Bench(bench::Options),
     /// Run a figure on real hosts and switches, in network namespaces that vanish with the command.
     Testbed(testbed::Options),
+    /// Send messages to a host that answers (`trimline rpc serve`) and time them, over NDP.
+    Ping(net::Ping),
+    /// Answer requests over NDP, or generate them.
+    #[command(subcommand)]
+    Rpc(net::Rpc),
+    /// Send standard input to a host, or receive it, over NDP.
+    #[command(subcommand)]
+    Cat(net::Cat),
+    /// Print what a command with --stats wrote last.
+    Stats {
+        /// The file.
+        file: PathBuf,
+    },
     /// Print the JSON Schema of scenario files.
     Schema,
     /// Say which files of other simulators are read, and list the built-in flow sizes.
@@ -216,6 +230,10 @@ pub fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Verb::List { json, library } => experiments::list(library.directory.as_deref(), json),
         Verb::Bench(options) => bench::bench(&options),
+        Verb::Ping(options) => net::ping(&options),
+        Verb::Rpc(what) => net::rpc(&what),
+        Verb::Cat(what) => net::cat(&what),
+        Verb::Stats { file } => net::stats(&file),
         Verb::Testbed(options) => testbed::testbed(&options),
         Verb::Schema => {
             results::print(&trimline_sim::scenario::schema());

@@ -18,6 +18,7 @@ mod config;
 mod core;
 mod directory;
 mod incoming;
+mod open;
 mod outgoing;
 mod peers;
 mod wait;

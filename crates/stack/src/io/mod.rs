@@ -3,11 +3,14 @@
 //! | backend | needs | what it is for |
 //! |---|---|---|
 //! | [`mem`] | nothing | tests, virtual or real clock; links with loss, damage, duplicates, reordering |
+//! | [`udp`] | nothing | hosts anywhere; the kernel drops trimmed datagrams, so not behind switches that trim |
 //! | [`afpacket`] | CAP_NET_RAW, as in a user namespace | whole frames on an interface: the default for NDP |
 
 pub mod afpacket;
 pub mod mem;
+pub mod neighbours;
 pub(crate) mod sys;
+pub mod udp;
 
 use std::io;
 use std::os::fd::BorrowedFd;

@@ -14,10 +14,13 @@ use crate::clock::Clock;
 use crate::host::{Connection, Host, Idle, Options};
 use crate::io::afpacket::AfPacket;
 
-/// Payload of a full packet.
-pub const PAYLOAD: u16 = 9000;
+/// Payload of a full packet: that of the paper's testbed, whose switches queue 12 KB (NDP 4), eight of them.
+pub const PAYLOAD: u16 = 1500;
 /// The MTU of every interface: a full packet and its headers.
-pub const MTU: usize = 9100;
+pub const MTU: usize = 1600;
+/// Packets pushed first. The idle round trip between the farthest hosts is four data packets and four ACKs
+/// long, 4.2 packets; the paper's stack needs 25 packets where 15 are its round trip (NDP 6): as much more.
+const INITIAL_WINDOW: u32 = 7;
 
 const SERVICE: u16 = 7;
 /// Bytes of a request: how many to answer with.
@@ -41,21 +44,22 @@ pub struct Answer {
 /// The completion times of an incast, from its first request to the last byte of each answer.
 pub type Completions = Vec<Duration>;
 
-/// When the last of these answers would arrive in an otherwise idle network, at the best.
+/// When the last of these answers would arrive in an otherwise idle network, at the best: the frontend's own
+/// link carries them all, from when the first packet can be there; and those from other ToRs cannot be there
+/// before they have crossed three links, whatever the nearer server has sent until then.
 pub fn ideal(rate: BitRate, answers: &[Answer]) -> Duration {
     let header = 64;
-    let full = u64::from(PAYLOAD) + header;
-    let wire: u64 = answers
-        .iter()
-        .map(|answer| answer.bytes + header * answer.bytes.div_ceil(u64::from(PAYLOAD)))
-        .sum();
-    let first = answers.iter().map(|answer| answer.bytes + header).min().unwrap_or(0).min(full);
-    // The nearest server shares a ToR with the frontend: its request crosses two links, and the first
-    // packet of its answer one before the frontend's own.
-    let near = answers.iter().any(|answer| answer.server / 2 == 0);
-    let links = if near { 2 } else { 4 };
     let request = header + REQUEST_BYTES as u64;
-    let bytes = request * links + first * (links - 1) + wire;
+    let wire = |answer: &Answer| answer.bytes + header * answer.bytes.div_ceil(u64::from(PAYLOAD));
+    let first = |answer: &Answer| answer.bytes.min(u64::from(PAYLOAD)) + header;
+    // Links between a server and the frontend, both ways; host 1 hangs below the frontend's ToR.
+    let links = |answer: &Answer| if answer.server / 2 == 0 { 2 } else { 4 };
+    let bound = |fewest: u64| {
+        let these = || answers.iter().filter(|answer| links(answer) >= fewest);
+        let there = |answer: &Answer| request * links(answer) + first(answer) * (links(answer) - 1);
+        these().map(there).min().unwrap_or(0) + these().map(wire).sum::<u64>()
+    };
+    let bytes = bound(2).max(bound(4));
     Duration::from_nanos(rate.transmission(ByteCount::new(bytes)).as_ps() / 1000)
 }
 
@@ -64,6 +68,7 @@ fn ndp_hosts(network: &Network, rate: BitRate, clock: &Clock) -> io::Result<Grou
     let hosts = (0..network.shape().hosts()).map(|number| {
         let mut config = network.config(number, rate)?;
         config.ndp.payload_bytes = PAYLOAD.min(config.ndp.payload_bytes);
+        config.ndp.initial_window = INITIAL_WINDOW;
         let mut host = network.host(number, config, clock)?;
         host.listen(SERVICE);
         Ok(host)
@@ -316,4 +321,24 @@ pub fn short_among_long(short: u64, long: u64, class: u8, has_long: bool) -> Vec
         answers.extend((1..SERVERS).map(|server| Answer { server, bytes: long, class: 0 }));
     }
     answers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ideal_is_that_of_the_last_link() {
+        let rate = BitRate::from_bps(8_000_000);
+        let us = |bytes: u64| Duration::from_micros(bytes);
+        // One far server: its request over four links, its packet over all four.
+        let one = [Answer { server: 7, bytes: 9000, class: 0 }];
+        assert_eq!(ideal(rate, &one), us(4 * 72 + 3 * 1564 + 6 * 1564));
+        // Large answers: the near server's keeps the last link busy until the others come.
+        let large = equal_answers(900_000);
+        assert_eq!(ideal(rate, &large), us(2 * 72 + 1564 + 7 * 600 * 1564));
+        // Small ones: it does not.
+        let small = equal_answers(1000);
+        assert_eq!(ideal(rate, &small), us(4 * 72 + 3 * 1064 + 6 * 1064));
+    }
 }

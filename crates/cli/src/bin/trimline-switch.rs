@@ -1,0 +1,90 @@
+//! The software switch: `trimline-switch CONFIG.toml`.
+//!
+//! All switches of the file run in this process; hosts are on its interfaces. Counters are printed at the
+//! end, and every second with `--counters`.
+#![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use trimline_stack::clock::Clock;
+use trimline_stack::host::Idle;
+use trimline_stack::io::afpacket::AfPacket;
+use trimline_stack::switch::{Config, Fabric, Runner};
+
+#[derive(Parser, Debug)]
+#[command(name = "trimline-switch", version, about = "Switches that trim, between interfaces.")]
+struct Options {
+    /// Switches, links and hosts (TOML).
+    config: PathBuf,
+    /// Check the file and say what is in it; open nothing.
+    #[arg(long)]
+    check: bool,
+    /// Print counters every second.
+    #[arg(long)]
+    counters: bool,
+    /// Poll for ever instead of blocking after a while.
+    #[arg(long)]
+    poll: bool,
+}
+
+fn main() -> ExitCode {
+    match run(&Options::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("trimline-switch: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn counters(fabric: &Fabric, config: &Config) {
+    println!("switch        port    packets       trimmed   returned    dropped");
+    for (switch, local, seen) in fabric.counters() {
+        let name = config.switch.get(switch as usize).map_or("", |switch| switch.name.as_str());
+        println!(
+            "{name:12} {local:5} {:10} {:13} {:10} {:10}",
+            seen.packets, seen.trimmed, seen.returned, seen.dropped
+        );
+    }
+}
+
+fn run(options: &Options) -> Result<(), String> {
+    let path = options.config.display();
+    let text =
+        std::fs::read_to_string(&options.config).map_err(|error| format!("{path}: {error}"))?;
+    let config = Config::parse(&text).map_err(|error| format!("{path}: {error}"))?;
+    let fabric = Fabric::new(&config).map_err(|error| format!("{path}: {error}"))?;
+    if options.check {
+        let (switches, links) = (config.switch.len(), config.link.len());
+        println!("{switches} switches, {links} links, {} hosts", fabric.hosts());
+        return Ok(());
+    }
+    let ports: Result<Vec<AfPacket>, String> = config
+        .host
+        .iter()
+        .map(|host| AfPacket::open(&host.interface).map_err(|error| error.to_string()))
+        .collect();
+    let idle = if options.poll { Idle::Poll } else { Idle::Block };
+    let mut runner = Runner::new(fabric, ports?, Clock::real(), idle)?;
+    let over = Arc::new(AtomicBool::new(false));
+    let stop = Arc::clone(&over);
+    ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed))
+        .map_err(|error| error.to_string())?;
+    let mut shown = Instant::now();
+    runner
+        .run(|fabric| {
+            if options.counters && shown.elapsed() >= Duration::from_secs(1) {
+                shown = Instant::now();
+                counters(fabric, &config);
+            }
+            over.load(Ordering::Relaxed)
+        })
+        .map_err(|error| error.to_string())?;
+    counters(runner.fabric(), &config);
+    Ok(())
+}

@@ -1,0 +1,390 @@
+//! Real packets from the command line: `trimline ping`, `rpc` and `cat`.
+
+use std::io::{self, Read, Write};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use clap::{Args, Subcommand};
+use hdrhistogram::Histogram;
+use trimline_packet::{BitRate, Time, TimeDelta};
+use trimline_stack::host::{Connection, Failure as Broken, Host, Idle, Options};
+use trimline_stack::io::afpacket::AfPacket;
+
+use crate::failure::Failure;
+
+/// Where requests are answered.
+const PING_SERVICE: u16 = 7;
+
+/// The interface and how it is used.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Interface {
+    /// Interface of this host.
+    #[arg(long, short, value_name = "NAME")]
+    interface: String,
+    /// This host's address on it.
+    #[arg(long, short, value_name = "ADDRESS")]
+    address: IpAddr,
+    /// Rate of the link in Mb/s, or the share of it that is this host's.
+    #[arg(long, value_name = "MBPS", default_value_t = 10_000)]
+    rate: u64,
+    /// Poll for ever instead of blocking after a while: the shortest latency, a core.
+    #[arg(long)]
+    poll: bool,
+    /// Write what went through here after the command, as JSON, for `trimline stats`.
+    #[arg(long, value_name = "FILE")]
+    stats: Option<PathBuf>,
+}
+
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum Rpc {
+    /// Answer every request with itself.
+    Serve {
+        #[command(flatten)]
+        interface: Interface,
+        /// Stop after so many seconds.
+        #[arg(long, value_name = "S")]
+        seconds: Option<u64>,
+    },
+    /// Ask: one request after the other, or so many a second.
+    Load {
+        /// The server's address.
+        server: IpAddr,
+        #[command(flatten)]
+        interface: Interface,
+        /// Bytes of a request.
+        #[arg(long, default_value_t = 1024)]
+        bytes: usize,
+        /// Requests.
+        #[arg(long, short, default_value_t = 10_000)]
+        count: u64,
+        /// Requests under way at the same time (closed loop).
+        #[arg(long, default_value_t = 1)]
+        concurrency: usize,
+        /// Requests a second, whether earlier ones were answered or not (open loop).
+        #[arg(long, value_name = "RPS")]
+        rate_rps: Option<u64>,
+    },
+}
+
+#[derive(Subcommand, Clone, Debug)]
+pub(crate) enum Cat {
+    /// Write what a peer sends to standard output.
+    Listen {
+        #[command(flatten)]
+        interface: Interface,
+    },
+    /// Send standard input to a peer that listens.
+    Send {
+        /// The peer's address.
+        peer: IpAddr,
+        #[command(flatten)]
+        interface: Interface,
+    },
+}
+
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Ping {
+    /// The peer's address; `trimline rpc serve` answers there.
+    peer: IpAddr,
+    #[command(flatten)]
+    interface: Interface,
+    /// Pings.
+    #[arg(long, short, default_value_t = 5)]
+    count: u64,
+    /// Bytes of a ping.
+    #[arg(long, default_value_t = 1024)]
+    bytes: usize,
+    /// Milliseconds from one ping to the next.
+    #[arg(long, default_value_t = 200)]
+    gap: u64,
+}
+
+fn open(interface: &Interface) -> io::Result<Host<AfPacket>> {
+    let rate = BitRate::from_bps(interface.rate.max(1) * 1_000_000);
+    let mut host = Host::open(&interface.interface, interface.address, rate, |config| {
+        config.idle = if interface.poll { Idle::Poll } else { Idle::Block };
+    })?;
+    host.listen(PING_SERVICE);
+    Ok(host)
+}
+
+fn failed(what: &str) -> impl Fn(io::Error) -> Failure {
+    move |error| Failure::message(format!("{what}: {error}"))
+}
+
+/// What went through a host, as JSON.
+fn write_stats(host: &mut Host<AfPacket>, interface: &Interface) -> io::Result<()> {
+    let Some(path) = &interface.stats else { return Ok(()) };
+    let seen = *host.statistics();
+    let json = serde_json::json!({
+        "interface": interface.interface,
+        "frames_in": seen.frames_in,
+        "bytes_in": seen.bytes_in,
+        "frames_out": seen.frames_out,
+        "bytes_out": seen.bytes_out,
+        "trimmed_in": seen.trimmed_in,
+        "returned_in": seen.returned_in,
+        "misdirected": seen.misdirected,
+        "refused": seen.refused_in_all(),
+        "connections": host.core().connections(),
+    });
+    // Whole or not at all: readers never see half of it.
+    let beside = path.with_extension("new");
+    std::fs::write(&beside, format!("{json:#}\n"))?;
+    std::fs::rename(&beside, path)
+}
+
+/// One message there and back.
+fn request(host: &mut Host<AfPacket>, peer: IpAddr, message: &[u8]) -> io::Result<Duration> {
+    let start = Instant::now();
+    let connection = host.connect(peer, PING_SERVICE, Options::default())?;
+    host.core().send(connection, message)?;
+    host.core().close(connection);
+    let answer = host.receive(connection, TimeDelta::from_ms(2000));
+    let time = start.elapsed();
+    let now = host.now();
+    host.core().abandon(now, connection);
+    if answer? != message {
+        return Err(io::Error::other("the answer is another message"));
+    }
+    Ok(time)
+}
+
+/// `trimline ping`.
+pub(crate) fn ping(options: &Ping) -> Result<ExitCode, Failure> {
+    let run = || -> io::Result<u64> {
+        let mut host = open(&options.interface)?;
+        host.resolve(options.peer)?;
+        let message = vec![0x5a; options.bytes.max(1)];
+        let mut lost = 0;
+        for number in 0..options.count {
+            match request(&mut host, options.peer, &message) {
+                Ok(time) => println!(
+                    "{} B from {}: number {number}, {:.1} us",
+                    message.len(),
+                    options.peer,
+                    time.as_secs_f64() * 1e6
+                ),
+                Err(error) => {
+                    lost += 1;
+                    println!("{}: number {number}: {error}", options.peer);
+                }
+            }
+            let until = host.now().saturating_add(TimeDelta::from_ms(options.gap));
+            host.run_until(until, |_| false)?;
+        }
+        println!("{} of {} answered", options.count - lost, options.count);
+        write_stats(&mut host, &options.interface)?;
+        Ok(lost)
+    };
+    let lost = run().map_err(failed("ping"))?;
+    Ok(ExitCode::from(u8::from(lost > 0)))
+}
+
+/// `trimline rpc`.
+pub(crate) fn rpc(what: &Rpc) -> Result<ExitCode, Failure> {
+    match what {
+        Rpc::Serve { interface, seconds } => serve(interface, *seconds),
+        Rpc::Load { server, interface, bytes, count, concurrency, rate_rps } => {
+            load(*server, interface, *bytes, *count, (*concurrency).max(1), *rate_rps)
+        }
+    }
+    .map_err(failed("rpc"))
+}
+
+fn serve(interface: &Interface, seconds: Option<u64>) -> io::Result<ExitCode> {
+    let mut host = open(interface)?;
+    let start = Instant::now();
+    let is_over = || seconds.is_some_and(|seconds| start.elapsed().as_secs() >= seconds);
+    while !is_over() {
+        let until = host.now().saturating_add(TimeDelta::from_ms(100));
+        host.run_until(until, |core| {
+            let mut any = false;
+            while core.accept().is_some() {}
+            while let Some(connection) = core.next_readable() {
+                loop {
+                    match core.receive(connection) {
+                        Ok(Some(message)) => any |= core.send(connection, &message).is_ok(),
+                        Ok(None) => break,
+                        Err(_) => {
+                            core.close(connection);
+                            break;
+                        }
+                    }
+                }
+            }
+            any
+        })?;
+        write_stats(&mut host, interface)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn load(
+    server: IpAddr,
+    interface: &Interface,
+    bytes: usize,
+    count: u64,
+    concurrency: usize,
+    rate_rps: Option<u64>,
+) -> io::Result<ExitCode> {
+    let mut host = open(interface)?;
+    host.resolve(server)?;
+    let message = vec![0x5a; bytes.max(1)];
+    let mut taken: Histogram<u64> =
+        Histogram::new_with_bounds(1, 600_000_000_000, 3).map_err(io::Error::other)?;
+    let mut waiting: Vec<(Connection, Time)> = Vec::new();
+    let (mut asked, mut broken) = (0u64, 0u64);
+    let begin = host.now();
+    let gap = rate_rps.map(|rps| TimeDelta::from_ps(1_000_000_000_000 / rps.max(1)));
+    while asked < count || !waiting.is_empty() {
+        // An open loop counts from when a request should have been sent: waiting is part of it.
+        let mut due = begin;
+        while asked < count {
+            let now = host.now();
+            due = match gap {
+                Some(gap) => begin.saturating_add(gap * asked),
+                None if waiting.len() < concurrency => now,
+                None => Time::NEVER,
+            };
+            if due > now {
+                break;
+            }
+            let connection = host.connect(server, PING_SERVICE, Options::default())?;
+            host.core().send(connection, &message)?;
+            host.core().close(connection);
+            waiting.push((connection, due));
+            asked += 1;
+        }
+        let patience = host.now().saturating_add(TimeDelta::from_ms(2000));
+        let until = if asked < count { due.min(patience) } else { patience };
+        let before = waiting.len();
+        let clock = Instant::now();
+        let base = host.now();
+        host.run_until(until, |core| {
+            waiting.retain(|&(connection, start)| match core.receive(connection) {
+                Ok(None) => true,
+                outcome => {
+                    let elapsed = TimeDelta::from_ns(clock.elapsed().as_nanos() as u64);
+                    let time = base.saturating_add(elapsed).saturating_since(start);
+                    match outcome {
+                        Ok(Some(answer)) if answer == message => {
+                            taken.saturating_record(time.as_ps() / 1000);
+                        }
+                        _ => broken += 1,
+                    }
+                    false
+                }
+            });
+            waiting.len() < before
+        })?;
+        if waiting.len() == before && host.now() >= patience {
+            broken += waiting.len() as u64;
+            break;
+        }
+    }
+    let seconds = host.now().saturating_since(begin).as_ps() as f64 / 1e12;
+    let us = |quantile| taken.value_at_quantile(quantile) as f64 / 1000.0;
+    println!(
+        "{} answered, {broken} not, in {seconds:.2} s: {:.0} a second",
+        taken.len(),
+        taken.len() as f64 / seconds
+    );
+    println!(
+        "us: median {:.1}, 90 % {:.1}, 99 % {:.1}, 99.9 % {:.1}, most {:.1}",
+        us(0.5),
+        us(0.9),
+        us(0.99),
+        us(0.999),
+        taken.max() as f64 / 1000.0
+    );
+    write_stats(&mut host, interface)?;
+    Ok(ExitCode::from(u8::from(broken > 0)))
+}
+
+/// `trimline cat`.
+pub(crate) fn cat(what: &Cat) -> Result<ExitCode, Failure> {
+    match what {
+        Cat::Listen { interface } => listen(interface),
+        Cat::Send { peer, interface } => send(*peer, interface),
+    }
+    .map_err(failed("cat"))
+}
+
+const CAT_SERVICE: u16 = 8;
+
+fn listen(interface: &Interface) -> io::Result<ExitCode> {
+    let mut host = open(interface)?;
+    host.listen(CAT_SERVICE);
+    let mut connection = None;
+    let mut bytes = vec![0; 1 << 18];
+    let mut out = io::stdout().lock();
+    loop {
+        let mut got = Ok(0);
+        host.run_until(Time::NEVER, |core| {
+            connection = connection.or_else(|| core.accept());
+            if let Some(connection) = connection {
+                got = core.read(connection, &mut bytes);
+            }
+            got != Ok(0)
+        })?;
+        match got {
+            Ok(count) => out.write_all(&bytes[..count])?,
+            Err(Broken::Closed) => break,
+            Err(failure) => return Err(failure.into()),
+        }
+    }
+    out.flush()?;
+    if let Some(connection) = connection {
+        host.core().close(connection);
+        // The last ACK and our own end are on their way.
+        let until = host.now().saturating_add(TimeDelta::from_ms(200));
+        host.run_until(until, |_| false)?;
+    }
+    write_stats(&mut host, interface)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn send(peer: IpAddr, interface: &Interface) -> io::Result<ExitCode> {
+    let mut host = open(interface)?;
+    host.resolve(peer)?;
+    let connection = host.connect(peer, CAT_SERVICE, Options::default())?;
+    let mut input = io::stdin().lock();
+    let mut bytes = vec![0; 1 << 18];
+    loop {
+        let count = input.read(&mut bytes)?;
+        if count == 0 {
+            break;
+        }
+        let mut given = 0;
+        while given < count {
+            let mut taken = Ok(0);
+            host.run_until(Time::NEVER, |core| {
+                taken = core.write(connection, &bytes[given..count]);
+                taken != Ok(0)
+            })?;
+            given += taken?;
+        }
+    }
+    host.core().close(connection);
+    host.drain(connection, TimeDelta::from_ms(600_000))?;
+    write_stats(&mut host, interface)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `trimline stats`: what another command wrote.
+pub(crate) fn stats(path: &std::path::Path) -> Result<ExitCode, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::message(format!("{}: {error}", path.display())))?;
+    let value: serde_json::Value = serde_json::from_str(&text)
+        .map_err(|error| Failure::message(format!("{}: {error}", path.display())))?;
+    let entries = value.as_object().ok_or_else(|| {
+        Failure::message(format!("{}: expected what --stats writes", path.display()))
+    })?;
+    for (name, number) in entries {
+        println!("{name:14} {number}");
+    }
+    Ok(ExitCode::SUCCESS)
+}

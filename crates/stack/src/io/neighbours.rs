@@ -1,0 +1,58 @@
+//! Next hops, from the kernel's tables: its routes, and its neighbours (ARP, IPv6 neighbour discovery).
+
+use std::io;
+use std::net::{IpAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+use super::sys;
+
+/// How long the kernel may look for a neighbour.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The Ethernet address to which packets for `destination` are sent on the interface with this number: the
+/// destination's own, or that of the gateway of the kernel's route. The kernel is made to look for it if it
+/// does not know it yet.
+///
+/// # Errors
+/// There is no route by this interface, or nobody answers.
+pub fn next_hop(interface: u32, destination: IpAddr) -> io::Result<[u8; 6]> {
+    let (by, gateway) = sys::netlink::route(destination).map_err(|error| {
+        io::Error::new(error.kind(), format!("route to {destination}: {error}"))
+    })?;
+    if by != interface {
+        let text = format!("the route to {destination} leaves by interface {by}, not {interface}");
+        return Err(io::Error::new(io::ErrorKind::NetworkUnreachable, text));
+    }
+    let neighbour = gateway.unwrap_or(destination);
+    let start = Instant::now();
+    loop {
+        if let Some(ethernet) = sys::netlink::neighbour(interface, neighbour)? {
+            return Ok(ethernet);
+        }
+        if start.elapsed() > PATIENCE {
+            let text = format!("nobody answers for {neighbour}");
+            return Err(io::Error::new(io::ErrorKind::HostUnreachable, text));
+        }
+        // A datagram to the discard port: the kernel looks for its next hop.
+        let any: IpAddr = match neighbour {
+            IpAddr::V4(_) => [0, 0, 0, 0].into(),
+            IpAddr::V6(_) => [0u16; 8].into(),
+        };
+        UdpSocket::bind((any, 0))?.send_to(&[0], (neighbour, 9)).ok();
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The address that the kernel sends from on its way to `destination`.
+///
+/// # Errors
+/// There is no route.
+pub fn source_address(destination: IpAddr) -> io::Result<IpAddr> {
+    let any: IpAddr = match destination {
+        IpAddr::V4(_) => [0, 0, 0, 0].into(),
+        IpAddr::V6(_) => [0u16; 8].into(),
+    };
+    let socket = UdpSocket::bind((any, 0))?;
+    socket.connect((destination, 9))?;
+    Ok(socket.local_addr()?.ip())
+}

@@ -1,0 +1,131 @@
+//! Real frames between network namespaces. Where the machine does not allow them a test says SKIPPED and why.
+
+use std::io;
+use std::time::Duration;
+
+use trimline_packet::{BitRate, TimeDelta};
+use trimline_stack::clock::Clock;
+use trimline_stack::host::{Idle, Options};
+use trimline_stack::io::neighbours;
+use trimline_stack::testbed::group::Group;
+use trimline_stack::testbed::network::{Network, Shape, address, ethernet};
+use trimline_stack::testbed::{bulk, incast, rpc};
+
+/// What a test does, unless the machine does not let it.
+fn allowed<T>(outcome: io::Result<T>) -> Option<T> {
+    match outcome {
+        Ok(done) => Some(done),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound
+            ) =>
+        {
+            println!(
+                "SKIPPED: {error} (network namespaces and raw sockets need root and iproute2)"
+            );
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn messages_cross_a_cable_with_the_neighbours_of_the_kernel() {
+    let Some(network) = allowed(Network::build(Shape::BackToBack, 9100)) else { return };
+    // Without the neighbours that the testbed writes: the kernel has to ask.
+    let host = &network.hosts[0];
+    let flush = format!("neigh flush nud permanent dev {}", host.interface);
+    host.namespace.ip(&[flush]).unwrap();
+    let socket = network.socket(0).unwrap();
+    let found =
+        host.namespace.inside(|| neighbours::next_hop(socket.index(), address(1, 0).into()));
+    assert_eq!(found.unwrap(), ethernet(1));
+    let nobody =
+        host.namespace.inside(|| neighbours::next_hop(socket.index(), [10, 0, 7, 7].into()));
+    assert_eq!(nobody.unwrap_err().kind(), io::ErrorKind::HostUnreachable);
+    drop(socket);
+
+    let clock = Clock::real();
+    let rate = BitRate::from_gbps(1);
+    let hosts = (0..2).map(|number| {
+        let mut host = network.host(number, network.config(number, rate).unwrap(), &clock).unwrap();
+        host.listen(7);
+        host
+    });
+    let mut group = Group::new(hosts.collect(), &clock, Idle::Block);
+    let messages: Vec<Vec<u8>> =
+        (1..200usize).map(|n| (0..n * 97).map(|i| (i ^ n) as u8).collect()).collect();
+    let client = group.hosts[0].connect(address(1, 0).into(), 7, Options::default()).unwrap();
+    for message in &messages {
+        group.hosts[0].core().send(client, message).unwrap();
+    }
+    group.hosts[0].core().close(client);
+    let (mut server, mut got) = (None, Vec::new());
+    let deadline = group.now().saturating_add(TimeDelta::from_ms(30_000));
+    let done = group.run_until(deadline, |hosts| {
+        let core = hosts[1].core();
+        server = server.or_else(|| core.accept());
+        if let Some(server) = server {
+            while let Ok(Some(message)) = core.receive(server) {
+                got.push(message);
+            }
+        }
+        got.len() == messages.len()
+    });
+    assert!(done.unwrap(), "{} of {} messages", got.len(), messages.len());
+    assert!(got == messages);
+}
+
+#[test]
+fn an_incast_is_trimmed_and_arrives_whole() {
+    let rate = BitRate::from_bps(500_000_000);
+    // Larger than the queues between: seven first windows of it are trimmed.
+    let lists = [incast::equal_answers(200_000)];
+    let Some((completions, count)) = allowed(incast::ndp(rate, &lists, 1)) else { return };
+    assert_eq!(completions[0][0].len(), 7);
+    assert!(count.trimmed > 0, "{count:?}");
+    assert_eq!(count.dropped, 0, "{count:?}");
+}
+
+#[test]
+fn every_carrier_of_requests_answers() {
+    for carrier in rpc::Carrier::ALL {
+        for polls in [true, false] {
+            let Some(taken) = allowed(rpc::measure(carrier, polls, 200)) else { return };
+            assert_eq!(taken.len(), 200, "{}", carrier.name());
+        }
+    }
+}
+
+#[test]
+fn a_flow_is_paced_by_its_receiver() {
+    let flow = bulk::Flow {
+        payload: 1500,
+        initial_window: 30,
+        rate: BitRate::from_bps(100_000_000),
+        time: Duration::from_millis(300),
+    };
+    let Some(done) = allowed(bulk::ndp(flow)) else { return };
+    assert!(done.bytes > 0 && !done.gaps_ns.is_empty());
+    // Not faster than its pace, whatever the machine does: 1500 of 1564 bytes, and what was due before.
+    assert!(done.gbps() < 0.11, "{} Gb/s", done.gbps());
+}
+
+#[test]
+fn nothing_of_a_testbed_is_seen_outside() {
+    let interfaces = || {
+        let list = std::fs::read_to_string("/proc/net/dev").unwrap();
+        let name = |line: &str| Some(line.split_once(':')?.0.trim().to_owned());
+        list.lines().filter_map(name).collect::<Vec<_>>()
+    };
+    let before = interfaces();
+    let Some(network) = allowed(Network::build(Shape::Star(3), 1500)) else { return };
+    assert_eq!(interfaces(), before);
+    // The namespace lives as long as the process holds it: after a crash the kernel removes it.
+    let path = network.hosts[0].namespace.path();
+    assert!(std::fs::metadata(&path).is_ok());
+    drop(network);
+    assert!(std::fs::metadata(&path).is_err());
+    assert_eq!(interfaces(), before);
+}
