@@ -38,11 +38,10 @@ fn messages_cross_a_cable_with_the_neighbours_of_the_kernel() {
     let flush = format!("neigh flush nud permanent dev {}", host.interface);
     host.namespace.ip(&[flush]).unwrap();
     let socket = network.socket(0).unwrap();
-    let found =
-        host.namespace.inside(|| neighbours::next_hop(socket.index(), address(1, 0).into()));
+    let interface = socket.index();
+    let found = host.namespace.inside(|| neighbours::next_hop(interface, address(1, 0).into()));
     assert_eq!(found.unwrap(), ethernet(1));
-    let nobody =
-        host.namespace.inside(|| neighbours::next_hop(socket.index(), [10, 0, 7, 7].into()));
+    let nobody = host.namespace.inside(|| neighbours::next_hop(interface, [10, 0, 7, 7].into()));
     assert_eq!(nobody.unwrap_err().kind(), io::ErrorKind::HostUnreachable);
     drop(socket);
 
