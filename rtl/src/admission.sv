@@ -1,0 +1,262 @@
+// What becomes of a packet that has arrived whole: one decision a cycle, for all ports.
+//
+// At most one packet joins a data queue, one header joins a header queue (of this port or, returned, of another),
+// and one list of cells is freed. All that is asked of the ports are bits that they know already.
+
+`resetall
+`default_nettype none
+
+module admission #(
+    parameter NDP = 1,
+    parameter PORTS = 4,
+    parameter CELL_W = 11,
+    parameter LEN_W = 14,
+    parameter DESC_W = 2*CELL_W + LEN_W + 2,
+    parameter COUNT_W = 32
+) (
+    input  wire                      clk,
+    input  wire                      rst,
+
+    // The newcomer.
+    input  wire                      valid,
+    input  wire                      routed,
+    input  wire [$clog2(PORTS)-1:0]  port,
+    input  wire                      back_routed,
+    input  wire [$clog2(PORTS)-1:0]  back_port,
+    input  wire                      trimmable,
+    input  wire                      trimmed,
+    input  wire                      other_header,
+    input  wire [LEN_W-1:0]          bytes,
+    input  wire [CELL_W-1:0]         cells,
+    input  wire [CELL_W-1:0]         first,
+    input  wire [CELL_W-1:0]         second,
+    input  wire [CELL_W-1:0]         last,
+
+    // 0: always the newcomer (NetFPGA, P4); 1: by the register; 2: by `coin`, which is used up when
+    // `status_coin` is set.
+    input  wire [1:0]                cfg_coin,
+    input  wire [15:0]               cfg_seed,
+    input  wire                      coin,
+    // Headers that find no room go back to their sender (NDP 3.2.4).
+    input  wire                      cfg_return,
+
+    output wire [LEN_W-1:0]          new_whole,
+    output wire [LEN_W-1:0]          new_header,
+    input  wire [PORTS-1:0]          data_room,
+    input  wire [PORTS-1:0]          swap_room,
+    input  wire [PORTS-1:0]          header_room,
+    input  wire [PORTS-1:0]          tail_room,
+    input  wire [PORTS-1:0]          tail_waits,
+
+    output reg  [PORTS-1:0]          data_push,
+    output reg  [PORTS-1:0]          data_swap,
+    output wire [DESC_W-1:0]         data_desc,
+    output wire [LEN_W-1:0]          data_wire,
+    output reg  [PORTS-1:0]          header_push,
+    output reg  [DESC_W-1:0]         header_desc,
+    output reg  [LEN_W-1:0]          header_wire,
+
+    output reg                       back,
+    output reg  [CELL_W-1:0]         back_first,
+    output reg  [CELL_W-1:0]         back_last,
+    output reg  [CELL_W-1:0]         back_cells,
+
+    output wire                      status_coin,
+    // Counters of each port: packets trimmed, bytes cut, headers returned, packets dropped.
+    output wire [PORTS*COUNT_W-1:0]  count_trimmed,
+    output wire [PORTS*COUNT_W-1:0]  count_cut_bytes,
+    output wire [PORTS*COUNT_W-1:0]  count_returned,
+    output wire [PORTS*COUNT_W-1:0]  count_dropped,
+    output wire [COUNT_W-1:0]        count_coins,
+    output reg  [COUNT_W-1:0]        count_unrouted
+);
+
+// The frame check sequence is on the wire and not in the memory.
+localparam [LEN_W-1:0] FCS = 4;
+// NDP 3.1: a trimmed packet has 64 bytes on the wire.
+localparam [LEN_W-1:0] TRIMMED = 60;
+
+wire [LEN_W-1:0] header_bytes = bytes < TRIMMED ? bytes : TRIMMED;
+wire is_header = NDP != 0 && (trimmed || other_header);
+assign new_whole = bytes + FCS;
+assign new_header = (is_header ? bytes : header_bytes) + FCS;
+assign data_desc = {2'b00, bytes, last, first};
+assign data_wire = new_whole;
+
+localparam PORT_W = $clog2(PORTS);
+function automatic [PORTS-1:0] one(input [PORT_W-1:0] index);
+    begin
+        one = {{(PORTS-1){1'b0}}, 1'b1} << index;
+    end
+endfunction
+
+wire room = data_room[port];
+reg [PORTS-1:0] event_dropped;
+
+generate
+    if (NDP != 0) begin : ndp
+        // The tails of the data queues: what a decision about them needs.
+        reg [PORTS-1:0] tail_trimmable_reg, tail_routed_reg;
+        reg [PORT_W-1:0] tail_back_reg [0:PORTS-1];
+        reg [LEN_W-1:0] tail_bytes_reg [0:PORTS-1];
+        reg [CELL_W-1:0] tail_cells_reg [0:PORTS-1];
+        reg [CELL_W-1:0] tail_first_reg [0:PORTS-1];
+        reg [CELL_W-1:0] tail_second_reg [0:PORTS-1];
+        reg [CELL_W-1:0] tail_last_reg [0:PORTS-1];
+
+        reg [15:0] lfsr_reg;
+        reg [COUNT_W-1:0] trimmed_reg [0:PORTS-1];
+        reg [COUNT_W-1:0] cut_reg [0:PORTS-1];
+        reg [COUNT_W-1:0] returned_reg [0:PORTS-1];
+        reg [COUNT_W-1:0] coins_reg;
+
+        // NDP 3.1: the newcomer or the tail, 50 % each; no coin is drawn when there is no choice.
+        wire overflow = valid && routed && !is_header && !room;
+        wire draws = overflow && trimmable && cfg_coin != 2'd0
+            && tail_waits[port] && tail_trimmable_reg[port];
+        wire heads = cfg_coin == 2'd2 ? coin : lfsr_reg[0];
+        wire tail_goes = draws && heads && swap_room[port];
+        wire new_goes = overflow && trimmable && !tail_goes;
+        assign status_coin = draws;
+
+        wire [LEN_W-1:0] tail_bytes = tail_bytes_reg[port];
+        wire [LEN_W-1:0] cut_bytes = tail_goes ? tail_bytes : bytes;
+        wire cut_is_long = cut_bytes > TRIMMED;
+        wire [LEN_W-1:0] cut_length = cut_is_long ? TRIMMED : cut_bytes;
+        wire [CELL_W-1:0] cut_cells = tail_goes ? tail_cells_reg[port] : cells;
+        wire [CELL_W-1:0] cut_first = tail_goes ? tail_first_reg[port] : first;
+        wire [CELL_W-1:0] cut_second = tail_goes ? tail_second_reg[port] : second;
+        wire [CELL_W-1:0] cut_last = tail_goes ? tail_last_reg[port] : last;
+
+        wire cuts = tail_goes || new_goes;
+        wire joins = cuts || (valid && routed && is_header);
+        wire here = tail_goes ? tail_room[port] : header_room[port];
+        wire may_return = cfg_return && (cuts || trimmed);
+        wire back_found = tail_goes ? tail_routed_reg[port] : back_routed;
+        wire [PORT_W-1:0] back_to = tail_goes ? tail_back_reg[port] : back_port;
+        // A header goes back once: what finds no room there is dropped.
+        wire there = back_found && (tail_goes ? tail_room[back_to] : header_room[back_to]);
+        wire returns = joins && !here && may_return;
+        wire kept = joins && (here || (returns && there));
+
+        always @* begin
+            data_push = (valid && routed && !is_header && room) ? one(port) : {PORTS{1'b0}};
+            data_swap = tail_goes ? one(port) : {PORTS{1'b0}};
+            header_push = kept ? one(here ? port : back_to) : {PORTS{1'b0}};
+            header_desc = {!here, cuts, cuts ? cut_length : bytes,
+                           cuts ? cut_first : last, cuts ? cut_first : first};
+            header_wire = (cuts ? cut_length : bytes) + FCS;
+
+            back = 1'b0;
+            back_first = cut_first;
+            back_last = cut_last;
+            back_cells = cut_cells;
+            if (valid && !routed)
+                back = 1'b1;
+            else if (joins && !kept)
+                back = 1'b1;
+            else if (overflow && !trimmable)
+                back = 1'b1;
+            else if (cuts && cut_cells != 1) begin
+                back = 1'b1;
+                back_first = cut_second;
+                back_cells = cut_cells - 1'b1;
+            end
+
+            event_dropped = {PORTS{1'b0}};
+            if ((joins && !kept) || (overflow && !trimmable))
+                event_dropped = one(port);
+        end
+
+        integer i;
+        always @(posedge clk) begin
+            if (|data_push || |data_swap) begin
+                tail_trimmable_reg[port] <= trimmable;
+                tail_routed_reg[port] <= back_routed;
+                tail_back_reg[port] <= back_port;
+                tail_bytes_reg[port] <= bytes;
+                tail_cells_reg[port] <= cells;
+                tail_first_reg[port] <= first;
+                tail_second_reg[port] <= second;
+                tail_last_reg[port] <= last;
+            end
+            // x^16 + x^15 + x^13 + x^4 + 1, one step a coin.
+            if (draws) begin
+                lfsr_reg <= {lfsr_reg[14:0], lfsr_reg[15] ^ lfsr_reg[14] ^ lfsr_reg[12] ^ lfsr_reg[3]};
+                coins_reg <= coins_reg + 1'b1;
+            end
+            if (cuts) begin
+                trimmed_reg[port] <= trimmed_reg[port] + 1'b1;
+                if (cut_is_long)
+                    cut_reg[port] <= cut_reg[port] + {{(COUNT_W-LEN_W){1'b0}}, cut_bytes - TRIMMED};
+            end
+            if (returns)
+                returned_reg[port] <= returned_reg[port] + 1'b1;
+            if (rst) begin
+                // All zeros is the one state that a shift register does not leave.
+                lfsr_reg <= cfg_seed == 16'd0 ? 16'd1 : cfg_seed;
+                coins_reg <= {COUNT_W{1'b0}};
+                for (i = 0; i < PORTS; i = i + 1) begin
+                    trimmed_reg[i] <= {COUNT_W{1'b0}};
+                    cut_reg[i] <= {COUNT_W{1'b0}};
+                    returned_reg[i] <= {COUNT_W{1'b0}};
+                end
+            end
+        end
+
+        genvar p;
+        for (p = 0; p < PORTS; p = p + 1) begin : counters
+            assign count_trimmed[p*COUNT_W +: COUNT_W] = trimmed_reg[p];
+            assign count_cut_bytes[p*COUNT_W +: COUNT_W] = cut_reg[p];
+            assign count_returned[p*COUNT_W +: COUNT_W] = returned_reg[p];
+        end
+        assign count_coins = coins_reg;
+    end else begin : plain
+        always @* begin
+            data_push = (valid && routed && room) ? one(port) : {PORTS{1'b0}};
+            data_swap = {PORTS{1'b0}};
+            header_push = {PORTS{1'b0}};
+            header_desc = {DESC_W{1'b0}};
+            header_wire = {LEN_W{1'b0}};
+            back = valid && !(routed && room);
+            back_first = first;
+            back_last = last;
+            back_cells = cells;
+            event_dropped = {PORTS{1'b0}};
+            if (valid && routed && !room)
+                event_dropped = one(port);
+        end
+        assign status_coin = 1'b0;
+        assign count_trimmed = {(PORTS*COUNT_W){1'b0}};
+        assign count_cut_bytes = {(PORTS*COUNT_W){1'b0}};
+        assign count_returned = {(PORTS*COUNT_W){1'b0}};
+        assign count_coins = {COUNT_W{1'b0}};
+        wire unused = &{1'b0, back_routed, back_port, trimmable, trimmed, other_header, second, cfg_coin, cfg_seed,
+            coin, cfg_return, swap_room, header_room, tail_room, tail_waits, is_header};
+    end
+endgenerate
+
+reg [COUNT_W-1:0] dropped_reg [0:PORTS-1];
+integer k;
+always @(posedge clk) begin
+    if (rst)
+        count_unrouted <= {COUNT_W{1'b0}};
+    else if (valid && !routed)
+        count_unrouted <= count_unrouted + 1'b1;
+    for (k = 0; k < PORTS; k = k + 1)
+        if (event_dropped[k])
+            dropped_reg[k] <= dropped_reg[k] + 1'b1;
+    if (rst)
+        for (k = 0; k < PORTS; k = k + 1)
+            dropped_reg[k] <= {COUNT_W{1'b0}};
+end
+genvar q;
+generate
+    for (q = 0; q < PORTS; q = q + 1) begin : drops
+        assign count_dropped[q*COUNT_W +: COUNT_W] = dropped_reg[q];
+    end
+endgenerate
+
+endmodule
+
+`resetall

@@ -1,0 +1,104 @@
+// Deficit round robin over the inputs (NDP 4), charged in beats, which is what the bus spends.
+//
+// A quantum is at least one packet of the greatest length, so an input whose turn begins can always send, and
+// a choice takes one cycle whatever the packets are. The choice waits in a register for the bus: packets
+// follow each other without a cycle between them.
+
+`resetall
+`default_nettype none
+
+module drr_arbiter #(
+    parameter PORTS = 4,
+    parameter COST_W = 9,
+    // At least the greatest cost.
+    parameter QUANTUM = 288,
+    parameter LEN_W = 14
+) (
+    input  wire                     clk,
+    input  wire                     rst,
+
+    input  wire [PORTS-1:0]         request,
+    input  wire [PORTS*LEN_W-1:0]   bytes,
+    input  wire [PORTS*COST_W-1:0]  cost,
+    // The request of this input is taken in this cycle.
+    output reg  [PORTS-1:0]         take,
+
+    output reg                      grant_valid,
+    output reg  [$clog2(PORTS)-1:0] grant_port,
+    output reg  [LEN_W-1:0]         grant_bytes,
+    output reg  [COST_W-1:0]        grant_cost,
+    input  wire                     grant_ready
+);
+
+localparam PORT_W = $clog2(PORTS);
+// A turn adds a quantum to less than a quantum.
+localparam CREDIT_W = COST_W + 2;
+localparam [CREDIT_W-1:0] ADDED = QUANTUM[CREDIT_W-1:0];
+
+reg [PORT_W-1:0] turn_reg;
+reg [PORTS*CREDIT_W-1:0] credit_reg;
+
+wire [COST_W-1:0] turn_cost = cost[turn_reg*COST_W +: COST_W];
+wire [CREDIT_W-1:0] turn_credit = credit_reg[turn_reg*CREDIT_W +: CREDIT_W];
+wire stays = request[turn_reg] && {2'b00, turn_cost} <= turn_credit;
+
+// The next input after this one's turn that has a packet; this one again if it alone has.
+reg found;
+reg [PORT_W-1:0] after;
+reg [PORT_W-1:0] candidate;
+integer i;
+always @* begin
+    found = 1'b0;
+    after = turn_reg;
+    candidate = turn_reg;
+    for (i = 1; i <= PORTS; i = i + 1) begin
+        candidate = (candidate == PORTS[PORT_W-1:0] - 1'b1) ? {PORT_W{1'b0}} : candidate + 1'b1;
+        if (!found && request[candidate]) begin
+            found = 1'b1;
+            after = candidate;
+        end
+    end
+end
+
+wire [PORT_W-1:0] chosen = stays ? turn_reg : after;
+wire [COST_W-1:0] chosen_cost = cost[chosen*COST_W +: COST_W];
+wire [CREDIT_W-1:0] chosen_credit =
+    credit_reg[chosen*CREDIT_W +: CREDIT_W] + (stays ? {CREDIT_W{1'b0}} : ADDED);
+wire free = !grant_valid || grant_ready;
+wire choose = free && (stays || found);
+
+always @* begin
+    take = {PORTS{1'b0}};
+    if (choose)
+        take[chosen] = 1'b1;
+end
+
+integer port;
+always @(posedge clk) begin
+    if (free)
+        grant_valid <= choose;
+    // An input without packets saves nothing for later.
+    for (port = 0; port < PORTS; port = port + 1)
+        if (!request[port])
+            credit_reg[port*CREDIT_W +: CREDIT_W] <= {CREDIT_W{1'b0}};
+    if (choose) begin
+        turn_reg <= chosen;
+        credit_reg[chosen*CREDIT_W +: CREDIT_W] <= chosen_credit - {2'b00, chosen_cost};
+        grant_port <= chosen;
+        grant_bytes <= bytes[chosen*LEN_W +: LEN_W];
+        grant_cost <= chosen_cost;
+    end
+    if (rst) begin
+        grant_valid <= 1'b0;
+        turn_reg <= {PORT_W{1'b0}};
+        credit_reg <= {(PORTS*CREDIT_W){1'b0}};
+    end
+end
+
+`ifdef FORMAL
+`include "drr_arbiter_formal.svh"
+`endif
+
+endmodule
+
+`resetall
