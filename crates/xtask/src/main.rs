@@ -7,16 +7,32 @@ use std::process::ExitCode;
 mod tidy;
 mod vectors;
 
-const USAGE: &str = "usage: cargo xtask vectors | tidy";
+const USAGE: &str = "usage: cargo xtask vectors [--generate | --expand FOLDER] | tidy";
+
+fn written(outcome: Result<usize, String>) -> ExitCode {
+    match outcome {
+        Ok(files) => {
+            println!("{files} files written");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
 
 fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["vectors"] => match vectors::run_all(&root) {
-            Ok(covered) => {
+        ["vectors"] => match vectors::run_all(&root)
+            .and_then(|covered| Ok((covered, vectors::check_generated(&root)?)))
+        {
+            Ok((covered, generated)) => {
                 let vectors::Covered { vectors, runs, claims } = covered;
                 println!("{vectors} vectors hold in {runs} runs and show {claims} claims");
+                println!("{generated} generated vectors hold and are what their seeds give");
                 ExitCode::SUCCESS
             }
             Err(failures) => {
@@ -24,6 +40,8 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
+        ["vectors", "--generate"] => written(vectors::generate_all(&root)),
+        ["vectors", "--expand", folder] => written(vectors::expand_all(&root, Path::new(folder))),
         ["tidy"] => match tidy::run_all(&root) {
             Ok(files) => {
                 println!("{files} files are tidy");

@@ -8,12 +8,23 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+mod frames;
+mod generate;
+
+pub(crate) use frames::expand_all;
+pub(crate) use generate::{check_all as check_generated, write_all as generate_all};
+
 use trimline_packet::{
     ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service, Time,
 };
 use trimline_switch::{
     Chance, Choices, Displaced, Fate, Limit, Pool, Port, Scheduler, ServiceModel,
 };
+
+/// The vectors that were written by hand.
+const FOLDER: &str = "vectors/switch";
+/// Those that were generated.
+const GENERATED: &str = "vectors/generated";
 
 /// What a run of all vectors covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +46,7 @@ pub(crate) fn run_all(root: &Path) -> Result<Covered, Vec<String>> {
     let spec = Path::new("spec/ndp-switch.toml");
     let mut claims =
         read(root, spec).and_then(|text| read_claims(spec, &text)).map_err(|e| vec![e])?;
-    let folder = Path::new("vectors/switch");
+    let folder = Path::new(FOLDER);
     let files = list(root, folder).map_err(|error| vec![error])?;
     let (mut covered, mut failures) =
         (Covered { vectors: 0, runs: 0, claims: claims.len() }, vec![]);
@@ -165,6 +176,12 @@ impl Vector {
 
     /// The service model: the profile with the `config` lines applied.
     fn model(&self, profile: &str) -> Result<ServiceModel, String> {
+        let choices = self.choices(profile)?;
+        choices.build().map_err(|error| format!("{}:1: {error} (profile {profile})", self.file))
+    }
+
+    /// The choices of that model.
+    fn choices(&self, profile: &str) -> Result<Choices, String> {
         let mut settings = BTreeMap::new();
         let mut first_line = 1;
         for (line, command) in &self.commands {
@@ -176,10 +193,10 @@ impl Vector {
         let error = |text: String| {
             format!("{}:{first_line}: {text} (profile {profile}, claim {})", self.file, self.claim)
         };
-        let model = choose(profile, &mut settings).map_err(error)?;
+        let choices = choose(profile, &mut settings).map_err(error)?;
         match settings.keys().next() {
             Some(key) => Err(error(format!("config knows no {key}"))),
-            None => Ok(model),
+            None => Ok(choices),
         }
     }
 }
@@ -189,7 +206,7 @@ fn take(settings: &mut BTreeMap<String, String>, key: &str) -> Result<Option<u32
     settings.remove(key).map(|value| number(&value)).transpose()
 }
 
-fn choose(profile: &str, settings: &mut BTreeMap<String, String>) -> Result<ServiceModel, String> {
+fn choose(profile: &str, settings: &mut BTreeMap<String, String>) -> Result<Choices, String> {
     let packets = take(settings, "packets")?.unwrap_or(8);
     let payload = u16::try_from(take(settings, "payload")?.unwrap_or(9000))
         .map_err(|_| "a payload is less than 64 KiB".to_owned())?;
@@ -221,7 +238,7 @@ fn choose(profile: &str, settings: &mut BTreeMap<String, String>) -> Result<Serv
         choices.cell_bytes =
             u16::try_from(cell).map_err(|_| "a cell is less than 64 KiB".to_owned())?;
     }
-    choices.build().map_err(|error| error.to_string())
+    Ok(choices)
 }
 
 fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {

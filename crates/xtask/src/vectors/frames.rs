@@ -1,0 +1,241 @@
+//! Vectors as bytes, for what cannot read names: RTL and P4. `cargo xtask vectors --expand FOLDER`.
+//!
+//! A named packet becomes a frame as the wire format has it; a trimmed or returned one is what
+//! [`Frame::trim`] and [`Frame::turn_round`] make of that frame. A packet of S bytes on the wire is a frame of
+//! S - 4 bytes, because nobody stores the frame check sequence; the two bytes by which a real frame is shorter
+//! than the model's are padding.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+
+use trimline_packet::wire::frame::Lengths;
+use trimline_packet::wire::profile::FCS_BYTES;
+use trimline_packet::wire::route::{entropy_of, path_of};
+use trimline_packet::wire::{Datagram, Ethernet, Frame, Profile, Routes};
+use trimline_packet::{HostId, Kind, Packet, PathId, Service};
+use trimline_switch::{Action, Choices, Scheduler};
+
+use super::{Command, FOLDER, GENERATED, PORTS, Vector, list, read};
+
+/// The profiles that hardware claims: rtl/README.md and p4/README.md.
+const PROFILES: [&str; 4] = ["paper", "netfpga", "p4", "drop-tail"];
+
+/// "No limit" in a field of 20 bits.
+const NO_BYTES: u32 = (1 << 20) - 1;
+/// "No limit" in a field of 13 bits.
+const NO_PACKETS: u32 = (1 << 13) - 1;
+
+/// Host N has the network 10.0.N.0/24, of which it uses the first address.
+struct Hosts;
+
+fn address(host: HostId) -> IpAddr {
+    Ipv4Addr::new(10, 0, host.index() as u8, 1).into()
+}
+
+impl Routes for Hosts {
+    fn canonical(&self, host: HostId) -> Option<IpAddr> {
+        Some(address(host))
+    }
+    fn toward(&self, host: HostId, path: PathId) -> Option<(IpAddr, u16)> {
+        Some((address(host), entropy_of(path)))
+    }
+    fn host(&self, address: IpAddr) -> Option<HostId> {
+        match address {
+            IpAddr::V4(address) => Some(HostId::new(u32::from(address.octets()[2]))),
+            IpAddr::V6(_) => None,
+        }
+    }
+    fn path(&self, _: IpAddr, entropy: u16) -> Option<PathId> {
+        Some(path_of(entropy))
+    }
+}
+
+/// The bytes of a packet, without frame check sequence.
+pub(super) fn frame(packet: &Packet) -> Result<Vec<u8>, String> {
+    let mut whole = *packet;
+    if whole.service == Service::Returned {
+        whole.turn_round();
+    }
+    let cut = matches!(packet.service, Service::Trimmed | Service::Returned);
+    if cut {
+        whole.service = Service::Trimmable;
+    }
+    let payload = if whole.header.kind == Kind::Data { whole.header.payload_length() } else { 0 };
+    let wire = if payload > 0 { payload + Packet::HEADER_BYTES } else { whole.wire_bytes };
+    let length = usize::from(wire).saturating_sub(FCS_BYTES);
+
+    let mac = |host: HostId| [2, 0, 0, 0, 0, host.index() as u8];
+    let ethernet = Ethernet { destination: mac(whole.destination), source: mac(whole.source) };
+    // No two packets of a vector have the same payload.
+    let bytes_of = |index| (u32::from(index) * 7 + whole.header.sequence * 31) as u8;
+    let data: Vec<u8> = (0..payload).map(bytes_of).collect();
+    let mut bytes = Vec::new();
+    let error = |error| format!("{packet:?}: {error}");
+    let datagram = Datagram::of(&whole, &Hosts).map_err(error)?;
+    datagram.emit(ethernet, &Profile::PAPER, &data, &[], &mut bytes).map_err(error)?;
+    let shortest = bytes.len();
+    bytes.resize(length.max(shortest), 0);
+    if cut {
+        let left = Frame::trim(&mut bytes, &Profile::PAPER, false, Lengths::Updated).map_err(error)?;
+        bytes.truncate(left);
+    }
+    if packet.service == Service::Returned {
+        Frame::turn_round(&mut bytes, &Profile::PAPER).map_err(error)?;
+    }
+    if length < shortest {
+        shorten(&mut bytes, length, cut);
+    }
+    Ok(bytes)
+}
+
+/// A frame shorter than Ethernet allows, which `emit` does not write: the end is cut off, and
+/// a switch that trims it writes the length that is left.
+fn shorten(bytes: &mut Vec<u8>, length: usize, cut: bool) {
+    const IP: usize = 14;
+    bytes.truncate(length);
+    let left = (length - IP) as u16;
+    if cut && left < u16::from_be_bytes([bytes[IP + 2], bytes[IP + 3]]) {
+        bytes[IP + 2..IP + 4].copy_from_slice(&left.to_be_bytes());
+        bytes[IP + 10..IP + 12].fill(0);
+        let words = bytes[IP..IP + 20].chunks(2);
+        let mut sum: u32 = words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        bytes[IP + 10..IP + 12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// The registers of the hardware that make it this model. `None`: it has no such registers.
+fn registers(choices: &Choices) -> Option<String> {
+    let bytes = |limit: u32| limit.min(NO_BYTES);
+    let packets = |limit: u32| limit.min(NO_PACKETS);
+    if choices.cell_bytes != 1 || choices.queues.iter().any(|queue| queue.pool.is_some()) {
+        return None;
+    }
+    let data = choices.queues.last()?;
+    let header = choices.queues.first()?;
+    let (strict, ratio) = match choices.scheduler {
+        Scheduler::Fifo | Scheduler::Strict => (1, 0),
+        Scheduler::WeightedRoundRobin { weights } if weights[1] == 1 => (0, weights[0]),
+        Scheduler::WeightedRoundRobin { .. } => return None,
+    };
+    let coin = 2 * u32::from(data.overflow.contains(&Action::TrimByCoin));
+    let returns = u32::from(header.overflow.contains(&Action::Return));
+    let ndp = u32::from(choices.queues.len() == 2);
+    Some(format!(
+        "ndp={ndp} data_packets={} data_bytes={} header_bytes={} ratio={ratio} strict={strict} \
+         return={returns} coin={coin}",
+        packets(data.whole.packets),
+        bytes(data.whole.bytes),
+        bytes(header.header.bytes),
+    ))
+}
+
+/// The vector on one profile, in bytes: `packet` with the port it comes in by. `None`: not for hardware.
+pub(super) fn expand(vector: &Vector, profile: &str) -> Result<Option<String>, String> {
+    let Some(registers) = registers(&vector.choices(profile)?) else { return Ok(None) };
+    let mut text = format!("profile {profile}\nconfig {registers}\n");
+    let mut line = |line: String| {
+        text.push_str(&line);
+        text.push('\n');
+    };
+    for (_, command) in &vector.commands {
+        match command {
+            Command::Config(_) => {}
+            Command::Packet { packets, .. } => {
+                for (_, packet) in packets {
+                    line(format!("packet {} {}", packet.source.index() % PORTS, hex(&frame(packet)?)));
+                }
+            }
+            Command::Expect { port, packets } => {
+                for (_, packet) in packets {
+                    line(format!("expect {port} {}", hex(&frame(packet)?)));
+                }
+            }
+            Command::Serve { port, times } => line(format!("serve {port} {times}")),
+            Command::Coin(coins) => {
+                let coins: Vec<&str> = coins.iter().map(|&coin| if coin { "1" } else { "0" }).collect();
+                line(format!("coin {}", coins.join(" ")));
+            }
+            Command::Count { name, number } => line(format!("count {name} {number}")),
+        }
+    }
+    Ok(Some(text))
+}
+
+/// Vectors by name, profile and text in bytes.
+pub(crate) type Expanded = Vec<(String, String, String)>;
+
+/// Every vector on every profile that hardware claims.
+pub(crate) fn expanded(root: &Path) -> Result<Expanded, String> {
+    let claimed = BTreeSet::from(PROFILES);
+    let mut texts = Vec::new();
+    for folder in [FOLDER, GENERATED] {
+        for file in list(root, Path::new(folder))? {
+            let vector = Vector::parse(&file, &read(root, &file)?)?;
+            let name = file.file_stem().unwrap_or_default().to_string_lossy();
+            for profile in vector.profiles.iter().filter(|profile| claimed.contains(profile.as_str())) {
+                if let Some(text) = expand(&vector, profile)? {
+                    texts.push((name.clone().into_owned(), profile.clone(), text));
+                }
+            }
+        }
+    }
+    Ok(texts)
+}
+
+/// Writes every vector that hardware claims into `folder`, a file for each profile. Gives their number.
+///
+/// # Errors
+/// One line: what, and where.
+pub(crate) fn expand_all(root: &Path, folder: &Path) -> Result<usize, String> {
+    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let texts = expanded(root)?;
+    for (name, profile, text) in &texts {
+        let path = folder.join(format!("{name}.{profile}.hex"));
+        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(texts.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn root() -> std::path::PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    }
+
+    /// Bytes and model agree: a frame parses back to the packet that it was made from.
+    #[test]
+    fn frames_parse_back_to_their_packets() {
+        let mut frames = 0;
+        for file in list(&root(), Path::new(FOLDER)).unwrap() {
+            let vector = Vector::parse(&file, &read(&root(), &file).unwrap()).unwrap();
+            for (_, command) in &vector.commands {
+                let (Command::Packet { packets, .. } | Command::Expect { packets, .. }) = command else {
+                    continue;
+                };
+                for (name, packet) in packets.iter().filter(|(_, packet)| packet.wire_bytes >= 64) {
+                    let bytes = frame(packet).unwrap();
+                    assert_eq!(bytes.len() + FCS_BYTES, usize::from(packet.wire_bytes), "{name}");
+                    let parsed = Frame::new(&bytes).unwrap().parse(&Profile::PAPER).unwrap();
+                    assert_eq!(parsed.packet(&Hosts).unwrap(), *packet, "{name}");
+                    frames += 1;
+                }
+            }
+        }
+        assert!(frames > 1000);
+    }
+}

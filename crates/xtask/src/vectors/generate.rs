@@ -1,0 +1,203 @@
+//! Vectors from the reference: random arrivals and decisions, what the Rust port makes of them written down.
+//! `cargo xtask vectors --generate`. The files are kept, and checked to be what their seeds give.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use trimline_packet::{Packet, Service};
+
+use super::{GENERATED, Harness, PORTS, Vector, list, read};
+
+/// What is generated: profile, settings, seeds.
+const SETS: [(&str, &str, u64); 6] = [
+    ("paper", "packets=8 payload=9000", 8),
+    ("paper", "packets=2 payload=1436 header_bytes=256", 8),
+    ("paper", "packets=3 payload=1436 header_bytes=640 ratio=3", 6),
+    ("netfpga", "header_bytes=1280", 6),
+    ("p4", "packets=3 payload=1436 header_bytes=320", 6),
+    ("drop-tail", "packets=4", 4),
+];
+
+/// Arrivals in a vector.
+const ARRIVALS: usize = 120;
+
+/// SplitMix64: a stream of numbers from a seed.
+struct Stream(u64);
+
+impl Stream {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut word = self.0;
+        word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        word = (word ^ word >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        word ^ word >> 31
+    }
+    fn below(&mut self, bound: u64) -> u64 {
+        self.next() % bound
+    }
+}
+
+/// The text of one vector.
+fn generate(profile: &str, settings: &str, seed: u64) -> Result<String, String> {
+    let jumbo = settings.contains("payload=9000");
+    let mut stream = Stream(seed ^ settings.len() as u64 ^ u64::from(profile.as_bytes()[0]) << 32);
+    let mut head = format!(
+        "# claim: all\n# origin: the Rust reference, seed {seed}: cargo xtask vectors --generate\n\
+         # profiles: {profile}\nconfig {settings}\n"
+    );
+    for index in 0..ARRIVALS {
+        let from = stream.below(PORTS as u64);
+        // Two ports are the goal of most packets, so that their queues fill.
+        let to = if stream.below(8) < 7 { 1 + stream.below(2) } else { stream.below(PORTS as u64) };
+        let size = match stream.below(6) {
+            0 => 64 + stream.below(70),
+            1 => 64 + stream.below(if jumbo { 9000 } else { 1436 }),
+            _ if jumbo => 9064,
+            _ => 1500,
+        };
+        let kind = match stream.below(20) {
+            0 => "ack",
+            1 => "nack",
+            2 => "pull",
+            3 => "droppable",
+            _ => "data",
+        };
+        let size = if matches!(kind, "data" | "droppable") { format!(" size={size}") } else { String::new() };
+        let _ = writeln!(head, "define d{index} {kind}{size} from={from} to={to} seq={index}");
+        if kind == "data" {
+            let _ = writeln!(head, "define h{index} trimmed d{index}\ndefine r{index} returned d{index}");
+        }
+    }
+    // The names, so that what comes out can be called by them.
+    let all: Vec<String> = (0..ARRIVALS).map(|index| format!("d{index}")).collect();
+    let parsed = Vector::parse(Path::new("generated"), &head)?;
+    let model = parsed.model(profile)?;
+    let mut names = Vec::new();
+    for line in head.lines().filter(|line| line.starts_with("define ")) {
+        let name = line.split_whitespace().nth(1).expect("a define names a packet");
+        let probe = format!("{head}expect 0 {name}\n");
+        let vector = Vector::parse(Path::new("generated"), &probe)?;
+        let Some((_, super::Command::Expect { packets, .. })) = vector.commands.last() else { continue };
+        names.push((name.to_owned(), packets[0].1));
+    }
+    let called = |packet: &Packet| -> Result<String, String> {
+        let mut known = names.iter().filter(|(_, known)| known == packet);
+        known.next().map(|(name, _)| name.clone()).ok_or_else(|| format!("no name for {packet:?}"))
+    };
+
+    let mut harness = Harness::<2>::new(&model);
+    let mut body = String::new();
+    let mut arrivals = all.iter();
+    loop {
+        if stream.below(5) < 3 {
+            let Some(name) = arrivals.next() else { break };
+            let packet = names.iter().find(|(known, _)| known == name).expect("named").1;
+            // Some arrive as another switch left them.
+            let (name, packet) = match (packet.service, stream.below(16)) {
+                (Service::Trimmable, 0 | 1) => {
+                    let trimmed = format!("h{}", &name[1..]);
+                    let packet = names.iter().find(|(known, _)| *known == trimmed).expect("named").1;
+                    (trimmed, packet)
+                }
+                _ => (name.clone(), packet),
+            };
+            let coin = stream.below(2) == 1;
+            let drawn = harness.coins.drawn;
+            harness.coins.laid_out.push_back(coin);
+            harness.arrive(packet)?;
+            if harness.coins.drawn == drawn {
+                harness.coins.laid_out.pop_back();
+            } else {
+                let _ = writeln!(body, "coin {}", u8::from(coin));
+            }
+            let _ = writeln!(body, "packet {} {name}", packet.destination.index());
+        } else {
+            serve(&mut harness, stream.below(PORTS as u64) as usize, &called, &mut body)?;
+        }
+    }
+    for name in ["trimmed", "cut_bytes", "dropped", "returned", "coins"] {
+        let _ = writeln!(body, "count {name} {}", harness.count(name)?);
+    }
+    for port in 0..PORTS {
+        for unit in ["data_packets", "data_bytes", "header_packets", "header_bytes"] {
+            let name = format!("{port}.{unit}");
+            let _ = writeln!(body, "count {name} {}", harness.count(&name)?);
+        }
+    }
+    for port in 0..PORTS {
+        while harness.ports[port].is_backlogged() {
+            serve(&mut harness, port, &called, &mut body)?;
+        }
+    }
+    Ok(head + &body)
+}
+
+fn serve(
+    harness: &mut Harness<'_, 2>,
+    port: usize,
+    called: &impl Fn(&Packet) -> Result<String, String>,
+    body: &mut String,
+) -> Result<(), String> {
+    harness.serve(0, port)?;
+    let _ = writeln!(body, "serve {port}");
+    while let Some((_, packet)) = harness.left[port].pop_front() {
+        let _ = writeln!(body, "expect {port} {}", called(&packet)?);
+    }
+    Ok(())
+}
+
+fn file(profile: &str, set: usize, seed: u64) -> String {
+    format!("{profile}-{set}-{seed}.vec")
+}
+
+/// Writes all generated vectors. Gives how many.
+///
+/// # Errors
+/// One line: what, and where.
+pub(crate) fn write_all(root: &Path) -> Result<usize, String> {
+    let folder = root.join(GENERATED);
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let mut written = 0;
+    for (set, &(profile, settings, seeds)) in SETS.iter().enumerate() {
+        for seed in 1..=seeds {
+            let path = folder.join(file(profile, set, seed));
+            let text = generate(profile, settings, seed)?;
+            fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))?;
+            written += 1;
+        }
+    }
+    Ok(written)
+}
+
+/// Every generated vector is what its seed gives, and none is there besides; and the port obeys it as it
+/// obeys one that was written by hand. Gives how many.
+///
+/// # Errors
+/// One line a failure.
+pub(crate) fn check_all(root: &Path) -> Result<usize, Vec<String>> {
+    let mut failures = Vec::new();
+    let mut expected = Vec::new();
+    for (set, &(profile, settings, seeds)) in SETS.iter().enumerate() {
+        for seed in 1..=seeds {
+            let path = Path::new(GENERATED).join(file(profile, set, seed));
+            let outcome = generate(profile, settings, seed).and_then(|text| {
+                let kept = read(root, &path)?;
+                if kept != text {
+                    return Err(format!("{}: not what its seed gives", path.display()));
+                }
+                Vector::parse(&path, &kept)?.run()
+            });
+            failures.extend(outcome.err());
+            expected.push(path);
+        }
+    }
+    match list(root, Path::new(GENERATED)) {
+        Ok(files) => {
+            let surplus = files.iter().filter(|file| !expected.contains(file));
+            failures.extend(surplus.map(|file| format!("{}: no seed gives it", file.display())));
+        }
+        Err(error) => failures.push(error),
+    }
+    if failures.is_empty() { Ok(expected.len()) } else { Err(failures) }
+}
