@@ -5,7 +5,7 @@ TRIMLINE := target/release/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig11 ndp/fig21
 
-.PHONY: help demo test lint module python-lint wheel-test bench bench-instructions fuzz-build validation venv release prerequisites clean
+.PHONY: help demo test lint module python-lint wheel-test bench bench-instructions fuzz-build validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all hardware-tools
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
@@ -14,6 +14,8 @@ help:
 	@echo "make bench               packet-hops per second on the standard workloads"
 	@echo "make bench-instructions  the same, counted in instructions (valgrind)"
 	@echo "make fuzz-build          compile the fuzz targets (nightly Rust)"
+	@echo "make rtl                 the hardware switch: lint, vectors, line rate (verilator, g++)"
+	@echo "make rtl-fig01-all       its throughput at every packet size: minutes"
 	@echo "make validation          run every experiment, judge it twice, write its table into docs/validation.md"
 
 prerequisites:
@@ -71,6 +73,26 @@ wheel-test: prerequisites
 	rm -rf out/wheel && python3 -m venv out/wheel
 	out/wheel/bin/pip install --quiet --disable-pip-version-check .
 	cd out/wheel && PATH="$$PWD/bin:$$PATH" sh ../../scripts/wheel_test.sh
+
+hardware-tools:
+	@for tool in verilator g++; do command -v $$tool >/dev/null || { echo "missing: $$tool; bring it with: \
+	sudo apt-get install --yes verilator g++" >&2; exit 1; }; done
+
+rtl: hardware-tools prerequisites rtl-fig01
+	cargo xtask vectors --expand out/vectors
+	rtl/test.sh
+
+out/rtl/fig01/fig01: rtl/build.sh rtl/bench/fig01.cpp rtl/bench/switch.h $(wildcard rtl/src/*.sv) | hardware-tools
+	rtl/build.sh fig01 fig01.cpp 256 1 -GCELLS=8192
+
+# The 23 sizes of TR-933, 9000 bytes, mixes of sizes; at 150, 180 and 200 MHz.
+rtl-fig01: out/rtl/fig01/fig01
+	mkdir -p out/fig01
+	$< out/fig01/throughput.csv
+
+rtl-fig01-all: out/rtl/fig01/fig01
+	mkdir -p out/fig01
+	$< out/fig01/throughput.csv --all
 
 bench: release
 	$(TRIMLINE) bench

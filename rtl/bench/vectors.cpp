@@ -85,7 +85,6 @@ struct Run {
     }
 
     void arrive(int port, const Bytes& frame) {
-        auto& dut = *device.dut;
         for (size_t at = 0; at < frame.size();) {
             if (gap()) {
                 device.idle(port);
@@ -98,7 +97,6 @@ struct Run {
             if (accepted) at += BYTES;
         }
         device.idle(port);
-        (void)dut;
         // Through the arbiter, over the bus, to the decision.
         for (size_t cycles = frame.size() / BYTES + 16; cycles > 0; --cycles) tick();
     }

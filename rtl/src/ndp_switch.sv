@@ -75,6 +75,8 @@ module ndp_switch #(
 
     output wire                       status_ready,
     output wire                       status_coin,
+    // A packet is decided on.
+    output wire                       status_decided,
     output wire [PORTS*PACKETS_W-1:0] status_data_packets,
     output wire [PORTS*SIZE_W-1:0]    status_data_bytes,
     output wire [PORTS*PACKETS_W-1:0] status_header_packets,
@@ -326,6 +328,8 @@ always @(posedge clk) begin
     new_second_reg <= meta_second_reg;
     new_last_reg <= meta_last_reg;
 end
+
+assign status_decided = new_valid_reg;
 
 // What becomes of it.
 

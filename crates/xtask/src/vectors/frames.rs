@@ -79,7 +79,8 @@ pub(super) fn frame(packet: &Packet) -> Result<Vec<u8>, String> {
     let shortest = bytes.len();
     bytes.resize(length.max(shortest), 0);
     if cut {
-        let left = Frame::trim(&mut bytes, &Profile::PAPER, false, Lengths::Updated).map_err(error)?;
+        let left =
+            Frame::trim(&mut bytes, &Profile::PAPER, false, Lengths::Updated).map_err(error)?;
         bytes.truncate(left);
     }
     if packet.service == Service::Returned {
@@ -101,7 +102,8 @@ fn shorten(bytes: &mut Vec<u8>, length: usize, cut: bool) {
         bytes[IP + 2..IP + 4].copy_from_slice(&left.to_be_bytes());
         bytes[IP + 10..IP + 12].fill(0);
         let words = bytes[IP..IP + 20].chunks(2);
-        let mut sum: u32 = words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+        let mut sum: u32 =
+            words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
         while sum > 0xffff {
             sum = (sum & 0xffff) + (sum >> 16);
         }
@@ -155,7 +157,11 @@ pub(super) fn expand(vector: &Vector, profile: &str) -> Result<Option<String>, S
             Command::Config(_) => {}
             Command::Packet { packets, .. } => {
                 for (_, packet) in packets {
-                    line(format!("packet {} {}", packet.source.index() % PORTS, hex(&frame(packet)?)));
+                    line(format!(
+                        "packet {} {}",
+                        packet.source.index() % PORTS,
+                        hex(&frame(packet)?)
+                    ));
                 }
             }
             Command::Expect { port, packets } => {
@@ -165,7 +171,8 @@ pub(super) fn expand(vector: &Vector, profile: &str) -> Result<Option<String>, S
             }
             Command::Serve { port, times } => line(format!("serve {port} {times}")),
             Command::Coin(coins) => {
-                let coins: Vec<&str> = coins.iter().map(|&coin| if coin { "1" } else { "0" }).collect();
+                let coins: Vec<&str> =
+                    coins.iter().map(|&coin| if coin { "1" } else { "0" }).collect();
                 line(format!("coin {}", coins.join(" ")));
             }
             Command::Count { name, number } => line(format!("count {name} {number}")),
@@ -185,7 +192,9 @@ pub(crate) fn expanded(root: &Path) -> Result<Expanded, String> {
         for file in list(root, Path::new(folder))? {
             let vector = Vector::parse(&file, &read(root, &file)?)?;
             let name = file.file_stem().unwrap_or_default().to_string_lossy();
-            for profile in vector.profiles.iter().filter(|profile| claimed.contains(profile.as_str())) {
+            for profile in
+                vector.profiles.iter().filter(|profile| claimed.contains(profile.as_str()))
+            {
                 if let Some(text) = expand(&vector, profile)? {
                     texts.push((name.clone().into_owned(), profile.clone(), text));
                 }
@@ -224,7 +233,8 @@ mod tests {
         for file in list(&root(), Path::new(FOLDER)).unwrap() {
             let vector = Vector::parse(&file, &read(&root(), &file).unwrap()).unwrap();
             for (_, command) in &vector.commands {
-                let (Command::Packet { packets, .. } | Command::Expect { packets, .. }) = command else {
+                let (Command::Packet { packets, .. } | Command::Expect { packets, .. }) = command
+                else {
                     continue;
                 };
                 for (name, packet) in packets.iter().filter(|(_, packet)| packet.wire_bytes >= 64) {

@@ -63,10 +63,17 @@ fn generate(profile: &str, settings: &str, seed: u64) -> Result<String, String> 
             3 => "droppable",
             _ => "data",
         };
-        let size = if matches!(kind, "data" | "droppable") { format!(" size={size}") } else { String::new() };
+        let size = if matches!(kind, "data" | "droppable") {
+            format!(" size={size}")
+        } else {
+            String::new()
+        };
         let _ = writeln!(head, "define d{index} {kind}{size} from={from} to={to} seq={index}");
         if kind == "data" {
-            let _ = writeln!(head, "define h{index} trimmed d{index}\ndefine r{index} returned d{index}");
+            let _ = writeln!(
+                head,
+                "define h{index} trimmed d{index}\ndefine r{index} returned d{index}"
+            );
         }
     }
     // The names, so that what comes out can be called by them.
@@ -78,7 +85,9 @@ fn generate(profile: &str, settings: &str, seed: u64) -> Result<String, String> 
         let name = line.split_whitespace().nth(1).expect("a define names a packet");
         let probe = format!("{head}expect 0 {name}\n");
         let vector = Vector::parse(Path::new("generated"), &probe)?;
-        let Some((_, super::Command::Expect { packets, .. })) = vector.commands.last() else { continue };
+        let Some((_, super::Command::Expect { packets, .. })) = vector.commands.last() else {
+            continue;
+        };
         names.push((name.to_owned(), packets[0].1));
     }
     let called = |packet: &Packet| -> Result<String, String> {
@@ -97,7 +106,8 @@ fn generate(profile: &str, settings: &str, seed: u64) -> Result<String, String> 
             let (name, packet) = match (packet.service, stream.below(16)) {
                 (Service::Trimmable, 0 | 1) => {
                     let trimmed = format!("h{}", &name[1..]);
-                    let packet = names.iter().find(|(known, _)| *known == trimmed).expect("named").1;
+                    let packet =
+                        names.iter().find(|(known, _)| *known == trimmed).expect("named").1;
                     (trimmed, packet)
                 }
                 _ => (name.clone(), packet),
