@@ -4,6 +4,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+mod frames;
+mod generate;
 mod tidy;
 mod vectors;
 
@@ -27,7 +29,7 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["vectors"] => match vectors::run_all(&root)
-            .and_then(|covered| Ok((covered, vectors::check_generated(&root)?)))
+            .and_then(|covered| Ok((covered, generate::check_all(&root)?)))
         {
             Ok((covered, generated)) => {
                 let vectors::Covered { vectors, runs, claims } = covered;
@@ -40,8 +42,8 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
-        ["vectors", "--generate"] => written(vectors::generate_all(&root)),
-        ["vectors", "--expand", folder] => written(vectors::expand_all(&root, Path::new(folder))),
+        ["vectors", "--generate"] => written(generate::write_all(&root)),
+        ["vectors", "--expand", folder] => written(frames::expand_all(&root, Path::new(folder))),
         ["tidy"] => match tidy::run_all(&root) {
             Ok(files) => {
                 println!("{files} files are tidy");

@@ -8,12 +8,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-mod frames;
-mod generate;
-
-pub(crate) use frames::expand_all;
-pub(crate) use generate::{check_all as check_generated, write_all as generate_all};
-
 use trimline_packet::{
     ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service, Time,
 };
@@ -22,9 +16,7 @@ use trimline_switch::{
 };
 
 /// The vectors that were written by hand.
-const FOLDER: &str = "vectors/switch";
-/// Those that were generated.
-const GENERATED: &str = "vectors/generated";
+pub(crate) const FOLDER: &str = "vectors/switch";
 
 /// What a run of all vectors covered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,12 +72,12 @@ pub(crate) fn run_all(root: &Path) -> Result<Covered, Vec<String>> {
     if failures.is_empty() { Ok(covered) } else { Err(failures) }
 }
 
-fn read(root: &Path, file: &Path) -> Result<String, String> {
+pub(crate) fn read(root: &Path, file: &Path) -> Result<String, String> {
     fs::read_to_string(root.join(file)).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 /// The vectors of a folder, by name.
-fn list(root: &Path, folder: &Path) -> Result<Vec<PathBuf>, String> {
+pub(crate) fn list(root: &Path, folder: &Path) -> Result<Vec<PathBuf>, String> {
     let error = |error| format!("{}: {error}", folder.display());
     let mut files = Vec::new();
     for entry in fs::read_dir(root.join(folder)).map_err(error)? {
@@ -116,7 +108,7 @@ fn read_claims(file: &Path, text: &str) -> Result<BTreeMap<String, bool>, String
 
 /// One line of a vector.
 #[derive(Clone, Debug)]
-enum Command {
+pub(crate) enum Command {
     Config(Vec<(String, String)>),
     Packet { port: usize, packets: Vec<(String, Packet)> },
     Serve { port: usize, times: usize },
@@ -126,15 +118,15 @@ enum Command {
 }
 
 /// A parsed file.
-struct Vector {
+pub(crate) struct Vector {
     file: String,
     claim: String,
-    profiles: Vec<String>,
-    commands: Vec<(usize, Command)>,
+    pub(crate) profiles: Vec<String>,
+    pub(crate) commands: Vec<(usize, Command)>,
 }
 
 impl Vector {
-    fn parse(file: &Path, text: &str) -> Result<Vector, String> {
+    pub(crate) fn parse(file: &Path, text: &str) -> Result<Vector, String> {
         let file = file.display().to_string();
         let head = |key: &str| {
             let lines = text.lines().take_while(|line| line.starts_with('#'));
@@ -160,7 +152,7 @@ impl Vector {
 
     /// Runs the vector on every profile of its head, on ports as wide as needed and wider. Gives
     /// the number of runs.
-    fn run(&self) -> Result<usize, String> {
+    pub(crate) fn run(&self) -> Result<usize, String> {
         let mut runs = 0;
         for profile in &self.profiles {
             let model = self.model(profile)?;
@@ -175,13 +167,13 @@ impl Vector {
     }
 
     /// The service model: the profile with the `config` lines applied.
-    fn model(&self, profile: &str) -> Result<ServiceModel, String> {
+    pub(crate) fn model(&self, profile: &str) -> Result<ServiceModel, String> {
         let choices = self.choices(profile)?;
         choices.build().map_err(|error| format!("{}:1: {error} (profile {profile})", self.file))
     }
 
     /// The choices of that model.
-    fn choices(&self, profile: &str) -> Result<Choices, String> {
+    pub(crate) fn choices(&self, profile: &str) -> Result<Choices, String> {
         let mut settings = BTreeMap::new();
         let mut first_line = 1;
         for (line, command) in &self.commands {
@@ -414,9 +406,9 @@ impl Packets for Arena {
 
 /// The coins of the vector, in order. A draw beyond them is remembered, not answered with luck.
 #[derive(Default)]
-struct Coins {
-    laid_out: VecDeque<bool>,
-    drawn: u64,
+pub(crate) struct Coins {
+    pub(crate) laid_out: VecDeque<bool>,
+    pub(crate) drawn: u64,
     missing: bool,
 }
 
@@ -434,27 +426,27 @@ impl Chance for Coins {
 }
 
 /// Ports of the switch; host N sits at port N.
-const PORTS: usize = 4;
+pub(crate) const PORTS: usize = 4;
 
 /// More hops than this because of one arrival is a packet that is returned for ever: a harness fails,
 /// it does not hang.
 const MAX_HOPS: usize = 1000;
 
 /// A switch, and what came out of it.
-struct Harness<'a, const Q: usize> {
+pub(crate) struct Harness<'a, const Q: usize> {
     model: &'a ServiceModel,
-    ports: [Port<Q>; PORTS],
+    pub(crate) ports: [Port<Q>; PORTS],
     packets: Arena,
     pool: Pool,
-    coins: Coins,
+    pub(crate) coins: Coins,
     displaced: Displaced,
     /// Packets that left a port and were not yet expected, with the line that served them.
-    left: [VecDeque<(usize, Packet)>; PORTS],
+    pub(crate) left: [VecDeque<(usize, Packet)>; PORTS],
     fates: [u64; 3],
 }
 
 impl<'a, const Q: usize> Harness<'a, Q> {
-    fn new(model: &'a ServiceModel) -> Harness<'a, Q> {
+    pub(crate) fn new(model: &'a ServiceModel) -> Harness<'a, Q> {
         Harness {
             model,
             ports: [const { Port::new() }; PORTS],
@@ -540,7 +532,7 @@ impl<'a, const Q: usize> Harness<'a, Q> {
     }
 
     /// A packet is routed to its port, and so is everything that is returned because of it.
-    fn arrive(&mut self, packet: Packet) -> Result<(), String> {
+    pub(crate) fn arrive(&mut self, packet: Packet) -> Result<(), String> {
         let handle = Handle::new(self.packets.0.len() as u32);
         self.packets.0.push((packet, Handle::NONE));
         let mut travelling = VecDeque::from([handle]);
@@ -561,7 +553,7 @@ impl<'a, const Q: usize> Harness<'a, Q> {
         Err("packets are returned again and again".to_owned())
     }
 
-    fn serve(&mut self, line: usize, port: usize) -> Result<(), String> {
+    pub(crate) fn serve(&mut self, line: usize, port: usize) -> Result<(), String> {
         let Harness { model, packets, pool, displaced, .. } = self;
         let server = self.ports.get_mut(port).ok_or("no such port")?;
         if let Some(packet) = server.dequeue(Time::ZERO, model, packets, pool, displaced) {
@@ -570,7 +562,7 @@ impl<'a, const Q: usize> Harness<'a, Q> {
         Ok(())
     }
 
-    fn count(&self, name: &str) -> Result<u64, String> {
+    pub(crate) fn count(&self, name: &str) -> Result<u64, String> {
         let count = match name {
             "trimmed" => u64::from(self.displaced.trimmed),
             "cut_bytes" => self.displaced.cut_bytes,

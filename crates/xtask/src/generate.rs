@@ -7,7 +7,10 @@ use std::path::Path;
 
 use trimline_packet::{Packet, Service};
 
-use super::{GENERATED, Harness, PORTS, Vector, list, read};
+use crate::vectors::{Command, Harness, PORTS, Vector, list, read};
+
+/// Where they are.
+pub(crate) const GENERATED: &str = "vectors/generated";
 
 /// What is generated: profile, settings, seeds.
 const SETS: [(&str, &str, u64); 6] = [
@@ -85,7 +88,7 @@ fn generate(profile: &str, settings: &str, seed: u64) -> Result<String, String> 
         let name = line.split_whitespace().nth(1).expect("a define names a packet");
         let probe = format!("{head}expect 0 {name}\n");
         let vector = Vector::parse(Path::new("generated"), &probe)?;
-        let Some((_, super::Command::Expect { packets, .. })) = vector.commands.last() else {
+        let Some((_, Command::Expect { packets, .. })) = vector.commands.last() else {
             continue;
         };
         names.push((name.to_owned(), packets[0].1));
