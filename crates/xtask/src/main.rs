@@ -6,10 +6,12 @@ use std::process::ExitCode;
 
 mod frames;
 mod generate;
+mod mutations;
 mod tidy;
 mod vectors;
 
-const USAGE: &str = "usage: cargo xtask vectors [--generate | --expand FOLDER] | tidy";
+const USAGE: &str =
+    "usage: cargo xtask vectors [--mutations | --generate | --expand FOLDER] | tidy";
 
 fn written(outcome: Result<usize, String>) -> ExitCode {
     match outcome {
@@ -39,6 +41,18 @@ fn main() -> ExitCode {
             }
             Err(failures) => {
                 failures.iter().for_each(|failure| eprintln!("{failure}"));
+                ExitCode::FAILURE
+            }
+        },
+        ["vectors", "--mutations"] => match mutations::check_all(&root) {
+            Ok(found) => {
+                for (mistake, finders) in found {
+                    println!("{mistake}: found by {}", finders.join(" "));
+                }
+                ExitCode::SUCCESS
+            }
+            Err(missed) => {
+                missed.iter().for_each(|line| eprintln!("{line}"));
                 ExitCode::FAILURE
             }
         },

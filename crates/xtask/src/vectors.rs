@@ -119,7 +119,7 @@ pub(crate) enum Command {
 
 /// A parsed file.
 pub(crate) struct Vector {
-    file: String,
+    pub(crate) file: String,
     claim: String,
     pub(crate) profiles: Vec<String>,
     pub(crate) commands: Vec<(usize, Command)>,
@@ -410,15 +410,18 @@ pub(crate) struct Coins {
     pub(crate) laid_out: VecDeque<bool>,
     pub(crate) drawn: u64,
     missing: bool,
+    /// A mistake, made on purpose: the sides are swapped.
+    pub(crate) opposite: bool,
 }
 
 impl Chance for Coins {
     fn coin(&mut self) -> bool {
         self.drawn += 1;
-        self.laid_out.pop_front().unwrap_or_else(|| {
+        let coin = self.laid_out.pop_front().unwrap_or_else(|| {
             self.missing = true;
             false
-        })
+        });
+        coin != self.opposite
     }
     fn below(&mut self, bound: u32) -> u32 {
         if self.coin() { bound - 1 } else { 0 }
@@ -459,7 +462,7 @@ impl<'a, const Q: usize> Harness<'a, Q> {
         }
     }
 
-    fn run(mut self, vector: &Vector, profile: &str) -> Result<(), String> {
+    pub(crate) fn run(mut self, vector: &Vector, profile: &str) -> Result<(), String> {
         let fail = |line: usize, error: String| {
             Err(format!(
                 "{}:{line}: {error} (profile {profile}, claim {})",

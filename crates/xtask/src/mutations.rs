@@ -1,0 +1,117 @@
+//! Mistakes that the vectors must find: each is made in the model that a vector asks for, and at least one
+//! vector must then fail. The list is vectors/README.md's; rtl/mutations.sh makes the same ones in the RTL.
+
+use std::path::Path;
+
+use trimline_switch::{Action, Choices, Limit, Scheduler};
+
+use crate::vectors::{FOLDER, Harness, Vector, list, read};
+
+/// A mistake, and whether coins are taken for their opposite.
+type Mutation = (&'static str, fn(&mut Choices), bool);
+
+fn trims(choices: &mut Choices, bytes: u16) {
+    choices.trimmed_bytes = bytes;
+}
+
+fn ratio(choices: &mut Choices, by: i32) {
+    if let Scheduler::WeightedRoundRobin { weights } = &mut choices.scheduler {
+        weights[0] = weights[0].saturating_add_signed(by);
+    }
+}
+
+fn replace(choices: &mut Choices, old: Action, new: Option<Action>) {
+    for queue in &mut choices.queues {
+        queue.overflow.retain_mut(|action| match (*action == old, new) {
+            (true, Some(new)) => {
+                *action = new;
+                true
+            }
+            (true, None) => false,
+            (false, _) => true,
+        });
+    }
+}
+
+const MUTATIONS: [Mutation; 13] = [
+    ("trim to 60 bytes", |choices| trims(choices, 60), false),
+    ("trim to 63 bytes", |choices| trims(choices, 63), false),
+    ("trim to 65 bytes", |choices| trims(choices, 65), false),
+    ("trim to 128 bytes", |choices| trims(choices, 128), false),
+    ("nine headers to one", |choices| ratio(choices, -1), false),
+    ("eleven headers to one", |choices| ratio(choices, 1), false),
+    ("strict priority", |choices| choices.scheduler = Scheduler::Strict, false),
+    ("the coin's sides are swapped", |_| {}, true),
+    (
+        "always the newcomer",
+        |choices| replace(choices, Action::TrimByCoin, Some(Action::TrimArriving)),
+        false,
+    ),
+    ("no trimming", |choices| replace(choices, Action::TrimByCoin, None), false),
+    ("no return to sender", |choices| replace(choices, Action::Return, None), false),
+    (
+        "one packet more in the data queue",
+        |choices| {
+            choices.queues[1].whole.packets = choices.queues[1].whole.packets.saturating_add(1)
+        },
+        false,
+    ),
+    (
+        "one header less in the header queue",
+        |choices| {
+            let header = &mut choices.queues[0].header;
+            *header = Limit { bytes: header.bytes.saturating_sub(64).max(1), ..*header };
+        },
+        false,
+    ),
+];
+
+/// The vectors of the profile `paper` that find each mistake.
+///
+/// # Errors
+/// One line a mistake that no vector finds.
+pub(crate) fn check_all(root: &Path) -> Result<Vec<(&'static str, Vec<String>)>, Vec<String>> {
+    let read_all = || -> Result<Vec<Vector>, String> {
+        let files = list(root, Path::new(FOLDER))?;
+        files.iter().map(|file| Vector::parse(file, &read(root, file)?)).collect()
+    };
+    let vectors = read_all().map_err(|error| vec![error])?;
+    let (mut found, mut missed) = (Vec::new(), Vec::new());
+    for (name, mutate, opposite) in MUTATIONS {
+        let finders: Vec<String> = vectors
+            .iter()
+            .filter(|vector| vector.profiles.iter().any(|profile| profile == "paper"))
+            .filter(|vector| fails(vector, mutate, opposite))
+            .map(|vector| vector.file.clone())
+            .collect();
+        if finders.is_empty() {
+            missed.push(format!("no vector finds this mistake: {name}"));
+        } else {
+            found.push((name, finders));
+        }
+    }
+    if missed.is_empty() { Ok(found) } else { Err(missed) }
+}
+
+fn fails(vector: &Vector, mutate: fn(&mut Choices), opposite: bool) -> bool {
+    let mut choices = vector.choices("paper").expect("vectors are read before");
+    mutate(&mut choices);
+    // A model that cannot be built is found.
+    let Ok(model) = choices.build() else { return true };
+    let mut harness = Harness::<2>::new(&model);
+    harness.coins.opposite = opposite;
+    harness.run(vector, "paper").is_err()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mistake_is_found_by_a_vector() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        if let Err(missed) = check_all(&root) {
+            panic!("{}", missed.join("\n"));
+        }
+    }
+}

@@ -1,0 +1,28 @@
+// A packet waits at the bus whenever an input has one: no cycle is lost between packets. Credit keeps its bound,
+// so no input has more than two quanta of the bus before another's turn.
+reg f_past = 1'b0;
+integer f;
+always @(posedge clk) begin
+    f_past <= 1'b1;
+    if (!f_past)
+        assume (rst);
+    else
+        assume (!rst);
+    for (f = 0; f < PORTS; f = f + 1) begin
+        assume (cost[f*COST_W +: COST_W] != 0);
+        assume ({{(32-COST_W){1'b0}}, cost[f*COST_W +: COST_W]} <= QUANTUM);
+    end
+    if (f_past && !rst) begin
+        if ($past(!rst && |request && (!grant_valid || grant_ready)))
+            assert (grant_valid);
+        if ($past(!rst && grant_valid && !grant_ready))
+            assert (grant_valid && $stable(grant_port) && $stable(grant_bytes) && $stable(grant_cost));
+        // One input at most, and one that asks.
+        assert ((take & (take - 1'b1)) == 0);
+        assert ((take & ~request) == 0);
+        if ($past(!rst && |take))
+            assert ($past(take[0]) ? grant_port == 0 : 1'b1);
+        for (f = 0; f < PORTS; f = f + 1)
+            assert (credit_reg[f*CREDIT_W +: CREDIT_W] < 2 * QUANTUM);
+    end
+end

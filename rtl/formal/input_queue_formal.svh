@@ -1,0 +1,25 @@
+// The memory keeps its bound, holds whole packets only, and refuses a beat only when it is full.
+reg f_past = 1'b0;
+reg [7:0] f_committed, f_taken;
+always @(posedge clk) begin
+    f_past <= 1'b1;
+    if (!f_past)
+        assume (rst);
+    else
+        assume (!rst);
+    // The bus takes what is there, and reads no more beats than were stored whole.
+    assume (!packet_take || packet_valid);
+    assume (!beat_read || read_reg != start_reg);
+    f_committed <= rst ? 8'd0 : f_committed + {7'd0, commit};
+    f_taken <= rst ? 8'd0 : f_taken + {7'd0, packet_take};
+    if (f_past && !rst) begin
+        assert (used <= DEPTH[ADDR_W:0]);
+        assert (slots_used <= SLOTS[SLOT_W:0]);
+        assert ({{(8-SLOT_W-1){1'b0}}, slots_used} == f_committed - f_taken);
+        // Never stalls while there is room.
+        assert (s_axis_tready || full || slots_full);
+        // What the arbiter sees is behind what is being stored.
+        assert (start_reg - read_reg <= used);
+        assert (!packet_valid || (packet_bytes != 0 && packet_bytes <= LIMIT));
+    end
+end

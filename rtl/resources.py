@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""What the switch takes of a Xilinx 7-series FPGA, NDP on and off, by yosys: `make rtl-resources`.
+
+Four ports, 256 bits, 12 KB of data and 12 KB of headers a port. Compares with rtl/resources.json and fails when a
+number has grown by more than 2 %; with --write, writes that file. These are numbers of synthesis alone: nothing is
+placed or timed.
+"""
+
+import json
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+KEPT = ROOT / "rtl" / "resources.json"
+# 12 KB in data and in headers at each of four ports, and three longest packets on their way in.
+PARAMETERS = {"MAX_BYTES": 1600, "CELLS": 2048, "DATA_SLOTS": 256, "HEADER_SLOTS": 256, "INPUT_BYTES": 16384}
+LUTS = {"LUT1": 1, "LUT2": 1, "LUT3": 1, "LUT4": 1, "LUT5": 1, "LUT6": 1}
+# Memories made of LUTs, in LUTs (UG474).
+LUT_MEMORIES = {"RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, "RAM32M": 4, "RAM64M": 4, "SRL16E": 1, "SRLC32E": 1}
+
+
+def synthesise(ndp: int) -> dict:
+    parameters = " ".join(f"-set {name} {value}" for name, value in {"NDP": ndp, **PARAMETERS}.items())
+    sources = " ".join(str(path) for path in sorted((ROOT / "rtl" / "src").glob("*.sv")))
+    out = ROOT / "out" / "rtl" / f"stat{ndp}.json"
+    out.parent.mkdir(parents=True, exist_ok=True)
+    script = (
+        f"read_verilog -sv {sources}; chparam {parameters} ndp_switch; "
+        f"synth_xilinx -family xc7 -top ndp_switch -noiopad; tee -q -o {out} stat -json"
+    )
+    subprocess.run(["yosys", "-q", "-p", script], check=True, cwd=ROOT)
+    text = out.read_text()
+    modules = json.loads(text[text.index("{"):])["modules"]
+    return {"blocks": blocks(modules)}
+
+
+def own(cells: dict) -> dict:
+    luts = sum(count for cell, count in cells.items() if cell in LUTS)
+    luts += sum(count * LUT_MEMORIES[cell] for cell, count in cells.items() if cell in LUT_MEMORIES)
+    flip_flops = sum(count for cell, count in cells.items() if cell.startswith("FD"))
+    bram36 = cells.get("RAMB36E1", 0) + cells.get("RAMB18E1", 0) / 2
+    return {"lut": luts, "ff": flip_flops, "bram36": bram36}
+
+
+def blocks(modules: dict) -> dict:
+    """Each kind of block with how often it is there and what all of them take."""
+    counts: dict[str, int] = {}
+
+    def walk(name: str) -> None:
+        counts[name] = counts.get(name, 0) + 1
+        for cell, count in modules[name]["num_cells_by_type"].items():
+            if cell in modules:
+                for _ in range(count):
+                    walk(cell)
+
+    walk(next(name for name in modules if "ndp_switch" in name and not name.startswith("$paramod")) if any(
+        "ndp_switch" in name and not name.startswith("$paramod") for name in modules) else next(
+        name for name in modules if "ndp_switch" in name))
+    table: dict[str, dict] = {}
+    for name, count in counts.items():
+        plain = name.split("\\")[-2] if name.startswith("$paramod") and name.count("\\") > 1 else name.strip("\\")
+        known = ("input_queue", "drr_arbiter", "cell_chain", "header_parser", "forwarding_table", "admission",
+                 "output_queue", "packet_reader", "egress", "ndp_switch")
+        plain = next((block for block in known if block in name), plain)
+        row = table.setdefault(plain, {"number": 0, "lut": 0, "ff": 0, "bram36": 0})
+        one = own(modules[name]["num_cells_by_type"])
+        row["number"] += count
+        for key, value in one.items():
+            row[key] += value * count
+    table["total"] = {key: sum(row[key] for row in table.values()) for key in ("lut", "ff", "bram36")}
+    return dict(sorted(table.items()))
+
+
+def main() -> int:
+    found = {"ndp_on": synthesise(1)["blocks"], "ndp_off": synthesise(0)["blocks"], "parameters": PARAMETERS}
+    increment = {key: found["ndp_on"]["total"][key] - found["ndp_off"]["total"][key] for key in ("lut", "ff", "bram36")}
+    found["increment"] = increment
+    print(f"{'block':18} {'LUT':>12} {'FF':>12} {'BRAM36':>12}    (NDP on / off)")
+    for block, row in found["ndp_on"].items():
+        off = found["ndp_off"].get(block, {"lut": 0, "ff": 0, "bram36": 0})
+        print(f"{block:18} " + " ".join(f"{row[key]:>6g}/{off[key]:<6g}" for key in ("lut", "ff", "bram36")))
+    print(f"increment: {increment['lut']} LUT, {increment['ff']} FF, {increment['bram36']} BRAM36; "
+          "the paper's over its reference switch: 13900 LUT, 6900 FF, 37 BRAM")
+    if "--write" in sys.argv:
+        KEPT.write_text(json.dumps(found, indent=1) + "\n")
+        return 0
+    kept = json.loads(KEPT.read_text())
+    grown = [
+        f"{side}, {block}: {key} {kept[side][block][key]} -> {row[key]}"
+        for side in ("ndp_on", "ndp_off")
+        for block, row in found[side].items()
+        for key in ("lut", "ff", "bram36")
+        if row[key] > kept[side].get(block, row)[key] * 1.02 + 4
+    ]
+    for line in grown:
+        print(f"grown: {line}", file=sys.stderr)
+    within = increment["lut"] <= 13900 and increment["ff"] <= 6900 and increment["bram36"] <= 37
+    if not within:
+        print("the increment exceeds the paper's", file=sys.stderr)
+    return 1 if grown or not within else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
