@@ -193,7 +193,10 @@ def fig22(experiment: Experiment) -> Figure:
             ranked = [sorted(run.throughput_gbps()) for run in runs]
             same_length(series, ranked)
             mean = [fmean(at_rank) for at_rank in zip(*ranked, strict=True)]
-            line, label = style.line_of(series), f"{style.name_of(series)}, simulated ({seeds(runs)})"
+            line, label = (
+                style.line_of(series),
+                f"{style.name_of(series)}, simulated ({seeds(runs)})",
+            )
             axes.plot(mean, color=style.colour_of(series), linestyle=line, label=label)
     published = {
         "ndp_penalty_gbps": ("NDP, path penalty", style.BLACK, "--"),
