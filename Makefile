@@ -5,7 +5,7 @@ TRIMLINE := target/release/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig11 ndp/fig21
 
-.PHONY: help demo test lint module python-lint wheel-test bench bench-instructions fuzz-build validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all hardware-tools
+.PHONY: help demo test lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all hardware-tools
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
@@ -14,6 +14,7 @@ help:
 	@echo "make bench               packet-hops per second on the standard workloads"
 	@echo "make bench-instructions  the same, counted in instructions (valgrind)"
 	@echo "make fuzz-build          compile the fuzz targets (nightly Rust)"
+	@echo "make data-races          threads of one run under ThreadSanitizer (nightly Rust): minutes"
 	@echo "make rtl                 the hardware switch: lint, vectors, line rate (verilator, g++)"
 	@echo "make rtl-fig01-all       its throughput at every packet size: minutes"
 	@echo "make validation          run every experiment, judge it twice, write its table into docs/validation.md"
@@ -100,6 +101,10 @@ bench: release
 bench-instructions: release
 	@command -v valgrind >/dev/null || { echo "missing: valgrind; bring it with: sudo apt-get install --yes valgrind" >&2; exit 1; }
 	python3 scripts/bench_instructions.py
+
+data-races: prerequisites
+	@cargo +nightly --version >/dev/null 2>&1 || { echo "missing: nightly Rust; bring it with: rustup toolchain install nightly" >&2; exit 1; }
+	python3 scripts/data_races.py
 
 # With cargo-fuzz as it will be run, without it only compiled.
 fuzz-build: prerequisites
