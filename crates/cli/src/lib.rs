@@ -25,6 +25,7 @@ mod results;
 mod run;
 pub mod single;
 mod testbed;
+mod trace;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -158,6 +159,22 @@ enum Verb {
         #[arg(long)]
         resume: bool,
     },
+    /// Follow a flow packet by packet: a capture for Wireshark, a trace for Perfetto, a table.
+    Trace {
+        /// Scenario file (TOML), or htsim's connection matrix (.cm).
+        scenario: PathBuf,
+        #[command(flatten)]
+        settings: Settings,
+        /// The flow: its row in flows.csv, from 0; default: what `output.timeline` asks for.
+        #[arg(long, value_name = "N")]
+        flow: Option<usize>,
+        /// Name of the run, as `run` prints it; default: the first.
+        #[arg(long, value_name = "NAME")]
+        run: Option<String>,
+        /// Directory of the result; default: out/ and the scenario's name with -trace.
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
     /// Make one HTML file of results: verdicts, plots, the network, manifests.
     Report {
         /// Directories of results.
@@ -214,6 +231,10 @@ pub fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         }
         Verb::Compare { scenario, transports, settings, threads, out, resume } => {
             compare_transports(&scenario, &transports, &settings, threads, out, resume)
+        }
+        Verb::Trace { scenario, settings, flow, run, out } => {
+            let options = trace::Options { flow, run, out };
+            trace::trace(&scenario, &settings.texts(), &options)
         }
         Verb::Report { folders, out } => report::report(&folders, out),
         Verb::Reproduce { ids, json, settings, jobs, out, resume, no_plot, library } => {

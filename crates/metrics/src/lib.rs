@@ -5,9 +5,11 @@
 //! and summary.json. Wall time and the commit are in manifest.json alone.
 #![forbid(unsafe_code)]
 
+pub mod capture;
 pub mod directory;
 pub mod manifest;
 pub mod measure;
+pub mod perfetto;
 pub mod record;
 pub mod samples;
 pub mod statistics;

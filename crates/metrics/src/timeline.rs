@@ -1,5 +1,7 @@
 //! What happened, one event after the other, at chosen ports and hosts or to chosen flows: timeline.csv.
 
+use trimline_packet::Packet;
+
 use crate::table::table;
 
 /// The events of a run that its scenario asks for, in the order in which they happened.
@@ -11,6 +13,8 @@ pub struct Timeline {
     pub workloads: Vec<String>,
     /// Events, ascending in time.
     pub events: Vec<Event>,
+    /// The packet of each event as it is from then on, where packets are kept; else none.
+    pub packets: Vec<Packet>,
 }
 
 /// One thing that happened to one packet.
@@ -217,6 +221,7 @@ pub(crate) mod tests {
                     ..event(9, What::Arrive)
                 },
             ],
+            packets: Vec::new(),
         };
         let expected = "\
 time_ps,until_ps,place,event,packet,workload,index,source,destination,sequence,attempt,path,wire_bytes,queue_packets,queue_bytes

@@ -20,6 +20,7 @@ use crate::topology::Routes;
 pub(crate) struct Recorder {
     from: Time,
     to: Time,
+    keeps_packets: bool,
     /// By unit: whether everything there is recorded.
     is_watched: Vec<bool>,
     /// By connection: the flow's name, and whether everything that happens to it is recorded.
@@ -56,6 +57,7 @@ impl Recorder {
         Recorder {
             from: Time::ZERO + watch.from,
             to: watch.to.map_or(Time::NEVER, |to| Time::ZERO + to),
+            keeps_packets: watch.keep_packets,
             is_watched,
             flows: (0..flows.len()).map(flow).collect(),
             now: Time::ZERO,
@@ -67,6 +69,7 @@ impl Recorder {
                 places: (0..routes.units()).map(|unit| routes.unit_name(unit)).collect(),
                 workloads,
                 events: Vec::new(),
+                packets: Vec::new(),
             },
         }
     }
@@ -95,6 +98,9 @@ impl Recorder {
                 wire_bytes: packet.wire_bytes,
                 queue,
             });
+            if self.keeps_packets {
+                self.timeline.packets.push(*packet);
+            }
         }
         is_wanted
     }

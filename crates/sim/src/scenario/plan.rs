@@ -59,6 +59,8 @@ pub struct Watch {
     pub from: TimeDelta,
     /// Before this time.
     pub to: Option<TimeDelta>,
+    /// Whole packets are kept beside the events, for a capture.
+    pub keep_packets: bool,
 }
 
 /// The protocol of every host.

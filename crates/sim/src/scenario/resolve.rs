@@ -101,7 +101,7 @@ fn watch(node: &Node, topology: &Clos) -> Result<Watch, ScenarioError> {
             "a time after `from`",
         ));
     }
-    Ok(Watch { places, flows, from, to })
+    Ok(Watch { places, flows, from, to, keep_packets: false })
 }
 
 pub(super) fn duration_of(node: &Node) -> Result<TimeDelta, ScenarioError> {
@@ -428,7 +428,8 @@ mod tests {
                 places: vec![host],
                 flows: vec![(1, 0)],
                 from: TimeDelta::from_us(1),
-                to: None
+                to: None,
+                keep_packets: false,
             })
         );
         assert_eq!(plan.engine, EngineChoice::Heap);

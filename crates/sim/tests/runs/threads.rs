@@ -137,7 +137,13 @@ fn what_cannot_be_divided_says_why() {
     let topology = Clos { aggregation_link: no_delay, ..fattree(6) };
     check(&Plan { topology, ..pods.clone() }, 2, 1, Some("no delay"));
     check(&Plan { engine: EngineChoice::Heap, ..pods.clone() }, 2, 1, Some("heap"));
-    let watch = Watch { places: vec![], flows: vec![], from: TimeDelta::ZERO, to: None };
+    let watch = Watch {
+        places: vec![],
+        flows: vec![],
+        from: TimeDelta::ZERO,
+        to: None,
+        keep_packets: false,
+    };
     check(&Plan { timeline: Some(watch), ..pods }, 2, 1, Some("timeline"));
 }
 

@@ -13,7 +13,7 @@ use trimline_sim::topology;
 
 fn watch_everything(plan: &Plan) -> Watch {
     let places = topology::links(&plan.topology).into_iter().map(|(_, link)| link).collect();
-    Watch { places, flows: Vec::new(), from: TimeDelta::ZERO, to: None }
+    Watch { places, flows: Vec::new(), from: TimeDelta::ZERO, to: None, keep_packets: false }
 }
 
 fn count(timeline: &Timeline, what: What) -> BTreeMap<u32, u64> {
@@ -102,7 +102,13 @@ fn a_timeline_shows_what_it_is_asked_for() {
     let expected = |wanted: &dyn Fn(&Event) -> bool| -> Vec<Event> {
         all.events.iter().copied().filter(|event| wanted(event)).collect()
     };
-    let watch = || Watch { places: vec![], flows: vec![], from: TimeDelta::ZERO, to: None };
+    let watch = || Watch {
+        places: vec![],
+        flows: vec![],
+        from: TimeDelta::ZERO,
+        to: None,
+        keep_packets: false,
+    };
     let links = topology::links(&star(5));
     let place = |name: &str| links.iter().position(|(known, _)| known == name).unwrap();
 

@@ -1,0 +1,137 @@
+//! `trimline trace`: what happened to one flow, as a capture for Wireshark, a trace for Perfetto, and a table.
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use trimline_metrics::{FlowRecord, RunRecord, capture, perfetto};
+use trimline_sim::scenario::Scenario;
+use trimline_sim::scenario::plan::{EngineChoice, Plan, Watch};
+
+use crate::execute::{Done, catch_interrupts, interrupted, is_stopped};
+use crate::failure::{Failure, read_scenario};
+use crate::results::{print, write_run};
+
+/// What is traced, and where it goes.
+#[derive(Debug)]
+pub(crate) struct Options {
+    /// Row of flows.csv, from 0; `None`: what the scenario's `output.timeline` asks for.
+    pub(crate) flow: Option<usize>,
+    /// Name of the run; the first without.
+    pub(crate) run: Option<String>,
+    pub(crate) out: Option<PathBuf>,
+}
+
+/// Runs one run of a scenario, twice where a flow must be found first, and writes its result with trace.pcapng and
+/// trace.json.
+pub(crate) fn trace(
+    path: &Path,
+    settings: &[String],
+    options: &Options,
+) -> Result<ExitCode, Failure> {
+    let mut scenario = read_scenario(path, settings)?;
+    let place = place_of(&scenario, options.run.as_deref())?;
+    let out = options
+        .out
+        .clone()
+        .unwrap_or_else(|| Path::new("out").join(format!("{}-trace", scenario.name)));
+    catch_interrupts()?;
+    let plan = &mut scenario.runs[place].plan;
+    let mut only: Option<FlowRecord> = None;
+    if let Some(row) = options.flow {
+        plan.timeline = None;
+        let record = perform(plan)?;
+        let Some(flow) = record.flows.get(row) else {
+            return Err(Failure::message(format!(
+                "no flow {row}: the run has {} flows, 0 to {}, as in the rows of its flows.csv",
+                record.flows.len(),
+                record.flows.len().saturating_sub(1)
+            )));
+        };
+        plan.timeline = Some(Watch {
+            places: Vec::new(),
+            flows: vec![(flow.source, flow.destination)],
+            from: trimline_packet::TimeDelta::ZERO,
+            to: None,
+            keep_packets: true,
+        });
+        only = Some(flow.clone());
+    }
+    let Some(watch) = &mut plan.timeline else {
+        return Err(Failure::message(
+            "nothing to trace: expected --flow N, or `output.timeline` in the scenario",
+        ));
+    };
+    watch.keep_packets = true;
+    plan.engine = EngineChoice::Heap;
+    let start = Instant::now();
+    let mut record = perform(plan)?;
+    if is_stopped() {
+        eprintln!("stopped: nothing was written");
+        return Ok(interrupted());
+    }
+    if let Some(flow) = &only {
+        keep(&mut record, flow);
+    }
+    let captured = capture::pcapng(&record.timeline);
+    if captured.left_out > 0 {
+        eprintln!(
+            "{} packets are not in the capture: the wire format has no such packet",
+            captured.left_out
+        );
+    }
+    let events = record.timeline.events.len();
+    let json = perfetto::trace(&record.timeline);
+    scenario.runs[place].output.timeline = true;
+    let run = &scenario.runs[place];
+    let done = Done { record, wall: start.elapsed(), threads: 1 };
+    write_run(&out, &scenario, settings, run, &done, &[("trace.json", json)])?;
+    let file = out.join("trace.pcapng");
+    trimline_metrics::directory::write_file(&file, &captured.bytes)
+        .map_err(|error| Failure::io(&file, &error))?;
+    print(&format!(
+        "{events} events, {} packets\n\
+         {}   for Wireshark with tools/wireshark/ndp.lua\n\
+         {}     for ui.perfetto.dev\n\
+         {}   as a table; `trimline report {}` draws it\n",
+        captured.packets,
+        file.display(),
+        out.join("trace.json").display(),
+        out.join("timeline.csv").display(),
+        out.display()
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn place_of(scenario: &Scenario, name: Option<&str>) -> Result<usize, Failure> {
+    let Some(name) = name else { return Ok(0) };
+    scenario.runs.iter().position(|run| run.name == name).ok_or_else(|| {
+        let names: Vec<&str> = scenario.runs.iter().take(8).map(|run| run.name.as_str()).collect();
+        Failure::message(format!("no run `{name}`; there are {}", names.join(", ")))
+    })
+}
+
+fn perform(plan: &Plan) -> Result<RunRecord, Failure> {
+    trimline_sim::run(plan, &mut |_| {
+        if is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+    .map_err(|error| Failure::message(error.to_string()))
+}
+
+/// Leaves only one flow of those between its two hosts.
+fn keep(record: &mut RunRecord, flow: &FlowRecord) {
+    let timeline = &mut record.timeline;
+    let workload = timeline.workloads.iter().position(|name| *name == flow.workload);
+    let kept: Vec<usize> = (0..timeline.events.len())
+        .filter(|&place| {
+            let name = timeline.events[place].flow;
+            Some(name.workload as usize) == workload
+                && (name.index, name.source, name.destination)
+                    == (flow.index, flow.source, flow.destination)
+        })
+        .collect();
+    timeline.events = kept.iter().map(|&place| timeline.events[place]).collect();
+    timeline.packets =
+        kept.iter().filter_map(|&place| timeline.packets.get(place)).copied().collect();
+}

@@ -1,0 +1,171 @@
+"""A traced incast: tshark decodes every packet; Perfetto's JSON and the table hold the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import polars
+
+import trimline
+
+ROOT = Path(__file__).resolve().parents[2]
+DISSECTOR = ROOT / "tools" / "wireshark" / "ndp.lua"
+
+#: Sixteen senders push thirty packets each: headers are trimmed, and some are returned.
+SCENARIO = """
+topology.fattree.k = 4
+switch.header_queue = "40pkt"
+
+[[workload]]
+name = "replies"
+incast = { receiver = 0, senders = 15 }
+size = "270KB"
+
+[output]
+timeline = { places = ["tor 0 down 0", "host 0", "host 1", "aggregation 0 down 0"] }
+"""
+
+
+class Trace(unittest.TestCase):
+    """`trimline trace`."""
+
+    def setUp(self) -> None:
+        """Makes a folder with the scenario."""
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+        (self.folder / "incast.toml").write_text(SCENARIO, encoding="utf-8")
+
+    def trimline(self, *words: str) -> str:
+        """Calls the command."""
+        code = "import sys; from trimline.__main__ import main; sys.exit(main())"
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def tshark(self, display: str, *fields: str) -> list[list[str]]:
+        """The packets that a display filter passes, with some of their fields."""
+        words = ["tshark", "-r", "out/trace.pcapng", "-X", f"lua_script:{DISSECTOR}"]
+        words += ["-Y", display, "-T", "fields"]
+        for field in ("frame.number", *fields):
+            words += ["-e", field]
+        done = subprocess.run(words, cwd=self.folder, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("Lua", done.stderr)
+        return [line.split("\t") for line in done.stdout.splitlines()]
+
+    def test_tshark_decodes_every_packet_of_an_incast(self) -> None:
+        """None malformed; trimmed, returned and pulled packets are those of the table."""
+        if shutil.which("tshark") is None:
+            self.skipTest("tshark is not installed")
+        said = self.trimline("trace", "incast.toml", "--out", "out")
+        events = trimline.Results.read(self.folder / "out")[0].timeline
+        departs = events.filter(event="depart")
+        self.assertIn(f"{len(departs)} packets", said)
+        every = self.tshark("frame", "frame.time_epoch", "ndp.kind", "ndp.sequence")
+        self.assertEqual(len(every), len(departs))
+        self.assertGreater(len(every), 1000)
+        self.assertEqual(self.tshark("!ndp"), [])
+        self.assertEqual(self.tshark("_ws.malformed || _ws.expert.group == malformed"), [])
+        # Nanoseconds, rounded down.
+        for row, time in zip(every, departs["time_ps"], strict=True):
+            seconds, part = row[1].split(".")
+            self.assertEqual(int(seconds) * 10**9 + int(part[:9]), time // 1000)
+        kinds = departs["packet"].value_counts()
+        count = dict(kinds.iter_rows())
+        self.assertGreater(count.get("returned", 0), 0)
+        for display, kind in (
+            ("ndp.trimmed && !ndp.returned", "header"),
+            ("ndp.returned", "returned"),
+            ("ndp.kind == 0 && !ndp.trimmed", "data"),
+            ("ndp.kind == 1", "ack"),
+            ("ndp.kind == 2", "nack"),
+            ("ndp.kind == 3", "pull"),
+        ):
+            self.assertEqual(len(self.tshark(display)), count.get(kind, 0), display)
+        self.assertGreater(len(self.tshark("ndp.expert.retransmission")), 0)
+        self.assertGreater(len(self.tshark("ndp.pull_counter > 0")), count["pull"] // 2)
+
+    def test_one_flow_is_followed_everywhere(self) -> None:
+        """All its packets, at every place on their way; Perfetto's slices are its departures."""
+        self.trimline("trace", "incast.toml", "--flow", "3", "--out", "out")
+        result = trimline.Results.read(self.folder / "out")[0]
+        events = result.timeline
+        flow = result.flows.row(3, named=True)
+        ends = (polars.col("source") == flow["source"]) & (polars.col("index") == flow["index"])
+        self.assertEqual(len(events.filter(~ends)), 0)
+        self.assertGreater(events["place"].n_unique(), 5)
+        trace = json.loads((self.folder / "out" / "trace.json").read_text(encoding="utf-8"))
+        slices = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+        self.assertEqual(len(slices), len(events.filter(event="depart")))
+        named = [event["pid"] for event in trace["traceEvents"] if event["ph"] == "M"]
+        self.assertEqual(len(named), events["place"].n_unique())
+        page = trimline.report(self.folder / "out").read_text(encoding="utf-8")
+        self.assertIn("NACK", page)
+
+
+class Browser(unittest.TestCase):
+    """A report in headless Chromium."""
+
+    def test_the_report_of_432_hosts_renders(self) -> None:
+        """Every plot is drawn, no error, no request, less than 3 MB."""
+        chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+        if chromium is None:
+            self.skipTest("chromium is not installed")
+        scenario = {
+            "name": "large",
+            "duration": "500us",
+            "topology": {"fattree": {"hosts": 432}},
+            "workload": [
+                {"name": "background", "permutation": {}, "size": "long-lived"},
+                {
+                    "name": "web",
+                    "random": {},
+                    "size": {"distribution": "web-ndp-paper"},
+                    "arrivals": {"poisson": {"load": "20%"}},
+                },
+            ],
+            "output": {"ports": True, "series": "10us"},
+        }
+        with tempfile.TemporaryDirectory() as scratch:
+            results = trimline.run(scenario, scratch)
+            path = trimline.report(results.folder)
+            self.assertLess(path.stat().st_size, 3_000_000)
+            dom = subprocess.run(
+                [
+                    *(chromium, "--headless", "--no-sandbox", "--disable-gpu"),
+                    *("--virtual-time-budget=8000", "--window-size=1200,3000"),
+                    *(f"--user-data-dir={scratch}/profile", "--enable-logging=stderr"),
+                    *("--host-resolver-rules=MAP * ~NOTFOUND", "--dump-dom", path.as_uri()),
+                ],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=120,
+            )
+        head = dom.stdout[: dom.stdout.index(">", dom.stdout.index("<html")) + 1]
+        self.assertIn('data-errors="0"', head)
+        self.assertIn('data-requests="0"', head)
+        plots = dom.stdout.count('<div class="plot" id=')
+        self.assertIn(f'data-drawn="{plots}"', head)
+        self.assertGreater(plots, 4)
+        self.assertEqual(dom.stdout.count("<canvas"), plots)
+        self.assertNotIn("CONSOLE", dom.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
