@@ -21,7 +21,7 @@ DISSECTOR = ROOT / "tools" / "wireshark" / "ndp.lua"
 #: Sixteen senders push thirty packets each: headers are trimmed, and some are returned.
 SCENARIO = """
 topology.fattree.k = 4
-switch.header_queue = "40pkt"
+switch.header_queue = "20pkt"
 
 [[workload]]
 name = "replies"
@@ -29,7 +29,7 @@ incast = { receiver = 0, senders = 15 }
 size = "270KB"
 
 [output]
-timeline = { places = ["tor 0 down 0", "host 0", "host 1", "aggregation 0 down 0"] }
+timeline = { places = ["tor 0 down 0", "tor 0 up 0", "tor 0 up 1", "host 0", "host 1"] }
 """
 
 
@@ -76,10 +76,10 @@ class Trace(unittest.TestCase):
         events = trimline.Results.read(self.folder / "out")[0].timeline
         departs = events.filter(event="depart")
         self.assertIn(f"{len(departs)} packets", said)
-        every = self.tshark("frame", "frame.time_epoch", "ndp.kind", "ndp.sequence")
+        every = self.tshark("frame", "frame.time_epoch", "ndp_trim.kind", "ndp_trim.sequence")
         self.assertEqual(len(every), len(departs))
         self.assertGreater(len(every), 1000)
-        self.assertEqual(self.tshark("!ndp"), [])
+        self.assertEqual(self.tshark("!ndp_trim"), [])
         self.assertEqual(self.tshark("_ws.malformed || _ws.expert.group == malformed"), [])
         # Nanoseconds, rounded down.
         for row, time in zip(every, departs["time_ps"], strict=True):
@@ -89,16 +89,16 @@ class Trace(unittest.TestCase):
         count = dict(kinds.iter_rows())
         self.assertGreater(count.get("returned", 0), 0)
         for display, kind in (
-            ("ndp.trimmed && !ndp.returned", "header"),
-            ("ndp.returned", "returned"),
-            ("ndp.kind == 0 && !ndp.trimmed", "data"),
-            ("ndp.kind == 1", "ack"),
-            ("ndp.kind == 2", "nack"),
-            ("ndp.kind == 3", "pull"),
+            ("ndp_trim.trimmed && !ndp_trim.returned", "header"),
+            ("ndp_trim.returned", "returned"),
+            ("ndp_trim.kind == 0 && !ndp_trim.trimmed", "data"),
+            ("ndp_trim.kind == 1", "ack"),
+            ("ndp_trim.kind == 2", "nack"),
+            ("ndp_trim.kind == 3", "pull"),
         ):
             self.assertEqual(len(self.tshark(display)), count.get(kind, 0), display)
-        self.assertGreater(len(self.tshark("ndp.expert.retransmission")), 0)
-        self.assertGreater(len(self.tshark("ndp.pull_counter > 0")), count["pull"] // 2)
+        self.assertGreater(len(self.tshark("ndp_trim.expert.retransmission")), 0)
+        self.assertGreater(len(self.tshark("ndp_trim.pull_counter > 0")), count["pull"] // 2)
 
     def test_one_flow_is_followed_everywhere(self) -> None:
         """All its packets, at every place on their way; Perfetto's slices are its departures."""

@@ -205,8 +205,8 @@ def bytes_name(size: float) -> str:
 
 def short(value: float) -> str:
     """Three significant digits, whole numbers whole."""
-    if value == 0:
-        return "0"
+    if value == int(value):
+        return f"{value:.0f}"
     if abs(value) >= 100:
         return f"{value:.0f}"
     return f"{value:.{max(2 - math.floor(math.log10(abs(value))), 0)}f}"

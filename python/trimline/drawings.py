@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable
 from itertools import pairwise
+from typing import Any
 
 import polars
 
@@ -157,11 +157,18 @@ def sequence(timeline: polars.DataFrame) -> str:
     events = timeline.sort("time_ps", maintain_order=True)
     if not len(events):
         return ""
-    places = ordered(events["place"].unique(maintain_order=True).to_list())
-    column = {
-        place: 90 + (WIDTH - 180) * i / max(len(places) - 1, 1) for i, place in enumerate(places)
-    }
+    flows = events.select("workload", "index", "source", "destination").unique()
     rows = events.head(MOST_ARROWS * 3).to_dicts()
+    for row in rows:
+        row["column"] = column_of(row)
+    met = {row["column"] for row in rows}
+    places = [place for place in COLUMNS if place in met]
+    names = dict(zip(COLUMNS, COLUMNS, strict=True))
+    if len(flows) == 1:
+        names["sender"] = f"host {flows['source'][0]}"
+        names["receiver"] = f"host {flows['destination'][0]}"
+    step = (WIDTH - 180) / max(len(places) - 1, 1)
+    column = {place: 90 + step * number for number, place in enumerate(places)}
     start: int = rows[0]["time_ps"]
     end: int = max(row["until_ps"] or row["time_ps"] for row in rows)
     height = min(max(60 + len(rows) * 7, 300), 6000)
@@ -172,7 +179,7 @@ def sequence(timeline: polars.DataFrame) -> str:
     marks: list[str] = []
     left: dict[tuple[object, ...], tuple[float, float]] = {}
     for row in rows:
-        x, at = column[row["place"]], y(row["time_ps"])
+        x, at = column[row["column"]], y(row["time_ps"])
         stroke, dash, name = KINDS.get(row["packet"], KINDS["reset"])
         flow = (row["workload"], row["index"], row["source"], row["destination"])
         sort = "data" if row["packet"] == "header" else row["packet"]
@@ -197,7 +204,7 @@ def sequence(timeline: polars.DataFrame) -> str:
             )
     heads = "".join(
         f'<line x1="{x:.1f}" y1="34" x2="{x:.1f}" y2="{height}" stroke="#ccc"/>'
-        f'<text x="{x:.1f}" y="24" font-size="12" text-anchor="middle">{html.escape(place)}</text>'
+        f'<text x="{x:.1f}" y="24" font-size="12" text-anchor="middle">{html.escape(names[place])}</text>'
         for place, x in column.items()
     )
     ticks = "".join(
@@ -205,7 +212,9 @@ def sequence(timeline: polars.DataFrame) -> str:
         f"{(start + (end - start) * i / 10) / 1e6:.1f} µs</text>"
         for i in range(11)
     )
+    shown = f"the first {len(rows)} of " if len(rows) < len(events) else ""
     return (
+        f'<p class="note">{shown}{len(events)} events</p>'
         f'<svg class="sequence" viewBox="0 0 {WIDTH} {height}" role="img">'
         f"{heads}{ticks}{''.join(marks[: MOST_ARROWS * 2])}</svg>"
     )
@@ -219,9 +228,21 @@ def arrow(x0: float, y0: float, x1: float, y1: float, stroke: str, dash: str, ti
     )
 
 
-def ordered(places: Iterable[str]) -> list[str]:
-    """Hosts outside, switches between them, in the order in which they were met."""
-    met = list(places)
-    hosts = [place for place in met if place.startswith("host")]
-    switches = [place for place in met if not place.startswith("host")]
-    return [*hosts[:1], *switches, *hosts[1:]]
+#: Columns of a sequence: the way of a packet, whichever of equal paths it takes.
+COLUMNS = (
+    *("sender", "sender's ToR", "sender's aggregation", "core"),
+    *("receiver's aggregation", "receiver's ToR", "receiver"),
+)
+
+#: Where a port stands on the way, for packets that go from the sender to the receiver.
+FORWARD = {"tor up": 1, "aggregation up": 2, "aggregation down": 4, "tor down": 5}
+
+
+def column_of(row: dict[str, Any]) -> str:
+    """The column of an event: a host, or its port's place on the way, counted from the sender."""
+    words = row["place"].split(" ")
+    if words[0] == "host":
+        return "sender" if int(words[1]) == row["source"] else "receiver"
+    at = FORWARD.get(" ".join(word for word in words if not word.isdigit()), 3)
+    is_back = row["packet"] not in ("data", "header")
+    return COLUMNS[len(COLUMNS) - 1 - at if is_back else at]

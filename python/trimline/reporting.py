@@ -187,6 +187,7 @@ class Page:
             keep = [place for place in spread(len(times))]
             xs = [rounded(times[place] / 1e6) for place in keep]
             name = f"{series or 'scenario'}, seed {runs[0].seed}"
+            note = "By layer of switch ports. A packet counts when it begins to leave."
             for column, label, scale in OVER_TIME:
                 if not samples[column].sum():
                     continue
@@ -196,7 +197,7 @@ class Page:
                     columns.append([rounded(values[place] * scale) for place in keep])
                 plot = self.curves([str(layer) for layer in layers], xs, columns)
                 plot |= {"x": "Time (µs)", "y": label}
-                parts.append(self.plot(f"{label}: {name}", "By layer of switch ports.", plot))
+                parts.append(self.plot(f"{label}: {name}", note, plot))
         return "<h2>Over time</h2>" + "".join(parts) if parts else ""
 
     def topology(self) -> str:

@@ -3,6 +3,8 @@
 --   tshark -X lua_script:tools/wireshark/ndp.lua -r trace.pcapng
 --   wireshark -X lua_script:tools/wireshark/ndp.lua trace.pcapng
 --
+-- Its filters begin with ndp_trim: `ndp` itself is another protocol there.
+--
 -- A switch that trims leaves the UDP length of the whole packet behind. Wireshark's own UDP dissector calls such a
 -- packet malformed; so trimmed and returned packets, which their DSCP names, are taken from it.
 
@@ -11,34 +13,34 @@ local DSCP = { [10] = "trimmable", [50] = "trimmed", [52] = "trimmed at the last
                [48] = "control", [0] = "droppable" }
 local KINDS = { [0] = "DATA", [1] = "ACK", [2] = "NACK", [3] = "PULL", [4] = "RESET" }
 
-local ndp = Proto("ndp", "NDP: trimmed packets, receiver-driven")
+local ndp = Proto("ndp_trim", "NDP: trimmed packets, receiver-driven")
 local f = ndp.fields
-f.version = ProtoField.uint8("ndp.version", "Version", base.DEC, nil, 0xf0)
-f.kind = ProtoField.uint8("ndp.kind", "Type", base.DEC, KINDS, 0x0f)
-f.flags = ProtoField.uint8("ndp.flags", "Flags", base.HEX)
-f.syn = ProtoField.bool("ndp.flags.syn", "SYN: of the first window", 8, nil, 0x01)
-f.last = ProtoField.bool("ndp.flags.last", "LAST: nothing further to send now", 8, nil, 0x02)
-f.opener = ProtoField.bool("ndp.flags.from_opener", "FROM_OPENER", 8, nil, 0x04)
-f.pull_flag = ProtoField.bool("ndp.flags.pull", "PULL: a pull counter rides along", 8, nil, 0x08)
-f.attempt = ProtoField.uint8("ndp.attempt", "Attempt, modulo 4", base.DEC, nil, 0x30)
-f.class = ProtoField.uint8("ndp.class", "Priority class", base.DEC, nil, 0xc0)
-f.check = ProtoField.uint16("ndp.check", "Check", base.HEX)
-f.connection = ProtoField.uint32("ndp.connection", "Connection", base.DEC)
-f.sequence = ProtoField.uint32("ndp.sequence", "Packet number", base.DEC)
-f.counter = ProtoField.uint32("ndp.pull_counter", "Pull counter", base.DEC)
-f.length = ProtoField.uint16("ndp.payload_length", "Payload length, as sent", base.DEC)
-f.service_port = ProtoField.uint16("ndp.service_port", "Service port", base.DEC)
-f.service = ProtoField.string("ndp.service", "Treated as")
-f.trimmed = ProtoField.bool("ndp.trimmed", "Trimmed: the payload is gone")
-f.returned = ProtoField.bool("ndp.returned", "Returned to its sender")
+f.version = ProtoField.uint8("ndp_trim.version", "Version", base.DEC, nil, 0xf0)
+f.kind = ProtoField.uint8("ndp_trim.kind", "Type", base.DEC, KINDS, 0x0f)
+f.flags = ProtoField.uint8("ndp_trim.flags", "Flags", base.HEX)
+f.syn = ProtoField.bool("ndp_trim.flags.syn", "SYN: of the first window", 8, nil, 0x01)
+f.last = ProtoField.bool("ndp_trim.flags.last", "LAST: nothing further to send now", 8, nil, 0x02)
+f.opener = ProtoField.bool("ndp_trim.flags.from_opener", "FROM_OPENER", 8, nil, 0x04)
+f.pull_flag = ProtoField.bool("ndp_trim.flags.pull", "PULL: a pull counter rides along", 8, nil, 0x08)
+f.attempt = ProtoField.uint8("ndp_trim.attempt", "Attempt, modulo 4", base.DEC, nil, 0x30)
+f.class = ProtoField.uint8("ndp_trim.class", "Priority class", base.DEC, nil, 0xc0)
+f.check = ProtoField.uint16("ndp_trim.check", "Check", base.HEX)
+f.connection = ProtoField.uint32("ndp_trim.connection", "Connection", base.DEC)
+f.sequence = ProtoField.uint32("ndp_trim.sequence", "Packet number", base.DEC)
+f.counter = ProtoField.uint32("ndp_trim.pull_counter", "Pull counter", base.DEC)
+f.length = ProtoField.uint16("ndp_trim.payload_length", "Payload length, as sent", base.DEC)
+f.service_port = ProtoField.uint16("ndp_trim.service_port", "Service port", base.DEC)
+f.service = ProtoField.string("ndp_trim.service", "Treated as")
+f.trimmed = ProtoField.bool("ndp_trim.trimmed", "Trimmed: the payload is gone")
+f.returned = ProtoField.bool("ndp_trim.returned", "Returned to its sender")
 
-local e_trimmed = ProtoExpert.new("ndp.expert.trimmed", "A switch cut the payload", expert.group.SEQUENCE,
+local e_trimmed = ProtoExpert.new("ndp_trim.expert.trimmed", "A switch cut the payload", expert.group.SEQUENCE,
                                   expert.severity.NOTE)
-local e_returned = ProtoExpert.new("ndp.expert.returned", "A full header queue returned the header to its sender",
+local e_returned = ProtoExpert.new("ndp_trim.expert.returned", "A full header queue returned the header to its sender",
                                    expert.group.SEQUENCE, expert.severity.WARN)
-local e_again = ProtoExpert.new("ndp.expert.retransmission", "A retransmission", expert.group.SEQUENCE,
+local e_again = ProtoExpert.new("ndp_trim.expert.retransmission", "A retransmission", expert.group.SEQUENCE,
                                 expert.severity.NOTE)
-local e_version = ProtoExpert.new("ndp.expert.version", "Unknown version", expert.group.PROTOCOL,
+local e_version = ProtoExpert.new("ndp_trim.expert.version", "Unknown version", expert.group.PROTOCOL,
                                   expert.severity.ERROR)
 ndp.experts = { e_trimmed, e_returned, e_again, e_version }
 

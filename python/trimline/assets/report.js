@@ -9,6 +9,8 @@
   });
   const plots = JSON.parse(document.getElementById("data").textContent);
   const dashes = [[], [8, 4], [8, 3, 2, 3], [2, 3], [12, 3, 2, 3, 2, 3], [4, 4]];
+  // On a scale by logarithm the library would name whole decades only, and often there is none.
+  const every = (_, at) => at;
   const number = (value) => (value == null ? "-" : Number(value.toPrecision(4)).toLocaleString("en"));
   let drawn = 0;
   for (const plot of plots) {
@@ -25,14 +27,15 @@
     const options = {
       width: Math.min(1040, place.clientWidth || 1040),
       height: 320,
+      padding: [12, 48, 0, 0],
       scales: {
         x: { time: false, distr: plot.xlog ? 3 : 1 },
         y: { distr: plot.ylog ? 3 : 1, range: plot.ylog ? undefined : (_, low, high) => [Math.min(0, low), plot.ymax || high * 1.05 || 1] },
       },
       axes: [
-        { label: plot.x, values: plot.ticks ? (_, at) => at.map((v) => plot.ticks[v] ?? "") : (_, at) => at.map((v) => (v == null ? "" : number(v))),
+        { label: plot.x, filter: every, values: plot.ticks ? (_, at) => at.map((v) => plot.ticks[v] ?? "") : (_, at) => at.map((v) => (v == null ? "" : number(v))),
           ...(plot.ticks ? { splits: () => plot.ticks.map((_, index) => index) } : {}) },
-        { label: plot.y, size: 64, values: (_, at) => at.map((v) => (v == null ? "" : number(v))) },
+        { label: plot.y, filter: every, size: 64, values: (_, at) => at.map((v) => (v == null ? "" : number(v))) },
       ],
       series: [{ label: plot.x, value: (_, value) => (plot.ticks ? plot.ticks[value] ?? "-" : number(value)) }, ...series],
       cursor: { drag: { x: true, y: false } },
