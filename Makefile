@@ -11,6 +11,8 @@ help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
 	@echo "make test                every test: Rust, Python, vectors, schema, a quick reproduction"
 	@echo "make lint                formatting, clippy, tidiness"
+	@echo "make module              the compiled part of the Python package, beside its sources"
+	@echo "make wheel-test          pip install . into an empty place, and the script of the README there"
 	@echo "make bench               packet-hops per second on the standard workloads"
 	@echo "make bench-instructions  the same, counted in instructions (valgrind)"
 	@echo "make fuzz-build          compile the fuzz targets (nightly Rust)"

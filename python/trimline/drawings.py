@@ -204,7 +204,8 @@ def sequence(timeline: polars.DataFrame) -> str:
             )
     heads = "".join(
         f'<line x1="{x:.1f}" y1="34" x2="{x:.1f}" y2="{height}" stroke="#ccc"/>'
-        f'<text x="{x:.1f}" y="24" font-size="12" text-anchor="middle">{html.escape(names[place])}</text>'
+        f'<text x="{x:.1f}" y="24" font-size="12" text-anchor="middle">'
+        f"{html.escape(names[place])}</text>"
         for place, x in column.items()
     )
     ticks = "".join(

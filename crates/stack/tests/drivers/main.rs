@@ -20,8 +20,13 @@ fn simulated(plan: &Plan) -> (RunRecord, Vec<Happening>) {
     let links = topology::links(&plan.topology).into_iter();
     let hosts: Vec<_> =
         links.filter(|(name, _)| name.starts_with("host ")).map(|(_, link)| link).collect();
-    plan.timeline =
-        Some(Watch { places: hosts, flows: Vec::new(), from: TimeDelta::ZERO, to: None });
+    plan.timeline = Some(Watch {
+        places: hosts,
+        flows: Vec::new(),
+        from: TimeDelta::ZERO,
+        to: None,
+        keep_packets: false,
+    });
     let record = trimline_sim::run(&plan, &mut |_| ControlFlow::Continue(())).unwrap();
     let mut happenings: Vec<Happening> = record
         .timeline
