@@ -501,7 +501,8 @@ impl Core {
 
     fn take(&mut self, now: Time, ethernet: Ethernet, parsed: &Parsed<'_>) {
         let Datagram { source, destination, fields, .. } = parsed.datagram;
-        if self.peers.host(destination) != Some(ME) {
+        // Nor does anything come from here.
+        if self.peers.host(destination) != Some(ME) || self.peers.host(source) == Some(ME) {
             self.statistics.misdirected += 1;
             return;
         }

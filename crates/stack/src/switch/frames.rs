@@ -19,7 +19,7 @@ struct Slot {
 
 /// Frames by handle, with what a port looks at beside the bytes.
 #[derive(Debug)]
-pub(super) struct Frames {
+pub struct Frames {
     slots: Vec<Slot>,
     free: Vec<Handle>,
     profile: Profile,
@@ -29,12 +29,13 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    pub(super) fn new(profile: Profile, lengths: Lengths) -> Frames {
+    /// No frames.
+    pub fn new(profile: Profile, lengths: Lengths) -> Frames {
         Frames { slots: Vec::new(), free: Vec::new(), profile, lengths, at_last_hop: false }
     }
 
     /// Takes a frame in. Ports trim and queue it by its DSCP alone.
-    pub(super) fn insert(&mut self, frame: &[u8]) -> Handle {
+    pub fn insert(&mut self, frame: &[u8]) -> Handle {
         let packet = describe(frame, &self.profile);
         match self.free.pop() {
             Some(handle) => {
@@ -52,7 +53,8 @@ impl Frames {
         }
     }
 
-    pub(super) fn bytes(&self, handle: Handle) -> &[u8] {
+    /// The bytes of a frame.
+    pub fn bytes(&self, handle: Handle) -> &[u8] {
         &self.slots[handle.index()].bytes
     }
 
@@ -70,7 +72,7 @@ impl Frames {
     }
 
     /// Turns a trimmed header round. False: it is not one of those that can be.
-    pub(super) fn turn_round(&mut self, handle: Handle) -> bool {
+    pub fn turn_round(&mut self, handle: Handle) -> bool {
         let slot = &mut self.slots[handle.index()];
         let turned = Frame::turn_round(&mut slot.bytes, &self.profile).is_ok();
         if turned {
@@ -145,7 +147,10 @@ fn describe(bytes: &[u8], profile: &Profile) -> Packet {
     packet.header.connection = header.connection();
     packet.header.sequence = header.sequence();
     packet.header.extra = header.extra();
-    if service == Service::Trimmable && header.kind() == Some(Kind::Data) {
+    let (source, destination) = frame.ports();
+    let is_ours = source == profile.port || destination == profile.port;
+    let is_whole = matches!(service, Service::Trimmable | Service::Droppable);
+    if is_ours && is_whole && header.kind() == Some(Kind::Data) {
         let behind = network.payload() + 8 + 16;
         let payload = usize::from(packet.header.payload_length());
         if bytes.len() >= behind + payload {

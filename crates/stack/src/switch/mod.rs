@@ -19,4 +19,5 @@ pub use config::{
 };
 pub use fabric::{Fabric, PortCounters, Ties};
 pub use forwarding::Spread;
+pub use frames::Frames;
 pub use run::Runner;

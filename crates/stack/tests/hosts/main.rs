@@ -1,6 +1,7 @@
 //! Two hosts on a cable in memory, on a virtual clock.
 
 mod at_most_once;
+mod hostile;
 mod impaired;
 mod talk;
 
