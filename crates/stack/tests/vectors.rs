@@ -1,0 +1,187 @@
+//! The shared vectors of the switch on frames: what a port does with a packet is what the software switch does
+//! with its bytes.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+
+use trimline_packet::wire::route::{entropy_of, path_of};
+use trimline_packet::wire::{Datagram, Ethernet, Frame, Lengths, Profile, Routes};
+use trimline_packet::{Handle, HostId, Packet, Packets, PathId, Service, Time};
+use trimline_stack::switch::Frames;
+use trimline_switch::{Displaced, Fate, Pool, Port, ServiceModel};
+
+#[allow(dead_code, reason = "only their text is wanted here")]
+#[path = "../../xtask/src/vectors.rs"]
+mod vectors;
+
+use vectors::{Coins, Command, FOLDER, PORTS, Vector, list, read};
+
+/// Host N is 10.0.0.N.
+struct Hosts;
+
+impl Routes for Hosts {
+    fn canonical(&self, host: HostId) -> Option<IpAddr> {
+        Some(Ipv4Addr::from_bits(10 << 24 | host.get()).into())
+    }
+    fn toward(&self, host: HostId, path: PathId) -> Option<(IpAddr, u16)> {
+        Some((self.canonical(host)?, entropy_of(path)))
+    }
+    fn host(&self, address: IpAddr) -> Option<HostId> {
+        match address {
+            IpAddr::V4(address) => Some(HostId::new(address.to_bits() & 0xff_ffff)),
+            IpAddr::V6(_) => None,
+        }
+    }
+    fn path(&self, _: IpAddr, entropy: u16) -> Option<PathId> {
+        Some(path_of(entropy))
+    }
+}
+
+/// The bytes of a packet.
+fn frame(packet: &Packet) -> Vec<u8> {
+    let datagram = Datagram::of(packet, &Hosts).expect("every host has an address");
+    let is_whole = matches!(packet.service, Service::Trimmable | Service::Droppable);
+    let payload = vec![0x5a; if is_whole { datagram.fields.payload_length() } else { 0 }];
+    let mut bytes = Vec::new();
+    datagram
+        .emit(Ethernet::default(), &Profile::PAPER, &payload, &[], &mut bytes)
+        .expect("a vector's packet has a form on the wire");
+    bytes
+}
+
+/// A switch of a few ports: host N sits at port N.
+struct Switch<'a> {
+    model: &'a ServiceModel,
+    ports: [Port<8>; PORTS],
+    frames: Frames,
+    coins: Coins,
+    displaced: Displaced,
+    left: [VecDeque<Packet>; PORTS],
+    fates: [u64; 3],
+}
+
+impl Switch<'_> {
+    /// What a frame says.
+    fn packet(&self, handle: Handle) -> Packet {
+        let parsed = Frame::new(self.frames.bytes(handle))
+            .and_then(|frame| frame.parse(&Profile::PAPER)?.packet(&Hosts))
+            .expect("what a switch does to a frame can be parsed");
+        // A mark is written into the frame when it leaves the switch.
+        Packet { marks: self.frames.packet(handle).marks, ..parsed }
+    }
+
+    fn arrive(&mut self, packet: &Packet) {
+        let mut travelling = VecDeque::from([self.frames.insert(&frame(packet))]);
+        while let Some(handle) = travelling.pop_front() {
+            let port = self.packet(handle).destination.index();
+            let Switch { model, frames, coins, displaced, fates, .. } = self;
+            let mut pool = Pool::none();
+            let port = &mut self.ports[port];
+            port.enqueue(Time::ZERO, handle, model, frames, &mut pool, coins, displaced);
+            for (handle, fate) in displaced.drain() {
+                fates[fate as usize] += 1;
+                if fate == Fate::Returned {
+                    assert!(frames.turn_round(handle), "what is returned was trimmed");
+                    travelling.push_back(handle);
+                }
+            }
+        }
+    }
+
+    fn count(&self, name: &str) -> u64 {
+        match name {
+            "trimmed" => u64::from(self.displaced.trimmed),
+            "cut_bytes" => self.displaced.cut_bytes,
+            "dropped" => self.fates[Fate::Dropped as usize],
+            "returned" => self.fates[Fate::Returned as usize],
+            "notified" => self.fates[Fate::Notify as usize],
+            "coins" => self.coins.drawn,
+            _ => {
+                let (port, queue) = name.split_once('.').expect("a count names a port");
+                let port = &self.ports[port.parse::<usize>().expect("a port is a number")];
+                let (queue, unit) = queue.split_once('_').expect("a count names a unit");
+                let service = if queue == "header" { Service::Trimmed } else { Service::Trimmable };
+                let queue = self.model.queue_of(service);
+                match unit {
+                    "packets" => u64::from(port.queue_packets(queue)),
+                    _ => u64::from(port.queue_bytes(queue)),
+                }
+            }
+        }
+    }
+
+    fn obey(&mut self, command: &Command, place: &str) {
+        match command {
+            Command::Config(_) => {}
+            Command::Coin(coins) => self.coins.laid_out.extend(coins),
+            Command::Packet { packets, .. } => {
+                packets.iter().for_each(|(_, packet)| self.arrive(packet));
+            }
+            Command::Serve { port, times } => {
+                for _ in 0..*times {
+                    let Switch { model, frames, displaced, .. } = self;
+                    let mut pool = Pool::none();
+                    let server = &mut self.ports[*port];
+                    let sent = server.dequeue(Time::ZERO, model, frames, &mut pool, displaced);
+                    if let Some(handle) = sent {
+                        let packet = self.packet(handle);
+                        self.left[*port].push_back(packet);
+                    }
+                }
+            }
+            Command::Expect { port, packets } => {
+                for (name, packet) in packets {
+                    let left = self.left[*port].pop_front();
+                    assert_eq!(left.as_ref(), Some(packet), "{place}: {name} at port {port}");
+                }
+            }
+            Command::Count { name, number } => {
+                assert_eq!(self.count(name), *number, "{place}: {name}");
+            }
+        }
+    }
+}
+
+/// Whether all packets have a form on the wire: no frame is shorter than 64 bytes.
+fn has_frames(vector: &Vector) -> bool {
+    vector.commands.iter().all(|(_, command)| match command {
+        Command::Packet { packets, .. } | Command::Expect { packets, .. } => {
+            packets.iter().all(|(_, packet)| packet.wire_bytes >= Packet::HEADER_BYTES)
+        }
+        _ => true,
+    })
+}
+
+#[test]
+fn every_vector_holds_for_frames() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let files = list(&root, Path::new(FOLDER)).unwrap();
+    let mut runs = 0;
+    for file in &files {
+        let vector = Vector::parse(file, &read(&root, file).unwrap()).unwrap();
+        if !has_frames(&vector) {
+            continue;
+        }
+        for profile in &vector.profiles {
+            let model = vector.model(profile).unwrap();
+            let mut switch = Switch {
+                model: &model,
+                ports: [const { Port::new() }; PORTS],
+                frames: Frames::new(Profile::PAPER, Lengths::Updated),
+                coins: Coins::default(),
+                displaced: Displaced::new(),
+                left: Default::default(),
+                fates: [0; 3],
+            };
+            for (line, command) in &vector.commands {
+                let place = format!("{}:{line} (profile {profile})", vector.file);
+                switch.obey(command, &place);
+            }
+            assert!(switch.left.iter().all(VecDeque::is_empty), "{}: surplus", vector.file);
+            assert!(switch.coins.laid_out.is_empty(), "{}: coins", vector.file);
+            runs += 1;
+        }
+    }
+    assert!(runs > files.len(), "{runs} runs of {} files", files.len());
+}
