@@ -50,6 +50,9 @@ pub(crate) struct Options {
     /// Directory of experiments: what is expected.
     #[arg(long = "experiments", value_name = "DIR", default_value = "experiments")]
     experiments: PathBuf,
+    /// Write every frame between a host and its switch into this file, for Wireshark (fig09 and fig10, NDP).
+    #[arg(long, value_name = "FILE")]
+    capture: Option<PathBuf>,
     /// Print measures and verdicts as JSON.
     #[arg(long)]
     json: bool,
@@ -262,12 +265,16 @@ fn lasts(repetitions: &[Completions]) -> Vec<f64> {
     lasts
 }
 
+fn with_capture(options: &Options) -> incast::Options<'_> {
+    incast::Options { capture: options.capture.as_deref(), ..incast::Options::default() }
+}
+
 fn fig09(options: &Options) -> io::Result<Outcome> {
     const SIZES: [u64; 5] = [10_000, 30_000, 100_000, 300_000, 1_000_000];
     let rate = BitRate::from_bps(options.rate.max(1) * 1_000_000);
     let repeats = options.repeat.unwrap_or(10) as usize;
     let lists: Vec<Vec<Answer>> = SIZES.into_iter().map(incast::equal_answers).collect();
-    let (ndp, ndp_count) = incast::ndp(rate, &lists, repeats)?;
+    let (ndp, ndp_count) = incast::ndp(rate, &lists, repeats, with_capture(options))?;
     let (tcp, tcp_count) = incast::tcp(rate, &lists, repeats)?;
     let mut outcome = Outcome::default();
     outcome.line(&format!("{} a link, {repeats} repetitions of each size", rate));
@@ -322,7 +329,7 @@ fn fig10(options: &Options) -> io::Result<Outcome> {
             .map(|(class, has_long)| incast::short_among_long(bytes, LONG, class, has_long))
     };
     let lists: Vec<Vec<Answer>> = SIZES.into_iter().flat_map(variants).collect();
-    let (all, _) = incast::ndp(rate, &lists, repeats)?;
+    let (all, _) = incast::ndp(rate, &lists, repeats, with_capture(options))?;
     let mut outcome = Outcome::default();
     outcome.line(&format!("{rate} a link, {repeats} repetitions, beside six flows of {LONG} B"));
     outcome.line("   short      idle  priority      none (ms, medians)");

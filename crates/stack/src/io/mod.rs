@@ -7,6 +7,7 @@
 //! | [`afpacket`] | CAP_NET_RAW, as in a user namespace | whole frames on an interface: the default for NDP |
 
 pub mod afpacket;
+pub mod capture;
 pub mod mem;
 pub mod neighbours;
 pub(crate) mod sys;

@@ -2,6 +2,7 @@
 //! cores, however many hosts.
 
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
@@ -12,6 +13,7 @@ use super::sys;
 use crate::clock::Clock;
 use crate::host::{Host, Idle, Waiter};
 use crate::io::afpacket::AfPacket;
+use crate::io::capture::{Capture, Captured};
 use crate::switch::{self, Fabric, Runner};
 
 /// What switches counted during a run.
@@ -29,7 +31,8 @@ pub struct SwitchCount {
     pub refused: u64,
 }
 
-/// Runs switches beside what `act` does. `settings` are lines of the head of their configuration.
+/// Runs switches beside what `act` does. `settings` are lines of the head of their configuration. A capture
+/// has every frame between a host and its switch, both ways.
 ///
 /// # Errors
 /// The configuration is wrong, an interface is gone, or `act` fails.
@@ -37,12 +40,15 @@ pub fn with_switches<T>(
     network: &Network,
     settings: &str,
     clock: &Clock,
+    capture: Option<&Path>,
     act: impl FnOnce() -> io::Result<T>,
 ) -> io::Result<(T, SwitchCount)> {
     let text = network.shape().switches(settings);
     let config = switch::Config::parse(&text).map_err(io::Error::other)?;
     let fabric = Fabric::new(&config).map_err(io::Error::other)?;
-    let ports = network.ports()?;
+    let capture = capture.map(|path| Capture::create(path, clock)).transpose()?;
+    let ports = network.ports()?.into_iter();
+    let ports = ports.map(|port| Captured::new(port, capture.clone())).collect();
     let mut runner =
         Runner::new(fabric, ports, clock.clone(), Idle::Block).map_err(io::Error::other)?;
     let over = AtomicBool::new(false);
@@ -63,6 +69,7 @@ pub fn with_switches<T>(
         let outcome = act();
         over.store(true, Ordering::Relaxed);
         let count = switches.join().map_err(|_| io::Error::other("the switches panicked"))??;
+        capture.map_or(Ok(()), |capture| capture.finish())?;
         Ok((outcome?, count))
     })
 }

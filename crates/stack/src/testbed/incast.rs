@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -11,16 +12,16 @@ use super::group::{Group, SwitchCount, with_switches};
 use super::network::{Network, Shape, address};
 use super::sys::{self, Open};
 use crate::clock::Clock;
-use crate::host::{Connection, Host, Idle, Options};
+use crate::host::{self, Connection, Host, Idle};
 use crate::io::afpacket::AfPacket;
 
 /// Payload of a full packet: that of the paper's testbed, whose switches queue 12 KB (NDP 4), eight of them.
 pub const PAYLOAD: u16 = 1500;
 /// The MTU of every interface: a full packet and its headers.
 pub const MTU: usize = 1600;
-/// Packets pushed first. The idle round trip between the farthest hosts is four data packets and four ACKs
-/// long, 4.2 packets; the paper's stack needs 25 packets where 15 are its round trip (NDP 6): as much more.
-const INITIAL_WINDOW: u32 = 7;
+/// Packets pushed first: the idle round trip between the farthest hosts, four data packets and four ACKs or 4.2
+/// packets, and the eight that a queue on the way may hold (the rule of `initial_window = "bdp"` in scenarios).
+const INITIAL_WINDOW: u32 = 13;
 
 const SERVICE: u16 = 7;
 /// Bytes of a request: how many to answer with.
@@ -39,6 +40,23 @@ pub struct Answer {
     pub bytes: u64,
     /// Its priority class.
     pub class: u8,
+}
+
+/// What else an NDP incast may be.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a> {
+    /// Packets of a data queue (the paper: 8).
+    pub packets: u32,
+    /// Packets pushed first.
+    pub initial_window: u32,
+    /// Where every frame between a host and its switch goes, as a capture.
+    pub capture: Option<&'a Path>,
+}
+
+impl Default for Options<'_> {
+    fn default() -> Self {
+        Options { packets: 8, initial_window: INITIAL_WINDOW, capture: None }
+    }
 }
 
 /// The completion times of an incast, from its first request to the last byte of each answer.
@@ -64,11 +82,16 @@ pub fn ideal(rate: BitRate, answers: &[Answer]) -> Duration {
 }
 
 /// NDP hosts of a testbed, its switches running.
-fn ndp_hosts(network: &Network, rate: BitRate, clock: &Clock) -> io::Result<Group> {
+fn ndp_hosts(
+    network: &Network,
+    rate: BitRate,
+    initial_window: u32,
+    clock: &Clock,
+) -> io::Result<Group> {
     let hosts = (0..network.shape().hosts()).map(|number| {
         let mut config = network.config(number, rate)?;
         config.ndp.payload_bytes = PAYLOAD.min(config.ndp.payload_bytes);
-        config.ndp.initial_window = INITIAL_WINDOW;
+        config.ndp.initial_window = initial_window;
         let mut host = network.host(number, config, clock)?;
         host.listen(SERVICE);
         Ok(host)
@@ -99,7 +122,7 @@ fn ndp_incast(group: &mut Group, answers: &[Answer], data: &[u8]) -> io::Result<
     let start = Instant::now();
     let mut waiting: Vec<(usize, Connection)> = Vec::new();
     for (place, answer) in answers.iter().enumerate() {
-        let options = Options { class: answer.class, ..Options::default() };
+        let options = host::Options { class: answer.class, ..host::Options::default() };
         let frontend = group.hosts[0].core();
         let connection = frontend.connect(address(answer.server, 0).into(), SERVICE, options)?;
         frontend.send(connection, &answer.bytes.to_be_bytes())?;
@@ -144,12 +167,15 @@ pub fn ndp(
     rate: BitRate,
     lists: &[Vec<Answer>],
     repeats: usize,
+    options: Options<'_>,
 ) -> io::Result<(Vec<Vec<Completions>>, SwitchCount)> {
     let network = Network::build(Shape::FatTree, MTU)?;
     let clock = Clock::real();
-    let settings = format!("rate = \"{}bps\"\npayload = {PAYLOAD}\npackets = 8", rate.as_bps());
-    with_switches(&network, &settings, &clock, || {
-        let mut group = ndp_hosts(&network, rate, &clock)?;
+    let packets = options.packets;
+    let settings =
+        format!("rate = \"{}bps\"\npayload = {PAYLOAD}\npackets = {packets}", rate.as_bps());
+    with_switches(&network, &settings, &clock, options.capture, || {
+        let mut group = ndp_hosts(&network, rate, options.initial_window, &clock)?;
         let longest = lists.iter().flatten().map(|answer| answer.bytes).max().unwrap_or(0);
         let data = vec![0x5a; longest as usize];
         let mut all = Vec::new();
@@ -186,7 +212,7 @@ pub fn tcp(
         "rate = \"{}bps\"\npayload = {PAYLOAD}\nprofile = \"drop-tail\"\npackets = {TCP_QUEUE}",
         rate.as_bps()
     );
-    with_switches(&network, &settings, &clock, || {
+    with_switches(&network, &settings, &clock, None, || {
         let listeners = (1..=SERVERS)
             .map(|server| {
                 network.hosts[server as usize].namespace.inside(|| {

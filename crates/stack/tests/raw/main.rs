@@ -81,7 +81,11 @@ fn an_incast_is_trimmed_and_arrives_whole() {
     let rate = BitRate::from_bps(500_000_000);
     // Larger than the queues between: seven first windows of it are trimmed.
     let lists = [incast::equal_answers(200_000)];
-    let Some((completions, count)) = allowed(incast::ndp(rate, &lists, 1)) else { return };
+    let Some((completions, count)) =
+        allowed(incast::ndp(rate, &lists, 1, incast::Options::default()))
+    else {
+        return;
+    };
     assert_eq!(completions[0][0].len(), 7);
     assert!(count.trimmed > 0, "{count:?}");
     assert_eq!(count.dropped, 0, "{count:?}");
@@ -127,4 +131,30 @@ fn nothing_of_a_testbed_is_seen_outside() {
     drop(network);
     assert!(std::fs::metadata(&path).is_err());
     assert_eq!(interfaces(), before);
+}
+
+#[test]
+fn a_capture_has_trimmed_and_returned_packets() {
+    let rate = BitRate::from_bps(500_000_000);
+    let name = format!("trimline-capture-{}.pcap", std::process::id());
+    let path = std::env::temp_dir().join(name);
+    // So small a header queue that headers come back.
+    let options = incast::Options { packets: 1, initial_window: 40, capture: Some(&path) };
+    let lists = [incast::equal_answers(60_000)];
+    let Some((_, count)) = allowed(incast::ndp(rate, &lists, 1, options)) else { return };
+    assert!(count.trimmed > 0 && count.returned > 0, "{count:?}");
+    let bytes = std::fs::read(&path).unwrap();
+    let (mut at, mut seen) = (24, [0; 64]);
+    while at < bytes.len() {
+        let length = u32::from_le_bytes(bytes[at + 8..at + 12].try_into().unwrap()) as usize;
+        let frame = &bytes[at + 16..at + 16 + length];
+        seen[usize::from(frame[15] >> 2)] += 1;
+        at += 16 + length;
+    }
+    assert_eq!(at, bytes.len(), "the file ends with a whole frame");
+    let profile = trimline_packet::wire::Profile::PAPER;
+    for dscp in [profile.trimmable, profile.trimmed, profile.returned, profile.control] {
+        assert!(seen[usize::from(dscp)] > 0, "DSCP {dscp}: {seen:?}");
+    }
+    std::fs::remove_file(&path).unwrap();
 }
