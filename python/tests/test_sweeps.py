@@ -228,6 +228,19 @@ class Drawing(unittest.TestCase):
         self.findings("sec62scale", [finding])
         self.drawn("sec62scale")
 
+    def test_a_permutation_beside_an_incast(self) -> None:
+        """sec611: the permutation's flows alone count."""
+        flows = [
+            {"workload": "permutation", "measured_bytes": 9_000_000},
+            {"workload": "incast", "measured_bytes": 1},
+        ]
+        for series in ("ndp", "dctcp"):
+            for senders in (10, 100):
+                self.run_of("sec611", f"{series}/senders={senders}/seed-1", flows)
+        finding = {"name": "NDP utilization", "paper": 92.0, "unit": "%"}
+        self.findings("sec611", [finding])
+        self.drawn("sec611")
+
     def test_every_experiment_has_a_figure(self) -> None:
         """All but the base model, which is four numbers."""
         experiments = Path(__file__).parents[2] / "experiments"

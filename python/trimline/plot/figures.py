@@ -234,6 +234,7 @@ FIGURES: dict[str, Callable[[Experiment], Figure]] = {
     "ndp/fig21": fig21,
     "ndp/fig22": fig22,
     "ndp/sec323": packets.sec323,
+    "ndp/sec611": sweeps.sec611,
     "ndp/sec62scale": sweeps.sec62scale,
 }
 

@@ -281,3 +281,36 @@ def sec62scale(experiment: Experiment) -> Figure:
     )
     axes.legend(loc="lower left")
     return figure
+
+
+def sec611(experiment: Experiment) -> Figure:
+    """Mean throughput of a permutation by the number of hosts that also send to one of them."""
+    figure, axes = pyplot.subplots(layout="constrained")
+
+    def utilization(run: Run) -> float:
+        chosen = [flow for flow in run.flows if flow.workload == "permutation"]
+        return fmean(flow.measured_bytes * 80_000 / run.measured_ps for flow in chosen)
+
+    for series in ("ndp", "dctcp"):
+        runs = of_series(experiment, series)
+        places, values = over(runs, lambda run: place(run, "senders"), utilization)
+        label = f"{style.name_of(series)}, simulated ({seeds(runs)})"
+        axes.plot(places, values, color=style.colour_of(series), marker="o", label=label)
+    for finding in experiment.findings:
+        if finding.paper is not None:
+            series = "ndp" if finding.name.startswith("NDP") else "dctcp"
+            axes.axhline(
+                finding.paper,
+                color=style.colour_of(series),
+                linewidth=0.9,
+                linestyle="--",
+                label=f"{style.name_of(series)}, paper",
+            )
+    axes.set(
+        xlabel="Senders of the incast",
+        ylabel="Permutation: goodput (% of 10 Gb/s)",
+        ylim=(0, 100),
+        title="A long-lived incast beside a permutation, 432 hosts",
+    )
+    axes.legend(loc="center right")
+    return figure
