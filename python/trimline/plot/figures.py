@@ -95,7 +95,7 @@ def fig16(experiment: Experiment) -> Figure:
         colour = style.colour_of(series)
         if prioritised(runs[0]):
             plot_seeds(
-                above, runs, preferred_ms, style.VERMILION, "NDP prioritised, simulated", "-."
+                above, runs, preferred_ms, style.PURPLE, "NDP prioritised, simulated", "-."
             )
             continue
         name = style.name_of(series)
@@ -125,9 +125,9 @@ def fig16(experiment: Experiment) -> Figure:
     above.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     below.axhline(0, color=style.GREY, linewidth=0.8, linestyle=":")
     # What time-outs cost is on the axis above.
-    top = min(40.0, 1.05 * below.get_ylim()[1])
-    below.set(ylabel="Last over ideal (%)", xlabel="Senders", xlim=(-5, None), ylim=(None, top))
-    below.legend(loc="upper right")
+    low, high = below.get_ylim()
+    below.set(ylabel="Last over ideal (%)", xlabel="Senders", xlim=(-5, None))
+    below.set_ylim(max(-2.0, low), min(40.0, high))
     return figure
 
 

@@ -312,5 +312,5 @@ def sec611(experiment: Experiment) -> Figure:
         ylim=(0, 100),
         title="A long-lived incast beside a permutation, 432 hosts",
     )
-    axes.legend(loc="center right")
+    axes.legend(loc="upper right", bbox_to_anchor=(1.0, 0.86))
     return figure
