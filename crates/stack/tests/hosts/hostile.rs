@@ -85,7 +85,7 @@ proptest! {
         let mut now = Time::ZERO;
         let mut connections = Vec::new();
         for (number, (packet, damage, act)) in packets.iter().enumerate() {
-            now = now + TimeDelta::from_us(u64::from(*act));
+            now += TimeDelta::from_us(u64::from(*act));
             core.receive_frame(now, &frame(packet, if number % 4 == 0 { damage } else { &[] }));
             connections.extend(core.accept());
             match act % 8 {
