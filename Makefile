@@ -5,7 +5,7 @@ TRIMLINE := target/release/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig11 ndp/fig21
 
-.PHONY: help demo test lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all hardware-tools
+.PHONY: help demo test lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-formal rtl-resources hardware-tools
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
@@ -18,6 +18,8 @@ help:
 	@echo "make fuzz-build          compile the fuzz targets (nightly Rust)"
 	@echo "make data-races          threads of one run under ThreadSanitizer (nightly Rust): minutes"
 	@echo "make rtl                 the hardware switch: lint, vectors, line rate (verilator, g++)"
+	@echo "make rtl-formal          bounded model checking of its blocks (yosys, z3)"
+	@echo "make rtl-resources       what it takes of an FPGA, by block (yosys)"
 	@echo "make rtl-fig01-all       its throughput at every packet size: minutes"
 	@echo "make validation          run every experiment, judge it twice, write its table into docs/validation.md"
 
@@ -96,6 +98,17 @@ rtl-fig01: out/rtl/fig01/fig01
 rtl-fig01-all: out/rtl/fig01/fig01
 	mkdir -p out/fig01
 	$< out/fig01/throughput.csv --all
+
+# Bounded model checking of the blocks: half a minute.
+rtl-formal:
+	@for tool in yosys yosys-smtbmc z3; do command -v $$tool >/dev/null || { echo "missing: $$tool; bring it with: \
+	sudo apt-get install --yes yosys z3" >&2; exit 1; }; done
+	rtl/formal/run.sh
+
+# What it takes of an FPGA, NDP on and off, against rtl/resources.json.
+rtl-resources:
+	@command -v yosys >/dev/null || { echo "missing: yosys; bring it with: sudo apt-get install --yes yosys" >&2; exit 1; }
+	python3 rtl/resources.py
 
 bench: release
 	$(TRIMLINE) bench

@@ -13,15 +13,16 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KEPT = ROOT / "rtl" / "resources.json"
-# 12 KB in data and in headers at each of four ports, and three longest packets on their way in.
-PARAMETERS = {"MAX_BYTES": 1600, "CELLS": 2048, "DATA_SLOTS": 256, "HEADER_SLOTS": 256, "INPUT_BYTES": 16384}
+# 12 KB of data and, with NDP, as much of headers at each of four ports, and three longest packets on their way in.
+CELLS = {1: 2048, 0: 1024}
+PARAMETERS = {"MAX_BYTES": 1600, "DATA_SLOTS": 256, "HEADER_SLOTS": 256, "INPUT_BYTES": 16384}
 LUTS = {"LUT1": 1, "LUT2": 1, "LUT3": 1, "LUT4": 1, "LUT5": 1, "LUT6": 1}
 # Memories made of LUTs, in LUTs (UG474).
 LUT_MEMORIES = {"RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, "RAM32M": 4, "RAM64M": 4, "SRL16E": 1, "SRLC32E": 1}
 
 
 def synthesise(ndp: int) -> dict:
-    parameters = " ".join(f"-set {name} {value}" for name, value in {"NDP": ndp, **PARAMETERS}.items())
+    parameters = " ".join(f"-set {name} {value}" for name, value in {"NDP": ndp, "CELLS": CELLS[ndp], **PARAMETERS}.items())
     sources = " ".join(str(path) for path in sorted((ROOT / "rtl" / "src").glob("*.sv")))
     out = ROOT / "out" / "rtl" / f"stat{ndp}.json"
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -54,9 +55,9 @@ def blocks(modules: dict) -> dict:
                 for _ in range(count):
                     walk(cell)
 
-    walk(next(name for name in modules if "ndp_switch" in name and not name.startswith("$paramod")) if any(
-        "ndp_switch" in name and not name.startswith("$paramod") for name in modules) else next(
-        name for name in modules if "ndp_switch" in name))
+    # The top is the one that no other contains.
+    inside = {cell for module in modules.values() for cell in module["num_cells_by_type"]}
+    walk(next(name for name in modules if "ndp_switch" in name and name not in inside))
     table: dict[str, dict] = {}
     for name, count in counts.items():
         plain = name.split("\\")[-2] if name.startswith("$paramod") and name.count("\\") > 1 else name.strip("\\")

@@ -12,17 +12,17 @@ check() {
     local set="" pair
     for pair in "$@"; do set="$set -set ${pair%%=*} ${pair#*=}"; done
     yosys -q -p "read_verilog -sv -formal -DFORMAL -Irtl/formal rtl/src/$block.sv; chparam $set $block;
-        prep -top $block; memory_map; async2sync; dffunmap; write_smt2 -wires $out/$block.smt2" > "$out/$block.log" 2>&1 ||
+        prep -top $block; memory_map; opt; async2sync; dffunmap; write_smt2 -wires $out/$block.smt2" > "$out/$block.log" 2>&1 ||
         { cat "$out/$block.log" >&2; exit 1; }
-    if ! yosys-smtbmc -s z3 -t "$cycles" --presat --dump-vcd "$out/$block.vcd" "$out/$block.smt2" > "$out/$block.log" 2>&1; then
+    if ! timeout 60 yosys-smtbmc --unroll -s z3 -t "$cycles" --noprogress --dump-vcd "$out/$block.vcd" "$out/$block.smt2" > "$out/$block.log" 2>&1; then
         cat "$out/$block.log" >&2
         exit 1
     fi
     echo "$block: holds for $cycles cycles ($*)"
 }
 
-check input_queue 24 DATA_W=64 DEPTH=8 MAX_BYTES=24 LEN_W=8
-check drr_arbiter 24 PORTS=3 COST_W=3 QUANTUM=5 LEN_W=4
-check cell_chain 28 CELLS=8 MAX_CELLS=1
-check output_queue 14 DATA_SLOTS=4 HEADER_SLOTS=4 DESC_W=3
-check egress 16 DATA_W=64 DEPTH=4
+check input_queue 12 DATA_W=64 DEPTH=8 MAX_BYTES=24 LEN_W=8
+check drr_arbiter 10 PORTS=3 COST_W=3 QUANTUM=5 LEN_W=4
+check cell_chain 16 CELLS=8 MAX_CELLS=1
+check output_queue 8 DATA_SLOTS=4 HEADER_SLOTS=4 DESC_W=3
+check egress 10 DATA_W=64 DEPTH=4
