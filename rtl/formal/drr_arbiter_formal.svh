@@ -17,6 +17,13 @@ always @(posedge clk) begin
             assert (grant_valid);
         if ($past(!rst && grant_valid && !grant_ready))
             assert (grant_valid && $stable(grant_port) && $stable(grant_bytes) && $stable(grant_cost));
+        // Each choice of the bus takes one packet, and nothing is chosen twice.
+        if (|request && (!grant_valid || grant_ready))
+            assert (|take);
+        else
+            assert (take == 0);
+        if ($past(!rst && grant_ready && request == 0))
+            assert (!grant_valid);
         // One input at most, and one that asks.
         assert ((take & (take - 1'b1)) == 0);
         assert ((take & ~request) == 0);

@@ -16,6 +16,9 @@ always @(posedge clk) begin
         assert (used <= DEPTH[ADDR_W:0]);
         assert (slots_used <= SLOTS[SLOT_W:0]);
         assert ({{(8-SLOT_W-1){1'b0}}, slots_used} == f_committed - f_taken);
+        // Nothing is left of a packet that was taken out.
+        if (discard_reg || bytes_reg == 0)
+            assert (write_reg == start_reg);
         // Never stalls while there is room.
         assert (s_axis_tready || full || slots_full);
         // What the arbiter sees is behind what is being stored.
