@@ -183,6 +183,16 @@ fn acks_are_delayed_in_order_and_immediate_at_a_gap() {
     assert!(numbers.iter().filter(|&&number| number == 50).count() > 3, "{numbers:?}");
 }
 
+/// RFC 5681 4.2: a segment that fills a part of a gap is answered at once. Here nothing else comes that would count as a
+/// second one: a delayed ACK would leave the sender to its timer.
+#[test]
+fn a_segment_that_fills_a_gap_is_answered_at_once() {
+    let config = Config { ack_every: 2, ..config() };
+    let network = run(&config, 101, &[95, 97]);
+    let statistics = network.hosts[1].endpoint.sender_statistics(0);
+    assert_eq!((statistics.timeouts, statistics.retransmissions_fast), (0, 2));
+}
+
 /// A delayed ACK of a lone segment comes when the delay is over.
 #[test]
 fn a_lone_segment_is_acknowledged_after_the_delay() {
