@@ -94,9 +94,7 @@ def fig16(experiment: Experiment) -> Figure:
     for series, runs in experiment.series().items():
         colour = style.colour_of(series)
         if prioritised(runs[0]):
-            plot_seeds(
-                above, runs, preferred_ms, style.PURPLE, "NDP prioritised, simulated", "-."
-            )
+            plot_seeds(above, runs, preferred_ms, style.PURPLE, "NDP prioritised, simulated", "-.")
             continue
         name = style.name_of(series)
         plot_seeds(above, runs, lambda run: run.fct_ms()[-1], colour, f"{name} last, simulated")
