@@ -16,17 +16,38 @@ use crate::table::Shared;
 /// How often a thread looks whether the others have come before it sleeps: some ten microseconds at most.
 ///
 /// Where each thread has a core the others come in time, and to sleep and be woken would cost more. Where they share
-/// cores with each other, or with other work, whoever looks keeps them from coming: each time in vain halves the
-/// looks, each time with success doubles them.
+/// cores with each other, or with other work, whoever looks keeps them from coming. So each time in vain halves the
+/// looks, and each time with success doubles them. Every now and then it is tried anew: threads that once began to
+/// sleep come late for each other, and would never find out that they could do without.
 #[derive(Clone, Copy)]
-pub(super) struct Patience(u32);
+pub(super) struct Patience {
+    looks: u32,
+    meetings: u32,
+}
 
 impl Patience {
     const MOST: u32 = 2_000;
-    const LEAST: u32 = 8;
+    const LEAST: u32 = 100;
+    const TRY_ANEW: u32 = 32;
 
     pub(super) fn new() -> Patience {
-        Patience(Patience::MOST)
+        Patience { looks: Patience::MOST, meetings: 0 }
+    }
+
+    fn looks(&mut self) -> u32 {
+        self.meetings = self.meetings.wrapping_add(1);
+        if self.meetings.is_multiple_of(Patience::TRY_ANEW) {
+            self.looks = Patience::MOST;
+        }
+        self.looks
+    }
+
+    fn is_rewarded(&mut self) {
+        self.looks = (self.looks * 2).min(Patience::MOST);
+    }
+
+    fn is_in_vain(&mut self) {
+        self.looks = (self.looks / 2).max(Patience::LEAST);
     }
 }
 
@@ -165,14 +186,14 @@ impl Exchange {
             return Ok(());
         }
         let is_over = || self.round.0.load(Ordering::SeqCst) != round;
-        for _ in 0..patience.0 {
+        for _ in 0..patience.looks() {
             if is_over() {
-                patience.0 = (patience.0 * 2).min(Patience::MOST);
+                patience.is_rewarded();
                 return Ok(());
             }
             std::hint::spin_loop();
         }
-        patience.0 = (patience.0 / 2).max(Patience::LEAST);
+        patience.is_in_vain();
         self.sleep(is_over)
     }
 
