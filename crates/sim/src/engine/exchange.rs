@@ -13,7 +13,8 @@ use trimline_packet::{Handle, Packet, Packets, Time};
 use crate::arena::Arena;
 use crate::table::Shared;
 
-/// How often a thread looks whether the others have come before it sleeps: some ten microseconds at most.
+/// How often a thread looks whether the others have come before it sleeps: for a fifth of a millisecond at most, which a
+/// host takes from a virtual machine now and then.
 ///
 /// Where each thread has a core the others come in time, and to sleep and be woken would cost more. Where they share
 /// cores with each other, or with other work, whoever looks keeps them from coming. So each time in vain halves the
@@ -26,7 +27,8 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    const MOST: u32 = 2_000;
+    const MOST: u32 = 8_000;
+    const ANEW: u32 = 2_000;
     const LEAST: u32 = 100;
     const TRY_ANEW: u32 = 32;
 
@@ -37,7 +39,7 @@ impl Patience {
     fn looks(&mut self) -> u32 {
         self.meetings = self.meetings.wrapping_add(1);
         if self.meetings.is_multiple_of(Patience::TRY_ANEW) {
-            self.looks = Patience::MOST;
+            self.looks = self.looks.max(Patience::ANEW);
         }
         self.looks
     }
