@@ -208,32 +208,9 @@ impl Ring {
     /// A ring for `units` units with windows of `1 << shift` picoseconds; packets are at most `horizon`
     /// windows on their way, or else wait in the heap.
     pub(super) fn new(units: usize, shift: u32, horizon: u64, seed: u64) -> Ring {
-        let ring = horizon.next_power_of_two().clamp(RING_MIN, RING_MAX);
-        let words = units.div_ceil(64);
-        let summary_words = words.div_ceil(64);
-        Ring {
-            shift,
-            current: 0,
-            base: Time::ZERO,
-            ring_mask: ring - 1,
-            longest_wait: TimeDelta::from_ps((ring - 2) << shift),
-            words,
-            summary_words,
-            seed,
-            active: vec![0; words * ring as usize].into(),
-            summary: vec![0; summary_words * ring as usize].into(),
-            inboxes: vec![Inbox::EMPTY; units].into(),
-            far: BinaryHeap::new(),
-            letters: vec![Far::NOBODY; LETTERS].into(),
-            letter_count: 0,
-            is_large: units >= LARGE,
-            way: Way::Direct,
-            posts: false,
-            outgoing: None,
-            sorting: Vec::new(),
-            unfinished: Vec::new(),
-            far_wakes: vec![Time::NEVER; units].into(),
-        }
+        let windows = horizon.next_power_of_two().clamp(RING_MIN, RING_MAX);
+        let inboxes = vec![Inbox::EMPTY; units].into();
+        Ring::over(inboxes, vec![Time::NEVER; units].into(), shift, windows, seed, None)
     }
 
     /// The ring of another thread, for the units that are its own. Before anything is planned.
@@ -243,26 +220,40 @@ impl Ring {
     pub(super) unsafe fn view(&self, outgoing: Outgoing) -> Ring {
         // SAFETY: promised by the caller.
         let (inboxes, far_wakes) = unsafe { (self.inboxes.view(), self.far_wakes.view()) };
-        let windows = self.ring_mask as usize + 1;
+        let windows = self.ring_mask + 1;
+        Ring::over(inboxes, far_wakes, self.shift, windows, self.seed, Some(outgoing))
+    }
+
+    fn over(
+        inboxes: Shared<Inbox>,
+        far_wakes: Shared<Time>,
+        shift: u32,
+        windows: u64,
+        seed: u64,
+        outgoing: Option<Outgoing>,
+    ) -> Ring {
+        let units = inboxes.len();
+        let words = units.div_ceil(64);
+        let summary_words = words.div_ceil(64);
         Ring {
-            shift: self.shift,
+            shift,
             current: 0,
             base: Time::ZERO,
-            ring_mask: self.ring_mask,
-            longest_wait: self.longest_wait,
-            words: self.words,
-            summary_words: self.summary_words,
-            seed: self.seed,
-            active: vec![0; self.words * windows].into(),
-            summary: vec![0; self.summary_words * windows].into(),
+            ring_mask: windows - 1,
+            longest_wait: TimeDelta::from_ps((windows - 2) << shift),
+            words,
+            summary_words,
+            seed,
+            active: vec![0; words * windows as usize].into(),
+            summary: vec![0; summary_words * windows as usize].into(),
             inboxes,
             far: BinaryHeap::new(),
             letters: vec![Far::NOBODY; LETTERS].into(),
             letter_count: 0,
-            is_large: self.is_large,
+            is_large: units >= LARGE,
             way: Way::Direct,
             posts: false,
-            outgoing: Some(outgoing),
+            outgoing,
             sorting: Vec::new(),
             unfinished: Vec::new(),
             far_wakes,
