@@ -380,6 +380,18 @@ impl Routes {
         }
     }
 
+    /// Whether a port is one of a switch at either end of a link between parts.
+    pub(crate) fn is_at_border(&self, port: u32) -> bool {
+        let (_, tops) = self.parts();
+        let number = self.switch_of[port as usize];
+        let is_top = number >= self.switches.len() as u32 - tops;
+        match self.switches[number as usize].layer {
+            _ if is_top => true,
+            Layer::Tor => self.clos.tiers == 2,
+            Layer::Aggregation | Layer::Core => self.clos.tiers == 3,
+        }
+    }
+
     /// The links to and from the top tier.
     pub(crate) fn top_link(&self) -> LinkSpec {
         match self.clos.tiers {
@@ -744,7 +756,20 @@ pub(crate) mod tests {
                 match (routes.part_of(unit), routes.part_of(there)) {
                     (Part::Below(one), Part::Below(other)) => assert_eq!(one, other),
                     (Part::Top(_), Part::Top(_)) => panic!("two switches of the top tier"),
-                    _ => assert_eq!(routes.link(unit).spec, routes.top_link()),
+                    _ => {
+                        assert_eq!(routes.link(unit).spec, routes.top_link());
+                        assert!(routes.is_at_border(unit) && routes.is_at_border(there));
+                    }
+                }
+            }
+            for switch in 0..routes.switches() as u32 {
+                let is_top = |unit| matches!(routes.part_of(unit), Part::Top(_));
+                let joins_parts = |port| {
+                    expected.0 > 1 && (is_top(port) || is_top(routes.reverse(LinkId(port)).unit()))
+                };
+                let joins_parts = routes.ports_of(switch).any(joins_parts);
+                for port in routes.ports_of(switch) {
+                    assert_eq!(routes.is_at_border(port), joins_parts);
                 }
             }
         }

@@ -1,15 +1,18 @@
 //! How threads hand packets to each other and wait for each other.
 //!
 //! Work goes in rounds, of one window or a few. In a round each thread collects what goes to the units of others; at
-//! its end it puts that into a box for each of them, waits until all have done so, and takes what is for itself. Boxes
-//! of even and of odd rounds are different ones, so one wait a round is enough: nobody can be two rounds ahead.
+//! its end it puts that into a box for each of them. In the next round, once it can do no more without, it waits until
+//! all have ended the one before, and takes what is for itself. Boxes of even and of odd rounds are different ones, so
+//! one wait a round is enough: who ends a round has seen all others end the one before, and emptied their boxes.
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use trimline_packet::{Handle, Packet, Packets, Time};
 
+use super::partition::Partition;
 use crate::arena::Arena;
 use crate::table::Shared;
 
@@ -31,6 +34,8 @@ impl Patience {
     const ANEW: u32 = 2_000;
     const LEAST: u32 = 100;
     const TRY_ANEW: u32 = 32;
+    /// Then it lets others have its processor this often, a microsecond or so each, before it sleeps.
+    const YIELDS: u32 = 2_000;
 
     pub(super) fn new() -> Patience {
         Patience { looks: Patience::MOST, meetings: 0 }
@@ -64,14 +69,23 @@ pub(super) struct Letter {
 /// What a thread sends to the others in a round.
 pub(super) struct Outgoing {
     owners: Shared<u8>,
+    /// A bit per unit: other threads may send to it, and it to them.
+    border: Shared<u64>,
     me: u8,
     /// By receiver.
     letters: Vec<Vec<Letter>>,
 }
 
 impl Outgoing {
-    pub(super) fn new(owners: Shared<u8>, me: usize, threads: usize) -> Outgoing {
-        Outgoing { owners, me: me as u8, letters: (0..threads).map(|_| Vec::new()).collect() }
+    pub(super) fn new(partition: &Partition, me: usize) -> Outgoing {
+        let letters = (0..partition.threads()).map(|_| Vec::new()).collect();
+        Outgoing { owners: partition.owners(), border: partition.border(), me: me as u8, letters }
+    }
+
+    /// Of 64 units, a bit each: those that other threads may send to, and they to them.
+    #[inline(always)]
+    pub(super) fn border(&self, word: usize) -> u64 {
+        self.border[word]
     }
 
     pub(super) fn is_mine(&self, unit: u32) -> bool {
@@ -115,8 +129,11 @@ pub(super) struct Exchange {
     boxes: [Vec<Apart<Mutex<Vec<Letter>>>>; 2],
     /// By parity of the round and thread: until when the thread has nothing to do.
     idle_until: [Vec<Apart<AtomicU64>>; 2],
+    /// Per thread: rounds that it has ended.
+    ended: Vec<Apart<AtomicU32>>,
+    /// Threads that have come to a meeting, and meetings there were.
     arrived: Apart<AtomicU32>,
-    round: Apart<AtomicU32>,
+    meetings: Apart<AtomicU32>,
     is_broken: AtomicBool,
     /// Threads that sleep, or are about to.
     sleepers: AtomicU32,
@@ -132,8 +149,9 @@ impl Exchange {
             threads,
             boxes: [boxes(), boxes()],
             idle_until: [times(), times()],
+            ended: (0..threads).map(|_| Apart::default()).collect(),
             arrived: Apart::default(),
-            round: Apart::default(),
+            meetings: Apart::default(),
             is_broken: AtomicBool::new(false),
             sleepers: AtomicU32::new(0),
             bed: Mutex::new(()),
@@ -159,6 +177,16 @@ impl Exchange {
             }
         }
         self.idle_until[parity][me].0.store(idle_until.as_ps(), Ordering::Relaxed);
+        // In one order with `sleep`: whoever counts itself after this sees the new round.
+        self.ended[me].0.store(round.wrapping_add(1), Ordering::SeqCst);
+        self.wake();
+    }
+
+    /// Waits until all threads have ended a round, the one that this thread ended last.
+    pub(super) fn wait(&self, round: u32, patience: &mut Patience) -> Result<(), Broken> {
+        // A thread may have ended the next one too, but not more.
+        let has_ended = |ended: &Apart<AtomicU32>| ended.0.load(Ordering::SeqCst) != round;
+        self.until(|| self.ended.iter().all(has_ended), patience)
     }
 
     /// After all have put: hands over what each of the others sent in a round.
@@ -179,15 +207,17 @@ impl Exchange {
 
     /// Waits until all threads are here.
     pub(super) fn meet(&self, patience: &mut Patience) -> Result<(), Broken> {
-        let round = self.round.0.load(Ordering::Acquire);
+        let meeting = self.meetings.0.load(Ordering::Acquire);
         if self.arrived.0.fetch_add(1, Ordering::AcqRel) + 1 == self.threads as u32 {
             self.arrived.0.store(0, Ordering::Relaxed);
-            // In one order with `sleep`: whoever counts itself after this sees the new round.
-            self.round.0.store(round.wrapping_add(1), Ordering::SeqCst);
+            self.meetings.0.store(meeting.wrapping_add(1), Ordering::SeqCst);
             self.wake();
             return Ok(());
         }
-        let is_over = || self.round.0.load(Ordering::SeqCst) != round;
+        self.until(|| self.meetings.0.load(Ordering::SeqCst) != meeting, patience)
+    }
+
+    fn until(&self, is_over: impl Fn() -> bool, patience: &mut Patience) -> Result<(), Broken> {
         for _ in 0..patience.looks() {
             if is_over() {
                 patience.is_rewarded();
@@ -196,6 +226,12 @@ impl Exchange {
             std::hint::spin_loop();
         }
         patience.is_in_vain();
+        for _ in 0..Patience::YIELDS {
+            if is_over() {
+                return Ok(());
+            }
+            thread::yield_now();
+        }
         self.sleep(is_over)
     }
 

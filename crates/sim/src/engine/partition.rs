@@ -3,6 +3,9 @@
 //!
 //! Only links to and from the top tier cross from one thread to another, so a packet changes threads twice on its way
 //! at most, and all ports of a switch, its shared memory and its returned headers stay with one thread.
+//!
+//! The switches at both ends of those links are the border. All other units, hosts among them, neither send to other
+//! threads nor receive from them.
 
 use trimline_packet::TimeDelta;
 
@@ -16,6 +19,8 @@ use crate::topology::{Part, Routes};
 pub(crate) struct Partition {
     /// Per unit: the number of its thread.
     owners: Shared<u8>,
+    /// A bit per unit: it is a port of a switch at the border.
+    border: Shared<u64>,
     threads: usize,
 }
 
@@ -31,7 +36,12 @@ impl Partition {
             Part::Below(part) => share(part, parts),
             Part::Top(switch) => share(switch, tops),
         };
-        Partition { owners: (0..routes.units()).map(owner).collect(), threads }
+        let mut border = vec![0; (routes.units() as usize).div_ceil(64)];
+        for port in (0..routes.ports()).filter(|&port| routes.is_at_border(port)) {
+            border[port as usize / 64] |= 1 << (port % 64);
+        }
+        let owners = (0..routes.units()).map(owner).collect();
+        Partition { owners, border: border.into(), threads }
     }
 
     /// How many threads there are.
@@ -43,6 +53,12 @@ impl Partition {
     pub(super) fn owners(&self) -> Shared<u8> {
         // SAFETY: no item ever changes.
         unsafe { self.owners.view() }
+    }
+
+    /// A bit per unit: other threads may send to it, and it to them.
+    pub(super) fn border(&self) -> Shared<u64> {
+        // SAFETY: no item ever changes.
+        unsafe { self.border.view() }
     }
 
     /// No packet goes from one thread to another in less than this.

@@ -510,13 +510,54 @@ impl Ring {
                 }
             }
         }
-        // Only while there is other work does it help to wait.
+        self.choose_way(count);
+        count
+    }
+
+    /// Only while there is other work does it help to wait.
+    fn choose_way(&mut self, count: usize) {
         self.posts = self.is_large && count >= LETTERS;
-        self.way = match (&self.outgoing, self.posts) {
-            (Some(_), _) => Way::Sorted,
-            (None, true) => Way::Posted,
-            (None, false) => Way::Direct,
-        };
+        self.way = if self.posts { Way::Posted } else { Way::Direct };
+    }
+
+    /// As [`Ring::collect`], of one thread of several: the units that no other thread sends to. They send to no
+    /// other thread either.
+    pub(super) fn collect_inner(&mut self, units: &mut Table<u32>) -> usize {
+        let count = self.collect_where(units, |border| !border);
+        self.choose_way(count);
+        count
+    }
+
+    /// As [`Ring::collect`], of one thread of several: the units that other threads send to.
+    pub(super) fn collect_border(&mut self, units: &mut Table<u32>) -> usize {
+        let count = self.collect_where(units, |border| border);
+        self.choose_way(count);
+        self.way = Way::Sorted;
+        count
+    }
+
+    #[inline(always)]
+    fn collect_where(&mut self, units: &mut Table<u32>, which: impl Fn(u64) -> u64) -> usize {
+        let outgoing = self.outgoing.as_ref().expect("one thread of several");
+        let slot = self.slot(self.current);
+        let mut count = 0;
+        for summary_word in 0..self.summary_words {
+            let summary_at = slot * self.summary_words + summary_word;
+            let summary = self.summary[summary_at];
+            for bit in bits(summary) {
+                let word = summary_word * 64 + bit;
+                let mask = which(outgoing.border(word));
+                let active = &mut self.active[slot * self.words + word];
+                for unit in bits(*active & mask) {
+                    units[count] = (word * 64 + unit) as u32;
+                    count += 1;
+                }
+                *active &= !mask;
+                if *active == 0 {
+                    self.summary[summary_at] &= !(1 << bit);
+                }
+            }
+        }
         count
     }
 
@@ -637,8 +678,9 @@ impl Ring {
         }
     }
 
+    /// Takes a packet that another thread sent: it may arrive in the current window, before the unit's visit.
     #[inline(always)]
-    pub(super) fn deliver(
+    pub(super) fn accept(
         &mut self,
         arena: &mut Arena,
         unit: u32,
@@ -646,6 +688,16 @@ impl Ring {
         handle: Handle,
         link: u32,
     ) {
+        let ahead = (at.as_ps() >> self.shift).wrapping_sub(self.current);
+        if ahead <= self.ring_mask {
+            self.put(arena, unit, at, ahead, handle, link);
+        } else {
+            self.arrive_far(unit, at, handle, link);
+        }
+    }
+
+    #[inline(always)]
+    fn deliver(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32) {
         let ahead = (at.as_ps() >> self.shift).wrapping_sub(self.current);
         if ahead.wrapping_sub(1) < self.ring_mask {
             self.put(arena, unit, at, ahead, handle, link);

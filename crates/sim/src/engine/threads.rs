@@ -5,8 +5,10 @@
 //! which they came: so it makes no difference which thread brings a packet, or when in a round.
 //!
 //! A round is as many windows as no packet can cross from thread to thread in ([`Partition::lookahead`]): one if all
-//! links are alike, more if those of the top tier are longer than others. Between rounds the threads meet
-//! ([`Exchange`]).
+//! links are alike, more if those of the top tier are longer than others. What others sent in the round before is
+//! taken in the middle of a round's first window ([`Exchange`]): the units that do not receive from other threads,
+//! more than half of all work, are visited first. So a thread waits for another only when that is more than half a
+//! window behind, and what makes one slower for a moment, or takes its processor away, does not stop both.
 //!
 //! The thread that called drives the first part and everything that concerns the whole run: links that change, the
 //! end, checks. The others wait meanwhile.
@@ -66,7 +68,10 @@ struct Member<E, const Q: usize> {
 struct Part {
     windows: Windows,
     windows_a_round: u64,
+    /// Rounds that were ended.
     round: u32,
+    /// What the others sent in the last round was not taken yet.
+    has_mail: bool,
     patience: Patience,
 }
 
@@ -92,13 +97,18 @@ pub(crate) fn together<E: Protocol, const Q: usize, R>(
     drive: impl FnOnce(&mut Network<E, Q>, &mut dyn Engine<E, Q>) -> R,
 ) -> R {
     let threads = partition.threads();
-    let outgoing = |number| Outgoing::new(partition.owners(), number, threads);
-    let outgoing = (0..threads).map(outgoing).collect();
+    let outgoing = (0..threads).map(|number| Outgoing::new(partition, number)).collect();
     // SAFETY: from here to the end of the scope each thread uses only units of its own, whole switches, while
     // others run; the first one looks at the rest only between its orders, when the others wait.
     let mut windows = unsafe { Windows::divided(network, largest_packet, outgoing) };
     let windows_a_round = windows[0].windows_in(partition.lookahead(network)).max(1);
-    let part = |windows| Part { windows, windows_a_round, round: 0, patience: Patience::new() };
+    let part = |windows| Part {
+        windows,
+        windows_a_round,
+        round: 0,
+        has_mail: false,
+        patience: Patience::new(),
+    };
     let first = part(windows.remove(0));
     let member = |(place, windows)| {
         // SAFETY: as above.
@@ -168,40 +178,62 @@ impl Part {
         match order {
             Order::RunUntil(limit) => {
                 while self.windows.now() < limit {
-                    self.windows.next_window(network, limit);
+                    let end = self.windows.begin_window(network, limit);
+                    if self.has_mail {
+                        self.take(network, me, exchange)?;
+                    }
+                    self.windows.end_window(network, end);
                     let window = self.windows.window();
-                    let is_round = self.windows.now() >= limit
-                        || (window + 1).is_multiple_of(self.windows_a_round);
-                    if is_round {
-                        self.end_round(network, me, exchange, limit)?;
+                    let is_last = self.windows.now() >= limit;
+                    if is_last || (window + 1).is_multiple_of(self.windows_a_round) {
+                        self.end_round(network, me, exchange, limit, is_last)?;
                     }
                 }
                 Ok(())
             }
             Order::Settle(limit) => {
                 self.windows.settle(network, limit);
-                self.end_round(network, me, exchange, limit)
+                self.end_round(network, me, exchange, limit, true)
             }
             Order::Stop => Ok(()),
         }
     }
 
-    /// Hands packets over and waits for the others. Goes on in time if nobody has anything to do.
+    /// Hands packets over. Waits for the others if all must be done, or if there is nothing to do meanwhile, and then
+    /// goes on in time if that is so for everybody.
     fn end_round<E: Protocol, const Q: usize>(
         &mut self,
         network: &mut Network<E, Q>,
         me: usize,
         exchange: &Exchange,
         limit: Time,
+        is_last: bool,
     ) -> Result<(), Broken> {
         let idle_until = self.windows.idle_until();
-        let round = self.round;
-        self.round = round.wrapping_add(1);
         let outgoing = self.windows.outgoing().expect("one thread of several");
-        exchange.put(round, me, outgoing, idle_until);
-        exchange.meet(&mut self.patience)?;
+        exchange.put(self.round, me, outgoing, idle_until);
+        self.round = self.round.wrapping_add(1);
+        self.has_mail = true;
+        if is_last || idle_until > Time::ZERO {
+            self.take(network, me, exchange)?;
+            // One that has something to do does not come here, and keeps all others from going on.
+            let idle_until = exchange.idle_until(self.round.wrapping_sub(1));
+            self.windows.skip_to(idle_until.min(limit));
+        }
+        Ok(())
+    }
+
+    /// Takes what the others sent in the last round, when all have ended it.
+    fn take<E: Protocol, const Q: usize>(
+        &mut self,
+        network: &mut Network<E, Q>,
+        me: usize,
+        exchange: &Exchange,
+    ) -> Result<(), Broken> {
+        let round = self.round.wrapping_sub(1);
+        exchange.wait(round, &mut self.patience)?;
         exchange.take(round, me, |letters| self.windows.take(network, letters));
-        self.windows.skip_to(exchange.idle_until(round).min(limit));
+        self.has_mail = false;
         Ok(())
     }
 }

@@ -177,7 +177,7 @@ impl Windows {
         self.ring.outgoing()
     }
 
-    /// Takes packets that arrive from units of another thread, behind the current window.
+    /// Takes packets that arrive from units of another thread, in the current window or behind it.
     pub(super) fn take<E: Protocol, const Q: usize>(
         &mut self,
         network: &mut Network<E, Q>,
@@ -191,23 +191,47 @@ impl Windows {
                 self.ring.prefetch_inbox(later.unit);
             }
             let handle = network.arena.insert(letter.packet);
-            self.ring.deliver(&mut network.arena, letter.unit, letter.at, handle, letter.link);
+            self.ring.accept(&mut network.arena, letter.unit, letter.at, handle, letter.link);
         }
+        self.ring.keep_unfinished();
     }
 
-    /// Goes on with the next window, or with the current one, up to `limit`.
+    /// Begins the next window, or goes on with the current one, up to `limit`. Gives its end.
     #[inline]
-    pub(super) fn next_window<E: Protocol, const Q: usize>(
+    fn begin<E: Protocol, const Q: usize>(
         &mut self,
         network: &mut Network<E, Q>,
         limit: Time,
-    ) {
+    ) -> Time {
         let (end, is_any) = self.ring.begin(self.now, &mut network.arena);
         if is_any {
             self.last_active = self.ring.current;
         }
-        let end = end.min(limit);
-        self.work(network, end);
+        end.min(limit)
+    }
+
+    /// The first half of a window of one thread of several: the units that no other thread sends to. Gives the end of
+    /// the window, `limit` at most.
+    pub(super) fn begin_window<E: Protocol, const Q: usize>(
+        &mut self,
+        network: &mut Network<E, Q>,
+        limit: Time,
+    ) -> Time {
+        let end = self.begin(network, limit);
+        let count = self.ring.collect_inner(&mut self.units);
+        self.work(network, end, count);
+        end
+    }
+
+    /// The second half of a window that ends at `end`: the units that other threads send to, after what these sent
+    /// before the window was taken.
+    pub(super) fn end_window<E: Protocol, const Q: usize>(
+        &mut self,
+        network: &mut Network<E, Q>,
+        end: Time,
+    ) {
+        let count = self.ring.collect_border(&mut self.units);
+        self.work(network, end, count);
         self.now = end;
     }
 
@@ -225,10 +249,14 @@ impl Windows {
         self.now = self.now.max(idle_until);
     }
 
-    /// Works through everything that happens in the current window before `limit`.
-    fn work<E: Protocol, const Q: usize>(&mut self, network: &mut Network<E, Q>, limit: Time) {
+    /// Works through everything that happens before `limit` in the current window at the units that were collected.
+    fn work<E: Protocol, const Q: usize>(
+        &mut self,
+        network: &mut Network<E, Q>,
+        limit: Time,
+        count: usize,
+    ) {
         let ports = network.routes.ports();
-        let count = self.ring.collect(&mut self.units);
         if count > 0 {
             self.last_active = self.ring.current;
         }
@@ -523,7 +551,10 @@ impl Returns {
 impl<E: Protocol, const Q: usize> Engine<E, Q> for Windows {
     fn run_until(&mut self, network: &mut Network<E, Q>, limit: Time) {
         while self.now < limit {
-            self.next_window(network, limit);
+            let end = self.begin(network, limit);
+            let count = self.ring.collect(&mut self.units);
+            self.work(network, end, count);
+            self.now = end;
             self.skip_to(self.idle_until().min(limit));
         }
     }
