@@ -87,8 +87,8 @@ rtl: hardware-tools prerequisites rtl-fig01
 	cargo xtask vectors --expand out/vectors
 	rtl/test.sh
 
-out/rtl/fig01/fig01: rtl/build.sh rtl/bench/fig01.cpp rtl/bench/switch.h $(wildcard rtl/src/*.sv) | hardware-tools
-	rtl/build.sh fig01 fig01.cpp 256 1 -GCELLS=8192
+out/rtl/fig01/fig01: rtl/build.sh rtl/bench/fig01.cpp $(wildcard rtl/bench/*.h) $(wildcard rtl/src/*.sv) | hardware-tools
+	rtl/build.sh fig01 fig01.cpp CELLS=8192
 
 # The 23 sizes of TR-933, 9000 bytes, mixes of sizes; at 150, 180 and 200 MHz.
 rtl-fig01: out/rtl/fig01/fig01

@@ -10,12 +10,21 @@ done
 echo "verilator -Wall: clean at four widths, NDP on and off"
 
 # Queues of 1125 headers, and eight packets of 9 KB at each port.
-room=(-GCELLS=16384 -GDATA_SLOTS=1024 -GHEADER_SLOTS=2048)
+room=(CELLS=16384 DATA_SLOTS=1024 HEADER_SLOTS=2048)
 mapfile -t two_queues < <(ls out/vectors/*.hex | grep -v '\.drop-tail\.')
-for width in 64 256 512; do
-    rtl/build.sh "vectors$width" vectors.cpp "$width" 1 "${room[@]}"
-    "out/rtl/vectors$width/vectors$width" "${two_queues[@]}"
-    "out/rtl/vectors$width/vectors$width" --jitter 20170821 "${two_queues[@]}"
+for width in 64 128 256 512; do
+    bench=out/rtl/vectors$width/vectors$width
+    rtl/build.sh "vectors$width" vectors.cpp "DATA_W=$width" "${room[@]}"
+    "$bench" "${two_queues[@]}"
+    "$bench" --jitter 20170821 "${two_queues[@]}"
 done
-rtl/build.sh plain vectors.cpp 256 0 "${room[@]}"
+out/rtl/vectors256/vectors256 --register "${two_queues[@]}"
+rtl/build.sh plain vectors.cpp NDP=0 "${room[@]}"
 out/rtl/plain/plain --jitter 20170821 out/vectors/*.drop-tail.hex
+
+for set in "64 0" "256 0" "256 1" "512 0"; do
+    read -r width early <<< "$set"
+    name=stress$width-$early
+    rtl/build.sh "$name" stress.cpp "DATA_W=$width" "EARLY=$early" CELLS=2048 MAX_BYTES=1600
+    "out/rtl/$name/$name" 1 200
+done

@@ -1,6 +1,7 @@
 // Throughput of the switch between four links of 10 Gb/s, cycle by cycle: experiments/ndp-evaluation/fig01.
 //
 //   fig01 FILE.csv [--all | --sizes FIRST LAST] [--clock MHZ]
+//   fig01 --drain
 //
 // Time is counted in bytes of a link times the clock in MHz: a cycle is 1250 of them, a byte `clock`. So all
 // comparisons are exact.
@@ -8,7 +9,7 @@
 #include <deque>
 #include <numeric>
 
-#include "switch.h"
+#include "traffic.h"
 
 namespace {
 
@@ -16,7 +17,6 @@ constexpr int64_t CYCLE = 1250;
 // Frame check sequence, preamble, gap.
 constexpr int OVERHEAD = 24;
 constexpr int PREAMBLE = 8;
-constexpr int TRIMMED = 60;
 
 enum class Mode { Untrimmed, Trimmed, Mixed };
 const char* name_of(Mode mode) {
@@ -35,13 +35,6 @@ const std::vector<Mix> MIXES = {
     {"jumbo", {{62, 500}, {1514, 100}, {9000, 400}}},
 };
 
-uint64_t scramble(uint64_t word) {
-    word += 0x9e3779b97f4a7c15ull;
-    word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ull;
-    word = (word ^ word >> 27) * 0x94d049bb133111ebull;
-    return word ^ word >> 31;
-}
-
 int draw(const Mix& mix, int port, uint64_t number) {
     int at = int(scramble(number * PORTS + uint64_t(port)) % 1000);
     for (auto [size, share] : mix.shares) {
@@ -51,35 +44,18 @@ int draw(const Mix& mix, int port, uint64_t number) {
     return mix.shares.back().first;
 }
 
-// A TRIMMABLE packet: UDP over IPv4. The checksum of IP is the switch's to keep, not to check.
-Bytes frame(int size, int from, int to, uint32_t number) {
-    Bytes bytes(size, 0);
-    bytes[0] = bytes[6] = 2;
-    bytes[5] = uint8_t(to);
-    bytes[11] = uint8_t(from);
-    bytes[12] = 8;
-    bytes[14] = 0x45;
-    bytes[15] = 10 << 2;
-    bytes[16] = uint8_t((size - 14) >> 8);
-    bytes[17] = uint8_t(size - 14);
-    bytes[20] = 0x40;
-    bytes[22] = 64;
-    bytes[23] = 17;
-    bytes[26] = bytes[30] = 10;
-    bytes[28] = uint8_t(from);
-    bytes[32] = uint8_t(to);
-    bytes[29] = bytes[33] = 1;
-    std::memcpy(&bytes[50], &number, 4);
-    return bytes;
-}
+// A packet that is on its way in, and when it began, in link time.
+struct Arriving {
+    int64_t begin;
+    Bytes frame;
+};
 
 // The receiving side of a link: beats become available as their bytes arrive.
 struct Source {
-    int64_t begin = 0;    // of the packet that is arriving, in link time
+    int64_t begin = 0;    // of the next packet, in link time
     uint64_t number = 0;
-    Bytes packet;
     size_t at = 0;        // next beat to be handed over
-    std::deque<Bytes> backlog;
+    std::deque<Arriving> backlog;
     uint64_t sent = 0, lost = 0, waited = 0;
 };
 
@@ -88,14 +64,19 @@ struct Sink {
     int64_t room = 2 * 9216;
     int64_t free_at = 0;
     std::deque<std::pair<int64_t, int>> leaving;
-    int bytes = 0;
-    uint64_t packets = 0, whole = 0;
+    Bytes packet;
+    // Link time without a packet on the link.
+    int64_t idle = 0;
 };
 
 struct Result {
     uint64_t decided = 0, cycles = 0;
     bool gaps_exact = true;
     uint64_t waited = 0, lost = 0, sent = 0, unaccounted = 0;
+    // Of the links out that are offered all they can carry, or more.
+    int64_t idle = 0;
+    // Packets inside at the end of the window and not at its beginning.
+    int64_t grown = 0;
     // Trimmed packets are none, all, or any.
     bool as_mode_says = true;
 };
@@ -110,6 +91,7 @@ struct Bench {
     int size;
     std::array<Source, PORTS> sources;
     std::array<Sink, PORTS> sinks;
+    Ledger ledger;
     int64_t now = 0;
 
     Bench(int clock, Mode mode, const Mix* mix, int size) : clock(clock), mode(mode), mix(mix), size(size) {
@@ -134,26 +116,25 @@ struct Bench {
         Source& source = sources[port];
         // Packets that are complete on the link by now go into the backlog of the link, or are lost.
         for (;;) {
-            int length = mix ? draw(*mix, port, source.number) : size;
             if (!more || source.begin + int64_t(PREAMBLE) * clock > now) break;
+            int length = mix ? draw(*mix, port, source.number) : size;
             ++source.sent;
-            if (source.backlog.size() < 2)
-                source.backlog.push_back(frame(length, port, target(port), uint32_t(source.number)));
-            else
+            if (source.backlog.size() < 2) {
+                uint32_t id = uint32_t(source.number * PORTS) + uint32_t(port);
+                source.backlog.push_back({source.begin, make_frame(Kind::Trimmable, length, port, target(port), id)});
+                ledger.enter(id, Kind::Trimmable, length, port, target(port));
+            } else {
                 ++source.lost;
-            starts[port].push_back(source.begin);
-            if (source.backlog.size() == 2 && starts[port].size() > source.backlog.size()) starts[port].pop_back();
+            }
             ++source.number;
             source.begin += int64_t(length + OVERHEAD) * clock;
         }
         device.idle(port);
         if (source.backlog.empty()) return;
-        const Bytes& packet = source.backlog.front();
-        int64_t end = int64_t(std::min(source.at + BYTES, packet.size()));
-        if (starts[port].front() + (PREAMBLE + end) * clock <= now) device.offer(port, packet, source.at);
+        const Arriving& first = source.backlog.front();
+        int64_t end = int64_t(std::min(source.at + BYTES, first.frame.size()));
+        if (first.begin + (PREAMBLE + end) * clock <= now) device.offer(port, first.frame, source.at);
     }
-
-    std::array<std::deque<int64_t>, PORTS> starts;
 
     uint64_t dropped() {
         auto& dut = *device.dut;
@@ -182,9 +163,8 @@ struct Bench {
             if (dut.s_axis_tvalid >> port & 1) {
                 if (dut.s_axis_tready >> port & 1) {
                     source.at += BYTES;
-                    if (source.at >= source.backlog.front().size()) {
+                    if (source.at >= source.backlog.front().frame.size()) {
                         source.backlog.pop_front();
-                        starts[port].pop_front();
                         source.at = 0;
                     }
                 } else {
@@ -193,15 +173,16 @@ struct Bench {
             }
             Sink& sink = sinks[port];
             if (device.is_valid(port) && (dut.m_axis_tready >> port & 1)) {
-                int length = int(device.beat(port).size());
-                sink.bytes += length;
+                int length = device.beat_size(port);
+                sink.packet.insert(sink.packet.end(), device.beat_data(port), device.beat_data(port) + length);
                 sink.room -= length;
                 if (device.is_last(port)) {
-                    sink.free_at = std::max(sink.free_at, now) + int64_t(sink.bytes + OVERHEAD) * clock;
-                    sink.leaving.push_back({sink.free_at, sink.bytes});
-                    sink.packets += 1;
-                    sink.whole += sink.bytes > TRIMMED ? 1 : 0;
-                    sink.bytes = 0;
+                    int bytes = int(sink.packet.size());
+                    sink.idle += std::max<int64_t>(now - sink.free_at, 0);
+                    sink.free_at = std::max(sink.free_at, now) + int64_t(bytes + OVERHEAD) * clock;
+                    sink.leaving.push_back({sink.free_at, bytes});
+                    ledger.leave(port, sink.packet);
+                    sink.packet.clear();
                 }
             }
         }
@@ -221,6 +202,8 @@ struct Bench {
         while (window < 2 * packet_cycles * PORTS * 8) window += period;
         if (is_bus_bound()) window = std::max<int64_t>(packet_cycles, 1) * 64;
         if (mix) window = 60000;
+        // Once through all phases of the links against the clock.
+        warm_up = std::max(warm_up, size ? std::min<int64_t>(period, 60000) : 0);
         for (int64_t cycle = 0; cycle < warm_up; ++cycle) step(true);
         auto sum = [&](auto what) {
             uint64_t total = 0;
@@ -230,6 +213,7 @@ struct Bench {
         auto waited = [](Source& source) { return source.waited; };
         auto lost = [](Source& source) { return source.lost; };
         uint64_t waited_before = sum(waited), lost_before = sum(lost);
+        int64_t idle_before = idle(), inside_before = int64_t(ledger.inside.size()) - int64_t(dropped());
         int64_t last = -1;
         for (int64_t cycle = 0; cycle < window; ++cycle) {
             if (step(true)) {
@@ -241,23 +225,29 @@ struct Bench {
         result.cycles = uint64_t(window);
         result.waited = sum(waited) - waited_before;
         result.lost = sum(lost) - lost_before;
+        result.idle = idle() - idle_before;
+        result.grown = int64_t(ledger.inside.size()) - int64_t(dropped()) - inside_before;
         // The links fall silent; what is inside comes out.
-        for (int idle = 0; idle < 3000;) {
-            uint64_t before = 0, after = 0;
-            for (auto& sink : sinks) before += sink.packets;
+        for (int still = 0; still < 3000;) {
+            size_t before = ledger.inside.size();
             step(false);
-            for (auto& sink : sinks) after += sink.packets;
-            idle = before == after ? idle + 1 : 0;
+            still = before == ledger.inside.size() ? still + 1 : 0;
         }
+        result.sent = sum([](Source& source) { return source.sent; });
+        uint64_t missing = ledger.inside.size(), counted = dropped();
+        result.unaccounted = missing > counted ? missing - counted : counted - missing;
         uint64_t trimmed = 0;
         for (int port = 0; port < PORTS; ++port) trimmed += field(device.dut->count_trimmed, port, COUNT_W);
-        uint64_t out = dropped();
-        for (auto& sink : sinks) out += sink.packets;
-        result.sent = sum([](Source& source) { return source.sent; });
-        uint64_t into = result.sent - sum(lost);
-        result.unaccounted = into > out ? into - out : out - into;
-        result.as_mode_says = mode == Mode::Mixed || trimmed == (mode == Mode::Trimmed ? into : 0);
+        result.as_mode_says = mode == Mode::Mixed || trimmed == (mode == Mode::Trimmed ? ledger.entered : 0);
         return result;
+    }
+
+    // Link time that went by without a packet at the outputs that have always one to send.
+    int64_t idle() {
+        int64_t total = 0;
+        for (int port = mode == Mode::Mixed ? 2 : 0; port < PORTS; ++port)
+            total += sinks[port].idle + std::max<int64_t>(now - sinks[port].free_at, 0);
+        return total;
     }
 
     // f / N is less than four links.
@@ -279,8 +269,12 @@ void measure(FILE* csv, int clock, Mode mode, const Mix* mix, int size) {
                      (unsigned long long)result.waited, (unsigned long long)result.lost, holds ? "yes" : "no");
     } else {
         int64_t beats = beats_of(size);
+        // What comes in goes out: links out that are offered 100 % or more do not rest, and behind a bus that is the limit
+        // nothing gathers.
+        bool out = bus ? result.grown <= 2 * PORTS || mode == Mode::Mixed
+            : mode == Mode::Trimmed || result.idle == 0;
         // Exactly: decided / cycles = 4 * 1250 / (clock * (S + 24)), or 1 / N and no cycle more between any two.
-        holds = result.unaccounted == 0 && result.as_mode_says
+        holds = result.unaccounted == 0 && result.as_mode_says && out
             && (bus ? result.gaps_exact && result.decided * beats == result.cycles
                     : int64_t(result.decided) * clock * (size + OVERHEAD) == PORTS * CYCLE * int64_t(result.cycles)
                         && result.waited == 0 && result.lost == 0);
@@ -294,12 +288,72 @@ void measure(FILE* csv, int clock, Mode mode, const Mix* mix, int size) {
     }
     if (!holds) {
         ++failures;
-        std::fprintf(stderr, "%d MHz, %s, %s: %llu packets in %llu cycles, %llu waited, %llu lost of %llu, %llu unaccounted%s\n",
+        std::fprintf(stderr, "%d MHz, %s, %s: %llu packets in %llu cycles, %llu waited, %llu lost of %llu, %llu unaccounted, "
+                     "%lld idle, %lld gathered%s\n",
                      clock, name_of(mode), what.c_str(), (unsigned long long)result.decided,
                      (unsigned long long)result.cycles, (unsigned long long)result.waited,
                      (unsigned long long)result.lost, (unsigned long long)result.sent,
-                     (unsigned long long)result.unaccounted, bus ? ", bus" : "");
+                     (unsigned long long)result.unaccounted, (long long)result.idle, (long long)result.grown,
+                     bus ? ", bus" : "");
     }
+}
+
+// The way out alone: queues filled while the ports pause, then sinks that are always ready. Cycles from the first beat to
+// the last beyond those in which the one memory must be read, which is one a beat.
+int64_t drain(int size, int ports, int& packets) {
+    Bench bench(200, Mode::Untrimmed, nullptr, size);
+    auto& device = bench.device;
+    auto& dut = *device.dut;
+    packets = int(std::min<int64_t>(200, (CELLS - 4 * 144) / 4 / ((size + 63) / 64)));
+    dut.m_pause = (1 << PORTS) - 1;
+    uint32_t id = 0;
+    for (int number = 0; number < packets; ++number)
+        for (int to = 0; to < ports; ++to) {
+            int from = (to + 1) % PORTS;
+            bench.ledger.enter(++id, Kind::Trimmable, size, from, to);
+            Bytes frame = make_frame(Kind::Trimmable, size, from, to, id);
+            for (size_t at = 0; at < frame.size(); at += BYTES) {
+                device.offer(from, frame, at);
+                while (!(device.settle().s_axis_tready >> from & 1)) device.tick();
+                device.tick();
+            }
+            device.idle(from);
+        }
+    for (int cycle = 0; cycle < 1000; ++cycle) device.tick();
+    dut.m_pause = 0;
+    dut.m_axis_tready = (1 << PORTS) - 1;
+    std::array<Bytes, PORTS> arriving;
+    int64_t first = -1, last = -1;
+    for (int64_t cycle = 0; !bench.ledger.inside.empty(); ++cycle) {
+        if (cycle > 10000000) fail("the way out does not come to its end");
+        device.settle();
+        for (int port = 0; port < PORTS; ++port) {
+            if (!device.is_valid(port)) continue;
+            if (first < 0) first = cycle;
+            last = cycle;
+            Bytes beat = device.beat(port);
+            arriving[port].insert(arriving[port].end(), beat.begin(), beat.end());
+            if (!device.is_last(port)) continue;
+            bench.ledger.leave(port, arriving[port]);
+            arriving[port].clear();
+        }
+        device.tick();
+    }
+    return last - first + 1 - beats_of(size) * packets * ports;
+}
+
+// The bar: four ports together take one cycle a beat, at every size, but for the first packets and the last.
+int drains() {
+    int failures = 0;
+    std::printf("size, beats, cycles a packet beyond its beats: four ports, one port (DATA_W = %d, EARLY = %d)\n", DATA_W, EARLY);
+    for (int size : {64, 65, 97, 129, 193, 257, 513, 1025, 1514, 9000}) {
+        int packets = 0;
+        int64_t four = drain(size, PORTS, packets), one = drain(size, 1, packets);
+        std::printf("%5d %4d %8.3f %8.3f\n", size, int(beats_of(size)), double(four) / (packets * PORTS),
+                    double(one) / packets);
+        if (four > 16) ++failures;
+    }
+    return failures;
 }
 
 }  // namespace
@@ -308,7 +362,8 @@ int main(int argc, char** argv) {
     std::vector<int> sizes = {64, 65, 96, 97, 128, 129, 160, 161, 192, 193, 224, 225, 256, 257, 384, 385,
                               512, 513, 768, 769, 1024, 1025, 1514, 9000};
     std::vector<int> clocks = {150, 180, 200};
-    if (argc < 2) fail("usage: fig01 FILE.csv [--all | --sizes FIRST LAST] [--clock MHZ]");
+    if (argc < 2) fail("usage: fig01 FILE.csv [--all | --sizes FIRST LAST] [--clock MHZ] or fig01 --drain");
+    if (std::string(argv[1]) == "--drain") return drains() != 0;
     for (int i = 2; i < argc; ++i) {
         std::string option = argv[i];
         if (option == "--all") {

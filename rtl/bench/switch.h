@@ -26,8 +26,11 @@ constexpr int COUNT_W = 32;
 
 using Bytes = std::vector<uint8_t>;
 
+// What is being tried, for messages.
+inline std::string doing;
+
 [[noreturn]] inline void fail(const std::string& what) {
-    std::fprintf(stderr, "%s\n", what.c_str());
+    std::fprintf(stderr, "%s%s\n", doing.c_str(), what.c_str());
     std::exit(1);
 }
 
@@ -51,7 +54,11 @@ struct Switch {
     std::array<bool, PORTS> held{};
     std::array<Bytes, PORTS> held_beat;
 
-    Switch() : dut(new Vndp_switch(&context)) {
+    // What nothing has set is random, as it is in hardware: the seed says how.
+    explicit Switch(int random = 1) {
+        context.randReset(2);
+        context.randSeed(random);
+        dut.reset(new Vndp_switch(&context));
         dut->clk = 0;
         dut->rst = 1;
         dut->m_pause = 0;
@@ -65,6 +72,7 @@ struct Switch {
     void reset() {
         dut->rst = 1;
         for (int i = 0; i < 4; ++i) tick();
+        held.fill(false);
         dut->rst = 0;
         while (!settle().status_ready) tick();
         for (int host = 0; host < PORTS; ++host) {
@@ -110,23 +118,30 @@ struct Switch {
     bool is_valid(int port) { return dut->m_axis_tvalid >> port & 1; }
     bool is_last(int port) { return dut->m_axis_tlast >> port & 1; }
 
-    Bytes beat(int port) {
-        Bytes bytes;
-        for (int byte = 0; byte < BYTES; ++byte) {
-            int bit = port * BYTES + byte;
-            if (bytes_of(dut->m_axis_tkeep)[bit / 8] >> (bit % 8) & 1)
-                bytes.push_back(bytes_of(dut->m_axis_tdata)[port * BYTES + byte]);
-        }
-        return bytes;
+    // Bytes of the beat at a port; what is kept must be contiguous from byte 0 (ndp_switch.sv).
+    int beat_size(int port) {
+        uint64_t keep = 0;
+        std::memcpy(&keep, bytes_of(dut->m_axis_tkeep) + port * (BYTES / 8), BYTES / 8);
+        if (keep == 0 || (keep & (keep + 1)) != 0) fail("port " + std::to_string(port) + ": tkeep has holes");
+        int size = __builtin_popcountll(keep);
+        if (size != BYTES && !is_last(port)) fail("port " + std::to_string(port) + ": a beat before the last is not full");
+        return size;
     }
+
+    const uint8_t* beat_data(int port) { return bytes_of(dut->m_axis_tdata) + port * BYTES; }
+
+    Bytes beat(int port) { return Bytes(beat_data(port), beat_data(port) + beat_size(port)); }
 
     void check_hold() {
         for (int port = 0; port < PORTS; ++port) {
-            Bytes now = is_valid(port) ? beat(port) : Bytes();
+            bool valid = is_valid(port);
+            bool waits = valid && !(dut->m_axis_tready >> port & 1);
+            if (!held[port] && !waits) continue;
+            Bytes now = valid ? beat(port) : Bytes();
             now.push_back(is_last(port));
-            if (held[port] && (!is_valid(port) || now != held_beat[port]))
+            if (held[port] && (!valid || now != held_beat[port]))
                 fail("port " + std::to_string(port) + " changed a beat that was not accepted");
-            held[port] = is_valid(port) && !(dut->m_axis_tready >> port & 1);
+            held[port] = waits;
             held_beat[port] = std::move(now);
         }
     }

@@ -1,10 +1,14 @@
 // Runs expanded vectors (`cargo xtask vectors --expand FOLDER`) on the switch.
 //
 //   vectors [--jitter SEED] FILE...
+//   vectors --register FILE...
 //
 // What a vector calls serving is a link that becomes free: the last beat of the packet on the wire is accepted, the
 // port may begin one packet, and that one's last beat is held until the next time. With --jitter, beats arrive with
 // gaps and are accepted with gaps; nothing may change.
+//
+// Vectors lay out their coins. With --register each runs twice, with the coins of a model of the switch's own shift register
+// and with that register, and all that leaves must be the same.
 
 #include <deque>
 #include <fstream>
@@ -32,14 +36,25 @@ std::string to_hex(const Bytes& bytes) {
     return text;
 }
 
+// x^16 + x^15 + x^13 + x^4 + 1: the bit that goes in is the next coin.
+struct Register {
+    uint16_t bits;
+    bool coin() const { return bits & 1; }
+    void step() { bits = uint16_t(bits << 1 | ((bits >> 15 ^ bits >> 14 ^ bits >> 12 ^ bits >> 3) & 1)); }
+};
+
+enum class Coins { Vector, Model, Own };
+
 struct Run {
     std::string where;
+    Coins source = Coins::Vector;
+    Register model{1};
     Switch device;
     std::deque<bool> coins;
     std::array<std::deque<Bytes>, PORTS> left;
     uint64_t jitter;
 
-    explicit Run(uint64_t seed) : jitter(seed) {}
+    explicit Run(uint64_t seed, Coins source = Coins::Vector) : source(source), jitter(seed) {}
 
     bool gap() {
         if (jitter == 0) return false;
@@ -51,8 +66,13 @@ struct Run {
 
     void tick() {
         auto& dut = *device.dut;
-        dut.coin = !coins.empty() && coins.front();
+        dut.coin = source == Coins::Model ? model.coin() : !coins.empty() && coins.front();
         if (device.settle().status_coin && !dut.rst) {
+            if (source != Coins::Vector) {
+                device.tick();
+                model.step();
+                return;
+            }
             if (coins.empty()) fail(where + ": a coin was drawn that the vector does not lay out");
             device.tick();
             coins.pop_front();
@@ -74,7 +94,7 @@ struct Run {
             else if (key == "ratio") dut.cfg_ratio = value;
             else if (key == "strict") dut.cfg_strict = value;
             else if (key == "return") dut.cfg_return = value;
-            else if (key == "coin") dut.cfg_coin = value;
+            else if (key == "coin") dut.cfg_coin = value == 2 && source == Coins::Own ? 1 : value;
             else if (key == "ndp") {
                 if (int(value) != NDP) fail(where + ": this switch was built with NDP = " + std::to_string(NDP));
             } else fail(where + ": unknown register " + key);
@@ -182,6 +202,8 @@ struct Run {
                 int times = 1;
                 words >> port >> times;
                 while (times-- > 0) serve(port);
+            } else if (source != Coins::Vector) {
+                // What is expected was made with other coins.
             } else if (verb == "coin") {
                 int coin;
                 while (words >> coin) coins.push_back(coin != 0);
@@ -201,6 +223,7 @@ struct Run {
                 fail(where + ": expected a command, not " + verb);
             }
         }
+        if (source != Coins::Vector) return;
         for (int port = 0; port < PORTS; ++port)
             if (!left[port].empty()) fail(where + ": surplus packet at port " + std::to_string(port));
         if (!coins.empty()) fail(where + ": " + std::to_string(coins.size()) + " coins were not drawn");
@@ -210,11 +233,41 @@ struct Run {
     }
 };
 
+// A register of full length: all states but zero, and as many ones as zeros, but for one.
+void check_register() {
+    Register model{1};
+    int steps = 0, ones = 0;
+    do {
+        ones += model.coin();
+        model.step();
+        ++steps;
+    } while (model.bits != 1 && steps <= 65535);
+    if (steps != 65535 || ones != 32768) fail("the shift register is not of full length");
+}
+
+uint64_t compare(const std::string& file) {
+    Run model(0, Coins::Model), own(0, Coins::Own);
+    model.run(file);
+    own.run(file);
+    if (model.left != own.left) fail(file + ": the switch's own coins are not those of its register");
+    for (const char* name : {"coins", "trimmed", "cut_bytes", "returned", "dropped"})
+        if (model.count(name) != own.count(name)) fail(file + ": " + name + " differs with the switch's own coins");
+    return own.count("coins");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     uint64_t jitter = 0;
     int first = 1;
+    if (argc > 2 && std::string(argv[1]) == "--register") {
+        check_register();
+        uint64_t coins = 0;
+        for (int i = 2; i < argc; ++i) coins += compare(argv[i]);
+        if (coins < 1000) fail("too few coins were drawn to say anything");
+        std::printf("%llu coins are those of the register\n", (unsigned long long)coins);
+        return 0;
+    }
     if (argc > 2 && std::string(argv[1]) == "--jitter") {
         jitter = std::strtoull(argv[2], nullptr, 10);
         first = 3;

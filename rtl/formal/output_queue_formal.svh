@@ -48,7 +48,11 @@ always @(posedge clk) begin
         f_header <= 1'b0;
     end
     if (f_past && !rst) begin
-        assert (status_data_packets <= (wire_busy_reg && wire_data_reg ? cfg_data_packets : cfg_data_packets));
+        assert (status_data_packets <= cfg_data_packets);
+        // The counts are those of the queue.
+        assert (data_waiting <= DATA_SLOTS[DATA_W:0] && data_waiting[DATA_W-1:0] == data_write_reg - data_read_reg);
+        assert (status_data_packets == {{(PACKETS_W-DATA_W-1){1'b0}}, data_waiting}
+            + {{(PACKETS_W-1){1'b0}}, wire_busy_reg && wire_data_reg});
         assert (status_data_bytes <= cfg_data_bytes);
         assert (status_header_bytes <= cfg_header_bytes);
         if (start_data && start_desc == f_watched)

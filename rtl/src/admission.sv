@@ -27,6 +27,9 @@ module admission #(
     input  wire                      trimmed,
     input  wire                      other_header,
     input  wire [LEN_W-1:0]          bytes,
+    // Its bytes on the wire, whole and as a header.
+    input  wire [LEN_W-1:0]          new_whole,
+    input  wire [LEN_W-1:0]          new_header,
     input  wire [CELL_W-1:0]         cells,
     input  wire [CELL_W-1:0]         first,
     input  wire [CELL_W-1:0]         second,
@@ -40,8 +43,6 @@ module admission #(
     // Headers that find no room go back to their sender (NDP 3.2.4).
     input  wire                      cfg_return,
 
-    output wire [LEN_W-1:0]          new_whole,
-    output wire [LEN_W-1:0]          new_header,
     input  wire [PORTS-1:0]          data_room,
     input  wire [PORTS-1:0]          swap_room,
     input  wire [PORTS-1:0]          header_room,
@@ -56,6 +57,7 @@ module admission #(
     output reg  [DESC_W-1:0]         header_desc,
     output reg  [LEN_W-1:0]          header_wire,
 
+    // One cycle later: nobody waits for cells.
     output reg                       back,
     output reg  [CELL_W-1:0]         back_first,
     output reg  [CELL_W-1:0]         back_last,
@@ -76,10 +78,15 @@ localparam [LEN_W-1:0] FCS = 4;
 // NDP 3.1: a trimmed packet has 64 bytes on the wire.
 localparam [LEN_W-1:0] TRIMMED = 60;
 
-wire [LEN_W-1:0] header_bytes = bytes < TRIMMED ? bytes : TRIMMED;
 wire is_header = NDP != 0 && (trimmed || other_header);
-assign new_whole = bytes + FCS;
-assign new_header = (is_header ? bytes : header_bytes) + FCS;
+reg frees;
+reg [CELL_W-1:0] frees_first, frees_last, frees_cells;
+always @(posedge clk) begin
+    back <= frees && !rst;
+    back_first <= frees_first;
+    back_last <= frees_last;
+    back_cells <= frees_cells;
+end
 assign data_desc = {2'b00, bytes, last, first};
 assign data_wire = new_whole;
 
@@ -123,6 +130,7 @@ generate
         wire [LEN_W-1:0] cut_bytes = tail_goes ? tail_bytes : bytes;
         wire cut_is_long = cut_bytes > TRIMMED;
         wire [LEN_W-1:0] cut_length = cut_is_long ? TRIMMED : cut_bytes;
+        wire [LEN_W-1:0] tail_length = tail_bytes > TRIMMED ? TRIMMED : tail_bytes;
         wire [CELL_W-1:0] cut_cells = tail_goes ? tail_cells_reg[port] : cells;
         wire [CELL_W-1:0] cut_first = tail_goes ? tail_first_reg[port] : first;
         wire [CELL_W-1:0] cut_second = tail_goes ? tail_second_reg[port] : second;
@@ -145,22 +153,22 @@ generate
             header_push = kept ? one(here ? port : back_to) : {PORTS{1'b0}};
             header_desc = {!here, cuts, cuts ? cut_length : bytes,
                            cuts ? cut_first : last, cuts ? cut_first : first};
-            header_wire = (cuts ? cut_length : bytes) + FCS;
+            header_wire = tail_goes ? tail_length + FCS : new_header;
 
-            back = 1'b0;
-            back_first = cut_first;
-            back_last = cut_last;
-            back_cells = cut_cells;
+            frees = 1'b0;
+            frees_first = cut_first;
+            frees_last = cut_last;
+            frees_cells = cut_cells;
             if (valid && !routed)
-                back = 1'b1;
+                frees = 1'b1;
             else if (joins && !kept)
-                back = 1'b1;
+                frees = 1'b1;
             else if (overflow && !trimmable)
-                back = 1'b1;
+                frees = 1'b1;
             else if (cuts && cut_cells != 1) begin
-                back = 1'b1;
-                back_first = cut_second;
-                back_cells = cut_cells - 1'b1;
+                frees = 1'b1;
+                frees_first = cut_second;
+                frees_cells = cut_cells - 1'b1;
             end
 
             event_dropped = {PORTS{1'b0}};
@@ -218,10 +226,10 @@ generate
             header_push = {PORTS{1'b0}};
             header_desc = {DESC_W{1'b0}};
             header_wire = {LEN_W{1'b0}};
-            back = valid && !(routed && room);
-            back_first = first;
-            back_last = last;
-            back_cells = cells;
+            frees = valid && !(routed && room);
+            frees_first = first;
+            frees_last = last;
+            frees_cells = cells;
             event_dropped = {PORTS{1'b0}};
             if (valid && routed && !room)
                 event_dropped = one(port);
@@ -232,7 +240,7 @@ generate
         assign count_returned = {(PORTS*COUNT_W){1'b0}};
         assign count_coins = {COUNT_W{1'b0}};
         wire unused = &{1'b0, back_routed, back_port, trimmable, trimmed, other_header, second, cfg_coin, cfg_seed,
-            coin, cfg_return, swap_room, header_room, tail_room, tail_waits, is_header};
+            coin, cfg_return, new_header, swap_room, header_room, tail_room, tail_waits, is_header};
     end
 endgenerate
 

@@ -36,11 +36,23 @@ localparam CREDIT_W = COST_W + 2;
 localparam [CREDIT_W-1:0] ADDED = QUANTUM[CREDIT_W-1:0];
 
 reg [PORT_W-1:0] turn_reg;
-reg [PORTS*CREDIT_W-1:0] credit_reg;
+reg [CREDIT_W-1:0] credit_reg [0:PORTS-1];
 
-wire [COST_W-1:0] turn_cost = cost[turn_reg*COST_W +: COST_W];
-wire [CREDIT_W-1:0] turn_credit = credit_reg[turn_reg*CREDIT_W +: CREDIT_W];
-wire stays = request[turn_reg] && {2'b00, turn_cost} <= turn_credit;
+// What each input's packet would leave of its credit, in this turn and in its next one: compared and subtracted for all
+// inputs at once, so that the choice is the only thing behind it.
+wire [PORTS-1:0] affordable;
+wire [CREDIT_W-1:0] rest_here [0:PORTS-1];
+wire [CREDIT_W-1:0] rest_next [0:PORTS-1];
+genvar p;
+generate
+    for (p = 0; p < PORTS; p = p + 1) begin : input_of
+        wire [CREDIT_W-1:0] price = {2'b00, cost[p*COST_W +: COST_W]};
+        assign affordable[p] = request[p] && price <= credit_reg[p];
+        assign rest_here[p] = credit_reg[p] - price;
+        assign rest_next[p] = credit_reg[p] + ADDED - price;
+    end
+endgenerate
+wire stays = affordable[turn_reg];
 
 // The next input after this one's turn that has a packet; this one again if it alone has.
 reg found;
@@ -61,9 +73,6 @@ always @* begin
 end
 
 wire [PORT_W-1:0] chosen = stays ? turn_reg : after;
-wire [COST_W-1:0] chosen_cost = cost[chosen*COST_W +: COST_W];
-wire [CREDIT_W-1:0] chosen_credit =
-    credit_reg[chosen*CREDIT_W +: CREDIT_W] + (stays ? {CREDIT_W{1'b0}} : ADDED);
 wire free = !grant_valid || grant_ready;
 wire choose = free && (stays || found);
 
@@ -80,18 +89,21 @@ always @(posedge clk) begin
     // An input without packets saves nothing for later.
     for (port = 0; port < PORTS; port = port + 1)
         if (!request[port])
-            credit_reg[port*CREDIT_W +: CREDIT_W] <= {CREDIT_W{1'b0}};
-    if (choose) begin
+            credit_reg[port] <= {CREDIT_W{1'b0}};
+        else if (choose && chosen == port[PORT_W-1:0])
+            credit_reg[port] <= stays ? rest_here[port] : rest_next[port];
+    if (choose)
         turn_reg <= chosen;
-        credit_reg[chosen*CREDIT_W +: CREDIT_W] <= chosen_credit - {2'b00, chosen_cost};
+    if (free) begin
         grant_port <= chosen;
         grant_bytes <= bytes[chosen*LEN_W +: LEN_W];
-        grant_cost <= chosen_cost;
+        grant_cost <= cost[chosen*COST_W +: COST_W];
     end
     if (rst) begin
         grant_valid <= 1'b0;
         turn_reg <= {PORT_W{1'b0}};
-        credit_reg <= {(PORTS*CREDIT_W){1'b0}};
+        for (port = 0; port < PORTS; port = port + 1)
+            credit_reg[port] <= {CREDIT_W{1'b0}};
     end
 end
 

@@ -2,14 +2,15 @@
 //
 // The bus is faster than a link, so a packet that is still arriving would leave holes on it; and deficit round
 // robin has to know how long a packet is before it serves it. Hence store and forward. A packet that is longer
-// than MAX_BYTES or that the link calls bad (tuser in its last beat) is taken out of the memory again.
+// than MAX_BYTES, or has no whole Ethernet header, or that the link calls bad (tuser in its last beat) is taken out of
+// the memory again.
 
 `resetall
 `default_nettype none
 
 module input_queue #(
     parameter DATA_W = 256,
-    // Beats of memory, a power of two, at least one packet of MAX_BYTES.
+    // Beats of memory, a power of two, more than one packet of MAX_BYTES: a longer one must be seen to be longer.
     parameter DEPTH = 512,
     parameter MAX_BYTES = 9216,
     parameter LEN_W = 14
@@ -72,8 +73,10 @@ endfunction
 wire [BEAT_W:0] kept = count_bytes(s_axis_tkeep);
 wire [LEN_W-1:0] bytes_now = bytes_reg + {{(LEN_W-BEAT_W-1){1'b0}}, s_axis_tlast ? kept : BYTES[BEAT_W:0]};
 localparam [LEN_W-1:0] LIMIT = MAX_BYTES[LEN_W-1:0];
+// Addresses and type: less would be parsed with bytes of the packet before.
+localparam [LEN_W-1:0] LEAST = 14;
 // Only a last beat may have less than all bytes, and it has some.
-wire bad = bytes_now > LIMIT || (s_axis_tlast && (s_axis_tuser || kept == 0));
+wire bad = bytes_now > LIMIT || (s_axis_tlast && (s_axis_tuser || kept == 0 || bytes_now < LEAST));
 wire store = accept && !discard_reg;
 wire commit = store && s_axis_tlast && !bad;
 

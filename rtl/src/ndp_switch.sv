@@ -55,6 +55,7 @@ module ndp_switch #(
     // The port begins no packet. One that has begun is finished.
     input  wire [PORTS-1:0]           m_pause,
 
+    // Set while rst is high: capacities and the seed are taken over there.
     input  wire [PACKETS_W-1:0]       cfg_data_packets,
     input  wire [SIZE_W-1:0]          cfg_data_bytes,
     input  wire [SIZE_W-1:0]          cfg_header_bytes,
@@ -75,6 +76,7 @@ module ndp_switch #(
 
     output wire                       status_ready,
     output wire                       status_coin,
+    output wire [$clog2(CELLS):0]     status_free_cells,
     // A packet is decided on.
     output wire                       status_decided,
     output wire [PORTS*PACKETS_W-1:0] status_data_packets,
@@ -111,10 +113,19 @@ localparam BYTE_W = BEAT_W + 1;
 generate
     if (DATA_W != 64 && DATA_W != 128 && DATA_W != 256 && DATA_W != 512)
         DATA_W_must_be_64_128_256_or_512 invalid ();
-    if (INPUT_BYTES < MAX_BYTES)
-        INPUT_BYTES_must_hold_a_packet_of_MAX_BYTES invalid ();
-    if (CELLS < 4 * MAX_CELLS)
-        CELLS_must_hold_four_packets_of_MAX_BYTES invalid ();
+    // A packet that is one beat too long must be seen to be so.
+    if (INPUT_BYTES < MAX_BYTES + BYTES || INPUT_BYTES != 1 << $clog2(INPUT_BYTES))
+        INPUT_BYTES_must_be_a_power_of_two_beyond_MAX_BYTES invalid ();
+    if (MAX_BYTES + BYTES >= 1 << LEN_W)
+        MAX_BYTES_must_be_counted_in_LEN_W_bits invalid ();
+    // 256: a count of cells is not narrower than a packet's.
+    if (CELLS < 4 * MAX_CELLS || CELLS < 256 || CELLS != 1 << CELL_W)
+        CELLS_must_be_a_power_of_two_that_holds_four_packets_of_MAX_BYTES invalid ();
+    if (DATA_SLOTS != 1 << $clog2(DATA_SLOTS) || HEADER_SLOTS != 1 << $clog2(HEADER_SLOTS)
+            || DATA_SLOTS >= 1 << PACKETS_W || HEADER_SLOTS >= 1 << PACKETS_W)
+        SLOTS_must_be_powers_of_two_below_the_range_of_PACKETS_W invalid ();
+    if (PORTS < 2 || ENTRIES < 2)
+        PORTS_and_ENTRIES_must_be_two_or_more invalid ();
 endgenerate
 
 // Inputs.
@@ -268,7 +279,6 @@ end
 wire back, left, left_ready;
 wire [CELL_W-1:0] back_first, back_last, back_cells, left_first, left_last, left_cells;
 wire [CELL_W-1:0] follow_cell, follow_next;
-wire [CELL_W:0] free_cells;
 
 cell_chain #(
     .CELLS(CELLS), .MAX_CELLS(MAX_CELLS), .CELL_W(CELL_W)
@@ -278,7 +288,7 @@ cell_chain #(
     .back(back), .back_first(back_first), .back_last(back_last), .back_cells(back_cells),
     .left(left), .left_first(left_first), .left_last(left_last), .left_cells(left_cells),
     .left_ready(left_ready),
-    .follow_cell(follow_cell), .follow_next(follow_next), .free_cells(free_cells)
+    .follow_cell(follow_cell), .follow_next(follow_next), .free_cells(status_free_cells)
 );
 
 // Where to, and what it is.
@@ -310,11 +320,18 @@ forwarding_table #(
 
 reg new_valid_reg, new_routed_reg, new_back_routed_reg, new_trimmable_reg, new_trimmed_reg, new_other_reg;
 reg [PORT_W-1:0] new_port_reg, new_back_port_reg;
-reg [LEN_W-1:0] new_bytes_reg;
+reg [LEN_W-1:0] new_bytes_reg, new_whole_reg, new_header_reg;
 reg [CELL_W-1:0] new_first_reg, new_second_reg, new_last_reg, new_cells_reg;
 wire [LEN_W-7:0] cells_needed = meta_bytes_reg[LEN_W-1:6] + {{(LEN_W-7){1'b0}}, |meta_bytes_reg[5:0]};
+// The frame check sequence is on the wire and not in the memory; a trimmed packet has 64 bytes there (NDP 3.1).
+localparam [LEN_W-1:0] FCS = 4;
+localparam [LEN_W-1:0] TRIMMED = 64;
+wire [LEN_W-1:0] whole = meta_bytes_reg + FCS;
+wire stays_whole = is_trimmed || is_other_header || whole < TRIMMED;
 always @(posedge clk) begin
     new_valid_reg <= meta_valid_reg && !rst;
+    new_whole_reg <= whole;
+    new_header_reg <= NDP == 0 ? {LEN_W{1'b0}} : stays_whole ? whole : TRIMMED;
     new_routed_reg <= to_found;
     new_port_reg <= to_port;
     new_back_routed_reg <= from_found;
@@ -333,7 +350,7 @@ assign status_decided = new_valid_reg;
 
 // What becomes of it.
 
-wire [LEN_W-1:0] new_whole, new_header, data_wire, header_wire;
+wire [LEN_W-1:0] data_wire, header_wire;
 wire [PORTS-1:0] data_room, swap_room, header_room, tail_room, tail_waits;
 wire [PORTS-1:0] data_push, data_swap, header_push;
 wire [DESC_W-1:0] data_desc, header_desc;
@@ -345,10 +362,9 @@ admission #(
     .valid(new_valid_reg), .routed(new_routed_reg), .port(new_port_reg),
     .back_routed(new_back_routed_reg), .back_port(new_back_port_reg),
     .trimmable(new_trimmable_reg), .trimmed(new_trimmed_reg), .other_header(new_other_reg),
-    .bytes(new_bytes_reg), .cells(new_cells_reg),
+    .bytes(new_bytes_reg), .new_whole(new_whole_reg), .new_header(new_header_reg), .cells(new_cells_reg),
     .first(new_first_reg), .second(new_second_reg), .last(new_last_reg),
     .cfg_coin(cfg_coin), .cfg_seed(cfg_seed), .coin(coin), .cfg_return(cfg_return),
-    .new_whole(new_whole), .new_header(new_header),
     .data_room(data_room), .swap_room(swap_room), .header_room(header_room),
     .tail_room(tail_room), .tail_waits(tail_waits),
     .data_push(data_push), .data_swap(data_swap), .data_desc(data_desc), .data_wire(data_wire),
@@ -380,7 +396,7 @@ generate
             .clk(clk), .rst(rst),
             .cfg_data_packets(cfg_data_packets), .cfg_data_bytes(cfg_data_bytes),
             .cfg_header_bytes(cfg_header_bytes), .cfg_ratio(cfg_ratio), .cfg_strict(cfg_strict),
-            .new_whole(new_whole), .new_header(new_header),
+            .new_whole(new_whole_reg), .new_header(new_header_reg),
             .data_room(data_room[p]), .swap_room(swap_room[p]), .header_room(header_room[p]),
             .tail_room(tail_room[p]), .tail_waits(tail_waits[p]),
             .data_push(data_push[p]), .data_swap(data_swap[p]), .data_desc(data_desc), .data_wire(data_wire),
@@ -430,7 +446,7 @@ end
 always @(posedge clk)
     count_discarded <= rst ? {COUNT_W{1'b0}} : count_discarded + discards;
 
-wire unused = &{1'b0, free_cells, new_second_reg};
+wire unused = &{1'b0, new_second_reg};
 
 endmodule
 

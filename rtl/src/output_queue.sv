@@ -3,6 +3,9 @@
 // Occupancy counts the packet on the wire until `wire_done`, its last bit having left. The tail of the data queue
 // is known beside the queue, so that a newcomer can take its place in one cycle: the descriptors are swapped and no
 // byte of either packet moves.
+//
+// What is kept is the room that is left, not what is taken: whether a packet fits is then one comparison, which is where
+// a decision begins. Capacities are taken over at reset.
 
 `resetall
 `default_nettype none
@@ -69,9 +72,11 @@ localparam [SIZE_W-1:0] TRIMMED = 64;
 
 // A descriptor's bytes on the wire are beside it, to be released when it has left.
 reg [DESC_W+LEN_W-1:0] data_queue [0:DATA_SLOTS-1];
-reg [DATA_W:0] data_write_reg, data_read_reg;
-wire [DATA_W:0] data_waiting = data_write_reg - data_read_reg;
-reg [SIZE_W-1:0] data_bytes_reg;
+reg [DATA_W-1:0] data_write_reg, data_read_reg;
+// Packets that wait, and these with the one on the wire.
+reg [DATA_W:0] data_waiting;
+reg [PACKETS_W-1:0] data_packets_reg;
+reg [SIZE_W-1:0] data_left_reg;
 reg [LEN_W-1:0] tail_wire_reg;
 
 reg wire_busy_reg, wire_data_reg;
@@ -87,26 +92,29 @@ wire start = start_valid && start_ready;
 wire start_data = start && start_is_data;
 wire start_header = start && !start_is_data;
 
-wire [DESC_W+LEN_W-1:0] data_first = data_queue[data_read_reg[DATA_W-1:0]];
+wire [DESC_W+LEN_W-1:0] data_first = data_queue[data_read_reg];
 wire [DESC_W+LEN_W-1:0] header_entry;
 wire [LEN_W-1:0] start_wire = start_is_data ? data_first[LEN_W-1:0] : header_entry[LEN_W-1:0];
 assign start_desc = start_is_data ? data_first[LEN_W +: DESC_W] : header_entry[LEN_W +: DESC_W];
 
-assign status_data_packets = {{(PACKETS_W-DATA_W-1){1'b0}}, data_waiting}
-    + {{(PACKETS_W-1){1'b0}}, wire_busy_reg && wire_data_reg};
-assign status_data_bytes = data_bytes_reg;
+assign status_data_packets = data_packets_reg;
+assign status_data_bytes = cfg_data_bytes - data_left_reg;
 
 wire [SIZE_W-1:0] new_size = {{(SIZE_W-LEN_W){1'b0}}, new_whole};
 wire [SIZE_W-1:0] tail_size = {{(SIZE_W-LEN_W){1'b0}}, tail_wire_reg};
-assign data_room = status_data_packets < cfg_data_packets
+assign data_room = data_packets_reg < cfg_data_packets
     && data_waiting != DATA_SLOTS[DATA_W:0]
-    && data_bytes_reg + new_size <= cfg_data_bytes;
+    && new_size <= data_left_reg;
 
 wire release_data = wire_done && wire_data_reg;
 wire [SIZE_W-1:0] wire_size = {{(SIZE_W-LEN_W){1'b0}}, wire_bytes_reg};
 wire [SIZE_W-1:0] pushed_size = {{(SIZE_W-LEN_W){1'b0}}, data_wire};
+// All that may be left after this cycle; what admission says comes last and only chooses.
+wire [SIZE_W-1:0] left_as_is = data_left_reg + (release_data ? wire_size : {SIZE_W{1'b0}});
+wire [SIZE_W-1:0] left_pushed = left_as_is - pushed_size;
+wire [SIZE_W-1:0] left_swapped = left_pushed + tail_size;
 
-wire [DATA_W-1:0] data_slot = data_write_reg[DATA_W-1:0] - {{(DATA_W-1){1'b0}}, data_swap};
+wire [DATA_W-1:0] data_slot = data_write_reg - {{(DATA_W-1){1'b0}}, data_swap};
 always @(posedge clk)
     if (data_push || data_swap)
         data_queue[data_slot] <= {data_desc, data_wire};
@@ -118,10 +126,10 @@ always @(posedge clk) begin
         tail_wire_reg <= data_wire;
     if (start_data)
         data_read_reg <= data_read_reg + 1'b1;
-    data_bytes_reg <= data_bytes_reg
-        + ((data_push || data_swap) ? pushed_size : {SIZE_W{1'b0}})
-        - (data_swap ? tail_size : {SIZE_W{1'b0}})
-        - (release_data ? wire_size : {SIZE_W{1'b0}});
+    data_waiting <= data_waiting + {{DATA_W{1'b0}}, data_push} - {{DATA_W{1'b0}}, start_data};
+    data_packets_reg <= data_packets_reg + {{(PACKETS_W-1){1'b0}}, data_push}
+        - {{(PACKETS_W-1){1'b0}}, release_data};
+    data_left_reg <= data_swap ? left_swapped : data_push ? left_pushed : left_as_is;
     if (wire_done)
         wire_busy_reg <= 1'b0;
     if (start) begin
@@ -132,7 +140,9 @@ always @(posedge clk) begin
     if (rst) begin
         data_write_reg <= 0;
         data_read_reg <= 0;
-        data_bytes_reg <= 0;
+        data_waiting <= 0;
+        data_packets_reg <= 0;
+        data_left_reg <= cfg_data_bytes;
         wire_busy_reg <= 1'b0;
         wire_data_reg <= 1'b0;
     end
@@ -141,9 +151,9 @@ end
 generate
     if (NDP != 0) begin : ndp
         reg [DESC_W+LEN_W-1:0] header_queue [0:HEADER_SLOTS-1];
-        reg [HEADER_W:0] header_write_reg, header_read_reg;
-        wire [HEADER_W:0] header_waiting = header_write_reg - header_read_reg;
-        reg [SIZE_W-1:0] header_bytes_reg;
+        reg [HEADER_W-1:0] header_write_reg, header_read_reg;
+        reg [HEADER_W:0] header_waiting;
+        reg [SIZE_W-1:0] header_left_reg;
         reg [16:0] served_reg;
 
         wire release_header = wire_done && !wire_data_reg;
@@ -151,10 +161,10 @@ generate
         wire slots = header_waiting != HEADER_SLOTS[HEADER_W:0];
 
         assign header_waits = header_waiting != 0;
-        assign header_entry = header_queue[header_read_reg[HEADER_W-1:0]];
-        assign header_room = slots && header_bytes_reg + header_size <= cfg_header_bytes;
-        assign tail_room = slots && header_bytes_reg + TRIMMED <= cfg_header_bytes;
-        assign swap_room = data_bytes_reg - tail_size + new_size <= cfg_data_bytes;
+        assign header_entry = header_queue[header_read_reg];
+        assign header_room = slots && header_size <= header_left_reg;
+        assign tail_room = slots && TRIMMED <= header_left_reg;
+        assign swap_room = {1'b0, new_size} <= {1'b0, data_left_reg} + {1'b0, tail_size};
         assign tail_waits = data_waiting != {{DATA_W{1'b0}}, start_data};
 
         // NDP 3.1: ten headers to one data packet. The round stands still while only one queue waits.
@@ -163,29 +173,31 @@ generate
 
         always @(posedge clk)
             if (header_push)
-                header_queue[header_write_reg[HEADER_W-1:0]] <= {header_desc, header_wire};
+                header_queue[header_write_reg] <= {header_desc, header_wire};
 
         always @(posedge clk) begin
             if (header_push)
                 header_write_reg <= header_write_reg + 1'b1;
             if (start_header)
                 header_read_reg <= header_read_reg + 1'b1;
-            header_bytes_reg <= header_bytes_reg
-                + (header_push ? {{(SIZE_W-LEN_W){1'b0}}, header_wire} : {SIZE_W{1'b0}})
-                - (release_header ? wire_size : {SIZE_W{1'b0}});
+            header_waiting <= header_waiting + {{HEADER_W{1'b0}}, header_push} - {{HEADER_W{1'b0}}, start_header};
+            header_left_reg <= header_left_reg
+                - (header_push ? {{(SIZE_W-LEN_W){1'b0}}, header_wire} : {SIZE_W{1'b0}})
+                + (release_header ? wire_size : {SIZE_W{1'b0}});
             if (round)
                 served_reg <= served_reg >= cfg_ratio ? 17'd0 : served_reg + 1'b1;
             if (rst) begin
                 header_write_reg <= 0;
                 header_read_reg <= 0;
-                header_bytes_reg <= 0;
+                header_waiting <= 0;
+                header_left_reg <= cfg_header_bytes;
                 served_reg <= 17'd0;
             end
         end
 
         assign status_header_packets = {{(PACKETS_W-HEADER_W-1){1'b0}}, header_waiting}
             + {{(PACKETS_W-1){1'b0}}, wire_busy_reg && !wire_data_reg};
-        assign status_header_bytes = header_bytes_reg;
+        assign status_header_bytes = cfg_header_bytes - header_left_reg;
     end else begin : plain
         assign header_waits = 1'b0;
         assign header_first = 1'b0;
