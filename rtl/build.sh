@@ -8,7 +8,7 @@ shift 2
 folder=out/rtl/$name
 mkdir -p "$folder"
 parameters=() macros=""
-for pair in DATA_W=256 NDP=1 EARLY=0 "$@"; do
+for pair in DATA_W=256 NDP=1 "$@"; do
     macros=$(sed "s/ -D${pair%%=*}=[0-9]*//" <<< "$macros")" -D$pair"
 done
 for macro in $macros; do parameters+=("-G${macro#-D}"); done

@@ -38,7 +38,7 @@ def run(width: int, ndp: int, vectors: list[pathlib.Path], cells: int) -> bool:
         test_dir=ROOT / "rtl" / "bench" / "icarus",
         build_dir=folder,
         results_xml=str(folder / "results.xml"),
-        extra_env={"VECTORS": str(names), "NDP": str(ndp), "COCOTB_LOG_LEVEL": "WARNING", "PYTHONDONTWRITEBYTECODE": "1"},
+        extra_env={"VECTORS": str(names), "NDP": str(ndp), "COCOTB_LOG_LEVEL": "INFO", "PYTHONDONTWRITEBYTECODE": "1"},
         log_file=folder / "run.log",
     )
     tests, failed = get_results(results)

@@ -22,9 +22,8 @@ out/rtl/vectors256/vectors256 --register "${two_queues[@]}"
 rtl/build.sh plain vectors.cpp NDP=0 "${room[@]}"
 out/rtl/plain/plain --jitter 20170821 out/vectors/*.drop-tail.hex
 
-for set in "64 0" "256 0" "256 1" "512 0"; do
-    read -r width early <<< "$set"
-    name=stress$width-$early
-    rtl/build.sh "$name" stress.cpp "DATA_W=$width" "EARLY=$early" CELLS=2048 MAX_BYTES=1600
+for width in 64 256 512; do
+    name=stress$width
+    rtl/build.sh "$name" stress.cpp "DATA_W=$width" CELLS=2048 MAX_BYTES=1600
     "out/rtl/$name/$name" 1 200
 done

@@ -342,16 +342,16 @@ int64_t drain(int size, int ports, int& packets) {
     return last - first + 1 - beats_of(size) * packets * ports;
 }
 
-// The bar: four ports together take one cycle a beat, at every size, but for the first packets and the last.
+// The bar: four ports together, and one port alone, take one cycle a beat at every size, but for the first packets.
 int drains() {
     int failures = 0;
-    std::printf("size, beats, cycles a packet beyond its beats: four ports, one port (DATA_W = %d, EARLY = %d)\n", DATA_W, EARLY);
+    std::printf("size, beats, cycles a packet beyond its beats: four ports, one port (DATA_W = %d)\n", DATA_W);
     for (int size : {64, 65, 97, 129, 193, 257, 513, 1025, 1514, 9000}) {
         int packets = 0;
         int64_t four = drain(size, PORTS, packets), one = drain(size, 1, packets);
         std::printf("%5d %4d %8.3f %8.3f\n", size, int(beats_of(size)), double(four) / (packets * PORTS),
                     double(one) / packets);
-        if (four > 16) ++failures;
+        if (four > 16 || one > 16) ++failures;
     }
     return failures;
 }

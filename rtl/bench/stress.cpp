@@ -214,7 +214,7 @@ int main(int argc, char** argv) {
         dropped += run.ledger.inside.size();
     }
     if (runs >= 8 && (cut == 0 || back == 0 || dropped == 0)) fail("the traffic does not reach what it is for");
-    std::printf("%llu packets in %llu runs: %llu trimmed, %llu returned, %llu dropped, none lost (DATA_W = %d, EARLY = %d)\n",
+    std::printf("%llu packets in %llu runs: %llu trimmed, %llu returned, %llu dropped, none lost (DATA_W = %d)\n",
                 (unsigned long long)packets, (unsigned long long)runs, (unsigned long long)cut,
-                (unsigned long long)back, (unsigned long long)dropped, DATA_W, EARLY);
+                (unsigned long long)back, (unsigned long long)dropped, DATA_W);
 }

@@ -130,13 +130,15 @@ struct Run {
             tick();
             dut.m_axis_tready &= ~mask;
         }
+        // A port may choose its next packet before the last has left; here it may when told to, once.
         dut.m_pause &= ~mask;
+        tick();
+        dut.m_pause |= mask;
         int patience = 32;
         while (device.settle(), !device.is_valid(port) && patience > 0) {
             tick();
             --patience;
         }
-        dut.m_pause |= mask;
         if (patience == 0) return;
         Bytes packet;
         for (int beats = 0;; ++beats) {

@@ -27,9 +27,15 @@ always @(posedge clk) begin
         // One input at most, and one that asks.
         assert ((take & (take - 1'b1)) == 0);
         assert ((take & ~request) == 0);
-        if ($past(!rst && |take))
-            assert ($past(take[0]) ? grant_port == 0 : 1'b1);
-        for (f = 0; f < PORTS; f = f + 1)
-            assert (credit_reg[f*CREDIT_W +: CREDIT_W] < 2 * QUANTUM);
+        for (f = 0; f < PORTS; f = f + 1) begin
+            // What is taken is what the bus gets.
+            if ($past(!rst && take[f]))
+                assert (grant_valid && grant_port == f[PORT_W-1:0] && grant_bytes == $past(bytes[f*LEN_W +: LEN_W])
+                    && grant_cost == $past(cost[f*COST_W +: COST_W]));
+            assert (credit_reg[f] < 2 * QUANTUM);
+        end
+        // A turn ends when the credit does, not before (NDP 4: deficit round robin).
+        if (|take && affordable[turn_reg])
+            assert (take[turn_reg]);
     end
 end

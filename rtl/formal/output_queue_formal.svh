@@ -3,6 +3,7 @@
 reg f_past = 1'b0;
 (* anyconst *) wire [DESC_W-1:0] f_watched;
 reg f_data, f_tail, f_header, f_used;
+reg [PACKETS_W-1:0] f_data_flying;
 wire f_put = ((data_push || data_swap) && data_desc == f_watched) || (header_push && header_desc == f_watched);
 always @(posedge clk) begin
     f_past <= 1'b1;
@@ -22,10 +23,12 @@ always @(posedge clk) begin
     assume (!data_push || data_room);
     assume (!data_swap || (tail_waits && swap_room));
     assume (!header_push || ((header_wire == new_header && header_room) || (header_wire == 14'd64 && tail_room)));
-    assume (!wire_done || (f_past && wire_busy_reg));
+    assume (!wire_done || (f_past && flying_reg != 0));
     assume (!f_put || !f_used);
     assume (!(header_push && header_desc == f_watched && (data_push || data_swap) && data_desc == f_watched));
 
+    f_data_flying <= rst ? 0 : f_data_flying + {{(PACKETS_W-1){1'b0}}, start_data}
+        - {{(PACKETS_W-1){1'b0}}, release_data};
     if (f_put)
         f_used <= 1'b1;
     if (start_header && start_desc == f_watched)
@@ -51,8 +54,8 @@ always @(posedge clk) begin
         assert (status_data_packets <= cfg_data_packets);
         // The counts are those of the queue.
         assert (data_waiting <= DATA_SLOTS[DATA_W:0] && data_waiting[DATA_W-1:0] == data_write_reg - data_read_reg);
-        assert (status_data_packets == {{(PACKETS_W-DATA_W-1){1'b0}}, data_waiting}
-            + {{(PACKETS_W-1){1'b0}}, wire_busy_reg && wire_data_reg});
+        assert (status_data_packets == {{(PACKETS_W-DATA_W-1){1'b0}}, data_waiting} + f_data_flying);
+        assert (flying_reg <= FLIGHT[FLIGHT_W:0] && flying_reg[FLIGHT_W-1:0] == flight_write_reg - flight_read_reg);
         assert (status_data_bytes <= cfg_data_bytes);
         assert (status_header_bytes <= cfg_header_bytes);
         if (start_data && start_desc == f_watched)
@@ -64,12 +67,12 @@ always @(posedge clk) begin
         if (!header_waits)
             assert (!f_header);
         // Work-conserving.
-        if ((data_waits || header_waits) && !wire_busy_reg)
+        if ((data_waits || header_waits) && flying_reg != FLIGHT[FLIGHT_W:0])
             assert (start_valid);
         // Nothing is on the wire, nothing waits: nothing is held.
-        if (!wire_busy_reg && !data_waits)
+        if (flying_reg == 0 && !data_waits)
             assert (status_data_bytes == 0);
-        if (!wire_busy_reg && !header_waits)
+        if (flying_reg == 0 && !header_waits)
             assert (status_header_bytes == 0);
     end
 end

@@ -26,3 +26,5 @@ check drr_arbiter 10 PORTS=3 COST_W=3 QUANTUM=5 LEN_W=4
 check cell_chain 16 CELLS=8 MAX_CELLS=1
 check output_queue 8 DATA_SLOTS=4 HEADER_SLOTS=4 DESC_W=3
 check egress 10 DATA_W=64 DEPTH=4
+check packet_reader 10 PORTS=2 DATA_W=256 CELL_W=3 LEN_W=8
+check admission 4 PORTS=2 CELL_W=3 LEN_W=8 COUNT_W=8

@@ -265,6 +265,10 @@ generate
     end
 endgenerate
 
+`ifdef FORMAL
+`include "admission_formal.svh"
+`endif
+
 endmodule
 
 `resetall

@@ -31,7 +31,6 @@ module ndp_switch #(
     parameter DATA_SLOTS = 256,
     parameter HEADER_SLOTS = 256,
     parameter ENTRIES = 16,
-    parameter EARLY = 0,
     parameter SIZE_W = 20,
     parameter PACKETS_W = 13,
     parameter COUNT_W = 32
@@ -376,14 +375,14 @@ admission #(
 
 // Outputs.
 
-wire [PORTS-1:0] start_valid, start_ready, read_done, wire_done;
+wire [PORTS-1:0] start_valid, start_ready, wire_done;
 wire [PORTS*DESC_W-1:0] start_desc;
 wire [PORTS-1:0] out_valid, out_done;
 wire out_first, out_last, out_trim, out_return;
 wire [BYTE_W-1:0] out_bytes;
 wire [5:0] out_length;
 
-assign wire_done = EARLY != 0 ? read_done : (m_axis_tvalid & m_axis_tready & m_axis_tlast);
+assign wire_done = m_axis_tvalid & m_axis_tready & m_axis_tlast;
 
 generate
     for (p = 0; p < PORTS; p = p + 1) begin : out
@@ -391,7 +390,7 @@ generate
         wire queue_valid;
         output_queue #(
             .NDP(NDP), .DATA_SLOTS(DATA_SLOTS), .HEADER_SLOTS(HEADER_SLOTS), .DESC_W(DESC_W),
-            .LEN_W(LEN_W), .SIZE_W(SIZE_W), .PACKETS_W(PACKETS_W), .EARLY(EARLY)
+            .LEN_W(LEN_W), .SIZE_W(SIZE_W), .PACKETS_W(PACKETS_W)
         ) queue (
             .clk(clk), .rst(rst),
             .cfg_data_packets(cfg_data_packets), .cfg_data_bytes(cfg_data_bytes),
@@ -425,10 +424,10 @@ generate
 endgenerate
 
 packet_reader #(
-    .PORTS(PORTS), .DATA_W(DATA_W), .CELL_W(CELL_W), .LEN_W(LEN_W), .EARLY(EARLY)
+    .PORTS(PORTS), .DATA_W(DATA_W), .CELL_W(CELL_W), .LEN_W(LEN_W)
 ) reader (
     .clk(clk), .rst(rst),
-    .start_ready(start_ready), .start_valid(start_valid), .start_desc(start_desc), .read_done(read_done),
+    .start_ready(start_ready), .start_valid(start_valid), .start_desc(start_desc),
     .read(read), .read_address(read_address), .follow_cell(follow_cell), .follow_next(follow_next),
     .beat_valid(out_valid), .beat_first(out_first), .beat_last(out_last), .beat_bytes(out_bytes),
     .beat_trim(out_trim), .beat_return(out_return), .beat_length(out_length), .beat_done(out_done),

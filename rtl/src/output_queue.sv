@@ -4,6 +4,9 @@
 // is known beside the queue, so that a newcomer can take its place in one cycle: the descriptors are swapped and no
 // byte of either packet moves.
 //
+// The next packet is chosen when the reader has read the last, not when that has left, or the bus would stand still
+// between packets: some short packets may be on their way to the wire at once.
+//
 // What is kept is the room that is left, not what is taken: whether a packet fits is then one comparison, which is where
 // a decision begins. Capacities are taken over at reset.
 
@@ -19,8 +22,8 @@ module output_queue #(
     parameter LEN_W = 14,
     parameter SIZE_W = 20,
     parameter PACKETS_W = 13,
-    // The next packet may be chosen in the cycle in which the one before is done.
-    parameter EARLY = 0
+    // Packets on their way to the wire, a power of two: one that is being read, and one a beat of what the transmitter holds.
+    parameter FLIGHT = 8
 ) (
     input  wire                 clk,
     input  wire                 rst,
@@ -52,11 +55,12 @@ module output_queue #(
     input  wire [DESC_W-1:0]    header_desc,
     input  wire [LEN_W-1:0]     header_wire,
 
-    // The transmitter can take a packet; it takes it in the same cycle.
+    // The reader can take a packet; it takes it in the same cycle.
     input  wire                 start_ready,
     output wire                 start_valid,
     output wire                 start_is_data,
     output wire [DESC_W-1:0]    start_desc,
+    // The oldest packet on its way has left.
     input  wire                 wire_done,
 
     output wire [PACKETS_W-1:0] status_data_packets,
@@ -79,15 +83,21 @@ reg [PACKETS_W-1:0] data_packets_reg;
 reg [SIZE_W-1:0] data_left_reg;
 reg [LEN_W-1:0] tail_wire_reg;
 
-reg wire_busy_reg, wire_data_reg;
-reg [LEN_W-1:0] wire_bytes_reg;
+// Those on their way: from which queue, and their bytes on the wire.
+localparam FLIGHT_W = $clog2(FLIGHT);
+reg [LEN_W:0] flight [0:FLIGHT-1];
+reg [FLIGHT_W-1:0] flight_write_reg, flight_read_reg;
+reg [FLIGHT_W:0] flying_reg;
+wire wire_data;
+wire [LEN_W-1:0] wire_bytes;
+assign {wire_data, wire_bytes} = flight[flight_read_reg];
 
 wire data_waits = data_waiting != 0;
 wire header_waits;
 wire header_first;
 
 assign start_is_data = !(header_waits && (!data_waits || header_first));
-assign start_valid = (data_waits || header_waits) && (!wire_busy_reg || (EARLY != 0 && wire_done));
+assign start_valid = (data_waits || header_waits) && flying_reg != FLIGHT[FLIGHT_W:0];
 wire start = start_valid && start_ready;
 wire start_data = start && start_is_data;
 wire start_header = start && !start_is_data;
@@ -106,8 +116,8 @@ assign data_room = data_packets_reg < cfg_data_packets
     && data_waiting != DATA_SLOTS[DATA_W:0]
     && new_size <= data_left_reg;
 
-wire release_data = wire_done && wire_data_reg;
-wire [SIZE_W-1:0] wire_size = {{(SIZE_W-LEN_W){1'b0}}, wire_bytes_reg};
+wire release_data = wire_done && wire_data;
+wire [SIZE_W-1:0] wire_size = {{(SIZE_W-LEN_W){1'b0}}, wire_bytes};
 wire [SIZE_W-1:0] pushed_size = {{(SIZE_W-LEN_W){1'b0}}, data_wire};
 // All that may be left after this cycle; what admission says comes last and only chooses.
 wire [SIZE_W-1:0] left_as_is = data_left_reg + (release_data ? wire_size : {SIZE_W{1'b0}});
@@ -118,6 +128,10 @@ wire [DATA_W-1:0] data_slot = data_write_reg - {{(DATA_W-1){1'b0}}, data_swap};
 always @(posedge clk)
     if (data_push || data_swap)
         data_queue[data_slot] <= {data_desc, data_wire};
+
+always @(posedge clk)
+    if (start)
+        flight[flight_write_reg] <= {start_is_data, start_wire};
 
 always @(posedge clk) begin
     if (data_push)
@@ -130,21 +144,20 @@ always @(posedge clk) begin
     data_packets_reg <= data_packets_reg + {{(PACKETS_W-1){1'b0}}, data_push}
         - {{(PACKETS_W-1){1'b0}}, release_data};
     data_left_reg <= data_swap ? left_swapped : data_push ? left_pushed : left_as_is;
+    if (start)
+        flight_write_reg <= flight_write_reg + 1'b1;
     if (wire_done)
-        wire_busy_reg <= 1'b0;
-    if (start) begin
-        wire_busy_reg <= 1'b1;
-        wire_data_reg <= start_is_data;
-        wire_bytes_reg <= start_wire;
-    end
+        flight_read_reg <= flight_read_reg + 1'b1;
+    flying_reg <= flying_reg + {{FLIGHT_W{1'b0}}, start} - {{FLIGHT_W{1'b0}}, wire_done};
     if (rst) begin
         data_write_reg <= 0;
         data_read_reg <= 0;
         data_waiting <= 0;
         data_packets_reg <= 0;
         data_left_reg <= cfg_data_bytes;
-        wire_busy_reg <= 1'b0;
-        wire_data_reg <= 1'b0;
+        flight_write_reg <= 0;
+        flight_read_reg <= 0;
+        flying_reg <= 0;
     end
 end
 
@@ -153,10 +166,11 @@ generate
         reg [DESC_W+LEN_W-1:0] header_queue [0:HEADER_SLOTS-1];
         reg [HEADER_W-1:0] header_write_reg, header_read_reg;
         reg [HEADER_W:0] header_waiting;
+        reg [PACKETS_W-1:0] header_packets_reg;
         reg [SIZE_W-1:0] header_left_reg;
         reg [16:0] served_reg;
 
-        wire release_header = wire_done && !wire_data_reg;
+        wire release_header = wire_done && !wire_data;
         wire [SIZE_W-1:0] header_size = {{(SIZE_W-LEN_W){1'b0}}, new_header};
         wire slots = header_waiting != HEADER_SLOTS[HEADER_W:0];
 
@@ -181,6 +195,8 @@ generate
             if (start_header)
                 header_read_reg <= header_read_reg + 1'b1;
             header_waiting <= header_waiting + {{HEADER_W{1'b0}}, header_push} - {{HEADER_W{1'b0}}, start_header};
+            header_packets_reg <= header_packets_reg + {{(PACKETS_W-1){1'b0}}, header_push}
+                - {{(PACKETS_W-1){1'b0}}, release_header};
             header_left_reg <= header_left_reg
                 - (header_push ? {{(SIZE_W-LEN_W){1'b0}}, header_wire} : {SIZE_W{1'b0}})
                 + (release_header ? wire_size : {SIZE_W{1'b0}});
@@ -190,13 +206,13 @@ generate
                 header_write_reg <= 0;
                 header_read_reg <= 0;
                 header_waiting <= 0;
+                header_packets_reg <= 0;
                 header_left_reg <= cfg_header_bytes;
                 served_reg <= 17'd0;
             end
         end
 
-        assign status_header_packets = {{(PACKETS_W-HEADER_W-1){1'b0}}, header_waiting}
-            + {{(PACKETS_W-1){1'b0}}, wire_busy_reg && !wire_data_reg};
+        assign status_header_packets = header_packets_reg;
         assign status_header_bytes = cfg_header_bytes - header_left_reg;
     end else begin : plain
         assign header_waits = 1'b0;

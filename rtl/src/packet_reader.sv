@@ -1,7 +1,8 @@
 // Reads the packets that the ports have chosen: one beat a cycle, shared by the ports in turn.
 //
-// Each port may have as many beats on their way as its buffer holds. A packet's cells are free again as soon as its last beat
-// has been read.
+// Each port may have as many beats on their way as its buffer holds. A port takes its next packet in the cycle in which the
+// last beat of the one before is read, so no cycle is lost between packets, and a choice is at most CREDITS + 2
+// beats old when it reaches the wire. A packet's cells are free again as soon as its last beat has been read.
 
 `resetall
 `default_nettype none
@@ -12,9 +13,6 @@ module packet_reader #(
     parameter CELL_W = 11,
     parameter LEN_W = 14,
     parameter CREDITS = 4,
-    // 0: a port chooses when its last packet has left. 1: when its last packet has been read; no cycle is
-    // lost between packets, and the choice is up to CREDITS + 2 beats old when it reaches the wire.
-    parameter EARLY = 0,
     parameter DESC_W = 2*CELL_W + LEN_W + 2,
     parameter CELL_BEATS = (DATA_W < 512) ? 512 / DATA_W : 1,
     parameter ADDR_W = CELL_W + $clog2(CELL_BEATS),
@@ -26,7 +24,6 @@ module packet_reader #(
     output wire [PORTS-1:0]         start_ready,
     input  wire [PORTS-1:0]         start_valid,
     input  wire [PORTS*DESC_W-1:0]  start_desc,
-    output wire [PORTS-1:0]         read_done,
 
     output wire                     read,
     output wire [ADDR_W-1:0]        read_address,
@@ -111,8 +108,7 @@ generate
 endgenerate
 wire ends = found && is_last[chosen];
 
-assign start_ready = ~active_reg | ((EARLY != 0 && ends) ? ({{(PORTS-1){1'b0}}, 1'b1} << chosen) : {PORTS{1'b0}});
-assign read_done = ends ? ({{(PORTS-1){1'b0}}, 1'b1} << chosen) : {PORTS{1'b0}};
+assign start_ready = ~active_reg | (ends ? ({{(PORTS-1){1'b0}}, 1'b1} << chosen) : {PORTS{1'b0}});
 
 // Cells of 64 bytes.
 wire [LEN_W-7:0] cells = length_reg[chosen][LEN_W-1:6] + {{(LEN_W-7){1'b0}}, |length_reg[chosen][5:0]};
@@ -173,6 +169,10 @@ always @(posedge clk) begin
             credit_reg[k] <= CREDITS[CREDIT_W-1:0];
     end
 end
+
+`ifdef FORMAL
+`include "packet_reader_formal.svh"
+`endif
 
 endmodule
 

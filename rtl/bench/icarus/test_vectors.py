@@ -33,14 +33,18 @@ class Vector:
     def fail(self, what: str) -> AssertionError:
         return AssertionError(f"{self.path.name}:{self.line}: {what}")
 
-    def number(self, signal: str) -> int:
-        value = getattr(self.dut, signal).value
-        if not value.is_resolvable:
-            raise self.fail(f"{signal} is {value.binstr}")
-        return value.integer
+    def number(self, signal: str, index: int = 0, width: int | None = None) -> int:
+        """A signal, or its field of that number and width: no bit of it may be X. What goes with a beat may be, where there
+        is no beat."""
+        digits = getattr(self.dut, signal).value.binstr
+        if width is not None:
+            digits = digits[len(digits) - (index + 1) * width : len(digits) - index * width]
+        if set(digits) - {"0", "1"}:
+            raise self.fail(f"{signal} is {digits}")
+        return int(digits, 2)
 
     def bit(self, signal: str, port: int) -> int:
-        return self.number(signal) >> port & 1
+        return self.number(signal, port, 1)
 
     async def tick(self) -> None:
         """One cycle. Outputs depend on registers alone, so they are read here, half a cycle after the edge."""
@@ -60,7 +64,7 @@ class Vector:
     def beat(self, port: int) -> str:
         """The bytes that are kept, as hexadecimal digits."""
         width = self.bytes
-        keep = self.number("m_axis_tkeep") >> port * width & (1 << width) - 1
+        keep = self.number("m_axis_tkeep", port, width)
         if keep == 0 or keep & (keep + 1):
             raise self.fail(f"port {port}: tkeep has holes")
         count = keep.bit_length()
@@ -113,7 +117,6 @@ class Vector:
         at = 0
         while at < len(frame):
             beat = frame[at : at + width]
-            # Bytes that are not kept are X, and must not matter.
             data = beat + bytes(width - len(beat))
             dut.s_axis_tdata.value = int.from_bytes(data, "little") << port * width * 8
             dut.s_axis_tkeep.value = ((1 << len(beat)) - 1) << port * width
@@ -140,12 +143,14 @@ class Vector:
             if not self.bit("m_axis_tlast", port):
                 raise self.fail("a packet on the wire is not at its last beat")
             await accept()
+        # A port may choose its next packet before the last has left; here it may when told to, once.
         dut.m_pause.value = self.pause & ~(1 << port)
+        await self.tick()
+        dut.m_pause.value = self.pause
         for _ in range(32):
             if self.bit("m_axis_tvalid", port):
                 break
             await self.tick()
-        dut.m_pause.value = self.pause
         if not self.bit("m_axis_tvalid", port):
             return
         packet = ""
@@ -163,8 +168,7 @@ class Vector:
         self.left[port].append(packet)
 
     def fields(self, signal: str, width: int) -> list[int]:
-        value = self.number(signal)
-        return [value >> port * width & (1 << width) - 1 for port in range(PORTS)]
+        return [self.number(signal, port, width) for port in range(PORTS)]
 
     def count(self, name: str) -> int:
         if name == "coins":
