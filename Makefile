@@ -5,7 +5,7 @@ TRIMLINE := target/release/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig11 ndp/fig21
 
-.PHONY: help demo test lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-formal rtl-resources hardware-tools
+.PHONY: help demo test lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
@@ -20,7 +20,10 @@ help:
 	@echo "make rtl                 the hardware switch: lint, vectors, line rate (verilator, g++)"
 	@echo "make rtl-formal          bounded model checking of its blocks (yosys, z3)"
 	@echo "make rtl-resources       what it takes of an FPGA, by block (yosys)"
-	@echo "make rtl-fig01-all       its throughput at every packet size: minutes"
+	@echo "make rtl-fig01-all       its throughput at every packet size: minutes; SIZES='64 500' for some"
+	@echo "make rtl-icarus          some vectors under a second simulator; rtl-icarus-all: all"
+	@echo "make rtl-mutations       mistakes in the RTL, and the vector that finds each: minutes"
+	@echo "make rtl-fmax            the clock it would close timing at on an ECP5: minutes (yosys)"
 	@echo "make validation          run every experiment, judge it twice, write its table into docs/validation.md"
 
 prerequisites:
@@ -95,20 +98,46 @@ rtl-fig01: out/rtl/fig01/fig01
 	mkdir -p out/fig01
 	$< out/fig01/throughput.csv
 
+# Every size from 64 to 1600, and 9000: SIZES="64 500" takes some of them.
 rtl-fig01-all: out/rtl/fig01/fig01
 	mkdir -p out/fig01
-	$< out/fig01/throughput.csv --all
+	$< out/fig01/all$(subst $() ,-,$(SIZES)).csv $(if $(SIZES),--sizes $(SIZES),--all)
 
-# Bounded model checking of the blocks: half a minute.
-rtl-formal:
+# The way out alone: queues that empty into sinks that are always ready.
+rtl-drain: out/rtl/fig01/fig01
+	$< --drain
+
+# Mistakes in the RTL and the vector that finds each; MISTAKES="1 8" makes some of them.
+rtl-mutations: hardware-tools prerequisites
+	cargo xtask vectors --expand out/vectors
+	rtl/mutations.sh $(MISTAKES)
+
+# The vectors under Icarus Verilog.
+out/rtl/venv/%: rtl/requirements-%.txt
+	test -x out/rtl/venv/bin/python || python3 -m venv out/rtl/venv
+	out/rtl/venv/bin/pip install --quiet --disable-pip-version-check --requirement $<
+	touch $@
+
+rtl-icarus rtl-icarus-all: prerequisites out/rtl/venv/icarus
+	@command -v iverilog >/dev/null || { echo "missing: iverilog; bring it with: sudo apt-get install --yes iverilog" >&2; exit 1; }
+	cargo xtask vectors --expand out/vectors
+	out/rtl/venv/bin/python rtl/icarus.py $(if $(filter rtl-icarus-all,$@),--all) $(if $(WIDTH),--width $(WIDTH))
+
+# Bounded model checking of the blocks: a minute. rtl-formal-mutations makes a mistake in each and wants it found.
+rtl-formal rtl-formal-mutations:
 	@for tool in yosys yosys-smtbmc z3; do command -v $$tool >/dev/null || { echo "missing: $$tool; bring it with: \
 	sudo apt-get install --yes yosys z3" >&2; exit 1; }; done
-	rtl/formal/run.sh
+	rtl/formal/run.sh $(if $(filter rtl-formal-mutations,$@),--mutations)
 
 # What it takes of an FPGA, NDP on and off, against rtl/resources.json.
 rtl-resources:
 	@command -v yosys >/dev/null || { echo "missing: yosys; bring it with: sudo apt-get install --yes yosys" >&2; exit 1; }
 	python3 rtl/resources.py
+
+# The clock at which it would close timing on an ECP5, against rtl/fmax.json: minutes. WIDTH=256 for another width.
+rtl-fmax: out/rtl/venv/fmax
+	@command -v yosys >/dev/null || { echo "missing: yosys; bring it with: sudo apt-get install --yes yosys" >&2; exit 1; }
+	out/rtl/venv/bin/python rtl/fmax.py $(if $(WIDTH),--width $(WIDTH))
 
 bench: release
 	$(TRIMLINE) bench

@@ -1,30 +1,81 @@
 #!/usr/bin/env bash
-# Bounded model checking of the blocks: `make rtl-formal`. Wants yosys and z3.
+# Bounded model checking of the blocks: `make rtl-formal`. Wants yosys and z3. With --mutations: one mistake after the other in
+# the blocks, each of which must be found.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 out=out/rtl/formal
 mkdir -p "$out"
 
-# check BLOCK CYCLES NAME=VALUE ...
-check() {
-    local block=$1 cycles=$2
-    shift 2
+# prove SOURCE BLOCK CYCLES NAME=VALUE ...: 0 if it holds, 1 if not; a design that cannot be read ends the script.
+prove() {
+    local source=$1 block=$2 cycles=$3
+    shift 3
     local set="" pair
     for pair in "$@"; do set="$set -set ${pair%%=*} ${pair#*=}"; done
-    yosys -q -p "read_verilog -sv -formal -DFORMAL -Irtl/formal rtl/src/$block.sv; chparam $set $block;
+    yosys -q -p "read_verilog -sv -formal -DFORMAL -Irtl/formal $source; chparam $set $block;
         prep -top $block; memory_map; opt; async2sync; dffunmap; write_smt2 -wires $out/$block.smt2" > "$out/$block.log" 2>&1 ||
-        { cat "$out/$block.log" >&2; exit 1; }
-    if ! timeout 60 yosys-smtbmc --unroll -s z3 -t "$cycles" --noprogress --dump-vcd "$out/$block.vcd" "$out/$block.smt2" > "$out/$block.log" 2>&1; then
-        cat "$out/$block.log" >&2
-        exit 1
-    fi
-    echo "$block: holds for $cycles cycles ($*)"
+        { cat "$out/$block.log" >&2; exit 2; }
+    timeout 90 yosys-smtbmc --unroll -s z3 -t "$cycles" --noprogress --dump-vcd "$out/$block.vcd" "$out/$block.smt2" > "$out/$block.log" 2>&1
 }
 
-check input_queue 12 DATA_W=64 DEPTH=8 MAX_BYTES=24 LEN_W=8
-check drr_arbiter 10 PORTS=3 COST_W=3 QUANTUM=5 LEN_W=4
-check cell_chain 16 CELLS=8 MAX_CELLS=1
-check output_queue 8 DATA_SLOTS=4 HEADER_SLOTS=4 DESC_W=3
-check egress 10 DATA_W=64 DEPTH=4
-check packet_reader 10 PORTS=2 DATA_W=256 CELL_W=3 LEN_W=8
-check admission 4 PORTS=2 CELL_W=3 LEN_W=8 COUNT_W=8
+bounds() {
+    case $1 in
+        input_queue) echo "12 DATA_W=64 DEPTH=8 MAX_BYTES=24 LEN_W=8" ;;
+        drr_arbiter) echo "10 PORTS=3 COST_W=3 QUANTUM=5 LEN_W=4" ;;
+        cell_chain) echo "16 CELLS=8 MAX_CELLS=1" ;;
+        output_queue) echo "8 DATA_SLOTS=4 HEADER_SLOTS=4 DESC_W=3 LEN_W=7 SIZE_W=9 PACKETS_W=5 FLIGHT=2" ;;
+        egress) echo "10 DATA_W=64 DEPTH=4" ;;
+        packet_reader) echo "10 PORTS=2 DATA_W=256 CELL_W=3 LEN_W=8" ;;
+        admission) echo "4 PORTS=2 CELL_W=3 LEN_W=8 COUNT_W=8" ;;
+    esac
+}
+
+check() {
+    local bounds
+    read -r -a bounds <<< "$(bounds "$1")"
+    prove "rtl/src/$1.sv" "$1" "${bounds[@]}" || { cat "$out/$1.log" >&2; exit 1; }
+    echo "$1: holds for ${bounds[0]} cycles (${bounds[*]:1})"
+}
+
+# mistake BLOCK NAME SED-EXPRESSION
+mistake() {
+    local bounds
+    read -r -a bounds <<< "$(bounds "$1")"
+    sed "$3" "rtl/src/$1.sv" > "$out/mutant.sv"
+    if cmp -s "rtl/src/$1.sv" "$out/mutant.sv"; then
+        echo "$1: $2: the source has changed, the mistake cannot be made" >&2
+        exit 1
+    fi
+    if prove "$out/mutant.sv" "$1" "${bounds[@]}"; then
+        echo "$1: $2: not found" >&2
+        exit 1
+    fi
+    grep -q "Assert failed" "$out/$1.log" || { echo "$1: $2: no answer in time" >&2; exit 1; }
+    echo "$1: $2: found ($(grep -o '_formal.svh:[0-9]*' "$out/$1.log" | head -n 1 | tr -d _))"
+}
+
+if [ "${1:-}" = --mutations ]; then
+    mistake input_queue "stores beyond its memory" "s/(!full && !slots_full)/!slots_full/"
+    mistake input_queue "keeps what was bad" "s/write_reg <= start_reg;/write_reg <= write_reg;/"
+    mistake input_queue "commits what was bad" "s/s_axis_tlast \&\& !bad;/s_axis_tlast;/"
+    mistake drr_arbiter "loses a cycle" "s/wire free = !grant_valid || grant_ready;/wire free = !grant_valid;/"
+    mistake drr_arbiter "forgets to charge" "s/assign rest_next\[p\] = credit_reg\[p\] + ADDED - price/assign rest_next[p] = credit_reg[p] + ADDED/"
+    mistake drr_arbiter "takes from one, grants another" "s/grant_port <= chosen;/grant_port <= turn_reg;/"
+    mistake cell_chain "loses cells that come late" "s/assign left_ready = initialised_reg \&\& !back;/assign left_ready = initialised_reg;/"
+    mistake cell_chain "gives a cell twice" "s/wire \[CELL_W-1:0\] head_now = take ? head_next : head_reg;/wire [CELL_W-1:0] head_now = (take \&\& !back) ? head_next : head_reg;/"
+    mistake output_queue "admits one packet too many" "s/data_packets_reg < cfg_data_packets/data_packets_reg <= cfg_data_packets/"
+    mistake output_queue "overwrites the wrong slot" "s/{{(DATA_W-1){1'b0}}, data_swap};/{DATA_W{1'b0}};/"
+    mistake output_queue "releases twice" "s/wire release_data = wire_done \&\& wire_data;/wire release_data = wire_done;/"
+    mistake output_queue "swaps what is starting" "s/assign tail_waits = data_waiting != .*/assign tail_waits = data_waiting != 0;/"
+    mistake egress "changes a beat that waits" "s/wire out_free = !m_axis_tvalid || m_axis_tready;/wire out_free = 1'b1;/"
+    mistake egress "loses a cycle" "s/wire load = !empty \&\& (!work_valid_reg || move);/wire load = !empty \&\& !work_valid_reg;/"
+    mistake packet_reader "reads without room" "s/active_reg\[p\] \&\& credit_reg\[p\] != 0 \&\&/active_reg[p] \&\&/"
+    mistake packet_reader "loses cells" "s/(left_free || !is_last\[p\])/1'b1/"
+    mistake packet_reader "waits between packets" "s/assign start_ready = .*/assign start_ready = ~active_reg;/"
+    mistake packet_reader "reads a beat too many" "s/left_reg\[p\] <= BYTES/left_reg[p] < BYTES/"
+    mistake admission "loses a tail that finds no room" "s/else if (joins \&\& !kept)/else if (joins \&\& !kept \&\& !tail_goes)/"
+    mistake admission "frees the cell that it keeps" "s/frees_first = cut_second;/frees_first = cut_first; frees_cells = cut_cells;/;s/frees_cells = cut_cells - 1'b1;//"
+    mistake admission "pushes a header where there is no room" "s/wire kept = joins .*/wire kept = joins;/"
+else
+    for block in input_queue drr_arbiter cell_chain output_queue egress packet_reader admission; do check "$block"; done
+fi
