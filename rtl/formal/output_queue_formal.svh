@@ -15,9 +15,9 @@ always @(posedge clk) begin
         assume ($stable(cfg_data_packets) && $stable(cfg_data_bytes) && $stable(cfg_header_bytes)
             && $stable(cfg_ratio) && $stable(cfg_strict));
     end
-    assume (cfg_data_bytes < 20'd32 && cfg_header_bytes < 20'd256 && cfg_ratio < 17'd4);
-    assume (new_whole != 0 && new_whole < 14'd16 && data_wire == new_whole);
-    assume (new_header != 0 && new_header <= 14'd64);
+    assume (cfg_data_bytes < 20'd16 && cfg_header_bytes < 20'd256 && cfg_ratio < 17'd4);
+    assume (new_whole != 0 && new_whole < 14'd8 && data_wire == new_whole);
+    assume (new_header == 14'd48 || new_header == 14'd64);
     // What admission promises.
     assume (!(data_push && data_swap));
     assume (!data_push || data_room);
