@@ -1,17 +1,18 @@
-//! What the workspace checks about itself: `cargo xtask vectors`, `cargo xtask tidy`. CI calls
+//! What the workspace checks about itself: `cargo xtask vectors`, `p4`, `tidy`. CI calls
 //! nothing that a developer cannot call.
 
 use std::path::Path;
 use std::process::ExitCode;
 
+mod bmv2;
 mod frames;
 mod generate;
 mod mutations;
+mod p4;
 mod tidy;
 mod vectors;
 
-const USAGE: &str =
-    "usage: cargo xtask vectors [--mutations | --generate | --expand FOLDER] | tidy";
+const USAGE: &str = "usage: cargo xtask vectors [--mutations | --generate | --expand FOLDER] | p4 [--mutations | --compile] | tidy";
 
 fn written(outcome: Result<usize, String>) -> ExitCode {
     match outcome {
@@ -21,6 +22,22 @@ fn written(outcome: Result<usize, String>) -> ExitCode {
         }
         Err(error) => {
             eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Mistakes with the vectors that find each, or those that none finds.
+fn finders(outcome: Result<Vec<(&str, Vec<String>)>, Vec<String>>) -> ExitCode {
+    match outcome {
+        Ok(found) => {
+            for (mistake, finders) in found {
+                println!("{mistake}: found by {}", finders.join(" "));
+            }
+            ExitCode::SUCCESS
+        }
+        Err(missed) => {
+            missed.iter().for_each(|line| eprintln!("{line}"));
             ExitCode::FAILURE
         }
     }
@@ -44,20 +61,22 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
-        ["vectors", "--mutations"] => match mutations::check_all(&root) {
-            Ok(found) => {
-                for (mistake, finders) in found {
-                    println!("{mistake}: found by {}", finders.join(" "));
-                }
+        ["vectors", "--mutations"] => finders(mutations::check_all(&root)),
+        ["vectors", "--generate"] => written(generate::write_all(&root)),
+        ["vectors", "--expand", folder] => written(frames::expand_all(&root, Path::new(folder))),
+        ["p4"] => match p4::run_all(&root) {
+            Ok(p4::Covered { vectors, real }) => {
+                println!("{vectors} vectors hold on the compiled P4 program");
+                real.iter().for_each(|line| println!("{line}"));
                 ExitCode::SUCCESS
             }
-            Err(missed) => {
-                missed.iter().for_each(|line| eprintln!("{line}"));
+            Err(failures) => {
+                failures.iter().for_each(|failure| eprintln!("{failure}"));
                 ExitCode::FAILURE
             }
         },
-        ["vectors", "--generate"] => written(generate::write_all(&root)),
-        ["vectors", "--expand", folder] => written(frames::expand_all(&root, Path::new(folder))),
+        ["p4", "--mutations"] => finders(p4::check_mutations(&root)),
+        ["p4", "--compile"] => written(p4::compile(&root)),
         ["tidy"] => match tidy::run_all(&root) {
             Ok(files) => {
                 println!("{files} files are tidy");

@@ -1,0 +1,566 @@
+//! A compiled program: the JSON that p4c writes for bmv2, as far as our programs use it. Whatever else stands there is
+//! refused with its place, not passed over.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::action::{Action, Primitive};
+use super::expression::{Expression, FieldRef, Member};
+use super::node::Node;
+use super::packet::mask;
+use super::table::{Match, Next, Table};
+
+/// The version of the format that is read.
+const MAJOR_VERSION: u64 = 2;
+
+/// Lists that must be empty: what nobody here interprets.
+const NOT_SUPPORTED: [&str; 8] = [
+    "header_stacks",
+    "header_unions",
+    "header_union_stacks",
+    "parse_vsets",
+    "meter_arrays",
+    "counter_arrays",
+    "learn_lists",
+    "extern_instances",
+];
+
+#[derive(Clone, Debug)]
+pub(super) struct Field {
+    pub(super) name: String,
+    pub(super) bits: u32,
+}
+
+/// An instance of a header, or of metadata.
+#[derive(Clone, Debug)]
+pub(super) struct Header {
+    pub(super) name: String,
+    pub(super) fields: Vec<Field>,
+    pub(super) metadata: bool,
+}
+
+impl Header {
+    pub(super) fn bits(&self) -> u32 {
+        self.fields.iter().map(|field| field.bits).sum()
+    }
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum ParserOp {
+    Extract(usize),
+    Do(Primitive),
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Transition {
+    /// Value and mask over the whole key; `None`: whatever the key is.
+    pub(super) on: Option<(Vec<u8>, Vec<u8>)>,
+    /// `None`: the parser is done.
+    pub(super) next: Option<usize>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct State {
+    pub(super) ops: Vec<ParserOp>,
+    pub(super) key: Vec<FieldRef>,
+    pub(super) transitions: Vec<Transition>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Checksum {
+    pub(super) target: FieldRef,
+    pub(super) input: Vec<(Expression, u32)>,
+    pub(super) condition: Option<Expression>,
+    pub(super) verify: bool,
+    pub(super) update: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct RegisterArray {
+    pub(super) name: String,
+    pub(super) size: usize,
+    pub(super) bits: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Conditional {
+    pub(super) condition: Expression,
+    pub(super) then: Option<Next>,
+    pub(super) otherwise: Option<Next>,
+}
+
+/// What headers and registers are called.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    headers: BTreeMap<String, (usize, Vec<Field>)>,
+    registers: BTreeMap<String, usize>,
+}
+
+impl Names {
+    /// `[header, field]`.
+    pub(super) fn field(&self, node: &Node) -> Result<FieldRef, String> {
+        let [header, field] = node.tuple()?;
+        let member = field.text()?;
+        let unknown = || field.expected(&format!("a field of {:?}", header.text().unwrap_or("")));
+        self.field_named(header.text()?, member).ok_or_else(unknown)
+    }
+
+    pub(super) fn field_named(&self, header: &str, member: &str) -> Option<FieldRef> {
+        let (header, fields) = self.headers.get(header)?;
+        if member == "$valid$" {
+            return Some(FieldRef { header: *header, member: Member::Valid, bits: 1 });
+        }
+        let index = fields.iter().position(|field| field.name == member)?;
+        let bits = fields[index].bits;
+        Some(FieldRef { header: *header, member: Member::Field(index), bits })
+    }
+
+    pub(super) fn header(&self, node: &Node) -> Result<usize, String> {
+        let known = self.headers.get(node.text()?);
+        known.map(|(index, _)| *index).ok_or_else(|| node.expected("the name of a header"))
+    }
+
+    pub(super) fn register(&self, node: &Node) -> Result<usize, String> {
+        let known = self.registers.get(node.text()?);
+        known.copied().ok_or_else(|| node.expected("the name of a register array"))
+    }
+}
+
+/// A program, ready to run.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(super) headers: Vec<Header>,
+    pub(super) states: Vec<State>,
+    /// The first state; `None` parses nothing.
+    pub(super) first_state: Option<usize>,
+    /// `PacketTooShort` among the program's errors.
+    pub(super) too_short: u128,
+    pub(super) no_error: u128,
+    pub(super) deparser: Vec<usize>,
+    pub(super) checksums: Vec<Checksum>,
+    pub(super) registers: Vec<RegisterArray>,
+    pub(super) actions: Vec<Action>,
+    pub(super) tables: Vec<Table>,
+    pub(super) conditionals: Vec<Conditional>,
+    pub(super) ingress: Option<Next>,
+    pub(super) egress: Option<Next>,
+    pub(super) names: Names,
+    /// Names that the target knows fields by.
+    aliases: BTreeMap<String, FieldRef>,
+}
+
+impl Program {
+    /// Reads a document; `file` is its name in errors.
+    ///
+    /// # Errors
+    /// One line: where, what was expected, what is there.
+    pub(crate) fn parse(file: &str, text: &str) -> Result<Program, String> {
+        let document: Value =
+            serde_json::from_str(text).map_err(|error| format!("{file}: {error}"))?;
+        Program::read(&Node::root(&document, file))
+    }
+
+    fn read(root: &Node) -> Result<Program, String> {
+        let [major, _] = root.field("__meta__")?.field("version")?.tuple()?;
+        if major.number()? != MAJOR_VERSION {
+            return Err(major.expected(&format!("{MAJOR_VERSION}, the version that is read")));
+        }
+        for list in NOT_SUPPORTED {
+            if let Some(first) = root
+                .optional(list)
+                .map(|list| list.items())
+                .transpose()?
+                .into_iter()
+                .flatten()
+                .next()
+            {
+                return Err(first.error("is not supported: expected an empty list"));
+            }
+        }
+        let headers = read_headers(root)?;
+        let registers = read_registers(root)?;
+        let mut names = Names::default();
+        for (index, header) in headers.iter().enumerate() {
+            names.headers.insert(header.name.clone(), (index, header.fields.clone()));
+        }
+        for (index, register) in registers.iter().enumerate() {
+            names.registers.insert(register.name.clone(), index);
+        }
+        let (states, first_state) = read_parser(root, &names)?;
+        let order = only(root, "deparsers")?.field("order")?.items()?;
+        let deparser = order.iter().map(|name| names.header(name)).collect::<Result<_, _>>()?;
+        let actions = root.field("actions")?.items()?;
+        let actions: Vec<Action> =
+            actions.iter().map(|node| Action::read(node, &names)).collect::<Result<_, _>>()?;
+
+        let mut nodes = Nodes::default();
+        let pipelines = root.field("pipelines")?.items()?;
+        for pipeline in &pipelines {
+            nodes.name(pipeline)?;
+        }
+        let (mut tables, mut conditionals) = (Vec::new(), Vec::new());
+        let (mut ingress, mut egress) = (None, None);
+        for pipeline in &pipelines {
+            for table in pipeline.field("tables")?.items()? {
+                tables.push(Table::read(&table, &names, &actions, &nodes)?);
+            }
+            for conditional in pipeline.field("conditionals")?.items()? {
+                conditionals.push(Conditional {
+                    condition: Expression::read(&conditional.field("expression")?, &names, 0)?,
+                    then: nodes.next(&conditional.field("true_next")?)?,
+                    otherwise: nodes.next(&conditional.field("false_next")?)?,
+                });
+            }
+            let first = nodes.next(&pipeline.field("init_table")?)?;
+            match pipeline.field("name")?.text()? {
+                "ingress" => ingress = first,
+                "egress" => egress = first,
+                _ => return Err(pipeline.field("name")?.expected("ingress or egress")),
+            }
+        }
+        let mut aliases = BTreeMap::new();
+        for alias in root.field("field_aliases")?.items()? {
+            let [name, field] = alias.tuple()?;
+            aliases.insert(name.text()?.to_owned(), names.field(&field)?);
+        }
+        Ok(Program {
+            states,
+            first_state,
+            too_short: error_code(root, "PacketTooShort")?,
+            no_error: error_code(root, "NoError")?,
+            deparser,
+            checksums: read_checksums(root, &names)?,
+            headers,
+            registers,
+            actions,
+            tables,
+            conditionals,
+            ingress,
+            egress,
+            names,
+            aliases,
+        })
+    }
+
+    /// A field that the target knows by this name, as it is or by an alias.
+    pub(super) fn target_field(&self, header: &str, member: &str) -> Option<FieldRef> {
+        let alias = self.aliases.get(&format!("{header}.{member}")).copied();
+        alias.or_else(|| self.names.field_named(header, member))
+    }
+
+    /// The register array of this name.
+    pub(super) fn register(&self, name: &str) -> Result<usize, String> {
+        let known = self.names.registers.get(name);
+        known.copied().ok_or_else(|| format!("the program has no register array {name:?}"))
+    }
+}
+
+/// Tables and conditionals by name.
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    known: BTreeMap<String, Next>,
+    tables: usize,
+    conditionals: usize,
+}
+
+impl Nodes {
+    fn name(&mut self, pipeline: &Node) -> Result<(), String> {
+        for table in pipeline.field("tables")?.items()? {
+            let name = table.field("name")?.text()?.to_owned();
+            self.known.insert(name, Next::Table(self.tables));
+            self.tables += 1;
+        }
+        for conditional in pipeline.field("conditionals")?.items()? {
+            let name = conditional.field("name")?.text()?.to_owned();
+            self.known.insert(name, Next::Conditional(self.conditionals));
+            self.conditionals += 1;
+        }
+        let calls = pipeline.optional("action_calls").map(|calls| calls.items()).transpose()?;
+        match calls.unwrap_or_default().first() {
+            Some(call) => Err(call.error("is not supported: expected an empty list")),
+            None => Ok(()),
+        }
+    }
+
+    /// What a node leads to: `None` where the document says null, which is the end.
+    pub(super) fn next(&self, node: &Node) -> Result<Option<Next>, String> {
+        let Some(name) = node.text_or_null()? else { return Ok(None) };
+        let known = self.known.get(name).copied();
+        known.map(Some).ok_or_else(|| node.expected("the name of a table or a conditional"))
+    }
+}
+
+/// The only item of a list.
+fn only<'a>(root: &Node<'a>, list: &str) -> Result<Node<'a>, String> {
+    let [item] = root.field(list)?.tuple()?;
+    Ok(item)
+}
+
+fn error_code(root: &Node, name: &str) -> Result<u128, String> {
+    let errors = root.field("errors")?;
+    for error in errors.items()? {
+        let [known, code] = error.tuple()?;
+        if known.text()? == name {
+            return Ok(code.number()?.into());
+        }
+    }
+    Err(errors.error(&format!("there is no {name:?}")))
+}
+
+fn read_headers(root: &Node) -> Result<Vec<Header>, String> {
+    let mut types = BTreeMap::new();
+    for header in root.field("header_types")?.items()? {
+        let mut fields = Vec::new();
+        for field in header.field("fields")?.items()? {
+            let parts = field.items()?;
+            let [name, bits, rest @ ..] = &parts[..] else {
+                return Err(field.expected("name, bits and signedness"));
+            };
+            if let [signed] = rest
+                && signed.boolean()?
+            {
+                return Err(field.error("signed fields are not supported"));
+            }
+            let expected = || bits.expected("1 to 128 bits");
+            let width = u32::try_from(bits.number().map_err(|_| expected())?);
+            let bits = width.ok().filter(|width| (1..=128).contains(width)).ok_or_else(expected)?;
+            fields.push(Field { name: name.text()?.to_owned(), bits });
+        }
+        types.insert(header.field("name")?.text()?, fields);
+    }
+    let mut headers = Vec::new();
+    for instance in root.field("headers")?.items()? {
+        let kind = instance.field("header_type")?;
+        let fields =
+            types.get(kind.text()?).ok_or_else(|| kind.expected("the name of a header type"))?;
+        let header = Header {
+            name: instance.field("name")?.text()?.to_owned(),
+            fields: fields.clone(),
+            metadata: instance.field("metadata")?.boolean()?,
+        };
+        if !header.metadata && header.bits() % 8 != 0 {
+            return Err(kind.error("a header has a whole number of bytes"));
+        }
+        headers.push(header);
+    }
+    Ok(headers)
+}
+
+fn read_registers(root: &Node) -> Result<Vec<RegisterArray>, String> {
+    let mut registers = Vec::new();
+    for register in root.field("register_arrays")?.items()? {
+        let width = register.field("bitwidth")?;
+        let bits = u32::try_from(width.number()?).ok().filter(|bits| (1..=128).contains(bits));
+        registers.push(RegisterArray {
+            name: register.field("name")?.text()?.to_owned(),
+            size: register.field("size")?.number()? as usize,
+            bits: bits.ok_or_else(|| width.expected("1 to 128 bits"))?,
+        });
+    }
+    Ok(registers)
+}
+
+fn read_parser(root: &Node, names: &Names) -> Result<(Vec<State>, Option<usize>), String> {
+    let parser = only(root, "parsers")?;
+    let nodes = parser.field("parse_states")?.items()?;
+    let mut known = BTreeMap::new();
+    for (index, state) in nodes.iter().enumerate() {
+        known.insert(state.field("name")?.text()?, index);
+    }
+    let state_of = |node: &Node| -> Result<Option<usize>, String> {
+        let Some(name) = node.text_or_null()? else { return Ok(None) };
+        known.get(name).copied().map(Some).ok_or_else(|| node.expected("the name of a state"))
+    };
+    let mut states = Vec::new();
+    for state in &nodes {
+        let ops = state.field("parser_ops")?.items()?;
+        let ops = ops.iter().map(|op| read_parser_op(op, names)).collect::<Result<_, _>>()?;
+        let mut key = Vec::new();
+        for part in state.field("transition_key")?.items()? {
+            match part.field("type")?.text()? {
+                "field" => key.push(names.field(&part.field("value")?)?),
+                _ => return Err(part.field("type")?.expected("field")),
+            }
+        }
+        let bytes: usize = key.iter().map(|field| field.bits.div_ceil(8) as usize).sum();
+        let mut transitions = Vec::new();
+        for transition in state.field("transitions")?.items()? {
+            let next = state_of(&transition.field("next_state")?)?;
+            transitions.push(Transition { on: read_transition(&transition, bytes)?, next });
+        }
+        states.push(State { ops, key, transitions });
+    }
+    Ok((states, state_of(&parser.field("init_state")?)?))
+}
+
+fn read_parser_op(op: &Node, names: &Names) -> Result<ParserOp, String> {
+    let parameters = op.field("parameters")?;
+    match op.field("op")?.text()? {
+        "extract" => {
+            let [header] = parameters.tuple()?;
+            match header.field("type")?.text()? {
+                "regular" => Ok(ParserOp::Extract(names.header(&header.field("value")?)?)),
+                _ => Err(header.field("type")?.expected("regular")),
+            }
+        }
+        "set" => Primitive::assign(&parameters, names, 0).map(ParserOp::Do),
+        "primitive" => {
+            let [primitive] = parameters.tuple()?;
+            Primitive::read(&primitive, names, 0).map(ParserOp::Do)
+        }
+        _ => Err(op.field("op")?.expected("extract, set or primitive")),
+    }
+}
+
+/// Value and mask, each as long as the key; `None` for the default.
+fn read_transition(node: &Node, bytes: usize) -> Result<Option<(Vec<u8>, Vec<u8>)>, String> {
+    let value = node.field("value")?;
+    // Older documents have no type, and "default" as value.
+    let kind = node.optional("type").map(|kind| kind.text().map(str::to_owned)).transpose()?;
+    let is_default = value.text_or_null()?.is_none_or(|value| value == "default");
+    match kind.as_deref() {
+        Some("default") => return Ok(None),
+        None if is_default => return Ok(None),
+        None | Some("hexstr") => {}
+        Some(_) => return Err(node.field("type")?.expected("default or hexstr")),
+    }
+    let long = |node: &Node| -> Result<Vec<u8>, String> {
+        let read = node.bytes()?;
+        if read.len() == bytes {
+            Ok(read)
+        } else {
+            Err(node.expected(&format!("{bytes} bytes, as the key has")))
+        }
+    };
+    let mask = match node.optional("mask") {
+        Some(mask) => long(&mask)?,
+        None => vec![0xff; bytes],
+    };
+    Ok(Some((long(&value)?, mask)))
+}
+
+fn read_checksums(root: &Node, names: &Names) -> Result<Vec<Checksum>, String> {
+    let mut calculations = BTreeMap::new();
+    for calculation in root.field("calculations")?.items()? {
+        let algorithm = calculation.field("algo")?;
+        if algorithm.text()? != "csum16" {
+            return Err(algorithm.expected("csum16"));
+        }
+        let mut input = Vec::new();
+        for part in calculation.field("input")?.items()? {
+            input.push(match part.field("type")?.text()? {
+                "field" => {
+                    let field = names.field(&part.field("value")?)?;
+                    (Expression::Field(field), field.bits)
+                }
+                "hexstr" => {
+                    let bits = part.field("bitwidth")?.number()? as u32;
+                    (Expression::read(&part, names, 0)?, bits)
+                }
+                _ => return Err(part.field("type")?.expected("field or hexstr")),
+            });
+        }
+        calculations.insert(calculation.field("name")?.text()?, input);
+    }
+    let mut checksums = Vec::new();
+    for checksum in root.field("checksums")?.items()? {
+        let name = checksum.field("calculation")?;
+        let input = calculations.get(name.text()?).ok_or_else(|| name.expected("a calculation"))?;
+        let condition = checksum.optional("if_cond");
+        let flag = |key: &str| checksum.optional(key).map(|flag| flag.boolean()).transpose();
+        checksums.push(Checksum {
+            target: names.field(&checksum.field("target")?)?,
+            input: input.clone(),
+            condition: condition.map(|node| Expression::read(&node, names, 0)).transpose()?,
+            verify: flag("verify")?.unwrap_or(true),
+            update: flag("update")?.unwrap_or(true),
+        });
+    }
+    Ok(checksums)
+}
+
+impl Table {
+    fn read(
+        node: &Node,
+        names: &Names,
+        actions: &[Action],
+        nodes: &Nodes,
+    ) -> Result<Table, String> {
+        let kind = node.field("type")?;
+        if kind.text()? != "simple" {
+            return Err(kind.expected("simple"));
+        }
+        let (mut key, mut prefixes) = (Vec::new(), 0);
+        for part in node.field("key")?.items()? {
+            let how = match part.field("match_type")?.text()? {
+                "exact" => Match::Exact,
+                "lpm" => Match::LongestPrefix,
+                _ => return Err(part.field("match_type")?.expected("exact or lpm")),
+            };
+            prefixes += u32::from(how == Match::LongestPrefix);
+            if let Some(mask) = part.optional("mask") {
+                return Err(mask.error("masked keys are not supported"));
+            }
+            key.push((names.field(&part.field("target")?)?, how));
+        }
+        if prefixes > 1 {
+            return Err(node.field("key")?.error("a table has one lpm key at most"));
+        }
+        let (action_names, ids) = (node.field("actions")?.items()?, node.field("action_ids")?);
+        let mut known = Vec::new();
+        for (name, id) in action_names.iter().zip(ids.items()?) {
+            known.push((name.text()?.to_owned(), action_of(&id, actions)?));
+        }
+        let next = node.field("next_tables")?;
+        let (hit, miss) = (next.field("__HIT__").ok(), next.field("__MISS__").ok());
+        let mut next_of_action = BTreeMap::new();
+        for (name, action) in &known {
+            if let Ok(next) = next.field(name) {
+                next_of_action.insert(*action, nodes.next(&next)?);
+            } else if hit.is_none() && miss.is_none() {
+                return Err(next.error(&format!("there is no {name:?}")));
+            }
+        }
+        let next_of = |node: Option<Node>| node.map(|node| nodes.next(&node)).transpose();
+        let entry = node.field("default_entry")?;
+        let default = action_of(&entry.field("action_id")?, actions)?;
+        let data = read_data(&entry.field("action_data")?, &actions[default])?;
+        let is_const = entry.field("action_entry_const")?.boolean()?;
+        if let Some(entries) = node.optional("entries")
+            && let Some(first) = entries.items()?.first()
+        {
+            return Err(first.error("entries in the program are not supported"));
+        }
+        Ok(Table {
+            name: node.field("name")?.text()?.to_owned(),
+            key,
+            actions: known,
+            hit: next_of(hit)?,
+            miss: next_of(miss)?,
+            next: next_of_action,
+            default: (default, data),
+            default_is_const: is_const,
+            capacity: node.field("max_size")?.number()? as usize,
+        })
+    }
+}
+
+fn action_of(id: &Node, actions: &[Action]) -> Result<usize, String> {
+    let number = id.number()?;
+    let known = actions.iter().position(|action| action.id == number);
+    known.ok_or_else(|| id.expected("the id of an action"))
+}
+
+/// Arguments of an action.
+fn read_data(node: &Node, action: &Action) -> Result<Vec<u128>, String> {
+    let items = node.items()?;
+    if items.len() != action.parameters.len() {
+        return Err(node.expected(&format!("{} arguments", action.parameters.len())));
+    }
+    let value = |(item, &bits): (&Node, &u32)| match item.unsigned()? {
+        value if value <= mask(bits) => Ok(value),
+        _ => Err(item.expected(&format!("a value of {bits} bits"))),
+    };
+    items.iter().zip(&action.parameters).map(value).collect()
+}

@@ -1,0 +1,176 @@
+//! A switch that runs the program, held to a vector: the same bytes, order at each port and counts.
+//!
+//! The packet on the wire counts in its queue until its last bit has left (claim 3.1-i). So the traffic manager of this
+//! bench chooses a packet when the line is free, as the vectors say, and shows it to egress, which gives its place
+//! back, when the line has taken it. `simple_switch` and chips show it to egress when it is chosen: p4/README.md.
+
+use std::collections::VecDeque;
+
+use trimline_switch::{Action, Choices, Scheduler};
+
+use crate::bmv2::{Queued, Switch};
+use crate::frames::frame;
+use crate::vectors::{Command, PORTS, Vector};
+
+/// Queues of a port: data and headers.
+pub(super) const PRIORITIES: usize = 2;
+
+/// The command that gives the program the bounds of a service model.
+///
+/// # Errors
+/// The model is none that the program can be set to.
+pub(super) fn settings(choices: &Choices) -> Result<String, String> {
+    let cannot = |what: &str| Err(format!("the program cannot be set to {what}"));
+    let [header, data] = &choices.queues[..] else { return cannot("anything but two queues") };
+    if choices.scheduler != Scheduler::Strict {
+        return cannot("another order than headers first");
+    }
+    if choices.cell_bytes != 1 || header.pool.is_some() || data.pool.is_some() {
+        return cannot("cells or shared memory");
+    }
+    if header.overflow[..] != [Action::Return] || data.overflow[..] != [Action::TrimArriving] {
+        return cannot("anything but trimming the newcomer and returning headers");
+    }
+    let profile = trimline_packet::wire::Profile::PAPER;
+    let (trimmed, returned) = (profile.trimmed, profile.returned);
+    Ok(format!(
+        "table_set_default ingress.settings ingress.set {trimmed} {returned} {} {} {} {} {}\n",
+        choices.trimmed_bytes,
+        data.whole.packets,
+        data.whole.bytes,
+        header.header.packets,
+        header.header.bytes,
+    ))
+}
+
+/// A frame that left, or that should.
+type Line = (usize, Vec<u8>);
+
+/// The switch with what is on its wires.
+pub(super) struct Bench<'p> {
+    pub(super) switch: Switch<'p>,
+    /// The packet on the wire of each port, which egress has not seen, and the frame that it will be.
+    wires: [Option<(Queued, Vec<u8>)>; PORTS],
+    /// Frames that left and were not yet expected, with the line that served them.
+    left: [VecDeque<Line>; PORTS],
+}
+
+impl<'p> Bench<'p> {
+    pub(super) fn new(switch: Switch<'p>) -> Bench<'p> {
+        Bench { switch, wires: Default::default(), left: Default::default() }
+    }
+
+    /// Obeys a vector.
+    ///
+    /// # Errors
+    /// File and line of the vector, what was expected, what came.
+    pub(super) fn run(mut self, vector: &Vector) -> Result<(), String> {
+        let fail = |line: usize, error: String| Err(format!("{}:{line}: {error}", vector.file));
+        let mut last = 0;
+        for (line, command) in &vector.commands {
+            last = *line;
+            if let Err(error) = self.obey(*line, command) {
+                return fail(*line, error);
+            }
+        }
+        for port in 0..PORTS {
+            if let Some((line, frame)) = self.left[port].front() {
+                return fail(*line, format!("surplus frame at port {port}: {}", hex(frame)));
+            }
+            // What is still on the wire must leave as it was seen there.
+            if let Err(error) = self.release(port) {
+                return fail(last, error);
+            }
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, line: usize, command: &Command) -> Result<(), String> {
+        match command {
+            Command::Config(_) => {}
+            Command::Coin(_) => return Err("the profile draws no coins".to_owned()),
+            Command::Packet { packets, .. } => {
+                for (_, packet) in packets {
+                    self.receive(packet.source.index() % PORTS, &frame(packet)?)?;
+                }
+            }
+            Command::Serve { port, times } => {
+                for _ in 0..*times {
+                    if let Some(frame) = self.serve(*port)? {
+                        self.left[*port].push_back((line, frame));
+                    }
+                }
+            }
+            Command::Expect { port, packets } => {
+                for (name, packet) in packets {
+                    let expected = frame(packet)?;
+                    match self.left[*port].pop_front() {
+                        None => return Err(format!("missing frame at port {port}: {name}")),
+                        Some((_, left)) if left != expected => {
+                            return Err(format!(
+                                "expected {name} at port {port}, which is {}, not {}",
+                                hex(&expected),
+                                hex(&left)
+                            ));
+                        }
+                        Some(_) => {}
+                    }
+                }
+            }
+            Command::Count { name, number } => {
+                let got = self.count(name)?;
+                if got != *number {
+                    return Err(format!("{name} is {got}, not {number}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A frame arrives.
+    pub(super) fn receive(&mut self, port: usize, frame: &[u8]) -> Result<(), String> {
+        self.switch.receive(port as u64, frame).map(|_| ())
+    }
+
+    /// What was on the wire has left, the next packet is on it: its frame.
+    pub(super) fn serve(&mut self, port: usize) -> Result<Option<Vec<u8>>, String> {
+        self.release(port)?;
+        let Some(queued) = self.switch.take(port as u64) else { return Ok(None) };
+        let frame = self.switch.preview(port as u64, &queued)?;
+        let frame = frame.ok_or_else(|| format!("egress of port {port} dropped a packet"))?;
+        self.wires[port] = Some((queued, frame.clone()));
+        Ok(Some(frame))
+    }
+
+    /// The last bit of the packet on the wire has left.
+    pub(super) fn release(&mut self, port: usize) -> Result<(), String> {
+        let Some((queued, expected)) = self.wires[port].take() else { return Ok(()) };
+        match self.switch.send(port as u64, queued)? {
+            Some(frame) if frame == expected => Ok(()),
+            _ => Err(format!("port {port}: what leaves depends on when egress sees it")),
+        }
+    }
+
+    /// What vectors count, from the registers of the program.
+    pub(super) fn count(&self, name: &str) -> Result<u64, String> {
+        match name {
+            "trimmed" | "cut_bytes" | "dropped" | "returned" => {
+                Ok(self.switch.registers(name)?.iter().sum())
+            }
+            // There is nothing that draws coins or notifies.
+            "coins" | "notified" => Ok(0),
+            _ => {
+                let (port, register) =
+                    name.split_once('.').ok_or_else(|| format!("nothing is counted as {name}"))?;
+                let port = port.parse().map_err(|_| format!("expected a port, not {port:?}"))?;
+                self.switch.register(register, port)
+            }
+        }
+    }
+}
+
+/// The first bytes of a frame, enough to see what it is, and how many there are.
+pub(super) fn hex(frame: &[u8]) -> String {
+    let digits: String = frame.iter().take(62).map(|byte| format!("{byte:02x}")).collect();
+    format!("{digits} ({} bytes)", frame.len())
+}
