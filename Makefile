@@ -6,6 +6,7 @@ FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig11 ndp/fig21
 
 .PHONY: help demo test lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools
+.PHONY: help demo test lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean p4 rtl rtl-fig01 rtl-fig01-all rtl-formal rtl-resources hardware-tools
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
@@ -17,6 +18,7 @@ help:
 	@echo "make bench-instructions  the same, counted in instructions (valgrind)"
 	@echo "make fuzz-build          compile the fuzz targets (nightly Rust)"
 	@echo "make data-races          threads of one run under ThreadSanitizer (nightly Rust): minutes"
+	@echo "make p4                  the P4 switch: compiled program, vectors, mistakes; p4c and bmv2 if installed"
 	@echo "make rtl                 the hardware switch: lint, vectors, line rate (verilator, g++)"
 	@echo "make rtl-formal          bounded model checking of its blocks (yosys, z3)"
 	@echo "make rtl-resources       what it takes of an FPGA, by block (yosys)"
@@ -81,6 +83,11 @@ wheel-test: prerequisites
 	rm -rf out/wheel && python3 -m venv out/wheel
 	out/wheel/bin/pip install --quiet --disable-pip-version-check .
 	cd out/wheel && PATH="$$PWD/bin:$$PATH" sh ../../scripts/wheel_test.sh
+
+# The compiled program is executed on its vectors; with p4c-bm2-ss or simple_switch on PATH they are asked too.
+p4: prerequisites
+	cargo xtask p4
+	cargo xtask p4 --mutations
 
 hardware-tools:
 	@for tool in verilator g++; do command -v $$tool >/dev/null || { echo "missing: $$tool; bring it with: \

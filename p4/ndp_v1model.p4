@@ -174,7 +174,7 @@ parser parse(packet_in packet, out headers_t headers, inout metadata_t meta, ino
 }
 
 /* RFC 1812, 5.2.2: a packet whose checksum is wrong goes no further. */
-control verify(inout headers_t headers, inout metadata_t meta) {
+control verify_checksums(inout headers_t headers, inout metadata_t meta) {
     apply {
         verify_checksum(headers.ipv4.isValid() && headers.ipv4.ihl == 5,
             { headers.ipv4.version, headers.ipv4.ihl, headers.ipv4.dscp, headers.ipv4.ecn, headers.ipv4.length,
@@ -456,7 +456,7 @@ control egress(inout headers_t headers, inout metadata_t meta, inout standard_me
 }
 
 /* Of a packet with options nothing is changed, so its checksum stays what it was. */
-control update(inout headers_t headers, inout metadata_t meta) {
+control update_checksums(inout headers_t headers, inout metadata_t meta) {
     apply {
         update_checksum(headers.ipv4.isValid() && headers.ipv4.ihl == 5,
             { headers.ipv4.version, headers.ipv4.ihl, headers.ipv4.dscp, headers.ipv4.ecn, headers.ipv4.length,
@@ -477,4 +477,4 @@ control deparse(packet_out packet, in headers_t headers) {
     }
 }
 
-V1Switch(parse(), verify(), ingress(), egress(), update(), deparse()) main;
+V1Switch(parse(), verify_checksums(), ingress(), egress(), update_checksums(), deparse()) main;

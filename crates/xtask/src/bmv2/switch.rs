@@ -54,6 +54,10 @@ impl<'p> Switch<'p> {
                         self.machine.tables[table].default = call;
                         Ok(())
                     }
+                    Command::Register { array, cell, value } => {
+                        self.machine.registers[array][cell] = value;
+                        Ok(())
+                    }
                 });
             outcome.map_err(|error| format!("{}: {error}", index + 1))?;
         }

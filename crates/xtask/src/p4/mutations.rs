@@ -1,4 +1,245 @@
+//! Mistakes that the vectors of the profile must find: each is made in the compiled program, in its tables or in its
+//! settings, and at least one vector must then fail. The list is p4/README.md's.
+
 use std::path::Path;
-pub(crate) fn check_all(_: &Path) -> Result<Vec<(&'static str, Vec<String>)>, Vec<String>> {
-    Ok(vec![])
+
+use serde_json::{Value, json};
+use trimline_switch::{Choices, Limit};
+
+use super::bench::{Bench, PRIORITIES, settings};
+use super::{COMPILED, PROFILE, TABLES, claimed};
+use crate::bmv2::{Program, Switch};
+use crate::vectors::{Vector, read};
+
+enum Mistake {
+    /// In what the operator sets.
+    Settings(fn(&mut Choices)),
+    /// In the tables: a line is replaced by another.
+    Table(&'static str, &'static str),
+    /// In the program.
+    Program(fn(&mut Value)),
+}
+
+use Mistake::{Program as InProgram, Settings, Table};
+
+const MISTAKES: [(&str, Mistake); 25] = [
+    ("trim to 60 bytes", Settings(|choices| choices.trimmed_bytes = 60)),
+    ("trim to 63 bytes", Settings(|choices| choices.trimmed_bytes = 63)),
+    ("trim to 65 bytes", Settings(|choices| choices.trimmed_bytes = 65)),
+    ("trim to 128 bytes", Settings(|choices| choices.trimmed_bytes = 128)),
+    ("one packet more in the data queue", Settings(|choices| choices.queues[1].whole.packets += 1)),
+    ("one packet less in the data queue", Settings(|choices| choices.queues[1].whole.packets -= 1)),
+    (
+        "one header less in the header queue",
+        Settings(|choices| {
+            let header = &mut choices.queues[0].header;
+            *header = Limit { bytes: header.bytes - 64, ..*header };
+        }),
+    ),
+    (
+        "a full data queue takes one more",
+        InProgram(|program| replace_operations(program, "ingress.admit_data", "<", "<=")),
+    ),
+    (
+        "the header queue is never filled to the last byte",
+        InProgram(|program| replace_operations(program, "ingress.admit_header", "<=", "<")),
+    ),
+    ("headers are reckoned without the frame check sequence", InProgram(without_fcs)),
+    ("nothing is cut off", InProgram(|program| without(program, "ingress.trim", is("truncate")))),
+    (
+        "the IPv4 length is not mended",
+        InProgram(|program| {
+            without(program, "ingress.mark_trimmed_ipv4", assigns("ipv4", "length"))
+        }),
+    ),
+    (
+        "the TRIMMED DSCP is not written",
+        InProgram(|program| without(program, "ingress.mark_trimmed_ipv4", assigns("ipv4", "dscp"))),
+    ),
+    ("the IPv4 checksum is not mended", InProgram(without_checksums)),
+    (
+        "the addresses are not swapped",
+        InProgram(|program| {
+            without(program, "ingress.turn_round_ipv4", assigns("ipv4", "source"));
+            without(program, "ingress.turn_round_ipv4", assigns("ipv4", "destination"));
+        }),
+    ),
+    (
+        "only one address is swapped",
+        InProgram(|program| without(program, "ingress.turn_round_ipv4", assigns("ipv4", "source"))),
+    ),
+    (
+        "the MAC addresses are not swapped",
+        InProgram(|program| {
+            without(program, "ingress.turn_round", assigns("ethernet", "source"));
+            without(program, "ingress.turn_round", assigns("ethernet", "destination"));
+        }),
+    ),
+    (
+        "the UDP ports are not swapped",
+        InProgram(|program| {
+            without(program, "ingress.turn_round", assigns("udp", "source"));
+            without(program, "ingress.turn_round", assigns("udp", "destination"));
+        }),
+    ),
+    (
+        "the RETURNED DSCP is not written",
+        InProgram(|program| without(program, "ingress.turn_round_ipv4", assigns("ipv4", "dscp"))),
+    ),
+    ("nothing is returned to its sender", InProgram(without_returns)),
+    (
+        "a returned header leaves by the port where it found no place",
+        Table(
+            "table_add ingress.ipv4_route_back ingress.forward 10.0.1.0/24 => 1",
+            "table_add ingress.ipv4_route_back ingress.forward 10.0.1.0/24 => 2",
+        ),
+    ),
+    (
+        "a returned header is returned again",
+        Table(
+            "table_add ingress.service_of_dscp ingress.serve 54 => 3",
+            "table_add ingress.service_of_dscp ingress.serve 54 => 2",
+        ),
+    ),
+    (
+        "headers wait behind data",
+        InProgram(|program| {
+            without(program, "ingress.enqueue", assigns("standard_metadata", "priority"))
+        }),
+    ),
+    (
+        "egress gives no data packet's place back",
+        InProgram(|program| without(program, "egress.release_data", is("register_write"))),
+    ),
+    (
+        "egress gives no header's place back",
+        InProgram(|program| without(program, "egress.release_header", is("register_write"))),
+    ),
+];
+
+fn is(op: &'static str) -> impl Fn(&Value) -> bool {
+    move |primitive| primitive["op"] == op
+}
+
+fn assigns(header: &'static str, member: &'static str) -> impl Fn(&Value) -> bool {
+    move |primitive| {
+        primitive["op"] == "assign"
+            && primitive["parameters"][0]["value"] == json!([header, member])
+    }
+}
+
+/// The actions of this name: p4c makes one for every call.
+fn actions<'v>(program: &'v mut Value, name: &'static str) -> impl Iterator<Item = &'v mut Value> {
+    let actions = program["actions"].as_array_mut().into_iter().flatten();
+    actions.filter(move |action| action["name"] == name)
+}
+
+fn without(program: &mut Value, name: &'static str, which: impl Fn(&Value) -> bool) {
+    for action in actions(program, name) {
+        action["primitives"].as_array_mut().expect("a list").retain(|primitive| !which(primitive));
+    }
+}
+
+/// Calls `change` with every object within a value.
+fn each_object(value: &mut Value, change: &mut impl FnMut(&mut serde_json::Map<String, Value>)) {
+    match value {
+        Value::Object(object) => {
+            change(object);
+            object.values_mut().for_each(|value| each_object(value, change));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|value| each_object(value, change)),
+        _ => {}
+    }
+}
+
+fn replace_operations(program: &mut Value, name: &'static str, old: &str, new: &str) {
+    for action in actions(program, name) {
+        each_object(action, &mut |object| {
+            if object.get("op").is_some_and(|op| op == old) {
+                object.insert("op".to_owned(), json!(new));
+            }
+        });
+    }
+}
+
+fn without_fcs(program: &mut Value) {
+    for action in actions(program, "ingress.admit_header") {
+        each_object(action, &mut |object| {
+            if object.get("value").is_some_and(|value| value == "0x00000004") {
+                object.insert("value".to_owned(), json!("0x00000000"));
+            }
+        });
+    }
+}
+
+fn without_checksums(program: &mut Value) {
+    for checksum in program["checksums"].as_array_mut().into_iter().flatten() {
+        checksum["update"] = json!(false);
+    }
+}
+
+/// The only condition that looks at the type of a packet is the one that leads to the return.
+fn without_returns(program: &mut Value) {
+    let conditionals = program["pipelines"][0]["conditionals"].as_array_mut();
+    for conditional in conditionals.into_iter().flatten() {
+        if conditional["expression"].to_string().contains(r#"["ndp","kind"]"#) {
+            conditional["true_next"] = conditional["false_next"].clone();
+        }
+    }
+}
+
+/// The vectors that find each mistake.
+///
+/// # Errors
+/// One line a mistake that no vector finds, or that could not be made.
+pub(crate) fn check_all(root: &Path) -> Result<Vec<(&'static str, Vec<String>)>, Vec<String>> {
+    let read_all = || -> Result<(String, String, Vec<Vector>), String> {
+        let file = |name: &str| read(root, Path::new(name));
+        Ok((file(COMPILED)?, file(TABLES)?, claimed(root)?))
+    };
+    let (text, tables, vectors) = read_all().map_err(|error| vec![error])?;
+    let (mut found, mut missed) = (Vec::new(), Vec::new());
+    for (name, mistake) in &MISTAKES {
+        match finders(mistake, &text, &tables, &vectors) {
+            Ok(finders) if finders.is_empty() => {
+                missed.push(format!("no vector finds this mistake: {name}"));
+            }
+            Ok(finders) => found.push((*name, finders)),
+            Err(error) => missed.push(format!("{name}: {error}")),
+        }
+    }
+    if missed.is_empty() { Ok(found) } else { Err(missed) }
+}
+
+fn finders(
+    mistake: &Mistake,
+    text: &str,
+    tables: &str,
+    vectors: &[Vector],
+) -> Result<Vec<String>, String> {
+    let mut document: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let mut tables = tables.to_owned();
+    let unchanged = (document.clone(), tables.clone());
+    match mistake {
+        Settings(_) => {}
+        Table(old, new) => tables = tables.replace(old, new),
+        InProgram(change) => change(&mut document),
+    }
+    if !matches!(mistake, Settings(_)) && (&document, &tables) == (&unchanged.0, &unchanged.1) {
+        return Err("the program has no such place".to_owned());
+    }
+    let program = Program::parse(COMPILED, &document.to_string())?;
+    let mut finders = Vec::new();
+    for vector in vectors {
+        let mut choices = vector.choices(PROFILE)?;
+        if let Settings(change) = mistake {
+            change(&mut choices);
+        }
+        let mut switch = Switch::new(&program, PRIORITIES);
+        switch.configure(&(tables.clone() + &settings(&choices)?))?;
+        if Bench::new(switch).run(vector).is_err() {
+            finders.push(vector.file.clone());
+        }
+    }
+    Ok(finders)
 }
