@@ -52,10 +52,13 @@ pub(super) enum ParserOp {
     Do(Primitive),
 }
 
+/// Value and mask, each as long as the key.
+pub(super) type Masked = (Vec<u8>, Vec<u8>);
+
 #[derive(Clone, Debug)]
 pub(super) struct Transition {
-    /// Value and mask over the whole key; `None`: whatever the key is.
-    pub(super) on: Option<(Vec<u8>, Vec<u8>)>,
+    /// `None`: whatever the key is.
+    pub(super) on: Option<Masked>,
     /// `None`: the parser is done.
     pub(super) next: Option<usize>,
 }
@@ -339,7 +342,7 @@ fn read_headers(root: &Node) -> Result<Vec<Header>, String> {
             fields: fields.clone(),
             metadata: instance.field("metadata")?.boolean()?,
         };
-        if !header.metadata && header.bits() % 8 != 0 {
+        if !header.metadata && !header.bits().is_multiple_of(8) {
             return Err(kind.error("a header has a whole number of bytes"));
         }
         headers.push(header);
@@ -413,8 +416,8 @@ fn read_parser_op(op: &Node, names: &Names) -> Result<ParserOp, String> {
     }
 }
 
-/// Value and mask, each as long as the key; `None` for the default.
-fn read_transition(node: &Node, bytes: usize) -> Result<Option<(Vec<u8>, Vec<u8>)>, String> {
+/// `None` for the default.
+fn read_transition(node: &Node, bytes: usize) -> Result<Option<Masked>, String> {
     let value = node.field("value")?;
     // Older documents have no type, and "default" as value.
     let kind = node.optional("type").map(|kind| kind.text().map(str::to_owned)).transpose()?;

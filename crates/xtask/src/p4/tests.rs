@@ -295,19 +295,18 @@ proptest! {
         let is = |ether_type: [u8; 2], least: usize| bytes.len() >= least && bytes[12..14] == ether_type;
         let (v4, v6) = (is([8, 0], 34), is([0x86, 0xdd], 54));
         let plain = v4 && bytes[14] & 0xf == 5;
+        let sum = |bytes: &[u8]| {
+            let words = bytes[14..34].chunks(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])));
+            let sum: u32 = words.sum();
+            let sum = (sum & 0xffff) + (sum >> 16);
+            ((sum & 0xffff) + (sum >> 16)) as u16
+        };
         if plain && mend {
             bytes[24..26].fill(0);
-            let sum = bytes[14..34].chunks(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])));
-            let sum = sum.sum::<u32>();
-            let sum = (sum & 0xffff) + (sum >> 16);
-            let sum = !((sum & 0xffff) + (sum >> 16)) as u16;
+            let sum = !sum(&bytes);
             bytes[24..26].copy_from_slice(&sum.to_be_bytes());
         }
-        let right = !plain || {
-            let sum: u32 = bytes[14..34].chunks(2).map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
-            let sum = (sum & 0xffff) + (sum >> 16);
-            (sum & 0xffff) + (sum >> 16) == 0xffff
-        };
+        let right = !plain || sum(&bytes) == 0xffff;
         let dscp = if v4 { bytes[15] >> 2 } else if v6 { (bytes[14] << 4 | bytes[15] >> 4) >> 2 } else { 0 };
         let mut cut = bytes.clone();
         let expected = match Profile::PAPER.service(dscp).unwrap_or(Service::Droppable) {
