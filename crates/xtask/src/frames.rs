@@ -24,6 +24,9 @@ use crate::vectors::{Command, FOLDER, PORTS, Vector, list, read};
 /// The profiles that hardware claims: rtl/README.md and p4/README.md.
 const PROFILES: [&str; 4] = ["paper", "netfpga", "p4", "drop-tail"];
 
+/// Ethernet and IPv4 headers: a switch reads them of every frame.
+const SHORTEST: usize = 34;
+
 /// "No limit" in a field of 20 bits.
 const NO_BYTES: u32 = (1 << 20) - 1;
 /// "No limit" in a field of 13 bits.
@@ -67,11 +70,19 @@ pub(crate) fn frame(packet: &Packet) -> Result<Vec<u8>, String> {
     let payload = if whole.header.kind == Kind::Data { whole.header.payload_length() } else { 0 };
     let wire = if payload > 0 { payload + Packet::HEADER_BYTES } else { whole.wire_bytes };
     let length = usize::from(wire).saturating_sub(FCS_BYTES);
+    if length < SHORTEST {
+        let wire = SHORTEST + FCS_BYTES;
+        return Err(format!(
+            "a frame has {wire} bytes on the wire at least, for its addresses and IPv4 header: {packet:?}"
+        ));
+    }
 
     let mac = |host: HostId| [2, 0, 0, 0, 0, host.index() as u8];
     let ethernet = Ethernet { destination: mac(whole.destination), source: mac(whole.source) };
     // No two packets of a vector have the same payload.
-    let bytes_of = |index| (u32::from(index) * 7 + whole.header.sequence * 31) as u8;
+    let sequence = whole.header.sequence as u8;
+    let bytes_of =
+        |index: u16| (index as u8).wrapping_mul(7).wrapping_add(sequence.wrapping_mul(31));
     let data: Vec<u8> = (0..payload).map(bytes_of).collect();
     let mut bytes = Vec::new();
     let error = |error| format!("{packet:?}: {error}");
@@ -232,6 +243,26 @@ mod tests {
         let lost = packet.header.kind == Kind::Data && packet.header.payload_length() > 2;
         let cut = matches!(packet.service, Service::Trimmed | Service::Returned);
         packet.wire_bytes >= Packet::HEADER_BYTES && (lost || !cut)
+    }
+
+    #[test]
+    fn what_is_no_frame_is_an_error() {
+        let text = |size, seq| {
+            format!(
+                "# claim: c\n# origin: o\n# profiles: p4\n\
+                 define d data size={size} from=1 to=2 seq={seq}\npacket 2 d\n"
+            )
+        };
+        let frame_of = |size, seq: u32| {
+            let vector = Vector::parse(Path::new("v"), &text(size, seq)).unwrap();
+            match &vector.commands[0].1 {
+                Command::Packet { packets, .. } => frame(&packets[0].1),
+                other => panic!("{other:?}"),
+            }
+        };
+        assert!(frame_of(37, 0).unwrap_err().starts_with("a frame has 38 bytes"));
+        assert_eq!(frame_of(38, 0).unwrap().len(), 34);
+        assert_eq!(frame_of(100, u32::MAX).unwrap().len(), 96);
     }
 
     /// Bytes and model agree: a frame parses back to the packet that it was made from.

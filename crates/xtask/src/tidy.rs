@@ -6,6 +6,9 @@ use std::path::{Path, PathBuf};
 /// A file longer than this is more than one concept.
 const LONGEST: usize = 800;
 
+/// Files that people write, and read as a whole.
+const SOURCES: [&str; 9] = [".rs", ".py", ".p4", ".sv", ".cpp", ".h", ".sh", ".lua", ".js"];
+
 /// Folders that hold no source.
 const SKIPPED: [&str; 7] = [".git", ".venv", "__pycache__", "artifacts", "corpus", "out", "target"];
 
@@ -145,7 +148,7 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
 /// The findings in one file.
 fn check(path: &str, text: &str) -> Vec<String> {
     let mut findings = Vec::new();
-    let source = rust(path) || path.ends_with(".py");
+    let source = SOURCES.iter().any(|ending| path.ends_with(ending));
     let lines = text.lines().count();
     if source && lines > LONGEST {
         findings.push(format!("{path}:{LONGEST}: {lines} lines: split the file by concept"));
@@ -233,6 +236,8 @@ mod tests {
     fn long_files_are_split() {
         finds("crates/sim/src/a.rs", &"\n".repeat(LONGEST), 0);
         finds("crates/sim/src/a.rs", &"\n".repeat(LONGEST + 1), 1);
+        finds("rtl/src/a.sv", &"\n".repeat(LONGEST + 1), 1);
+        finds("p4/a.json", &"\n".repeat(LONGEST + 1), 0);
         finds("Cargo.lock", &"\n".repeat(LONGEST + 1), 0);
     }
 }

@@ -47,11 +47,11 @@ const REGISTERS: [&str; 9] = [
     "refused",
 ];
 
-/// Every kind of packet from every port to every port, and packets that lead nowhere.
-const PACKETS: &str = "# claim: all\n# origin: chosen\n# profiles: p4\n";
+const HEAD: &str = "# claim: all\n# origin: chosen\n# profiles: p4\n";
 
+/// Every kind of packet from every port to every port, and packets that lead nowhere.
 fn packets() -> Result<Vec<(usize, Vec<u8>)>, String> {
-    let mut text = PACKETS.to_owned();
+    let mut text = HEAD.to_owned();
     let mut names = Vec::new();
     for from in 0..PORTS {
         for to in 0..PORTS {
