@@ -31,9 +31,12 @@ const HEAD_START: u64 = 4;
 /// How long its packets may take.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Port 1 has room; the data queue of port 2 is full; both queues of ports 0 and 3 are.
-const FULL: &str = "register_write data_packets 2 8\nregister_write data_packets 3 8\n\
-    register_write header_bytes 3 72000\nregister_write data_packets 0 8\nregister_write header_bytes 0 72000\n";
+/// Port 1 has room for everything, however late its queues are served; the data queue of port 2 is full; both queues of
+/// ports 0 and 3 are.
+const FULL: &str = "table_set_default ingress.settings ingress.set 50 54 64 1000 0xffffffff 0xffffffff 500000\n\
+    register_write data_packets 2 1000\nregister_write data_packets 3 1000\n\
+    register_write header_bytes 3 500000\nregister_write data_packets 0 1000\n\
+    register_write header_bytes 0 500000\n";
 
 const REGISTERS: [&str; 9] = [
     "data_packets",
@@ -338,8 +341,8 @@ mod tests {
         }
         assert_eq!(sum("refused"), 2);
         // Nothing waits, so only what was written stands in the registers.
-        assert_eq!((sum("data_packets"), sum("data_bytes")), (24, 0));
-        assert_eq!((sum("header_packets"), sum("header_bytes")), (0, 144_000));
+        assert_eq!((sum("data_packets"), sum("data_bytes")), (3000, 0));
+        assert_eq!((sum("header_packets"), sum("header_bytes")), (0, 1_000_000));
         let frames = left.values().map(Vec::len).sum::<usize>() as u64;
         assert_eq!(frames + sum("dropped") + sum("refused"), packets().unwrap().len() as u64);
         judge(&left, &left).unwrap();
