@@ -7,7 +7,8 @@
 //!   exception is a returned header, which enters another port *of the same switch* at once.
 //! - At one instant a unit's transmitter acts before its arrivals, arrivals before timers, timers
 //!   before application starts. What an action makes possible at the same instant happens at once.
-//! - Ports are lazy: an arrival first performs all departures that were due before it.
+//! - Ports are lazy: an arrival first performs all departures that were due before it; where the ports of
+//!   a switch share memory, those of all its ports.
 
 mod bounds;
 mod directory;
@@ -31,6 +32,7 @@ use crate::flows::Flows;
 use crate::links::{LinkChange, Links, Passage, Step};
 use crate::protocol::Protocol;
 use crate::random::{self, Draw};
+use crate::scenario::plan::SharedMemory;
 use crate::table::{self, Shared};
 use crate::topology::{Clos, FarEnd, LinkId, LinkSpec, Routes};
 
@@ -232,7 +234,7 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
     /// Builds the network; every flow of `flows` will start by itself.
     pub(crate) fn new(
         clos: &Clos,
-        model: &ServiceModel,
+        (model, memory): (&ServiceModel, SharedMemory),
         config: &E::Config,
         mut flows: Flows,
         seed: u64,
@@ -283,6 +285,12 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         let streams = |purpose, count| {
             (0..count).map(move |owner| random::stream(seed, purpose, &[u64::from(owner)]))
         };
+        let pool = |switch| Pool::new(memory.of(routes.ports_of(switch).len() as u64));
+        let mut pools: Vec<Pool> = (0..routes.switches() as u32).map(pool).collect();
+        if pools.is_empty() {
+            // No port looks at it, but each is handed the first.
+            pools.push(Pool::none());
+        }
         let units_that_choose = if flows.any_switch_random() { routes.units() } else { 0 };
         Network {
             seed,
@@ -291,7 +299,7 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
             links,
             arena: Arena::new(),
             model: model.clone(),
-            pools: vec![Pool::none(); routes.switches().max(1)].into(),
+            pools: pools.into(),
             coins: streams("coin", routes.ports()).collect(),
             choices: streams("next hop", units_that_choose).collect(),
             counters: vec![PortCounters::default(); ports.len()].into(),
@@ -463,6 +471,24 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
                 return;
             }
             self.port_depart(calendar, port, now);
+        }
+    }
+
+    /// Performs what comes before an arrival at a port: its departures, and where the ports of a switch share
+    /// memory also theirs, and what they have sent gives its memory back.
+    #[inline]
+    pub(crate) fn port_ready(&mut self, calendar: &mut impl Calendar, port: u32, now: Time) {
+        let just_after = now + TimeDelta::from_ps(1);
+        if !self.model.shares_memory() {
+            return self.port_advance(calendar, port, just_after);
+        }
+        let switch = self.routes.switch_of(port);
+        for other in self.routes.ports_of(switch) {
+            self.port_advance(calendar, other, just_after);
+            let unit = &mut self.ports[other as usize];
+            if unit.link.busy_until <= now {
+                unit.port.release(&self.model, &mut self.pools[switch as usize]);
+            }
         }
     }
 

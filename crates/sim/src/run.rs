@@ -156,8 +156,8 @@ fn perform<E: Protocol, const Q: usize>(
             |link| routes.reverse(link),
         )
     };
-    let mut network =
-        Network::<E, Q>::new(&plan.topology, &plan.switch, config, flows, plan.seed, links);
+    let switch = (&plan.switch, plan.shared_memory);
+    let mut network = Network::<E, Q>::new(&plan.topology, switch, config, flows, plan.seed, links);
     let mut timeline = Timeline::default();
     let progress = match (&plan.timeline, plan.engine) {
         (Some(asked), _) => {

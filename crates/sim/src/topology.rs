@@ -55,6 +55,17 @@ impl Clos {
         self.pods * self.tors_per_pod * self.hosts_per_tor
     }
 
+    /// Ports of the switch that has the fewest: none without switches.
+    pub fn least_switch_ports(&self) -> u32 {
+        let tor = self.hosts_per_tor + self.aggregations_per_pod;
+        match self.tiers {
+            0 => 0,
+            1 => self.hosts_per_tor,
+            2 => tor.min(self.tors_per_pod),
+            _ => tor.min(self.tors_per_pod + self.cores_per_aggregation).min(self.pods),
+        }
+    }
+
     /// The links that a packet crosses from one host to another, in order.
     pub fn links_between(&self, source: HostId, destination: HostId) -> Vec<LinkSpec> {
         let tor = |host: HostId| host.get() / self.hosts_per_tor;

@@ -420,6 +420,16 @@ impl ServiceModel {
         self.is_plain
     }
 
+    /// Whether a queue takes its memory from the switch's pool.
+    pub fn is_pooled(&self, queue: usize) -> bool {
+        self.queues[queue].pool.is_some()
+    }
+
+    /// Whether any queue does: what a port decides then depends on the other ports of its switch.
+    pub fn shares_memory(&self) -> bool {
+        self.queues.iter().any(|queue| queue.pool.is_some())
+    }
+
     /// The queue that takes packets of this service. With [`Classifier::Class`] that of class 0.
     pub fn queue_of(&self, service: Service) -> usize {
         match self.classifier {

@@ -22,15 +22,23 @@ impl Alpha {
         Alpha(alpha as u32)
     }
 
+    /// The most that a lone queue comes to hold of `capacity` bytes, in bytes: where it holds alpha times what it
+    /// leaves free (Choudhury and Hahne 1998), alpha / (1 + alpha) of all.
+    pub const fn lone_share(self, capacity: ByteCount) -> ByteCount {
+        let alpha = self.0 as u128;
+        ByteCount::new((capacity.get() as u128 * alpha / ((1 << 16) + alpha)) as u64)
+    }
+
     /// The factor in units of 1/65536.
     pub const fn bits(self) -> u32 {
         self.0
     }
 }
 
-/// Buffer memory that the queues of one switch share, by dynamic thresholds: a queue admits a packet
-/// while it holds no more than alpha times what is free, so that a lone hot port gets much and many
-/// hot ports leave something for the next. Queues with memory of their own do not touch it.
+/// Buffer memory that the queues of one switch share, by dynamic thresholds (Choudhury and Hahne, "Dynamic Queue
+/// Length Thresholds for Shared-Memory Packet Switches", 1998): a queue admits a packet while it holds no more
+/// than alpha times what is free, so that a lone hot port gets much and many hot ports leave something for the
+/// next. Queues with memory of their own do not touch it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pool {
     capacity: u64,
@@ -51,6 +59,11 @@ impl Pool {
     /// Bytes in use, packets on the wires included.
     pub const fn used(&self) -> ByteCount {
         ByteCount::new(self.used)
+    }
+
+    /// Bytes in all.
+    pub const fn capacity(&self) -> ByteCount {
+        ByteCount::new(self.capacity)
     }
 
     /// Bytes free.

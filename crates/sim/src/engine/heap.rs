@@ -124,9 +124,11 @@ impl<E: Protocol, O: Observer, const Q: usize> Engine<E, Q> for Heap<O> {
             }
             self.observer.begins(&network.arena, unit, event.at, event.handle);
             let next = if unit < ports {
-                network.port_advance(self, unit, just_after);
                 if event.class == Class::Arrival {
+                    network.port_ready(self, unit, event.at);
                     network.port_arrive(self, unit, event.at, event.handle);
+                } else {
+                    network.port_advance(self, unit, just_after);
                 }
                 network.port_next(unit)
             } else {

@@ -29,6 +29,10 @@
 //! there, arrivals in order of time across all of them. The bound is arithmetic: what can arrive at a
 //! switch in one window, and the [`MOST_PENDING`] packets that may wait for a visit. Other engines of
 //! this kind would have to give the returned header a delay; this one keeps the instant.
+//!
+//! # Shared memory
+//! Where the ports of a switch share memory, what one may keep depends on what the others hold at that instant:
+//! they are always visited together.
 
 use std::mem;
 
@@ -58,7 +62,7 @@ struct Entry {
 struct Returns {
     /// Bytes in a header queue beyond which it could overflow within one visit.
     threshold: u32,
-    /// Header queues are so small that they always could.
+    /// Header queues are so small that they always could, or the ports of a switch share memory.
     always: bool,
     queue: usize,
     risky_ports: Vec<bool>,
@@ -414,7 +418,7 @@ impl Windows {
         self.entries.sort_by(|a, b| network::order(seed, (a.at, a.link), (b.at, b.link)));
         for index in 0..self.entries.len() {
             let entry = self.entries[index];
-            network.port_advance(&mut self.ring, entry.unit, entry.at + TimeDelta::from_ps(1));
+            network.port_ready(&mut self.ring, entry.unit, entry.at);
             network.port_arrive(&mut self.ring, entry.unit, entry.at, entry.handle);
         }
         for port in ports {
@@ -473,6 +477,10 @@ impl Returns {
             any: 0,
             counted: None,
         };
+        if network.shares_memory() {
+            returns.visit_all_together(switches);
+            return returns;
+        }
         let Some((queue, capacity)) = network.returning_queue() else { return returns };
         let most_links = (0..switches as u32)
             .map(|s| network.routes.ports_of(s).len() as u64)
@@ -490,13 +498,16 @@ impl Returns {
                 // Every port is asked when it is left.
                 returns.any = 1;
             }
-            None => {
-                returns.always = true;
-                returns.risky.fill((1, 0));
-                returns.any = switches as u32;
-            }
+            None => returns.visit_all_together(switches),
         }
         returns
+    }
+
+    /// The ports of every switch are visited together in every window.
+    fn visit_all_together(&mut self, switches: usize) {
+        self.always = true;
+        self.risky.fill((1, 0));
+        self.any = switches as u32;
     }
 
     /// Whether the ports of a switch must be visited together in the current window.

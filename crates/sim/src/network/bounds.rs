@@ -13,6 +13,11 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
         let capacity = self.model.header_queue_capacity_bytes()?;
         self.model.returns_headers().then(|| (self.model.queue_of(Service::Trimmed), capacity))
     }
+    /// Whether what a port may keep depends on the other ports of its switch.
+    pub(crate) fn shares_memory(&self) -> bool {
+        self.model.shares_memory()
+    }
+
     /// Whether a packet that arrives adds one header to a queue at most: where the place for data is counted in
     /// packets, it takes the place of one tail.
     pub(crate) fn packet_adds_one_header(&self) -> bool {

@@ -6,7 +6,7 @@ use super::Network;
 use crate::protocol::Protocol;
 
 impl<E: Protocol, const Q: usize> Network<E, Q> {
-    /// Checks that no queue holds more than it may.
+    /// Checks that no queue holds more than it may, and that pools know what their queues hold.
     ///
     /// # Panics
     /// One does.
@@ -22,6 +22,22 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
                     self.routes.port_name(port as u32)
                 );
             }
+        }
+        let switches = if self.model.shares_memory() { self.routes.switches() } else { 0 };
+        for switch in 0..switches {
+            let (pool, ports) = (&self.pools[switch], self.routes.ports_of(switch as u32));
+            let pooled = |port: u32| -> u64 {
+                let port = &self.ports[port as usize].port;
+                let queues = (0..self.model.queue_count()).filter(|&q| self.model.is_pooled(q));
+                queues.map(|queue| u64::from(port.queue_bytes(queue))).sum()
+            };
+            let held: u64 = ports.map(pooled).sum();
+            let used = pool.used().get();
+            assert!(
+                held == used && used <= pool.capacity().get(),
+                "switch {switch}: queues hold {held} B of the pool, which counts {used} of {}",
+                pool.capacity()
+            );
         }
     }
 

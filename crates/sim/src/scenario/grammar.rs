@@ -1,7 +1,7 @@
 //! Every key of a scenario file: one table that the checker, the errors and the JSON Schema read.
 
 use super::quantity::Quantity;
-use super::tcp;
+use super::{shared_memory, tcp};
 
 /// A table of the file.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ pub(super) const fn optional(name: &'static str, form: Form, about: &'static str
 const RATE: Form = Form::Quantity(Quantity::Rate);
 pub(super) const DURATION: Form = Form::Quantity(Quantity::Duration);
 pub(super) const BYTES: Form = Form::Quantity(Quantity::Bytes);
-const QUEUE: Form = Form::Quantity(Quantity::Queue);
+pub(super) const QUEUE: Form = Form::Quantity(Quantity::Queue);
 const SHARE: Form = Form::Quantity(Quantity::Share);
 const HOST: Form = Form::Integer(0, MAX_HOSTS - 1);
 
@@ -323,6 +323,9 @@ static SWITCH: Grammar = Grammar {
             Form::Boolean,
             "Whether the packet itself is part of the occupancy. Default: false. Profile ecn only.",
         ),
+        shared_memory::OF_SWITCH_KEY,
+        shared_memory::OF_PORT_KEY,
+        shared_memory::ALPHA_KEY,
     ],
 };
 

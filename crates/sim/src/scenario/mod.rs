@@ -17,6 +17,7 @@ mod pull_gaps;
 mod quantity;
 mod resolve;
 mod schema;
+mod shared_memory;
 mod switch;
 mod tcp;
 #[cfg(test)]

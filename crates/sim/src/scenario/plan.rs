@@ -25,6 +25,8 @@ pub struct Plan {
     pub topology: Clos,
     /// What every switch port does.
     pub switch: ServiceModel,
+    /// The memory that the queues of a switch share, when the model has some that do.
+    pub shared_memory: SharedMemory,
     /// The transport and its parameters.
     pub transport: Transport,
     /// Who sends what to whom.
@@ -45,6 +47,29 @@ pub struct Plan {
     pub timeline: Option<Watch>,
     /// Time between two samples of all ports, layer by layer.
     pub sample_every: Option<TimeDelta>,
+}
+
+/// The pool of every switch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SharedMemory {
+    /// Every queue has memory of its own.
+    #[default]
+    None,
+    /// So many bytes in each switch.
+    OfSwitch(ByteCount),
+    /// So many bytes for each port of the switch.
+    OfPort(ByteCount),
+}
+
+impl SharedMemory {
+    /// The pool of a switch with so many ports.
+    pub fn of(self, ports: u64) -> ByteCount {
+        match self {
+            SharedMemory::None => ByteCount::ZERO,
+            SharedMemory::OfSwitch(bytes) => bytes,
+            SharedMemory::OfPort(bytes) => ByteCount::new(bytes.get().saturating_mul(ports)),
+        }
+    }
 }
 
 /// What a run records event by event: what happens at these places, and what happens to these flows

@@ -19,6 +19,8 @@ pub(crate) enum Quantity {
     Ratio,
     /// A part of all packets.
     Share,
+    /// A positive fraction, "2" or "1/4".
+    Factor,
 }
 
 /// Memory of a queue.
@@ -68,6 +70,7 @@ impl Quantity {
             }
             Quantity::Queue => "packets such as \"8pkt\" or bytes such as \"72000B\"",
             Quantity::Ratio => "headers to data packets such as \"10:1\"",
+            Quantity::Factor => "a factor from 1/65536 to 65535 such as \"1/4\" or \"2\"",
             Quantity::Share => "a share such as \"0.1%\" (units: %, ppm, ppb)",
         }
     }
@@ -80,6 +83,7 @@ impl Quantity {
             Quantity::Bytes => r"^[0-9]+(\.[0-9]+)? ?(B|KB|MB|GB|KiB|MiB|GiB)$",
             Quantity::Queue => r"^[0-9]+(\.[0-9]+)? ?(pkt|B|KB|MB|GB|KiB|MiB|GiB)$",
             Quantity::Ratio => r"^[0-9]+:1$",
+            Quantity::Factor => r"^[0-9]+(/[0-9]+)?$",
             Quantity::Share => r"^[0-9]+(\.[0-9]+)? ?(%|ppm|ppb)$",
         }
     }
@@ -93,6 +97,7 @@ impl Quantity {
             Quantity::Queue => queue(text).map(|_| ()),
             Quantity::Ratio => ratio(text).map(|_| ()),
             Quantity::Share => share(text).map(|_| ()),
+            Quantity::Factor => factor(text).map(|_| ()),
         }
     }
 }
@@ -136,6 +141,21 @@ pub(crate) fn ratio(text: &str) -> Result<u32, Fault> {
 /// Billionths.
 pub(crate) fn share(text: &str) -> Result<u64, Fault> {
     scaled(text, &[SHARES]).map(|(billionths, _)| billionths)
+}
+
+/// Numerator and denominator.
+pub(crate) fn factor(text: &str) -> Result<(u32, u32), Fault> {
+    let (numerator, denominator) = text.split_once('/').unwrap_or((text, "1"));
+    match (numerator.trim().parse::<u32>(), denominator.trim().parse::<u32>()) {
+        (Ok(numerator), Ok(denominator @ 1..)) => {
+            let scaled = (u64::from(numerator) << 16) / u64::from(denominator);
+            match (1..=65_535 << 16).contains(&scaled) {
+                true => Ok((numerator, denominator)),
+                false => Err(fault("is too small or too large")),
+            }
+        }
+        _ => Err(fault("is no whole number, nor one over another")),
+    }
 }
 
 fn fault(problem: &str) -> Fault {
@@ -191,6 +211,10 @@ mod tests {
         assert_eq!(ratio("100000:1").unwrap(), 100_000);
         assert_eq!(share("0.1%").unwrap(), 1_000_000);
         assert_eq!(share("20ppm").unwrap(), 20_000);
+        assert_eq!((factor("2").unwrap(), factor("21/100").unwrap()), ((2, 1), (21, 100)));
+        for text in ["0", "1/0", "1/65537", "65536", "0.5", "-1", "1/2/3", ""] {
+            assert!(factor(text).is_err(), "{text}");
+        }
     }
 
     #[test]

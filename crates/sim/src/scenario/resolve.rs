@@ -30,6 +30,8 @@ pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
         ));
     }
     let transport = transport(root, profile, &topology)?;
+    let (switch, shared_memory) =
+        super::switch::service_model(root, profile, &topology, transport.payload_bytes())?;
     let (workloads, missing) = workloads(root, &topology, &transport, duration)?;
     let mut links = super::links::links(root, &topology)?;
     if !missing.is_empty() && links.events.is_empty() && root.child("routing_convergence").is_none()
@@ -43,7 +45,8 @@ pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
     let plan = Plan {
         series: String::new(),
         seed: 0,
-        switch: super::switch::service_model(root, profile, transport.payload_bytes())?,
+        switch,
+        shared_memory,
         topology,
         transport,
         workloads,

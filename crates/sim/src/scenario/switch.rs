@@ -5,9 +5,12 @@ use trimline_switch::model::{MarkAt, Unit};
 use trimline_switch::{Action, Choices, Limit, Marker, Scheduler, ServiceModel};
 
 use super::error::ScenarioError;
+use super::plan::SharedMemory;
 use super::quantity::{self, Quantity, QueueSize};
 use super::resolve::read;
+use super::shared_memory;
 use super::tree::Node;
+use crate::topology::Clos;
 
 /// NDP 3.2.4: queues of eight packets.
 const PAPER_PACKETS: u32 = 8;
@@ -15,12 +18,13 @@ const PAPER_PACKETS: u32 = 8;
 const ECN_PACKETS: u32 = 200;
 const ECN_MARK: u32 = 30;
 
-/// The service model of a checked scenario.
+/// The service model of a checked scenario, and the memory that ports share.
 pub(super) fn service_model(
     root: &Node,
     profile: &str,
+    topology: &Clos,
     payload_bytes: u16,
-) -> Result<ServiceModel, ScenarioError> {
+) -> Result<(ServiceModel, SharedMemory), ScenarioError> {
     let key = |key| root.at(&["switch", key]);
     let size = |key: &str| -> Result<Option<QueueSize>, ScenarioError> {
         root.at(&["switch", key])
@@ -149,8 +153,10 @@ pub(super) fn service_model(
         let count_self = key("ecn_count_self").and_then(Node::boolean) == Some(true);
         choices.queues[0].marker = Marker::Threshold { unit, above, count_self, at };
     }
-    choices.build().map_err(|error| {
+    let memory = shared_memory::share(root, profile, topology, payload_bytes, &mut choices)?;
+    let model = choices.build().map_err(|error| {
         let node = root.child("switch").unwrap_or(root);
         ScenarioError::new(&node.place, error.to_string(), "a switch that can send")
-    })
+    })?;
+    Ok((model, memory))
 }

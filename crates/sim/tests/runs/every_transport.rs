@@ -7,10 +7,10 @@
 use crate::plans::{both, fattree, incast, ndp, plan, run, tcp, workload};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_sim::scenario::plan::{
-    Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Spraying, Transport,
+    Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, SharedMemory, Spraying, Transport,
 };
 use trimline_sim::topology;
-use trimline_switch::ServiceModel;
+use trimline_switch::{Alpha, Choices, ServiceModel};
 use trimline_transport::{cbr, tcp};
 
 const TRANSPORTS: [&str; 7] = ["ndp", "cbr", "tcp", "tcp-sack", "cubic", "dctcp", "mptcp"];
@@ -52,8 +52,16 @@ fn transport(name: &str) -> Transport {
     }
 }
 
-fn profiles() -> [(&'static str, ServiceModel); 8] {
+/// Eight packets of each port, shared.
+fn shared() -> ServiceModel {
+    let mut choices = Choices::ecn(64, 4);
+    choices.queues[0].pool = Some(Alpha::from_fraction(1, 1));
+    choices.build().expect("a model")
+}
+
+fn profiles() -> [(&'static str, ServiceModel); 9] {
     [
+        ("shared", shared()),
         ("paper", ServiceModel::paper(8, 9000)),
         ("htsim", ServiceModel::htsim(8, 9000)),
         ("csg-htsim", ServiceModel::csg_htsim(8, 9000)),
@@ -78,6 +86,8 @@ fn load(transport: Transport, switch: ServiceModel) -> Plan {
     let mut plan = plan(fattree(4), 23, vec![endless, spread, sudden]);
     plan.transport = transport;
     plan.switch = switch;
+    // What no queue of the model uses does no harm.
+    plan.shared_memory = SharedMemory::OfPort(ByteCount::new(8 * 9064));
     plan.duration = Some(TimeDelta::from_ms(2));
     plan.warm_up = TimeDelta::from_us(333);
     plan

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use trimline_metrics::RunRecord;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_sim::scenario::plan::{
-    Arrivals, Choose, EngineChoice, Impairment, Matrix, Plan, Size, Spraying, Transport, Workload,
+    Arrivals, Choose, EngineChoice, Impairment, Matrix, Plan, SharedMemory, Size, Spraying,
+    Transport, Workload,
 };
 use trimline_sim::topology::{Clos, LinkSpec};
 use trimline_switch::ServiceModel;
@@ -117,6 +118,7 @@ pub(crate) fn plan(topology: Clos, initial_window: u32, workloads: Vec<Workload>
         seed: 1,
         topology,
         switch: ServiceModel::paper(8, 9000),
+        shared_memory: SharedMemory::None,
         transport: Transport::Ndp(ndp(initial_window)),
         workloads,
         duration: None,

@@ -10,10 +10,10 @@ use crate::plans::{both, tcp};
 use trimline_metrics::FlowEnd;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_sim::scenario::plan::{
-    Impairment, LinkChange, LinkEvent, Plan, Share, Size, Transport,
+    Impairment, LinkChange, LinkEvent, Plan, Share, SharedMemory, Size, Transport,
 };
 use trimline_sim::topology;
-use trimline_switch::ServiceModel;
+use trimline_switch::{Alpha, ServiceModel};
 use trimline_transport::tcp;
 
 const SEEDS: u64 = 1000;
@@ -118,11 +118,39 @@ fn use_tcp(plan: &mut Plan, seed: u64) {
     }
 }
 
+/// Queues that share memory, of one packet for each port or more, whatever the transport; every fifth seed.
+fn share_memory(plan: &mut Plan, seed: u64) {
+    let mut choices = Choices(seed ^ 0x706f_6f6c_0000);
+    let payload = plan.transport.payload_bytes();
+    let packets = choices.one_of(&[2, 8, 60]);
+    let mut switch = match choices.below(4) {
+        0 => trimline_switch::Choices::paper(packets, payload),
+        1 => trimline_switch::Choices::p4(packets, payload),
+        2 => trimline_switch::Choices::drop_tail(packets),
+        _ => trimline_switch::Choices::ecn(packets, packets / 3),
+    };
+    let alpha = choices.one_of(&[(1, 1), (3, 1), (64, 1)]);
+    for queue in &mut switch.queues {
+        if choices.below(4) != 0 {
+            queue.pool = Some(Alpha::from_fraction(alpha.0, alpha.1));
+        }
+    }
+    plan.switch = switch.build().expect("a model");
+    let packet = u64::from(payload) + 64;
+    plan.shared_memory = match choices.below(2) {
+        0 => SharedMemory::OfPort(ByteCount::new(packet * choices.one_of(&[1, 2, 10]))),
+        _ => SharedMemory::OfSwitch(ByteCount::new(packet * choices.one_of(&[1, 3, 40]))),
+    };
+}
+
 fn network(seed: u64) -> Plan {
     let mut choices = Choices(seed ^ 0x6c69_6e6b_7300_0000);
     let mut plan = case(seed);
     if seed % 3 == 2 {
         use_tcp(&mut plan, seed);
+    }
+    if seed % 5 == 4 {
+        share_memory(&mut plan, seed);
     }
     for workload in &mut plan.workloads {
         // Small, so that a thousand runs take seconds.

@@ -130,16 +130,20 @@ impl Congestion {
 
     /// A segment was lost, `flight` are outstanding: the window is what remains.
     pub(super) fn lost(&mut self, flight: u32) {
-        self.before = (self.window, self.threshold);
-        self.threshold = self.after_loss(flight);
+        self.threshold = self.after_loss(flight, Cubic::reduce);
         self.window = self.threshold;
     }
 
-    fn after_loss(&mut self, flight: u32) -> u64 {
+    /// The new threshold; what was before is remembered, in case that it was for nothing.
+    fn after_loss(&mut self, flight: u32, reduce: fn(&mut Cubic, u64) -> u64) -> u64 {
+        self.before = (self.window, self.threshold);
         // RFC 5681 (4): by what is in flight, not by a window that was not used.
         let used = self.window.min(u64::from(flight) * ONE);
         let reduced = match &mut self.cubic {
-            Some(cubic) => cubic.reduce(used),
+            Some(cubic) => {
+                cubic.remember();
+                reduce(cubic, used)
+            }
             None => used / 2,
         };
         reduced.max(LEAST_THRESHOLD)
@@ -154,8 +158,7 @@ impl Congestion {
     /// A time-out (RFC 5681 3.1). `first`: not of what a time-out had resent.
     pub(super) fn timed_out(&mut self, flight: u32, first: bool) {
         if first {
-            self.before = (self.window, self.threshold);
-            self.threshold = self.after_loss(flight);
+            self.threshold = self.after_loss(flight, Cubic::time_out);
         }
         self.window = ONE;
     }
@@ -169,6 +172,9 @@ impl Congestion {
     pub(super) fn undo(&mut self) {
         self.window = self.window.max(self.before.0);
         self.threshold = self.threshold.max(self.before.1);
+        if let Some(cubic) = &mut self.cubic {
+            cubic.undo();
+        }
     }
 
     /// An ACK of `acked` segments up to `number` arrived with or without an echo; `next` is the next segment

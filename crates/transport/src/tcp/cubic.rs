@@ -6,9 +6,16 @@ use trimline_packet::{Time, TimeDelta};
 
 use super::congestion::ONE;
 
-/// What a subflow remembers between reductions.
+/// The curve of a subflow, and the one before its last loss.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Cubic {
+    curve: Curve,
+    before: Curve,
+}
+
+/// What a subflow remembers between reductions.
+#[derive(Clone, Copy, Debug, Default)]
+struct Curve {
     /// When the present stage of congestion avoidance began; `None` until its first ACK.
     epoch: Option<Time>,
     /// The window before the last reduction, or less by fast convergence.
@@ -57,10 +64,27 @@ const fn cube(us: i64) -> i128 {
 impl Cubic {
     /// The window after a reduction (4.6, and 4.7 fast convergence).
     pub(super) fn reduce(&mut self, window: u64) -> u64 {
-        self.maximum = if window < self.maximum { window / 20 * 17 } else { window };
-        self.prior = window;
-        self.epoch = None;
+        let curve = &mut self.curve;
+        curve.maximum = if window < curve.maximum { window / 20 * 17 } else { window };
+        curve.prior = window;
+        curve.epoch = None;
         reduced(window)
+    }
+
+    /// The threshold after a time-out (4.8): the plateau is where the next stage begins, and K is zero.
+    pub(super) fn time_out(&mut self, window: u64) -> u64 {
+        self.curve = Curve { prior: window, ..Curve::default() };
+        reduced(window)
+    }
+
+    /// What is about to be reduced may be for nothing.
+    pub(super) fn remember(&mut self) {
+        self.before = self.curve;
+    }
+
+    /// It was (4.9): the curve goes on as if nothing had happened.
+    pub(super) fn undo(&mut self) {
+        self.curve = self.before;
     }
 
     /// The window after an ACK of `acked` segments in congestion avoidance.
@@ -71,6 +95,12 @@ impl Cubic {
         acked: u32,
         round_trip: Option<TimeDelta>,
     ) -> u64 {
+        self.curve.grow(now, window, acked, round_trip)
+    }
+}
+
+impl Curve {
+    fn grow(&mut self, now: Time, window: u64, acked: u32, round_trip: Option<TimeDelta>) -> u64 {
         let epoch = *self.epoch.get_or_insert_with(|| {
             self.k = match self.maximum.checked_sub(window) {
                 Some(below) => cube_root((u128::from(below) * 2_500_000_000_000_000_000) >> 32),
@@ -132,7 +162,7 @@ mod tests {
                 at_k = window;
             }
         }
-        assert_eq!(cubic.k / 1000, 4217);
+        assert_eq!(cubic.curve.k / 1000, 4217);
         assert!((98..=101).contains(&(at_k / ONE)), "{}", at_k / ONE);
         // At 8 s: 100 + 0.4 x (8 - 4.217)^3 = 121.65
         assert!((118..=124).contains(&(window / ONE)), "{}", window / ONE);
@@ -160,8 +190,23 @@ mod tests {
         let mut cubic = Cubic::default();
         cubic.reduce(100 * ONE);
         cubic.reduce(80 * ONE);
-        assert_eq!(cubic.maximum / ONE, 68);
+        assert_eq!(cubic.curve.maximum / ONE, 68);
         cubic.reduce(90 * ONE);
-        assert_eq!(cubic.maximum / ONE, 90);
+        assert_eq!(cubic.curve.maximum / ONE, 90);
+    }
+
+    /// RFC 9438 4.8: after a time-out the curve rises from where congestion avoidance begins, without a plateau above.
+    #[test]
+    fn after_a_timeout_the_plateau_is_where_the_stage_begins() {
+        let mut cubic = Cubic::default();
+        cubic.reduce(100 * ONE);
+        cubic.remember();
+        assert_eq!(cubic.time_out(80 * ONE) / ONE, 56);
+        let round_trip = Some(TimeDelta::from_ms(100));
+        cubic.grow(Time::ZERO, 56 * ONE, 1, round_trip);
+        assert_eq!((cubic.curve.k, cubic.curve.maximum), (0, 56 * ONE));
+        // 4.9: a time-out for nothing.
+        cubic.undo();
+        assert_eq!(cubic.curve.maximum, 100 * ONE);
     }
 }

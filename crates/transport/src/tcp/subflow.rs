@@ -89,6 +89,8 @@ pub(super) struct Subflow {
     sacked_end: u32,
     /// Segments before this one have been looked at for loss.
     judged: u32,
+    /// This recovery has resent the last segment in case that nothing behind it tells of its loss.
+    is_rescued: bool,
     /// The newest block of the last ACK: most of the next one's is known.
     last_block: Block,
     /// Where recovery ends.
@@ -127,6 +129,7 @@ impl Subflow {
             sacked: 0,
             sacked_end: 0,
             judged: 0,
+            is_rescued: false,
             last_block: (0, 0),
             recover: 0,
             deadline: Time::NEVER,
@@ -385,6 +388,7 @@ impl Subflow {
     #[cold]
     fn enter_recovery(&mut self) {
         self.phase = Phase::Recovery;
+        self.is_rescued = false;
         self.recover = self.sent.next();
         self.congestion.lost(self.sent.len());
         let first = self.sent.first();
@@ -459,9 +463,20 @@ impl Subflow {
         if seen == DUPLICATES {
             self.judge_until(edge);
         }
+        let may_rescue =
+            |subflow: &Subflow| subflow.phase == Phase::Recovery && subflow.lost == 0 && !has_new;
         // NextSeg (3): with nothing else to send, what lies below the highest block.
-        if self.phase == Phase::Recovery && self.lost == 0 && !has_new {
+        if may_rescue(self) {
             self.judge_until(self.sacked_end);
+        }
+        // NextSeg (4): and then the last segment, once in a recovery. Nothing behind it can tell of its loss, and
+        // when it arrives its block tells of all before it.
+        if may_rescue(self) && !self.is_rescued && self.pipe() < self.congestion.segments() {
+            self.is_rescued = true;
+            let last = self.sent.next().wrapping_sub(1);
+            if self.sent.contains(last) {
+                self.mark_lost(last);
+            }
         }
     }
 

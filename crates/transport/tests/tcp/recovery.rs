@@ -79,6 +79,24 @@ fn scattered_losses_take_a_round_trip_each_without_sack_and_one_with_it() {
     println!("recovery of five losses: {} us, with SACK {} us", spans[0], spans[1]);
 }
 
+/// RFC 6675 NextSeg (4): a lost tail behind a hole is found without a timer, since recovery resends the last segment
+/// once and its block tells of the rest. Without blocks, and for a tail that no recovery knows of, the timer decides.
+#[test]
+fn a_tail_lost_behind_a_hole_is_rescued_by_its_last_segment() {
+    let config = Config { initial_window: 20, initial_threshold: 20, sack: true, ..config() };
+    for lost in [&[88, 99][..], &[88, 97, 98, 99], &[88, 92, 98, 99]] {
+        let network = run(&config, 100, lost);
+        let statistics = network.hosts[1].endpoint.sender_statistics(0);
+        assert_eq!((statistics.timeouts, statistics.packets_sent), (0, 100 + lost.len() as u64));
+    }
+    let alone = run(&config, 100, &[98, 99]);
+    assert_eq!(alone.hosts[1].endpoint.sender_statistics(0).timeouts, 1);
+    // A tail that is not lost is resent once, no more.
+    let whole = run(&config, 100, &[88]);
+    let statistics = whole.hosts[1].endpoint.sender_statistics(0);
+    assert!(statistics.packets_sent <= 102 && statistics.timeouts == 0, "{statistics:?}");
+}
+
 /// RFC 3042: the first two duplicate ACKs send new segments, so that a window of four recovers without a timer.
 #[test]
 fn limited_transmit_keeps_small_windows_from_timing_out() {

@@ -1,0 +1,147 @@
+//! Memory that the ports of a switch share, in a scenario: its keys, and what they come to.
+
+use trimline_packet::{ByteCount, Packet};
+use trimline_switch::{Alpha, Choices, Limit};
+
+use super::error::ScenarioError;
+use super::grammar::{Key, QUEUE, optional};
+use super::plan::SharedMemory;
+use super::quantity::{self, Quantity, QueueSize};
+use super::resolve::read;
+use super::tree::Node;
+use crate::topology::Clos;
+
+const OF_SWITCH: &str = "shared_buffer";
+const OF_PORT: &str = "shared_buffer_per_port";
+const ALPHA: &str = "shared_buffer_alpha";
+
+pub(super) const OF_SWITCH_KEY: Key = optional(
+    OF_SWITCH,
+    QUEUE,
+    "Memory of each switch that the queues of all its ports share, by dynamic thresholds (Choudhury and Hahne 1998). Profiles drop-tail, ecn and cut-payload. Default: each queue has memory of its own.",
+);
+pub(super) const OF_PORT_KEY: Key = optional(
+    OF_PORT,
+    QUEUE,
+    "The same, given for each port: a switch of 12 ports shares 12 times as much.",
+);
+pub(super) const ALPHA_KEY: Key = optional(
+    ALPHA,
+    super::grammar::Form::Quantity(Quantity::Factor),
+    "A queue may hold up to this times what is free of the shared memory, and up to data_queue where that is given. Default: 1.",
+);
+
+/// Gives the queue of `choices` its memory from a pool, where the scenario asks for one, and the pool's size.
+pub(super) fn share(
+    root: &Node,
+    profile: &str,
+    topology: &Clos,
+    payload_bytes: u16,
+    choices: &mut Choices,
+) -> Result<SharedMemory, ScenarioError> {
+    let key = |key| root.at(&["switch", key]);
+    let (switch, port, alpha) = (key(OF_SWITCH), key(OF_PORT), key(ALPHA));
+    let node = match (switch, port, alpha) {
+        (None, None, None) => return Ok(SharedMemory::None),
+        (Some(_), Some(node), _) => {
+            return Err(ScenarioError::new(
+                &node.place,
+                format!("`{OF_PORT}` beside `{OF_SWITCH}`"),
+                "one of the two",
+            ));
+        }
+        (None, None, Some(node)) => {
+            return Err(ScenarioError::new(
+                &node.place,
+                format!("`{ALPHA}` without shared memory"),
+                format!("`{OF_SWITCH}` or `{OF_PORT}` beside it"),
+            ));
+        }
+        (Some(node), None, _) | (None, Some(node), _) => node,
+    };
+    if choices.queues.len() > 1 {
+        return Err(ScenarioError::new(
+            &node.place,
+            format!("shared memory with profile \"{profile}\", whose queues have their own"),
+            "a profile with one queue: drop-tail, ecn, cut-payload",
+        ));
+    }
+    let packet_bytes = u64::from(payload_bytes) + u64::from(Packet::HEADER_BYTES);
+    let bytes = match read(node, quantity::queue, Quantity::Queue)? {
+        QueueSize::Packets(packets) => u64::from(packets) * packet_bytes,
+        QueueSize::Bytes(bytes) => bytes,
+    };
+    let memory = match switch {
+        Some(_) => SharedMemory::OfSwitch(ByteCount::new(bytes)),
+        None => SharedMemory::OfPort(ByteCount::new(bytes)),
+    };
+    let factor = alpha.map_or(Ok((1, 1)), |node| read(node, quantity::factor, Quantity::Factor))?;
+    let alpha_value = Alpha::from_fraction(factor.0, factor.1);
+    let least = memory.of(u64::from(topology.least_switch_ports()));
+    // An empty switch lets a queue have alpha times everything, and no more than there is.
+    let threshold = u128::from(least.get()) * u128::from(alpha_value.bits()) >> 16;
+    if threshold.min(u128::from(least.get())) < u128::from(packet_bytes) {
+        return Err(ScenarioError::new(
+            &alpha.unwrap_or(node).place,
+            format!(
+                "an empty switch with {least} to share lets a queue have {threshold} B, but a packet has {packet_bytes} B"
+            ),
+            "more memory, or a larger factor",
+        ));
+    }
+    let queue = &mut choices.queues[0];
+    queue.pool = Some(alpha_value);
+    if key("data_queue").is_none() {
+        (queue.whole, queue.header) = (Limit::NONE, Limit::NONE);
+    }
+    Ok(memory)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+    use crate::scenario::plan::Plan;
+
+    fn plan(switch: &str) -> Result<Plan, String> {
+        let text = format!(
+            "topology.fattree.k = 4\ntransport.dctcp = {{}}\nswitch = {{ {switch} }}\n\
+             workload = [{{ name = \"w\", permutation = {{}}, size = \"9KB\" }}]\n"
+        );
+        let scenario = Scenario::parse("s.toml", &text, &[]).map_err(|error| error.to_string())?;
+        Ok(scenario.runs[0].plan.clone())
+    }
+
+    #[test]
+    fn shared_memory_is_a_switchs_or_a_ports() {
+        let own = plan("").unwrap();
+        assert_eq!((own.shared_memory, own.switch.shares_memory()), (SharedMemory::None, false));
+        let switch = plan("shared_buffer = \"4MB\", shared_buffer_alpha = \"21/100\"").unwrap();
+        assert_eq!(switch.shared_memory, SharedMemory::OfSwitch(ByteCount::new(4_000_000)));
+        let mut choices = Choices::ecn(200, 30);
+        choices.queues[0].pool = Some(Alpha::from_fraction(21, 100));
+        (choices.queues[0].whole, choices.queues[0].header) = (Limit::NONE, Limit::NONE);
+        assert_eq!(switch.switch, choices.build().unwrap());
+        let port = plan("shared_buffer_per_port = \"200pkt\", data_queue = \"300pkt\"").unwrap();
+        assert_eq!(port.shared_memory.of(4), ByteCount::new(4 * 200 * 9064));
+        choices = Choices::ecn(300, 30);
+        choices.queues[0].pool = Some(Alpha::from_fraction(1, 1));
+        assert_eq!(port.switch, choices.build().unwrap());
+    }
+
+    #[test]
+    fn what_could_not_work_is_refused() {
+        let refused = |keys| plan(keys).unwrap_err();
+        let both = refused("shared_buffer = \"4MB\", shared_buffer_per_port = \"1MB\"");
+        assert!(both.contains("beside `shared_buffer`") && both.contains("one of the two"));
+        assert!(refused("shared_buffer_alpha = \"1\"").contains("without shared memory"));
+        let ndp = refused("profile = \"paper\", shared_buffer = \"4MB\"");
+        assert!(ndp.contains("profile \"paper\", whose queues have their own"), "{ndp}");
+        // Switches of four ports, alpha a sixteenth: a quarter of what a port has.
+        let tiny = refused("shared_buffer_per_port = \"3pkt\", shared_buffer_alpha = \"1/16\"");
+        assert!(tiny.contains("6798 B, but a packet has 9064 B"), "{tiny}");
+        assert!(plan("shared_buffer_per_port = \"4pkt\", shared_buffer_alpha = \"1/16\"").is_ok());
+        assert!(refused("shared_buffer = \"9KB\"").contains("a packet has 9064 B"));
+        assert!(refused("shared_buffer = \"4MB\", shared_buffer_alpha = \"0\"").contains("factor"));
+    }
+}

@@ -1,0 +1,107 @@
+//! Switches whose ports share memory by dynamic thresholds (Choudhury and Hahne 1998). That pools hold what their
+//! queues hold, and no more than they have, every run checks now and then; that the engines and threads agree,
+//! `every_transport` and `random_networks` do.
+
+use crate::plans::{both, plan, star, workload};
+use trimline_packet::{BitRate, ByteCount, TimeDelta};
+use trimline_sim::scenario::plan::{Matrix, Plan, SharedMemory, Transport};
+use trimline_switch::{Alpha, Choices};
+use trimline_transport::cbr;
+
+/// One switch of drop-tail queues that share `memory`.
+fn shared(hosts: u32, pairs: &[(u32, u32)], alpha: Alpha, memory: SharedMemory) -> Plan {
+    let matrix = Matrix::Pairs(pairs.to_vec());
+    let mut plan = plan(star(hosts), 1, vec![workload("w", matrix, None)]);
+    let mut choices = Choices::drop_tail(100_000);
+    choices.queues[0].pool = Some(alpha);
+    plan.switch = choices.build().expect("a model");
+    plan.shared_memory = memory;
+    plan.transport = Transport::Cbr(cbr::Config {
+        payload_bytes: 936,
+        rate: BitRate::from_gbps(10),
+        clock_lag: TimeDelta::ZERO,
+    });
+    plan.duration = Some(TimeDelta::from_ms(5));
+    plan
+}
+
+/// The fixed point of the paper: each of n full queues holds alpha x what all of them leave free, so
+/// alpha / (1 + n alpha) of the memory, and 1 / (1 + n alpha) of it stays free for a port that wakes up.
+#[test]
+fn hot_ports_share_as_the_dynamic_threshold_says() {
+    let memory = 1_000_000;
+    for (numerator, denominator) in [(1, 4), (1, 1), (2, 1), (8, 1)] {
+        for hot in [1, 2, 4] {
+            // Two senders at line rate for each hot port.
+            let pairs: Vec<(u32, u32)> =
+                (0..2 * hot).map(|sender| (sender, 8 + sender / 2)).collect();
+            let alpha = Alpha::from_fraction(numerator, denominator);
+            let mut plan =
+                shared(12, &pairs, alpha, SharedMemory::OfSwitch(ByteCount::new(memory)));
+            plan.sample_every = Some(TimeDelta::from_ms(1));
+            let record = both(&plan);
+            let last = record.samples.samples.last().expect("samples");
+            let each = memory * u64::from(numerator)
+                / (u64::from(denominator) + u64::from(hot) * u64::from(numerator));
+            let case = format!("{hot} hot, alpha {numerator}/{denominator}");
+            // A packet has 1000 bytes: one too many or too few for each hot port.
+            let mean = last.queue_bytes / u64::from(hot);
+            assert!(mean.abs_diff(each) <= 1000 * u64::from(hot), "{case}: {mean} of {each}");
+            // The threshold itself moves by alpha for each of them, and whoever comes then has it.
+            let most = last.queue_bytes_max;
+            let swing = 1000 * u64::from(hot * numerator.div_ceil(denominator));
+            assert!(most.abs_diff(each) <= swing, "{case}: {most} of {each}");
+        }
+    }
+}
+
+/// Memory of a packet is given back when its last bit leaves, not before, also by a port that then is idle; and at
+/// that instant what arrives at another port finds it free.
+#[test]
+fn memory_returns_with_the_last_bit_whichever_port_held_it() {
+    let dropped = |later_ps: u64| {
+        let memory = SharedMemory::OfSwitch(ByteCount::new(1000));
+        let mut plan = shared(4, &[(0, 2)], Alpha::from_fraction(1000, 1), memory);
+        let mut second = workload("second", Matrix::Pairs(vec![(1, 3)]), None);
+        second.start = TimeDelta::from_ps(later_ps);
+        plan.workloads.push(second);
+        // One packet of each sender: the next would come after a millisecond.
+        plan.transport = Transport::Cbr(cbr::Config {
+            payload_bytes: 936,
+            rate: BitRate::from_bps(8_000_000),
+            clock_lag: TimeDelta::ZERO,
+        });
+        plan.duration = Some(TimeDelta::from_us(500));
+        both(&plan).ports.iter().map(|port| port.dropped).sum::<u64>()
+    };
+    // 1000 bytes take 800 ns; the first packet is on the wire of its port from 1.8 to 2.6 us.
+    assert_eq!(dropped(799_999), 1, "one picosecond before the memory is free");
+    assert_eq!(dropped(800_000), 0, "at the instant at which it is");
+    assert_eq!(dropped(900_000), 0, "after it");
+}
+
+/// A port that is full and alone leaves room for a burst to another one; with the same memory divided among the
+/// ports the burst would be cut, and with a limit of its own the first port could not have taken so much.
+#[test]
+fn what_one_port_leaves_another_can_use() {
+    let lost = |memory, alpha| {
+        let mut plan = shared(12, &[(0, 8), (1, 8)], alpha, memory);
+        let burst: Vec<(u32, u32)> = (2..8).map(|sender| (sender, 9)).collect();
+        let mut burst = workload("burst", Matrix::Pairs(burst), None);
+        burst.start = TimeDelta::from_ms(4);
+        plan.workloads.push(burst);
+        plan.duration = Some(TimeDelta::from_us(4_050));
+        let record = both(&plan);
+        let port = |name| record.ports.iter().find(|port| port.name == name).expect("a port");
+        (port("tor 0 down 8").dropped, port("tor 0 down 9").dropped)
+    };
+    let port = SharedMemory::OfPort(ByteCount::new(50_000));
+    // 600,000 bytes in all. Alpha 1: the first port stops at 300,000; of the burst, 6 x 62.5 packets at 10 Gb/s
+    // less what leaves, 200,000 can stay.
+    let (hot, burst) = lost(port, Alpha::from_fraction(1, 1));
+    assert!(hot > 0 && burst > 0, "{hot} {burst}");
+    let (_, generous) = lost(port, Alpha::from_fraction(1, 4));
+    assert!(generous > burst, "a smaller factor leaves more memory unused: {generous} {burst}");
+    let (_, greedy) = lost(port, Alpha::from_fraction(64, 1));
+    assert!(greedy > burst, "a greedy port leaves nothing: {greedy} {burst}");
+}
