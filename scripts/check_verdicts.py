@@ -125,9 +125,29 @@ def longest_idle(events):
     return Fraction(max(idle.values()), 1_000_000) if idle else None
 
 
+INTERVAL_PS = 100_000_000
+
+
+def low_us(departures):
+    """Intervals of 100 us, from the first departure on, that whole data packets filled to less than 90 %."""
+    if not departures:
+        return None
+    begin, end = int(departures[0]["time_ps"]), int(departures[-1]["time_ps"])
+    busy = {}
+    for event in departures:
+        if event["packet"] == "data":
+            interval = (int(event["time_ps"]) - begin) // INTERVAL_PS
+            length = int(event["until_ps"]) - int(event["time_ps"])
+            busy[interval] = busy.get(interval, 0) + length
+    whole = range((end - begin) // INTERVAL_PS)
+    return Fraction(100 * sum(10 * busy.get(each, 0) < 9 * INTERVAL_PS for each in whole))
+
+
 def of_timeline(name, run, place):
     events = run.table("timeline")
     here = [event for event in events if place in (None, event["place"])]
+    if name == "timeline_low_us":
+        return low_us([event for event in here if event["event"] == "depart"])
     if name == "timeline_trims":
         return Fraction(sum(event["event"] == "trim" for event in here)) if events else None
     if name == "timeline_idle_us":
@@ -159,6 +179,19 @@ def of_shares(name, flows, run):
     }[name]
 
 
+def at_ports(run, kind, side, column):
+    """A counter of the ports of one kind of switch that lead up or down, added up."""
+    ports = [(port["name"].split(), int(port[column])) for port in run.table("ports")]
+    return sum(count for words, count in ports if (words[0], words[2]) == (kind, side))
+
+
+def fct_us(flows, percent):
+    """A quantile by nearest rank; flows that have not ended are the slowest, and have no time."""
+    times = sorted(int(f["fct_receiver_ps"]) for f in flows if f["fct_receiver_ps"] != "")
+    rank = max(1, -(-len(flows) * percent // 100))
+    return Fraction(times[rank - 1], 1_000_000) if rank <= len(times) else None
+
+
 RESENT = ("retransmissions_nack", "retransmissions_return", "retransmissions_timeout")
 
 
@@ -169,6 +202,12 @@ def of_counts(name, run, flows):
     if name == "uplink_trim_percent":
         up = [int(p["trimmed"]) for p in run.table("ports") if " up " in p["name"]]
         above, below = 100 * sum(up), sent
+    elif name == "tor_up_trim_percent":
+        above, below = 100 * at_ports(run, "tor", "up", "trimmed"), sent
+    elif name == "past_tor_trim_percent":
+        first = at_ports(run, "tor", "up", "trimmed")
+        every = sum(int(port["trimmed"]) for port in run.table("ports"))
+        above, below = 100 * (every - first), sent - first
     elif name == "host_link_percent":
         names = [port["name"].split() for port in run.table("ports")]
         links = [
@@ -218,8 +257,14 @@ def measure(name, run, flows, place=None):
         return Fraction(sum(slow)) if len(slow) == len(flows) else None
     if name == "packet_hops_millions":
         return Fraction(run.packet_hops, 1_000_000)
+    if name in ("tor_down_drops", "aggregation_down_drops"):
+        return Fraction(at_ports(run, *name.split("_")[:2], "dropped"))
+    if name in ("median_fct_receiver_us", "p99_fct_receiver_us"):
+        return fct_us(flows, 50 if name.startswith("median") else 99)
     counted = name.endswith(("_per_packet", "_per_delivered_packet", "_over_return"))
     if counted or name in (
+        "tor_up_trim_percent",
+        "past_tor_trim_percent",
         "uplink_trim_percent",
         "host_link_percent",
         "returned_header_percent",

@@ -207,7 +207,8 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
     };
     match &workload.matrix {
         Matrix::Permutation => vec![group(all, 1.0, 1.0, anywhere)],
-        Matrix::Random { flows } => {
+        Matrix::Random { flows, excluding } => {
+            let all = all - excluding.len() as f64;
             // So many receivers have a flow at all.
             let flows = f64::from(*flows);
             let into = flows / (1.0 - (-flows).exp());

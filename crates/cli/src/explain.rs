@@ -228,8 +228,9 @@ fn workload_words(workload: &Workload, hosts: u32) -> String {
         Matrix::Incast { receiver, senders, .. } => {
             format!("{senders} hosts send to host {receiver}")
         }
-        Matrix::Random { flows } => {
-            format!("{hosts} hosts send {flows} flows each to random others")
+        Matrix::Random { flows, excluding } => {
+            let members = hosts.saturating_sub(excluding.len() as u32);
+            format!("{members} hosts send {flows} flows each to random others")
         }
         Matrix::AllToAll => format!("{hosts} hosts send to every other"),
         Matrix::Outcast { sender, receivers, .. } => {

@@ -26,6 +26,11 @@ pub enum Measure {
     HopsPerDeliveredPacket,
     /// When the last flow was delivered, counted from each flow's start, us.
     LastFctReceiver,
+    /// Median FCT at the receiver, us. A flow that has not ended is slower than all that have; where it would be the
+    /// median there is none.
+    MedianFctReceiver,
+    /// The 99th percentile, likewise.
+    P99FctReceiver,
     /// When the last flow was acknowledged, counted from each flow's start, us.
     LastFctSender,
     /// By how many percent the last flow exceeds the ideal incast of the base model:
@@ -40,6 +45,14 @@ pub enum Measure {
     LeastCoreLinkPercent,
     /// Packets trimmed at ports that lead up, in percent of the DATA packets sent.
     UplinkTrimPercent,
+    /// Packets trimmed at the up ports of ToRs, in percent of the DATA packets sent.
+    TorUpTrimPercent,
+    /// Packets trimmed at all other ports, in percent of the DATA packets sent that no up port of a ToR trimmed.
+    PastTorTrimPercent,
+    /// Packets dropped at ports from ToRs to hosts.
+    TorDownDrops,
+    /// Packets dropped at ports from aggregation switches to ToRs.
+    AggregationDownDrops,
     /// Paths that senders removed.
     PathRemovals,
     /// Retransmissions for each DATA packet of the run that arrived.
@@ -74,6 +87,9 @@ pub enum Measure {
     /// The longest time that a link of the timeline was idle in all between its first and its last packet,
     /// us.
     TimelineIdle,
+    /// Time, in intervals of 100 us from the first departure of the timeline on, in which whole DATA packets were on
+    /// the link for less than nine tenths of the interval, us. An interval that is not over does not count.
+    TimelineLow,
     /// The fewest packets that a retransmission found in its queue when it arrived at a port of the
     /// timeline, the packet on the wire included.
     RetransmissionFindsPackets,
@@ -104,12 +120,18 @@ const NAMES: &[(&str, Measure)] = &[
     ("packet_hops_millions", Measure::PacketHops),
     ("hops_per_delivered_packet", Measure::HopsPerDeliveredPacket),
     ("last_fct_receiver_us", Measure::LastFctReceiver),
+    ("median_fct_receiver_us", Measure::MedianFctReceiver),
+    ("p99_fct_receiver_us", Measure::P99FctReceiver),
     ("last_fct_sender_us", Measure::LastFctSender),
     ("last_over_ideal_percent", Measure::LastOverIdealPercent),
     ("slowest_over_fastest", Measure::SlowestOverFastest),
     ("flows_of_3_to_5_5_gbps", Measure::FlowsOf3To5Gbps),
     ("least_core_link_percent", Measure::LeastCoreLinkPercent),
     ("uplink_trim_percent", Measure::UplinkTrimPercent),
+    ("tor_up_trim_percent", Measure::TorUpTrimPercent),
+    ("past_tor_trim_percent", Measure::PastTorTrimPercent),
+    ("tor_down_drops", Measure::TorDownDrops),
+    ("aggregation_down_drops", Measure::AggregationDownDrops),
     ("path_removals", Measure::PathRemovals),
     ("retransmissions_per_packet", Measure::RetransmissionsPerPacket),
     ("nack_retransmissions_per_packet", Measure::NackRetransmissionsPerPacket),
@@ -126,6 +148,7 @@ const NAMES: &[(&str, Measure)] = &[
     ("timeout_retransmissions_percent", Measure::TimeoutRetransmissionsPercent),
     ("timeline_trims", Measure::TimelineTrims),
     ("timeline_idle_us", Measure::TimelineIdle),
+    ("timeline_low_us", Measure::TimelineLow),
     ("retransmission_finds_packets", Measure::RetransmissionFindsPackets),
 ];
 
@@ -169,6 +192,8 @@ impl Measure {
             Measure::HopsPerDeliveredPacket => (record.packets_delivered > 0)
                 .then(|| record.packet_hops as f64 / record.packets_delivered as f64),
             Measure::LastFctReceiver => receiver().map(|times| max(&times) / 1e6),
+            Measure::MedianFctReceiver => fct_quantile(&flows, 5000),
+            Measure::P99FctReceiver => fct_quantile(&flows, 9900),
             Measure::LastFctSender => {
                 times(|flow| flow.fct_sender_ps).map(|times| max(&times) / 1e6)
             }
@@ -193,6 +218,21 @@ impl Measure {
                     .map(|port| port.trimmed)
                     .sum();
                 percent(trimmed, total(|flow| flow.packets_sent))
+            }
+            Measure::TorUpTrimPercent => {
+                let trimmed = at_ports(record, "tor", "up", |port| port.trimmed);
+                percent(trimmed, total(|flow| flow.packets_sent))
+            }
+            Measure::PastTorTrimPercent => {
+                let first = at_ports(record, "tor", "up", |port| port.trimmed);
+                let all: u64 = record.ports.iter().map(|port| port.trimmed).sum();
+                percent(all - first, total(|flow| flow.packets_sent).saturating_sub(first))
+            }
+            Measure::TorDownDrops => {
+                Some(at_ports(record, "tor", "down", |port| port.dropped) as f64)
+            }
+            Measure::AggregationDownDrops => {
+                Some(at_ports(record, "aggregation", "down", |port| port.dropped) as f64)
             }
             Measure::PathRemovals => Some(total(|flow| flow.path_removals) as f64),
             Measure::RetransmissionsPerPacket => per_packet(total(|flow| {
@@ -253,6 +293,7 @@ impl Measure {
                     .map(|count| count as f64)
             }
             Measure::TimelineIdle => idle_us(&record.timeline, selection.place.as_deref()),
+            Measure::TimelineLow => low_us(&record.timeline, selection.place.as_deref()),
             Measure::RetransmissionFindsPackets => {
                 let arrivals = record.timeline.at(selection.place.as_deref()).filter(|event| {
                     event.what == What::Enqueue
@@ -276,6 +317,40 @@ pub fn goodput_gbps(flow: &FlowRecord, measured_ps: u64) -> Option<f64> {
     };
     // Bits per picosecond are terabits per second.
     (ps > 0).then(|| (bytes * 8) as f64 / ps as f64 * 1000.0)
+}
+
+/// A quantile of the times at the receiver, us.
+fn fct_quantile(flows: &[&FlowRecord], share: u32) -> Option<f64> {
+    let mut times: Vec<u64> =
+        flows.iter().map(|flow| flow.fct_receiver_ps.unwrap_or(u64::MAX)).collect();
+    times.sort_unstable();
+    let time = crate::statistics::quantile(&times, share)?;
+    (time != u64::MAX).then(|| time as f64 / 1e6)
+}
+
+/// A counter of all ports of switches of one kind that send in one direction: "tor 3 up 2" is a ToR's, "up".
+fn at_ports(record: &RunRecord, kind: &str, side: &str, of: fn(&PortRecord) -> u64) -> u64 {
+    let is_there = |port: &&PortRecord| {
+        let mut words = port.name.split(' ');
+        words.next() == Some(kind) && words.nth(1) == Some(side)
+    };
+    record.ports.iter().filter(is_there).map(of).sum()
+}
+
+/// The time in which a link of the timeline carried little data.
+fn low_us(timeline: &Timeline, place: Option<&str>) -> Option<f64> {
+    const INTERVAL_PS: u64 = 100_000_000;
+    let departures = || timeline.at(place).filter(|event| event.what == What::Depart);
+    let begin = departures().next()?.time_ps;
+    let end = departures().last()?.time_ps;
+    let mut busy = vec![0; ((end - begin) / INTERVAL_PS) as usize];
+    for event in departures().filter(|event| event.packet == PacketKind::Data) {
+        if let Some(busy) = busy.get_mut(((event.time_ps - begin) / INTERVAL_PS) as usize) {
+            *busy += event.until_ps.unwrap_or(event.time_ps) - event.time_ps;
+        }
+    }
+    let low = busy.iter().filter(|&&busy| busy * 10 < INTERVAL_PS * 9).count() as u64;
+    Some((low * INTERVAL_PS) as f64 / 1e6)
 }
 
 /// A quantile of the sorted latencies that `wanted` takes, us.

@@ -638,7 +638,10 @@ static PERMUTATION: Grammar =
 static RANDOM: Grammar = Grammar {
     about: "Destinations drawn from all other hosts: some receive several flows, some none.",
     alternatives: &[],
-    keys: &[optional("flows", Form::Integer(1, 65_535), "Flows of each host. Default: 1.")],
+    keys: &[
+        optional("flows", Form::Integer(1, 65_535), "Flows of each host. Default: 1."),
+        optional("excluding", Form::List(&HOST), "Hosts that neither send nor receive."),
+    ],
 };
 
 static ALL_TO_ALL: Grammar =

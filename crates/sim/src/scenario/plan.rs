@@ -163,6 +163,8 @@ pub enum Matrix {
     Random {
         /// Flows of each host.
         flows: u32,
+        /// Hosts that neither send nor receive.
+        excluding: Vec<u32>,
     },
     /// Every host sends to every other.
     AllToAll,

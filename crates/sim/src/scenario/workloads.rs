@@ -306,7 +306,14 @@ fn matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
     }
     if let Some(random) = node.child("random") {
         let flows = number(random, "flows").unwrap_or(1);
-        return few(random, hosts, u64::from(hosts) * u64::from(flows), Matrix::Random { flows });
+        let excluding = excluded(random, hosts)?;
+        let members = (0..hosts).filter(|host| !excluding.contains(host)).count();
+        if members < 2 {
+            let place = &random.child("excluding").unwrap_or(random).place;
+            return Err(ScenarioError::new(place, "fewer than two hosts are left", "two hosts"));
+        }
+        let matrix = Matrix::Random { flows, excluding };
+        return few(random, hosts, members as u64 * u64::from(flows), matrix);
     }
     if let Some(all) = node.child("all_to_all") {
         let flows = u64::from(hosts) * u64::from(hosts - 1);
@@ -322,6 +329,16 @@ fn matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
         return Err(ScenarioError::new(&list.place, "no pairs", "at least one pair"));
     }
     Ok(Matrix::Pairs(pairs))
+}
+
+/// Hosts that take no part: ascending, each once.
+fn excluded(node: &Node, hosts: u32) -> Result<Vec<u32>, ScenarioError> {
+    let list = node.child("excluding").and_then(Node::list).unwrap_or(&[]);
+    let mut excluding =
+        list.iter().map(|node| host(node, hosts)).collect::<Result<Vec<_>, ScenarioError>>()?;
+    excluding.sort_unstable();
+    excluding.dedup();
+    Ok(excluding)
 }
 
 fn queries(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
@@ -410,12 +427,7 @@ fn incast_matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
             "`excluding` and `choose` only with a receiver that is given",
         ));
     }
-    let mut excluding = Vec::new();
-    for node in node.child("excluding").and_then(Node::list).unwrap_or(&[]) {
-        excluding.push(host(node, hosts)?);
-    }
-    excluding.sort_unstable();
-    excluding.dedup();
+    let excluding = excluded(node, hosts)?;
     let senders = number(node, "senders").unwrap_or(0);
     let left_out = excluding.iter().filter(|&&host| host != receiver).count() as u32;
     let others = hosts - 1 - left_out;

@@ -3,7 +3,7 @@
 use trimline_packet::{Time, TimeDelta};
 use trimline_transport::Stream;
 
-use super::{Draft, Making, jitter, other_than, pairs};
+use super::{Draft, Making, jitter, members, other_than, pairs};
 use crate::chains::{NONE, Trigger, Wiring};
 use crate::random;
 use crate::scenario::plan::{Arrivals, Gap, Matrix, Workload};
@@ -11,7 +11,10 @@ use crate::scenario::plan::{Arrivals, Gap, Matrix, Workload};
 impl Making<'_> {
     /// Each pair of a matrix, or each connection to hosts that are drawn anew, has flow after flow.
     pub(super) fn repeated(&mut self, place: u32, workload: &Workload) -> Result<(), String> {
-        let is_redrawn = matches!(workload.matrix, Matrix::Random { .. });
+        let drawn_from = match &workload.matrix {
+            Matrix::Random { excluding, .. } => Some(members(self.hosts, excluding)),
+            _ => None,
+        };
         let pairs = pairs(workload, self.hosts, self.plan.seed);
         let mut pairs_of = vec![0u32; self.hosts as usize];
         for &(source, _) in &pairs {
@@ -23,7 +26,8 @@ impl Making<'_> {
             slots_of[source as usize] += 1;
             let connection = Connection {
                 source,
-                destination: (!is_redrawn).then_some(destination),
+                destination,
+                drawn_from: drawn_from.as_deref(),
                 slot,
                 slots: pairs_of[source as usize],
             };
@@ -41,7 +45,7 @@ impl Making<'_> {
         &mut self,
         place: u32,
         workload: &Workload,
-        connection: &Connection,
+        connection: &Connection<'_>,
     ) -> Result<(), String> {
         let name = random::name_number(&workload.name);
         let Connection { source, slot, slots, .. } = *connection;
@@ -51,7 +55,7 @@ impl Making<'_> {
         let draws = random::stream(seed, "arrivals", &owner);
         for (number, at) in (0u64..).zip(times(workload.arrivals, u64::from(slots), first, draws)) {
             let index = connection.index(number);
-            let destination = connection.to(self.hosts, seed, name, index);
+            let destination = connection.to(seed, name, index);
             let start = Time::ZERO + at;
             self.flow(place, workload, Draft { source, destination, index, start, wiring: None })?;
         }
@@ -63,7 +67,7 @@ impl Making<'_> {
         &mut self,
         place: u32,
         workload: &Workload,
-        connection: &Connection,
+        connection: &Connection<'_>,
         gap: Gap,
         count: Option<u32>,
     ) -> Result<(), String> {
@@ -83,7 +87,7 @@ impl Making<'_> {
                 break;
             }
             let index = connection.index(number);
-            let destination = connection.to(self.hosts, seed, name, index);
+            let destination = connection.to(seed, name, index);
             let next = self.trigger(Trigger::After(1));
             let start = if number == 0 { Time::ZERO + earliest } else { Time::NEVER };
             let wiring = Wiring { waits_for, delay, on_acknowledged: next, ..Wiring::LOOSE };
@@ -99,26 +103,26 @@ impl Making<'_> {
 }
 
 /// One of several series of flows of a source.
-struct Connection {
+struct Connection<'a> {
     source: u32,
-    /// `None`: drawn for each flow.
-    destination: Option<u32>,
+    destination: u32,
+    /// The destination of each flow is drawn anew, from these.
+    drawn_from: Option<&'a [u32]>,
     slot: u32,
     slots: u32,
 }
 
-impl Connection {
+impl Connection<'_> {
     /// The index of a flow does not depend on how many there are.
     fn index(&self, number: u64) -> u64 {
         number * u64::from(self.slots) + u64::from(self.slot)
     }
 
-    fn to(&self, hosts: u32, seed: u64, name: u64, index: u64) -> u32 {
-        self.destination.unwrap_or_else(|| {
-            let owner = [u64::from(self.source), name, index];
-            let mut draws = random::stream(seed, "destination", &owner);
-            other_than(self.source, hosts, &mut draws)
-        })
+    fn to(&self, seed: u64, name: u64, index: u64) -> u32 {
+        let Some(members) = self.drawn_from else { return self.destination };
+        let owner = [u64::from(self.source), name, index];
+        let mut draws = random::stream(seed, "destination", &owner);
+        other_than(self.source, members, &mut draws)
     }
 }
 

@@ -189,10 +189,11 @@ fn pairs(workload: &Workload, hosts: u32, seed: u64) -> Vec<(u32, u32)> {
             others.truncate(*senders as usize);
             others.into_iter().map(|sender| (sender, *receiver)).collect()
         }
-        Matrix::Random { flows } => (0..hosts)
-            .flat_map(|from| (0..*flows).map(move |_| from))
-            .map(|from| (from, other_than(from, hosts, &mut draws)))
-            .collect(),
+        Matrix::Random { flows, excluding } => {
+            let members = members(hosts, excluding);
+            let sources = members.iter().flat_map(|&from| (0..*flows).map(move |_| from));
+            sources.map(|from| (from, other_than(from, &members, &mut draws))).collect()
+        }
         Matrix::AllToAll => (0..hosts)
             .flat_map(|from| (0..hosts).map(move |to| (from, to)))
             .filter(|(from, to)| from != to)
@@ -211,10 +212,16 @@ fn pairs(workload: &Workload, hosts: u32, seed: u64) -> Vec<(u32, u32)> {
     }
 }
 
-/// A host drawn from all but one.
-fn other_than(host: u32, hosts: u32, draws: &mut trimline_transport::Stream) -> u32 {
-    let other = random::below(draws, u64::from(hosts) - 1) as u32;
-    other + u32::from(other >= host)
+/// The hosts that take part, ascending.
+fn members(hosts: u32, excluding: &[u32]) -> Vec<u32> {
+    (0..hosts).filter(|host| !excluding.contains(host)).collect()
+}
+
+/// A host drawn from all members but one.
+fn other_than(host: u32, members: &[u32], draws: &mut trimline_transport::Stream) -> u32 {
+    let own = members.partition_point(|&member| member < host);
+    let other = random::below(draws, members.len() as u64 - 1) as usize;
+    members[other + usize::from(other >= own)]
 }
 
 /// Puts those that are chosen first in front.
@@ -315,7 +322,7 @@ mod tests {
 
     #[test]
     fn random_flows_reach_every_other_host_about_equally_and_never_their_own() {
-        let pairs = pairs(Matrix::Random { flows: 3000 }, 4);
+        let pairs = pairs(Matrix::Random { flows: 3000, excluding: vec![] }, 4);
         let mut counts = [[0; 4]; 4];
         pairs.iter().for_each(|&(from, to)| counts[from as usize][to as usize] += 1);
         for (from, counts) in counts.iter().enumerate() {
@@ -329,8 +336,25 @@ mod tests {
     }
 
     #[test]
+    fn hosts_that_are_excluded_neither_send_nor_receive() {
+        let mut once = workload("w", Matrix::Random { flows: 40, excluding: vec![0, 3] });
+        let check = |workload: &Workload| {
+            let flows = made(workload, 6, 1);
+            let ends = flows.iter().flat_map(|flow| [flow.source.get(), flow.destination.get()]);
+            let seen: std::collections::BTreeSet<u32> = ends.collect();
+            assert_eq!(seen.into_iter().collect::<Vec<_>>(), [1, 2, 4, 5]);
+            assert!(flows.iter().all(|flow| flow.source != flow.destination));
+        };
+        check(&once);
+        // Destinations that are drawn anew, flow by flow.
+        once.arrivals =
+            Arrivals::Periodic { every: TimeDelta::from_us(10), until: TimeDelta::from_us(100) };
+        check(&once);
+    }
+
+    #[test]
     fn the_flows_of_a_host_have_numbers_of_their_own() {
-        let flows = made(&workload("r", Matrix::Random { flows: 3 }), 4, 1);
+        let flows = made(&workload("r", Matrix::Random { flows: 3, excluding: vec![] }), 4, 1);
         let indices: Vec<u32> = flows.iter().map(|flow| flow.index).collect();
         assert_eq!(indices, [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]);
     }

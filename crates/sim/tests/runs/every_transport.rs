@@ -77,7 +77,8 @@ fn profiles() -> [(&'static str, ServiceModel); 9] {
 fn load(transport: Transport, switch: ServiceModel) -> Plan {
     let mut endless = workload("endless", Matrix::Permutation, None);
     endless.start_jitter = TimeDelta::from_us(30);
-    let mut spread = workload("spread", Matrix::Random { flows: 2 }, Some(100_000));
+    let mut spread =
+        workload("spread", Matrix::Random { flows: 2, excluding: vec![] }, Some(100_000));
     spread.start = TimeDelta::from_us(300);
     spread.start_jitter = TimeDelta::from_us(500);
     spread.spraying = Spraying::SwitchRandom;

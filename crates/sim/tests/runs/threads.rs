@@ -50,7 +50,11 @@ fn an_incast() {
 fn mixed_sizes_at_different_times() {
     let sizes = [1, 9_000, 123_457, 900_000];
     let workloads = sizes.iter().enumerate().map(|(place, &size)| {
-        let mut flows = workload(&format!("w{place}"), Matrix::Random { flows: 2 }, Some(size));
+        let mut flows = workload(
+            &format!("w{place}"),
+            Matrix::Random { flows: 2, excluding: vec![] },
+            Some(size),
+        );
         flows.start = TimeDelta::from_us(100 * place as u64);
         flows.start_jitter = TimeDelta::from_us(700);
         flows.class = place as u8;
