@@ -241,6 +241,30 @@ class Drawing(unittest.TestCase):
         self.findings("sec611", [finding])
         self.drawn("sec611")
 
+    def test_short_transfers(self) -> None:
+        """fig15, fig23: distributions; a flow that did not end leaves the line below the top."""
+        short = [{"workload": "short", "fct_receiver_ps": 10**8 * n} for n in (1, 2, 3)]
+        short.append({"workload": "short", "fct_receiver_ps": ""})
+        for series in ("ndp", "dctcp"):
+            self.run_of("fig15", f"{series}/seed-1", [*short, {"workload": "background"}])
+            for flows in (5, 10):
+                self.run_of("fig23", f"{series}/flows={flows}/seed-1", short)
+        self.drawn("fig15")
+        self.drawn("fig23")
+        self.run_of("fig15", "mptcp/seed-1", short[3:])
+        self.refused("fig15", "no flow ended")
+
+    def test_a_long_flow_beside_an_incast(self) -> None:
+        """fig19: data that left towards the long flow's host."""
+        columns = ["event", "packet", "place", "workload", "time_ps", "wire_bytes"]
+        sent = {"event": "depart", "packet": "data", "place": "tor 0 down 1", "workload": "long"}
+        rows = [
+            {**sent, "time_ps": 19 * 10**9 + n * 7_251_200, "wire_bytes": 9064} for n in range(500)
+        ]
+        for series in ("ndp", "dctcp"):
+            self.run_of("fig19", f"{series}/seed-1", timeline=(columns, rows))
+        self.drawn("fig19")
+
     def test_every_experiment_has_a_figure(self) -> None:
         """All but the base model, which is four numbers."""
         experiments = Path(__file__).parents[2] / "experiments"

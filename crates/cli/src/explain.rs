@@ -125,6 +125,13 @@ fn words(plan: &Plan) -> String {
         if switch.queue_count() == 1 { "" } else { "s" },
         switch.trimmed_bytes(),
     );
+    if switch.shares_memory() {
+        let least = plan.shared_memory.of(u64::from(clos.least_switch_ports()));
+        text += &format!(
+            "  memory     {} B or more, by its ports, shared by the queues of a switch (dynamic thresholds)\n",
+            least.get()
+        );
+    }
     text += &match &plan.transport {
         Transport::Ndp(ndp) => ndp_words(ndp) + &round_trip_words(clos, ndp.payload_bytes),
         Transport::Tcp(tcp) => tcp_words(tcp) + &round_trip_words(clos, tcp.payload_bytes),

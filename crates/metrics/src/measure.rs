@@ -584,6 +584,56 @@ mod tests {
     }
 
     #[test]
+    fn a_quantile_takes_unfinished_flows_for_the_slowest() {
+        let us = 1_000_000;
+        let times = [Some(30), Some(10), None, Some(20)];
+        let flows = times.map(|us_each| flow(1, Some(9000), us_each.map(|each: u64| each * us)));
+        let run = record(flows.to_vec());
+        assert_eq!(of("median_fct_receiver_us", &run), Some(20.0));
+        assert_eq!(of("p99_fct_receiver_us", &run), None);
+        let run = record(flows[..2].to_vec());
+        assert_eq!(of("p99_fct_receiver_us", &run), Some(30.0));
+    }
+
+    #[test]
+    fn trims_and_drops_are_counted_where_they_happen() {
+        let mut run = record(vec![FlowRecord { packets_sent: 100, ..flow(1, None, None) }]);
+        let port = |name: &str, trimmed, dropped| PortRecord {
+            name: name.to_owned(),
+            trimmed,
+            dropped,
+            ..PortRecord::default()
+        };
+        run.ports = vec![
+            port("tor 0 down 0", 2, 3),
+            port("tor 0 up 1", 30, 5),
+            port("tor 1 up 0", 10, 0),
+            port("aggregation 0 down 1", 1, 7),
+            port("aggregation 0 up 1", 0, 9),
+        ];
+        assert_eq!(of("tor_up_trim_percent", &run), Some(40.0));
+        assert_eq!(of("past_tor_trim_percent", &run), Some(5.0));
+        assert_eq!(of("tor_down_drops", &run), Some(3.0));
+        assert_eq!(of("aggregation_down_drops", &run), Some(7.0));
+    }
+
+    #[test]
+    fn an_interval_is_low_below_nine_tenths_of_data() {
+        let mut run = record(vec![flow(1, None, None)]);
+        assert_eq!(of("timeline_low_us", &run), None);
+        let sends = |begin: u64, end: u64| Event {
+            until_ps: Some(end * 1_000_000),
+            ..event(begin * 1_000_000, What::Depart)
+        };
+        run.timeline.places = vec!["tor 0 down 0".into()];
+        let header = Event { packet: PacketKind::Header, ..sends(195, 215) };
+        // From 5 us on: 90 us of the first interval, 89 of the second, none of the third; the fourth is not over.
+        run.timeline.events =
+            vec![sends(5, 95), sends(105, 194), header, sends(305, 310), sends(320, 330)];
+        assert_eq!(of("timeline_low_us", &run), Some(200.0));
+    }
+
+    #[test]
     fn every_name_names_its_measure() {
         assert_eq!(Measure::names().filter_map(Measure::named).count(), NAMES.len());
         assert_eq!(Measure::named("goodput"), None);

@@ -13,7 +13,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from trimline.plot import packets, style, sweeps
+from trimline.plot import packets, style, sweeps, transfers
 from trimline.plot.lines import seeds
 from trimline.plot.results import Experiment, MalformedResult, Run
 
@@ -95,6 +95,9 @@ def fig16(experiment: Experiment) -> Figure:
         colour = style.colour_of(series)
         if prioritised(runs[0]):
             plot_seeds(above, runs, preferred_ms, style.PURPLE, "NDP prioritised, simulated", "-.")
+            continue
+        if series.startswith("dctcp-shared-"):
+            # The factor's effect is in the table; here it would only hide lines.
             continue
         name = style.name_of(series)
         plot_seeds(above, runs, lambda run: run.fct_ms()[-1], colour, f"{name} last, simulated")
@@ -226,11 +229,14 @@ FIGURES: dict[str, Callable[[Experiment], Figure]] = {
     "ndp/fig11": sweeps.fig11,
     "ndp/fig13": sweeps.fig13,
     "ndp/fig14": fig14,
+    "ndp/fig15": transfers.fig15,
     "ndp/fig16": fig16,
     "ndp/fig17": sweeps.fig17,
+    "ndp/fig19": transfers.fig19,
     "ndp/fig20": sweeps.fig20,
     "ndp/fig21": fig21,
     "ndp/fig22": fig22,
+    "ndp/fig23": transfers.fig23,
     "ndp/sec323": packets.sec323,
     "ndp/sec611": sweeps.sec611,
     "ndp/sec62scale": sweeps.sec62scale,

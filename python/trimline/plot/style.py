@@ -68,10 +68,13 @@ def protocol_of(series: str) -> str:
 #: Colours of series that are named after a switch profile, not after a protocol.
 PROFILES = {"paper": BLUE, "htsim": ORANGE, "csg-htsim": PURPLE}
 
+#: Colours of series that are not their protocol's only ones in a figure.
+OWN = {"dctcp-shared": ORANGE}
+
 
 def colour_of(series: str) -> str:
     """The colour of the protocol of a series, or of its profile."""
-    return PROTOCOLS.get(protocol_of(series)) or PROFILES.get(series, SKY)
+    return OWN.get(series) or PROTOCOLS.get(protocol_of(series)) or PROFILES.get(series, SKY)
 
 
 def line_of(series: str) -> str:
@@ -86,6 +89,8 @@ def name_of(series: str) -> str:
     protocol, _, packets = series.partition("-")
     if protocol in ("dctcp", "mptcp") and packets.isdigit():
         return f"{NAMES[protocol]}, queues of {packets}"
+    if series == "dctcp-shared":
+        return "DCTCP, shared buffers"
     words = series.replace("_", "-").split("-")
     return " ".join(NAMES.get(word.lower(), word) for word in words)
 
