@@ -243,6 +243,7 @@ class Drawing(unittest.TestCase):
 
     def test_short_transfers(self) -> None:
         """fig15, fig23: distributions; a flow that did not end leaves the line below the top."""
+        short: list[dict[str, object]]
         short = [{"workload": "short", "fct_receiver_ps": 10**8 * n} for n in (1, 2, 3)]
         short.append({"workload": "short", "fct_receiver_ps": ""})
         for series in ("ndp", "dctcp"):
