@@ -144,7 +144,11 @@ class Measures(unittest.TestCase):
             ["aggregation 0 up 1", 300, 0],
             ["core 0 down 0", 9, 9],
         ]
-        self.write("ports", ["name", "bytes", "trimmed"], ports)
+        ports = [
+            [*port, dropped] for port, dropped in zip(ports, (1, 2, 4, 8, 16, 32), strict=True)
+        ]
+        ports.append(["aggregation 0 down 3", 5, 0, 64])
+        self.write("ports", ["name", "bytes", "trimmed", "dropped"], ports)
         quantiles = [["all", 500, 6_000_000], ["all", 1000, 9_000_000], ["later", 500, 7_000_000]]
         self.write("latencies", ["packets", "share_permille", "latency_ps"], quantiles)
         events = [
@@ -176,6 +180,10 @@ class Measures(unittest.TestCase):
             "worst_decile_fair_share_percent": "40",
             "worst_decile_below_mean_points": "20",
             "uplink_trim_percent": "2",
+            "tor_up_trim_percent": "1.5",
+            "past_tor_trim_percent": Fraction(6000, 197),
+            "tor_down_drops": "6",
+            "aggregation_down_drops": "64",
             "host_link_percent": "40",
             "least_core_link_percent": "50",
             "path_removals": "5",
@@ -191,6 +199,7 @@ class Measures(unittest.TestCase):
             "max_latency_us": "9",
             "timeline_trims": "1",
             "timeline_idle_us": "0.000003",
+            "timeline_low_us": "0",
             "retransmission_finds_packets": "3",
         }
         findings = [{"name": name, "measure": name} for name in expected]
@@ -198,6 +207,13 @@ class Measures(unittest.TestCase):
         self.assertEqual(made.point, {"window": "3", "queue": "6pkt"})
         for name, value in expected.items():
             self.assertEqual(made.values[name], Fraction(value), name)
+
+    def test_quantiles_of_times(self) -> None:
+        """By nearest rank; a flow that did not end is slower than all that did."""
+        flows = [{"fct_receiver_ps": each} for each in ("3000000", "1000000", "", "2000000")]
+        self.assertEqual(JUDGE.fct_us(flows, 50), 2)
+        self.assertIsNone(JUDGE.fct_us(flows, 99))
+        self.assertEqual(JUDGE.fct_us(flows[:2], 99), 3)
 
     def test_of_one_place(self) -> None:
         """A timeline's measures may be of one place."""

@@ -1,4 +1,4 @@
-"""Figures of how long transfers take beside other traffic: distributions, and one link over time."""
+"""Figures of how long transfers take beside other traffic, and of one link over time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ INTERVAL_MS = 0.5
 
 
 def cumulative(axes: Axes, runs: Sequence[Run], workload: str | None, scale: float) -> None:
-    """The share of flows that took no longer, over all seeds; what did not end never reaches the top."""
+    """The share of flows that took no longer, over all seeds; some may not have ended."""
     flows = [
         flow for run in runs for flow in run.flows if workload is None or flow.workload == workload
     ]
