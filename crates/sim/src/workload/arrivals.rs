@@ -3,7 +3,7 @@
 use trimline_packet::{Time, TimeDelta};
 use trimline_transport::Stream;
 
-use super::{Draft, Making, jitter, members, other_than, pairs};
+use super::{Draft, Making, jitter, members, other_member, pairs};
 use crate::chains::{NONE, Trigger, Wiring};
 use crate::random;
 use crate::scenario::plan::{Arrivals, Gap, Matrix, Workload};
@@ -122,7 +122,7 @@ impl Connection<'_> {
         let Some(members) = self.drawn_from else { return self.destination };
         let owner = [u64::from(self.source), name, index];
         let mut draws = random::stream(seed, "destination", &owner);
-        other_than(self.source, members, &mut draws)
+        other_member(self.source, members, &mut draws)
     }
 }
 

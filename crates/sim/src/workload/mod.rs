@@ -192,7 +192,7 @@ fn pairs(workload: &Workload, hosts: u32, seed: u64) -> Vec<(u32, u32)> {
         Matrix::Random { flows, excluding } => {
             let members = members(hosts, excluding);
             let sources = members.iter().flat_map(|&from| (0..*flows).map(move |_| from));
-            sources.map(|from| (from, other_than(from, &members, &mut draws))).collect()
+            sources.map(|from| (from, other_member(from, &members, &mut draws))).collect()
         }
         Matrix::AllToAll => (0..hosts)
             .flat_map(|from| (0..hosts).map(move |to| (from, to)))
@@ -217,11 +217,16 @@ fn members(hosts: u32, excluding: &[u32]) -> Vec<u32> {
     (0..hosts).filter(|host| !excluding.contains(host)).collect()
 }
 
-/// A host drawn from all members but one.
-fn other_than(host: u32, members: &[u32], draws: &mut trimline_transport::Stream) -> u32 {
+/// A host drawn from all but one.
+fn other_than(host: u32, hosts: u32, draws: &mut trimline_transport::Stream) -> u32 {
+    let other = random::below(draws, u64::from(hosts) - 1) as u32;
+    other + u32::from(other >= host)
+}
+
+/// A host drawn from all members but one, which is among them.
+fn other_member(host: u32, members: &[u32], draws: &mut trimline_transport::Stream) -> u32 {
     let own = members.partition_point(|&member| member < host);
-    let other = random::below(draws, members.len() as u64 - 1) as usize;
-    members[other + usize::from(other >= own)]
+    members[other_than(own as u32, members.len() as u32, draws) as usize]
 }
 
 /// Puts those that are chosen first in front.
