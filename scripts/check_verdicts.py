@@ -328,6 +328,7 @@ def value_of(finding, run):
         if finding.get("workload", flow["workload"]) == flow["workload"]
         and finding.get("pair", [int(flow["source"]), int(flow["destination"])])
         == [int(flow["source"]), int(flow["destination"])]
+        and int(flow["start_ps"]) < 1_000_000 * finding.get("started_before_us", math.inf)
     ]
     return None if run.interrupted else measure(finding["measure"], run, flows, finding.get("place"))
 

@@ -38,6 +38,8 @@ pub(crate) struct Finding {
     workload: Option<String>,
     /// Only flows from the first to the second host.
     pair: Option<[u32; 2]>,
+    /// Only flows that began before this time.
+    started_before_us: Option<u64>,
     /// Of a timeline, only what is about this port or host.
     place: Option<String>,
     /// Only runs with this many flows.
@@ -169,6 +171,7 @@ impl Finding {
         Selection {
             workload: self.workload.clone(),
             pair: self.pair.map(|[source, destination]| (source, destination)),
+            started_before_ps: self.started_before_us.map(|us| us.saturating_mul(1_000_000)),
             place: self.place.clone(),
         }
     }

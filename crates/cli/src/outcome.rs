@@ -41,6 +41,7 @@ struct Question {
     measure: String,
     workload: Option<String>,
     pair: Option<(u32, u32)>,
+    started_before_ps: Option<u64>,
     place: Option<String>,
 }
 
@@ -51,6 +52,7 @@ impl Question {
             measure: finding.measure.clone(),
             workload: selection.workload,
             pair: selection.pair,
+            started_before_ps: selection.started_before_ps,
             place: selection.place,
         }
     }

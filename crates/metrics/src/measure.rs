@@ -102,6 +102,8 @@ pub struct Selection {
     pub workload: Option<String>,
     /// Those from this source to this destination.
     pub pair: Option<(u32, u32)>,
+    /// Those that began before this time. At the end of a run flows are under way, and the slow ones among them most.
+    pub started_before_ps: Option<u64>,
     /// Of the timeline, what is about this port or host.
     pub place: Option<String>,
 }
@@ -110,6 +112,7 @@ impl Selection {
     fn takes(&self, flow: &FlowRecord) -> bool {
         self.workload.as_ref().is_none_or(|workload| *workload == flow.workload)
             && self.pair.is_none_or(|pair| pair == (flow.source, flow.destination))
+            && self.started_before_ps.is_none_or(|end| flow.start_ps < end)
     }
 }
 
@@ -445,6 +448,12 @@ mod tests {
         assert_eq!(Measure::MinGoodput.of(&run, &selection), Some(7.2));
         let selection = Selection { pair: Some((0, 2)), ..Selection::default() };
         assert_eq!(Measure::MinGoodput.of(&run, &selection), None);
+        let early = |end| Selection { started_before_ps: Some(end), ..Selection::default() };
+        let counted = |end| Measure::PathRemovals.of(&run, &early(end));
+        assert_eq!(
+            (counted(0), counted(1)),
+            (None, Measure::PathRemovals.of(&run, &Selection::default()))
+        );
         let selection = Selection { workload: Some("other".into()), ..Selection::default() };
         assert_eq!(Measure::MeanGoodput.of(&run, &selection), None);
     }
