@@ -19,7 +19,7 @@ pub(crate) enum Quantity {
     Ratio,
     /// A part of all packets.
     Share,
-    /// A positive fraction, "2" or "1/4".
+    /// A positive number, "2", "1/4" or "0.25".
     Factor,
 }
 
@@ -70,7 +70,7 @@ impl Quantity {
             }
             Quantity::Queue => "packets such as \"8pkt\" or bytes such as \"72000B\"",
             Quantity::Ratio => "headers to data packets such as \"10:1\"",
-            Quantity::Factor => "a factor from 1/65536 to 65535 such as \"1/4\" or \"2\"",
+            Quantity::Factor => "a factor from 1/65536 to 65535 such as \"2\", \"1/4\" or \"0.25\"",
             Quantity::Share => "a share such as \"0.1%\" (units: %, ppm, ppb)",
         }
     }
@@ -83,7 +83,7 @@ impl Quantity {
             Quantity::Bytes => r"^[0-9]+(\.[0-9]+)? ?(B|KB|MB|GB|KiB|MiB|GiB)$",
             Quantity::Queue => r"^[0-9]+(\.[0-9]+)? ?(pkt|B|KB|MB|GB|KiB|MiB|GiB)$",
             Quantity::Ratio => r"^[0-9]+:1$",
-            Quantity::Factor => r"^[0-9]+(/[0-9]+)?$",
+            Quantity::Factor => r"^[0-9]+(\.[0-9]+|/[0-9]+)?$",
             Quantity::Share => r"^[0-9]+(\.[0-9]+)? ?(%|ppm|ppb)$",
         }
     }
@@ -143,10 +143,17 @@ pub(crate) fn share(text: &str) -> Result<u64, Fault> {
     scaled(text, &[SHARES]).map(|(billionths, _)| billionths)
 }
 
-/// Numerator and denominator.
+/// Numerator and denominator: "2", "1/4" or "0.25".
 pub(crate) fn factor(text: &str) -> Result<(u32, u32), Fault> {
-    let (numerator, denominator) = text.split_once('/').unwrap_or((text, "1"));
-    match (numerator.trim().parse::<u32>(), denominator.trim().parse::<u32>()) {
+    let decimal = text.split_once('.').filter(|(_, decimals)| decimals.len() <= 6);
+    let (numerator, denominator) = match (text.split_once('/'), decimal) {
+        (Some((numerator, denominator)), _) => (numerator.parse(), denominator.parse()),
+        (None, Some((whole, decimals))) => {
+            (format!("{whole}{decimals}").parse(), Ok(10u32.pow(decimals.len() as u32)))
+        }
+        (None, None) => (text.parse(), Ok(1)),
+    };
+    match (numerator, denominator) {
         (Ok(numerator), Ok(denominator @ 1..)) => {
             let scaled = (u64::from(numerator) << 16) / u64::from(denominator);
             match (1..=65_535 << 16).contains(&scaled) {
@@ -154,7 +161,7 @@ pub(crate) fn factor(text: &str) -> Result<(u32, u32), Fault> {
                 false => Err(fault("is too small or too large")),
             }
         }
-        _ => Err(fault("is no whole number, nor one over another")),
+        _ => Err(fault("is no positive number, nor one over another")),
     }
 }
 
@@ -212,7 +219,8 @@ mod tests {
         assert_eq!(share("0.1%").unwrap(), 1_000_000);
         assert_eq!(share("20ppm").unwrap(), 20_000);
         assert_eq!((factor("2").unwrap(), factor("21/100").unwrap()), ((2, 1), (21, 100)));
-        for text in ["0", "1/0", "1/65537", "65536", "0.5", "-1", "1/2/3", ""] {
+        assert_eq!(factor("0.21").unwrap(), (21, 100));
+        for text in ["0", "1/0", "1/65537", "65536", "0.0000001", "-1", "1/2/3", "0.5/2", ""] {
             assert!(factor(text).is_err(), "{text}");
         }
     }
