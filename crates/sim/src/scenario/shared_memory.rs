@@ -79,7 +79,7 @@ pub(super) fn share(
     let alpha_value = Alpha::from_fraction(factor.0, factor.1);
     let least = memory.of(u64::from(topology.least_switch_ports()));
     // An empty switch lets a queue have alpha times everything, and no more than there is.
-    let threshold = u128::from(least.get()) * u128::from(alpha_value.bits()) >> 16;
+    let threshold = (u128::from(least.get()) * u128::from(alpha_value.bits())) >> 16;
     if threshold.min(u128::from(least.get())) < u128::from(packet_bytes) {
         return Err(ScenarioError::new(
             &alpha.unwrap_or(node).place,

@@ -118,7 +118,7 @@ fn use_tcp(plan: &mut Plan, seed: u64) {
     }
 }
 
-/// Queues that share memory, of one packet for each port or more, whatever the transport; every fifth seed.
+/// Queues that share memory, of four packets and more, whatever the transport; every fifth seed.
 fn share_memory(plan: &mut Plan, seed: u64) {
     let mut choices = Choices(seed ^ 0x706f_6f6c_0000);
     let payload = plan.transport.payload_bytes();
@@ -138,8 +138,8 @@ fn share_memory(plan: &mut Plan, seed: u64) {
     plan.switch = switch.build().expect("a model");
     let packet = u64::from(payload) + 64;
     plan.shared_memory = match choices.below(2) {
-        0 => SharedMemory::OfPort(ByteCount::new(packet * choices.one_of(&[1, 2, 10]))),
-        _ => SharedMemory::OfSwitch(ByteCount::new(packet * choices.one_of(&[1, 3, 40]))),
+        0 => SharedMemory::OfPort(ByteCount::new(packet * choices.one_of(&[2, 10]))),
+        _ => SharedMemory::OfSwitch(ByteCount::new(packet * choices.one_of(&[4, 40]))),
     };
 }
 
