@@ -73,6 +73,9 @@ def main(arguments: list[str]) -> int:
         return 2
     verdict, page = Path(arguments[0]), Path(arguments[1])
     experiments = json.loads(verdict.read_text(encoding="utf-8"))["experiments"]
+    if any(experiment.get("tier") == "quick" for experiment in experiments):
+        print(f"{verdict}: of the quick tier; the tables are of all runs", file=sys.stderr)
+        return 2
     text, homeless = rewritten(page.read_text(encoding="utf-8"), experiments)
     page.write_text(text, encoding="utf-8")
     for experiment in experiments:

@@ -164,6 +164,9 @@ mod tests {
             let scenario = Scenario::parse(&experiment.scenario_name, &experiment.scenario, &[]);
             let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
             assert!(!scenario.name.is_empty(), "{}", experiment.id);
+            let mut some = scenario.clone();
+            let quick = experiment.expected.quick.choose(&experiment.id, &mut some);
+            quick.unwrap_or_else(|failure| panic!("{failure:?}"));
             // A finding about a series that does not exist would never be refuted.
             for finding in &experiment.expected.finding {
                 let runs = |run: &&trimline_sim::scenario::Run| {

@@ -7,6 +7,7 @@ use trimline_metrics::{Interval, Measure, Selection, interval};
 
 use crate::failure::Failure;
 use crate::outcome::Outcome;
+use crate::quick::Quick;
 
 /// expected.toml.
 #[derive(Clone, Debug, Deserialize)]
@@ -16,6 +17,9 @@ pub(crate) struct Expected {
     /// Files of experiments/reference that belong into the figure.
     #[serde(default)]
     pub(crate) reference_files: Vec<String>,
+    /// What the quick tier runs.
+    #[serde(default)]
+    pub(crate) quick: Quick,
     pub(crate) finding: Vec<Finding>,
 }
 
@@ -70,7 +74,7 @@ pub(crate) struct Finding {
 /// Places of a sweep.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-enum At {
+pub(crate) enum At {
     Number(i64),
     Text(String),
     Range(Range),
@@ -79,13 +83,13 @@ enum At {
 /// Both ends included.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Range {
+pub(crate) struct Range {
     from: Option<i64>,
     to: Option<i64>,
 }
 
 impl At {
-    fn takes(&self, label: &str) -> bool {
+    pub(crate) fn takes(&self, label: &str) -> bool {
         match self {
             At::Number(number) => label.parse() == Ok(*number),
             At::Text(text) => text == label,
@@ -107,6 +111,13 @@ enum OverSeeds {
     Mean,
 }
 
+/// Whether all runs of an experiment were run, or some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tier {
+    Full,
+    Quick,
+}
+
 fn is_of_one_seed(seeds: &Option<Interval>) -> bool {
     seeds.is_none_or(|seeds| seeds.count < 2)
 }
@@ -124,6 +135,9 @@ pub(crate) struct Verdict {
     pub(crate) hi: Option<f64>,
     pub(crate) unit: String,
     pub(crate) holds: bool,
+    /// The quick tier has none of the runs that it is about: it was not judged.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) left_out: bool,
     /// Each seed's value, over seeds, where there are several.
     #[serde(skip_serializing_if = "is_of_one_seed")]
     pub(crate) seeds: Option<Interval>,
@@ -223,8 +237,10 @@ impl Finding {
     }
 
     /// What the runs say; `place` is the finding's own among the findings. A run without a value, or
-    /// no run at all, refutes the finding: an experiment that did not happen confirms nothing.
-    pub(crate) fn verdict(&self, runs: &[Outcome], place: usize) -> Verdict {
+    /// no run at all, refutes the finding: an experiment that did not happen confirms nothing. Only the quick
+    /// tier may have none of its runs.
+    pub(crate) fn verdict(&self, runs: &[Outcome], place: usize, tier: Tier) -> Verdict {
+        let left_out = tier == Tier::Quick && !runs.iter().any(|run| self.is_about(run));
         let values = self.values(runs, place);
         let values = values.unwrap_or_default();
         let all: Vec<f64> = values.iter().map(|&(_, value)| value).collect();
@@ -254,7 +270,8 @@ impl Finding {
             lo: self.lo,
             hi: self.hi,
             unit: self.unit.clone(),
-            holds,
+            holds: holds || left_out,
+            left_out,
             seeds: interval(&of_seeds),
         }
     }
@@ -326,7 +343,7 @@ mod tests {
         let findings = Expected::parse("expected.toml", &text).unwrap().finding;
         let runs: Vec<Outcome> =
             records.iter().map(|record| Outcome::new(&findings, &[], record)).collect();
-        findings[0].verdict(&runs, 0)
+        findings[0].verdict(&runs, 0, Tier::Full)
     }
 
     /// Runs of series "ndp" and "other" at places of a sweep, each with the FCT of its only flow.
@@ -346,7 +363,7 @@ mod tests {
                 Outcome::new(&findings, &point, &record)
             })
             .collect();
-        findings[0].verdict(&runs, 0)
+        findings[0].verdict(&runs, 0, Tier::Full)
     }
 
     #[test]
@@ -439,6 +456,25 @@ mod tests {
         let mut stopped = record(1, &[Some(10)]);
         stopped.interrupted = true;
         assert!(!verdict("hi = 30.0", &[stopped]).holds);
+    }
+
+    #[test]
+    fn the_quick_tier_may_leave_a_finding_out_but_not_a_value() {
+        let text = "title = \"t\"\n[[finding]]\nname = \"n\"\nsource = \"s\"\nunit = \"us\"\n\
+                    measure = \"last_fct_receiver_us\"\nhi = 30.0\n";
+        let quick = |more: &str, record: &RunRecord| {
+            let findings = Expected::parse("e", &format!("{text}{more}")).unwrap().finding;
+            let verdict =
+                findings[0].verdict(&[Outcome::new(&findings, &[], record)], 0, Tier::Quick);
+            (verdict.left_out, verdict.holds, verdict.ours)
+        };
+        let (ended, unfinished) = (record(1, &[Some(10)]), record(1, &[Some(10), None]));
+        assert_eq!(quick("series = \"other\"", &ended), (true, true, None));
+        assert_eq!(quick("flows = 7", &ended), (true, true, None));
+        assert_eq!(quick("", &ended), (false, true, Some(10.0)));
+        assert_eq!(quick("", &unfinished), (false, false, None));
+        assert_eq!(quick("lo = 11.0", &ended), (false, false, Some(10.0)));
+        assert_eq!(quick("against = \"other\"", &ended), (false, false, None));
     }
 
     #[test]

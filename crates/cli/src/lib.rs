@@ -19,6 +19,7 @@ mod findings;
 mod foreign;
 mod net;
 mod outcome;
+mod quick;
 mod report;
 mod reproduce;
 mod results;
@@ -120,9 +121,12 @@ enum Verb {
         /// As `--threads` of `run`.
         #[arg(long, visible_alias = "threads", value_name = "N")]
         jobs: Option<usize>,
-        /// Directory of the results.
-        #[arg(long, value_name = "DIR", default_value = "out")]
-        out: PathBuf,
+        /// Only some of the runs, each as in the full tier: minutes for all. What is left out is not judged.
+        #[arg(long)]
+        quick: bool,
+        /// Directory of the results; default: out, with --quick out/quick.
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
         /// Go on where an earlier command was stopped, as in `run`.
         #[arg(long)]
         resume: bool,
@@ -237,12 +241,14 @@ pub fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             trace::trace(&scenario, &settings.texts(), &options)
         }
         Verb::Report { folders, out } => report::report(&folders, out),
-        Verb::Reproduce { ids, json, settings, jobs, out, resume, no_plot, library } => {
+        Verb::Reproduce { ids, json, settings, jobs, quick, out, resume, no_plot, library } => {
+            let default = if quick { "out/quick" } else { "out" };
             let options = reproduce::Options {
                 json,
                 settings: settings.texts(),
                 jobs,
-                out,
+                out: out.unwrap_or_else(|| default.into()),
+                tier: if quick { findings::Tier::Quick } else { findings::Tier::Full },
                 resume,
                 no_plot,
                 library: library.directory,

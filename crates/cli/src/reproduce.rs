@@ -14,7 +14,7 @@ use trimline_sim::scenario::{Run, Scenario};
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
 use crate::experiments::{Experiment, choose, load, reference};
 use crate::failure::Failure;
-use crate::findings::{Finding, Verdict};
+use crate::findings::{Finding, Tier, Verdict};
 use crate::outcome::{self, Outcome};
 use crate::results::{Earlier, columns, earlier, print, say_resumed, write_run};
 
@@ -23,6 +23,7 @@ pub(crate) struct Options {
     pub(crate) settings: Vec<String>,
     pub(crate) jobs: Option<usize>,
     pub(crate) out: PathBuf,
+    pub(crate) tier: Tier,
     pub(crate) resume: bool,
     pub(crate) no_plot: bool,
     pub(crate) library: Option<PathBuf>,
@@ -38,7 +39,11 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
         .iter()
         .map(|experiment| {
             let name = &experiment.scenario_name;
-            Ok(Scenario::parse(name, &experiment.scenario, &options.settings)?)
+            let mut scenario = Scenario::parse(name, &experiment.scenario, &options.settings)?;
+            if options.tier == Tier::Quick {
+                experiment.expected.quick.choose(&experiment.id, &mut scenario)?;
+            }
+            Ok(scenario)
         })
         .collect::<Result<Vec<Scenario>, Failure>>()?;
     catch_interrupts()?;
@@ -67,11 +72,11 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
         let verdicts: Vec<Verdict> = findings
             .iter()
             .enumerate()
-            .map(|(place, finding)| finding.verdict(&outcomes, place))
+            .map(|(place, finding)| finding.verdict(&outcomes, place, options.tier))
             .collect();
-        write_findings(experiment, &verdicts, &out, library)?;
+        write_findings(experiment, &verdicts, &out, options)?;
         if !options.json {
-            print(&table(experiment, &verdicts));
+            print(&table(experiment, &verdicts, options.tier));
         }
         if !options.no_plot {
             draw(&experiment.id, &out, options.json);
@@ -79,7 +84,8 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
         judged.push((experiment, verdicts));
     }
     if options.json {
-        let all: Vec<_> = judged.iter().map(|(e, verdicts)| as_json(e, verdicts)).collect();
+        let all: Vec<_> =
+            judged.iter().map(|(e, verdicts)| as_json(e, verdicts, options.tier)).collect();
         print(&format!("{:#}\n", json!({ "experiments": all })));
     }
     let all_hold = judged.iter().all(|(_, verdicts)| verdicts.iter().all(|verdict| verdict.holds));
@@ -167,8 +173,12 @@ fn run_all(
     Ok(outcomes.into_iter().flatten().collect())
 }
 
-fn as_json(experiment: &Experiment, verdicts: &[Verdict]) -> serde_json::Value {
-    json!({ "id": experiment.id, "findings": verdicts })
+fn as_json(experiment: &Experiment, verdicts: &[Verdict], tier: Tier) -> serde_json::Value {
+    let mut json = json!({ "id": experiment.id, "findings": verdicts });
+    if tier == Tier::Quick {
+        json["tier"] = "quick".into();
+    }
+    json
 }
 
 /// findings.json and the reference files, beside the runs: all that a figure needs.
@@ -176,15 +186,15 @@ fn write_findings(
     experiment: &Experiment,
     verdicts: &[Verdict],
     out: &Path,
-    library: Option<&Path>,
+    options: &Options,
 ) -> Result<(), Failure> {
     let write = |path: PathBuf, text: &str| {
         directory::write_file(&path, text).map_err(|error| Failure::io(&path, &error))
     };
-    let findings = format!("{:#}\n", as_json(experiment, verdicts));
+    let findings = format!("{:#}\n", as_json(experiment, verdicts, options.tier));
     write(out.join("findings.json"), &findings)?;
     for file in &experiment.expected.reference_files {
-        let text = reference(library, file).ok_or_else(|| {
+        let text = reference(options.library.as_deref(), file).ok_or_else(|| {
             Failure::message(format!("{}: no reference file `{file}`", experiment.id))
         })?;
         write(out.join("reference").join(file), &text)?;
@@ -192,7 +202,7 @@ fn write_findings(
     Ok(())
 }
 
-fn table(experiment: &Experiment, verdicts: &[Verdict]) -> String {
+fn table(experiment: &Experiment, verdicts: &[Verdict], tier: Tier) -> String {
     let head =
         ["finding", "paper", "reference", "ours", "range", "unit", "mean over seeds", "verdict"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
@@ -219,6 +229,7 @@ fn table(experiment: &Experiment, verdicts: &[Verdict]) -> String {
             verdict.unit.clone(),
             seeds,
             match (verdict.holds, verdict.lo.or(verdict.hi)) {
+                _ if verdict.left_out => "left out",
                 (true, Some(_)) => "holds",
                 (true, None) => "reported",
                 (false, _) => "DOES NOT HOLD",
@@ -226,7 +237,8 @@ fn table(experiment: &Experiment, verdicts: &[Verdict]) -> String {
             .to_owned(),
         ]);
     }
-    let mut text = format!("\n{}: {}\n", experiment.id, experiment.expected.title);
+    let tier = if tier == Tier::Quick { " (quick tier: some of the runs)" } else { "" };
+    let mut text = format!("\n{}: {}{tier}\n", experiment.id, experiment.expected.title);
     let lines = columns(&rows);
     for (line, verdict) in lines.lines().zip(std::iter::once(None).chain(verdicts.iter().map(Some)))
     {
