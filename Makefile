@@ -5,7 +5,7 @@ TRIMLINE := target/release/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig11 ndp/fig21
 
-.PHONY: help demo test lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4
+.PHONY: help demo test lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz large-result
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
@@ -16,6 +16,8 @@ help:
 	@echo "make bench               packet-hops per second on the standard workloads"
 	@echo "make bench-instructions  the same, counted in instructions (valgrind)"
 	@echo "make fuzz-build          compile the fuzz targets (nightly Rust)"
+	@echo "make fuzz                run each of them for a minute"
+	@echo "make large-result        what it takes to open a result of ten million flows"
 	@echo "make data-races          threads of one run under ThreadSanitizer (nightly Rust): minutes"
 	@echo "make p4                  the P4 switch: compiled program, vectors, mistakes; p4c and bmv2 if installed"
 	@echo "make rtl                 the hardware switch: lint, vectors, line rate (verilator, g++)"
@@ -162,6 +164,13 @@ fuzz-build: prerequisites
 	@if cargo fuzz --version >/dev/null 2>&1; then cargo +nightly fuzz build; \
 	else echo "cargo-fuzz is not installed (cargo install cargo-fuzz): compiling without coverage"; \
 	cargo +nightly build --manifest-path fuzz/Cargo.toml; fi
+
+fuzz: prerequisites
+	@cargo +nightly --version >/dev/null 2>&1 || { echo "missing: nightly Rust; bring it with: rustup toolchain install nightly" >&2; exit 1; }
+	scripts/fuzz.sh 60
+
+large-result: module venv
+	$(PYTHON) scripts/large_result.py
 
 validation: release
 	mkdir -p out

@@ -3,24 +3,50 @@
 
 use trimline_sim::formats::sizes::{Form, Reading, SizeDistribution, WHOLE};
 use trimline_sim::formats::{FormatError, connection_matrix, hpcc, htsim_topology};
+use trimline_sim::scenario::Scenario;
 
 /// Every parser on one text.
 pub(crate) fn formats(bytes: &[u8]) {
+    connection_matrix(bytes);
+    htsim_topology(bytes);
+    hpcc_topology(bytes);
+    hpcc_flows(bytes);
+    sizes(bytes);
+}
+
+pub(crate) fn connection_matrix(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Some(matrix) = well(connection_matrix::parse("f", &text), &text) {
         for flow in &matrix.connections {
             assert!(flow.source.max(flow.destination) < matrix.nodes, "a host that is not there");
         }
     }
+}
+
+pub(crate) fn htsim_topology(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
     if let Some(topology) = well(htsim_topology::parse("f", &text), &text) {
         assert!(topology.clos.hosts() >= 2);
     }
+}
+
+pub(crate) fn hpcc_topology(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
     if let Some(clos) = well(hpcc::topology("f", &text), &text) {
         assert!(clos.hosts() >= 2 && clos.tiers >= 1);
     }
+}
+
+pub(crate) fn hpcc_flows(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
     if let Some(flows) = well(hpcc::flows("f", &text), &text) {
         assert!(flows.is_sorted_by_key(|flow| flow.start));
     }
+}
+
+/// Every form of a distribution.
+pub(crate) fn sizes(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
     for form in [Form::Hpcc, Form::Homa, Form::Dcpim] {
         for (reading, unit) in [(Reading::Step, 1), (Reading::Linear, 1460)] {
             if let Some(sizes) =
@@ -32,6 +58,26 @@ pub(crate) fn formats(bytes: &[u8]) {
     }
     if let Some(sizes) = well(SizeDistribution::percentiles("f", &text, "a"), &text) {
         distribution(&sizes);
+    }
+}
+
+/// A scenario with everything that is laid over it. Texts that name files are left alone: the disk is no input.
+pub(crate) fn scenario(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if text.contains("file") {
+        return;
+    }
+    match Scenario::parse("f", &text, &[]) {
+        Ok(scenario) => {
+            assert!(!scenario.runs.is_empty());
+            let mut names: Vec<&str> = scenario.runs.iter().map(|run| run.name.as_str()).collect();
+            names.sort_unstable();
+            assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "two runs of one name");
+        }
+        Err(error) => {
+            let place = &error.place;
+            assert!(place.start <= place.source.text.len(), "a place behind the end: {error}");
+        }
     }
 }
 

@@ -6,6 +6,9 @@ import contextlib
 import csv
 import io
 import json
+import os
+import subprocess
+import sys
 import tempfile
 import unittest
 from collections.abc import Mapping, Sequence
@@ -113,7 +116,45 @@ class Drawing(Results):
             self.assertEqual(one.read_bytes(), other.read_bytes(), one.name)
         self.assertNotIn(b"CreationDate", once[1].read_bytes())
         self.assertNotIn(b"/Type3", once[1].read_bytes())
+        self.assertIn(b"/CIDFontType2", once[1].read_bytes())
         return experiment
+
+    def test_another_process_at_another_time_draws_the_same_bytes(self) -> None:
+        """Neither the order of hashes nor the clock is in a figure."""
+        self.incast()
+        made = []
+        for number in ("1", "2"):
+            out = self.folder / number
+            environment = os.environ | {"PYTHONHASHSEED": number, "SOURCE_DATE_EPOCH": number}
+            environment["PYTHONPATH"] = str(Path(__file__).parents[1])
+            words = ["-m", "trimline.plot", "ndp/fig16", str(self.folder), "--out", str(out)]
+            subprocess.run(
+                [sys.executable, *words], env=environment, check=True, stdout=subprocess.DEVNULL
+            )
+            made.append({path.name: path.read_bytes() for path in out.iterdir()})
+        self.assertEqual(sorted(made[0]), ["ndp-fig16.pdf", "ndp-fig16.png"])
+        self.assertEqual(made[0], made[1])
+
+    def test_the_quick_tier_is_said(self) -> None:
+        """In the figure, by other bytes."""
+        self.sharing()
+        full = draw(self.read("ndp/fig21"), self.folder / "full")[0].read_bytes()
+        path = self.folder / "ndp/fig21/findings.json"
+        verdict = json.loads(path.read_text(encoding="utf-8")) | {"tier": "quick"}
+        path.write_text(json.dumps(verdict), encoding="utf-8")
+        experiment = self.read("ndp/fig21")
+        self.assertEqual(experiment.tier, "quick")
+        self.assertNotEqual(draw(experiment, self.folder / "quick")[0].read_bytes(), full)
+
+    def test_short_flows(self) -> None:
+        """fig15: those that have a size, whatever the transports."""
+        for series in ("ndp", "dctcp"):
+            rows: list[dict[str, object]] = [
+                {"size_bytes": 90_000, "fct_receiver_ps": (150 + n) * 10**6} for n in range(9)
+            ]
+            rows.append({"size_bytes": "", "measured_bytes": 10**6})
+            write_run(self.folder / f"ndp/fig15/runs/{series}/seed-1", series, 1, rows)
+        self.drawn_twice("ndp/fig15")
 
     def test_permutation(self) -> None:
         """fig14 keeps our series and the published ones apart."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 import polars
 
 import trimline
+from tests import skip
 
 ROOT = Path(__file__).resolve().parents[2]
 DISSECTOR = ROOT / "tools" / "wireshark" / "ndp.lua"
@@ -71,7 +73,7 @@ class Trace(unittest.TestCase):
     def test_tshark_decodes_every_packet_of_an_incast(self) -> None:
         """None malformed; trimmed, returned and pulled packets are those of the table."""
         if shutil.which("tshark") is None:
-            self.skipTest("tshark is not installed")
+            skip(self, "tshark is not installed")
         said = self.trimline("trace", "incast.toml", "--out", "out")
         events = trimline.Results.read(self.folder / "out")[0].timeline
         departs = events.filter(event="depart")
@@ -125,7 +127,7 @@ class Browser(unittest.TestCase):
         """Every plot is drawn, no error, no request, less than 3 MB."""
         chromium = shutil.which("chromium") or shutil.which("chromium-browser")
         if chromium is None:
-            self.skipTest("chromium is not installed")
+            skip(self, "chromium is not installed")
         scenario = {
             "name": "large",
             "duration": "500us",
@@ -139,8 +141,9 @@ class Browser(unittest.TestCase):
                     "arrivals": {"poisson": {"load": "20%"}},
                 },
             ],
-            "output": {"ports": True, "series": "10us"},
+            "output": {"ports": True, "series": "10us", "timeline": {"flows": [[0, 431], [7, 0]]}},
         }
+        scenario["workload"].append({"name": "one", "pairs": [[0, 431]], "size": "90KB"})
         with tempfile.TemporaryDirectory() as scratch:
             results = trimline.run(scenario, scratch)
             path = trimline.report(results.folder)
@@ -165,6 +168,13 @@ class Browser(unittest.TestCase):
         self.assertGreater(plots, 4)
         self.assertEqual(dom.stdout.count("<canvas"), plots)
         self.assertNotIn("CONSOLE", dom.stderr)
+        # Every link of the network has the colour of its load; packets of a flow are drawn.
+        network = dom.stdout.split('<svg class="topology"')[1].split("</svg>")[0]
+        self.assertEqual(network.count("<line"), 3 * 432)
+        self.assertGreater(len(set(re.findall(r'stroke="(#\w+)"', network))), 20)
+        packets = dom.stdout.split('<svg class="sequence"')[1].split("</svg>")[0]
+        self.assertIn("host 431", packets)
+        self.assertGreater(packets.count("<line"), 50)
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 import sys
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +15,7 @@ from typing import Any
 import polars
 
 from trimline.results import MalformedResult, Result, Results
-from trimline.scenario import Scenario
+from trimline.scenario import Scenario, ScenarioError
 
 #: Flow sizes of one row of the slowdown table, upper bounds in bytes.
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, math.inf)
@@ -32,22 +34,28 @@ class Measure:
 
     mean: float
     half_width: float | None
+    #: Of so many seeds some have no such number, if any.
+    missing: tuple[int, int] | None = None
 
     @staticmethod
-    def of(values: Sequence[float]) -> Measure | None:
+    def of(values: Sequence[float | None]) -> Measure | None:
         """The mean of one value a seed; no interval of a single seed."""
-        finite = [value for value in values if math.isfinite(value)]
-        if not finite:
+        found = [value for value in values if value is not None]
+        if not found:
             return None
-        if len(finite) == 1:
-            return Measure(finite[0], None)
-        freedom = len(finite) - 1
+        missing = None if len(found) == len(values) else (len(found), len(values))
+        if len(found) == 1:
+            return Measure(found[0], None, missing)
+        freedom = len(found) - 1
         student = STUDENT[freedom - 1] if freedom <= len(STUDENT) else 1.96
-        return Measure(fmean(finite), student * stdev(finite) / math.sqrt(len(finite)))
+        half_width = student * stdev(found) / math.sqrt(len(found))
+        return Measure(fmean(found), half_width, missing)
 
     def __str__(self) -> str:
         text = short(self.mean)
-        return text if self.half_width is None else f"{text} ± {short(self.half_width)}"
+        if self.half_width is not None:
+            text += f" ± {short(self.half_width)}"
+        return text if self.missing is None else "{} ({} of {} seeds)".format(text, *self.missing)
 
 
 @dataclass(frozen=True)
@@ -79,25 +87,33 @@ def compare(
 ) -> Comparison:
     """Runs a scenario with each transport, and measures all of them alike.
 
-    Everything else of the scenario stays: topology, links, workloads, seeds. Each transport runs
-    over its own kind of switch, unless the scenario says `switch.profile`.
+    Everything else of the scenario stays: topology, links, workloads, seeds; its own series are
+    left out. Each transport runs over its own kind of switch, unless the scenario says
+    `switch.profile`.
     """
     from trimline.sweeping import sweep  # noqa: PLC0415
 
     read = Scenario.of(scenario, seeds=seeds)
     text = with_series(read.text, transports)
-    laid = Scenario(read.file, text, (*read.settings, *ASKED), read.default_name)
+    laid = Scenario(read.file, text, (*asked(read.text), *read.settings), read.default_name)
     folder = Path(out) if out is not None else Path("out") / f"{read.name}-compare"
-    results = sweep(laid, folder, workers=workers, scheduler=scheduler, resume=resume)
+    results = sweep(
+        laid, folder, workers=workers, scheduler=scheduler, resume=resume, series=transports
+    )
     return Comparison(results, table(results))
 
 
-#: What a comparison asks of every run.
-ASKED = ("output.ports=true",)
+def asked(text: str) -> tuple[str, ...]:
+    """What the table needs of every run: links, and queues over time if nobody says how often."""
+    output = tomllib.loads(text).get("output", {})
+    return ("output.ports=true", *(() if "series" in output else ('output.series="50us"',)))
 
 
 def with_series(text: str, transports: Sequence[str]) -> str:
     """The scenario with a series for each transport."""
+    for name in transports:
+        if not re.fullmatch("[a-z0-9_]+", name):
+            raise ScenarioError(f"no transport {name!r}; expected names such as ndp and dctcp")
     return text + "".join(
         f'\n[[series]]\nname = "{each}"\ntransport.{each} = {{}}\n' for each in transports
     )
@@ -105,16 +121,16 @@ def with_series(text: str, transports: Sequence[str]) -> str:
 
 def table(results: Results) -> polars.DataFrame:
     """One row a measure, one column a transport: mean ± half of the 95 % interval over seeds."""
-    series = results.series()
-    measured = {name: [measures(run) for run in runs] for name, runs in series.items()}
+    groups = results.groups()
+    measured = {name: [measures(run) for run in runs] for name, runs in groups.items()}
     names: dict[str, None] = {}
     for each in measured.values():
         for run in each:
             names.update(dict.fromkeys(run))
     rows: dict[str, list[str]] = {"measure": list(names)}
     for transport, runs in measured.items():
-        cells = (Measure.of([run[name] for run in runs if name in run]) for name in names)
-        rows[transport] = ["-" if cell is None else str(cell) for cell in cells]
+        cells = (Measure.of([run.get(name) for run in runs]) for name in names)
+        rows[transport or "scenario"] = ["-" if cell is None else str(cell) for cell in cells]
     return polars.DataFrame(rows)
 
 
@@ -122,10 +138,7 @@ def measures(run: Result) -> dict[str, float]:
     """The numbers of one run, by name with unit."""
     found: dict[str, float] = {}
     done = polars.col("fct_receiver_ps").is_not_null()
-    fct = (polars.col("fct_receiver_ps") / 1e6).alias("fct_us")
-    flows = run.scan().select("size_bytes", "slowdown", fct, "delivered_bytes", "measured_bytes")
-    flows = flows.filter(polars.col("fct_us").is_not_null())
-    ended = flows.collect(engine="streaming")
+    flows = ended(run)
     everything = (
         run.scan()
         .select(polars.len(), done.sum().alias("done"), polars.col("measured_bytes").sum())
@@ -134,10 +147,10 @@ def measures(run: Result) -> dict[str, float]:
     total, completed, measured = everything.row(0)
     found["flows"] = total
     found["flows delivered (%)"] = 100 * completed / max(total, 1)
-    if len(ended):
-        found["FCT median (us)"] = quantile(ended["fct_us"], 0.5)
-        found["FCT p99 (us)"] = quantile(ended["fct_us"], 0.99)
-        for low, high, chosen in by_size(ended):
+    if len(flows):
+        found["FCT median (us)"] = quantile(flows["fct_us"], 0.5)
+        found["FCT p99 (us)"] = quantile(flows["fct_us"], 0.99)
+        for low, high, chosen in by_size(flows):
             name = size_name(low, high)
             found[f"slowdown median, {name}"] = quantile(chosen["slowdown"], 0.5)
             found[f"slowdown p99, {name}"] = quantile(chosen["slowdown"], 0.99)
@@ -156,11 +169,16 @@ def measures(run: Result) -> dict[str, float]:
 
 
 def over_time(run: Result) -> dict[str, float]:
-    """Utilisation and queues of the layers, from the samples of the run."""
-    samples = run.queues.group_by("layer", maintain_order=True).agg(
-        polars.col("utilisation").mean(),
-        polars.col("queue_bytes_mean").mean(),
-        polars.col("queue_bytes_max").max(),
+    """Utilisation and queues of the layers, from the samples of the run after its warm-up."""
+    begin = run.summary["simulated_ps"] - run.summary["measured_ps"]
+    samples = (
+        run.queues.filter(polars.col("time_ps") > begin)
+        .group_by("layer", maintain_order=True)
+        .agg(
+            polars.col("utilisation").mean(),
+            polars.col("queue_bytes_mean").mean(),
+            polars.col("queue_bytes_max").max(),
+        )
     )
     found = {}
     for layer, share, mean, most in samples.iter_rows():
@@ -168,6 +186,13 @@ def over_time(run: Result) -> dict[str, float]:
         found[f"queue, {layer}, mean (KB)"] = mean / 1e3
         found[f"queue, {layer}, largest (KB)"] = most / 1e3
     return found
+
+
+def ended(run: Result) -> polars.DataFrame:
+    """Flows that were delivered: size, FCT, slowdown."""
+    fct = (polars.col("fct_receiver_ps") / 1e6).alias("fct_us")
+    flows = run.scan().select("size_bytes", "slowdown", fct)
+    return flows.filter(polars.col("fct_us").is_not_null()).collect(engine="streaming")
 
 
 def by_size(flows: polars.DataFrame) -> list[tuple[float, float, polars.DataFrame]]:
@@ -189,10 +214,14 @@ def quantile(values: polars.Series, share: float) -> float:
 
 
 def size_name(low: float, high: float) -> str:
-    """A range of sizes in words."""
+    """A range of sizes in words: beyond the first, up to the second."""
     if not math.isfinite(high):
-        return f"above {bytes_name(low)}"
-    return f"up to {bytes_name(high)}"
+        return f"> {bytes_name(low)}"
+    if not low:
+        return f"≤ {bytes_name(high)}"
+    below, above = bytes_name(low), bytes_name(high)
+    same_unit = below.split(" ")[1] == above.split(" ")[1]
+    return f"{below.split(' ')[0] if same_unit else below}–{above}"  # noqa: RUF001
 
 
 def bytes_name(size: float) -> str:
@@ -225,9 +254,15 @@ def text_of(frame: polars.DataFrame) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """What `trimline compare` calls when its runs are done: table and figure of DIR."""
+    """What `trimline compare` calls when its runs are done: DIR TRANSPORT..., table and figure."""
     try:
-        compared = Comparison(results := Results.read(arguments[0]), table(results))
+        read = Results.read(arguments[0])
+        order = {name: place for place, name in enumerate(arguments[1:])}
+        runs = [run for run in read if run.series in order]
+        # In the order of the command; what an earlier one left stays out.
+        runs.sort(key=lambda run: order[run.series])
+        results = Results(read.folder, tuple(runs))
+        compared = Comparison(results, table(results))
         print(compared, end="")
         for path in compared.draw():
             print(path)

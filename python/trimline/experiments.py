@@ -33,18 +33,22 @@ def reproduce(
     *,
     seeds: int | str | Sequence[int] | None = None,
     settings: Sequence[str] = (),
+    quick: bool = False,
     resume: bool = False,
     plot: bool = True,
 ) -> Reproduction:
     """Runs an experiment, such as `ndp/fig14`, judges it and draws it.
 
-    The verdict and the files are those of `trimline reproduce`.
+    The verdict and the files are those of `trimline reproduce`; with `quick` only some of the runs.
     """
+    if "/" not in identifier:
+        raise ValueError(f"{identifier!r} is no experiment, such as 'ndp/fig14'")
     words = ["trimline", "reproduce", identifier, "--out", str(out), "--no-plot"]
     for setting in settings:
         words += ["--set", setting]
     if seeds is not None:
         words += ["--seeds", seeds_text(seeds)]
+    words += ["--quick"] * quick
     words += ["--resume"] * resume
     status = _core.command(words)
     if status not in (0, 1):

@@ -13,11 +13,14 @@ from typing import Any
 import polars
 
 from trimline import drawings
-from trimline.comparison import by_size, quantile, size_name, table
-from trimline.results import MalformedResult, Result, Results
+from trimline.comparison import by_size, ended, quantile, size_name, table
+from trimline.results import MalformedResult, Results
 
 #: Points of one curve: more are not seen on a screen.
 POINTS = 600
+
+#: Curves of one plot, seeds of a curve by rank, drawings of one kind: more would hide each other.
+MOST, MOST_SEEDS, MOST_DRAWINGS = 8, 3, 4
 
 #: As in the figures: colours that colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -51,6 +54,10 @@ class Page:
         self.results = results
         self.folders = folders
         self.plots: list[dict[str, Any]] = []
+        self.groups = results.groups()
+        # Of a long sweep some points are drawn; the table has all.
+        names = list(self.groups)
+        self.drawn = {names[place]: self.groups[names[place]] for place in spread(len(names), MOST)}
 
     def text(self) -> str:
         """The whole page."""
@@ -104,19 +111,27 @@ class Page:
     def numbers(self) -> str:
         """The table of a comparison, one column a series."""
         frame = table(self.results)
-        names = [each or "scenario" for each in frame.columns[1:]]
-        note = "Means over seeds with 95 % intervals." if many_seeds(self.results) else ""
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in ["", *names])
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>"
-            for row in frame.iter_rows()
-        )
-        return f'<h2>Numbers</h2><p class="note">{note}</p><table><tr>{head}</tr>{rows}</table>'
+        rows = [["", *frame.columns[1:]], *(list(row) for row in frame.iter_rows())]
+        if len(rows[0]) > MOST:
+            # A sweep: a line for each point.
+            rows = [list(row) for row in zip(*rows, strict=True)]
+        note = ""
+        if any(len(runs) > 1 for runs in self.groups.values()):
+            note = "Means over seeds with 95 % intervals. "
+        if len(self.drawn) < len(self.groups):
+            note += f"Below, {len(self.drawn)} of these {len(self.groups)} are drawn."
+        lines = [
+            "".join(f"<{kind}>{html.escape(str(cell))}</{kind}>" for cell in row)
+            for kind, row in zip(["th", *["td"] * len(rows)], rows, strict=False)
+        ]
+        body = "".join(f"<tr>{line}</tr>" for line in lines)
+        whole = f'<div class="wide"><table>{body}</table></div>'
+        return f'<h2>Numbers</h2><p class="note">{note}</p>{whole}'
 
     def completion(self) -> str:
         """CDFs of flow completion times."""
         curves = []
-        for series, runs in self.results.series().items():
+        for series, runs in self.drawn.items():
             fct = polars.concat([ended(run) for run in runs])["fct_us"].sort()
             if len(fct):
                 places = spread(len(fct))
@@ -137,7 +152,7 @@ class Page:
         """Slowdown by flow size: median and 99th percentile."""
         values: dict[str, dict[str, float]] = {}
         names: dict[str, None] = {}
-        for series, runs in self.results.series().items():
+        for series, runs in self.drawn.items():
             flows = polars.concat([ended(run) for run in runs])
             for low, high, chosen in by_size(flows):
                 name = size_name(low, high)
@@ -156,11 +171,11 @@ class Page:
     def throughput(self) -> str:
         """Goodput of long-lived flows by rank."""
         ranked: dict[str, list[float]] = {}
-        for run in self.results:
+        for run in (run for runs in self.drawn.values() for run in runs[:MOST_SEEDS]):
             long = run.scan().filter(polars.col("size_bytes").is_null())
             got = long.select("measured_bytes").collect(engine="streaming")["measured_bytes"]
             if len(got):
-                name = f"{run.series or 'scenario'} seed {run.seed}"
+                name = f"{run.group or 'scenario'} seed {run.seed}"
                 scale = 8_000 / max(run.summary["measured_ps"], 1)
                 ranked[name] = [value * scale for value in got.sort()]
         if not ranked:
@@ -178,7 +193,7 @@ class Page:
     def over_time(self) -> str:
         """Utilisation and queues of the layers over time, of the first run of each series."""
         parts = []
-        for series, runs in self.results.series().items():
+        for series, runs in list(self.drawn.items())[:MOST_DRAWINGS]:
             if not (runs[0].folder / "series.csv").is_file():
                 continue
             samples = runs[0].queues
@@ -203,7 +218,7 @@ class Page:
     def topology(self) -> str:
         """The network, links coloured by their utilisation."""
         parts = []
-        for series, runs in self.results.series().items():
+        for series, runs in list(self.drawn.items())[:MOST_DRAWINGS]:
             if (runs[0].folder / "ports.csv").is_file():
                 drawing = drawings.topology(runs[0].links)
                 if drawing:
@@ -219,11 +234,11 @@ class Page:
     def sequence(self) -> str:
         """What happened to the packets of a timeline."""
         parts = []
-        for run in self.results:
+        for run in [runs[0] for runs in self.drawn.values()][:MOST_DRAWINGS]:
             if (run.folder / "timeline.csv").is_file():
                 drawing = drawings.sequence(run.timeline)
                 if drawing:
-                    name = html.escape(f"{run.series or 'scenario'}, seed {run.seed}")
+                    name = html.escape(f"{run.group or 'scenario'}, seed {run.seed}")
                     parts.append(f"<h3>{name}</h3>{drawing}")
         note = (
             "Time runs down. Trimmed headers, NACKs, PULLs and what they bring, as they happened."
@@ -264,7 +279,9 @@ def findings(rows: Sequence[dict[str, Any]]) -> str:
         low, high = row.get("lo"), row.get("hi")
         bounds = f"{cell(low)}..{cell(high)}" if low is not None or high is not None else "-"
         word, kind = ("holds", "holds") if row.get("holds") else ("does not hold", "fails")
-        if bounds == "-" and kind == "holds":
+        if row.get("left_out"):
+            word = "left out"
+        elif bounds == "-" and kind == "holds":
             word = "reported"
         cells = [cell(row.get(key)) for key in ("paper", "reference", "ours")]
         cells += [bounds, html.escape(str(row.get("unit", "")))]
@@ -281,28 +298,16 @@ def cell(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, int | float) else "-"
 
 
-def ended(run: Result) -> polars.DataFrame:
-    """Flows that were delivered: size, FCT, slowdown."""
-    fct = (polars.col("fct_receiver_ps") / 1e6).alias("fct_us")
-    flows = run.scan().select("size_bytes", "slowdown", fct)
-    return flows.filter(polars.col("fct_us").is_not_null()).collect(engine="streaming")
-
-
-def spread(count: int) -> list[int]:
+def spread(count: int, most: int = POINTS) -> list[int]:
     """At most so many places of `count`, first and last among them."""
-    if count <= POINTS:
+    if count <= most:
         return list(range(count))
-    return sorted({round(place * (count - 1) / (POINTS - 1)) for place in range(POINTS)})
+    return sorted({round(place * (count - 1) / (most - 1)) for place in range(most)})
 
 
 def rounded(value: float | None) -> float | None:
     """Five significant digits: more are not seen, and they take room."""
     return None if value is None else float(f"{value:.5g}")
-
-
-def many_seeds(results: Results) -> bool:
-    """Whether some series has several seeds."""
-    return any(len(runs) > 1 for runs in results.series().values())
 
 
 def asset(name: str) -> str:

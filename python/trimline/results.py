@@ -61,6 +61,11 @@ class Result:
     point: dict[str, str]
     seed: int
 
+    @property
+    def group(self) -> str:
+        """Series and point of the sweep: what it has in common with runs of other seeds."""
+        return " ".join([self.series, *(f"{key}={at}" for key, at in self.point.items())]).strip()
+
     @cached_property
     def summary(self) -> dict[str, Any]:
         """summary.json."""
@@ -162,12 +167,12 @@ class Results(Sequence[Result]):
         lazy = [keyed(run, getattr(run, frame).lazy()) for run in self.runs]
         return polars.concat(lazy, how="diagonal").collect()
 
-    def series(self) -> dict[str, list[Result]]:
-        """The runs by series, in their order."""
-        by_series: dict[str, list[Result]] = {}
+    def groups(self) -> dict[str, list[Result]]:
+        """Runs that differ in nothing but their seed, by series and point: `ndp senders=11`."""
+        groups: dict[str, list[Result]] = {}
         for run in self.runs:
-            by_series.setdefault(run.series, []).append(run)
-        return by_series
+            groups.setdefault(run.group, []).append(run)
+        return groups
 
 
 def keyed(run: Result, frame: polars.LazyFrame) -> polars.LazyFrame:

@@ -35,8 +35,11 @@ def sweep(
     scheduler: str | None = None,
     resume: bool = True,
     progress: bool | None = None,
+    series: Sequence[str] | None = None,
 ) -> Results:
     """Runs every series, sweep point and seed, several at a time; gives the results.
+
+    Of a scenario with many series, `series` names those that are run.
 
     `workers` processes (default: one a core), or the workers of a Dask cluster by the address of
     its `scheduler` (`tcp://host:8786`; needs trimline[dask]). Either way the files are the same,
@@ -46,7 +49,7 @@ def sweep(
     """
     read = Scenario.of(scenario, settings=settings, seeds=seeds)
     folder = Path(out) if out is not None else Path("out") / read.name
-    runs = read.runs
+    runs = [run for run in read.runs if series is None or run.series in series]
     pending = [
         run
         for run in runs

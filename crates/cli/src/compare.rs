@@ -1,53 +1,97 @@
 //! `trimline compare`: a scenario with one transport after the other. The runs are those of `run`, a series for each
 //! transport; the Python package makes the table and the figure.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, parse_scenario, scenario_text};
 use crate::reproduce::call_package;
+use crate::run::run_scenario;
 
-/// Words that every run of a comparison is laid over with.
-const ASKED: [&str; 1] = ["output.ports=true"];
+/// What is compared, and where it goes.
+#[derive(Debug)]
+pub(crate) struct Options {
+    /// Names with commas.
+    pub(crate) transports: String,
+    pub(crate) threads: Option<usize>,
+    pub(crate) out: Option<PathBuf>,
+    pub(crate) resume: bool,
+}
 
-/// The scenario's text with a series for each transport, and the settings that go with it.
-pub(crate) fn with_transports(
-    text: &str,
-    transports: &str,
+/// Runs the scenario at `path` with each transport, and shows table and figure.
+pub(crate) fn compare(
+    path: &Path,
+    format: Option<&str>,
     settings: &[String],
-) -> Result<(String, Vec<String>), Failure> {
+    options: Options,
+) -> Result<ExitCode, Failure> {
+    let names = names(&options.transports)?;
+    let text = scenario_text(path, format)?;
+    let settings: Vec<String> = asked(&text).into_iter().chain(settings.iter().cloned()).collect();
+    let mut scenario = parse_scenario(path, &with_series(&text, &names), &settings)?;
+    let is_transport = |series: &str| names.contains(&series);
+    let own: BTreeSet<String> = (scenario.runs.iter().map(|run| run.plan.series.clone()))
+        .filter(|series| !is_transport(series))
+        .collect();
+    if !own.is_empty() {
+        let own = Vec::from_iter(own).join(", ");
+        eprintln!("note: the scenario's own series are left out: {own}");
+        scenario.runs.retain(|run| is_transport(&run.plan.series));
+    }
+    let out = folder(path, options.out);
+    let code = run_scenario(&scenario, &settings, options.threads, out.clone(), options.resume)?;
+    if code != ExitCode::SUCCESS {
+        return Ok(code);
+    }
+    let arguments: Vec<_> =
+        std::iter::once(out.into()).chain(names.iter().map(|&name| name.into())).collect();
+    match call_package("comparison", &arguments, false)? {
+        Some(0) => Ok(ExitCode::SUCCESS),
+        _ => Ok(ExitCode::from(2)),
+    }
+}
+
+fn names(transports: &str) -> Result<Vec<&str>, Failure> {
     let names: Vec<&str> = transports.split(',').map(str::trim).collect();
     let is_word = |name: &&str| {
         !name.is_empty()
             && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
     };
-    if let Some(name) = names.iter().find(|name| !is_word(name)) {
-        return Err(Failure::message(format!(
+    match names.iter().find(|name| !is_word(name)) {
+        None => Ok(names),
+        Some(name) => Err(Failure::message(format!(
             "--transports: no transport `{name}`; expected names with commas, such as ndp,dctcp"
-        )));
+        ))),
     }
-    let mut text = text.to_owned();
-    for name in names {
-        text += &format!("\n[[series]]\nname = \"{name}\"\ntransport.{name} = {{}}\n");
+}
+
+/// The scenario's text with a series for each transport.
+fn with_series(text: &str, names: &[&str]) -> String {
+    let series = names
+        .iter()
+        .map(|name| format!("\n[[series]]\nname = \"{name}\"\ntransport.{name} = {{}}\n"));
+    std::iter::once(text.to_owned()).chain(series).collect()
+}
+
+/// What the table needs of every run: utilisation of links, and queues over time where the scenario does not say how
+/// often.
+fn asked(text: &str) -> Vec<String> {
+    let is_sampled =
+        || Some(text.parse::<toml::Table>().ok()?.get("output")?.get("series").is_some());
+    let mut asked = vec!["output.ports=true".to_owned()];
+    if is_sampled() != Some(true) {
+        asked.push("output.series=\"50us\"".to_owned());
     }
-    let settings = settings.iter().cloned().chain(ASKED.map(str::to_owned));
-    Ok((text, settings.collect()))
+    asked
 }
 
 /// Where a comparison is written.
-pub(crate) fn folder(path: &Path, out: Option<PathBuf>) -> PathBuf {
+fn folder(path: &Path, out: Option<PathBuf>) -> PathBuf {
     out.unwrap_or_else(|| {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         Path::new("out").join(format!("{name}-compare"))
     })
-}
-
-/// The table and the figure of what was run.
-pub(crate) fn show(out: &Path) -> Result<ExitCode, Failure> {
-    match call_package("comparison", &[out.into()])? {
-        Some(0) => Ok(ExitCode::SUCCESS),
-        _ => Ok(ExitCode::from(2)),
-    }
 }
 
 #[cfg(test)]
@@ -57,11 +101,17 @@ mod tests {
     #[test]
     fn every_transport_becomes_a_series() {
         let base = "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
-        let (text, settings) =
-            with_transports(base, "ndp, cbr", &["seeds=2".to_owned()]).unwrap_or_else(|_| panic!());
+        let names_of = |text| names(text).unwrap_or_else(|_| panic!("{text}"));
+        let text = with_series(base, &names_of("ndp, cbr"));
         assert!(text.ends_with("[[series]]\nname = \"cbr\"\ntransport.cbr = {}\n"), "{text}");
-        assert_eq!(settings, ["seeds=2", "output.ports=true"]);
-        assert!(with_transports(base, "ndp,", &[]).is_err());
-        assert!(with_transports(base, "n\"dp", &[]).is_err());
+        assert!(names("ndp,").is_err());
+        assert!(names("n\"dp").is_err());
+    }
+
+    #[test]
+    fn samples_are_asked_for_unless_the_scenario_says_how_often() {
+        assert_eq!(asked("name = \"a\""), ["output.ports=true", "output.series=\"50us\""]);
+        assert_eq!(asked("[output]\nseries = \"1us\""), ["output.ports=true"]);
+        assert_eq!(asked("output.series = \"1us\""), ["output.ports=true"]);
     }
 }

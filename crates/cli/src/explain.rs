@@ -13,8 +13,12 @@ use crate::estimate::Estimate;
 use crate::failure::{Failure, read_scenario};
 use crate::results::print;
 
-pub(crate) fn explain(path: &Path, settings: &[String]) -> Result<ExitCode, Failure> {
-    let scenario = read_scenario(path, settings)?;
+pub(crate) fn explain(
+    path: &Path,
+    format: Option<&str>,
+    settings: &[String],
+) -> Result<ExitCode, Failure> {
+    let scenario = read_scenario(path, format, settings)?;
     let mut text = String::new();
     if !scenario.name.is_empty() {
         text += &format!("{}: {}\n", scenario.name, scenario.description);

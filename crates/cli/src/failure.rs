@@ -51,13 +51,17 @@ impl From<ScenarioError> for Failure {
 }
 
 /// Reads a scenario file and everything laid over it. Without a name it has that of its file.
-pub(crate) fn read_scenario(path: &Path, settings: &[String]) -> Result<Scenario, Failure> {
-    parse_scenario(path, &scenario_text(path)?, settings)
+pub(crate) fn read_scenario(
+    path: &Path,
+    format: Option<&str>,
+    settings: &[String],
+) -> Result<Scenario, Failure> {
+    parse_scenario(path, &scenario_text(path, format)?, settings)
 }
 
-/// The text of a scenario, also of a file that is none but can be run.
-pub(crate) fn scenario_text(path: &Path) -> Result<String, Failure> {
-    match scenario_of(path)? {
+/// The text of a scenario, also of a file that is none but can be run; `format` says that it is one of flows.
+pub(crate) fn scenario_text(path: &Path, format: Option<&str>) -> Result<String, Failure> {
+    match scenario_of(path, format)? {
         Some(text) => Ok(text),
         None => std::fs::read_to_string(path).map_err(|error| Failure::io(path, &error)),
     }

@@ -11,30 +11,37 @@ use trimline_sim::scenario::distributions;
 use crate::failure::Failure;
 use crate::results::{columns, print};
 
-/// The scenario of a file that is none: htsim's `.cm` becomes its flows on a FatTree with as many hosts. `None` for
-/// a scenario.
+/// The scenario of a file that is none: htsim's connection matrix (`.cm`, or by its `format`) becomes its flows on a
+/// FatTree with as many hosts. HPCC's flows do not say how many hosts there are: the settings must. `None` for a
+/// scenario.
 ///
 /// # Errors
 /// The file cannot be read.
-pub(crate) fn scenario_of(path: &Path) -> Result<Option<String>, Failure> {
-    if !path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("cm")) {
-        return Ok(None);
+pub(crate) fn scenario_of(path: &Path, format: Option<&str>) -> Result<Option<String>, Failure> {
+    let is_matrix = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("cm"));
+    match format {
+        Some("hpcc") => return Ok(Some(flows_of(path, "hpcc", ""))),
+        None if !is_matrix => return Ok(None),
+        _ => {}
     }
     let text = fs::read_to_string(path).map_err(|error| Failure::io(path, &error))?;
     let matrix = connection_matrix::parse(&path.display().to_string(), &text)
         .map_err(|error| Failure::message(error.to_string()))?;
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // A TOML string of its own, whatever the file is called.
-    let name = serde_json::to_string(&name).unwrap_or_default();
     let topology = match fattree(matrix.nodes) {
-        Some(topology) => format!("[topology]\n{topology}\n"),
+        Some(topology) => {
+            format!("# On a FatTree with as many hosts as the file has.\n[topology]\n{topology}\n")
+        }
         // The topology is then said with --topology or --set.
         None => String::new(),
     };
-    Ok(Some(format!(
-        "# Flows of an htsim connection matrix on a FatTree with as many hosts.\n\
-         {topology}[[workload]]\nname = \"flows\"\nfile = {name}\nformat = \"htsim\"\n"
-    )))
+    Ok(Some(flows_of(path, "htsim", &topology)))
+}
+
+fn flows_of(path: &Path, format: &str, topology: &str) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // A TOML string of its own, whatever the file is called.
+    let name = serde_json::to_string(&name).unwrap_or_default();
+    format!("{topology}[[workload]]\nname = \"flows\"\nfile = {name}\nformat = \"{format}\"\n")
 }
 
 /// The FatTree with so many hosts, of three tiers before one of two.
@@ -80,7 +87,8 @@ workload.file    htsim's .cm (flows, triggers, failures); HPCC's flows
 size.file        flow sizes: HPCC (bytes and percents), Homa (mean, then sizes and probabilities),
                  dcPIM (packets, 1, probability)
 
-`trimline run FLOWS.cm [--topology FILE]` runs a connection matrix without a scenario.
+`trimline run FLOWS.cm [--topology FILE]` runs a connection matrix without a scenario, and
+`trimline run FLOWS --format hpcc --topology FILE` flows of HPCC; so do compare, trace and explain.
 Written: fct.txt with output.fct = true, the lines of HPCC's FCT output.
 
 Flow sizes that are built in, size.distribution = NAME; sources in crates/sim/distributions/README.md:

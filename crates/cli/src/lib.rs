@@ -29,7 +29,7 @@ mod testbed;
 mod trace;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
@@ -48,6 +48,9 @@ struct Settings {
     /// Topology instead of the scenario's: a file of htsim or HPCC.
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
+    /// The file is no scenario but flows in this form; default: htsim's for .cm.
+    #[arg(long, value_parser = ["htsim", "hpcc"])]
+    format: Option<String>,
     /// Engine instead of the scenario's.
     #[arg(long, value_parser = ["windows", "heap"])]
     engine: Option<String>,
@@ -92,7 +95,7 @@ struct Command {
 enum Verb {
     /// Run a scenario and write its results.
     Run {
-        /// Scenario file (TOML), or htsim's connection matrix (.cm).
+        /// Scenario file (TOML), or flows: htsim's connection matrix (.cm), or as --format says.
         scenario: PathBuf,
         #[command(flatten)]
         settings: Settings,
@@ -146,7 +149,7 @@ enum Verb {
     },
     /// Run a scenario with several transports: one table, one figure.
     Compare {
-        /// Scenario file (TOML), or htsim's connection matrix (.cm).
+        /// Scenario file (TOML), or flows: htsim's connection matrix (.cm), or as --format says.
         scenario: PathBuf,
         /// Names of transports with commas, such as ndp,dctcp.
         #[arg(long, value_name = "NAMES")]
@@ -165,7 +168,7 @@ enum Verb {
     },
     /// Follow a flow packet by packet: a capture for Wireshark, a trace for Perfetto, a table.
     Trace {
-        /// Scenario file (TOML), or htsim's connection matrix (.cm).
+        /// Scenario file (TOML), or flows: htsim's connection matrix (.cm), or as --format says.
         scenario: PathBuf,
         #[command(flatten)]
         settings: Settings,
@@ -211,7 +214,7 @@ enum Verb {
     Formats,
     /// Say in words what a scenario is, and what its runs will take.
     Explain {
-        /// Scenario file (TOML).
+        /// Scenario file (TOML), or flows as for `run`.
         scenario: PathBuf,
         #[command(flatten)]
         settings: Settings,
@@ -231,14 +234,16 @@ struct Library {
 pub fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
     let outcome = match Command::parse_from(words).verb {
         Verb::Run { scenario, settings, threads, out, resume } => {
-            run::run(&scenario, &settings.texts(), threads, out, resume)
+            let format = settings.format.as_deref();
+            run::run(&scenario, format, &settings.texts(), threads, out, resume)
         }
         Verb::Compare { scenario, transports, settings, threads, out, resume } => {
-            compare_transports(&scenario, &transports, &settings, threads, out, resume)
+            let options = compare::Options { transports, threads, out, resume };
+            compare::compare(&scenario, settings.format.as_deref(), &settings.texts(), options)
         }
         Verb::Trace { scenario, settings, flow, run, out } => {
             let options = trace::Options { flow, run, out };
-            trace::trace(&scenario, &settings.texts(), &options)
+            trace::trace(&scenario, settings.format.as_deref(), &settings.texts(), &options)
         }
         Verb::Report { folders, out } => report::report(&folders, out),
         Verb::Reproduce { ids, json, settings, jobs, quick, out, resume, no_plot, library } => {
@@ -267,23 +272,9 @@ pub fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
             Ok(ExitCode::SUCCESS)
         }
         Verb::Formats => Ok(foreign::formats()),
-        Verb::Explain { scenario, settings } => explain::explain(&scenario, &settings.texts()),
+        Verb::Explain { scenario, settings } => {
+            explain::explain(&scenario, settings.format.as_deref(), &settings.texts())
+        }
     };
     outcome.unwrap_or_else(Failure::report)
-}
-
-fn compare_transports(
-    path: &Path,
-    transports: &str,
-    settings: &Settings,
-    threads: Option<usize>,
-    out: Option<PathBuf>,
-    resume: bool,
-) -> Result<ExitCode, Failure> {
-    let text = failure::scenario_text(path)?;
-    let (text, settings) = compare::with_transports(&text, transports, &settings.texts())?;
-    let scenario = failure::parse_scenario(path, &text, &settings)?;
-    let out = compare::folder(path, out);
-    let code = run::run_scenario(&scenario, &settings, threads, out.clone(), resume)?;
-    if code == ExitCode::SUCCESS { compare::show(&out) } else { Ok(code) }
 }

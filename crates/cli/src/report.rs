@@ -15,7 +15,7 @@ pub(crate) fn report(folders: &[PathBuf], out: Option<PathBuf>) -> Result<ExitCo
     let first = folders.first().map_or(Path::new("."), PathBuf::as_path);
     let out = out.unwrap_or_else(|| first.join("report.html"));
     let arguments: Vec<_> = std::iter::once(&out).chain(folders).map(|path| path.into()).collect();
-    match call_package("reporting", &arguments)? {
+    match call_package("reporting", &arguments, false)? {
         Some(0) => Ok(ExitCode::SUCCESS),
         _ => Ok(ExitCode::from(2)),
     }

@@ -260,38 +260,21 @@ fn significant(value: f64) -> String {
 
 /// Draws with the Python package where there is one. The verdict stands either way.
 fn draw(id: &str, out: &Path, is_quiet: bool) {
-    let python = python();
-    let silent = |command: &mut Command| {
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()
-    };
-    let has_package = silent(Command::new(&python).args(["-c", "import trimline.plot"]))
-        .is_ok_and(|status| status.success());
-    if !has_package {
-        eprintln!(
-            "no figure: {} has no package trimline.plot. `make venv` installs it; or name another \
-             Python with TRIMLINE_PYTHON.",
-            python.display()
-        );
-        return;
-    }
-    let mut command = Command::new(&python);
-    command.args(["-m", "trimline.plot", id]).arg(out).stdin(Stdio::null());
-    if is_quiet {
-        command.stdout(Stdio::null());
-    }
-    match command.status() {
+    match call_package("plot.__main__", &[id.into(), out.into()], is_quiet) {
         // It says itself why it draws nothing.
-        Ok(status) if matches!(status.code(), Some(0..=2)) => {}
-        Ok(status) => eprintln!("no figure: trimline.plot ended with {status}"),
-        Err(error) => eprintln!("no figure: {}: {error}", python.display()),
+        Ok(Some(0..=2)) => {}
+        Ok(Some(status)) => eprintln!("no figure: trimline.plot ended with {status}"),
+        Ok(None) => eprintln!("no figure without trimline.plot"),
+        Err(failure) => drop(failure.report()),
     }
 }
 
-/// Calls a function of the Python package with these arguments, and gives its exit status; `None` where there is no
-/// package, which is said.
+/// Calls `main` of a module of the Python package with these arguments, and gives its exit status; `None` where
+/// there is no package, which is said.
 pub(crate) fn call_package(
     module: &str,
     arguments: &[std::ffi::OsString],
+    is_quiet: bool,
 ) -> Result<Option<i32>, Failure> {
     let python = python();
     let code =
@@ -306,8 +289,8 @@ pub(crate) fn call_package(
         .is_ok_and(|status| status.success());
     if !has_package {
         eprintln!(
-            "{} has no package trimline with all it needs: `pip install .` brings it; or name another \
-             Python with TRIMLINE_PYTHON.",
+            "{} has no package trimline with all it needs: `pip install .` or `make venv` brings it; or name \
+             another Python with TRIMLINE_PYTHON",
             python.display()
         );
         return Ok(None);
@@ -316,6 +299,7 @@ pub(crate) fn call_package(
         .args(["-c", &code])
         .args(arguments)
         .stdin(Stdio::null())
+        .stdout(if is_quiet { Stdio::null() } else { Stdio::inherit() })
         .status()
         .map_err(|error| Failure::io(&python, &error))?;
     Ok(Some(status.code().unwrap_or(2)))

@@ -15,12 +15,13 @@ use crate::results::{Earlier, columns, earlier, print, say_resumed, write_run};
 /// run below `out`, and summary.json over their seeds. With `resume` runs whose result is there are left out.
 pub(crate) fn run(
     path: &Path,
+    format: Option<&str>,
     settings: &[String],
     threads: Option<usize>,
     out: Option<PathBuf>,
     resume: bool,
 ) -> Result<ExitCode, Failure> {
-    let scenario = read_scenario(path, settings)?;
+    let scenario = read_scenario(path, format, settings)?;
     let out = out.unwrap_or_else(|| Path::new("out").join(&scenario.name));
     run_scenario(&scenario, settings, threads, out, resume)
 }

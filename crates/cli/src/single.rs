@@ -48,7 +48,7 @@ pub enum Outcome {
 /// # Errors
 /// One line: the file cannot be read.
 pub fn text_of(path: &Path) -> Result<Option<String>, String> {
-    scenario_of(path).map_err(one_line)
+    scenario_of(path, None).map_err(one_line)
 }
 
 impl Named {

@@ -27,10 +27,11 @@ pub(crate) struct Options {
 /// trace.json.
 pub(crate) fn trace(
     path: &Path,
+    format: Option<&str>,
     settings: &[String],
     options: &Options,
 ) -> Result<ExitCode, Failure> {
-    let mut scenario = read_scenario(path, settings)?;
+    let mut scenario = read_scenario(path, format, settings)?;
     let place = place_of(&scenario, options.run.as_deref())?;
     let out = options
         .out

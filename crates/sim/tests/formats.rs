@@ -5,6 +5,9 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
+use trimline_sim::formats::sizes::{Form, SizeDistribution};
+use trimline_sim::scenario::{Scenario, distributions};
+
 #[path = "../../../fuzz/formats.rs"]
 mod properties;
 
@@ -21,6 +24,49 @@ fn the_inputs_of_the_fuzz_target() {
     let corpus = corpus();
     assert!(corpus.len() >= 10);
     corpus.iter().for_each(|bytes| properties::formats(bytes));
+}
+
+/// The published workloads, as they are: each is read by its first line alone, and is one of the built-in ones.
+#[test]
+fn every_published_file_of_sizes_is_read_as_it_is() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("distributions");
+    let mut names: Vec<String> = (fs::read_dir(&folder).unwrap())
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".txt"))
+        .collect();
+    names.sort();
+    assert_eq!(names.len(), 15);
+    for name in names {
+        let text = fs::read_to_string(folder.join(&name)).unwrap();
+        let form = Form::of(&text).unwrap_or_else(|| panic!("{name}"));
+        assert!(name.starts_with(form.name()), "{name}: {form:?}");
+        let read = SizeDistribution::parse(&name, &text, form, 1, form.reading());
+        let read = read.unwrap_or_else(|error| panic!("{error}"));
+        assert!(read.points().len() + 2 >= text.lines().count(), "{name}");
+        let file = folder.join(&name).display().to_string();
+        let scenario = format!(
+            "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\nrandom = {{}}\nsize.file = {file:?}\n"
+        );
+        Scenario::parse("s.toml", &scenario, &[]).unwrap_or_else(|error| panic!("{error}"));
+        assert!(distributions::built_in().any(|(_, file, _)| file == name), "{name}");
+    }
+}
+
+/// Scenarios as the fuzz target has them.
+#[test]
+fn the_scenarios_of_the_fuzz_target() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut read = 0;
+    for folder in ["examples", "experiments/ndp/fig16", "experiments/ndp/fig22"] {
+        for entry in fs::read_dir(root.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "toml") {
+                properties::scenario(&fs::read(path).unwrap());
+                read += 1;
+            }
+        }
+    }
+    assert!(read >= 6);
 }
 
 proptest! {

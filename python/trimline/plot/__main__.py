@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from trimline.plot.figures import FIGURES, draw
+from trimline.plot.figures import FIGURES, TABLES, draw
 from trimline.plot.results import Experiment, MalformedResult
 
 
@@ -24,6 +24,9 @@ def main(arguments: list[str] | None = None) -> int:
         help="folder of the published numbers (default: `reference` beside the runs)",
     )
     options = parser.parse_args(arguments)
+    if options.id in TABLES:
+        print(f"{options.id} is numbers: no figure is drawn of it")
+        return 0
     if options.id not in FIGURES:
         known = ", ".join(FIGURES)
         print(f"trimline.plot: no figure is drawn of {options.id}, but of {known}", file=sys.stderr)

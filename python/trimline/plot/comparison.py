@@ -1,26 +1,28 @@
-"""The figure of a comparison: FCT CDFs and slowdown by flow size, one line a transport."""
+"""The figure of a comparison: FCT CDFs, slowdown by flow size, goodput by rank; a line each."""
 
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import polars
 from matplotlib import pyplot
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from trimline.comparison import by_size, quantile, size_name
+from trimline.comparison import SIZES, by_size, ended, quantile, size_name
 from trimline.plot import style
 from trimline.results import MalformedResult, Result, Results
 
-#: So many points of a CDF are seen.
+#: So many points of a curve are seen.
 POINTS = 2000
 
-#: Beside the colour of its protocol, a series has a line of its own.
-LINES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)))
-MARKERS = "osD^vX"
+#: Beside its colour a series has a line and a marker of its own.
+LINES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
+MARKERS = "osD^vXP"
 
 
 def write(results: Results, folder: Path) -> list[Path]:
@@ -30,56 +32,116 @@ def write(results: Results, folder: Path) -> list[Path]:
 
 
 def draw(results: Results) -> Figure:
-    """CDFs on the left, slowdown by size on the right: medians filled, 99th percentiles hollow."""
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(9.5, 4.0), layout="constrained")
-    names: dict[str, int] = {}
-    for place, (series, runs) in enumerate(results.series().items()):
-        flows = polars.concat([ended(run) for run in runs])
-        if not len(flows):
-            continue
-        colour = style.PALETTE[place % len(style.PALETTE)]
-        line = LINES[place % len(LINES)]
-        name = style.name_of(series) if style.protocol_of(series) else series or "scenario"
-        fct = flows["fct_us"].sort()
-        step = max(len(fct) // POINTS, 1)
-        shares = [(rank + 1) / len(fct) for rank in range(0, len(fct), step)]
-        left.plot(fct.gather_every(step), shares, color=colour, linestyle=line, label=name)
-        for low, high, chosen in by_size(flows):
-            at = names.setdefault(size_name(low, high), len(names)) + (place - 2) * 0.08
-            values = [quantile(chosen["slowdown"], share) for share in (0.5, 0.99)]
-            marker = MARKERS[place % len(MARKERS)]
-            right.plot([at, at], values, color=colour, linestyle=line, linewidth=1)
-            right.plot(at, values[0], marker=marker, color=colour, markersize=5)
-            right.plot(
-                at, values[1], marker=marker, color=colour, markersize=5, markerfacecolor="white"
-            )
-    if not names:
+    """CDFs and slowdowns of flows that have a size, goodput of those that have none."""
+    groups = results.groups()
+    sized = {name: polars.concat([ended(run) for run in runs]) for name, runs in groups.items()}
+    long = {name: [goodput_gbps(run) for run in runs] for name, runs in groups.items()}
+    has_sized = any(len(flows) for flows in sized.values())
+    has_long = any(len(run) for runs in long.values() for run in runs)
+    count = 2 * has_sized + has_long
+    if not count:
         raise MalformedResult(f"{results.folder}: no flow of a size ended; nothing to draw")
-    left.set(xlabel="Flow completion time (µs)", ylabel="Share of flows", xscale="log", ylim=(0, 1))
-    left.legend(loc="lower right")
-    right.set(xlabel="Flow size", ylabel="Slowdown over an idle network", yscale="log")
-    right.set_xticks(list(names.values()), list(names))
-    right.yaxis.set_major_formatter("{x:g}")
-    top = right.get_ylim()[1]
-    right.set_ylim(0.95, 10 ** math.ceil(math.log10(max(top, 2))))
+    figure, row = pyplot.subplots(
+        1, count, figsize=(1.2 + 3.7 * count, 4.2), layout="constrained", squeeze=False
+    )
+    panels = list(row[0])
+    if has_sized:
+        completion(panels[0], sized)
+        slowdown(panels[1], sized)
+    if has_long:
+        throughput(panels[-1], long)
+    lines = [
+        Line2D([], [], color=colour(place), linestyle=line(place), label=label(name))
+        for place, name in enumerate(groups)
+    ]
+    figure.legend(handles=lines, loc="outside lower center", ncols=min(len(lines), 6))
+    return figure
+
+
+def completion(axes: Axes, flows: dict[str, polars.DataFrame]) -> None:
+    """Shares of flows by completion time, all seeds together."""
+    for place, every in enumerate(flows.values()):
+        fct = every["fct_us"].sort()
+        if len(fct):
+            step = max(len(fct) // POINTS, 1)
+            # The last one is shown whatever the step.
+            ranks = [*range(0, len(fct) - 1, step), len(fct) - 1]
+            shares = [100 * (rank + 1) / len(fct) for rank in ranks]
+            axes.plot(fct.gather(ranks), shares, color=colour(place), linestyle=line(place))
+    axes.set(xlabel="Flow completion time (µs)", ylabel="Flows (%)", xscale="log", ylim=(0, 101))
+    axes.set_title("Flows of a size", fontsize=9)
+
+
+def slowdown(axes: Axes, flows: dict[str, polars.DataFrame]) -> None:
+    """Slowdown by size: medians filled, 99th percentiles hollow."""
+    rows = [(place, by_size(every)) for place, every in enumerate(flows.values())]
+    met = {(low, high) for _, ranges in rows for low, high, _ in ranges}
+    names = [size_name(*each) for each in pairwise((0.0, *SIZES)) if each in met]
+    for place, ranges in rows:
+        for low, high, chosen in ranges:
+            at = names.index(size_name(low, high)) + (place - (len(rows) - 1) / 2) * 0.12
+            values = [quantile(chosen["slowdown"], share) for share in (0.5, 0.99)]
+            own: dict[str, Any] = {"color": colour(place), "marker": MARKERS[place % len(MARKERS)]}
+            axes.plot([at, at], values, color=colour(place), linewidth=1)
+            axes.plot(at, values[0], markersize=5, **own)
+            axes.plot(at, values[1], markersize=5, markerfacecolor="white", **own)
+    axes.set(xlabel="Flow size", ylabel="Slowdown over an idle network", yscale="log")
+    axes.set_title("Flows of a size", fontsize=9)
+    axes.set_xticks(range(len(names)), names)
+    axes.set_xlim(-0.6, len(names) - 0.4)
+    axes.yaxis.set_major_formatter("{x:g}")
+    top = axes.get_ylim()[1]
+    axes.set_ylim(0.9, 10 ** math.ceil(math.log10(max(top, 2))))
     grey: dict[str, Any] = {
         "color": style.GREY,
         "linestyle": "none",
         "marker": "o",
         "markersize": 5,
     }
-    right.legend(
+    axes.legend(
         handles=[
             Line2D([], [], label="median", **grey),
             Line2D([], [], label="99th percentile", markerfacecolor="white", **grey),
         ],
         loc="upper left",
     )
-    return figure
 
 
-def ended(run: Result) -> polars.DataFrame:
-    """Flows that were delivered: size, FCT, slowdown."""
-    fct = (polars.col("fct_receiver_ps") / 1e6).alias("fct_us")
-    flows = run.scan().select("size_bytes", "slowdown", fct)
-    return flows.filter(polars.col("fct_us").is_not_null()).collect(engine="streaming")
+def throughput(axes: Axes, runs: dict[str, list[polars.Series]]) -> None:
+    """Goodput of flows without end by rank: each seed a light line, their mean a strong one."""
+    for place, seeds in enumerate(runs.values()):
+        own: dict[str, Any] = {"color": colour(place), "linestyle": line(place)}
+        several = [seed for seed in seeds if len(seed)]
+        for seed in several if len(several) > 1 else ():
+            axes.plot(seed, linewidth=0.6, alpha=0.35, **own)
+        # A mean by rank needs as many flows in every seed.
+        if len({len(seed) for seed in several}) == 1:
+            ranks = polars.DataFrame({str(n): seed for n, seed in enumerate(several)})
+            axes.plot(ranks.mean_horizontal(), **own)
+    axes.set(xlabel="Flow, by rank of goodput", ylabel="Goodput (Gb/s)")
+    axes.set_title("Flows without end", fontsize=9)
+    axes.set_ylim(0, None)
+    axes.set_xlim(0, None)
+
+
+def colour(place: int) -> str:
+    """The colour of the series at a place."""
+    return style.PALETTE[place % len(style.PALETTE)]
+
+
+def line(place: int) -> Any:
+    """Its line."""
+    return LINES[place % len(LINES)]
+
+
+def label(group: str) -> str:
+    """A group of runs as a reader wants it."""
+    return style.name_of(group) if style.protocol_of(group) else group or "scenario"
+
+
+def goodput_gbps(run: Result) -> polars.Series:
+    """Goodput of each flow without end after the warm-up, ascending."""
+    long = run.scan().filter(polars.col("size_bytes").is_null()).select("measured_bytes")
+    measured = long.collect(engine="streaming")["measured_bytes"].sort()
+    scaled: polars.Series = measured * (8_000 / max(run.summary["measured_ps"], 1))
+    return scaled

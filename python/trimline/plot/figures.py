@@ -29,6 +29,8 @@ def draw(experiment: Experiment, folder: Path) -> list[Path]:
     """Draws the figure of an experiment; gives the files written."""
     with pyplot.rc_context(style.SETTINGS):
         figure = FIGURES[experiment.identifier](experiment)
+        if experiment.tier == "quick":
+            style.note(figure, "quick tier: some of the runs")
         return style.write(figure, folder, experiment.identifier.replace("/", "-"))
 
 
@@ -241,6 +243,9 @@ FIGURES: dict[str, Callable[[Experiment], Figure]] = {
     "ndp/sec611": sweeps.sec611,
     "ndp/sec62scale": sweeps.sec62scale,
 }
+
+#: Experiments that are a few numbers, and no figure.
+TABLES = frozenset({"ndp/base"})
 
 
 def plot_seeds(

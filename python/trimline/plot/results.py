@@ -111,6 +111,8 @@ class Experiment:
     runs: tuple[Run, ...]
     findings: tuple[Finding, ...]
     reference: dict[str, list[float]]
+    #: `quick` when only some of the runs were asked for.
+    tier: str = "full"
 
     @staticmethod
     def read(results: Path, identifier: str, reference: Path | None = None) -> Experiment:
@@ -122,11 +124,13 @@ class Experiment:
         runs = [read_run(path, folder) for path in whole]
         if not runs:
             raise MalformedResult(f"{folder}: no flows.csv; run `trimline reproduce {identifier}`")
+        tier, findings = read_findings(folder / "findings.json", identifier)
         return Experiment(
             identifier=identifier,
             folder=folder,
             runs=tuple(runs),
-            findings=tuple(read_findings(folder / "findings.json", identifier)),
+            findings=tuple(findings),
+            tier=tier,
             reference=read_reference(reference or folder / "reference", identifier),
         )
 
@@ -195,15 +199,15 @@ def optional(text: str) -> int | None:
     return int(text) if text else None
 
 
-def read_findings(path: Path, identifier: str) -> list[Finding]:
-    """The findings of the experiment; none when there is no such file."""
+def read_findings(path: Path, identifier: str) -> tuple[str, list[Finding]]:
+    """Tier and findings of the experiment; no findings when there is no such file."""
     if not path.is_file():
-        return []
+        return "full", []
     verdict = read_json(path)
     if verdict.get("id") != identifier:
         raise MalformedResult(f"{path}: of {verdict.get('id')}, not of {identifier}")
     try:
-        return [
+        findings = [
             Finding(
                 name=str(finding["name"]),
                 paper=finding.get("paper"),
@@ -216,6 +220,7 @@ def read_findings(path: Path, identifier: str) -> list[Finding]:
         ]
     except (AttributeError, KeyError, TypeError) as error:
         raise MalformedResult(f"{path}: no usable findings ({error})") from error
+    return str(verdict.get("tier", "full")), findings
 
 
 def read_reference(folder: Path, identifier: str) -> dict[str, list[float]]:

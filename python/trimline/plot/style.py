@@ -34,10 +34,20 @@ PROTOCOLS = {
     "dctcp": VERMILION,
     "dcqcn": PURPLE,
     "phost": ORANGE,
+    "tcp": BLACK,
+    "homa": SKY,
 }
 
 #: How a protocol is written.
-NAMES = {"ndp": "NDP", "mptcp": "MPTCP", "dctcp": "DCTCP", "dcqcn": "DCQCN", "phost": "pHost"}
+NAMES = {
+    "ndp": "NDP",
+    "mptcp": "MPTCP",
+    "dctcp": "DCTCP",
+    "dcqcn": "DCQCN",
+    "phost": "pHost",
+    "tcp": "TCP",
+    "homa": "Homa",
+}
 
 SETTINGS = {
     "font.family": "DejaVu Sans",
@@ -93,6 +103,11 @@ def name_of(series: str) -> str:
         return "DCTCP, shared buffers"
     words = series.replace("_", "-").split("-")
     return " ".join(NAMES.get(word.lower(), word) for word in words)
+
+
+def note(figure: Figure, words: str) -> None:
+    """Small words in the corner of a figure."""
+    figure.text(0.995, 0.004, words, ha="right", va="bottom", fontsize=6, color=GREY)
 
 
 def write(figure: Figure, folder: Path, stem: str) -> list[Path]:

@@ -97,8 +97,8 @@ const HEAD: &str = "`Nodes N`, `Connections C`, `Triggers T` or `Failures F`, th
 struct Counts {
     nodes: Option<u32>,
     connections: Option<u32>,
-    triggers: u32,
-    failures: u32,
+    triggers: Option<u32>,
+    failures: Option<u32>,
 }
 
 /// Reads a file.
@@ -131,11 +131,15 @@ pub fn parse(file: &str, text: &str) -> Result<ConnectionMatrix, FormatError> {
                 let Ok(count) = count.parse::<u32>() else {
                     return Err(text.error(line, format!("`{count}` is no number"), HEAD));
                 };
-                match name {
-                    "Nodes" => counts.nodes = Some(count),
-                    "Connections" => counts.connections = Some(count),
-                    "Triggers" => counts.triggers = count,
-                    _ => counts.failures = count,
+                let said = match name {
+                    "Nodes" => &mut counts.nodes,
+                    "Connections" => &mut counts.connections,
+                    "Triggers" => &mut counts.triggers,
+                    _ => &mut counts.failures,
+                };
+                // Hosts are checked against the first `Nodes`.
+                if said.replace(count).is_some() {
+                    return Err(text.error(line, format!("`{name}` stands twice"), HEAD));
                 }
             }
             pair if pair.contains("->") => {
@@ -156,8 +160,8 @@ fn check(text: &Text<'_>, matrix: &ConnectionMatrix, counts: &Counts) -> Result<
     let end = text.last_line();
     for (name, said, there) in [
         ("Connections", counts.connections.unwrap_or(0), matrix.connections.len()),
-        ("Triggers", counts.triggers, matrix.triggers.len()),
-        ("Failures", counts.failures, matrix.failures.len()),
+        ("Triggers", counts.triggers.unwrap_or(0), matrix.triggers.len()),
+        ("Failures", counts.failures.unwrap_or(0), matrix.failures.len()),
     ] {
         if said as usize != there {
             return Err(text.error(
@@ -454,6 +458,7 @@ mod tests {
             (3, format!("{head}x->1 start 0 size 1\n")),
             (4, format!("{head}0->1 start 0 size 1\n0->1 start 0 size 1\n")),
             (1, "0->1 start 0 size 1\n".to_owned()),
+            (4, format!("{head}3->1 start 0 size 1\nNodes 2\n")),
             (1, "Nodes\n".to_owned()),
             (1, "Hosts 4\n".to_owned()),
             (2, "Nodes 4\nConnections 1\n".to_owned()),

@@ -1,5 +1,7 @@
 //! htsim's topologies, `.topo`: two or three tiers of a fat tree, keys in any case.
 
+use std::collections::BTreeSet;
+
 use trimline_packet::{BitRate, TimeDelta};
 
 use super::{FormatError, Text, decimal};
@@ -44,12 +46,19 @@ pub fn parse(file: &str, text: &str) -> Result<Topology, FormatError> {
     let (mut nodes, mut tiers, mut pod) = (None, None, None);
     let mut blocks: Vec<Tier> = Vec::new();
     let mut queues = Vec::new();
+    let mut seen = BTreeSet::new();
     for (line, words) in text.lines() {
         let wrong = |problem: String| text.error(line, problem, EXPECTED);
         let [key, value] = words[..] else {
             return Err(wrong(format!("`{}`", words.join(" "))));
         };
         let key = key.to_ascii_lowercase();
+        // A key counts once: in the head, and in each tier.
+        if key == "tier" {
+            seen.clear();
+        } else if !seen.insert(key.clone()) {
+            return Err(wrong(format!("`{}` stands twice", words[0])));
+        }
         let whole = || {
             let number = value.parse::<u64>().ok().filter(|&number| number <= LARGEST);
             number.ok_or_else(|| wrong(format!("`{value}` is no number up to {LARGEST}")))
@@ -217,6 +226,8 @@ mod tests {
             ("Tier 1", "Tier 2", 10),
             ("Downlink_Latency_ns 1000\nO", "O", 4),
             ("Nodes 32", "Nodes 32 33", 1),
+            ("Tiers 2", "Nodes 16\nTiers 2", 2),
+            ("Radix_Up 2", "Radix_Up 2\nradix_up 3", 8),
         ] {
             let text = TWO.replacen(from, to, 1);
             assert_ne!(text, TWO);

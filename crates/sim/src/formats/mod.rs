@@ -96,7 +96,8 @@ fn scientific(text: &str, unit: u64) -> Option<u64> {
     let Some((mantissa, exponent)) = text.split_once(['e', 'E']) else {
         return decimal(text, unit);
     };
-    let exponent: i32 = exponent.strip_prefix('+').unwrap_or(exponent).parse().ok()?;
+    let exponent = exponent.strip_prefix('+').unwrap_or(exponent);
+    let exponent: i32 = Some(exponent).filter(|text| !text.starts_with('+'))?.parse().ok()?;
     if exponent.unsigned_abs() > 30 {
         return None;
     }
@@ -144,7 +145,7 @@ mod tests {
         {
             assert_eq!(scientific(text, 1000), Some(value), "{text}");
         }
-        for text in ["e3", "1e", "1e99", "1e-99", "1ee3", "é1e-2"] {
+        for text in ["e3", "1e", "1e99", "1e-99", "1ee3", "1e++3", "é1e-2"] {
             assert_eq!(scientific(text, 1000), None, "{text}");
         }
     }

@@ -1,0 +1,110 @@
+//! The quick tier of `trimline reproduce`: some of the runs, each as it is in the full tier.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const SCENARIO: &str = "name = \"tiny\"\nseeds = \"1..3\"\n[topology.star]\nhosts = 9\n[[workload]]\n\
+    name = \"w\"\nincast = { receiver = 0, senders = 1 }\nsize = \"90KB\"\n[sweep]\n\
+    workload.w.incast.senders = [1, 4, 8]\n[[series]]\nname = \"paper\"\n[[series]]\nname = \"p4\"\n\
+    switch.profile = \"p4\"\n";
+
+/// Two findings that the quick tier judges, one that it leaves out.
+const EXPECTED: &str = "title = \"tiny\"\n[quick]\nseries = [\"paper\"]\nat.senders = [1, 8]\n\
+    [[finding]]\nname = \"one\"\nsource = \"s\"\nseries = \"paper\"\nflows = 1\nunit = \"us\"\n\
+    measure = \"last_fct_receiver_us\"\nhi = 1000.0\n\
+    [[finding]]\nname = \"eight\"\nsource = \"s\"\nseries = \"paper\"\nflows = 8\nunit = \"us\"\n\
+    measure = \"last_fct_receiver_us\"\nhi = 1.0\n\
+    [[finding]]\nname = \"p4\"\nsource = \"s\"\nseries = \"p4\"\nunit = \"us\"\n\
+    measure = \"last_fct_receiver_us\"\nhi = 1.0\n";
+
+fn scratch(test: &str, expected: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+    let _ = fs::remove_dir_all(&path);
+    let folder = path.join("experiments/a/tiny");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("scenario.toml"), SCENARIO).unwrap();
+    fs::write(folder.join("expected.toml"), expected).unwrap();
+    path
+}
+
+fn reproduce(folder: &Path, more: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_trimline"))
+        .args(["reproduce", "a/tiny", "--no-plot"])
+        .args(more)
+        .current_dir(folder)
+        .env_remove("TRIMLINE_EXPERIMENTS")
+        .output()
+        .unwrap()
+}
+
+/// Every run below a folder: its name and its flows.csv.
+fn runs(folder: &Path) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.join("a/tiny/runs")];
+    while let Some(next) = folders.pop() {
+        for entry in fs::read_dir(&next).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.ends_with("flows.csv") {
+                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                found.push((name, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn the_quick_tier_is_some_of_the_full_one() {
+    let folder = scratch("quick", EXPECTED);
+    let quick = reproduce(&folder, &["--quick", "--json"]);
+    // One of its findings does not hold.
+    assert_eq!(quick.status.code(), Some(1), "{}", String::from_utf8_lossy(&quick.stderr));
+    let report: Value = serde_json::from_slice(&quick.stdout).unwrap();
+    assert_eq!(report["experiments"][0]["tier"], "quick");
+    let findings = &report["experiments"][0]["findings"];
+    assert_eq!((&findings[0]["holds"], findings[0].get("left_out")), (&true.into(), None));
+    assert_eq!((&findings[1]["holds"], findings[1].get("left_out")), (&false.into(), None));
+    assert_eq!((&findings[2]["left_out"], &findings[2]["ours"]), (&true.into(), &Value::Null));
+
+    let full = reproduce(&folder, &["--json"]);
+    let report: Value = serde_json::from_slice(&full.stdout).unwrap();
+    assert_eq!(report["experiments"][0].get("tier"), None);
+    assert_eq!(report["experiments"][0]["findings"][2]["holds"], false);
+    let (some, all) = (runs(&folder.join("out/quick")), runs(&folder.join("out")));
+    assert_eq!((some.len(), all.len()), (2, 18));
+    for run in &some {
+        assert!(all.contains(run), "{}", run.0);
+    }
+    // The full tier goes on where the quick one ended.
+    let on = reproduce(&folder, &["--out", "out/quick", "--resume"]);
+    let said = String::from_utf8_lossy(&on.stderr).into_owned();
+    assert!(said.contains("resumed: 2 of 18 runs are there"), "{said}");
+    assert_eq!(runs(&folder.join("out/quick")), all);
+}
+
+#[test]
+fn the_table_says_what_was_left_out() {
+    let folder = scratch("left-out", &EXPECTED.replace("hi = 1.0", "hi = 9999.0"));
+    let output = reproduce(&folder, &["--quick"]);
+    let table = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success(), "{table}");
+    assert!(table.contains("a/tiny: tiny (quick tier: some of the runs)"), "{table}");
+    let last = table.lines().last().unwrap();
+    assert!(last.starts_with("p4 ") && last.ends_with("left out"), "{table}");
+}
+
+#[test]
+fn a_choice_that_chooses_nothing_is_a_mistake_before_anything_runs() {
+    let folder = scratch("mistake-quick", &EXPECTED.replace("[1, 8]", "[1, 9]"));
+    let output = reproduce(&folder, &["--quick"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("a/tiny: [quick] of expected.toml: no run at `senders`"), "{said}");
+    assert!(!folder.join("out").exists());
+}
