@@ -146,16 +146,6 @@ class Drawing(Results):
         self.assertEqual(experiment.tier, "quick")
         self.assertNotEqual(draw(experiment, self.folder / "quick")[0].read_bytes(), full)
 
-    def test_short_flows(self) -> None:
-        """fig15: those that have a size, whatever the transports."""
-        for series in ("ndp", "dctcp"):
-            rows: list[dict[str, object]] = [
-                {"size_bytes": 90_000, "fct_receiver_ps": (150 + n) * 10**6} for n in range(9)
-            ]
-            rows.append({"size_bytes": "", "measured_bytes": 10**6})
-            write_run(self.folder / f"ndp/fig15/runs/{series}/seed-1", series, 1, rows)
-        self.drawn_twice("ndp/fig15")
-
     def test_permutation(self) -> None:
         """fig14 keeps our series and the published ones apart."""
         self.permutation()

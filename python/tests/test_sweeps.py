@@ -208,7 +208,11 @@ class Drawing(unittest.TestCase):
         ports.append({"name": "tor 0 down 1", "trimmed": 500})
         for series in ("sender-permuted", "switch-random"):
             self.run_of("sec323", f"{series}/seed-1", ports=(["name", "trimmed"], ports))
-        paper = {"name": "trimmed on uplinks, by somebody", "paper": 0.01, "unit": "%"}
+        paper = {
+            "name": "trimmed on uplinks, paths chosen by the switches",
+            "paper": 0.01,
+            "unit": "%",
+        }
         self.findings("sec323", [paper])
         self.drawn("sec323")
         run = Experiment.read(self.folder, "ndp/sec323").runs[0]

@@ -279,8 +279,8 @@ def findings(rows: Sequence[dict[str, Any]]) -> str:
         low, high = row.get("lo"), row.get("hi")
         bounds = f"{cell(low)}..{cell(high)}" if low is not None or high is not None else "-"
         word, kind = ("holds", "holds") if row.get("holds") else ("does not hold", "fails")
-        if row.get("left_out"):
-            word = "left out"
+        if row.get("not_judged"):
+            word = "not judged"
         elif bounds == "-" and kind == "holds":
             word = "reported"
         cells = [cell(row.get(key)) for key in ("paper", "reference", "ours")]

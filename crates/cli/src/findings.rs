@@ -135,9 +135,9 @@ pub(crate) struct Verdict {
     pub(crate) hi: Option<f64>,
     pub(crate) unit: String,
     pub(crate) holds: bool,
-    /// The quick tier has none of the runs that it is about: it was not judged.
+    /// The quick tier has none of the runs that it is about, or too few seeds for a mean.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) left_out: bool,
+    pub(crate) not_judged: bool,
     /// Each seed's value, over seeds, where there are several.
     #[serde(skip_serializing_if = "is_of_one_seed")]
     pub(crate) seeds: Option<Interval>,
@@ -238,9 +238,11 @@ impl Finding {
 
     /// What the runs say; `place` is the finding's own among the findings. A run without a value, or
     /// no run at all, refutes the finding: an experiment that did not happen confirms nothing. Only the quick
-    /// tier may have none of its runs.
+    /// tier may have none of its runs, and it has not the seeds that a mean is over.
     pub(crate) fn verdict(&self, runs: &[Outcome], place: usize, tier: Tier) -> Verdict {
-        let left_out = tier == Tier::Quick && !runs.iter().any(|run| self.is_about(run));
+        let is_mean = self.over_seeds == OverSeeds::Mean && self.lo.or(self.hi).is_some();
+        let not_judged =
+            tier == Tier::Quick && (is_mean || !runs.iter().any(|run| self.is_about(run)));
         let values = self.values(runs, place);
         let values = values.unwrap_or_default();
         let all: Vec<f64> = values.iter().map(|&(_, value)| value).collect();
@@ -270,8 +272,8 @@ impl Finding {
             lo: self.lo,
             hi: self.hi,
             unit: self.unit.clone(),
-            holds: holds || left_out,
-            left_out,
+            holds: holds || not_judged,
+            not_judged,
             seeds: interval(&of_seeds),
         }
     }
@@ -459,14 +461,14 @@ mod tests {
     }
 
     #[test]
-    fn the_quick_tier_may_leave_a_finding_out_but_not_a_value() {
+    fn the_quick_tier_may_lack_runs_but_no_value() {
         let text = "title = \"t\"\n[[finding]]\nname = \"n\"\nsource = \"s\"\nunit = \"us\"\n\
                     measure = \"last_fct_receiver_us\"\nhi = 30.0\n";
         let quick = |more: &str, record: &RunRecord| {
             let findings = Expected::parse("e", &format!("{text}{more}")).unwrap().finding;
             let verdict =
                 findings[0].verdict(&[Outcome::new(&findings, &[], record)], 0, Tier::Quick);
-            (verdict.left_out, verdict.holds, verdict.ours)
+            (verdict.not_judged, verdict.holds, verdict.ours)
         };
         let (ended, unfinished) = (record(1, &[Some(10)]), record(1, &[Some(10), None]));
         assert_eq!(quick("series = \"other\"", &ended), (true, true, None));
@@ -474,6 +476,7 @@ mod tests {
         assert_eq!(quick("", &ended), (false, true, Some(10.0)));
         assert_eq!(quick("", &unfinished), (false, false, None));
         assert_eq!(quick("lo = 11.0", &ended), (false, false, Some(10.0)));
+        assert_eq!(quick("lo = 11.0\nover_seeds = \"mean\"", &ended), (true, true, Some(10.0)));
         assert_eq!(quick("against = \"other\"", &ended), (false, false, None));
     }
 

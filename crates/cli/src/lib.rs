@@ -124,7 +124,7 @@ enum Verb {
         /// As `--threads` of `run`.
         #[arg(long, visible_alias = "threads", value_name = "N")]
         jobs: Option<usize>,
-        /// Only some of the runs, each as in the full tier: minutes for all. What is left out is not judged.
+        /// Only some of the runs, each as in the full tier: minutes for all. What they are too few for is not judged.
         #[arg(long)]
         quick: bool,
         /// Directory of the results; default: out, with --quick out/quick.

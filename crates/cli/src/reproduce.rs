@@ -229,7 +229,7 @@ fn table(experiment: &Experiment, verdicts: &[Verdict], tier: Tier) -> String {
             verdict.unit.clone(),
             seeds,
             match (verdict.holds, verdict.lo.or(verdict.hi)) {
-                _ if verdict.left_out => "left out",
+                _ if verdict.not_judged => "not judged",
                 (true, Some(_)) => "holds",
                 (true, None) => "reported",
                 (false, _) => "DOES NOT HOLD",

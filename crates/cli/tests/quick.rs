@@ -11,7 +11,7 @@ const SCENARIO: &str = "name = \"tiny\"\nseeds = \"1..3\"\n[topology.star]\nhost
     workload.w.incast.senders = [1, 4, 8]\n[[series]]\nname = \"paper\"\n[[series]]\nname = \"p4\"\n\
     switch.profile = \"p4\"\n";
 
-/// Two findings that the quick tier judges, one that it leaves out.
+/// Two findings that the quick tier judges, one of which it has no run.
 const EXPECTED: &str = "title = \"tiny\"\n[quick]\nseries = [\"paper\"]\nat.senders = [1, 8]\n\
     [[finding]]\nname = \"one\"\nsource = \"s\"\nseries = \"paper\"\nflows = 1\nunit = \"us\"\n\
     measure = \"last_fct_receiver_us\"\nhi = 1000.0\n\
@@ -68,9 +68,9 @@ fn the_quick_tier_is_some_of_the_full_one() {
     let report: Value = serde_json::from_slice(&quick.stdout).unwrap();
     assert_eq!(report["experiments"][0]["tier"], "quick");
     let findings = &report["experiments"][0]["findings"];
-    assert_eq!((&findings[0]["holds"], findings[0].get("left_out")), (&true.into(), None));
-    assert_eq!((&findings[1]["holds"], findings[1].get("left_out")), (&false.into(), None));
-    assert_eq!((&findings[2]["left_out"], &findings[2]["ours"]), (&true.into(), &Value::Null));
+    assert_eq!((&findings[0]["holds"], findings[0].get("not_judged")), (&true.into(), None));
+    assert_eq!((&findings[1]["holds"], findings[1].get("not_judged")), (&false.into(), None));
+    assert_eq!((&findings[2]["not_judged"], &findings[2]["ours"]), (&true.into(), &Value::Null));
 
     let full = reproduce(&folder, &["--json"]);
     let report: Value = serde_json::from_slice(&full.stdout).unwrap();
@@ -89,14 +89,14 @@ fn the_quick_tier_is_some_of_the_full_one() {
 }
 
 #[test]
-fn the_table_says_what_was_left_out() {
-    let folder = scratch("left-out", &EXPECTED.replace("hi = 1.0", "hi = 9999.0"));
+fn the_table_says_what_was_not_judged() {
+    let folder = scratch("not-judged", &EXPECTED.replace("hi = 1.0", "hi = 9999.0"));
     let output = reproduce(&folder, &["--quick"]);
     let table = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{table}");
     assert!(table.contains("a/tiny: tiny (quick tier: some of the runs)"), "{table}");
     let last = table.lines().last().unwrap();
-    assert!(last.starts_with("p4 ") && last.ends_with("left out"), "{table}");
+    assert!(last.starts_with("p4 ") && last.ends_with("not judged"), "{table}");
 }
 
 #[test]

@@ -47,7 +47,7 @@ def fig14(experiment: Experiment) -> Figure:
         color=style.GREY,
         fontsize=7,
     )
-    for series, runs in experiment.series().items():
+    for series, runs in ndp_first(experiment):
         colour = style.colour_of(series)
         ranked = [sorted(run.throughput_gbps()) for run in runs]
         same_length(series, ranked)
@@ -81,7 +81,7 @@ def fig14(experiment: Experiment) -> Figure:
 def fig16(experiment: Experiment) -> Figure:
     """First and last FCT of an incast by senders; below, what the last costs over the ideal."""
     figure, (above, below) = pyplot.subplots(
-        2, sharex=True, figsize=(6.0, 5.4), height_ratios=(2.2, 1), layout="constrained"
+        2, sharex=True, figsize=(6.0, 6.0), height_ratios=(1.7, 1), layout="constrained"
     )
     every = [run for run in experiment.runs if not prioritised(run)]
     counts = sorted({len(run.flows) for run in every})
@@ -93,7 +93,7 @@ def fig16(experiment: Experiment) -> Figure:
         linestyle=":",
         label="ideal: the link never idle",
     )
-    for series, runs in experiment.series().items():
+    for series, runs in ndp_first(experiment):
         colour = style.colour_of(series)
         if prioritised(runs[0]):
             plot_seeds(above, runs, preferred_ms, style.PURPLE, "NDP prioritised, simulated", "-.")
@@ -127,10 +127,11 @@ def fig16(experiment: Experiment) -> Figure:
     above.yaxis.set_major_formatter("{x:g}")
     above.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     below.axhline(0, color=style.GREY, linewidth=0.8, linestyle=":")
-    # What time-outs cost is on the axis above.
-    low, high = below.get_ylim()
     below.set(ylabel="Last over ideal (%)", xlabel="Senders", xlim=(-5, None))
-    below.set_ylim(max(-2.0, low), min(40.0, high))
+    # From a tenth of a percent to the thousands that time-outs cost.
+    below.set_yscale("symlog", linthresh=0.1)
+    below.set_ylim(0, None)
+    below.yaxis.set_major_formatter("{x:g}")
     return figure
 
 
@@ -246,6 +247,12 @@ FIGURES: dict[str, Callable[[Experiment], Figure]] = {
 
 #: Experiments that are a few numbers, and no figure.
 TABLES = frozenset({"ndp/base"})
+
+
+def ndp_first(experiment: Experiment) -> list[tuple[str, list[Run]]]:
+    """The series of NDP, which are often named after their switch, in front of the others."""
+    series = experiment.series().items()
+    return sorted(series, key=lambda each: style.protocol_of(each[0]) not in ("", "ndp"))
 
 
 def plot_seeds(

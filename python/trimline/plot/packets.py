@@ -132,7 +132,7 @@ def timeline(axes: Axes, run: Run) -> None:
             axes.annotate(
                 words,
                 (begin + share * (end - begin), lower + share * (upper - lower)),
-                xytext=(-4 if is_steep else 4, 0),
+                xytext=(-4 if is_steep else 8, 0 if is_steep else 4),
                 textcoords="offset points",
                 fontsize=7,
                 color=colour,
@@ -180,21 +180,28 @@ def queue(axes: Axes, run: Run) -> None:
 
 def fig04(experiment: Experiment) -> Figure:
     """How long packets take from their first sending to their ACK, as a distribution."""
-    figure, axes = pyplot.subplots(layout="constrained")
+    figure, axes = pyplot.subplots(layout="constrained", figsize=(6.0, 4.4))
     kinds = {
-        "permutation": ("permutation", style.BLUE, "-"),
-        "random": ("random", style.GREEN, "-"),
+        "permutation": ("permutation, IW 30", style.BLUE, "-"),
+        "permutation-15": ("permutation, IW 15", style.BLUE, ":"),
+        "random": ("random, IW 30", style.GREEN, "-"),
+        "random-15": ("random, IW 15", style.GREEN, ":"),
         "incast-135KB": ("incast of 100 x 135 KB", style.VERMILION, "--"),
-        "incast-1350KB": ("incast of 100 x 1350 KB", style.PURPLE, "--"),
+        "incast-1350KB": ("incast of 100 x 1350 KB", style.PURPLE, "-."),
     }
     for series, (words, colour, line) in kinds.items():
+        if series.endswith("-15") and series not in experiment.series():
+            continue
         runs = of_series(experiment, series)
         rows = [row for row in runs[0].rows("latencies") if row["packets"] == "all"]
         shares = [int(row["share_permille"]) / 10 for row in rows]
         times = [int(row["latency_ps"]) / 1e6 for row in rows]
         axes.plot(times, shares, color=colour, linestyle=line, label=words)
-    words = "paper: median of the\nfirst two around 100 us"
-    axes.axvline(100, color=style.GREY, linewidth=0.8, linestyle=":", label=words)
+    words = "paper: median of the\nfirst four around 100 us"
+    axes.plot(100, 50, color=style.BLACK, linestyle="none", marker="x", label=words)
+    words = "paper: last packet of\nthe 135 KB, 11,055 us"
+    axes.plot(11_055, 100, color=style.BLACK, linestyle="none", marker="+", label=words)
+    axes.get_lines()[-1].set_clip_on(False)
     axes.set(
         xscale="log",
         xlabel="First sending to ACK at the sender (us)",
@@ -203,17 +210,23 @@ def fig04(experiment: Experiment) -> Figure:
         title=f"Time that packets take on 432 hosts, NDP, simulated ({seeds(experiment.runs)})",
     )
     axes.xaxis.set_major_formatter("{x:g}")
-    axes.legend(loc="center left", bbox_to_anchor=(0.36, 0.55))
+    axes.legend(loc="center left", bbox_to_anchor=(0.36, 0.5))
     return figure
 
 
 def sec323(experiment: Experiment) -> Figure:
     """Packets trimmed on the way up, by tier: the sender permutes paths, or switches draw them."""
-    figure, axes = pyplot.subplots(layout="constrained", figsize=(6.0, 3.6))
+    figure, axes = pyplot.subplots(layout="constrained", figsize=(6.4, 4.2))
+    # Each with the finding that is about it.
     kinds = {
-        "sender-permuted": "paths permuted\nby the sender",
-        "switch-random": "paths drawn\nby the switches",
+        "sender-permuted": ("permuted by\nsenders, IW 30", "permuted by the sender"),
+        "switch-random": ("drawn by\nswitches, IW 30", "chosen by the switches"),
+        "sender-permuted-15": ("permuted by\nsenders, IW 15", "permuted by the sender, window 15"),
+        "switch-random-15": ("drawn by\nswitches, IW 15", "chosen by the switches, window 15"),
     }
+    kinds = {name: kinds[name] for name in kinds if name in experiment.series()}
+    if not kinds:
+        raise MalformedResult(f"{experiment.folder}: no series that it shows")
     tiers = {
         "tor": ("ToR to aggregation", style.SKY),
         "aggregation": ("aggregation to core", style.BLUE),
@@ -228,23 +241,28 @@ def sec323(experiment: Experiment) -> Figure:
             place = number + (shift - 1) * width
             drawn = axes.bar(place, share, width * 0.92, color=colour, label=label)
             axes.bar_label(drawn, fmt="%.2g", fontsize=7, padding=1)
-    findings = [each for each in experiment.findings if each.name.startswith("trimmed on uplinks")]
-    for number, finding in enumerate(findings):
-        if finding.paper is not None:
+    paper = {each.name.removeprefix(UPLINKS): each.paper for each in experiment.findings}
+    for number, (_, name) in enumerate(kinds.values()):
+        if (value := paper.get(name)) is not None:
             edges = [number - 1.5 * width, number + 1.5 * width]
             label = "paper" if number == 0 else None
-            axes.plot(edges, [finding.paper] * 2, color=style.BLACK, linestyle="--", label=label)
-    axes.set_xticks(range(len(kinds)), kinds.values())
+            axes.plot(edges, [value] * 2, color=style.BLACK, linestyle="--", label=label)
+    axes.set_xticks(range(len(kinds)), [words for words, _ in kinds.values()])
     axes.set(
         yscale="log",
-        ylim=(0.005, 30),
+        ylim=(0.002, 30),
+        xlabel="Paths",
         ylabel="Trimmed (% of packets sent)",
-        title="Packets trimmed on the way up, permutation on 128 hosts",
     )
+    figure.suptitle("Packets trimmed on the way up, permutation on 128 hosts, by who chose paths")
     axes.yaxis.set_major_formatter("{x:g}")
     axes.grid(axis="x", visible=False)
-    axes.legend(loc="upper left")
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return figure
+
+
+#: How the findings about it begin.
+UPLINKS = "trimmed on uplinks, paths "
 
 
 def trimmed_up(run: Run, tier: str) -> float:

@@ -106,8 +106,8 @@ def name_of(series: str) -> str:
 
 
 def note(figure: Figure, words: str) -> None:
-    """Small words in the corner of a figure."""
-    figure.text(0.995, 0.004, words, ha="right", va="bottom", fontsize=6, color=GREY)
+    """Small words in the lower left corner of a figure, where no label is."""
+    figure.text(0.005, 0.006, words, ha="left", va="bottom", fontsize=6, color=GREY)
 
 
 def write(figure: Figure, folder: Path, stem: str) -> list[Path]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import fmean
+from typing import Any
 
 from matplotlib import pyplot
 from matplotlib.figure import Figure
@@ -15,7 +17,8 @@ from trimline.plot.results import Experiment, Run
 HEADER_BYTES = 64
 PS_PER_BYTE = 800
 #: Of queue sizes, from small to large.
-SHADES = ("#9ecae1", "#4292c6", "#08519c", "#08306b")
+SHADES = ("#9ecae1", "#4292c6", "#08519c", "#000000")
+MARKS = ("v", "o", "s", "x")
 
 
 def fig02(experiment: Experiment) -> Figure:
@@ -152,16 +155,18 @@ def fig17(experiment: Experiment) -> Figure:
         for axes, payload in zip(row, (9000, 1500), strict=True):
             runs = of_series(experiment, f"{hosts}-{payload}")
             queues = sorted({place(run, "data_queue") for run in runs})
-            for queue, colour in zip(queues, SHADES, strict=False):
+            for queue, colour, mark in zip(queues, SHADES, MARKS, strict=False):
                 own = [run for run in runs if place(run, "data_queue") == queue]
                 places, values = over(
                     own, lambda run: place(run, "initial_window"), lambda run: 10 * goodput(run)
                 )
                 label = f"{queue:g} packets"
-                axes.plot(places, values, color=colour, marker=".", markersize=4, label=label)
+                axes.plot(places, values, color=colour, marker=mark, markersize=4, label=label)
             if payload == 9000:
                 words = "paper: above 95 % with 8 packets\nand IW 20 or more"
-                axes.axhline(95, color=style.GREY, linewidth=0.8, linestyle=":", label=words)
+                axes.axhline(95, color=style.VERMILION, linewidth=0.9, linestyle=":", label=words)
+                words = "paper: about 90 % with 6"
+                axes.axhline(90, color=style.VERMILION, linewidth=0.9, linestyle="--", label=words)
             axes.set(title=f"{hosts} hosts, packets of {payload} B", ylim=(0, 104), xlim=(0, None))
     for axes in panels[:, 0]:
         axes.set_ylabel("Goodput (% of 10 Gb/s)")
@@ -199,7 +204,7 @@ def fig20(experiment: Experiment) -> Figure:
         places, values = over(
             runs, flows, lambda run: over_ideal(run.number("fct_receiver_us", "max"), flows(run))
         )
-        above.plot(places, values, color=colour, label=f"IW {window}, simulated")
+        above.plot(places, values, color=colour, label=f"IW {window}, simulated", **dots(places))
         if columns:
             points = [(n, over_ideal(s * 1e6, n)) for n, s in published(window, "fct_max_s")]
             above.plot(*zip(*points, strict=True), ".", color=colour, markersize=3, alpha=0.6)
@@ -220,7 +225,8 @@ def fig20(experiment: Experiment) -> Figure:
             return run.number("retransmissions", cause) / run.number("packets_delivered")
 
         resent = over(runs, flows, resent_for)
-        below.plot(*resent, color=colour, label=f"because of {words}, simulated")
+        label = f"because of {words}, simulated"
+        below.plot(*resent, color=colour, label=label, **dots(resent[0]))
         if columns:
             points = [(n, value / (30 * n)) for n, value in published(23, column)]
             below.plot(*zip(*points, strict=True), ".", color=colour, markersize=3, alpha=0.6)
@@ -235,6 +241,11 @@ def fig20(experiment: Experiment) -> Figure:
     below.legend(loc="upper left")
     figure.suptitle("Incast of 270 KB to one of 8192 hosts")
     return figure
+
+
+def dots(places: Sequence[float]) -> dict[str, Any]:
+    """Where a line has few places, the line between them was not measured: the places are shown."""
+    return {"marker": "s", "markersize": 4, "markerfacecolor": "white"} if len(places) < 30 else {}
 
 
 def sec62scale(experiment: Experiment) -> Figure:
