@@ -137,19 +137,24 @@ def table(results: Results) -> polars.DataFrame:
 def measures(run: Result) -> dict[str, float]:
     """The numbers of one run, by name with unit."""
     found: dict[str, float] = {}
-    done = polars.col("fct_receiver_ps").is_not_null()
     flows = ended(run)
     everything = (
         run.scan()
-        .select(polars.len(), done.sum().alias("done"), polars.col("measured_bytes").sum())
+        .select(
+            polars.len(),
+            polars.col("size_bytes").count().alias("sized"),
+            polars.col("measured_bytes").sum(),
+        )
         .collect(engine="streaming")
     )
-    total, completed, measured = everything.row(0)
+    total, sized, measured = everything.row(0)
     found["flows"] = total
-    found["flows delivered (%)"] = 100 * completed / max(total, 1)
+    if sized:
+        found["flows of a size, delivered (%)"] = 100 * len(flows) / sized
     if len(flows):
-        found["FCT median (us)"] = quantile(flows["fct_us"], 0.5)
-        found["FCT p99 (us)"] = quantile(flows["fct_us"], 0.99)
+        # Of those delivered: a run that ends early leaves some on the way.
+        found["FCT median (µs)"] = quantile(flows["fct_us"], 0.5)
+        found["FCT p99 (µs)"] = quantile(flows["fct_us"], 0.99)
         for low, high, chosen in by_size(flows):
             name = size_name(low, high)
             found[f"slowdown median, {name}"] = quantile(chosen["slowdown"], 0.5)
@@ -193,6 +198,12 @@ def ended(run: Result) -> polars.DataFrame:
     fct = (polars.col("fct_receiver_ps") / 1e6).alias("fct_us")
     flows = run.scan().select("size_bytes", "slowdown", fct)
     return flows.filter(polars.col("fct_us").is_not_null()).collect(engine="streaming")
+
+
+def sized(run: Result) -> int:
+    """Flows that have a size, delivered or not."""
+    count = run.scan().select(polars.col("size_bytes").count()).collect(engine="streaming")
+    return int(count.item())
 
 
 def by_size(flows: polars.DataFrame) -> list[tuple[float, float, polars.DataFrame]]:

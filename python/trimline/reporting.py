@@ -13,7 +13,7 @@ from typing import Any
 import polars
 
 from trimline import drawings
-from trimline.comparison import by_size, ended, quantile, size_name, table
+from trimline.comparison import by_size, ended, quantile, size_name, sized, table
 from trimline.results import MalformedResult, Results
 
 #: Points of one curve: more are not seen on a screen.
@@ -135,7 +135,8 @@ class Page:
             fct = polars.concat([ended(run) for run in runs])["fct_us"].sort()
             if len(fct):
                 places = spread(len(fct))
-                curves.append((series, [fct[place] for place in places], places, len(fct)))
+                count = sum(sized(run) for run in runs)
+                curves.append((series, [fct[place] for place in places], places, count))
         if not curves:
             return ""
         xs = sorted({value for _, values, _, _ in curves for value in values})
@@ -145,7 +146,8 @@ class Page:
             columns.append([rounded(shares.get(x)) for x in xs])
         plot = self.curves([series for series, *_ in curves], [rounded(x) for x in xs], columns)
         plot |= {"x": "Flow completion time (µs)", "y": "Flows (%)", "xlog": True, "ymax": 100}
-        note = "First send to last byte at the receiver, all seeds together. Drag to zoom."
+        note = "First send to last byte at the receiver, all seeds together. "
+        note += "A curve ends below 100 % where flows were not delivered. Drag to zoom."
         return "<h2>Flows</h2>" + self.plot("Completion times", note, plot)
 
     def slowdown(self) -> str:

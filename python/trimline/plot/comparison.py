@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from trimline.comparison import SIZES, by_size, ended, quantile, size_name
+from trimline.comparison import SIZES, by_size, ended, quantile, size_name, sized
 from trimline.plot import style
 from trimline.results import MalformedResult, Result, Results
 
@@ -34,9 +34,9 @@ def write(results: Results, folder: Path) -> list[Path]:
 def draw(results: Results) -> Figure:
     """CDFs and slowdowns of flows that have a size, goodput of those that have none."""
     groups = results.groups()
-    sized = {name: polars.concat([ended(run) for run in runs]) for name, runs in groups.items()}
+    flows = {name: polars.concat([ended(run) for run in runs]) for name, runs in groups.items()}
     long = {name: [goodput_gbps(run) for run in runs] for name, runs in groups.items()}
-    has_sized = any(len(flows) for flows in sized.values())
+    has_sized = any(len(every) for every in flows.values())
     has_long = any(len(run) for runs in long.values() for run in runs)
     count = 2 * has_sized + has_long
     if not count:
@@ -46,8 +46,9 @@ def draw(results: Results) -> Figure:
     )
     panels = list(row[0])
     if has_sized:
-        completion(panels[0], sized)
-        slowdown(panels[1], sized)
+        counts = [sum(sized(run) for run in runs) for runs in groups.values()]
+        completion(panels[0], flows, counts)
+        slowdown(panels[1], flows)
     if has_long:
         throughput(panels[-1], long)
     lines = [
@@ -58,18 +59,19 @@ def draw(results: Results) -> Figure:
     return figure
 
 
-def completion(axes: Axes, flows: dict[str, polars.DataFrame]) -> None:
-    """Shares of flows by completion time, all seeds together."""
-    for place, every in enumerate(flows.values()):
+def completion(axes: Axes, flows: dict[str, polars.DataFrame], counts: list[int]) -> None:
+    """Shares of all flows by completion time; a line ends below 100 % where some were not done."""
+    for place, (every, count) in enumerate(zip(flows.values(), counts, strict=True)):
         fct = every["fct_us"].sort()
         if len(fct):
             step = max(len(fct) // POINTS, 1)
             # The last one is shown whatever the step.
             ranks = [*range(0, len(fct) - 1, step), len(fct) - 1]
-            shares = [100 * (rank + 1) / len(fct) for rank in ranks]
+            shares = [100 * (rank + 1) / count for rank in ranks]
             axes.plot(fct.gather(ranks), shares, color=colour(place), linestyle=line(place))
     axes.set(xlabel="Flow completion time (µs)", ylabel="Flows (%)", xscale="log", ylim=(0, 101))
-    axes.set_title("Flows of a size", fontsize=9)
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_title("Flows of a size, all seeds", fontsize=9)
 
 
 def slowdown(axes: Axes, flows: dict[str, polars.DataFrame]) -> None:
@@ -86,7 +88,7 @@ def slowdown(axes: Axes, flows: dict[str, polars.DataFrame]) -> None:
             axes.plot(at, values[0], markersize=5, **own)
             axes.plot(at, values[1], markersize=5, markerfacecolor="white", **own)
     axes.set(xlabel="Flow size", ylabel="Slowdown over an idle network", yscale="log")
-    axes.set_title("Flows of a size", fontsize=9)
+    axes.set_title("Flows of a size that were delivered", fontsize=9)
     axes.set_xticks(range(len(names)), names)
     axes.set_xlim(-0.6, len(names) - 0.4)
     axes.yaxis.set_major_formatter("{x:g}")

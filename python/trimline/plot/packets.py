@@ -35,7 +35,7 @@ def fig03(experiment: Experiment) -> Figure:
             axes.set_xlim(-1, end + 1)
         above.set_title(title, fontsize=9)
         above.tick_params(labelbottom=False)
-        below.set_xlabel("Time (us)")
+        below.set_xlabel("Time (µs)")
     figure.suptitle("Nine packets meet at a queue of eight; one is trimmed (simulated)")
     return figure
 
@@ -197,14 +197,14 @@ def fig04(experiment: Experiment) -> Figure:
         shares = [int(row["share_permille"]) / 10 for row in rows]
         times = [int(row["latency_ps"]) / 1e6 for row in rows]
         axes.plot(times, shares, color=colour, linestyle=line, label=words)
-    words = "paper: median of the\nfirst four around 100 us"
+    words = "paper: median of the\nfirst four around 100 µs"
     axes.plot(100, 50, color=style.BLACK, linestyle="none", marker="x", label=words)
-    words = "paper: last packet of\nthe 135 KB, 11,055 us"
+    words = "paper: last packet of\nthe 135 KB, 11,055 µs"
     axes.plot(11_055, 100, color=style.BLACK, linestyle="none", marker="+", label=words)
     axes.get_lines()[-1].set_clip_on(False)
     axes.set(
         xscale="log",
-        xlabel="First sending to ACK at the sender (us)",
+        xlabel="First sending to ACK at the sender (µs)",
         ylabel="Packets (%)",
         ylim=(0, 101),
         title=f"Time that packets take on 432 hosts, NDP, simulated ({seeds(experiment.runs)})",
