@@ -240,7 +240,7 @@ class Compare(InScratch):
         for path in compared.draw():
             self.assertGreater(path.stat().st_size, 1000)
 
-    def test_the_own_series_of_a_scenario_are_not_judged(self) -> None:
+    def test_the_own_series_of_a_scenario_are_left_out(self) -> None:
         """Only transports are compared, in the order that was asked for."""
         scenario = {**INCAST, "output": {}, "series": [{"name": "a", "switch": {"profile": "p4"}}]}
         compared = trimline.compare(scenario, ["ndp", "dctcp"], self.out, workers=2)

@@ -76,10 +76,10 @@ pub(crate) fn trace(
         keep(&mut record, flow);
     }
     let captured = capture::pcapng(&record.timeline);
-    if captured.not_judged > 0 {
+    if captured.left_out > 0 {
         eprintln!(
             "{} packets are not in the capture: the wire format has no such packet",
-            captured.not_judged
+            captured.left_out
         );
     }
     let events = record.timeline.events.len();

@@ -23,7 +23,7 @@ pub struct Capture {
     /// Packets in it.
     pub packets: u64,
     /// Departures that are not in it.
-    pub not_judged: u64,
+    pub left_out: u64,
 }
 
 /// Addresses of hosts in a network that hashes.
@@ -57,13 +57,13 @@ pub fn pcapng(timeline: &Timeline) -> Capture {
     // Interfaces in the order of their first packets.
     let mut interface_of = vec![None; timeline.places.len()];
     let mut interfaces = 0u32;
-    let mut capture = Capture { bytes: Vec::new(), packets: 0, not_judged: 0 };
+    let mut capture = Capture { bytes: Vec::new(), packets: 0, left_out: 0 };
     for (event, packet) in timeline.events.iter().zip(&timeline.packets) {
         if event.what != What::Depart {
             continue;
         }
         let Some(frame) = frame(packet) else {
-            capture.not_judged += 1;
+            capture.left_out += 1;
             continue;
         };
         let place = event.place as usize;
@@ -211,7 +211,7 @@ mod tests {
             ],
         };
         let capture = pcapng(&timeline);
-        assert_eq!((capture.packets, capture.not_judged), (2, 0));
+        assert_eq!((capture.packets, capture.left_out), (2, 0));
         let word =
             |at: usize| u32::from_le_bytes(*capture.bytes[at..].first_chunk().expect("four bytes"));
         let (mut at, mut kinds) = (0, Vec::new());

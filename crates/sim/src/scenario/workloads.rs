@@ -429,8 +429,8 @@ fn incast_matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
     }
     let excluding = excluded(node, hosts)?;
     let senders = number(node, "senders").unwrap_or(0);
-    let not_judged = excluding.iter().filter(|&&host| host != receiver).count() as u32;
-    let others = hosts - 1 - not_judged;
+    let left_out = excluding.iter().filter(|&&host| host != receiver).count() as u32;
+    let others = hosts - 1 - left_out;
     if senders > others {
         let place = node.child("senders").unwrap_or(node);
         return Err(ScenarioError::new(

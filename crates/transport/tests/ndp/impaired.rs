@@ -180,7 +180,7 @@ fn a_connection_opens_from_a_packet_in_the_middle_of_the_first_window() {
 
 /// One path is dead: with the scoreboard it is left out most of the time.
 #[test]
-fn a_dead_path_is_not_judged() {
+fn a_dead_path_is_left_out() {
     let dead = |packet: &Packet| packet.header.path.get() == 3 && packet.header.kind == Kind::Data;
     let run = |path_penalty| {
         let network = two(&Config { path_penalty, ..config() }, 2_000, move |packet, _| {

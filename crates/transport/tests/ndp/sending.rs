@@ -596,7 +596,7 @@ mod path_sets {
     }
 
     #[test]
-    fn a_path_of_nacks_is_not_judged_and_taken_again_later() {
+    fn a_path_of_nacks_is_left_out_and_taken_again_later() {
         let mut lone = Lone::sender(penalty(), None);
         let mut counter = 0;
         let paths = rounds(&mut lone, &mut counter, 20, Kind::Nack);
