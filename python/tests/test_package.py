@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -194,6 +195,33 @@ class Sweep(InScratch):
             files(self.out / "here"),
             {name: text for name, text in files(self.out / "pool").items() if name[0] != "."},
         )
+
+    def test_an_interrupt_ends_workers_and_leaves_finished_runs_alone(self) -> None:
+        """Ctrl-C in the middle: an exception, no process, nothing half-written."""
+        script = (
+            "import json, signal, sys, trimline\n"
+            "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+            "trimline.sweep(json.loads(sys.argv[1]), sys.argv[2], seeds='1..500', workers=2)\n"
+        )
+        mark = f"TRIMLINE_TEST={self.out.name}"
+        with subprocess.Popen(
+            [sys.executable, "-c", script, json.dumps(INCAST), str(self.out / "pool")],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "TRIMLINE_TEST": self.out.name},
+        ) as process:
+            while len(list(self.out.rglob("manifest.json"))) < 5:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            said = process.communicate(timeout=60)[1]
+        self.assertTrue(said.rstrip().endswith("KeyboardInterrupt"), said)
+        self.assertNotIn("Exception in thread", said)
+        self.assertIn(process.returncode, (1, -signal.SIGINT))
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            with contextlib.suppress(OSError):
+                self.assertNotIn(mark.encode(), path.read_bytes(), path)
+        for path in (self.out / "pool").iterdir():
+            self.assertTrue((path / "manifest.json").is_file(), path)
 
 
 class Cluster(InScratch):

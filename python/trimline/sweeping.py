@@ -83,15 +83,18 @@ def put(folder: Path, files: Files) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     partial = folder.with_name(f".{folder.name}.partial-{os.getpid()}")
     shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    for name in sorted(files, key=lambda name: name == "manifest.json"):
-        (partial / name).write_bytes(files[name])
-    if folder.exists():
-        if any(folder.iterdir()) and not (folder / "manifest.json").is_file():
-            shutil.rmtree(partial)
-            raise FileExistsError(f"{folder} holds something else than a result")
-        shutil.rmtree(folder)
-    partial.rename(folder)
+    try:
+        partial.mkdir()
+        for name in sorted(files, key=lambda name: name == "manifest.json"):
+            (partial / name).write_bytes(files[name])
+        if folder.exists():
+            if any(folder.iterdir()) and not (folder / "manifest.json").is_file():
+                raise FileExistsError(f"{folder} holds something else than a result")
+            shutil.rmtree(folder)
+        partial.rename(folder)
+    finally:
+        # Also when Ctrl-C comes between.
+        shutil.rmtree(partial, ignore_errors=True)
 
 
 def on_pool(scenario: Scenario, runs: Sequence[RunName], workers: int | None) -> Finished:
@@ -100,21 +103,19 @@ def on_pool(scenario: Scenario, runs: Sequence[RunName], workers: int | None) ->
     for run in runs:
         waiting.put(run)
     answers: queue.SimpleQueue[tuple[RunName, Files | str]] = queue.SimpleQueue()
-    alive: dict[int, Worker] = {}
-    is_over = threading.Event()
+    pool = Pool()
 
-    def work(number: int) -> None:
-        while not is_over.is_set():
-            try:
-                run = waiting.get_nowait()
-            except queue.Empty:
-                return
-            answers.put((run, tried(scenario, run, alive, number, is_over)))
+    def work() -> None:
+        with Seat(pool) as seat:
+            while True:
+                try:
+                    run = waiting.get_nowait()
+                    answers.put((run, seat.run(scenario, run)))
+                except (queue.Empty, PoolEnded):
+                    return
 
     processes = min(workers or os.cpu_count() or 1, len(runs))
-    threads = [
-        threading.Thread(target=work, args=(each,), daemon=True) for each in range(processes)
-    ]
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(processes)]
     for thread in threads:
         thread.start()
     try:
@@ -127,28 +128,77 @@ def on_pool(scenario: Scenario, runs: Sequence[RunName], workers: int | None) ->
                 except queue.Empty:
                     continue
     finally:
-        is_over.set()
-        for worker in list(alive.values()):
-            worker.end()
+        # Workers are killed; then no thread waits for one.
+        pool.end()
+        for thread in threads:
+            thread.join()
 
 
-def tried(
-    scenario: Scenario,
-    run: RunName,
-    alive: dict[int, Worker],
-    number: int,
-    is_over: threading.Event,
-) -> Files | str:
-    """A run on worker `number`, again on a new one when that dies."""
-    for _ in range(TRIALS):
-        if is_over.is_set():
-            break
-        try:
-            worker = alive.get(number) or alive.setdefault(number, Worker())
-            return worker.run(scenario, run.place)
-        except WorkerDied:
-            alive.pop(number).end()
-    return f"its worker died {TRIALS} times"
+class PoolEnded(Exception):
+    """No worker starts any more."""
+
+
+class Pool:
+    """The processes of a sweep, which can be ended whatever they do."""
+
+    def __init__(self) -> None:
+        """Has none yet."""
+        self.lock = threading.Lock()
+        self.alive: set[Worker] = set()
+        self.is_over = False
+
+    def start(self) -> Worker:
+        """A new worker; it belongs to the caller."""
+        with self.lock:
+            if self.is_over:
+                raise PoolEnded
+            worker = Worker()
+            self.alive.add(worker)
+            return worker
+
+    def forget(self, worker: Worker) -> None:
+        """Ends a worker of the caller's."""
+        with self.lock:
+            self.alive.discard(worker)
+        worker.end()
+
+    def end(self) -> None:
+        """Kills every worker; those to whom they belong will notice."""
+        with self.lock:
+            self.is_over = True
+            for worker in self.alive:
+                worker.process.kill()
+
+
+class Seat:
+    """A worker at a time, for one thread."""
+
+    def __init__(self, pool: Pool) -> None:
+        """Takes no worker before the first run."""
+        self.pool = pool
+        self.worker: Worker | None = None
+
+    def __enter__(self) -> Seat:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.leave()
+
+    def leave(self) -> None:
+        """Ends the worker, if there is one."""
+        if self.worker is not None:
+            self.pool.forget(self.worker)
+            self.worker = None
+
+    def run(self, scenario: Scenario, run: RunName) -> Files | str:
+        """A run; when its worker dies, again on a new one."""
+        for _ in range(TRIALS):
+            self.worker = self.worker or self.pool.start()
+            try:
+                return self.worker.run(scenario, run.place)
+            except WorkerDied:
+                self.leave()
+        return f"its worker died {TRIALS} times"
 
 
 def on_cluster(scenario: Scenario, runs: Sequence[RunName], scheduler: str) -> Finished:
