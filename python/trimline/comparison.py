@@ -13,6 +13,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 import polars
+import tomli_w
 
 from trimline.results import MalformedResult, Result, Results
 from trimline.scenario import Scenario, ScenarioError
@@ -114,9 +115,14 @@ def with_series(text: str, transports: Sequence[str]) -> str:
     for name in transports:
         if not re.fullmatch("[a-z0-9_]+", name):
             raise ScenarioError(f"no transport {name!r}; expected names such as ndp and dctcp")
-    return text + "".join(
+    more = "".join(
         f'\n[[series]]\nname = "{each}"\ntransport.{each} = {{}}\n' for each in transports
     )
+    read = tomllib.loads(text)
+    if isinstance(read.get("series"), list) and "[[series]]" not in text:
+        # An inline list cannot be added to. Its series would be left out anyway.
+        return tomli_w.dumps({key: value for key, value in read.items() if key != "series"}) + more
+    return text + more
 
 
 def table(results: Results) -> polars.DataFrame:

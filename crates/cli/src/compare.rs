@@ -28,6 +28,14 @@ pub(crate) fn compare(
 ) -> Result<ExitCode, Failure> {
     let names = names(&options.transports)?;
     let text = scenario_text(path, format)?;
+    if text.parse::<toml::Table>().is_ok()
+        && with_series(&text, &names).parse::<toml::Table>().is_err()
+    {
+        return Err(Failure::message(format!(
+            "{}: `series = [...]` cannot be added to; expected [[series]] tables",
+            path.display()
+        )));
+    }
     let settings: Vec<String> = asked(&text).into_iter().chain(settings.iter().cloned()).collect();
     let mut scenario = parse_scenario(path, &with_series(&text, &names), &settings)?;
     let is_transport = |series: &str| names.contains(&series);
