@@ -117,7 +117,8 @@ def topology(ports: polars.DataFrame) -> str:
         for x in places
     )
     words = "".join(
-        f'<text x="2" y="{y - 12:g}" font-size="13">{name_of_row(layer)}</text>'
+        f'<text x="2" y="{y - 12:g}" font-size="13" stroke="#fff" stroke-width="5" '
+        f'paint-order="stroke">{name_of_row(layer)}</text>'
         for layer, y in rows.items()
     )
     height = max(rows.values()) + 10
