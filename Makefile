@@ -5,10 +5,11 @@ TRIMLINE := target/release/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig11 ndp/fig21
 
-.PHONY: help demo test lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz large-result
+.PHONY: help demo test lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz large-result quick
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
+	@echo "make quick               some runs of every experiment, judged twice, drawn: two minutes on one core"
 	@echo "make test                every test: Rust, Python, vectors, schema, a quick reproduction"
 	@echo "make lint                formatting, clippy, tidiness"
 	@echo "make module              the compiled part of the Python package, beside its sources"
@@ -53,6 +54,10 @@ venv: .venv/installed
 # make the demonstration fail.
 demo: release venv
 	$(TRIMLINE) reproduce $(FIGURES) || [ $$? -eq 1 ]
+
+quick: release venv
+	$(TRIMLINE) reproduce all --quick || [ $$? -eq 1 ]
+	python3 scripts/check_verdicts.py out/quick
 
 # The schema in the repository is what the program prints. Verdicts are computed a second time, by a program
 # that shares no code with the first. The experiments take seconds.
