@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import os
 import signal
@@ -125,6 +126,31 @@ class Run(InScratch):
         teller = running.Teller("a", 0, 2, lines.append)
         self.assertTrue(teller(500_000_000, 1_000_000_000, 10**6, 3, 4))
         self.assertIn("a (1 of 2): 0.500 ms simulated, 50%", lines[0])
+
+
+class Reproduce(InScratch):
+    """`trimline.reproduce`."""
+
+    def test_one_after_the_other(self) -> None:
+        """The verdict and runs of the command, as often as one likes; Ctrl-C stays Python's."""
+        handler = signal.getsignal(signal.SIGINT)
+        for quick in (False, True):
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                shown = trimline.reproduce("ndp/base", self.out, quick=quick)
+            self.assertTrue(shown.holds)
+            self.assertEqual((len(shown.findings), len(shown.results), shown.figures), (4, 4, ()))
+            self.assertIn("30 packets, initial window 30", said.getvalue())
+            self.assertEqual("quick tier" in said.getvalue(), quick)
+        self.assertIs(signal.getsignal(signal.SIGINT), handler)
+        with self.assertRaises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+    def test_misuse(self) -> None:
+        """A paper is no experiment; neither is a figure that nobody has."""
+        with self.assertRaisesRegex(ValueError, "'ndp' is no experiment"):
+            trimline.reproduce("ndp", self.out)
+        with self.assertRaisesRegex(RuntimeError, "ended with status 2"):
+            trimline.reproduce("ndp/fig99", self.out)
 
 
 class Sweep(InScratch):

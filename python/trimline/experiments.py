@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from trimline import _core
 from trimline.results import Results
 
 
@@ -43,20 +45,48 @@ def reproduce(
     """
     if "/" not in identifier:
         raise ValueError(f"{identifier!r} is no experiment, such as 'ndp/fig14'")
-    words = ["trimline", "reproduce", identifier, "--out", str(out), "--no-plot"]
+    words = ["reproduce", identifier, "--out", str(out), "--no-plot"]
     for setting in settings:
         words += ["--set", setting]
     if seeds is not None:
         words += ["--seeds", seeds_text(seeds)]
     words += ["--quick"] * quick
     words += ["--resume"] * resume
-    status = _core.command(words)
+    status = told(words)
+    if status == INTERRUPTED:
+        raise KeyboardInterrupt
     if status not in (0, 1):
         raise RuntimeError(f"trimline reproduce {identifier} ended with status {status}")
     folder = Path(out) / identifier
     verdict = json.loads((folder / "findings.json").read_text(encoding="utf-8"))
     figures = drawn(identifier, folder) if plot else ()
     return Reproduction(identifier, tuple(verdict["findings"]), Results.read(folder), figures)
+
+
+#: Exit status of a command that Ctrl-C stopped.
+INTERRUPTED = 130
+
+
+def told(words: Sequence[str]) -> int:
+    """Runs the command and prints what it says; gives its exit status.
+
+    In a process of its own: the command catches Ctrl-C for good, and that is Python's here.
+    """
+    call = [sys.executable, "-m", "trimline", *words]
+    with subprocess.Popen(call, stdout=subprocess.PIPE, encoding="utf-8") as process:
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                print(line, end="")
+        except KeyboardInterrupt:
+            # On a terminal it heard the same; elsewhere it is told. It stops with what there is.
+            try:
+                process.wait(2)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGINT)
+            process.wait()
+            raise
+        return process.wait()
 
 
 def seeds_text(seeds: int | str | Sequence[int]) -> str:
