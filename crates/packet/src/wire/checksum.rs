@@ -28,6 +28,18 @@ impl Sum {
         self
     }
 
+    /// Adds pieces that follow each other, whatever their lengths.
+    pub(super) fn pieces<'a>(mut self, pieces: impl IntoIterator<Item = &'a [u8]>) -> Sum {
+        let mut is_odd = false;
+        for piece in pieces {
+            let sum = Sum::default().bytes(piece).folded();
+            // RFC 1071, section 2 (B): in the sum of what begins within a word the bytes are swapped.
+            self.0 += u64::from(if is_odd { sum.swap_bytes() } else { sum });
+            is_odd ^= piece.len() % 2 == 1;
+        }
+        self
+    }
+
     /// Adds one word.
     pub(super) fn word(mut self, word: u16) -> Sum {
         self.0 += u64::from(word);
@@ -84,6 +96,18 @@ mod tests {
                     sum + (u64::from(word[0]) << 8) + word.get(1).map_or(0, |&low| u64::from(low))
                 });
                 assert_eq!(Sum::default().bytes(part).folded(), Sum(by_word).folded());
+            }
+        }
+    }
+
+    #[test]
+    fn a_sum_of_pieces_is_the_sum_of_the_whole() {
+        let bytes: [u8; 41] = core::array::from_fn(|place| (place * 151 + 0x3b) as u8);
+        let whole = Sum::default().bytes(&bytes).folded();
+        for first in 0..bytes.len() {
+            for second in first..bytes.len() {
+                let pieces = [&bytes[..first], &bytes[first..second], &bytes[second..]];
+                assert_eq!(Sum::default().pieces(pieces).folded(), whole, "{first} {second}");
             }
         }
     }

@@ -433,6 +433,28 @@ impl Datagram {
         extension: &[u8],
         bytes: &mut Vec<u8>,
     ) -> Result<(), Error> {
+        self.emit_headers(ethernet, profile, [payload, &[]], extension, bytes)?;
+        bytes.extend_from_slice(payload);
+        bytes.extend_from_slice(extension);
+        bytes.resize(bytes.len().max(SHORTEST), 0);
+        Ok(())
+    }
+
+    /// Writes the headers of a frame in place of what `headers` held, for those who send the payload, in
+    /// two pieces or one, and the extension behind them from where they lie. Their bytes are in the
+    /// checksum. Padding is the caller's.
+    ///
+    /// # Errors
+    /// As [`Datagram::emit`].
+    pub fn emit_headers(
+        &self,
+        ethernet: Ethernet,
+        profile: &Profile,
+        payload: [&[u8]; 2],
+        extension: &[u8],
+        headers: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let bytes = headers;
         let cut = matches!(self.service, Service::Trimmed | Service::Returned);
         let lawful = match self.fields.kind {
             Kind::Data => self.service != Service::Control,
@@ -448,7 +470,8 @@ impl Datagram {
             _ => return Err(Error::new(What::Marks, field::v4::TRAFFIC_CLASS)),
         };
         let expected = if cut { 0 } else { self.fields.payload_length() };
-        if payload.len() != expected || (cut && !extension.is_empty()) {
+        let length = payload[0].len() + payload[1].len();
+        if length != expected || (cut && !extension.is_empty()) {
             return Err(Error::new(What::Length, field::v4::LENGTH.start));
         }
 
@@ -468,8 +491,6 @@ impl Datagram {
         bytes.clear();
         bytes.resize(layout.udp + field::udp::BYTES, 0);
         bytes.extend_from_slice(&self.fields.emit(self.source, self.destination));
-        bytes.extend_from_slice(payload);
-        bytes.extend_from_slice(extension);
 
         bytes[field::MAC_DESTINATION].copy_from_slice(&ethernet.destination);
         bytes[field::MAC_SOURCE].copy_from_slice(&ethernet.source);
@@ -503,11 +524,11 @@ impl Datagram {
         set_word(udp, &field::udp::DESTINATION, destination_port);
         set_word(udp, &field::udp::LENGTH, sent as u16);
         if !cut {
-            let sum = pseudo_header(self.source, self.destination, sent).bytes(udp).complement();
+            let sum = pseudo_header(self.source, self.destination, sent);
+            let sum = sum.pieces([&*udp, payload[0], payload[1], extension]).complement();
             // RFC 768: zero would say that there is none.
             set_word(udp, &field::udp::CHECKSUM, if sum == 0 { 0xffff } else { sum });
         }
-        bytes.resize(bytes.len().max(SHORTEST), 0);
         Ok(())
     }
 }

@@ -1,13 +1,13 @@
-//! Bytes of a stream between an offset that nobody needs any more and the newest one: contiguous, so
-//! that a packet's payload is a slice.
+//! Bytes of a stream between an offset that nobody needs any more and the newest one. A ring: what is
+//! released moves nothing, and a packet's payload is one slice or two.
+
+use std::collections::VecDeque;
 
 /// A window of a stream.
 #[derive(Debug, Default)]
 pub(super) struct Buffer {
-    bytes: Vec<u8>,
-    /// Bytes at the front that are no longer needed.
-    dead: usize,
-    /// Offset in the stream of the first byte that is.
+    bytes: VecDeque<u8>,
+    /// Offset in the stream of the first byte.
     start: u64,
 }
 
@@ -24,39 +24,40 @@ impl Buffer {
 
     /// Bytes that are kept.
     pub(super) fn len(&self) -> usize {
-        self.bytes.len() - self.dead
+        self.bytes.len()
     }
 
     /// Adds bytes at the end.
     pub(super) fn append(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
+        self.bytes.extend(bytes);
     }
 
-    /// The bytes from one offset to another, both within the window.
-    pub(super) fn slice(&self, from: u64, to: u64) -> &[u8] {
-        let place = |offset: u64| self.dead + (offset - self.start) as usize;
-        &self.bytes[place(from)..place(to)]
+    /// The bytes from one offset to another, both within the window: the second slice follows the first.
+    pub(super) fn slices(&self, from: u64, to: u64) -> [&[u8]; 2] {
+        let (front, back) = self.bytes.as_slices();
+        let [from, to] = [from, to].map(|offset| (offset - self.start) as usize);
+        let split = front.len();
+        [
+            &front[from.min(split)..to.min(split)],
+            &back[from.saturating_sub(split)..to.saturating_sub(split)],
+        ]
     }
 
     /// Forgets what lies before an offset.
     pub(super) fn release(&mut self, before: u64) {
         let gone = (before.saturating_sub(self.start) as usize).min(self.len());
-        self.dead += gone;
         self.start += gone as u64;
-        if self.dead == self.bytes.len() {
+        if gone == self.len() {
+            // Begins again in front: what comes next is in one slice.
             self.bytes.clear();
-            self.dead = 0;
-        } else if self.dead > self.bytes.len() / 2 {
-            // Each byte is moved at most once for every byte that was released.
-            self.bytes.drain(..self.dead);
-            self.dead = 0;
+        } else {
+            self.bytes.drain(..gone);
         }
     }
 
     /// Forgets what lies at or behind an offset.
     pub(super) fn truncate(&mut self, end: u64) {
-        let keep = (end.saturating_sub(self.start) as usize).min(self.len());
-        self.bytes.truncate(self.dead + keep);
+        self.bytes.truncate(end.saturating_sub(self.start) as usize);
     }
 }
 
@@ -83,7 +84,11 @@ mod tests {
                 }
                 prop_assert_eq!(buffer.start(), released as u64);
                 prop_assert_eq!(buffer.end(), all.len() as u64);
-                prop_assert_eq!(buffer.slice(buffer.start(), buffer.end()), &all[released..]);
+                prop_assert_eq!(buffer.slices(buffer.start(), buffer.end()).concat(), &all[released..]);
+                // A part of it, wherever the ring begins again.
+                let (from, to) = (released + buffer.len() / 3, all.len() - buffer.len() / 3);
+                let part = buffer.slices(from as u64, to as u64).concat();
+                prop_assert_eq!(part, &all[from..to]);
             }
         }
     }

@@ -85,7 +85,7 @@ impl Incoming {
     /// The next whole message.
     pub(super) fn message(&mut self) -> Option<Vec<u8>> {
         let end = self.ends.pop_front()?;
-        let message = self.stream.slice(self.stream.start(), end).to_vec();
+        let message = self.stream.slices(self.stream.start(), end).concat();
         self.stream.release(end);
         Some(message)
     }
@@ -94,7 +94,9 @@ impl Incoming {
     pub(super) fn read(&mut self, bytes: &mut [u8]) -> usize {
         let start = self.stream.start();
         let count = bytes.len().min(self.stream.len());
-        bytes[..count].copy_from_slice(self.stream.slice(start, start + count as u64));
+        let [first, second] = self.stream.slices(start, start + count as u64);
+        bytes[..first.len()].copy_from_slice(first);
+        bytes[first.len()..count].copy_from_slice(second);
         self.stream.release(start + count as u64);
         while self.ends.front().is_some_and(|&end| end <= self.stream.start()) {
             self.ends.pop_front();

@@ -32,6 +32,7 @@ use std::os::fd::BorrowedFd;
 use trimline_packet::wire::Error;
 use trimline_packet::{Kind, Time, TimeDelta};
 
+use self::core::Written;
 use crate::clock::Clock;
 use crate::io::{Caps, PacketIo, Pieces};
 
@@ -154,7 +155,7 @@ pub struct Host<I> {
     clock: Clock,
     waiter: Waiter,
     /// Frames that were written and found no room.
-    pending: VecDeque<Vec<u8>>,
+    pending: VecDeque<Written>,
     /// Memory for frames.
     spare: Vec<Vec<u8>>,
 }
@@ -210,16 +211,17 @@ impl<I: PacketIo> Host<I> {
     /// # Errors
     /// The interface is gone or the system refuses.
     pub fn turn(&mut self) -> io::Result<bool> {
-        let now = self.clock.now();
-        let heard = self.hear(now)?;
+        let (heard, now) = self.hear()?;
         Ok(self.transmit(now)? || heard)
     }
 
-    /// Takes what has arrived, and does what is due.
-    fn hear(&mut self, now: Time) -> io::Result<bool> {
-        let core = &mut self.core;
-        let taken = self.io.rx_burst(BURST, &mut |frame| core.receive_frame(now, frame))?;
-        Ok(self.core.expire(now) || taken > 0)
+    /// Takes what has arrived, and does what is due. Gives the time after it.
+    fn hear(&mut self) -> io::Result<(bool, Time)> {
+        let Host { core, clock, io, .. } = self;
+        // Each frame at its own time: a PULL that is due rides in the ACK of its packet.
+        let taken = io.rx_burst(BURST, &mut |frame| core.receive_frame(clock.now(), frame))?;
+        let now = clock.now();
+        Ok((core.expire(now) || taken > 0, now))
     }
 
     fn transmit(&mut self, now: Time) -> io::Result<bool> {
@@ -228,9 +230,9 @@ impl<I: PacketIo> Host<I> {
             // Written together, sent together: one system call for many.
             let (mut idle_acks, mut data) = (0, 0);
             while self.pending.len() < BURST {
-                let Some((_, packet)) = self.core.transmit(now) else { break };
-                let spare = self.spare.pop().unwrap_or_default();
-                self.pending.push_back(std::mem::replace(&mut self.core.frame, spare));
+                let Some((packet, written)) = self.core.transmit_apart(now) else { break };
+                self.pending.push_back(written);
+                self.core.frame = self.spare.pop().unwrap_or_default();
                 data += usize::from(packet.header.kind == Kind::Data);
                 let is_idle =
                     packet.header.kind == Kind::Ack && packet.header.pull_counter().is_none();
@@ -243,13 +245,11 @@ impl<I: PacketIo> Host<I> {
             if self.pending.is_empty() {
                 break;
             }
-            let whole: Vec<[&[u8]; 1]> =
-                self.pending.iter().map(|frame| [frame.as_slice()]).collect();
-            let pieces: Vec<Pieces<'_>> = whole.iter().map(|frame| frame.as_slice()).collect();
-            let taken = self.io.tx_burst(&pieces)?;
-            self.spare.extend(self.pending.drain(..taken));
+            let taken = self.send_pending()?;
+            self.spare.extend(self.pending.drain(..taken).map(|written| written.bytes));
             sent |= taken > 0;
             if !self.pending.is_empty() {
+                self.keep_pending();
                 break;
             }
         }
@@ -257,6 +257,33 @@ impl<I: PacketIo> Host<I> {
             self.io.flush()?;
         }
         Ok(sent)
+    }
+
+    /// Gives what was written to the interface, and how much of it was taken.
+    fn send_pending(&mut self) -> io::Result<usize> {
+        let Host { core, io, pending, .. } = self;
+        let core = &*core;
+        // One frame, which most requests and answers are, takes no memory.
+        if let [written] = pending.make_contiguous() {
+            let (pieces, count) = written.pieces(core);
+            return io.tx_burst(&[&pieces[..count]]);
+        }
+        let frames: Vec<([&[u8]; 4], usize)> =
+            pending.iter().map(|written| written.pieces(core)).collect();
+        let frames: Vec<Pieces<'_>> =
+            frames.iter().map(|(pieces, count)| &pieces[..*count]).collect();
+        io.tx_burst(&frames)
+    }
+
+    /// What found no room must not depend on bytes that an ACK may free.
+    #[cold]
+    fn keep_pending(&mut self) {
+        for written in &mut self.pending {
+            if let Some(lent) = written.payload.take() {
+                let payload = self.core.lent(&lent).concat();
+                written.bytes.splice(written.head..written.head, payload);
+            }
+        }
     }
 
     /// Turns until `is_done` or the deadline. Gives whether it is done.
@@ -271,8 +298,7 @@ impl<I: PacketIo> Host<I> {
         let now = self.clock.now();
         self.transmit(now)?;
         loop {
-            let now = self.clock.now();
-            let heard = self.hear(now)?;
+            let (heard, now) = self.hear()?;
             // The application first: what it answers goes together with the ACKs.
             let done = is_done(&mut self.core);
             if done && self.core.config.sends_later {

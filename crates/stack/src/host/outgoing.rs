@@ -2,6 +2,7 @@
 //! carries which of them.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use trimline_packet::wire::Record;
 
@@ -97,12 +98,17 @@ impl Outgoing {
         self.handed == self.stream.end()
     }
 
-    /// The payload of a packet that the endpoint sends, for the first time or again, and its
-    /// extension, which is appended to `extension`.
+    /// Where in the stream the payload of a packet lies that the endpoint sends, for the first time or
+    /// again; its extension is appended to `extension`.
     ///
     /// # Panics
     /// A packet that was never sent before and is not the next one, or one that was ACKed.
-    pub(super) fn packet(&mut self, sequence: u32, length: u16, extension: &mut Vec<u8>) -> &[u8] {
+    pub(super) fn packet(
+        &mut self,
+        sequence: u32,
+        length: u16,
+        extension: &mut Vec<u8>,
+    ) -> Range<u64> {
         let distance = sequence.wrapping_sub(self.base) as usize;
         if distance == self.sent.len() {
             self.sent.push_back(Sent { offset: self.next_offset, length, acked: false });
@@ -120,7 +126,12 @@ impl Outgoing {
         if self.closes_at.is_some_and(|at| (sent.offset..end).contains(&at)) {
             Record::Close.emit(extension).expect("a known record");
         }
-        self.stream.slice(sent.offset, end)
+        sent.offset..end
+    }
+
+    /// Bytes that are kept, by their offsets: the second slice follows the first.
+    pub(super) fn slices(&self, at: &Range<u64>) -> [&[u8]; 2] {
+        self.stream.slices(at.start, at.end)
     }
 
     /// A packet was ACKed: what lies before the oldest one that was not is forgotten.
@@ -167,7 +178,8 @@ mod tests {
                 while *known > 0 && (all || *known > u64::from(payload_bytes)) {
                     let length = (*known).min(u64::from(payload_bytes)) as u16;
                     let mut extension = Vec::new();
-                    let payload = out.packet(number, length, &mut extension).to_vec();
+                    let at = out.packet(number, length, &mut extension);
+                    let payload = out.slices(&at).concat();
                     sent.push((number, payload, extension));
                     *known -= u64::from(length);
                     number += 1;

@@ -12,7 +12,7 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use super::sys::{self, Link, Ring};
+use super::sys::{self, Batch, Link, Ring};
 use super::{Caps, ETHERNET_BYTES, PacketIo, Pieces};
 
 /// Frames that a ring holds.
@@ -26,6 +26,7 @@ const BATCH: usize = 64;
 pub struct AfPacket {
     ring: Ring,
     link: Link,
+    batch: Batch,
     /// Sockets that swallow what the kernel would answer.
     _quiet: Vec<UdpSocket>,
 }
@@ -55,7 +56,7 @@ impl AfPacket {
             .map_err(|error| io::Error::new(error.kind(), format!("{interface}: {error}")))?;
         let ring = Ring::open(&link, RING_FRAMES, port)
             .map_err(|error| io::Error::new(error.kind(), format!("{interface}: {error}")))?;
-        Ok(AfPacket { ring, link, _quiet: Vec::new() })
+        Ok(AfPacket { ring, link, batch: Batch::default(), _quiet: Vec::new() })
     }
 
     /// Binds the protocol's port and throws away what arrives there, so that the kernel sends no ICMP
@@ -109,7 +110,10 @@ impl PacketIo for AfPacket {
         }
         let mut sent = 0;
         for batch in frames[..fitting].chunks(BATCH) {
-            let taken = sys::send_batch(self.ring.fd(), batch)?;
+            let taken = match batch {
+                [[piece]] => usize::from(sys::send_one(self.ring.fd(), piece)?),
+                _ => self.batch.send(self.ring.fd(), batch)?,
+            };
             sent += taken;
             if taken < batch.len() {
                 break;

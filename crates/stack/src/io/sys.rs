@@ -312,39 +312,65 @@ impl Drop for Ring {
     }
 }
 
-/// Sends frames on a bound packet socket; gives how many there was room for.
-pub(crate) fn send_batch(fd: &OwnedFd, frames: &[&[&[u8]]]) -> io::Result<usize> {
-    let slice = |piece: &&[u8]| libc::iovec {
-        iov_base: piece.as_ptr().cast_mut().cast(),
-        iov_len: piece.len(),
-    };
-    if let [[piece]] = frames {
-        // SAFETY: the bytes live through the call.
-        let sent = unsafe {
-            libc::send(fd.as_raw_fd(), piece.as_ptr().cast(), piece.len(), libc::MSG_DONTWAIT)
-        };
-        return refused_or(sent as libc::c_int).map(|sent| usize::from(sent.is_some()));
+fn slice_of(piece: &&[u8]) -> libc::iovec {
+    libc::iovec { iov_base: piece.as_ptr().cast_mut().cast(), iov_len: piece.len() }
+}
+
+/// Memory for the system call that sends several frames.
+#[derive(Default)]
+pub(crate) struct Batch {
+    vectors: Vec<libc::iovec>,
+    messages: Vec<libc::mmsghdr>,
+}
+
+// SAFETY: its pointers are written anew for every call and followed during the call alone.
+unsafe impl Send for Batch {}
+
+impl std::fmt::Debug for Batch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Batch")
     }
-    let mut vectors: Vec<libc::iovec> = Vec::with_capacity(frames.len());
-    frames.iter().for_each(|pieces| vectors.extend(pieces.iter().map(slice)));
-    let mut first = 0;
-    let mut messages: Vec<libc::mmsghdr> = frames
-        .iter()
-        .map(|pieces| {
+}
+
+impl Batch {
+    /// Sends frames on a bound packet socket; gives how many there was room for.
+    pub(crate) fn send(&mut self, fd: &OwnedFd, frames: &[&[&[u8]]]) -> io::Result<usize> {
+        let Batch { vectors, messages } = self;
+        vectors.clear();
+        messages.clear();
+        frames.iter().for_each(|pieces| vectors.extend(pieces.iter().map(slice_of)));
+        let mut next = vectors.as_mut_ptr();
+        messages.extend(frames.iter().map(|pieces| {
             // SAFETY: a message of zeros is one without address, data and control.
             let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
-            message.msg_hdr.msg_iov = &raw mut vectors[first];
+            message.msg_hdr.msg_iov = next;
             message.msg_hdr.msg_iovlen = pieces.len() as _;
-            first += pieces.len();
+            // SAFETY: there is a vector for each piece, so this is at most one behind the last.
+            next = unsafe { next.add(pieces.len()) };
             message
-        })
-        .collect();
-    // SAFETY: messages, vectors and the bytes that they name live through the call.
+        }));
+        // SAFETY: messages, vectors and the bytes that they name live through the call.
+        let sent = unsafe {
+            let (pointer, count) = (messages.as_mut_ptr(), messages.len() as libc::c_uint);
+            match messages.as_mut_slice() {
+                [one] => {
+                    let sent = libc::sendmsg(fd.as_raw_fd(), &one.msg_hdr, libc::MSG_DONTWAIT);
+                    (sent as libc::c_int).min(1)
+                }
+                _ => libc::sendmmsg(fd.as_raw_fd(), pointer, count, libc::MSG_DONTWAIT),
+            }
+        };
+        refused_or(sent).map(|sent| sent.unwrap_or(0) as usize)
+    }
+}
+
+/// Sends one frame in one piece on a bound packet socket; gives whether there was room for it.
+pub(crate) fn send_one(fd: &OwnedFd, frame: &[u8]) -> io::Result<bool> {
+    // SAFETY: the bytes live through the call.
     let sent = unsafe {
-        let (pointer, count) = (messages.as_mut_ptr(), messages.len() as libc::c_uint);
-        libc::sendmmsg(fd.as_raw_fd(), pointer, count, libc::MSG_DONTWAIT)
+        libc::send(fd.as_raw_fd(), frame.as_ptr().cast(), frame.len(), libc::MSG_DONTWAIT)
     };
-    refused_or(sent).map(|sent| sent.unwrap_or(0) as usize)
+    refused_or(sent as libc::c_int).map(|sent| sent.is_some())
 }
 
 /// The result of sending: `None` when there is no room now.
