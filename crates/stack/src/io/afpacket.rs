@@ -138,6 +138,7 @@ impl PacketIo for AfPacket {
             zero_copy: true,
             receives_trimmed: true,
             receives_returned: true,
+            joins_datagrams: false,
         }
     }
 }

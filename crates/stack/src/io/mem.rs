@@ -232,6 +232,7 @@ impl PacketIo for Mem {
             zero_copy: false,
             receives_trimmed: true,
             receives_returned: true,
+            joins_datagrams: false,
         }
     }
 }

@@ -31,6 +31,8 @@ pub struct Caps {
     pub receives_trimmed: bool,
     /// Headers that came back arrive, though their destination port is the entropy value.
     pub receives_returned: bool,
+    /// Datagrams of one length cross the kernel together, out and in (UDP_SEGMENT, UDP_GRO).
+    pub joins_datagrams: bool,
 }
 
 /// One frame to be sent, as pieces that follow each other.

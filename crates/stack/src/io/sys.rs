@@ -1,6 +1,8 @@
 //! The system calls of the backends.
 #![allow(unsafe_code)]
 
+#[path = "datagrams.rs"]
+pub(crate) mod datagrams;
 #[path = "netlink.rs"]
 pub(crate) mod netlink;
 
@@ -402,13 +404,4 @@ pub(crate) fn drop_everything(socket: &std::net::UdpSocket) -> io::Result<()> {
 pub(crate) fn set_buffers(socket: &impl AsRawFd, bytes: libc::c_int) -> io::Result<()> {
     set_number(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes)?;
     set_number(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes)
-}
-
-/// The DSCP of what a socket sends.
-pub(crate) fn set_dscp(socket: &impl AsRawFd, v6: bool, dscp: u8) -> io::Result<()> {
-    let (level, name) = match v6 {
-        true => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
-        false => (libc::IPPROTO_IP, libc::IP_TOS),
-    };
-    set_number(socket, level, name, libc::c_int::from(dscp) << 2)
 }

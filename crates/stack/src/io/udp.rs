@@ -1,8 +1,11 @@
 //! Frames in the payload of UDP sockets: without any right, anywhere.
 //!
 //! What a host writes as a whole frame goes as a datagram: everything behind the UDP header is handed to the
-//! kernel, the DSCP by a socket option. What arrives is put behind headers made from its addresses, so that
-//! hosts see no difference. A path is a UDP source port: one socket each.
+//! kernel, with the DSCP. What arrives is put behind headers made from its addresses, so that hosts see no
+//! difference. A path is a UDP source port: one socket each. Frames of one path keep their order.
+//!
+//! Datagrams of one length that follow each other on a path, as the packets of a flow do where there is one
+//! path, cross the kernel as one, both ways (UDP_SEGMENT, UDP_GRO; [`Caps::joins_datagrams`]).
 //!
 //! A kernel drops a datagram that was trimmed, since its length is stale, and a header that came back, since
 //! nobody has bound its port ([`Caps`] says so): behind switches that trim, recovery is left to time-outs.
@@ -11,9 +14,12 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 
-use trimline_packet::wire::{Frame, Profile};
+use trimline_packet::wire::{Datagram, Ethernet, Frame, HEADER_BYTES, Profile, View};
+use trimline_packet::{Kind, Packet, Service};
 
-use super::{Caps, ETHERNET_BYTES, PacketIo, Pieces, sys};
+use super::sys;
+use super::sys::datagrams::{self, Inbox, Outbox, Parcel};
+use super::{Caps, ETHERNET_BYTES, PacketIo, Pieces};
 
 const UDP_BYTES: usize = 8;
 
@@ -23,12 +29,26 @@ pub struct Udp {
     /// Bound to the protocol's port: everything arrives here.
     receiver: UdpSocket,
     /// One a path; the entropy chooses.
-    senders: Vec<(UdpSocket, u8)>,
+    senders: Vec<UdpSocket>,
     address: IpAddr,
     mtu: usize,
     profile: Profile,
-    datagram: Vec<u8>,
+    /// Whether the kernel cuts what is sent.
+    cuts: bool,
+    inbox: Inbox,
+    outbox: Outbox,
     frame: Vec<u8>,
+}
+
+/// What becomes of a frame.
+struct Outgoing {
+    /// Its place among those that are to be sent.
+    place: usize,
+    path: usize,
+    to: SocketAddr,
+    class: u8,
+    /// Bytes of the datagram.
+    length: usize,
 }
 
 impl Udp {
@@ -44,41 +64,111 @@ impl Udp {
             let sender = UdpSocket::bind((address, 0))?;
             sender.set_nonblocking(true)?;
             sys::set_buffers(&sender, 4 << 20)?;
-            Ok((sender, 0))
+            Ok(sender)
         });
+        let senders = senders.collect::<io::Result<Vec<_>>>()?;
+        let cuts = senders.iter().all(datagrams::can_segment);
+        datagrams::prepare_receiver(&receiver, address.is_ipv6(), cuts)?;
         Ok(Udp {
             receiver,
-            senders: senders.collect::<io::Result<Vec<_>>>()?,
+            senders,
             address,
             mtu,
             profile,
-            datagram: vec![0; 1 << 16],
+            cuts,
+            inbox: Inbox::new(),
+            outbox: Outbox::default(),
             frame: Vec::new(),
         })
     }
 
-    fn send(&mut self, frame: &[u8]) -> io::Result<bool> {
+    /// Sends datagrams one by one from now on, as a kernel without UDP_SEGMENT does.
+    pub fn send_singly(&mut self) {
+        self.cuts = false;
+    }
+
+    /// Where a frame goes, and as what.
+    fn look(&self, place: usize, head: &[u8]) -> io::Result<Outgoing> {
         let invalid = |error| io::Error::new(ErrorKind::InvalidInput, error);
-        let parsed = Frame::new(frame).map_err(invalid)?;
+        let parsed = Frame::new(head).map_err(invalid)?;
         let (entropy, port) = parsed.ports();
-        let headers = if self.address.is_ipv4() { 20 } else { 40 } + ETHERNET_BYTES + UDP_BYTES;
+        let headers = self.headers();
         // Short frames are padded; the UDP header knows where they end.
-        let length = usize::from(u16::from_be_bytes([frame[headers - 4], frame[headers - 3]]));
-        let end = (headers + length.saturating_sub(UDP_BYTES)).min(frame.len());
-        let payload = frame.get(headers..end).unwrap_or(&[]);
-        let count = self.senders.len();
-        let (socket, dscp) = &mut self.senders[usize::from(entropy) % count];
-        if *dscp != parsed.dscp() {
-            sys::set_dscp(socket, self.address.is_ipv6(), parsed.dscp())?;
-            *dscp = parsed.dscp();
+        let length = usize::from(u16::from_be_bytes([head[headers - 4], head[headers - 3]]));
+        let ecn = match parsed.marks() {
+            0 => 0,
+            Packet::MARK_ECT => 2,
+            _ => 3,
+        };
+        Ok(Outgoing {
+            place,
+            path: usize::from(entropy) % self.senders.len(),
+            to: SocketAddr::new(parsed.destination(), port),
+            class: parsed.dscp() << 2 | ecn,
+            length: length.saturating_sub(UDP_BYTES),
+        })
+    }
+
+    /// Bytes before the payload of UDP.
+    fn headers(&self) -> usize {
+        let ip = if self.address.is_ipv4() { 20 } else { 40 };
+        ETHERNET_BYTES + ip + UDP_BYTES
+    }
+
+    /// Sends frames of one path. Gives the place of the first that found no room.
+    fn send_path(
+        &mut self,
+        frames: &[Pieces<'_>],
+        outgoing: &[&Outgoing],
+    ) -> io::Result<Option<usize>> {
+        let headers = self.headers();
+        let (mut pieces, mut parcels): (Vec<&[u8]>, Vec<Parcel>) = (Vec::new(), Vec::new());
+        // The first frame of each parcel.
+        let mut firsts: Vec<usize> = Vec::new();
+        let Some(&&Outgoing { path, .. }) = outgoing.first() else { return Ok(None) };
+        for one in outgoing {
+            let first = pieces.len();
+            let (mut skip, mut left) = (headers, one.length);
+            for piece in frames[one.place] {
+                let from = skip.min(piece.len());
+                skip -= from;
+                let to = (from + left).min(piece.len());
+                left -= to - from;
+                pieces.extend((from < to).then_some(&piece[from..to]));
+            }
+            let Outgoing { place, to, class, length, .. } = **one;
+            match parcels.last_mut() {
+                Some(parcel) if self.cuts && parcel.admits(to, class, length) => {
+                    parcel.segments += 1;
+                    parcel.bytes += length;
+                    parcel.pieces.end = pieces.len();
+                }
+                _ => {
+                    let pieces = first..pieces.len();
+                    let (segment, segments, bytes) = (length, 1, length);
+                    parcels.push(Parcel { to, class, segment, segments, bytes, pieces });
+                    firsts.push(place);
+                }
+            }
         }
-        match socket.send_to(payload, SocketAddr::new(parsed.destination(), port)) {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(false),
-            // An ICMP error of an earlier datagram: the peer is not there yet, and a time-out will tell.
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => Ok(true),
-            Err(error) => Err(error),
+        let mut sent = 0;
+        while sent < parcels.len() {
+            match self.outbox.send(&self.senders[path], &pieces, &parcels[sent..]) {
+                Ok(0) => return Ok(Some(firsts[sent])),
+                Ok(count) => sent += count,
+                // An ICMP error of an earlier datagram: the peer is not there yet.
+                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
+                // The kernel cuts nothing for a device that sums nothing.
+                Err(_) if self.cuts && parcels[sent].segments > 1 => {
+                    self.cuts = false;
+                    let first = firsts[sent];
+                    let left = outgoing.partition_point(|one| one.place < first);
+                    return self.send_path(frames, &outgoing[left..]);
+                }
+                Err(error) => return Err(error),
+            }
         }
+        Ok(None)
     }
 }
 
@@ -86,12 +176,10 @@ impl Udp {
 fn wrap(
     frame: &mut Vec<u8>,
     profile: &Profile,
-    from: SocketAddr,
-    to: IpAddr,
+    (from, to): (SocketAddr, IpAddr),
+    class: u8,
     payload: &[u8],
 ) -> Option<()> {
-    use trimline_packet::wire::{Datagram, Ethernet, HEADER_BYTES, View};
-    use trimline_packet::{Kind, Service};
     let fields = View::new(payload).ok()?.parse(from.ip(), to).ok()?;
     let length = fields.payload_length();
     let (body, extension) = payload[HEADER_BYTES..].split_at_checked(length)?;
@@ -99,12 +187,17 @@ fn wrap(
         Kind::Data => Service::Trimmable,
         _ => Service::Control,
     };
+    let marks = match class & 3 {
+        0 => 0,
+        3 => Packet::MARK_ECT | Packet::MARK_CE,
+        _ => Packet::MARK_ECT,
+    };
     let datagram = Datagram {
         source: from.ip(),
         destination: to,
         entropy: from.port(),
         service,
-        marks: 0,
+        marks,
         fields,
     };
     datagram.emit(Ethernet::default(), profile, body, extension, frame).ok()
@@ -112,41 +205,48 @@ fn wrap(
 
 impl PacketIo for Udp {
     fn rx_burst(&mut self, most: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+        let Udp { receiver, inbox, frame, profile, address, .. } = self;
         let mut count = 0;
-        while count < most {
-            match self.receiver.recv_from(&mut self.datagram) {
-                Ok((length, from)) => {
-                    count += 1;
-                    let payload = &self.datagram[..length];
-                    if wrap(&mut self.frame, &self.profile, from, self.address, payload).is_some() {
-                        take(&self.frame);
-                    }
+        while count < most && inbox.fill(receiver)? {
+            // What is left in the inbox is taken next time: nobody waits after a full burst.
+            while count < most
+                && let Some((from, class, payload)) = inbox.next()
+            {
+                count += 1;
+                if wrap(frame, profile, (from, *address), class, payload).is_some() {
+                    take(frame);
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
-                Err(error) => return Err(error),
             }
         }
         Ok(count)
     }
 
     fn tx_burst(&mut self, frames: &[Pieces<'_>]) -> io::Result<usize> {
-        let mut whole = Vec::new();
-        for (number, pieces) in frames.iter().enumerate() {
-            whole.clear();
-            pieces.iter().for_each(|piece| whole.extend_from_slice(piece));
-            if whole.len() > self.mtu + ETHERNET_BYTES {
-                let text = format!("a frame is longer than the MTU of {}", self.mtu);
-                return match number {
-                    0 => Err(io::Error::new(ErrorKind::InvalidInput, text)),
-                    sent => Ok(sent),
-                };
-            }
-            if !self.send(&whole)? {
-                return Ok(number);
+        let longest = self.mtu + ETHERNET_BYTES;
+        let length = |pieces: &Pieces<'_>| pieces.iter().map(|piece| piece.len()).sum::<usize>();
+        let fitting = frames.iter().take_while(|pieces| length(pieces) <= longest).count();
+        if fitting == 0 && !frames.is_empty() {
+            let text = format!("a frame is longer than the MTU of {}", self.mtu);
+            return Err(io::Error::new(ErrorKind::InvalidInput, text));
+        }
+        let headers = self.headers() + HEADER_BYTES;
+        let mut outgoing = Vec::with_capacity(fitting);
+        for (place, pieces) in frames[..fitting].iter().enumerate() {
+            outgoing.push(match pieces {
+                [whole] => self.look(place, whole)?,
+                [head, ..] if head.len() >= headers => self.look(place, head)?,
+                pieces => self.look(place, &pieces.concat())?,
+            });
+        }
+        let mut taken = fitting;
+        for path in 0..self.senders.len() {
+            let of_path: Vec<&Outgoing> = outgoing.iter().filter(|one| one.path == path).collect();
+            if let Some(first) = self.send_path(frames, &of_path)? {
+                // Of other paths some behind it have gone: they go again, and a copy does no harm.
+                taken = taken.min(first);
             }
         }
-        Ok(frames.len())
+        Ok(taken)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -161,10 +261,11 @@ impl PacketIo for Udp {
         Caps {
             mtu: self.mtu,
             needs_kick: false,
-            multi_buffer: false,
+            multi_buffer: true,
             zero_copy: false,
             receives_trimmed: false,
             receives_returned: false,
+            joins_datagrams: self.cuts,
         }
     }
 }
@@ -172,22 +273,43 @@ impl PacketIo for Udp {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv6Addr;
+    use std::sync::atomic::{AtomicU16, Ordering};
+
     use crate::clock::Clock;
     use crate::host::{Config, Host, Options};
-    use trimline_packet::{BitRate, TimeDelta};
+    use trimline_packet::wire::Fields;
+    use trimline_packet::{BitRate, ConnectionId, Flags, Header, TimeDelta};
 
-    /// Two hosts on the loopback interface, each on an address of its own.
-    #[test]
-    fn messages_cross_the_loopback_interface() {
+    /// A port that no other test of this process has.
+    fn free_port() -> u16 {
+        static NEXT: AtomicU16 = AtomicU16::new(0);
+        let of_process = 20_000 + (std::process::id() % 2000) as u16 * 10;
+        of_process + NEXT.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn addresses(v6: bool) -> [IpAddr; 2] {
+        match v6 {
+            false => [[127, 0, 0, 2].into(), [127, 0, 0, 3].into()],
+            // There is one loopback address of IPv6 only.
+            true => [Ipv6Addr::LOCALHOST.into(); 2],
+        }
+    }
+
+    /// Messages between two hosts on the loopback interface, each on an address of its own.
+    fn talk(paths: u16, singly: bool) {
         let clock = Clock::real();
-        // A port that this test has for itself.
-        let port = 20_000 + (std::process::id() % 20_000) as u16;
-        let profile = Profile { port, ..Profile::PAPER };
-        let addresses: [IpAddr; 2] = [[127, 0, 0, 2].into(), [127, 0, 0, 3].into()];
+        let profile = Profile { port: free_port(), ..Profile::PAPER };
+        let addresses = addresses(false);
         let mut hosts = addresses.map(|address| {
-            let socket = Udp::open(address, 1500, 4, profile).unwrap();
+            let mut socket = Udp::open(address, 1500, paths, profile).unwrap();
+            if singly {
+                socket.send_singly();
+                assert!(!socket.caps().joins_datagrams);
+            }
             let mut config = Config::new(address, 1500, BitRate::from_gbps(1)).unwrap();
             config.profile = profile;
+            config.entropies = paths;
             Host::new(socket, config, clock.clone())
         });
         hosts[1].listen(7);
@@ -211,5 +333,133 @@ mod tests {
                 return;
             }
         }
+    }
+
+    #[test]
+    fn messages_cross_the_loopback_interface() {
+        for paths in [1, 4] {
+            for singly in [false, true] {
+                talk(paths, singly);
+            }
+        }
+    }
+
+    /// A whole DATA packet with this payload, as a host writes it.
+    fn frame(
+        addresses: [IpAddr; 2],
+        entropy: u16,
+        marks: u8,
+        payload: &[u8],
+        port: u16,
+    ) -> Vec<u8> {
+        let datagram = Datagram {
+            source: addresses[0],
+            destination: addresses[1],
+            entropy,
+            service: Service::Trimmable,
+            marks,
+            fields: Fields {
+                kind: Kind::Data,
+                flags: Flags::default(),
+                connection: ConnectionId::new(1),
+                sequence: 0,
+                extra: Header::data_extra(payload.len() as u16, 0),
+            },
+        };
+        let (mut bytes, profile) = (Vec::new(), Profile { port, ..Profile::PAPER });
+        datagram.emit(Ethernet::default(), &profile, payload, &[], &mut bytes).unwrap();
+        bytes
+    }
+
+    /// What arrives at an address: marks and payload of each datagram, in order.
+    fn arrived(socket: &mut Udp, count: usize, most: usize) -> Vec<(u8, Vec<u8>)> {
+        let (profile, mut got) = (socket.profile, Vec::new());
+        for _ in 0..200 {
+            socket
+                .rx_burst(most, &mut |frame| {
+                    let parsed = Frame::new(frame).unwrap().parse(&profile).unwrap();
+                    got.push((parsed.datagram.marks, parsed.payload.to_vec()));
+                })
+                .unwrap();
+            if got.len() >= count {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        got
+    }
+
+    /// Datagrams of any lengths, cut and whole, arrive as they were sent, with their marks, however the
+    /// kernel joins them.
+    #[test]
+    fn bursts_of_any_lengths_arrive_as_they_were() {
+        for v6 in [false, true] {
+            let port = free_port();
+            let profile = Profile { port, ..Profile::PAPER };
+            let addresses = addresses(v6);
+            let open = |address| Udp::open(address, 9000, 1, profile);
+            let Ok(mut receiver) = open(addresses[1]) else {
+                println!("SKIPPED: no loopback address {}", addresses[1]);
+                continue;
+            };
+            // IPv6 has one address here, and the receiver has the port: another host's sockets.
+            let mut sender = match v6 {
+                false => open(addresses[0]).unwrap(),
+                true => Udp::open(addresses[0], 9000, 1, Profile { port: free_port(), ..profile })
+                    .unwrap(),
+            };
+            // Equal ones that fill a parcel and more, a shorter one that ends it, a longer one that
+            // begins another, single ones, a change of marks within a run.
+            let lengths = [vec![1000; 130], vec![999, 1000, 1000, 8000, 8000, 1, 2, 2, 1000, 300]];
+            let frames: Vec<Vec<u8>> = (0..)
+                .zip(lengths.concat())
+                .map(|(number, length)| {
+                    let marks = if number % 50 < 25 { 0 } else { Packet::MARK_ECT };
+                    let payload: Vec<u8> =
+                        (0..length).map(|at: usize| (at ^ number) as u8).collect();
+                    frame(addresses, 50_000, marks, &payload, port)
+                })
+                .collect();
+            for singly in [false, true] {
+                if singly {
+                    sender.send_singly();
+                }
+                for (from, chunk) in (0..).step_by(35).zip(frames.chunks(35)) {
+                    // In one piece, or cut in places that are nobody's.
+                    let pieces: Vec<Vec<&[u8]>> = (from..)
+                        .zip(chunk)
+                        .map(|(number, frame): (usize, &Vec<u8>)| match number % 3 {
+                            0 => vec![&frame[..]],
+                            1 => vec![&frame[..7], &frame[7..40], &[], &frame[40..]],
+                            _ => vec![&frame[..frame.len() - 2], &frame[frame.len() - 2..]],
+                        })
+                        .collect();
+                    let whole: Vec<Pieces<'_>> = pieces.iter().map(|pieces| &pieces[..]).collect();
+                    assert_eq!(sender.tx_burst(&whole).unwrap(), chunk.len());
+                }
+                let got = arrived(&mut receiver, frames.len(), 7);
+                let expected: Vec<(u8, Vec<u8>)> = frames
+                    .iter()
+                    .map(|frame| {
+                        let parsed = Frame::new(frame).unwrap().parse(&profile).unwrap();
+                        (parsed.datagram.marks, parsed.payload.to_vec())
+                    })
+                    .collect();
+                assert_eq!(got.len(), expected.len(), "v6 {v6}, singly {singly}");
+                assert!(got == expected, "v6 {v6}, singly {singly}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_frame_beyond_the_mtu_is_refused() {
+        let port = free_port();
+        let addresses = addresses(false);
+        let profile = Profile { port, ..Profile::PAPER };
+        let mut sender = Udp::open(addresses[0], 1500, 1, profile).unwrap();
+        let (fits, long) =
+            (frame(addresses, 1, 0, &[1; 1456], port), frame(addresses, 1, 0, &[1; 1457], port));
+        assert_eq!(sender.tx_burst(&[&[&fits], &[&long], &[&fits]]).unwrap(), 1);
+        assert!(sender.tx_burst(&[&[&long]]).is_err());
     }
 }

@@ -1,0 +1,339 @@
+//! Datagrams in batches: several in a system call, and several of one length as one (UDP_SEGMENT, UDP_GRO).
+
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
+use std::ops::Range;
+use std::os::fd::AsRawFd;
+
+use super::{checked, refused_or, set_number, slice_of};
+
+/// Segments of one length that the kernel takes together, at most (UDP_MAX_SEGMENTS of Linux 4.18).
+const MOST_SEGMENTS: usize = 64;
+
+/// Bytes that they may have in all: an IP packet, its headers reserved.
+const MOST_BYTES: usize = 65_000;
+
+/// Receiving buffers: each holds whatever the kernel has joined.
+const BUFFERS: usize = 8;
+const BUFFER_BYTES: usize = 1 << 16;
+
+/// As linux/udp.h has them.
+const UDP_SEGMENT: libc::c_int = 103;
+const UDP_GRO: libc::c_int = 104;
+
+/// Room for control messages, aligned as they ask.
+type Control = [u64; 12];
+
+/// One datagram, or several of one length to one destination.
+#[derive(Clone, Debug)]
+pub(crate) struct Parcel {
+    pub(crate) to: SocketAddr,
+    /// DSCP and ECN.
+    pub(crate) class: u8,
+    /// The length of each datagram but the last, which may be shorter.
+    pub(crate) segment: usize,
+    /// How many there are.
+    pub(crate) segments: usize,
+    /// The bytes of all.
+    pub(crate) bytes: usize,
+    /// Its pieces in the list that they are sent from.
+    pub(crate) pieces: Range<usize>,
+}
+
+impl Parcel {
+    /// Whether a datagram can be one more of this parcel.
+    pub(crate) fn admits(&self, to: SocketAddr, class: u8, length: usize) -> bool {
+        let is_open = self.segments * self.segment == self.bytes && self.segments < MOST_SEGMENTS;
+        let is_alike = (self.to, self.class) == (to, class) && (1..=self.segment).contains(&length);
+        is_open && is_alike && self.bytes + length <= MOST_BYTES
+    }
+}
+
+/// Whether this kernel cuts what is sent and joins what is received.
+pub(crate) fn can_segment(socket: &UdpSocket) -> bool {
+    set_number(socket, libc::SOL_UDP, UDP_SEGMENT, 0).is_ok()
+}
+
+/// Asks for datagrams of one sender to be joined, and for the class of each.
+pub(crate) fn prepare_receiver(socket: &UdpSocket, v6: bool, joins: bool) -> io::Result<()> {
+    match v6 {
+        true => set_number(socket, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, 1)?,
+        false => set_number(socket, libc::IPPROTO_IP, libc::IP_RECVTOS, 1)?,
+    }
+    match joins {
+        true => set_number(socket, libc::SOL_UDP, UDP_GRO, 1),
+        false => Ok(()),
+    }
+}
+
+fn raw_address(address: SocketAddr) -> (libc::sockaddr_storage, libc::socklen_t) {
+    // SAFETY: an address of zeros is valid, of no family.
+    let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
+    let place = &raw mut storage;
+    let length = match address {
+        SocketAddr::V4(address) => {
+            let raw = libc::sockaddr_in {
+                sin_family: libc::AF_INET as libc::sa_family_t,
+                sin_port: address.port().to_be(),
+                sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) },
+                sin_zero: [0; 8],
+            };
+            // SAFETY: a storage is large enough and aligned for every address.
+            unsafe { place.cast::<libc::sockaddr_in>().write(raw) };
+            size_of::<libc::sockaddr_in>()
+        }
+        SocketAddr::V6(address) => {
+            let raw = libc::sockaddr_in6 {
+                sin6_family: libc::AF_INET6 as libc::sa_family_t,
+                sin6_port: address.port().to_be(),
+                sin6_flowinfo: address.flowinfo(),
+                sin6_addr: libc::in6_addr { s6_addr: address.ip().octets() },
+                sin6_scope_id: address.scope_id(),
+            };
+            // SAFETY: as above.
+            unsafe { place.cast::<libc::sockaddr_in6>().write(raw) };
+            size_of::<libc::sockaddr_in6>()
+        }
+    };
+    (storage, length as libc::socklen_t)
+}
+
+fn address(storage: &libc::sockaddr_storage) -> Option<SocketAddr> {
+    let place: *const libc::sockaddr_storage = storage;
+    match libc::c_int::from(storage.ss_family) {
+        libc::AF_INET => {
+            // SAFETY: the family says that it is one, and a storage is large enough.
+            let raw = unsafe { place.cast::<libc::sockaddr_in>().read() };
+            let ip = Ipv4Addr::from(raw.sin_addr.s_addr.to_ne_bytes());
+            Some((ip, u16::from_be(raw.sin_port)).into())
+        }
+        libc::AF_INET6 => {
+            // SAFETY: as above.
+            let raw = unsafe { place.cast::<libc::sockaddr_in6>().read() };
+            let ip = Ipv6Addr::from(raw.sin6_addr.s6_addr);
+            let port = u16::from_be(raw.sin6_port);
+            Some(SocketAddrV6::new(ip, port, raw.sin6_flowinfo, raw.sin6_scope_id).into())
+        }
+        _ => None,
+    }
+}
+
+/// Memory for what is sent.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    vectors: Vec<libc::iovec>,
+    addresses: Vec<(libc::sockaddr_storage, libc::socklen_t)>,
+    controls: Vec<Control>,
+    messages: Vec<libc::mmsghdr>,
+}
+
+// SAFETY: its pointers are written anew for every call and followed during the call alone.
+unsafe impl Send for Outbox {}
+
+impl std::fmt::Debug for Outbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Outbox")
+    }
+}
+
+impl Outbox {
+    /// Sends parcels; gives how many there was room for.
+    pub(crate) fn send(
+        &mut self,
+        socket: &UdpSocket,
+        pieces: &[&[u8]],
+        parcels: &[Parcel],
+    ) -> io::Result<usize> {
+        let Outbox { vectors, addresses, controls, messages } = self;
+        vectors.clear();
+        vectors.extend(pieces.iter().map(slice_of));
+        addresses.clear();
+        addresses.extend(parcels.iter().map(|parcel| raw_address(parcel.to)));
+        controls.clear();
+        controls.resize(parcels.len(), Control::default());
+        messages.clear();
+        let vectors = vectors.as_mut_slice();
+        for (number, parcel) in parcels.iter().enumerate() {
+            // SAFETY: a message of zeros is one without address, data and control.
+            let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
+            let header = &mut message.msg_hdr;
+            let (address, length) = &mut addresses[number];
+            header.msg_name = (&raw mut *address).cast();
+            header.msg_namelen = *length;
+            header.msg_iov = vectors[parcel.pieces.clone()].as_mut_ptr();
+            header.msg_iovlen = parcel.pieces.len() as _;
+            header.msg_control = controls[number].as_mut_ptr().cast();
+            header.msg_controllen = size_of::<Control>() as _;
+            let (level, name) = match parcel.to {
+                SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_TOS),
+                SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+            };
+            // SAFETY: the control memory has room for both, and is the message's alone.
+            unsafe {
+                let mut place = libc::CMSG_FIRSTHDR(header);
+                let mut room = control(place, level, name, libc::c_int::from(parcel.class));
+                if parcel.segments > 1 {
+                    place = libc::CMSG_NXTHDR(header, place);
+                    room += control(place, libc::SOL_UDP, UDP_SEGMENT, parcel.segment as u16);
+                }
+                header.msg_controllen = room as _;
+            }
+            messages.push(message);
+        }
+        // SAFETY: messages and all that they name live through the call.
+        let sent = unsafe {
+            let (pointer, count) = (messages.as_mut_ptr(), messages.len() as libc::c_uint);
+            libc::sendmmsg(socket.as_raw_fd(), pointer, count, libc::MSG_DONTWAIT)
+        };
+        refused_or(sent).map(|sent| sent.unwrap_or(0) as usize)
+    }
+}
+
+/// Writes a control message and gives the room that it takes.
+///
+/// # Safety
+/// `place` is that of a control message with so much room.
+unsafe fn control<T>(
+    place: *mut libc::cmsghdr,
+    level: libc::c_int,
+    name: libc::c_int,
+    value: T,
+) -> usize {
+    let bytes = size_of::<T>() as libc::c_uint;
+    // SAFETY: the caller's promise; the data need not be aligned.
+    unsafe {
+        (*place).cmsg_level = level;
+        (*place).cmsg_type = name;
+        (*place).cmsg_len = libc::CMSG_LEN(bytes) as _;
+        libc::CMSG_DATA(place).cast::<T>().write_unaligned(value);
+        libc::CMSG_SPACE(bytes) as usize
+    }
+}
+
+/// What a buffer holds.
+#[derive(Clone, Copy, Debug)]
+struct Received {
+    from: SocketAddr,
+    class: u8,
+    length: usize,
+    /// The length of each datagram but the last.
+    segment: usize,
+}
+
+/// Datagrams that were received and not yet taken.
+pub(crate) struct Inbox {
+    memory: Vec<u8>,
+    received: Vec<Option<Received>>,
+    /// The buffer that is taken from, and how far it was.
+    at: (usize, usize),
+}
+
+impl std::fmt::Debug for Inbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Inbox").field("at", &self.at).finish_non_exhaustive()
+    }
+}
+
+impl Inbox {
+    pub(crate) fn new() -> Inbox {
+        Inbox { memory: vec![0; BUFFERS * BUFFER_BYTES], received: Vec::new(), at: (0, 0) }
+    }
+
+    /// Receives more when everything was taken. Gives whether anything is there.
+    pub(crate) fn fill(&mut self, socket: &UdpSocket) -> io::Result<bool> {
+        if self.at.0 < self.received.len() {
+            return Ok(true);
+        }
+        self.received.clear();
+        self.at = (0, 0);
+        // SAFETY: addresses and messages of zeros are valid.
+        let mut addresses: [libc::sockaddr_storage; BUFFERS] = unsafe { std::mem::zeroed() };
+        let mut messages: [libc::mmsghdr; BUFFERS] = unsafe { std::mem::zeroed() };
+        let mut controls = [Control::default(); BUFFERS];
+        let mut vectors: [libc::iovec; BUFFERS] = std::array::from_fn(|number| {
+            let buffer = &mut self.memory[number * BUFFER_BYTES..][..BUFFER_BYTES];
+            libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: BUFFER_BYTES }
+        });
+        for (number, message) in messages.iter_mut().enumerate() {
+            let header = &mut message.msg_hdr;
+            header.msg_name = (&raw mut addresses[number]).cast();
+            header.msg_namelen = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
+            header.msg_iov = &raw mut vectors[number];
+            header.msg_iovlen = 1;
+            header.msg_control = controls[number].as_mut_ptr().cast();
+            header.msg_controllen = size_of::<Control>() as _;
+        }
+        // SAFETY: messages and all that they name live through the call; each buffer is in one message.
+        let got = checked(unsafe {
+            libc::recvmmsg(
+                socket.as_raw_fd(),
+                messages.as_mut_ptr(),
+                BUFFERS as libc::c_uint,
+                libc::MSG_DONTWAIT,
+                std::ptr::null_mut(),
+            )
+        });
+        let got = match got {
+            Ok(got) => got as usize,
+            Err(error) => match error.kind() {
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => 0,
+                // Of an earlier datagram: a time-out will tell.
+                io::ErrorKind::ConnectionRefused => 0,
+                _ => return Err(error),
+            },
+        };
+        for (message, from) in messages[..got].iter().zip(&addresses) {
+            let length = message.msg_len as usize;
+            // SAFETY: the kernel has written the control messages of this header.
+            let (class, segment) = unsafe { said(&message.msg_hdr) };
+            let whole = message.msg_hdr.msg_flags & libc::MSG_TRUNC == 0;
+            let segment = segment.filter(|&segment| segment > 0).unwrap_or(length.max(1));
+            let received = address(from).map(|from| Received { from, class, length, segment });
+            self.received.push(received.filter(|_| whole));
+        }
+        Ok(got > 0)
+    }
+
+    /// The next datagram, with its sender and class.
+    pub(crate) fn next(&mut self) -> Option<(SocketAddr, u8, &[u8])> {
+        loop {
+            let (buffer, from) = self.at;
+            let received = (*self.received.get(buffer)?).filter(|what| from < what.length);
+            let Some(Received { from: sender, class, length, segment }) = received else {
+                self.at = (buffer + 1, 0);
+                continue;
+            };
+            let to = (from + segment).min(length);
+            self.at.1 = to;
+            let bytes = &self.memory[buffer * BUFFER_BYTES..][from..to];
+            return Some((sender, class, bytes));
+        }
+    }
+}
+
+/// Class and segment length of a received message.
+///
+/// # Safety
+/// The control messages are those that the kernel wrote.
+unsafe fn said(header: &libc::msghdr) -> (u8, Option<usize>) {
+    let (mut class, mut segment) = (0, None);
+    // SAFETY: the caller's promise; data are read as they are, aligned or not.
+    unsafe {
+        let mut place = libc::CMSG_FIRSTHDR(header);
+        while let Some(message) = place.as_ref() {
+            let data = libc::CMSG_DATA(message);
+            match (message.cmsg_level, message.cmsg_type) {
+                (libc::IPPROTO_IP, libc::IP_TOS) => class = data.read(),
+                (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
+                    class = data.cast::<libc::c_int>().read_unaligned() as u8;
+                }
+                (libc::SOL_UDP, UDP_GRO) => {
+                    segment = usize::try_from(data.cast::<libc::c_int>().read_unaligned()).ok();
+                }
+                _ => {}
+            }
+            place = libc::CMSG_NXTHDR(header, place);
+        }
+    }
+    (class, segment)
+}
