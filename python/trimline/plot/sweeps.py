@@ -82,6 +82,7 @@ def fig11(experiment: Experiment) -> Figure:
     series = (
         ("simulated", "perfect pull spacing", style.BLUE, "-"),
         ("simulated-drawn", "drawn pull spacing (synthetic)", style.VERMILION, "--"),
+        ("simulated-measured", "drawn pull spacing (measured)", style.GREEN, ":"),
     )
     for name, words, colour, line in series:
         runs = of_series(experiment, name)
@@ -110,18 +111,22 @@ def fig11(experiment: Experiment) -> Figure:
 def fig13(experiment: Experiment) -> Figure:
     """What drawn pull spacing costs: last FCT of an incast by size, and a permutation by rank."""
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(7.2, 3.6), layout="constrained")
-    kinds = (("perfect", style.BLUE, "-", "o"), ("drawn", style.VERMILION, "--", "x"))
-    for kind, colour, line, marker in kinds:
+    kinds = (
+        ("perfect", "perfect", style.BLUE, "-", "o"),
+        ("drawn", "synthetic", style.VERMILION, "--", "x"),
+        ("measured", "measured", style.GREEN, ":", "+"),
+    )
+    for kind, name, colour, line, marker in kinds:
         runs = of_series(experiment, f"incast-{kind}")
         sizes, values = over(runs, lambda run: place(run, "size"), lambda run: run.fct_ms()[-1])
-        words = f"{kind} spacing ({seeds(runs)})"
+        words = f"{name} spacing ({seeds(runs)})"
         left.plot(
             sizes, values, color=colour, linestyle=line, marker=marker, markersize=5, label=words
         )
         runs = of_series(experiment, f"permutation-{kind}")
         ranked = [sorted(run.throughput_gbps()) for run in runs]
         mean = [fmean(at_rank) for at_rank in zip(*ranked, strict=True)]
-        right.plot(mean, color=colour, linestyle=line, label=f"{kind}: mean {fmean(mean):.2f} Gb/s")
+        right.plot(mean, color=colour, linestyle=line, label=f"{name}: mean {fmean(mean):.2f} Gb/s")
     left.set(
         xlabel="Size of each of 200 flows (KB)",
         ylabel="Last flow completion time (ms)",
@@ -141,7 +146,7 @@ def fig13(experiment: Experiment) -> Figure:
     )
     right.legend(loc="lower right")
     figure.suptitle(
-        "Pulls spaced perfectly and by a (synthetic) distribution, 432 hosts, simulated"
+        "Pulls spaced perfectly and by two distributions, 432 hosts, simulated"
     )
     return figure
 

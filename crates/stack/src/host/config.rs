@@ -40,7 +40,7 @@ pub struct Config {
     pub sends_later: bool,
     /// Random streams; from the operating system if there are none.
     pub streams: Option<Streams>,
-    /// Whether [`super::Host::pulls_heard`] is kept.
+    /// Whether [`super::Host::pulls_heard`] is kept: of PULLs, and of pulls that rode in other packets.
     pub record_pulls: bool,
 }
 

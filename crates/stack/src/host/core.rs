@@ -568,10 +568,12 @@ impl Core {
         let mut view = View { slots: &mut self.slots, peers: &self.peers };
         let disposition = self.endpoint.handle_packet(now, &packet, &mut view);
         self.drain_events(now);
-        match packet.header.kind {
-            Kind::Ack => self.acked(&packet),
-            Kind::Pull if self.config.record_pulls => self.pulls_heard.push(now),
-            _ => {}
+        if packet.header.kind == Kind::Ack {
+            self.acked(&packet);
+        }
+        // A pull may ride in an ACK or a NACK.
+        if self.config.record_pulls && packet.header.pull_counter().is_some() {
+            self.pulls_heard.push(now);
         }
         if let Disposition::Accept { slot, sequence } = disposition
             && let Some(index) = self.slots.owner(slot)

@@ -180,7 +180,7 @@ impl<I: PacketIo> Host<I> {
         &self.core.statistics
     }
 
-    /// When each PULL arrived, if [`Config::record_pulls`] says so.
+    /// When each pull arrived, if [`Config::record_pulls`] says so.
     pub fn pulls_heard(&self) -> &[Time] {
         &self.core.pulls_heard
     }
