@@ -14,6 +14,9 @@ use trimline_stack::io::afpacket::AfPacket;
 
 use crate::failure::Failure;
 
+/// The longest that a server waits for the rest of a request, or for the ACKs of its answer.
+const LONGEST_REQUEST: TimeDelta = TimeDelta::from_ms(60_000);
+
 /// Where requests are answered.
 const PING_SERVICE: u16 = 7;
 
@@ -199,17 +202,26 @@ fn serve(interface: &Interface, seconds: Option<u64>) -> io::Result<ExitCode> {
     let start = Instant::now();
     let is_over = || seconds.is_some_and(|seconds| start.elapsed().as_secs() >= seconds);
     while !is_over() {
-        let until = host.now().saturating_add(TimeDelta::from_ms(100));
+        let now = host.now();
+        let until = now.saturating_add(TimeDelta::from_ms(100));
+        // A client that goes away in the middle must not be remembered for ever.
+        let deadline = now.saturating_add(LONGEST_REQUEST);
         host.run_until(until, |core| {
             let mut any = false;
-            while core.accept().is_some() {}
+            while let Some(connection) = core.accept() {
+                core.set_deadline(connection, Some(deadline));
+            }
             while let Some(connection) = core.next_readable() {
                 loop {
                     match core.receive(connection) {
                         Ok(Some(message)) => any |= core.send(connection, &message).is_ok(),
                         Ok(None) => break,
-                        Err(_) => {
+                        Err(Broken::Closed) => {
                             core.close(connection);
+                            break;
+                        }
+                        Err(_) => {
+                            core.abandon(now, connection);
                             break;
                         }
                     }

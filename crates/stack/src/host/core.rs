@@ -192,14 +192,10 @@ impl Core {
     }
 
     fn entry(&mut self, name: Name, service_port: u16, options: Options) -> u32 {
-        let generation = |index: u32, entries: &[Entry]| entries[index as usize].generation + 1;
-        let index = match self.free.pop() {
-            Some(index) => index,
-            None => self.entries.len() as u32,
-        };
-        let new = index as usize == self.entries.len();
+        let free = self.free.pop();
+        let index = free.unwrap_or(self.entries.len() as u32);
         let entry = Entry {
-            generation: if new { 0 } else { generation(index, &self.entries) },
+            generation: free.map_or(0, |index| self.entries[index as usize].generation + 1),
             name,
             service_port,
             options,
@@ -210,10 +206,9 @@ impl Core {
             abandoned: false,
             in_use: true,
         };
-        if new {
-            self.entries.push(entry);
-        } else {
-            self.entries[index as usize] = entry;
+        match self.entries.get_mut(index as usize) {
+            Some(place) => *place = entry,
+            None => self.entries.push(entry),
         }
         self.names.insert(name, index);
         index
@@ -253,12 +248,10 @@ impl Core {
                 break name;
             }
         };
-        let index = self.entry(name, service_port, options);
-        if let Some(deadline) = options.deadline {
-            let generation = self.entries[index as usize].generation;
-            self.deadlines.insert((deadline, index, generation));
-        }
-        Ok(self.handle(index))
+        let index = self.entry(name, service_port, Options { deadline: None, ..options });
+        let connection = self.handle(index);
+        self.set_deadline(connection, options.deadline);
+        Ok(connection)
     }
 
     /// A connection that a peer opened.
@@ -376,7 +369,8 @@ impl Core {
     /// The next whole message, if it is there.
     ///
     /// # Errors
-    /// [`Failure::Closed`] when none is left and none will come; otherwise why the connection failed.
+    /// [`Failure::Closed`] when none is left and none will come; otherwise why the connection failed: it
+    /// stays, to be asked again, until it is abandoned.
     pub fn receive(&mut self, connection: Connection) -> Result<Option<Vec<u8>>, Failure> {
         let entry = self.find(connection).ok_or(Failure::Closed)?;
         let message = entry.incoming.message();
@@ -410,6 +404,17 @@ impl Core {
     /// Whether everything that was given has been ACKed.
     pub fn is_sent(&mut self, connection: Connection) -> bool {
         self.find(connection).is_none_or(|entry| entry.outgoing.is_complete())
+    }
+
+    /// When the connection fails if it is still in use: for those that were accepted, whose peers may have
+    /// gone, too.
+    pub fn set_deadline(&mut self, connection: Connection, deadline: Option<Time>) {
+        let Some(entry) = self.find(connection) else { return };
+        let Connection { index, generation } = connection;
+        if let Some(old) = std::mem::replace(&mut entry.options.deadline, deadline) {
+            self.deadlines.remove(&(old, index, generation));
+        }
+        self.deadlines.extend(deadline.map(|deadline| (deadline, index, generation)));
     }
 
     /// From now on the data that this connection receives is pulled in another class, 0 to 3.
@@ -449,8 +454,8 @@ impl Core {
         self.entries.len() - self.free.len()
     }
 
-    /// Frees what nobody needs: everything was sent and ACKed, everything read; or it failed and its
-    /// application knows.
+    /// Frees what nobody needs: everything was sent and ACKed, everything read; or its application has
+    /// abandoned it, as it must what failed.
     fn retire(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
         let sent = entry.outgoing.is_closed() && entry.outgoing.is_complete();

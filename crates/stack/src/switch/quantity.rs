@@ -23,7 +23,8 @@ fn with_unit(text: &str, units: &[(&str, u64)]) -> Result<u64, String> {
             return Err(expected());
         }
         place /= 10;
-        value += u64::from(digit - b'0') * place;
+        let part = u64::from(digit - b'0') * place;
+        value = value.checked_add(part).ok_or_else(expected)?;
     }
     Ok(value)
 }
@@ -122,7 +123,8 @@ mod tests {
         assert_eq!(time("1.5us"), Ok(TimeDelta::from_ns(1500)));
         assert_eq!(share("100%"), Ok(u32::MAX));
         assert_eq!(share("0.5%"), Ok(21_474_836));
-        for wrong in ["", "100", "Mbps", "1Tbps", "-1Mbps", "0Mbps", "1.x2Mbps"] {
+        let beyond = "18446744073.9Gbps";
+        for wrong in ["", "100", "Mbps", "1Tbps", "-1Mbps", "0Mbps", "1.x2Mbps", beyond] {
             assert!(rate(wrong).is_err(), "{wrong}");
         }
         assert!(share("101%").is_err());

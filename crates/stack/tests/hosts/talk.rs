@@ -149,6 +149,30 @@ fn a_peer_that_is_gone_is_told_by_the_deadline() {
 }
 
 #[test]
+fn an_accepted_connection_whose_peer_is_gone_ends_by_its_deadline() {
+    let mut pair = clean(1500);
+    let client = open(&mut pair, false);
+    pair.core(0).send(client, b"half of a question").unwrap();
+    let mut server = None;
+    pair.run(|pair| {
+        server = server.or(pair.core(1).accept());
+        server.is_some()
+    });
+    let server = server.unwrap();
+    let ms = |ms| Some(Time::ZERO + TimeDelta::from_ms(ms));
+    // The later of two counts, and none is none.
+    for deadline in [ms(100), None, ms(300)] {
+        pair.core(1).set_deadline(server, deadline);
+    }
+    assert_eq!(received(&mut pair, 1, server), b"half of a question");
+    pair.run(|pair| pair.core(1).receive(server) == Err(Failure::Deadline));
+    assert_eq!(Some(pair.clock.now()), ms(300));
+    let now = pair.clock.now();
+    pair.core(1).abandon(now, server);
+    assert_eq!(pair.core(1).connections(), 0);
+}
+
+#[test]
 fn a_full_send_buffer_takes_no_more_until_it_is_acked() {
     let mut pair =
         Pair::with(1500, Impairments::default(), 0, false, |config| config.send_buffer = 4000);
