@@ -467,7 +467,9 @@ fn throughput(pairs: u64) -> io::Result<Outcome> {
             again += done.retransmissions;
             packets += done.packets;
         }
-        [&mut raws, &mut flows, &mut shares].map(|values| values.sort_by(f64::total_cmp));
+        for values in [&mut raws, &mut flows, &mut shares] {
+            values.sort_by(f64::total_cmp);
+        }
         let share = quantile(&shares, 0.5);
         outcome.line(&format!(
             "{payload:7} {:10.2} {:10.2} {share:6.1}% ({:5.1}, {:5.1})  {again:8} of {packets}",

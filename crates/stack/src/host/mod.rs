@@ -215,13 +215,19 @@ impl<I: PacketIo> Host<I> {
         Ok(self.transmit(now)? || heard)
     }
 
-    /// Takes what has arrived, and does what is due. Gives the time after it.
+    /// Takes what has arrived, and does what is due. Gives whether there was anything, and the time.
     fn hear(&mut self) -> io::Result<(bool, Time)> {
         let Host { core, clock, io, .. } = self;
+        let mut now = None;
         // Each frame at its own time: a PULL that is due rides in the ACK of its packet.
-        let taken = io.rx_burst(BURST, &mut |frame| core.receive_frame(clock.now(), frame))?;
-        let now = clock.now();
-        Ok((core.expire(now) || taken > 0, now))
+        io.rx_burst(BURST, &mut |frame| {
+            let at = clock.now();
+            now = Some(at);
+            core.receive_frame(at, frame);
+        })?;
+        let heard = now.is_some();
+        let now = now.unwrap_or_else(|| clock.now());
+        Ok((core.expire(now) || heard, now))
     }
 
     fn transmit(&mut self, now: Time) -> io::Result<bool> {
