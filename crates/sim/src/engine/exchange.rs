@@ -218,6 +218,10 @@ impl Exchange {
     }
 
     fn until(&self, is_over: impl Fn() -> bool, patience: &mut Patience) -> Result<(), Broken> {
+        // Nothing to be learned from what was over before.
+        if is_over() {
+            return Ok(());
+        }
         for _ in 0..patience.looks() {
             if is_over() {
                 patience.is_rewarded();

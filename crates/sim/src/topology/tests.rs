@@ -1,0 +1,183 @@
+//! Networks that tests of other modules use too, and what is true of all.
+
+use super::*;
+
+pub(crate) const TEN_GIG: LinkSpec =
+    LinkSpec { rate: BitRate::from_gbps(10), delay: TimeDelta::from_us(1) };
+
+/// The FatTree of `k`-port switches.
+pub(crate) fn fattree(k: u32) -> Clos {
+    Clos {
+        tiers: 3,
+        pods: k,
+        tors_per_pod: k / 2,
+        hosts_per_tor: k / 2,
+        aggregations_per_pod: k / 2,
+        cores_per_aggregation: k / 2,
+        host_link: TEN_GIG,
+        tor_link: TEN_GIG,
+        aggregation_link: TEN_GIG,
+    }
+}
+
+fn leaf_spine() -> Clos {
+    Clos {
+        tiers: 2,
+        pods: 1,
+        tors_per_pod: 5,
+        hosts_per_tor: 3,
+        aggregations_per_pod: 4,
+        cores_per_aggregation: 0,
+        ..fattree(4)
+    }
+}
+
+fn star() -> Clos {
+    Clos {
+        tiers: 1,
+        pods: 1,
+        tors_per_pod: 1,
+        hosts_per_tor: 6,
+        aggregations_per_pod: 0,
+        cores_per_aggregation: 0,
+        ..fattree(4)
+    }
+}
+
+fn back_to_back() -> Clos {
+    Clos { tiers: 0, hosts_per_tor: 1, tors_per_pod: 2, pods: 1, ..star() }
+}
+
+/// Follows a packet from a unit's link until it enters a host; gives the links crossed.
+fn follow(routes: &Routes, unit: u32, to: HostId, path: PathId) -> (u32, usize) {
+    let mut unit = unit;
+    for links in 1..10 {
+        unit = routes.next_unit(routes.link(unit).far_end, to, path, |ups| ups - 1);
+        if unit >= routes.ports() {
+            return (unit - routes.ports(), links);
+        }
+    }
+    panic!("the packet circles");
+}
+
+#[test]
+fn every_path_leads_there_over_the_shortest_way() {
+    for clos in [fattree(4), fattree(6), leaf_spine(), star(), back_to_back()] {
+        let routes = Routes::new(&clos);
+        for source in 0..clos.hosts() {
+            for destination in (0..clos.hosts()).filter(|&host| host != source) {
+                let (from, to) = (HostId::new(source), HostId::new(destination));
+                let mut paths = Vec::new();
+                routes.paths(from, to, &mut paths);
+                assert!(!paths.is_empty());
+                paths.push(ANY_PATH);
+                let shortest = clos.links_between(from, to).len();
+                for path in paths {
+                    let found = follow(&routes, routes.first_host + source, to, path);
+                    assert_eq!(found, (destination, shortest), "{clos:?} {source} {path:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn from_any_switch_a_packet_finds_its_way() {
+    for clos in [fattree(4), leaf_spine(), star()] {
+        let routes = Routes::new(&clos);
+        for port in 0..routes.ports() {
+            for destination in 0..clos.hosts() {
+                for path in [0, 1, 3, 7, 15, 1000] {
+                    let (to, path) = (HostId::new(destination), PathId::new(path));
+                    let next = routes.next_port(routes.switch_of(port), to, path, |_| 0);
+                    assert_eq!(follow(&routes, next, to, path).0, destination);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn distinct_paths_use_distinct_cores() {
+    let clos = fattree(6);
+    let routes = Routes::new(&clos);
+    let mut paths = Vec::new();
+    routes.paths(HostId::new(0), HostId::new(53), &mut paths);
+    let mut used: Vec<Vec<u32>> = paths
+        .iter()
+        .map(|&path| {
+            let to = HostId::new(53);
+            let mut unit = routes.first_host;
+            let mut ports = Vec::new();
+            for _ in 0..6 {
+                unit = routes.next_unit(routes.link(unit).far_end, to, path, |_| 0);
+                ports.push(unit);
+            }
+            ports
+        })
+        .collect();
+    used.sort();
+    used.dedup();
+    assert_eq!(used.len(), 9);
+}
+
+/// Only links of the top tier lead from one part to another.
+#[test]
+fn parts_are_connected_by_the_top_tier_only() {
+    for (clos, expected) in
+        [(fattree(4), (4, 4)), (leaf_spine(), (5, 4)), (star(), (1, 0)), (back_to_back(), (1, 0))]
+    {
+        let routes = Routes::new(&clos);
+        assert_eq!(routes.parts(), expected);
+        for unit in 0..routes.units() {
+            let there = routes.reverse(LinkId(unit)).0;
+            match (routes.part_of(unit), routes.part_of(there)) {
+                (Part::Below(one), Part::Below(other)) => assert_eq!(one, other),
+                (Part::Top(_), Part::Top(_)) => panic!("two switches of the top tier"),
+                _ => {
+                    assert_eq!(routes.link(unit).spec, routes.top_link());
+                    assert!(routes.is_at_border(unit) && routes.is_at_border(there));
+                }
+            }
+        }
+        for switch in 0..routes.switches() as u32 {
+            let is_top = |unit| matches!(routes.part_of(unit), Part::Top(_));
+            let joins_parts = |port| {
+                expected.0 > 1 && (is_top(port) || is_top(routes.reverse(LinkId(port)).unit()))
+            };
+            let joins_parts = routes.ports_of(switch).any(joins_parts);
+            for port in routes.ports_of(switch) {
+                assert_eq!(routes.is_at_border(port), joins_parts);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_432_host_fattree_has_the_units_it_should() {
+    let routes = Routes::new(&fattree(12));
+    assert_eq!((routes.switches(), routes.ports(), routes.hosts()), (180, 2160, 432));
+    let names: Vec<_> = [0, 6, 72 * 12, 72 * 12 + 6, 144 * 12].map(|p| routes.port_name(p)).into();
+    assert_eq!(
+        names,
+        [
+            "tor 0 down 0",
+            "tor 0 up 0",
+            "aggregation 0 down 0",
+            "aggregation 0 up 0",
+            "core 0 down 0"
+        ]
+    );
+}
+
+#[test]
+fn ideal_completion_is_the_base_model() {
+    let clos = fattree(4);
+    let wire = ByteCount::new(9064);
+    let ideal = |packets: u64| {
+        clos.ideal_completion(HostId::new(0), HostId::new(15), packets - 1, wire, wire).as_ps()
+    };
+    assert_eq!(ideal(30), 259_792_000);
+    assert_eq!(ideal(50), 404_816_000);
+    assert_eq!(ideal(1), 49_507_200);
+}
