@@ -565,13 +565,6 @@ impl<'a, const Q: usize> Harness<'a, Q> {
         Ok(())
     }
 
-    /// What was on the wire has left, and nothing follows it.
-    #[cfg(test)]
-    pub(crate) fn release(&mut self, port: usize) {
-        let Harness { model, pool, ports, .. } = self;
-        ports[port].release(model, pool);
-    }
-
     pub(crate) fn count(&self, name: &str) -> Result<u64, String> {
         let count = match name {
             "trimmed" => u64::from(self.displaced.trimmed),

@@ -9,7 +9,7 @@ use trimline_packet::wire::frame::Lengths;
 use trimline_packet::wire::profile::FCS_BYTES;
 use trimline_packet::wire::{Datagram, Ethernet, Fields, Frame, Profile};
 use trimline_packet::{ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service};
-use trimline_switch::{Choices, Limit};
+use trimline_switch::{Choices, Limit, Pool};
 
 use super::bench::{Bench, PRIORITIES, settings};
 use super::{COMPILED, TABLES, check_mutations, claimed, compiled, run_all};
@@ -155,7 +155,8 @@ fn check(choices: &Choices, steps: &[Step], egress: Egress) -> Result<(), TestCa
         harness.serve(0, port).unwrap();
         let left = bench.serve(port).unwrap();
         if egress == Egress::WhenChosen {
-            harness.release(port);
+            // What was on the wire has left, and nothing follows it. No port takes from a pool.
+            harness.ports[port].release(&model, &mut Pool::none());
             bench.release(port).unwrap();
         }
         let expected = harness.left[port].pop_front().map(|(_, packet)| frame(&packet).unwrap());
