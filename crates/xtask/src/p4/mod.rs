@@ -12,6 +12,7 @@ mod bench;
 mod compiled;
 mod mutations;
 mod real;
+mod simple_switch;
 #[cfg(test)]
 mod tests;
 

@@ -1,35 +1,23 @@
-//! bmv2's `simple_switch`, where it is on PATH, against the interpreter: the same frames in, the same frames and
-//! registers out.
+//! The program on bmv2's `simple_switch`, where it is on PATH.
 //!
-//! The switch has threads and a clock, so what fills its queues depends on chance. Therefore the registers are made to
-//! say that a queue is full: whatever the threads do, every packet then has one fate. Between the two queues of a port
-//! order is left open. Rates of queues are not set: they hold for a port and priority, no link is shared.
+//! The switch has threads and a clock, so what fills its queues depends on chance. It is asked twice. First registers are
+//! made to say that a queue is full: whatever the threads do, every packet then has one fate, and frames and registers
+//! must be those of the interpreter; between the two queues of a port order is left open. Then its queues are slow and
+//! do fill: every packet must be accounted for, in order, and every place given back.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{ErrorKind, Write as _};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
 
 use crate::bmv2::{Program, Switch};
 use crate::frames::frame;
-use crate::vectors::{Command as Line, PORTS, Vector};
+use crate::vectors::{Command, PORTS, Vector};
 
 use super::COMPILED;
-use super::bench::PRIORITIES;
+use super::bench::{PRIORITIES, hex};
+use super::simple_switch::{self, SWITCH};
 
-const SWITCH: &str = "simple_switch";
-const CONTROL: &str = "simple_switch_CLI";
-
-/// The port of its control plane (chosen; not bmv2's default, so that another switch is not disturbed).
-const CONTROL_PORT: &str = "49099";
-
-/// Seconds that it waits for its tables before the first packet.
-const HEAD_START: u64 = 4;
-/// How long its packets may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// bmv2's own queues drop without a word: deeper than the program's bounds.
+const DEEP: &str = "set_queue_depth 2000\n";
 
 /// Port 1 has room for everything, however late its queues are served; the data queue of port 2 is full; both queues of
 /// ports 0 and 3 are.
@@ -51,6 +39,16 @@ const REGISTERS: [&str; 9] = [
 ];
 
 const HEAD: &str = "# claim: all\n# origin: chosen\n# profiles: p4\n";
+
+/// The frames of a vector's packets, and the ports that they come in by.
+fn frames_of(text: &str) -> Result<Vec<(usize, Vec<u8>)>, String> {
+    let vector = Vector::parse(Path::new("packets for the real switch"), text)?;
+    let packets = vector.commands.iter().filter_map(|(_, command)| match command {
+        Command::Packet { packets, .. } => Some(packets),
+        _ => None,
+    });
+    packets.flatten().map(|(_, packet)| Ok((packet.source.index(), frame(packet)?))).collect()
+}
 
 /// Every kind of packet from every port to every port, and packets that lead nowhere.
 fn packets() -> Result<Vec<(usize, Vec<u8>)>, String> {
@@ -86,15 +84,7 @@ fn packets() -> Result<Vec<(usize, Vec<u8>)>, String> {
     for (name, to) in &names {
         text.push_str(&format!("packet {to} {name}\n"));
     }
-    let vector = Vector::parse(Path::new("packets of every kind"), &text)?;
-    let mut frames = Vec::new();
-    for (_, command) in &vector.commands {
-        if let Line::Packet { packets, .. } = command {
-            for (_, packet) in packets {
-                frames.push((packet.source.index(), frame(packet)?));
-            }
-        }
-    }
+    let mut frames = frames_of(&text)?;
     // A wrong checksum, and what is not IP.
     let mut damaged = frames[0].1.clone();
     damaged[24] ^= 1;
@@ -134,132 +124,145 @@ fn interpreted(program: &Program, commands: &str) -> Result<(Left, Vec<Vec<u64>>
     Ok((left, registers.into_iter().collect::<Result<_, _>>()?))
 }
 
-/// The switch; it is ended when this is dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Gives commands to the control plane; what it prints.
-fn control(commands: &str) -> Result<String, String> {
-    let error = |error| format!("{CONTROL}: {error}");
-    let mut child = Command::new(CONTROL)
-        .args(["--thrift-port", CONTROL_PORT])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(error)?;
-    let mut input = child.stdin.take().expect("it is piped");
-    input.write_all(commands.as_bytes()).map_err(error)?;
-    drop(input);
-    let output = child.wait_with_output().map_err(error)?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    if !output.status.success() || text.contains("Error") || text.contains("Invalid") {
-        return Err(format!("{CONTROL}: {text}{}", String::from_utf8_lossy(&output.stderr)));
-    }
-    Ok(text)
-}
-
-/// The program on `simple_switch` gives the frames and registers that it gives interpreted.
+/// What the switch was asked, or why not.
 ///
 /// # Errors
-/// It does not.
+/// It gives something else than the interpreter, or loses a packet.
 pub(super) fn compare(root: &Path, text: &str, tables: &str) -> Result<String, String> {
-    let on_path = |program: &str| {
-        let called = Command::new(program).arg("--help").output();
-        !called.is_err_and(|error| error.kind() == ErrorKind::NotFound)
-    };
-    if let Some(missing) = [SWITCH, CONTROL].into_iter().find(|program| !on_path(program)) {
+    if let Some(missing) = simple_switch::missing() {
         return Ok(format!("SKIPPED: {missing} is not on PATH; bmv2 was not asked"));
     }
     let program = Program::parse(COMPILED, text)?;
-    let commands = tables.to_owned() + FULL;
-    let (left, registers) = interpreted(&program, &commands)?;
-    let expected: usize = left.values().map(Vec::len).sum();
+    let same = full_queues(root, &program, tables)?;
+    let accounted = slow_queues(root, tables)?;
+    Ok(format!("{same}\n{accounted}"))
+}
 
-    let folder = root.join("out/p4/simple_switch");
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+fn full_queues(root: &Path, program: &Program, tables: &str) -> Result<String, String> {
+    let commands = tables.to_owned() + FULL;
+    let (expected, registers) = interpreted(program, &commands)?;
     let frames = packets()?;
-    for port in 0..PORTS {
-        let path = folder.join(format!("port{port}_in.pcap"));
-        fs::write(&path, pcap(&frames, port))
-            .map_err(|error| format!("{}: {error}", path.display()))?;
-    }
-    let mut call = Command::new(SWITCH);
-    call.current_dir(&folder).args(["--use-files", &HEAD_START.to_string()]);
-    call.args(["--thrift-port", CONTROL_PORT]);
-    for port in 0..PORTS {
-        call.args(["-i", &format!("{port}@port{port}")]);
-    }
-    let json = fs::canonicalize(root.join(COMPILED)).map_err(|error| error.to_string())?;
-    call.arg(json).args(["--", "--priority-queues", &PRIORITIES.to_string()]);
-    let log = fs::File::create(folder.join("log")).map_err(|error| error.to_string())?;
-    let log_too = log.try_clone().map_err(|error| error.to_string())?;
-    let started = Instant::now();
-    let running = call.stdin(Stdio::null()).stdout(log).stderr(log_too).spawn();
-    let mut running = Running(running.map_err(|error| format!("{SWITCH}: {error}"))?);
-    let head_start = Duration::from_secs(HEAD_START);
-    // Its control plane takes a moment to listen.
-    let deep = "set_queue_depth 2000\n";
-    while let Err(error) = control(&commands_for_it(&commands, deep)) {
-        let ended = running.0.try_wait().is_ok_and(|status| status.is_some());
-        if ended || started.elapsed() > head_start || !error.contains("connect") {
-            return Err(format!("{SWITCH} ({}): {error}", folder.join("log").display()));
-        }
-        sleep(Duration::from_millis(100));
-    }
-    if started.elapsed() > head_start {
-        return Err(format!("{CONTROL} took more than {HEAD_START} s: the machine is too slow"));
-    }
-    let deadline = Instant::now() + head_start + PATIENCE;
-    let mut got;
-    loop {
-        got = Left::new();
-        for port in 0..PORTS {
-            let bytes = fs::read(folder.join(format!("port{port}_out.pcap"))).unwrap_or_default();
-            sort(port, read_pcap(&bytes), &mut got);
-        }
-        if got.values().map(Vec::len).sum::<usize>() >= expected || Instant::now() > deadline {
-            break;
-        }
-        sleep(Duration::from_millis(100));
-    }
-    // A frame too many has a moment to come.
-    sleep(Duration::from_millis(300));
-    let printed = control(&REGISTERS.map(|name| format!("register_read {name}\n")).concat())?;
-    drop(running);
-    judge(&left, &got)?;
-    for (name, expected) in REGISTERS.iter().zip(&registers) {
-        let line = printed.lines().find_map(|line| line.split_once(&format!("{name}=")));
-        let (_, values) = line.ok_or_else(|| format!("{CONTROL} prints no {name}: {printed}"))?;
-        let values = values.split(',').map(|value| value.trim().parse().ok());
-        let values: Vec<u64> = values.collect::<Option<_>>().unwrap_or_default();
-        if values != *expected {
-            return Err(format!(
-                "register {name} is {:?} in {SWITCH}, not {:?}",
-                &values[..values.len().min(PORTS)],
-                &expected[..PORTS]
-            ));
+    let run = simple_switch::run(root, "full", &(commands + DEEP), &frames, &REGISTERS)?;
+    let mut left = Left::new();
+    run.left.into_iter().enumerate().for_each(|(port, frames)| sort(port, frames, &mut left));
+    judge(&expected, &left)?;
+    for ((name, expected), got) in REGISTERS.iter().zip(&registers).zip(&run.registers) {
+        if got != expected {
+            let (got, expected) = (&got[..got.len().min(PORTS)], &expected[..PORTS]);
+            return Err(format!("register {name} is {got:?} in {SWITCH}, not {expected:?}"));
         }
     }
     Ok(format!(
-        "{SWITCH} gives the interpreter's {expected} frames and {} registers for {} packets",
+        "{SWITCH} gives the interpreter's {} frames and {} registers for {} packets",
+        expected.values().map(Vec::len).sum::<usize>(),
         REGISTERS.len(),
         frames.len()
     ))
 }
 
-/// The tables without comments, which the control plane does not take behind a command.
-fn commands_for_it(commands: &str, first: &str) -> String {
-    let lines = commands.lines().filter(|line| !line.starts_with('#'));
-    lines.fold(first.to_owned(), |text, line| text + line + "\n")
+/// Packets of a burst from port 1 to port 2, which is slow and holds four data packets and four headers.
+const BURST: usize = 200;
+const SLOW: &str = "table_set_default ingress.settings ingress.set 50 54 64 4 0xffffffff 0xffffffff 256\n\
+    set_queue_rate 100 2\n";
+
+/// What may become of a packet of the burst.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Form {
+    Whole,
+    Trimmed,
+    Returned,
+}
+
+/// The frames of the burst, and each frame's packet and form.
+type Forms = BTreeMap<Vec<u8>, (usize, Form)>;
+
+fn burst() -> Result<(Vec<(usize, Vec<u8>)>, Forms), String> {
+    let mut text = format!(
+        "{HEAD}define d1..d{BURST} data size=1500 from=1 to=2\n\
+         define t1..t{BURST} trimmed d1..d{BURST}\ndefine r1..r{BURST} returned d1..d{BURST}\n"
+    );
+    for form in ["d", "t", "r"] {
+        text.push_str(&format!("packet 2 {form}1..{form}{BURST}\n"));
+    }
+    let mut frames = frames_of(&text)?;
+    let mut forms = Forms::new();
+    for (index, (_, frame)) in frames.iter().enumerate() {
+        let form = [Form::Whole, Form::Trimmed, Form::Returned][index / BURST];
+        forms.insert(frame.clone(), (index % BURST, form));
+    }
+    frames.truncate(BURST);
+    Ok((frames, forms))
+}
+
+fn slow_queues(root: &Path, tables: &str) -> Result<String, String> {
+    let (frames, forms) = burst()?;
+    let commands = tables.to_owned() + SLOW + DEEP;
+    let run = simple_switch::run(root, "slow", &commands, &frames, &REGISTERS)?;
+    let counts = account(&run.left, &run.registers, &forms)?;
+    let [whole, trimmed, returned, dropped] = counts;
+    // How many is chance; that each happened is not: the burst takes a moment, the queue two seconds.
+    if [whole, trimmed, returned].contains(&0) {
+        return Err(format!("{SWITCH}: {whole} whole, {trimmed} trimmed, {returned} returned"));
+    }
+    Ok(format!(
+        "{SWITCH} accounts for a burst of {BURST} to a slow port: {whole} whole, {trimmed} trimmed, {returned} \
+         returned, {dropped} dropped"
+    ))
+}
+
+/// Every packet left once or was dropped, by the right port, in the order of its queue; registers count what happened,
+/// and queues are empty. Gives how many were whole, trimmed, returned and dropped.
+fn account(
+    left: &[Vec<Vec<u8>>; PORTS],
+    registers: &[Vec<u64>],
+    forms: &Forms,
+) -> Result<[usize; 4], String> {
+    let mut seen = [false; BURST];
+    let mut counts = [0; 4];
+    for (port, frames) in left.iter().enumerate() {
+        let mut last = BTreeMap::new();
+        for frame in frames {
+            let wrong = |what: &str| Err(format!("{SWITCH}: port {port}: {what}: {}", hex(frame)));
+            let Some(&(packet, form)) = forms.get(frame) else {
+                return wrong("no packet of the burst in any form");
+            };
+            if port != if form == Form::Returned { 1 } else { 2 } {
+                return wrong("the wrong port");
+            }
+            if last.insert(form, packet).is_some_and(|last| last > packet) {
+                return wrong("overtaken by a packet behind it");
+            }
+            if std::mem::replace(&mut seen[packet], true) {
+                return wrong("a second time");
+            }
+            counts[form as usize] += 1;
+        }
+    }
+    let lost = seen.iter().filter(|seen| !**seen).count();
+    counts[3] = lost;
+    let sum = |name: &str| -> u64 {
+        let mut known = REGISTERS.iter().zip(registers);
+        known.find(|(known, _)| **known == name).map_or(0, |(_, cells)| cells.iter().sum())
+    };
+    let [_, trimmed, returned, _] = counts;
+    // A header that is dropped was trimmed and returned before.
+    let of_headers = (trimmed + returned + lost) as u64;
+    for (name, expected) in [
+        ("trimmed", of_headers),
+        ("returned", (returned + lost) as u64),
+        ("dropped", lost as u64),
+        ("cut_bytes", of_headers * (1500 - 64)),
+        ("refused", 0),
+        ("data_packets", 0),
+        ("data_bytes", 0),
+        ("header_packets", 0),
+        ("header_bytes", 0),
+    ] {
+        if sum(name) != expected {
+            return Err(format!("register {name} is {} in {SWITCH}, not {expected}", sum(name)));
+        }
+    }
+    Ok(counts)
 }
 
 fn judge(expected: &Left, got: &Left) -> Result<(), String> {
@@ -272,8 +275,8 @@ fn judge(expected: &Left, got: &Left) -> Result<(), String> {
             if let Some(at) = expected.iter().zip(got).position(|(expected, got)| expected != got) {
                 return Err(format!(
                     "{SWITCH}: port {port}, {queue}, frame {at}: expected {}, not {}",
-                    super::bench::hex(&expected[at]),
-                    super::bench::hex(&got[at])
+                    hex(&expected[at]),
+                    hex(&got[at])
                 ));
             }
             if expected.len() != got.len() {
@@ -285,35 +288,6 @@ fn judge(expected: &Left, got: &Left) -> Result<(), String> {
         }
     }
     Ok(())
-}
-
-/// A capture file of what comes in by a port. Times say in which order the ports' packets come.
-fn pcap(frames: &[(usize, Vec<u8>)], port: usize) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    // Magic, version 2.4, no zone, longest packet, Ethernet.
-    for word in [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 1u32] {
-        bytes.extend_from_slice(&word.to_le_bytes());
-    }
-    for (index, (_, frame)) in frames.iter().enumerate().filter(|(_, (from, _))| *from == port) {
-        for word in [1, index as u32, frame.len() as u32, frame.len() as u32] {
-            bytes.extend_from_slice(&word.to_le_bytes());
-        }
-        bytes.extend_from_slice(frame);
-    }
-    bytes
-}
-
-/// The whole packets of a capture file.
-fn read_pcap(bytes: &[u8]) -> Vec<Vec<u8>> {
-    let mut frames = Vec::new();
-    let mut rest = bytes.get(24..).unwrap_or_default();
-    while let Some((head, behind)) = rest.split_at_checked(16) {
-        let length = u32::from_le_bytes([head[8], head[9], head[10], head[11]]) as usize;
-        let Some((frame, behind)) = behind.split_at_checked(length) else { break };
-        frames.push(frame.to_vec());
-        rest = behind;
-    }
-    frames
 }
 
 #[cfg(test)]
@@ -349,20 +323,51 @@ mod tests {
     }
 
     #[test]
-    fn capture_files_are_read_as_written() {
-        let frames = [(0, vec![1, 2, 3]), (1, vec![4]), (0, vec![5; 70])];
-        assert_eq!(read_pcap(&pcap(&frames, 0)), [vec![1, 2, 3], vec![5; 70]]);
-        assert_eq!(read_pcap(&pcap(&frames, 2)), Vec::<Vec<u8>>::new());
-        let cut = pcap(&frames, 0);
-        assert_eq!(read_pcap(&cut[..cut.len() - 1]), [vec![1, 2, 3]]);
-    }
-
-    #[test]
     fn a_frame_too_few_or_another_is_found() {
         let one = Left::from([((2, true), vec![vec![1], vec![2]])]);
         let other = Left::from([((2, true), vec![vec![1], vec![3]])]);
         let less = Left::from([((2, true), vec![vec![1]])]);
         assert!(judge(&one, &other).unwrap_err().contains("port 2, header queue, frame 1"));
         assert!(judge(&one, &less).unwrap_err().ends_with("1 frames, not 2"));
+    }
+
+    /// The burst as the interpreter would have it, without a packet served; then with mistakes.
+    #[test]
+    fn a_burst_is_accounted_for() {
+        let text = read(&root(), Path::new(COMPILED)).unwrap();
+        let program = Program::parse(COMPILED, &text).unwrap();
+        let tables = read(&root(), Path::new(super::super::TABLES)).unwrap();
+        let set = SLOW.lines().next().unwrap();
+        let mut switch = Switch::new(&program, PRIORITIES);
+        switch.configure(&(tables + set)).unwrap();
+        let (frames, forms) = burst().unwrap();
+        for (port, frame) in &frames {
+            switch.receive(*port as u64, frame).unwrap();
+        }
+        let mut left: [Vec<Vec<u8>>; PORTS] = Default::default();
+        for (port, left) in left.iter_mut().enumerate() {
+            while let Some(queued) = switch.take(port as u64) {
+                left.push(switch.send(port as u64, queued).unwrap().unwrap());
+            }
+        }
+        let registers = REGISTERS.map(|name| switch.registers(name).unwrap());
+        // Four places in each of three queues.
+        assert_eq!(account(&left, &registers, &forms), Ok([4, 4, 4, BURST - 12]));
+
+        let found = |change: fn(&mut [Vec<Vec<u8>>; PORTS], &mut [Vec<u64>; 9])| {
+            let (mut left, mut registers) = (left.clone(), registers.clone());
+            change(&mut left, &mut registers);
+            account(&left, &registers, &forms).unwrap_err()
+        };
+        assert!(found(|left, _| left[2][0][20] ^= 1).contains("no packet of the burst"));
+        assert!(found(|left, _| left.swap(1, 2)).contains("the wrong port"));
+        assert!(found(|left, _| left[2].swap(4, 5)).contains("overtaken"));
+        let twice = found(|left, _| {
+            let frame = left[2][7].clone();
+            left[2].push(frame);
+        });
+        assert!(twice.contains("a second time"));
+        assert!(found(|left, _| drop(left[2].pop())).contains("register trimmed"));
+        assert!(found(|_, registers| registers[0][2] = 1).contains("register data_packets"));
     }
 }
