@@ -14,7 +14,7 @@ use crate::vectors::{Command, PORTS, Vector};
 
 use super::COMPILED;
 use super::bench::{PRIORITIES, hex};
-use super::simple_switch::{self, SWITCH};
+use super::simple_switch::{self, Arrivals, Left, SWITCH};
 
 /// bmv2's own queues drop without a word: deeper than the program's bounds.
 const DEEP: &str = "set_queue_depth 2000\n";
@@ -41,7 +41,7 @@ const REGISTERS: [&str; 9] = [
 const HEAD: &str = "# claim: all\n# origin: chosen\n# profiles: p4\n";
 
 /// The frames of a vector's packets, and the ports that they come in by.
-fn frames_of(text: &str) -> Result<Vec<(usize, Vec<u8>)>, String> {
+fn frames_of(text: &str) -> Result<Arrivals, String> {
     let vector = Vector::parse(Path::new("packets for the real switch"), text)?;
     let packets = vector.commands.iter().filter_map(|(_, command)| match command {
         Command::Packet { packets, .. } => Some(packets),
@@ -51,7 +51,7 @@ fn frames_of(text: &str) -> Result<Vec<(usize, Vec<u8>)>, String> {
 }
 
 /// Every kind of packet from every port to every port, and packets that lead nowhere.
-fn packets() -> Result<Vec<(usize, Vec<u8>)>, String> {
+fn packets() -> Result<Arrivals, String> {
     let mut text = HEAD.to_owned();
     let mut names = Vec::new();
     for from in 0..PORTS {
@@ -94,26 +94,26 @@ fn packets() -> Result<Vec<(usize, Vec<u8>)>, String> {
 }
 
 /// Frames that left each port, those of each queue in order.
-type Left = BTreeMap<(usize, bool), Vec<Vec<u8>>>;
+type ByQueue = BTreeMap<(usize, bool), Vec<Vec<u8>>>;
 
 /// Whether a frame came out of the header queue: by its DSCP, as the tables have it.
 fn is_header(frame: &[u8]) -> bool {
     frame[12..14] == [8, 0] && [48, 50, 52, 54].contains(&(frame[15] >> 2))
 }
 
-fn sort(port: usize, frames: Vec<Vec<u8>>, left: &mut Left) {
+fn sort(port: usize, frames: Vec<Vec<u8>>, left: &mut ByQueue) {
     for frame in frames {
         left.entry((port, is_header(&frame))).or_default().push(frame);
     }
 }
 
-fn interpreted(program: &Program, commands: &str) -> Result<(Left, Vec<Vec<u64>>), String> {
+fn interpreted(program: &Program, commands: &str) -> Result<(ByQueue, Vec<Vec<u64>>), String> {
     let mut switch = Switch::new(program, PRIORITIES);
     switch.configure(commands)?;
     for (port, frame) in packets()? {
         switch.receive(port as u64, &frame)?;
     }
-    let mut left = Left::new();
+    let mut left = ByQueue::new();
     for port in 0..PORTS {
         while let Some(queued) = switch.take(port as u64) {
             let frame = switch.send(port as u64, queued)?.ok_or("egress dropped a packet")?;
@@ -143,7 +143,7 @@ fn full_queues(root: &Path, program: &Program, tables: &str) -> Result<String, S
     let (expected, registers) = interpreted(program, &commands)?;
     let frames = packets()?;
     let run = simple_switch::run(root, "full", &(commands + DEEP), &frames, &REGISTERS)?;
-    let mut left = Left::new();
+    let mut left = ByQueue::new();
     run.left.into_iter().enumerate().for_each(|(port, frames)| sort(port, frames, &mut left));
     judge(&expected, &left)?;
     for ((name, expected), got) in REGISTERS.iter().zip(&registers).zip(&run.registers) {
@@ -176,7 +176,7 @@ enum Form {
 /// The frames of the burst, and each frame's packet and form.
 type Forms = BTreeMap<Vec<u8>, (usize, Form)>;
 
-fn burst() -> Result<(Vec<(usize, Vec<u8>)>, Forms), String> {
+fn burst() -> Result<(Arrivals, Forms), String> {
     let mut text = format!(
         "{HEAD}define d1..d{BURST} data size=1500 from=1 to=2\n\
          define t1..t{BURST} trimmed d1..d{BURST}\ndefine r1..r{BURST} returned d1..d{BURST}\n"
@@ -212,11 +212,7 @@ fn slow_queues(root: &Path, tables: &str) -> Result<String, String> {
 
 /// Every packet left once or was dropped, by the right port, in the order of its queue; registers count what happened,
 /// and queues are empty. Gives how many were whole, trimmed, returned and dropped.
-fn account(
-    left: &[Vec<Vec<u8>>; PORTS],
-    registers: &[Vec<u64>],
-    forms: &Forms,
-) -> Result<[usize; 4], String> {
+fn account(left: &Left, registers: &[Vec<u64>], forms: &Forms) -> Result<[usize; 4], String> {
     let mut seen = [false; BURST];
     let mut counts = [0; 4];
     for (port, frames) in left.iter().enumerate() {
@@ -265,7 +261,7 @@ fn account(
     Ok(counts)
 }
 
-fn judge(expected: &Left, got: &Left) -> Result<(), String> {
+fn judge(expected: &ByQueue, got: &ByQueue) -> Result<(), String> {
     for port in 0..PORTS {
         for header in [false, true] {
             let none = Vec::new();
@@ -324,9 +320,9 @@ mod tests {
 
     #[test]
     fn a_frame_too_few_or_another_is_found() {
-        let one = Left::from([((2, true), vec![vec![1], vec![2]])]);
-        let other = Left::from([((2, true), vec![vec![1], vec![3]])]);
-        let less = Left::from([((2, true), vec![vec![1]])]);
+        let one = ByQueue::from([((2, true), vec![vec![1], vec![2]])]);
+        let other = ByQueue::from([((2, true), vec![vec![1], vec![3]])]);
+        let less = ByQueue::from([((2, true), vec![vec![1]])]);
         assert!(judge(&one, &other).unwrap_err().contains("port 2, header queue, frame 1"));
         assert!(judge(&one, &less).unwrap_err().ends_with("1 frames, not 2"));
     }
@@ -344,7 +340,7 @@ mod tests {
         for (port, frame) in &frames {
             switch.receive(*port as u64, frame).unwrap();
         }
-        let mut left: [Vec<Vec<u8>>; PORTS] = Default::default();
+        let mut left = Left::default();
         for (port, left) in left.iter_mut().enumerate() {
             while let Some(queued) = switch.take(port as u64) {
                 left.push(switch.send(port as u64, queued).unwrap().unwrap());
@@ -354,7 +350,7 @@ mod tests {
         // Four places in each of three queues.
         assert_eq!(account(&left, &registers, &forms), Ok([4, 4, 4, BURST - 12]));
 
-        let found = |change: fn(&mut [Vec<Vec<u8>>; PORTS], &mut [Vec<u64>; 9])| {
+        let found = |change: fn(&mut Left, &mut [Vec<u64>; 9])| {
             let (mut left, mut registers) = (left.clone(), registers.clone());
             change(&mut left, &mut registers);
             account(&left, &registers, &forms).unwrap_err()

@@ -37,14 +37,16 @@ pub(super) fn missing() -> Option<&'static str> {
 
 /// What came out of it.
 pub(super) struct Run {
-    /// Frames that left each port.
-    pub(super) left: [Vec<Vec<u8>>; PORTS],
+    pub(super) left: Left,
     /// The register arrays that were asked for.
     pub(super) registers: Vec<Vec<u64>>,
 }
 
-/// Frames by the port they come in by, in their order.
-pub(super) type Arrivals = [(usize, Vec<u8>)];
+/// Frames that left each port.
+pub(super) type Left = [Vec<Vec<u8>>; PORTS];
+
+/// Frames and the ports that they come in by, in their order.
+pub(super) type Arrivals = Vec<(usize, Vec<u8>)>;
 
 /// The switch; it is ended when this is dropped.
 struct Running(Child);
@@ -87,7 +89,7 @@ pub(super) fn run(
     root: &Path,
     name: &str,
     commands: &str,
-    frames: &Arrivals,
+    frames: &[(usize, Vec<u8>)],
     registers: &[&str],
 ) -> Result<Run, String> {
     let folder = root.join("out/p4").join(name);
@@ -128,7 +130,7 @@ pub(super) fn run(
         return Err(format!("{CONTROL} took more than {seconds} s: the machine is too slow"));
     }
 
-    let mut left: [Vec<Vec<u8>>; PORTS] = Default::default();
+    let mut left = Left::default();
     let mut last = started + HEAD_START;
     while last.max(started + HEAD_START).elapsed() < SILENCE {
         if started.elapsed() > HEAD_START + PATIENCE {
@@ -155,7 +157,7 @@ pub(super) fn run(
 }
 
 /// A capture file of what comes in by a port. Times say in which order the ports' packets come.
-fn pcap(frames: &Arrivals, port: usize) -> Vec<u8> {
+fn pcap(frames: &[(usize, Vec<u8>)], port: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     // Magic, version 2.4, no zone, longest packet, Ethernet.
     for word in [0xa1b2_c3d4, 0x0004_0002, 0, 0, 65_535, 1u32] {
