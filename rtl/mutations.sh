@@ -19,7 +19,7 @@ mistake() {
         echo "$1: $2 has changed, the mistake cannot be made" >&2
         exit 1
     fi
-    WARNINGS=-Wno-fatal OPTIMISE=-O1 "$folder/rtl/build.sh" mutant vectors.cpp CELLS=16384 DATA_SLOTS=1024 HEADER_SLOTS=2048
+    WARNINGS=-Wno-fatal OPTIMISE=-O0 "$folder/rtl/build.sh" mutant vectors.cpp CELLS=16384 DATA_SLOTS=1024 HEADER_SLOTS=2048
     if timeout 120 "$folder/out/rtl/mutant/mutant" ${4:-} "${vectors[@]}" > "$folder/log" 2>&1; then
         echo "$1: found by no vector" >&2
         exit 1
