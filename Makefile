@@ -99,7 +99,7 @@ hardware-tools:
 	@for tool in verilator g++; do command -v $$tool >/dev/null || { echo "missing: $$tool; bring it with: \
 	sudo apt-get install --yes verilator g++" >&2; exit 1; }; done
 
-rtl: hardware-tools prerequisites rtl-fig01
+rtl: hardware-tools prerequisites rtl-fig01 rtl-drain
 	cargo xtask vectors --expand out/vectors
 	rtl/test.sh
 
