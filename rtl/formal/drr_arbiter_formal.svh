@@ -2,6 +2,15 @@
 // so no input has more than two quanta of the bus before another's turn.
 reg f_past = 1'b0;
 integer f;
+wire [31:0] f_cost [0:PORTS-1];
+wire [31:0] f_credit [0:PORTS-1];
+genvar g;
+generate
+    for (g = 0; g < PORTS; g = g + 1) begin : f_watch
+        assign f_cost[g] = cost[g*COST_W +: COST_W];
+        assign f_credit[g] = credit_reg[g];
+    end
+endgenerate
 always @(posedge clk) begin
     f_past <= 1'b1;
     if (!f_past)
@@ -33,6 +42,10 @@ always @(posedge clk) begin
                 assert (grant_valid && grant_port == f[PORT_W-1:0] && grant_bytes == $past(bytes[f*LEN_W +: LEN_W])
                     && grant_cost == $past(cost[f*COST_W +: COST_W]));
             assert (credit_reg[f] < 2 * QUANTUM);
+            // A turn that begins brings one quantum, and every packet is charged.
+            if ($past(!rst && take[f]))
+                assert (f_credit[f] + $past(f_cost[f]) == $past(f_credit[f])
+                    + ($past(affordable[turn_reg]) ? 0 : QUANTUM));
         end
         // A turn ends when the credit does, not before (NDP 4: deficit round robin).
         if (|take && affordable[turn_reg])
