@@ -79,7 +79,7 @@ def protocol_of(series: str) -> str:
 PROFILES = {"paper": BLUE, "htsim": ORANGE, "csg-htsim": PURPLE}
 
 #: Colours of series that are not their protocol's only ones in a figure.
-OWN = {"dctcp-shared": ORANGE}
+OWN = {"dctcp-shared": "#7A3E00"}
 
 
 def colour_of(series: str) -> str:
