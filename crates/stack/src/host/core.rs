@@ -3,14 +3,13 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::net::IpAddr;
-use std::ops::Range;
 
 use trimline_packet::wire::{Datagram, Error, Ethernet, Frame, Parsed, Routes, What};
 use trimline_packet::{
     ByteCount, ConnectionId, Flags, HostId, Kind, Packet, Service, Time, TimeDelta,
 };
 use trimline_transport::ndp::{self, Command, Event};
-use trimline_transport::{Allowed, Disposition, Endpoint, Half, Key};
+use trimline_transport::{Disposition, Endpoint, Half, Key};
 
 use super::config::Config;
 use super::directory::{Quick, Slots, Streams, View};
@@ -20,46 +19,8 @@ use super::peers::{ME, Peers};
 use super::{Connection, Failure, Options, Statistics};
 use crate::random;
 
-/// Full packets by which a host that was held up may be behind its own pace: it makes up for no more
-/// (chosen: 8, the packets that a switch port of the paper can queue).
-const LATE_PACKETS: u64 = 8;
-
-/// Bytes from which on a payload is not copied into its frame: below, as for a request of 1 KB, a copy costs
-/// less than a piece more in a system call (docs/performance-log.md).
-const APART: usize = 1400;
-
-/// The shortest Ethernet frame, without FCS.
-const SHORTEST: usize = 60;
-
-/// A payload that lies with its connection.
-#[derive(Debug)]
-pub(super) struct Lent {
-    entry: u32,
-    at: Range<u64>,
-}
-
-/// A frame to be sent.
-#[derive(Debug)]
-pub(super) struct Written {
-    /// Everything, or what is before and behind the payload.
-    pub(super) bytes: Vec<u8>,
-    /// How much is before it.
-    pub(super) head: usize,
-    /// The payload, unless it is among the bytes.
-    pub(super) payload: Option<Lent>,
-}
-
-impl Written {
-    /// The frame in pieces, and how many there are.
-    pub(super) fn pieces<'a>(&'a self, core: &'a Core) -> ([&'a [u8]; 4], usize) {
-        let Some(lent) = &self.payload else { return ([&self.bytes, &[], &[], &[]], 1) };
-        let (head, tail) = self.bytes.split_at(self.head);
-        match core.lent(lent) {
-            [first, []] => ([head, first, tail, &[]], 2 + usize::from(!tail.is_empty())),
-            [first, second] => ([head, first, second, tail], 4),
-        }
-    }
-}
+mod transmit;
+pub(super) use transmit::Written;
 
 /// What one connection is called by both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -118,6 +79,9 @@ pub struct Core {
     pub(super) ahead: TimeDelta,
     /// When something was handled last: nothing that follows from it was sent before.
     clock: Time,
+    /// Since when, without a break, something waits that may be sent as soon as the link is free. The link
+    /// goes on from there at its own pace, whatever is heard meanwhile.
+    waiting_since: Option<Time>,
     /// The frame being written.
     pub(super) frame: Vec<u8>,
     extension: Vec<u8>,
@@ -145,6 +109,7 @@ impl Core {
             busy_until: Time::ZERO,
             ahead: TimeDelta::ZERO,
             clock: Time::ZERO,
+            waiting_since: None,
             frame: Vec::new(),
             extension: Vec::new(),
             statistics: Statistics::default(),
@@ -184,6 +149,14 @@ impl Core {
         self.clock = self.clock.max(now);
         let mut view = View { slots: &mut self.slots, peers: &self.peers };
         self.endpoint.handle_command(now, command, &mut view);
+        self.look_for_waiting();
+    }
+
+    /// After anything that the endpoint was told or asked.
+    #[inline]
+    fn look_for_waiting(&mut self) {
+        let waits = self.endpoint.transmit_at() == Time::ZERO;
+        self.waiting_since = waits.then(|| self.waiting_since.unwrap_or(self.clock));
     }
 
     /// Accepts connections to a service port.
@@ -572,6 +545,7 @@ impl Core {
         self.clock = self.clock.max(now);
         let mut view = View { slots: &mut self.slots, peers: &self.peers };
         let disposition = self.endpoint.handle_packet(now, &packet, &mut view);
+        self.look_for_waiting();
         self.drain_events(now);
         if packet.header.kind == Kind::Ack {
             self.acked(&packet);
@@ -657,12 +631,6 @@ impl Core {
         self.next_transmit().min(self.endpoint.poll_timeout()).min(deadline)
     }
 
-    /// When the next packet can be sent.
-    fn next_transmit(&self) -> Time {
-        let free = self.busy_until.saturating_since(Time::ZERO).saturating_sub(self.ahead);
-        self.endpoint.transmit_at().max(Time::ZERO + free).max(self.clock)
-    }
-
     /// Timers and deadlines that are due. Gives whether there were any.
     pub fn expire(&mut self, now: Time) -> bool {
         let mut any = false;
@@ -671,6 +639,7 @@ impl Core {
             self.clock = self.clock.max(now);
             let mut view = View { slots: &mut self.slots, peers: &self.peers };
             self.endpoint.handle_timeout(now, &mut view);
+            self.look_for_waiting();
             self.drain_events(now);
         }
         while let Some(&(time, index, generation)) = self.deadlines.first() {
@@ -685,100 +654,5 @@ impl Core {
             }
         }
         any
-    }
-
-    /// Writes the next packet that may be sent at or before `now` into the frame. Gives when it goes:
-    /// the host's own pace, which a thread that was held up follows later, though not without limit.
-    pub fn transmit(&mut self, now: Time) -> Option<(Time, Packet)> {
-        let (at, packet) = self.next_packet(now)?;
-        let written = self.write_frame(now, &packet, usize::MAX);
-        self.frame = written.bytes;
-        Some((at, packet))
-    }
-
-    /// The same, with a long payload left where it is: its bytes stay there until something arrives.
-    pub(super) fn transmit_apart(&mut self, now: Time) -> Option<(Packet, Written)> {
-        let (_, packet) = self.next_packet(now)?;
-        let written = self.write_frame(now, &packet, APART);
-        Some((packet, written))
-    }
-
-    fn next_packet(&mut self, now: Time) -> Option<(Time, Packet)> {
-        if !self.unhanded.is_empty() {
-            self.hand_over(now);
-        }
-        let due = self.next_transmit();
-        if due > now {
-            return None;
-        }
-        let full = self.config.ndp.payload_bytes + Packet::HEADER_BYTES;
-        let behind = self.config.send_rate.transmission(ByteCount::new(u64::from(full)));
-        let earliest = now.saturating_since(Time::ZERO).saturating_sub(behind * LATE_PACKETS);
-        let at = due.max(Time::ZERO + earliest);
-        self.clock = at;
-        let packet = self.endpoint.poll_transmit(at, Allowed::ALL)?;
-        let wire = ByteCount::new(u64::from(packet.wire_bytes));
-        self.busy_until = at.max(self.busy_until) + self.config.send_rate.transmission(wire);
-        Some((at, packet))
-    }
-
-    /// Writes a packet into the memory of the frame; a payload of `apart` bytes or more is only named.
-    fn write_frame(&mut self, now: Time, packet: &Packet, apart: usize) -> Written {
-        self.extension.clear();
-        let header = &packet.header;
-        let mut payload: [&[u8]; 2] = [&[]; 2];
-        let mut of = None;
-        if header.kind == Kind::Data {
-            let name = Name {
-                peer: packet.destination,
-                connection: header.connection,
-                opened_here: header.flags.contains(Flags::FROM_OPENER),
-            };
-            let owner = *self.names.get(&name).expect("a half that sends has its bytes");
-            let outgoing = &mut self.entries[owner as usize].outgoing;
-            let at = outgoing.packet(header.sequence, header.payload_length(), &mut self.extension);
-            payload = outgoing.slices(&at);
-            of = Some(Lent { entry: owner, at });
-        }
-        let datagram = Datagram::of(packet, &self.peers).expect("a peer has an address");
-        let destination = self.peers.next_hop(packet.destination).unwrap_or([0xff; 6]);
-        let ethernet = Ethernet { destination, source: self.config.ethernet };
-        let (profile, extension) = (&self.config.profile, &self.extension);
-        let mut bytes = std::mem::take(&mut self.frame);
-        datagram
-            .emit_headers(ethernet, profile, payload, extension, &mut bytes)
-            .expect("an endpoint sends what can be written");
-        let head = bytes.len();
-        let length = payload[0].len() + payload[1].len();
-        let is_apart = length >= apart;
-        if !is_apart {
-            payload.iter().for_each(|piece| bytes.extend_from_slice(piece));
-        }
-        bytes.extend_from_slice(extension);
-        if !is_apart {
-            bytes.resize(bytes.len().max(SHORTEST), 0);
-        }
-        let sent = bytes.len() + if is_apart { length } else { 0 };
-        self.statistics.frames_out += 1;
-        self.statistics.bytes_out += sent as u64;
-        let owner = of.as_ref().map(|lent| lent.entry);
-        let payload = if is_apart { of } else { None };
-        // The packet may have made room for the endpoint to learn of more.
-        if let Some(owner) = owner
-            && !self.entries[owner as usize].outgoing.is_handed_over()
-        {
-            self.hand_over_one(now, owner);
-        }
-        Written { bytes, head, payload }
-    }
-
-    /// The payload that was left where it is.
-    pub(super) fn lent(&self, lent: &Lent) -> [&[u8]; 2] {
-        self.entries[lent.entry as usize].outgoing.slices(&lent.at)
-    }
-
-    /// The frame that [`Core::transmit`] wrote last.
-    pub fn frame(&self) -> &[u8] {
-        &self.frame
     }
 }
