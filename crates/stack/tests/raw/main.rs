@@ -1,5 +1,8 @@
 //! Real frames between network namespaces. Where the machine does not allow them a test says SKIPPED and why.
 
+mod captured;
+mod crash;
+
 use std::io;
 use std::time::Duration;
 

@@ -1,0 +1,54 @@
+//! A testbed whose process is killed.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use super::*;
+use trimline_stack::testbed::namespace::Namespace;
+
+/// Where the child that is to be killed finds the namespace that watches it.
+const WITNESS: &str = "TRIMLINE_TEST_WITNESS";
+
+/// Interfaces of a network namespace.
+fn interfaces(of: &Namespace) -> Vec<String> {
+    let list = of.inside(|| std::fs::read_to_string("/proc/thread-self/net/dev")).unwrap();
+    let name = |line: &str| Some(line.split_once(':')?.0.trim().to_owned());
+    list.lines().filter_map(name).collect()
+}
+
+/// Namespaces have no name, so one that is left over could not be found. But a cable from it into a namespace of
+/// ours would be left over with it.
+#[test]
+fn a_testbed_that_is_killed_leaves_nothing() {
+    if let Ok(witness) = std::env::var(WITNESS) {
+        let network = Network::build(Shape::Star(2), 1500).unwrap();
+        for host in &network.hosts {
+            let line =
+                format!("link add out{0} type veth peer name in{0} netns {witness}", host.number);
+            host.namespace.ip(&[line]).unwrap();
+        }
+        println!("\nit stands");
+        std::thread::sleep(Duration::from_secs(60));
+        return;
+    }
+    let Some(witness) = allowed(Namespace::new()) else { return };
+    let before = interfaces(&witness);
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "crash::a_testbed_that_is_killed_leaves_nothing", "--nocapture"])
+        .env(WITNESS, witness.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let said = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(said.map_while(Result::ok).any(|line| line == "it stands"), "it does not stand");
+    assert_eq!(interfaces(&witness).len(), before.len() + 2, "a cable from each host");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    // The kernel takes namespaces down behind the process.
+    let start = Instant::now();
+    while interfaces(&witness) != before {
+        assert!(start.elapsed() < Duration::from_secs(30), "{:?}", interfaces(&witness));
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
