@@ -8,9 +8,13 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use hdrhistogram::Histogram;
+use trimline_packet::wire::Profile;
 use trimline_packet::{BitRate, Time, TimeDelta};
-use trimline_stack::host::{Connection, Failure as Broken, Host, Idle, Options};
+use trimline_stack::clock::Clock;
+use trimline_stack::host::{Config, Connection, Failure as Broken, Host, Idle, Options};
 use trimline_stack::io::afpacket::AfPacket;
+use trimline_stack::io::udp::Udp;
+use trimline_stack::io::{PacketIo, neighbours};
 
 use crate::failure::Failure;
 
@@ -24,8 +28,18 @@ const PING_SERVICE: u16 = 7;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Interface {
     /// Interface of this host.
-    #[arg(long, short, value_name = "NAME")]
-    interface: String,
+    #[arg(long, short, value_name = "NAME", required_unless_present = "udp")]
+    interface: Option<String>,
+    /// Over UDP sockets instead of whole frames: needs no right, but not behind switches that trim.
+    #[arg(long, conflicts_with = "interface")]
+    udp: bool,
+    /// What the way carries over UDP sockets, headers included.
+    #[arg(long, value_name = "BYTES", default_value_t = 1500, requires = "udp")]
+    mtu: usize,
+    /// UDP source ports that packets are spread over.
+    #[arg(long, value_name = "N", default_value_t = 1, requires = "udp",
+        value_parser = clap::value_parser!(u16).range(1..=256))]
+    paths: u16,
     /// This host's address on it.
     #[arg(long, short, value_name = "ADDRESS")]
     address: IpAddr,
@@ -104,13 +118,54 @@ pub(crate) struct Ping {
     gap: u64,
 }
 
-fn open(interface: &Interface) -> io::Result<Host<AfPacket>> {
-    let rate = BitRate::from_bps(interface.rate.max(1) * 1_000_000);
-    let mut host = Host::open(&interface.interface, interface.address, rate, |config| {
+/// A host on whatever carries its frames.
+struct Node {
+    host: Host<Box<dyn PacketIo>>,
+    /// The number of its interface, where it sends whole frames.
+    index: Option<u32>,
+}
+
+impl Node {
+    fn open(interface: &Interface) -> io::Result<Node> {
+        let profile = Profile::PAPER;
+        let rate = BitRate::from_bps(interface.rate.max(1) * 1_000_000);
+        let mut ethernet = [0; 6];
+        let mut index = None;
+        let socket: Box<dyn PacketIo> = match &interface.interface {
+            Some(name) => {
+                let socket = AfPacket::open_host(name, profile.port)?;
+                ethernet = socket.ethernet();
+                index = Some(socket.index());
+                Box::new(socket)
+            }
+            None => {
+                let Interface { address, mtu, paths, .. } = *interface;
+                let socket = Udp::open(address, mtu, paths, profile)
+                    .map_err(|error| io::Error::new(error.kind(), format!("{address}: {error}")))?;
+                Box::new(socket)
+            }
+        };
+        let mut config =
+            Config::new(interface.address, socket.caps().mtu, rate).map_err(io::Error::other)?;
+        config.ethernet = ethernet;
         config.idle = if interface.poll { Idle::Poll } else { Idle::Block };
-    })?;
-    host.listen(PING_SERVICE);
-    Ok(host)
+        if index.is_none() {
+            config.entropies = interface.paths;
+        }
+        let mut host = Host::new(socket, config, Clock::real());
+        host.listen(PING_SERVICE);
+        Ok(Node { host, index })
+    }
+
+    /// Makes a peer known.
+    fn resolve(&mut self, peer: IpAddr) -> io::Result<()> {
+        let next_hop = match self.index {
+            Some(index) => neighbours::next_hop(index, peer)?,
+            None => [0; 6],
+        };
+        self.host.core().add_peer(peer, &[], next_hop);
+        Ok(())
+    }
 }
 
 fn failed(what: &str) -> impl Fn(io::Error) -> Failure {
@@ -118,11 +173,11 @@ fn failed(what: &str) -> impl Fn(io::Error) -> Failure {
 }
 
 /// What went through a host, as JSON.
-fn write_stats(host: &mut Host<AfPacket>, interface: &Interface) -> io::Result<()> {
+fn write_stats(host: &mut Host<Box<dyn PacketIo>>, interface: &Interface) -> io::Result<()> {
     let Some(path) = &interface.stats else { return Ok(()) };
     let seen = *host.statistics();
     let json = serde_json::json!({
-        "interface": interface.interface,
+        "interface": interface.interface.as_deref().unwrap_or("udp"),
         "frames_in": seen.frames_in,
         "bytes_in": seen.bytes_in,
         "frames_out": seen.frames_out,
@@ -140,7 +195,11 @@ fn write_stats(host: &mut Host<AfPacket>, interface: &Interface) -> io::Result<(
 }
 
 /// One message there and back.
-fn request(host: &mut Host<AfPacket>, peer: IpAddr, message: &[u8]) -> io::Result<Duration> {
+fn request(
+    host: &mut Host<Box<dyn PacketIo>>,
+    peer: IpAddr,
+    message: &[u8],
+) -> io::Result<Duration> {
     let start = Instant::now();
     let connection = host.connect(peer, PING_SERVICE, Options::default())?;
     host.core().send(connection, message)?;
@@ -158,8 +217,9 @@ fn request(host: &mut Host<AfPacket>, peer: IpAddr, message: &[u8]) -> io::Resul
 /// `trimline ping`.
 pub(crate) fn ping(options: &Ping) -> Result<ExitCode, Failure> {
     let run = || -> io::Result<u64> {
-        let mut host = open(&options.interface)?;
-        host.resolve(options.peer)?;
+        let mut node = Node::open(&options.interface)?;
+        node.resolve(options.peer)?;
+        let mut host = node.host;
         let message = vec![0x5a; options.bytes.max(1)];
         let mut lost = 0;
         for number in 0..options.count {
@@ -198,7 +258,7 @@ pub(crate) fn rpc(what: &Rpc) -> Result<ExitCode, Failure> {
 }
 
 fn serve(interface: &Interface, seconds: Option<u64>) -> io::Result<ExitCode> {
-    let mut host = open(interface)?;
+    let mut host = Node::open(interface)?.host;
     let start = Instant::now();
     let is_over = || seconds.is_some_and(|seconds| start.elapsed().as_secs() >= seconds);
     while !is_over() {
@@ -242,8 +302,9 @@ fn load(
     concurrency: usize,
     rate_rps: Option<u64>,
 ) -> io::Result<ExitCode> {
-    let mut host = open(interface)?;
-    host.resolve(server)?;
+    let mut node = Node::open(interface)?;
+    node.resolve(server)?;
+    let mut host = node.host;
     let message = vec![0x5a; bytes.max(1)];
     let mut taken: Histogram<u64> =
         Histogram::new_with_bounds(1, 600_000_000_000, 3).map_err(io::Error::other)?;
@@ -328,7 +389,7 @@ pub(crate) fn cat(what: &Cat) -> Result<ExitCode, Failure> {
 const CAT_SERVICE: u16 = 8;
 
 fn listen(interface: &Interface) -> io::Result<ExitCode> {
-    let mut host = open(interface)?;
+    let mut host = Node::open(interface)?.host;
     host.listen(CAT_SERVICE);
     let mut connection = None;
     let mut bytes = vec![0; 1 << 18];
@@ -360,8 +421,9 @@ fn listen(interface: &Interface) -> io::Result<ExitCode> {
 }
 
 fn send(peer: IpAddr, interface: &Interface) -> io::Result<ExitCode> {
-    let mut host = open(interface)?;
-    host.resolve(peer)?;
+    let mut node = Node::open(interface)?;
+    node.resolve(peer)?;
+    let mut host = node.host;
     let connection = host.connect(peer, CAT_SERVICE, Options::default())?;
     let mut input = io::stdin().lock();
     let mut bytes = vec![0; 1 << 18];

@@ -67,6 +67,29 @@ pub trait PacketIo {
     fn caps(&self) -> Caps;
 }
 
+/// Any backend: for programs that choose when they run.
+impl<I: PacketIo + ?Sized> PacketIo for Box<I> {
+    fn rx_burst(&mut self, most: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+        (**self).rx_burst(most, take)
+    }
+
+    fn tx_burst(&mut self, frames: &[Pieces<'_>]) -> io::Result<usize> {
+        (**self).tx_burst(frames)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        (**self).flush()
+    }
+
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        (**self).poll_fd()
+    }
+
+    fn caps(&self) -> Caps {
+        (**self).caps()
+    }
+}
+
 /// Bytes of the Ethernet header, which an MTU does not count.
 pub(crate) const ETHERNET_BYTES: usize = 14;
 
