@@ -167,3 +167,12 @@ fn what_is_wrong_is_said_in_words() {
     config("profile = \"papre\"", &["papre", "expected paper"]);
     check("trimline-switch", &["missing.toml"], &["missing.toml"]);
 }
+
+#[test]
+fn the_example_of_a_network_is_in_order() {
+    let place = Place::new("example");
+    let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/switch.toml");
+    fs::copy(example, place.0.join("switch.toml")).unwrap();
+    let (said, problem) = words(&place.run("trimline-switch", &["switch.toml", "--check"]));
+    assert_eq!(said, "4 switches, 4 links, 4 hosts\n", "{problem}");
+}
