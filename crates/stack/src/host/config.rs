@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use trimline_packet::wire::Profile;
 use trimline_packet::{BitRate, TimeDelta};
-use trimline_transport::ndp::{self, PathPenalty, PullSpacing};
+use trimline_transport::ndp::{self, PullSpacing};
 
 use super::directory::Streams;
 use super::outgoing::EXTENSION_ROOM;
@@ -86,14 +86,7 @@ impl Config {
                 backstop_unowed: TimeDelta::from_ms(20),
                 backstop_owed: TimeDelta::from_ms(200),
                 time_wait: TimeDelta::from_ms(1000),
-                // The simulator's rule; removed for one to four RTOs, which is how it notices.
-                path_penalty: Some(PathPenalty {
-                    min_nacks: 10,
-                    min_losses: 2,
-                    ratio: 2,
-                    removal: TimeDelta::from_ms(20),
-                    removal_max: TimeDelta::from_ms(80),
-                }),
+                path_penalty: None,
                 pull_gaps: None,
                 record_latencies: false,
             },

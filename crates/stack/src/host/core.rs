@@ -79,9 +79,6 @@ pub struct Core {
     pub(super) ahead: TimeDelta,
     /// When something was handled last: nothing that follows from it was sent before.
     clock: Time,
-    /// Since when, without a break, something waits that may be sent as soon as the link is free. The link
-    /// goes on from there at its own pace, whatever is heard meanwhile.
-    waiting_since: Option<Time>,
     /// The frame being written.
     pub(super) frame: Vec<u8>,
     extension: Vec<u8>,
@@ -109,7 +106,6 @@ impl Core {
             busy_until: Time::ZERO,
             ahead: TimeDelta::ZERO,
             clock: Time::ZERO,
-            waiting_since: None,
             frame: Vec::new(),
             extension: Vec::new(),
             statistics: Statistics::default(),
@@ -149,14 +145,6 @@ impl Core {
         self.clock = self.clock.max(now);
         let mut view = View { slots: &mut self.slots, peers: &self.peers };
         self.endpoint.handle_command(now, command, &mut view);
-        self.look_for_waiting();
-    }
-
-    /// After anything that the endpoint was told or asked.
-    #[inline]
-    fn look_for_waiting(&mut self) {
-        let waits = self.endpoint.transmit_at() == Time::ZERO;
-        self.waiting_since = waits.then(|| self.waiting_since.unwrap_or(self.clock));
     }
 
     /// Accepts connections to a service port.
@@ -545,7 +533,6 @@ impl Core {
         self.clock = self.clock.max(now);
         let mut view = View { slots: &mut self.slots, peers: &self.peers };
         let disposition = self.endpoint.handle_packet(now, &packet, &mut view);
-        self.look_for_waiting();
         self.drain_events(now);
         if packet.header.kind == Kind::Ack {
             self.acked(&packet);
@@ -639,7 +626,6 @@ impl Core {
             self.clock = self.clock.max(now);
             let mut view = View { slots: &mut self.slots, peers: &self.peers };
             self.endpoint.handle_timeout(now, &mut view);
-            self.look_for_waiting();
             self.drain_events(now);
         }
         while let Some(&(time, index, generation)) = self.deadlines.first() {

@@ -50,14 +50,10 @@ impl Written {
 }
 
 impl Core {
-    /// When the next packet can be sent: in the past, if the host is behind its pace.
+    /// When the next packet can be sent.
     pub(super) fn next_transmit(&self) -> Time {
         let free = self.busy_until.saturating_since(Time::ZERO).saturating_sub(self.ahead);
-        let due = match self.waiting_since {
-            Some(since) => since,
-            None => self.endpoint.transmit_at().max(self.clock),
-        };
-        due.max(Time::ZERO + free)
+        self.endpoint.transmit_at().max(Time::ZERO + free).max(self.clock)
     }
 
     /// Writes the next packet that may be sent at or before `now` into the frame. Gives when it goes:
@@ -87,13 +83,11 @@ impl Core {
         let full = self.config.ndp.payload_bytes + Packet::HEADER_BYTES;
         let behind = self.config.send_rate.transmission(ByteCount::new(u64::from(full)));
         let earliest = now.saturating_since(Time::ZERO).saturating_sub(behind * LATE_PACKETS);
-        let pace = due.max(Time::ZERO + earliest);
-        let at = pace.max(self.clock);
+        let at = due.max(Time::ZERO + earliest);
         self.clock = at;
         let packet = self.endpoint.poll_transmit(at, Allowed::ALL)?;
         let wire = ByteCount::new(u64::from(packet.wire_bytes));
-        self.busy_until = pace.max(self.busy_until) + self.config.send_rate.transmission(wire);
-        self.look_for_waiting();
+        self.busy_until = at.max(self.busy_until) + self.config.send_rate.transmission(wire);
         Some((at, packet))
     }
 
