@@ -3,7 +3,7 @@
 PYTHON := .venv/bin/python
 TRIMLINE := target/release/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
-QUICK := ndp/base ndp/fig03 ndp/fig11 ndp/fig21
+QUICK := ndp/base ndp/fig03 ndp/fig21
 
 .PHONY: help demo test lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz large-result quick
 

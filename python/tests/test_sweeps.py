@@ -161,7 +161,7 @@ class Drawing(unittest.TestCase):
     def test_windows(self) -> None:
         """fig11 and fig17: goodput by initial window."""
         for window in (1, 15, 30):
-            for series in ("simulated", "simulated-drawn"):
+            for series in ("simulated", "simulated-drawn", "simulated-measured"):
                 self.run_of("fig11", f"{series}/initial_window={window}/seed-1")
             for series in ("128-9000", "432-9000", "128-1500", "432-1500"):
                 for queue in (6, 8):
@@ -172,7 +172,7 @@ class Drawing(unittest.TestCase):
 
     def test_spacing(self) -> None:
         """fig13: sizes of an incast, and ranks of a permutation."""
-        for kind in ("perfect", "drawn"):
+        for kind in ("perfect", "drawn", "measured"):
             for size in (9, 900):
                 flows = [{"size_bytes": 1000 * size, "fct_receiver_ps": 10**9 * size}]
                 self.run_of("fig13", f"incast-{kind}/size={size}KB/seed-1", flows)
