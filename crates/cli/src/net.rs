@@ -21,13 +21,16 @@ use crate::failure::Failure;
 /// The longest that a server waits for the rest of a request, or for the ACKs of its answer.
 const LONGEST_REQUEST: TimeDelta = TimeDelta::from_ms(60_000);
 
+/// The longest that a client waits for an answer.
+const PATIENCE: TimeDelta = TimeDelta::from_ms(2000);
+
 /// Where requests are answered.
 const PING_SERVICE: u16 = 7;
 
 /// The interface and how it is used.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Interface {
-    /// Interface of this host.
+    /// Interface of this host; `--udp` needs none.
     #[arg(long, short, value_name = "NAME", required_unless_present = "udp")]
     interface: Option<String>,
     /// Over UDP sockets instead of whole frames: needs no right, but not behind switches that trim.
@@ -204,7 +207,13 @@ fn request(
     let connection = host.connect(peer, PING_SERVICE, Options::default())?;
     host.core().send(connection, message)?;
     host.core().close(connection);
-    let answer = host.receive(connection, TimeDelta::from_ms(2000));
+    let answer = host.receive(connection, PATIENCE).map_err(|error| match error.kind() {
+        io::ErrorKind::TimedOut => io::Error::new(
+            error.kind(),
+            format!("no answer in {} ms", PATIENCE.as_ps() / 1_000_000_000),
+        ),
+        _ => error,
+    });
     let time = start.elapsed();
     let now = host.now();
     host.core().abandon(now, connection);
@@ -331,7 +340,7 @@ fn load(
             waiting.push((connection, due));
             asked += 1;
         }
-        let patience = host.now().saturating_add(TimeDelta::from_ms(2000));
+        let patience = host.now().saturating_add(PATIENCE);
         let until = if asked < count { due.min(patience) } else { patience };
         let before = waiting.len();
         let clock = Instant::now();
