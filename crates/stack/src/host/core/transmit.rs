@@ -12,8 +12,8 @@ use super::{Core, Name};
 /// (chosen: 8, the packets that a switch port of the paper can queue).
 const LATE_PACKETS: u64 = 8;
 
-/// Bytes from which on a payload is not copied into its frame: below, as for a request of 1 KB, a copy costs
-/// less than a piece more in a system call (docs/performance-log.md).
+/// Bytes from which on a payload is not copied into its frame (chosen: a full packet of the smaller MTU; what
+/// that saves is in docs/performance-log.md).
 const APART: usize = 1400;
 
 /// The shortest Ethernet frame, without FCS.
