@@ -46,7 +46,7 @@ def fig15(experiment: Experiment) -> Figure:
         cumulative(axes, runs, "short", 1e6)
     marked_at(axes, 114.768, "idle network", height=0.9)
     axes.set(
-        xlabel="Flow completion time (us)",
+        xlabel="Flow completion time (µs)",
         ylabel="Share of transfers",
         xscale="log",
         ylim=(0, 1.02),
