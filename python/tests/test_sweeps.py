@@ -178,6 +178,11 @@ class Drawing(unittest.TestCase):
                 self.run_of("fig13", f"incast-{kind}/size={size}KB/seed-1", flows)
             self.run_of("fig13", f"permutation-{kind}/seed-1")
         self.drawn("fig13")
+        # With a measured distribution as well.
+        for series in ("incast-measured/size=9KB", "permutation-measured"):
+            flows = [{"size_bytes": 9000, "fct_receiver_ps": 10**9}]
+            self.run_of("fig13", f"{series}/seed-1", flows)
+        self.drawn("fig13")
 
     def test_incast(self) -> None:
         """fig20: over the ideal, and retransmissions by cause, beside the published."""
