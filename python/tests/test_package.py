@@ -21,7 +21,7 @@ import polars
 
 import trimline
 from tests import skip
-from trimline import running, sweeping, worker
+from trimline import reporting, running, sweeping, worker
 from trimline.comparison import Measure, measures, size_name, with_series
 
 INCAST: dict[str, Any] = {
@@ -365,6 +365,14 @@ class Compare(InScratch):
         self.assertIn("scenario_sha256", page)
         # A second report is the same, but for the wall times in the manifests.
         self.assertEqual(page, trimline.report(self.out).read_text(encoding="utf-8"))
+
+    def test_a_large_network_is_not_drawn(self) -> None:
+        """But said to be there."""
+        trimline.run(INCAST, self.out)
+        with mock.patch.object(reporting, "MOST_PORTS", 10):
+            page = trimline.report(self.out).read_text(encoding="utf-8")
+        self.assertNotIn('<svg class="topology"', page)
+        self.assertIn("not drawn; ports.csv has its links", page)
 
     def test_without_a_manifest_nothing_is_reported(self) -> None:
         """A result that nobody could say the origin of is none."""

@@ -22,6 +22,10 @@ POINTS = 600
 #: Curves of one plot, seeds of a curve by rank, drawings of one kind: more would hide each other.
 MOST, MOST_SEEDS, MOST_DRAWINGS = 8, 3, 4
 
+#: Of larger networks (3-tier FatTrees beyond 4096 hosts) no link could be told from its neighbours.
+MOST_PORTS = 5 * 4096
+TOO_LARGE = '<p class="note">A network of this size is not drawn; ports.csv has its links.</p>'
+
 #: As in the figures: colours that colour-blind readers can tell apart.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 
@@ -222,7 +226,8 @@ class Page:
         parts = []
         for series, runs in list(self.drawn.items())[:MOST_DRAWINGS]:
             if (runs[0].folder / "ports.csv").is_file():
-                drawing = drawings.topology(runs[0].links)
+                links = runs[0].links
+                drawing = drawings.topology(links) if len(links) <= MOST_PORTS else TOO_LARGE
                 if drawing:
                     name = html.escape(f"{series or 'scenario'}, seed {runs[0].seed}")
                     parts.append(f"<h3>{name}</h3>{drawing}")
