@@ -18,6 +18,7 @@ from typing import Any
 from unittest import mock
 
 import polars
+import tomli_w
 
 import trimline
 from tests import skip
@@ -296,10 +297,14 @@ class Compare(InScratch):
 
     def test_the_own_series_of_a_scenario_are_left_out(self) -> None:
         """Only transports are compared, in the order that was asked for."""
-        scenario = {**INCAST, "output": {}, "series": [{"name": "a", "switch": {"profile": "p4"}}]}
-        compared = trimline.compare(scenario, ["ndp", "dctcp"], self.out, workers=2)
-        self.assertEqual(compared.table.columns, ["measure", "ndp", "dctcp"])
-        self.assertEqual(sorted(path.name for path in self.out.iterdir()), ["dctcp", "ndp"])
+        scenario: dict[str, Any] = {**INCAST, "output": {}}
+        own = '[[series]]\nname = "a"\nswitch.profile = "p4"\n'
+        inline = {**scenario, "series": [{"name": "a", "switch": {"profile": "p4"}}]}
+        for name, source in (("text", tomli_w.dumps(scenario) + own), ("inline", inline)):
+            out = self.out / name
+            compared = trimline.compare(source, ["ndp", "dctcp"], out, workers=2)
+            self.assertEqual(compared.table.columns, ["measure", "ndp", "dctcp"])
+            self.assertEqual(sorted(path.name for path in out.iterdir()), ["dctcp", "ndp"])
         cells = set(compared.table["measure"])
         # Nobody asked for samples: the comparison does.
         for name in ("utilisation, core down (%)", "queue, tor down, mean (KB)", "time-outs"):
