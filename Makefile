@@ -9,7 +9,7 @@ QUICK := ndp/base ndp/fig03 ndp/fig21
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
-	@echo "make quick               some runs of every experiment, judged twice, drawn: two minutes on one core"
+	@echo "make quick               some runs of every experiment, judged twice, drawn: minutes"
 	@echo "make test                every test: Rust, Python, vectors, schema, a quick reproduction"
 	@echo "make lint                formatting, clippy, tidiness"
 	@echo "make module              the compiled part of the Python package, beside its sources"
