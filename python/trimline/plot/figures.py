@@ -30,7 +30,7 @@ def draw(experiment: Experiment, folder: Path) -> list[Path]:
     with pyplot.rc_context(style.SETTINGS):
         figure = FIGURES[experiment.identifier](experiment)
         if experiment.tier == "quick":
-            style.note(figure, "quick tier: some of the runs")
+            style.note(figure, "quick tier")
         return style.write(figure, folder, experiment.identifier.replace("/", "-"))
 
 
