@@ -10,7 +10,7 @@ use trimline_packet::{Kind, Service};
 use trimline_stack::testbed::group::with_switches;
 
 const HOSTS: u32 = 20;
-const EACH: usize = 28_000;
+const EACH: usize = 56_000;
 
 /// Nineteen hosts send to one through a switch that queues two packets: headers fill its queue, and some go
 /// back (NDP 3.2.4).
