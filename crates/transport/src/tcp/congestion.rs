@@ -290,6 +290,28 @@ mod tests {
         assert_eq!(congestion.segments(), 6);
     }
 
+    /// RFC 9438 4.8: after a time-out CUBIC rises from where congestion avoidance begins; after a loss towards what was.
+    #[test]
+    fn cubic_forgets_its_plateau_at_a_timeout_only() {
+        let config = Config { initial_window: 100, control: Control::Cubic, ..config() };
+        let after = |reduce: fn(&mut Congestion)| {
+            let mut congestion = Congestion::new(&config);
+            reduce(&mut congestion);
+            for round in 0..20u64 {
+                let now = Time::from_ps(round * 100_000_000_000);
+                for _ in 0..congestion.segments() {
+                    congestion.grow(now, 1, Some(us(100_000)), None);
+                }
+            }
+            congestion.segments()
+        };
+        let loss = after(|congestion| congestion.lost(100));
+        let timeout = after(|congestion| congestion.timed_out(100, true));
+        // 100 + 0.4 (2 - 4.2)^3 = 95.6 after two seconds, against 70 and some.
+        assert!((90..100).contains(&loss), "{loss}");
+        assert!((70..88).contains(&timeout), "{timeout}");
+    }
+
     /// RFC 6356 with n equal subflows: alpha is 1 / n, so all together grow by 1 / n of a segment each
     /// round trip. A loss halves one of them, so that this is the aggressiveness of one flow.
     #[test]

@@ -403,3 +403,50 @@ impl Receiver {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::config;
+    use super::*;
+    use crate::Half;
+    use rand_xoshiro::rand_core::SeedableRng;
+    use trimline_packet::ConnectionId;
+
+    /// RFC 8257 3.2: an ACK of two segments never mixes a marked one with one that is not.
+    #[test]
+    fn what_came_before_a_change_of_marks_is_answered_with_its_own() {
+        let control = Control::Dctcp { gain_shift: 4 };
+        let config = Config { control, ecn: true, ack_every: 2, ..config() };
+        let (peer, connection) = (HostId::new(1), ConnectionId::new(0));
+        let key = Key { peer, connection, opened_here: false, half: Half::Receiving };
+        let mut receiver = Receiver::new(&[PathId::new(0)], Stream::seed_from_u64(1));
+        let mut answers = VecDeque::new();
+        let mut seen = Vec::new();
+        for (sequence, is_marked) in (0..).zip([false, true, true, true, false, false]) {
+            let packet = Packet {
+                source: peer,
+                destination: HostId::new(0),
+                header: Header {
+                    kind: Kind::Data,
+                    flags: Flags::default().with(Flags::FROM_OPENER),
+                    path: PathId::new(0),
+                    connection,
+                    sequence,
+                    extra: 0,
+                },
+                wire_bytes: 9064,
+                service: Service::Droppable,
+                marks: if is_marked {
+                    Packet::MARK_ECT | Packet::MARK_CE
+                } else {
+                    Packet::MARK_ECT
+                },
+            };
+            receiver.arrive(Time::ZERO, &packet, &config, HostId::new(0), &key, &mut answers);
+            let echo = |ack: Packet| (ack.header.sequence, ack.marks & MARK_ECE != 0);
+            seen.extend(answers.drain(..).map(|ack| (sequence, echo(ack))));
+        }
+        let expected = [(1, (1, false)), (2, (3, true)), (4, (4, true)), (5, (6, false))];
+        assert_eq!(seen, expected);
+    }
+}
