@@ -172,7 +172,7 @@ class Drawing(unittest.TestCase):
 
     def test_spacing(self) -> None:
         """fig13: sizes of an incast, and ranks of a permutation."""
-        for kind in ("perfect", "drawn", "measured"):
+        for kind in ("perfect", "drawn"):
             for size in (9, 900):
                 flows = [{"size_bytes": 1000 * size, "fct_receiver_ps": 10**9 * size}]
                 self.run_of("fig13", f"incast-{kind}/size={size}KB/seed-1", flows)
