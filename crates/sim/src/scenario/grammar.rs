@@ -430,7 +430,7 @@ static PULL_SPACING: Grammar = Grammar {
         optional("percent_of_wire", Form::Integer(1, 1_000), "Percent of the wire time."),
         optional(
             "distribution",
-            Form::Word(&["synthetic-1500", "synthetic-9000"]),
+            Form::Word(&super::pull_gaps::BUILT_IN),
             "A built-in distribution of the time after the pull of a full packet, for this payload at 10Gbps.",
         ),
         optional(
