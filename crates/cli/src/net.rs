@@ -8,13 +8,9 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 use hdrhistogram::Histogram;
-use trimline_packet::wire::Profile;
 use trimline_packet::{BitRate, Time, TimeDelta};
-use trimline_stack::clock::Clock;
 use trimline_stack::host::{Config, Connection, Failure as Broken, Host, Idle, Options};
-use trimline_stack::io::afpacket::AfPacket;
-use trimline_stack::io::udp::Udp;
-use trimline_stack::io::{PacketIo, neighbours};
+use trimline_stack::io::PacketIo;
 
 use crate::failure::Failure;
 
@@ -121,54 +117,25 @@ pub(crate) struct Ping {
     gap: u64,
 }
 
-/// A host on whatever carries its frames.
-struct Node {
-    host: Host<Box<dyn PacketIo>>,
-    /// The number of its interface, where it sends whole frames.
-    index: Option<u32>,
-}
-
-impl Node {
-    fn open(interface: &Interface) -> io::Result<Node> {
-        let profile = Profile::PAPER;
-        let rate = BitRate::from_bps(interface.rate.max(1) * 1_000_000);
-        let mut ethernet = [0; 6];
-        let mut index = None;
-        let socket: Box<dyn PacketIo> = match &interface.interface {
-            Some(name) => {
-                let socket = AfPacket::open_host(name, profile.port)?;
-                ethernet = socket.ethernet();
-                index = Some(socket.index());
-                Box::new(socket)
-            }
-            None => {
-                let Interface { address, mtu, paths, .. } = *interface;
-                let socket = Udp::open(address, mtu, paths, profile)
-                    .map_err(|error| io::Error::new(error.kind(), format!("{address}: {error}")))?;
-                Box::new(socket)
-            }
-        };
-        let mut config =
-            Config::new(interface.address, socket.caps().mtu, rate).map_err(io::Error::other)?;
-        config.ethernet = ethernet;
-        config.idle = if interface.poll { Idle::Poll } else { Idle::Block };
-        if index.is_none() {
-            config.entropies = interface.paths;
+/// A host, to which the peer is known that it will call.
+fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<Host<Box<dyn PacketIo>>> {
+    let Interface { address, mtu, paths, poll, .. } = *interface;
+    let rate = BitRate::from_bps(interface.rate.max(1) * 1_000_000);
+    let change = |config: &mut Config| config.idle = if poll { Idle::Poll } else { Idle::Block };
+    let mut host = match &interface.interface {
+        Some(name) => {
+            let mut host = Host::open(name, address, rate, change)?;
+            peer.map_or(Ok(()), |peer| host.resolve(peer))?;
+            host.boxed()
         }
-        let mut host = Host::new(socket, config, Clock::real());
-        host.listen(PING_SERVICE);
-        Ok(Node { host, index })
-    }
-
-    /// Makes a peer known.
-    fn resolve(&mut self, peer: IpAddr) -> io::Result<()> {
-        let next_hop = match self.index {
-            Some(index) => neighbours::next_hop(index, peer)?,
-            None => [0; 6],
-        };
-        self.host.core().add_peer(peer, &[], next_hop);
-        Ok(())
-    }
+        None => {
+            let mut host = Host::open_udp(address, mtu, paths, rate, change)?;
+            peer.into_iter().for_each(|peer| host.resolve(peer));
+            host.boxed()
+        }
+    };
+    host.listen(PING_SERVICE);
+    Ok(host)
 }
 
 fn failed(what: &str) -> impl Fn(io::Error) -> Failure {
@@ -226,9 +193,7 @@ fn request(
 /// `trimline ping`.
 pub(crate) fn ping(options: &Ping) -> Result<ExitCode, Failure> {
     let run = || -> io::Result<u64> {
-        let mut node = Node::open(&options.interface)?;
-        node.resolve(options.peer)?;
-        let mut host = node.host;
+        let mut host = open(&options.interface, Some(options.peer))?;
         let message = vec![0x5a; options.bytes.max(1)];
         let mut lost = 0;
         for number in 0..options.count {
@@ -267,7 +232,7 @@ pub(crate) fn rpc(what: &Rpc) -> Result<ExitCode, Failure> {
 }
 
 fn serve(interface: &Interface, seconds: Option<u64>) -> io::Result<ExitCode> {
-    let mut host = Node::open(interface)?.host;
+    let mut host = open(interface, None)?;
     let start = Instant::now();
     let is_over = || seconds.is_some_and(|seconds| start.elapsed().as_secs() >= seconds);
     while !is_over() {
@@ -311,9 +276,7 @@ fn load(
     concurrency: usize,
     rate_rps: Option<u64>,
 ) -> io::Result<ExitCode> {
-    let mut node = Node::open(interface)?;
-    node.resolve(server)?;
-    let mut host = node.host;
+    let mut host = open(interface, Some(server))?;
     let message = vec![0x5a; bytes.max(1)];
     let mut taken: Histogram<u64> =
         Histogram::new_with_bounds(1, 600_000_000_000, 3).map_err(io::Error::other)?;
@@ -398,7 +361,7 @@ pub(crate) fn cat(what: &Cat) -> Result<ExitCode, Failure> {
 const CAT_SERVICE: u16 = 8;
 
 fn listen(interface: &Interface) -> io::Result<ExitCode> {
-    let mut host = Node::open(interface)?.host;
+    let mut host = open(interface, None)?;
     host.listen(CAT_SERVICE);
     let mut connection = None;
     let mut bytes = vec![0; 1 << 18];
@@ -430,9 +393,7 @@ fn listen(interface: &Interface) -> io::Result<ExitCode> {
 }
 
 fn send(peer: IpAddr, interface: &Interface) -> io::Result<ExitCode> {
-    let mut node = Node::open(interface)?;
-    node.resolve(peer)?;
-    let mut host = node.host;
+    let mut host = open(interface, Some(peer))?;
     let connection = host.connect(peer, CAT_SERVICE, Options::default())?;
     let mut input = io::stdin().lock();
     let mut bytes = vec![0; 1 << 18];

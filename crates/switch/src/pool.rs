@@ -22,13 +22,6 @@ impl Alpha {
         Alpha(alpha as u32)
     }
 
-    /// The most that a lone queue comes to hold of `capacity` bytes, in bytes: where it holds alpha times what it
-    /// leaves free (Choudhury and Hahne 1998), alpha / (1 + alpha) of all.
-    pub const fn lone_share(self, capacity: ByteCount) -> ByteCount {
-        let alpha = self.0 as u128;
-        ByteCount::new((capacity.get() as u128 * alpha / ((1 << 16) + alpha)) as u64)
-    }
-
     /// The factor in units of 1/65536.
     pub const fn bits(self) -> u32 {
         self.0

@@ -494,22 +494,7 @@ impl Ring {
     /// Gives how many.
     #[inline]
     pub(super) fn collect(&mut self, units: &mut Table<u32>) -> usize {
-        let slot = self.slot(self.current);
-        let mut count = 0;
-        for summary_word in 0..self.summary_words {
-            let summary_at = slot * self.summary_words + summary_word;
-            let mut summary = mem::take(&mut self.summary[summary_at]);
-            while summary != 0 {
-                let word = summary_word * 64 + summary.trailing_zeros() as usize;
-                summary &= summary - 1;
-                let mut active = mem::take(&mut self.active[slot * self.words + word]);
-                while active != 0 {
-                    units[count] = (word * 64) as u32 + active.trailing_zeros();
-                    count += 1;
-                    active &= active - 1;
-                }
-            }
-        }
+        let count = self.collect_where(units, |_, _| u64::MAX);
         self.choose_way(count);
         count
     }
@@ -523,22 +508,32 @@ impl Ring {
     /// As [`Ring::collect`], of one thread of several: the units that no other thread sends to. They send to no
     /// other thread either.
     pub(super) fn collect_inner(&mut self, units: &mut Table<u32>) -> usize {
-        let count = self.collect_where(units, |border| !border);
+        let count = self.collect_where(units, |ring, word| !ring.border(word));
         self.choose_way(count);
         count
     }
 
     /// As [`Ring::collect`], of one thread of several: the units that other threads send to.
     pub(super) fn collect_border(&mut self, units: &mut Table<u32>) -> usize {
-        let count = self.collect_where(units, |border| border);
+        let count = self.collect_where(units, Ring::border);
         self.choose_way(count);
         self.way = Way::Sorted;
         count
     }
 
+    /// Of 64 units of one thread of several, a bit each: those that other threads send to.
     #[inline(always)]
-    fn collect_where(&mut self, units: &mut Table<u32>, which: impl Fn(u64) -> u64) -> usize {
-        let outgoing = self.outgoing.as_ref().expect("one thread of several");
+    fn border(&self, word: usize) -> u64 {
+        self.outgoing.as_ref().expect("one thread of several").border(word)
+    }
+
+    /// Of 64 units each, those in the mask; others stay in the bitmaps.
+    #[inline(always)]
+    fn collect_where(
+        &mut self,
+        units: &mut Table<u32>,
+        mask_of: impl Fn(&Ring, usize) -> u64,
+    ) -> usize {
         let slot = self.slot(self.current);
         let mut count = 0;
         for summary_word in 0..self.summary_words {
@@ -546,7 +541,7 @@ impl Ring {
             let summary = self.summary[summary_at];
             for bit in bits(summary) {
                 let word = summary_word * 64 + bit;
-                let mask = which(outgoing.border(word));
+                let mask = mask_of(self, word);
                 let active = &mut self.active[slot * self.words + word];
                 for unit in bits(*active & mask) {
                     units[count] = (word * 64 + unit) as u32;

@@ -307,7 +307,7 @@ fn matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
     if let Some(random) = node.child("random") {
         let flows = number(random, "flows").unwrap_or(1);
         let excluding = excluded(random, hosts)?;
-        let members = (0..hosts).filter(|host| !excluding.contains(host)).count();
+        let members = hosts as usize - excluding.len();
         if members < 2 {
             let place = &random.child("excluding").unwrap_or(random).place;
             return Err(ScenarioError::new(place, "fewer than two hosts are left", "two hosts"));

@@ -1,15 +1,16 @@
-//! A host on an interface of this machine: everything that can be is taken from the kernel.
+//! A host of this machine, on an interface or on UDP sockets: everything that can be is taken from the kernel.
 
 use std::io;
 use std::net::IpAddr;
 
 use trimline_packet::BitRate;
+use trimline_packet::wire::Profile;
 
 use super::{Config, Host};
 use crate::clock::Clock;
-use crate::io::PacketIo;
 use crate::io::afpacket::AfPacket;
-use crate::io::neighbours;
+use crate::io::udp::Udp;
+use crate::io::{PacketIo, neighbours};
 
 impl Host<AfPacket> {
     /// Opens an interface. The Ethernet address and the MTU are the interface's. `change` has the last
@@ -23,8 +24,7 @@ impl Host<AfPacket> {
         rate: BitRate,
         change: impl FnOnce(&mut Config),
     ) -> io::Result<Host<AfPacket>> {
-        let port = trimline_packet::wire::Profile::PAPER.port;
-        let socket = AfPacket::open_host(interface, port)?;
+        let socket = AfPacket::open_host(interface, Profile::PAPER.port)?;
         let mut config = Config::new(address, socket.caps().mtu, rate).map_err(io::Error::other)?;
         config.ethernet = socket.ethernet();
         change(&mut config);
@@ -41,5 +41,42 @@ impl Host<AfPacket> {
             self.core.add_peer(peer, &[], next_hop);
         }
         Ok(())
+    }
+}
+
+impl Host<Udp> {
+    /// Opens UDP sockets at an address of this machine, `paths` of them to send from, on a way that carries `mtu` bytes
+    /// with IP headers. `change` has the last word about the parameters.
+    ///
+    /// # Errors
+    /// No such address, or an MTU that leaves no room.
+    pub fn open_udp(
+        address: IpAddr,
+        mtu: usize,
+        paths: u16,
+        rate: BitRate,
+        change: impl FnOnce(&mut Config),
+    ) -> io::Result<Host<Udp>> {
+        let socket = Udp::open(address, mtu, paths, Profile::PAPER)
+            .map_err(|error| io::Error::new(error.kind(), format!("{address}: {error}")))?;
+        let mut config = Config::new(address, socket.caps().mtu, rate).map_err(io::Error::other)?;
+        config.entropies = paths;
+        change(&mut config);
+        Ok(Host::new(socket, config, Clock::real()))
+    }
+
+    /// Makes a peer known: the kernel finds the way to it.
+    pub fn resolve(&mut self, peer: IpAddr) {
+        if !self.core.knows(peer) {
+            self.core.add_peer(peer, &[], [0; 6]);
+        }
+    }
+}
+
+impl<I: PacketIo + 'static> Host<I> {
+    /// The same host, whatever carries its frames.
+    pub fn boxed(self) -> Host<Box<dyn PacketIo>> {
+        let Host { io, core, clock, waiter, pending, spare } = self;
+        Host { io: Box::new(io), core, clock, waiter, pending, spare }
     }
 }
