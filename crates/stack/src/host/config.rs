@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use trimline_packet::wire::Profile;
 use trimline_packet::{BitRate, TimeDelta};
-use trimline_transport::ndp::{self, PullSpacing};
+use trimline_transport::ndp::{self, PathPenalty, PullSpacing};
 
 use super::directory::Streams;
 use super::outgoing::EXTENSION_ROOM;
@@ -31,6 +31,8 @@ pub struct Config {
     pub send_rate: BitRate,
     /// The protocol's parameters.
     pub ndp: ndp::Config,
+    /// A connection begins without the paths that others to its peer found bad, by `ndp.path_penalty`.
+    pub shares_scores: bool,
     /// Bytes that a connection keeps for sending before it takes no more.
     pub send_buffer: usize,
     /// What to do when there is nothing to do.
@@ -86,10 +88,18 @@ impl Config {
                 backstop_unowed: TimeDelta::from_ms(20),
                 backstop_owed: TimeDelta::from_ms(200),
                 time_wait: TimeDelta::from_ms(1000),
-                path_penalty: None,
+                // The simulator's rule; removed for one to four RTOs, which is how losses are noticed.
+                path_penalty: Some(PathPenalty {
+                    min_nacks: 10,
+                    min_losses: 2,
+                    ratio: 2,
+                    removal: TimeDelta::from_ms(20),
+                    removal_max: TimeDelta::from_ms(80),
+                }),
                 pull_gaps: None,
                 record_latencies: false,
             },
+            shares_scores: true,
             send_buffer: 16 << 20,
             idle: Idle::Block,
             sends_later: false,

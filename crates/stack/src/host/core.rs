@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use trimline_packet::wire::{Datagram, Error, Ethernet, Frame, Parsed, Routes, What};
 use trimline_packet::{
-    ByteCount, ConnectionId, Flags, HostId, Kind, Packet, Service, Time, TimeDelta,
+    ByteCount, ConnectionId, Flags, HostId, Kind, Packet, PathId, Service, Time, TimeDelta,
 };
 use trimline_transport::ndp::{self, Command, Event};
 use trimline_transport::{Disposition, Endpoint, Half, Key};
@@ -16,6 +16,7 @@ use super::directory::{Quick, Slots, Streams, View};
 use super::incoming::{self, Incoming};
 use super::outgoing::Outgoing;
 use super::peers::{ME, Peers};
+use super::scoreboard::{Board, PathStatus};
 use super::{Connection, Failure, Options, Statistics};
 use crate::random;
 
@@ -60,6 +61,8 @@ pub struct Core {
     pub(super) config: Config,
     endpoint: ndp::Endpoint,
     peers: Peers,
+    /// What became of the packets to each peer that data was sent to.
+    boards: Vec<Option<Box<Board>>>,
     slots: Slots,
     entries: Vec<Entry>,
     free: Vec<u32>,
@@ -93,6 +96,7 @@ impl Core {
         Core {
             endpoint: ndp::Endpoint::new(ME, config.ndp.clone()),
             peers: Peers::new(config.address, &config.ways, config.entropies),
+            boards: Vec::new(),
             slots: Slots::new(streams),
             entries: Vec::new(),
             free: Vec::new(),
@@ -485,10 +489,62 @@ impl Core {
         } else if length > ByteCount::ZERO {
             self.command(now, Command::Send { key, length });
         }
+        if opens && self.config.shares_scores {
+            self.avoid_outliers(now, key);
+        }
         if closes {
             self.command(now, Command::Close { key });
         }
         self.drain_events(now);
+    }
+
+    /// A half begins without the paths that other connections found bad.
+    fn avoid_outliers(&mut self, now: Time, key: Key) {
+        let board = self.boards.get(key.peer.index()).and_then(Option::as_deref);
+        let Some(board) = board.filter(|board| !board.is_quiet()) else { return };
+        let avoided: Vec<(u16, Time)> = board.avoided(now).collect();
+        for (path, until) in avoided {
+            self.command(now, Command::Avoid { key, path: PathId::new(path), until });
+        }
+    }
+
+    /// A packet of data goes to a peer by a path.
+    #[inline]
+    pub(super) fn note_sent(&mut self, now: Time, peer: HostId, path: u16, lost_on: Option<u16>) {
+        match self.boards.get_mut(peer.index()) {
+            Some(Some(board)) => board.sent(now, path, lost_on),
+            _ => self.first_sent(now, peer, path),
+        }
+    }
+
+    #[cold]
+    fn first_sent(&mut self, now: Time, peer: HostId, path: u16) {
+        let mut paths = Vec::new();
+        self.peers.paths(peer, &mut paths);
+        let mut board = Board::new(paths.len(), self.config.ndp.path_penalty.as_ref());
+        board.sent(now, path, None);
+        let index = peer.index();
+        self.boards.resize_with(self.boards.len().max(index + 1), || None);
+        self.boards[index] = Some(Box::new(board));
+    }
+
+    /// The scoreboard: each path to each peer that data was sent to, and what became of the packets.
+    pub fn paths(&self, now: Time) -> Vec<PathStatus> {
+        let mut all = Vec::new();
+        for (host, board) in (0..).map(HostId::new).zip(&self.boards) {
+            let (Some(board), Some(peer)) = (board, self.peers.canonical(host)) else { continue };
+            let avoided: Vec<(u16, Time)> = board.avoided(now).collect();
+            for (path, &counters) in (0..).zip(board.counters()) {
+                let Some((address, source_port)) = self.peers.toward(host, PathId::new(path))
+                else {
+                    continue;
+                };
+                let removed_until =
+                    avoided.iter().find(|&&(other, _)| other == path).map(|&(_, until)| until);
+                all.push(PathStatus { peer, path, address, source_port, counters, removed_until });
+            }
+        }
+        all
     }
 
     /// A frame arrived.
@@ -534,9 +590,7 @@ impl Core {
         let mut view = View { slots: &mut self.slots, peers: &self.peers };
         let disposition = self.endpoint.handle_packet(now, &packet, &mut view);
         self.drain_events(now);
-        if packet.header.kind == Kind::Ack {
-            self.acked(&packet);
-        }
+        self.answered(&packet);
         // A pull may ride in an ACK or a NACK.
         if self.config.record_pulls && packet.header.pull_counter().is_some() {
             self.pulls_heard.push(now);
@@ -563,16 +617,28 @@ impl Core {
         self.list_readable(index);
     }
 
-    fn acked(&mut self, packet: &Packet) {
+    /// An ACK, a NACK or a header that came back: of a packet that was sent here.
+    fn answered(&mut self, packet: &Packet) {
         let header = &packet.header;
-        let name = Name {
-            peer: packet.source,
-            connection: header.connection,
-            opened_here: !header.flags.contains(Flags::FROM_OPENER),
+        let came_back = packet.service == Service::Returned;
+        let opened_here = match header.kind {
+            Kind::Ack | Kind::Nack => !header.flags.contains(Flags::FROM_OPENER),
+            Kind::Data if came_back => header.flags.contains(Flags::FROM_OPENER),
+            _ => return,
         };
+        let name = Name { peer: packet.source, connection: header.connection, opened_here };
         let Some(&index) = self.names.get(&name) else { return };
-        self.entries[index as usize].outgoing.acked(header.sequence);
-        self.retire(index);
+        let outgoing = &mut self.entries[index as usize].outgoing;
+        let board = self.boards.get_mut(name.peer.index()).and_then(Option::as_deref_mut);
+        let (sequence, attempt) = (header.sequence, header.flags.attempt());
+        if header.kind == Kind::Ack {
+            if let (Some(path), Some(board)) = (outgoing.acked(sequence, attempt), board) {
+                board.acked(path);
+            }
+            self.retire(index);
+        } else if let (Some(path), Some(board)) = (outgoing.trimmed(sequence, attempt), board) {
+            board.trimmed(path, came_back);
+        }
     }
 
     fn drain_events(&mut self, now: Time) {

@@ -21,6 +21,7 @@ mod incoming;
 mod open;
 mod outgoing;
 mod peers;
+mod scoreboard;
 mod wait;
 
 use std::collections::VecDeque;
@@ -39,6 +40,7 @@ use crate::io::{Caps, PacketIo, Pieces};
 pub use config::{Config, payload_of_mtu};
 pub use core::Core;
 pub use directory::Streams;
+pub use scoreboard::{PathCounters, PathStatus};
 pub use wait::{Idle, Waiter};
 
 /// A connection of one host, by name.

@@ -19,6 +19,12 @@ pub(super) const EXTENSION_ROOM: usize = 4 * ENDS + 2;
 struct Sent {
     offset: u64,
     length: u16,
+    /// The path that it took last.
+    path: u16,
+    /// Which time that was, as the packet says.
+    attempt: u8,
+    /// Neither ACKed, NACKed nor returned since then.
+    out: bool,
     acked: bool,
 }
 
@@ -111,7 +117,9 @@ impl Outgoing {
     ) -> Range<u64> {
         let distance = sequence.wrapping_sub(self.base) as usize;
         if distance == self.sent.len() {
-            self.sent.push_back(Sent { offset: self.next_offset, length, acked: false });
+            let (path, attempt) = (0, 0);
+            let offset = self.next_offset;
+            self.sent.push_back(Sent { offset, length, path, attempt, out: false, acked: false });
             self.next_offset += u64::from(length);
         }
         let sent = self.sent[distance];
@@ -134,11 +142,37 @@ impl Outgoing {
         self.stream.slices(at.start, at.end)
     }
 
-    /// A packet was ACKed: what lies before the oldest one that was not is forgotten.
-    pub(super) fn acked(&mut self, sequence: u32) {
+    /// The packet that [`Outgoing::packet`] has just placed takes a path. Gives the path that lost it, if
+    /// nothing was heard of it there.
+    #[inline]
+    pub(super) fn takes(&mut self, sequence: u32, path: u16, attempt: u8) -> Option<u16> {
         let distance = sequence.wrapping_sub(self.base) as usize;
-        let Some(sent) = self.sent.get_mut(distance) else { return };
-        sent.acked = true;
+        let sent = self.sent.get_mut(distance)?;
+        let lost_on = sent.out.then_some(sent.path);
+        (sent.path, sent.attempt, sent.out) = (path, attempt, true);
+        lost_on
+    }
+
+    /// Whether this is news of a packet that is out, and on which path.
+    fn answered(&mut self, sequence: u32, attempt: u8) -> Option<u16> {
+        let distance = sequence.wrapping_sub(self.base) as usize;
+        let sent = self.sent.get_mut(distance)?;
+        let is_news = sent.out && sent.attempt == attempt;
+        sent.out &= !is_news;
+        is_news.then_some(sent.path)
+    }
+
+    /// The header of a packet arrived, here or at its receiver. Gives its path, if it was out.
+    pub(super) fn trimmed(&mut self, sequence: u32, attempt: u8) -> Option<u16> {
+        self.answered(sequence, attempt)
+    }
+
+    /// A packet was ACKed: what lies before the oldest one that was not is forgotten. Gives its path, if
+    /// it was out.
+    pub(super) fn acked(&mut self, sequence: u32, attempt: u8) -> Option<u16> {
+        let distance = sequence.wrapping_sub(self.base) as usize;
+        let path = self.answered(sequence, attempt);
+        self.sent.get_mut(distance)?.acked = true;
         while self.sent.front().is_some_and(|sent| sent.acked) {
             let sent = self.sent.pop_front().expect("it was looked at");
             self.base = self.base.wrapping_add(1);
@@ -148,6 +182,7 @@ impl Outgoing {
                 self.ends.pop_front();
             }
         }
+        path
     }
 
     /// Whether everything was given to the endpoint, sent and ACKed.
@@ -179,6 +214,7 @@ mod tests {
                     let length = (*known).min(u64::from(payload_bytes)) as u16;
                     let mut extension = Vec::new();
                     let at = out.packet(number, length, &mut extension);
+                    prop_assert_eq!(out.takes(number, number as u16 % 7, 0), None);
                     let payload = out.slices(&at).concat();
                     sent.push((number, payload, extension));
                     *known -= u64::from(length);
@@ -211,7 +247,7 @@ mod tests {
             prop_assert_eq!(got, expected);
             prop_assert!(incoming.is_finished());
             for (sequence, _, _) in &shuffled {
-                out.acked(*sequence);
+                prop_assert_eq!(out.acked(*sequence, 0), Some(*sequence as u16 % 7));
             }
             prop_assert!(out.is_complete());
         }

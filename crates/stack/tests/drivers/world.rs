@@ -140,6 +140,8 @@ impl World {
         let hosts = (0..count).map(|host| {
             let mut config = Config::new(address(host, 0), 9100, clos.host_link.rate).unwrap();
             config.ndp = ndp.clone();
+            // The simulator's connections know nothing of each other.
+            config.shares_scores = false;
             config.ways = (0..ways).map(|way| address(host, way)).collect();
             Core::new(config)
         });

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, PathId, TimeDelta};
+use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, PathId, Time, TimeDelta};
 
 use crate::{Key, Stream};
 
@@ -153,6 +153,16 @@ pub enum Command {
         key: Key,
         /// The paths that work.
         paths: Vec<PathId>,
+    },
+    /// Other connections to the peer found this path bad (NDP 3.2.3): the half does not use it until
+    /// then, if [`Config::path_penalty`] lets paths be removed and another one is left.
+    Avoid {
+        /// The sending half.
+        key: Key,
+        /// The path.
+        path: PathId,
+        /// When it may be used again.
+        until: Time,
     },
     /// What this half sends bears another priority class from now on.
     Classify {

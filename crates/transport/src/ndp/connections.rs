@@ -287,6 +287,21 @@ impl Endpoint {
         }
     }
 
+    /// Others found a path of a half bad.
+    #[cold]
+    pub(super) fn avoid(
+        &mut self,
+        key: Key,
+        path: PathId,
+        until: Time,
+        directory: &mut impl Directory,
+    ) {
+        let Some(slot) = directory.find(key) else { return };
+        if let Role::Sending(sender) = &mut self.slots[slot as usize].role {
+            sender.avoid(path, until);
+        }
+    }
+
     /// Nothing more will be sent or received on this half.
     pub(super) fn close(&mut self, now: Time, key: Key, directory: &mut impl Directory) {
         let Some(slot) = directory.find(key) else { return };

@@ -23,6 +23,7 @@ pub use config::{
 };
 pub use endpoint::Endpoint;
 pub use latencies::Latency;
+pub use scoreboard::Scoreboard;
 
 #[cfg(test)]
 mod tests {

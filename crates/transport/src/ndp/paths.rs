@@ -193,6 +193,17 @@ impl Paths {
         }
     }
 
+    /// Removes a path for a while, on the word of others; the next packet begins a round. Nothing where
+    /// paths are never removed.
+    #[cold]
+    pub(super) fn avoid(&mut self, path: PathId, until: Time) {
+        let place = (0..self.order.len() as u16).find(|&place| self.id(place) == path);
+        if let (Some(place), Some(scoreboard)) = (place, self.scoreboard()) {
+            scoreboard.remove(place, until);
+            self.position = self.live;
+        }
+    }
+
     /// The next path of packets that no scoreboard follows.
     #[inline]
     pub(super) fn spray(&mut self) -> PathId {
@@ -337,6 +348,31 @@ mod tests {
         assert_eq!(taken(&mut paths, Some(&PENALTY)), [0, 3]);
         paths.replace(&[list[1], list[2]], Some(&PENALTY));
         assert_eq!(taken(&mut paths, Some(&PENALTY)), [1, 2]);
+    }
+
+    #[test]
+    fn a_path_that_others_found_bad_is_left_out_at_once_and_for_so_long() {
+        let list: Vec<PathId> = (3..7).map(PathId::new).collect();
+        let mut paths = Paths::new(&list, Stream::seed_from_u64(7), Some(&PENALTY));
+        // In the middle of a round, too.
+        next(&mut paths, NO_PATH);
+        let until = Time::ZERO + PENALTY.removal;
+        paths.avoid(list[2], until);
+        assert_eq!(taken(&mut paths, Some(&PENALTY)), [3, 4, 6]);
+        (0..4).for_each(|_| assert!(paths.round_ended() || paths.choose(NO_PATH) != 2));
+        paths.position = paths.live;
+        assert_eq!(paths.permute(until, Some(&PENALTY)), 0);
+        let round: BTreeSet<u16> = (0..4).map(|_| paths.choose(NO_PATH)).collect();
+        assert_eq!(round.len(), 4, "and then it is used again");
+        assert_eq!(paths.restorations(), 1);
+        // Where all are bad, all are used; where none is ever removed, none is.
+        list.iter().for_each(|&path| paths.avoid(path, until + PENALTY.removal));
+        assert!(paths.round_ended());
+        assert_eq!(paths.permute(until, Some(&PENALTY)), 0);
+        assert_eq!(paths.live, 4);
+        let mut paths = Paths::new(&list, Stream::seed_from_u64(7), None);
+        paths.avoid(list[2], until);
+        assert_eq!(taken(&mut paths, None), [3, 4, 5, 6]);
     }
 
     #[test]

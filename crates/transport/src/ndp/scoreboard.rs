@@ -68,7 +68,7 @@ impl Score {
 
 /// What came back from each path of a sender.
 #[derive(Debug)]
-pub(super) struct Scoreboard {
+pub struct Scoreboard {
     scores: Box<[Score]>,
     /// Ends of the removals, also after they have passed; on probation the end of the wait for an answer;
     /// [`Time::NEVER`] while routing has withdrawn the path, which then is none of those that are
@@ -93,7 +93,7 @@ pub(super) struct Scoreboard {
 
 impl Scoreboard {
     /// A board on which all paths are new.
-    pub(super) fn new(count: u16, penalty: &PathPenalty) -> Scoreboard {
+    pub fn new(count: u16, penalty: &PathPenalty) -> Scoreboard {
         let benefit = penalty.min_nacks.min(u16::from(MEMORY / 2)) as u8;
         let scores = vec![Score::of_new_path(benefit); count as usize];
         Scoreboard {
@@ -112,7 +112,7 @@ impl Scoreboard {
     }
 
     /// Adds new paths until there are `count`.
-    pub(super) fn extend(&mut self, count: u16, penalty: &PathPenalty) {
+    pub fn extend(&mut self, count: u16, penalty: &PathPenalty) {
         let more = Scoreboard::new(count, penalty);
         let known = self.scores.len();
         let scores = self.scores.iter().chain(more.scores.get(known..).unwrap_or(&[]));
@@ -123,13 +123,13 @@ impl Scoreboard {
 
     /// Whether the path list may be permuted without a look at the scores.
     #[inline]
-    pub(super) const fn is_quiet(&self) -> bool {
+    pub const fn is_quiet(&self) -> bool {
         !self.alarm && !self.disturbed
     }
 
     /// The path list is permuted while the board is quiet.
     #[inline]
-    pub(super) fn permuted(&mut self, now: Time) {
+    pub fn permuted(&mut self, now: Time) {
         self.permuted_at = now;
     }
 
@@ -150,13 +150,13 @@ impl Scoreboard {
     }
 
     /// Routing no longer offers the path.
-    pub(super) fn withdraw(&mut self, path: u16) {
+    pub fn withdraw(&mut self, path: u16) {
         self.removed_until[path as usize] = Time::NEVER;
         self.disturbed = true;
     }
 
     /// Routing offers the path again: it is new.
-    pub(super) fn restore(&mut self, path: u16) {
+    pub fn restore(&mut self, path: u16) {
         self.scores[path as usize] = Score::of_new_path(self.benefit);
         self.removed_until[path as usize] = Time::ZERO;
         self.out_of_use.retain(|&other| other != path);
@@ -175,7 +175,7 @@ impl Scoreboard {
 
     /// A packet of this path was ACKed.
     #[inline]
-    pub(super) fn ack(&mut self, path: u16) {
+    pub fn ack(&mut self, path: u16) {
         if self.scores[path as usize].probation > 0 {
             if !self.answered(path) {
                 return;
@@ -193,7 +193,7 @@ impl Scoreboard {
 
     /// A packet of this path was NACKed or returned.
     #[inline]
-    pub(super) fn nack(&mut self, path: u16) {
+    pub fn nack(&mut self, path: u16) {
         if self.scores[path as usize].probation > 0 && !self.answered(path) {
             return;
         }
@@ -204,7 +204,7 @@ impl Scoreboard {
     }
 
     /// A packet of this path was lost.
-    pub(super) fn loss(&mut self, path: u16) {
+    pub fn loss(&mut self, path: u16) {
         if self.scores[path as usize].probation > 0 && !self.answered(path) {
             return;
         }
@@ -214,7 +214,7 @@ impl Scoreboard {
     }
 
     /// A packet takes a path, in a round in which some path is on probation.
-    pub(super) fn sent(&mut self, path: u16) {
+    pub fn sent(&mut self, path: u16) {
         if self.scores[path as usize].probation > 0 && !self.is_withdrawn(path as usize) {
             self.scores[path as usize].probing = true;
             self.removed_until[path as usize] = self.permuted_at.saturating_add(self.patience);
@@ -222,12 +222,12 @@ impl Scoreboard {
     }
 
     /// Paths on probation.
-    pub(super) fn on_probation(&self) -> bool {
+    pub fn on_probation(&self) -> bool {
         self.scores.iter().any(|score| score.probation > 0)
     }
 
     /// Removes the outliers. Gives how many.
-    pub(super) fn judge(&mut self, now: Time, penalty: &PathPenalty) -> u32 {
+    pub fn judge(&mut self, now: Time, penalty: &PathPenalty) -> u32 {
         let (mut answers, mut nacks, mut losses, mut removed) = (0, 0, 0, 0);
         let mut count = 0;
         for (score, &until) in self.scores.iter().zip(&self.removed_until) {
@@ -296,13 +296,31 @@ impl Scoreboard {
         TimeDelta::from_ps(ps.min(penalty.removal_max.as_ps()))
     }
 
+    /// Removes a path until then, whatever was heard of it here: others learned that it is bad. It comes
+    /// back as it is, without probation. What routing has withdrawn stays withdrawn.
+    #[cold]
+    pub fn remove(&mut self, path: u16, until: Time) {
+        let end = &mut self.removed_until[path as usize];
+        *end = (*end).max(until);
+        if !self.out_of_use.contains(&path) {
+            self.out_of_use.push(path);
+        }
+        self.disturbed = true;
+    }
+
+    /// Until when a path is removed: in the past, if it is in use; [`Time::NEVER`] while routing has
+    /// withdrawn it.
+    pub fn removed_until(&self, path: u16) -> Time {
+        self.removed_until[path as usize]
+    }
+
     /// Paths that were taken into use again after their removal.
-    pub(super) fn restorations(&self) -> u64 {
+    pub fn restorations(&self) -> u64 {
         self.restorations
     }
 
     /// Puts the paths in use in front, in the order in which they are. Gives how many there are.
-    pub(super) fn sift(&mut self, now: Time, order: &mut [u16]) -> u16 {
+    pub fn sift(&mut self, now: Time, order: &mut [u16]) -> u16 {
         let mut live = 0;
         for place in 0..order.len() {
             if self.removed_until[order[place] as usize] <= now {

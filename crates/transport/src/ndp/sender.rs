@@ -422,6 +422,11 @@ impl Sender {
         self.paths.replace(paths, penalty);
     }
 
+    /// Others found a path bad.
+    pub(super) fn avoid(&mut self, path: PathId, until: Time) {
+        self.paths.avoid(path, until);
+    }
+
     /// Nothing more will be appended; an endless stream ends here.
     pub(super) fn finish(&mut self) {
         if self.unsent == ENDLESS {

@@ -106,7 +106,10 @@ impl Core {
             let owner = *self.names.get(&name).expect("a half that sends has its bytes");
             let outgoing = &mut self.entries[owner as usize].outgoing;
             let at = outgoing.packet(header.sequence, header.payload_length(), &mut self.extension);
-            payload = outgoing.slices(&at);
+            let path = header.path.get();
+            let lost_on = outgoing.takes(header.sequence, path, header.flags.attempt());
+            self.note_sent(now, packet.destination, path, lost_on);
+            payload = self.entries[owner as usize].outgoing.slices(&at);
             of = Some(Lent { entry: owner, at });
         }
         let datagram = Datagram::of(packet, &self.peers).expect("a peer has an address");
