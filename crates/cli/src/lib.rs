@@ -25,6 +25,7 @@ mod reproduce;
 mod results;
 mod run;
 pub mod single;
+mod stats;
 mod testbed;
 mod trace;
 
@@ -203,10 +204,13 @@ enum Verb {
     /// Send standard input to a host, or receive it, over NDP.
     #[command(subcommand)]
     Cat(net::Cat),
-    /// Print what a command with --stats wrote last.
+    /// Print what a command with --stats wrote last: frames, and what became of the packets on each path.
     Stats {
         /// The file.
         file: PathBuf,
+        /// Print again every so many seconds, until interrupted.
+        #[arg(long, value_name = "S")]
+        every: Option<f64>,
     },
     /// Print the JSON Schema of scenario files.
     Schema,
@@ -265,7 +269,7 @@ pub fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Ping(options) => net::ping(&options),
         Verb::Rpc(what) => net::rpc(&what),
         Verb::Cat(what) => net::cat(&what),
-        Verb::Stats { file } => net::stats(&file),
+        Verb::Stats { file, every } => stats::stats(&file, every),
         Verb::Testbed(options) => testbed::testbed(&options),
         Verb::Schema => {
             results::print(&trimline_sim::scenario::schema());

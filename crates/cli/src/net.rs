@@ -13,6 +13,7 @@ use trimline_stack::host::{Config, Connection, Failure as Broken, Host, Idle, Op
 use trimline_stack::io::PacketIo;
 
 use crate::failure::Failure;
+use crate::stats::Account;
 
 /// The longest that a server waits for the rest of a request, or for the ACKs of its answer.
 const LONGEST_REQUEST: TimeDelta = TimeDelta::from_ms(60_000);
@@ -48,7 +49,7 @@ pub(crate) struct Interface {
     /// Poll for ever instead of blocking after a while: the shortest latency, a core.
     #[arg(long)]
     poll: bool,
-    /// Write what went through here after the command, as JSON, for `trimline stats`.
+    /// Write what went through here, as JSON, twice a second and after the command, for `trimline stats`.
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
 }
@@ -138,30 +139,13 @@ fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<Host<Box<dyn 
     Ok(host)
 }
 
-fn failed(what: &str) -> impl Fn(io::Error) -> Failure {
-    move |error| Failure::message(format!("{what}: {error}"))
+/// What this host tells about itself while it runs.
+fn account(interface: &Interface) -> Account {
+    Account::new(interface.stats.as_deref(), interface.interface.as_deref())
 }
 
-/// What went through a host, as JSON.
-fn write_stats(host: &mut Host<Box<dyn PacketIo>>, interface: &Interface) -> io::Result<()> {
-    let Some(path) = &interface.stats else { return Ok(()) };
-    let seen = *host.statistics();
-    let json = serde_json::json!({
-        "interface": interface.interface.as_deref().unwrap_or("udp"),
-        "frames_in": seen.frames_in,
-        "bytes_in": seen.bytes_in,
-        "frames_out": seen.frames_out,
-        "bytes_out": seen.bytes_out,
-        "trimmed_in": seen.trimmed_in,
-        "returned_in": seen.returned_in,
-        "misdirected": seen.misdirected,
-        "refused": seen.refused_in_all(),
-        "connections": host.core().connections(),
-    });
-    // Whole or not at all: readers never see half of it.
-    let beside = path.with_extension("new");
-    std::fs::write(&beside, format!("{json:#}\n"))?;
-    std::fs::rename(&beside, path)
+fn failed(what: &str) -> impl Fn(io::Error) -> Failure {
+    move |error| Failure::message(format!("{what}: {error}"))
 }
 
 /// One message there and back.
@@ -194,6 +178,7 @@ fn request(
 pub(crate) fn ping(options: &Ping) -> Result<ExitCode, Failure> {
     let run = || -> io::Result<u64> {
         let mut host = open(&options.interface, Some(options.peer))?;
+        let mut account = account(&options.interface);
         let message = vec![0x5a; options.bytes.max(1)];
         let mut lost = 0;
         for number in 0..options.count {
@@ -211,9 +196,10 @@ pub(crate) fn ping(options: &Ping) -> Result<ExitCode, Failure> {
             }
             let until = host.now().saturating_add(TimeDelta::from_ms(options.gap));
             host.run_until(until, |_| false)?;
+            account.update(&mut host)?;
         }
         println!("{} of {} answered", options.count - lost, options.count);
-        write_stats(&mut host, &options.interface)?;
+        account.write(&mut host)?;
         Ok(lost)
     };
     let lost = run().map_err(failed("ping"))?;
@@ -233,6 +219,7 @@ pub(crate) fn rpc(what: &Rpc) -> Result<ExitCode, Failure> {
 
 fn serve(interface: &Interface, seconds: Option<u64>) -> io::Result<ExitCode> {
     let mut host = open(interface, None)?;
+    let mut account = account(interface);
     let start = Instant::now();
     let is_over = || seconds.is_some_and(|seconds| start.elapsed().as_secs() >= seconds);
     while !is_over() {
@@ -263,8 +250,9 @@ fn serve(interface: &Interface, seconds: Option<u64>) -> io::Result<ExitCode> {
             }
             any
         })?;
-        write_stats(&mut host, interface)?;
+        account.update(&mut host)?;
     }
+    account.write(&mut host)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -277,6 +265,7 @@ fn load(
     rate_rps: Option<u64>,
 ) -> io::Result<ExitCode> {
     let mut host = open(interface, Some(server))?;
+    let mut account = account(interface);
     let message = vec![0x5a; bytes.max(1)];
     let mut taken: Histogram<u64> =
         Histogram::new_with_bounds(1, 600_000_000_000, 3).map_err(io::Error::other)?;
@@ -325,6 +314,7 @@ fn load(
             });
             waiting.len() < before
         })?;
+        account.update(&mut host)?;
         if waiting.len() == before && host.now() >= patience {
             broken += waiting.len() as u64;
             break;
@@ -345,7 +335,7 @@ fn load(
         us(0.999),
         taken.max() as f64 / 1000.0
     );
-    write_stats(&mut host, interface)?;
+    account.write(&mut host)?;
     Ok(ExitCode::from(u8::from(broken > 0)))
 }
 
@@ -362,6 +352,7 @@ const CAT_SERVICE: u16 = 8;
 
 fn listen(interface: &Interface) -> io::Result<ExitCode> {
     let mut host = open(interface, None)?;
+    let mut account = account(interface);
     host.listen(CAT_SERVICE);
     let mut connection = None;
     let mut bytes = vec![0; 1 << 18];
@@ -380,6 +371,7 @@ fn listen(interface: &Interface) -> io::Result<ExitCode> {
             Err(Broken::Closed) => break,
             Err(failure) => return Err(failure.into()),
         }
+        account.update(&mut host)?;
     }
     out.flush()?;
     if let Some(connection) = connection {
@@ -388,12 +380,13 @@ fn listen(interface: &Interface) -> io::Result<ExitCode> {
         let until = host.now().saturating_add(TimeDelta::from_ms(200));
         host.run_until(until, |_| false)?;
     }
-    write_stats(&mut host, interface)?;
+    account.write(&mut host)?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn send(peer: IpAddr, interface: &Interface) -> io::Result<ExitCode> {
     let mut host = open(interface, Some(peer))?;
+    let mut account = account(interface);
     let connection = host.connect(peer, CAT_SERVICE, Options::default())?;
     let mut input = io::stdin().lock();
     let mut bytes = vec![0; 1 << 18];
@@ -410,25 +403,11 @@ fn send(peer: IpAddr, interface: &Interface) -> io::Result<ExitCode> {
                 taken != Ok(0)
             })?;
             given += taken?;
+            account.update(&mut host)?;
         }
     }
     host.core().close(connection);
     host.drain(connection, TimeDelta::from_ms(600_000))?;
-    write_stats(&mut host, interface)?;
-    Ok(ExitCode::SUCCESS)
-}
-
-/// `trimline stats`: what another command wrote.
-pub(crate) fn stats(path: &std::path::Path) -> Result<ExitCode, Failure> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::message(format!("{}: {error}", path.display())))?;
-    let value: serde_json::Value = serde_json::from_str(&text)
-        .map_err(|error| Failure::message(format!("{}: {error}", path.display())))?;
-    let entries = value.as_object().ok_or_else(|| {
-        Failure::message(format!("{}: expected what --stats writes", path.display()))
-    })?;
-    for (name, number) in entries {
-        println!("{name:14} {number}");
-    }
+    account.write(&mut host)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -92,6 +92,12 @@ fn requests_are_answered_over_udp_without_any_right() {
         assert!(said.contains("500 answered, 0 not"), "{said}{problem}");
         let (said, _) = words(&place.run("trimline", &["stats", "stats.json"]));
         assert!(said.contains("frames_in") && said.contains("udp"), "{said}");
+        // The scoreboard: the one path to the server, and all of it ACKed.
+        let line = said.lines().find(|line| line.starts_with("127.0.0.2 ")).expect("a path");
+        let cells: Vec<&str> = line.split_whitespace().collect();
+        assert_eq!((cells.len(), cells[1], cells[2]), (11, "0", "127.0.0.2"), "{said}");
+        assert!(cells[4].parse::<u64>().unwrap() >= 2000, "four packets a request: {said}");
+        assert_eq!(cells[10], "no", "{said}");
     }
 }
 
@@ -155,6 +161,7 @@ fn what_is_wrong_is_said_in_words() {
     check("trimline", &["stats", "missing.json"], &["missing.json"]);
     fs::write(place.0.join("list.json"), "[1]").unwrap();
     check("trimline", &["stats", "list.json"], &["list.json", "expected"]);
+    check("trimline", &["stats", "list.json", "--every", "soon"], &["--every", "soon"]);
     let config = |text: &str, expected: &[&str]| {
         fs::write(place.0.join("network.toml"), text).unwrap();
         let expected = [&["network.toml"], expected].concat();

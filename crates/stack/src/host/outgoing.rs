@@ -197,6 +197,30 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    #[test]
+    fn an_answer_is_told_of_the_path_that_the_packet_took_last_and_once() {
+        let mut out = Outgoing::default();
+        out.write(&[7; 300]);
+        out.hand_over();
+        for sequence in 0..3 {
+            out.packet(sequence, 100, &mut Vec::new());
+            assert_eq!(out.takes(sequence, 10 + sequence as u16, 0), None);
+        }
+        assert_eq!(out.acked(1, 0), Some(11));
+        assert_eq!(out.acked(1, 0), None, "twice");
+        // NACKed, and then not lost when it is sent again.
+        assert_eq!(out.trimmed(2, 0), Some(12));
+        assert_eq!(out.takes(2, 20, 1), None);
+        assert_eq!(out.trimmed(2, 0), None, "late news of the first time");
+        // Sent again with nothing heard: the path before lost it.
+        assert_eq!(out.takes(2, 21, 2), Some(20));
+        assert_eq!(out.acked(2, 1), None, "whatever became of the last one");
+        assert_eq!(out.takes(0, 22, 1), Some(10));
+        assert_eq!(out.acked(0, 1), Some(22));
+        assert_eq!(out.acked(0, 1), None, "it is forgotten");
+        assert!(out.is_complete());
+    }
+
     proptest! {
         /// What goes in as messages comes out as the same messages, whatever the packets and their order,
         /// and no packet needs more room than there is.
@@ -214,7 +238,7 @@ mod tests {
                     let length = (*known).min(u64::from(payload_bytes)) as u16;
                     let mut extension = Vec::new();
                     let at = out.packet(number, length, &mut extension);
-                    prop_assert_eq!(out.takes(number, number as u16 % 7, 0), None);
+                    assert_eq!(out.takes(number, number as u16 % 7, 0), None);
                     let payload = out.slices(&at).concat();
                     sent.push((number, payload, extension));
                     *known -= u64::from(length);

@@ -193,6 +193,7 @@ fn a_flow_leaves_a_path_that_is_slow_or_loses() {
             assert!(share_before > 180, "{fabrics:?}: {share_before} in 1000");
             assert!(board.iter().all(|path| path.removed_until.is_none()));
             let (after, share, board) = flow_of_30_mb(fabrics, |_| {});
+            println!("{fabrics:?}: {before} us, then {after} us");
             assert!(share < 50, "{fabrics:?}: {share} in 1000");
             assert!(after * 100 < before * at_most, "{fabrics:?}: {after} us instead of {before}");
             // The scoreboard says so.
@@ -227,6 +228,7 @@ fn on_healthy_paths_nothing_is_removed() {
     // Alone; and as three flows into one host, whose packets are trimmed on the last hop.
     let (took, share, board) = flow_of_30_mb(Fabrics::default(), |_| {});
     assert_eq!(took, flow_of_30_mb(Fabrics::default(), never_removes).0, "to the microsecond");
+    println!("healthy: {took} us");
     assert!((240..260).contains(&share), "{share} in 1000");
     assert!(board.iter().all(|path| path.counters.removals == 0), "{board:?}");
     let mut world = world(3, Fabrics::default(), |_| {});

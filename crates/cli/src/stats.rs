@@ -1,0 +1,148 @@
+//! What went through a host: written while a command runs, printed by `trimline stats`.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use trimline_stack::host::{Host, PathStatus};
+use trimline_stack::io::PacketIo;
+
+use crate::failure::Failure;
+
+/// How often it is written while a command runs.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// The file that a running command tells what went through, if it has one.
+#[derive(Debug)]
+pub(crate) struct Account {
+    file: Option<PathBuf>,
+    interface: String,
+    written: Option<Instant>,
+}
+
+impl Account {
+    pub(crate) fn new(file: Option<&Path>, interface: Option<&str>) -> Account {
+        let interface = interface.unwrap_or("udp").to_owned();
+        Account { file: file.map(Path::to_owned), interface, written: None }
+    }
+
+    /// Writes, if that was long ago.
+    pub(crate) fn update<I: PacketIo>(&mut self, host: &mut Host<I>) -> io::Result<()> {
+        let is_due = |written: &Instant| written.elapsed() >= INTERVAL;
+        match self.file.is_some() && self.written.as_ref().is_none_or(is_due) {
+            true => self.write(host),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes now.
+    pub(crate) fn write<I: PacketIo>(&mut self, host: &mut Host<I>) -> io::Result<()> {
+        let Some(path) = &self.file else { return Ok(()) };
+        let (seen, now) = (*host.statistics(), host.now());
+        let paths: Vec<Value> = host.core().paths(now).iter().map(path_entry).collect();
+        let json = json!({
+            "interface": self.interface,
+            "frames_in": seen.frames_in,
+            "bytes_in": seen.bytes_in,
+            "frames_out": seen.frames_out,
+            "bytes_out": seen.bytes_out,
+            "trimmed_in": seen.trimmed_in,
+            "returned_in": seen.returned_in,
+            "misdirected": seen.misdirected,
+            "refused": seen.refused_in_all(),
+            "connections": host.core().connections(),
+            "paths": paths,
+        });
+        // Whole or not at all: readers never see half of it.
+        let beside = path.with_extension("new");
+        std::fs::write(&beside, format!("{json:#}\n"))?;
+        std::fs::rename(&beside, path)?;
+        self.written = Some(Instant::now());
+        Ok(())
+    }
+}
+
+fn path_entry(path: &PathStatus) -> Value {
+    let seen = path.counters;
+    json!({
+        "peer": path.peer,
+        "path": path.path,
+        "address": path.address,
+        "source_port": path.source_port,
+        "sent": seen.sent,
+        "acked": seen.acked,
+        "nacked": seen.nacked,
+        "returned": seen.returned,
+        "lost": seen.lost,
+        "removals": seen.removals,
+        "removed": path.removed_until.is_some(),
+    })
+}
+
+/// Columns of the scoreboard.
+const COLUMNS: [&str; 11] = [
+    "peer",
+    "path",
+    "address",
+    "source_port",
+    "sent",
+    "acked",
+    "nacked",
+    "returned",
+    "lost",
+    "removals",
+    "removed",
+];
+
+/// One line a counter, then the scoreboard.
+fn table(path: &Path) -> Result<String, Failure> {
+    let wrong =
+        |what: &dyn std::fmt::Display| Failure::message(format!("{}: {what}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+    let value: Value = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
+    let entries = value.as_object().ok_or_else(|| wrong(&"expected what --stats writes"))?;
+    let mut out = String::new();
+    for (name, number) in entries.iter().filter(|(_, value)| !value.is_array()) {
+        out += &format!("{name:14} {number}\n");
+    }
+    let plain = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Bool(is) => if *is { "yes" } else { "no" }.to_owned(),
+        other => other.to_string(),
+    };
+    let mut rows = vec![COLUMNS.map(|name| name.replace('_', " "))];
+    for entry in entries.get("paths").and_then(Value::as_array).into_iter().flatten() {
+        rows.push(COLUMNS.map(|name| entry.get(name).map_or_else(|| "-".to_owned(), plain)));
+    }
+    if rows.len() > 1 {
+        out.push('\n');
+        let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+        let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
+        for row in &rows {
+            for ((name, cell), &width) in COLUMNS.iter().zip(row).zip(&widths) {
+                // Addresses from the left, numbers from the right.
+                out += &match *name {
+                    "peer" => format!("{cell:width$}"),
+                    "address" => format!("  {cell:width$}"),
+                    _ => format!("  {cell:>width$}"),
+                };
+            }
+            out.push('\n');
+        }
+    }
+    Ok(out)
+}
+
+/// `trimline stats`: what a command with `--stats` wrote last, once or again and again.
+pub(crate) fn stats(path: &Path, every: Option<f64>) -> Result<ExitCode, Failure> {
+    let every = every.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.1)));
+    let every = every.transpose().map_err(|error| Failure::message(format!("--every: {error}")))?;
+    print!("{}", table(path)?);
+    while let Some(every) = every {
+        std::thread::sleep(every);
+        print!("\n{}", table(path)?);
+    }
+    Ok(ExitCode::SUCCESS)
+}
