@@ -170,3 +170,97 @@ impl Judge {
         self.scores.sift(now, &mut self.order);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trimline_packet::TimeDelta;
+
+    const PENALTY: PathPenalty = PathPenalty {
+        min_nacks: 10,
+        min_losses: 2,
+        ratio: 2,
+        removal: TimeDelta::from_ms(20),
+        removal_max: TimeDelta::from_ms(80),
+    };
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + TimeDelta::from_ms(ms)
+    }
+
+    /// Rounds over four paths at one instant; of some packets the header arrives.
+    fn rounds(board: &mut Board, now: Time, count: u32, is_trimmed: impl Fn(u32, u16) -> bool) {
+        for round in 0..count {
+            for path in 0..4 {
+                board.sent(now, path, None);
+                match is_trimmed(round, path) {
+                    true => board.trimmed(path, false),
+                    false => board.acked(path),
+                }
+            }
+        }
+    }
+
+    fn avoided(board: &Board, now: Time) -> Vec<u16> {
+        board.avoided(now).map(|(path, _)| path).collect()
+    }
+
+    #[test]
+    fn a_path_that_loses_is_avoided_for_a_while_and_then_forgiven() {
+        let mut board = Board::new(4, Some(&PENALTY));
+        rounds(&mut board, at(1), 5, |_, _| false);
+        for _ in 0..2 {
+            board.sent(at(1), 0, None);
+            board.sent(at(1), 1, Some(0));
+        }
+        rounds(&mut board, at(2), 2, |_, _| false);
+        assert_eq!(board.avoided(at(3)).collect::<Vec<_>>(), [(0, at(1) + PENALTY.removal)]);
+        assert_eq!((board.counters()[0].lost, board.counters()[0].removals), (2, 1));
+        assert_eq!(avoided(&board, at(22)), [0; 0]);
+        rounds(&mut board, at(22), 2, |_, _| false);
+        assert!(board.is_quiet(), "nothing is left to look after");
+    }
+
+    #[test]
+    fn a_path_that_is_trimmed_is_avoided_until_it_has_earned_ten_acks() {
+        let mut board = Board::new(4, Some(&PENALTY));
+        while board.counters()[2].removals == 0 {
+            rounds(&mut board, at(1), 1, |_, path| path == 2);
+        }
+        assert_eq!(avoided(&board, at(2)), [2]);
+        // Once it is back, one packet is out at a time.
+        rounds(&mut board, at(30), 1, |_, _| false);
+        board.sent(at(30), 2, None);
+        assert_eq!(avoided(&board, at(31)), [2]);
+        board.acked(2);
+        assert_eq!(avoided(&board, at(31)), [0; 0]);
+        rounds(&mut board, at(31), 7, |_, _| false);
+        assert!(!board.is_quiet());
+        rounds(&mut board, at(31), 4, |_, _| false);
+        assert_eq!(avoided(&board, at(31)), [0; 0]);
+        assert!(board.is_quiet());
+        assert_eq!(board.counters()[2].removals, 1);
+    }
+
+    #[test]
+    fn a_few_headers_among_many_acks_are_no_reason() {
+        let mut board = Board::new(4, Some(&PENALTY));
+        rounds(&mut board, at(1), 110, |round, path| path == 2 && round % 9 == 0);
+        assert_eq!(board.counters()[2].nacked, 13);
+        assert_eq!(avoided(&board, at(1)), [0; 0]);
+    }
+
+    #[test]
+    fn where_nothing_is_removed_all_is_counted() {
+        let mut board = Board::new(1, None);
+        board.sent(at(0), 0, None);
+        board.sent(at(0), 3, Some(0));
+        board.trimmed(3, true);
+        let counted = |path: usize| {
+            let seen = board.counters()[path];
+            [seen.sent, seen.acked, seen.nacked, seen.returned, seen.lost]
+        };
+        assert_eq!((counted(0), counted(3)), ([1, 0, 0, 0, 1], [1, 0, 0, 1, 0]));
+        assert!(board.is_quiet());
+    }
+}
