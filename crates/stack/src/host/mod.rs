@@ -214,10 +214,12 @@ impl<I: PacketIo> Host<I> {
     /// The interface is gone or the system refuses.
     pub fn turn(&mut self) -> io::Result<bool> {
         let (heard, now) = self.hear()?;
-        Ok(self.transmit(now)? || heard)
+        let sent = self.transmit(now)?;
+        let due = self.core.expire(now);
+        Ok((due && self.transmit(now)?) | due | sent | heard)
     }
 
-    /// Takes what has arrived, and does what is due. Gives whether there was anything, and the time.
+    /// Takes what has arrived. Gives whether there was anything, and the time.
     fn hear(&mut self) -> io::Result<(bool, Time)> {
         let Host { core, clock, io, .. } = self;
         let mut now = None;
@@ -305,6 +307,7 @@ impl<I: PacketIo> Host<I> {
     ) -> io::Result<bool> {
         let now = self.clock.now();
         self.transmit(now)?;
+        self.core.expire(now);
         loop {
             let (heard, now) = self.hear()?;
             // The application first: what it answers goes together with the ACKs.
@@ -316,10 +319,17 @@ impl<I: PacketIo> Host<I> {
             if done {
                 return Ok(true);
             }
+            // What has arrived comes before what is due: an answer does not wait while old connections are
+            // forgotten.
+            let due = self.core.expire(now);
+            if due && is_done(&mut self.core) {
+                self.transmit(now)?;
+                return Ok(true);
+            }
             if now >= deadline {
                 return Ok(false);
             }
-            if heard || sent {
+            if heard || sent || due {
                 self.waiter.busy();
             } else {
                 let due = self.next().min(deadline);

@@ -66,7 +66,8 @@ struct Judge {
 impl Board {
     /// For so many paths, of which outliers are removed by this rule.
     pub(super) fn new(paths: usize, penalty: Option<&PathPenalty>) -> Board {
-        let judge = penalty.map(|penalty| Judge {
+        // An only path is never removed.
+        let judge = penalty.filter(|_| paths > 1).map(|penalty| Judge {
             penalty: *penalty,
             scores: Scoreboard::new(paths as u16, penalty),
             order: (0..paths as u16).collect(),

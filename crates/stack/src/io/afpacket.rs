@@ -5,12 +5,12 @@
 //! when its receiver has copied it, so that a later frame can overwrite it; and a socket with such a ring
 //! cannot send anything else.
 //!
-//! The kernel of the host sees every frame too. [`AfPacket::open_host`] keeps it from answering NDP's packets
-//! with ICMP errors.
+//! The kernel of the host sees every frame too. [`AfPacket::open_host`] keeps NDP's packets from it where it may, and
+//! from being answered with ICMP errors where not.
 
 use std::io;
 use std::net::UdpSocket;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::sys::{self, Batch, Link, Ring};
 use super::{Caps, ETHERNET_BYTES, PacketIo, Pieces};
@@ -29,6 +29,8 @@ pub struct AfPacket {
     batch: Batch,
     /// Sockets that swallow what the kernel would answer.
     _quiet: Vec<UdpSocket>,
+    /// The program that keeps packets from the kernel's own protocols.
+    _ingress: Option<OwnedFd>,
 }
 
 impl AfPacket {
@@ -56,18 +58,24 @@ impl AfPacket {
             .map_err(|error| io::Error::new(error.kind(), format!("{interface}: {error}")))?;
         let ring = Ring::open(&link, RING_FRAMES, port)
             .map_err(|error| io::Error::new(error.kind(), format!("{interface}: {error}")))?;
-        Ok(AfPacket { ring, link, batch: Batch::default(), _quiet: Vec::new() })
+        Ok(AfPacket { ring, link, batch: Batch::default(), _quiet: Vec::new(), _ingress: None })
     }
 
     /// Binds the protocol's port and throws away what arrives there, so that the kernel sends no ICMP
-    /// errors. A port that is taken is quiet already.
+    /// errors. A port that is taken is quiet already. Where it is all ours, the kernel need not look at its
+    /// packets at all.
     fn quiet(&mut self, port: u16) {
-        for address in ["0.0.0.0", "::"] {
-            if let Ok(socket) = UdpSocket::bind((address, port))
-                && sys::drop_everything(&socket).is_ok()
-            {
-                self._quiet.push(socket);
+        // The first takes IPv4 with it, unless the system says otherwise.
+        for address in ["::", "0.0.0.0"] {
+            match UdpSocket::bind((address, port)) {
+                Ok(socket) if sys::drop_everything(&socket).is_ok() => self._quiet.push(socket),
+                Err(error) if error.kind() == io::ErrorKind::AddrInUse => break,
+                // No IPv6 here.
+                _ => {}
             }
+        }
+        if !self._quiet.is_empty() {
+            self._ingress = sys::ingress::drop_port(self.link.index, port).ok();
         }
     }
 

@@ -3,6 +3,8 @@
 
 #[path = "datagrams.rs"]
 pub(crate) mod datagrams;
+#[path = "ingress.rs"]
+pub(crate) mod ingress;
 #[path = "netlink.rs"]
 pub(crate) mod netlink;
 

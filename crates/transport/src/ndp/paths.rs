@@ -57,6 +57,8 @@ impl Paths {
         let count = u16::try_from(list.len()).expect("a path list has at most 65,535 paths");
         assert!(count > 0, "a path list has at least one path");
         let counted = (0..count).zip(list).all(|(place, id)| id.get() == place);
+        // An only path is never removed.
+        let penalty = penalty.filter(|_| count > 1);
         let seldom = (!counted || penalty.is_some()).then(|| {
             Box::new(Seldom {
                 ids: if counted { Box::default() } else { list.into() },
@@ -188,7 +190,15 @@ impl Paths {
         // The next packet begins a round.
         self.position = self.live;
         if places as usize > count {
-            let scoreboard = self.seldom.take().and_then(|seldom| seldom.scoreboard);
+            let known = self.seldom.take().and_then(|seldom| seldom.scoreboard);
+            // An only path had none.
+            let new = |penalty| {
+                let mut scoreboard = Scoreboard::new(places, penalty);
+                let withdrawn = (0..places).filter(|&place| !routed[place as usize]);
+                withdrawn.for_each(|place| scoreboard.withdraw(place));
+                scoreboard
+            };
+            let scoreboard = known.or_else(|| penalty.map(new));
             self.seldom = Some(Box::new(Seldom { ids: ids.into_boxed_slice(), scoreboard }));
         }
     }
@@ -334,6 +344,20 @@ mod tests {
             let fourth = (0..5).find(|&place| paths.id(place).get() == 9);
             assert_eq!(fourth, Some(4), "known paths keep their places");
         }
+    }
+
+    #[test]
+    fn an_only_path_that_others_join_is_judged_beside_them() {
+        let list: Vec<PathId> = (0..4).map(PathId::new).collect();
+        let mut paths = Paths::new(&list[..1], Stream::seed_from_u64(7), Some(&PENALTY));
+        assert!(paths.scoreboard().is_none());
+        paths.replace(&list[1..], Some(&PENALTY));
+        assert_eq!(taken(&mut paths, Some(&PENALTY)), [1, 2, 3]);
+        (0..2).for_each(|_| paths.scoreboard().unwrap().loss(2));
+        assert_eq!(paths.permute(Time::ZERO, Some(&PENALTY)), 1);
+        assert_eq!(taken(&mut paths, Some(&PENALTY)), [1, 3]);
+        paths.replace(&list, Some(&PENALTY));
+        assert_eq!(taken(&mut paths, Some(&PENALTY)), [0, 1, 3]);
     }
 
     #[test]

@@ -308,7 +308,9 @@ impl Window {
         self.base = self.next;
         self.waiting = 0;
         self.in_flight = 0;
-        self.records = Window::memory(1);
+        if self.records.len() > 1 {
+            self.records = Window::memory(1);
+        }
     }
 }
 
