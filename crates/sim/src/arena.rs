@@ -3,7 +3,7 @@
 //! A slot's link serves, one after the other, the free list, an inbox and a queue: a packet is in
 //! exactly one of them, so no list needs memory of its own and none can overflow.
 
-use trimline_packet::{Handle, Packet, Packets, Time};
+use trimline_packet::{Handle, Packet, Packets};
 
 use crate::table::Table;
 
@@ -15,26 +15,15 @@ struct Slot {
     next: Handle,
 }
 
-/// When and from where a packet on a link will arrive.
-#[derive(Clone, Copy, Default)]
-#[repr(C, packed(4))]
-pub(crate) struct Arrival {
-    /// When.
-    pub(crate) at: Time,
-    /// The unit whose link it is on.
-    pub(crate) link: u32,
-}
-
 /// Packet storage with a last-in-first-out free list: a slot just freed is still in the cache.
 pub(crate) struct Arena {
     slots: Table<Slot>,
-    arrivals: Table<Arrival>,
     free: Vec<Handle>,
 }
 
 impl Arena {
     pub(crate) const fn new() -> Arena {
-        Arena { slots: Table::new(), arrivals: Table::new(), free: Vec::new() }
+        Arena { slots: Table::new(), free: Vec::new() }
     }
 
     /// Stores a packet.
@@ -54,7 +43,6 @@ impl Arena {
         let handle = Handle::new(u32::try_from(self.slots.len()).expect("fewer than 2^32 packets"));
         assert!(handle.index() < u32::MAX as usize - 1, "the packet arena is full");
         self.slots.push(Slot { packet, next: Handle::NONE });
-        self.arrivals.push(Arrival::default());
         handle
     }
 
@@ -82,16 +70,6 @@ impl Arena {
     #[inline(always)]
     pub(crate) fn prefetch(&self, handle: Handle) {
         self.slots.prefetch(handle.index());
-    }
-
-    #[inline]
-    pub(crate) fn arrival(&self, handle: Handle) -> Arrival {
-        self.arrivals[handle.index()]
-    }
-
-    #[inline]
-    pub(crate) fn set_arrival(&mut self, handle: Handle, arrival: Arrival) {
-        self.arrivals[handle.index()] = arrival;
     }
 }
 
@@ -121,6 +99,5 @@ mod tests {
     #[test]
     fn a_slot_is_half_a_cache_line() {
         assert_eq!(size_of::<Slot>(), 32);
-        assert_eq!(size_of::<Arrival>(), 12);
     }
 }

@@ -5,6 +5,7 @@
 //! keep that order for every unit.
 
 mod exchange;
+mod flights;
 mod heap;
 mod partition;
 mod recorder;

@@ -5,10 +5,11 @@ use std::collections::BinaryHeap;
 use std::hint::select_unpredictable;
 use std::mem;
 
-use trimline_packet::{Handle, Packets, Time, TimeDelta};
+use trimline_packet::{Handle, Time, TimeDelta};
 
 use super::exchange::Outgoing;
-use crate::arena::{Arena, Arrival};
+use super::flights::{Flights, Place};
+use crate::arena::Arena;
 use crate::network::{self, Calendar};
 use crate::table::{Shared, Table};
 
@@ -77,18 +78,19 @@ impl Outlook {
 struct Arrivals {
     /// When the first to arrive does: never if there is none.
     first_at: Time,
-    /// When the last to arrive does: zero if there is none.
+    /// When the last to arrive does, or did if there is none any more.
     last_at: Time,
-    first: Handle,
-    last: Handle,
+    first: Place,
+    /// Only of a list that is not empty.
+    last: Place,
 }
 
 impl Arrivals {
     const NONE: Arrivals = Arrivals {
         first_at: Time::NEVER,
         last_at: Time::ZERO,
-        first: Handle::NONE,
-        last: Handle::NONE,
+        first: Place::NONE,
+        last: Place::NONE,
     };
 }
 
@@ -115,42 +117,36 @@ impl Inbox {
         self.lists[0].first_at.min(self.lists[1].first_at)
     }
 
-    /// The packet does not arrive later than the last one of its list, which is not empty.
+    /// The packet does not arrive later than the last one of its list.
     #[inline(never)]
-    fn put_between(
-        &mut self,
-        arena: &mut Arena,
-        number: usize,
-        at: Time,
-        handle: Handle,
-        link: u32,
-        seed: u64,
-    ) {
+    fn put_between(&mut self, flights: &mut Flights, number: usize, place: Place, seed: u64) {
+        let (at, link) = (flights.at(place), flights.link(place));
         let list = &mut self.lists[number];
-        if self.outlook.is_unsorted() || self.outlook.packets() > MOST_PENDING {
+        let is_long = self.outlook.is_unsorted() || self.outlook.packets() > MOST_PENDING;
+        if is_long && !list.first.is_none() {
             // A long way to its place: the list is put in order when the unit is visited.
             self.outlook.0 |= 1 << Outlook::UNSORTED_SHIFT;
             list.first_at = list.first_at.min(at);
-            arena.set_next(list.last, handle);
-            arena.set_next(handle, Handle::NONE);
-            list.last = handle;
+            flights.set_next(list.last, place);
+            list.last = place;
             return;
         }
-        let goes_first =
-            |arrival: Arrival| network::order(seed, (arrival.at, arrival.link), (at, link)).is_le();
-        let (mut before, mut after) = (Handle::NONE, list.first);
-        while !after.is_none() && goes_first(arena.arrival(after)) {
-            (before, after) = (after, arena.next(after));
+        let goes_first = |other: Place| {
+            network::order(seed, (flights.at(other), flights.link(other)), (at, link)).is_le()
+        };
+        let (mut before, mut after) = (Place::NONE, list.first);
+        while !after.is_none() && goes_first(after) {
+            (before, after) = (after, flights.next(after));
         }
-        arena.set_next(handle, after);
+        flights.set_next(place, after);
         if before.is_none() {
-            list.first = handle;
+            list.first = place;
             list.first_at = at;
         } else {
-            arena.set_next(before, handle);
+            flights.set_next(before, place);
         }
         if after.is_none() {
-            list.last = handle;
+            list.last = place;
         }
     }
 }
@@ -185,6 +181,8 @@ pub(super) struct Ring {
     /// Per window of the ring: a bit for each word of `active` that is not zero.
     summary: Table<u64>,
     inboxes: Shared<Inbox>,
+    /// What is in them.
+    flights: Flights,
     far: BinaryHeap<Reverse<Far>>,
     /// Packets on their way to inboxes that were asked for, in a large network.
     letters: Table<Far>,
@@ -197,7 +195,7 @@ pub(super) struct Ring {
     /// What goes to the units of other threads, if there are any.
     outgoing: Option<Outgoing>,
     /// An inbox that is put in order.
-    sorting: Vec<(Arrival, Handle)>,
+    sorting: Vec<(Time, u32, Place)>,
     /// Units that still have something to do in the current window, after a limit inside it.
     unfinished: Vec<u32>,
     /// The earliest wake in `far` of each unit.
@@ -247,6 +245,7 @@ impl Ring {
             active: vec![0; words * windows as usize].into(),
             summary: vec![0; summary_words * windows as usize].into(),
             inboxes,
+            flights: Flights::new(),
             far: BinaryHeap::new(),
             letters: vec![Far::NOBODY; LETTERS].into(),
             letter_count: 0,
@@ -278,10 +277,10 @@ impl Ring {
     /// Begins the window of `now`, or goes on with it. Gives its end, and whether anything came into the
     /// ring.
     #[inline]
-    pub(super) fn begin(&mut self, now: Time, arena: &mut Arena) -> (Time, bool) {
+    pub(super) fn begin(&mut self, now: Time) -> (Time, bool) {
         self.current = now.as_ps() >> self.shift;
         self.base = Time::from_ps(self.current << self.shift);
-        let is_any = self.draw_near(arena);
+        let is_any = self.draw_near();
         if is_any {
             self.keep_unfinished();
         }
@@ -351,7 +350,7 @@ impl Ring {
 
     /// Takes everything into the ring that now lies within it. Whether there was anything.
     #[inline]
-    fn draw_near(&mut self, arena: &mut Arena) -> bool {
+    fn draw_near(&mut self) -> bool {
         let mut is_any = false;
         while let Some(&Reverse(far)) = self.far.peek() {
             let window = far.at.as_ps() >> self.shift;
@@ -367,7 +366,7 @@ impl Ring {
                 self.mark(self.slot(window), far.unit);
             } else {
                 let ahead = window - self.current;
-                self.put(arena, far.unit, far.at, ahead, far.handle, far.link);
+                self.put(far.unit, far.at, ahead, far.handle, far.link);
             }
         }
         is_any
@@ -376,31 +375,22 @@ impl Ring {
     /// Puts a packet into its inbox, and brings the unit's visit forward if need be. `ahead` is the number
     /// of windows until it arrives.
     #[inline(always)]
-    fn put(
-        &mut self,
-        arena: &mut Arena,
-        unit: u32,
-        at: Time,
-        ahead: u64,
-        handle: Handle,
-        link: u32,
-    ) {
-        arena.set_arrival(handle, Arrival { at, link });
+    fn put(&mut self, unit: u32, at: Time, ahead: u64, handle: Handle, link: u32) {
+        let place = self.flights.insert(at, handle, link);
         let inbox = &mut self.inboxes[unit as usize];
         let number = usize::from(ahead > SHORT);
         let list = &mut inbox.lists[number];
-        // An empty list has no last time, so that this is nearly always true.
+        // The last time of an empty list is past, so that this is nearly always true.
         if at > list.last_at {
             let is_empty = list.first.is_none();
-            let last = select_unpredictable(is_empty, handle, list.last);
-            list.first = select_unpredictable(is_empty, handle, list.first);
+            let last = select_unpredictable(is_empty, Place::NONE, list.last);
+            list.first = select_unpredictable(is_empty, place, list.first);
             list.first_at = list.first_at.min(at);
-            arena.set_next(last, handle);
-            arena.set_next(handle, Handle::NONE);
-            list.last = handle;
+            self.flights.link_behind(last, place);
+            list.last = place;
             list.last_at = at;
         } else {
-            inbox.put_between(arena, number, at, handle, link, self.seed);
+            inbox.put_between(&mut self.flights, number, place, self.seed);
         }
         inbox.outlook.0 += 1;
         let busy_until = if inbox.outlook.packets() > MOST_PENDING { 0 } else { inbox.busy_until };
@@ -412,34 +402,34 @@ impl Ring {
 
     /// Before packets are taken out of an inbox: they are in order from now on.
     #[inline(always)]
-    pub(super) fn open(&mut self, arena: &mut Arena, unit: u32) {
+    pub(super) fn open(&mut self, unit: u32) {
         if self.inboxes[unit as usize].outlook.is_unsorted() {
-            self.sort(arena, unit);
+            self.sort(unit);
         }
     }
 
     #[inline(never)]
-    fn sort(&mut self, arena: &mut Arena, unit: u32) {
+    fn sort(&mut self, unit: u32) {
+        let flights = &mut self.flights;
         let seed = self.seed;
         let inbox = &mut self.inboxes[unit as usize];
         inbox.outlook.0 &= !(1 << Outlook::UNSORTED_SHIFT);
         for list in &mut inbox.lists {
             self.sorting.clear();
-            let mut handle = list.first;
-            while !handle.is_none() {
-                self.sorting.push((arena.arrival(handle), handle));
-                handle = arena.next(handle);
+            let mut place = list.first;
+            while !place.is_none() {
+                self.sorting.push((flights.at(place), flights.link(place), place));
+                place = flights.next(place);
             }
             // In order but for what came last.
-            self.sorting
-                .sort_by(|&(a, _), &(b, _)| network::order(seed, (a.at, a.link), (b.at, b.link)));
-            let mut after = Handle::NONE;
-            for &(_, handle) in self.sorting.iter().rev() {
-                arena.set_next(handle, after);
-                after = handle;
+            self.sorting.sort_by(|a, b| network::order(seed, (a.0, a.1), (b.0, b.1)));
+            let mut after = Place::NONE;
+            for &(_, _, place) in self.sorting.iter().rev() {
+                flights.set_next(place, after);
+                after = place;
             }
             list.first = after;
-            if let Some(&(_, last)) = self.sorting.last() {
+            if let Some(&(_, _, last)) = self.sorting.last() {
                 list.last = last;
             }
         }
@@ -451,29 +441,27 @@ impl Ring {
         self.inboxes[unit as usize].first_arrival()
     }
 
-    /// Takes the first packet out of an inbox that has one.
+    /// Takes the first packet out of an inbox that has one. Gives the unit that sent it, too.
     #[inline(always)]
-    pub(super) fn take_first(&mut self, arena: &Arena, unit: u32) -> Handle {
-        let seed = self.seed;
+    pub(super) fn take_first(&mut self, arena: &Arena, unit: u32) -> (Handle, u32) {
+        let (seed, flights) = (self.seed, &mut self.flights);
         let inbox = &mut self.inboxes[unit as usize];
         let [short, long] = &inbox.lists;
         let mut number = select_unpredictable(long.first_at < short.first_at, 1, 0);
         if long.first_at == short.first_at {
-            let tie = |first: Handle| network::tie(seed, long.first_at, arena.arrival(first).link);
+            let tie = |first: Place| network::tie(seed, long.first_at, flights.link(first));
             number = usize::from(tie(long.first) < tie(short.first));
         }
         let list = &mut inbox.lists[number];
-        let handle = list.first;
-        let next = arena.next(handle);
+        let place = list.first;
+        let (handle, next) = (flights.handle(place), flights.next(place));
         list.first = next;
-        arena.prefetch(next);
-        // As likely as not there is another one: no branch on it.
-        let is_last = next.is_none();
-        let next_at = arena.arrival(select_unpredictable(is_last, handle, next)).at;
-        list.first_at = select_unpredictable(is_last, Time::NEVER, next_at);
-        list.last_at = select_unpredictable(is_last, Time::ZERO, list.last_at);
+        list.first_at = flights.at(next);
+        arena.prefetch(flights.handle(next));
         inbox.outlook.0 -= 1;
-        handle
+        let link = flights.link(place);
+        flights.remove(place);
+        (handle, link)
     }
 }
 
@@ -609,7 +597,7 @@ impl Ring {
     /// The first packets of a unit's inbox: not all need be there.
     #[inline(always)]
     pub(super) fn firsts(&self, unit: u32) -> [Handle; 2] {
-        self.inboxes[unit as usize].lists.map(|list| list.first)
+        self.inboxes[unit as usize].lists.map(|list| self.flights.handle(list.first))
     }
 }
 
@@ -626,8 +614,8 @@ impl Calendar for Ring {
     #[inline(always)]
     fn arrive(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32) {
         match self.way {
-            Way::Direct => self.deliver(arena, unit, at, handle, link),
-            Way::Posted => self.post(arena, Far { at, unit, handle, link }),
+            Way::Direct => self.deliver(unit, at, handle, link),
+            Way::Posted => self.post(Far { at, unit, handle, link }),
             Way::Sorted => self.sort_out(arena, Far { at, unit, handle, link }),
         }
     }
@@ -641,12 +629,12 @@ impl Ring {
     /// In a large network the inbox is not in the cache: it is asked for, and other work done before the
     /// packet is put there.
     #[inline(always)]
-    fn post(&mut self, arena: &mut Arena, letter: Far) {
+    fn post(&mut self, letter: Far) {
         self.inboxes.prefetch(letter.unit as usize);
         self.letters[self.letter_count] = letter;
         self.letter_count += 1;
         if self.letter_count == LETTERS {
-            self.deliver_letters(arena);
+            self.deliver_letters();
         }
     }
 
@@ -659,43 +647,36 @@ impl Ring {
             None => true,
         };
         if is_mine && self.posts {
-            self.post(arena, letter);
+            self.post(letter);
         } else if is_mine {
-            self.deliver(arena, unit, at, handle, link);
+            self.deliver(unit, at, handle, link);
         }
     }
 
     #[inline(never)]
-    pub(super) fn deliver_letters(&mut self, arena: &mut Arena) {
+    pub(super) fn deliver_letters(&mut self) {
         for index in 0..mem::take(&mut self.letter_count) {
             let Far { at, unit, handle, link } = self.letters[index];
-            self.deliver(arena, unit, at, handle, link);
+            self.deliver(unit, at, handle, link);
         }
     }
 
     /// Takes a packet that another thread sent: it may arrive in the current window, before the unit's visit.
     #[inline(always)]
-    pub(super) fn accept(
-        &mut self,
-        arena: &mut Arena,
-        unit: u32,
-        at: Time,
-        handle: Handle,
-        link: u32,
-    ) {
+    pub(super) fn accept(&mut self, unit: u32, at: Time, handle: Handle, link: u32) {
         let ahead = (at.as_ps() >> self.shift).wrapping_sub(self.current);
         if ahead <= self.ring_mask {
-            self.put(arena, unit, at, ahead, handle, link);
+            self.put(unit, at, ahead, handle, link);
         } else {
             self.arrive_far(unit, at, handle, link);
         }
     }
 
     #[inline(always)]
-    fn deliver(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32) {
+    fn deliver(&mut self, unit: u32, at: Time, handle: Handle, link: u32) {
         let ahead = (at.as_ps() >> self.shift).wrapping_sub(self.current);
         if ahead.wrapping_sub(1) < self.ring_mask {
-            self.put(arena, unit, at, ahead, handle, link);
+            self.put(unit, at, ahead, handle, link);
         } else {
             self.arrive_far(unit, at, handle, link);
         }
@@ -746,10 +727,12 @@ mod tests {
                 let first = sent.first().map_or(Time::NEVER, |&(at, ..)| at);
                 prop_assert_eq!(ring.first_arrival(0), first);
                 if take == 0 && !sent.is_empty() {
-                    ring.open(&mut arena, 0);
-                    let (_, tie, handle) = sent.remove(0);
-                    prop_assert_eq!(ring.take_first(&arena, 0), handle);
-                    links.retain(|&(at, link)| network::tie(SEED, at, link) != tie);
+                    ring.open(0);
+                    let (at, tie, handle) = sent.remove(0);
+                    let (taken, link) = ring.take_first(&arena, 0);
+                    prop_assert_eq!(taken, handle);
+                    prop_assert_eq!(network::tie(SEED, at, link), tie);
+                    links.remove(&(at, link));
                     arena.release(handle);
                 }
             }

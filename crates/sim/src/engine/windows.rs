@@ -195,19 +195,15 @@ impl Windows {
                 self.ring.prefetch_inbox(later.unit);
             }
             let handle = network.arena.insert(letter.packet);
-            self.ring.accept(&mut network.arena, letter.unit, letter.at, handle, letter.link);
+            self.ring.accept(letter.unit, letter.at, handle, letter.link);
         }
         self.ring.keep_unfinished();
     }
 
     /// Begins the next window, or goes on with the current one, up to `limit`. Gives its end.
     #[inline]
-    fn begin<E: Protocol, const Q: usize>(
-        &mut self,
-        network: &mut Network<E, Q>,
-        limit: Time,
-    ) -> Time {
-        let (end, is_any) = self.ring.begin(self.now, &mut network.arena);
+    fn begin(&mut self, limit: Time) -> Time {
+        let (end, is_any) = self.ring.begin(self.now);
         if is_any {
             self.last_active = self.ring.current;
         }
@@ -221,7 +217,7 @@ impl Windows {
         network: &mut Network<E, Q>,
         limit: Time,
     ) -> Time {
-        let end = self.begin(network, limit);
+        let end = self.begin(limit);
         let count = self.ring.collect_inner(&mut self.units);
         self.work(network, end, count);
         end
@@ -292,7 +288,7 @@ impl Windows {
                 self.visit_risky(network, unit, limit);
             }
         }
-        self.ring.deliver_letters(&mut network.arena);
+        self.ring.deliver_letters();
         self.ring.keep_unfinished();
     }
 
@@ -348,13 +344,13 @@ impl Windows {
         port: u32,
         limit: Time,
     ) {
-        self.ring.open(&mut network.arena, port);
+        self.ring.open(port);
         let mut departure = network.port_next(port);
         let mut arrival = self.ring.first_arrival(port);
         loop {
             // At one instant the transmitter acts first.
             while arrival < departure.min(limit) {
-                let handle = self.ring.take_first(&network.arena, port);
+                let (handle, _) = self.ring.take_first(&network.arena, port);
                 network.port_arrive(&mut self.ring, port, arrival, handle);
                 departure = network.port_next(port);
                 arrival = self.ring.first_arrival(port);
@@ -403,14 +399,13 @@ impl Windows {
         let ports = network.routes.ports_of(network.routes.switch_of(port));
         self.entries.clear();
         for unit in ports.clone() {
-            self.ring.open(&mut network.arena, unit);
+            self.ring.open(unit);
             loop {
                 let at = self.ring.first_arrival(unit);
                 if at >= limit {
                     break;
                 }
-                let handle = self.ring.take_first(&network.arena, unit);
-                let link = network.arena.arrival(handle).link;
+                let (handle, link) = self.ring.take_first(&network.arena, unit);
                 self.entries.push(Entry { at, link, unit, handle });
             }
         }
@@ -436,7 +431,7 @@ impl Windows {
         limit: Time,
     ) {
         let host = unit - network.routes.ports();
-        self.ring.open(&mut network.arena, unit);
+        self.ring.open(unit);
         let mut arrival = self.ring.first_arrival(unit);
         let (mut transmission, mut other) = network.host_outlook(host);
         // At one instant the transmitter acts first, then what arrives is taken, then all else.
@@ -450,7 +445,7 @@ impl Windows {
                 if arrival >= limit {
                     break;
                 }
-                let handle = self.ring.take_first(&network.arena, unit);
+                let (handle, _) = self.ring.take_first(&network.arena, unit);
                 network.host_receive(host, arrival, handle);
                 arrival = self.ring.first_arrival(unit);
             } else {
@@ -562,7 +557,7 @@ impl Returns {
 impl<E: Protocol, const Q: usize> Engine<E, Q> for Windows {
     fn run_until(&mut self, network: &mut Network<E, Q>, limit: Time) {
         while self.now < limit {
-            let end = self.begin(network, limit);
+            let end = self.begin(limit);
             let count = self.ring.collect(&mut self.units);
             self.work(network, end, count);
             self.now = end;
@@ -582,7 +577,7 @@ impl<E: Protocol, const Q: usize> Engine<E, Q> for Windows {
                 self.visit_port_rarely(network, unit, limit);
             }
         }
-        self.ring.deliver_letters(&mut network.arena);
+        self.ring.deliver_letters();
         self.ring.keep_unfinished();
     }
 }

@@ -1,0 +1,142 @@
+//! Packets on links: when each arrives, and the lists that inboxes are.
+//!
+//! Far fewer packets are on links than in queues, and a place just left is the next to be taken: what an inbox
+//! needs stays in the cache however many packets wait elsewhere. A list of packets themselves would be made of
+//! lines that nobody has touched since they came into their last queue.
+
+use trimline_packet::{Handle, Time};
+
+use crate::table::Table;
+
+/// A place in [`Flights`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place(u32);
+
+impl Place {
+    /// No packet. There is a flight even here, with what whoever comes to the end of a list would ask for.
+    pub(super) const NONE: Place = Place(0);
+
+    #[inline(always)]
+    pub(super) const fn is_none(self) -> bool {
+        self.0 == 0
+    }
+    #[inline(always)]
+    const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A packet on a link: a quarter of a cache line.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Flight {
+    at: Time,
+    handle: Handle,
+    next: Place,
+}
+
+/// The packets that are on links.
+pub(super) struct Flights {
+    flights: Table<Flight>,
+    /// The units whose links they are on: asked for when two arrive at one instant.
+    links: Table<u32>,
+    /// The place that was left last; the others follow by their `next`.
+    free: Place,
+}
+
+impl Flights {
+    pub(super) fn new() -> Flights {
+        let nobody = Flight { at: Time::NEVER, handle: Handle::NONE, next: Place::NONE };
+        Flights { flights: vec![nobody].into(), links: vec![0].into(), free: Place::NONE }
+    }
+
+    /// A packet leaves. It is in no list yet.
+    #[inline(always)]
+    pub(super) fn insert(&mut self, at: Time, handle: Handle, link: u32) -> Place {
+        if self.free.is_none() {
+            self.grow();
+        }
+        let place = self.free;
+        let flight = &mut self.flights[place.index()];
+        self.free = flight.next;
+        *flight = Flight { at, handle, next: Place::NONE };
+        self.links[place.index()] = link;
+        place
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        let place = u32::try_from(self.flights.len()).expect("fewer than 2^32 packets");
+        self.flights.push(Flight { at: Time::NEVER, handle: Handle::NONE, next: Place::NONE });
+        self.links.push(0);
+        self.free = Place(place);
+    }
+
+    /// A packet has arrived, and is in no list any more.
+    #[inline(always)]
+    pub(super) fn remove(&mut self, place: Place) {
+        self.flights[place.index()].next = self.free;
+        self.free = place;
+    }
+
+    /// When a packet arrives: never if there is none.
+    #[inline(always)]
+    pub(super) fn at(&self, place: Place) -> Time {
+        self.flights[place.index()].at
+    }
+    /// The unit that sent it.
+    #[inline(always)]
+    pub(super) fn link(&self, place: Place) -> u32 {
+        self.links[place.index()]
+    }
+    #[inline(always)]
+    pub(super) fn handle(&self, place: Place) -> Handle {
+        self.flights[place.index()].handle
+    }
+    /// The packet behind it in its list.
+    #[inline(always)]
+    pub(super) fn next(&self, place: Place) -> Place {
+        self.flights[place.index()].next
+    }
+    /// Appends a packet behind the last one of a list, or behind none: of a list that is empty.
+    #[inline(always)]
+    pub(super) fn link_behind(&mut self, last: Place, place: Place) {
+        self.flights[last.index()].next = place;
+    }
+    #[inline(always)]
+    pub(super) fn set_next(&mut self, place: Place, next: Place) {
+        debug_assert!(!place.is_none(), "nobody has no successor");
+        self.flights[place.index()].next = next;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flight_is_a_quarter_of_a_cache_line() {
+        assert_eq!(size_of::<Flight>(), 16);
+    }
+
+    #[test]
+    fn the_place_that_was_left_last_is_taken_first() {
+        let mut flights = Flights::new();
+        let insert = |flights: &mut Flights, number: u32| {
+            flights.insert(Time::from_ps(number.into()), Handle::new(number), 10 + number)
+        };
+        let places = [1, 2, 3].map(|number| insert(&mut flights, number));
+        flights.remove(places[0]);
+        flights.remove(places[2]);
+        assert_eq!(insert(&mut flights, 4), places[2]);
+        assert_eq!(insert(&mut flights, 5), places[0]);
+        for (place, number) in places.into_iter().zip([5u32, 2, 4]) {
+            let known = (flights.at(place).as_ps(), flights.handle(place), flights.link(place));
+            assert_eq!(known, (number.into(), Handle::new(number), 10 + number));
+            assert!(flights.next(place).is_none());
+        }
+        assert_eq!(flights.at(Place::NONE), Time::NEVER);
+        assert!(flights.handle(Place::NONE).is_none());
+    }
+}
