@@ -95,3 +95,37 @@ impl Pool {
         self.used -= u64::from(bytes);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_may_reach_its_threshold_and_the_memory_its_end() {
+        let mut pool = Pool::new(ByteCount::new(1000));
+        let half = Alpha::from_fraction(1, 2);
+        assert!(pool.admits(0, 500, half) && !pool.admits(0, 501, half));
+        pool.take(500);
+        assert!(pool.admits(0, 250, half) && !pool.admits(0, 251, half), "of what is free");
+        assert!(!pool.admits(250, 1, half), "with what the queue holds");
+        let eight = Alpha::from_fraction(8, 1);
+        assert!(
+            pool.admits(500, 500, eight) && !pool.admits(500, 501, eight),
+            "no more than there is"
+        );
+        assert!(
+            pool.admits_after(100, 400, 600, eight) && !pool.admits_after(100, 400, 601, eight)
+        );
+        pool.give(500);
+        assert_eq!(
+            (pool.used().get(), pool.free(), pool.capacity()),
+            (0, pool.capacity(), ByteCount::new(1000))
+        );
+    }
+
+    #[test]
+    fn factors_are_rounded_to_the_nearest() {
+        let bits = |numerator| Alpha::from_fraction(numerator, 3).bits();
+        assert_eq!((bits(1), bits(2), bits(3)), (21_845, 43_691, 65_536));
+    }
+}
