@@ -33,7 +33,8 @@ pub struct Config {
     pub ndp: ndp::Config,
     /// A connection begins without the paths that others to its peer found bad, by `ndp.path_penalty`.
     pub shares_scores: bool,
-    /// Bytes that a connection keeps for sending before it takes no more.
+    /// Bytes that a connection keeps for sending before it takes no more. What is sent was written so long
+    /// ago: in a larger buffer it has left the cache by then.
     pub send_buffer: usize,
     /// What to do when there is nothing to do.
     pub idle: Idle,
@@ -100,7 +101,7 @@ impl Config {
                 record_latencies: false,
             },
             shares_scores: true,
-            send_buffer: 16 << 20,
+            send_buffer: 1 << 20,
             idle: Idle::Block,
             sends_later: false,
             streams: None,

@@ -198,6 +198,24 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn a_packet_has_the_ends_of_eight_messages_and_no_more() {
+        let mut out = Outgoing::default();
+        (0..20).for_each(|_| out.message(b"x"));
+        let mut sizes = Vec::new();
+        for sequence in 0.. {
+            let length = out.hand_over() as u16;
+            if length == 0 {
+                break;
+            }
+            let mut extension = Vec::new();
+            out.packet(sequence, length, &mut extension);
+            assert!(extension.len() <= EXTENSION_ROOM);
+            sizes.push(length);
+        }
+        assert_eq!(sizes, [8, 8, 4]);
+    }
+
+    #[test]
     fn an_answer_is_told_of_the_path_that_the_packet_took_last_and_once() {
         let mut out = Outgoing::default();
         out.write(&[7; 300]);

@@ -47,6 +47,8 @@ pub struct Config {
     /// Packets of a data queue.
     #[serde(default = "eight")]
     pub packets: u32,
+    /// Packets in the queue from which on profile "ecn" marks.
+    pub ecn_threshold: Option<u32>,
     /// Payload of a full packet.
     #[serde(default = "jumbo")]
     pub payload: u16,
@@ -234,13 +236,20 @@ impl Config {
             "p4" => Choices::p4(packets, payload),
             "cut-payload" => Choices::cut_payload(packets, payload.saturating_add(64)),
             "drop-tail" => Choices::drop_tail(packets),
+            "ecn" => {
+                let needed = || "profile \"ecn\" needs ecn_threshold, in packets".to_owned();
+                Choices::ecn(packets, self.ecn_threshold.ok_or_else(needed)?)
+            }
             name => {
                 return Err(format!(
-                    "profile {name:?}: expected paper, htsim, csg-htsim, netfpga, p4, cut-payload or \
-                     drop-tail"
+                    "profile {name:?}: expected paper, htsim, csg-htsim, netfpga, p4, cut-payload, \
+                     drop-tail or ecn"
                 ));
             }
         };
+        if self.ecn_threshold.is_some() && self.profile != "ecn" {
+            return Err(format!("ecn_threshold: profile {:?} marks nothing", self.profile));
+        }
         let ndp = choices.build().map_err(|error| format!("profile {}: {error}", self.profile))?;
         let beside = match self.beside {
             Some(0) => return Err("beside = 0: a queue holds at least one packet".to_owned()),

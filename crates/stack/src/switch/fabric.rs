@@ -319,7 +319,7 @@ impl Fabric {
     /// A frame is at a switch.
     fn forward(&mut self, now: Time, switch: u32, from: u16, handle: Handle) {
         let state = &mut self.switches[switch as usize];
-        match state.forwarding.exit(from, self.frames.bytes_mut(handle)) {
+        match state.forwarding.exit(now, from, self.frames.bytes_mut(handle)) {
             Exit::By(local) => {
                 let port = state.ports[usize::from(local)];
                 self.arrive(now, port, handle);

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use rand_xoshiro::rand_core::RngCore;
+use trimline_packet::{Time, TimeDelta};
 use trimline_transport::Stream;
 
 use super::network::Network;
@@ -34,7 +35,7 @@ pub(super) enum Exit {
 #[derive(Debug)]
 pub(super) enum Forwarding {
     /// Learns where Ethernet addresses are (of networks without loops).
-    L2(HashMap<[u8; 6], u16>),
+    L2(Learned),
     /// Ports by IP address.
     L3 { routes: HashMap<IpAddr, Vec<u16>>, spread: Spread, seed: u64, draws: Stream },
 }
@@ -42,9 +43,45 @@ pub(super) enum Forwarding {
 /// Ethernet addresses that a switch remembers: a flood of forged ones must not take its memory.
 const MOST_LEARNED: usize = 1 << 16;
 
+/// An address that was not heard for so long is forgotten (IEEE 802.1Q, 8.8.3: 300 s).
+const AGEING: TimeDelta = TimeDelta::from_ms(300_000);
+
+/// How long a full table is not looked through again (chosen).
+const SWEEPS: TimeDelta = TimeDelta::from_ms(3000);
+
+/// Ethernet addresses: by which port they were heard last, and when.
+#[derive(Debug, Default)]
+pub(super) struct Learned {
+    entries: HashMap<[u8; 6], (u16, Time)>,
+    /// When a full table is looked through for old ones again.
+    swept_until: Time,
+}
+
+impl Learned {
+    fn hear(&mut self, now: Time, address: [u8; 6], port: u16) {
+        if self.entries.len() >= MOST_LEARNED && !self.entries.contains_key(&address) {
+            // A table full of forged addresses is not searched for each of them.
+            if now < self.swept_until {
+                return;
+            }
+            self.swept_until = now.saturating_add(SWEEPS);
+            self.entries.retain(|_, &mut (_, heard)| heard.saturating_add(AGEING) > now);
+            if self.entries.len() >= MOST_LEARNED {
+                return;
+            }
+        }
+        self.entries.insert(address, (port, now));
+    }
+
+    fn port(&self, now: Time, address: [u8; 6]) -> Option<u16> {
+        let &(port, heard) = self.entries.get(&address)?;
+        (heard.saturating_add(AGEING) > now).then_some(port)
+    }
+}
+
 impl Forwarding {
     /// Where a frame that came in by `port` leaves. L3 takes one from the hops it may live.
-    pub(super) fn exit(&mut self, port: u16, bytes: &mut [u8]) -> Exit {
+    pub(super) fn exit(&mut self, now: Time, port: u16, bytes: &mut [u8]) -> Exit {
         match self {
             Forwarding::L2(learned) => {
                 let address = |at: usize| -> [u8; 6] {
@@ -52,15 +89,13 @@ impl Forwarding {
                 };
                 let (destination, source) = (address(0), address(6));
                 let is_group = |address: [u8; 6]| address[0] & 1 != 0;
-                if !is_group(source)
-                    && (learned.len() < MOST_LEARNED || learned.contains_key(&source))
-                {
-                    learned.insert(source, port);
+                if !is_group(source) {
+                    learned.hear(now, source, port);
                 }
-                match learned.get(&destination) {
-                    Some(&exit) if exit == port => Exit::Nowhere,
-                    Some(&exit) if !is_group(destination) => Exit::By(exit),
-                    _ => Exit::Flood,
+                match learned.port(now, destination) {
+                    Some(exit) if exit == port => Exit::Nowhere,
+                    Some(exit) => Exit::By(exit),
+                    None => Exit::Flood,
                 }
             }
             Forwarding::L3 { routes, spread, seed, draws } => {

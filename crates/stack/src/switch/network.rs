@@ -202,6 +202,24 @@ mod tests {
         }
     }
 
+    /// Of a fragmented packet only the first piece has ports, and all pieces go one way.
+    #[test]
+    fn fragments_of_a_packet_have_one_hash() {
+        let mut first = frame(false);
+        first[IP + 6] = 0x20;
+        let mut later = first.clone();
+        (later[IP + 6], later[IP + 7]) = (0x20, 100);
+        let mut last = first.clone();
+        (last[IP + 6], last[IP + 7]) = (0, 200);
+        for piece in [&mut later, &mut last] {
+            piece[34..38].copy_from_slice(b"data");
+        }
+        let hashes =
+            [&first, &later, &last].map(|bytes| Network::of(bytes).unwrap().flow_hash(bytes, 1));
+        assert!(hashes.iter().all(|&hash| hash == hashes[0]));
+        assert_ne!(hashes[0], Network::of(&frame(false)).unwrap().flow_hash(&frame(false), 1));
+    }
+
     #[test]
     fn what_is_no_ip_has_no_network_header() {
         assert_eq!(Network::of(&[0; 60]), None);

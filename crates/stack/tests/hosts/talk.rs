@@ -213,3 +213,59 @@ fn the_higher_class_is_delivered_first() {
     });
     assert_eq!(order, [2, 0]);
 }
+
+/// The order in which two messages of 300 KB arrive, each on a connection of its own that was opened with a class
+/// below that of a bulk flow; `change` has the connections here and where they end.
+fn order_with(change: impl Fn(&mut Pair, Time, [Connection; 2], &[Connection])) -> Vec<u8> {
+    let mut pair = Pair::with(1500, Impairments::default(), 0, false, |config| {
+        // The receiver paces both; its first window is small.
+        config.ndp.initial_window = 4;
+        config.ndp.link_rate = BitRate::from_bps(100_000_000);
+    });
+    let ends = [1u8, 2].map(|name| {
+        let connection = open(&mut pair, false);
+        // Something short first, so that the other end knows the connection.
+        pair.core(0).send(connection, &[name]).unwrap();
+        connection
+    });
+    let mut servers = Vec::new();
+    pair.run(|pair| {
+        servers.extend(pair.core(1).accept());
+        servers.len() == 2
+    });
+    servers.sort_by_key(|&server| pair.core(1).receive(server).unwrap().unwrap()[0]);
+    let now = pair.clock.now();
+    change(&mut pair, now, ends, &servers);
+    for (name, end) in (1u8..).zip(ends) {
+        pair.core(0).send(end, &vec![name; 300_000]).unwrap();
+    }
+    let mut order = Vec::new();
+    pair.run(|pair| {
+        for &server in &servers {
+            if let Ok(Some(message)) = pair.core(1).receive(server) {
+                order.push(message[0]);
+            }
+        }
+        order.len() == 2
+    });
+    order
+}
+
+/// A class of its own for a message: the sender changes its connection's before it sends.
+#[test]
+fn a_message_that_is_sent_in_a_higher_class_is_delivered_first() {
+    for (higher, order) in [(0, [1, 2]), (1, [2, 1])] {
+        let got = order_with(|pair, now, ends, _| pair.core(0).set_class(now, ends[higher], 2));
+        assert_eq!(got, order);
+    }
+}
+
+/// The receiver knows best what it waits for (NDP 3.2).
+#[test]
+fn a_receiver_pulls_first_what_it_says() {
+    for (higher, order) in [(0, [1, 2]), (1, [2, 1])] {
+        let got =
+            order_with(|pair, now, _, servers| pair.core(1).prioritise(now, servers[higher], 3));
+        assert_eq!(got, order);
+    }
+}

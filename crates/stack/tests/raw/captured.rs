@@ -1,6 +1,5 @@
 //! What Wireshark makes of a capture from the testbed.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -52,41 +51,65 @@ fn incast(capture: &Path) -> io::Result<u64> {
     Ok(count.returned)
 }
 
-/// What our own parser finds in the capture, by the dissector's display filters.
-fn counted(path: &Path) -> BTreeMap<&'static str, usize> {
+/// What a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Data,
+    Trimmed,
+    Returned,
+    Ack,
+    Nack,
+    Pull,
+    Reset,
+}
+
+/// What our own parser finds in the capture, frame by frame.
+fn parsed(path: &Path) -> Vec<What> {
     let bytes = std::fs::read(path).unwrap();
-    let (mut at, mut count) = (24, BTreeMap::new());
+    let (mut at, mut frames) = (24, Vec::new());
     while at < bytes.len() {
         let length = u32::from_le_bytes(bytes[at + 8..at + 12].try_into().unwrap()) as usize;
         let frame = Frame::new(&bytes[at + 16..at + 16 + length]).unwrap();
         let datagram = frame.parse(&Profile::PAPER).unwrap().datagram;
-        let filter = match (datagram.fields.kind, datagram.service) {
-            (Kind::Data, Service::Returned) => "ndp_trim.returned",
-            (Kind::Data, Service::Trimmed) => "ndp_trim.trimmed && !ndp_trim.returned",
-            (Kind::Data, _) => "ndp_trim.kind == 0 && !ndp_trim.trimmed",
-            (Kind::Ack, _) => "ndp_trim.kind == 1",
-            (Kind::Nack, _) => "ndp_trim.kind == 2",
-            (Kind::Pull, _) => "ndp_trim.kind == 3",
-            (Kind::Reset, _) => "ndp_trim.kind == 4",
-        };
-        *count.entry(filter).or_insert(0) += 1;
+        frames.push(match (datagram.fields.kind, datagram.service) {
+            (Kind::Data, Service::Returned) => What::Returned,
+            (Kind::Data, Service::Trimmed) => What::Trimmed,
+            (Kind::Data, _) => What::Data,
+            (Kind::Ack, _) => What::Ack,
+            (Kind::Nack, _) => What::Nack,
+            (Kind::Pull, _) => What::Pull,
+            (Kind::Reset, _) => What::Reset,
+        });
         at += 16 + length;
     }
-    count
+    frames
 }
 
-/// Frames of a capture that a display filter passes.
-fn shown(path: &Path, dissector: &Path, filter: &str) -> usize {
-    let done = Command::new("tshark")
-        .arg("-r")
-        .arg(path)
-        .args(["-X", &format!("lua_script:{}", dissector.display()), "-Y", filter])
-        .args(["-T", "fields", "-e", "frame.number"])
-        .output()
-        .unwrap();
+/// What the dissector finds. A frame that it does not know, or calls malformed, is a failure.
+fn dissected(path: &Path, dissector: &Path) -> Vec<What> {
+    let fields = ["kind", "trimmed", "returned"].map(|name| format!("ndp_trim.{name}"));
+    let mut tshark = Command::new("tshark");
+    tshark.arg("-r").arg(path).args(["-X", &format!("lua_script:{}", dissector.display())]);
+    tshark.args(["-T", "fields", "-E", "separator=,", "-e", "_ws.malformed"]);
+    tshark.args(fields.iter().flat_map(|field| ["-e", field]));
+    let done = tshark.output().unwrap();
     let said = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.success() && !said.contains("Lua"), "{filter}: {said}");
-    done.stdout.iter().filter(|&&byte| byte == b'\n').count()
+    assert!(done.status.success() && !said.contains("Lua"), "{said}");
+    let lines = String::from_utf8(done.stdout).unwrap();
+    let what = |(number, line): (usize, &str)| {
+        let cells: Vec<&str> = line.split(',').collect();
+        match cells[..] {
+            ["", "0", "", ""] => What::Data,
+            ["", "0", _, ""] => What::Trimmed,
+            ["", "0", _, _] => What::Returned,
+            ["", "1", "", ""] => What::Ack,
+            ["", "2", "", ""] => What::Nack,
+            ["", "3", "", ""] => What::Pull,
+            ["", "4", "", ""] => What::Reset,
+            _ => panic!("frame {}: malformed, kind, trimmed, returned: {line}", number + 1),
+        }
+    };
+    lines.lines().enumerate().map(what).collect()
 }
 
 #[test]
@@ -99,16 +122,15 @@ fn tshark_decodes_trimmed_and_returned_packets() {
     let path: PathBuf = std::env::temp_dir().join(name);
     let Some(returned) = allowed(incast(&path)) else { return };
     assert!(returned > 0, "no header came back");
-    let count = counted(&path);
+    let frames = parsed(&path);
     let dissector = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/wireshark/ndp.lua");
-    for (filter, &expected) in &count {
-        assert_eq!(shown(&path, &dissector, filter), expected, "{filter}");
+    let seen = dissected(&path, &dissector);
+    assert_eq!(seen.len(), frames.len());
+    for (number, (seen, frame)) in (1..).zip(seen.iter().zip(&frames)) {
+        assert_eq!(seen, frame, "frame {number}");
     }
-    for filter in ["ndp_trim.returned", "ndp_trim.trimmed && !ndp_trim.returned"] {
-        assert!(count.get(filter).is_some_and(|&count| count > 0), "{filter}: {count:?}");
-    }
-    for filter in ["!ndp_trim", "_ws.malformed"] {
-        assert_eq!(shown(&path, &dissector, filter), 0, "{filter}");
+    for what in [What::Data, What::Trimmed, What::Returned, What::Ack, What::Nack, What::Pull] {
+        assert!(frames.contains(&what), "{what:?}");
     }
     std::fs::remove_file(&path).unwrap();
 }

@@ -88,6 +88,95 @@ fn ethernet_addresses_are_learned_and_unknown_ones_flooded() {
     assert_eq!(hosts(3, 3), [0; 0], "what is behind the port that it came from stays there");
 }
 
+/// A frame with these Ethernet addresses from a host, and the hosts that get it.
+fn heard_by(fabric: &mut Fabric, at: Time, host: u32, to: [u8; 6], from: [u8; 6]) -> Vec<u32> {
+    let mut bytes = frame(1, 2, false, 1, Service::Trimmable);
+    bytes[..6].copy_from_slice(&to);
+    bytes[6..12].copy_from_slice(&from);
+    fabric.host_sends(at, host, &bytes);
+    let mut hosts: Vec<u32> = run(fabric).into_iter().map(|(_, host, _)| host).collect();
+    hosts.sort_unstable();
+    hosts
+}
+
+#[test]
+fn an_address_is_forgotten_after_a_while_and_moves_with_its_host() {
+    let mut fabric = star(3, "rate = \"1Gbps\"", "forwarding = \"l2\"", "");
+    let s = |s: u64| Time::ZERO + TimeDelta::from_ms(1000 * s);
+    assert_eq!(heard_by(&mut fabric, s(1), 0, mac(9), mac(1)), [1, 2]);
+    assert_eq!(heard_by(&mut fabric, s(300), 1, mac(1), mac(2)), [0]);
+    assert_eq!(heard_by(&mut fabric, s(302), 1, mac(1), mac(2)), [0, 2], "300 s have passed");
+    // It is heard by another port: from then on it is there.
+    assert_eq!(heard_by(&mut fabric, s(303), 2, mac(2), mac(1)), [1]);
+    assert_eq!(heard_by(&mut fabric, s(304), 1, mac(1), mac(2)), [2]);
+}
+
+#[test]
+fn groups_are_flooded_and_never_learned() {
+    let mut fabric = star(3, "rate = \"1Gbps\"", "forwarding = \"l2\"", "");
+    let at = Time::ZERO + TimeDelta::from_ms(1);
+    let all = [0xff; 6];
+    assert_eq!(heard_by(&mut fabric, at, 0, mac(9), all), [1, 2]);
+    assert_eq!(heard_by(&mut fabric, at, 0, all, mac(1)), [1, 2]);
+    assert_eq!(heard_by(&mut fabric, at, 1, all, mac(2)), [0, 2]);
+}
+
+#[test]
+fn a_flood_of_forged_addresses_does_not_displace_those_that_are_known() {
+    let mut fabric = star(3, "rate = \"100Gbps\"", "forwarding = \"l2\"", "");
+    let s = |s: u64| Time::ZERO + TimeDelta::from_ms(1000 * s);
+    assert_eq!(heard_by(&mut fabric, s(1), 0, mac(9), mac(1)), [1, 2]);
+    for number in 0..1u32 << 16 {
+        let [a, b, c, d] = number.to_be_bytes();
+        heard_by(&mut fabric, s(2), 2, mac(1), [6, 0, a, b, c, d]);
+    }
+    assert_eq!(heard_by(&mut fabric, s(3), 1, mac(1), mac(2)), [0]);
+    assert_eq!(heard_by(&mut fabric, s(4), 0, mac(2), mac(1)), [1, 2], "2 found no place");
+    // When the forged ones are old, it does.
+    assert_eq!(heard_by(&mut fabric, s(303), 1, mac(1), mac(2)), [0]);
+    assert_eq!(heard_by(&mut fabric, s(304), 0, mac(2), mac(1)), [1]);
+}
+
+/// Switches on the way of a flow must not choose by the same hash: the second would send all that it gets
+/// one way.
+#[test]
+fn two_tiers_of_hashing_use_all_ways() {
+    let mut text = String::from("rate = \"10Gbps\"\nseed = 3\n");
+    for name in ["a", "m0", "m1", "n0", "n1", "b"] {
+        text += &format!("[[switch]]\nname = \"{name}\"\n");
+    }
+    for (one, other) in
+        [("a", "m0"), ("a", "m1"), ("m0", "n0"), ("m0", "n1"), ("m1", "n0"), ("m1", "n1")]
+    {
+        text += &format!("[[link]]\nbetween = [\"{one}\", \"{other}\"]\n");
+    }
+    for name in ["n0", "n1"] {
+        text += &format!("[[link]]\nbetween = [\"{name}\", \"b\"]\n");
+    }
+    for (host, switch) in [(1, "a"), (2, "b")] {
+        let address = address(host, false);
+        text += &format!(
+            "[[host]]\nswitch = \"{switch}\"\ninterface = \"p{host}\"\n\
+             addresses = [{{ address = \"{address}\" }}]\n"
+        );
+    }
+    let mut fabric = Fabric::new(&Config::parse(&text).unwrap()).unwrap();
+    for number in 0..400u16 {
+        let at = Time::ZERO + TimeDelta::from_us(10 * u64::from(number));
+        fabric.advance(at, &mut |_, _, _| {});
+        fabric.host_sends(at, 0, &frame(1, 2, false, 49_152 + number, Service::Trimmable));
+    }
+    assert_eq!(run(&mut fabric).len(), 1);
+    // What m0 and m1 sent to n0 and n1: a hundred each; four standard deviations are 35.
+    let sent: Vec<u64> = fabric
+        .counters()
+        .filter(|&(switch, _, seen)| (1..3).contains(&switch) && seen.packets > 0)
+        .map(|(_, _, seen)| seen.packets)
+        .collect();
+    assert_eq!(sent.len(), 4, "{sent:?}");
+    assert!(sent.iter().all(|count| (65..136).contains(count)), "{sent:?}");
+}
+
 #[test]
 fn a_flow_keeps_its_way_and_many_flows_use_all() {
     for spread in ["hash", "spray"] {
@@ -164,6 +253,10 @@ fn both_families_are_trimmed_with_lengths_as_configured() {
                 assert!(bytes.len() < 90, "{} bytes", bytes.len());
                 let is_stale = bytes[length_at.clone()] == whole[length_at.clone()];
                 assert_eq!(is_stale, stale);
+                // RFC 791: the sum over the header, its own field included, is all ones.
+                let header = bytes[14..34].chunks(2);
+                let sum: u32 = header.map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+                assert!(v6 || (sum & 0xffff) + (sum >> 16) == 0xffff, "{bytes:x?}");
             }
         }
         let counted: u64 = fabric.counters().map(|(_, _, seen)| seen.trimmed).sum();
@@ -197,6 +290,110 @@ fn ndp_and_tcp_share_a_link_under_deficit_round_robin() {
     assert!((0.42..0.58).contains(&share), "{ndp} and {tcp} bytes");
     let dropped: u64 = fabric.counters().map(|(_, _, seen)| seen.dropped).sum();
     assert_eq!(dropped, 0, "TCP's queue is long enough");
+}
+
+/// Who has sent nothing for a while has saved nothing up.
+#[test]
+fn an_idle_kind_of_traffic_comes_back_to_its_share_and_no_more() {
+    let mut fabric = star(3, "rate = \"1Gbps\"\npackets = 200\nbeside = 200", "", "");
+    let is_tcp = |bytes: &[u8]| {
+        let parsed = Frame::new(bytes).unwrap().parse(&Profile::PAPER).unwrap();
+        parsed.datagram.service == Service::Droppable
+    };
+    // A hundred of NDP's alone, then both.
+    for number in 0..150 {
+        fabric.host_sends(Time::ZERO, 0, &frame(1, 3, false, number, Service::Trimmable));
+    }
+    let transmission = TimeDelta::from_ns(8512);
+    let mut got = Vec::new();
+    let then = Time::ZERO + transmission * 100;
+    fabric.advance(then, &mut |_, _, bytes| got.push(is_tcp(bytes)));
+    assert!(got.iter().all(|is_tcp| !is_tcp));
+    for number in 0..150 {
+        fabric.host_sends(then, 1, &frame(2, 3, false, number, Service::Droppable));
+    }
+    let later = run(&mut fabric);
+    let first = later.iter().position(|(_, _, bytes)| is_tcp(bytes)).unwrap();
+    let after: Vec<bool> = later[first..].iter().map(|(_, _, bytes)| is_tcp(bytes)).collect();
+    let tcp = after[..40].iter().filter(|&&is_tcp| is_tcp).count();
+    assert!((12..29).contains(&tcp), "{tcp} of 40");
+}
+
+#[test]
+fn packets_behind_a_threshold_are_marked_if_they_can_be() {
+    let mut fabric =
+        star(3, "rate = \"1Gbps\"\npackets = 100\nprofile = \"ecn\"\necn_threshold = 5", "", "");
+    let marked = |bytes: &[u8]| bytes[15] & 3 == 3;
+    for number in 0..20 {
+        for from in [1, 2] {
+            let mut bytes = frame(from, 3, false, number, Service::Droppable);
+            // Able to bear a mark, as TCP with ECN says (RFC 3168); the checksum goes with it.
+            let able = from == 1;
+            if able {
+                bytes[15] |= 2;
+                let sum = u16::from_be_bytes([bytes[24], bytes[25]]);
+                let less = sum.checked_sub(2).unwrap_or(sum.wrapping_sub(3));
+                bytes[24..26].copy_from_slice(&less.to_be_bytes());
+            }
+            fabric.host_sends(Time::ZERO, u32::from(from) - 1, &bytes);
+        }
+    }
+    let got = run(&mut fabric);
+    assert_eq!(got.len(), 40);
+    let count = |from: u8, is_marked: bool| {
+        let of = |bytes: &[u8]| bytes[29] == from && marked(bytes) == is_marked;
+        got.iter().filter(|(_, _, bytes)| of(bytes)).count()
+    };
+    assert_eq!(count(2, true), 0, "these cannot bear a mark");
+    // Two come in while one leaves, so half of the queue is over five packets soon.
+    assert!(
+        count(1, true) >= 10 && count(1, false) >= 2,
+        "{} and {}",
+        count(1, true),
+        count(1, false)
+    );
+    for (_, _, bytes) in &got {
+        let header = bytes[14..34].chunks(2);
+        let sum: u32 = header.map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+        assert_eq!((sum & 0xffff) + (sum >> 16), 0xffff);
+    }
+    assert!(Config::parse("profile = \"ecn\"").is_ok_and(|config| Fabric::new(&config).is_err()));
+    assert!(Config::parse("ecn_threshold = 5").is_ok_and(|config| Fabric::new(&config).is_err()));
+}
+
+#[test]
+fn a_host_that_sends_faster_than_its_cable_for_long_loses_frames() {
+    let mut fabric = star(2, "rate = \"1Gbps\"\npackets = 8", "", "");
+    let bytes = frame(1, 2, false, 1, Service::Trimmable);
+    // A thousand packets of 9 KB are 8519 of these.
+    (0..9000).for_each(|_| fabric.host_sends(Time::ZERO, 0, &bytes));
+    let dropped = fabric.dropped_at_ingress();
+    assert!((450..500).contains(&dropped), "{dropped}");
+    assert_eq!(run(&mut fabric).len() as u64, 9000 - dropped);
+    assert_eq!(fabric.held(), 0);
+}
+
+#[test]
+fn impairments_are_those_of_the_seed() {
+    let got = |seed: u32| {
+        let mut text = format!("seed = {seed}\nrate = \"1Gbps\"\n[[switch]]\nname = \"s\"\n");
+        for host in [1, 2] {
+            text += &format!(
+                "[[host]]\nswitch = \"s\"\ninterface = \"p{host}\"\n\
+                 impairment = {{ loss = \"10%\", reordering = \"10%\" }}\n\
+                 addresses = [{{ address = \"{}\" }}]\n",
+                address(host, false)
+            );
+        }
+        let mut fabric = Fabric::new(&Config::parse(&text).unwrap()).unwrap();
+        for number in 0..500u16 {
+            let at = Time::ZERO + TimeDelta::from_us(20 * u64::from(number));
+            fabric.host_sends(at, 0, &frame(1, 2, false, 10_000 + number, Service::Trimmable));
+        }
+        run(&mut fabric)
+    };
+    assert!(got(1) == got(1) && got(2) == got(2));
+    assert!(got(1) != got(2));
 }
 
 #[test]
