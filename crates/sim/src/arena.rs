@@ -1,7 +1,7 @@
 //! Where the packets of a run live: one array of 32-byte slots and a free list.
 //!
-//! A slot's link serves, one after the other, the free list, an inbox and a queue: a packet is in
-//! exactly one of them, so no list needs memory of its own and none can overflow.
+//! A slot's link is a queue's: a packet is in one at most, so no queue needs memory of its own and none can
+//! overflow. Packets on links are in the lists of their table.
 
 use trimline_packet::{Handle, Packet, Packets};
 

@@ -9,7 +9,7 @@
 //! - A ring of bitmaps, one a window, says which units have anything to do in it. A summary bitmap lets
 //!   an idle fabric be skipped.
 //! - Packets on a link wait in the inbox of the unit where they will arrive: a list in order of time,
-//!   threaded through the packet arena.
+//!   of a table of the packets on links (`flights`).
 //! - What lies beyond the ring (retransmission timers, flow starts, slow links) waits in a heap.
 //!
 //! # Units are visited when they may act
