@@ -750,13 +750,13 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
     #[inline]
     fn drain_events(&mut self, host: u32, now: Time) {
         while let Some(event) = self.hosts[host as usize].endpoint.poll_event() {
-            self.note_event(host, &event, now);
+            self.note_event(host, event, now);
         }
     }
 
     /// What ends may start something at the same host.
     #[cold]
-    fn note_event(&mut self, host: u32, event: &E::Event, now: Time) {
+    fn note_event(&mut self, host: u32, event: E::Event, now: Time) {
         if let Some(event) = E::flow_event(event) {
             self.flows.note(event, now);
             let unit = &mut self.hosts[host as usize];

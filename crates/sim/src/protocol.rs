@@ -5,13 +5,10 @@ use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, PacketLatency};
 use trimline_packet::{ConnectionId, HostId, PathId, TimeDelta};
-use trimline_transport::{Endpoint, Key, Stream, cbr, ndp, tcp};
+use trimline_transport::{Endpoint, Key, Stream, cbr, flow, ndp, tcp};
 
 use crate::flows::Flow;
 use crate::random;
-
-/// Where every host listens.
-const SERVICE_PORT: u16 = 0;
 
 /// Something that a flow's record notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,26 +20,44 @@ pub(crate) enum FlowEvent {
 }
 
 /// A transport that the simulator can drive.
-pub(crate) trait Protocol: Endpoint + Send + Sync {
+pub(crate) trait Protocol:
+    Endpoint<Command: From<flow::Command>, Event: Into<Option<flow::Event>>> + Send + Sync
+{
     /// Parameters of a host.
     type Config: Clone + Send + Sync;
 
     /// A host; what is random in it is drawn from streams of its own.
     fn new(host: HostId, config: &Arc<Self::Config>, seed: u64) -> Self;
     /// The command that makes a host accept every flow.
-    fn listen() -> Self::Command;
+    fn listen() -> Self::Command {
+        flow::Command::Listen.into()
+    }
     /// The command that opens a flow and hands it all its data.
-    fn open(flow: &Flow, number: u32, paths: Vec<PathId>, stream: Stream) -> Self::Command;
+    fn open(flow: &Flow, number: u32, paths: Vec<PathId>, stream: Stream) -> Self::Command {
+        let Flow { destination: peer, class, size: length, .. } = *flow;
+        let connection = ConnectionId::new(number);
+        flow::Command::Open { peer, connection, class, length, paths, stream }.into()
+    }
     /// The command that names the paths of one half that work.
-    fn paths(key: Key, paths: Vec<PathId>) -> Self::Command;
+    fn paths(key: Key, paths: Vec<PathId>) -> Self::Command {
+        flow::Command::Paths { key, paths }.into()
+    }
     /// What an event says about a flow.
-    fn flow_event(event: &Self::Event) -> Option<FlowEvent>;
+    fn flow_event(event: Self::Event) -> Option<FlowEvent> {
+        Some(match event.into()? {
+            flow::Event::Delivered { key, .. } => FlowEvent::Delivered(key.connection.get()),
+            flow::Event::Acknowledged { key, .. } => FlowEvent::Acknowledged(key.connection.get()),
+        })
+    }
     /// Writes what the sending half in `slot` did into its flow's record.
     fn record_sender(&self, slot: u32, record: &mut FlowRecord);
     /// Writes what the receiving half in `slot` saw into its flow's record. Gives whole packets.
     fn record_receiver(&self, slot: u32, record: &mut FlowRecord) -> u64;
-    /// Where the state of the connections lies, and its bytes: asked for before a host is visited.
-    fn connections(&self) -> (*const u8, usize);
+    /// Where the state of the connections lies, and its bytes: asked for before a host is visited, where it is worth
+    /// it.
+    fn connections(&self) -> (*const u8, usize) {
+        (std::ptr::null(), 0)
+    }
     /// Appends how long the packets of the sending half in `slot` took, where that is recorded.
     fn latencies(&self, _slot: u32, _config: &Self::Config, _latencies: &mut Vec<PacketLatency>) {}
     /// Payload bytes that the receiving half in `slot` has.
@@ -60,36 +75,6 @@ impl Protocol for ndp::Endpoint {
             gaps.stream = random::stream(seed, "pull gap", &[u64::from(host.get())]);
         }
         ndp::Endpoint::new(host, config)
-    }
-
-    fn listen() -> ndp::Command {
-        ndp::Command::Listen { service_port: SERVICE_PORT }
-    }
-
-    fn open(flow: &Flow, number: u32, paths: Vec<PathId>, stream: Stream) -> ndp::Command {
-        ndp::Command::Open {
-            peer: flow.destination,
-            connection: ConnectionId::new(number),
-            service_port: SERVICE_PORT,
-            class: flow.class,
-            length: flow.size,
-            paths,
-            stream,
-        }
-    }
-
-    fn paths(key: Key, paths: Vec<PathId>) -> ndp::Command {
-        ndp::Command::Paths { key, paths }
-    }
-
-    fn flow_event(event: &ndp::Event) -> Option<FlowEvent> {
-        match event {
-            ndp::Event::Delivered { key, .. } => Some(FlowEvent::Delivered(key.connection.get())),
-            ndp::Event::Acknowledged { key, .. } => {
-                Some(FlowEvent::Acknowledged(key.connection.get()))
-            }
-            ndp::Event::Accepted { .. } | ndp::Event::Refused { .. } => None,
-        }
     }
 
     fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
@@ -138,28 +123,6 @@ impl Protocol for cbr::Endpoint {
         cbr::Endpoint::new(host, cbr::Config { clock_lag, ..cbr::Config::clone(config) })
     }
 
-    fn listen() -> cbr::Command {
-        cbr::Command::Listen
-    }
-
-    fn open(flow: &Flow, number: u32, paths: Vec<PathId>, _stream: Stream) -> cbr::Command {
-        cbr::Command::Open {
-            peer: flow.destination,
-            connection: ConnectionId::new(number),
-            length: flow.size,
-            paths,
-        }
-    }
-
-    fn paths(key: Key, paths: Vec<PathId>) -> cbr::Command {
-        cbr::Command::Paths { key, paths }
-    }
-
-    fn flow_event(_event: &cbr::Event) -> Option<FlowEvent> {
-        // That everything was sent says nothing of its arrival.
-        None
-    }
-
     fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
         let seen = self.statistics(slot);
         record.packets_sent = seen.packets;
@@ -187,32 +150,6 @@ impl Protocol for tcp::Endpoint {
 
     fn new(host: HostId, config: &Arc<tcp::Config>, _seed: u64) -> Self {
         tcp::Endpoint::new(host, Arc::clone(config))
-    }
-
-    fn listen() -> tcp::Command {
-        tcp::Command::Listen
-    }
-
-    fn open(flow: &Flow, number: u32, paths: Vec<PathId>, stream: Stream) -> tcp::Command {
-        tcp::Command::Open {
-            peer: flow.destination,
-            connection: ConnectionId::new(number),
-            class: flow.class,
-            length: flow.size,
-            paths,
-            stream,
-        }
-    }
-
-    fn paths(key: Key, paths: Vec<PathId>) -> tcp::Command {
-        tcp::Command::Paths { key, paths }
-    }
-
-    fn flow_event(event: &tcp::Event) -> Option<FlowEvent> {
-        Some(match event {
-            tcp::Event::Delivered { key, .. } => FlowEvent::Delivered(key.connection.get()),
-            tcp::Event::Acknowledged { key, .. } => FlowEvent::Acknowledged(key.connection.get()),
-        })
     }
 
     fn record_sender(&self, slot: u32, record: &mut FlowRecord) {

@@ -109,15 +109,9 @@ pub fn run_on(
     let names: Vec<&str> = plan.workloads.iter().map(|workload| workload.name.as_str()).collect();
     let flows = Flows::new(made, hosts, &names);
     Ok(match &plan.transport {
-        Transport::Ndp(config) => {
-            build::<ndp::Endpoint>(plan, config, flows, config.payload_bytes, threads, watch)
-        }
-        Transport::Cbr(config) => {
-            build::<cbr::Endpoint>(plan, config, flows, config.payload_bytes, threads, watch)
-        }
-        Transport::Tcp(config) => {
-            build::<tcp::Endpoint>(plan, config, flows, config.payload_bytes, threads, watch)
-        }
+        Transport::Ndp(config) => build::<ndp::Endpoint>(plan, config, flows, threads, watch),
+        Transport::Cbr(config) => build::<cbr::Endpoint>(plan, config, flows, threads, watch),
+        Transport::Tcp(config) => build::<tcp::Endpoint>(plan, config, flows, threads, watch),
     })
 }
 
@@ -126,11 +120,10 @@ fn build<E: Protocol>(
     plan: &Plan,
     config: &E::Config,
     flows: Flows,
-    payload_bytes: u16,
     threads: usize,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> RunRecord {
-    let full_wire = Packet::HEADER_BYTES + payload_bytes;
+    let full_wire = Packet::HEADER_BYTES + plan.transport.payload_bytes();
     match plan.switch.queue_count() {
         1 => perform::<E, 1>(plan, config, flows, full_wire, threads, watch),
         2 => perform::<E, 2>(plan, config, flows, full_wire, threads, watch),

@@ -21,6 +21,7 @@ extern crate alloc;
 
 mod arrivals;
 pub mod cbr;
+pub mod flow;
 pub mod ndp;
 mod ring;
 pub mod tcp;

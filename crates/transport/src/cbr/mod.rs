@@ -8,11 +8,9 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use trimline_packet::{
-    BitRate, ByteCount, ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service, Time,
-    TimeDelta,
-};
+use trimline_packet::{BitRate, ByteCount, HostId, Kind, Packet, PathId, Service, Time, TimeDelta};
 
+use crate::flow::{self, Command, Slots};
 use crate::{Allowed, Directory, Disposition, Half, Key};
 
 /// Parameters of every connection of a host.
@@ -36,31 +34,6 @@ impl Config {
     }
 }
 
-/// What the application asks of a host.
-#[derive(Clone, Debug)]
-pub enum Command {
-    /// Count what arrives. Until then nothing is.
-    Listen,
-    /// Open a connection and send on it.
-    Open {
-        /// The other host.
-        peer: HostId,
-        /// Number of the connection, not in use by this host.
-        connection: ConnectionId,
-        /// Payload bytes to send; `None` never runs out.
-        length: Option<ByteCount>,
-        /// The paths to the peer, taken in turn. At least one.
-        paths: Vec<PathId>,
-    },
-    /// Send on these paths from now on; an empty list changes nothing.
-    Paths {
-        /// The sending half.
-        key: Key,
-        /// The paths.
-        paths: Vec<PathId>,
-    },
-}
-
 /// What the application is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -71,6 +44,13 @@ pub enum Event {
         /// Its slot.
         slot: u32,
     },
+}
+
+impl From<Event> for Option<flow::Event> {
+    /// That everything was sent says nothing of its arrival.
+    fn from(_: Event) -> Option<flow::Event> {
+        None
+    }
 }
 
 /// What a half has done.
@@ -98,7 +78,7 @@ struct Sender {
 }
 
 /// One half.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Slot {
     sender: Option<Sender>,
     statistics: Statistics,
@@ -111,7 +91,7 @@ pub struct Endpoint {
     config: Config,
     gap: TimeDelta,
     is_listening: bool,
-    slots: Vec<Slot>,
+    slots: Slots<Slot>,
     /// Slots of sending halves with something left, in the order in which they are due: all have the
     /// same gap, so the one that has just sent is due last.
     turns: VecDeque<u32>,
@@ -126,7 +106,7 @@ impl Endpoint {
             gap: config.gap(),
             config,
             is_listening: false,
-            slots: Vec::new(),
+            slots: Slots::new(),
             turns: VecDeque::new(),
             events: VecDeque::new(),
         }
@@ -137,7 +117,7 @@ impl Endpoint {
     /// # Panics
     /// A slot that was never assigned.
     pub fn statistics(&self, slot: u32) -> &Statistics {
-        match self.slots.get(slot as usize) {
+        match self.slots.find(slot) {
             Some(slot) => &slot.statistics,
             None => panic!("slot {slot} was never assigned"),
         }
@@ -145,16 +125,11 @@ impl Endpoint {
 
     /// Where the state of all connections lies, and its bytes, for drivers that prefetch.
     pub fn connections_memory(&self) -> (*const u8, usize) {
-        (self.slots.as_ptr().cast(), core::mem::size_of_val(&self.slots[..]))
+        self.slots.memory()
     }
 
-    fn slot(&mut self, slot: u32) -> &mut Slot {
-        let index = slot as usize;
-        if self.slots.len() <= index {
-            let vacant = || Slot { sender: None, statistics: Statistics::default() };
-            self.slots.resize_with(index + 1, vacant);
-        }
-        &mut self.slots[index]
+    fn due(&self, slot: u32) -> Option<Time> {
+        Some(self.slots.find(slot)?.sender.as_ref()?.due)
     }
 }
 
@@ -165,25 +140,23 @@ impl crate::Endpoint for Endpoint {
     fn handle_command(&mut self, now: Time, command: Command, directory: &mut impl Directory) {
         match command {
             Command::Listen => self.is_listening = true,
-            Command::Open { peer, connection, length, paths } => {
+            Command::Open { peer, connection, length, paths, .. } => {
                 assert!(!paths.is_empty(), "a connection has at least one path");
                 let key = Key { peer, connection, opened_here: true, half: Half::Sending };
                 let slot = directory.assign(key);
                 let left = length.map(ByteCount::get);
                 let sender = Sender { key, paths, turn: 0, sequence: 0, left, due: now };
-                self.slot(slot).sender = Some(sender);
+                self.slots.at(slot).sender = Some(sender);
                 if left == Some(0) {
                     return self.events.push_back(Event::Sent { key, slot });
                 }
                 // Behind those that are already due, before those that wait for a later time.
-                let slots = &self.slots;
-                let due = |&slot: &u32| slots[slot as usize].sender.as_ref().map(|s| s.due);
-                let place = self.turns.partition_point(|slot| due(slot) <= Some(now));
+                let place = self.turns.partition_point(|&slot| self.due(slot) <= Some(now));
                 self.turns.insert(place, slot);
             }
             Command::Paths { key, paths } => {
                 let Some(slot) = directory.find(key).filter(|_| !paths.is_empty()) else { return };
-                if let Some(sender) = &mut self.slot(slot).sender {
+                if let Some(sender) = &mut self.slots.at(slot).sender {
                     (sender.paths, sender.turn) = (paths, 0);
                 }
             }
@@ -200,14 +173,8 @@ impl crate::Endpoint for Endpoint {
         if header.kind != Kind::Data || !self.is_listening {
             return Disposition::Discard;
         }
-        let is_back = packet.service == Service::Returned;
-        let key = Key {
-            // A returned header has turned round: its source is where it was sent to.
-            peer: packet.source,
-            connection: header.connection,
-            opened_here: is_back,
-            half: if is_back { Half::Sending } else { Half::Receiving },
-        };
+        let key = Key::of(packet);
+        let is_back = key.half == Half::Sending;
         let slot = match directory.find(key) {
             Some(slot) => slot,
             None if is_back => return Disposition::Discard,
@@ -215,7 +182,7 @@ impl crate::Endpoint for Endpoint {
         };
         let length = header.payload_length();
         let whole = u32::from(length) + u32::from(Packet::HEADER_BYTES);
-        let statistics = &mut self.slot(slot).statistics;
+        let statistics = &mut self.slots.at(slot).statistics;
         if is_back || u32::from(packet.wire_bytes) < whole {
             statistics.headers += 1;
             return Disposition::Discard;
@@ -229,7 +196,7 @@ impl crate::Endpoint for Endpoint {
 
     fn poll_transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
         let &slot = self.turns.front()?;
-        let Slot { sender: Some(sender), statistics } = &mut self.slots[slot as usize] else {
+        let Slot { sender: Some(sender), statistics } = self.slots.at(slot) else {
             panic!("only sending halves have turns")
         };
         if now < sender.due || !allowed.data() {
@@ -255,25 +222,7 @@ impl crate::Endpoint for Endpoint {
         } else {
             self.turns.push_back(slot);
         }
-        let mut flags = Flags::default().with(Flags::FROM_OPENER);
-        if is_last {
-            flags = flags.with(Flags::LAST);
-        }
-        Some(Packet {
-            source: self.host,
-            destination: key.peer,
-            header: Header {
-                kind: Kind::Data,
-                flags,
-                path,
-                connection: key.connection,
-                sequence,
-                extra: Header::data_extra(length, 0),
-            },
-            wire_bytes: length + Packet::HEADER_BYTES,
-            service: Service::Trimmable,
-            marks: 0,
-        })
+        Some(key.data(self.host, path, sequence, length, is_last, Service::Trimmable))
     }
 
     fn poll_event(&mut self) -> Option<Event> {
@@ -281,8 +230,7 @@ impl crate::Endpoint for Endpoint {
     }
 
     fn transmit_at(&self) -> Time {
-        let first = self.turns.front().and_then(|&slot| self.slots[slot as usize].sender.as_ref());
-        first.map_or(Time::NEVER, |sender| sender.due)
+        self.turns.front().and_then(|&slot| self.due(slot)).unwrap_or(Time::NEVER)
     }
 
     fn poll_timeout(&self) -> Time {
@@ -294,6 +242,8 @@ impl crate::Endpoint for Endpoint {
 mod tests {
     use super::*;
     use crate::{Endpoint as _, Stream};
+    use rand_xoshiro::rand_core::SeedableRng;
+    use trimline_packet::ConnectionId;
 
     /// Slots by connection number, for one host.
     struct Slots(Vec<Key>);
@@ -329,7 +279,9 @@ mod tests {
         Command::Open {
             peer: HostId::new(9),
             connection: ConnectionId::new(number),
+            class: 0,
             length: length.map(ByteCount::new),
+            stream: Stream::seed_from_u64(0),
             paths: (0..paths).map(PathId::new).collect(),
         }
     }

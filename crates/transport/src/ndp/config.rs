@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, PathId, Time, TimeDelta};
 
-use crate::{Key, Stream};
+use crate::{Key, Stream, flow};
 
 /// Parameters of every connection of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -212,6 +212,30 @@ pub enum Event {
         /// The half that was refused.
         key: Key,
     },
+}
+
+impl From<flow::Command> for Command {
+    /// Service port 0 of every host.
+    fn from(command: flow::Command) -> Command {
+        match command {
+            flow::Command::Listen => Command::Listen { service_port: 0 },
+            flow::Command::Open { peer, connection, class, length, paths, stream } => {
+                let service_port = 0;
+                Command::Open { peer, connection, service_port, class, length, paths, stream }
+            }
+            flow::Command::Paths { key, paths } => Command::Paths { key, paths },
+        }
+    }
+}
+
+impl From<Event> for Option<flow::Event> {
+    fn from(event: Event) -> Option<flow::Event> {
+        match event {
+            Event::Delivered { key, slot } => Some(flow::Event::Delivered { key, slot }),
+            Event::Acknowledged { key, slot } => Some(flow::Event::Acknowledged { key, slot }),
+            Event::Accepted { .. } | Event::Refused { .. } => None,
+        }
+    }
 }
 
 /// What a sending half has done.

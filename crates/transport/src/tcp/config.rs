@@ -1,10 +1,6 @@
-//! The parameters of a TCP host, and what its application says and hears.
+//! The parameters of a TCP host, and what it counts.
 
-use alloc::vec::Vec;
-
-use trimline_packet::{ByteCount, ConnectionId, HostId, PathId, TimeDelta};
-
-use crate::{Key, Stream};
+use trimline_packet::TimeDelta;
 
 /// The most subflows of a connection: three bits of the header name one.
 pub const MAX_SUBFLOWS: u8 = 8;
@@ -79,56 +75,6 @@ pub enum Handshake {
     /// The connection stood before: the first window is sent at once. Every segment of it is marked
     /// SYN, so that whichever comes first makes the receiver.
     Standing,
-}
-
-/// What the application asks of a TCP host.
-#[derive(Clone, Debug)]
-pub enum Command {
-    /// Accept connections.
-    Listen,
-    /// Open a connection and send on it.
-    Open {
-        /// The other host.
-        peer: HostId,
-        /// Number of the connection, not in use by this host.
-        connection: ConnectionId,
-        /// Priority class written into every segment and its ACK, 0 to 3.
-        class: u8,
-        /// Payload bytes to send; `None` never runs out.
-        length: Option<ByteCount>,
-        /// The paths to the peer. Each subflow takes one of them, drawn at random (as ECMP would hash
-        /// its ports), and keeps it; no two the same while there are others.
-        paths: Vec<PathId>,
-        /// The connection's random stream.
-        stream: Stream,
-    },
-    /// Routing learned of a failure, or of its end: subflows whose path is not among these take another
-    /// one. An empty list changes nothing.
-    Paths {
-        /// The half, of either direction.
-        key: Key,
-        /// The paths that work.
-        paths: Vec<PathId>,
-    },
-}
-
-/// What the application is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// Everything that the peer sent up to its last segment has arrived.
-    Delivered {
-        /// The receiving half.
-        key: Key,
-        /// Its slot.
-        slot: u32,
-    },
-    /// Everything that was to be sent has been acknowledged.
-    Acknowledged {
-        /// The sending half.
-        key: Key,
-        /// Its slot.
-        slot: u32,
-    },
 }
 
 /// What a sending half has done.

@@ -9,10 +9,11 @@ use alloc::vec::Vec;
 
 use trimline_packet::{ByteCount, Flags, HostId, Kind, Packet, PathId, Time};
 
-use super::config::{Command, Config, Event, ReceiverStatistics, SenderStatistics};
+use super::config::{Config, ReceiverStatistics, SenderStatistics};
 use super::receiver::Receiver;
 use super::segment;
 use super::sender::Sender;
+use crate::flow::{Command, Event};
 use crate::ring::{Linked, Links, Ring};
 use crate::timers::Timers;
 use crate::{Allowed, Directory, Disposition, Half, Key, Stream};

@@ -16,9 +16,8 @@ mod segment;
 mod sender;
 mod subflow;
 
-pub use config::{
-    Command, Config, Control, Event, Handshake, MAX_SUBFLOWS, ReceiverStatistics, SenderStatistics,
-};
+pub use crate::flow::{Command, Event};
+pub use config::{Config, Control, Handshake, MAX_SUBFLOWS, ReceiverStatistics, SenderStatistics};
 pub use endpoint::Endpoint;
 pub use segment::{MARK_CWR, MARK_ECE};
 

@@ -1,0 +1,130 @@
+//! What an application asks of a transport that carries one stream a connection, from its opener to its peer, and
+//! what it hears: the words that such transports share, and the packets of those that need nothing else in a header.
+//!
+//! A transport may use these as its own commands and events (TCP does), or give its own and say which are meant:
+//! `From<Command>` for its commands, `From` of its events for `Option<Event>`. Whoever drives any transport speaks
+//! these.
+
+use alloc::vec::Vec;
+
+use trimline_packet::{
+    ByteCount, ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service,
+};
+
+use crate::{Half, Key, Stream};
+
+/// What the application asks of a host.
+#[derive(Clone, Debug)]
+pub enum Command {
+    /// Accept connections.
+    Listen,
+    /// Open a connection and send on it.
+    Open {
+        /// The other host.
+        peer: HostId,
+        /// Number of the connection, not in use by this host.
+        connection: ConnectionId,
+        /// Priority class, 0 to 3.
+        class: u8,
+        /// Payload bytes to send; `None` never runs out.
+        length: Option<ByteCount>,
+        /// The paths to the peer, at least one. A transport that keeps to a path takes one of them, drawn at random
+        /// (as ECMP would hash its ports).
+        paths: Vec<PathId>,
+        /// The connection's random stream.
+        stream: Stream,
+    },
+    /// Routing learned of a failure, or of its end: what is sent on a path that is not among these takes another
+    /// one. An empty list changes nothing.
+    Paths {
+        /// The half, of either direction.
+        key: Key,
+        /// The paths that work.
+        paths: Vec<PathId>,
+    },
+}
+
+/// What the application is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Everything that the peer sent up to its last packet has arrived.
+    Delivered {
+        /// The receiving half.
+        key: Key,
+        /// Its slot.
+        slot: u32,
+    },
+    /// Everything that was to be sent has been acknowledged.
+    Acknowledged {
+        /// The sending half.
+        key: Key,
+        /// Its slot.
+        slot: u32,
+    },
+}
+
+/// A table by slot. Slots are small numbers that come in any order: who was never assigned has a default.
+#[derive(Debug)]
+pub(crate) struct Slots<T>(Vec<T>);
+
+impl<T: Default> Slots<T> {
+    pub(crate) const fn new() -> Slots<T> {
+        Slots(Vec::new())
+    }
+    /// What is in a slot; the table grows to it.
+    pub(crate) fn at(&mut self, slot: u32) -> &mut T {
+        let index = slot as usize;
+        if self.0.len() <= index {
+            self.0.resize_with(index + 1, T::default);
+        }
+        &mut self.0[index]
+    }
+    /// What is in a slot that was assigned.
+    pub(crate) fn find(&self, slot: u32) -> Option<&T> {
+        self.0.get(slot as usize)
+    }
+    /// Where the table lies, and its bytes, for drivers that prefetch.
+    pub(crate) fn memory(&self) -> (*const u8, usize) {
+        (self.0.as_ptr().cast(), size_of_val(self.0.as_slice()))
+    }
+}
+
+impl Key {
+    /// The half that a packet is for, where data flows from the opener: whole or trimmed DATA to the receiving one,
+    /// answers and headers that came back to the sending one.
+    pub fn of(packet: &Packet) -> Key {
+        let is_to_receiver =
+            packet.header.kind == Kind::Data && packet.service != Service::Returned;
+        Key {
+            // A returned header has turned round: its source is where it was sent to.
+            peer: packet.source,
+            connection: packet.header.connection,
+            opened_here: !is_to_receiver,
+            half: if is_to_receiver { Half::Receiving } else { Half::Sending },
+        }
+    }
+
+    /// A packet of `length` payload bytes from this half at `host`; whether switches may trim it is `service`.
+    pub(crate) fn data(
+        &self,
+        host: HostId,
+        path: PathId,
+        sequence: u32,
+        length: u16,
+        is_last: bool,
+        service: Service,
+    ) -> Packet {
+        let last = if is_last { Flags::LAST } else { 0 };
+        let flags = Flags::default().with(Flags::FROM_OPENER | last);
+        let extra = Header::data_extra(length, 0);
+        let connection = self.connection;
+        Packet {
+            source: host,
+            destination: self.peer,
+            header: Header { kind: Kind::Data, flags, path, connection, sequence, extra },
+            wire_bytes: length + Packet::HEADER_BYTES,
+            service,
+            marks: 0,
+        }
+    }
+}
