@@ -183,6 +183,13 @@ impl Packet {
     /// Bytes of a control packet and of a trimmed header (NDP 3.1: 64 bytes).
     pub const HEADER_BYTES: u16 = 64;
 
+    /// A packet without payload that goes ahead of data.
+    #[inline]
+    pub const fn control(source: HostId, destination: HostId, header: Header) -> Packet {
+        let (wire_bytes, service) = (Packet::HEADER_BYTES, Service::Control);
+        Packet { source, destination, header, wire_bytes, service, marks: 0 }
+    }
+
     /// Cuts the payload: what is left is `trimmed_bytes` on the wire. Gives the bytes cut.
     #[inline]
     pub fn trim(&mut self, trimmed_bytes: u16) -> u16 {

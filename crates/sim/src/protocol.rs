@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, PacketLatency};
 use trimline_packet::{ConnectionId, HostId, PathId, TimeDelta};
-use trimline_transport::{Endpoint, Key, Stream, cbr, flow, ndp, tcp};
+use trimline_transport::{Endpoint, Half, Key, Stream, cbr, flow, ndp, tcp};
 
 use crate::flows::Flow;
 use crate::random;
@@ -49,10 +49,22 @@ pub(crate) trait Protocol:
             flow::Event::Acknowledged { key, .. } => FlowEvent::Acknowledged(key.connection.get()),
         })
     }
+    /// What the half in `slot` did, which is this one.
+    fn statistics_of(&self, slot: u32, half: Half) -> flow::Statistics;
     /// Writes what the sending half in `slot` did into its flow's record.
-    fn record_sender(&self, slot: u32, record: &mut FlowRecord);
+    fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
+        let seen = self.statistics_of(slot, Half::Sending);
+        record.packets_sent = seen.packets;
+        record.retransmissions_timeout = seen.resent;
+        record.returns = seen.headers;
+    }
     /// Writes what the receiving half in `slot` saw into its flow's record. Gives whole packets.
-    fn record_receiver(&self, slot: u32, record: &mut FlowRecord) -> u64;
+    fn record_receiver(&self, slot: u32, record: &mut FlowRecord) -> u64 {
+        let seen = self.statistics_of(slot, Half::Receiving);
+        record.delivered_bytes = seen.bytes;
+        record.trims = seen.headers;
+        seen.packets
+    }
     /// Where the state of the connections lies, and its bytes: asked for before a host is visited, where it is worth
     /// it.
     fn connections(&self) -> (*const u8, usize) {
@@ -60,8 +72,6 @@ pub(crate) trait Protocol:
     }
     /// Appends how long the packets of the sending half in `slot` took, where that is recorded.
     fn latencies(&self, _slot: u32, _config: &Self::Config, _latencies: &mut Vec<PacketLatency>) {}
-    /// Payload bytes that the receiving half in `slot` has.
-    fn delivered_bytes(&self, slot: u32) -> u64;
 }
 
 impl Protocol for ndp::Endpoint {
@@ -77,6 +87,20 @@ impl Protocol for ndp::Endpoint {
         ndp::Endpoint::new(host, config)
     }
 
+    fn statistics_of(&self, slot: u32, half: Half) -> flow::Statistics {
+        match half {
+            Half::Sending => {
+                let packets = self.sender_statistics(slot).packets_sent;
+                flow::Statistics { packets, ..flow::Statistics::default() }
+            }
+            Half::Receiving => {
+                let seen = self.receiver_statistics(slot);
+                let (packets, bytes, headers) = (seen.packets, seen.bytes, seen.trims);
+                flow::Statistics { packets, bytes, headers, resent: 0 }
+            }
+        }
+    }
+
     fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
         let seen = self.sender_statistics(slot);
         record.packets_sent = seen.packets_sent;
@@ -89,13 +113,6 @@ impl Protocol for ndp::Endpoint {
         record.path_restorations = self.path_restorations(slot);
     }
 
-    fn record_receiver(&self, slot: u32, record: &mut FlowRecord) -> u64 {
-        let seen = self.receiver_statistics(slot);
-        record.delivered_bytes = seen.bytes;
-        record.trims = seen.trims;
-        seen.packets
-    }
-
     fn connections(&self) -> (*const u8, usize) {
         self.connections_memory()
     }
@@ -105,10 +122,6 @@ impl Protocol for ndp::Endpoint {
             first_window: latency.sequence < config.initial_window,
             ps: latency.time.as_ps(),
         }));
-    }
-
-    fn delivered_bytes(&self, slot: u32) -> u64 {
-        self.receiver_statistics(slot).bytes
     }
 }
 
@@ -123,25 +136,12 @@ impl Protocol for cbr::Endpoint {
         cbr::Endpoint::new(host, cbr::Config { clock_lag, ..cbr::Config::clone(config) })
     }
 
-    fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
-        let seen = self.statistics(slot);
-        record.packets_sent = seen.packets;
-        record.returns = seen.headers;
-    }
-
-    fn record_receiver(&self, slot: u32, record: &mut FlowRecord) -> u64 {
-        let seen = self.statistics(slot);
-        record.delivered_bytes = seen.bytes;
-        record.trims = seen.headers;
-        seen.packets
+    fn statistics_of(&self, slot: u32, _half: Half) -> flow::Statistics {
+        *self.statistics(slot)
     }
 
     fn connections(&self) -> (*const u8, usize) {
         self.connections_memory()
-    }
-
-    fn delivered_bytes(&self, slot: u32) -> u64 {
-        self.statistics(slot).bytes
     }
 }
 
@@ -152,6 +152,17 @@ impl Protocol for tcp::Endpoint {
         tcp::Endpoint::new(host, Arc::clone(config))
     }
 
+    fn statistics_of(&self, slot: u32, half: Half) -> flow::Statistics {
+        let (packets, bytes) = match half {
+            Half::Sending => (self.sender_statistics(slot).packets_sent, 0),
+            Half::Receiving => {
+                let seen = self.receiver_statistics(slot);
+                (seen.packets, seen.bytes)
+            }
+        };
+        flow::Statistics { packets, bytes, ..flow::Statistics::default() }
+    }
+
     fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
         let seen = self.sender_statistics(slot);
         record.packets_sent = seen.packets_sent;
@@ -160,17 +171,7 @@ impl Protocol for tcp::Endpoint {
         record.timeouts = seen.timeouts;
     }
 
-    fn record_receiver(&self, slot: u32, record: &mut FlowRecord) -> u64 {
-        let seen = self.receiver_statistics(slot);
-        record.delivered_bytes = seen.bytes;
-        seen.packets
-    }
-
     fn connections(&self) -> (*const u8, usize) {
         self.connections_memory()
-    }
-
-    fn delivered_bytes(&self, slot: u32) -> u64 {
-        self.receiver_statistics(slot).bytes
     }
 }

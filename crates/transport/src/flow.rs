@@ -63,6 +63,19 @@ pub enum Event {
     },
 }
 
+/// What a half has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// DATA packets sent, or arrived whole for the first time.
+    pub packets: u64,
+    /// Their payload bytes.
+    pub bytes: u64,
+    /// Of the packets sent, those that were sent again.
+    pub resent: u64,
+    /// Headers that arrived: trimmed ones at a receiver, returned ones at a sender.
+    pub headers: u64,
+}
+
 /// A table by slot. Slots are small numbers that come in any order: who was never assigned has a default.
 #[derive(Debug)]
 pub(crate) struct Slots<T>(Vec<T>);

@@ -345,16 +345,20 @@ static TRANSPORT: Grammar = Grammar {
     ],
 };
 
+const PAYLOAD: Key =
+    optional("payload", BYTES, "Payload of a packet; the header adds 64 B. Default: 9000B.");
+const FLOW_RATE: Key = optional(
+    "rate",
+    RATE,
+    "Bits on the wire of each flow, headers included. Default: the rate of the host's link.",
+);
+
 static CBR: Grammar = Grammar {
     about: "Unresponsive senders; receivers only count. Long-lived flows only.",
     alternatives: &[],
     keys: &[
-        optional("payload", BYTES, "Payload of a packet; the header adds 64 B. Default: 9000B."),
-        optional(
-            "rate",
-            RATE,
-            "Bits on the wire of each flow, headers included. Default: the rate of the host's link.",
-        ),
+        PAYLOAD,
+        FLOW_RATE,
         optional(
             "clock_ppm",
             Form::Integer(0, 1_000),

@@ -108,6 +108,14 @@ impl Transport {
             Transport::Tcp(config) => config.payload_bytes,
         }
     }
+
+    /// Whether a flow, or a part of one, keeps to a path while routing lets it, and does not send on all in turn.
+    pub fn keeps_paths(&self) -> bool {
+        match self {
+            Transport::Ndp(_) | Transport::Cbr(_) => false,
+            Transport::Tcp(_) => true,
+        }
+    }
 }
 
 /// How packets find their way among equal paths.

@@ -259,18 +259,21 @@ fn transport(root: &Node, profile: &str, topology: &Clos) -> Result<Transport, S
             "transport ndp",
         ));
     }
-    let mut config = cbr::Config {
-        payload_bytes: payload(node)?.unwrap_or(9000),
-        rate: topology.host_link.rate,
-        clock_lag: TimeDelta::ZERO,
-    };
-    if let Some(rate) = node.child("rate") {
-        config.rate = read(rate, quantity::rate, quantity::Quantity::Rate)?;
-    }
+    let (payload_bytes, rate) = constant_rate(node, topology)?;
+    let mut config = cbr::Config { payload_bytes, rate, clock_lag: TimeDelta::ZERO };
     let ppm = u128::from(number(node, "clock_ppm").unwrap_or(0));
     let lag = u128::from(config.gap().as_ps()) * ppm / 1_000_000;
     config.clock_lag = TimeDelta::from_ps(u64::try_from(lag).unwrap_or(u64::MAX - 1));
     Ok(Transport::Cbr(config))
+}
+
+/// Payload and rate of senders of a constant bit rate.
+fn constant_rate(node: &Node, topology: &Clos) -> Result<(u16, BitRate), ScenarioError> {
+    let rate = match node.child("rate") {
+        Some(rate) => read(rate, quantity::rate, quantity::Quantity::Rate)?,
+        None => topology.host_link.rate,
+    };
+    Ok((payload(node)?.unwrap_or(9000), rate))
 }
 
 /// The initial window "bdp": an idle round trip between the farthest hosts, from the first bit of a packet

@@ -75,9 +75,9 @@ pub(super) fn workloads(
 /// Requests as a workload of their own, before that of the answers.
 fn spraying(node: &Node, transport: &Transport) -> Result<Spraying, ScenarioError> {
     let Some(asked) = node.child("spraying") else { return Ok(Spraying::SenderPermuted) };
-    let (own, foreign) = match transport {
-        Transport::Tcp(_) => ("per-flow", "sender-permuted"),
-        Transport::Ndp(_) | Transport::Cbr(_) => ("sender-permuted", "per-flow"),
+    let (own, foreign) = match transport.keeps_paths() {
+        true => ("per-flow", "sender-permuted"),
+        false => ("sender-permuted", "per-flow"),
     };
     match asked.text() {
         Some("switch-random") => Ok(Spraying::SwitchRandom),

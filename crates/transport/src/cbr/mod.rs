@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 use trimline_packet::{BitRate, ByteCount, HostId, Kind, Packet, PathId, Service, Time, TimeDelta};
 
-use crate::flow::{self, Command, Slots};
+use crate::flow::{self, Command, Slots, Statistics};
 use crate::{Allowed, Directory, Disposition, Half, Key};
 
 /// Parameters of every connection of a host.
@@ -51,17 +51,6 @@ impl From<Event> for Option<flow::Event> {
     fn from(_: Event) -> Option<flow::Event> {
         None
     }
-}
-
-/// What a half has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Statistics {
-    /// DATA packets sent, or arrived whole.
-    pub packets: u64,
-    /// Their payload bytes.
-    pub bytes: u64,
-    /// Headers that arrived: trimmed ones at a receiver, returned ones at a sender.
-    pub headers: u64,
 }
 
 #[derive(Debug)]

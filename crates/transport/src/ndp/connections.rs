@@ -19,7 +19,7 @@
 
 use alloc::vec::Vec;
 
-use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time};
+use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Time};
 
 use super::config::Event;
 use super::endpoint::Endpoint;
@@ -90,14 +90,9 @@ impl Slot {
         sequence: u32,
         extra: u32,
     ) -> Packet {
-        Packet {
-            source: host,
-            destination: self.key.peer,
-            header: Header { kind, flags, path, connection: self.key.connection, sequence, extra },
-            wire_bytes: Packet::HEADER_BYTES,
-            service: Service::Control,
-            marks: 0,
-        }
+        let connection = self.key.connection;
+        let header = Header { kind, flags, path, connection, sequence, extra };
+        Packet::control(host, self.key.peer, header)
     }
 }
 

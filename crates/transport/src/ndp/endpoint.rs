@@ -206,21 +206,15 @@ impl Endpoint {
             }
         }
         if self.control.len() < CONTROL_LIMIT {
-            self.control.push_back(Packet {
-                source: self.host,
-                destination: key.peer,
-                header: Header {
-                    kind,
-                    flags,
-                    path: receiver.paths.spray(),
-                    connection: key.connection,
-                    sequence: header.sequence,
-                    extra: counter,
-                },
-                wire_bytes: Packet::HEADER_BYTES,
-                service: Service::Control,
-                marks: 0,
-            });
+            let answer = Header {
+                kind,
+                flags,
+                path: receiver.paths.spray(),
+                connection: key.connection,
+                sequence: header.sequence,
+                extra: counter,
+            };
+            self.control.push_back(Packet::control(self.host, key.peer, answer));
         }
         if receiver.complete() && !receiver.delivered {
             receiver.delivered = true;
@@ -425,21 +419,15 @@ impl Endpoint {
         }
         let mut paths: Vec<PathId> = Vec::new();
         directory.paths(peer, &mut paths);
-        self.control.push_back(Packet {
-            source: self.host,
-            destination: peer,
-            header: Header {
-                kind: Kind::Reset,
-                flags,
-                path: paths.first().copied().unwrap_or(crate::ANY_PATH),
-                connection: packet.header.connection,
-                sequence: packet.header.sequence,
-                extra: 0,
-            },
-            wire_bytes: Packet::HEADER_BYTES,
-            service: Service::Control,
-            marks: 0,
-        });
+        let answer = Header {
+            kind: Kind::Reset,
+            flags,
+            path: paths.first().copied().unwrap_or(crate::ANY_PATH),
+            connection: packet.header.connection,
+            sequence: packet.header.sequence,
+            extra: 0,
+        };
+        self.control.push_back(Packet::control(self.host, peer, answer));
     }
 }
 

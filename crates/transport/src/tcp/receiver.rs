@@ -8,7 +8,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time};
+use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Time};
 
 use super::config::{Config, Control, ReceiverStatistics};
 use super::segment::{self, Block, Blocks, Extra, MARK_CWR, MARK_ECE};
@@ -350,21 +350,15 @@ impl Receiver {
         if config.ecn && side.echoes {
             marks |= MARK_ECE;
         }
-        Packet {
-            source: host,
-            destination: key.peer,
-            header: Header {
-                kind: Kind::Ack,
-                flags: segment::of_subflow(flags, number),
-                path: side.path,
-                connection: key.connection,
-                sequence,
-                extra,
-            },
-            wire_bytes: Packet::HEADER_BYTES,
-            service: Service::Control,
-            marks,
-        }
+        let header = Header {
+            kind: Kind::Ack,
+            flags: segment::of_subflow(flags, number),
+            path: side.path,
+            connection: key.connection,
+            sequence,
+            extra,
+        };
+        Packet { marks, ..Packet::control(host, key.peer, header) }
     }
 
     /// Sends the delayed ACKs that are due. Gives the next deadline.
@@ -410,7 +404,7 @@ mod tests {
     use super::*;
     use crate::Half;
     use rand_xoshiro::rand_core::SeedableRng;
-    use trimline_packet::ConnectionId;
+    use trimline_packet::{ConnectionId, Service};
 
     /// RFC 8257 3.2: an ACK of two segments never mixes a marked one with one that is not.
     #[test]

@@ -195,21 +195,15 @@ impl Sender {
         let flags = Flags::default().with(Flags::SYN | Flags::FROM_OPENER).with_class(self.class);
         let subflow = self.subflow(number);
         subflow.syn_sent(now, config);
-        Packet {
-            source: host,
-            destination: key.peer,
-            header: Header {
-                kind: Kind::Data,
-                flags: segment::of_subflow(flags, number),
-                path: subflow.path,
-                connection: key.connection,
-                sequence: 0,
-                extra: 0,
-            },
-            wire_bytes: Packet::HEADER_BYTES,
-            service: Service::Control,
-            marks: 0,
-        }
+        let header = Header {
+            kind: Kind::Data,
+            flags: segment::of_subflow(flags, number),
+            path: subflow.path,
+            connection: key.connection,
+            sequence: 0,
+            extra: 0,
+        };
+        Packet::control(host, key.peer, header)
     }
 
     /// Sends what goes next. Gives it, and the deadline of its subflow.
