@@ -100,6 +100,8 @@ fn what_one_port_leaves_another_can_use() {
     // less what leaves, 200,000 can stay.
     let (hot, burst) = lost(port, Alpha::from_fraction(1, 1));
     assert!(hot > 0 && burst > 0, "{hot} {burst}");
+    let switch = SharedMemory::OfSwitch(ByteCount::new(12 * 50_000));
+    assert_eq!(lost(switch, Alpha::from_fraction(1, 1)), (hot, burst), "twelve ports' memory");
     let (_, generous) = lost(port, Alpha::from_fraction(1, 4));
     assert!(generous > burst, "a smaller factor leaves more memory unused: {generous} {burst}");
     let (_, greedy) = lost(port, Alpha::from_fraction(64, 1));
