@@ -128,7 +128,8 @@ fn a_flood_of_forged_addresses_does_not_displace_those_that_are_known() {
     assert_eq!(heard_by(&mut fabric, s(1), 0, mac(9), mac(1)), [1, 2]);
     for number in 0..1u32 << 16 {
         let [a, b, c, d] = number.to_be_bytes();
-        heard_by(&mut fabric, s(2), 2, mac(1), [6, 0, a, b, c, d]);
+        let at = s(2) + TimeDelta::from_us(number.into());
+        heard_by(&mut fabric, at, 2, mac(1), [6, 0, a, b, c, d]);
     }
     assert_eq!(heard_by(&mut fabric, s(3), 1, mac(1), mac(2)), [0]);
     assert_eq!(heard_by(&mut fabric, s(4), 0, mac(2), mac(1)), [1, 2], "2 found no place");
