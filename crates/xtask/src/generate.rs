@@ -41,10 +41,23 @@ impl Stream {
     }
 }
 
+/// Where a vector's stream begins: FNV-1a over all that tells it from the others, so that two sets that differ in
+/// anything differ in everything that is drawn.
+fn start(profile: &str, settings: &str, seed: u64) -> u64 {
+    fnv1a(format!("{profile} {settings} {seed}").as_bytes())
+}
+
+/// FNV-1a with 64 bits (Fowler, Noll and Vo).
+fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
+}
+
 /// The text of one vector.
 fn generate(profile: &str, settings: &str, seed: u64) -> Result<String, String> {
     let jumbo = settings.contains("payload=9000");
-    let mut stream = Stream(seed ^ settings.len() as u64 ^ u64::from(profile.as_bytes()[0]) << 32);
+    let mut stream = Stream(start(profile, settings, seed));
     let mut head = format!(
         "# claim: all\n# origin: the Rust reference, seed {seed}: cargo xtask vectors --generate\n\
          # profiles: {profile}\nconfig {settings}\n"
@@ -213,4 +226,37 @@ pub(crate) fn check_all(root: &Path) -> Result<usize, Vec<String>> {
         Err(error) => failures.push(error),
     }
     if failures.is_empty() { Ok(expected.len()) } else { Err(failures) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_fnv_1a() {
+        // The values that its authors publish.
+        assert_eq!(fnv1a(b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fnv1a(b"foobar"), 0x8594_4171_f739_67e8);
+    }
+
+    #[test]
+    fn sets_that_differ_anywhere_draw_other_packets() {
+        let packets = |profile, settings, seed| {
+            let text = generate(profile, settings, seed).expect("a vector");
+            let lines = text.lines().filter(|line| line.starts_with("define "));
+            lines.map(str::to_owned).collect::<Vec<_>>()
+        };
+        // The same first letter, the same length of settings; then each part alone.
+        let (one, other) = ("packets=3 payload=1436", "packets=4 payload=1436");
+        let drawn = [
+            packets("p4", one, 1),
+            packets("paper", one, 1),
+            packets("paper", other, 1),
+            packets("paper", one, 2),
+        ];
+        for (index, first) in drawn.iter().enumerate() {
+            assert!(drawn[index + 1..].iter().all(|second| first != second));
+        }
+    }
 }
