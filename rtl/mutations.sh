@@ -31,17 +31,17 @@ mistake() {
 
 mistake "64 bytes stored of a trimmed packet" admission.sv 's/TRIMMED = 60;/TRIMMED = 64;/'
 mistake "56 bytes stored of a trimmed packet" admission.sv 's/TRIMMED = 60;/TRIMMED = 56;/'
-mistake "eleven headers to one" output_queue.sv 's/served_reg < cfg_ratio;/served_reg <= cfg_ratio;/'
-mistake "nine headers to one" output_queue.sv 's/served_reg < cfg_ratio;/served_reg + 1 < cfg_ratio;/'
-mistake "strict priority" output_queue.sv 's/wire round = start/wire round = 1'"'b0"' \&\& start/'
+mistake "eleven headers to one" output_queue.sv "s/\(: \|<= \)cfg_ratio;/\1cfg_ratio + 1'b1;/"
+mistake "nine headers to one" output_queue.sv "s/\(: \|<= \)cfg_ratio;/\1cfg_ratio - 1'b1;/"
+mistake "strict priority" output_queue.sv "s/wire round = (/wire round = 1'b0 \&\& (/"
 mistake "the coin's sides are swapped" admission.sv 's/draws \&\& heads \&\& /draws \&\& !heads \&\& /'
 mistake "always the newcomer" admission.sv 's/wire tail_goes = draws/wire tail_goes = 1'"'b0"' \&\& draws/'
 mistake "the coin's register stands still" admission.sv 's/lfsr_reg <= {lfsr_reg\[14:0\], /lfsr_reg <= 1'"'b1"' ? lfsr_reg : {lfsr_reg[14:0], /' --register
-mistake "no trimming" admission.sv 's/wire new_goes = overflow \&\& /wire new_goes = 1'"'b0"' \&\& overflow \&\& /'
-mistake "no return to sender" admission.sv 's/wire may_return = cfg_return/wire may_return = 1'"'b0"' \&\& cfg_return/'
-mistake "one packet more in the data queue" output_queue.sv 's/data_packets_reg < cfg_data_packets/data_packets_reg <= cfg_data_packets/'
+mistake "no trimming" admission.sv "s/wire next_may_be_cut = /wire next_may_be_cut = 1'b0 \&\& /"
+mistake "no return to sender" admission.sv "s/= cfg_return \&\& /= 1'b0 \&\& /"
+mistake "one packet more in the data queue" output_queue.sv "s/data_more_reg <= cfg_data_packets;/data_more_reg <= cfg_data_packets + 1'b1;/"
 mistake "one header less in the header queue" output_queue.sv 's/header_left_reg <= cfg_header_bytes;/header_left_reg <= cfg_header_bytes - 64;/'
-mistake "length not updated" egress.sv 's/behind_trim \&\& left < length_word/1'"'b0"' \&\& left < length_word/'
+mistake "length not updated" egress.sv "s/OFFSET_LENGTH + 1 \&\& shrinks_reg/OFFSET_LENGTH + 1 \&\& 1'b0/"
 mistake "checksum not updated" egress.sv 's/wire \[15:0\] checksum = ~folded;/wire [15:0] checksum = folded;/'
 mistake "addresses not swapped" egress.sv 's/if (work_return_reg)$/if (1'"'b0"')/'
 mistake "DSCP not set" egress.sv 's/at == OFFSET_DSCP \&\& (work_trim_reg/at == OFFSET_DSCP \&\& (1'"'b0"'/'

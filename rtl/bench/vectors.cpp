@@ -118,7 +118,7 @@ struct Run {
         }
         device.idle(port);
         // Through the arbiter, over the bus, to the decision.
-        for (size_t cycles = frame.size() / BYTES + 16; cycles > 0; --cycles) tick();
+        for (size_t cycles = frame.size() / BYTES + 24; cycles > 0; --cycles) tick();
     }
 
     void serve(int port) {

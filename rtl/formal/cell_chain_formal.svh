@@ -35,6 +35,9 @@ always @(posedge clk) begin
     if (f_past && !rst) begin
         if (take)
             assert (!f_out[head]);
+        // What was read of a link that was written then is not used.
+        if (take)
+            assert (!$past(write && write_cell == head_now));
         if (initialised_reg)
             assert (free_cells + f_number == CELLS[CELL_W:0]);
         assert (free_cells != 0);

@@ -4,11 +4,13 @@ reg f_past = 1'b0;
 integer f;
 wire [31:0] f_cost [0:PORTS-1];
 wire [31:0] f_credit [0:PORTS-1];
+wire [PORTS-1:0] f_affordable;
 genvar g;
 generate
     for (g = 0; g < PORTS; g = g + 1) begin : f_watch
         assign f_cost[g] = cost[g*COST_W +: COST_W];
         assign f_credit[g] = credit_reg[g];
+        assign f_affordable[g] = request[g] && f_cost[g] <= f_credit[g];
     end
 endgenerate
 always @(posedge clk) begin
@@ -20,6 +22,16 @@ always @(posedge clk) begin
     for (f = 0; f < PORTS; f = f + 1) begin
         assume (cost[f*COST_W +: COST_W] != 0);
         assume ({{(32-COST_W){1'b0}}, cost[f*COST_W +: COST_W]} <= QUANTUM);
+        assume ({{(32-COST_W){1'b0}}, next_cost[f*COST_W +: COST_W]} <= QUANTUM);
+        // The list of lengths: what is before the arbiter stays until it is taken, and the next one follows.
+        if (f_past && $past(!rst)) begin
+            if ($past(request[f] && !take[f]))
+                assume (request[f] && $stable(cost[f*COST_W +: COST_W]));
+            if ($past(take[f]))
+                assume (request[f] == $past(next_valid[f]) && cost[f*COST_W +: COST_W] == $past(next_cost[f*COST_W +: COST_W]));
+        end else begin
+            assume (!request[f]);
+        end
     end
     if (f_past && !rst) begin
         if ($past(!rst && |request && (!grant_valid || grant_ready)))
@@ -45,10 +57,12 @@ always @(posedge clk) begin
             // A turn that begins brings one quantum, and every packet is charged.
             if ($past(!rst && take[f]))
                 assert (f_credit[f] + $past(f_cost[f]) == $past(f_credit[f])
-                    + ($past(affordable[turn_reg]) ? 0 : QUANTUM));
+                    + ($past(f_affordable[turn_reg]) ? 0 : QUANTUM));
+            // What is known before is so.
+            assert (affordable_reg[f] == f_affordable[f]);
         end
         // A turn ends when the credit does, not before (NDP 4: deficit round robin).
-        if (|take && affordable[turn_reg])
+        if (|take && f_affordable[turn_reg])
             assert (take[turn_reg]);
     end
 end

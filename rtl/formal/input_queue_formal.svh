@@ -15,7 +15,16 @@ always @(posedge clk) begin
     if (f_past && !rst) begin
         assert (used <= DEPTH[ADDR_W:0]);
         assert (slots_used <= SLOTS[SLOT_W:0]);
-        assert ({{(8-SLOT_W-1){1'b0}}, slots_used} == f_committed - f_taken);
+        // Packets are in the list, on their way there, and before the arbiter.
+        assert ({{(8-SLOT_W-1){1'b0}}, slots_used} + {7'd0, done_valid_reg} + {7'd0, next_valid_reg} + {7'd0, head_valid_reg}
+            == f_committed - f_taken);
+        // What is before the arbiter stays until it is taken, and the next one follows at once.
+        if ($past(!rst && packet_valid && !packet_take))
+            assert (packet_valid && $stable(packet_bytes) && $stable(packet_cost));
+        if ($past(!rst && packet_take && packet_next_valid))
+            assert (packet_valid && packet_cost == $past(packet_next_cost));
+        if (packet_valid)
+            assert (packet_cost * BYTES >= packet_bytes && (packet_cost - 1) * BYTES < packet_bytes);
         // Nothing is left of a packet that was taken out.
         if (discard_reg || bytes_reg == 0)
             assert (write_reg == start_reg);

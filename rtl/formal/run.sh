@@ -20,13 +20,13 @@ prove() {
 
 bounds() {
     case $1 in
-        input_queue) echo "12 DATA_W=512 DEPTH=4 MAX_BYTES=128 LEN_W=8" ;;
+        input_queue) echo "14 DATA_W=512 DEPTH=4 MAX_BYTES=128 LEN_W=8 COST_W=2" ;;
         drr_arbiter) echo "10 PORTS=3 COST_W=3 QUANTUM=5 LEN_W=4" ;;
         cell_chain) echo "16 CELLS=8 MAX_CELLS=1" ;;
-        output_queue) echo "7 DATA_SLOTS=2 HEADER_SLOTS=2 DESC_W=2 LEN_W=7 SIZE_W=9 PACKETS_W=4 FLIGHT=2" ;;
+        output_queue) echo "9 DATA_SLOTS=2 HEADER_SLOTS=2 DESC_W=8 BYTES_AT=0 LEN_W=7 SIZE_W=9 PACKETS_W=4 FLIGHT=2" ;;
         egress) echo "10 DATA_W=64 DEPTH=4" ;;
-        packet_reader) echo "10 PORTS=2 DATA_W=256 CELL_W=3 LEN_W=8" ;;
-        admission) echo "4 PORTS=2 CELL_W=3 LEN_W=8 COUNT_W=8" ;;
+        packet_reader) echo "10 PORTS=2 DATA_W=256 CELL_W=3 LEN_W=8 CREDITS=2" ;;
+        admission) echo "6 PORTS=2 CELL_W=3 LEN_W=8 COUNT_W=8" ;;
     esac
 }
 
@@ -62,25 +62,28 @@ missed=0 only=${2:-}
 if [ "${1:-}" = --mutations ]; then
     mistake input_queue "stores beyond its memory" "s/(!full && !slots_full)/!slots_full/"
     mistake input_queue "keeps what was bad" "s/write_reg <= start_reg;/write_reg <= write_reg;/"
-    mistake input_queue "commits what was bad" "s/s_axis_tlast \&\& !bad;/s_axis_tlast;/"
+    mistake input_queue "commits what was bad" "s/beat_last_reg \&\& !bad;/beat_last_reg;/"
     mistake drr_arbiter "loses a cycle" "s/wire free = !grant_valid || grant_ready;/wire free = !grant_valid;/"
     mistake drr_arbiter "forgets to charge" "s/assign rest_next\[p\] = credit_reg\[p\] + ADDED - price/assign rest_next[p] = credit_reg[p] + ADDED/"
+    mistake drr_arbiter "does not look ahead" "s/assign enough_here\[p\] = next_valid\[p\] \&\& both/assign enough_here[p] = next_valid[p] \&\& price/"
     mistake drr_arbiter "takes from one, grants another" "s/grant_port <= chosen;/grant_port <= turn_reg;/"
     mistake cell_chain "loses cells that come late" "s/assign left_ready = initialised_reg \&\& !back;/assign left_ready = initialised_reg;/"
     mistake cell_chain "gives a cell twice" "s/wire \[CELL_W-1:0\] head_now = take ? head_next : head_reg;/wire [CELL_W-1:0] head_now = (take \&\& !back) ? head_next : head_reg;/"
-    mistake output_queue "admits one packet too many" "s/data_packets_reg < cfg_data_packets/data_packets_reg <= cfg_data_packets/"
-    mistake output_queue "overwrites the wrong slot" "s/{{(DATA_W-1){1'b0}}, data_swap};/{DATA_W{1'b0}};/"
-    mistake output_queue "releases twice" "s/wire release_data = wire_done \&\& wire_data;/wire release_data = wire_done;/"
-    mistake output_queue "swaps what is starting" "s/assign tail_waits = data_waiting != .*/assign tail_waits = data_waiting != 0;/"
+    mistake output_queue "admits one packet too many" "s/one_fits = more_one_reg/one_fits = 1'b1/"
+    mistake output_queue "overwrites the wrong slot" "s/data_slot = swaps ? data_tail_reg/data_slot = swaps ? data_write_reg/"
+    mistake output_queue "releases twice" "s/wire release_data = released_reg \&\& released_data_reg;/wire release_data = released_reg;/"
+    mistake output_queue "swaps what is starting" "s/wire held = .*/wire held = 1'b0;/"
+    mistake output_queue "shows what was there before" "s/(data_written_reg \&\& !data_many) ? last_data/1'b0 ? last_data/"
+    mistake output_queue "forgets what has joined" "s/data_push ? two_fit/data_push ? one_fits/"
     mistake egress "changes a beat that waits" "s/wire out_free = !m_axis_tvalid || m_axis_tready;/wire out_free = 1'b1;/"
     mistake egress "loses a cycle" "s/wire load = !empty \&\& (!work_valid_reg || move);/wire load = !empty \&\& !work_valid_reg;/"
-    mistake packet_reader "reads without room" "s/active_reg\[p\] \&\& credit_reg\[p\] != 0 \&\&/active_reg[p] \&\&/"
-    mistake packet_reader "loses cells" "s/(left_free || !is_last\[p\])/1'b1/"
-    mistake packet_reader "waits between packets" "s/assign start_ready = .*/assign start_ready = ~active_reg;/"
-    mistake packet_reader "reads a beat too many" "s/left_reg\[p\] <= BYTES/left_reg[p] < BYTES/"
+    mistake packet_reader "reads without room" "s/active_reg \& credit_ok_reg \&/active_reg \&/"
+    mistake packet_reader "loses cells" "s/ \& ~({PORTS{left_second_reg}} \& last_reg)//"
+    mistake packet_reader "waits between packets" "s/(~active_reg | near_reg)/~active_reg/"
+    mistake packet_reader "reads a beat too many" "s/left_reg\[q\] <= TWO_BEATS/left_reg[q] < TWO_BEATS/"
     mistake admission "loses a tail that finds no room" "s/else if (joins \&\& !kept)/else if (joins \&\& !kept \&\& !tail_goes)/"
-    mistake admission "frees the cell that it keeps" "s/frees_first = cut_second;/frees_first = cut_first; frees_cells = cut_cells;/;s/frees_cells = cut_cells - 1'b1;//"
-    mistake admission "pushes a header where there is no room" "s/wire kept = joins .*/wire kept = joins;/"
+    mistake admission "frees the cell that it keeps" "s/frees_first = cut_second;/frees_first = cut_first;/;s/frees_cells = tail_goes ? .*/frees_cells = cut_cells;/"
+    mistake admission "pushes a header where there is no room" "s/tail_room\[port\] ? one(port)/1'b1 ? one(port)/"
     exit "$missed"
 elif [ $# -gt 0 ]; then
     for block in "$@"; do check "$block"; done

@@ -17,7 +17,7 @@ module cell_chain #(
     input  wire              clk,
     input  wire              rst,
     // The longest packet fits.
-    output wire              ready,
+    output reg               ready,
     // All cells are linked.
     output wire              initialised,
 
@@ -47,9 +47,10 @@ module cell_chain #(
 localparam [CELL_W:0] BEFORE_LAST_CELL = CELLS[CELL_W:0] - 2;
 localparam [CELL_W-1:0] BEFORE_LAST = BEFORE_LAST_CELL[CELL_W-1:0];
 
-// Two copies: two readers.
-reg [CELL_W-1:0] next_a [0:CELLS-1];
-reg [CELL_W-1:0] next_b [0:CELLS-1];
+// Two copies: two readers. What is read of a cell in the cycle in which it is written does not matter (no_rw_check, for
+// synthesis): see ENOUGH; and nobody follows a free cell.
+(* no_rw_check *) reg [CELL_W-1:0] next_a [0:CELLS-1];
+(* no_rw_check *) reg [CELL_W-1:0] next_b [0:CELLS-1];
 
 reg initialised_reg;
 reg [CELL_W-1:0] fill_reg;
@@ -81,9 +82,12 @@ end
 assign head = head_reg;
 assign initialised = initialised_reg;
 assign free_cells = free_reg;
-// Three more than the packet: the list's last cell is never taken, its link is not yet written; and what is
-// read of the link of a cell in the cycle in which it is written is not used.
-assign ready = initialised_reg && free_reg >= MAX_CELLS[CELL_W:0] + 3;
+// Five more than the packet: the list's last cell is never taken, its link is not yet written; what is read of the
+// link of a cell in the cycle in which it is written is not used; and what is said here is one cycle old, in which a
+// cell may have been taken.
+localparam [CELL_W:0] ENOUGH = MAX_CELLS[CELL_W:0] + 5;
+always @(posedge clk)
+    ready <= !rst && initialised_reg && free_reg >= ENOUGH;
 
 always @(posedge clk) begin
     head_reg <= head_now;

@@ -3,7 +3,7 @@
 // A trimmed packet gets its DSCP, its IPv4 length and its checksum; a returned one has its addresses and UDP ports
 // swapped as well. Every changed byte lies in the first 38, at most one beat from the byte that it
 // comes from, so the beat before and the beat behind are all that is looked at. The checksum is brought up to date by
-// the difference (RFC 1624, equation 3), summed one stage before it is written.
+// the difference (checksum_terms), summed one stage before it is written.
 
 `resetall
 `default_nettype none
@@ -11,7 +11,7 @@
 module egress #(
     parameter NDP = 1,
     parameter DATA_W = 256,
-    parameter DEPTH = 4,
+    parameter DEPTH = 8,
     parameter [5:0] DSCP_TRIMMED = 6'd50,
     parameter [5:0] DSCP_RETURNED = 6'd54
 ) (
@@ -21,12 +21,15 @@ module egress #(
     // A beat from memory; there is room, because the reader counts.
     input  wire                     beat_valid,
     input  wire [DATA_W-1:0]        beat_data,
-    input  wire                     beat_first,
     input  wire                     beat_last,
+    input  wire [2:0]               beat_index,
     input  wire [$clog2(DATA_W/8):0] beat_bytes,
-    // How the packet is changed, and what it is long when trimmed.
+    // How the packet is changed; what that adds to its checksum; its new length.
     input  wire                     beat_trim,
     input  wire                     beat_return,
+    input  wire [17:0]              beat_term,
+    input  wire [16:0]              beat_length_term,
+    input  wire                     beat_shrinks,
     input  wire [5:0]               beat_length,
     // A beat has left the buffer.
     output wire                     beat_done,
@@ -41,7 +44,7 @@ module egress #(
 localparam BYTES = DATA_W / 8;
 localparam BYTE_W = $clog2(BYTES) + 1;
 localparam ADDR_W = $clog2(DEPTH);
-localparam TAG_W = BYTE_W + 10;
+localparam TAG_W = BYTE_W + ((NDP != 0) ? 48 : 6);
 localparam HEADER = 38;
 localparam HEADER_BEATS = (HEADER + BYTES - 1) / BYTES;
 
@@ -49,30 +52,37 @@ reg [TAG_W+DATA_W-1:0] buffer [0:DEPTH-1];
 reg [ADDR_W:0] write_reg, read_reg;
 wire empty = write_reg == read_reg;
 
+wire [TAG_W-1:0] tag;
+generate
+    if (NDP != 0) begin : with_terms
+        assign tag = {beat_length, beat_shrinks, beat_length_term, beat_term, beat_return, beat_trim, beat_bytes, beat_index, beat_last};
+    end else begin : without
+        assign tag = {beat_return, beat_trim, beat_bytes, beat_index, beat_last};
+        wire unused = &{1'b0, beat_length, beat_shrinks, beat_length_term, beat_term};
+    end
+endgenerate
 always @(posedge clk)
     if (beat_valid)
-        buffer[write_reg[ADDR_W-1:0]] <=
-            {beat_length, beat_return, beat_trim, beat_bytes, beat_last, beat_first, beat_data};
+        buffer[write_reg[ADDR_W-1:0]] <= {tag, beat_data};
 
 // The beat behind the one at work.
 wire [TAG_W+DATA_W-1:0] behind = buffer[read_reg[ADDR_W-1:0]];
 wire [DATA_W-1:0] behind_data = behind[DATA_W-1:0];
-wire behind_first, behind_last, behind_trim, behind_return;
+wire behind_last, behind_trim, behind_return;
+wire [2:0] behind_index;
 wire [BYTE_W-1:0] behind_bytes;
-wire [5:0] behind_length;
-assign {behind_length, behind_return, behind_trim, behind_bytes, behind_last, behind_first} =
-    behind[DATA_W +: TAG_W];
+assign {behind_return, behind_trim, behind_bytes, behind_index, behind_last} = behind[DATA_W +: BYTE_W + 6];
 
 // The beat at work.
 reg work_valid_reg, work_last_reg, work_trim_reg, work_return_reg;
 reg [DATA_W-1:0] work_reg;
 reg [BYTE_W-1:0] work_bytes_reg;
-reg [3:0] work_index_reg;
+reg [2:0] work_index_reg;
 
 wire out_free = !m_axis_tvalid || m_axis_tready;
 // Bytes of the beat behind are needed only to swap addresses.
 wire waits_for_next = work_return_reg && !work_last_reg && empty
-    && work_index_reg < HEADER_BEATS[3:0];
+    && work_index_reg < HEADER_BEATS[2:0];
 wire move = work_valid_reg && out_free && !waits_for_next;
 wire load = !empty && (!work_valid_reg || move);
 assign beat_done = load;
@@ -97,7 +107,7 @@ always @(posedge clk) begin
         work_bytes_reg <= behind_bytes;
         work_trim_reg <= behind_trim;
         work_return_reg <= behind_return;
-        work_index_reg <= behind_first ? 4'd0 : work_index_reg + {3'd0, work_index_reg != 4'd15};
+        work_index_reg <= behind_index;
     end
     if (load)
         work_valid_reg <= 1'b1;
@@ -124,36 +134,22 @@ generate
         localparam OFFSET_LENGTH = 16;
         localparam OFFSET_CHECKSUM = 24;
 
-        // What the words that change add to the complement of the checksum, as the beats pass.
-        wire [3:0] index = behind_first ? 4'd0 : work_index_reg + {3'd0, work_index_reg != 4'd15};
-        wire changes = behind_trim || behind_return;
-        wire [5:0] dscp = behind_return ? DSCP_RETURNED : DSCP_TRIMMED;
-        localparam DSCP_BEAT = OFFSET_DSCP / BYTES;
-        localparam LENGTH_BEAT = OFFSET_LENGTH / BYTES;
-        localparam CHECKSUM_BEAT = OFFSET_CHECKSUM / BYTES;
-        wire [15:0] class_word = {behind_data[((OFFSET_DSCP-1) % BYTES)*8 +: 8],
-                                  behind_data[(OFFSET_DSCP % BYTES)*8 +: 8]};
-        wire [15:0] length_word = {behind_data[(OFFSET_LENGTH % BYTES)*8 +: 8],
-                                   behind_data[((OFFSET_LENGTH+1) % BYTES)*8 +: 8]};
-        wire [15:0] checksum_word = {behind_data[(OFFSET_CHECKSUM % BYTES)*8 +: 8],
-                                     behind_data[((OFFSET_CHECKSUM+1) % BYTES)*8 +: 8]};
-        // The length of IP is what is left behind Ethernet, unless it was less before.
-        wire [15:0] left = {10'd0, behind_length} - 16'd14;
-        wire [15:0] new_length = (behind_trim && left < length_word) ? left : length_word;
-        wire [15:0] new_class = changes ? {class_word[15:8], dscp, class_word[1:0]} : class_word;
-        wire [19:0] of_class = index == DSCP_BEAT[3:0] ? {4'd0, ~class_word} + {4'd0, new_class} : 20'd0;
-        wire [19:0] of_length = index == LENGTH_BEAT[3:0] ? {4'd0, ~length_word} + {4'd0, new_length} : 20'd0;
-        wire [19:0] of_checksum = index == CHECKSUM_BEAT[3:0] ? {4'd0, ~checksum_word} : 20'd0;
+        wire [17:0] behind_term;
+        wire [16:0] behind_length_term;
+        wire behind_shrinks;
+        wire [5:0] behind_length;
+        assign {behind_length, behind_shrinks, behind_length_term, behind_term} = behind[DATA_W + BYTE_W + 6 +: 42];
         reg [19:0] sum_reg;
-        reg [15:0] length_reg;
-        reg [5:0] dscp_reg;
+        reg [5:0] length_reg;
+        reg shrinks_reg;
         reg [DATA_W-1:0] before_reg;
 
         always @(posedge clk) begin
             if (load) begin
-                sum_reg <= (behind_first ? 20'd0 : sum_reg) + of_class + of_length + of_checksum;
-                length_reg <= new_length;
-                dscp_reg <= dscp;
+                sum_reg <= (behind_index == 0 ? 20'd0 : sum_reg) + {2'd0, behind_term}
+                    + (behind_shrinks ? {3'd0, behind_length_term} : 20'd0);
+                length_reg <= behind_length;
+                shrinks_reg <= behind_shrinks;
             end
             if (move)
                 before_reg <= work_reg;
@@ -172,7 +168,7 @@ generate
             out = work_reg;
             around = {behind_data, work_reg, before_reg};
             for (beat = 0; beat < HEADER_BEATS; beat = beat + 1) begin
-                if (work_index_reg == beat[3:0]) begin
+                if (work_index_reg == beat[2:0]) begin
                     for (place = 0; place < BYTES; place = place + 1) begin
                         at = beat * BYTES + place;
                         from = at;
@@ -191,11 +187,11 @@ generate
                         if (work_return_reg)
                             out[place*8 +: 8] = around[(from - at + place + BYTES)*8 +: 8];
                         if (at == OFFSET_DSCP && (work_trim_reg || work_return_reg))
-                            out[place*8 +: 8] = {dscp_reg, work_reg[place*8 +: 2]};
-                        if (at == OFFSET_LENGTH && work_trim_reg)
-                            out[place*8 +: 8] = length_reg[15:8];
-                        if (at == OFFSET_LENGTH + 1 && work_trim_reg)
-                            out[place*8 +: 8] = length_reg[7:0];
+                            out[place*8 +: 8] = {work_return_reg ? DSCP_RETURNED : DSCP_TRIMMED, work_reg[place*8 +: 2]};
+                        if (at == OFFSET_LENGTH && shrinks_reg)
+                            out[place*8 +: 8] = 8'd0;
+                        if (at == OFFSET_LENGTH + 1 && shrinks_reg)
+                            out[place*8 +: 8] = {2'd0, length_reg};
                         if (at == OFFSET_CHECKSUM && (work_trim_reg || work_return_reg))
                             out[place*8 +: 8] = checksum[15:8];
                         if (at == OFFSET_CHECKSUM + 1 && (work_trim_reg || work_return_reg))
@@ -207,7 +203,7 @@ generate
         assign rewritten = out;
     end else begin : plain
         assign rewritten = work_reg;
-        wire unused = &{1'b0, behind_length, work_trim_reg};
+        wire unused = &{1'b0, work_trim_reg};
     end
 endgenerate
 

@@ -5,10 +5,11 @@
 //                                    +----> header_parser, forwarding_table,        |
 //                                           admission ----------------------> output_queue
 //                                                                              (each port)
+//   Between the packet memory and egress, for all ports: checksum_terms.
 //
 // One beat enters the packet memory in each cycle, whatever the packets' lengths are: a packet of N beats takes N cycles.
 // Nothing behind the bus can hold it up: a packet that finds no place is trimmed, returned or dropped. A packet
-// is decided on two cycles after its last beat. Trimming, taking the tail's place and returning move descriptors,
+// is decided on four cycles after its last beat. Trimming, taking the tail's place and returning move descriptors,
 // never bytes.
 //
 // NDP = 0 leaves the switch without any of that: one queue a port, which drops what does not fit.
@@ -96,7 +97,8 @@ module ndp_switch #(
 );
 
 localparam BYTES = DATA_W / 8;
-localparam LEN_W = 14;
+// Counts a packet's bytes, and those of one that is a beat too long.
+localparam LEN_W = $clog2(MAX_BYTES + BYTES + 1);
 localparam MAX_BEATS = (MAX_BYTES + BYTES - 1) / BYTES;
 localparam COST_W = $clog2(MAX_BEATS + 1);
 localparam PORT_W = $clog2(PORTS);
@@ -105,7 +107,8 @@ localparam MAX_CELLS = (MAX_BYTES + 63) / 64;
 localparam CELL_BEATS = (DATA_W < 512) ? 512 / DATA_W : 1;
 localparam PLACE_W = CELL_BEATS > 1 ? $clog2(CELL_BEATS) : 1;
 localparam ADDR_W = CELL_W + $clog2(CELL_BEATS);
-localparam DESC_W = 2*CELL_W + LEN_W + 2;
+// A packet that waits: of one beat, returned, trimmed, bytes, last cell, first cell.
+localparam DESC_W = 2*CELL_W + LEN_W + 3;
 localparam BEAT_W = $clog2(BYTES);
 localparam BYTE_W = BEAT_W + 1;
 
@@ -115,8 +118,8 @@ generate
     // A packet that is one beat too long must be seen to be so.
     if (INPUT_BYTES < MAX_BYTES + BYTES || INPUT_BYTES != 1 << $clog2(INPUT_BYTES))
         INPUT_BYTES_must_be_a_power_of_two_beyond_MAX_BYTES invalid ();
-    if (MAX_BYTES + BYTES >= 1 << LEN_W)
-        MAX_BYTES_must_be_counted_in_LEN_W_bits invalid ();
+    if (MAX_BYTES < 64 || MAX_BYTES + BYTES >= 1 << 14)
+        MAX_BYTES_must_be_64_or_more_and_counted_in_14_bits invalid ();
     // 256: a count of cells is not narrower than a packet's.
     if (CELLS < 4 * MAX_CELLS || CELLS < 256 || CELLS != 1 << CELL_W)
         CELLS_must_be_a_power_of_two_that_holds_four_packets_of_MAX_BYTES invalid ();
@@ -131,7 +134,8 @@ endgenerate
 
 wire [PORTS-1:0] packet_valid, packet_take, discarded;
 wire [PORTS*LEN_W-1:0] packet_bytes;
-wire [PORTS*COST_W-1:0] packet_cost;
+wire [PORTS*COST_W-1:0] packet_cost, packet_next_cost;
+wire [PORTS-1:0] packet_next_valid;
 wire [PORTS-1:0] beat_read;
 wire [PORTS*DATA_W-1:0] beat_data;
 
@@ -139,20 +143,19 @@ genvar p;
 generate
     for (p = 0; p < PORTS; p = p + 1) begin : in
         input_queue #(
-            .DATA_W(DATA_W), .DEPTH(INPUT_BYTES / BYTES), .MAX_BYTES(MAX_BYTES), .LEN_W(LEN_W)
+            .DATA_W(DATA_W), .DEPTH(INPUT_BYTES / BYTES), .MAX_BYTES(MAX_BYTES), .LEN_W(LEN_W), .COST_W(COST_W)
         ) queue (
             .clk(clk), .rst(rst),
             .s_axis_tdata(s_axis_tdata[p*DATA_W +: DATA_W]),
             .s_axis_tkeep(s_axis_tkeep[p*BYTES +: BYTES]),
             .s_axis_tvalid(s_axis_tvalid[p]), .s_axis_tready(s_axis_tready[p]),
             .s_axis_tlast(s_axis_tlast[p]), .s_axis_tuser(s_axis_tuser[p]),
-            .packet_valid(packet_valid[p]), .packet_bytes(packet_bytes[p*LEN_W +: LEN_W]),
-            .packet_take(packet_take[p]),
+            .ready(status_ready), .packet_valid(packet_valid[p]), .packet_bytes(packet_bytes[p*LEN_W +: LEN_W]),
+            .packet_cost(packet_cost[p*COST_W +: COST_W]), .packet_next_valid(packet_next_valid[p]),
+            .packet_next_cost(packet_next_cost[p*COST_W +: COST_W]), .packet_take(packet_take[p]),
             .beat_read(beat_read[p]), .beat_data(beat_data[p*DATA_W +: DATA_W]),
             .status_discarded(discarded[p])
         );
-        assign packet_cost[p*COST_W +: COST_W] = packet_bytes[p*LEN_W + BEAT_W +: COST_W]
-            + {{(COST_W-1){1'b0}}, |packet_bytes[p*LEN_W +: BEAT_W]};
     end
 endgenerate
 
@@ -164,8 +167,8 @@ wire [COST_W-1:0] grant_cost;
 drr_arbiter #(
     .PORTS(PORTS), .COST_W(COST_W), .QUANTUM(MAX_BEATS), .LEN_W(LEN_W)
 ) arbiter (
-    .clk(clk), .rst(rst || !status_ready),
-    .request(status_ready ? packet_valid : {PORTS{1'b0}}), .bytes(packet_bytes), .cost(packet_cost),
+    .clk(clk), .rst(rst), .request(packet_valid), .bytes(packet_bytes), .cost(packet_cost),
+    .next_valid(packet_next_valid), .next_cost(packet_next_cost),
     .take(packet_take),
     .grant_valid(grant_valid), .grant_port(grant_port), .grant_bytes(grant_bytes),
     .grant_cost(grant_cost), .grant_ready(grant_ready)
@@ -177,13 +180,17 @@ reg bus_active_reg;
 reg [PORT_W-1:0] bus_port_reg;
 reg [COST_W-1:0] bus_left_reg;
 reg [LEN_W-1:0] bus_bytes_reg;
-reg bus_first_reg;
-assign grant_ready = !bus_active_reg || bus_left_reg == 1;
+reg bus_first_reg, bus_last_reg;
+assign grant_ready = !bus_active_reg || bus_last_reg;
 assign beat_read = bus_active_reg ? ({{(PORTS-1){1'b0}}, 1'b1} << bus_port_reg) : {PORTS{1'b0}};
 
+// The beat that comes out of an input's memory, and behind a register the one that goes into the packet memory.
+reg fetch_valid_reg, fetch_first_reg, fetch_last_reg;
+reg [PORT_W-1:0] fetch_port_reg;
+reg [LEN_W-1:0] fetch_bytes_reg;
 reg write_valid_reg, write_first_reg, write_last_reg;
-reg [PORT_W-1:0] write_port_reg;
 reg [LEN_W-1:0] write_bytes_reg;
+reg [DATA_W-1:0] write_data;
 
 always @(posedge clk) begin
     if (grant_ready) begin
@@ -192,24 +199,31 @@ always @(posedge clk) begin
         bus_left_reg <= grant_cost;
         bus_bytes_reg <= grant_bytes;
         bus_first_reg <= 1'b1;
+        bus_last_reg <= grant_cost == 1;
     end else begin
         bus_left_reg <= bus_left_reg - 1'b1;
         bus_first_reg <= 1'b0;
+        bus_last_reg <= bus_left_reg == 2;
     end
-    write_valid_reg <= bus_active_reg;
-    write_first_reg <= bus_first_reg;
-    write_last_reg <= bus_left_reg == 1;
-    write_port_reg <= bus_port_reg;
-    write_bytes_reg <= bus_bytes_reg;
+    fetch_valid_reg <= bus_active_reg;
+    fetch_first_reg <= bus_first_reg;
+    fetch_last_reg <= bus_last_reg;
+    fetch_port_reg <= bus_port_reg;
+    fetch_bytes_reg <= bus_bytes_reg;
+    write_valid_reg <= fetch_valid_reg;
+    write_first_reg <= fetch_first_reg;
+    write_last_reg <= fetch_last_reg;
+    write_bytes_reg <= fetch_bytes_reg;
+    write_data <= beat_data[fetch_port_reg*DATA_W +: DATA_W];
     if (rst) begin
         bus_active_reg <= 1'b0;
+        fetch_valid_reg <= 1'b0;
         write_valid_reg <= 1'b0;
     end
 end
 
 // Into the memory.
 
-wire [DATA_W-1:0] write_data = beat_data[write_port_reg*DATA_W +: DATA_W];
 wire [CELL_W-1:0] free_head;
 wire memory_ready;
 reg [PLACE_W-1:0] place_reg;
@@ -256,7 +270,8 @@ always @(posedge clk) begin
     end
 end
 
-reg [DATA_W-1:0] memory [0:(1 << ADDR_W)-1];
+// No cell is written that a packet in a queue has.
+(* no_rw_check *) reg [DATA_W-1:0] memory [0:(1 << ADDR_W)-1];
 wire [ADDR_W-1:0] write_address;
 wire read;
 wire [ADDR_W-1:0] read_address;
@@ -317,57 +332,114 @@ forwarding_table #(
     .source_found(from_found), .source_port(from_port)
 );
 
-reg new_valid_reg, new_routed_reg, new_back_routed_reg, new_trimmable_reg, new_trimmed_reg, new_other_reg;
-reg [PORT_W-1:0] new_port_reg, new_back_port_reg;
-reg [LEN_W-1:0] new_bytes_reg, new_whole_reg, new_header_reg;
-reg [CELL_W-1:0] new_first_reg, new_second_reg, new_last_reg, new_cells_reg;
 wire [LEN_W-7:0] cells_needed = meta_bytes_reg[LEN_W-1:6] + {{(LEN_W-7){1'b0}}, |meta_bytes_reg[5:0]};
 // The frame check sequence is on the wire and not in the memory; a trimmed packet has 64 bytes there (NDP 3.1).
 localparam [LEN_W-1:0] FCS = 4;
 localparam [LEN_W-1:0] TRIMMED = 64;
 wire [LEN_W-1:0] whole = meta_bytes_reg + FCS;
-wire stays_whole = is_trimmed || is_other_header || whole < TRIMMED;
+
+// The ports that its addresses lead to, found while it is in the second of these stages.
+reg routed_reg, back_routed_reg;
+reg [PORT_W-1:0] to_port_reg, from_port_reg;
 always @(posedge clk) begin
-    new_valid_reg <= meta_valid_reg && !rst;
-    new_whole_reg <= whole;
-    new_header_reg <= NDP == 0 ? {LEN_W{1'b0}} : stays_whole ? whole : TRIMMED;
-    new_routed_reg <= to_found;
-    new_port_reg <= to_port;
-    new_back_routed_reg <= from_found;
-    new_back_port_reg <= from_port;
-    new_trimmable_reg <= is_trimmable;
-    new_trimmed_reg <= is_trimmed;
-    new_other_reg <= is_other_header;
-    new_bytes_reg <= meta_bytes_reg;
-    new_cells_reg <= {{(CELL_W+6-LEN_W){1'b0}}, cells_needed};
-    new_first_reg <= meta_first_reg;
-    new_second_reg <= meta_second_reg;
-    new_last_reg <= meta_last_reg;
+    routed_reg <= to_found;
+    to_port_reg <= to_port;
+    back_routed_reg <= from_found;
+    from_port_reg <= from_port;
+end
+
+// Three stages: what it is (and what matches its addresses), where to (and, at each port, whether it will have room), the
+// newcomer, which is decided on.
+reg class_valid_reg, class_trimmable_reg, class_trimmed_reg, class_other_reg, class_short_reg, class_one_beat_reg;
+reg [LEN_W-1:0] class_bytes_reg, class_whole_reg;
+reg [CELL_W-1:0] class_first_reg, class_second_reg, class_last_reg, class_cells_reg;
+reg next_valid_reg, next_trimmable_reg, next_trimmed_reg, next_other_reg, next_one_beat_reg;
+reg [LEN_W-1:0] next_bytes_reg, next_whole_reg, next_header_reg;
+reg [CELL_W-1:0] next_first_reg, next_second_reg, next_last_reg, next_cells_reg;
+reg new_valid_reg, new_routed_reg, new_back_routed_reg, new_trimmable_reg, new_trimmed_reg, new_one_beat_reg;
+reg [PORT_W-1:0] new_port_reg, new_back_port_reg;
+reg [LEN_W-1:0] new_bytes_reg, new_whole_reg, new_header_reg;
+reg [CELL_W-1:0] new_first_reg, new_second_reg, new_last_reg, new_cells_reg;
+// The next one with the newcomer.
+reg [LEN_W:0] both_whole_reg, both_header_reg;
+// The newcomer may take the place of this port's tail.
+reg [PORTS-1:0] contended_reg;
+wire [LEN_W-1:0] class_header = (NDP == 0) ? {LEN_W{1'b0}}
+    : (class_trimmed_reg || class_other_reg || class_short_reg) ? class_whole_reg : TRIMMED;
+always @(posedge clk) begin
+    class_valid_reg <= meta_valid_reg && !rst;
+    class_trimmable_reg <= is_trimmable;
+    class_trimmed_reg <= is_trimmed;
+    class_other_reg <= is_other_header;
+    class_short_reg <= whole < TRIMMED;
+    class_bytes_reg <= meta_bytes_reg;
+    class_whole_reg <= whole;
+    class_cells_reg <= {{(CELL_W+6-LEN_W){1'b0}}, cells_needed};
+    class_first_reg <= meta_first_reg;
+    class_second_reg <= meta_second_reg;
+    class_last_reg <= meta_last_reg;
+    class_one_beat_reg <= meta_bytes_reg <= BYTES[LEN_W-1:0];
+
+    next_valid_reg <= class_valid_reg && !rst;
+    next_one_beat_reg <= class_one_beat_reg;
+    next_trimmable_reg <= class_trimmable_reg;
+    next_trimmed_reg <= class_trimmed_reg;
+    next_other_reg <= class_other_reg;
+    next_bytes_reg <= class_bytes_reg;
+    next_whole_reg <= class_whole_reg;
+    next_header_reg <= class_header;
+    next_cells_reg <= class_cells_reg;
+    next_first_reg <= class_first_reg;
+    next_second_reg <= class_second_reg;
+    next_last_reg <= class_last_reg;
+    both_whole_reg <= {1'b0, class_whole_reg} + {1'b0, next_whole_reg};
+    both_header_reg <= {1'b0, class_header} + {1'b0, next_header_reg};
+
+    new_valid_reg <= next_valid_reg && !rst;
+    new_one_beat_reg <= next_one_beat_reg;
+    new_whole_reg <= next_whole_reg;
+    new_header_reg <= next_header_reg;
+    new_routed_reg <= routed_reg;
+    new_port_reg <= to_port_reg;
+    new_back_routed_reg <= back_routed_reg;
+    new_back_port_reg <= from_port_reg;
+    new_trimmable_reg <= next_trimmable_reg;
+    new_trimmed_reg <= next_trimmed_reg;
+    new_bytes_reg <= next_bytes_reg;
+    new_cells_reg <= next_cells_reg;
+    new_first_reg <= next_first_reg;
+    new_second_reg <= next_second_reg;
+    new_last_reg <= next_last_reg;
+    contended_reg <= (NDP != 0 && next_valid_reg && next_trimmable_reg && !rst)
+        ? {{(PORTS-1){1'b0}}, 1'b1} << to_port_reg : {PORTS{1'b0}};
 end
 
 assign status_decided = new_valid_reg;
 
 // What becomes of it.
 
-wire [LEN_W-1:0] data_wire, header_wire;
-wire [PORTS-1:0] data_room, swap_room, header_room, tail_room, tail_waits;
+wire [LEN_W-1:0] tail_header;
+wire header_of_tail;
+wire [PORTS-1:0] next_data_room, next_swap_room, next_tail_waits, header_room, tail_room;
 wire [PORTS-1:0] data_push, data_swap, header_push;
 wire [DESC_W-1:0] data_desc, header_desc;
 
 admission #(
-    .NDP(NDP), .PORTS(PORTS), .CELL_W(CELL_W), .LEN_W(LEN_W), .DESC_W(DESC_W), .COUNT_W(COUNT_W)
+    .NDP(NDP), .PORTS(PORTS), .DATA_W(DATA_W), .CELL_W(CELL_W), .LEN_W(LEN_W), .DESC_W(DESC_W), .COUNT_W(COUNT_W)
 ) admit (
     .clk(clk), .rst(rst),
+    .next_valid(next_valid_reg), .next_routed(routed_reg), .next_trimmable(next_trimmable_reg), .next_trimmed(next_trimmed_reg),
+    .next_other_header(next_other_reg),
     .valid(new_valid_reg), .routed(new_routed_reg), .port(new_port_reg),
     .back_routed(new_back_routed_reg), .back_port(new_back_port_reg),
-    .trimmable(new_trimmable_reg), .trimmed(new_trimmed_reg), .other_header(new_other_reg),
-    .bytes(new_bytes_reg), .new_whole(new_whole_reg), .new_header(new_header_reg), .cells(new_cells_reg),
+    .trimmable(new_trimmable_reg), .trimmed(new_trimmed_reg),
+    .bytes(new_bytes_reg), .one_beat(new_one_beat_reg), .cells(new_cells_reg),
     .first(new_first_reg), .second(new_second_reg), .last(new_last_reg),
     .cfg_coin(cfg_coin), .cfg_seed(cfg_seed), .coin(coin), .cfg_return(cfg_return),
-    .data_room(data_room), .swap_room(swap_room), .header_room(header_room),
-    .tail_room(tail_room), .tail_waits(tail_waits),
-    .data_push(data_push), .data_swap(data_swap), .data_desc(data_desc), .data_wire(data_wire),
-    .header_push(header_push), .header_desc(header_desc), .header_wire(header_wire),
+    .next_port(to_port_reg), .next_data_room(next_data_room), .next_swap_room(next_swap_room),
+    .next_tail_waits(next_tail_waits), .header_room(header_room), .tail_room(tail_room),
+    .data_push(data_push), .data_swap(data_swap), .data_desc(data_desc),
+    .header_push(header_push), .header_desc(header_desc), .header_of_tail(header_of_tail), .tail_header(tail_header),
     .back(back), .back_first(back_first), .back_last(back_last), .back_cells(back_cells),
     .status_coin(status_coin), .count_trimmed(count_trimmed), .count_cut_bytes(count_cut_bytes),
     .count_returned(count_returned), .count_dropped(count_dropped), .count_coins(count_coins), .count_unrouted(count_unrouted)
@@ -378,45 +450,62 @@ admission #(
 wire [PORTS-1:0] start_valid, start_ready, wire_done;
 wire [PORTS*DESC_W-1:0] start_desc;
 wire [PORTS-1:0] out_valid, out_done;
-wire out_first, out_last, out_trim, out_return;
+wire out_last, out_trim, out_return;
+wire [2:0] out_index;
 wire [BYTE_W-1:0] out_bytes;
 wire [5:0] out_length;
+wire [PORTS-1:0] link_valid;
+wire [DATA_W-1:0] link_data;
+wire link_last, link_trim, link_return, link_shrinks;
+wire [2:0] link_index;
+wire [BYTE_W-1:0] link_bytes;
+wire [17:0] link_term;
+wire [16:0] link_length_term;
+wire [5:0] link_length;
 
 assign wire_done = m_axis_tvalid & m_axis_tready & m_axis_tlast;
+
+// What was put into a queue, whose memory shows it one cycle later.
+reg [DESC_W-1:0] last_data_reg, last_header_reg;
+always @(posedge clk) begin
+    last_data_reg <= data_desc;
+    last_header_reg <= header_desc;
+end
 
 generate
     for (p = 0; p < PORTS; p = p + 1) begin : out
         wire is_data;
-        wire queue_valid;
         output_queue #(
             .NDP(NDP), .DATA_SLOTS(DATA_SLOTS), .HEADER_SLOTS(HEADER_SLOTS), .DESC_W(DESC_W),
-            .LEN_W(LEN_W), .SIZE_W(SIZE_W), .PACKETS_W(PACKETS_W)
+            .BYTES_AT(2*CELL_W), .LEN_W(LEN_W), .SIZE_W(SIZE_W), .PACKETS_W(PACKETS_W)
         ) queue (
             .clk(clk), .rst(rst),
             .cfg_data_packets(cfg_data_packets), .cfg_data_bytes(cfg_data_bytes),
             .cfg_header_bytes(cfg_header_bytes), .cfg_ratio(cfg_ratio), .cfg_strict(cfg_strict),
-            .new_whole(new_whole_reg), .new_header(new_header_reg),
-            .data_room(data_room[p]), .swap_room(swap_room[p]), .header_room(header_room[p]),
-            .tail_room(tail_room[p]), .tail_waits(tail_waits[p]),
-            .data_push(data_push[p]), .data_swap(data_swap[p]), .data_desc(data_desc), .data_wire(data_wire),
-            .header_push(header_push[p]), .header_desc(header_desc), .header_wire(header_wire),
-            .start_ready(start_ready[p] && !m_pause[p]), .start_valid(queue_valid),
+            .next_whole(next_whole_reg), .next_header(next_header_reg), .both_whole(both_whole_reg), .both_header(both_header_reg),
+            .new_header(new_header_reg), .contended(contended_reg[p]),
+            .next_data_room(next_data_room[p]), .next_swap_room(next_swap_room[p]), .next_tail_waits(next_tail_waits[p]),
+            .header_room(header_room[p]), .tail_room(tail_room[p]),
+            .data_push(data_push[p]), .data_swap(data_swap[p]), .data_desc(data_desc), .new_whole(new_whole_reg),
+            .last_data(last_data_reg), .last_header(last_header_reg),
+            .header_push(header_push[p]), .header_of_tail(header_of_tail), .tail_header(tail_header), .header_desc(header_desc),
+            .start_ready(start_ready[p] && !m_pause[p]), .start_valid(start_valid[p]),
             .start_is_data(is_data), .start_desc(start_desc[p*DESC_W +: DESC_W]), .wire_done(wire_done[p]),
             .status_data_packets(status_data_packets[p*PACKETS_W +: PACKETS_W]),
             .status_data_bytes(status_data_bytes[p*SIZE_W +: SIZE_W]),
             .status_header_packets(status_header_packets[p*PACKETS_W +: PACKETS_W]),
             .status_header_bytes(status_header_bytes[p*SIZE_W +: SIZE_W])
         );
-        assign start_valid[p] = queue_valid && !m_pause[p];
         wire unused = is_data;
 
         egress #(
             .NDP(NDP), .DATA_W(DATA_W)
         ) link (
             .clk(clk), .rst(rst),
-            .beat_valid(out_valid[p]), .beat_data(read_data), .beat_first(out_first), .beat_last(out_last),
-            .beat_bytes(out_bytes), .beat_trim(out_trim), .beat_return(out_return),
-            .beat_length(out_length), .beat_done(out_done[p]),
+            .beat_valid(link_valid[p]), .beat_data(link_data), .beat_last(link_last), .beat_index(link_index),
+            .beat_bytes(link_bytes), .beat_trim(link_trim), .beat_return(link_return), .beat_term(link_term),
+            .beat_length_term(link_length_term), .beat_shrinks(link_shrinks), .beat_length(link_length),
+            .beat_done(out_done[p]),
             .m_axis_tdata(m_axis_tdata[p*DATA_W +: DATA_W]), .m_axis_tkeep(m_axis_tkeep[p*BYTES +: BYTES]),
             .m_axis_tvalid(m_axis_tvalid[p]), .m_axis_tready(m_axis_tready[p]), .m_axis_tlast(m_axis_tlast[p])
         );
@@ -429,10 +518,21 @@ packet_reader #(
     .clk(clk), .rst(rst),
     .start_ready(start_ready), .start_valid(start_valid), .start_desc(start_desc),
     .read(read), .read_address(read_address), .follow_cell(follow_cell), .follow_next(follow_next),
-    .beat_valid(out_valid), .beat_first(out_first), .beat_last(out_last), .beat_bytes(out_bytes),
+    .beat_valid(out_valid), .beat_last(out_last), .beat_index(out_index), .beat_bytes(out_bytes),
     .beat_trim(out_trim), .beat_return(out_return), .beat_length(out_length), .beat_done(out_done),
     .left(left), .left_first(left_first), .left_last(left_last), .left_cells(left_cells),
     .left_ready(left_ready)
+);
+
+checksum_terms #(
+    .NDP(NDP), .PORTS(PORTS), .DATA_W(DATA_W)
+) terms (
+    .clk(clk), .rst(rst),
+    .beat_valid(out_valid), .beat_data(read_data), .beat_last(out_last), .beat_index(out_index), .beat_bytes(out_bytes),
+    .beat_trim(out_trim), .beat_return(out_return), .beat_length(out_length),
+    .out_valid(link_valid), .out_data(link_data), .out_last(link_last), .out_index(link_index), .out_bytes(link_bytes),
+    .out_trim(link_trim), .out_return(link_return), .out_term(link_term), .out_length_term(link_length_term),
+    .out_shrinks(link_shrinks), .out_length(link_length)
 );
 
 reg [COUNT_W-1:0] discards;

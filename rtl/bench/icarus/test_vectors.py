@@ -126,7 +126,7 @@ class Vector:
             await self.tick()
             at += width if accepted else 0
         dut.s_axis_tvalid.value = 0
-        for _ in range(len(frame) // width + 16):
+        for _ in range(len(frame) // width + 24):
             await self.tick()
 
     async def serve(self, port: int) -> None:
