@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
-"""What the switch takes of a Xilinx 7-series FPGA, NDP on and off, by yosys: `make rtl-resources`.
+"""What the switch takes of a Xilinx 7-series FPGA, NDP on and off, by yosys, and how long its longest paths are:
+`make rtl-resources`.
 
 Four ports, 256 bits, 12 KB of data and 12 KB of headers a port. Compares with rtl/resources.json and fails when a
-number has grown by more than 2 %; with --write, writes that file. These are numbers of synthesis alone: nothing is
-placed or timed.
+number has grown by more than 2 %, or the longest path by more than 5 %; with --write, writes that file; with --path BLOCK,
+prints the cells of the longest path into that block. These are numbers of synthesis alone: nothing is placed, and what
+wires cost is an estimate (rtl/timing.py).
 """
 
 import json
 import pathlib
 import subprocess
 import sys
+
+import timing
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 KEPT = ROOT / "rtl" / "resources.json"
@@ -25,15 +29,17 @@ def synthesise(ndp: int) -> dict:
     parameters = " ".join(f"-set {name} {value}" for name, value in {"NDP": ndp, "CELLS": CELLS[ndp], **PARAMETERS}.items())
     sources = " ".join(str(path) for path in sorted((ROOT / "rtl" / "src").glob("*.sv")))
     out = ROOT / "out" / "rtl" / f"stat{ndp}.json"
+    netlist = out.with_name(f"netlist{ndp}.json")
     out.parent.mkdir(parents=True, exist_ok=True)
     script = (
         f"read_verilog -sv {sources}; chparam {parameters} ndp_switch; "
-        f"synth_xilinx -family xc7 -top ndp_switch -noiopad; tee -q -o {out} stat -json"
+        f"synth_xilinx -family xc7 -top ndp_switch -noiopad; tee -q -o {out} stat -json; "
+        f"flatten; clean; write_json {netlist}"
     )
     subprocess.run(["yosys", "-q", "-p", script], check=True, cwd=ROOT)
     text = out.read_text()
     modules = json.loads(text[text.index("{"):])["modules"]
-    return {"blocks": blocks(modules)}
+    return {"blocks": blocks(modules), "paths": timing.Netlist(netlist).longest()}
 
 
 def own(cells: dict) -> dict:
@@ -66,7 +72,7 @@ def blocks(modules: dict) -> dict:
     table: dict[str, dict] = {}
     for name, count in counts.items():
         plain = name.split("\\")[-2] if name.startswith("$paramod") and name.count("\\") > 1 else name.strip("\\")
-        known = ("input_queue", "drr_arbiter", "cell_chain", "header_parser", "forwarding_table", "admission",
+        known = ("input_queue", "drr_arbiter", "cell_chain", "header_parser", "forwarding_table", "admission", "checksum_terms",
                  "output_queue", "packet_reader", "egress", "ndp_switch")
         plain = next((block for block in known if block in name), plain)
         row = table.setdefault(plain, {"number": 0, "lut": 0, "ff": 0, "bram36": 0})
@@ -79,7 +85,9 @@ def blocks(modules: dict) -> dict:
 
 
 def main() -> int:
-    found = {"ndp_on": synthesise(1)["blocks"], "ndp_off": synthesise(0)["blocks"], "parameters": PARAMETERS}
+    on, off = synthesise(1), synthesise(0)
+    found = {"ndp_on": on["blocks"], "ndp_off": off["blocks"], "parameters": PARAMETERS,
+             "longest_ns": {name: round(side["paths"][0]["ps"] / 1000, 1) for name, side in (("ndp_on", on), ("ndp_off", off))}}
     increment = {key: found["ndp_on"]["total"][key] - found["ndp_off"]["total"][key] for key in ("lut", "ff", "bram36")}
     found["increment"] = increment
     print(f"{'block':18} {'LUT':>12} {'FF':>12} {'BRAM36':>12}    (NDP on / off)")
@@ -88,6 +96,11 @@ def main() -> int:
         print(f"{block:18} " + " ".join(f"{row[key]:>6g}/{off[key]:<6g}" for key in ("lut", "ff", "bram36")))
     print(f"increment: {increment['lut']} LUT, {increment['ff']} FF, {increment['bram36']} BRAM36; "
           "the paper's over its reference switch: 13900 LUT, 6900 FF, 37 BRAM")
+    print("longest paths, NDP on, with an estimate of wires:")
+    for row in on["paths"]:
+        print(f"{row['block']:18} {row['ps'] / 1000:6.1f} ns, {row['logic_ps'] / 1000:.1f} of them in logic: {row['from']} to {row['to']}")
+        if "--path" in sys.argv[:-1] and row["block"] == sys.argv[sys.argv.index("--path") + 1]:
+            print("".join(f"    {kind} {name}\n" for kind, name in row["steps"]), end="")
     if "--write" in sys.argv:
         KEPT.write_text(json.dumps(found, indent=1) + "\n")
         return 0
@@ -99,6 +112,8 @@ def main() -> int:
         for key in ("lut", "ff", "bram36")
         if row[key] > kept[side].get(block, row)[key] * 1.02 + 4
     ]
+    grown += [f"{side}: longest path {kept['longest_ns'][side]} -> {ns} ns" for side, ns in found["longest_ns"].items()
+              if ns > kept["longest_ns"][side] * 1.05]
     for line in grown:
         print(f"grown: {line}", file=sys.stderr)
     within = increment["lut"] <= 13900 and increment["ff"] <= 6900 and increment["bram36"] <= 37
