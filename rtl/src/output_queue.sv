@@ -4,7 +4,7 @@
 // is known beside the queue, so that a newcomer can take its place in one cycle: the descriptors are swapped and no
 // byte of either packet moves.
 //
-// The next packet is chosen when the reader has read the last, not when that has left, or the bus would stand still
+// The next packet is chosen when the reader has room for it, not when the last has left, or the bus would stand still
 // between packets: some short packets may be on their way to the wire at once.
 //
 // Whether the next newcomer has room is found one cycle before it is decided on, for every fate of the one that is decided on
