@@ -142,6 +142,9 @@ mod tests {
         assert!(tiny.contains("6798 B, but a packet has 9064 B"), "{tiny}");
         assert!(plan("shared_buffer_per_port = \"4pkt\", shared_buffer_alpha = \"1/16\"").is_ok());
         assert!(refused("shared_buffer = \"9KB\"").contains("a packet has 9064 B"));
+        // No factor makes room where there is none.
+        let small = refused("shared_buffer = \"9KB\", shared_buffer_alpha = \"8\"");
+        assert!(small.contains("a packet has 9064 B"), "{small}");
         assert!(
             refused("shared_buffer = \"4MB\", shared_buffer_alpha = \"0.0\"").contains("factor")
         );
