@@ -30,7 +30,7 @@ pub struct AfPacket {
     /// Sockets that swallow what the kernel would answer.
     _quiet: Vec<UdpSocket>,
     /// The program that keeps packets from the kernel's own protocols.
-    _ingress: Option<OwnedFd>,
+    ingress: Option<OwnedFd>,
 }
 
 impl AfPacket {
@@ -58,7 +58,7 @@ impl AfPacket {
             .map_err(|error| io::Error::new(error.kind(), format!("{interface}: {error}")))?;
         let ring = Ring::open(&link, RING_FRAMES, port)
             .map_err(|error| io::Error::new(error.kind(), format!("{interface}: {error}")))?;
-        Ok(AfPacket { ring, link, batch: Batch::default(), _quiet: Vec::new(), _ingress: None })
+        Ok(AfPacket { ring, link, batch: Batch::default(), _quiet: Vec::new(), ingress: None })
     }
 
     /// Binds the protocol's port and throws away what arrives there, so that the kernel sends no ICMP
@@ -75,8 +75,13 @@ impl AfPacket {
             }
         }
         if !self._quiet.is_empty() {
-            self._ingress = sys::ingress::drop_port(self.link.index, port).ok();
+            self.ingress = sys::ingress::drop_port(self.link.index, port).ok();
         }
+    }
+
+    /// Whether packets of the port are kept from the kernel's own protocols, and not only from being answered.
+    pub fn hides_from_kernel(&self) -> bool {
+        self.ingress.is_some()
     }
 
     /// The interface's Ethernet address.

@@ -75,14 +75,19 @@ fn program(port: u16) -> [Instruction; 22] {
     ]
 }
 
-fn bpf(command: libc::c_long, attributes: &[u32; 32]) -> io::Result<OwnedFd> {
-    let (pointer, bytes): (*const u32, _) = (attributes.as_ptr(), size_of_val(attributes));
-    // SAFETY: the attributes, and what they point to, live through the call; a descriptor that is not
-    // negative is new and ours.
-    unsafe {
-        let fd = libc::syscall(libc::SYS_bpf, command, pointer, bytes);
-        Ok(OwnedFd::from_raw_fd(checked(fd as libc::c_int)?))
-    }
+/// A command of bpf(2), with its attributes as linux/bpf.h lays them out.
+fn bpf(command: libc::c_long, attributes: &mut [u32; 32]) -> io::Result<libc::c_int> {
+    let (pointer, bytes): (*mut u32, _) = (attributes.as_mut_ptr(), size_of_val(attributes));
+    // SAFETY: the attributes, and what they point to, live through the call.
+    let done = unsafe { libc::syscall(libc::SYS_bpf, command, pointer, bytes) };
+    checked(done as libc::c_int)
+}
+
+/// The same for a command that makes something.
+fn made(command: libc::c_long, mut attributes: [u32; 32]) -> io::Result<OwnedFd> {
+    let fd = bpf(command, &mut attributes)?;
+    // SAFETY: it is new and ours.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
 fn halves(address: u64) -> [u32; 2] {
@@ -92,21 +97,86 @@ fn halves(address: u64) -> [u32; 2] {
     [half(0), half(4)]
 }
 
-/// Keeps UDP packets with this port from the kernel's own protocols, on an interface of this network
-/// namespace, until what is given is dropped.
-///
-/// # Errors
-/// An older kernel, or no right to do that (CAP_BPF and CAP_NET_ADMIN).
-pub(crate) fn drop_port(interface: u32, port: u16) -> io::Result<OwnedFd> {
+/// The program, checked by the kernel.
+fn load(port: u16) -> io::Result<OwnedFd> {
     let program = program(port);
     let license = c"GPL";
     let mut load = [0; 32];
     (load[0], load[1]) = (SCHED_CLS, program.len() as u32);
     load[2..4].copy_from_slice(&halves(program.as_ptr().addr() as u64));
     load[4..6].copy_from_slice(&halves(license.as_ptr().addr() as u64));
-    let program = bpf(PROG_LOAD, &load)?;
+    made(PROG_LOAD, load)
+}
+
+/// Keeps UDP packets with this port from the kernel's own protocols, on an interface of this network
+/// namespace, until what is given is dropped.
+///
+/// # Errors
+/// An older kernel, or no right to do that (CAP_BPF and CAP_NET_ADMIN).
+pub(crate) fn drop_port(interface: u32, port: u16) -> io::Result<OwnedFd> {
+    let program = load(port)?;
     let mut link = [0; 32];
     (link[0], link[1], link[2]) = (program.as_raw_fd() as u32, interface, TCX_INGRESS);
     // The link keeps the program.
-    bpf(LINK_CREATE, &link)
+    made(LINK_CREATE, link)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PROG_TEST_RUN: libc::c_long = 10;
+    const PORT: u16 = 47_847;
+    const LEFT_TO_OTHERS: u32 = TCX_NEXT as u32;
+    const DROPPED: u32 = TCX_DROP as u32;
+
+    /// What the program says of a frame, run by the kernel.
+    fn verdict(program: &OwnedFd, frame: &[u8]) -> u32 {
+        let mut run = [0; 32];
+        (run[0], run[2]) = (program.as_raw_fd() as u32, frame.len() as u32);
+        run[4..6].copy_from_slice(&halves(frame.as_ptr().addr() as u64));
+        bpf(PROG_TEST_RUN, &mut run).expect("a program that was loaded can be tried");
+        run[1]
+    }
+
+    fn frame(ethertype: u16, network: &[u8], ports: [u16; 2]) -> Vec<u8> {
+        let ports = ports.map(u16::to_be_bytes).concat();
+        [&[2; 12], &ethertype.to_be_bytes()[..], network, &ports, &[0; 40]].concat()
+    }
+
+    fn v4(protocol: u8, words: u8) -> Vec<u8> {
+        let mut header = vec![0; usize::from(words) * 4];
+        (header[0], header[9]) = (0x40 | words, protocol);
+        header
+    }
+
+    fn v6(next_header: u8) -> Vec<u8> {
+        let mut header = vec![0; 40];
+        (header[0], header[6]) = (0x60, next_header);
+        header
+    }
+
+    #[test]
+    fn only_udp_with_the_port_is_dropped() {
+        let program = match load(PORT) {
+            Ok(program) => program,
+            Err(error) => return println!("SKIPPED: {error} (loading a program needs CAP_BPF)"),
+        };
+        let other = [5000, 53];
+        for ports in [[PORT, 9], [9, PORT], [PORT, PORT]] {
+            for (ethertype, udp, tcp) in [
+                (0x0800, v4(17, 5), v4(6, 5)),
+                (0x0800, v4(17, 8), v4(6, 8)),
+                (0x86dd, v6(17), v6(6)),
+            ] {
+                assert_eq!(verdict(&program, &frame(ethertype, &udp, ports)), DROPPED);
+                assert_eq!(verdict(&program, &frame(ethertype, &udp, other)), LEFT_TO_OTHERS);
+                assert_eq!(verdict(&program, &frame(ethertype, &tcp, ports)), LEFT_TO_OTHERS);
+                // ARP, or anything else.
+                assert_eq!(verdict(&program, &frame(0x0806, &udp, ports)), LEFT_TO_OTHERS);
+            }
+        }
+        // What ends before its ports is passed on: zero is TCX_PASS.
+        assert_eq!(verdict(&program, &frame(0x0800, &v4(17, 5), other)[..34]), 0);
+    }
 }

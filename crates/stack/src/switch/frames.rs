@@ -1,4 +1,7 @@
 //! The memory of a process full of switches: frames, and what ports see of them.
+//!
+//! The simulator's arena has a free list like this one; its slots are half a cache line each and have no bytes, so that
+//! a packet costs one line. Ten lines are alike, and no crate lies below both.
 
 use trimline_packet::wire::{Frame, Lengths, Profile, View};
 use trimline_packet::{

@@ -3,13 +3,15 @@
 mod captured;
 mod crash;
 
-use std::io;
+use std::net::UdpSocket;
 use std::time::Duration;
+use std::{fs, io, thread};
 
+use trimline_packet::wire::Profile;
 use trimline_packet::{BitRate, TimeDelta};
 use trimline_stack::clock::Clock;
 use trimline_stack::host::{Idle, Options};
-use trimline_stack::io::neighbours;
+use trimline_stack::io::{PacketIo, neighbours};
 use trimline_stack::testbed::group::Group;
 use trimline_stack::testbed::network::{Network, Shape, address, ethernet};
 use trimline_stack::testbed::{bulk, incast, rpc};
@@ -81,6 +83,53 @@ fn messages_cross_a_cable_with_the_neighbours_of_the_kernel() {
     });
     assert!(done.unwrap(), "{} of {} messages", got.len(), messages.len());
     assert!(got == messages);
+}
+
+#[test]
+fn the_kernel_does_not_see_packets_of_the_port() {
+    let Some(network) = allowed(Network::build(Shape::BackToBack, 1500)) else { return };
+    let port = Profile::PAPER.port;
+    // IP packets that the kernel of a host took from its interfaces.
+    let seen = || {
+        let read = || fs::read_to_string("/proc/thread-self/net/snmp");
+        let text = network.hosts[1].namespace.inside(read).unwrap();
+        let mut lines = text.lines().filter_map(|line| line.strip_prefix("Ip: "));
+        let names = lines.next().unwrap().split(' ');
+        let mut known = names.zip(lines.next().unwrap().split(' '));
+        let (_, count) = known.find(|&(name, _)| name == "InReceives").unwrap();
+        count.parse::<u64>().unwrap()
+    };
+    let send = |port: u16| {
+        let act = || {
+            let socket = UdpSocket::bind("0.0.0.0:0")?;
+            (0..10).try_for_each(|_| socket.send_to(b"a word", (address(1, 0), port)).map(drop))
+        };
+        network.hosts[0].namespace.inside(act).unwrap();
+    };
+    // How many it takes of ten packets to each port, if that is ten at least.
+    let taken = |ports: &[u16]| {
+        let before = seen();
+        ports.iter().for_each(|&port| send(port));
+        for _ in 0..500 {
+            thread::sleep(Duration::from_millis(10));
+            if seen() >= before + 10 {
+                break;
+            }
+        }
+        seen() - before
+    };
+    assert_eq!(taken(&[port]), 10);
+    let mut socket = network.socket(1).unwrap();
+    if !socket.hides_from_kernel() {
+        println!("SKIPPED: a program at the interface needs Linux 6.6 and CAP_BPF");
+        return;
+    }
+    assert_eq!(taken(&[port, 9]), 10, "only those to the other port");
+    let mut frames = 0;
+    socket.rx_burst(100, &mut |_| frames += 1).unwrap();
+    assert_eq!(frames, 10, "they are ours alone");
+    drop(socket);
+    assert_eq!(taken(&[port]), 10, "and the kernel's again");
 }
 
 #[test]
