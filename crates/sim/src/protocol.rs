@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, PacketLatency};
 use trimline_packet::{ConnectionId, HostId, PathId, TimeDelta};
-use trimline_transport::{Endpoint, Half, Key, Stream, cbr, flow, ndp, tcp};
+use trimline_transport::{Endpoint, Key, Stream, cbr, flow, ndp, tcp};
 
 use crate::flows::Flow;
 use crate::random;
@@ -49,18 +49,18 @@ pub(crate) trait Protocol:
             flow::Event::Acknowledged { key, .. } => FlowEvent::Acknowledged(key.connection.get()),
         })
     }
-    /// What the half in `slot` did, which is this one.
-    fn statistics_of(&self, slot: u32, half: Half) -> flow::Statistics;
+    /// What the half in `slot` did. Whoever writes the record of senders itself is asked of receivers only.
+    fn statistics_of(&self, slot: u32) -> flow::Statistics;
     /// Writes what the sending half in `slot` did into its flow's record.
     fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
-        let seen = self.statistics_of(slot, Half::Sending);
+        let seen = self.statistics_of(slot);
         record.packets_sent = seen.packets;
         record.retransmissions_timeout = seen.resent;
         record.returns = seen.headers;
     }
     /// Writes what the receiving half in `slot` saw into its flow's record. Gives whole packets.
     fn record_receiver(&self, slot: u32, record: &mut FlowRecord) -> u64 {
-        let seen = self.statistics_of(slot, Half::Receiving);
+        let seen = self.statistics_of(slot);
         record.delivered_bytes = seen.bytes;
         record.trims = seen.headers;
         seen.packets
@@ -87,18 +87,10 @@ impl Protocol for ndp::Endpoint {
         ndp::Endpoint::new(host, config)
     }
 
-    fn statistics_of(&self, slot: u32, half: Half) -> flow::Statistics {
-        match half {
-            Half::Sending => {
-                let packets = self.sender_statistics(slot).packets_sent;
-                flow::Statistics { packets, ..flow::Statistics::default() }
-            }
-            Half::Receiving => {
-                let seen = self.receiver_statistics(slot);
-                let (packets, bytes, headers) = (seen.packets, seen.bytes, seen.trims);
-                flow::Statistics { packets, bytes, headers, resent: 0 }
-            }
-        }
+    fn statistics_of(&self, slot: u32) -> flow::Statistics {
+        let seen = self.receiver_statistics(slot);
+        let (packets, bytes, headers) = (seen.packets, seen.bytes, seen.trims);
+        flow::Statistics { packets, bytes, headers, resent: 0 }
     }
 
     fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
@@ -136,7 +128,7 @@ impl Protocol for cbr::Endpoint {
         cbr::Endpoint::new(host, cbr::Config { clock_lag, ..cbr::Config::clone(config) })
     }
 
-    fn statistics_of(&self, slot: u32, _half: Half) -> flow::Statistics {
+    fn statistics_of(&self, slot: u32) -> flow::Statistics {
         *self.statistics(slot)
     }
 
@@ -152,14 +144,9 @@ impl Protocol for tcp::Endpoint {
         tcp::Endpoint::new(host, Arc::clone(config))
     }
 
-    fn statistics_of(&self, slot: u32, half: Half) -> flow::Statistics {
-        let (packets, bytes) = match half {
-            Half::Sending => (self.sender_statistics(slot).packets_sent, 0),
-            Half::Receiving => {
-                let seen = self.receiver_statistics(slot);
-                (seen.packets, seen.bytes)
-            }
-        };
+    fn statistics_of(&self, slot: u32) -> flow::Statistics {
+        let seen = self.receiver_statistics(slot);
+        let (packets, bytes) = (seen.packets, seen.bytes);
         flow::Statistics { packets, bytes, ..flow::Statistics::default() }
     }
 

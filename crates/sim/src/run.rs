@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use trimline_metrics::{FlowEnd, FlowRecord, PortRecord, RunRecord, Samples, Timeline};
 use trimline_packet::{ByteCount, HostId, Packet, Time, TimeDelta};
-use trimline_transport::{Half, cbr, ndp, tcp};
+use trimline_transport::{cbr, ndp, tcp};
 
 use crate::division::division;
 use crate::engine::{Engine, Heap, Partition, Recorder, Windows, together};
@@ -267,7 +267,7 @@ fn delivered<E: Protocol, const Q: usize>(network: &Network<E, Q>) -> Vec<u64> {
         .map(|flow| match network.flows.has_receiver(flow) {
             true => {
                 let receiver = network.endpoint(network.flows.description(flow).destination);
-                receiver.statistics_of(network.flows.slots(flow).1, Half::Receiving).bytes
+                receiver.statistics_of(network.flows.slots(flow).1).bytes
             }
             false => 0,
         })

@@ -47,6 +47,7 @@ pub struct PathStatus {
 #[derive(Debug)]
 pub(super) struct Board {
     counters: Vec<PathCounters>,
+    penalty: Option<PathPenalty>,
     judge: Option<Judge>,
 }
 
@@ -66,15 +67,9 @@ struct Judge {
 impl Board {
     /// For so many paths, of which outliers are removed by this rule.
     pub(super) fn new(paths: usize, penalty: Option<&PathPenalty>) -> Board {
-        // An only path is never removed.
-        let judge = penalty.filter(|_| paths > 1).map(|penalty| Judge {
-            penalty: *penalty,
-            scores: Scoreboard::new(paths as u16, penalty),
-            order: (0..paths as u16).collect(),
-            round: 0,
-            was_out: Vec::new(),
-        });
-        Board { counters: vec![PathCounters::default(); paths], judge }
+        let mut board = Board { counters: Vec::new(), penalty: penalty.copied(), judge: None };
+        board.grow(paths);
+        board
     }
 
     /// There are as many paths as this, if there were fewer.
@@ -82,9 +77,22 @@ impl Board {
     fn grow(&mut self, paths: usize) {
         let known = self.counters.len();
         self.counters.resize(paths.max(known), PathCounters::default());
-        if let Some(judge) = &mut self.judge {
-            judge.scores.extend(paths as u16, &judge.penalty);
-            judge.order.extend(known as u16..paths as u16);
+        match (&mut self.judge, &self.penalty) {
+            (Some(judge), _) => {
+                judge.scores.extend(paths as u16, &judge.penalty);
+                judge.order.extend(known as u16..paths as u16);
+            }
+            // An only path is never removed.
+            (judge @ None, Some(penalty)) if paths > 1 => {
+                *judge = Some(Judge {
+                    penalty: *penalty,
+                    scores: Scoreboard::new(paths as u16, penalty),
+                    order: (0..paths as u16).collect(),
+                    round: 0,
+                    was_out: Vec::new(),
+                });
+            }
+            (None, _) => {}
         }
     }
 
@@ -249,6 +257,19 @@ mod tests {
         rounds(&mut board, at(1), 110, |round, path| path == 2 && round % 9 == 0);
         assert_eq!(board.counters()[2].nacked, 13);
         assert_eq!(avoided(&board, at(1)), [0; 0]);
+    }
+
+    #[test]
+    fn an_only_path_that_others_join_is_judged_beside_them() {
+        let mut board = Board::new(1, Some(&PENALTY));
+        board.sent(at(1), 0, None);
+        rounds(&mut board, at(1), 5, |_, _| false);
+        for _ in 0..2 {
+            board.sent(at(1), 0, None);
+            board.sent(at(1), 1, Some(0));
+        }
+        rounds(&mut board, at(2), 2, |_, _| false);
+        assert_eq!(avoided(&board, at(3)), [0]);
     }
 
     #[test]

@@ -150,13 +150,13 @@ impl Scoreboard {
     }
 
     /// Routing no longer offers the path.
-    pub fn withdraw(&mut self, path: u16) {
+    pub(super) fn withdraw(&mut self, path: u16) {
         self.removed_until[path as usize] = Time::NEVER;
         self.disturbed = true;
     }
 
     /// Routing offers the path again: it is new.
-    pub fn restore(&mut self, path: u16) {
+    pub(super) fn restore(&mut self, path: u16) {
         self.scores[path as usize] = Score::of_new_path(self.benefit);
         self.removed_until[path as usize] = Time::ZERO;
         self.out_of_use.retain(|&other| other != path);
@@ -222,7 +222,7 @@ impl Scoreboard {
     }
 
     /// Paths on probation.
-    pub fn on_probation(&self) -> bool {
+    pub(super) fn on_probation(&self) -> bool {
         self.scores.iter().any(|score| score.probation > 0)
     }
 
@@ -299,7 +299,7 @@ impl Scoreboard {
     /// Removes a path until then, whatever was heard of it here: others learned that it is bad. It comes
     /// back as it is, without probation. What routing has withdrawn stays withdrawn.
     #[cold]
-    pub fn remove(&mut self, path: u16, until: Time) {
+    pub(super) fn remove(&mut self, path: u16, until: Time) {
         let end = &mut self.removed_until[path as usize];
         *end = (*end).max(until);
         if !self.out_of_use.contains(&path) {
@@ -315,7 +315,7 @@ impl Scoreboard {
     }
 
     /// Paths that were taken into use again after their removal.
-    pub fn restorations(&self) -> u64 {
+    pub(super) fn restorations(&self) -> u64 {
         self.restorations
     }
 
