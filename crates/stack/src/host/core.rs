@@ -636,7 +636,7 @@ impl Core {
                 board.acked(path);
             }
             self.retire(index);
-        } else if let (Some(path), Some(board)) = (outgoing.trimmed(sequence, attempt), board) {
+        } else if let (Some(path), Some(board)) = (outgoing.answered(sequence, attempt), board) {
             board.trimmed(path, came_back);
         }
     }

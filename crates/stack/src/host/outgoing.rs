@@ -153,18 +153,13 @@ impl Outgoing {
         lost_on
     }
 
-    /// Whether this is news of a packet that is out, and on which path.
-    fn answered(&mut self, sequence: u32, attempt: u8) -> Option<u16> {
+    /// Something was heard of a packet. Gives its path, if it was out.
+    pub(super) fn answered(&mut self, sequence: u32, attempt: u8) -> Option<u16> {
         let distance = sequence.wrapping_sub(self.base) as usize;
         let sent = self.sent.get_mut(distance)?;
         let is_news = sent.out && sent.attempt == attempt;
         sent.out &= !is_news;
         is_news.then_some(sent.path)
-    }
-
-    /// The header of a packet arrived, here or at its receiver. Gives its path, if it was out.
-    pub(super) fn trimmed(&mut self, sequence: u32, attempt: u8) -> Option<u16> {
-        self.answered(sequence, attempt)
     }
 
     /// A packet was ACKed: what lies before the oldest one that was not is forgotten. Gives its path, if
@@ -227,9 +222,9 @@ mod tests {
         assert_eq!(out.acked(1, 0), Some(11));
         assert_eq!(out.acked(1, 0), None, "twice");
         // NACKed, and then not lost when it is sent again.
-        assert_eq!(out.trimmed(2, 0), Some(12));
+        assert_eq!(out.answered(2, 0), Some(12));
         assert_eq!(out.takes(2, 20, 1), None);
-        assert_eq!(out.trimmed(2, 0), None, "late news of the first time");
+        assert_eq!(out.answered(2, 0), None, "late news of the first time");
         // Sent again with nothing heard: the path before lost it.
         assert_eq!(out.takes(2, 21, 2), Some(20));
         assert_eq!(out.acked(2, 1), None, "whatever became of the last one");

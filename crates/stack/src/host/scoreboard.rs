@@ -54,7 +54,6 @@ pub(super) struct Board {
 /// Which paths are to be avoided.
 #[derive(Debug)]
 struct Judge {
-    penalty: PathPenalty,
     scores: Scoreboard,
     /// All paths, those in use in front.
     order: Vec<u16>,
@@ -78,21 +77,20 @@ impl Board {
         let known = self.counters.len();
         self.counters.resize(paths.max(known), PathCounters::default());
         match (&mut self.judge, &self.penalty) {
-            (Some(judge), _) => {
-                judge.scores.extend(paths as u16, &judge.penalty);
+            (Some(judge), Some(penalty)) => {
+                judge.scores.extend(paths as u16, penalty);
                 judge.order.extend(known as u16..paths as u16);
             }
             // An only path is never removed.
             (judge @ None, Some(penalty)) if paths > 1 => {
                 *judge = Some(Judge {
-                    penalty: *penalty,
                     scores: Scoreboard::new(paths as u16, penalty),
                     order: (0..paths as u16).collect(),
                     round: 0,
                     was_out: Vec::new(),
                 });
             }
-            (None, _) => {}
+            _ => {}
         }
     }
 
@@ -106,7 +104,7 @@ impl Board {
         if let Some(lost_on) = lost_on {
             self.counters[usize::from(lost_on)].lost += 1;
         }
-        let Some(judge) = &mut self.judge else { return };
+        let (Some(judge), Some(penalty)) = (&mut self.judge, &self.penalty) else { return };
         if let Some(lost_on) = lost_on {
             judge.scores.loss(lost_on);
         }
@@ -115,7 +113,7 @@ impl Board {
         }
         judge.round += 1;
         if judge.round >= self.counters.len() {
-            judge.judge(now, &mut self.counters);
+            judge.judge(now, penalty, &mut self.counters);
         }
     }
 
@@ -162,7 +160,7 @@ impl Board {
 }
 
 impl Judge {
-    fn judge(&mut self, now: Time, counters: &mut [PathCounters]) {
+    fn judge(&mut self, now: Time, penalty: &PathPenalty, counters: &mut [PathCounters]) {
         self.round = 0;
         if self.scores.is_quiet() {
             return self.scores.permuted(now);
@@ -171,7 +169,7 @@ impl Judge {
         // One that is removed is not judged, so who is out after it and was not before was removed.
         self.was_out.clear();
         self.was_out.extend((0..counters.len() as u16).map(|path| out(&self.scores, path)));
-        if self.scores.judge(now, &self.penalty) > 0 {
+        if self.scores.judge(now, penalty) > 0 {
             for ((path, counters), was_out) in (0..).zip(counters).zip(&self.was_out) {
                 counters.removals += u64::from(!was_out && out(&self.scores, path));
             }
