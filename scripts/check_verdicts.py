@@ -192,7 +192,7 @@ def fct_us(flows, percent):
     return Fraction(times[rank - 1], 1_000_000) if rank <= len(times) else None
 
 
-RESENT = ("retransmissions_nack", "retransmissions_return", "retransmissions_timeout")
+RESENT = ("retransmissions_signalled", "retransmissions_return", "retransmissions_timeout")
 
 
 def of_counts(name, run, flows):

@@ -24,7 +24,7 @@ COLUMNS = [
     "fct_sender_ps",
 ]
 COLUMNS += ["measured_bytes", "delivered_bytes", "packets_sent", "trims", "returns"]
-COLUMNS += ["retransmissions_nack", "retransmissions_return", "retransmissions_timeout"]
+COLUMNS += ["retransmissions_signalled", "retransmissions_return", "retransmissions_timeout"]
 
 
 def script() -> Any:
@@ -132,7 +132,7 @@ class Measures(unittest.TestCase):
             "trims": 6,
             "returns": 2,
         }
-        common |= {"packets_sent": 100, "retransmissions_nack": 3, "retransmissions_return": 2}
+        common |= {"packets_sent": 100, "retransmissions_signalled": 3, "retransmissions_return": 2}
         common |= {"retransmissions_timeout": 1, "delivered_bytes": 45_000}
         flows = [
             common | {"source": s, "measured_bytes": b} for s, b in ((1, 500_000), (2, 250_000))

@@ -31,7 +31,7 @@ FLOWS: dict[str, Any] = {
     "delivered_bytes": polars.UInt64,
     "measured_bytes": polars.UInt64,
     "packets_sent": polars.UInt32,
-    "retransmissions_nack": polars.UInt32,
+    "retransmissions_signalled": polars.UInt32,
     "retransmissions_return": polars.UInt32,
     "retransmissions_timeout": polars.UInt32,
     "trims": polars.UInt32,

@@ -2,7 +2,7 @@
 //! half where the tests and docs/performance-log.md look.
 
 use trimline_packet::TimeDelta;
-use trimline_sim::scenario::plan::{
+use trimline_sim::plan::{
     Arrivals, Choose, Config, EngineChoice, Gap, Matrix, Plan, PullSpacing, Transport, Workload,
 };
 use trimline_sim::topology::Clos;

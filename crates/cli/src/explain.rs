@@ -3,10 +3,10 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use trimline_sim::scenario::Run;
-use trimline_sim::scenario::plan::{
+use trimline_sim::plan::{
     Arrivals, Config, Gap, Matrix, Plan, PullSpacing, Size, Spraying, Transport, Workload, tcp,
 };
+use trimline_sim::scenario::Run;
 use trimline_sim::topology::Clos;
 
 use crate::estimate::Estimate;

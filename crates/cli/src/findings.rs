@@ -311,7 +311,7 @@ mod tests {
             delivered_bytes: 0,
             measured_bytes: 0,
             packets_sent: 0,
-            retransmissions_nack: 0,
+            retransmissions_signalled: 0,
             retransmissions_return: 0,
             retransmissions_timeout: 0,
             trims: 0,

@@ -8,7 +8,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Mutex;
 
 use serde_json::json;
-use trimline_metrics::directory;
+use trimline_metrics::result_folder;
 use trimline_sim::scenario::{Run, Scenario};
 
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
@@ -189,7 +189,7 @@ fn write_findings(
     options: &Options,
 ) -> Result<(), Failure> {
     let write = |path: PathBuf, text: &str| {
-        directory::write_file(&path, text).map_err(|error| Failure::io(&path, &error))
+        result_folder::write_file(&path, text).map_err(|error| Failure::io(&path, &error))
     };
     let findings = format!("{:#}\n", as_json(experiment, verdicts, options.tier));
     write(out.join("findings.json"), &findings)?;

@@ -5,9 +5,9 @@ use std::io::Write;
 use std::path::Path;
 
 use trimline_metrics::manifest::{scenario_hash, text_hash};
-use trimline_metrics::{Directory, Manifest, RunRecord, Summary, samples, table, timeline};
+use trimline_metrics::{Manifest, ResultFolder, RunRecord, Summary, samples, table, timeline};
 use trimline_sim::formats::hpcc::{self, Completion};
-use trimline_sim::scenario::plan::EngineChoice;
+use trimline_sim::plan::EngineChoice;
 use trimline_sim::scenario::{Run, Scenario};
 
 use crate::execute::Done;
@@ -64,7 +64,7 @@ pub(crate) fn write_run(
         ..manifest(scenario, settings, run)
     };
     let write = || -> std::io::Result<()> {
-        let made = Directory::begin(directory)?;
+        let made = ResultFolder::begin(directory)?;
         if run.output.flows {
             made.write("flows.csv", table::flows(record))?;
         }

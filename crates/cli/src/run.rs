@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 
-use trimline_metrics::{Aggregate, Interval, Summary, directory};
+use trimline_metrics::{Aggregate, Interval, Summary, result_folder};
 use trimline_sim::scenario::{Run, Scenario};
 
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
@@ -76,7 +76,7 @@ pub(crate) fn run_scenario(
             groups.iter().map(|(first, group)| Aggregate::new(&first.point, group)).collect();
         over_seeds = seeds_table(&groups);
         let file = out.join("summary.json");
-        directory::write_file(&file, Aggregate::to_json(&groups))
+        result_folder::write_file(&file, Aggregate::to_json(&groups))
             .map_err(|error| Failure::io(&file, &error))?;
     }
 

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use trimline_metrics::{FlowRecord, RunRecord, capture, perfetto};
+use trimline_sim::plan::{EngineChoice, Plan, Watch};
 use trimline_sim::scenario::Scenario;
-use trimline_sim::scenario::plan::{EngineChoice, Plan, Watch};
 
 use crate::execute::{Done, catch_interrupts, interrupted, is_stopped};
 use crate::failure::{Failure, read_scenario};
@@ -89,7 +89,7 @@ pub(crate) fn trace(
     let done = Done { record, wall: start.elapsed(), threads: 1 };
     write_run(&out, &scenario, settings, run, &done, &[("trace.json", json)])?;
     let file = out.join("trace.pcapng");
-    trimline_metrics::directory::write_file(&file, &captured.bytes)
+    trimline_metrics::result_folder::write_file(&file, &captured.bytes)
         .map_err(|error| Failure::io(&file, &error))?;
     print(&format!(
         "{events} events, {} packets\n\

@@ -6,21 +6,22 @@
 #![forbid(unsafe_code)]
 
 pub mod capture;
-pub mod directory;
+
 pub mod manifest;
 pub mod measure;
 pub mod perfetto;
 pub mod record;
+pub mod result_folder;
 pub mod samples;
 pub mod statistics;
 pub mod summary;
 pub mod table;
 pub mod timeline;
 
-pub use directory::Directory;
 pub use manifest::Manifest;
 pub use measure::{Measure, Selection};
 pub use record::{FlowEnd, FlowRecord, PacketLatency, PortRecord, RunRecord};
+pub use result_folder::ResultFolder;
 pub use samples::{Layer, Sample, Samples};
 pub use statistics::{Interval, interval, quantile};
 pub use summary::{Aggregate, Summary};

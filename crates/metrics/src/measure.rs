@@ -239,12 +239,12 @@ impl Measure {
             }
             Measure::PathRemovals => Some(total(|flow| flow.path_removals) as f64),
             Measure::RetransmissionsPerPacket => per_packet(total(|flow| {
-                flow.retransmissions_nack
+                flow.retransmissions_signalled
                     + flow.retransmissions_return
                     + flow.retransmissions_timeout
             })),
             Measure::NackRetransmissionsPerPacket => {
-                per_packet(total(|flow| flow.retransmissions_nack))
+                per_packet(total(|flow| flow.retransmissions_signalled))
             }
             Measure::ReturnRetransmissionsPerPacket => {
                 per_packet(total(|flow| flow.retransmissions_return))
@@ -252,7 +252,7 @@ impl Measure {
             Measure::NackOverReturn => {
                 let returned = total(|flow| flow.retransmissions_return);
                 // Without a single return NACKs are the only cause, however few they are.
-                Some(total(|flow| flow.retransmissions_nack) as f64 / returned.max(1) as f64)
+                Some(total(|flow| flow.retransmissions_signalled) as f64 / returned.max(1) as f64)
             }
             Measure::HostLinkPercent => {
                 let links = record
@@ -509,7 +509,7 @@ mod tests {
         run.packets_delivered = 10;
         for flow in &mut run.flows {
             flow.packets_sent = 100;
-            flow.retransmissions_nack = 3;
+            flow.retransmissions_signalled = 3;
             flow.retransmissions_return = 2;
             flow.retransmissions_timeout = 1;
             flow.path_removals = 4;

@@ -46,7 +46,7 @@ pub struct FlowRecord {
     /// Packets sent, retransmissions included.
     pub packets_sent: u64,
     /// Retransmissions because the receiver told of a loss: a NACK (NDP), duplicate ACKs or SACK blocks (TCP).
-    pub retransmissions_nack: u64,
+    pub retransmissions_signalled: u64,
     /// Retransmissions because a header came back.
     pub retransmissions_return: u64,
     /// Retransmissions because of a time-out.

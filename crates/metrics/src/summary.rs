@@ -216,7 +216,7 @@ impl Summary {
             packets_sent: total(|flow| flow.packets_sent),
             packets_delivered: record.packets_delivered,
             retransmissions: Retransmissions {
-                nack: total(|flow| flow.retransmissions_nack),
+                nack: total(|flow| flow.retransmissions_signalled),
                 returned: total(|flow| flow.retransmissions_return),
                 timeout: total(|flow| flow.retransmissions_timeout),
             },

@@ -18,7 +18,7 @@ pub const FLOW_COLUMNS: [&str; 20] = [
     "delivered_bytes",
     "measured_bytes",
     "packets_sent",
-    "retransmissions_nack",
+    "retransmissions_signalled",
     "retransmissions_return",
     "retransmissions_timeout",
     "trims",
@@ -107,7 +107,7 @@ fn flow_row(flow: &FlowRecord) -> [String; 20] {
         flow.delivered_bytes.to_string(),
         flow.measured_bytes.to_string(),
         flow.packets_sent.to_string(),
-        flow.retransmissions_nack.to_string(),
+        flow.retransmissions_signalled.to_string(),
         flow.retransmissions_return.to_string(),
         flow.retransmissions_timeout.to_string(),
         flow.trims.to_string(),
@@ -160,7 +160,7 @@ pub(crate) mod tests {
             delivered_bytes: size.unwrap_or(1_000_000),
             measured_bytes: size.unwrap_or(900_000),
             packets_sent: 31,
-            retransmissions_nack: 1,
+            retransmissions_signalled: 1,
             retransmissions_return: 0,
             retransmissions_timeout: 0,
             trims: 1,
@@ -220,7 +220,7 @@ pub(crate) mod tests {
             flow(1, Some(270_000), None),
         ]));
         let expected = "\
-workload,index,source,destination,size_bytes,start_ps,fct_receiver_ps,fct_sender_ps,ideal_fct_ps,slowdown,delivered_bytes,measured_bytes,packets_sent,retransmissions_nack,retransmissions_return,retransmissions_timeout,trims,returns,timeouts,end
+workload,index,source,destination,size_bytes,start_ps,fct_receiver_ps,fct_sender_ps,ideal_fct_ps,slowdown,delivered_bytes,measured_bytes,packets_sent,retransmissions_signalled,retransmissions_return,retransmissions_timeout,trims,returns,timeouts,end
 reply,0,1,0,,0,,,,,1000000,900000,31,1,0,0,1,0,0,long-lived
 reply,0,1,0,270000,0,,,259792000,,270000,270000,31,1,0,0,1,0,0,run-ended
 reply,0,2,0,270000,0,300000000,306307200,259792000,1.154770,270000,270000,31,1,0,0,1,0,0,completed

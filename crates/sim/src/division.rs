@@ -2,7 +2,7 @@
 
 use trimline_packet::TimeDelta;
 
-use crate::scenario::plan::{EngineChoice, Plan};
+use crate::plan::{EngineChoice, Plan};
 
 /// More than this are not worth a byte for each unit.
 pub(crate) const MOST_THREADS: u32 = 255;

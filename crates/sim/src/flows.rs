@@ -7,10 +7,10 @@ use std::sync::Arc;
 use trimline_packet::{ByteCount, HostId, Time};
 use trimline_transport::{Half, Key, Stream};
 
-use crate::chains::{self, Chains, Trigger, Wiring};
 use crate::protocol::FlowEvent;
 use crate::random;
 use crate::table::Shared;
+use crate::triggers::{self, Trigger, Triggers, Wiring};
 
 /// What a flow is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(crate) struct Flow {
     pub(crate) class: u8,
     /// Switches choose its paths.
     pub(crate) switch_random: bool,
-    /// Place among the wirings, [`chains::NONE`] for most.
+    /// Place among the wirings, [`triggers::NONE`] for most.
     pub(crate) wiring: u32,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct Flows {
     sized: u64,
     seen: Seen,
     /// Only in a run where flows start when others end.
-    chains: Option<Chains>,
+    triggers: Option<Triggers>,
 }
 
 impl Flows {
@@ -111,13 +111,13 @@ impl Flows {
             .enumerate()
             .map(|(number, flow)| number as u32 - first_of_host[flow.source.index()])
             .collect();
-        let chains = (!wirings.is_empty()).then(|| {
+        let triggers = (!wirings.is_empty()).then(|| {
             let ranges: Vec<Range<u32>> =
                 first_of_host.windows(2).map(|bounds| bounds[0]..bounds[1]).collect();
-            Chains::new(&flows, &ranges, wirings, &triggers)
+            Triggers::new(&flows, &ranges, wirings, &triggers)
         });
         Flows {
-            chains,
+            triggers,
             sender_slots,
             receiver_slots,
             sending: vec![Known::default(); flows.len()].into(),
@@ -153,7 +153,7 @@ impl Flows {
                 any_switch_random: self.any_switch_random,
                 sized: self.sized,
                 seen: Seen::default(),
-                chains: self.chains.as_ref().map(|chains| chains.view()),
+                triggers: self.triggers.as_ref().map(|triggers| triggers.view()),
             }
         }
     }
@@ -200,8 +200,8 @@ impl Flows {
 
     /// The starts of a host's flows, in order: without those that start when others end.
     pub(crate) fn starts_of(&self, host: u32) -> Range<u32> {
-        let end = match &self.chains {
-            Some(chains) => chains.end_of_fixed(host),
+        let end = match &self.triggers {
+            Some(triggers) => triggers.end_of_fixed(host),
             None => self.first_of_host[host as usize + 1],
         };
         self.first_of_host[host as usize]..end
@@ -212,8 +212,8 @@ impl Flows {
     pub(crate) fn next_start(&self, host: u32, starts: &Range<u32>) -> Time {
         let fixed =
             if starts.is_empty() { Time::NEVER } else { self.flows[starts.start as usize].start };
-        match &self.chains {
-            Some(chains) => fixed.min(chains.next_start(host).0),
+        match &self.triggers {
+            Some(triggers) => fixed.min(triggers.next_start(host).0),
             None => fixed,
         }
     }
@@ -221,10 +221,10 @@ impl Flows {
     /// The next flow of a host starts now. At one instant flows start in the order of their numbers.
     pub(crate) fn take_start(&mut self, host: u32, starts: &mut Range<u32>) -> Option<u32> {
         let fixed = starts.clone().next().map(|flow| (self.flows[flow as usize].start, flow));
-        if let Some(chains) = &mut self.chains {
-            let chained = chains.next_start(host);
+        if let Some(triggers) = &mut self.triggers {
+            let chained = triggers.next_start(host);
             if chained.0 != Time::NEVER && fixed.is_none_or(|fixed| chained < fixed) {
-                chains.take(host);
+                triggers.take(host);
                 return Some(chained.1);
             }
         }
@@ -234,9 +234,9 @@ impl Flows {
     /// When a flow started, or will; `None` for one that starts when others end, which have not ended.
     pub(crate) fn start_of(&self, flow: u32) -> Option<Time> {
         let description = self.description(flow);
-        match &self.chains {
-            Some(chains) if description.start == Time::NEVER => {
-                chains.started(flow, description.source.get())
+        match &self.triggers {
+            Some(triggers) if description.start == Time::NEVER => {
+                triggers.started(flow, description.source.get())
             }
             _ => Some(description.start),
         }
@@ -304,10 +304,10 @@ impl Flows {
     }
 
     fn activate(&mut self, host: u32, flow: u32, now: Time, trigger: impl Fn(&Wiring) -> u32) {
-        let Some(chains) = &mut self.chains else { return };
-        if self.flows[flow as usize].wiring != chains::NONE {
-            let trigger = trigger(&chains.wiring(&self.flows[flow as usize]));
-            chains.activate(host, trigger, now, &self.flows);
+        let Some(triggers) = &mut self.triggers else { return };
+        if self.flows[flow as usize].wiring != triggers::NONE {
+            let trigger = trigger(&triggers.wiring(&self.flows[flow as usize]));
+            triggers.activate(host, trigger, now, &self.flows);
         }
     }
 }

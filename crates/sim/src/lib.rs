@@ -2,13 +2,13 @@
 //! ports of `trimline-switch` and the endpoints of `trimline-transport`.
 
 mod arena;
-mod chains;
 mod division;
 mod engine;
 mod flows;
 pub mod formats;
 mod links;
 mod network;
+pub mod plan;
 mod protocol;
 pub mod random;
 mod run;
@@ -16,6 +16,7 @@ mod sampler;
 pub mod scenario;
 mod table;
 pub mod topology;
+mod triggers;
 mod workload;
 
 pub use division::{Division, division};

@@ -207,11 +207,12 @@ impl Links {
     }
 
     /// Whether a packet on this link must ask for its passage.
-    pub(crate) fn asks(&self, link: LinkId) -> bool {
-        self.failed.find(link.index()) == Some(&true) || self.is_impaired(link)
+    pub(crate) fn is_impaired(&self, link: LinkId) -> bool {
+        self.failed.find(link.index()) == Some(&true) || self.draws(link)
     }
 
-    pub(crate) fn is_impaired(&self, link: LinkId) -> bool {
+    /// Whether chance decides what becomes of a packet on this link.
+    pub(crate) fn draws(&self, link: LinkId) -> bool {
         self.impaired.find(link.index()).is_some_and(Option::is_some)
     }
 
@@ -307,9 +308,10 @@ mod tests {
         let links = vec![LinkId::new(2)];
         let impairment = Impairment { loss: share(1), links, ..Impairment::default() };
         let links = Links::new(&[], &impairment, TimeDelta::ZERO, 4, 1, |link| link);
-        let asks: Vec<bool> = (0..4).map(|unit| links.asks(LinkId::new(unit))).collect();
-        assert_eq!(asks, [false, false, true, false]);
-        assert!(!impaired(Impairment::default()).asks(LinkId::new(0)));
+        let is_impaired: Vec<bool> =
+            (0..4).map(|unit| links.is_impaired(LinkId::new(unit))).collect();
+        assert_eq!(is_impaired, [false, false, true, false]);
+        assert!(!impaired(Impairment::default()).is_impaired(LinkId::new(0)));
     }
 
     #[test]
@@ -327,11 +329,11 @@ mod tests {
         let at = |us| Time::ZERO + TimeDelta::from_us(us);
         assert_eq!(links.take(at(0)), None);
         assert_eq!(links.take(at(1)), Some(Step::Change(link, LinkChange::Fail)));
-        assert!(links.asks(link));
+        assert!(links.is_impaired(link));
         assert_eq!(links.take(at(1)), None);
         assert_eq!(links.next_at(), at(2));
         assert_eq!(links.take(at(2)), Some(Step::Change(link, LinkChange::Restore)));
-        assert!(!links.asks(link));
+        assert!(!links.is_impaired(link));
         assert_eq!(links.take(at(2)), Some(Step::Learn(link, false)));
         assert_eq!(links.take(at(3)), Some(Step::Learn(link, true)));
         assert_eq!(links.next_at(), Time::NEVER);

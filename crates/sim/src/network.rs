@@ -11,30 +11,29 @@
 //!   a switch share memory, those of all its ports.
 
 mod bounds;
-mod directory;
+mod build;
+mod host;
+mod host_tables;
 mod observe;
+mod port;
 mod views;
 
 use std::cmp::Ordering;
-use std::mem;
 use std::ops::Range;
-use std::sync::Arc;
 
 use trimline_packet::{
-    BitRate, ByteCount, ConnectionId, Handle, HostId, Packets, Service, Time, TimeDelta,
+    BitRate, ByteCount, Handle, HostId, Packets, Service, Time, TimeDelta,
 };
-use trimline_switch::{Displaced, Fate, Pool, Port, ServiceModel};
-use trimline_transport::{Allowed, Half, Key, Stream};
+use trimline_switch::{Displaced, Fate, OutputPort, Pool, ServiceModel};
+use trimline_transport::Stream;
 
-use self::directory::HostDirectory;
 use crate::arena::Arena;
 use crate::flows::Flows;
 use crate::links::{LinkChange, Links, Passage, Step};
 use crate::protocol::Protocol;
-use crate::random::{self, Draw};
-use crate::scenario::plan::SharedMemory;
+use crate::random;
 use crate::table::{self, Shared};
-use crate::topology::{Clos, FarEnd, LinkId, LinkSpec, Routes};
+use crate::topology::{FarEnd, LinkId, LinkSpec, Routes};
 
 /// How a unit's packets reach another unit.
 pub(crate) trait Calendar {
@@ -71,12 +70,12 @@ struct LinkClass {
     /// Zero when a byte does not take a whole number of picoseconds.
     ps_per_byte: u64,
     /// Packets must ask [`Links::passage`] what becomes of them.
-    asks: bool,
+    is_impaired: bool,
 }
 
 impl LinkClass {
-    fn new(rate: BitRate, delay: TimeDelta, asks: bool) -> LinkClass {
-        LinkClass { rate, delay, ps_per_byte: rate.whole_ps_per_byte().unwrap_or(0), asks }
+    fn new(rate: BitRate, delay: TimeDelta, is_impaired: bool) -> LinkClass {
+        LinkClass { rate, delay, ps_per_byte: rate.whole_ps_per_byte().unwrap_or(0), is_impaired }
     }
 
     #[inline]
@@ -103,18 +102,18 @@ impl Transmitter {
     fn begin(&mut self, classes: &Shared<LinkClass>, now: Time, bytes: u16) -> (Time, bool) {
         let class = &classes[self.class as usize];
         self.busy_until = now + class.transmission(bytes);
-        (self.busy_until + class.delay, class.asks)
+        (self.busy_until + class.delay, class.is_impaired)
     }
 }
 
 /// An output port and its link: one cache line with the two queues of an NDP port.
 #[repr(C, align(64))]
-struct PortUnit<const Q: usize> {
-    port: Port<Q>,
+struct PortUnit<P> {
+    port: P,
     link: Transmitter,
 }
 
-impl<const Q: usize> PortUnit<Q> {
+impl<P: OutputPort> PortUnit<P> {
     /// When the port will next start to send: never when it has nothing to send. Both are as likely, so
     /// there is no branch on it.
     #[inline(always)]
@@ -181,11 +180,12 @@ pub(crate) struct Ledger {
 }
 
 /// The class of a link like this.
-fn class_of(classes: &mut Vec<LinkClass>, spec: LinkSpec, asks: bool) -> u32 {
-    let is_like =
-        |class: &LinkClass| (class.rate, class.delay, class.asks) == (spec.rate, spec.delay, asks);
+fn class_of(classes: &mut Vec<LinkClass>, spec: LinkSpec, is_impaired: bool) -> u32 {
+    let is_like = |class: &LinkClass| {
+        (class.rate, class.delay, class.is_impaired) == (spec.rate, spec.delay, is_impaired)
+    };
     let known = classes.iter().position(is_like).unwrap_or_else(|| {
-        classes.push(LinkClass::new(spec.rate, spec.delay, asks));
+        classes.push(LinkClass::new(spec.rate, spec.delay, is_impaired));
         classes.len() - 1
     });
     known as u32
@@ -209,9 +209,9 @@ fn pool_of(model: &ServiceModel, routes: &Routes, port: u32) -> usize {
 
 /// Everything that has state during a run, or one thread's view of it: units, links and flows are shared with the
 /// other threads, packets and the counts of what was done are its own.
-pub(crate) struct Network<E, const Q: usize> {
+pub(crate) struct Network<E, P> {
     seed: u64,
-    ports: Shared<PortUnit<Q>>,
+    ports: Shared<PortUnit<P>>,
     hosts: Shared<HostUnit<E>>,
     classes: Shared<LinkClass>,
     links: Links,
@@ -230,88 +230,7 @@ pub(crate) struct Network<E, const Q: usize> {
     pub(crate) packet_hops: u64,
 }
 
-impl<E: Protocol, const Q: usize> Network<E, Q> {
-    /// Builds the network; every flow of `flows` will start by itself.
-    pub(crate) fn new(
-        clos: &Clos,
-        (model, memory): (&ServiceModel, SharedMemory),
-        config: &E::Config,
-        mut flows: Flows,
-        seed: u64,
-        links: impl FnOnce(&Routes) -> Links,
-    ) -> Self {
-        let mut routes = Routes::new(clos);
-        let links = links(&routes);
-        if links.steps().any(|step| matches!(step, Step::Learn(..))) {
-            routes.expect_dead();
-        }
-        let mut classes: Vec<LinkClass> = Vec::new();
-        let mut transmitter = |unit| {
-            let link = routes.link(unit);
-            let asks = links.asks(LinkId::new(unit));
-            let class = class_of(&mut classes, link.spec, asks);
-            Transmitter { busy_until: Time::ZERO, far_end: link.far_end, class }
-        };
-        let ports: Shared<_> = (0..routes.ports())
-            .map(|port| PortUnit { port: Port::new(), link: transmitter(port) })
-            .collect();
-        let config = Arc::new(config.clone());
-        let hosts = (0..routes.hosts())
-            .map(|host| {
-                let starts = flows.starts_of(host);
-                let host_id = HostId::new(host);
-                let mut endpoint = E::new(host_id, &config, seed);
-                let mut directory =
-                    HostDirectory { host: host_id, flows: &mut flows, routes: &routes, seed };
-                endpoint.handle_command(Time::ZERO, E::listen(), &mut directory);
-                HostUnit {
-                    endpoint,
-                    link: transmitter(routes.ports() + host),
-                    clock: Time::ZERO,
-                    next_start_at: flows.next_start(host, &starts),
-                    starts,
-                }
-            })
-            .collect();
-        // Every class that a link will ever have: lookahead and horizon hold for the whole run.
-        for step in links.steps() {
-            let Step::Change(link, change) = step else { continue };
-            let spec = routes.link(link.unit()).spec;
-            let rate = if let LinkChange::Rate(rate) = change { rate } else { spec.rate };
-            for asks in [false, true] {
-                class_of(&mut classes, LinkSpec { rate, ..spec }, asks);
-            }
-        }
-        let streams = |purpose, count| {
-            (0..count).map(move |owner| random::stream(seed, purpose, &[u64::from(owner)]))
-        };
-        let pool = |switch| Pool::new(memory.of(routes.ports_of(switch).len() as u64));
-        let mut pools: Vec<Pool> = (0..routes.switches() as u32).map(pool).collect();
-        if pools.is_empty() {
-            // No port looks at it, but each is handed the first.
-            pools.push(Pool::none());
-        }
-        let units_that_choose = if flows.any_switch_random() { routes.units() } else { 0 };
-        Network {
-            seed,
-            hosts,
-            classes: classes.into(),
-            links,
-            arena: Arena::new(),
-            model: model.clone(),
-            pools: pools.into(),
-            coins: streams("coin", routes.ports()).collect(),
-            choices: streams("next hop", units_that_choose).collect(),
-            counters: vec![PortCounters::default(); ports.len()].into(),
-            ports,
-            routes,
-            displaced: Displaced::default(),
-            flows,
-            ledger: Ledger::default(),
-            packet_hops: 0,
-        }
-    }
-
+impl<E: Protocol, P: OutputPort> Network<E, P> {
     pub(crate) fn seed(&self) -> u64 {
         self.seed
     }
@@ -344,7 +263,7 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
     }
 
     fn change_link(&mut self, link: LinkId, change: LinkChange) {
-        let asks = self.links.asks(link);
+        let is_impaired = self.links.is_impaired(link);
         let first = self.routes.link(link.unit()).spec;
         let transmitter = match link.unit().checked_sub(self.routes.ports()) {
             Some(host) => &mut self.hosts[host as usize].link,
@@ -355,45 +274,14 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
             LinkChange::Fail => self.classes[transmitter.class as usize].rate,
             LinkChange::Restore => first.rate,
         };
-        let is_like =
-            |class: &LinkClass| (class.rate, class.delay, class.asks) == (rate, first.delay, asks);
+        let is_like = |class: &LinkClass| {
+            (class.rate, class.delay, class.is_impaired) == (rate, first.delay, is_impaired)
+        };
         let class = self.classes.iter().position(is_like).expect("every class was made at set-up");
         transmitter.class = class as u32;
     }
 
-    /// NDP 3.2.3: hosts receive the routing updates to know which paths to avoid.
-    fn announce_paths(&mut self, now: Time) {
-        for number in 0..self.flows.len() {
-            let flow = *self.flows.description(number);
-            for half in [Half::Sending, Half::Receiving] {
-                let (host, peer) = match half {
-                    Half::Sending => (flow.source, flow.destination),
-                    Half::Receiving => (flow.destination, flow.source),
-                };
-                let leaves_choice = match half {
-                    Half::Sending => flow.switch_random,
-                    Half::Receiving => self.flows.any_switch_random(),
-                };
-                let connection = ConnectionId::new(number);
-                let key = Key { peer, connection, opened_here: half == Half::Sending, half };
-                if leaves_choice || self.flows.find(key).is_none() {
-                    continue;
-                }
-                let mut paths = Vec::new();
-                self.routes.paths(host, peer, &mut paths);
-                let mut directory = HostDirectory {
-                    host,
-                    flows: &mut self.flows,
-                    routes: &self.routes,
-                    seed: self.seed,
-                };
-                let endpoint = &mut self.hosts[host.index()].endpoint;
-                endpoint.handle_command(now, E::paths(key, paths), &mut directory);
-            }
-        }
-    }
-
-    /// A packet on a link that asks: it arrives, later perhaps, or is lost.
+    /// A packet on an impaired link: it arrives, later perhaps, or is lost.
     #[cold]
     #[inline(never)]
     fn pass(
@@ -437,336 +325,16 @@ impl<E: Protocol, const Q: usize> Network<E, Q> {
             table::prefetch(address, bytes.min(MOST_PREFETCH));
         } else {
             let port = &self.ports[unit as usize].port;
-            for queue in 0..Q.min(2) {
+            for queue in 0..P::QUEUES.min(2) {
                 self.arena.prefetch(port.first(queue));
             }
-        }
-    }
-
-    /// Until when a port sends what it is sending, and when it will next start to send.
-    #[inline(always)]
-    pub(crate) fn port_outlook(&self, port: u32) -> (Time, Time) {
-        let unit = &self.ports[port as usize];
-        (unit.link.busy_until, unit.next_departure())
-    }
-
-    /// Until when a host sends what it is sending.
-    #[inline(always)]
-    pub(crate) fn host_busy_until(&self, host: u32) -> Time {
-        self.hosts[host as usize].link.busy_until
-    }
-
-    /// When a port will next start to send: never when it has nothing to send.
-    #[inline(always)]
-    pub(crate) fn port_next(&self, port: u32) -> Time {
-        self.ports[port as usize].next_departure()
-    }
-
-    /// Performs a port's departures that are due before `limit`.
-    #[inline]
-    pub(crate) fn port_advance(&mut self, calendar: &mut impl Calendar, port: u32, limit: Time) {
-        loop {
-            let now = self.port_next(port);
-            if now >= limit {
-                return;
-            }
-            self.port_depart(calendar, port, now);
-        }
-    }
-
-    /// Performs what comes before an arrival at a port: its departures, and where the ports of a switch share
-    /// memory also theirs, and what they have sent gives its memory back.
-    #[inline]
-    pub(crate) fn port_ready(&mut self, calendar: &mut impl Calendar, port: u32, now: Time) {
-        let just_after = now + TimeDelta::from_ps(1);
-        if !self.model.shares_memory() {
-            return self.port_advance(calendar, port, just_after);
-        }
-        let switch = self.routes.switch_of(port);
-        for other in self.routes.ports_of(switch) {
-            self.port_advance(calendar, other, just_after);
-            let unit = &mut self.ports[other as usize];
-            if unit.link.busy_until <= now {
-                unit.port.release(&self.model, &mut self.pools[switch as usize]);
-            }
-        }
-    }
-
-    /// A port that has something to send starts to send it.
-    #[inline(always)]
-    pub(crate) fn port_depart(&mut self, calendar: &mut impl Calendar, port: u32, now: Time) {
-        let pool = pool_of(&self.model, &self.routes, port);
-        let unit = &mut self.ports[port as usize];
-        let pool = &mut self.pools[pool];
-        let (arena, displaced) = (&mut self.arena, &mut self.displaced);
-        if let Some(handle) = unit.port.dequeue(now, &self.model, arena, pool, displaced) {
-            let packet = arena.packet(handle);
-            let bytes = packet.wire_bytes;
-            let counters = &mut self.counters[port as usize];
-            counters.packets += 1;
-            counters.bytes += u64::from(bytes);
-            let (arrival, asks) = unit.link.begin(&self.classes, now, bytes);
-            let any = next_hop_draw(&mut self.choices, port);
-            let (to, path) = (packet.destination, packet.header.path);
-            let next = self.routes.next_unit(unit.link.far_end, to, path, any);
-            self.packet_hops += 1;
-            if asks {
-                self.pass(calendar, next, now, arrival, handle, port);
-            } else {
-                calendar.arrive(arena, next, arrival, handle, port);
-            }
-        }
-        // A plain model displaces nothing here.
-        if !self.model.is_plain() && self.displaced.is_changed() {
-            self.settle_displaced(calendar, port, now);
-        }
-    }
-
-    /// A packet arrives at a port. It departs with the next [`Network::port_advance`], at once if
-    /// the port is idle.
-    #[inline(always)]
-    pub(crate) fn port_arrive(
-        &mut self,
-        calendar: &mut impl Calendar,
-        port: u32,
-        now: Time,
-        handle: Handle,
-    ) {
-        let unit = &mut self.ports[port as usize];
-        if unit.link.busy_until <= now {
-            // Whatever was due has departed: the transmitter is idle since then.
-            let pool = pool_of(&self.model, &self.routes, port);
-            unit.port.release(&self.model, &mut self.pools[pool]);
-            unit.link.busy_until = now;
-        }
-        if !unit.port.enqueue_plainly(handle, &self.model, &mut self.arena) {
-            self.port_overflow(calendar, port, now, handle);
-        }
-    }
-
-    /// A packet arrives at a port that may have no room for it.
-    #[inline(never)]
-    fn port_overflow(
-        &mut self,
-        calendar: &mut impl Calendar,
-        port: u32,
-        now: Time,
-        handle: Handle,
-    ) {
-        let mut coin = Draw(&mut self.coins[port as usize]);
-        let pool = &mut self.pools[pool_of(&self.model, &self.routes, port)];
-        let (arena, displaced) = (&mut self.arena, &mut self.displaced);
-        let port_state = &mut self.ports[port as usize].port;
-        port_state.enqueue(now, handle, &self.model, arena, pool, &mut coin, displaced);
-        if self.displaced.is_changed() {
-            self.settle_displaced(calendar, port, now);
-        }
-    }
-
-    /// Acts on what a port could not keep.
-    #[cold]
-    #[inline(never)]
-    fn settle_displaced(&mut self, calendar: &mut impl Calendar, port: u32, now: Time) {
-        let mut displaced = mem::take(&mut self.displaced);
-        let counters = &mut self.counters[port as usize];
-        counters.trimmed += u64::from(mem::take(&mut displaced.trimmed));
-        self.ledger.cut_bytes += mem::take(&mut displaced.cut_bytes);
-        for (handle, fate) in displaced.drain() {
-            calendar.displaced(&self.arena, port, handle, fate);
-            match fate {
-                Fate::Dropped => {
-                    self.counters[port as usize].dropped += 1;
-                    self.ledger.dropped += 1;
-                    self.ledger.dropped_bytes += u64::from(self.arena.packet(handle).wire_bytes);
-                    self.arena.release(handle);
-                }
-                Fate::Returned => {
-                    self.counters[port as usize].returned += 1;
-                    let packet = self.arena.packet_mut(handle);
-                    packet.turn_round();
-                    let packet = *packet;
-                    let any = next_hop_draw(&mut self.choices, port);
-                    let (to, path) = (packet.destination, packet.header.path);
-                    let way_back =
-                        self.routes.next_port(self.routes.switch_of(port), to, path, any);
-                    let just_after = now + TimeDelta::from_ps(1);
-                    self.port_advance(calendar, way_back, just_after);
-                    self.port_arrive(calendar, way_back, now, handle);
-                    calendar.returned_into(way_back);
-                }
-                Fate::Notify => unreachable!("no profile of the simulator notifies yet"),
-            }
-        }
-        // Keeps the list's memory; what a returned header displaced in turn is already settled.
-        self.displaced = displaced;
-    }
-
-    /// When a host will next act by itself.
-    #[inline]
-    pub(crate) fn host_next(&self, host: u32) -> Time {
-        let (transmission, other) = self.host_outlook(host);
-        transmission.min(other)
-    }
-
-    /// When a host will next send, and when it will next do anything else by itself.
-    #[inline(always)]
-    pub(crate) fn host_outlook(&self, host: u32) -> (Time, Time) {
-        let unit = &self.hosts[host as usize];
-        let transmission = unit.endpoint.transmit_at().max(unit.link.busy_until).max(unit.clock);
-        (transmission, unit.endpoint.poll_timeout().min(unit.next_start_at))
-    }
-
-    /// Performs everything that a host does by itself before `limit`.
-    #[inline]
-    pub(crate) fn host_advance(&mut self, calendar: &mut impl Calendar, host: u32, limit: Time) {
-        loop {
-            let (transmission, other) = self.host_outlook(host);
-            if transmission.min(other) >= limit {
-                return;
-            }
-            if transmission <= other {
-                self.host_transmit(calendar, host, transmission);
-            } else {
-                self.host_otherwise(host, other);
-            }
-        }
-    }
-
-    /// A packet arrives at a host. Before it the host does what is due, and at once what it makes possible.
-    pub(crate) fn host_arrive(
-        &mut self,
-        calendar: &mut impl Calendar,
-        host: u32,
-        now: Time,
-        handle: Handle,
-    ) {
-        self.host_advance(calendar, host, now);
-        self.host_transmit_due(calendar, host, now);
-        self.host_receive(host, now, handle);
-        self.host_transmit_due(calendar, host, now);
-    }
-
-    fn host_transmit_due(&mut self, calendar: &mut impl Calendar, host: u32, now: Time) {
-        while self.host_outlook(host).0 <= now {
-            self.host_transmit(calendar, host, now);
-        }
-    }
-
-    /// A host's timer is due, or the start of a flow.
-    #[cold]
-    pub(crate) fn host_otherwise(&mut self, host: u32, now: Time) {
-        let unit = &self.hosts[host as usize];
-        if unit.endpoint.poll_timeout() <= now {
-            self.host_timer(host, now.max(unit.clock));
-        } else {
-            self.host_start(host, now);
-        }
-    }
-
-    /// The NIC is free and the endpoint may have something to send.
-    #[inline]
-    pub(crate) fn host_transmit(&mut self, calendar: &mut impl Calendar, host: u32, now: Time) {
-        let unit = &mut self.hosts[host as usize];
-        unit.clock = now;
-        let Some(packet) = unit.endpoint.poll_transmit(now, Allowed::ALL) else {
-            assert!(
-                unit.endpoint.transmit_at() > now,
-                "an endpoint that has nothing to send must say when it will"
-            );
-            return;
-        };
-        self.ledger.created += 1;
-        self.ledger.created_bytes += u64::from(packet.wire_bytes);
-        let (arrival, asks) = unit.link.begin(&self.classes, now, packet.wire_bytes);
-        let sender = self.ports.len() as u32 + host;
-        let any = next_hop_draw(&mut self.choices, sender);
-        let (to, path) = (packet.destination, packet.header.path);
-        let next = self.routes.next_unit(unit.link.far_end, to, path, any);
-        let handle = self.arena.insert(packet);
-        self.packet_hops += 1;
-        if asks {
-            self.pass(calendar, next, now, arrival, handle, sender);
-        } else {
-            calendar.arrive(&mut self.arena, next, arrival, handle, sender);
-        }
-    }
-
-    fn host_timer(&mut self, host: u32, now: Time) {
-        let unit = &mut self.hosts[host as usize];
-        unit.clock = now;
-        let mut directory = HostDirectory {
-            host: HostId::new(host),
-            flows: &mut self.flows,
-            routes: &self.routes,
-            seed: self.seed,
-        };
-        unit.endpoint.handle_timeout(now, &mut directory);
-        self.drain_events(host, now);
-    }
-
-    fn host_start(&mut self, host: u32, now: Time) {
-        let unit = &mut self.hosts[host as usize];
-        unit.clock = now;
-        let flow = self.flows.take_start(host, &mut unit.starts).expect("a flow starts");
-        unit.next_start_at = self.flows.next_start(host, &unit.starts);
-        let mut paths = Vec::new();
-        let description = self.flows.description(flow);
-        if description.switch_random {
-            paths.push(trimline_transport::ANY_PATH);
-        } else {
-            self.routes.paths(description.source, description.destination, &mut paths);
-        }
-        let stream = self.flows.stream(self.seed, flow, Half::Sending);
-        let command = E::open(self.flows.description(flow), flow, paths, stream);
-        let mut directory = HostDirectory {
-            host: HostId::new(host),
-            flows: &mut self.flows,
-            routes: &self.routes,
-            seed: self.seed,
-        };
-        unit.endpoint.handle_command(now, command, &mut directory);
-        self.drain_events(host, now);
-    }
-
-    /// A host takes a packet, and does nothing else yet.
-    #[inline(always)]
-    pub(crate) fn host_receive(&mut self, host: u32, now: Time, handle: Handle) {
-        let packet = *self.arena.packet(handle);
-        self.arena.release(handle);
-        self.ledger.delivered_bytes += u64::from(packet.wire_bytes);
-        self.ledger.delivered[packet.service as usize] += 1;
-        let unit = &mut self.hosts[host as usize];
-        unit.clock = now;
-        let mut directory = HostDirectory {
-            host: HostId::new(host),
-            flows: &mut self.flows,
-            routes: &self.routes,
-            seed: self.seed,
-        };
-        unit.endpoint.handle_packet(now, &packet, &mut directory);
-        self.drain_events(host, now);
-    }
-
-    #[inline]
-    fn drain_events(&mut self, host: u32, now: Time) {
-        while let Some(event) = self.hosts[host as usize].endpoint.poll_event() {
-            self.note_event(host, event, now);
-        }
-    }
-
-    /// What ends may start something at the same host.
-    #[cold]
-    fn note_event(&mut self, host: u32, event: E::Event, now: Time) {
-        if let Some(event) = E::flow_event(event) {
-            self.flows.note(event, now);
-            let unit = &mut self.hosts[host as usize];
-            unit.next_start_at = self.flows.next_start(host, &unit.starts);
         }
     }
 
     pub(crate) fn endpoint(&self, host: HostId) -> &E {
         &self.hosts[host.index()].endpoint
     }
+
     pub(crate) fn port_counters(&self) -> impl Iterator<Item = &PortCounters> {
         self.counters.iter()
     }

@@ -96,7 +96,7 @@ impl Protocol for ndp::Endpoint {
     fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
         let seen = self.sender_statistics(slot);
         record.packets_sent = seen.packets_sent;
-        record.retransmissions_nack = seen.retransmissions_nack;
+        record.retransmissions_signalled = seen.retransmissions_nack;
         record.retransmissions_return = seen.retransmissions_return;
         record.retransmissions_timeout = seen.retransmissions_timeout;
         record.returns = seen.returns;
@@ -153,7 +153,7 @@ impl Protocol for tcp::Endpoint {
     fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
         let seen = self.sender_statistics(slot);
         record.packets_sent = seen.packets_sent;
-        record.retransmissions_nack = seen.retransmissions_fast;
+        record.retransmissions_signalled = seen.retransmissions_fast;
         record.retransmissions_timeout = seen.retransmissions_timeout;
         record.timeouts = seen.timeouts;
     }

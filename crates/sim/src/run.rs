@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use trimline_metrics::{FlowEnd, FlowRecord, PortRecord, RunRecord, Samples, Timeline};
 use trimline_packet::{ByteCount, HostId, Packet, Time, TimeDelta};
+use trimline_switch::{OutputPort, Port};
 use trimline_transport::{cbr, ndp, tcp};
 
 use crate::division::division;
@@ -12,9 +13,9 @@ use crate::engine::{Engine, Heap, Partition, Recorder, Windows, together};
 use crate::flows::{Flow, Flows};
 use crate::links::Links;
 use crate::network::Network;
+use crate::plan::{EngineChoice, Plan, Transport};
 use crate::protocol::Protocol;
 use crate::sampler::Sampler;
-use crate::scenario::plan::{EngineChoice, Plan, Transport};
 use crate::topology::Routes;
 use crate::workload;
 
@@ -125,13 +126,13 @@ fn build<E: Protocol>(
 ) -> RunRecord {
     let full_wire = Packet::HEADER_BYTES + plan.transport.payload_bytes();
     match plan.switch.queue_count() {
-        1 => perform::<E, 1>(plan, config, flows, full_wire, threads, watch),
-        2 => perform::<E, 2>(plan, config, flows, full_wire, threads, watch),
-        _ => perform::<E, 8>(plan, config, flows, full_wire, threads, watch),
+        1 => perform::<E, Port<1>>(plan, config, flows, full_wire, threads, watch),
+        2 => perform::<E, Port<2>>(plan, config, flows, full_wire, threads, watch),
+        _ => perform::<E, Port<8>>(plan, config, flows, full_wire, threads, watch),
     }
 }
 
-fn perform<E: Protocol, const Q: usize>(
+fn perform<E: Protocol, P: OutputPort>(
     plan: &Plan,
     config: &E::Config,
     flows: Flows,
@@ -150,7 +151,7 @@ fn perform<E: Protocol, const Q: usize>(
         )
     };
     let switch = (&plan.switch, plan.shared_memory);
-    let mut network = Network::<E, Q>::new(&plan.topology, switch, config, flows, plan.seed, links);
+    let mut network = Network::<E, P>::new(&plan.topology, switch, config, flows, plan.seed, links);
     let mut timeline = Timeline::default();
     let progress = match (&plan.timeline, plan.engine) {
         (Some(asked), _) => {
@@ -191,10 +192,10 @@ struct Stop {
     sampler: Option<Sampler>,
 }
 
-fn drive<E: Protocol, const Q: usize>(
+fn drive<E: Protocol, P: OutputPort>(
     plan: &Plan,
-    network: &mut Network<E, Q>,
-    engine: &mut dyn Engine<E, Q>,
+    network: &mut Network<E, P>,
+    engine: &mut dyn Engine<E, P>,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Stop {
     let warm_up = Time::ZERO + plan.warm_up;
@@ -262,7 +263,7 @@ fn drive<E: Protocol, const Q: usize>(
     }
 }
 
-fn delivered<E: Protocol, const Q: usize>(network: &Network<E, Q>) -> Vec<u64> {
+fn delivered<E: Protocol, P: OutputPort>(network: &Network<E, P>) -> Vec<u64> {
     (0..network.flows.len())
         .map(|flow| match network.flows.has_receiver(flow) {
             true => {
@@ -276,7 +277,7 @@ fn delivered<E: Protocol, const Q: usize>(network: &Network<E, Q>) -> Vec<u64> {
 
 /// Packets and bytes that entered the network left it, or are in it. Counted anew: what is inside
 /// from the packet storage, not from the counters of queues and links.
-fn check_conservation<E: Protocol, const Q: usize>(network: &Network<E, Q>) {
+fn check_conservation<E: Protocol, P: OutputPort>(network: &Network<E, P>) {
     let (mut packets, mut bytes) = (0, 0);
     network.arena.for_each_live(|packet| {
         packets += 1;
@@ -299,10 +300,10 @@ fn check_conservation<E: Protocol, const Q: usize>(network: &Network<E, Q>) {
     );
 }
 
-fn record<E: Protocol, const Q: usize>(
+fn record<E: Protocol, P: OutputPort>(
     plan: &Plan,
     config: &E::Config,
-    network: &Network<E, Q>,
+    network: &Network<E, P>,
     stop: &Stop,
     full_wire: u16,
 ) -> RunRecord {
@@ -356,9 +357,9 @@ fn record<E: Protocol, const Q: usize>(
     }
 }
 
-fn flow_record<E: Protocol, const Q: usize>(
+fn flow_record<E: Protocol, P: OutputPort>(
     plan: &Plan,
-    network: &Network<E, Q>,
+    network: &Network<E, P>,
     stop: &Stop,
     full_wire: u16,
     number: u32,
@@ -387,7 +388,7 @@ fn flow_record<E: Protocol, const Q: usize>(
         delivered_bytes: 0,
         measured_bytes: 0,
         packets_sent: 0,
-        retransmissions_nack: 0,
+        retransmissions_signalled: 0,
         retransmissions_return: 0,
         retransmissions_timeout: 0,
         trims: 0,

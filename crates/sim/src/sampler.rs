@@ -2,6 +2,7 @@
 
 use trimline_metrics::{Layer, Sample, Samples};
 use trimline_packet::{Time, TimeDelta};
+use trimline_switch::OutputPort;
 
 use crate::network::{Network, PortCounters};
 use crate::protocol::Protocol;
@@ -20,8 +21,8 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    pub(crate) fn new<E: Protocol, const Q: usize>(
-        network: &Network<E, Q>,
+    pub(crate) fn new<E: Protocol, P: OutputPort>(
+        network: &Network<E, P>,
         every: TimeDelta,
     ) -> Sampler {
         let mut samples = Samples::default();
@@ -58,9 +59,9 @@ impl Sampler {
     }
 
     /// Takes it: every port has done what it had to before `now`.
-    pub(crate) fn sample<E: Protocol, const Q: usize>(
+    pub(crate) fn sample<E: Protocol, P: OutputPort>(
         &mut self,
-        network: &Network<E, Q>,
+        network: &Network<E, P>,
         now: Time,
     ) {
         let fresh = |layer| Sample {

@@ -52,7 +52,7 @@ impl<T> Index<usize> for Table<T> {
     fn index(&self, index: usize) -> &T {
         debug_assert!(index < self.0.len(), "index {index} of a table of {}", self.0.len());
         // SAFETY: an index comes from a counter over this table's own length: unit numbers from
-        // `Routes`, handles from `Arena`, words and slots from `Ring`. None comes from outside.
+        // `Routes`, handles from `Arena`, words and slots from `Wheel`. None comes from outside.
         unsafe { self.0.get_unchecked(index) }
     }
 }

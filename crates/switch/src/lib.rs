@@ -19,6 +19,7 @@ mod list;
 pub mod model;
 #[cfg(test)]
 mod oracle;
+mod output_port;
 mod pool;
 mod port;
 mod profiles;
@@ -31,6 +32,7 @@ pub use displaced::{Displaced, Fate};
 pub use model::{
     Action, Choices, Classifier, Limit, Marker, ModelError, QueueChoices, Scheduler, ServiceModel,
 };
+pub use output_port::OutputPort;
 pub use pool::{Alpha, Pool};
 pub use port::Port;
 

@@ -23,7 +23,7 @@ mod arrivals;
 pub mod cbr;
 pub mod flow;
 pub mod ndp;
-mod ring;
+mod round_robin;
 pub mod tcp;
 mod timers;
 
@@ -60,7 +60,7 @@ pub struct Key {
 /// What a host knows about its peers: where connections are kept, and which paths lead where.
 ///
 /// The simulator answers from dense tables made at set-up; the stack from a map and its routes.
-pub trait Directory {
+pub trait HostTables {
     /// The slot of a half that was assigned and not released.
     fn find(&self, key: Key) -> Option<u32>;
     /// A slot for a new half. Slots are small numbers: they index the endpoint's tables.
@@ -115,16 +115,21 @@ pub trait Endpoint {
     type Event;
 
     /// The application asks for something.
-    fn handle_command(&mut self, now: Time, command: Self::Command, directory: &mut impl Directory);
+    fn handle_command(
+        &mut self,
+        now: Time,
+        command: Self::Command,
+        directory: &mut impl HostTables,
+    );
     /// A packet arrived from the network: whole, trimmed, returned or control.
     fn handle_packet(
         &mut self,
         now: Time,
         packet: &Packet,
-        directory: &mut impl Directory,
+        directory: &mut impl HostTables,
     ) -> Disposition;
     /// The time of [`Endpoint::poll_timeout`] has come.
-    fn handle_timeout(&mut self, now: Time, directory: &mut impl Directory);
+    fn handle_timeout(&mut self, now: Time, directory: &mut impl HostTables);
     /// The NIC has room: the packet to send, control strictly before data.
     fn poll_transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet>;
     /// Something for the application.

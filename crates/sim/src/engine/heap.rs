@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use trimline_packet::{Handle, Time, TimeDelta};
-use trimline_switch::Fate;
+use trimline_switch::{Fate, OutputPort};
 
 use super::Engine;
 use crate::arena::Arena;
@@ -39,7 +39,7 @@ pub(crate) trait Observer {
     /// A packet loses its place at `port`.
     fn displaced(&mut self, _arena: &Arena, _port: u32, _handle: Handle, _fate: Fate) {}
     /// The event is over for `unit`.
-    fn ends<E: Protocol, const Q: usize>(&mut self, _network: &Network<E, Q>, _unit: u32) {}
+    fn ends<E: Protocol, P: OutputPort>(&mut self, _network: &Network<E, P>, _unit: u32) {}
 }
 
 /// Nobody looks on.
@@ -74,7 +74,7 @@ impl<O: Observer> Calendar for Heap<O> {
 
 impl<O> Heap<O> {
     /// An engine for a network that has not run yet.
-    pub(crate) fn new<E: Protocol, const Q: usize>(network: &Network<E, Q>, observer: O) -> Self {
+    pub(crate) fn new<E: Protocol, P: OutputPort>(network: &Network<E, P>, observer: O) -> Self {
         let ports = network.routes.ports();
         let mut heap = Heap {
             events: BinaryHeap::new(),
@@ -109,8 +109,8 @@ impl<O> Heap<O> {
     }
 }
 
-impl<E: Protocol, O: Observer, const Q: usize> Engine<E, Q> for Heap<O> {
-    fn run_until(&mut self, network: &mut Network<E, Q>, limit: Time) {
+impl<E: Protocol, O: Observer, P: OutputPort> Engine<E, P> for Heap<O> {
+    fn run_until(&mut self, network: &mut Network<E, P>, limit: Time) {
         let ports = network.routes.ports();
         while let Some(&Reverse(event)) = self.events.peek() {
             if event.at >= limit {

@@ -9,8 +9,8 @@ mod flights;
 mod heap;
 mod partition;
 mod recorder;
-mod ring;
 mod threads;
+mod wheel;
 mod windows;
 
 pub(crate) use heap::Heap;
@@ -20,15 +20,16 @@ pub(crate) use threads::together;
 pub(crate) use windows::Windows;
 
 use trimline_packet::Time;
+use trimline_switch::OutputPort;
 
 use crate::network::Network;
 use crate::protocol::Protocol;
 
 /// Drives a network through virtual time.
-pub(crate) trait Engine<E: Protocol, const Q: usize> {
+pub(crate) trait Engine<E: Protocol, P: OutputPort> {
     /// Performs every event before `limit`.
-    fn run_until(&mut self, network: &mut Network<E, Q>, limit: Time);
+    fn run_until(&mut self, network: &mut Network<E, P>, limit: Time);
     /// Units may be behind `limit` after [`Engine::run_until`], if nothing that they still have to do can
     /// be noticed by other units yet. Now they are not: for whoever looks at them, or changes links.
-    fn settle(&mut self, _network: &mut Network<E, Q>, _limit: Time) {}
+    fn settle(&mut self, _network: &mut Network<E, P>, _limit: Time) {}
 }

@@ -8,6 +8,7 @@
 //! threads nor receive from them.
 
 use trimline_packet::TimeDelta;
+use trimline_switch::OutputPort;
 
 use crate::division::MOST_THREADS;
 use crate::network::Network;
@@ -62,9 +63,9 @@ impl Partition {
     }
 
     /// No packet goes from one thread to another in less than this.
-    pub(super) fn lookahead<E: Protocol, const Q: usize>(
+    pub(super) fn lookahead<E: Protocol, P: OutputPort>(
         &self,
-        network: &Network<E, Q>,
+        network: &Network<E, P>,
     ) -> TimeDelta {
         network.least_transmission() + network.routes.top_link().delay
     }

@@ -6,14 +6,14 @@
 
 use trimline_metrics::timeline::{Event, FlowName, PacketKind, Timeline, What};
 use trimline_packet::{Handle, Kind, Packet, Packets, Service, Time};
-use trimline_switch::Fate;
+use trimline_switch::{Fate, OutputPort};
 
 use super::heap::Observer;
 use crate::arena::Arena;
 use crate::flows::Flows;
 use crate::network::Network;
+use crate::plan::Watch;
 use crate::protocol::Protocol;
-use crate::scenario::plan::Watch;
 use crate::topology::Routes;
 
 /// The timeline of a run in the making.
@@ -165,7 +165,7 @@ impl Observer for Recorder {
         }
     }
 
-    fn ends<E: Protocol, const Q: usize>(&mut self, network: &Network<E, Q>, unit: u32) {
+    fn ends<E: Protocol, P: OutputPort>(&mut self, network: &Network<E, P>, unit: u32) {
         let until = network.busy_until(unit);
         for &(place, service) in &self.departed {
             let event = &mut self.timeline.events[place];

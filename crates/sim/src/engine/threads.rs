@@ -18,6 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use trimline_packet::Time;
+use trimline_switch::OutputPort;
 
 use super::Engine;
 use super::exchange::{Broken, Exchange, Outgoing, Patience};
@@ -58,9 +59,9 @@ impl Order {
 }
 
 /// A thread's part of the run.
-struct Member<E, const Q: usize> {
+struct Member<E, P> {
     number: usize,
-    network: Network<E, Q>,
+    network: Network<E, P>,
     part: Part,
 }
 
@@ -76,25 +77,25 @@ struct Part {
 }
 
 /// What the threads have in common.
-struct Team<E, const Q: usize> {
+struct Team<E, P> {
     exchange: Exchange,
     order: AtomicU64,
     /// All but the first, which belongs to the thread that called. Each is locked by its thread while it works.
-    others: Vec<Mutex<Member<E, Q>>>,
+    others: Vec<Mutex<Member<E, P>>>,
 }
 
 /// The engine as the thread that called sees it.
-struct Threads<'a, E: Protocol, const Q: usize> {
-    team: &'a Team<E, Q>,
+struct Threads<'a, E: Protocol, P: OutputPort> {
+    team: &'a Team<E, P>,
     part: Part,
 }
 
 /// Runs `drive` with an engine that works on as many threads as the network was divided among.
-pub(crate) fn together<E: Protocol, const Q: usize, R>(
-    network: &mut Network<E, Q>,
+pub(crate) fn together<E: Protocol, P: OutputPort, R>(
+    network: &mut Network<E, P>,
     largest_packet: u16,
     partition: &Partition,
-    drive: impl FnOnce(&mut Network<E, Q>, &mut dyn Engine<E, Q>) -> R,
+    drive: impl FnOnce(&mut Network<E, P>, &mut dyn Engine<E, P>) -> R,
 ) -> R {
     let threads = partition.threads();
     let outgoing = (0..threads).map(|number| Outgoing::new(partition, number)).collect();
@@ -149,9 +150,9 @@ impl Drop for Alarm<'_> {
     }
 }
 
-impl<E: Protocol, const Q: usize> Team<E, Q> {
+impl<E: Protocol, P: OutputPort> Team<E, P> {
     /// What a thread does that was not the one that called.
-    fn serve(&self, member: &Mutex<Member<E, Q>>) {
+    fn serve(&self, member: &Mutex<Member<E, P>>) {
         let _alarm = Alarm(&self.exchange);
         let mut patience = Patience::new();
         while self.exchange.meet(&mut patience).is_ok() {
@@ -168,10 +169,10 @@ impl<E: Protocol, const Q: usize> Team<E, Q> {
 }
 
 impl Part {
-    fn perform<E: Protocol, const Q: usize>(
+    fn perform<E: Protocol, P: OutputPort>(
         &mut self,
         order: Order,
-        network: &mut Network<E, Q>,
+        network: &mut Network<E, P>,
         me: usize,
         exchange: &Exchange,
     ) -> Result<(), Broken> {
@@ -201,9 +202,9 @@ impl Part {
 
     /// Hands packets over. Waits for the others if all must be done, or if there is nothing to do meanwhile, and then
     /// goes on in time if that is so for everybody.
-    fn end_round<E: Protocol, const Q: usize>(
+    fn end_round<E: Protocol, P: OutputPort>(
         &mut self,
-        network: &mut Network<E, Q>,
+        network: &mut Network<E, P>,
         me: usize,
         exchange: &Exchange,
         limit: Time,
@@ -224,9 +225,9 @@ impl Part {
     }
 
     /// Takes what the others sent in the last round, when all have ended it.
-    fn take<E: Protocol, const Q: usize>(
+    fn take<E: Protocol, P: OutputPort>(
         &mut self,
-        network: &mut Network<E, Q>,
+        network: &mut Network<E, P>,
         me: usize,
         exchange: &Exchange,
     ) -> Result<(), Broken> {
@@ -238,8 +239,8 @@ impl Part {
     }
 }
 
-impl<E: Protocol, const Q: usize> Threads<'_, E, Q> {
-    fn order(&mut self, network: &mut Network<E, Q>, order: Order) {
+impl<E: Protocol, P: OutputPort> Threads<'_, E, P> {
+    fn order(&mut self, network: &mut Network<E, P>, order: Order) {
         self.team.order.store(order.to_bits(), Ordering::Relaxed);
         let exchange = &self.team.exchange;
         let met = exchange.meet(&mut self.part.patience);
@@ -251,19 +252,19 @@ impl<E: Protocol, const Q: usize> Threads<'_, E, Q> {
     }
 }
 
-impl<E: Protocol, const Q: usize> Engine<E, Q> for Threads<'_, E, Q> {
-    fn run_until(&mut self, network: &mut Network<E, Q>, limit: Time) {
+impl<E: Protocol, P: OutputPort> Engine<E, P> for Threads<'_, E, P> {
+    fn run_until(&mut self, network: &mut Network<E, P>, limit: Time) {
         // Every order has a round: after it all others have read it.
         if self.part.windows.now() < limit {
             self.order(network, Order::RunUntil(limit));
         }
     }
-    fn settle(&mut self, network: &mut Network<E, Q>, limit: Time) {
+    fn settle(&mut self, network: &mut Network<E, P>, limit: Time) {
         self.order(network, Order::Settle(limit));
     }
 }
 
-impl<E: Protocol, const Q: usize> Drop for Threads<'_, E, Q> {
+impl<E: Protocol, P: OutputPort> Drop for Threads<'_, E, P> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.team.exchange.give_up();

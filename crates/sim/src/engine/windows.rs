@@ -6,11 +6,11 @@
 //! event queue.
 //!
 //! - A window is a power of two of picoseconds, so that the window of a time is a shift.
-//! - A ring of bitmaps, one a window, says which units have anything to do in it. A summary bitmap lets
+//! - A wheel of bitmaps, one a window, says which units have anything to do in it. A summary bitmap lets
 //!   an idle fabric be skipped.
 //! - Packets on a link wait in the inbox of the unit where they will arrive: a list in order of time,
 //!   of a table of the packets on links (`flights`).
-//! - What lies beyond the ring (retransmission timers, flow starts, slow links) waits in a heap.
+//! - What lies beyond the wheel (retransmission timers, flow starts, slow links) waits in a heap.
 //!
 //! # Units are visited when they may act
 //! A unit whose transmitter is busy until some time cannot act on anything else before it, whatever
@@ -37,10 +37,11 @@
 use std::mem;
 
 use trimline_packet::{Handle, Packet, Time, TimeDelta};
+use trimline_switch::OutputPort;
 
 use super::Engine;
 use super::exchange::{Letter, Outgoing};
-use super::ring::{MOST_PENDING, Ring};
+use super::wheel::{MOST_PENDING, Wheel};
 use crate::network::{self, Network};
 use crate::protocol::Protocol;
 use crate::table::Table;
@@ -91,37 +92,37 @@ impl Counted {
 
 /// The engine of lookahead windows.
 pub(crate) struct Windows {
-    ring: Ring,
+    wheel: Wheel,
     now: Time,
     /// The units to be visited in this window.
     units: Table<u32>,
     /// The arrivals at ports that are visited together.
     entries: Vec<Entry>,
     returns: Returns,
-    /// The last window in which something happened or came into the ring.
+    /// The last window in which something happened or came into the wheel.
     last_active: u64,
 }
 
 impl Windows {
     /// An engine for a network that has not run yet; `largest_packet` is in bytes on the wire.
-    pub(crate) fn new<E: Protocol, const Q: usize>(
-        network: &Network<E, Q>,
+    pub(crate) fn new<E: Protocol, P: OutputPort>(
+        network: &Network<E, P>,
         largest_packet: u16,
     ) -> Windows {
-        let ring = Windows::ring(network, largest_packet);
-        Windows::with(network, ring)
+        let wheel = Windows::wheel(network, largest_packet);
+        Windows::with(network, wheel)
     }
 
     /// The engines of several threads, each for the units of its own.
     ///
     /// # Safety
     /// As [`Network::view`]: while several work, each is given a view of its own.
-    pub(super) unsafe fn divided<E: Protocol, const Q: usize>(
-        network: &Network<E, Q>,
+    pub(super) unsafe fn divided<E: Protocol, P: OutputPort>(
+        network: &Network<E, P>,
         largest_packet: u16,
         outgoing: Vec<Outgoing>,
     ) -> Vec<Windows> {
-        let whole = Windows::ring(network, largest_packet);
+        let whole = Windows::wheel(network, largest_packet);
         outgoing
             .into_iter()
             // SAFETY: promised by the caller.
@@ -129,22 +130,22 @@ impl Windows {
             .collect()
     }
 
-    fn ring<E: Protocol, const Q: usize>(network: &Network<E, Q>, largest_packet: u16) -> Ring {
+    fn wheel<E: Protocol, P: OutputPort>(network: &Network<E, P>, largest_packet: u16) -> Wheel {
         let lookahead = network.lookahead().as_ps();
         assert!(lookahead > 0, "a packet takes time to send");
         let shift = lookahead.ilog2();
         let horizon = (network.horizon(largest_packet).as_ps() >> shift) + 2;
-        Ring::new(network.routes.units() as usize, shift, horizon, network.seed())
+        Wheel::new(network.routes.units() as usize, shift, horizon, network.seed())
     }
 
-    /// An engine with a ring in which nothing is planned yet.
-    fn with<E: Protocol, const Q: usize>(network: &Network<E, Q>, ring: Ring) -> Windows {
+    /// An engine with a wheel in which nothing is planned yet.
+    fn with<E: Protocol, P: OutputPort>(network: &Network<E, P>, wheel: Wheel) -> Windows {
         let units = network.routes.units();
         // Behind the last unit of a window stands what is looked at in vain: no unit of another thread.
-        let mine = (0..units).find(|&unit| ring.is_mine(unit)).expect("every thread has a part");
+        let mine = (0..units).find(|&unit| wheel.is_mine(unit)).expect("every thread has a part");
         let mut engine = Windows {
-            returns: Returns::new(network, ring.shift()),
-            ring,
+            returns: Returns::new(network, wheel.shift()),
+            wheel,
             now: Time::ZERO,
             units: vec![mine; units as usize + FAR_AHEAD + 1].into(),
             entries: Vec::new(),
@@ -152,12 +153,12 @@ impl Windows {
         };
         for host in 0..network.routes.hosts() {
             let unit = network.routes.ports() + host;
-            if engine.ring.is_mine(unit) {
-                let next = network.host_next(host).as_ps() >> engine.ring.shift();
-                engine.ring.plan(unit, next);
+            if engine.wheel.is_mine(unit) {
+                let next = network.host_next(host).as_ps() >> engine.wheel.shift();
+                engine.wheel.plan(unit, next);
             }
         }
-        engine.ring.keep_unfinished();
+        engine.wheel.keep_unfinished();
         engine
     }
 
@@ -168,69 +169,69 @@ impl Windows {
 
     /// The number of the window that was worked on last.
     pub(super) fn window(&self) -> u64 {
-        self.ring.current
+        self.wheel.current
     }
 
     /// Whole windows in a span of time.
     pub(super) fn windows_in(&self, span: TimeDelta) -> u64 {
-        span.as_ps() >> self.ring.shift()
+        span.as_ps() >> self.wheel.shift()
     }
 
     /// What goes to the units of other threads.
     pub(super) fn outgoing(&mut self) -> Option<&mut Outgoing> {
-        self.ring.outgoing()
+        self.wheel.outgoing()
     }
 
     /// Takes packets that arrive from units of another thread, in the current window or behind it.
-    pub(super) fn take<E: Protocol, const Q: usize>(
+    pub(super) fn take<E: Protocol, P: OutputPort>(
         &mut self,
-        network: &mut Network<E, Q>,
+        network: &mut Network<E, P>,
         letters: &[Letter],
     ) {
         if !letters.is_empty() {
-            self.last_active = self.ring.current;
+            self.last_active = self.wheel.current;
         }
         for (index, letter) in letters.iter().enumerate() {
             if let Some(later) = letters.get(index + FAR_AHEAD) {
-                self.ring.prefetch_inbox(later.unit);
+                self.wheel.prefetch_inbox(later.unit);
             }
             let handle = network.arena.insert(letter.packet);
-            self.ring.accept(letter.unit, letter.at, handle, letter.link);
+            self.wheel.accept(letter.unit, letter.at, handle, letter.link);
         }
-        self.ring.keep_unfinished();
+        self.wheel.keep_unfinished();
     }
 
     /// Begins the next window, or goes on with the current one, up to `limit`. Gives its end.
     #[inline]
     fn begin(&mut self, limit: Time) -> Time {
-        let (end, is_any) = self.ring.begin(self.now);
+        let (end, is_any) = self.wheel.begin(self.now);
         if is_any {
-            self.last_active = self.ring.current;
+            self.last_active = self.wheel.current;
         }
         end.min(limit)
     }
 
     /// The first half of a window of one thread of several: the units that no other thread sends to. Gives the end of
     /// the window, `limit` at most.
-    pub(super) fn begin_window<E: Protocol, const Q: usize>(
+    pub(super) fn begin_window<E: Protocol, P: OutputPort>(
         &mut self,
-        network: &mut Network<E, Q>,
+        network: &mut Network<E, P>,
         limit: Time,
     ) -> Time {
         let end = self.begin(limit);
-        let count = self.ring.collect_inner(&mut self.units);
+        let count = self.wheel.collect_inner(&mut self.units);
         self.work(network, end, count);
         end
     }
 
     /// The second half of a window that ends at `end`: the units that other threads send to, after what these sent
     /// before the window was taken.
-    pub(super) fn end_window<E: Protocol, const Q: usize>(
+    pub(super) fn end_window<E: Protocol, P: OutputPort>(
         &mut self,
-        network: &mut Network<E, Q>,
+        network: &mut Network<E, P>,
         end: Time,
     ) {
-        let count = self.ring.collect_border(&mut self.units);
+        let count = self.wheel.collect_border(&mut self.units);
         self.work(network, end, count);
         self.now = end;
     }
@@ -238,9 +239,9 @@ impl Windows {
     /// Until when there is nothing to do: zero if there may be something soon.
     #[inline]
     pub(super) fn idle_until(&self) -> Time {
-        // After a whole turn of the ring that was empty nothing happens before the first far thing.
-        let is_idle = self.ring.current - self.last_active > self.ring.ring_mask;
-        if is_idle { self.ring.first_far() } else { Time::ZERO }
+        // After a whole turn of the wheel that was empty nothing happens before the first far thing.
+        let is_idle = self.wheel.current - self.last_active > self.wheel.wheel_mask;
+        if is_idle { self.wheel.first_far() } else { Time::ZERO }
     }
 
     /// Nothing happens before this.
@@ -250,15 +251,15 @@ impl Windows {
     }
 
     /// Works through everything that happens before `limit` in the current window at the units that were collected.
-    fn work<E: Protocol, const Q: usize>(
+    fn work<E: Protocol, P: OutputPort>(
         &mut self,
-        network: &mut Network<E, Q>,
+        network: &mut Network<E, P>,
         limit: Time,
         count: usize,
     ) {
         let ports = network.routes.ports();
         if count > 0 {
-            self.last_active = self.ring.current;
+            self.last_active = self.wheel.current;
         }
         if self.returns.counted.is_some() {
             self.count_arrivals(network, count);
@@ -269,14 +270,14 @@ impl Windows {
             // an earlier window: asked in vain, but without a branch.
             let far = self.units[index + FAR_AHEAD];
             network.prefetch_unit(far);
-            self.ring.prefetch_inbox(far);
+            self.wheel.prefetch_inbox(far);
             let near = self.units[index + NEAR_AHEAD];
             network.prefetch_second(near);
-            for first in self.ring.firsts(near) {
+            for first in self.wheel.firsts(near) {
                 network.arena.prefetch(first);
             }
             let unit = self.units[index];
-            if !self.ring.is_due(unit) {
+            if !self.wheel.is_due(unit) {
                 // What it was marked for was done in an earlier visit.
                 continue;
             }
@@ -288,16 +289,16 @@ impl Windows {
                 self.visit_risky(network, unit, limit);
             }
         }
-        self.ring.deliver_letters();
-        self.ring.keep_unfinished();
+        self.wheel.deliver_letters();
+        self.wheel.keep_unfinished();
     }
 
     /// Finds the switches that may have to return a header in this window: all that arrives in it was sent
     /// before it.
     #[inline(never)]
-    fn count_arrivals<E: Protocol, const Q: usize>(
+    fn count_arrivals<E: Protocol, P: OutputPort>(
         &mut self,
-        network: &Network<E, Q>,
+        network: &Network<E, P>,
         count: usize,
     ) {
         let Returns { counted: Some(counted), risky, queue, .. } = &mut self.returns else {
@@ -309,16 +310,16 @@ impl Windows {
         for index in 0..count {
             let far = self.units[index + FAR_AHEAD];
             network.prefetch_unit(far);
-            self.ring.prefetch_inbox(far);
+            self.wheel.prefetch_inbox(far);
             let unit = self.units[index];
             if unit >= network.routes.ports() {
                 // Ports come before hosts.
                 break;
             }
             let bytes = network.queue_bytes(unit, *queue);
-            if self.ring.is_due(unit) && counted.could_overflow(bytes, self.ring.packets(unit)) {
+            if self.wheel.is_due(unit) && counted.could_overflow(bytes, self.wheel.packets(unit)) {
                 let switch = network.routes.switch_of(unit);
-                risky[switch as usize] = (1, self.ring.current);
+                risky[switch as usize] = (1, self.wheel.current);
                 counted.together.push(switch);
             }
         }
@@ -327,9 +328,9 @@ impl Windows {
     /// The same as [`Windows::visit_port`], which stands in line where it is called most.
     #[cold]
     #[inline(never)]
-    fn visit_port_rarely<E: Protocol, const Q: usize>(
+    fn visit_port_rarely<E: Protocol, P: OutputPort>(
         &mut self,
-        network: &mut Network<E, Q>,
+        network: &mut Network<E, P>,
         port: u32,
         limit: Time,
     ) {
@@ -338,27 +339,27 @@ impl Windows {
 
     /// Works through what a port does before `limit`.
     #[inline(always)]
-    fn visit_port<E: Protocol, const Q: usize>(
+    fn visit_port<E: Protocol, P: OutputPort>(
         &mut self,
-        network: &mut Network<E, Q>,
+        network: &mut Network<E, P>,
         port: u32,
         limit: Time,
     ) {
-        self.ring.open(port);
+        self.wheel.open(port);
         let mut departure = network.port_next(port);
-        let mut arrival = self.ring.first_arrival(port);
+        let mut arrival = self.wheel.first_arrival(port);
         loop {
             // At one instant the transmitter acts first.
             while arrival < departure.min(limit) {
-                let (handle, _) = self.ring.take_first(&network.arena, port);
-                network.port_arrive(&mut self.ring, port, arrival, handle);
+                let (handle, _) = self.wheel.take_first(&network.arena, port);
+                network.port_arrive(&mut self.wheel, port, arrival, handle);
                 departure = network.port_next(port);
-                arrival = self.ring.first_arrival(port);
+                arrival = self.wheel.first_arrival(port);
             }
             if departure >= limit {
                 break;
             }
-            network.port_depart(&mut self.ring, port, departure);
+            network.port_depart(&mut self.wheel, port, departure);
             departure = network.port_next(port);
         }
         self.leave_port(network, port);
@@ -366,23 +367,23 @@ impl Windows {
 
     /// Arranges a port's next visit.
     #[inline(always)]
-    fn leave_port<E: Protocol, const Q: usize>(&mut self, network: &Network<E, Q>, port: u32) {
-        let is_eager = self.returns.note(network, &self.ring, port);
+    fn leave_port<E: Protocol, P: OutputPort>(&mut self, network: &Network<E, P>, port: u32) {
+        let is_eager = self.returns.note(network, &self.wheel, port);
         let (busy_until, next) = network.port_outlook(port);
         let busy_until = if is_eager { Time::ZERO } else { busy_until };
-        self.ring.leave(port, busy_until, next);
+        self.wheel.leave(port, busy_until, next);
     }
 
     /// Visits a port while some switch may have to return headers.
     #[cold]
-    fn visit_risky<E: Protocol, const Q: usize>(
+    fn visit_risky<E: Protocol, P: OutputPort>(
         &mut self,
-        network: &mut Network<E, Q>,
+        network: &mut Network<E, P>,
         port: u32,
         limit: Time,
     ) {
         let switch = network.routes.switch_of(port);
-        if self.returns.together(switch, self.ring.current) {
+        if self.returns.together(switch, self.wheel.current) {
             self.visit_switch(network, port, limit);
         } else {
             self.visit_port_rarely(network, port, limit);
@@ -390,22 +391,22 @@ impl Windows {
     }
 
     /// Visits all ports of a port's switch together, arrivals in order of time across them.
-    fn visit_switch<E: Protocol, const Q: usize>(
+    fn visit_switch<E: Protocol, P: OutputPort>(
         &mut self,
-        network: &mut Network<E, Q>,
+        network: &mut Network<E, P>,
         port: u32,
         limit: Time,
     ) {
         let ports = network.routes.ports_of(network.routes.switch_of(port));
         self.entries.clear();
         for unit in ports.clone() {
-            self.ring.open(unit);
+            self.wheel.open(unit);
             loop {
-                let at = self.ring.first_arrival(unit);
+                let at = self.wheel.first_arrival(unit);
                 if at >= limit {
                     break;
                 }
-                let (handle, link) = self.ring.take_first(&network.arena, unit);
+                let (handle, link) = self.wheel.take_first(&network.arena, unit);
                 self.entries.push(Entry { at, link, unit, handle });
             }
         }
@@ -413,26 +414,26 @@ impl Windows {
         self.entries.sort_by(|a, b| network::order(seed, (a.at, a.link), (b.at, b.link)));
         for index in 0..self.entries.len() {
             let entry = self.entries[index];
-            network.port_ready(&mut self.ring, entry.unit, entry.at);
-            network.port_arrive(&mut self.ring, entry.unit, entry.at, entry.handle);
+            network.port_ready(&mut self.wheel, entry.unit, entry.at);
+            network.port_arrive(&mut self.wheel, entry.unit, entry.at, entry.handle);
         }
         for port in ports {
-            network.port_advance(&mut self.ring, port, limit);
+            network.port_advance(&mut self.wheel, port, limit);
             self.leave_port(network, port);
         }
     }
 
     /// Works through what a host does before `limit`.
     #[inline]
-    fn visit_host<E: Protocol, const Q: usize>(
+    fn visit_host<E: Protocol, P: OutputPort>(
         &mut self,
-        network: &mut Network<E, Q>,
+        network: &mut Network<E, P>,
         unit: u32,
         limit: Time,
     ) {
         let host = unit - network.routes.ports();
-        self.ring.open(unit);
-        let mut arrival = self.ring.first_arrival(unit);
+        self.wheel.open(unit);
+        let mut arrival = self.wheel.first_arrival(unit);
         let (mut transmission, mut other) = network.host_outlook(host);
         // At one instant the transmitter acts first, then what arrives is taken, then all else.
         loop {
@@ -440,14 +441,14 @@ impl Windows {
                 if transmission >= limit {
                     break;
                 }
-                network.host_transmit(&mut self.ring, host, transmission);
+                network.host_transmit(&mut self.wheel, host, transmission);
             } else if arrival <= other {
                 if arrival >= limit {
                     break;
                 }
-                let (handle, _) = self.ring.take_first(&network.arena, unit);
+                let (handle, _) = self.wheel.take_first(&network.arena, unit);
                 network.host_receive(host, arrival, handle);
-                arrival = self.ring.first_arrival(unit);
+                arrival = self.wheel.first_arrival(unit);
             } else {
                 if other >= limit {
                     break;
@@ -456,12 +457,12 @@ impl Windows {
             }
             (transmission, other) = network.host_outlook(host);
         }
-        self.ring.leave(unit, network.host_busy_until(host), transmission.min(other));
+        self.wheel.leave(unit, network.host_busy_until(host), transmission.min(other));
     }
 }
 
 impl Returns {
-    fn new<E: Protocol, const Q: usize>(network: &Network<E, Q>, shift: u32) -> Returns {
+    fn new<E: Protocol, P: OutputPort>(network: &Network<E, P>, shift: u32) -> Returns {
         let switches = network.routes.switches();
         let mut returns = Returns {
             threshold: u32::MAX,
@@ -515,10 +516,10 @@ impl Returns {
     /// Notes how full a port's header queue is at the end of a visit. Whether its switch may have to
     /// return headers.
     #[inline(always)]
-    fn note<E: Protocol, const Q: usize>(
+    fn note<E: Protocol, P: OutputPort>(
         &mut self,
-        network: &Network<E, Q>,
-        ring: &Ring,
+        network: &Network<E, P>,
+        wheel: &Wheel,
         port: u32,
     ) -> bool {
         let bytes = network.queue_bytes(port, self.queue);
@@ -528,9 +529,9 @@ impl Returns {
         }
         if let Some(counted) = &self.counted {
             // What waits in the inbox for the next visit, now or later, must not overflow the queue.
-            return counted.could_overflow(bytes, ring.packets(port) + MOST_PENDING);
+            return counted.could_overflow(bytes, wheel.packets(port) + MOST_PENDING);
         }
-        self.always || self.change(network.routes.switch_of(port), port, is_risky, ring.current)
+        self.always || self.change(network.routes.switch_of(port), port, is_risky, wheel.current)
     }
 
     #[cold]
@@ -554,11 +555,11 @@ impl Returns {
     }
 }
 
-impl<E: Protocol, const Q: usize> Engine<E, Q> for Windows {
-    fn run_until(&mut self, network: &mut Network<E, Q>, limit: Time) {
+impl<E: Protocol, P: OutputPort> Engine<E, P> for Windows {
+    fn run_until(&mut self, network: &mut Network<E, P>, limit: Time) {
         while self.now < limit {
             let end = self.begin(limit);
-            let count = self.ring.collect(&mut self.units);
+            let count = self.wheel.collect(&mut self.units);
             self.work(network, end, count);
             self.now = end;
             self.skip_to(self.idle_until().min(limit));
@@ -566,10 +567,10 @@ impl<E: Protocol, const Q: usize> Engine<E, Q> for Windows {
     }
 
     /// Works through what has arrived before `limit` at units that were not visited for it yet.
-    fn settle(&mut self, network: &mut Network<E, Q>, limit: Time) {
+    fn settle(&mut self, network: &mut Network<E, P>, limit: Time) {
         let ports = network.routes.ports();
         let mut units = Vec::new();
-        self.ring.behind(limit, &mut units);
+        self.wheel.behind(limit, &mut units);
         for unit in units {
             if unit >= ports {
                 self.visit_host(network, unit, limit);
@@ -577,7 +578,7 @@ impl<E: Protocol, const Q: usize> Engine<E, Q> for Windows {
                 self.visit_port_rarely(network, unit, limit);
             }
         }
-        self.ring.deliver_letters();
-        self.ring.keep_unfinished();
+        self.wheel.deliver_letters();
+        self.wheel.keep_unfinished();
     }
 }

@@ -2,11 +2,12 @@
 //! come together.
 
 use trimline_packet::{Packet, Service, TimeDelta};
+use trimline_switch::OutputPort;
 
 use super::{LinkClass, Network};
 use crate::protocol::Protocol;
 
-impl<E: Protocol, const Q: usize> Network<E, Q> {
+impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// The queue from which headers are returned, and the bytes that it holds, when the profile
     /// returns any.
     pub(crate) fn returning_queue(&self) -> Option<(usize, u32)> {

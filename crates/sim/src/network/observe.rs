@@ -1,11 +1,12 @@
 //! What is looked at between two events: by a recorder, and by checks.
 
 use trimline_packet::{Handle, Packet, Packets, Service, Time};
+use trimline_switch::OutputPort;
 
 use super::Network;
 use crate::protocol::Protocol;
 
-impl<E: Protocol, const Q: usize> Network<E, Q> {
+impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// Checks that no queue holds more than it may, and that pools know what their queues hold.
     ///
     /// # Panics

@@ -2,14 +2,14 @@
 
 use std::mem;
 
-use trimline_switch::{Displaced, Pool};
+use trimline_switch::{Displaced, OutputPort, Pool};
 
 use super::{Ledger, Network};
 use crate::arena::Arena;
 use crate::protocol::Protocol;
 use crate::table::Shared;
 
-impl<E: Protocol, const Q: usize> Network<E, Q> {
+impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// Another view of this network, without packets.
     ///
     /// # Safety

@@ -7,12 +7,12 @@ use trimline_packet::TimeDelta;
 
 use super::distributions::{in_file, text_of};
 use super::error::ScenarioError;
-use super::plan::{
-    LinkChange, LinkEvent, Listed, ListedFlow, ListedStart, ListedTrigger, Transport,
-};
 use super::tree::Node;
 use crate::formats::connection_matrix::{self, Start, TriggerKind};
 use crate::formats::{hpcc, htsim_topology};
+use crate::plan::{
+    LinkChange, LinkEvent, Listed, ListedFlow, ListedStart, ListedTrigger, Transport,
+};
 use crate::topology::{self, Clos};
 
 /// Whether the form is htsim's: as the scenario says, or by the name of the file.

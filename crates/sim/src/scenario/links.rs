@@ -3,10 +3,10 @@
 use trimline_packet::TimeDelta;
 
 use super::error::{ScenarioError, nearest};
-use super::plan::{Impairment, LinkChange, LinkEvent, Share};
 use super::quantity::{self, Quantity};
 use super::resolve::{duration_of, read};
 use super::tree::Node;
+use crate::plan::{Impairment, LinkChange, LinkEvent, Share};
 use crate::topology::{self, Clos, LinkId};
 
 /// How long hosts and switches do not know of a failure (chosen).

@@ -12,7 +12,6 @@ mod expand;
 mod files;
 mod grammar;
 mod links;
-pub mod plan;
 mod pull_gaps;
 mod quantity;
 mod resolve;
@@ -26,8 +25,9 @@ mod tree;
 mod workloads;
 
 pub use error::{Place, ScenarioError, Source};
-pub use plan::Plan;
 pub use schema::schema;
+
+use crate::plan::Plan;
 
 /// A scenario file with all its runs.
 #[derive(Clone, Debug)]

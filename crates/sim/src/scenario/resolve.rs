@@ -7,10 +7,10 @@ use trimline_transport::ndp::{Config, PathPenalty, PullSpacing};
 use super::Output;
 use super::error::ScenarioError;
 use super::grammar::MAX_HOSTS;
-use super::plan::{EngineChoice, Plan, Transport, Watch};
 use super::quantity;
 use super::tree::Node;
 use super::workloads::{pair, workloads};
+use crate::plan::{EngineChoice, Plan, Transport, Watch};
 use crate::topology::{self, Clos, LinkSpec};
 
 /// The plan of a tree that the grammar accepted whole; series and seed are the caller's.

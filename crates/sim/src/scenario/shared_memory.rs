@@ -5,10 +5,10 @@ use trimline_switch::{Alpha, Choices, Limit};
 
 use super::error::ScenarioError;
 use super::grammar::{Key, QUEUE, optional};
-use super::plan::SharedMemory;
 use super::quantity::{self, Quantity, QueueSize};
 use super::resolve::read;
 use super::tree::Node;
+use crate::plan::SharedMemory;
 use crate::topology::Clos;
 
 const OF_SWITCH: &str = "shared_buffer";
@@ -100,8 +100,8 @@ pub(super) fn share(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::Plan;
     use crate::scenario::Scenario;
-    use crate::scenario::plan::Plan;
 
     fn plan(switch: &str) -> Result<Plan, String> {
         let text = format!(

@@ -5,11 +5,11 @@ use trimline_switch::model::{MarkAt, Unit};
 use trimline_switch::{Action, Choices, Limit, Marker, Scheduler, ServiceModel};
 
 use super::error::ScenarioError;
-use super::plan::SharedMemory;
 use super::quantity::{self, Quantity, QueueSize};
 use super::resolve::read;
 use super::shared_memory;
 use super::tree::Node;
+use crate::plan::SharedMemory;
 use crate::topology::Clos;
 
 /// NDP 3.2.4: queues of eight packets.

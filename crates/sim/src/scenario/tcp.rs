@@ -238,8 +238,8 @@ pub(super) fn transport(root: &Node) -> Result<Option<Config>, ScenarioError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::{Plan, Spraying, Transport};
     use crate::scenario::Scenario;
-    use crate::scenario::plan::{Plan, Spraying, Transport};
     use trimline_switch::{Choices, Limit, ServiceModel, model};
 
     fn plan(keys: &str) -> Result<Plan, String> {

@@ -1,7 +1,7 @@
 //! Every kind of mistake with its message, and what a right file becomes.
 
-use super::plan::{Choose, Matrix, Size, Spraying, Transport};
 use super::*;
+use crate::plan::{Choose, Matrix, Size, Spraying, Transport};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_switch::ServiceModel;
 use trimline_transport::ndp::PullSpacing;

@@ -3,12 +3,12 @@
 use trimline_packet::{ByteCount, TimeDelta};
 
 use super::error::ScenarioError;
-use super::plan::{
-    Arrivals, Choose, Gap, LinkEvent, Matrix, Queries, Size, Spraying, Transport, Workload,
-};
 use super::quantity;
 use super::resolve::{duration_of, number, read};
 use super::tree::Node;
+use crate::plan::{
+    Arrivals, Choose, Gap, LinkEvent, Matrix, Queries, Size, Spraying, Transport, Workload,
+};
 use crate::topology::Clos;
 use crate::workload::{MAX_FLOWS, REQUEST};
 

@@ -4,9 +4,9 @@ use trimline_packet::{Time, TimeDelta};
 use trimline_transport::Stream;
 
 use super::{Draft, Making, jitter, members, other_member, pairs};
-use crate::chains::{NONE, Trigger, Wiring};
+use crate::plan::{Arrivals, Gap, Matrix, Workload};
 use crate::random;
-use crate::scenario::plan::{Arrivals, Gap, Matrix, Workload};
+use crate::triggers::{NONE, Trigger, Wiring};
 
 impl Making<'_> {
     /// Each pair of a matrix, or each connection to hosts that are drawn anew, has flow after flow.

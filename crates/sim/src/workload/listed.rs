@@ -3,8 +3,8 @@
 use trimline_packet::{Time, TimeDelta};
 
 use super::{Draft, Making};
-use crate::chains::{NONE, Trigger, Wiring};
-use crate::scenario::plan::{Listed, ListedStart, ListedTrigger, Workload};
+use crate::plan::{Listed, ListedStart, ListedTrigger, Workload};
+use crate::triggers::{NONE, Trigger, Wiring};
 
 impl Making<'_> {
     pub(super) fn listed(

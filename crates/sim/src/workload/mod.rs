@@ -19,13 +19,13 @@ pub(crate) use queries::REQUEST;
 
 use trimline_packet::{ByteCount, HostId, Time, TimeDelta};
 
-use crate::chains::{self, Trigger, Wiring};
 use crate::flows::{Flow, Made};
 use crate::formats::sizes::WHOLE;
 use crate::links::LinkChange;
+use crate::plan::{Arrivals, Choose, Matrix, Plan, Size, Spraying, Workload};
 use crate::random;
-use crate::scenario::plan::{Arrivals, Choose, Matrix, Plan, Size, Spraying, Workload};
 use crate::topology::Clos;
+use crate::triggers::{self, Trigger, Wiring};
 
 /// Flows of a run, at most: each has state of a few hundred bytes.
 pub(crate) const MAX_FLOWS: u64 = 1 << 26;
@@ -127,7 +127,7 @@ impl Making<'_> {
             ));
         };
         let wiring = match draft.wiring {
-            None => chains::NONE,
+            None => triggers::NONE,
             Some(wiring) => {
                 self.made.wirings.push(wiring);
                 self.made.wirings.len() as u32 - 1

@@ -2,7 +2,7 @@
 //! 64 B of header, store and forward. Derived by hand from the model, equal to the picosecond.
 
 use crate::plans::{fattree, plan, run, workload};
-use trimline_sim::scenario::plan::{EngineChoice, Matrix};
+use trimline_sim::plan::{EngineChoice, Matrix};
 
 /// Completion times at the receiver and at the sender of one transfer between pods, in picoseconds.
 fn transfer(packets: u64, initial_window: u32) -> (u64, u64) {

@@ -8,7 +8,7 @@ use crate::plans::{both, fattree, incast, ndp, plan, run, star, workload};
 use crate::random_networks::unsettle;
 use trimline_metrics::FlowEnd;
 use trimline_packet::{BitRate, TimeDelta};
-use trimline_sim::scenario::plan::{Matrix, Plan, Size, Spraying, Transport};
+use trimline_sim::plan::{Matrix, Plan, Size, Spraying, Transport};
 use trimline_sim::topology::{Clos, LinkSpec};
 use trimline_switch::ServiceModel;
 use trimline_transport::ndp::PullSpacing;

@@ -6,7 +6,7 @@
 
 use crate::plans::{both, fattree, incast, ndp, plan, run, tcp, workload};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
-use trimline_sim::scenario::plan::{
+use trimline_sim::plan::{
     Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, SharedMemory, Spraying, Transport,
 };
 use trimline_sim::topology;

@@ -3,9 +3,7 @@
 use crate::plans::{both, fattree, plan, run, star, workload};
 use trimline_metrics::{FlowEnd, RunRecord};
 use trimline_packet::{BitRate, TimeDelta};
-use trimline_sim::scenario::plan::{
-    Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Spraying,
-};
+use trimline_sim::plan::{Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Spraying};
 use trimline_sim::topology::{self, Clos, LinkId};
 
 fn link(clos: &Clos, name: &str) -> LinkId {
@@ -96,7 +94,7 @@ fn failure(spraying: Spraying, duration_us: u64, restore: bool) -> RunRecord {
     plan.link_events = events;
     plan.routing_convergence = TimeDelta::from_ms(1);
     plan.duration = Some(TimeDelta::from_us(duration_us));
-    let ndp = trimline_sim::scenario::plan::Transport::Ndp(trimline_transport::ndp::Config {
+    let ndp = trimline_sim::plan::Transport::Ndp(trimline_transport::ndp::Config {
         // Only routing may keep packets away.
         path_penalty: None,
         pull_gaps: None,

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use trimline_metrics::RunRecord;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
-use trimline_sim::scenario::plan::{
+use trimline_sim::plan::{
     Arrivals, Choose, EngineChoice, Impairment, Matrix, Plan, SharedMemory, Size, Spraying,
     Transport, Workload,
 };

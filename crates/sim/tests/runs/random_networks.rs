@@ -9,7 +9,7 @@ use crate::engines::{Choices, case};
 use crate::plans::{both, tcp};
 use trimline_metrics::FlowEnd;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
-use trimline_sim::scenario::plan::{
+use trimline_sim::plan::{
     Impairment, LinkChange, LinkEvent, Plan, Share, SharedMemory, Size, Transport,
 };
 use trimline_sim::topology;

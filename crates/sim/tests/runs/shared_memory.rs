@@ -4,7 +4,7 @@
 
 use crate::plans::{both, plan, star, workload};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
-use trimline_sim::scenario::plan::{Matrix, Plan, SharedMemory, Transport};
+use trimline_sim::plan::{Matrix, Plan, SharedMemory, Transport};
 use trimline_switch::{Alpha, Choices};
 use trimline_transport::cbr;
 

@@ -25,7 +25,7 @@ fn headers_that_fill_a_slow_network_do_not_starve_data_for_ever() {
         ServiceModel::paper(2, 512),
     ] {
         let mut plan = plan(clos.clone(), 8, vec![incast(10, 54_682)]);
-        let trimline_sim::scenario::plan::Transport::Ndp(config) = &mut plan.transport else {
+        let trimline_sim::plan::Transport::Ndp(config) = &mut plan.transport else {
             unreachable!("the plans of these tests are NDP's")
         };
         config.payload_bytes = 512;

@@ -10,9 +10,7 @@ use crate::links::event;
 use crate::plans::{fattree, incast, plan, run, run_on, star, workload};
 use trimline_packet::{BitRate, TimeDelta};
 use trimline_sim::division;
-use trimline_sim::scenario::plan::{
-    EngineChoice, Impairment, LinkChange, Matrix, Plan, Share, Watch,
-};
+use trimline_sim::plan::{EngineChoice, Impairment, LinkChange, Matrix, Plan, Share, Watch};
 use trimline_sim::topology::{Clos, LinkSpec};
 
 /// The same on 2, 3, ... threads, as many as the network has parts.

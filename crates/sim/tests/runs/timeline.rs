@@ -8,7 +8,7 @@ use crate::random_networks::unsettle;
 use trimline_metrics::timeline::{Event, What};
 use trimline_metrics::{RunRecord, Timeline};
 use trimline_packet::TimeDelta;
-use trimline_sim::scenario::plan::{Plan, Watch};
+use trimline_sim::plan::{Plan, Watch};
 use trimline_sim::topology;
 
 fn watch_everything(plan: &Plan) -> Watch {

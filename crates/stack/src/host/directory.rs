@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
 use trimline_packet::{HostId, PathId};
-use trimline_transport::{Directory, Half, Key, Stream};
+use trimline_transport::{Half, HostTables, Key, Stream};
 
 use super::peers::Peers;
 use crate::random;
@@ -121,7 +121,7 @@ pub(super) struct View<'a> {
     pub(super) peers: &'a Peers,
 }
 
-impl Directory for View<'_> {
+impl HostTables for View<'_> {
     #[inline]
     fn find(&self, key: Key) -> Option<u32> {
         self.slots.slots.get(&key).copied()

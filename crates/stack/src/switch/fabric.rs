@@ -16,7 +16,7 @@ use super::config::{Config, FarEnd, Layer, Layout, Line};
 use super::egress::{Egress, Models};
 use super::forwarding::{Exit, Forwarding};
 use super::frames::Frames;
-use super::network::Network;
+use super::ip_header::IpHeader;
 use crate::io::mem::{Impairer, Impairments};
 use crate::random;
 
@@ -411,7 +411,7 @@ impl Fabric {
         }
         if packet.marks & Packet::MARK_CE != 0 {
             let bytes = self.frames.bytes_mut(handle);
-            if let Some(network) = Network::of(bytes) {
+            if let Some(network) = IpHeader::of(bytes) {
                 network.mark(bytes);
             }
         }

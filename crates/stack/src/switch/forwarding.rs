@@ -7,7 +7,7 @@ use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::{Time, TimeDelta};
 use trimline_transport::Stream;
 
-use super::network::Network;
+use super::ip_header::IpHeader;
 
 /// How one of several equal next hops is chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
@@ -99,7 +99,7 @@ impl Forwarding {
                 }
             }
             Forwarding::L3 { routes, spread, seed, draws } => {
-                let Some(network) = Network::of(bytes) else { return Exit::Nowhere };
+                let Some(network) = IpHeader::of(bytes) else { return Exit::Nowhere };
                 let Some(ports) = routes.get(&network.destination(bytes)) else {
                     return Exit::Nowhere;
                 };

@@ -8,7 +8,7 @@ use trimline_packet::{
     ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service,
 };
 
-use super::network::Network;
+use super::ip_header::IpHeader;
 
 /// Bytes of the FCS, which no buffer contains.
 const FCS_BYTES: usize = 4;
@@ -138,7 +138,7 @@ fn describe(bytes: &[u8], profile: &Profile) -> Packet {
         service: Service::Droppable,
         marks: 0,
     };
-    let Some(network) = Network::of(bytes) else { return packet };
+    let Some(network) = IpHeader::of(bytes) else { return packet };
     packet.marks = network.marks(bytes);
     // NDP packets are UDP with the protocol's 16 bytes; what cannot be read so cannot be trimmed.
     let Ok(frame) = Frame::new(bytes) else { return packet };

@@ -10,7 +10,7 @@ mod egress;
 mod fabric;
 mod forwarding;
 mod frames;
-mod network;
+mod ip_header;
 pub mod quantity;
 mod run;
 

@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use trimline_metrics::RunRecord;
 use trimline_metrics::timeline::{PacketKind, What};
 use trimline_packet::TimeDelta;
+use trimline_sim::plan::{Plan, Transport, Watch};
 use trimline_sim::scenario::Scenario;
-use trimline_sim::scenario::plan::{Plan, Transport, Watch};
 use trimline_sim::topology;
 
 use world::{Happening, World};

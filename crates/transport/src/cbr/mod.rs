@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use trimline_packet::{BitRate, ByteCount, HostId, Kind, Packet, PathId, Service, Time, TimeDelta};
 
 use crate::flow::{self, Command, Slots, Statistics};
-use crate::{Allowed, Directory, Disposition, Half, Key};
+use crate::{Allowed, Disposition, Half, HostTables, Key};
 
 /// Parameters of every connection of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,7 +126,7 @@ impl crate::Endpoint for Endpoint {
     type Command = Command;
     type Event = Event;
 
-    fn handle_command(&mut self, now: Time, command: Command, directory: &mut impl Directory) {
+    fn handle_command(&mut self, now: Time, command: Command, directory: &mut impl HostTables) {
         match command {
             Command::Listen => self.is_listening = true,
             Command::Open { peer, connection, length, paths, .. } => {
@@ -156,7 +156,7 @@ impl crate::Endpoint for Endpoint {
         &mut self,
         _now: Time,
         packet: &Packet,
-        directory: &mut impl Directory,
+        directory: &mut impl HostTables,
     ) -> Disposition {
         let header = &packet.header;
         if header.kind != Kind::Data || !self.is_listening {
@@ -181,7 +181,7 @@ impl crate::Endpoint for Endpoint {
         Disposition::Accept { slot, sequence: header.sequence }
     }
 
-    fn handle_timeout(&mut self, _now: Time, _directory: &mut impl Directory) {}
+    fn handle_timeout(&mut self, _now: Time, _directory: &mut impl HostTables) {}
 
     fn poll_transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
         let &slot = self.turns.front()?;
@@ -237,7 +237,7 @@ mod tests {
     /// Slots by connection number, for one host.
     struct Slots(Vec<Key>);
 
-    impl Directory for Slots {
+    impl HostTables for Slots {
         fn find(&self, key: Key) -> Option<u32> {
             self.0.iter().position(|known| *known == key).map(|slot| slot as u32)
         }

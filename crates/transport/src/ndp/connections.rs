@@ -27,8 +27,8 @@ use super::paths::Paths;
 use super::receiver::Receiver;
 use super::sender::Sender;
 use crate::arrivals::WINDOW_LIMIT;
-use crate::ring::{Linked, Links};
-use crate::{Directory, Half, Key, Stream};
+use crate::round_robin::{Linked, Links};
+use crate::{Half, HostTables, Key, Stream};
 
 /// How far a half has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +141,7 @@ impl Endpoint {
         length: Option<u64>,
         paths: &[PathId],
         stream: Stream,
-        directory: &mut impl Directory,
+        directory: &mut impl HostTables,
     ) {
         if directory.find(key).is_some() {
             // In use, or in time-wait.
@@ -161,7 +161,7 @@ impl Endpoint {
         now: Time,
         key: Key,
         length: u64,
-        directory: &mut impl Directory,
+        directory: &mut impl HostTables,
     ) {
         let slot = match directory.find(key) {
             Some(slot) => slot,
@@ -186,7 +186,7 @@ impl Endpoint {
         now: Time,
         key: Key,
         length: u64,
-        directory: &mut impl Directory,
+        directory: &mut impl HostTables,
     ) -> Option<u32> {
         if key.opened_here || key.half != Half::Sending {
             return None;
@@ -210,7 +210,7 @@ impl Endpoint {
         now: Time,
         packet: &Packet,
         key: Key,
-        directory: &mut impl Directory,
+        directory: &mut impl HostTables,
     ) -> Option<u32> {
         let header = &packet.header;
         if !header.flags.contains(Flags::SYN) || header.sequence >= WINDOW_LIMIT {
@@ -236,7 +236,7 @@ impl Endpoint {
     }
 
     /// Pulls of this half go in another class.
-    pub(super) fn prioritise(&mut self, key: Key, class: u8, directory: &mut impl Directory) {
+    pub(super) fn prioritise(&mut self, key: Key, class: u8, directory: &mut impl HostTables) {
         let Some(slot) = directory.find(key) else { return };
         let Role::Receiving(receiver) = &mut self.slots[slot as usize].role else { return };
         let class = class & 3;
@@ -248,7 +248,7 @@ impl Endpoint {
     }
 
     /// What a half sends bears this class.
-    pub(super) fn classify(&mut self, key: Key, class: u8, directory: &mut impl Directory) {
+    pub(super) fn classify(&mut self, key: Key, class: u8, directory: &mut impl HostTables) {
         let Some(slot) = directory.find(key) else { return };
         if let Role::Sending(sender) = &mut self.slots[slot as usize].role {
             sender.classify(class);
@@ -257,7 +257,7 @@ impl Endpoint {
 
     /// A half ends without delivering what it was given.
     #[cold]
-    pub(super) fn abandon(&mut self, now: Time, key: Key, directory: &mut impl Directory) {
+    pub(super) fn abandon(&mut self, now: Time, key: Key, directory: &mut impl HostTables) {
         let Some(slot) = directory.find(key) else { return };
         let entry = &mut self.slots[slot as usize];
         if entry.life == Life::TimeWait {
@@ -272,7 +272,12 @@ impl Endpoint {
 
     /// The paths of a half are these from now on.
     #[cold]
-    pub(super) fn use_paths(&mut self, key: Key, paths: &[PathId], directory: &mut impl Directory) {
+    pub(super) fn use_paths(
+        &mut self,
+        key: Key,
+        paths: &[PathId],
+        directory: &mut impl HostTables,
+    ) {
         let Some(slot) = directory.find(key) else { return };
         let penalty = self.config.path_penalty.as_ref();
         match &mut self.slots[slot as usize].role {
@@ -289,7 +294,7 @@ impl Endpoint {
         key: Key,
         path: PathId,
         until: Time,
-        directory: &mut impl Directory,
+        directory: &mut impl HostTables,
     ) {
         let Some(slot) = directory.find(key) else { return };
         if let Role::Sending(sender) = &mut self.slots[slot as usize].role {
@@ -298,7 +303,7 @@ impl Endpoint {
     }
 
     /// Nothing more will be sent or received on this half.
-    pub(super) fn close(&mut self, now: Time, key: Key, directory: &mut impl Directory) {
+    pub(super) fn close(&mut self, now: Time, key: Key, directory: &mut impl HostTables) {
         let Some(slot) = directory.find(key) else { return };
         let entry = &mut self.slots[slot as usize];
         if entry.life != Life::Open {
@@ -320,7 +325,7 @@ impl Endpoint {
         &mut self,
         now: Time,
         packet: &Packet,
-        directory: &mut impl Directory,
+        directory: &mut impl HostTables,
     ) {
         let flags = packet.header.flags;
         let key = Key {
@@ -375,7 +380,7 @@ impl Endpoint {
         &mut self,
         now: Time,
         slot: u32,
-        directory: &mut impl Directory,
+        directory: &mut impl HostTables,
     ) {
         let entry = &mut self.slots[slot as usize];
         if let Role::Receiving(receiver) = &mut entry.role {

@@ -18,7 +18,7 @@ use super::pull_queue::{Gaps, PullQueue};
 use super::receiver::{Arrival, Receiver, Repeat};
 use super::turns::Turns;
 use crate::timers::Timers;
-use crate::{Allowed, Directory, Disposition, Half, Key};
+use crate::{Allowed, Disposition, Half, HostTables, Key};
 
 /// ACKs, NACKs and RESETs that a host holds for a NIC that takes none; further ones are dropped, and
 /// time-outs bring them again.
@@ -121,7 +121,7 @@ impl Endpoint {
         &mut self,
         now: Time,
         packet: &Packet,
-        directory: &mut impl Directory,
+        directory: &mut impl HostTables,
     ) -> Disposition {
         let header = &packet.header;
         let key = Key {
@@ -247,7 +247,7 @@ impl Endpoint {
     }
 
     #[inline]
-    fn handle_feedback(&mut self, now: Time, packet: &Packet, directory: &mut impl Directory) {
+    fn handle_feedback(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
         let header = &packet.header;
         let key = Key {
             peer: packet.source,
@@ -286,7 +286,7 @@ impl Endpoint {
 
     /// A header came back. It is the sending half's own packet.
     #[inline(never)]
-    fn handle_return(&mut self, now: Time, packet: &Packet, directory: &mut impl Directory) {
+    fn handle_return(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
         let header = &packet.header;
         let key = Key {
             peer: packet.source,
@@ -365,7 +365,7 @@ impl Endpoint {
     }
 
     /// The deadline of a half has come.
-    fn expire(&mut self, now: Time, slot: u32, directory: &mut impl Directory) {
+    fn expire(&mut self, now: Time, slot: u32, directory: &mut impl HostTables) {
         let entry = &mut self.slots[slot as usize];
         if entry.life == Life::TimeWait {
             self.time_wait_expired(now, slot, directory);
@@ -400,7 +400,7 @@ impl Endpoint {
         now: Time,
         packet: &Packet,
         peer: HostId,
-        directory: &mut impl Directory,
+        directory: &mut impl HostTables,
     ) {
         // Rare, and never more than one per full packet's time: a flood of DATA for unknown
         // connections must not become a flood of RESETs.
@@ -435,7 +435,7 @@ impl crate::Endpoint for Endpoint {
     type Command = Command;
     type Event = Event;
 
-    fn handle_command(&mut self, now: Time, command: Command, directory: &mut impl Directory) {
+    fn handle_command(&mut self, now: Time, command: Command, directory: &mut impl HostTables) {
         match command {
             Command::Listen { service_port } => {
                 if !self.listening.contains(&service_port) {
@@ -462,7 +462,7 @@ impl crate::Endpoint for Endpoint {
         &mut self,
         now: Time,
         packet: &Packet,
-        directory: &mut impl Directory,
+        directory: &mut impl HostTables,
     ) -> Disposition {
         match packet.header.kind {
             Kind::Data if packet.service == Service::Returned => {
@@ -475,7 +475,7 @@ impl crate::Endpoint for Endpoint {
         Disposition::Discard
     }
 
-    fn handle_timeout(&mut self, now: Time, directory: &mut impl Directory) {
+    fn handle_timeout(&mut self, now: Time, directory: &mut impl HostTables) {
         while let Some((deadline, slot)) = self.timers.due(now) {
             // A deadline that was brought forward has left its old entry behind.
             if self.slots[slot as usize].deadline == deadline {

@@ -18,7 +18,7 @@ use trimline_packet::{BitRate, ByteCount, Packet, Time, TimeDelta};
 
 use super::config::{Config, PullGaps, PullSpacing};
 use super::starvation::Starvation;
-use crate::ring::{Linked, Ring};
+use crate::round_robin::{Linked, RoundRobin};
 use crate::timers::doubled;
 
 /// Pulls that a NIC which was busy long may send without spacing (chosen: 8, the packets that a
@@ -125,7 +125,7 @@ impl Gaps {
 #[derive(Debug)]
 pub(super) struct PullQueue {
     /// Receiving halves with pulls queued, by class.
-    classes: [Ring; 4],
+    classes: [RoundRobin; 4],
     /// Pulls queued, of all halves.
     queued: u32,
     /// When the next pull may be sent.
@@ -137,7 +137,7 @@ pub(super) struct PullQueue {
 impl PullQueue {
     /// An empty queue whose pacer is due.
     pub(super) const EMPTY: PullQueue = PullQueue {
-        classes: [Ring::EMPTY; 4],
+        classes: [RoundRobin::EMPTY; 4],
         queued: 0,
         next: Time::ZERO,
         waiting_since: Time::ZERO,
@@ -240,7 +240,7 @@ impl PullQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ring::Links;
+    use crate::round_robin::Links;
     use alloc::vec::Vec;
 
     fn config(pull_spacing: PullSpacing) -> Config {

@@ -14,9 +14,9 @@ use super::receiver::Receiver;
 use super::segment;
 use super::sender::Sender;
 use crate::flow::{Command, Event};
-use crate::ring::{Linked, Links, Ring};
+use crate::round_robin::{Linked, Links, RoundRobin};
 use crate::timers::Timers;
-use crate::{Allowed, Directory, Disposition, Half, Key, Stream};
+use crate::{Allowed, Disposition, Half, HostTables, Key, Stream};
 
 /// ACKs and SYNs that a host holds for a NIC that takes none; further ACKs are dropped.
 const CONTROL_LIMIT: usize = 1 << 16;
@@ -55,7 +55,7 @@ pub struct Endpoint {
     control: VecDeque<Packet>,
     slots: Vec<Slot>,
     /// Sending halves that may send.
-    ready: Ring,
+    ready: RoundRobin,
     timers: Timers,
     config: Arc<Config>,
     events: VecDeque<Event>,
@@ -76,7 +76,7 @@ impl Endpoint {
         Endpoint {
             control: VecDeque::new(),
             slots: Vec::new(),
-            ready: Ring::EMPTY,
+            ready: RoundRobin::EMPTY,
             timers: Timers::NONE,
             config,
             events: VecDeque::new(),
@@ -142,7 +142,7 @@ impl Endpoint {
         length: Option<ByteCount>,
         paths: &[PathId],
         stream: Stream,
-        directory: &mut impl Directory,
+        directory: &mut impl HostTables,
     ) {
         assert!(!paths.is_empty(), "a connection has at least one path");
         let slot = directory.assign(key);
@@ -185,7 +185,7 @@ impl Endpoint {
         &mut self,
         now: Time,
         packet: &Packet,
-        directory: &mut impl Directory,
+        directory: &mut impl HostTables,
     ) -> Disposition {
         let header = &packet.header;
         let key = Key {
@@ -240,7 +240,7 @@ impl Endpoint {
     }
 
     #[inline]
-    fn handle_ack(&mut self, now: Time, packet: &Packet, directory: &mut impl Directory) {
+    fn handle_ack(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
         let key = Key {
             peer: packet.source,
             connection: packet.header.connection,
@@ -275,7 +275,7 @@ impl crate::Endpoint for Endpoint {
     type Command = Command;
     type Event = Event;
 
-    fn handle_command(&mut self, now: Time, command: Command, directory: &mut impl Directory) {
+    fn handle_command(&mut self, now: Time, command: Command, directory: &mut impl HostTables) {
         match command {
             Command::Listen => self.is_listening = true,
             Command::Open { peer, connection, class, length, paths, stream } => {
@@ -298,7 +298,7 @@ impl crate::Endpoint for Endpoint {
         &mut self,
         now: Time,
         packet: &Packet,
-        directory: &mut impl Directory,
+        directory: &mut impl HostTables,
     ) -> Disposition {
         match packet.header.kind {
             Kind::Data => return self.handle_data(now, packet, directory),
@@ -308,7 +308,7 @@ impl crate::Endpoint for Endpoint {
         Disposition::Discard
     }
 
-    fn handle_timeout(&mut self, now: Time, _directory: &mut impl Directory) {
+    fn handle_timeout(&mut self, now: Time, _directory: &mut impl HostTables) {
         while let Some((deadline, slot)) = self.timers.due(now) {
             // A deadline that was brought forward has left its old entry behind.
             if self.slots[slot as usize].deadline == deadline {

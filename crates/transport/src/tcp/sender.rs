@@ -17,7 +17,7 @@ use super::config::{Config, Control, Handshake, SenderStatistics};
 use super::congestion::{Linked, linked};
 use super::segment::{self, Extra, MARK_CWR, MARK_ECE};
 use super::subflow::{Ack, Subflow};
-use crate::ring::Links;
+use crate::round_robin::Links;
 use crate::{Key, Stream};
 
 /// The sending half.

@@ -13,7 +13,7 @@ const SOURCES: [&str; 12] = [
     include_str!("../../src/arrivals.rs"),
     include_str!("../../src/ndp/paths.rs"),
     include_str!("../../src/ndp/pull_queue.rs"),
-    include_str!("../../src/ring.rs"),
+    include_str!("../../src/round_robin.rs"),
     include_str!("../../src/ndp/scoreboard.rs"),
     include_str!("../../src/ndp/turns.rs"),
     include_str!("../../src/ndp/window.rs"),

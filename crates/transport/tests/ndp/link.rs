@@ -11,7 +11,7 @@ use trimline_packet::{
     BitRate, ByteCount, ConnectionId, Flags, HostId, Kind, Packet, PathId, Service, Time, TimeDelta,
 };
 use trimline_transport::ndp::{self, Command, Config, Event, PullSpacing};
-use trimline_transport::{Allowed, Directory, Disposition, Endpoint as _, Half, Key, Stream};
+use trimline_transport::{Allowed, Disposition, Endpoint as _, Half, HostTables, Key, Stream};
 
 pub(crate) fn us(us: u64) -> Time {
     Time::from_ps(us * 1_000_000)
@@ -56,7 +56,7 @@ impl Table {
     }
 }
 
-impl Directory for Table {
+impl HostTables for Table {
     fn find(&self, key: Key) -> Option<u32> {
         self.slots.get(&Table::name(key)).copied()
     }

@@ -5,7 +5,7 @@ use trimline_packet::{
     ByteCount, ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service, Time,
 };
 use trimline_transport::ndp::{Command, Config, Endpoint, Event};
-use trimline_transport::{Allowed, Directory, Disposition, Endpoint as _, Half, Key, Stream};
+use trimline_transport::{Allowed, Disposition, Endpoint as _, Half, HostTables, Key, Stream};
 
 use crate::link::{PORT, Table};
 

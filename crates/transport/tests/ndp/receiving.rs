@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use trimline_packet::{Flags, Kind, Packet, PathId, Time, TimeDelta};
 use trimline_transport::ndp::{Command, Config, Event, PullSpacing};
-use trimline_transport::{Allowed, Directory, Disposition, Endpoint as _};
+use trimline_transport::{Allowed, Disposition, Endpoint as _, HostTables};
 
 use crate::link::{config, us};
 use crate::lone::*;

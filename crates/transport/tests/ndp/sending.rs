@@ -668,7 +668,7 @@ mod life {
         assert_eq!(lone.events(), [Event::Refused { key: sending(1) }]);
         lone.pass(us(1_000_000));
         assert_eq!(lone.data(), []);
-        assert!(trimline_transport::Directory::find(&lone.directory, sending(1)).is_none());
+        assert!(trimline_transport::HostTables::find(&lone.directory, sending(1)).is_none());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use trimline_packet::{
     BitRate, ByteCount, ConnectionId, HostId, Kind, Packet, PathId, Time, TimeDelta,
 };
 use trimline_transport::tcp::{Command, Config, Control, Endpoint, Event, Handshake};
-use trimline_transport::{Allowed, Directory, Disposition, Endpoint as _, Half, Key, Stream};
+use trimline_transport::{Allowed, Disposition, Endpoint as _, Half, HostTables, Key, Stream};
 
 pub(crate) fn us(us: u64) -> Time {
     Time::from_ps(us * 1_000_000)
@@ -49,7 +49,7 @@ impl Table {
     }
 }
 
-impl Directory for Table {
+impl HostTables for Table {
     fn find(&self, key: Key) -> Option<u32> {
         self.slots.get(&Table::name(key)).copied()
     }

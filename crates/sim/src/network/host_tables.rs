@@ -1,20 +1,20 @@
 //! What a host knows about its peers.
 
 use trimline_packet::{HostId, PathId};
-use trimline_transport::{Directory, Key, Stream};
+use trimline_transport::{HostTables, Key, Stream};
 
 use crate::flows::Flows;
 use crate::topology::Routes;
 
 /// What a host knows about its peers: tables made at set-up.
-pub(super) struct HostDirectory<'a> {
+pub(super) struct Tables<'a> {
     pub(super) host: HostId,
     pub(super) flows: &'a mut Flows,
     pub(super) routes: &'a Routes,
     pub(super) seed: u64,
 }
 
-impl Directory for HostDirectory<'_> {
+impl HostTables for Tables<'_> {
     #[inline]
     fn find(&self, key: Key) -> Option<u32> {
         self.flows.find(key)

@@ -37,13 +37,13 @@ pub(super) trait Linked {
 
 /// A circular list; its head is served next.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ring {
+pub(super) struct RoundRobin {
     head: u32,
 }
 
-impl Ring {
+impl RoundRobin {
     /// A ring without members.
-    pub(super) const EMPTY: Ring = Ring { head: NONE };
+    pub(super) const EMPTY: RoundRobin = RoundRobin { head: NONE };
 
     /// Whether nobody waits.
     #[inline]
@@ -114,7 +114,7 @@ mod tests {
         #[test]
         fn a_ring_is_a_rotated_deque(steps in prop::collection::vec((0u32..12, 0u8..3), 0..200)) {
             let mut table = vec![Links::OUTSIDE; 12];
-            let mut ring = Ring::EMPTY;
+            let mut ring = RoundRobin::EMPTY;
             let mut deque = VecDeque::new();
             for (slot, step) in steps {
                 let joined = deque.contains(&slot);

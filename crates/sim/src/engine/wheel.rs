@@ -13,7 +13,7 @@ use crate::arena::Arena;
 use crate::network::{self, Calendar};
 use crate::table::{Shared, Table};
 
-/// At most this many windows in the ring: beyond, the bitmaps would outgrow the caches.
+/// At most this many windows in the wheel: beyond, the bitmaps would outgrow the caches.
 const RING_MAX: u64 = 128;
 const RING_MIN: u64 = 4;
 /// Windows ahead up to which a packet is not long on its way: headers, mostly.
@@ -28,7 +28,7 @@ const LARGE: usize = if cfg!(debug_assertions) { 64 } else { 16_384 };
 /// Packets that are put into their inboxes together in a large network.
 const LETTERS: usize = 24;
 
-/// Something beyond the ring.
+/// Something beyond the wheel.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Far {
     at: Time,
@@ -163,22 +163,22 @@ enum Way {
 }
 
 /// The windows to come: of a whole network, or of the units of one thread.
-pub(super) struct Ring {
+pub(super) struct Wheel {
     /// Windows are `1 << shift` picoseconds long.
     shift: u32,
     /// The window being worked on, and when it begins.
     pub(super) current: u64,
     base: Time,
-    /// Windows of the ring less one: a mask.
-    pub(super) ring_mask: u64,
+    /// Windows of the wheel less one: a mask.
+    pub(super) wheel_mask: u64,
     /// Arrivals wait no longer than this for a visit.
     longest_wait: TimeDelta,
     words: usize,
     summary_words: usize,
     seed: u64,
-    /// Per window of the ring: a bit for each unit with something to do.
+    /// Per window of the wheel: a bit for each unit with something to do.
     active: Table<u64>,
-    /// Per window of the ring: a bit for each word of `active` that is not zero.
+    /// Per window of the wheel: a bit for each word of `active` that is not zero.
     summary: Table<u64>,
     inboxes: Shared<Inbox>,
     /// What is in them.
@@ -202,24 +202,24 @@ pub(super) struct Ring {
     far_wakes: Shared<Time>,
 }
 
-impl Ring {
-    /// A ring for `units` units with windows of `1 << shift` picoseconds; packets are at most `horizon`
+impl Wheel {
+    /// A wheel for `units` units with windows of `1 << shift` picoseconds; packets are at most `horizon`
     /// windows on their way, or else wait in the heap.
-    pub(super) fn new(units: usize, shift: u32, horizon: u64, seed: u64) -> Ring {
+    pub(super) fn new(units: usize, shift: u32, horizon: u64, seed: u64) -> Wheel {
         let windows = horizon.next_power_of_two().clamp(RING_MIN, RING_MAX);
         let inboxes = vec![Inbox::EMPTY; units].into();
-        Ring::over(inboxes, vec![Time::NEVER; units].into(), shift, windows, seed, None)
+        Wheel::over(inboxes, vec![Time::NEVER; units].into(), shift, windows, seed, None)
     }
 
-    /// The ring of another thread, for the units that are its own. Before anything is planned.
+    /// The wheel of another thread, for the units that are its own. Before anything is planned.
     ///
     /// # Safety
     /// As [`Shared::view`]: the inbox of a unit is used by the thread that owns the unit.
-    pub(super) unsafe fn view(&self, outgoing: Outgoing) -> Ring {
+    pub(super) unsafe fn view(&self, outgoing: Outgoing) -> Wheel {
         // SAFETY: promised by the caller.
         let (inboxes, far_wakes) = unsafe { (self.inboxes.view(), self.far_wakes.view()) };
-        let windows = self.ring_mask + 1;
-        Ring::over(inboxes, far_wakes, self.shift, windows, self.seed, Some(outgoing))
+        let windows = self.wheel_mask + 1;
+        Wheel::over(inboxes, far_wakes, self.shift, windows, self.seed, Some(outgoing))
     }
 
     fn over(
@@ -229,15 +229,15 @@ impl Ring {
         windows: u64,
         seed: u64,
         outgoing: Option<Outgoing>,
-    ) -> Ring {
+    ) -> Wheel {
         let units = inboxes.len();
         let words = units.div_ceil(64);
         let summary_words = words.div_ceil(64);
-        Ring {
+        Wheel {
             shift,
             current: 0,
             base: Time::ZERO,
-            ring_mask: windows - 1,
+            wheel_mask: windows - 1,
             longest_wait: TimeDelta::from_ps((windows - 2) << shift),
             words,
             summary_words,
@@ -264,7 +264,7 @@ impl Ring {
         self.outgoing.as_mut()
     }
 
-    /// Whether this is the ring of the unit's thread.
+    /// Whether this is the wheel of the unit's thread.
     pub(super) fn is_mine(&self, unit: u32) -> bool {
         self.outgoing.as_ref().is_none_or(|outgoing| outgoing.is_mine(unit))
     }
@@ -275,7 +275,7 @@ impl Ring {
     }
 
     /// Begins the window of `now`, or goes on with it. Gives its end, and whether anything came into the
-    /// ring.
+    /// wheel.
     #[inline]
     pub(super) fn begin(&mut self, now: Time) -> (Time, bool) {
         self.current = now.as_ps() >> self.shift;
@@ -287,7 +287,7 @@ impl Ring {
         (Time::from_ps((self.current + 1) << self.shift), is_any)
     }
 
-    /// The beginning of the window of the first thing beyond the ring: never if there is none.
+    /// The beginning of the window of the first thing beyond the wheel: never if there is none.
     pub(super) fn first_far(&self) -> Time {
         let next = self.far.peek().map_or(Time::NEVER, |Reverse(far)| far.at);
         Time::from_ps(next.as_ps() >> self.shift << self.shift)
@@ -295,7 +295,7 @@ impl Ring {
 
     #[inline]
     fn slot(&self, window: u64) -> usize {
-        (window & self.ring_mask) as usize
+        (window & self.wheel_mask) as usize
     }
 
     #[inline]
@@ -309,7 +309,7 @@ impl Ring {
     #[inline]
     pub(super) fn plan(&mut self, unit: u32, window: u64) {
         let ahead = window.wrapping_sub(self.current);
-        if ahead.wrapping_sub(1) < self.ring_mask {
+        if ahead.wrapping_sub(1) < self.wheel_mask {
             self.inboxes[unit as usize].outlook.set_window(window);
             self.mark(self.slot(window), unit);
         } else if window >= Time::NEVER.as_ps() >> self.shift {
@@ -348,13 +348,13 @@ impl Ring {
         self.far.push(Reverse(Far { at, unit, handle, link }));
     }
 
-    /// Takes everything into the ring that now lies within it. Whether there was anything.
+    /// Takes everything into the wheel that now lies within it. Whether there was anything.
     #[inline]
     fn draw_near(&mut self) -> bool {
         let mut is_any = false;
         while let Some(&Reverse(far)) = self.far.peek() {
             let window = far.at.as_ps() >> self.shift;
-            if window > self.current + self.ring_mask {
+            if window > self.current + self.wheel_mask {
                 break;
             }
             self.far.pop();
@@ -465,7 +465,7 @@ impl Ring {
     }
 }
 
-impl Ring {
+impl Wheel {
     /// Units that still have something to do in the current window are visited when it goes on.
     pub(super) fn keep_unfinished(&mut self) {
         debug_assert!(
@@ -493,17 +493,17 @@ impl Ring {
         self.way = if self.posts { Way::Posted } else { Way::Direct };
     }
 
-    /// As [`Ring::collect`], of one thread of several: the units that no other thread sends to. They send to no
+    /// As [`Wheel::collect`], of one thread of several: the units that no other thread sends to. They send to no
     /// other thread either.
     pub(super) fn collect_inner(&mut self, units: &mut Table<u32>) -> usize {
-        let count = self.collect_where(units, |ring, word| !ring.border(word));
+        let count = self.collect_where(units, |wheel, word| !wheel.border(word));
         self.choose_way(count);
         count
     }
 
-    /// As [`Ring::collect`], of one thread of several: the units that other threads send to.
+    /// As [`Wheel::collect`], of one thread of several: the units that other threads send to.
     pub(super) fn collect_border(&mut self, units: &mut Table<u32>) -> usize {
-        let count = self.collect_where(units, Ring::border);
+        let count = self.collect_where(units, Wheel::border);
         self.choose_way(count);
         self.way = Way::Sorted;
         count
@@ -520,7 +520,7 @@ impl Ring {
     fn collect_where(
         &mut self,
         units: &mut Table<u32>,
-        mask_of: impl Fn(&Ring, usize) -> u64,
+        mask_of: impl Fn(&Wheel, usize) -> u64,
     ) -> usize {
         let slot = self.slot(self.current);
         let mut count = 0;
@@ -560,7 +560,7 @@ impl Ring {
     /// by itself at `next`.
     #[inline(always)]
     pub(super) fn leave(&mut self, unit: u32, busy_until: Time, next: Time) {
-        // What has arrived is visited within the ring.
+        // What has arrived is visited within the wheel.
         let busy_until = busy_until.min(self.base + self.longest_wait);
         let arrival = self.first_arrival(unit).max(busy_until);
         self.inboxes[unit as usize].busy_until = busy_until.as_ps() >> self.shift;
@@ -569,8 +569,8 @@ impl Ring {
 
     /// The units at which something has arrived before `limit` that waits for a visit.
     pub(super) fn behind(&self, limit: Time, units: &mut Vec<u32>) {
-        // Whoever has something waiting has a visit within the ring.
-        for slot in 0..=self.ring_mask as usize {
+        // Whoever has something waiting has a visit within the wheel.
+        for slot in 0..=self.wheel_mask as usize {
             let first = slot * self.summary_words;
             for summary_word in 0..self.summary_words {
                 for word in bits(self.summary[first + summary_word]) {
@@ -610,7 +610,7 @@ fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-impl Calendar for Ring {
+impl Calendar for Wheel {
     #[inline(always)]
     fn arrive(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32) {
         match self.way {
@@ -625,7 +625,7 @@ impl Calendar for Ring {
     }
 }
 
-impl Ring {
+impl Wheel {
     /// In a large network the inbox is not in the cache: it is asked for, and other work done before the
     /// packet is put there.
     #[inline(always)]
@@ -665,7 +665,7 @@ impl Ring {
     #[inline(always)]
     pub(super) fn accept(&mut self, unit: u32, at: Time, handle: Handle, link: u32) {
         let ahead = (at.as_ps() >> self.shift).wrapping_sub(self.current);
-        if ahead <= self.ring_mask {
+        if ahead <= self.wheel_mask {
             self.put(unit, at, ahead, handle, link);
         } else {
             self.arrive_far(unit, at, handle, link);
@@ -675,7 +675,7 @@ impl Ring {
     #[inline(always)]
     fn deliver(&mut self, unit: u32, at: Time, handle: Handle, link: u32) {
         let ahead = (at.as_ps() >> self.shift).wrapping_sub(self.current);
-        if ahead.wrapping_sub(1) < self.ring_mask {
+        if ahead.wrapping_sub(1) < self.wheel_mask {
             self.put(unit, at, ahead, handle, link);
         } else {
             self.arrive_far(unit, at, handle, link);
@@ -712,7 +712,7 @@ mod tests {
         fn packets_leave_an_inbox_in_the_order_of_their_times(
             steps in prop::collection::vec((0u64..30, 0u32..40, 0u8..4), 1..200),
         ) {
-            let (mut arena, mut ring) = (Arena::new(), Ring::new(1, SHIFT, 30, SEED));
+            let (mut arena, mut wheel) = (Arena::new(), Wheel::new(1, SHIFT, 30, SEED));
             let mut sent: Vec<(Time, u64, Handle)> = Vec::new();
             let mut links = std::collections::BTreeSet::new();
             for (late, link, take) in steps {
@@ -720,16 +720,16 @@ mod tests {
                 let at = Time::from_ps((1 << SHIFT) + late * 512);
                 if links.insert((at, link)) {
                     let handle = arena.insert(packet());
-                    ring.arrive(&mut arena, 0, at, handle, link);
+                    wheel.arrive(&mut arena, 0, at, handle, link);
                     sent.push((at, network::tie(SEED, at, link), handle));
                 }
                 sent.sort();
                 let first = sent.first().map_or(Time::NEVER, |&(at, ..)| at);
-                prop_assert_eq!(ring.first_arrival(0), first);
+                prop_assert_eq!(wheel.first_arrival(0), first);
                 if take == 0 && !sent.is_empty() {
-                    ring.open(0);
+                    wheel.open(0);
                     let (at, tie, handle) = sent.remove(0);
-                    let (taken, link) = ring.take_first(&arena, 0);
+                    let (taken, link) = wheel.take_first(&arena, 0);
                     prop_assert_eq!(taken, handle);
                     prop_assert_eq!(network::tie(SEED, at, link), tie);
                     links.remove(&(at, link));
@@ -741,21 +741,21 @@ mod tests {
 
     #[test]
     fn a_busy_unit_is_visited_for_what_arrives_only_when_that_is_much() {
-        let (mut arena, mut ring) = (Arena::new(), Ring::new(1, SHIFT, 30, SEED));
-        ring.leave(0, Time::from_ps(20 << SHIFT), Time::NEVER);
-        assert_eq!(ring.inboxes[0].outlook.window(), Outlook::NEVER);
+        let (mut arena, mut wheel) = (Arena::new(), Wheel::new(1, SHIFT, 30, SEED));
+        wheel.leave(0, Time::from_ps(20 << SHIFT), Time::NEVER);
+        assert_eq!(wheel.inboxes[0].outlook.window(), Outlook::NEVER);
         for number in 0..=MOST_PENDING {
             let at = Time::from_ps((5 << SHIFT) + number);
             let handle = arena.insert(packet());
-            ring.arrive(&mut arena, 0, at, handle, 0);
+            wheel.arrive(&mut arena, 0, at, handle, 0);
             let expected = if number < MOST_PENDING { 20 } else { 5 };
-            assert_eq!(ring.inboxes[0].outlook.window(), expected, "{number}");
+            assert_eq!(wheel.inboxes[0].outlook.window(), expected, "{number}");
         }
         let mut behind = Vec::new();
-        ring.behind(Time::from_ps(6 << SHIFT), &mut behind);
+        wheel.behind(Time::from_ps(6 << SHIFT), &mut behind);
         assert_eq!(behind, [0]);
         behind.clear();
-        ring.behind(Time::from_ps(5 << SHIFT), &mut behind);
+        wheel.behind(Time::from_ps(5 << SHIFT), &mut behind);
         assert!(behind.is_empty());
     }
 }

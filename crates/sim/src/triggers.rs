@@ -52,7 +52,7 @@ pub(crate) enum Trigger {
 
 /// What a host has noticed, and what it is about to start.
 #[derive(Default)]
-struct HostChains {
+struct HostTriggers {
     /// Of each trigger of the host: activations until it fires, or flows that it has started.
     counts: Vec<u32>,
     /// Flows that are to start, by time and number.
@@ -62,9 +62,9 @@ struct HostChains {
 }
 
 /// All triggers of a run. What changes belongs to one host, and so to the thread that drives it.
-pub(crate) struct Chains {
+pub(crate) struct Triggers {
     plan: Arc<Plan>,
-    hosts: Shared<HostChains>,
+    hosts: Shared<HostTriggers>,
 }
 
 /// What never changes.
@@ -81,14 +81,14 @@ struct Plan {
     first_chained: Vec<u32>,
 }
 
-impl Chains {
-    /// The chains of `flows`, which are sorted; `ranges` are the flows of each host.
+impl Triggers {
+    /// The triggers of `flows`, which are sorted; `ranges` are the flows of each host.
     pub(crate) fn new(
         flows: &[Flow],
         ranges: &[Range<u32>],
         mut wirings: Vec<Wiring>,
         triggers: &[Trigger],
-    ) -> Chains {
+    ) -> Triggers {
         let waits = |flow: &Flow| match flow.wiring {
             NONE => NONE,
             wiring => wirings[wiring as usize].waits_for,
@@ -101,39 +101,39 @@ impl Chains {
             .collect();
         pairs.sort_unstable();
         let targets = pairs.iter().map(|&(.., flow)| flow).collect();
-        let mut chains = Plan { targets, ..Plan::default() };
+        let mut plan = Plan { targets, ..Plan::default() };
         let mut hosts = Vec::with_capacity(ranges.len());
         // Triggers are numbered anew, host by host; those that start nothing go.
         let mut renumbered = vec![NONE; triggers.len()];
         let mut pairs = (0u32..).zip(pairs).peekable();
         for (host, range) in (0u32..).zip(ranges) {
-            chains.first_trigger.push(chains.triggers.len() as u32);
-            let mut own = HostChains::default();
+            plan.first_trigger.push(plan.triggers.len() as u32);
+            let mut own = HostTriggers::default();
             while let Some((place, (_, trigger, _))) =
                 pairs.next_if(|&(_, (owner, ..))| owner == host)
             {
                 let number = &mut renumbered[trigger as usize];
                 if *number == NONE {
-                    *number = chains.triggers.len() as u32;
+                    *number = plan.triggers.len() as u32;
                     let kind = triggers[trigger as usize];
-                    chains.triggers.push(kind);
-                    chains.first_target.push(place);
+                    plan.triggers.push(kind);
+                    plan.first_target.push(place);
                     own.counts.push(if let Trigger::After(count) = kind { count } else { 0 });
                 }
                 assert!(
-                    *number >= chains.first_trigger[host as usize],
+                    *number >= plan.first_trigger[host as usize],
                     "a trigger starts flows of one host"
                 );
             }
             let first = range.start
                 + flows[range.start as usize..range.end as usize]
                     .partition_point(|flow| flow.start != Time::NEVER) as u32;
-            chains.first_chained.push(first);
+            plan.first_chained.push(first);
             own.started = vec![Time::NEVER; (range.end - first) as usize];
             hosts.push(own);
         }
-        chains.first_trigger.push(chains.triggers.len() as u32);
-        chains.first_target.push(chains.targets.len() as u32);
+        plan.first_trigger.push(plan.triggers.len() as u32);
+        plan.first_target.push(plan.targets.len() as u32);
         for wiring in &mut wirings {
             for trigger in
                 [&mut wiring.waits_for, &mut wiring.on_delivered, &mut wiring.on_acknowledged]
@@ -143,17 +143,17 @@ impl Chains {
                 }
             }
         }
-        chains.wirings = wirings;
-        Chains { plan: Arc::new(chains), hosts: hosts.into() }
+        plan.wirings = wirings;
+        Triggers { plan: Arc::new(plan), hosts: hosts.into() }
     }
 
-    /// The same chains for another thread of the run.
+    /// The same triggers for another thread of the run.
     ///
     /// # Safety
     /// As [`Shared::view`]: a host is driven by one thread at a time.
-    pub(crate) unsafe fn view(&self) -> Chains {
+    pub(crate) unsafe fn view(&self) -> Triggers {
         // SAFETY: promised by the caller.
-        Chains { plan: Arc::clone(&self.plan), hosts: unsafe { self.hosts.view() } }
+        Triggers { plan: Arc::clone(&self.plan), hosts: unsafe { self.hosts.view() } }
     }
 
     /// How a flow hangs together with others.

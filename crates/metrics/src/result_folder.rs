@@ -9,19 +9,19 @@ const MANIFEST: &str = "manifest.json";
 
 /// A directory of results in the making.
 #[derive(Debug)]
-pub struct Directory {
+pub struct ResultFolder {
     target: PathBuf,
     partial: PathBuf,
     is_finished: bool,
 }
 
-impl Directory {
+impl ResultFolder {
     /// Begins the directory that will stand at `target`. What a killed process left of an earlier attempt
     /// goes.
     ///
     /// # Errors
     /// Something that is no result stands there, and is left alone; or the file system refuses.
-    pub fn begin(target: &Path) -> io::Result<Directory> {
+    pub fn begin(target: &Path) -> io::Result<ResultFolder> {
         if !is_replaceable(target)? {
             return Err(io::Error::new(
                 io::ErrorKind::AlreadyExists,
@@ -34,7 +34,7 @@ impl Directory {
         }
         remove_attempts(target)?;
         fs::create_dir(&partial)?;
-        Ok(Directory { target: target.to_owned(), partial, is_finished: false })
+        Ok(ResultFolder { target: target.to_owned(), partial, is_finished: false })
     }
 
     /// Writes a file of the directory.
@@ -63,7 +63,7 @@ impl Directory {
     }
 }
 
-impl Drop for Directory {
+impl Drop for ResultFolder {
     fn drop(&mut self) {
         if !self.is_finished {
             // Nothing can be done about a failure here, and nothing half-written is in place.
@@ -142,19 +142,19 @@ mod tests {
     fn a_directory_appears_when_finished() {
         let scratch = scratch("appears");
         let target = scratch.join("deep/result");
-        let directory = Directory::begin(&target).unwrap();
+        let directory = ResultFolder::begin(&target).unwrap();
         directory.write(MANIFEST, "1").unwrap();
         assert!(!target.exists());
         directory.finish().unwrap();
         fs::create_dir(scratch.join("deep/.result.partial-0")).unwrap();
         assert_eq!(names(&target), [MANIFEST]);
         assert_eq!(names(&scratch.join("deep")), [".result.partial-0", "result"]);
-        let directory = Directory::begin(&target).unwrap();
+        let directory = ResultFolder::begin(&target).unwrap();
         directory.write(MANIFEST, "1").unwrap();
         directory.finish().unwrap();
         assert_eq!(names(&scratch.join("deep")), ["result"]);
 
-        let again = Directory::begin(&target).unwrap();
+        let again = ResultFolder::begin(&target).unwrap();
         again.write(MANIFEST, "2").unwrap();
         again.finish().unwrap();
         assert_eq!(fs::read_to_string(target.join(MANIFEST)).unwrap(), "2");
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn an_unfinished_directory_leaves_nothing() {
         let scratch = scratch("unfinished");
-        let directory = Directory::begin(&scratch.join("result")).unwrap();
+        let directory = ResultFolder::begin(&scratch.join("result")).unwrap();
         directory.write("flows.csv", "half").unwrap();
         drop(directory);
         assert!(names(&scratch).is_empty());
@@ -176,7 +176,7 @@ mod tests {
     fn what_is_no_result_is_left_alone() {
         let scratch = scratch("foreign");
         fs::write(scratch.join("thesis.tex"), "precious").unwrap();
-        let error = Directory::begin(&scratch).unwrap_err();
+        let error = ResultFolder::begin(&scratch).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(names(&scratch), ["thesis.tex"]);
         write_file(&scratch.join("summary.json"), "{}").unwrap();

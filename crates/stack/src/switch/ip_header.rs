@@ -1,4 +1,4 @@
-//! What a switch reads and writes in the network header of any frame.
+//! What a switch reads and writes in the header header of any frame.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
@@ -7,42 +7,42 @@ use trimline_packet::Packet;
 
 const IP: usize = 14;
 
-/// A network header that was found.
+/// A header header that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Network {
+pub(super) enum IpHeader {
     /// IPv4, with the bytes of its header.
     V4(usize),
     /// IPv6.
     V6,
 }
 
-impl Network {
-    /// The network header of a frame, if it has one.
-    pub(super) fn of(bytes: &[u8]) -> Option<Network> {
-        let network = match bytes.get(12..14)? {
-            [0x08, 0x00] => Network::V4(usize::from(bytes.get(IP)? & 15) * 4),
-            [0x86, 0xdd] => Network::V6,
+impl IpHeader {
+    /// The header header of a frame, if it has one.
+    pub(super) fn of(bytes: &[u8]) -> Option<IpHeader> {
+        let header = match bytes.get(12..14)? {
+            [0x08, 0x00] => IpHeader::V4(usize::from(bytes.get(IP)? & 15) * 4),
+            [0x86, 0xdd] => IpHeader::V6,
             _ => return None,
         };
-        let (version, least) = match network {
-            Network::V4(header) => (4, header.max(20)),
-            Network::V6 => (6, 40),
+        let (version, least) = match header {
+            IpHeader::V4(header) => (4, header.max(20)),
+            IpHeader::V6 => (6, 40),
         };
-        (bytes[IP] >> 4 == version && bytes.len() >= IP + least).then_some(network)
+        (bytes[IP] >> 4 == version && bytes.len() >= IP + least).then_some(header)
     }
 
     /// Where what is behind the header begins.
     pub(super) fn payload(self) -> usize {
         match self {
-            Network::V4(header) => IP + header,
-            Network::V6 => IP + 40,
+            IpHeader::V4(header) => IP + header,
+            IpHeader::V6 => IP + 40,
         }
     }
 
     fn class(self, bytes: &[u8]) -> u8 {
         match self {
-            Network::V4(_) => bytes[IP + 1],
-            Network::V6 => bytes[IP] << 4 | bytes[IP + 1] >> 4,
+            IpHeader::V4(_) => bytes[IP + 1],
+            IpHeader::V6 => bytes[IP] << 4 | bytes[IP + 1] >> 4,
         }
     }
 
@@ -62,25 +62,25 @@ impl Network {
     /// Writes "congestion experienced".
     pub(super) fn mark(self, bytes: &mut [u8]) {
         match self {
-            Network::V4(_) => change_word(bytes, IP, |word| word | 3),
-            Network::V6 => bytes[IP + 1] |= 3 << 4,
+            IpHeader::V4(_) => change_word(bytes, IP, |word| word | 3),
+            IpHeader::V6 => bytes[IP + 1] |= 3 << 4,
         }
     }
 
     fn addresses(self) -> (Range<usize>, Range<usize>) {
         match self {
-            Network::V4(_) => (IP + 12..IP + 16, IP + 16..IP + 20),
-            Network::V6 => (IP + 8..IP + 24, IP + 24..IP + 40),
+            IpHeader::V4(_) => (IP + 12..IP + 16, IP + 16..IP + 20),
+            IpHeader::V6 => (IP + 8..IP + 24, IP + 24..IP + 40),
         }
     }
 
     pub(super) fn destination(self, bytes: &[u8]) -> IpAddr {
         let (_, at) = self.addresses();
         match self {
-            Network::V4(_) => {
+            IpHeader::V4(_) => {
                 Ipv4Addr::from(*bytes[at].first_chunk::<4>().expect("four bytes")).into()
             }
-            Network::V6 => {
+            IpHeader::V6 => {
                 Ipv6Addr::from(*bytes[at].first_chunk::<16>().expect("sixteen bytes")).into()
             }
         }
@@ -90,14 +90,14 @@ impl Network {
     pub(super) fn flow_hash(self, bytes: &[u8], seed: u64) -> u64 {
         let (source, destination) = self.addresses();
         let protocol = match self {
-            Network::V4(_) => bytes[IP + 9],
-            Network::V6 => bytes[IP + 6],
+            IpHeader::V4(_) => bytes[IP + 9],
+            IpHeader::V6 => bytes[IP + 6],
         };
         let start = self.payload();
         // Of a fragment only the first has ports.
         let has_ports = match self {
-            Network::V4(_) => bytes[IP + 6] & 0x3f == 0 && bytes[IP + 7] == 0,
-            Network::V6 => true,
+            IpHeader::V4(_) => bytes[IP + 6] & 0x3f == 0 && bytes[IP + 7] == 0,
+            IpHeader::V6 => true,
         } && matches!(protocol, 6 | 17);
         let ports = if has_ports { bytes.get(start..start + 4).unwrap_or(&[]) } else { &[] };
         let parts = [&bytes[source], &bytes[destination], &[protocol], ports];
@@ -109,15 +109,15 @@ impl Network {
     /// One hop less to live. False: it had none left.
     pub(super) fn hop(self, bytes: &mut [u8]) -> bool {
         let at = match self {
-            Network::V4(_) => IP + 8,
-            Network::V6 => IP + 7,
+            IpHeader::V4(_) => IP + 8,
+            IpHeader::V6 => IP + 7,
         };
         if bytes[at] <= 1 {
             return false;
         }
         match self {
-            Network::V4(_) => change_word(bytes, at, |word| word - 0x100),
-            Network::V6 => bytes[at] -= 1,
+            IpHeader::V4(_) => change_word(bytes, at, |word| word - 0x100),
+            IpHeader::V6 => bytes[at] -= 1,
         }
         true
     }
@@ -173,19 +173,19 @@ mod tests {
     fn what_is_changed_still_parses() {
         for v6 in [false, true] {
             let mut bytes = frame(v6);
-            let network = Network::of(&bytes).unwrap();
-            assert_eq!(network.dscp(&bytes), Profile::PAPER.trimmable);
-            assert_eq!(network.marks(&bytes), Packet::MARK_ECT);
+            let header = IpHeader::of(&bytes).unwrap();
+            assert_eq!(header.dscp(&bytes), Profile::PAPER.trimmable);
+            assert_eq!(header.marks(&bytes), Packet::MARK_ECT);
             let mut hops = 0;
-            while network.hop(&mut bytes) {
+            while header.hop(&mut bytes) {
                 hops += 1;
                 Frame::new(&bytes).unwrap().parse(&Profile::PAPER).unwrap();
             }
             assert_eq!(hops, 63);
-            network.mark(&mut bytes);
+            header.mark(&mut bytes);
             let parsed = Frame::new(&bytes).unwrap().parse(&Profile::PAPER).unwrap();
             assert_eq!(parsed.datagram.marks, Packet::MARK_ECT | Packet::MARK_CE);
-            assert_eq!(network.destination(&bytes), parsed.datagram.destination);
+            assert_eq!(header.destination(&bytes), parsed.datagram.destination);
         }
     }
 
@@ -193,12 +193,12 @@ mod tests {
     fn a_flow_has_one_hash_and_another_entropy_another() {
         for v6 in [false, true] {
             let bytes = frame(v6);
-            let network = Network::of(&bytes).unwrap();
+            let header = IpHeader::of(&bytes).unwrap();
             let mut other = bytes.clone();
             *other.last_mut().unwrap() ^= 1;
-            assert_eq!(network.flow_hash(&bytes, 1), network.flow_hash(&other, 1));
-            other[network.payload() + 1] ^= 1;
-            assert_ne!(network.flow_hash(&bytes, 1), network.flow_hash(&other, 1));
+            assert_eq!(header.flow_hash(&bytes, 1), header.flow_hash(&other, 1));
+            other[header.payload() + 1] ^= 1;
+            assert_ne!(header.flow_hash(&bytes, 1), header.flow_hash(&other, 1));
         }
     }
 
@@ -215,20 +215,20 @@ mod tests {
             piece[34..38].copy_from_slice(b"data");
         }
         let hashes =
-            [&first, &later, &last].map(|bytes| Network::of(bytes).unwrap().flow_hash(bytes, 1));
+            [&first, &later, &last].map(|bytes| IpHeader::of(bytes).unwrap().flow_hash(bytes, 1));
         assert!(hashes.iter().all(|&hash| hash == hashes[0]));
-        assert_ne!(hashes[0], Network::of(&frame(false)).unwrap().flow_hash(&frame(false), 1));
+        assert_ne!(hashes[0], IpHeader::of(&frame(false)).unwrap().flow_hash(&frame(false), 1));
     }
 
     #[test]
     fn what_is_no_ip_has_no_network_header() {
-        assert_eq!(Network::of(&[0; 60]), None);
-        assert_eq!(Network::of(&[]), None);
+        assert_eq!(IpHeader::of(&[0; 60]), None);
+        assert_eq!(IpHeader::of(&[]), None);
         let mut bytes = frame(false);
         bytes.truncate(30);
-        assert_eq!(Network::of(&bytes), None);
+        assert_eq!(IpHeader::of(&bytes), None);
         let mut bytes = frame(true);
         bytes[14] = 0x40;
-        assert_eq!(Network::of(&bytes), None);
+        assert_eq!(IpHeader::of(&bytes), None);
     }
 }

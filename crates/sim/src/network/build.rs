@@ -1,0 +1,100 @@
+//! A network from its shape, its ports' model, its hosts' parameters and its flows.
+
+use std::sync::Arc;
+
+use trimline_packet::{HostId, Time};
+use trimline_switch::{Displaced, OutputPort, Pool, ServiceModel};
+
+use super::host_tables::Tables;
+use super::{HostUnit, Ledger, LinkClass, Network, PortCounters, PortUnit, Transmitter, class_of};
+use crate::arena::Arena;
+use crate::flows::Flows;
+use crate::links::{LinkChange, Links, Step};
+use crate::plan::SharedMemory;
+use crate::protocol::Protocol;
+use crate::random;
+use crate::table::Shared;
+use crate::topology::{Clos, LinkId, LinkSpec, Routes};
+
+impl<E: Protocol, P: OutputPort> Network<E, P> {
+    /// Builds the network; every flow of `flows` will start by itself.
+    pub(crate) fn new(
+        clos: &Clos,
+        (model, memory): (&ServiceModel, SharedMemory),
+        config: &E::Config,
+        mut flows: Flows,
+        seed: u64,
+        links: impl FnOnce(&Routes) -> Links,
+    ) -> Self {
+        let mut routes = Routes::new(clos);
+        let links = links(&routes);
+        if links.steps().any(|step| matches!(step, Step::Learn(..))) {
+            routes.expect_dead();
+        }
+        let mut classes: Vec<LinkClass> = Vec::new();
+        let mut transmitter = |unit| {
+            let link = routes.link(unit);
+            let is_impaired = links.is_impaired(LinkId::new(unit));
+            let class = class_of(&mut classes, link.spec, is_impaired);
+            Transmitter { busy_until: Time::ZERO, far_end: link.far_end, class }
+        };
+        let ports: Shared<_> = (0..routes.ports())
+            .map(|port| PortUnit { port: P::default(), link: transmitter(port) })
+            .collect();
+        let config = Arc::new(config.clone());
+        let hosts = (0..routes.hosts())
+            .map(|host| {
+                let starts = flows.starts_of(host);
+                let host_id = HostId::new(host);
+                let mut endpoint = E::new(host_id, &config, seed);
+                let mut directory =
+                    Tables { host: host_id, flows: &mut flows, routes: &routes, seed };
+                endpoint.handle_command(Time::ZERO, E::listen(), &mut directory);
+                HostUnit {
+                    endpoint,
+                    link: transmitter(routes.ports() + host),
+                    clock: Time::ZERO,
+                    next_start_at: flows.next_start(host, &starts),
+                    starts,
+                }
+            })
+            .collect();
+        // Every class that a link will ever have: lookahead and horizon hold for the whole run.
+        for step in links.steps() {
+            let Step::Change(link, change) = step else { continue };
+            let spec = routes.link(link.unit()).spec;
+            let rate = if let LinkChange::Rate(rate) = change { rate } else { spec.rate };
+            for is_impaired in [false, true] {
+                class_of(&mut classes, LinkSpec { rate, ..spec }, is_impaired);
+            }
+        }
+        let streams = |purpose, count| {
+            (0..count).map(move |owner| random::stream(seed, purpose, &[u64::from(owner)]))
+        };
+        let pool = |switch| Pool::new(memory.of(routes.ports_of(switch).len() as u64));
+        let mut pools: Vec<Pool> = (0..routes.switches() as u32).map(pool).collect();
+        if pools.is_empty() {
+            // No port looks at it, but each is handed the first.
+            pools.push(Pool::none());
+        }
+        let units_that_choose = if flows.any_switch_random() { routes.units() } else { 0 };
+        Network {
+            seed,
+            hosts,
+            classes: classes.into(),
+            links,
+            arena: Arena::new(),
+            model: model.clone(),
+            pools: pools.into(),
+            coins: streams("coin", routes.ports()).collect(),
+            choices: streams("next hop", units_that_choose).collect(),
+            counters: vec![PortCounters::default(); ports.len()].into(),
+            ports,
+            routes,
+            displaced: Displaced::default(),
+            flows,
+            ledger: Ledger::default(),
+            packet_hops: 0,
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! What hosts do: packets that they take and send, timers, flows that start, events that are noted.
+
+use trimline_packet::{ConnectionId, Handle, HostId, Packets, Time};
+use trimline_switch::OutputPort;
+use trimline_transport::{Allowed, Half, Key};
+
+use super::host_tables::Tables;
+use super::{Calendar, Network, next_hop_draw};
+use crate::protocol::Protocol;
+
+impl<E: Protocol, P: OutputPort> Network<E, P> {
+    /// When a host will next act by itself.
+    #[inline]
+    pub(crate) fn host_next(&self, host: u32) -> Time {
+        let (transmission, other) = self.host_outlook(host);
+        transmission.min(other)
+    }
+
+    /// When a host will next send, and when it will next do anything else by itself.
+    #[inline(always)]
+    pub(crate) fn host_outlook(&self, host: u32) -> (Time, Time) {
+        let unit = &self.hosts[host as usize];
+        let transmission = unit.endpoint.transmit_at().max(unit.link.busy_until).max(unit.clock);
+        (transmission, unit.endpoint.poll_timeout().min(unit.next_start_at))
+    }
+
+    /// Performs everything that a host does by itself before `limit`.
+    #[inline]
+    pub(crate) fn host_advance(&mut self, calendar: &mut impl Calendar, host: u32, limit: Time) {
+        loop {
+            let (transmission, other) = self.host_outlook(host);
+            if transmission.min(other) >= limit {
+                return;
+            }
+            if transmission <= other {
+                self.host_transmit(calendar, host, transmission);
+            } else {
+                self.host_otherwise(host, other);
+            }
+        }
+    }
+
+    /// A packet arrives at a host. Before it the host does what is due, and at once what it makes possible.
+    pub(crate) fn host_arrive(
+        &mut self,
+        calendar: &mut impl Calendar,
+        host: u32,
+        now: Time,
+        handle: Handle,
+    ) {
+        self.host_advance(calendar, host, now);
+        self.host_transmit_due(calendar, host, now);
+        self.host_receive(host, now, handle);
+        self.host_transmit_due(calendar, host, now);
+    }
+
+    fn host_transmit_due(&mut self, calendar: &mut impl Calendar, host: u32, now: Time) {
+        while self.host_outlook(host).0 <= now {
+            self.host_transmit(calendar, host, now);
+        }
+    }
+
+    /// A host's timer is due, or the start of a flow.
+    #[cold]
+    pub(crate) fn host_otherwise(&mut self, host: u32, now: Time) {
+        let unit = &self.hosts[host as usize];
+        if unit.endpoint.poll_timeout() <= now {
+            self.host_timer(host, now.max(unit.clock));
+        } else {
+            self.host_start(host, now);
+        }
+    }
+
+    /// The NIC is free and the endpoint may have something to send.
+    #[inline]
+    pub(crate) fn host_transmit(&mut self, calendar: &mut impl Calendar, host: u32, now: Time) {
+        let unit = &mut self.hosts[host as usize];
+        unit.clock = now;
+        let Some(packet) = unit.endpoint.poll_transmit(now, Allowed::ALL) else {
+            assert!(
+                unit.endpoint.transmit_at() > now,
+                "an endpoint that has nothing to send must say when it will"
+            );
+            return;
+        };
+        self.ledger.created += 1;
+        self.ledger.created_bytes += u64::from(packet.wire_bytes);
+        let (arrival, is_impaired) = unit.link.begin(&self.classes, now, packet.wire_bytes);
+        let sender = self.ports.len() as u32 + host;
+        let any = next_hop_draw(&mut self.choices, sender);
+        let (to, path) = (packet.destination, packet.header.path);
+        let next = self.routes.next_unit(unit.link.far_end, to, path, any);
+        let handle = self.arena.insert(packet);
+        self.packet_hops += 1;
+        if is_impaired {
+            self.pass(calendar, next, now, arrival, handle, sender);
+        } else {
+            calendar.arrive(&mut self.arena, next, arrival, handle, sender);
+        }
+    }
+
+    fn host_timer(&mut self, host: u32, now: Time) {
+        let unit = &mut self.hosts[host as usize];
+        unit.clock = now;
+        let mut directory = Tables {
+            host: HostId::new(host),
+            flows: &mut self.flows,
+            routes: &self.routes,
+            seed: self.seed,
+        };
+        unit.endpoint.handle_timeout(now, &mut directory);
+        self.drain_events(host, now);
+    }
+
+    fn host_start(&mut self, host: u32, now: Time) {
+        let unit = &mut self.hosts[host as usize];
+        unit.clock = now;
+        let flow = self.flows.take_start(host, &mut unit.starts).expect("a flow starts");
+        unit.next_start_at = self.flows.next_start(host, &unit.starts);
+        let mut paths = Vec::new();
+        let description = self.flows.description(flow);
+        if description.switch_random {
+            paths.push(trimline_transport::ANY_PATH);
+        } else {
+            self.routes.paths(description.source, description.destination, &mut paths);
+        }
+        let stream = self.flows.stream(self.seed, flow, Half::Sending);
+        let command = E::open(self.flows.description(flow), flow, paths, stream);
+        let mut directory = Tables {
+            host: HostId::new(host),
+            flows: &mut self.flows,
+            routes: &self.routes,
+            seed: self.seed,
+        };
+        unit.endpoint.handle_command(now, command, &mut directory);
+        self.drain_events(host, now);
+    }
+
+    /// A host takes a packet, and does nothing else yet.
+    #[inline(always)]
+    pub(crate) fn host_receive(&mut self, host: u32, now: Time, handle: Handle) {
+        let packet = *self.arena.packet(handle);
+        self.arena.release(handle);
+        self.ledger.delivered_bytes += u64::from(packet.wire_bytes);
+        self.ledger.delivered[packet.service as usize] += 1;
+        let unit = &mut self.hosts[host as usize];
+        unit.clock = now;
+        let mut directory = Tables {
+            host: HostId::new(host),
+            flows: &mut self.flows,
+            routes: &self.routes,
+            seed: self.seed,
+        };
+        unit.endpoint.handle_packet(now, &packet, &mut directory);
+        self.drain_events(host, now);
+    }
+
+    #[inline]
+    fn drain_events(&mut self, host: u32, now: Time) {
+        while let Some(event) = self.hosts[host as usize].endpoint.poll_event() {
+            self.note_event(host, event, now);
+        }
+    }
+
+    /// What ends may start something at the same host.
+    #[cold]
+    fn note_event(&mut self, host: u32, event: E::Event, now: Time) {
+        if let Some(event) = E::flow_event(event) {
+            self.flows.note(event, now);
+            let unit = &mut self.hosts[host as usize];
+            unit.next_start_at = self.flows.next_start(host, &unit.starts);
+        }
+    }
+
+    /// NDP 3.2.3: hosts receive the routing updates to know which paths to avoid.
+    pub(super) fn announce_paths(&mut self, now: Time) {
+        for number in 0..self.flows.len() {
+            let flow = *self.flows.description(number);
+            for half in [Half::Sending, Half::Receiving] {
+                let (host, peer) = match half {
+                    Half::Sending => (flow.source, flow.destination),
+                    Half::Receiving => (flow.destination, flow.source),
+                };
+                let leaves_choice = match half {
+                    Half::Sending => flow.switch_random,
+                    Half::Receiving => self.flows.any_switch_random(),
+                };
+                let connection = ConnectionId::new(number);
+                let key = Key { peer, connection, opened_here: half == Half::Sending, half };
+                if leaves_choice || self.flows.find(key).is_none() {
+                    continue;
+                }
+                let mut paths = Vec::new();
+                self.routes.paths(host, peer, &mut paths);
+                let mut directory =
+                    Tables { host, flows: &mut self.flows, routes: &self.routes, seed: self.seed };
+                let endpoint = &mut self.hosts[host.index()].endpoint;
+                endpoint.handle_command(now, E::paths(key, paths), &mut directory);
+            }
+        }
+    }
+
+    /// Until when a host sends what it is sending.
+    #[inline(always)]
+    pub(crate) fn host_busy_until(&self, host: u32) -> Time {
+        self.hosts[host as usize].link.busy_until
+    }
+}

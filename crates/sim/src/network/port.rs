@@ -1,0 +1,164 @@
+//! What ports do: arrivals, departures, and what becomes of packets that lose their place.
+
+use std::mem;
+
+use trimline_packet::{Handle, Packets, Time, TimeDelta};
+use trimline_switch::{Fate, OutputPort};
+
+use super::{Calendar, Network, next_hop_draw, pool_of};
+use crate::protocol::Protocol;
+use crate::random::Draw;
+
+impl<E: Protocol, P: OutputPort> Network<E, P> {
+    /// Until when a port sends what it is sending, and when it will next start to send.
+    #[inline(always)]
+    pub(crate) fn port_outlook(&self, port: u32) -> (Time, Time) {
+        let unit = &self.ports[port as usize];
+        (unit.link.busy_until, unit.next_departure())
+    }
+
+    /// When a port will next start to send: never when it has nothing to send.
+    #[inline(always)]
+    pub(crate) fn port_next(&self, port: u32) -> Time {
+        self.ports[port as usize].next_departure()
+    }
+
+    /// Performs a port's departures that are due before `limit`.
+    #[inline]
+    pub(crate) fn port_advance(&mut self, calendar: &mut impl Calendar, port: u32, limit: Time) {
+        loop {
+            let now = self.port_next(port);
+            if now >= limit {
+                return;
+            }
+            self.port_depart(calendar, port, now);
+        }
+    }
+
+    /// Performs what comes before an arrival at a port: its departures, and where the ports of a switch share
+    /// memory also theirs, and what they have sent gives its memory back.
+    #[inline]
+    pub(crate) fn port_ready(&mut self, calendar: &mut impl Calendar, port: u32, now: Time) {
+        let just_after = now + TimeDelta::from_ps(1);
+        if !self.model.shares_memory() {
+            return self.port_advance(calendar, port, just_after);
+        }
+        let switch = self.routes.switch_of(port);
+        for other in self.routes.ports_of(switch) {
+            self.port_advance(calendar, other, just_after);
+            let unit = &mut self.ports[other as usize];
+            if unit.link.busy_until <= now {
+                unit.port.release(&self.model, &mut self.pools[switch as usize]);
+            }
+        }
+    }
+
+    /// A port that has something to send starts to send it.
+    #[inline(always)]
+    pub(crate) fn port_depart(&mut self, calendar: &mut impl Calendar, port: u32, now: Time) {
+        let pool = pool_of(&self.model, &self.routes, port);
+        let unit = &mut self.ports[port as usize];
+        let pool = &mut self.pools[pool];
+        let (arena, displaced) = (&mut self.arena, &mut self.displaced);
+        if let Some(handle) = unit.port.dequeue(now, &self.model, arena, pool, displaced) {
+            let packet = arena.packet(handle);
+            let bytes = packet.wire_bytes;
+            let counters = &mut self.counters[port as usize];
+            counters.packets += 1;
+            counters.bytes += u64::from(bytes);
+            let (arrival, is_impaired) = unit.link.begin(&self.classes, now, bytes);
+            let any = next_hop_draw(&mut self.choices, port);
+            let (to, path) = (packet.destination, packet.header.path);
+            let next = self.routes.next_unit(unit.link.far_end, to, path, any);
+            self.packet_hops += 1;
+            if is_impaired {
+                self.pass(calendar, next, now, arrival, handle, port);
+            } else {
+                calendar.arrive(arena, next, arrival, handle, port);
+            }
+        }
+        // A plain model displaces nothing here.
+        if !self.model.is_plain() && self.displaced.is_changed() {
+            self.settle_displaced(calendar, port, now);
+        }
+    }
+
+    /// A packet arrives at a port. It departs with the next [`Network::port_advance`], at once if
+    /// the port is idle.
+    #[inline(always)]
+    pub(crate) fn port_arrive(
+        &mut self,
+        calendar: &mut impl Calendar,
+        port: u32,
+        now: Time,
+        handle: Handle,
+    ) {
+        let unit = &mut self.ports[port as usize];
+        if unit.link.busy_until <= now {
+            // Whatever was due has departed: the transmitter is idle since then.
+            let pool = pool_of(&self.model, &self.routes, port);
+            unit.port.release(&self.model, &mut self.pools[pool]);
+            unit.link.busy_until = now;
+        }
+        if !unit.port.enqueue_plainly(handle, &self.model, &mut self.arena) {
+            self.port_overflow(calendar, port, now, handle);
+        }
+    }
+
+    /// A packet arrives at a port that may have no room for it.
+    #[inline(never)]
+    fn port_overflow(
+        &mut self,
+        calendar: &mut impl Calendar,
+        port: u32,
+        now: Time,
+        handle: Handle,
+    ) {
+        let mut coin = Draw(&mut self.coins[port as usize]);
+        let pool = &mut self.pools[pool_of(&self.model, &self.routes, port)];
+        let (arena, displaced) = (&mut self.arena, &mut self.displaced);
+        let port_state = &mut self.ports[port as usize].port;
+        port_state.enqueue(now, handle, &self.model, arena, pool, &mut coin, displaced);
+        if self.displaced.is_changed() {
+            self.settle_displaced(calendar, port, now);
+        }
+    }
+
+    /// Acts on what a port could not keep.
+    #[cold]
+    #[inline(never)]
+    fn settle_displaced(&mut self, calendar: &mut impl Calendar, port: u32, now: Time) {
+        let mut displaced = mem::take(&mut self.displaced);
+        let counters = &mut self.counters[port as usize];
+        counters.trimmed += u64::from(mem::take(&mut displaced.trimmed));
+        self.ledger.cut_bytes += mem::take(&mut displaced.cut_bytes);
+        for (handle, fate) in displaced.drain() {
+            calendar.displaced(&self.arena, port, handle, fate);
+            match fate {
+                Fate::Dropped => {
+                    self.counters[port as usize].dropped += 1;
+                    self.ledger.dropped += 1;
+                    self.ledger.dropped_bytes += u64::from(self.arena.packet(handle).wire_bytes);
+                    self.arena.release(handle);
+                }
+                Fate::Returned => {
+                    self.counters[port as usize].returned += 1;
+                    let packet = self.arena.packet_mut(handle);
+                    packet.turn_round();
+                    let packet = *packet;
+                    let any = next_hop_draw(&mut self.choices, port);
+                    let (to, path) = (packet.destination, packet.header.path);
+                    let way_back =
+                        self.routes.next_port(self.routes.switch_of(port), to, path, any);
+                    let just_after = now + TimeDelta::from_ps(1);
+                    self.port_advance(calendar, way_back, just_after);
+                    self.port_arrive(calendar, way_back, now, handle);
+                    calendar.returned_into(way_back);
+                }
+                Fate::Notify => unreachable!("no profile of the simulator notifies yet"),
+            }
+        }
+        // Keeps the list's memory; what a returned header displaced in turn is already settled.
+        self.displaced = displaced;
+    }
+}
