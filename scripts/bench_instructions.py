@@ -23,6 +23,9 @@ WORKLOADS = {
     "permutation-1024": ("0.3ms", "0.8ms"),
     "permutation-8192": ("0.1ms", "0.2ms"),
     "incast-431x450KB": ("10ms", "60ms"),
+    "tcp-432": ("5ms", "10ms"),
+    "dctcp-432": ("5ms", "10ms"),
+    "mptcp-432": ("5ms", "10ms"),
 }
 
 
