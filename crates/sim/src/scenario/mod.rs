@@ -14,6 +14,7 @@ mod grammar;
 mod links;
 mod pull_gaps;
 mod quantity;
+mod read;
 mod resolve;
 mod schema;
 mod shared_memory;

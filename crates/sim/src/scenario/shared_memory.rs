@@ -6,7 +6,7 @@ use trimline_switch::{Alpha, Choices, Limit};
 use super::error::ScenarioError;
 use super::grammar::{Key, QUEUE, optional};
 use super::quantity::{self, Quantity, QueueSize};
-use super::resolve::read;
+use super::read::read;
 use super::tree::Node;
 use crate::plan::SharedMemory;
 use crate::topology::Clos;
