@@ -10,6 +10,7 @@ pub mod distributions;
 mod error;
 mod expand;
 mod files;
+mod form;
 mod grammar;
 mod links;
 mod pull_gaps;

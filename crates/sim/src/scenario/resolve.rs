@@ -6,7 +6,7 @@ use trimline_transport::ndp::{Config, PathPenalty, PullSpacing};
 
 use super::Output;
 use super::error::ScenarioError;
-use super::grammar::MAX_HOSTS;
+use super::form::MAX_HOSTS;
 use super::quantity;
 use super::read::{duration_of, number, pair, payload, positive, read};
 use super::tree::Node;

@@ -4,7 +4,7 @@ use trimline_packet::TimeDelta;
 use trimline_transport::tcp::{Config, Control, Handshake, MAX_SUBFLOWS};
 
 use super::error::ScenarioError;
-use super::grammar::{BYTES, DURATION, Form, Grammar, Key, optional};
+use super::form::{BYTES, DURATION, Form, Grammar, Key, optional};
 use super::read::{duration_of, number, payload};
 use super::tree::Node;
 
