@@ -2,7 +2,8 @@
 //! contradicts.
 
 use super::error::{ScenarioError, nearest};
-use super::grammar::{Form, Grammar, SCENARIO};
+use super::form::{Form, Grammar};
+use super::grammar::SCENARIO;
 use super::tree::{Node, Value};
 
 /// Whether a table must be whole, or is to be laid over another.

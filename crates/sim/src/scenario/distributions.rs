@@ -1,14 +1,12 @@
 //! The flow-size distributions that are built in, by name, and those that a scenario reads from files.
 
-use std::fs;
-use std::path::Path;
 use std::sync::Arc;
 
 use trimline_packet::ByteCount;
 
 use super::error::{ScenarioError, nearest};
 use super::quantity::{self, Quantity};
-use super::resolve::read;
+use super::read::{in_file, read, text_of};
 use super::tree::Node;
 use crate::formats::FormatError;
 use crate::formats::sizes::{Form, Reading, SizeDistribution};
@@ -197,26 +195,6 @@ fn from_file(
     let reading = reading.unwrap_or(form.reading());
     SizeDistribution::parse(&name, &text, form, unit, reading)
         .map_err(|error| in_file(file, &error))
-}
-
-/// The text of the file that a node names, from the scenario's folder, and its name for errors.
-pub(super) fn text_of(node: &Node, expected: &str) -> Result<(String, String), ScenarioError> {
-    let folder = Path::new(&node.place.source.name).parent().unwrap_or(Path::new(""));
-    let path = folder.join(node.text().unwrap_or_default());
-    let name = path.display().to_string();
-    match fs::read(&path).map(String::from_utf8) {
-        Ok(Ok(text)) => Ok((name, text)),
-        Ok(Err(_)) => {
-            Err(ScenarioError::new(&node.place, format!("{name}: no text in UTF-8"), expected))
-        }
-        Err(error) => Err(ScenarioError::new(&node.place, format!("{name}: {error}"), expected)),
-    }
-}
-
-/// A mistake in a file that a scenario names.
-pub(super) fn in_file(node: &Node, error: &FormatError) -> ScenarioError {
-    let problem = format!("{}:{}: {}", error.file, error.line, error.problem);
-    ScenarioError::new(&node.place, problem, error.expected.clone())
 }
 
 #[cfg(test)]

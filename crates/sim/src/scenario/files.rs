@@ -5,8 +5,8 @@ use std::path::Path;
 
 use trimline_packet::TimeDelta;
 
-use super::distributions::{in_file, text_of};
 use super::error::ScenarioError;
+use super::read::{few_packets, in_file, text_of};
 use super::tree::Node;
 use crate::formats::connection_matrix::{self, Start, TriggerKind};
 use crate::formats::{hpcc, htsim_topology};
@@ -120,6 +120,6 @@ pub(super) fn flows(
         return Err(outside(1, "no flows".to_owned()));
     }
     let largest = listed.flows.iter().map(|flow| flow.size.get()).max().unwrap_or(1);
-    super::workloads::few_packets(file, largest, transport)?;
+    few_packets(file, largest, transport)?;
     Ok((listed, missing))
 }

@@ -4,7 +4,7 @@ use trimline_packet::TimeDelta;
 
 use super::error::{ScenarioError, nearest};
 use super::quantity::{self, Quantity};
-use super::resolve::{duration_of, read};
+use super::read::{duration_of, read};
 use super::tree::Node;
 use crate::plan::{Impairment, LinkChange, LinkEvent, Share};
 use crate::topology::{self, Clos, LinkId};

@@ -1,13 +1,12 @@
 //! Distributions of the time between two pulls: files, and those that are built in.
 
-use std::path::Path;
-
 use rand_xoshiro::rand_core::SeedableRng;
 use trimline_packet::TimeDelta;
 use trimline_transport::Stream;
 use trimline_transport::ndp::{PullGap, PullGaps};
 
 use super::error::ScenarioError;
+use super::read::text_of;
 use super::tree::Node;
 
 /// Distributions that are built in: those invented, and those that `trimline testbed fig12` measured.
@@ -25,16 +24,8 @@ pub(super) fn read(spacing: &Node) -> Result<Option<PullGaps>, ScenarioError> {
     let built_in = spacing.child("distribution").and_then(Node::text);
     let (node, name, text) = match (spacing.child("file"), built_in) {
         (Some(node), _) => {
-            let name = node.text().unwrap_or_default();
-            let folder = Path::new(&node.place.source.name).parent().unwrap_or(Path::new(""));
-            let text = std::fs::read_to_string(folder.join(name)).map_err(|error| {
-                ScenarioError::new(
-                    &node.place,
-                    format!("{}: {error}", folder.join(name).display()),
-                    "a file with lines \"ns,share\"",
-                )
-            })?;
-            (node, name, text)
+            let (_, text) = text_of(node, "a file with lines \"ns,share\"")?;
+            (node, node.text().unwrap_or_default(), text)
         }
         (None, Some(name)) => {
             let place = BUILT_IN.iter().position(|&known| known == name);

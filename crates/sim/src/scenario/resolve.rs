@@ -6,10 +6,11 @@ use trimline_transport::ndp::{Config, PathPenalty, PullSpacing};
 
 use super::Output;
 use super::error::ScenarioError;
-use super::grammar::MAX_HOSTS;
+use super::form::MAX_HOSTS;
 use super::quantity;
+use super::read::{duration_of, number, pair, payload, positive, read};
 use super::tree::Node;
-use super::workloads::{pair, workloads};
+use super::workloads::workloads;
 use crate::plan::{EngineChoice, Plan, Transport, Watch};
 use crate::topology::{self, Clos, LinkSpec};
 
@@ -62,7 +63,7 @@ pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
         },
         timeline,
         sample_every: match root.at(&["output", "series"]) {
-            Some(every) => Some(super::workloads::positive(every)?),
+            Some(every) => Some(positive(every)?),
             None => None,
         },
     };
@@ -105,25 +106,6 @@ fn watch(node: &Node, topology: &Clos) -> Result<Watch, ScenarioError> {
         ));
     }
     Ok(Watch { places, flows, from, to, keep_packets: false })
-}
-
-pub(super) fn duration_of(node: &Node) -> Result<TimeDelta, ScenarioError> {
-    read(node, quantity::duration, quantity::Quantity::Duration)
-}
-
-/// Reads a quantity that the grammar accepted; a second reading cannot disagree with the first.
-pub(super) fn read<T>(
-    node: &Node,
-    parse: fn(&str) -> Result<T, quantity::Fault>,
-    quantity: quantity::Quantity,
-) -> Result<T, ScenarioError> {
-    parse(node.text().unwrap_or_default()).map_err(|fault| {
-        ScenarioError::new(&node.place, fault.problem, quantity.expected()).nearest(fault.nearest)
-    })
-}
-
-pub(super) fn number(node: &Node, key: &str) -> Option<u32> {
-    node.child(key)?.integer().and_then(|number| u32::try_from(number).ok())
 }
 
 // Topology
@@ -285,21 +267,6 @@ fn bdp_window(topology: &Clos, payload_bytes: u16) -> u32 {
     let packet = topology.host_link.rate.transmission(wire).as_ps();
     let packets = topology.idle_round_trip(payload_bytes).as_ps().div_ceil(packet);
     (packets + QUEUES).min(65_535) as u32
-}
-
-pub(super) fn payload(node: &Node) -> Result<Option<u16>, ScenarioError> {
-    let Some(payload) = node.child("payload") else { return Ok(None) };
-    let bytes = read(payload, quantity::bytes, quantity::Quantity::Bytes)?;
-    // With its 64 B of headers the packet must fit 16 bits.
-    const MAX_PAYLOAD: u64 = u16::MAX as u64 - 64;
-    if bytes.get() == 0 || bytes.get() > MAX_PAYLOAD {
-        return Err(ScenarioError::new(
-            &payload.place,
-            format!("a payload of {bytes}"),
-            format!("from 1B to {MAX_PAYLOAD}B"),
-        ));
-    }
-    Ok(Some(bytes.get() as u16))
 }
 
 /// NDP 6.2: IW 30, 9000 B packets. The rest is chosen where its field says so.

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::grammar::{Form, Grammar, SCENARIO};
+use super::form::{Form, Grammar};
+use super::grammar::SCENARIO;
 use super::quantity::Quantity;
 
 /// The JSON Schema of scenario files, as JSON text that ends with a newline.

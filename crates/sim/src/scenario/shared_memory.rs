@@ -4,9 +4,9 @@ use trimline_packet::{ByteCount, Packet};
 use trimline_switch::{Alpha, Choices, Limit};
 
 use super::error::ScenarioError;
-use super::grammar::{Key, QUEUE, optional};
+use super::form::{Form, Key, QUEUE, optional};
 use super::quantity::{self, Quantity, QueueSize};
-use super::resolve::read;
+use super::read::read;
 use super::tree::Node;
 use crate::plan::SharedMemory;
 use crate::topology::Clos;
@@ -27,7 +27,7 @@ pub(super) const OF_PORT_KEY: Key = optional(
 );
 pub(super) const ALPHA_KEY: Key = optional(
     ALPHA,
-    super::grammar::Form::Quantity(Quantity::Factor),
+    Form::Quantity(Quantity::Factor),
     "A queue may hold up to this times what is free of the shared memory, and up to data_queue where that is given. Default: 1.",
 );
 

@@ -6,7 +6,7 @@ use trimline_switch::{Action, Choices, Limit, Marker, Scheduler, ServiceModel};
 
 use super::error::ScenarioError;
 use super::quantity::{self, Quantity, QueueSize};
-use super::resolve::read;
+use super::read::read;
 use super::shared_memory;
 use super::tree::Node;
 use crate::plan::SharedMemory;

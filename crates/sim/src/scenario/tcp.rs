@@ -4,8 +4,8 @@ use trimline_packet::TimeDelta;
 use trimline_transport::tcp::{Config, Control, Handshake, MAX_SUBFLOWS};
 
 use super::error::ScenarioError;
-use super::grammar::{BYTES, DURATION, Form, Grammar, Key, optional};
-use super::resolve::{duration_of, number, payload};
+use super::form::{BYTES, DURATION, Form, Grammar, Key, optional};
+use super::read::{duration_of, number, payload};
 use super::tree::Node;
 
 /// Segments of a receive window at most: half of what an ACK's 16 bits can say.

@@ -4,7 +4,7 @@ use trimline_packet::{ByteCount, TimeDelta};
 
 use super::error::ScenarioError;
 use super::quantity;
-use super::resolve::{duration_of, number, read};
+use super::read::{duration_of, few_packets, host, number, pair, positive, read};
 use super::tree::Node;
 use crate::plan::{
     Arrivals, Choose, Gap, LinkEvent, Matrix, Queries, Size, Spraying, Transport, Workload,
@@ -72,7 +72,7 @@ pub(super) fn workloads(
     Ok((workloads, missing))
 }
 
-/// Requests as a workload of their own, before that of the answers.
+/// Who chooses the paths of a workload.
 fn spraying(node: &Node, transport: &Transport) -> Result<Spraying, ScenarioError> {
     let Some(asked) = node.child("spraying") else { return Ok(Spraying::SenderPermuted) };
     let (own, foreign) = match transport.keeps_paths() {
@@ -90,6 +90,7 @@ fn spraying(node: &Node, transport: &Transport) -> Result<Spraying, ScenarioErro
     }
 }
 
+/// Requests as a workload of their own, before that of the answers.
 fn with_answers(
     node: &Node,
     answers: Workload,
@@ -179,16 +180,6 @@ fn arrivals(
     Ok(Arrivals::ClosedLoop { gap, count })
 }
 
-/// A time above zero.
-pub(super) fn positive(node: &Node) -> Result<TimeDelta, ScenarioError> {
-    match duration_of(node)? {
-        TimeDelta::ZERO => {
-            Err(ScenarioError::new(&node.place, "infinitely many at once", "a time above zero"))
-        }
-        time => Ok(time),
-    }
-}
-
 /// The mean gap that makes payload this share of what a link carries: of each source's link; with incasts of the
 /// receiver's, with receivers drawn of all hosts' links; with queries of each client's, by their answers.
 fn by_load(
@@ -267,36 +258,6 @@ fn sized(node: &Node, transport: &Transport) -> Result<ByteCount, ScenarioError>
     Ok(size)
 }
 
-/// Half of the sequence numbers, so that they never wrap within a flow.
-pub(super) fn few_packets(
-    node: &Node,
-    size: u64,
-    transport: &Transport,
-) -> Result<(), ScenarioError> {
-    let payload_bytes = transport.payload_bytes();
-    let packets = size.div_ceil(u64::from(payload_bytes));
-    if size == 0 || packets > u64::from(u32::MAX / 2) {
-        return Err(ScenarioError::new(
-            &node.place,
-            format!("a flow of {packets} packets"),
-            format!("from 1 to {} packets of {} B", u32::MAX / 2, payload_bytes),
-        ));
-    }
-    Ok(())
-}
-
-fn host(node: &Node, hosts: u32) -> Result<u32, ScenarioError> {
-    let number = node.integer().unwrap_or(-1);
-    u32::try_from(number).ok().filter(|&host| host < hosts).ok_or_else(|| {
-        ScenarioError::new(
-            &node.place,
-            format!("no host {number} in a network of {hosts}"),
-            format!("a host from 0 to {}", hosts - 1),
-        )
-        .nearest(Some((hosts - 1).to_string()))
-    })
-}
-
 fn matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
     if let Some(incast) = node.child("incast") {
         return incast_matrix(incast, hosts);
@@ -358,26 +319,6 @@ fn queries(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
         servers,
         service_time: service_time.unwrap_or(TimeDelta::ZERO),
     }))
-}
-
-/// [source, destination].
-pub(super) fn pair(node: &Node, hosts: u32) -> Result<(u32, u32), ScenarioError> {
-    let Some([source, destination]) = node.list() else {
-        return Err(ScenarioError::new(
-            &node.place,
-            "no pair",
-            "[source, destination], two host numbers",
-        ));
-    };
-    let flow = (host(source, hosts)?, host(destination, hosts)?);
-    if flow.0 == flow.1 {
-        return Err(ScenarioError::new(
-            &node.place,
-            format!("host {} sends to itself", flow.0),
-            "two different hosts",
-        ));
-    }
-    Ok(flow)
 }
 
 /// A matrix whose flows a run can number.

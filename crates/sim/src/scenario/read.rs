@@ -1,0 +1,131 @@
+//! What resolvers read from a checked node: quantities, counts, hosts, texts of files. Knows no
+//! table of the scenario.
+
+use std::fs;
+use std::path::Path;
+
+use trimline_packet::TimeDelta;
+
+use super::error::ScenarioError;
+use super::quantity::{self, Quantity};
+use super::tree::Node;
+use crate::formats::FormatError;
+use crate::plan::Transport;
+
+/// A time.
+pub(super) fn duration_of(node: &Node) -> Result<TimeDelta, ScenarioError> {
+    read(node, quantity::duration, Quantity::Duration)
+}
+
+/// Reads a quantity that the grammar accepted; a second reading cannot disagree with the first.
+pub(super) fn read<T>(
+    node: &Node,
+    parse: fn(&str) -> Result<T, quantity::Fault>,
+    quantity: Quantity,
+) -> Result<T, ScenarioError> {
+    parse(node.text().unwrap_or_default()).map_err(|fault| {
+        ScenarioError::new(&node.place, fault.problem, quantity.expected()).nearest(fault.nearest)
+    })
+}
+
+/// The integer under a key, which the grammar keeps within bounds.
+pub(super) fn number(node: &Node, key: &str) -> Option<u32> {
+    node.child(key)?.integer().and_then(|number| u32::try_from(number).ok())
+}
+
+/// A time above zero.
+pub(super) fn positive(node: &Node) -> Result<TimeDelta, ScenarioError> {
+    match duration_of(node)? {
+        TimeDelta::ZERO => {
+            Err(ScenarioError::new(&node.place, "infinitely many at once", "a time above zero"))
+        }
+        time => Ok(time),
+    }
+}
+
+/// Payload of a full packet, if a transport's table says it.
+pub(super) fn payload(node: &Node) -> Result<Option<u16>, ScenarioError> {
+    let Some(payload) = node.child("payload") else { return Ok(None) };
+    let bytes = read(payload, quantity::bytes, Quantity::Bytes)?;
+    // With its 64 B of headers the packet must fit 16 bits.
+    const MAX_PAYLOAD: u64 = u16::MAX as u64 - 64;
+    if bytes.get() == 0 || bytes.get() > MAX_PAYLOAD {
+        return Err(ScenarioError::new(
+            &payload.place,
+            format!("a payload of {bytes}"),
+            format!("from 1B to {MAX_PAYLOAD}B"),
+        ));
+    }
+    Ok(Some(bytes.get() as u16))
+}
+
+/// Refuses a flow of no packet, and one of more than half of the sequence numbers, which would wrap.
+pub(super) fn few_packets(
+    node: &Node,
+    size: u64,
+    transport: &Transport,
+) -> Result<(), ScenarioError> {
+    let payload_bytes = transport.payload_bytes();
+    let packets = size.div_ceil(u64::from(payload_bytes));
+    if size == 0 || packets > u64::from(u32::MAX / 2) {
+        return Err(ScenarioError::new(
+            &node.place,
+            format!("a flow of {packets} packets"),
+            format!("from 1 to {} packets of {} B", u32::MAX / 2, payload_bytes),
+        ));
+    }
+    Ok(())
+}
+
+/// The number of a host in a network of `hosts`.
+pub(super) fn host(node: &Node, hosts: u32) -> Result<u32, ScenarioError> {
+    let number = node.integer().unwrap_or(-1);
+    u32::try_from(number).ok().filter(|&host| host < hosts).ok_or_else(|| {
+        ScenarioError::new(
+            &node.place,
+            format!("no host {number} in a network of {hosts}"),
+            format!("a host from 0 to {}", hosts - 1),
+        )
+        .nearest(Some((hosts - 1).to_string()))
+    })
+}
+
+/// [source, destination].
+pub(super) fn pair(node: &Node, hosts: u32) -> Result<(u32, u32), ScenarioError> {
+    let Some([source, destination]) = node.list() else {
+        return Err(ScenarioError::new(
+            &node.place,
+            "no pair",
+            "[source, destination], two host numbers",
+        ));
+    };
+    let flow = (host(source, hosts)?, host(destination, hosts)?);
+    if flow.0 == flow.1 {
+        return Err(ScenarioError::new(
+            &node.place,
+            format!("host {} sends to itself", flow.0),
+            "two different hosts",
+        ));
+    }
+    Ok(flow)
+}
+
+/// The text of the file that a node names, from the scenario's folder, and its name for errors.
+pub(super) fn text_of(node: &Node, expected: &str) -> Result<(String, String), ScenarioError> {
+    let folder = Path::new(&node.place.source.name).parent().unwrap_or(Path::new(""));
+    let path = folder.join(node.text().unwrap_or_default());
+    let name = path.display().to_string();
+    match fs::read(&path).map(String::from_utf8) {
+        Ok(Ok(text)) => Ok((name, text)),
+        Ok(Err(_)) => {
+            Err(ScenarioError::new(&node.place, format!("{name}: no text in UTF-8"), expected))
+        }
+        Err(error) => Err(ScenarioError::new(&node.place, format!("{name}: {error}"), expected)),
+    }
+}
+
+/// A mistake in a file that a scenario names.
+pub(super) fn in_file(node: &Node, error: &FormatError) -> ScenarioError {
+    let problem = format!("{}:{}: {}", error.file, error.line, error.problem);
+    ScenarioError::new(&node.place, problem, error.expected.clone())
+}
