@@ -64,6 +64,25 @@ pub enum Control {
     },
 }
 
+impl Control {
+    /// Whether an ACK echoes the marks of just the segments that it answers (RFC 8257 3.2), and not each mark until
+    /// the sender says that it has acted (RFC 3168 6.1.3).
+    pub(super) const fn echoes_each_mark(self) -> bool {
+        match self {
+            Control::NewReno | Control::Cubic => false,
+            Control::Dctcp { .. } => true,
+        }
+    }
+
+    /// Whether what is resent is ECN-capable too. RFC 3168 6.1.5 forbids it; RFC 8257 has no such rule.
+    pub(super) const fn marks_retransmissions(self) -> bool {
+        match self {
+            Control::NewReno | Control::Cubic => false,
+            Control::Dctcp { .. } => true,
+        }
+    }
+}
+
 /// How a connection begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Handshake {

@@ -7,7 +7,6 @@
 
 mod config;
 mod congestion;
-mod cubic;
 mod endpoint;
 mod outstanding;
 mod receiver;

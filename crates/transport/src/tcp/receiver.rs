@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Time};
 
-use super::config::{Config, Control, ReceiverStatistics};
+use super::config::{Config, ReceiverStatistics};
 use super::segment::{self, Block, Blocks, Extra, MARK_CWR, MARK_ECE};
 use super::sender::draw_path;
 use crate::arrivals::{Arrivals, WINDOW_LIMIT};
@@ -214,7 +214,7 @@ impl Receiver {
         let is_known = (offset as i32) < 0 || side.arrivals.contains(sequence);
         let is_marked = packet.marks & Packet::MARK_CE != 0;
         if config.ecn {
-            if matches!(config.control, Control::Dctcp { .. }) {
+            if config.control.echoes_each_mark() {
                 // RFC 8257 3.2: what came before the change is answered with its own mark.
                 if side.echoes != is_marked && side.pending > 0 {
                     let ack = self.answer(config, host, key, number, None);
@@ -400,6 +400,7 @@ impl Receiver {
 
 #[cfg(test)]
 mod tests {
+    use super::super::config::Control;
     use super::super::tests::config;
     use super::*;
     use crate::Half;

@@ -13,7 +13,7 @@ use alloc::collections::VecDeque;
 use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time, TimeDelta};
 
-use super::config::{Config, Control, Handshake, SenderStatistics};
+use super::config::{Config, Handshake, SenderStatistics};
 use super::congestion::{Linked, linked};
 use super::segment::{self, Extra, MARK_CWR, MARK_ECE};
 use super::subflow::{Ack, Subflow};
@@ -249,8 +249,7 @@ impl Sender {
         }
         let mut marks = 0;
         if config.ecn {
-            // RFC 3168 6.1.5: what is resent is not marked; RFC 8257 has no such rule.
-            if !is_resent || matches!(config.control, Control::Dctcp { .. }) {
+            if !is_resent || config.control.marks_retransmissions() {
                 marks |= Packet::MARK_ECT;
             }
             if !is_resent && subflow.take_reduced() {

@@ -20,7 +20,7 @@
 use trimline_packet::{PathId, Time};
 
 use super::config::{Config, SenderStatistics};
-use super::congestion::{Congestion, Linked};
+use super::congestion::{Acked, Congestion, Linked, Signals};
 use super::outstanding::{Outstanding, State};
 use super::round_trip::RoundTrip;
 use super::segment::{Block, Extra};
@@ -287,14 +287,8 @@ impl Subflow {
         if config.ecn {
             let is_recovering = self.phase != Phase::Open;
             let next = self.sent.next();
-            self.says_reduced |= self.congestion.heard_marks(
-                config,
-                ack.number,
-                next,
-                acked,
-                ack.echo,
-                is_recovering,
-            );
+            let signals = Signals { number: ack.number, next, acked, echo: ack.echo };
+            self.says_reduced |= self.congestion.heard_marks(&signals, is_recovering);
         }
         if acked > 0 {
             self.advance(now, ack, acked, config, statistics);
@@ -312,7 +306,8 @@ impl Subflow {
             self.enter_recovery();
         }
         if acked > 0 && self.phase != Phase::Recovery && is_limited && !(config.ecn && ack.echo) {
-            self.congestion.grow(now, acked, self.round_trip.smoothed(), linked);
+            let round_trip = self.round_trip.smoothed();
+            self.congestion.grow(&Acked { now, acked, round_trip, linked });
         }
         Heard { acked, has_moved: window >> 32 != self.congestion.window() >> 32 }
     }

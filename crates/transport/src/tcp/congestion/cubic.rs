@@ -2,9 +2,9 @@
 //!
 //! Windows are segments in Q32.32, times microseconds. The constant C is 0.4 segments per cubic second.
 
-use trimline_packet::{Time, TimeDelta};
+use trimline_packet::Time;
 
-use super::congestion::ONE;
+use super::{Acked, Law, ONE};
 
 /// The curve of a subflow, and the one before its last loss.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,46 +61,45 @@ const fn cube(us: i64) -> i128 {
     ((us * us * us * 4) << 32) / 10_000_000_000_000_000_000
 }
 
-impl Cubic {
-    /// The window after a reduction (4.6, and 4.7 fast convergence).
-    pub(super) fn reduce(&mut self, window: u64) -> u64 {
-        let curve = &mut self.curve;
-        curve.maximum = if window < curve.maximum { window / 20 * 17 } else { window };
-        curve.prior = window;
-        curve.epoch = None;
-        reduced(window)
+impl Law for Cubic {
+    fn grow(&mut self, window: u64, ack: &Acked) -> u64 {
+        self.curve.grow(window, ack)
     }
 
-    /// The threshold after a time-out (4.8): the plateau is where the next stage begins, and K is zero.
-    pub(super) fn time_out(&mut self, window: u64) -> u64 {
-        self.curve = Curve { prior: window, ..Curve::default() };
-        reduced(window)
+    fn reduce_for_mark(&mut self, window: u64) -> u64 {
+        self.curve.reduce(window)
     }
 
-    /// What is about to be reduced may be for nothing.
-    pub(super) fn remember(&mut self) {
+    fn reduce_for_loss(&mut self, used: u64) -> u64 {
         self.before = self.curve;
+        self.curve.reduce(used)
     }
 
-    /// It was (4.9): the curve goes on as if nothing had happened.
-    pub(super) fn undo(&mut self) {
+    /// 4.8: the plateau is where the next stage begins, and K is zero.
+    fn reduce_for_timeout(&mut self, used: u64) -> u64 {
+        self.before = self.curve;
+        self.curve = Curve { prior: used, ..Curve::default() };
+        reduced(used)
+    }
+
+    /// 4.9: the curve goes on as if nothing had happened.
+    fn undo(&mut self) {
         self.curve = self.before;
-    }
-
-    /// The window after an ACK of `acked` segments in congestion avoidance.
-    pub(super) fn grow(
-        &mut self,
-        now: Time,
-        window: u64,
-        acked: u32,
-        round_trip: Option<TimeDelta>,
-    ) -> u64 {
-        self.curve.grow(now, window, acked, round_trip)
     }
 }
 
 impl Curve {
-    fn grow(&mut self, now: Time, window: u64, acked: u32, round_trip: Option<TimeDelta>) -> u64 {
+    /// The window after a reduction (4.6, and 4.7 fast convergence).
+    fn reduce(&mut self, window: u64) -> u64 {
+        self.maximum = if window < self.maximum { window / 20 * 17 } else { window };
+        self.prior = window;
+        self.epoch = None;
+        reduced(window)
+    }
+
+    /// The window after an ACK in congestion avoidance.
+    fn grow(&mut self, window: u64, ack: &Acked) -> u64 {
+        let Acked { now, acked, round_trip, linked: _ } = *ack;
         let epoch = *self.epoch.get_or_insert_with(|| {
             self.k = match self.maximum.checked_sub(window) {
                 Some(below) => cube_root((u128::from(below) * 2_500_000_000_000_000_000) >> 32),
@@ -136,6 +135,12 @@ impl Curve {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use trimline_packet::TimeDelta;
+
+    /// An ACK of one segment.
+    fn ack(now: Time, round_trip: TimeDelta) -> Acked {
+        Acked { now, acked: 1, round_trip: Some(round_trip), linked: None }
+    }
 
     proptest! {
         #[test]
@@ -149,14 +154,14 @@ mod tests {
     #[test]
     fn the_window_is_the_curve_of_the_rfc() {
         let mut cubic = Cubic::default();
-        let mut window = cubic.reduce(100 * ONE);
+        let mut window = cubic.reduce_for_loss(100 * ONE);
         assert_eq!(window / ONE, 70);
         let round_trip = TimeDelta::from_ms(100);
         let mut at_k = 0;
         for rtt in 0..80u64 {
             let now = Time::from_ps(rtt * round_trip.as_ps());
             for _ in 0..window / ONE {
-                window = cubic.grow(now, window, 1, Some(round_trip));
+                window = cubic.grow(window, &ack(now, round_trip));
             }
             if rtt == 42 {
                 at_k = window;
@@ -173,12 +178,12 @@ mod tests {
     #[test]
     fn short_round_trips_grow_as_reno_with_this_reduction_would() {
         let mut cubic = Cubic::default();
-        let mut window = cubic.reduce(40 * ONE);
+        let mut window = cubic.reduce_for_loss(40 * ONE);
         let begin = window;
         for rtt in 0..17u64 {
             let now = Time::from_ps(rtt * 100_000_000);
             for _ in 0..window / ONE {
-                window = cubic.grow(now, window, 1, Some(TimeDelta::from_us(100)));
+                window = cubic.grow(window, &ack(now, TimeDelta::from_us(100)));
             }
         }
         let grown = (window - begin) * 10 / ONE;
@@ -188,10 +193,10 @@ mod tests {
     #[test]
     fn a_smaller_window_than_before_makes_room_for_new_flows() {
         let mut cubic = Cubic::default();
-        cubic.reduce(100 * ONE);
-        cubic.reduce(80 * ONE);
+        cubic.reduce_for_loss(100 * ONE);
+        cubic.reduce_for_loss(80 * ONE);
         assert_eq!(cubic.curve.maximum / ONE, 68);
-        cubic.reduce(90 * ONE);
+        cubic.reduce_for_loss(90 * ONE);
         assert_eq!(cubic.curve.maximum / ONE, 90);
     }
 
@@ -199,11 +204,9 @@ mod tests {
     #[test]
     fn after_a_timeout_the_plateau_is_where_the_stage_begins() {
         let mut cubic = Cubic::default();
-        cubic.reduce(100 * ONE);
-        cubic.remember();
-        assert_eq!(cubic.time_out(80 * ONE) / ONE, 56);
-        let round_trip = Some(TimeDelta::from_ms(100));
-        cubic.grow(Time::ZERO, 56 * ONE, 1, round_trip);
+        cubic.reduce_for_loss(100 * ONE);
+        assert_eq!(cubic.reduce_for_timeout(80 * ONE) / ONE, 56);
+        cubic.grow(56 * ONE, &ack(Time::ZERO, TimeDelta::from_ms(100)));
         assert_eq!((cubic.curve.k, cubic.curve.maximum), (0, 56 * ONE));
         // 4.9: a time-out for nothing.
         cubic.undo();

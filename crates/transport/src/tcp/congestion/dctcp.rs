@@ -1,0 +1,82 @@
+//! DCTCP (RFC 8257): the window shrinks by the share of segments that were marked.
+
+use super::{Acked, Law, ONE, Signals, additive, half};
+
+/// The averaged share of marks, and what is counted for it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Dctcp {
+    /// The share of marked segments, averaged, Q0.32: at most [`ONE`].
+    alpha: u64,
+    /// Segments acknowledged in this observation window.
+    acked: u32,
+    /// Those by ACKs with an echo.
+    marked: u32,
+    /// The window ends when this segment is acknowledged.
+    end: u32,
+    /// The share is averaged with the gain 2^-`gain_shift`.
+    gain_shift: u8,
+}
+
+impl Dctcp {
+    pub(super) const fn new(gain_shift: u8) -> Dctcp {
+        // RFC 8257 4.2: alpha begins at 1, so that the first mark is a strong one.
+        Dctcp { alpha: ONE, acked: 0, marked: 0, end: 0, gain_shift }
+    }
+}
+
+impl Law for Dctcp {
+    fn grow(&mut self, window: u64, ack: &Acked) -> u64 {
+        additive(window, ack)
+    }
+
+    #[inline]
+    fn hear(&mut self, signals: &Signals) {
+        self.acked += signals.acked;
+        if signals.echo {
+            self.marked += signals.acked;
+        }
+        // RFC 8257 3.3: alpha moves once for each window of data.
+        if signals.number.wrapping_sub(self.end) as i32 > 0 && self.acked > 0 {
+            let share = u64::from(self.marked) * ONE / u64::from(self.acked);
+            self.alpha = self.alpha - (self.alpha >> self.gain_shift) + (share >> self.gain_shift);
+            (self.acked, self.marked, self.end) = (0, 0, signals.next);
+        }
+    }
+
+    /// RFC 8257 3.3 (6).
+    fn reduce_for_mark(&mut self, window: u64) -> u64 {
+        window - ((u128::from(window) * u128::from(self.alpha)) >> 33) as u64
+    }
+
+    /// RFC 8257 3.4: a loss is answered as by any TCP.
+    fn reduce_for_loss(&mut self, used: u64) -> u64 {
+        half(used)
+    }
+
+    fn reduce_for_timeout(&mut self, used: u64) -> u64 {
+        half(used)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alpha_follows_the_share_of_marks_and_cuts_the_window_by_half_of_it() {
+        let mut dctcp = Dctcp::new(4);
+        // alpha begins at 1: the first mark halves.
+        assert_eq!(dctcp.reduce_for_mark(16 * ONE), 8 * ONE);
+        // Windows of 16 segments, a quarter marked: alpha goes to 1/4.
+        let mut number = 0;
+        for _ in 0..200 {
+            for place in 0..16 {
+                number += 1;
+                dctcp.hear(&Signals { number, next: number + 16, acked: 1, echo: place < 4 });
+            }
+        }
+        assert!(dctcp.alpha.abs_diff(ONE / 4) < ONE / 16, "{}", dctcp.alpha);
+        let reduced = dctcp.reduce_for_mark(16 * ONE);
+        assert!(reduced.abs_diff(14 * ONE) < ONE / 2, "{reduced}");
+    }
+}

@@ -1,0 +1,345 @@
+//! The congestion window of one subflow.
+//!
+//! What every law shares stands here: slow start, what a loss leaves at least, one answer to marks in a window of
+//! data, the first window of a recovery (RFC 5681, RFC 3168). How the window grows in congestion avoidance and by how
+//! much it shrinks is a [`Law`]: one file each, and one variant of [`Choice`]. A further law is a further file, a
+//! variant, and a [`Control`] that asks for it.
+//!
+//! Windows are segments in Q32.32. Segments are counted and not bytes: a last, short one counts as a full
+//! one (RFC 5681 leaves it open; Linux and the authors of DCTCP do the same).
+
+mod cubic;
+mod dctcp;
+mod linked;
+mod newreno;
+
+use alloc::boxed::Box;
+
+use trimline_packet::{Time, TimeDelta};
+
+use super::config::{Config, Control};
+use cubic::Cubic;
+use dctcp::Dctcp;
+use linked::LinkedIncreases;
+use newreno::NewReno;
+
+pub(super) use linked::{Linked, linked};
+
+/// One segment.
+const ONE: u64 = 1 << 32;
+
+/// RFC 5681: what a loss leaves at least.
+const LEAST_THRESHOLD: u64 = 2 * ONE;
+
+/// An ACK of new data, by which the window may grow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Acked {
+    /// When it arrived.
+    pub(super) now: Time,
+    /// Segments that it acknowledged for the first time.
+    pub(super) acked: u32,
+    /// The smoothed round trip, once there is a sample.
+    pub(super) round_trip: Option<TimeDelta>,
+    /// What the subflows of the connection share, where there are several.
+    pub(super) linked: Option<Linked>,
+}
+
+/// An ACK of a connection that understands ECN.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Signals {
+    /// The next segment that is missing.
+    pub(super) number: u32,
+    /// The next segment to be sent.
+    pub(super) next: u32,
+    /// Segments that it acknowledged for the first time.
+    pub(super) acked: u32,
+    /// It echoes a mark.
+    pub(super) echo: bool,
+}
+
+/// How a window grows in congestion avoidance, and what reduces it to how much. Windows are Q32.32.
+///
+/// What is `used` is the window, or what was in flight where that is less (RFC 5681 (4)).
+trait Law {
+    /// The window after an ACK in congestion avoidance, while the window was what limited the sender.
+    fn grow(&mut self, window: u64, ack: &Acked) -> u64;
+
+    /// Reads every ACK of a connection that understands ECN, before the window answers a mark.
+    fn hear(&mut self, _signals: &Signals) {}
+
+    /// The window after a mark was echoed.
+    fn reduce_for_mark(&mut self, window: u64) -> u64;
+
+    /// The window after fast recovery began.
+    fn reduce_for_loss(&mut self, used: u64) -> u64;
+
+    /// The slow start threshold after a time-out.
+    fn reduce_for_timeout(&mut self, used: u64) -> u64;
+
+    /// The last reduction for a loss or a time-out was for nothing.
+    fn undo(&mut self) {}
+}
+
+/// The law of a subflow. Those that remember much are boxed: a subflow stays small.
+#[derive(Debug)]
+enum Choice {
+    NewReno(NewReno),
+    LinkedIncreases(LinkedIncreases),
+    Cubic(Box<Cubic>),
+    Dctcp(Dctcp),
+}
+
+/// The same for whichever law it is.
+macro_rules! with_law {
+    ($choice:expr, $law:ident => $body:expr) => {
+        match $choice {
+            Choice::NewReno($law) => $body,
+            Choice::LinkedIncreases($law) => $body,
+            Choice::Cubic($law) => $body,
+            Choice::Dctcp($law) => $body,
+        }
+    };
+}
+
+impl Choice {
+    fn new(config: &Config) -> Choice {
+        match (config.control, config.subflows) {
+            (Control::NewReno, 0..=1) => Choice::NewReno(NewReno),
+            (Control::NewReno, 2..) => Choice::LinkedIncreases(LinkedIncreases),
+            (Control::Cubic, _) => Choice::Cubic(Box::default()),
+            (Control::Dctcp { gain_shift }, _) => Choice::Dctcp(Dctcp::new(gain_shift)),
+        }
+    }
+}
+
+/// The window after an ACK: one segment more each round trip, an ACK at a time; never more than that for one ACK.
+#[inline]
+fn additive(window: u64, ack: &Acked) -> u64 {
+    let acked = u64::from(ack.acked);
+    let own = (u64::MAX / window).saturating_mul(acked);
+    let step = match ack.linked {
+        // RFC 6356 3: the lesser of alpha over the total window and one over the own.
+        Some(linked) => own.min(linked.share.saturating_mul(acked)),
+        None => own,
+    };
+    window + step.min(ONE)
+}
+
+/// RFC 5681 (4): what halving leaves.
+const fn half(window: u64) -> u64 {
+    window / 2
+}
+
+/// The window and what moves it.
+#[derive(Debug)]
+pub(super) struct Congestion {
+    window: u64,
+    threshold: u64,
+    /// An echo is acted on once until this segment is acknowledged.
+    reduced_until: Option<u32>,
+    law: Choice,
+    /// Window and threshold before the last reduction for a loss, to be taken back if it was for nothing.
+    before: (u64, u64),
+}
+
+impl Congestion {
+    pub(super) fn new(config: &Config) -> Congestion {
+        let window = u64::from(config.initial_window) * ONE;
+        let threshold = u64::from(config.initial_threshold) * ONE;
+        Congestion {
+            window,
+            threshold,
+            reduced_until: None,
+            law: Choice::new(config),
+            before: (window, threshold),
+        }
+    }
+
+    /// Segments that may be in flight: at least one.
+    #[inline]
+    pub(super) const fn segments(&self) -> u32 {
+        let whole = (self.window >> 32) as u32;
+        if whole == 0 { 1 } else { whole }
+    }
+
+    /// The window, Q32.32.
+    #[inline]
+    pub(super) const fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// The slow start threshold, Q32.32.
+    #[cfg(test)]
+    pub(super) const fn threshold(&self) -> u64 {
+        self.threshold
+    }
+
+    #[inline]
+    pub(super) const fn is_slow_start(&self) -> bool {
+        self.window < self.threshold
+    }
+
+    /// The first window after a SYN that was lost is one segment (RFC 5681 3.1).
+    pub(super) fn begin_small(&mut self) {
+        self.window = ONE;
+    }
+
+    /// New data was acknowledged while the window was what limited the sender.
+    #[inline]
+    pub(super) fn grow(&mut self, ack: &Acked) {
+        if self.is_slow_start() {
+            // RFC 3465 with L = 2: one ACK of a delayed pair counts as two.
+            let step = u64::from(ack.acked.min(2)) * ONE;
+            self.window = (self.window + step).min(self.threshold.max(self.window));
+            return;
+        }
+        self.window = with_law!(&mut self.law, law => law.grow(self.window, ack));
+    }
+
+    /// A segment was lost, `flight` are outstanding: the window is what remains.
+    pub(super) fn lost(&mut self, flight: u32) {
+        let used = self.begin_reduction(flight);
+        let reduced = with_law!(&mut self.law, law => law.reduce_for_loss(used));
+        self.threshold = reduced.max(LEAST_THRESHOLD);
+        self.window = self.threshold;
+    }
+
+    /// Remembers what was before, in case that the reduction is for nothing. Gives what is to be reduced.
+    fn begin_reduction(&mut self, flight: u32) -> u64 {
+        self.before = (self.window, self.threshold);
+        // RFC 5681 (4): by what is in flight, not by a window that was not used.
+        self.window.min(u64::from(flight) * ONE)
+    }
+
+    /// The recovery from a loss is over with `flight` segments outstanding (RFC 6582 3.2, step 3, the first
+    /// way): the window does not open all at once.
+    pub(super) fn recovered(&mut self, flight: u32) {
+        self.window = self.threshold.min((u64::from(flight.max(1)) + 1) * ONE);
+    }
+
+    /// A time-out (RFC 5681 3.1). `first`: not of what a time-out had resent.
+    pub(super) fn timed_out(&mut self, flight: u32, first: bool) {
+        if first {
+            let used = self.begin_reduction(flight);
+            let reduced = with_law!(&mut self.law, law => law.reduce_for_timeout(used));
+            self.threshold = reduced.max(LEAST_THRESHOLD);
+        }
+        self.window = ONE;
+    }
+
+    /// The window is `segments`, whatever it was.
+    pub(super) fn allow(&mut self, segments: u32) {
+        self.window = u64::from(segments.max(1)) * ONE;
+    }
+
+    /// The last reduction for a loss was for nothing.
+    pub(super) fn undo(&mut self) {
+        self.window = self.window.max(self.before.0);
+        self.threshold = self.threshold.max(self.before.1);
+        with_law!(&mut self.law, law => law.undo());
+    }
+
+    /// An ACK of a connection that understands ECN. Gives whether the window was reduced: the next segment says so.
+    #[inline]
+    pub(super) fn heard_marks(&mut self, signals: &Signals, is_recovering: bool) -> bool {
+        with_law!(&mut self.law, law => law.hear(signals));
+        if let Some(until) = self.reduced_until
+            && signals.number.wrapping_sub(until) as i32 > 0
+        {
+            self.reduced_until = None;
+        }
+        // A loss has reduced the window already (RFC 3168 6.1.2: once for each window of data).
+        if !signals.echo || is_recovering || self.reduced_until.is_some() {
+            return false;
+        }
+        self.reduced_until = Some(signals.next);
+        let window = with_law!(&mut self.law, law => law.reduce_for_mark(self.window));
+        // RFC 3168 6.1.2: down to one segment, where a loss would leave two.
+        self.window = window.max(ONE);
+        self.threshold = self.window;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::config;
+    use super::*;
+
+    /// An ACK of one segment, with nothing else known.
+    fn acked() -> Acked {
+        Acked { now: Time::ZERO, acked: 1, round_trip: None, linked: None }
+    }
+
+    #[test]
+    fn slow_start_doubles_and_avoidance_adds_one_each_round_trip() {
+        let config = Config { initial_window: 2, initial_threshold: 16, ..config() };
+        let mut congestion = Congestion::new(&config);
+        let mut seen = alloc::vec::Vec::new();
+        for _ in 0..6 {
+            for _ in 0..congestion.segments() {
+                congestion.grow(&acked());
+            }
+            seen.push(congestion.segments());
+        }
+        assert_eq!(seen, [4, 8, 16, 16, 17, 18]);
+    }
+
+    #[test]
+    fn a_loss_leaves_half_of_what_is_in_flight_and_a_timeout_one() {
+        let config = Config { initial_window: 20, ..config() };
+        let mut congestion = Congestion::new(&config);
+        congestion.lost(12);
+        assert_eq!((congestion.segments(), congestion.threshold()), (6, 6 * ONE));
+        congestion.timed_out(6, true);
+        assert_eq!((congestion.segments(), congestion.threshold()), (1, 3 * ONE));
+        congestion.timed_out(1, false);
+        assert_eq!(congestion.threshold(), 3 * ONE);
+        congestion.undo();
+        assert_eq!(congestion.segments(), 6);
+    }
+
+    /// RFC 9438 4.8: after a time-out CUBIC rises from where congestion avoidance begins; after a loss towards what was.
+    #[test]
+    fn cubic_forgets_its_plateau_at_a_timeout_only() {
+        let config = Config { initial_window: 100, control: Control::Cubic, ..config() };
+        let after = |reduce: fn(&mut Congestion)| {
+            let mut congestion = Congestion::new(&config);
+            reduce(&mut congestion);
+            for round in 0..20u64 {
+                let now = Time::from_ps(round * 100_000_000_000);
+                for _ in 0..congestion.segments() {
+                    congestion.grow(&Acked {
+                        now,
+                        round_trip: Some(TimeDelta::from_ms(100)),
+                        ..acked()
+                    });
+                }
+            }
+            congestion.segments()
+        };
+        let loss = after(|congestion| congestion.lost(100));
+        let timeout = after(|congestion| congestion.timed_out(100, true));
+        // 100 + 0.4 (2 - 4.2)^3 = 95.6 after two seconds, against 70 and some.
+        assert!((90..100).contains(&loss), "{loss}");
+        assert!((70..88).contains(&timeout), "{timeout}");
+    }
+
+    /// RFC 3168 6.1.2: one answer to all echoes of a window of data, and none while a loss is being repaired.
+    #[test]
+    fn marks_are_answered_once_a_window() {
+        for control in [Control::NewReno, Control::Cubic, Control::Dctcp { gain_shift: 4 }] {
+            let config = Config { initial_window: 16, control, ecn: true, ..config() };
+            let mut congestion = Congestion::new(&config);
+            let signals = |number, echo| Signals { number, next: number + 16, acked: 1, echo };
+            assert!(!congestion.heard_marks(&signals(1, true), true));
+            assert!(congestion.heard_marks(&signals(2, true), false));
+            let reduced = congestion.window();
+            assert!(reduced < 16 * ONE && reduced == congestion.threshold(), "{control:?}");
+            assert!(!congestion.heard_marks(&signals(18, true), false));
+            assert_eq!(congestion.window(), reduced);
+            assert!(congestion.heard_marks(&signals(19, true), false));
+            assert!(congestion.window() < reduced, "{control:?}");
+        }
+    }
+}
