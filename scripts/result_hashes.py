@@ -20,7 +20,8 @@ from pathlib import Path
 def runs_of(folder):
     """(experiment, series, run) -> path of flows.csv. A run without series belongs to the series `-`."""
     found = {}
-    for path in sorted(folder.glob("*/*/**/flows.csv")):
+    experiments = [path.parent for path in sorted(folder.glob("*/*/findings.json"))]
+    for path in (path for place in experiments for path in sorted(place.glob("**/flows.csv"))):
         parts = [part for part in path.relative_to(folder).parts if part != "runs"]
         run = parts[2:-1]
         series = run[0] if run and not run[0].startswith("seed-") and "=" not in run[0] else "-"
