@@ -7,10 +7,11 @@ use std::sync::Arc;
 use trimline_packet::{ByteCount, HostId, Time};
 use trimline_transport::{Half, Key, Stream};
 
+use crate::plan::Trigger;
 use crate::protocol::FlowEvent;
 use crate::random;
 use crate::table::Shared;
-use crate::triggers::{self, Trigger, Triggers, Wiring};
+use crate::triggers::{self, Triggers, Wiring};
 
 /// What a flow is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

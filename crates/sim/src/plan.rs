@@ -9,6 +9,7 @@ pub use trimline_transport::ndp::{Config, PullSpacing};
 pub use trimline_transport::tcp;
 use trimline_transport::{cbr, ndp};
 
+pub use crate::formats::connection_matrix::Trigger;
 pub use crate::formats::sizes::SizeDistribution;
 pub use crate::links::{Impairment, LinkChange, LinkEvent, Share};
 
@@ -229,7 +230,7 @@ pub struct Listed {
     /// In the order of the file.
     pub flows: Vec<ListedFlow>,
     /// What starts flows when others end, by number.
-    pub triggers: Vec<ListedTrigger>,
+    pub triggers: Vec<Trigger>,
 }
 
 /// One flow of a file.
@@ -256,15 +257,6 @@ pub enum ListedStart {
     At(TimeDelta),
     /// When this trigger fires, which is one of its source host.
     Trigger(u32),
-}
-
-/// When a trigger of a file starts the flows that wait for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ListedTrigger {
-    /// All, at the last of so many activations.
-    After(u32),
-    /// The next one, at each activation.
-    OneByOne,
 }
 
 /// Bytes of the flows of a workload.

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use trimline_packet::{Time, TimeDelta};
 
 use crate::flows::Flow;
+use crate::plan::Trigger;
 use crate::table::Shared;
 
 /// No trigger, and no wiring.
@@ -39,15 +40,6 @@ impl Wiring {
         on_delivered: NONE,
         on_acknowledged: NONE,
     };
-}
-
-/// When a trigger starts its flows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Trigger {
-    /// All of them, at the last of so many activations.
-    After(u32),
-    /// The next one, at each activation.
-    OneByOne,
 }
 
 /// What a host has noticed, and what it is about to start.

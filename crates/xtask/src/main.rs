@@ -4,11 +4,13 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+mod arrows;
 mod bmv2;
 mod frames;
 mod generate;
 mod mutations;
 mod p4;
+mod rooms;
 mod tidy;
 mod vectors;
 

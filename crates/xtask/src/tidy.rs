@@ -3,13 +3,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::{arrows, rooms};
+
 /// A file longer than this is more than one concept.
 const LONGEST: usize = 800;
 
 /// Files that people write, and read as a whole.
 const SOURCES: [&str; 9] = [".rs", ".py", ".p4", ".sv", ".cpp", ".h", ".sh", ".lua", ".js"];
 
-/// Folders that hold no source.
+/// What holds no source: folders, and files beside them.
 const SKIPPED: [&str; 7] = [".git", ".venv", "__pycache__", "artifacts", "corpus", "out", "target"];
 
 /// Something that is banned.
@@ -127,6 +129,9 @@ pub(crate) fn run_all(root: &Path) -> Result<usize, Vec<String>> {
         findings.extend(check(&path.to_string_lossy().replace('\\', "/"), &text));
         count += 1;
     }
+    for check_all in [rooms::check_all, arrows::check_all] {
+        findings.extend(check_all(root).map_err(|error| vec![error])?);
+    }
     if findings.is_empty() { Ok(count) } else { Err(findings) }
 }
 
@@ -136,7 +141,11 @@ fn list(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
         let entry = entry.map_err(unreadable)?;
         let kind = entry.file_type().map_err(unreadable)?;
         let name = entry.file_name();
-        if kind.is_dir() && !SKIPPED.iter().any(|skipped| name == *skipped) {
+        // In a further work tree `.git` is a file.
+        if SKIPPED.iter().any(|skipped| name == *skipped) {
+            continue;
+        }
+        if kind.is_dir() {
             list(&entry.path(), files)?;
         } else if kind.is_file() {
             files.push(entry.path());

@@ -19,7 +19,7 @@ pub struct ConnectionMatrix {
     /// Flows, in the order of the file.
     pub connections: Vec<Connection>,
     /// Triggers, by their number in the file.
-    pub triggers: BTreeMap<u32, Trigger>,
+    pub triggers: BTreeMap<u32, TriggerLine>,
     /// Links that are not there.
     pub failures: Vec<Failure>,
 }
@@ -56,24 +56,22 @@ pub enum Start {
     Trigger(u32),
 }
 
-/// What fires when.
+/// A trigger of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trigger {
+pub struct TriggerLine {
     /// Line of the file.
     pub line: usize,
-    /// How activations become starts.
-    pub kind: TriggerKind,
+    /// When it starts flows.
+    pub trigger: Trigger,
 }
 
-/// How activations become starts of flows.
+/// When a trigger starts the flows that wait for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TriggerKind {
-    /// The one activation starts every flow that waits.
-    OneShot,
-    /// Each activation starts the next flow that waits.
-    MultiShot,
-    /// The last of so many activations starts every flow that waits.
-    Barrier(u32),
+pub enum Trigger {
+    /// All, at the last of so many activations: a "barrier"; a "oneshot" has one.
+    After(u32),
+    /// The next one, at each activation: a "multishot".
+    OneByOne,
 }
 
 /// A link between an aggregation switch and a core that is not there.
@@ -216,10 +214,9 @@ fn check(text: &Text<'_>, matrix: &ConnectionMatrix, counts: &Counts) -> Result<
     }
     for (id, trigger) in &matrix.triggers {
         let count = activated.get(id).map_or(0, |(_, count)| *count);
-        let most = match trigger.kind {
-            TriggerKind::OneShot => 1,
-            TriggerKind::Barrier(count) => count,
-            TriggerKind::MultiShot => u32::MAX,
+        let most = match trigger.trigger {
+            Trigger::After(count) => count,
+            Trigger::OneByOne => u32::MAX,
         };
         if count > most {
             return Err(text.error(
@@ -367,7 +364,7 @@ fn connection(
     Ok(connection)
 }
 
-fn trigger(text: &Text<'_>, line: usize, words: &[&str]) -> Result<(u32, Trigger), FormatError> {
+fn trigger(text: &Text<'_>, line: usize, words: &[&str]) -> Result<(u32, TriggerLine), FormatError> {
     const KINDS: [&str; 3] = ["oneshot", "multishot", "barrier"];
     let fields = fields(text, line, words, &KINDS, TRIGGER)?;
     if let Some(other) =
@@ -382,14 +379,14 @@ fn trigger(text: &Text<'_>, line: usize, words: &[&str]) -> Result<(u32, Trigger
         return Err(text.error(line, "a trigger without an id above 0", TRIGGER));
     }
     let kinds: Vec<&str> = KINDS.into_iter().filter(|kind| fields.contains_key(kind)).collect();
-    let kind = match (&kinds[..], count) {
-        (["oneshot"], _) => TriggerKind::OneShot,
-        (["multishot"], _) => TriggerKind::MultiShot,
-        (["barrier"], Some(count @ 1..)) => TriggerKind::Barrier(count),
+    let trigger = match (&kinds[..], count) {
+        (["oneshot"], _) => Trigger::After(1),
+        (["multishot"], _) => Trigger::OneByOne,
+        (["barrier"], Some(count @ 1..)) => Trigger::After(count),
         (["barrier"], _) => return Err(text.error(line, "a barrier without `count`", TRIGGER)),
         _ => return Err(text.error(line, "not exactly one kind of trigger", TRIGGER)),
     };
-    Ok((id, Trigger { line, kind }))
+    Ok((id, TriggerLine { line, trigger }))
 }
 
 fn failure(text: &Text<'_>, line: usize, words: &[&str]) -> Result<Failure, FormatError> {
@@ -428,7 +425,7 @@ mod tests {
         assert_eq!(first.start, Start::At(TimeDelta::from_ps(2)));
         assert_eq!((first.send_done_trigger, first.priority, first.id), (Some(7), Some(3), 1));
         assert_eq!(matrix.connections[1].start, Start::Trigger(7));
-        assert_eq!(matrix.triggers[&8].kind, TriggerKind::Barrier(1));
+        assert_eq!(matrix.triggers[&8].trigger, Trigger::After(1));
         assert_eq!(matrix.failures, [Failure { line: 11, switch: 5, link: 0 }]);
     }
 

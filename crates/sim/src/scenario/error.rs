@@ -1,18 +1,45 @@
 //! What is wrong with a scenario, and where.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A text that a scenario was read from: the file, or one `--set`.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Source {
     /// File name, or `--set`.
     pub name: String,
     /// The whole text.
     pub text: String,
+    /// Files that the text names, by path: what was read first.
+    files: Mutex<BTreeMap<String, Result<String, String>>>,
 }
 
+impl PartialEq for Source {
+    fn eq(&self, other: &Source) -> bool {
+        (&self.name, &self.text) == (&other.name, &other.text)
+    }
+}
+
+impl Eq for Source {}
+
 impl Source {
+    /// A text and its name; nothing that it names is read yet.
+    pub fn new(name: &str, text: &str) -> Source {
+        Source { name: name.to_owned(), text: text.to_owned(), files: Mutex::default() }
+    }
+
+    /// What `read` says of the file at `path`, which is asked once: so that all points of a sweep are of one state
+    /// of the file.
+    pub(crate) fn file(
+        &self,
+        path: &str,
+        read: impl FnOnce(&str) -> Result<String, String>,
+    ) -> Result<String, String> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        files.entry(path.to_owned()).or_insert_with(|| read(path)).clone()
+    }
+
     /// Line and column (both from 1, columns in characters) of the byte at `offset`.
     pub fn position(&self, offset: usize) -> (usize, usize) {
         let mut end = offset.min(self.text.len());
@@ -151,7 +178,7 @@ mod tests {
 
     #[test]
     fn positions_count_characters_not_bytes() {
-        let source = Source { name: "s".into(), text: "a = 1\n\"é\" = 2\n".into() };
+        let source = Source::new("s", "a = 1\n\"é\" = 2\n");
         assert_eq!(source.position(0), (1, 1));
         assert_eq!(source.position(10), (2, 4));
         assert_eq!(source.position(999), (3, 1));

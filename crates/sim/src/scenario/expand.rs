@@ -23,7 +23,7 @@ pub(super) fn expand(
     text: &str,
     settings: &[String],
 ) -> Result<Scenario, ScenarioError> {
-    let source = Arc::new(Source { name: file.to_owned(), text: text.to_owned() });
+    let source = Arc::new(Source::new(file, text));
     let mut base = tree::parse(&source)?;
     // A mistake in the base is one even where every series hides it.
     SCENARIO.check(&base, Extent::Part)?;
@@ -165,7 +165,7 @@ fn seeds(tree: &Node) -> Result<Vec<u64>, ScenarioError> {
 
 /// `--set key=value` as a tree. A value that is no TOML is a string: `links.rate=40Gbps`.
 fn setting(text: &str) -> Result<Node, ScenarioError> {
-    let source = Arc::new(Source { name: "--set".to_owned(), text: text.to_owned() });
+    let source = Arc::new(Source::new("--set", text));
     let place = |start, end| Place { source: source.clone(), start, end };
     let parsed = match (tree::parse(&source), text.split_once('=')) {
         (Ok(node), _) => node,

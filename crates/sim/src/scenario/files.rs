@@ -8,11 +8,9 @@ use trimline_packet::TimeDelta;
 use super::error::ScenarioError;
 use super::read::{few_packets, in_file, text_of};
 use super::tree::Node;
-use crate::formats::connection_matrix::{self, Start, TriggerKind};
+use crate::formats::connection_matrix::{self, Start};
 use crate::formats::{hpcc, htsim_topology};
-use crate::plan::{
-    LinkChange, LinkEvent, Listed, ListedFlow, ListedStart, ListedTrigger, Transport,
-};
+use crate::plan::{LinkChange, LinkEvent, Listed, ListedFlow, ListedStart, Transport};
 use crate::topology::{self, Clos};
 
 /// Whether the form is htsim's: as the scenario says, or by the name of the file.
@@ -77,11 +75,7 @@ pub(super) fn flows(
             on_acknowledged: number(connection.send_done_trigger),
             on_delivered: number(connection.recv_done_trigger),
         });
-        let triggers = matrix.triggers.values().map(|trigger| match trigger.kind {
-            TriggerKind::OneShot => ListedTrigger::After(1),
-            TriggerKind::MultiShot => ListedTrigger::OneByOne,
-            TriggerKind::Barrier(count) => ListedTrigger::After(count),
-        });
+        let triggers = matrix.triggers.values().map(|line| line.trigger);
         let listed = Listed { flows: flows.collect(), triggers: triggers.collect() };
         let links = if matrix.failures.is_empty() { Vec::new() } else { topology::links(clos) };
         let mut missing = Vec::new();

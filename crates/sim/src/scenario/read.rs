@@ -110,22 +110,67 @@ pub(super) fn pair(node: &Node, hosts: u32) -> Result<(u32, u32), ScenarioError>
     Ok(flow)
 }
 
-/// The text of the file that a node names, from the scenario's folder, and its name for errors.
+/// The text of the file that a node names, from the scenario's folder, and its name for errors. A file is read
+/// once, however many points of a sweep name it.
 pub(super) fn text_of(node: &Node, expected: &str) -> Result<(String, String), ScenarioError> {
-    let folder = Path::new(&node.place.source.name).parent().unwrap_or(Path::new(""));
-    let path = folder.join(node.text().unwrap_or_default());
-    let name = path.display().to_string();
-    match fs::read(&path).map(String::from_utf8) {
-        Ok(Ok(text)) => Ok((name, text)),
-        Ok(Err(_)) => {
-            Err(ScenarioError::new(&node.place, format!("{name}: no text in UTF-8"), expected))
+    let source = &node.place.source;
+    let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
+    let name = folder.join(node.text().unwrap_or_default()).display().to_string();
+    match source.file(&name, contents) {
+        Ok(text) => Ok((name, text)),
+        Err(problem) => {
+            Err(ScenarioError::new(&node.place, format!("{name}: {problem}"), expected))
         }
-        Err(error) => Err(ScenarioError::new(&node.place, format!("{name}: {error}"), expected)),
     }
+}
+
+/// The text of a file.
+fn contents(path: &str) -> Result<String, String> {
+    #[cfg(test)]
+    tests::READ.with_borrow_mut(|read| read.push(path.to_owned()));
+    let bytes = fs::read(path).map_err(|error| error.to_string())?;
+    String::from_utf8(bytes).map_err(|_| "no text in UTF-8".to_owned())
 }
 
 /// A mistake in a file that a scenario names.
 pub(super) fn in_file(node: &Node, error: &FormatError) -> ScenarioError {
     let problem = format!("{}:{}: {}", error.file, error.line, error.problem);
     ScenarioError::new(&node.place, problem, error.expected.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use crate::scenario::{Scenario, Source};
+
+    thread_local! {
+        /// Files that were read by this thread.
+        pub(super) static READ: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    }
+
+    #[test]
+    fn all_points_of_a_sweep_are_of_one_state_of_a_file() {
+        let name = concat!(env!("CARGO_MANIFEST_DIR"), "/distributions/dcpim-CDF_dctcp.txt");
+        let text = format!(
+            "topology.star.hosts = 3\nsweep.workload.w.size.packet = [\"1000B\", \"1460B\", \"2000B\"]\n\
+             [[workload]]\nname = \"w\"\npermutation = {{}}\nsize.file = \"{name}\"\n"
+        );
+        READ.take();
+        let scenario = Scenario::parse("s.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!((scenario.runs.len(), READ.take()), (3, vec![name.to_owned()]));
+        // Another parse reads it again.
+        Scenario::parse("s.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(READ.take().len(), 1);
+    }
+
+    #[test]
+    fn a_file_that_changes_meanwhile_is_what_it_was() {
+        let source = Source::new("s.toml", "");
+        let mut states = ["first", "second"].into_iter().map(|state| Ok(state.to_owned()));
+        let mut read = || source.file("f", |_| states.next().unwrap());
+        assert_eq!([read(), read()], [Ok("first".to_owned()), Ok("first".to_owned())]);
+        assert_eq!(source.file("g", |_| Err("gone".to_owned())), Err("gone".to_owned()));
+        assert_eq!(source.file("g", |_| Ok(String::new())), Err("gone".to_owned()));
+    }
 }

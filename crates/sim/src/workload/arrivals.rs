@@ -4,9 +4,9 @@ use trimline_packet::{Time, TimeDelta};
 use trimline_transport::Stream;
 
 use super::{Draft, Making, jitter, members, other_member, pairs};
-use crate::plan::{Arrivals, Gap, Matrix, Workload};
+use crate::plan::{Arrivals, Gap, Matrix, Trigger, Workload};
 use crate::random;
-use crate::triggers::{NONE, Trigger, Wiring};
+use crate::triggers::{NONE, Wiring};
 
 impl Making<'_> {
     /// Each pair of a matrix, or each connection to hosts that are drawn anew, has flow after flow.

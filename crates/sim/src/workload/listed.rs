@@ -3,8 +3,8 @@
 use trimline_packet::{Time, TimeDelta};
 
 use super::{Draft, Making};
-use crate::plan::{Listed, ListedStart, ListedTrigger, Workload};
-use crate::triggers::{NONE, Trigger, Wiring};
+use crate::plan::{Listed, ListedStart, Workload};
+use crate::triggers::{NONE, Wiring};
 
 impl Making<'_> {
     pub(super) fn listed(
@@ -14,10 +14,7 @@ impl Making<'_> {
         listed: &Listed,
     ) -> Result<(), String> {
         let first_trigger = self.made.triggers.len() as u32;
-        self.made.triggers.extend(listed.triggers.iter().map(|trigger| match trigger {
-            ListedTrigger::After(count) => Trigger::After(*count),
-            ListedTrigger::OneByOne => Trigger::OneByOne,
-        }));
+        self.made.triggers.extend(&listed.triggers);
         let number = |trigger: Option<u32>| trigger.map_or(NONE, |trigger| first_trigger + trigger);
         let mut flows_of = vec![0u64; self.hosts as usize];
         for flow in &listed.flows {

@@ -22,10 +22,10 @@ use trimline_packet::{ByteCount, HostId, Time, TimeDelta};
 use crate::flows::{Flow, Made};
 use crate::formats::sizes::WHOLE;
 use crate::links::LinkChange;
-use crate::plan::{Arrivals, Choose, Matrix, Plan, Size, Spraying, Workload};
+use crate::plan::{Arrivals, Choose, Matrix, Plan, Size, Spraying, Trigger, Workload};
 use crate::random;
 use crate::topology::Clos;
-use crate::triggers::{self, Trigger, Wiring};
+use crate::triggers::{self, Wiring};
 
 /// Flows of a run, at most: each has state of a few hundred bytes.
 pub(crate) const MAX_FLOWS: u64 = 1 << 26;

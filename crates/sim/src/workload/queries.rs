@@ -4,9 +4,9 @@ use trimline_packet::{ByteCount, Time, TimeDelta};
 
 use super::arrivals::{gap_of, times};
 use super::{Draft, Making, jitter, order, other_than};
-use crate::plan::{Arrivals, Choose, Matrix, Queries, Size, Workload};
+use crate::plan::{Arrivals, Choose, Matrix, Queries, Size, Trigger, Workload};
 use crate::random;
-use crate::triggers::{NONE, Trigger, Wiring};
+use crate::triggers::{NONE, Wiring};
 
 impl Making<'_> {
     /// Incast after incast, senders drawn anew for each, the receiver too where it is not given.

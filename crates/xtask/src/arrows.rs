@@ -1,0 +1,119 @@
+//! Which crate may know which, held to the manifests: ARCHITECTURE.md's arrows.
+
+use std::fs;
+use std::path::Path;
+
+/// What a crate may know, and what its tests may know besides.
+struct Arrows {
+    of: &'static str,
+    to: &'static [&'static str],
+    in_tests: &'static [&'static str],
+}
+
+const fn arrows(of: &'static str, to: &'static [&'static str]) -> Arrows {
+    Arrows { of, to, in_tests: &[] }
+}
+
+const ALLOWED: [Arrows; 9] = [
+    arrows("packet", &[]),
+    arrows("switch", &["packet"]),
+    arrows("transport", &["packet"]),
+    arrows("metrics", &["packet"]),
+    arrows("sim", &["packet", "switch", "transport", "metrics"]),
+    Arrows {
+        of: "stack",
+        to: &["packet", "switch", "transport"],
+        // One scenario on both drivers.
+        in_tests: &["sim", "metrics"],
+    },
+    arrows("cli", &["packet", "sim", "stack", "metrics"]),
+    arrows("py", &["sim", "metrics", "cli"]),
+    arrows("xtask", &["packet", "switch", "transport", "metrics", "sim", "stack", "cli"]),
+];
+
+/// What is wrong with the manifests of the crates in the folder `crates` of `root`.
+///
+/// # Errors
+/// A manifest that cannot be read or is no TOML, with its name.
+pub(crate) fn check_all(root: &Path) -> Result<Vec<String>, String> {
+    let mut findings = Vec::new();
+    let unreadable = |error| format!("crates: {error}");
+    for entry in fs::read_dir(root.join("crates")).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let manifest = entry.path().join("Cargo.toml");
+        if manifest.is_file() {
+            let text = fs::read_to_string(&manifest)
+                .map_err(|error| format!("crates/{name}/Cargo.toml: {error}"))?;
+            findings.extend(check(&name, &text)?);
+        }
+    }
+    findings.sort();
+    Ok(findings)
+}
+
+/// What is wrong with the manifest of the crate `name`.
+fn check(name: &str, manifest: &str) -> Result<Vec<String>, String> {
+    let at = format!("crates/{name}/Cargo.toml");
+    let Some(allowed) = ALLOWED.iter().find(|arrows| arrows.of == name) else {
+        return Ok(vec![format!(
+            "{at}: say in {} and in ARCHITECTURE.md what it may know",
+            file!()
+        )]);
+    };
+    let parsed: toml::Table = manifest.parse().map_err(|error| format!("{at}: {error}"))?;
+    let mut findings = Vec::new();
+    let sections = [
+        ("dependencies", &[][..]),
+        ("build-dependencies", &[]),
+        ("dev-dependencies", allowed.in_tests),
+    ];
+    for (section, besides) in sections {
+        let named = parsed.get(section).and_then(toml::Value::as_table);
+        for crate_name in named.into_iter().flat_map(toml::Table::keys) {
+            let Some(other) = crate_name.strip_prefix("trimline-") else { continue };
+            if !allowed.to.contains(&other) && !besides.contains(&other) {
+                let known = [allowed.to, besides].concat();
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                findings.push(format!(
+                    "{at}: {section}: {name} may not know {other}; of ours it may know: {known}"
+                ));
+            }
+        }
+    }
+    Ok(findings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_arrow_against_the_order_is_refused() {
+        let manifest = "[dependencies]\ntrimline-packet.workspace = true\nserde = \"1\"\n";
+        assert_eq!(check("switch", manifest), Ok(Vec::new()));
+        let sideways = format!("{manifest}trimline-transport = {{ path = \"../transport\" }}\n");
+        let found = check("switch", &sideways).unwrap();
+        assert_eq!(
+            found,
+            [
+                "crates/switch/Cargo.toml: dependencies: switch may not know transport; of ours it may know: packet"
+            ]
+        );
+    }
+
+    #[test]
+    fn tests_of_the_stack_may_know_the_simulator_and_the_stack_may_not() {
+        assert_eq!(check("stack", "[dev-dependencies]\ntrimline-sim.workspace = true"), Ok(vec![]));
+        assert_eq!(
+            check("stack", "[dependencies]\ntrimline-sim.workspace = true").unwrap().len(),
+            1
+        );
+    }
+
+    #[test]
+    fn a_crate_without_a_place_is_named() {
+        assert!(check("common", "").unwrap()[0].contains("what it may know"));
+        assert!(check("sim", "[").unwrap_err().starts_with("crates/sim/Cargo.toml: "));
+    }
+}
