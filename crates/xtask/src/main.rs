@@ -1,4 +1,4 @@
-//! What the workspace checks about itself: `cargo xtask vectors`, `p4`, `tidy`. CI calls
+//! What the workspace checks about itself: `cargo xtask vectors`, `p4`, `mutations`, `tidy`. CI calls
 //! nothing that a developer cannot call.
 
 use std::path::Path;
@@ -6,15 +6,17 @@ use std::process::ExitCode;
 
 mod arrows;
 mod bmv2;
+mod claims;
 mod frames;
 mod generate;
+mod mistakes;
 mod mutations;
 mod p4;
 mod rooms;
 mod tidy;
 mod vectors;
 
-const USAGE: &str = "usage: cargo xtask vectors [--mutations | --generate | --expand FOLDER] | p4 [--mutations | --compile] | tidy";
+const USAGE: &str = "usage: cargo xtask vectors [--mutations | --generate | --expand FOLDER] | p4 [--mutations | --compile] | mutations [--check] [--crate transport|sim] [NAME..] | tidy";
 
 fn written(outcome: Result<usize, String>) -> ExitCode {
     match outcome {
@@ -40,6 +42,63 @@ fn finders(outcome: Result<Vec<(&str, Vec<String>)>, Vec<String>>) -> ExitCode {
         }
         Err(missed) => {
             missed.iter().for_each(|line| eprintln!("{line}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Mistakes in the sources: whether they can be made (`--check`), or which tests find them.
+fn mutations(root: &Path, arguments: &[&str]) -> ExitCode {
+    let mut selection = mistakes::Selection::default();
+    let mut rest = arguments.iter();
+    while let Some(&argument) = rest.next() {
+        match argument {
+            "--check" if arguments.len() == 1 => {
+                return mistakes_checked(root);
+            }
+            "--crate" => match rest.next() {
+                Some(&package @ ("transport" | "sim")) => {
+                    selection.package = Some(package.to_owned())
+                }
+                _ => {
+                    eprintln!("--crate: expected transport or sim");
+                    return ExitCode::from(2);
+                }
+            },
+            _ if argument.starts_with('-') => {
+                eprintln!("{USAGE}");
+                return ExitCode::from(2);
+            }
+            name => selection.names.push(name.to_owned()),
+        }
+    }
+    match mistakes::run(root, &selection) {
+        Ok(mistakes::Outcome { found, missed }) if missed.is_empty() => {
+            println!("{found} mistakes are found");
+            ExitCode::SUCCESS
+        }
+        Ok(mistakes::Outcome { found, missed }) => {
+            missed.iter().for_each(|line| eprintln!("{line}"));
+            eprintln!("{found} mistakes are found, {} are not", missed.len());
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether mistakes can be made, and claims are cited.
+fn mistakes_checked(root: &Path) -> ExitCode {
+    match mistakes::check(root) {
+        Ok((mistakes, claims::Covered { claims, code, tests })) => {
+            println!("{mistakes} mistakes can be made");
+            println!("{claims} claims are cited {code} times by code and {tests} times by tests");
+            ExitCode::SUCCESS
+        }
+        Err(findings) => {
+            findings.iter().for_each(|finding| eprintln!("{finding}"));
             ExitCode::FAILURE
         }
     }
@@ -79,10 +138,11 @@ fn main() -> ExitCode {
         },
         ["p4", "--mutations"] => finders(p4::check_mutations(&root)),
         ["p4", "--compile"] => written(p4::compile(&root)),
+        ["mutations", ref rest @ ..] => mutations(&root, rest),
         ["tidy"] => match tidy::run_all(&root) {
             Ok(files) => {
                 println!("{files} files are tidy");
-                ExitCode::SUCCESS
+                mistakes_checked(&root)
             }
             Err(findings) => {
                 findings.iter().for_each(|finding| eprintln!("{finding}"));

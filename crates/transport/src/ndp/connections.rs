@@ -203,7 +203,7 @@ impl Endpoint {
         Some(slot)
     }
 
-    /// NDP 3.2.2: makes a receiving half from whichever packet of the first window comes first.
+    /// NDP 3.2.2-b: makes a receiving half from whichever packet of the first window comes first.
     #[cold]
     pub(super) fn accept(
         &mut self,
@@ -353,7 +353,7 @@ impl Endpoint {
         self.enter_time_wait(now, slot);
     }
 
-    /// NDP 3.2.2: both ends remember a finished connection.
+    /// NDP 3.2.2-c: both ends remember a finished connection.
     pub(super) fn enter_time_wait(&mut self, now: Time, slot: u32) {
         let entry = &mut self.slots[slot as usize];
         entry.life = Life::TimeWait;

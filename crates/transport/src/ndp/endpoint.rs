@@ -174,7 +174,7 @@ impl Endpoint {
         if class != receiver.class && !receiver.class_fixed {
             self.change_class(slot, class);
         }
-        // NDP 3.2: for every header or packet that arrives a pull is queued; once LAST is known the
+        // NDP 3.2-d, 3.2-n: for every header or packet that arrives a pull is queued; once LAST is known the
         // superfluous ones are removed.
         let entry = &mut self.slots[slot as usize];
         let receiver = Receiver::of(&mut entry.role);
@@ -402,7 +402,7 @@ impl Endpoint {
         peer: HostId,
         directory: &mut impl HostTables,
     ) {
-        // Rare, and never more than one per full packet's time: a flood of DATA for unknown
+        // NDP 3.2.2-d: rare, and never more than one per full packet's time: a flood of DATA for unknown
         // connections must not become a flood of RESETs.
         let gap = self.gaps.after(self.config.payload_bytes);
         if self.reset_at.is_some_and(|at| now < at + gap) || self.control.len() >= CONTROL_LIMIT {
@@ -486,6 +486,7 @@ impl crate::Endpoint for Endpoint {
 
     #[inline]
     fn poll_transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
+        // NDP 3.2-c, 3.2-l: ACKs and NACKs wait for no pacer; then the PULL that is due, then data.
         if let Some(packet) = self.control.pop_front() {
             return Some(packet);
         }

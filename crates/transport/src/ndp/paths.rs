@@ -79,6 +79,7 @@ impl Paths {
     /// A number below `bound`; the bias of the multiplication is below 2^-16.
     #[inline]
     fn draw(&mut self, bound: u16) -> u16 {
+        // NDP 3.1.1-c: an only path needs no draw.
         if bound <= 1 {
             return 0;
         }
@@ -91,7 +92,7 @@ impl Paths {
         self.position >= self.live
     }
 
-    /// Begins another round. NDP 3.2.3: outliers are removed when the path list is permuted. Gives
+    /// Begins another round. NDP 3.2.3-b: outliers are removed when the path list is permuted. Gives
     /// how many paths were removed.
     pub(super) fn permute(&mut self, now: Time, penalty: Option<&PathPenalty>) -> u32 {
         self.position = 0;
@@ -120,6 +121,7 @@ impl Paths {
     pub(super) fn choose(&mut self, avoid: u16) -> u16 {
         debug_assert!(!self.round_ended(), "a round that ended is permuted before the next choice");
         let position = self.position;
+        // NDP 3.1.1-a: a path that this round has not taken yet.
         let left = self.live - position;
         let other = position + self.draw(left);
         self.order.swap(position as usize, other as usize);
@@ -214,7 +216,7 @@ impl Paths {
         }
     }
 
-    /// The next path of packets that no scoreboard follows.
+    /// The next path of packets that no scoreboard follows. NDP 3.1.1-b: ACKs, NACKs and PULLs are sprayed too.
     #[inline]
     pub(super) fn spray(&mut self) -> PathId {
         if self.round_ended() {
@@ -265,6 +267,7 @@ mod tests {
         paths.choose(avoid)
     }
 
+    /// NDP 3.1.1-a.
     #[test]
     fn every_round_takes_every_path_once_in_another_order() {
         let mut paths = paths(36);
@@ -276,6 +279,7 @@ mod tests {
         assert_eq!(rounds.iter().collect::<BTreeSet<_>>().len(), 20);
     }
 
+    /// NDP 3.1.1-a.
     #[test]
     fn every_place_is_equally_likely_for_every_path() {
         let mut paths = paths(5);
@@ -290,6 +294,7 @@ mod tests {
         }
     }
 
+    /// NDP 3.2.3-c, 3.2.4-m.
     #[test]
     fn a_path_to_avoid_is_never_taken_while_there_is_another() {
         let mut paths = paths(3);
@@ -299,6 +304,7 @@ mod tests {
         }
     }
 
+    /// NDP 3.1.1-c.
     #[test]
     fn the_only_path_is_taken_even_if_it_should_be_avoided() {
         let mut paths = Paths::new(&[crate::ANY_PATH], Stream::seed_from_u64(1), None);

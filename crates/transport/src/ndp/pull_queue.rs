@@ -111,6 +111,7 @@ impl Gaps {
         let wire = payload + ByteCount::new(u64::from(Packet::HEADER_BYTES));
         let rate = self.rule.rate;
         match self.rule.spacing {
+            // NDP 3.2-f: the time of the packet that is pulled on the receiver's link.
             PullSpacing::WireBytes => rate.transmission(wire),
             PullSpacing::PayloadBytes => rate.transmission(payload),
             PullSpacing::WireBytesScaled { percent } => {
@@ -155,7 +156,7 @@ impl PullQueue {
         if self.queued == 0 { Time::NEVER } else { self.next }
     }
 
-    /// NDP 3.2, footnote 4: whether a pull may ride in its ACK or NACK.
+    /// NDP 3.2-q, footnote 4: whether a pull may ride in its ACK or NACK.
     #[inline]
     pub(super) fn may_ride(&self, now: Time) -> bool {
         self.queued == 0 && now >= self.next
@@ -202,7 +203,7 @@ impl PullQueue {
         self.classes[new as usize].join(table, slot);
     }
 
-    /// The half whose pull is sent next, and its class.
+    /// The half whose pull is sent next, and its class. NDP 3.2-h, 6.2-b: a higher class goes first.
     #[inline]
     pub(super) fn head(&self) -> (u32, u8) {
         let mut class = 3;
@@ -229,8 +230,10 @@ impl PullQueue {
             let slot = ring.head();
             ring.leave(table, slot);
         } else {
+            // NDP 3.2-g, 6.2-a: one pull of each connection in turn.
             ring.turn(table);
         }
+        // NDP 3.2-r: from when it was due, and not from long ago.
         let due = self.next.max(self.waiting_since);
         let floor = now.as_ps().saturating_sub(gap.as_ps().saturating_mul(LATE_PULLS - 1));
         self.next = due.max(Time::from_ps(floor)) + gap;
@@ -247,6 +250,7 @@ mod tests {
         Config { pull_spacing, ..crate::ndp::tests::config() }
     }
 
+    /// NDP 3.2-f.
     #[test]
     fn gaps_are_exact() {
         let gap = |spacing, length| Gaps::new(&config(spacing)).after(length).as_ps();
@@ -298,6 +302,7 @@ mod tests {
         assert_eq!(queue.due(), at(14));
     }
 
+    /// NDP 3.2-r.
     #[test]
     fn a_nic_that_was_busy_long_catches_up_eight_pulls_at_most() {
         let mut table = [Links::OUTSIDE; 1];
@@ -312,6 +317,7 @@ mod tests {
         assert_eq!(sent, 8);
     }
 
+    /// NDP 3.2-r.
     #[test]
     fn the_pacer_does_not_save_up_while_nothing_is_queued() {
         let mut table = [Links::OUTSIDE; 1];
@@ -322,6 +328,7 @@ mod tests {
         assert_eq!(queue.due(), at(107));
     }
 
+    /// NDP 3.2-g, 3.2-h.
     #[test]
     fn higher_classes_are_served_first_and_halves_of_a_class_in_turn() {
         let mut table = [Links::OUTSIDE; 4];

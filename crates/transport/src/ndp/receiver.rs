@@ -141,6 +141,7 @@ impl Receiver {
             // The newest packet again: between its copies the sender may have got more to send.
             self.set_last(last);
         }
+        // NDP 3.2-e: what is here already is no reason to pull.
         if self.arrivals.contains(sequence) {
             self.statistics.duplicates += u64::from(whole);
             return Arrival::Duplicate;
@@ -174,7 +175,7 @@ impl Receiver {
         self.last && self.missing == 0
     }
 
-    /// Pulls that may be queued: any number until LAST is known, then one for each missing packet.
+    /// Pulls that may be queued: any number until LAST is known, then one for each missing packet (NDP 3.2-o).
     #[inline]
     pub(super) const fn allowance(&self) -> u32 {
         if self.last { self.missing } else { u32::MAX }
@@ -208,7 +209,7 @@ impl Receiver {
         dropped
     }
 
-    /// A pull leaves the queue. Gives the counter that it carries, and the payload of the packet that
+    /// A pull leaves the queue. Gives the counter that it carries (NDP 3.2-i), and the payload of the packet that
     /// queued it. The smaller packet is a message's last one, so its pull is the last to go.
     #[inline]
     pub(super) fn send_pull(&mut self, now: Time) -> (u32, u16) {
@@ -250,6 +251,7 @@ impl Receiver {
             // The queue is long: it has not been sent yet.
             return Repeat::At(now.saturating_add(interval));
         }
+        // NDP 3.2.1-c: less and less often.
         self.repeats = (self.repeats + 1).min(REPEAT_DOUBLINGS);
         self.repeating = true;
         Repeat::Now(now.saturating_add(doubled(interval, self.repeats)))

@@ -245,6 +245,7 @@ impl Scoreboard {
         let mut offenders = 0;
         let boards = self.scores.iter_mut().zip(&mut self.removed_until);
         for (path, (score, until)) in (0u16..).zip(boards) {
+            // NDP 3.2.3-e: half of the paths stay in use.
             if removed >= count / 2 {
                 break;
             }
@@ -257,6 +258,7 @@ impl Scoreboard {
                 && own_nacks * answers >= ratio * nacks * own_answers
                 && (2 * own_nacks >= own_answers
                     || is_no_chance(own_nacks, own_answers, nacks, answers));
+            // NDP 3.2.3-d: outliers with regard to packet loss.
             let loses = u16::from(score.losses) >= penalty.min_losses
                 && u64::from(score.losses) * count >= ratio * losses;
             if trims || loses {
@@ -416,6 +418,7 @@ mod tests {
         if acked { board.ack(path) } else { board.nack(path) }
     }
 
+    /// NDP 3.2.3-b.
     #[test]
     fn a_removed_path_is_restored_and_its_removal_doubles_while_it_offends() {
         let mut board = Scoreboard::new(4, &PENALTY);
@@ -486,6 +489,7 @@ mod tests {
         assert_eq!(live(&mut board, at(5_000)), [0, 1, 2, 3]);
     }
 
+    /// NDP 3.2.3-d.
     #[test]
     fn two_losses_where_the_others_lose_nothing_remove_a_path() {
         let mut board = Scoreboard::new(4, &PENALTY);
@@ -496,6 +500,7 @@ mod tests {
         assert_eq!(live(&mut board, at(0)), [0, 2, 3]);
     }
 
+    /// NDP 3.2.3-e.
     #[test]
     fn losses_that_strike_every_path_remove_none() {
         let mut board = Scoreboard::new(8, &PENALTY);
@@ -505,6 +510,7 @@ mod tests {
         }
     }
 
+    /// NDP 3.2.3-e.
     #[test]
     fn a_young_path_with_half_of_its_answers_negative_is_not_removed() {
         let mut board = Scoreboard::new(4, &PENALTY);
@@ -513,6 +519,7 @@ mod tests {
         assert_eq!(board.judge(at(0), &PENALTY), 0);
     }
 
+    /// NDP 3.2.3-e.
     #[test]
     fn where_every_path_is_trimmed_an_outlier_needs_more() {
         // One answer in five is a NACK: seventeen in excess may be chance, more than half of all are not.
@@ -545,6 +552,7 @@ mod tests {
         assert_eq!(removed, 1);
     }
 
+    /// NDP 3.2.3-e.
     #[test]
     fn at_most_half_of_the_paths_are_removed() {
         // With a ratio of one every path can be an outlier.
@@ -562,6 +570,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
         /// NACKs that strike all paths alike, whatever their share, never remove one.
+        /// NDP 3.2.3-e.
         #[test]
         fn symmetric_noise_removes_no_path(
             seed in any::<u64>(),

@@ -108,7 +108,7 @@ impl Sender {
         Sender {
             window: Window::new(expected),
             unsent: length.unwrap_or(ENDLESS),
-            // NDP 3.2: the sender sends a full window of data without waiting for a response. What a flow
+            // NDP 3.2-a: the sender sends a full window of data without waiting for a response. What a flow
             // shorter than a window does not need is no credit: a packet that was trimmed is prepared for its
             // retransmission and waits for its PULL.
             credit: expected.clamp(1, WINDOW_LIMIT),
@@ -158,13 +158,13 @@ impl Sender {
         self.window.unacked() == 0 && !self.has_new_data()
     }
 
-    /// NDP 3.2.4: whether a PULL is on its way, waits in the receiver's queue or will be queued when
+    /// NDP 3.2.4-i, 3.2.4-j: whether a PULL is on its way, waits in the receiver's queue or will be queued when
     /// what is out of the first window arrives.
     fn expects_pulls(&self) -> bool {
         self.answers.wrapping_sub(self.pull_counter) as i32 > 0 || self.unheard > 0
     }
 
-    /// NDP 3.2.4: whether most recent packets were ACKed.
+    /// NDP 3.2.4-k: whether most recent packets were ACKed.
     fn mostly_acked(&self) -> bool {
         self.recent >> RECENT != 0 && (self.recent & ((1 << RECENT) - 1)).count_ones() > RECENT / 2
     }
@@ -199,16 +199,16 @@ impl Sender {
         assert!(self.credit > 0, "only a half with credit transmits");
         self.credit -= 1;
         self.statistics.packets_sent += 1;
-        // NDP 3.2: any packets queued for retransmission are sent first, followed by new data.
+        // NDP 3.2-k: any packets queued for retransmission are sent first, followed by new data.
         let (sequence, record) = if self.window.waiting() > 0 {
             self.retransmit(now)
         } else {
             self.push_new(now, config)
         };
-        // NDP 3.2: when the sender runs out of data to send, it marks the last packet.
+        // NDP 3.2-m: when the sender runs out of data to send, it marks the last packet.
         let last = !self.has_new_data() && sequence.wrapping_add(1) == self.window.next();
         let mut flags = Flags::default().with_class(self.class).with_attempt(record.attempt());
-        // NDP 3.2.2: every packet of the first window can open the connection.
+        // NDP 3.2.2-a: every packet of the first window can open the connection.
         if record.first_window() {
             flags = flags.with(Flags::SYN);
         }
@@ -262,11 +262,12 @@ impl Sender {
                 self.statistics.retransmissions_nack += 1;
                 NO_PATH
             }
+            // NDP 3.2.4-m: on another path than the one that was full.
             State::Returned => {
                 self.statistics.retransmissions_return += 1;
                 record.path
             }
-            // NDP 3.2.3: a lost packet is always resent on a different path.
+            // NDP 3.2.3-c: a lost packet is always resent on a different path.
             _ => {
                 self.statistics.retransmissions_timeout += 1;
                 record.path
@@ -304,12 +305,13 @@ impl Sender {
         }
         self.answers = self.answers.wrapping_add(1);
         self.remember(true);
+        // NDP 3.2.3-a: for the path that this attempt took.
         if let (true, Some(scoreboard)) = (same, self.paths.scoreboard()) {
             scoreboard.ack(path);
         }
     }
 
-    /// A NACK arrived: the packet waits behind the others for its PULL.
+    /// A NACK arrived: the packet waits behind the others for its PULL (NDP 3.2-j).
     #[inline]
     pub(super) fn nacked(&mut self, sequence: u32, attempt: u8) {
         let Some(record) = self.window.record(sequence) else { return };
@@ -351,10 +353,10 @@ impl Sender {
     pub(super) fn pulled(&mut self, counter: u32) {
         let rise = counter.wrapping_sub(self.pull_counter);
         if rise == 0 {
-            // The receiver repeats its last PULL: it holds no other one.
+            // NDP 3.2.1-d: the receiver repeats its last PULL: it holds no other one.
             self.answers = self.pull_counter;
         } else if rise <= WINDOW_LIMIT {
-            // NDP 3.2.1: as many packets as the counter rose by. What finds nothing is banked.
+            // NDP 3.2.1-a, 3.2.1-b: as many packets as the counter rose by. What finds nothing is banked.
             self.pull_counter = counter;
             self.backstops = 0;
             self.credit = (self.credit + rise).min(WINDOW_LIMIT);
@@ -368,7 +370,7 @@ impl Sender {
         if length == 0 || self.unsent == ENDLESS {
             return;
         }
-        // NDP 3.2: what comes after a packet marked LAST is pushed rather than pulled.
+        // NDP 3.2-p: what comes after a packet marked LAST is pushed rather than pulled.
         if !self.has_new_data() {
             self.push = config.initial_window.clamp(1, WINDOW_LIMIT);
             if self.window.unacked() == 0 {
@@ -392,7 +394,7 @@ impl Sender {
         if self.push > 0 {
             self.grant_push(config);
         }
-        // NDP 3.2.4, condition 1, for packets that came back while PULLs were still expected: the
+        // NDP 3.2.4-l, condition 1, for packets that came back while PULLs were still expected: the
         // last PULL may have overtaken the answer that it belonged to.
         if self.credit == 0
             && self.window.in_flight() == 0
@@ -455,6 +457,7 @@ impl Sender {
                 if record.state != State::InFlight {
                     continue;
                 }
+                // NDP 3.2-s: the time-out backs off with each one in a row.
                 let due = record.sent_at.saturating_add(doubled(config.rto, record.timeouts()));
                 if due > now {
                     earliest = earliest.min(due);
@@ -473,6 +476,7 @@ impl Sender {
         if self.window.in_flight() > 0 || self.ready() || self.complete() {
             return earliest;
         }
+        // NDP 3.2-t: what waits for its PULL is resent by this backstop alone.
         let owed = self.answers.wrapping_sub(self.pull_counter) as i32 > 0;
         let interval = if owed {
             doubled(config.backstop_owed, self.backstops)

@@ -102,6 +102,7 @@ mod tests {
             .collect()
     }
 
+    /// NDP 3.2-l.
     #[test]
     fn credits_are_spent_in_order_and_bursts_one_each_round() {
         let mut turns = Turns::default();

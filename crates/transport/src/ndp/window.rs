@@ -175,7 +175,7 @@ impl Window {
         Some(&mut self.records[place])
     }
 
-    /// Adds the next new packet, in flight. Gives its number.
+    /// Adds the next new packet, in flight. Gives its number (NDP 3.2-b).
     #[inline]
     pub(super) fn push(&mut self, record: Record) -> u32 {
         if self.next.wrapping_sub(self.base) as usize == self.records.len() {

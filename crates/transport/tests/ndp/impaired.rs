@@ -34,6 +34,7 @@ fn delivered(network: &Network) -> u64 {
     network.delivered_at(1, Network::receiving(0, 1)).expect("the flow ends").as_ps() / 1_000_000
 }
 
+/// NDP 3.2.1-a.
 #[test]
 fn a_lost_pull_is_covered_by_the_next() {
     let config = Config { initial_window: 2, pull_ack: false, ..config() };
@@ -43,6 +44,7 @@ fn a_lost_pull_is_covered_by_the_next() {
     assert!(delivered(&network) < 400, "{}", delivered(&network));
 }
 
+/// NDP 3.2.1-c.
 #[test]
 fn a_lost_pull_that_no_other_follows_is_repeated() {
     let config = Config { initial_window: 1, pull_ack: false, ..config() };
@@ -86,6 +88,7 @@ fn a_lost_nack_costs_one_time_out() {
     assert_eq!((statistics.timeouts, statistics.retransmissions_timeout), (1, 1));
 }
 
+/// NDP 3.2.3-c.
 #[test]
 fn a_lost_packet_is_resent_after_the_rto_on_another_path() {
     let network = two(&config(), 10, |packet, count| {
@@ -134,6 +137,7 @@ fn everything_is_corrupted_in_the_middle_of_a_flow_and_then_the_link_heals() {
     assert!(network.delivered_at(1, Network::receiving(0, 1)).is_some());
 }
 
+/// NDP 3.2.4-j.
 #[test]
 fn every_packet_comes_back_once() {
     let network = two(&config(), 100, {
@@ -149,6 +153,7 @@ fn every_packet_comes_back_once() {
 
 /// Pulls are owed for what was ACKed, the receiver drops them when it learns LAST, and what it still
 /// keeps is used up by packets that come back: only its repetition frees the rest.
+/// NDP 3.2.1-d.
 #[test]
 fn returned_packets_do_not_strand_the_end_of_a_flow() {
     let network = two(&config(), 30, |packet, count| {
@@ -163,6 +168,7 @@ fn returned_packets_do_not_strand_the_end_of_a_flow() {
     assert_eq!(network.hosts[0].endpoint.sender_statistics(0).timeouts, 0);
 }
 
+/// NDP 3.2.2-b.
 #[test]
 fn a_connection_opens_from_a_packet_in_the_middle_of_the_first_window() {
     let network = two(&config(), 60, |packet, _| {
@@ -179,6 +185,7 @@ fn a_connection_opens_from_a_packet_in_the_middle_of_the_first_window() {
 }
 
 /// One path is dead: with the scoreboard it is left out most of the time.
+/// NDP 3.2.3-d.
 #[test]
 fn a_dead_path_is_left_out() {
     let dead = |packet: &Packet| packet.header.path.get() == 3 && packet.header.kind == Kind::Data;
@@ -292,6 +299,7 @@ proptest! {
 
     /// Every flow ends, every byte arrives, nothing is delivered twice (the link asserts it, and that
     /// pull counters never fall), and no packet is sent without a credit.
+    /// NDP 3.2-i, 3.2.2-c.
     #[test]
     fn every_flow_survives_the_weather(weather in weather()) {
         let network = run(&weather);
@@ -344,6 +352,7 @@ proptest! {
 }
 
 /// A host sends only packets of its own, on paths that exist, whatever the weather.
+/// NDP 3.2.2-a.
 #[test]
 fn first_window_packets_carry_syn_and_no_others_do() {
     let network = two(&Config { initial_window: 6, ..config() }, 40, |packet, count| {

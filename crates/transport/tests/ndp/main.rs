@@ -1,7 +1,6 @@
 //! NDP endpoints held to section 3.2 of the paper: one endpoint against packets made by hand, and
 //! endpoints against each other over a virtual link that trims, returns, loses, doubles and reorders.
 
-mod claims;
 mod hostile;
 mod impaired;
 mod link;

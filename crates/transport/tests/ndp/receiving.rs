@@ -40,6 +40,7 @@ fn pulls(lone: &mut Lone, until: Time) -> Vec<(u32, u32)> {
     }
 }
 
+/// NDP 3.2.2-b.
 #[test]
 fn whichever_packet_comes_first_opens_the_connection() {
     for (packet, kind) in [
@@ -61,6 +62,7 @@ fn whichever_packet_comes_first_opens_the_connection() {
     }
 }
 
+/// NDP 3.2-c.
 #[test]
 fn every_packet_is_answered_at_once_whatever_the_pacer_says() {
     let mut lone = Lone::new(config());
@@ -70,6 +72,7 @@ fn every_packet_is_answered_at_once_whatever_the_pacer_says() {
     assert_eq!(lone.kinds(), [(Kind::Ack, 0), (Kind::Nack, 1), (Kind::Ack, 2)]);
 }
 
+/// NDP 3.2.3-a.
 #[test]
 fn an_answer_echoes_the_attempt() {
     let mut lone = Lone::new(config());
@@ -89,6 +92,7 @@ fn a_packet_smaller_than_a_header_is_whole_though_it_is_called_trimmed() {
     assert_eq!(lone.events().len(), 2);
 }
 
+/// NDP 3.2-q.
 #[test]
 fn a_pull_rides_when_none_is_queued_and_the_pacer_is_due_equality_counts() {
     for (after, rides) in [(GAP - 1, false), (GAP, true), (GAP + 1, true)] {
@@ -108,6 +112,7 @@ fn a_pull_rides_when_none_is_queued_and_the_pacer_is_due_equality_counts() {
     }
 }
 
+/// NDP 3.2-q.
 #[test]
 fn a_pull_does_not_ride_past_one_that_is_queued() {
     let mut lone = Lone::new(config());
@@ -119,6 +124,7 @@ fn a_pull_does_not_ride_past_one_that_is_queued() {
     assert_eq!(counters, [Some(1), None, None, Some(2)]);
 }
 
+/// NDP 3.2-d.
 #[test]
 fn a_pull_never_rides_where_that_is_switched_off() {
     let mut lone = Lone::new(plain());
@@ -126,6 +132,7 @@ fn a_pull_never_rides_where_that_is_switched_off() {
     assert_eq!(lone.kinds(), [(Kind::Ack, 0), (Kind::Pull, 1)]);
 }
 
+/// NDP 3.2-f.
 #[test]
 fn pulls_are_paced_by_the_bytes_that_were_sent_also_when_they_were_trimmed() {
     let mut lone = Lone::new(plain());
@@ -146,6 +153,7 @@ fn pulls_are_paced_by_the_bytes_that_were_sent_also_when_they_were_trimmed() {
     assert_eq!(lone.endpoint.transmit_at(), ps(2 * GAP + 800_000));
 }
 
+/// NDP 3.2-f.
 #[test]
 fn pull_spacing_by_payload() {
     let mut lone = Lone::new(Config { pull_spacing: PullSpacing::PayloadBytes, ..plain() });
@@ -155,6 +163,7 @@ fn pull_spacing_by_payload() {
     assert_eq!(lone.endpoint.transmit_at(), ps(7_200_000));
 }
 
+/// NDP 3.2-e.
 #[test]
 fn a_duplicate_is_acked_and_adds_no_pull() {
     let mut lone = Lone::new(plain());
@@ -168,6 +177,7 @@ fn a_duplicate_is_acked_and_adds_no_pull() {
     assert_eq!((statistics.packets, statistics.duplicates, statistics.bytes), (1, 1, 9000));
 }
 
+/// NDP 3.2-d, 3.2-i.
 #[test]
 fn every_header_of_a_missing_packet_adds_a_pull() {
     let mut lone = Lone::new(plain());
@@ -180,6 +190,7 @@ fn every_header_of_a_missing_packet_adds_a_pull() {
 mod last {
     use super::*;
 
+    /// NDP 3.2-n.
     #[test]
     fn when_everything_arrived_the_pulls_are_removed() {
         let mut lone = Lone::new(plain());
@@ -194,6 +205,7 @@ mod last {
         assert_eq!(lone.endpoint.transmit_at(), Time::NEVER);
     }
 
+    /// NDP 3.2-o.
     #[test]
     fn as_many_pulls_are_kept_as_packets_are_missing() {
         let mut lone = Lone::new(plain());
@@ -206,6 +218,7 @@ mod last {
         assert_eq!(pulls(&mut lone, us(500)), [(1, 1), (1, 2), (1, 3), (1, 4)]);
     }
 
+    /// NDP 3.2-o.
     #[test]
     fn fewer_pulls_than_missing_packets_are_all_kept() {
         let mut lone = Lone::new(plain());
@@ -214,6 +227,7 @@ mod last {
         assert_eq!(pulls(&mut lone, us(500)), [(1, 1), (1, 2)]);
     }
 
+    /// NDP 3.2-n.
     #[test]
     fn no_pull_rides_in_the_answer_to_the_last_missing_packet() {
         let mut lone = Lone::new(config());
@@ -234,6 +248,7 @@ mod last {
         assert!(matches!(lone.events()[..], [Event::Delivered { .. }]));
     }
 
+    /// NDP 3.2-m.
     #[test]
     fn a_header_marked_last_whose_packet_comes_unmarked_was_not_the_end() {
         let mut lone = Lone::new(plain());
@@ -247,6 +262,7 @@ mod last {
 mod pull_order {
     use super::*;
 
+    /// NDP 3.2-g.
     #[test]
     fn connections_are_pulled_in_turn() {
         let mut lone = Lone::new(plain());
@@ -260,6 +276,7 @@ mod pull_order {
     }
 
     /// NDP 6.2, figure 21: the pull of a connection that sends seldom goes out promptly.
+    /// NDP 3.2-g.
     #[test]
     fn a_sparse_connection_waits_for_one_pull_of_each_other() {
         let mut lone = Lone::new(plain());
@@ -271,6 +288,7 @@ mod pull_order {
         assert_eq!(pulls(&mut lone, ps(11 * GAP)), [(1, 11), (2, 1)]);
     }
 
+    /// NDP 3.2-h.
     #[test]
     fn a_higher_class_is_pulled_first() {
         let mut lone = Lone::new(plain());
@@ -286,6 +304,7 @@ mod pull_order {
         assert_eq!(order, [2, 2, 1, 3, 1, 3, 0, 0]);
     }
 
+    /// NDP 3.2-h.
     #[test]
     fn the_application_may_choose_the_class() {
         let mut lone = Lone::new(plain());
@@ -301,6 +320,7 @@ mod pull_order {
         assert_eq!(order, [2, 2, 2, 1, 1]);
     }
 
+    /// NDP 3.2-h.
     #[test]
     fn a_connection_may_change_its_class_while_pulls_are_queued() {
         let mut lone = Lone::new(plain());
@@ -314,6 +334,7 @@ mod pull_order {
         assert_eq!(order, [2, 2, 1, 1]);
     }
 
+    /// NDP 3.2-l.
     #[test]
     fn answers_go_before_a_pull_that_is_due_and_that_before_data() {
         let mut lone = Lone::new(plain());
@@ -327,6 +348,7 @@ mod pull_order {
 mod repeated_pulls {
     use super::*;
 
+    /// NDP 3.2.1-c.
     #[test]
     fn a_pull_that_elicits_nothing_is_repeated_with_the_same_counter_and_backs_off() {
         let mut lone = Lone::new(config());
@@ -359,6 +381,7 @@ mod repeated_pulls {
         assert_eq!((lone.kinds(), lone.endpoint.poll_timeout()), (vec![], Time::NEVER));
     }
 
+    /// NDP 3.2.1-c.
     #[test]
     fn a_pull_that_still_waits_in_the_queue_is_not_repeated() {
         let mut lone = Lone::new(Config { pull_repeat: TimeDelta::from_us(20), ..config() });
@@ -373,6 +396,7 @@ mod repeated_pulls {
         assert_eq!(all.iter().filter(|&&(of, _)| of == 1).count(), 1, "{all:?}");
     }
 
+    /// NDP 3.2.1-c.
     #[test]
     fn a_packet_that_arrives_takes_back_the_repetition() {
         let mut lone = Lone::new(plain());
@@ -397,6 +421,7 @@ mod at_most_once {
         lone
     }
 
+    /// NDP 3.2.2-c.
     #[test]
     fn a_late_first_window_packet_opens_no_second_connection() {
         let mut lone = closed();
@@ -412,6 +437,7 @@ mod at_most_once {
         assert_eq!(lone.endpoint.receiver_statistics(0).packets, 2);
     }
 
+    /// NDP 3.2.2-c.
     #[test]
     fn after_time_wait_the_number_may_be_used_again() {
         let mut lone = closed();
@@ -420,6 +446,7 @@ mod at_most_once {
         assert!(matches!(lone.events()[..], [Event::Accepted { .. }]));
     }
 
+    /// NDP 3.2.2-c.
     #[test]
     fn new_data_for_a_closed_half_is_refused() {
         let mut lone = closed();
@@ -450,11 +477,13 @@ mod unknown {
         sent.first().map(|packet| packet.header.flags.bits())
     }
 
+    /// NDP 3.2.2-d.
     #[test]
     fn data_without_syn_is_reset() {
         assert_eq!(reset_of(&data(1, 40, 0)), Some(0));
     }
 
+    /// NDP 3.2.2-d.
     #[test]
     fn data_for_a_port_where_nobody_listens_is_reset() {
         let mut packet = data(1, 0, SYN);
@@ -469,6 +498,7 @@ mod unknown {
         assert_eq!(reset_of(&packet), Some(Flags::FROM_OPENER));
     }
 
+    /// NDP 3.2.2-d.
     #[test]
     fn a_pull_is_reset_and_an_ack_is_not() {
         assert_eq!(reset_of(&pull(1)), Some(Flags::FROM_OPENER | Flags::PULL));
@@ -476,6 +506,7 @@ mod unknown {
         assert_eq!(reset_of(&nack(1)), None);
     }
 
+    /// NDP 3.2.2-d.
     #[test]
     fn a_flood_is_answered_by_one_reset_per_packet_time() {
         let mut lone = Lone::new(config());
@@ -502,6 +533,7 @@ mod unknown {
     }
 }
 
+/// NDP 3.2-r.
 #[test]
 fn the_nic_that_was_busy_does_not_slow_the_pulls() {
     let mut lone = Lone::new(plain());
@@ -515,6 +547,7 @@ fn the_nic_that_was_busy_does_not_slow_the_pulls() {
     assert_eq!(lone.endpoint.transmit_at(), ps(2 * GAP));
 }
 
+/// NDP 3.1.1-b.
 #[test]
 fn answers_take_every_path_in_turn() {
     let mut lone = Lone::new(plain());

@@ -20,6 +20,7 @@ fn pushed(config: Config, packets: Option<u64>) -> (Lone, Vec<Packet>) {
     (lone, sent)
 }
 
+/// NDP 3.2-a, 3.2-b, 3.2.2-a.
 #[test]
 fn the_first_window_is_pushed_and_nothing_more() {
     let (mut lone, sent) = pushed(window(4), None);
@@ -38,6 +39,7 @@ fn the_first_window_is_pushed_and_nothing_more() {
     assert_eq!(lone.next(), None);
 }
 
+/// NDP 3.2-m.
 #[test]
 fn the_last_packet_is_shorter_and_marked() {
     let mut lone = Lone::new(window(4));
@@ -60,6 +62,7 @@ fn an_empty_stream_is_one_empty_packet() {
     assert!(matches!(lone.events()[..], [Event::Acknowledged { .. }]));
 }
 
+/// NDP 3.2.2-a.
 #[test]
 fn a_first_window_packet_carries_syn_also_when_it_is_resent() {
     let (mut lone, _) = pushed(window(2), None);
@@ -70,6 +73,7 @@ fn a_first_window_packet_carries_syn_also_when_it_is_resent() {
     assert_eq!(again.header.flags.attempt(), 1);
 }
 
+/// NDP 3.2-k, 3.2.1-a.
 #[test]
 fn as_many_packets_go_as_the_counter_rose_by() {
     let (mut lone, _) = pushed(window(4), None);
@@ -83,6 +87,7 @@ fn as_many_packets_go_as_the_counter_rose_by() {
     assert_eq!(lone.data(), [7, 8]);
 }
 
+/// NDP 3.2-j, 3.2-k.
 #[test]
 fn retransmissions_go_before_new_data() {
     let (mut lone, _) = pushed(window(4), None);
@@ -95,6 +100,7 @@ fn retransmissions_go_before_new_data() {
 
 /// What a short flow leaves of its window is no credit: 15 packets each of a hundred senders would be resent
 /// up to twice over without a PULL.
+/// NDP 3.2-j.
 #[test]
 fn a_flow_shorter_than_its_window_waits_for_pulls_too() {
     let (mut lone, sent) = pushed(window(30), Some(3));
@@ -120,6 +126,7 @@ fn data_queued_before_the_first_window_is_over_belongs_to_it() {
     assert_eq!(lone.data(), [4]);
 }
 
+/// NDP 3.2-l.
 #[test]
 fn what_goes_is_decided_when_the_nic_asks() {
     let (mut lone, _) = pushed(window(4), None);
@@ -130,6 +137,7 @@ fn what_goes_is_decided_when_the_nic_asks() {
     assert_eq!(lone.data(), [3]);
 }
 
+/// NDP 3.2.1-b.
 #[test]
 fn a_pull_that_overtakes_its_nack_keeps_its_credit() {
     let (mut lone, _) = pushed(window(1), Some(1));
@@ -146,6 +154,7 @@ fn a_pull_that_overtakes_its_nack_keeps_its_credit() {
     assert_eq!(lone.data(), []);
 }
 
+/// NDP 3.2-l.
 #[test]
 fn credits_of_all_connections_are_spent_in_the_order_in_which_they_came() {
     let mut lone = Lone::new(window(2));
@@ -196,6 +205,7 @@ fn acknowledged_when_everything_is_acked() {
 mod returned_headers {
     use super::*;
 
+    /// NDP 3.2.4-i.
     #[test]
     fn while_other_packets_of_the_first_window_are_out_it_waits() {
         let (mut lone, sent) = pushed(window(4), None);
@@ -207,6 +217,7 @@ mod returned_headers {
     }
 
     /// Condition 2: all other packets of the first window were also returned.
+    /// NDP 3.2.4-j.
     #[test]
     fn when_the_whole_first_window_came_back_the_last_one_is_resent() {
         let (mut lone, sent) = pushed(window(4), None);
@@ -218,6 +229,7 @@ mod returned_headers {
     }
 
     /// Condition 1: nothing was ACKed or NACKed but not yet pulled.
+    /// NDP 3.2.4-i.
     #[test]
     fn when_no_pull_is_expected_it_is_resent() {
         let (mut lone, sent) = pushed(window(3), None);
@@ -229,6 +241,7 @@ mod returned_headers {
         assert_eq!(lone.data(), [2]);
     }
 
+    /// NDP 3.2.4-l.
     #[test]
     fn when_a_pull_is_expected_it_waits_for_it() {
         let (mut lone, sent) = pushed(window(3), None);
@@ -245,6 +258,7 @@ mod returned_headers {
     }
 
     /// Condition 3: most recent packets were ACKed, the network is asymmetric.
+    /// NDP 3.2.4-k.
     #[test]
     fn when_most_recent_packets_were_acked_it_is_resent() {
         for (acks, resent) in [(10, true), (9, false)] {
@@ -260,6 +274,7 @@ mod returned_headers {
         }
     }
 
+    /// NDP 3.2.4-k.
     #[test]
     fn few_answers_do_not_make_the_network_asymmetric() {
         let (mut lone, sent) = pushed(window(30), None);
@@ -281,6 +296,7 @@ mod returned_headers {
         assert_eq!(lone.data(), [0]);
     }
 
+    /// NDP 3.2.4-m.
     #[test]
     fn it_is_resent_on_another_path() {
         let (mut lone, sent) = pushed(window(1), None);
@@ -295,6 +311,7 @@ mod returned_headers {
 
     /// The PULL overtook its ACK, and what it pulled came back in between: the ACK says that no PULL
     /// is expected any more.
+    /// NDP 3.2.4-l.
     #[test]
     fn what_came_back_too_early_is_resent_when_no_pull_is_expected_any_more() {
         let (mut lone, sent) = pushed(window(1), None);
@@ -308,6 +325,7 @@ mod returned_headers {
 
     /// All credit has gone with returned packets, and the receiver's last pulls went too: it repeats
     /// its last PULL, which tells the sender that no other will come.
+    /// NDP 3.2.1-d.
     #[test]
     fn a_repeated_pull_frees_packets_that_wait_for_pulls_which_were_dropped() {
         let (mut lone, sent) = pushed(window(3), Some(3));
@@ -331,6 +349,7 @@ mod returned_headers {
 mod timers {
     use super::*;
 
+    /// NDP 3.2-s.
     #[test]
     fn a_packet_of_which_nothing_is_heard_is_resent_after_the_rto_without_a_pull() {
         let mut lone = Lone::sender(window(2), None);
@@ -352,6 +371,7 @@ mod timers {
         assert_eq!((statistics.timeouts, statistics.retransmissions_timeout), (2, 2));
     }
 
+    /// NDP 3.2-s.
     #[test]
     fn time_outs_in_a_row_back_off_to_eight_times_the_rto() {
         let (mut lone, sent) = pushed(window(1), None);
@@ -368,6 +388,7 @@ mod timers {
         }
     }
 
+    /// NDP 3.2-s.
     #[test]
     fn the_oldest_of_several_lost_packets_goes_first() {
         let (mut lone, _) = pushed(window(4), None);
@@ -375,6 +396,7 @@ mod timers {
         assert_eq!(lone.data(), [0, 1, 2, 3]);
     }
 
+    /// NDP 3.2-s.
     #[test]
     fn a_packet_sent_late_is_timed_from_then() {
         let (mut lone, _) = pushed(window(1), None);
@@ -387,6 +409,7 @@ mod timers {
     }
 
     /// The timer was put off to the backstop; a packet that is sent meanwhile brings it forward.
+    /// NDP 3.2-s.
     #[test]
     fn a_packet_sent_while_the_backstop_runs_has_its_own_rto() {
         let (mut lone, _) = pushed(window(1), None);
@@ -400,6 +423,7 @@ mod timers {
         assert_eq!(lone.data(), [0]);
     }
 
+    /// NDP 3.2-s.
     #[test]
     fn a_late_ack_takes_back_the_resend() {
         let (mut lone, _) = pushed(window(1), None);
@@ -409,6 +433,7 @@ mod timers {
     }
 
     /// A NACKed packet in an 8000:1 incast waits 1.7 s for its PULL.
+    /// NDP 3.2-t.
     #[test]
     fn no_timer_but_the_long_backstop_resends_what_waits_for_its_pull() {
         let (mut lone, _) = pushed(window(2), Some(2));
@@ -423,6 +448,7 @@ mod timers {
 
     /// What the backstop resends is answered, and any packet starts the time anew; but only a PULL
     /// shows that what is owed still comes.
+    /// NDP 3.2-t.
     #[test]
     fn the_backstop_doubles_until_a_pull_arrives() {
         let (mut lone, sent) = pushed(window(1), None);
@@ -455,6 +481,7 @@ mod later_data {
         lone.command(Command::Send { key: sending(1), length });
     }
 
+    /// NDP 3.2-p.
     #[test]
     fn after_the_last_packet_it_is_pushed() {
         let (mut lone, _) = pushed(window(4), Some(2));
@@ -467,6 +494,7 @@ mod later_data {
         assert_eq!(lone.data(), [6]);
     }
 
+    /// NDP 3.2-p.
     #[test]
     fn it_is_pushed_only_as_far_as_a_window_allows() {
         let (mut lone, _) = pushed(window(4), Some(4));
@@ -519,6 +547,7 @@ mod later_data {
         assert_eq!(marks, [false, true]);
     }
 
+    /// NDP 3.2-m.
     #[test]
     fn a_packet_marked_last_loses_its_mark_when_more_follows() {
         let (mut lone, sent) = pushed(window(1), Some(1));
@@ -588,6 +617,7 @@ mod path_sets {
         paths
     }
 
+    /// NDP 3.1.1-a.
     #[test]
     fn each_path_is_taken_once_a_round() {
         let (_, sent) = pushed(window(8), None);
@@ -595,6 +625,7 @@ mod path_sets {
         assert_eq!(paths.len(), 8);
     }
 
+    /// NDP 3.2.3-b.
     #[test]
     fn a_path_of_nacks_is_left_out_and_taken_again_later() {
         let mut lone = Lone::sender(penalty(), None);
@@ -608,6 +639,7 @@ mod path_sets {
     }
 
     /// A timed-out packet counts against its own path.
+    /// NDP 3.2.3-c.
     #[test]
     fn losses_are_counted_for_the_path_that_the_packet_took() {
         let mut lone = Lone::sender(penalty(), None);
@@ -638,6 +670,7 @@ mod path_sets {
     }
 
     /// The answer to an earlier transmission says nothing of the path that the later one took.
+    /// NDP 3.2.3-a.
     #[test]
     fn an_answer_counts_for_the_attempt_that_earned_it() {
         let (mut lone, sent) = pushed(window(1), None);
@@ -680,6 +713,7 @@ mod life {
         assert_eq!(lone.events(), []);
     }
 
+    /// NDP 3.2.2-c.
     #[test]
     fn a_closed_half_sends_what_it_has_and_is_remembered() {
         let (mut lone, _) = pushed(window(1), Some(2));

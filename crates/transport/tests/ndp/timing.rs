@@ -20,6 +20,7 @@ fn flow(hops: usize, packets: u64, config: &Config) -> (u64, u64) {
 }
 
 /// The base model of the paper's figures: six links of 10 Gb/s and 1 us, five switches.
+/// NDP 3.2-a.
 #[test]
 fn the_base_model_is_exact() {
     let window = |initial_window| Config { initial_window, ..config() };
@@ -55,6 +56,7 @@ fn csg_spacing_slows_a_long_flow_by_its_percent() {
     assert!((1_010..1_013).contains(&(received * 1000 / ideal)), "{received}");
 }
 
+/// NDP 3.2-p.
 #[test]
 fn later_data_needs_no_round_trip() {
     let mut network = Network::new(2, 5, &config());
@@ -87,6 +89,7 @@ fn data_may_flow_both_ways() {
 
 /// An incast keeps the receiver's link full: the last flow ends within 1.5 % of the ideal, flows are
 /// served alike, and nothing times out.
+/// NDP 6.2-b.
 #[test]
 fn an_incast_fills_the_receivers_link() {
     let mut network = Network::new(41, 1, &config());
@@ -113,6 +116,7 @@ fn an_incast_fills_the_receivers_link() {
 }
 
 /// NDP 6.2, figure 21: A sends to B, C, D and E, and F to E.
+/// NDP 6.2-a.
 #[test]
 fn sender_limited_traffic_shares_both_full_links() {
     let mut network = Network::new(6, 1, &config());
@@ -147,6 +151,7 @@ fn sender_limited_traffic_shares_both_full_links() {
 }
 
 /// A prioritised sender of an incast finishes as if the others were not there.
+/// NDP 6.2-b.
 #[test]
 fn a_prioritised_flow_overtakes_an_incast() {
     let mut network = Network::new(41, 1, &config());

@@ -1,0 +1,303 @@
+//! Claims of spec/ndp-transport.toml, and where they are kept: each is cited at the code that obeys it and at the
+//! tests that check it, as `NDP 3.2-k` or `NDP 3.2-k, 3.2.1-a` in a comment. spec/mutations breaks each of them.
+//!
+//! A citation of a test stands in the comment right above it. That a test with a citation bites is shown by
+//! `cargo xtask mutations`: of the tests that cite a claim, one must fail when the claim is broken.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::mistakes::Mistake;
+
+/// The claims, and the sources that cite them.
+const SPEC: &str = "spec/ndp-transport.toml";
+const SOURCES: &str = "crates/transport";
+
+/// Where claims are cited, by their names.
+#[derive(Debug, Default)]
+pub(crate) struct Citations {
+    /// `file:line` of code.
+    code: BTreeMap<String, Vec<String>>,
+    /// Names of tests.
+    pub(crate) tests: BTreeMap<String, BTreeSet<String>>,
+}
+
+/// How often claims are cited.
+pub(crate) struct Covered {
+    pub(crate) claims: usize,
+    pub(crate) code: usize,
+    pub(crate) tests: usize,
+}
+
+/// What a source says of claims and tests.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Source {
+    /// Claim and line, of code.
+    code: Vec<(String, usize)>,
+    /// Claim and test.
+    tests: Vec<(String, String)>,
+    /// All tests.
+    names: Vec<String>,
+}
+
+/// The claims that a comment cites.
+fn cited(line: &str) -> Vec<&str> {
+    let Some((_, comment)) = line.split_once("//") else { return Vec::new() };
+    let mut claims = Vec::new();
+    for (start, _) in comment.match_indices("NDP ") {
+        let mut rest = &comment[start + 4..];
+        loop {
+            let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || "-.".contains(c)));
+            let word = rest[..end.unwrap_or(rest.len())].trim_end_matches('.');
+            if !is_claim(word) {
+                break;
+            }
+            claims.push(word);
+            match rest[word.len()..].strip_prefix(", ") {
+                Some(next) => rest = next,
+                None => break,
+            }
+        }
+    }
+    claims
+}
+
+/// A section and a letter: `3.2.1-a`.
+fn is_claim(word: &str) -> bool {
+    let Some((section, letter)) = word.split_once('-') else { return false };
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    section.split('.').all(is_number)
+        && letter.len() == 1
+        && letter.as_bytes()[0].is_ascii_lowercase()
+}
+
+/// Reads a source. `is_test`: all of it is tests; else what stands below `mod tests`.
+fn read(text: &str, is_test: bool) -> Source {
+    let mut source = Source::default();
+    let mut in_tests = is_test;
+    // The comments and attributes above the line, and whether one of them is `#[test]`.
+    let (mut above, mut marked): (Vec<String>, bool) = (Vec::new(), false);
+    for (index, line) in text.lines().enumerate() {
+        let trimmed = line.trim_start();
+        in_tests |= line.starts_with("mod tests");
+        if !in_tests {
+            source.code.extend(cited(line).iter().map(|claim| ((*claim).to_owned(), index + 1)));
+        } else if trimmed.starts_with("//") {
+            above.extend(cited(line).iter().map(|claim| (*claim).to_owned()));
+        } else if trimmed == "#[test]" {
+            marked = true;
+        } else if !trimmed.starts_with("#[") {
+            let name = trimmed.strip_prefix("fn ").and_then(|rest| rest.split_once('('));
+            if let (true, Some((name, _))) = (marked, name) {
+                source.tests.extend(above.iter().map(|claim| (claim.clone(), name.to_owned())));
+                source.names.push(name.to_owned());
+            }
+            (above, marked) = (Vec::new(), false);
+        }
+    }
+    source
+}
+
+fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
+    let unreadable = |error| format!("{}: {error}", folder.display());
+    for entry in fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.is_dir() {
+            rust_files(&path, files)?;
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(())
+}
+
+/// The sources of a crate: those that are tests alone, and their texts.
+fn sources(root: &Path, folder: &str) -> Result<Vec<(String, Source)>, String> {
+    let mut read_all = Vec::new();
+    for (part, is_test) in [("src", false), ("tests", true)] {
+        let mut files = Vec::new();
+        let part = root.join(folder).join(part);
+        if part.is_dir() {
+            rust_files(&part, &mut files)?;
+        }
+        for file in files {
+            let text = fs::read_to_string(&file)
+                .map_err(|error| format!("{}: {error}", file.display()))?;
+            let name = file.strip_prefix(root).expect("listed under the root");
+            let is_test = is_test || file.file_name().is_some_and(|name| name == "tests.rs");
+            read_all.push((name.to_string_lossy().into_owned(), read(&text, is_test)));
+        }
+    }
+    Ok(read_all)
+}
+
+/// The tests of a crate, and the programs in which they are.
+pub(crate) type Tests = BTreeMap<String, BTreeSet<Program>>;
+
+/// A program of tests, as cargo knows it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Program {
+    /// Those under the code.
+    Library,
+    /// Those of a file or folder of `tests`.
+    Integration(String),
+}
+
+/// The tests of the crate in this folder.
+///
+/// # Errors
+/// A source that cannot be read.
+pub(crate) fn tests_of(root: &Path, folder: &str) -> Result<Tests, String> {
+    let mut tests = Tests::new();
+    for (file, source) in sources(root, folder)? {
+        let below = file.strip_prefix(folder).unwrap_or(&file).trim_start_matches('/');
+        let program = match below.strip_prefix("tests/") {
+            Some(rest) => {
+                let name = rest.split('/').next().unwrap_or(rest);
+                Program::Integration(name.trim_end_matches(".rs").to_owned())
+            }
+            None => Program::Library,
+        };
+        for name in source.names {
+            tests.entry(name).or_default().insert(program.clone());
+        }
+    }
+    Ok(tests)
+}
+
+impl Citations {
+    /// Reads the sources.
+    ///
+    /// # Errors
+    /// A source that cannot be read.
+    pub(crate) fn read(root: &Path) -> Result<Citations, String> {
+        let mut citations = Citations::default();
+        for (file, source) in sources(root, SOURCES)? {
+            for (claim, line) in source.code {
+                citations.code.entry(claim).or_default().push(format!("{file}:{line}"));
+            }
+            for (claim, test) in source.tests {
+                citations.tests.entry(claim).or_default().insert(test);
+            }
+        }
+        Ok(citations)
+    }
+}
+
+/// The claims: name and text.
+fn claims(root: &Path) -> Result<BTreeMap<String, String>, String> {
+    #[derive(serde::Deserialize)]
+    struct Spec {
+        claims: BTreeMap<String, String>,
+    }
+    let text = fs::read_to_string(root.join(SPEC)).map_err(|error| format!("{SPEC}: {error}"))?;
+    let spec: Spec = toml::from_str(&text).map_err(|error| format!("{SPEC}: {error}"))?;
+    Ok(spec.claims)
+}
+
+/// Whether each claim is cited by code and by a test and is broken by a mistake, and nothing else is cited.
+///
+/// # Errors
+/// One line for each claim that lacks one, and for each citation of what is no claim.
+pub(crate) fn check(root: &Path, mistakes: &[Mistake]) -> Result<Covered, Vec<String>> {
+    let one = |error| vec![error];
+    let claims = claims(root).map_err(one)?;
+    let citations = Citations::read(root).map_err(one)?;
+    let broken: BTreeSet<&str> =
+        mistakes.iter().flat_map(|mistake| mistake.breaks.iter().map(String::as_str)).collect();
+    let mut findings = Vec::new();
+    for (claim, text) in &claims {
+        if !citations.code.contains_key(claim) {
+            findings.push(format!("{SPEC}: {claim}: no code cites it: write `// NDP {claim}: ...` where it is obeyed: {text}"));
+        }
+        if !citations.tests.contains_key(claim) {
+            findings.push(format!("{SPEC}: {claim}: no test cites it: write `/// NDP {claim}.` above one that checks it: {text}"));
+        }
+        if !broken.contains(claim.as_str()) {
+            findings.push(format!(
+                "{SPEC}: {claim}: no mistake breaks it: add one to spec/mutations: {text}"
+            ));
+        }
+    }
+    for (claim, places) in &citations.code {
+        if !claims.contains_key(claim) {
+            findings.push(format!("{}: {claim} is no claim of {SPEC}", places.join(", ")));
+        }
+    }
+    for (claim, tests) in &citations.tests {
+        if !claims.contains_key(claim) {
+            let tests: Vec<&str> = tests.iter().map(String::as_str).collect();
+            findings
+                .push(format!("{SOURCES}: {}: {claim} is no claim of {SPEC}", tests.join(", ")));
+        }
+    }
+    for mistake in mistakes {
+        for claim in mistake.breaks.iter().filter(|claim| !claims.contains_key(*claim)) {
+            findings
+                .push(format!("spec/mutations: {}: {claim} is no claim of {SPEC}", mistake.name));
+        }
+    }
+    if !findings.is_empty() {
+        return Err(findings);
+    }
+    Ok(Covered {
+        claims: claims.len(),
+        code: citations.code.values().map(Vec::len).sum(),
+        tests: citations.tests.values().map(BTreeSet::len).sum(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_citation_is_ndp_and_names_of_claims() {
+        let check = |line: &str, expected: &[&str]| assert_eq!(cited(line), expected, "{line}");
+        check("// NDP 3.2-k: first what was lost", &["3.2-k"]);
+        check("    /// NDP 3.2-k, 3.2.1-a.", &["3.2-k", "3.2.1-a"]);
+        check("//! as it says (NDP 6.2-a), and NDP 3.1.1-b", &["6.2-a", "3.1.1-b"]);
+        check("// NDP 3.2, footnote 4", &[]);
+        check("// NDP 3.2-k, footnote 4", &["3.2-k"]);
+        check("let a = \"NDP 3.2-k\";", &[]);
+        check("// 3.2-k", &[]);
+    }
+
+    #[test]
+    fn citations_of_code_and_of_tests_are_told_apart() {
+        let text = "\
+// NDP 3.2-a: code
+fn a() {}
+
+mod tests {
+    // NDP 3.2-b: of no test
+    fn helper() {}
+
+    /// What it shows.
+    /// NDP 3.2-c, 3.2-d.
+    #[test]
+    #[should_panic]
+    fn it_bites() {
+        // NDP 3.2-e: a remark
+    }
+}
+";
+        let pair = |claim: &str, name: &str| (claim.to_owned(), name.to_owned());
+        let source = read(text, false);
+        assert_eq!(source.code, [("3.2-a".to_owned(), 1)]);
+        assert_eq!(source.tests, [pair("3.2-c", "it_bites"), pair("3.2-d", "it_bites")]);
+        assert_eq!(source.names, ["it_bites"]);
+        assert!(read(text, true).code.is_empty());
+    }
+
+    /// An item that lacks anything is named.
+    #[test]
+    fn a_claim_that_no_mistake_breaks_is_named() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let Err(findings) = check(&root, &[]) else { panic!("no mistake breaks any claim") };
+        assert_eq!(findings.len(), claims(&root).unwrap().len(), "{findings:?}");
+        assert!(findings.iter().all(|finding| finding.contains("no mistake breaks it")));
+    }
+}

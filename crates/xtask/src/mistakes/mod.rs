@@ -1,0 +1,187 @@
+//! Mistakes in the sources that the tests must find: `cargo xtask mutations`.
+//!
+//! Each file of spec/mutations lists mistakes of one crate: a text that stands once in a file, what replaces it, the
+//! rule that is then broken, and the tests of which one must fail. The mistakes are made one after the other in a copy
+//! of the workspace under target/mutations, which is built there; the sources themselves are never touched.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use crate::claims::{self, Citations, Covered};
+
+mod run;
+
+pub(crate) use run::{Outcome, Selection, run};
+
+/// Where the mistakes are listed.
+const FOLDER: &str = "spec/mutations";
+
+/// One file of mistakes.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Table {
+    /// The crate whose tests must find them.
+    package: String,
+    /// Where their files lie.
+    folder: String,
+    mutation: Vec<Mistake>,
+}
+
+/// One mistake.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Mistake {
+    pub(crate) name: String,
+    /// Claims that are then not kept: of the tests that cite each, one must fail.
+    #[serde(default)]
+    pub(crate) breaks: Vec<String>,
+    /// The rule that is broken, where it is no claim.
+    #[serde(default)]
+    rule: String,
+    /// Tests of which one must fail, where the rule is no claim.
+    #[serde(default)]
+    tests: Vec<String>,
+    /// The file, below the table's folder.
+    file: String,
+    /// What stands there once.
+    old: String,
+    /// What replaces it.
+    new: String,
+}
+
+impl Table {
+    /// The folder of the crate: what lies before `/src`.
+    fn package_folder(&self) -> &str {
+        self.folder.split("/src").next().unwrap_or(&self.folder)
+    }
+}
+
+impl Mistake {
+    /// The groups of tests of each of which one must fail.
+    fn finders(&self, citations: &Citations) -> Vec<BTreeSet<String>> {
+        if self.breaks.is_empty() {
+            return vec![self.tests.iter().cloned().collect()];
+        }
+        let of_claim = |claim| citations.tests.get(claim).cloned().unwrap_or_default();
+        self.breaks.iter().map(of_claim).collect()
+    }
+
+    /// What is broken, in a word or a sentence.
+    fn rule(&self) -> String {
+        if self.breaks.is_empty() {
+            self.rule.clone()
+        } else {
+            format!("NDP {}", self.breaks.join(", "))
+        }
+    }
+}
+
+/// Reads the tables.
+///
+/// # Errors
+/// A table that cannot be read.
+pub(crate) fn read_all(root: &Path) -> Result<Vec<Table>, String> {
+    let unreadable = |error| format!("{FOLDER}: {error}");
+    let mut files = Vec::new();
+    for entry in fs::read_dir(root.join(FOLDER)).map_err(unreadable)? {
+        files.push(entry.map_err(unreadable)?.path());
+    }
+    files.sort();
+    let read = |file: &std::path::PathBuf| {
+        let text =
+            fs::read_to_string(file).map_err(|error| format!("{}: {error}", file.display()))?;
+        toml::from_str(&text).map_err(|error| format!("{}: {error}", file.display()))
+    };
+    files.iter().map(read).collect()
+}
+
+/// Whether every mistake can be made and says who must find it, and every claim has one. Nothing is built.
+///
+/// # Errors
+/// One line a mistake that cannot.
+pub(crate) fn check(root: &Path) -> Result<(usize, Covered), Vec<String>> {
+    let tables = read_all(root).map_err(|error| vec![error])?;
+    let mut findings = Vec::new();
+    let mut names = BTreeSet::new();
+    for table in &tables {
+        let tests = claims::tests_of(root, table.package_folder()).map_err(|error| vec![error])?;
+        for mistake in &table.mutation {
+            let mut finds =
+                |what: String| findings.push(format!("{FOLDER}: {}: {what}", mistake.name));
+            if !names.insert(mistake.name.clone()) {
+                finds("another mistake has this name".to_owned());
+            }
+            match fs::read_to_string(root.join(&table.folder).join(&mistake.file)) {
+                Err(error) => finds(format!("{}: {error}", mistake.file)),
+                Ok(text) => {
+                    if let Err(error) = replaced(&text, mistake) {
+                        finds(error);
+                    }
+                }
+            }
+            if mistake.breaks.is_empty() == (mistake.rule.is_empty() || mistake.tests.is_empty()) {
+                finds("expected either `breaks`, or `rule` and `tests`".to_owned());
+            }
+            for test in mistake.tests.iter().filter(|test| !tests.contains_key(*test)) {
+                finds(format!("{} has no test `{test}`", table.package));
+            }
+        }
+    }
+    let mistakes: Vec<Mistake> = tables.into_iter().flat_map(|table| table.mutation).collect();
+    match claims::check(root, &mistakes) {
+        Ok(covered) if findings.is_empty() => Ok((mistakes.len(), covered)),
+        Ok(_) => Err(findings),
+        Err(missing) => {
+            findings.extend(missing);
+            Err(findings)
+        }
+    }
+}
+
+/// The text with the mistake in it.
+fn replaced(text: &str, mistake: &Mistake) -> Result<String, String> {
+    if mistake.old == mistake.new {
+        return Err("`old` and `new` are the same".to_owned());
+    }
+    match text.matches(&mistake.old).count() {
+        1 => Ok(text.replacen(&mistake.old, &mistake.new, 1)),
+        0 => Err(format!("`old` does not stand in {}", mistake.file)),
+        count => Err(format!("`old` stands {count} times in {}; expected once", mistake.file)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mistake(old: &str, new: &str) -> Mistake {
+        Mistake {
+            name: String::new(),
+            breaks: Vec::new(),
+            rule: "a rule".to_owned(),
+            tests: vec!["a_test".to_owned()],
+            file: "a.rs".to_owned(),
+            old: old.to_owned(),
+            new: new.to_owned(),
+        }
+    }
+
+    #[test]
+    fn what_is_replaced_stands_once() {
+        assert_eq!(replaced("a b c", &mistake("b", "d")).unwrap(), "a d c");
+        assert!(
+            replaced("a b c", &mistake("d", "e")).unwrap_err().contains("does not stand in a.rs")
+        );
+        assert!(replaced("a b b", &mistake("b", "e")).unwrap_err().contains("2 times"));
+        assert!(replaced("a b c", &mistake("b", "b")).unwrap_err().contains("the same"));
+    }
+
+    #[test]
+    fn every_mistake_can_be_made() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        if let Err(findings) = check(&root) {
+            panic!("{}", findings.join("\n"));
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! Makes the mistakes, builds, and runs the tests that must find them.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{Mistake, Table, read_all, replaced};
+use crate::claims::{self, Citations, Program, Tests};
+
+/// The copy of the workspace, and what is built of it.
+const TREE: &str = "target/mutations/tree";
+const BUILD: &str = "target/mutations/build";
+
+/// Folders that are not copied: no crate reads them.
+const SKIPPED: [&str; 8] = [".git", ".venv", "target", "out", "rtl", "docs", "__pycache__", "fuzz"];
+
+/// A run of tests that takes longer has no end: without a mistake the slowest takes seconds.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Which mistakes are made.
+#[derive(Debug, Default)]
+pub(crate) struct Selection {
+    /// Of this crate alone: `transport` or `sim`.
+    pub(crate) package: Option<String>,
+    /// These alone.
+    pub(crate) names: Vec<String>,
+}
+
+/// What became of the mistakes.
+pub(crate) struct Outcome {
+    pub(crate) found: usize,
+    /// One line a mistake that no test finds.
+    pub(crate) missed: Vec<String>,
+}
+
+/// Makes the mistakes of a selection, and says of each which test finds it.
+///
+/// # Errors
+/// The copy does not build or its tests fail without any mistake, a mistake that cannot be made or does not compile,
+/// or a name that none has.
+pub(crate) fn run(root: &Path, selection: &Selection) -> Result<Outcome, String> {
+    let tables = read_all(root)?;
+    let citations = Citations::read(root)?;
+    let is_wanted = |table: &Table, mistake: &Mistake| {
+        let of_package = |package: &String| table.package == format!("trimline-{package}");
+        selection.package.as_ref().is_none_or(of_package)
+            && (selection.names.is_empty() || selection.names.contains(&mistake.name))
+    };
+    let known = |name: &&String| {
+        tables.iter().any(|table| table.mutation.iter().any(|mistake| mistake.name == **name))
+    };
+    if let Some(name) = selection.names.iter().find(|name| !known(name)) {
+        return Err(format!("no mistake has the name `{name}`"));
+    }
+    let mut outcome = Outcome { found: 0, missed: Vec::new() };
+    copy(root, &root.join(TREE))?;
+    for table in &tables {
+        let wanted: Vec<&Mistake> =
+            table.mutation.iter().filter(|mistake| is_wanted(table, mistake)).collect();
+        if wanted.is_empty() {
+            continue;
+        }
+        let bench = Bench::new(root, table)?;
+        let tests: BTreeSet<String> =
+            wanted.iter().flat_map(|mistake| mistake.finders(&citations)).flatten().collect();
+        let start = Instant::now();
+        let failed = bench.failing(&bench.build(&tests)?, &tests)?;
+        if !failed.is_empty() {
+            return Err(format!("{}: without a mistake {failed:?} fails", table.package));
+        }
+        println!(
+            "{}: {} tests pass without a mistake: {}",
+            table.package,
+            tests.len(),
+            seconds(start)
+        );
+        for mistake in wanted {
+            let start = Instant::now();
+            let finders = mistake.finders(&citations);
+            let tests: BTreeSet<String> = finders.iter().flatten().cloned().collect();
+            let failed = bench.with(mistake, || bench.failing(&bench.build(&tests)?, &tests))?;
+            let has_no_end = failed.iter().any(|test| test == NO_END);
+            let is_found =
+                |tests: &BTreeSet<String>| tests.iter().any(|test| failed.contains(test));
+            let found = has_no_end || finders.iter().all(is_found);
+            let by: Vec<&str> = failed.iter().map(String::as_str).collect();
+            let verdict = if found { by.join(" ") } else { "NOT FOUND".to_owned() };
+            println!("{:52} {:22} {verdict}: {}", mistake.name, mistake.rule(), seconds(start));
+            if found {
+                outcome.found += 1;
+            } else {
+                outcome.missed.push(format!(
+                    "{}: no test finds it ({}); of those that must, these fail: {by:?}",
+                    mistake.name,
+                    mistake.rule()
+                ));
+            }
+        }
+    }
+    Ok(outcome)
+}
+
+fn seconds(start: Instant) -> String {
+    format!("{:.1} s", start.elapsed().as_secs_f64())
+}
+
+/// What a run of tests that was stopped is called.
+const NO_END: &str = "a run without end";
+
+/// Where the mistakes of one table are made.
+struct Bench<'a> {
+    table: &'a Table,
+    tests: Tests,
+    tree: PathBuf,
+    build: PathBuf,
+}
+
+impl Bench<'_> {
+    fn new<'a>(root: &Path, table: &'a Table) -> Result<Bench<'a>, String> {
+        let tests = claims::tests_of(root, table.package_folder())?;
+        Ok(Bench { table, tests, tree: root.join(TREE), build: root.join(BUILD) })
+    }
+
+    /// Builds the programs of these tests, and no others.
+    fn build(&self, tests: &BTreeSet<String>) -> Result<Vec<PathBuf>, String> {
+        let programs = tests.iter().filter_map(|test| self.tests.get(test)).flatten();
+        let mut targets = Vec::new();
+        for program in programs.collect::<BTreeSet<_>>() {
+            match program {
+                Program::Library => targets.push("--lib"),
+                Program::Integration(name) => targets.extend(["--test", name]),
+            }
+        }
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let done = Command::new(cargo)
+            .args(["test", "--no-run", "--locked", "--quiet", "--message-format", "json"])
+            .args(["--package", &self.table.package])
+            .args(targets)
+            .current_dir(&self.tree)
+            .env("CARGO_TARGET_DIR", &self.build)
+            // Nobody reads their backtraces.
+            .env("CARGO_PROFILE_DEV_DEBUG", "false")
+            .stderr(Stdio::piped())
+            .output()
+            .map_err(|error| format!("cargo: {error}"))?;
+        let messages = String::from_utf8_lossy(&done.stdout);
+        let messages: Vec<serde_json::Value> =
+            messages.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        if !done.status.success() {
+            let rendered = messages.iter().filter(|message| message["message"]["level"] == "error");
+            let rendered = rendered.filter_map(|message| message["message"]["rendered"].as_str());
+            let errors: Vec<&str> = rendered.collect();
+            let rest = String::from_utf8_lossy(&done.stderr);
+            return Err(format!("does not compile:\n{}{rest}", errors.concat()));
+        }
+        let tests = messages.iter().filter(|message| message["profile"]["test"] == true);
+        Ok(tests.filter_map(|message| message["executable"].as_str()).map(PathBuf::from).collect())
+    }
+
+    /// Runs these tests. Gives those that failed.
+    fn failing(
+        &self,
+        programs: &[PathBuf],
+        tests: &BTreeSet<String>,
+    ) -> Result<BTreeSet<String>, String> {
+        let mut failed = BTreeSet::new();
+        for program in programs {
+            let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let log = self.build.join(format!("{name}.log"));
+            let file = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+            let mut child = Command::new(program)
+                .args(tests)
+                .current_dir(self.tree.join(self.table.package_folder()))
+                // The same cases each time, and the first failure will do.
+                .env("PROPTEST_RNG_SEED", "1")
+                .env("PROPTEST_MAX_SHRINK_ITERS", "0")
+                .env("PROPTEST_DISABLE_FAILURE_PERSISTENCE", "true")
+                .env("RUST_BACKTRACE", "0")
+                .stdin(Stdio::null())
+                .stdout(file)
+                .stderr(Stdio::null())
+                .spawn()
+                .map_err(|error| format!("{}: {error}", program.display()))?;
+            let start = Instant::now();
+            let ended = loop {
+                if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
+                    break Some(status);
+                }
+                if start.elapsed() > LIMIT {
+                    child.kill().and_then(|()| child.wait()).map_err(|error| error.to_string())?;
+                    break None;
+                }
+                thread::sleep(Duration::from_millis(10));
+            };
+            let text =
+                fs::read_to_string(&log).map_err(|error| format!("{}: {error}", log.display()))?;
+            let before = failed.len();
+            failed.extend(failures(&text).filter(|test| tests.contains(*test)).map(str::to_owned));
+            match ended {
+                None => {
+                    failed.insert(NO_END.to_owned());
+                }
+                Some(status) if !status.success() && failed.len() == before => {
+                    return Err(format!("{}: {status}, and no test failed", log.display()));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(failed)
+    }
+
+    /// Does something while the mistake stands in the copy.
+    fn with<T>(
+        &self,
+        mistake: &Mistake,
+        act: impl FnOnce() -> Result<T, String>,
+    ) -> Result<T, String> {
+        let file = self.tree.join(&self.table.folder).join(&mistake.file);
+        let named = |error: &dyn std::fmt::Display| format!("{}: {error}", mistake.name);
+        let text = fs::read_to_string(&file).map_err(|error| named(&error))?;
+        let wrong = replaced(&text, mistake).map_err(|error| named(&error))?;
+        fs::write(&file, wrong).map_err(|error| named(&error))?;
+        let done = act();
+        fs::write(&file, text).map_err(|error| named(&error))?;
+        done.map_err(|error| named(&error))
+    }
+}
+
+/// The tests that failed, without their modules.
+fn failures(log: &str) -> impl Iterator<Item = &str> {
+    log.lines().filter_map(|line| {
+        let path = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
+        // A test that must panic says so behind its name.
+        let path = path.split(" - ").next().unwrap_or(path);
+        path.rsplit("::").next()
+    })
+}
+
+/// Makes `to` what `from` is. Files that are the same stay as they are, so that cargo builds nothing anew.
+fn copy(from: &Path, to: &Path) -> Result<(), String> {
+    let failed = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+    fs::create_dir_all(to).map_err(|error| failed(to, error))?;
+    let mut kept = BTreeSet::new();
+    for entry in fs::read_dir(from).map_err(|error| failed(from, error))? {
+        let entry = entry.map_err(|error| failed(from, error))?;
+        let name = entry.file_name();
+        if SKIPPED.iter().any(|skipped| name == *skipped) {
+            continue;
+        }
+        let (source, target) = (entry.path(), to.join(&name));
+        if source.is_dir() {
+            copy(&source, &target)?;
+        } else {
+            let text = fs::read(&source).map_err(|error| failed(&source, error))?;
+            if fs::read(&target).ok().as_ref() != Some(&text) {
+                fs::write(&target, text).map_err(|error| failed(&target, error))?;
+            }
+        }
+        kept.insert(name);
+    }
+    for entry in fs::read_dir(to).map_err(|error| failed(to, error))? {
+        let entry = entry.map_err(|error| failed(to, error))?;
+        if !kept.contains(&entry.file_name()) {
+            let path = entry.path();
+            let done =
+                if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
+            done.map_err(|error| failed(&path, error))?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_are_read_from_the_log_of_a_test_program() {
+        let log = "running 3 tests\ntest a::tests::one ... ok\ntest a::tests::two ... FAILED\n\
+                   test three - should panic ... FAILED\n\nfailures:\n";
+        assert_eq!(failures(log).collect::<Vec<_>>(), ["two", "three"]);
+    }
+}
