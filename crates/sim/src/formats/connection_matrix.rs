@@ -364,7 +364,11 @@ fn connection(
     Ok(connection)
 }
 
-fn trigger(text: &Text<'_>, line: usize, words: &[&str]) -> Result<(u32, TriggerLine), FormatError> {
+fn trigger(
+    text: &Text<'_>,
+    line: usize,
+    words: &[&str],
+) -> Result<(u32, TriggerLine), FormatError> {
     const KINDS: [&str; 3] = ["oneshot", "multishot", "barrier"];
     let fields = fields(text, line, words, &KINDS, TRIGGER)?;
     if let Some(other) =

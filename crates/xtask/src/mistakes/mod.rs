@@ -129,7 +129,10 @@ pub(crate) fn check(root: &Path) -> Result<(usize, Covered), Vec<String>> {
         }
     }
     let mistakes: Vec<Mistake> = tables.into_iter().flat_map(|table| table.mutation).collect();
-    match claims::check(root, &mistakes) {
+    let broken = mistakes.iter().flat_map(|mistake| {
+        mistake.breaks.iter().map(|claim| (mistake.name.as_str(), claim.as_str()))
+    });
+    match claims::check(root, &broken.collect::<Vec<_>>()) {
         Ok(covered) if findings.is_empty() => Ok((mistakes.len(), covered)),
         Ok(_) => Err(findings),
         Err(missing) => {

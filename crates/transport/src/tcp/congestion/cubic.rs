@@ -4,7 +4,7 @@
 
 use trimline_packet::Time;
 
-use super::{Acked, Law, ONE};
+use super::law::{Acked, Law, ONE};
 
 /// The curve of a subflow, and the one before its last loss.
 #[derive(Clone, Copy, Debug, Default)]

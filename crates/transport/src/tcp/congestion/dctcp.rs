@@ -1,6 +1,6 @@
 //! DCTCP (RFC 8257): the window shrinks by the share of segments that were marked.
 
-use super::{Acked, Law, ONE, Signals, additive, half};
+use super::law::{Acked, Law, ONE, Signals, additive, half};
 
 /// The averaged share of marks, and what is counted for it.
 #[derive(Clone, Copy, Debug)]

@@ -2,14 +2,7 @@
 
 use trimline_packet::TimeDelta;
 
-use super::{Acked, Law, additive, half};
-
-/// The increase that subflows share: alpha over the total window, both Q32.32 in the quotient.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::tcp) struct Linked {
-    /// alpha / total window, Q32.32 of 1 / segments.
-    pub(super) share: u64,
-}
+use super::law::{Acked, Law, Linked, additive, half};
 
 /// One subflow of several. It reduces its window as NewReno does.
 #[derive(Clone, Copy, Debug)]

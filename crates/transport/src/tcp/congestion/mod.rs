@@ -2,7 +2,7 @@
 //!
 //! What every law shares stands here: slow start, what a loss leaves at least, one answer to marks in a window of
 //! data, the first window of a recovery (RFC 5681, RFC 3168). How the window grows in congestion avoidance and by how
-//! much it shrinks is a [`Law`]: one file each, and one variant of [`Choice`]. A further law is a further file, a
+//! much it shrinks is a [`Law`](law::Law): one file each, and one variant of [`Choice`]. A further law is a further file, a
 //! variant, and a [`Control`] that asks for it.
 //!
 //! Windows are segments in Q32.32. Segments are counted and not bytes: a last, short one counts as a full
@@ -10,75 +10,24 @@
 
 mod cubic;
 mod dctcp;
+mod law;
 mod linked;
 mod newreno;
 
 use alloc::boxed::Box;
 
-use trimline_packet::{Time, TimeDelta};
-
 use super::config::{Config, Control};
 use cubic::Cubic;
 use dctcp::Dctcp;
+use law::{Law, ONE};
 use linked::LinkedIncreases;
 use newreno::NewReno;
 
-pub(super) use linked::{Linked, linked};
-
-/// One segment.
-const ONE: u64 = 1 << 32;
+pub(super) use law::{Acked, Linked, Signals};
+pub(super) use linked::linked;
 
 /// RFC 5681: what a loss leaves at least.
 const LEAST_THRESHOLD: u64 = 2 * ONE;
-
-/// An ACK of new data, by which the window may grow.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Acked {
-    /// When it arrived.
-    pub(super) now: Time,
-    /// Segments that it acknowledged for the first time.
-    pub(super) acked: u32,
-    /// The smoothed round trip, once there is a sample.
-    pub(super) round_trip: Option<TimeDelta>,
-    /// What the subflows of the connection share, where there are several.
-    pub(super) linked: Option<Linked>,
-}
-
-/// An ACK of a connection that understands ECN.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Signals {
-    /// The next segment that is missing.
-    pub(super) number: u32,
-    /// The next segment to be sent.
-    pub(super) next: u32,
-    /// Segments that it acknowledged for the first time.
-    pub(super) acked: u32,
-    /// It echoes a mark.
-    pub(super) echo: bool,
-}
-
-/// How a window grows in congestion avoidance, and what reduces it to how much. Windows are Q32.32.
-///
-/// What is `used` is the window, or what was in flight where that is less (RFC 5681 (4)).
-trait Law {
-    /// The window after an ACK in congestion avoidance, while the window was what limited the sender.
-    fn grow(&mut self, window: u64, ack: &Acked) -> u64;
-
-    /// Reads every ACK of a connection that understands ECN, before the window answers a mark.
-    fn hear(&mut self, _signals: &Signals) {}
-
-    /// The window after a mark was echoed.
-    fn reduce_for_mark(&mut self, window: u64) -> u64;
-
-    /// The window after fast recovery began.
-    fn reduce_for_loss(&mut self, used: u64) -> u64;
-
-    /// The slow start threshold after a time-out.
-    fn reduce_for_timeout(&mut self, used: u64) -> u64;
-
-    /// The last reduction for a loss or a time-out was for nothing.
-    fn undo(&mut self) {}
-}
 
 /// The law of a subflow. Those that remember much are boxed: a subflow stays small.
 #[derive(Debug)]
@@ -110,24 +59,6 @@ impl Choice {
             (Control::Dctcp { gain_shift }, _) => Choice::Dctcp(Dctcp::new(gain_shift)),
         }
     }
-}
-
-/// The window after an ACK: one segment more each round trip, an ACK at a time; never more than that for one ACK.
-#[inline]
-fn additive(window: u64, ack: &Acked) -> u64 {
-    let acked = u64::from(ack.acked);
-    let own = (u64::MAX / window).saturating_mul(acked);
-    let step = match ack.linked {
-        // RFC 6356 3: the lesser of alpha over the total window and one over the own.
-        Some(linked) => own.min(linked.share.saturating_mul(acked)),
-        None => own,
-    };
-    window + step.min(ONE)
-}
-
-/// RFC 5681 (4): what halving leaves.
-const fn half(window: u64) -> u64 {
-    window / 2
 }
 
 /// The window and what moves it.
@@ -263,6 +194,8 @@ impl Congestion {
 
 #[cfg(test)]
 mod tests {
+    use trimline_packet::{Time, TimeDelta};
+
     use super::super::tests::config;
     use super::*;
 

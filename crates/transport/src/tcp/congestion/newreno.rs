@@ -1,6 +1,6 @@
 //! NewReno (RFC 5681, RFC 6582): one segment more each round trip, half the window after a loss.
 
-use super::{Acked, Law, additive, half};
+use super::law::{Acked, Law, additive, half};
 
 /// It remembers nothing but the window.
 #[derive(Clone, Copy, Debug)]
