@@ -486,11 +486,13 @@ impl crate::Endpoint for Endpoint {
 
     #[inline]
     fn poll_transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
-        if let Some(packet) = self.control.pop_front() {
-            return Some(packet);
-        }
-        if now >= self.pulls.due() && !self.pulls.is_empty() {
-            return Some(self.transmit_pull(now));
+        if allowed.control() {
+            if let Some(packet) = self.control.pop_front() {
+                return Some(packet);
+            }
+            if now >= self.pulls.due() && !self.pulls.is_empty() {
+                return Some(self.transmit_pull(now));
+            }
         }
         if allowed.data() && !self.ready.is_empty() {
             return Some(self.transmit_data(now));
@@ -504,9 +506,16 @@ impl crate::Endpoint for Endpoint {
     }
 
     #[inline]
-    fn transmit_at(&self) -> Time {
-        let has_more = !self.control.is_empty() | !self.ready.is_empty();
-        if has_more { Time::ZERO } else { self.pulls.due() }
+    fn transmit_at(&self, allowed: Allowed) -> Time {
+        let has_more = (allowed.control() & !self.control.is_empty())
+            | (allowed.data() & !self.ready.is_empty());
+        if has_more {
+            Time::ZERO
+        } else if allowed.control() {
+            self.pulls.due()
+        } else {
+            Time::NEVER
+        }
     }
 
     #[inline]
