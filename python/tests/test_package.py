@@ -371,6 +371,24 @@ class Compare(InScratch):
         # A second report is the same, but for the wall times in the manifests.
         self.assertEqual(page, trimline.report(self.out).read_text(encoding="utf-8"))
 
+    def test_a_counter_that_nobody_here_names_is_a_column_and_in_the_report(self) -> None:
+        """The switch's list of counters is the only one."""
+        trimline.run(INCAST, self.out)
+        for name, last in (("ports.csv", "rate_bps"), ("series.csv", "queue_bytes_max")):
+            (path,) = self.out.rglob(name)
+            lines = path.read_text(encoding="utf-8").splitlines()
+            self.assertTrue(lines[0].endswith(last))
+            longer = [f"{lines[0]},paused", *(f"{line},7" for line in lines[1:])]
+            path.write_text("\n".join(longer) + "\n", encoding="utf-8")
+        results = trimline.Results.read(self.out)
+        for frame in (results.links, results.queues):
+            self.assertEqual(frame["paused"].dtype, polars.UInt64)
+            self.assertEqual(set(frame["paused"]), {7})
+        page = trimline.report(self.out).read_text(encoding="utf-8")
+        self.assertIn("<th>paused</th>", page)
+        self.assertIn("Packets paused in each interval", page)
+        self.assertIn("<th>returned</th>", page)
+
     def test_a_large_network_is_not_drawn(self) -> None:
         """But said to be there."""
         trimline.run(INCAST, self.out)

@@ -14,7 +14,7 @@ import polars
 
 from trimline import drawings
 from trimline.comparison import by_size, ended, quantile, size_name, sized, table
-from trimline.results import MalformedResult, Results
+from trimline.results import PORTS, SERIES, MalformedResult, Results, counters
 
 #: Points of one curve: more are not seen on a screen.
 POINTS = 600
@@ -34,9 +34,9 @@ OVER_TIME = (
     ("utilisation", "Utilisation (%)", 100.0),
     ("queue_bytes_mean", "Mean queue of a port (KB)", 1e-3),
     ("queue_bytes_max", "Fullest port (KB)", 1e-3),
-    ("trimmed", "Packets trimmed in each interval", 1.0),
-    ("dropped", "Packets dropped in each interval", 1.0),
 )
+#: Counters of ports that utilisation shows already.
+SENT = ("packets", "bytes")
 
 
 def report(folders: Sequence[str | Path] | str | Path, out: str | Path | None = None) -> Path:
@@ -209,7 +209,12 @@ class Page:
             xs = [rounded(times[place] / 1e6) for place in keep]
             name = f"{series or 'scenario'}, seed {runs[0].seed}"
             note = "By layer of switch ports. A packet counts when it begins to leave."
-            for column, label, scale in OVER_TIME:
+            events = [
+                (counter, f"Packets {counter} in each interval", 1.0)
+                for counter in counters(runs[0].folder / "series.csv", SERIES)
+                if counter not in SENT
+            ]
+            for column, label, scale in (*OVER_TIME, *events):
                 if not samples[column].sum():
                     continue
                 columns = []
@@ -227,10 +232,11 @@ class Page:
         for series, runs in list(self.drawn.items())[:MOST_DRAWINGS]:
             if (runs[0].folder / "ports.csv").is_file():
                 links = runs[0].links
+                counted = counters(runs[0].folder / "ports.csv", PORTS)
                 drawing = drawings.topology(links) if len(links) <= MOST_PORTS else TOO_LARGE
                 if drawing:
                     name = html.escape(f"{series or 'scenario'}, seed {runs[0].seed}")
-                    parts.append(f"<h3>{name}</h3>{drawing}")
+                    parts.append(f"<h3>{name}</h3>{drawing}{counted_by_layer(links, counted)}")
         note = (
             "Each line is a link, coloured by the busier of its two directions over the whole run; "
             "point at one for its numbers."
@@ -298,6 +304,15 @@ def findings(rows: Sequence[dict[str, Any]]) -> str:
     names = ("finding", "paper", "reference", "ours", "range", "unit", "verdict")
     head = "".join(f"<th>{name}</th>" for name in names)
     return f"<table><tr>{head}</tr>{''.join(lines)}</table>"
+
+
+def counted_by_layer(links: polars.DataFrame, names: Sequence[str]) -> str:
+    """What the ports of each layer counted, as a table."""
+    sums = links.group_by("layer", maintain_order=True).agg(polars.col(*names).sum())
+    head = "".join(f"<th>{html.escape(name)}</th>" for name in ("layer", *names))
+    rows = ("".join(f"<td>{cell(value)}</td>" for value in row) for row in sums.iter_rows())
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
 
 
 def cell(value: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -40,15 +41,16 @@ FLOWS: dict[str, Any] = {
     "end": polars.Categorical,
 }
 
-#: ports.csv.
-PORTS: dict[str, Any] = {
-    "name": polars.String,
-    "packets": polars.UInt64,
-    "bytes": polars.UInt64,
-    "trimmed": polars.UInt64,
-    "dropped": polars.UInt64,
-    "returned": polars.UInt64,
-    "rate_bps": polars.UInt64,
+#: ports.csv: the columns that are no counters. Every other column is one (`counters`).
+PORTS: dict[str, Any] = {"name": polars.String, "rate_bps": polars.UInt64}
+
+#: series.csv: likewise.
+SERIES: dict[str, Any] = {
+    "time_ps": polars.UInt64,
+    "layer": polars.Categorical,
+    "utilisation": polars.Float64,
+    "queue_bytes_mean": polars.Float64,
+    "queue_bytes_max": polars.UInt64,
 }
 
 
@@ -89,7 +91,7 @@ class Result:
     def links(self) -> polars.DataFrame:
         """One row a switch port with its link: what left it in the run, and what it did."""
         return (
-            scan(self.folder / "ports.csv", PORTS, "ports")
+            counted(self.folder / "ports.csv", PORTS, "ports")
             .with_columns(
                 layer=polars.col("name").str.replace_all(r" \d+", ""),
                 utilisation=polars.col("bytes")
@@ -102,7 +104,7 @@ class Result:
     @property
     def queues(self) -> polars.DataFrame:
         """Queues and utilisation over time, one row a layer of ports and sample."""
-        return scan(self.folder / "series.csv", {"layer": polars.Categorical}, "series").collect()
+        return counted(self.folder / "series.csv", SERIES, "series").collect()
 
     @property
     def timeline(self) -> polars.DataFrame:
@@ -187,6 +189,19 @@ def scan(path: Path, types: dict[str, Any], table: str) -> polars.LazyFrame:
     if not path.is_file():
         raise MalformedResult(f"{path} is missing: the scenario must ask for it (output.{table})")
     return polars.scan_csv(path, schema_overrides=types)
+
+
+def counters(path: Path, others: dict[str, Any]) -> list[str]:
+    """The counters of ports in a table, by name: its columns that are none of `others`."""
+    with path.open(encoding="utf-8", newline="") as file:
+        columns = next(csv.reader(file), [])
+    return [column for column in columns if column not in others]
+
+
+def counted(path: Path, others: dict[str, Any], table: str) -> polars.LazyFrame:
+    """A table with counters of ports; `others` are the types of its other columns."""
+    frame = scan(path, others, table)
+    return frame.cast(dict.fromkeys(counters(path, others), polars.UInt64))
 
 
 def read_result(folder: Path) -> Result:

@@ -5,7 +5,7 @@
 //! Ctrl-C, with what there was until then written.
 //!
 //! A library, so that the Python package has the same command inside: [`command`]. What the package does run by
-//! run is in [`single`].
+//! run is in [`single`]; what `trimline-switch` says of its ports is in [`switch_ports`].
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -26,6 +26,7 @@ mod results;
 mod run;
 pub mod single;
 mod stats;
+pub mod switch_ports;
 mod testbed;
 mod trace;
 

@@ -1,15 +1,16 @@
-//! What went through a host: written while a command runs, printed by `trimline stats`.
+//! What went through a host or through switches: written while a command runs, printed by `trimline stats`.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use trimline_stack::host::{Host, PathStatus};
 use trimline_stack::io::PacketIo;
 
 use crate::failure::Failure;
+use crate::switch_ports;
 
 /// How often it is written while a command runs.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -55,10 +56,7 @@ impl Account {
             "connections": host.core().connections(),
             "paths": paths,
         });
-        // Whole or not at all: readers never see half of it.
-        let beside = path.with_extension("new");
-        std::fs::write(&beside, format!("{json:#}\n"))?;
-        std::fs::rename(&beside, path)?;
+        write_file(path, &json)?;
         self.written = Some(Instant::now());
         Ok(())
     }
@@ -96,43 +94,66 @@ const COLUMNS: [&str; 11] = [
     "removed",
 ];
 
-/// One line a counter, then the scoreboard.
+/// Writes such a file: whole or not at all, so that readers never see half of it.
+pub(crate) fn write_file(path: &Path, json: &Value) -> io::Result<()> {
+    let beside = path.with_extension("new");
+    std::fs::write(&beside, format!("{json:#}\n"))?;
+    std::fs::rename(&beside, path)
+}
+
+/// One line a counter, then the scoreboard, then the ports.
 fn table(path: &Path) -> Result<String, Failure> {
     let wrong =
         |what: &dyn std::fmt::Display| Failure::message(format!("{}: {what}", path.display()));
     let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
     let value: Value = serde_json::from_str(&text).map_err(|error| wrong(&error))?;
     let entries = value.as_object().ok_or_else(|| wrong(&"expected what --stats writes"))?;
+    Ok(shown(entries))
+}
+
+fn shown(entries: &Map<String, Value>) -> String {
     let mut out = String::new();
     for (name, number) in entries.iter().filter(|(_, value)| !value.is_array()) {
         out += &format!("{name:14} {number}\n");
+    }
+    for (key, columns) in
+        [("paths", COLUMNS.to_vec()), (switch_ports::KEY, switch_ports::columns())]
+    {
+        let rows = entries.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        out += &aligned(&columns, rows);
+    }
+    out
+}
+
+/// Rows of a JSON array as columns: words from the left, numbers from the right. Nothing if there are none.
+pub(crate) fn aligned(columns: &[&str], entries: &[Value]) -> String {
+    if entries.is_empty() {
+        return String::new();
     }
     let plain = |value: &Value| match value {
         Value::String(text) => text.clone(),
         Value::Bool(is) => if *is { "yes" } else { "no" }.to_owned(),
         other => other.to_string(),
     };
-    let mut rows = vec![COLUMNS.map(|name| name.replace('_', " "))];
-    for entry in entries.get("paths").and_then(Value::as_array).into_iter().flatten() {
-        rows.push(COLUMNS.map(|name| entry.get(name).map_or_else(|| "-".to_owned(), plain)));
+    let mut rows = vec![columns.iter().map(|name| name.replace('_', " ")).collect::<Vec<_>>()];
+    for entry in entries {
+        let cell = |name: &&str| entry.get(*name).map_or_else(|| "-".to_owned(), plain);
+        rows.push(columns.iter().map(cell).collect());
     }
-    if rows.len() > 1 {
-        out.push('\n');
-        let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-        let widths: Vec<usize> = (0..COLUMNS.len()).map(width).collect();
-        for row in &rows {
-            for ((name, cell), &width) in COLUMNS.iter().zip(row).zip(&widths) {
-                // Addresses from the left, numbers from the right.
-                out += &match *name {
-                    "peer" => format!("{cell:width$}"),
-                    "address" => format!("  {cell:width$}"),
-                    _ => format!("  {cell:>width$}"),
-                };
-            }
-            out.push('\n');
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    let mut out = String::from("\n");
+    for row in &rows {
+        for ((name, cell), &width) in columns.iter().zip(row).zip(&widths) {
+            out += &match *name {
+                "peer" | "switch" => format!("{cell:width$}"),
+                "address" => format!("  {cell:width$}"),
+                _ => format!("  {cell:>width$}"),
+            };
         }
+        out.push('\n');
     }
-    Ok(out)
+    out
 }
 
 /// `trimline stats`: what a command with `--stats` wrote last, once or again and again.
@@ -145,4 +166,20 @@ pub(crate) fn stats(path: &Path, every: Option<f64>) -> Result<ExitCode, Failure
         print!("\n{}", table(path)?);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trimline_packet::PortCounters;
+
+    #[test]
+    fn every_counter_of_a_switch_port_is_printed() {
+        let row = |(place, name): (usize, &str)| (name.to_owned(), json!(1000 + place));
+        let port = Map::from_iter(PortCounters::NAMES.into_iter().enumerate().map(row));
+        let text = shown(&Map::from_iter([(switch_ports::KEY.to_owned(), json!([port]))]));
+        for (place, name) in PortCounters::NAMES.into_iter().enumerate() {
+            assert!(text.contains(name) && text.contains(&(1000 + place).to_string()), "{text}");
+        }
+    }
 }

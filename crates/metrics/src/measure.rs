@@ -406,6 +406,8 @@ fn min(values: &[f64]) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use trimline_packet::PortCounters;
+
     use super::*;
     use crate::record::PortRecord;
     use crate::table::tests::{flow, record};
@@ -464,7 +466,7 @@ mod tests {
         run.flows.iter_mut().for_each(|flow| flow.packets_sent = 100);
         let port = |name: &str, trimmed| PortRecord {
             name: name.to_owned(),
-            trimmed,
+            counters: PortCounters { trimmed, ..PortCounters::default() },
             ..PortRecord::default()
         };
         run.ports = vec![
@@ -536,7 +538,7 @@ mod tests {
         assert_eq!(of("least_core_link_percent", &run), None);
         let port = |name: &str, bytes| PortRecord {
             name: name.to_owned(),
-            bytes,
+            counters: PortCounters { bytes, ..PortCounters::default() },
             ..PortRecord::default()
         };
         run.ports = vec![
@@ -609,8 +611,7 @@ mod tests {
         let mut run = record(vec![FlowRecord { packets_sent: 100, ..flow(1, None, None) }]);
         let port = |name: &str, trimmed, dropped| PortRecord {
             name: name.to_owned(),
-            trimmed,
-            dropped,
+            counters: PortCounters { trimmed, dropped, ..PortCounters::default() },
             ..PortRecord::default()
         };
         run.ports = vec![

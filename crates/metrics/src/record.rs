@@ -1,5 +1,7 @@
 //! One row a flow, one row a port, one record a run.
 
+use trimline_packet::PortCounters;
+
 use crate::samples::Samples;
 use crate::timeline::Timeline;
 
@@ -70,18 +72,18 @@ pub struct FlowRecord {
 pub struct PortRecord {
     /// Layer and place, for example `tor 3 down 2`.
     pub name: String,
-    /// Packets that left the port.
-    pub packets: u64,
-    /// Bytes that left the port.
-    pub bytes: u64,
-    /// Packets trimmed here.
-    pub trimmed: u64,
-    /// Packets dropped here.
-    pub dropped: u64,
-    /// Headers returned to their senders from here.
-    pub returned: u64,
+    /// What happened there.
+    pub counters: PortCounters,
     /// Rate of its link at the beginning, in bit/s.
     pub rate_bps: u64,
+}
+
+/// A port's record is read like its counters: `port.trimmed`.
+impl std::ops::Deref for PortRecord {
+    type Target = PortCounters;
+    fn deref(&self) -> &PortCounters {
+        &self.counters
+    }
 }
 
 /// How long one packet took, from its first sending until its ACK arrived at the sender.

@@ -1,5 +1,7 @@
 //! What the ports of each layer did over time: series.csv.
 
+use trimline_packet::PortCounters;
+
 use crate::table::table;
 
 /// Samples of a run at equal distances.
@@ -31,16 +33,8 @@ pub struct Sample {
     pub since_ps: u64,
     /// Of [`Samples::layers`].
     pub layer: u32,
-    /// Packets that began to leave.
-    pub packets: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Packets trimmed.
-    pub trimmed: u64,
-    /// Packets dropped.
-    pub dropped: u64,
-    /// Headers returned to their senders.
-    pub returned: u64,
+    /// What they did since then.
+    pub counters: PortCounters,
     /// Bytes in all queues of all ports now, packets on the wire included.
     pub queue_bytes: u64,
     /// Bytes in the queues of the fullest port now.
@@ -48,40 +42,30 @@ pub struct Sample {
 }
 
 /// The columns of series.csv.
-pub const SERIES_COLUMNS: [&str; 10] = [
-    "time_ps",
-    "layer",
-    "utilisation",
-    "packets",
-    "bytes",
-    "trimmed",
-    "dropped",
-    "returned",
-    "queue_bytes_mean",
-    "queue_bytes_max",
-];
+pub fn columns() -> Vec<&'static str> {
+    let counters = PortCounters::NAMES.into_iter();
+    let before = ["time_ps", "layer", "utilisation"].into_iter();
+    before.chain(counters).chain(["queue_bytes_mean", "queue_bytes_max"]).collect()
+}
 
 /// series.csv.
 pub fn csv(samples: &Samples) -> Vec<u8> {
     let rows = samples.samples.iter().filter_map(|sample| {
         let layer = samples.layers.get(sample.layer as usize)?;
-        Some([
+        let mut row = vec![
             sample.time_ps.to_string(),
             layer.name.clone(),
             share(
-                u128::from(sample.bytes) * 8 * 1_000_000_000_000,
+                u128::from(sample.counters.bytes) * 8 * 1_000_000_000_000,
                 u128::from(layer.rate_bps) * u128::from(sample.time_ps - sample.since_ps),
             ),
-            sample.packets.to_string(),
-            sample.bytes.to_string(),
-            sample.trimmed.to_string(),
-            sample.dropped.to_string(),
-            sample.returned.to_string(),
-            share(u128::from(sample.queue_bytes), u128::from(layer.ports)),
-            sample.queue_bytes_max.to_string(),
-        ])
+        ];
+        row.extend(sample.counters.values().map(|value| value.to_string()));
+        row.push(share(u128::from(sample.queue_bytes), u128::from(layer.ports)));
+        row.push(sample.queue_bytes_max.to_string());
+        Some(row)
     });
-    table(&SERIES_COLUMNS, rows)
+    table(&columns(), rows)
 }
 
 /// A quotient with six decimals, rounded half up; in integers, so that the digits are the same everywhere.
@@ -102,9 +86,12 @@ mod tests {
             samples: vec![Sample {
                 time_ps: 30_000_000,
                 since_ps: 20_000_000,
-                packets: 4,
-                bytes: 36_256,
-                trimmed: 1,
+                counters: PortCounters {
+                    packets: 4,
+                    bytes: 36_256,
+                    trimmed: 1,
+                    ..Default::default()
+                },
                 queue_bytes: 18_128,
                 queue_bytes_max: 9_064,
                 ..Sample::default()

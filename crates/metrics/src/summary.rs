@@ -2,6 +2,7 @@
 //! no wall time, no machine.
 
 use serde::{Deserialize, Serialize};
+use trimline_packet::PortCounters;
 
 use crate::measure::goodput_gbps;
 use crate::record::{FlowEnd, FlowRecord, RunRecord};
@@ -47,8 +48,9 @@ pub struct Summary {
     pub path_removals: u64,
     /// Those of them that they took into use again.
     pub path_restorations: u64,
-    /// What the switch ports did.
-    pub ports: PortCounts,
+    /// What the switch ports did, summed over them.
+    #[serde(with = "port_counts")]
+    pub ports: PortCounters,
     /// Packets that left a link, control and headers included.
     pub packet_hops: u64,
     /// Hops for each packet of `packets_delivered`: the work that one packet costs.
@@ -114,19 +116,35 @@ pub struct Retransmissions {
     pub timeout: u64,
 }
 
-/// Sums over switch ports.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PortCounts {
-    /// Packets that left.
-    pub packets: u64,
-    /// Bytes that left.
-    pub bytes: u64,
-    /// Packets trimmed.
-    pub trimmed: u64,
-    /// Packets dropped.
-    pub dropped: u64,
-    /// Headers returned.
-    pub returned: u64,
+/// [`PortCounters`] as a JSON object: every counter under its name.
+mod port_counts {
+    use serde::de::Error;
+    use serde::ser::SerializeMap;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use trimline_packet::PortCounters;
+
+    pub(super) fn serialize<S: Serializer>(
+        counters: &PortCounters,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(PortCounters::COUNT))?;
+        for (name, value) in PortCounters::NAMES.iter().zip(counters.values()) {
+            map.serialize_entry(name, &value)?;
+        }
+        map.end()
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<PortCounters, D::Error> {
+        let map = serde_json::Map::deserialize(deserializer)?;
+        let mut values = [0; PortCounters::COUNT];
+        for (name, value) in PortCounters::NAMES.into_iter().zip(&mut values) {
+            let found = map.get(name).and_then(serde_json::Value::as_u64);
+            *value = found.ok_or_else(|| D::Error::missing_field(name))?;
+        }
+        Ok(PortCounters::from_values(values))
+    }
 }
 
 /// Runs that differ in their seed alone.
@@ -186,14 +204,8 @@ impl Summary {
         }
         let goodputs: Vec<f64> =
             flows.iter().filter_map(|flow| goodput_gbps(flow, record.measured_ps)).collect();
-        let mut ports = PortCounts::default();
-        for port in &record.ports {
-            ports.packets += port.packets;
-            ports.bytes += port.bytes;
-            ports.trimmed += port.trimmed;
-            ports.dropped += port.dropped;
-            ports.returned += port.returned;
-        }
+        let mut ports = PortCounters::default();
+        record.ports.iter().for_each(|port| ports.add(&port.counters));
         // Slowdowns as parts per million, so that they sort as integers.
         let slowdown = |flow: &FlowRecord| {
             let (fct, ideal) = (u128::from(flow.fct_receiver_ps?), u128::from(flow.ideal_fct_ps?));

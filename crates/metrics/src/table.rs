@@ -1,5 +1,7 @@
 //! flows.csv and ports.csv: one row a flow, one row a port, the unit at the end of each name.
 
+use trimline_packet::PortCounters;
+
 use crate::record::{FlowEnd, FlowRecord, PacketLatency, PortRecord, RunRecord};
 use crate::statistics::quantile;
 
@@ -28,8 +30,9 @@ pub const FLOW_COLUMNS: [&str; 20] = [
 ];
 
 /// The columns of ports.csv.
-pub const PORT_COLUMNS: [&str; 7] =
-    ["name", "packets", "bytes", "trimmed", "dropped", "returned", "rate_bps"];
+pub fn port_columns() -> Vec<&'static str> {
+    ["name"].into_iter().chain(PortCounters::NAMES).chain(["rate_bps"]).collect()
+}
 
 /// flows.csv, rows sorted by (start, source, workload, index).
 pub fn flows(record: &RunRecord) -> Vec<u8> {
@@ -47,7 +50,7 @@ pub fn flows(record: &RunRecord) -> Vec<u8> {
 
 /// ports.csv, rows in the order of the record.
 pub fn ports(record: &RunRecord) -> Vec<u8> {
-    table(&PORT_COLUMNS, record.ports.iter().map(port_row))
+    table(&port_columns(), record.ports.iter().map(port_row))
 }
 
 /// The columns of latencies.csv.
@@ -117,26 +120,16 @@ fn flow_row(flow: &FlowRecord) -> [String; 20] {
     ]
 }
 
-fn port_row(port: &PortRecord) -> [String; 7] {
-    [
-        port.name.clone(),
-        port.packets.to_string(),
-        port.bytes.to_string(),
-        port.trimmed.to_string(),
-        port.dropped.to_string(),
-        port.returned.to_string(),
-        port.rate_bps.to_string(),
-    ]
+fn port_row(port: &PortRecord) -> Vec<String> {
+    let counters = port.counters.values().map(|value| value.to_string());
+    [port.name.clone()].into_iter().chain(counters).chain([port.rate_bps.to_string()]).collect()
 }
 
-pub(crate) fn table<const N: usize>(
-    header: &[&str; N],
-    rows: impl Iterator<Item = [String; N]>,
-) -> Vec<u8> {
+pub(crate) fn table<R: AsRef<[String]>>(header: &[&str], rows: impl Iterator<Item = R>) -> Vec<u8> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let written = writer
         .write_record(header)
-        .and_then(|()| rows.into_iter().try_for_each(|row| writer.write_record(&row)));
+        .and_then(|()| rows.into_iter().try_for_each(|row| writer.write_record(row.as_ref())));
     written.expect("writing rows of one width to memory cannot fail");
     writer.into_inner().expect("flushing to memory cannot fail")
 }
@@ -189,15 +182,17 @@ pub(crate) mod tests {
             ports: vec![
                 PortRecord {
                     name: "tor 0 down 0".into(),
-                    packets: 31,
-                    bytes: 280_000,
-                    trimmed: 1,
+                    counters: PortCounters {
+                        packets: 31,
+                        bytes: 280_000,
+                        trimmed: 1,
+                        ..PortCounters::default()
+                    },
                     ..PortRecord::default()
                 },
                 PortRecord {
                     name: "core 3, down 2".into(),
-                    dropped: 4,
-                    returned: 2,
+                    counters: PortCounters { dropped: 4, returned: 2, ..PortCounters::default() },
                     ..PortRecord::default()
                 },
             ],
@@ -238,6 +233,29 @@ tor 0 down 0,31,280000,1,0,0,0
 \"core 3, down 2\",0,0,0,4,2,0
 ";
         assert_eq!(String::from_utf8(text).unwrap(), expected);
+    }
+
+    /// A counter is one line of a list: here it must turn up in every file by itself.
+    #[test]
+    fn every_counter_reaches_ports_csv_series_csv_and_summary_json() {
+        let counters = PortCounters::from_values(std::array::from_fn(|place| 1000 + place as u64));
+        let mut run = record(Vec::new());
+        run.ports = vec![PortRecord { counters, ..PortRecord::default() }];
+        let layer = crate::Layer { name: "tor up".into(), ports: 1, rate_bps: 1 };
+        let sample = crate::Sample { time_ps: 1, counters, ..crate::Sample::default() };
+        run.samples = crate::Samples { layers: vec![layer], samples: vec![sample] };
+        let json = crate::Summary::new(&run).to_json();
+        for file in [ports(&run), crate::samples::csv(&run.samples)] {
+            let text = String::from_utf8(file).unwrap();
+            let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<_>>());
+            let (header, row) = (lines.next().unwrap(), lines.next().unwrap());
+            assert_eq!(header.len(), row.len());
+            for (name, value) in PortCounters::NAMES.into_iter().zip(counters.values()) {
+                let place = header.iter().position(|column| *column == name);
+                assert_eq!(row[place.expect("a column a counter")], value.to_string(), "{name}");
+                assert!(json.contains(&format!("\"{name}\": {value}")), "{name} in summary.json");
+            }
+        }
     }
 
     #[test]

@@ -8,11 +8,13 @@
 
 extern crate alloc;
 
+pub mod counters;
 pub mod ids;
 pub mod packet;
 pub mod units;
 pub mod wire;
 
+pub use counters::PortCounters;
 pub use ids::{ConnectionId, Handle, HostId, PathId};
 pub use packet::{Flags, Header, Kind, Packet, Packets, Service};
 pub use units::{BitRate, ByteCount, Time, TimeDelta};

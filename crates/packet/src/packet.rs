@@ -132,7 +132,7 @@ impl Header {
         match self.kind {
             Kind::Pull => Some(self.sequence),
             Kind::Ack | Kind::Nack if self.flags.contains(Flags::PULL) => Some(self.extra),
-            _ => None,
+            Kind::Ack | Kind::Nack | Kind::Data | Kind::Reset => None,
         }
     }
 }
@@ -156,6 +156,14 @@ pub enum Service {
 impl Service {
     /// How many there are.
     pub const COUNT: usize = 5;
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Service; Service::COUNT] = [
+        Service::Trimmable,
+        Service::Trimmed,
+        Service::Returned,
+        Service::Control,
+        Service::Droppable,
+    ];
 }
 
 /// One packet, anywhere between two hosts.
@@ -180,8 +188,20 @@ impl Packet {
     pub const MARK_ECT: u8 = 1 << 0;
     /// [`Packet::marks`]: congestion experienced.
     pub const MARK_CE: u8 = 1 << 1;
+    /// The class of headers and control packets: the most urgent one (IEEE 802.1Q, network control).
+    pub const CONTROL_CLASS: u8 = 7;
     /// Bytes of a control packet and of a trimmed header (NDP 3.1: 64 bytes).
     pub const HEADER_BYTES: u16 = 64;
+
+    /// The class that a link pauses it with, 0 to 7. Headers and control packets are of class
+    /// [`Packet::CONTROL_CLASS`], data of class 0.
+    #[inline]
+    pub const fn class(&self) -> u8 {
+        match self.service {
+            Service::Trimmed | Service::Returned | Service::Control => Packet::CONTROL_CLASS,
+            Service::Trimmable | Service::Droppable => 0,
+        }
+    }
 
     /// A packet without payload that goes ahead of data.
     #[inline]

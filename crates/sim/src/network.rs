@@ -21,8 +21,10 @@ mod views;
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use trimline_packet::{BitRate, ByteCount, Handle, HostId, Packets, Service, Time, TimeDelta};
-use trimline_switch::{Displaced, Fate, OutputPort, Pool, ServiceModel};
+use trimline_packet::{
+    BitRate, ByteCount, Handle, HostId, Packets, PortCounters, Service, Time, TimeDelta,
+};
+use trimline_switch::{Displaced, Fate, OutputPort, Pool, PortModel};
 use trimline_transport::Stream;
 
 use crate::arena::Arena;
@@ -112,12 +114,10 @@ struct PortUnit<P> {
 }
 
 impl<P: OutputPort> PortUnit<P> {
-    /// When the port will next start to send: never when it has nothing to send. Both are as likely, so
-    /// there is no branch on it.
+    /// When the port will next start to send: never when it has nothing to send.
     #[inline(always)]
     fn next_departure(&self) -> Time {
-        let never_if_idle = u64::from(self.port.is_backlogged()).wrapping_sub(1);
-        Time::from_ps(self.link.busy_until.as_ps() | never_if_idle)
+        self.port.next_start(self.link.busy_until)
     }
 }
 
@@ -126,18 +126,6 @@ const HOST_FRONT: usize = 320;
 
 /// Bytes of a host's connections that are worth asking for before it is visited: two connections.
 const MOST_PREFETCH: usize = 512;
-
-/// What happened at a port. Packets and bytes stand apart: side by side they would be counted with vector
-/// instructions, three times as many.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub(crate) struct PortCounters {
-    pub(crate) packets: u64,
-    pub(crate) trimmed: u64,
-    pub(crate) bytes: u64,
-    pub(crate) dropped: u64,
-    pub(crate) returned: u64,
-}
 
 #[repr(C, align(64))]
 struct HostUnit<E> {
@@ -201,13 +189,13 @@ fn next_hop_draw(choices: &mut Shared<Stream>, unit: u32) -> impl FnOnce(u32) ->
 
 /// The memory that a port shares with the others of its switch. No port of a plain model looks at it.
 #[inline(always)]
-fn pool_of(model: &ServiceModel, routes: &Routes, port: u32) -> usize {
+fn pool_of(model: &impl PortModel, routes: &Routes, port: u32) -> usize {
     if model.is_plain() { 0 } else { routes.switch_of(port) as usize }
 }
 
 /// Everything that has state during a run, or one thread's view of it: units, links and flows are shared with the
 /// other threads, packets and the counts of what was done are its own.
-pub(crate) struct Network<E, P> {
+pub(crate) struct Network<E, P: OutputPort> {
     seed: u64,
     ports: Shared<PortUnit<P>>,
     hosts: Shared<HostUnit<E>>,
@@ -215,7 +203,7 @@ pub(crate) struct Network<E, P> {
     links: Links,
     pub(crate) arena: Arena,
     pub(crate) routes: Routes,
-    model: ServiceModel,
+    model: P::Model,
     /// One a switch.
     pools: Shared<Pool>,
     coins: Shared<Stream>,

@@ -125,16 +125,18 @@ fn build<E: Protocol>(
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> RunRecord {
     let full_wire = Packet::HEADER_BYTES + plan.transport.payload_bytes();
-    match plan.switch.queue_count() {
-        1 => perform::<E, Port<1>>(plan, config, flows, full_wire, threads, watch),
-        2 => perform::<E, Port<2>>(plan, config, flows, full_wire, threads, watch),
-        _ => perform::<E, Port<8>>(plan, config, flows, full_wire, threads, watch),
+    let model = &plan.switch;
+    match model.queue_count() {
+        1 => perform::<E, Port<1>>(plan, config, model, flows, full_wire, threads, watch),
+        2 => perform::<E, Port<2>>(plan, config, model, flows, full_wire, threads, watch),
+        _ => perform::<E, Port<8>>(plan, config, model, flows, full_wire, threads, watch),
     }
 }
 
 fn perform<E: Protocol, P: OutputPort>(
     plan: &Plan,
     config: &E::Config,
+    model: &P::Model,
     flows: Flows,
     full_wire: u16,
     threads: usize,
@@ -150,7 +152,7 @@ fn perform<E: Protocol, P: OutputPort>(
             |link| routes.reverse(link),
         )
     };
-    let switch = (&plan.switch, plan.shared_memory);
+    let switch = (model, plan.shared_memory);
     let mut network = Network::<E, P>::new(&plan.topology, switch, config, flows, plan.seed, links);
     let mut timeline = Timeline::default();
     let progress = match (&plan.timeline, plan.engine) {
@@ -327,11 +329,7 @@ fn record<E: Protocol, P: OutputPort>(
         .enumerate()
         .map(|(port, counters)| PortRecord {
             name: network.routes.port_name(port as u32),
-            packets: counters.packets,
-            bytes: counters.bytes,
-            trimmed: counters.trimmed,
-            dropped: counters.dropped,
-            returned: counters.returned,
+            counters: *counters,
             rate_bps: network.routes.link(port as u32).spec.rate.as_bps(),
         })
         .collect();

@@ -1,10 +1,10 @@
 //! Looks at all switch ports at equal distances of time, and adds them up by layer.
 
 use trimline_metrics::{Layer, Sample, Samples};
-use trimline_packet::{Time, TimeDelta};
+use trimline_packet::{PortCounters, Time, TimeDelta};
 use trimline_switch::OutputPort;
 
-use crate::network::{Network, PortCounters};
+use crate::network::Network;
 use crate::protocol::Protocol;
 
 /// The samples of a run in the making.
@@ -73,28 +73,14 @@ impl Sampler {
         let mut taken: Vec<Sample> = (0..self.before.len() as u32).map(fresh).collect();
         for (port, (counters, &layer)) in network.port_counters().zip(&self.layer_of).enumerate() {
             let sample = &mut taken[layer as usize];
-            sample.packets += counters.packets;
-            sample.bytes += counters.bytes;
-            sample.trimmed += counters.trimmed;
-            sample.dropped += counters.dropped;
-            sample.returned += counters.returned;
+            sample.counters.add(counters);
             let queue = network.queued_bytes(port as u32);
             sample.queue_bytes += queue;
             sample.queue_bytes_max = sample.queue_bytes_max.max(queue);
         }
         for (sample, before) in taken.iter_mut().zip(&mut self.before) {
-            let now = PortCounters {
-                packets: sample.packets,
-                trimmed: sample.trimmed,
-                bytes: sample.bytes,
-                dropped: sample.dropped,
-                returned: sample.returned,
-            };
-            sample.packets -= before.packets;
-            sample.bytes -= before.bytes;
-            sample.trimmed -= before.trimmed;
-            sample.dropped -= before.dropped;
-            sample.returned -= before.returned;
+            let now = sample.counters;
+            sample.counters = now.since(before);
             *before = now;
         }
         self.samples.samples.append(&mut taken);

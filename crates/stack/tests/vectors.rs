@@ -9,7 +9,7 @@ use trimline_packet::wire::route::{entropy_of, path_of};
 use trimline_packet::wire::{Datagram, Ethernet, Frame, Lengths, Profile, Routes};
 use trimline_packet::{Handle, HostId, Packet, Packets, PathId, Service, Time};
 use trimline_stack::switch::Frames;
-use trimline_switch::{Displaced, Fate, Pool, Port, ServiceModel};
+use trimline_switch::{Around, Displaced, Fate, Pool, Port, ServiceModel};
 
 #[allow(dead_code, reason = "only their text is wanted here")]
 #[path = "../../xtask/src/vectors.rs"]
@@ -76,14 +76,18 @@ impl Switch<'_> {
         while let Some(handle) = travelling.pop_front() {
             let port = self.packet(handle).destination.index();
             let Switch { model, frames, coins, displaced, fates, .. } = self;
-            let mut pool = Pool::none();
-            let port = &mut self.ports[port];
-            port.enqueue(Time::ZERO, handle, model, frames, &mut pool, coins, displaced);
-            for (handle, fate) in displaced.drain() {
+            let (now, model, pool) = (Time::ZERO, *model, &mut Pool::none());
+            let around =
+                &mut Around { now, model, packets: frames, pool, chance: coins, displaced };
+            self.ports[port].enqueue(handle, around);
+            for (handle, fate) in self.displaced.drain() {
                 fates[fate as usize] += 1;
-                if fate == Fate::Returned {
-                    assert!(frames.turn_round(handle), "what is returned was trimmed");
-                    travelling.push_back(handle);
+                match fate {
+                    Fate::Returned => {
+                        assert!(self.frames.turn_round(handle), "what is returned was trimmed");
+                        travelling.push_back(handle);
+                    }
+                    Fate::Dropped | Fate::Notify => {}
                 }
             }
         }
@@ -120,10 +124,11 @@ impl Switch<'_> {
             }
             Command::Serve { port, times } => {
                 for _ in 0..*times {
-                    let Switch { model, frames, displaced, .. } = self;
-                    let mut pool = Pool::none();
-                    let server = &mut self.ports[*port];
-                    let sent = server.dequeue(Time::ZERO, model, frames, &mut pool, displaced);
+                    let Switch { model, frames, coins, displaced, .. } = self;
+                    let (now, model, pool) = (Time::ZERO, *model, &mut Pool::none());
+                    let around =
+                        &mut Around { now, model, packets: frames, pool, chance: coins, displaced };
+                    let sent = self.ports[*port].dequeue(around);
                     if let Some(handle) = sent {
                         let packet = self.packet(handle);
                         self.left[*port].push_back(packet);

@@ -12,6 +12,8 @@
 
 extern crate alloc;
 
+mod around;
+mod beside;
 #[cfg(test)]
 mod bump;
 mod displaced;
@@ -23,18 +25,22 @@ mod output_port;
 mod pool;
 mod port;
 mod profiles;
+mod settle;
 #[cfg(test)]
 mod sketches;
 #[cfg(test)]
 mod testing;
 
+pub use around::Around;
+pub use beside::{Beside, BesideModel};
 pub use displaced::{Displaced, Fate};
 pub use model::{
     Action, Choices, Classifier, Limit, Marker, ModelError, QueueChoices, Scheduler, ServiceModel,
 };
-pub use output_port::OutputPort;
+pub use output_port::{OutputPort, PortModel, Returning};
 pub use pool::{Alpha, Pool};
 pub use port::Port;
+pub use settle::{Fabric, settle};
 
 /// Chance, as an argument: a port owns no random stream.
 ///

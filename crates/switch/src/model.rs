@@ -224,6 +224,11 @@ pub enum ModelError {
         /// Which queue.
         queue: usize,
     },
+    /// An action that no switch can carry out yet: [`Action::Notify`].
+    Notifies {
+        /// Which queue.
+        queue: usize,
+    },
     /// Trimmed packets of no bytes.
     TrimmedBytesZero,
     /// Cells of no bytes.
@@ -247,6 +252,9 @@ impl fmt::Display for ModelError {
                 write!(f, "queue {queue}: more than {MAX_ACTIONS} overflow actions")
             }
             ModelError::Ramp { queue } => write!(f, "queue {queue}: kmin is not below kmax"),
+            ModelError::Notifies { queue } => {
+                write!(f, "queue {queue}: no switch tells senders of drops yet")
+            }
             ModelError::TrimmedBytesZero => write!(f, "trimmed packets need at least one byte"),
             ModelError::CellBytesZero => write!(f, "cells need at least one byte"),
         }
@@ -304,8 +312,18 @@ pub struct ServiceModel {
 }
 
 /// Bit `service` is set for headers and control packets.
-const HEADER_SERVICES: u8 =
-    1 << Service::Trimmed as u8 | 1 << Service::Returned as u8 | 1 << Service::Control as u8;
+const HEADER_SERVICES: u8 = {
+    let (mut services, mut place) = (0, 0);
+    while place < Service::COUNT {
+        let service = Service::ALL[place];
+        services |= match service {
+            Service::Trimmed | Service::Returned | Service::Control => 1 << service as u8,
+            Service::Trimmable | Service::Droppable => 0,
+        };
+        place += 1;
+    }
+    services
+};
 
 /// Whether a packet is a header or a control packet: 1, or 0 for a whole data packet.
 #[inline]
@@ -319,6 +337,15 @@ impl Choices {
     /// # Errors
     /// What is wrong, and in which queue.
     pub fn build(&self) -> Result<ServiceModel, ModelError> {
+        let notifies = |queue: &QueueChoices| queue.overflow.contains(&Action::Notify);
+        match self.queues.iter().position(notifies) {
+            Some(queue) => Err(ModelError::Notifies { queue }),
+            None => self.lay_out(),
+        }
+    }
+
+    /// The same for ports alone, whose switch may not be able to carry out what they decide.
+    pub(crate) fn lay_out(&self) -> Result<ServiceModel, ModelError> {
         let queues = self.queues.len();
         let classifier = match self.classifier {
             Classifier::Single => 1,
@@ -390,14 +417,7 @@ impl Choices {
             queue_count: queues as u8,
         };
         if is_plain {
-            const ALL: [Service; Service::COUNT] = [
-                Service::Trimmable,
-                Service::Trimmed,
-                Service::Returned,
-                Service::Control,
-                Service::Droppable,
-            ];
-            for service in ALL {
+            for service in Service::ALL {
                 let queue = model.queue_of(service);
                 let limit = flat[queue].limits[is_header(service)];
                 model.lanes[service as usize] = Lane { limit, queue: queue as u8, bit: 1 << queue };

@@ -10,8 +10,8 @@ use trimline_packet::{ByteCount, Handle, Packet, Packets, Service, Time};
 use crate::model::{MAX_QUEUES, MarkAt, Marker, Unit};
 use crate::testing::{Arena, packet};
 use crate::{
-    Action, Alpha, Chance, Choices, Classifier, Displaced, Fate, Limit, Pool, Port, QueueChoices,
-    Scheduler,
+    Action, Alpha, Around, Chance, Choices, Classifier, Displaced, Fate, Limit, Pool, Port,
+    QueueChoices, Scheduler,
 };
 
 /// A coin that anyone can recompute, and how often it was drawn.
@@ -222,7 +222,7 @@ impl PlainSwitch {
                 Action::Notify if !header(service) => {
                     return self.displaced.push((entry, Fate::Notify));
                 }
-                _ => {}
+                Action::TrimArriving | Action::TrimByCoin | Action::Return | Action::Notify => {}
             }
         }
         self.displaced.push((entry, Fate::Dropped));
@@ -387,11 +387,23 @@ fn any_choices() -> impl Strategy<Value = Choices> {
 
 /// Runs the steps on ports of `Q` queues and on plain ones, and compares all that can be seen.
 fn compare<const Q: usize>(choices: &Choices, pool_bytes: u64, seed: u32, steps: &[Step]) {
-    let model = choices.build().expect("generated choices are valid");
+    let model = choices.lay_out().expect("generated choices are valid");
     let mut plain = PlainSwitch::new(choices, pool_bytes, 2, seed);
     let (mut packets, mut pool) = (Arena::default(), Pool::new(ByteCount::new(pool_bytes)));
     let (mut stream, mut displaced) = (Stream { seed, draws: 0 }, Displaced::new());
     let mut ports = [Port::<Q>::new(), Port::<Q>::new()];
+    macro_rules! around {
+        () => {
+            &mut Around {
+                now: Time::ZERO,
+                model: &model,
+                packets: &mut packets,
+                pool: &mut pool,
+                chance: &mut stream,
+                displaced: &mut displaced,
+            }
+        };
+    }
     let (mut arrived, mut sent, mut lost) = ((0u64, 0u64), (0u64, 0u64), (0u64, 0u64));
     for step in steps {
         match step.clone() {
@@ -399,25 +411,11 @@ fn compare<const Q: usize>(choices: &Choices, pool_bytes: u64, seed: u32, steps:
                 let handle = packets.add(packet);
                 arrived = (arrived.0 + 1, arrived.1 + u64::from(packet.wire_bytes));
                 plain.enqueue(port, Entry { handle, packet });
-                ports[port].enqueue(
-                    Time::ZERO,
-                    handle,
-                    &model,
-                    &mut packets,
-                    &mut pool,
-                    &mut stream,
-                    &mut displaced,
-                );
+                ports[port].enqueue(handle, around!());
             }
             Step::Serve { port } => {
                 let expected = plain.dequeue(port);
-                let got = ports[port].dequeue(
-                    Time::ZERO,
-                    &model,
-                    &mut packets,
-                    &mut pool,
-                    &mut displaced,
-                );
+                let got = ports[port].dequeue(around!());
                 let got = got.map(|handle| Entry { handle, packet: *packets.packet(handle) });
                 assert_eq!(got, expected, "the packet that is served");
                 if let Some(entry) = got {
@@ -481,7 +479,7 @@ fn compare<const Q: usize>(choices: &Choices, pool_bytes: u64, seed: u32, steps:
             port.resume(queue);
         }
         loop {
-            let got = port.dequeue(Time::ZERO, &model, &mut packets, &mut pool, &mut displaced);
+            let got = port.dequeue(around!());
             assert_eq!(got, plain.dequeue(number).map(|entry| entry.handle), "the rest");
             if got.is_none() {
                 break;

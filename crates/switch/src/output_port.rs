@@ -1,15 +1,47 @@
 //! What a driver asks of an output port, whatever its queues are.
 
-use trimline_packet::{Handle, Packets, Time};
+use trimline_packet::{Handle, Packets, Service, Time};
 
 use crate::Chance;
-use crate::displaced::Displaced;
-use crate::model::ServiceModel;
+use crate::around::Around;
+use crate::model::{Limit, ServiceModel};
 use crate::pool::Pool;
 use crate::port::Port;
 
+/// The configuration of a network's ports, as far as their drivers look at it.
+pub trait PortModel: Clone + Send + Sync {
+    /// Whether a packet's queue and memory follow from its service and size alone: no shared memory, no cells, no ramp
+    /// of marks, no classes. Such ports displace nothing at [`OutputPort::dequeue`].
+    fn is_plain(&self) -> bool;
+    /// Whether a queue takes its memory from the switch's pool: what a port decides then depends on the other ports of
+    /// its switch.
+    fn shares_memory(&self) -> bool;
+    /// From where ports return headers.
+    fn returning(&self) -> Returning;
+}
+
+/// From where ports return headers to their senders.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Returning {
+    /// They return none.
+    Never,
+    /// From this queue, and not before it holds this much.
+    From {
+        /// Which queue.
+        queue: usize,
+        /// The bytes that it holds.
+        bytes: u32,
+        /// Whether a packet that arrives adds one header to the queue at most.
+        adds_one_header: bool,
+    },
+    /// Ports differ in the queue.
+    Anywhere,
+}
+
 /// An output port: packets enter it, and one at a time leaves it for the wire.
 pub trait OutputPort: Default + Send + Sync {
+    /// Its configuration, which many ports share.
+    type Model: PortModel;
     /// The most queues that it can have.
     const QUEUES: usize;
 
@@ -18,40 +50,42 @@ pub trait OutputPort: Default + Send + Sync {
     fn enqueue_plainly<K: Packets>(
         &mut self,
         packet: Handle,
-        model: &ServiceModel,
+        model: &Self::Model,
         packets: &mut K,
     ) -> bool;
 
-    /// A packet arrives. It is queued, or it or others lose their place: they are appended to `displaced`, in the
-    /// order in which it happened.
-    #[allow(clippy::too_many_arguments)] // State, and every source of what the port may not own.
+    /// A packet arrives. It is queued, or it or others lose their place: they are appended to
+    /// [`Around::displaced`], in the order in which it happened.
     fn enqueue<K: Packets, C: Chance>(
         &mut self,
-        now: Time,
         packet: Handle,
-        model: &ServiceModel,
-        packets: &mut K,
-        pool: &mut Pool,
-        coin: &mut C,
-        displaced: &mut Displaced,
+        around: &mut Around<'_, Self::Model, K, C>,
     );
 
     /// The transmitter is free: what was on the wire has left, and its memory is released. The scheduler chooses
     /// the next packet, which is now on the wire; `None` when nothing may go.
-    fn dequeue<K: Packets>(
+    fn dequeue<K: Packets, C: Chance>(
         &mut self,
-        now: Time,
-        model: &ServiceModel,
-        packets: &mut K,
-        pool: &mut Pool,
-        displaced: &mut Displaced,
+        around: &mut Around<'_, Self::Model, K, C>,
     ) -> Option<Handle>;
 
     /// What was on the wire has left: its memory is released, and nothing is sent.
-    fn release(&mut self, model: &ServiceModel, pool: &mut Pool);
+    fn release(&mut self, model: &Self::Model, pool: &mut Pool);
 
-    /// Whether a packet waits that may be sent, not counting the one on the wire.
-    fn is_backlogged(&self) -> bool;
+    /// When the port will next start to send, if nothing arrives first and its transmitter is free at `free_at`: then,
+    /// or later though packets wait (a class with a cap on its rate), or never.
+    ///
+    /// [`OutputPort::dequeue`] at that time gives a packet or drops one, so that this moves on.
+    fn next_start(&self, free_at: Time) -> Time;
+
+    /// The most that a queue can hold, whatever arrives; `None` if the model has no such queue.
+    fn most_in_queue(&self, model: &Self::Model, queue: usize) -> Option<Limit>;
+
+    /// Whether a queue takes its memory from the switch's pool.
+    fn is_pooled(&self, model: &Self::Model, queue: usize) -> bool;
+
+    /// The queue that takes packets of this service.
+    fn queue_of(&self, model: &Self::Model, service: Service) -> usize;
 
     /// The first packet that waits in a queue, [`Handle::NONE`] if there is none.
     fn first(&self, queue: usize) -> Handle;
@@ -63,7 +97,32 @@ pub trait OutputPort: Default + Send + Sync {
     fn queue_packets(&self, queue: usize) -> u32;
 }
 
+impl PortModel for ServiceModel {
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        self.is_plain
+    }
+
+    fn shares_memory(&self) -> bool {
+        ServiceModel::shares_memory(self)
+    }
+
+    fn returning(&self) -> Returning {
+        match self.header_queue_capacity_bytes().filter(|_| self.returns_headers()) {
+            None => Returning::Never,
+            Some(bytes) => Returning::From {
+                queue: self.queue_of(Service::Trimmed),
+                bytes,
+                // Where the place for data is counted in packets, a packet takes the place of one tail.
+                adds_one_header: self.most_in_queue(self.queue_of(Service::Trimmable)).bytes
+                    == u32::MAX,
+            },
+        }
+    }
+}
+
 impl<const Q: usize> OutputPort for Port<Q> {
+    type Model = ServiceModel;
     const QUEUES: usize = Q;
 
     #[inline(always)]
@@ -79,27 +138,18 @@ impl<const Q: usize> OutputPort for Port<Q> {
     #[inline]
     fn enqueue<K: Packets, C: Chance>(
         &mut self,
-        now: Time,
         packet: Handle,
-        model: &ServiceModel,
-        packets: &mut K,
-        pool: &mut Pool,
-        coin: &mut C,
-        displaced: &mut Displaced,
+        around: &mut Around<'_, ServiceModel, K, C>,
     ) {
-        Port::enqueue(self, now, packet, model, packets, pool, coin, displaced);
+        Port::enqueue(self, packet, around);
     }
 
     #[inline(always)]
-    fn dequeue<K: Packets>(
+    fn dequeue<K: Packets, C: Chance>(
         &mut self,
-        now: Time,
-        model: &ServiceModel,
-        packets: &mut K,
-        pool: &mut Pool,
-        displaced: &mut Displaced,
+        around: &mut Around<'_, ServiceModel, K, C>,
     ) -> Option<Handle> {
-        Port::dequeue(self, now, model, packets, pool, displaced)
+        Port::dequeue(self, around)
     }
 
     #[inline]
@@ -107,9 +157,23 @@ impl<const Q: usize> OutputPort for Port<Q> {
         Port::release(self, model, pool);
     }
 
-    #[inline]
-    fn is_backlogged(&self) -> bool {
-        Port::is_backlogged(self)
+    #[inline(always)]
+    fn next_start(&self, free_at: Time) -> Time {
+        // Both are as likely, so there is no branch on it.
+        let never_if_idle = u64::from(self.is_backlogged()).wrapping_sub(1);
+        Time::from_ps(free_at.as_ps() | never_if_idle)
+    }
+
+    fn most_in_queue(&self, model: &ServiceModel, queue: usize) -> Option<Limit> {
+        (queue < model.queue_count()).then(|| model.most_in_queue(queue))
+    }
+
+    fn is_pooled(&self, model: &ServiceModel, queue: usize) -> bool {
+        model.is_pooled(queue)
+    }
+
+    fn queue_of(&self, model: &ServiceModel, service: Service) -> usize {
+        model.queue_of(service)
     }
 
     #[inline]

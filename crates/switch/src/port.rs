@@ -2,10 +2,11 @@
 
 use core::hint::select_unpredictable;
 
-use trimline_packet::{Handle, Packet, Packets, Service, Time};
+use trimline_packet::{Handle, Packet, Packets, Service};
 
 use crate::Chance;
-use crate::displaced::{Displaced, Fate};
+use crate::around::Around;
+use crate::displaced::Fate;
 use crate::list::Queue;
 use crate::model::{Action, MarkAt, Marker, Scheduler, ServiceModel, Unit, is_header};
 use crate::pool::Pool;
@@ -58,24 +59,16 @@ impl<const Q: usize> Port<Q> {
     /// A packet arrives. It is queued, or it or others lose their place: they are appended to
     /// `displaced`, in the order in which it happened.
     ///
-    /// No choice of today looks at `_now`; it is part of the call for those that do.
-    ///
     /// # Panics
     /// A model of more than `Q` queues.
     #[inline]
-    #[allow(clippy::too_many_arguments)] // State, and every source of what the port may not own.
-    pub fn enqueue<P: Packets, C: Chance>(
+    pub fn enqueue<K: Packets, C: Chance>(
         &mut self,
-        _now: Time,
         packet: Handle,
-        model: &ServiceModel,
-        packets: &mut P,
-        pool: &mut Pool,
-        coin: &mut C,
-        displaced: &mut Displaced,
+        around: &mut Around<'_, ServiceModel, K, C>,
     ) {
-        if !self.enqueue_plainly(packet, model, packets) {
-            self.enqueue_slowly(packet, model, packets, pool, coin, displaced);
+        if !self.enqueue_plainly(packet, around.model, around.packets) {
+            self.enqueue_slowly(packet, around);
         }
     }
 
@@ -110,19 +103,14 @@ impl<const Q: usize> Port<Q> {
 
     /// The transmitter is free: what was on the wire has left, and its memory is released. The
     /// scheduler chooses the next packet, which is now on the wire; `None` when nothing may go.
-    ///
-    /// No choice of today looks at `_now` or drops here; both are part of the call for those that do.
     #[inline(always)]
-    pub fn dequeue<P: Packets>(
+    pub fn dequeue<K: Packets, C: Chance>(
         &mut self,
-        _now: Time,
-        model: &ServiceModel,
-        packets: &mut P,
-        pool: &mut Pool,
-        _displaced: &mut Displaced,
+        around: &mut Around<'_, ServiceModel, K, C>,
     ) -> Option<Handle> {
+        let (model, packets) = (around.model, &mut *around.packets);
         if !model.is_plain {
-            return self.dequeue_slowly(model, packets, pool);
+            return self.dequeue_slowly(model, packets, around.pool);
         }
         self.release_occupancy();
         if self.eligible == 0 {
@@ -241,25 +229,21 @@ impl<const Q: usize> Port<Q> {
     }
 
     #[inline]
-    #[allow(clippy::too_many_arguments)]
-    fn push<P: Packets, C: Chance>(
+    fn push<K: Packets, C: Chance>(
         &mut self,
         queue: usize,
         packet: Handle,
         bytes: u32,
-        model: &ServiceModel,
-        packets: &mut P,
-        pool: &mut Pool,
-        coin: &mut C,
+        around: &mut Around<'_, ServiceModel, K, C>,
     ) {
-        let choices = &model.queues[queue & 7];
+        let choices = &around.model.queues[queue & 7];
         if !matches!(choices.marker, Marker::None) {
-            self.mark_enqueued(queue, packet, bytes, model, packets, coin);
+            self.mark_enqueued(queue, packet, bytes, around);
         }
-        self.queues[queue].push(packets, packet, bytes);
+        self.queues[queue].push(around.packets, packet, bytes);
         self.eligible |= 1 << queue & self.open;
         if choices.pool.is_some() {
-            pool.take(bytes);
+            around.pool.take(bytes);
         }
     }
 
@@ -299,23 +283,19 @@ impl<const Q: usize> Port<Q> {
 
     /// A packet arrives that does not fit, or whose model has more to look at than limits.
     #[inline(never)]
-    fn enqueue_slowly<P: Packets, C: Chance>(
+    fn enqueue_slowly<K: Packets, C: Chance>(
         &mut self,
         packet: Handle,
-        model: &ServiceModel,
-        packets: &mut P,
-        pool: &mut Pool,
-        coin: &mut C,
-        displaced: &mut Displaced,
+        around: &mut Around<'_, ServiceModel, K, C>,
     ) {
-        let arriving = packets.packet(packet);
+        let (arriving, model) = (around.packets.packet(packet), around.model);
         let service = arriving.service;
         let queue = model.classify(arriving);
         let bytes = model.occupancy(arriving.wire_bytes);
-        if self.admits(queue, service, bytes, model, pool) {
-            self.push(queue, packet, bytes, model, packets, pool, coin);
+        if self.admits(queue, service, bytes, model, around.pool) {
+            self.push(queue, packet, bytes, around);
         } else {
-            self.overflow(queue, packet, model, packets, pool, coin, displaced);
+            self.overflow(queue, packet, around);
         }
     }
 
@@ -338,62 +318,53 @@ impl<const Q: usize> Port<Q> {
     }
 
     /// The packet does not fit its queue: the first step of the queue's list that applies to it.
-    #[allow(clippy::too_many_arguments)]
-    fn overflow<P: Packets, C: Chance>(
+    fn overflow<K: Packets, C: Chance>(
         &mut self,
         queue: usize,
         packet: Handle,
-        model: &ServiceModel,
-        packets: &mut P,
-        pool: &mut Pool,
-        coin: &mut C,
-        displaced: &mut Displaced,
+        around: &mut Around<'_, ServiceModel, K, C>,
     ) {
-        let service = packets.packet(packet).service;
-        for action in model.queues[queue].overflow {
-            match (action, service) {
-                (Action::TrimArriving, Service::Trimmable) => {
-                    return self.trim(packet, model, packets, pool, coin, displaced);
-                }
-                (Action::TrimByCoin, Service::Trimmable) => {
+        let service = around.packets.packet(packet).service;
+        let is_trimmable = service == Service::Trimmable;
+        for action in around.model.queues[queue].overflow {
+            match action {
+                Action::Drop => break,
+                Action::TrimArriving if is_trimmable => return self.trim(packet, around),
+                Action::TrimByCoin if is_trimmable => {
                     // NDP 3.1: the newcomer or the tail, 50 % each.
-                    if !self.is_tail_trimmable(queue, packets)
-                        || !coin.coin()
-                        || !self.trim_tails(queue, packet, model, packets, pool, coin, displaced)
+                    if !self.is_tail_trimmable(queue, around.packets)
+                        || !around.chance.coin()
+                        || !self.trim_tails(queue, packet, around)
                     {
-                        self.trim(packet, model, packets, pool, coin, displaced);
+                        self.trim(packet, around);
                     }
                     return;
                 }
                 // NDP 3.2.4: the header goes back to its sender, once.
-                (Action::Return, Service::Trimmed) => {
-                    return displaced.push(packet, Fate::Returned);
+                Action::Return if service == Service::Trimmed => {
+                    return around.displaced.push(packet, Fate::Returned);
                 }
-                (Action::Notify, Service::Trimmable | Service::Droppable) => {
-                    return displaced.push(packet, Fate::Notify);
+                Action::Notify if is_header(service) == 0 => {
+                    return around.displaced.push(packet, Fate::Notify);
                 }
-                (Action::Drop, _) => break,
-                _ => {}
+                // The step does not apply to this packet.
+                Action::TrimArriving | Action::TrimByCoin | Action::Return | Action::Notify => {}
             }
         }
-        displaced.push(packet, Fate::Dropped);
+        around.displaced.push(packet, Fate::Dropped);
     }
 
     /// Cuts a packet that is in no queue and queues its header, which runs the list of its own
     /// queue. It is not trimmable any more, so that this happens at most once.
-    #[allow(clippy::too_many_arguments)]
-    fn trim<P: Packets, C: Chance>(
+    fn trim<K: Packets, C: Chance>(
         &mut self,
         packet: Handle,
-        model: &ServiceModel,
-        packets: &mut P,
-        pool: &mut Pool,
-        coin: &mut C,
-        displaced: &mut Displaced,
+        around: &mut Around<'_, ServiceModel, K, C>,
     ) {
-        displaced.trimmed += 1;
-        displaced.cut_bytes += u64::from(packets.trim(packet, model.trimmed_bytes));
-        self.enqueue_slowly(packet, model, packets, pool, coin, displaced);
+        around.displaced.trimmed += 1;
+        let cut = around.packets.trim(packet, around.model.trimmed_bytes);
+        around.displaced.cut_bytes += u64::from(cut);
+        self.enqueue_slowly(packet, around);
     }
 
     /// Whether the queue's tail is a packet that may be trimmed: not the one on the wire, nor one
@@ -405,40 +376,37 @@ impl<const Q: usize> Port<Q> {
 
     /// Trims tails until the packet fits, and queues it. Does nothing and gives `false` when it would
     /// not fit, or when a packet that may not be trimmed stands in the way.
-    #[allow(clippy::too_many_arguments)]
-    fn trim_tails<P: Packets, C: Chance>(
+    fn trim_tails<K: Packets, C: Chance>(
         &mut self,
         queue: usize,
         packet: Handle,
-        model: &ServiceModel,
-        packets: &mut P,
-        pool: &mut Pool,
-        coin: &mut C,
-        displaced: &mut Displaced,
+        around: &mut Around<'_, ServiceModel, K, C>,
     ) -> bool {
-        let bytes = model.occupancy(packets.packet(packet).wire_bytes);
-        let Some((last, kept)) = self.tails(queue, bytes, model, packets, pool) else {
+        let model = around.model;
+        let bytes = model.occupancy(around.packets.packet(packet).wire_bytes);
+        let Some((last, kept)) = self.tails(queue, bytes, model, around.packets, around.pool)
+        else {
             return false;
         };
         let list = &mut self.queues[queue];
         let freed = Kept { packets: list.packets - kept.packets, bytes: list.bytes - kept.bytes };
-        let mut tails = list.split_after(packets, last);
+        let mut tails = list.split_after(around.packets, last);
         list.release(freed.packets, freed.bytes);
         if model.queues[queue].pool.is_some() {
-            pool.give(freed.bytes);
+            around.pool.give(freed.bytes);
         }
-        self.push(queue, packet, bytes, model, packets, pool, coin);
+        self.push(queue, packet, bytes, around);
 
         // The tail goes first: its list is turned round.
         let mut reversed = Handle::NONE;
         while !tails.is_none() {
-            let next = packets.next(tails);
-            packets.set_next(tails, reversed);
+            let next = around.packets.next(tails);
+            around.packets.set_next(tails, reversed);
             reversed = core::mem::replace(&mut tails, next);
         }
         while !reversed.is_none() {
-            let next = packets.next(reversed);
-            self.trim(reversed, model, packets, pool, coin, displaced);
+            let next = around.packets.next(reversed);
+            self.trim(reversed, around);
             reversed = next;
         }
         true
@@ -489,27 +457,26 @@ impl<const Q: usize> Port<Q> {
         Some((last, kept))
     }
 
-    fn mark_enqueued<P: Packets, C: Chance>(
+    fn mark_enqueued<K: Packets, C: Chance>(
         &self,
         queue: usize,
         packet: Handle,
         bytes: u32,
-        model: &ServiceModel,
-        packets: &mut P,
-        coin: &mut C,
+        around: &mut Around<'_, ServiceModel, K, C>,
     ) {
         let list = &self.queues[queue];
-        let Marker::Ramp { kmin, kmax, pmax } = model.queues[queue].marker else {
+        let Marker::Ramp { kmin, kmax, pmax } = around.model.queues[queue].marker else {
+            let (model, packets) = (around.model, &mut *around.packets);
             return self.mark_by_threshold(queue, packet, bytes, model, packets);
         };
         let mark = list.bytes > kmax || {
             let above = u64::from(list.bytes.saturating_sub(kmin));
             // Q0.32, rounded down: never more than pmax.
             let probability = above * u64::from(pmax) / u64::from(kmax - kmin);
-            above > 0 && u64::from(coin.below(u32::MAX)) < probability
+            above > 0 && u64::from(around.chance.below(u32::MAX)) < probability
         };
         if mark {
-            congestion_experienced(packets.packet_mut(packet));
+            congestion_experienced(around.packets.packet_mut(packet));
         }
     }
 
@@ -716,7 +683,9 @@ mod tests {
     fn notify_reports_whole_packets_and_drops_headers() {
         let queue = QueueChoices::new(Limit::packets(1)).overflow(&[Action::Notify]);
         let choices = Choices { queues: alloc::vec![queue], ..Choices::drop_tail(1) };
-        let mut bench = Bench::<1>::new(choices.build().unwrap());
+        let refused = choices.build().unwrap_err();
+        assert_eq!(refused, crate::ModelError::Notifies { queue: 0 }, "no switch can tell yet");
+        let mut bench = Bench::<1>::new(choices.lay_out().unwrap());
         bench.arrive(data(0));
         let whole = bench.arrive(data(1));
         let control = bench.arrive(packet(Service::Control, 64, 2));

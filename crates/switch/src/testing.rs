@@ -7,7 +7,7 @@ use trimline_packet::{
     ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service, Time,
 };
 
-use crate::{Chance, Displaced, Pool, Port, ServiceModel};
+use crate::{Around, Chance, Displaced, Pool, Port, ServiceModel};
 
 /// Packets by handle; nothing is ever freed.
 #[derive(Clone, Debug, Default)]
@@ -68,6 +68,31 @@ pub(crate) fn packet(service: Service, wire_bytes: u16, sequence: u32) -> Packet
     }
 }
 
+/// Everything that ports are given, their models apart.
+pub(crate) struct World {
+    pub(crate) packets: Arena,
+    pub(crate) pool: Pool,
+    pub(crate) coins: Coins,
+    pub(crate) displaced: Displaced,
+}
+
+impl World {
+    pub(crate) fn new() -> World {
+        let (packets, pool) = (Arena::default(), Pool::none());
+        World { packets, pool, coins: Coins::default(), displaced: Displaced::new() }
+    }
+
+    /// What is around a port with this model.
+    pub(crate) fn around<'a, M>(
+        &'a mut self,
+        now: Time,
+        model: &'a M,
+    ) -> Around<'a, M, Arena, Coins> {
+        let World { packets, pool, coins, displaced } = self;
+        Around { now, model, packets, pool, chance: coins, displaced }
+    }
+}
+
 /// One port and everything it is given.
 pub(crate) struct Bench<const Q: usize> {
     pub(crate) model: ServiceModel,
@@ -93,21 +118,20 @@ impl<const Q: usize> Bench<Q> {
     /// A packet arrives.
     pub(crate) fn arrive(&mut self, packet: Packet) -> Handle {
         let handle = self.packets.add(packet);
-        self.port.enqueue(
-            Time::ZERO,
-            handle,
-            &self.model,
-            &mut self.packets,
-            &mut self.pool,
-            &mut self.coins,
-            &mut self.displaced,
-        );
+        let (port, mut around) = self.split(Time::ZERO);
+        port.enqueue(handle, &mut around);
         handle
     }
 
     /// The transmitter is free.
     pub(crate) fn serve(&mut self) -> Option<Handle> {
-        let Bench { model, port, packets, pool, displaced, .. } = self;
-        port.dequeue(Time::ZERO, model, packets, pool, displaced)
+        let (port, mut around) = self.split(Time::ZERO);
+        port.dequeue(&mut around)
+    }
+
+    /// The port, and what is around it at this time.
+    fn split(&mut self, now: Time) -> (&mut Port<Q>, Around<'_, ServiceModel, Arena, Coins>) {
+        let Bench { model, port, packets, pool, coins, displaced } = self;
+        (port, Around { now, model, packets, pool, chance: coins, displaced })
     }
 }

@@ -77,19 +77,35 @@ pub trait HostTables {
 /// The path of a packet for which each switch chooses the next hop at random (per-packet ECMP).
 pub const ANY_PATH: PathId = PathId::new(u16::MAX);
 
-/// Which packets the NIC would take now: a paused data class must not block control packets.
+/// The classes of packets ([`Packet::class`]) that the NIC would take now: the others are paused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allowed(u8);
 
 impl Allowed {
     /// Everything.
-    pub const ALL: Allowed = Allowed(3);
+    pub const ALL: Allowed = Allowed(u8::MAX);
     /// Control packets only: data is paused.
-    pub const CONTROL: Allowed = Allowed(1);
-    /// Whether data may be sent.
+    pub const CONTROL: Allowed = Allowed(1 << Packet::CONTROL_CLASS);
+
+    /// The classes whose bits are set: bit 0 for class 0.
+    #[inline]
+    pub const fn from_bits(bits: u8) -> Allowed {
+        Allowed(bits)
+    }
+    /// Whether packets of a class (0 to 7) may be sent.
+    #[inline]
+    pub const fn class(self, class: u8) -> bool {
+        self.0 >> (class & 7) & 1 != 0
+    }
+    /// Whether headers and control packets may be sent.
+    #[inline]
+    pub const fn control(self) -> bool {
+        self.class(Packet::CONTROL_CLASS)
+    }
+    /// Whether data of class 0 may be sent.
     #[inline]
     pub const fn data(self) -> bool {
-        self.0 & 2 != 0
+        self.class(0)
     }
 }
 
@@ -130,13 +146,15 @@ pub trait Endpoint {
     ) -> Disposition;
     /// The time of [`Endpoint::poll_timeout`] has come.
     fn handle_timeout(&mut self, now: Time, directory: &mut impl HostTables);
-    /// The NIC has room: the packet to send, control strictly before data.
+    /// The NIC has room for packets of the classes that are `allowed`: the packet to send, control strictly before
+    /// data.
     fn poll_transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet>;
     /// Something for the application.
     fn poll_event(&mut self) -> Option<Self::Event>;
-    /// The earliest time at which [`Endpoint::poll_transmit`] could return a packet if nothing else
-    /// happens first: [`Time::ZERO`] when it can now, [`Time::NEVER`] when it cannot.
-    fn transmit_at(&self) -> Time;
+    /// The earliest time at which [`Endpoint::poll_transmit`] with the same `allowed` returns a packet if nothing else
+    /// happens first: [`Time::ZERO`] when it does now, [`Time::NEVER`] when nothing is ready or all that is ready is
+    /// of a paused class.
+    fn transmit_at(&self, allowed: Allowed) -> Time;
     /// The next deadline of a timer, [`Time::NEVER`] when none is armed. O(1). Paced sends are not
     /// timers: they are in [`Endpoint::transmit_at`].
     fn poll_timeout(&self) -> Time;

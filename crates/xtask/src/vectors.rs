@@ -12,7 +12,7 @@ use trimline_packet::{
     ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service, Time,
 };
 use trimline_switch::{
-    Chance, Choices, Displaced, Fate, Limit, Pool, Port, Scheduler, ServiceModel,
+    Around, Chance, Choices, Displaced, Fate, Limit, Pool, Port, Scheduler, ServiceModel,
 };
 
 /// The vectors that were written by hand.
@@ -544,12 +544,16 @@ impl<'a, const Q: usize> Harness<'a, Q> {
             let host = self.packets.packet(packet).destination;
             let port = self.ports.get_mut(host.index()).ok_or("no port leads to that host")?;
             let Harness { model, packets, pool, coins, displaced, .. } = self;
-            port.enqueue(Time::ZERO, packet, model, packets, pool, coins, displaced);
-            for (packet, fate) in displaced.drain() {
+            let (now, model, chance) = (Time::ZERO, *model, coins);
+            port.enqueue(packet, &mut Around { now, model, packets, pool, chance, displaced });
+            for (packet, fate) in self.displaced.drain() {
                 self.fates[fate as usize] += 1;
-                if fate == Fate::Returned {
-                    packets.packet_mut(packet).turn_round();
-                    travelling.push_back(packet);
+                match fate {
+                    Fate::Returned => {
+                        self.packets.packet_mut(packet).turn_round();
+                        travelling.push_back(packet);
+                    }
+                    Fate::Dropped | Fate::Notify => {}
                 }
             }
         }
@@ -557,9 +561,11 @@ impl<'a, const Q: usize> Harness<'a, Q> {
     }
 
     pub(crate) fn serve(&mut self, line: usize, port: usize) -> Result<(), String> {
-        let Harness { model, packets, pool, displaced, .. } = self;
+        let Harness { model, packets, pool, coins, displaced, .. } = self;
         let server = self.ports.get_mut(port).ok_or("no such port")?;
-        if let Some(packet) = server.dequeue(Time::ZERO, model, packets, pool, displaced) {
+        let (now, model, chance) = (Time::ZERO, *model, coins);
+        let mut around = Around { now, model, packets, pool, chance, displaced };
+        if let Some(packet) = server.dequeue(&mut around) {
             self.left[port].push_back((line, *self.packets.packet(packet)));
         }
         Ok(())
@@ -598,7 +604,9 @@ impl<'a, const Q: usize> Harness<'a, Q> {
 fn name(packet: &Packet, vector: &Vector) -> String {
     let known = vector.commands.iter().flat_map(|(_, command)| match command {
         Command::Packet { packets, .. } | Command::Expect { packets, .. } => packets.as_slice(),
-        _ => &[],
+        Command::Config(_) | Command::Serve { .. } | Command::Coin(_) | Command::Count { .. } => {
+            &[]
+        }
     });
     let mut known = known.filter(|(_, known)| known == packet);
     known.next().map_or_else(|| format!("{packet:?}"), |(name, _)| name.clone())

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use trimline_cli::switch_ports;
 use trimline_stack::clock::Clock;
 use trimline_stack::host::Idle;
 use trimline_stack::io::afpacket::AfPacket;
@@ -27,6 +28,9 @@ struct Options {
     /// Print counters every second.
     #[arg(long)]
     counters: bool,
+    /// Write counters to this file every second, for `trimline stats`.
+    #[arg(long, value_name = "FILE")]
+    stats: Option<PathBuf>,
     /// Poll for ever instead of blocking after a while.
     #[arg(long)]
     poll: bool,
@@ -43,14 +47,7 @@ fn main() -> ExitCode {
 }
 
 fn counters(fabric: &Fabric, config: &Config) {
-    println!("switch        port    packets       trimmed   returned    dropped");
-    for (switch, local, seen) in fabric.counters() {
-        let name = config.switch.get(switch as usize).map_or("", |switch| switch.name.as_str());
-        println!(
-            "{name:12} {local:5} {:10} {:13} {:10} {:10}",
-            seen.packets, seen.trimmed, seen.returned, seen.dropped
-        );
-    }
+    print!("{}", switch_ports::table(config, fabric));
 }
 
 fn run(options: &Options) -> Result<(), String> {
@@ -75,16 +72,31 @@ fn run(options: &Options) -> Result<(), String> {
     let stop = Arc::clone(&over);
     ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed))
         .map_err(|error| error.to_string())?;
+    let written = |fabric: &Fabric| match &options.stats {
+        Some(path) => switch_ports::write(path, &config, fabric)
+            .map_err(|error| format!("{}: {error}", path.display())),
+        None => Ok(()),
+    };
+    let mut failed = None;
     let mut shown = Instant::now();
     runner
         .run(|fabric| {
-            if options.counters && shown.elapsed() >= Duration::from_secs(1) {
+            if shown.elapsed() >= Duration::from_secs(1) {
                 shown = Instant::now();
-                counters(fabric, &config);
+                if options.counters {
+                    counters(fabric, &config);
+                }
+                if let Err(error) = written(fabric) {
+                    failed = Some(error);
+                    return true;
+                }
             }
             over.load(Ordering::Relaxed)
         })
         .map_err(|error| error.to_string())?;
     counters(runner.fabric(), &config);
-    Ok(())
+    match failed {
+        Some(error) => Err(error),
+        None => written(runner.fabric()),
+    }
 }

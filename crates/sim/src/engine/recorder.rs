@@ -156,7 +156,10 @@ impl Observer for Recorder {
         if was_whole && packet.service == Service::Trimmed {
             self.note(port, packet, What::Trim, None);
         }
-        let what = if fate == Fate::Returned { What::Return } else { What::Drop };
+        let what = match fate {
+            Fate::Returned => What::Return,
+            Fate::Dropped | Fate::Notify => What::Drop,
+        };
         self.note(port, packet, what, None);
         *self.place_of(handle) = None;
         // A header that comes back is new wherever it is queued now.
@@ -195,7 +198,9 @@ fn kind(packet: &Packet) -> PacketKind {
     match (packet.header.kind, packet.service) {
         (Kind::Data, Service::Trimmed) => PacketKind::Header,
         (Kind::Data, Service::Returned) => PacketKind::Returned,
-        (Kind::Data, _) => PacketKind::Data,
+        (Kind::Data, Service::Trimmable | Service::Droppable | Service::Control) => {
+            PacketKind::Data
+        }
         (Kind::Ack, _) => PacketKind::Ack,
         (Kind::Nack, _) => PacketKind::Nack,
         (Kind::Pull, _) => PacketKind::Pull,

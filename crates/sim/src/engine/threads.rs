@@ -59,7 +59,7 @@ impl Order {
 }
 
 /// A thread's part of the run.
-struct Member<E, P> {
+struct Member<E, P: OutputPort> {
     number: usize,
     network: Network<E, P>,
     part: Part,
@@ -77,7 +77,7 @@ struct Part {
 }
 
 /// What the threads have in common.
-struct Team<E, P> {
+struct Team<E, P: OutputPort> {
     exchange: Exchange,
     order: AtomicU64,
     /// All but the first, which belongs to the thread that called. Each is locked by its thread while it works.

@@ -37,7 +37,7 @@
 use std::mem;
 
 use trimline_packet::{Handle, Packet, Time, TimeDelta};
-use trimline_switch::OutputPort;
+use trimline_switch::{OutputPort, Returning};
 
 use super::Engine;
 use super::exchange::{Letter, Outgoing};
@@ -477,19 +477,27 @@ impl Returns {
             returns.visit_all_together(switches);
             return returns;
         }
-        let Some((queue, capacity)) = network.returning_queue() else { return returns };
+        let (queue, bytes, adds_one_header) = match network.returning() {
+            Returning::Never => return returns,
+            Returning::From { queue, bytes, adds_one_header } => (queue, bytes, adds_one_header),
+            Returning::Anywhere => {
+                returns.visit_all_together(switches);
+                return returns;
+            }
+        };
+        let capacity = u64::from(bytes);
         let most_links = (0..switches as u32)
             .map(|s| network.routes.ports_of(s).len() as u64)
             .max()
             .unwrap_or(0);
         let window = TimeDelta::from_ps(1 << shift);
-        let headers = network.most_headers_per_link(window) * most_links + 2 * MOST_PENDING;
+        let headers =
+            network.most_headers_per_link(window, adds_one_header) * most_links + 2 * MOST_PENDING;
         let margin = headers * u64::from(Packet::HEADER_BYTES);
         returns.queue = queue;
-        match u64::from(capacity).checked_sub(margin) {
+        match capacity.checked_sub(margin) {
             Some(threshold) => returns.threshold = threshold as u32,
-            None if network.packet_adds_one_header() => {
-                let capacity = u64::from(capacity);
+            None if adds_one_header => {
                 returns.counted = Some(Counted { capacity, together: Vec::new() });
                 // Every port is asked when it is left.
                 returns.any = 1;

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use trimline_packet::{HostId, Time};
-use trimline_switch::{Displaced, OutputPort, Pool, ServiceModel};
+use trimline_packet::{HostId, PortCounters, Time};
+use trimline_switch::{Displaced, OutputPort, Pool};
 
 use super::host_tables::Tables;
-use super::{HostUnit, Ledger, LinkClass, Network, PortCounters, PortUnit, Transmitter, class_of};
+use super::{HostUnit, Ledger, LinkClass, Network, PortUnit, Transmitter, class_of};
 use crate::arena::Arena;
 use crate::flows::Flows;
 use crate::links::{LinkChange, Links, Step};
@@ -20,7 +20,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// Builds the network; every flow of `flows` will start by itself.
     pub(crate) fn new(
         clos: &Clos,
-        (model, memory): (&ServiceModel, SharedMemory),
+        (model, memory): (&P::Model, SharedMemory),
         config: &E::Config,
         mut flows: Flows,
         seed: u64,

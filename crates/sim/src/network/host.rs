@@ -20,7 +20,8 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     #[inline(always)]
     pub(crate) fn host_outlook(&self, host: u32) -> (Time, Time) {
         let unit = &self.hosts[host as usize];
-        let transmission = unit.endpoint.transmit_at().max(unit.link.busy_until).max(unit.clock);
+        let transmission =
+            unit.endpoint.transmit_at(Allowed::ALL).max(unit.link.busy_until).max(unit.clock);
         (transmission, unit.endpoint.poll_timeout().min(unit.next_start_at))
     }
 
@@ -78,7 +79,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         unit.clock = now;
         let Some(packet) = unit.endpoint.poll_transmit(now, Allowed::ALL) else {
             assert!(
-                unit.endpoint.transmit_at() > now,
+                unit.endpoint.transmit_at(Allowed::ALL) > now,
                 "an endpoint that has nothing to send must say when it will"
             );
             return;

@@ -1,7 +1,7 @@
 //! What is looked at between two events: by a recorder, and by checks.
 
 use trimline_packet::{Handle, Packet, Packets, Service, Time};
-use trimline_switch::OutputPort;
+use trimline_switch::{OutputPort, PortModel};
 
 use super::Network;
 use crate::protocol::Protocol;
@@ -12,9 +12,9 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// # Panics
     /// One does.
     pub(crate) fn check_queue_bounds(&self) {
-        for queue in 0..self.model.queue_count() {
-            let most = self.model.most_in_queue(queue);
-            for (port, unit) in self.ports.iter().enumerate() {
+        for (port, unit) in self.ports.iter().enumerate() {
+            for queue in 0..P::QUEUES {
+                let Some(most) = unit.port.most_in_queue(&self.model, queue) else { continue };
                 let packets = unit.port.queue_packets(queue);
                 let bytes = unit.port.queue_bytes(queue);
                 assert!(
@@ -29,7 +29,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             let (pool, ports) = (&self.pools[switch], self.routes.ports_of(switch as u32));
             let pooled = |port: u32| -> u64 {
                 let port = &self.ports[port as usize].port;
-                let queues = (0..self.model.queue_count()).filter(|&q| self.model.is_pooled(q));
+                let queues = (0..P::QUEUES).filter(|&queue| port.is_pooled(&self.model, queue));
                 queues.map(|queue| u64::from(port.queue_bytes(queue))).sum()
             };
             let held: u64 = ports.map(pooled).sum();
@@ -45,7 +45,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// The packets that wait at a port, queue by queue, without the one on the wire.
     pub(crate) fn waiting(&self, port: u32) -> impl Iterator<Item = (Handle, &Packet)> {
         let unit = &self.ports[port as usize];
-        (0..self.model.queue_count()).flat_map(move |queue| {
+        (0..P::QUEUES).flat_map(move |queue| {
             let some = |handle: Handle| (!handle.is_none()).then_some(handle);
             let first = some(unit.port.first(queue));
             std::iter::successors(first, move |&handle| some(self.arena.next(handle)))
@@ -56,15 +56,15 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// Packets and bytes of the queue of a port for packets of this service, the packet on the wire
     /// included.
     pub(crate) fn queue_of(&self, port: u32, service: Service) -> (u32, u32) {
-        let queue = self.model.queue_of(service);
         let port = &self.ports[port as usize].port;
+        let queue = port.queue_of(&self.model, service);
         (port.queue_packets(queue), port.queue_bytes(queue))
     }
 
     /// Bytes in all queues of a port, the packet on the wire included.
     pub(crate) fn queued_bytes(&self, port: u32) -> u64 {
         let port = &self.ports[port as usize].port;
-        (0..self.model.queue_count()).map(|queue| u64::from(port.queue_bytes(queue))).sum()
+        (0..P::QUEUES).map(|queue| u64::from(port.queue_bytes(queue))).sum()
     }
 
     /// When the last bit of what a unit sent last leaves it.

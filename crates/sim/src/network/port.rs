@@ -2,8 +2,8 @@
 
 use std::mem;
 
-use trimline_packet::{Handle, Packets, Time, TimeDelta};
-use trimline_switch::{Fate, OutputPort};
+use trimline_packet::{Handle, Packet, Packets, PortCounters, Time, TimeDelta};
+use trimline_switch::{Around, Fabric, Fate, OutputPort, PortModel, settle};
 
 use super::{Calendar, Network, next_hop_draw, pool_of};
 use crate::protocol::Protocol;
@@ -59,8 +59,16 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         let pool = pool_of(&self.model, &self.routes, port);
         let unit = &mut self.ports[port as usize];
         let pool = &mut self.pools[pool];
-        let (arena, displaced) = (&mut self.arena, &mut self.displaced);
-        if let Some(handle) = unit.port.dequeue(now, &self.model, arena, pool, displaced) {
+        let mut around = Around {
+            now,
+            model: &self.model,
+            packets: &mut self.arena,
+            pool,
+            chance: &mut Draw(&mut self.coins[port as usize]),
+            displaced: &mut self.displaced,
+        };
+        if let Some(handle) = unit.port.dequeue(&mut around) {
+            let arena = &mut self.arena;
             let packet = arena.packet(handle);
             let bytes = packet.wire_bytes;
             let counters = &mut self.counters[port as usize];
@@ -114,11 +122,15 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         now: Time,
         handle: Handle,
     ) {
-        let mut coin = Draw(&mut self.coins[port as usize]);
-        let pool = &mut self.pools[pool_of(&self.model, &self.routes, port)];
-        let (arena, displaced) = (&mut self.arena, &mut self.displaced);
-        let port_state = &mut self.ports[port as usize].port;
-        port_state.enqueue(now, handle, &self.model, arena, pool, &mut coin, displaced);
+        let mut around = Around {
+            now,
+            model: &self.model,
+            packets: &mut self.arena,
+            pool: &mut self.pools[pool_of(&self.model, &self.routes, port)],
+            chance: &mut Draw(&mut self.coins[port as usize]),
+            displaced: &mut self.displaced,
+        };
+        self.ports[port as usize].port.enqueue(handle, &mut around);
         if self.displaced.is_changed() {
             self.settle_displaced(calendar, port, now);
         }
@@ -129,36 +141,48 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     #[inline(never)]
     fn settle_displaced(&mut self, calendar: &mut impl Calendar, port: u32, now: Time) {
         let mut displaced = mem::take(&mut self.displaced);
-        let counters = &mut self.counters[port as usize];
-        counters.trimmed += u64::from(mem::take(&mut displaced.trimmed));
-        self.ledger.cut_bytes += mem::take(&mut displaced.cut_bytes);
-        for (handle, fate) in displaced.drain() {
-            calendar.displaced(&self.arena, port, handle, fate);
-            match fate {
-                Fate::Dropped => {
-                    self.counters[port as usize].dropped += 1;
-                    self.ledger.dropped += 1;
-                    self.ledger.dropped_bytes += u64::from(self.arena.packet(handle).wire_bytes);
-                    self.arena.release(handle);
-                }
-                Fate::Returned => {
-                    self.counters[port as usize].returned += 1;
-                    let packet = self.arena.packet_mut(handle);
-                    packet.turn_round();
-                    let packet = *packet;
-                    let any = next_hop_draw(&mut self.choices, port);
-                    let (to, path) = (packet.destination, packet.header.path);
-                    let way_back =
-                        self.routes.next_port(self.routes.switch_of(port), to, path, any);
-                    let just_after = now + TimeDelta::from_ps(1);
-                    self.port_advance(calendar, way_back, just_after);
-                    self.port_arrive(calendar, way_back, now, handle);
-                    calendar.returned_into(way_back);
-                }
-                Fate::Notify => unreachable!("no profile of the simulator notifies yet"),
-            }
-        }
+        settle(&mut displaced, &mut Switch { network: self, calendar, port, now });
         // Keeps the list's memory; what a returned header displaced in turn is already settled.
         self.displaced = displaced;
+    }
+}
+
+/// The switch around a port that could not keep packets.
+struct Switch<'a, E, P: OutputPort, C> {
+    network: &'a mut Network<E, P>,
+    calendar: &'a mut C,
+    port: u32,
+    now: Time,
+}
+
+impl<E: Protocol, P: OutputPort, C: Calendar> Fabric for Switch<'_, E, P, C> {
+    fn note(&mut self, packet: Handle, fate: Fate) {
+        self.calendar.displaced(&self.network.arena, self.port, packet, fate);
+    }
+    fn counters(&mut self) -> &mut PortCounters {
+        &mut self.network.counters[self.port as usize]
+    }
+    fn cut(&mut self, bytes: u64) {
+        self.network.ledger.cut_bytes += bytes;
+    }
+    fn turn_round(&mut self, packet: Handle) -> bool {
+        self.network.arena.packet_mut(packet).turn_round();
+        true
+    }
+    fn forward(&mut self, packet: Handle) {
+        let Switch { network, calendar, port, now } = self;
+        let Packet { destination, header, .. } = *network.arena.packet(packet);
+        let any = next_hop_draw(&mut network.choices, *port);
+        let switch = network.routes.switch_of(*port);
+        let way = network.routes.next_port(switch, destination, header.path, any);
+        network.port_advance(*calendar, way, *now + TimeDelta::from_ps(1));
+        network.port_arrive(*calendar, way, *now, packet);
+        calendar.returned_into(way);
+    }
+    fn free(&mut self, packet: Handle) {
+        self.network.ledger.dropped += 1;
+        let bytes = self.network.arena.packet(packet).wire_bytes;
+        self.network.ledger.dropped_bytes += u64::from(bytes);
+        self.network.arena.release(packet);
     }
 }

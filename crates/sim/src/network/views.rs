@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use trimline_switch::{Displaced, OutputPort, Pool};
+use trimline_switch::{Displaced, OutputPort, Pool, PortModel};
 
 use super::{Ledger, Network};
 use crate::arena::Arena;

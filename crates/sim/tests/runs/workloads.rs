@@ -310,13 +310,13 @@ fn samples_change_nothing_and_add_up_to_the_counters() {
     assert_eq!(layers, ["tor down", "tor up", "aggregation down", "aggregation up", "core down"]);
     assert_eq!(with.samples.samples.len(), 60 * 5);
     let last = with.samples.samples.last().unwrap().time_ps;
-    let sampled: u64 = with.samples.samples.iter().map(|sample| sample.bytes).sum();
+    let sampled: u64 = with.samples.samples.iter().map(|sample| sample.counters.bytes).sum();
     let counted: u64 = with.ports.iter().map(|port| port.bytes).sum();
     assert!(sampled < counted && sampled as f64 > counted as f64 * last as f64 / 2.1e9);
     // Full links, no queue of more than eight packets and its headers.
     let busy = with.samples.samples.iter().filter(|sample| sample.layer == 0);
     for sample in busy.skip(10) {
-        let share = sample.bytes as f64 * 8.0 / (16.0 * 10e9 * 33e-6);
+        let share = sample.counters.bytes as f64 * 8.0 / (16.0 * 10e9 * 33e-6);
         assert!((0.8..1.1).contains(&share), "{share}");
         assert!(sample.queue_bytes_max <= 9 * 9064 + 72_000);
     }

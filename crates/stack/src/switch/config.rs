@@ -26,9 +26,8 @@ use std::net::IpAddr;
 use serde::Deserialize;
 use trimline_packet::wire::{Lengths, Profile};
 use trimline_packet::{BitRate, TimeDelta};
-use trimline_switch::{Choices, ServiceModel};
+use trimline_switch::{BesideModel, Choices, ServiceModel};
 
-use super::egress::Models;
 use super::forwarding::Spread;
 use super::quantity::{Delay, Rate, Share};
 use crate::io::mem::Impairments;
@@ -204,7 +203,7 @@ pub(super) enum FarEnd {
 /// A configuration with everything resolved.
 #[derive(Debug)]
 pub(super) struct Layout {
-    pub(super) models: Models,
+    pub(super) model: BesideModel,
     pub(super) profile: Profile,
     pub(super) lengths: Lengths,
     /// Ports of each switch.
@@ -226,7 +225,7 @@ impl Config {
         toml::from_str(text).map_err(|error| error.to_string())
     }
 
-    fn model(&self) -> Result<Models, String> {
+    fn model(&self) -> Result<BesideModel, String> {
         let (packets, payload) = (self.packets, self.payload);
         let choices = match self.profile.as_str() {
             "paper" => Choices::paper(packets, payload),
@@ -250,12 +249,12 @@ impl Config {
         if self.ecn_threshold.is_some() && self.profile != "ecn" {
             return Err(format!("ecn_threshold: profile {:?} marks nothing", self.profile));
         }
-        let ndp = choices.build().map_err(|error| format!("profile {}: {error}", self.profile))?;
-        let beside = match self.beside {
+        let main = choices.build().map_err(|error| format!("profile {}: {error}", self.profile))?;
+        let droppable = match self.beside {
             Some(0) => return Err("beside = 0: a queue holds at least one packet".to_owned()),
             beside => beside.map(ServiceModel::drop_tail),
         };
-        Ok(Models { ndp, beside })
+        Ok(BesideModel { main, droppable })
     }
 
     /// Checks everything and computes ports and routes.
@@ -264,8 +263,8 @@ impl Config {
             let names: Vec<&str> = Profile::ALL.iter().map(|&(name, _)| name).collect();
             format!("dscp {:?}: expected {}", self.dscp, names.join(", "))
         })?;
-        let models = self.model()?;
-        profile.trimmed_bytes = profile.trimmed_bytes.max(models.ndp.trimmed_bytes());
+        let model = self.model()?;
+        profile.trimmed_bytes = profile.trimmed_bytes.max(model.main.trimmed_bytes());
         let number = |name: &str| {
             let found = self.switch.iter().position(|switch| switch.name == name);
             found.ok_or_else(|| format!("no switch is named {name:?}"))
@@ -300,7 +299,7 @@ impl Config {
             }
         }
         let mut layout = Layout {
-            models,
+            model,
             profile,
             lengths: if self.stale_lengths { Lengths::Stale } else { Lengths::Updated },
             switches,

@@ -8,37 +8,27 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use rand_xoshiro::rand_core::RngCore;
-use trimline_packet::{ByteCount, Handle, Packet, Packets, Time, TimeDelta};
-use trimline_switch::{Chance, Displaced, Fate};
+use trimline_packet::{ByteCount, Handle, Packet, Packets, PortCounters, Time};
+use trimline_switch::{
+    Around, Beside, BesideModel, Chance, Displaced, Fate, OutputPort, Pool, settle,
+};
 use trimline_transport::Stream;
 
 use super::config::{Config, FarEnd, Layer, Layout, Line};
-use super::egress::{Egress, Models};
 use super::forwarding::{Exit, Forwarding};
 use super::frames::Frames;
 use super::ip_header::IpHeader;
 use crate::io::mem::{Impairer, Impairments};
 use crate::random;
 
-/// What happened at a port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PortCounters {
-    /// Packets sent.
-    pub packets: u64,
-    /// Their bytes on the wire.
-    pub bytes: u64,
-    /// Packets whose payload was cut.
-    pub trimmed: u64,
-    /// Packets that found no place.
-    pub dropped: u64,
-    /// Headers that were sent back.
-    pub returned: u64,
-}
+/// The queues of an output port.
+type Egress = Beside<trimline_switch::Port<8>, trimline_switch::Port<1>>;
 
 /// A port's coins.
-struct Coins<'a>(&'a mut Stream);
+#[derive(Debug)]
+struct Coins(Stream);
 
-impl Chance for Coins<'_> {
+impl Chance for Coins {
     fn coin(&mut self) -> bool {
         self.0.next_u64() >> 63 != 0
     }
@@ -56,9 +46,9 @@ struct Port {
     line: Line,
     far_end: FarEnd,
     busy_until: Time,
-    /// A departure is among the events.
-    is_scheduled: bool,
-    coins: Stream,
+    /// The next departure among the events; never if there is none. Others are obsolete.
+    planned: Time,
+    coins: Coins,
     impairer: Option<Impairer>,
     counters: PortCounters,
 }
@@ -109,7 +99,7 @@ pub type Ties = Box<dyn Fn(Time, u32) -> u64 + Send>;
 
 /// Switches and the links between them.
 pub struct Fabric {
-    models: Models,
+    model: BesideModel,
     frames: Frames,
     switches: Vec<Switch>,
     ports: Vec<Port>,
@@ -119,6 +109,8 @@ pub struct Fabric {
     made: u64,
     ties: Ties,
     displaced: Displaced,
+    /// Queues have memory of their own: this is empty.
+    pool: Pool,
     /// Frames for which there was no way.
     pub lost_ways: u64,
     passed: VecDeque<Vec<u8>>,
@@ -151,8 +143,7 @@ impl Fabric {
         ties: Ties,
     ) -> Result<Fabric, String> {
         let seed = config.seed.unwrap_or_else(random::seed);
-        let Layout { models, profile, lengths, switches, ports, hosts, routes } =
-            config.layout()?;
+        let Layout { model, profile, lengths, switches, ports, hosts, routes } = config.layout()?;
         let impairer = |rules: Impairments, owner: u64| {
             let impairs = rules.loss | rules.corruption | rules.duplication | rules.reordering != 0;
             let stream = random::stream(seed ^ random::mix(u64::MAX), owner);
@@ -176,8 +167,8 @@ impl Fabric {
             line,
             far_end,
             busy_until: Time::ZERO,
-            is_scheduled: false,
-            coins: coins(number),
+            planned: Time::NEVER,
+            coins: Coins(coins(number)),
             impairer: impairer(line.rules, u64::from(number) << 1 | 1),
             counters: PortCounters::default(),
         });
@@ -196,7 +187,7 @@ impl Fabric {
             },
         });
         Ok(Fabric {
-            models,
+            model,
             frames: Frames::new(profile, lengths),
             switches: switches.collect(),
             ports,
@@ -205,6 +196,7 @@ impl Fabric {
             made: 0,
             ties,
             displaced: Displaced::new(),
+            pool: Pool::none(),
             lost_ways: 0,
             passed: VecDeque::new(),
         })
@@ -223,7 +215,9 @@ impl Fabric {
 
     /// Packets in each queue of a port, the one on the wire included.
     pub fn queued(&self, port: u32) -> Vec<u32> {
-        self.ports[port as usize].egress.queued(&self.models)
+        let egress = &self.ports[port as usize].egress;
+        let exists = |queue: &usize| egress.most_in_queue(&self.model, *queue).is_some();
+        (0..Egress::QUEUES).filter(exists).map(|queue| egress.queue_packets(queue)).collect()
     }
 
     /// Frames inside, on links too.
@@ -299,8 +293,9 @@ impl Fabric {
             self.events.pop();
             match event {
                 Event::Depart(port) => {
-                    self.ports[port as usize].is_scheduled = false;
-                    self.depart(at, port);
+                    if self.ports[port as usize].planned == at {
+                        self.depart(at, port);
+                    }
                 }
                 Event::Arrive(port, handle) => {
                     let Port { switch, local, .. } = self.ports[port as usize];
@@ -347,25 +342,48 @@ impl Fabric {
         let port = &mut self.ports[number as usize];
         if port.busy_until <= now {
             // Whatever was due has departed: the transmitter is idle since then.
-            port.egress.release(&self.models);
+            port.egress.release(&self.model, &mut self.pool);
             port.busy_until = now;
         }
         self.frames.at_last_hop = matches!(port.far_end, FarEnd::Host(_));
-        let mut coins = Coins(&mut port.coins);
-        let (frames, displaced) = (&mut self.frames, &mut self.displaced);
-        port.egress.enqueue(now, handle, &self.models, frames, &mut coins, displaced);
+        let (egress, mut around) = self.split(now, number);
+        egress.enqueue(handle, &mut around);
         if self.displaced.is_changed() {
             self.settle_displaced(now, number);
         }
+        let port = &self.ports[number as usize];
+        if port.egress.next_start(port.busy_until) <= now {
+            self.depart(now, number);
+        } else {
+            self.plan(number);
+        }
+    }
+
+    /// A port, and what is around it.
+    fn split(
+        &mut self,
+        now: Time,
+        number: u32,
+    ) -> (&mut Egress, Around<'_, BesideModel, Frames, Coins>) {
         let port = &mut self.ports[number as usize];
-        if !port.is_scheduled && port.egress.is_backlogged() {
-            if port.busy_until <= now {
-                self.depart(now, number);
-            } else {
-                port.is_scheduled = true;
-                let at = port.busy_until;
-                self.push(at, number, Event::Depart(number));
-            }
+        let around = Around {
+            now,
+            model: &self.model,
+            packets: &mut self.frames,
+            pool: &mut self.pool,
+            chance: &mut port.coins,
+            displaced: &mut self.displaced,
+        };
+        (&mut port.egress, around)
+    }
+
+    /// Sees to it that a port's next departure is among the events.
+    fn plan(&mut self, number: u32) {
+        let port = &mut self.ports[number as usize];
+        let at = port.egress.next_start(port.busy_until);
+        if at < port.planned {
+            port.planned = at;
+            self.push(at, number, Event::Depart(number));
         }
     }
 
@@ -373,42 +391,28 @@ impl Fabric {
     #[cold]
     fn settle_displaced(&mut self, now: Time, number: u32) {
         let mut displaced = std::mem::take(&mut self.displaced);
-        let counters = &mut self.ports[number as usize].counters;
-        counters.trimmed += u64::from(std::mem::take(&mut displaced.trimmed));
-        displaced.cut_bytes = 0;
-        for (handle, fate) in displaced.drain() {
-            let Port { switch, local, ref mut counters, .. } = self.ports[number as usize];
-            if fate == Fate::Returned && self.frames.turn_round(handle) {
-                // NDP 3.2.4: routed like any other packet.
-                counters.returned += 1;
-                self.forward(now, switch, local, handle);
-            } else {
-                counters.dropped += 1;
-                self.frames.release(handle);
-            }
-        }
+        settle(&mut displaced, &mut AroundPort { fabric: self, port: number, now });
         // Keeps the list's memory; what a returned header displaced in turn is already settled.
         self.displaced = displaced;
     }
 
     /// A port whose transmitter is free sends what is next.
     fn depart(&mut self, now: Time, number: u32) {
+        self.ports[number as usize].planned = Time::NEVER;
+        let (egress, mut around) = self.split(now, number);
+        let sent = egress.dequeue(&mut around);
+        if self.displaced.is_changed() {
+            self.settle_displaced(now, number);
+        }
+        let Some(handle) = sent else { return };
+        let packet = *self.frames.packet(handle);
         let port = &mut self.ports[number as usize];
-        let (frames, displaced) = (&mut self.frames, &mut self.displaced);
-        let Some(handle) = port.egress.dequeue(now, &self.models, frames, displaced) else {
-            return;
-        };
-        let packet = *frames.packet(handle);
         let wire = packet.wire_bytes;
         port.counters.packets += 1;
         port.counters.bytes += u64::from(wire);
         port.busy_until = now + port.line.rate.transmission(ByteCount::new(wire.into()));
         let arrival = port.busy_until + port.line.delay;
-        if port.egress.is_backlogged() {
-            port.is_scheduled = true;
-            let at = port.busy_until;
-            self.push(at, number, Event::Depart(number));
-        }
+        self.plan(number);
         if packet.marks & Packet::MARK_CE != 0 {
             let bytes = self.frames.bytes_mut(handle);
             if let Some(network) = IpHeader::of(bytes) {
@@ -437,11 +441,31 @@ impl Fabric {
             self.push(arrival, number, event(handle));
         }
     }
+}
 
-    /// The least time from a host's frame to anything that follows from it: how late the clock may be
-    /// read without changing the order of events.
-    pub fn shortest_line(&self) -> TimeDelta {
-        let line = |port: &Port| port.line.rate.transmission(ByteCount::new(64)) + port.line.delay;
-        self.ports.iter().map(line).min().unwrap_or(TimeDelta::ZERO)
+/// The switch around a port that could not keep frames.
+struct AroundPort<'a> {
+    fabric: &'a mut Fabric,
+    port: u32,
+    now: Time,
+}
+
+impl trimline_switch::Fabric for AroundPort<'_> {
+    /// Nobody looks on.
+    fn note(&mut self, _packet: Handle, _fate: Fate) {}
+    fn counters(&mut self) -> &mut PortCounters {
+        &mut self.fabric.ports[self.port as usize].counters
+    }
+    /// The bytes of a frame are cut where it is trimmed, and not counted again.
+    fn cut(&mut self, _bytes: u64) {}
+    fn turn_round(&mut self, packet: Handle) -> bool {
+        self.fabric.frames.turn_round(packet)
+    }
+    fn forward(&mut self, packet: Handle) {
+        let Port { switch, local, .. } = self.fabric.ports[self.port as usize];
+        self.fabric.forward(self.now, switch, local, packet);
+    }
+    fn free(&mut self, packet: Handle) {
+        self.fabric.frames.release(packet);
     }
 }

@@ -6,7 +6,6 @@
 //! rate. A switch classifies by DSCP and knows nothing of connections.
 
 mod config;
-mod egress;
 mod fabric;
 mod forwarding;
 mod frames;
@@ -17,7 +16,7 @@ mod run;
 pub use config::{
     AddressConfig, Config, HostConfig, ImpairmentConfig, Layer, LinkConfig, SwitchConfig,
 };
-pub use fabric::{Fabric, PortCounters, Ties};
+pub use fabric::{Fabric, Ties};
 pub use forwarding::Spread;
 pub use frames::Frames;
 pub use run::Runner;

@@ -5,8 +5,8 @@ use alloc::collections::VecDeque;
 
 use trimline_packet::{Handle, Packets, Service, Time, TimeDelta};
 
-use crate::testing::{Arena, Coins, packet};
-use crate::{Chance, Displaced, Fate, Pool, Port, ServiceModel};
+use crate::testing::{World, packet};
+use crate::{Around, Chance, Fate, Port, ServiceModel};
 
 const TARGET: TimeDelta = TimeDelta::from_us(50);
 const INTERVAL: TimeDelta = TimeDelta::from_us(1000);
@@ -24,34 +24,25 @@ struct CodelPort {
 }
 
 impl CodelPort {
-    #[allow(clippy::too_many_arguments)]
-    fn enqueue<P: Packets, C: Chance>(
+    fn enqueue<K: Packets, C: Chance>(
         &mut self,
-        now: Time,
         packet: Handle,
-        model: &ServiceModel,
-        packets: &mut P,
-        pool: &mut Pool,
-        coin: &mut C,
-        displaced: &mut Displaced,
+        around: &mut Around<'_, ServiceModel, K, C>,
     ) {
         let before = self.port.queue_packets(0);
-        self.port.enqueue(now, packet, model, packets, pool, coin, displaced);
+        self.port.enqueue(packet, around);
         if self.port.queue_packets(0) > before {
-            self.arrivals.push_back(now);
+            self.arrivals.push_back(around.now);
         }
     }
 
-    fn dequeue<P: Packets>(
+    fn dequeue<K: Packets, C: Chance>(
         &mut self,
-        now: Time,
-        model: &ServiceModel,
-        packets: &mut P,
-        pool: &mut Pool,
-        displaced: &mut Displaced,
+        around: &mut Around<'_, ServiceModel, K, C>,
     ) -> Option<Handle> {
+        let now = around.now;
         loop {
-            let Some(packet) = self.port.dequeue(now, model, packets, pool, displaced) else {
+            let Some(packet) = self.port.dequeue(around) else {
                 (self.drop_from, self.dropping) = (None, None);
                 return None;
             };
@@ -59,7 +50,7 @@ impl CodelPort {
             if !self.drops(now, now - arrived) {
                 return Some(packet);
             }
-            displaced.push(packet, Fate::Dropped);
+            around.displaced.push(packet, Fate::Dropped);
         }
     }
 
@@ -86,28 +77,19 @@ impl CodelPort {
 /// sojourn time.
 fn run(gap: TimeDelta) -> (usize, TimeDelta) {
     let (model, mut port) = (ServiceModel::drop_tail(10_000), CodelPort::default());
-    let (mut packets, mut pool, mut coins) = (Arena::default(), Pool::none(), Coins::default());
-    let mut displaced = Displaced::new();
+    let mut world = World::new();
     let (mut arrival, mut sojourn) = (Time::ZERO, TimeDelta::ZERO);
     for service in 0..1666 {
         let now = Time::ZERO + TimeDelta::from_us(12) * service;
         while arrival <= now {
-            let handle =
-                packets.add(packet(Service::Droppable, 1500, (arrival.as_ps() / 1000) as u32));
-            port.enqueue(
-                arrival,
-                handle,
-                &model,
-                &mut packets,
-                &mut pool,
-                &mut coins,
-                &mut displaced,
-            );
+            let sequence = (arrival.as_ps() / 1000) as u32;
+            let handle = world.packets.add(packet(Service::Droppable, 1500, sequence));
+            port.enqueue(handle, &mut world.around(arrival, &model));
             arrival += gap;
         }
-        if let Some(sent) = port.dequeue(now, &model, &mut packets, &mut pool, &mut displaced) {
-            let since = Time::from_ps(u64::from(packets.packet(sent).header.sequence) * 1000);
-            sojourn = now - since;
+        if let Some(sent) = port.dequeue(&mut world.around(now, &model)) {
+            let sequence = world.packets.packet(sent).header.sequence;
+            sojourn = now - Time::from_ps(u64::from(sequence) * 1000);
         }
         assert_eq!(
             port.port.queue_packets(0) as usize,
@@ -115,7 +97,7 @@ fn run(gap: TimeDelta) -> (usize, TimeDelta) {
             "one is on the wire"
         );
     }
-    (displaced.list().len(), sojourn)
+    (world.displaced.list().len(), sojourn)
 }
 
 #[test]

@@ -5,10 +5,9 @@ use alloc::vec;
 
 use trimline_packet::{BitRate, ByteCount, Handle, Packets, Service, Time, TimeDelta};
 
-use crate::testing::{Arena, Coins, packet};
+use crate::testing::{World, packet};
 use crate::{
-    Action, Choices, Classifier, Displaced, Fate, Limit, Pool, Port, QueueChoices, Scheduler,
-    ServiceModel,
+    Action, Choices, Classifier, Fate, Limit, Port, QueueChoices, Scheduler, ServiceModel,
 };
 
 const NOTIFICATIONS: usize = 0;
@@ -25,7 +24,7 @@ fn model() -> ServiceModel {
         trimmed_bytes: 64,
         cell_bytes: 1,
     };
-    choices.build().expect("valid choices")
+    choices.lay_out().expect("valid choices")
 }
 
 /// A cap on one class of a port: a class that has used its share is paused until it has earned
@@ -41,16 +40,16 @@ impl RateCap {
         &mut self,
         now: Time,
         port: &mut Port<2>,
-        (model, packets, pool): (&ServiceModel, &mut Arena, &mut Pool),
-        displaced: &mut Displaced,
+        model: &ServiceModel,
+        world: &mut World,
     ) -> Option<Handle> {
         if now < self.ready_at {
             port.pause(NOTIFICATIONS);
         } else {
             port.resume(NOTIFICATIONS);
         }
-        let sent = port.dequeue(now, model, packets, pool, displaced)?;
-        let packet = packets.packet(sent);
+        let sent = port.dequeue(&mut world.around(now, model))?;
+        let packet = world.packets.packet(sent);
         if packet.service == Service::Control {
             let bytes = ByteCount::new(u64::from(packet.wire_bytes));
             self.ready_at = now + self.share.transmission(bytes);
@@ -62,36 +61,19 @@ impl RateCap {
 #[test]
 fn a_drop_is_told_through_the_input_port_within_the_cap() {
     let model = model();
-    let (mut ports, mut packets) = ([Port::<2>::new(), Port::new()], Arena::default());
-    let (mut pool, mut coins, mut displaced) = (Pool::none(), Coins::default(), Displaced::new());
+    let (mut ports, mut world) = ([Port::<2>::new(), Port::new()], World::new());
     // 100 packets from port 0 meet a queue of 83 at port 1.
     for sequence in 0..100 {
-        let handle = packets.add(packet(Service::Droppable, 1500, sequence));
+        let handle = world.packets.add(packet(Service::Droppable, 1500, sequence));
         let input = 0;
-        ports[1].enqueue(
-            Time::ZERO,
-            handle,
-            &model,
-            &mut packets,
-            &mut pool,
-            &mut coins,
-            &mut displaced,
-        );
-        while let Some((lost, fate)) = displaced.pop() {
+        ports[1].enqueue(handle, &mut world.around(Time::ZERO, &model));
+        while let Some((lost, fate)) = world.displaced.pop() {
             assert_eq!(fate, Fate::Notify);
-            let mut notification = *packets.packet(lost);
+            let mut notification = *world.packets.packet(lost);
             (notification.service, notification.wire_bytes) = (Service::Control, 64);
             core::mem::swap(&mut notification.source, &mut notification.destination);
-            let handle = packets.add(notification);
-            ports[input].enqueue(
-                Time::ZERO,
-                handle,
-                &model,
-                &mut packets,
-                &mut pool,
-                &mut coins,
-                &mut displaced,
-            );
+            let handle = world.packets.add(notification);
+            ports[input].enqueue(handle, &mut world.around(Time::ZERO, &model));
         }
     }
     assert_eq!(ports[1].queue_packets(1), 83);
@@ -102,10 +84,9 @@ fn a_drop_is_told_through_the_input_port_within_the_cap() {
     let (mut told, mut first) = (0, None);
     for step in 0..1000 {
         let now = Time::ZERO + TimeDelta::from_ns(100) * step;
-        let around = (&model, &mut packets, &mut pool);
-        if let Some(sent) = cap.dequeue(now, &mut ports[0], around, &mut displaced) {
+        if let Some(sent) = cap.dequeue(now, &mut ports[0], &model, &mut world) {
             told += 1;
-            first.get_or_insert(packets.packet(sent).header.sequence);
+            first.get_or_insert(world.packets.packet(sent).header.sequence);
         }
     }
     assert_eq!((told, first), (17, Some(83)));

@@ -2,7 +2,6 @@
 //! modules: a scheme leaves this folder when its figures are reproduced.
 
 mod codel;
-mod deficit_round_robin;
 mod fastlane;
 mod opf;
 mod pfabric;

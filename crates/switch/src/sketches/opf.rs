@@ -3,8 +3,8 @@
 
 use trimline_packet::{Service, Time};
 
-use crate::testing::{Arena, Coins, packet};
-use crate::{Displaced, Pool, Port, ServiceModel};
+use crate::testing::{World, packet};
+use crate::{Port, ServiceModel};
 
 /// The ingress of a switch that detours.
 struct Detour {
@@ -41,22 +41,13 @@ impl Detour {
 fn heat_leaves_the_full_port_until_the_limit() {
     let model = ServiceModel::paper(8, 9000);
     let mut ports = [const { Port::<2>::new() }; 4];
-    let (mut packets, mut pool) = (Arena::default(), Pool::none());
-    let (mut coins, mut displaced) = (Coins::default(), Displaced::new());
+    let mut world = World::new();
     let detour = Detour { threshold: 6, limit: 2 };
     let mut arrive = |ports: &mut [Port<2>], taken: u8| {
         // Port 0 is a host's, ports 1 to 3 lead to switches.
         let (port, taken) = detour.choose(ports, 1, 1..4, taken);
-        let handle = packets.add(packet(Service::Trimmable, 9064, 0));
-        ports[port].enqueue(
-            Time::ZERO,
-            handle,
-            &model,
-            &mut packets,
-            &mut pool,
-            &mut coins,
-            &mut displaced,
-        );
+        let handle = world.packets.add(packet(Service::Trimmable, 9064, 0));
+        ports[port].enqueue(handle, &mut world.around(Time::ZERO, &model));
         (port, taken)
     };
     for _ in 0..6 {

@@ -3,8 +3,8 @@
 
 use trimline_packet::{Handle, Packets, Service, Time};
 
-use crate::testing::{Arena, Coins, packet};
-use crate::{Displaced, Pool, Port, ServiceModel};
+use crate::testing::{World, packet};
+use crate::{Port, ServiceModel};
 
 /// What the upstream port is told. On a wire a frame of 64 bytes, ahead of all queues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,20 +43,11 @@ fn run(pause_above: u32) -> (u32, usize) {
     let model = ServiceModel::drop_tail(8);
     let upstream_model = ServiceModel::drop_tail(100);
     let (mut upstream, mut downstream) = (Port::<1>::new(), Port::<1>::new());
-    let (mut packets, mut pool, mut coins) = (Arena::default(), Pool::none(), Coins::default());
-    let mut displaced = Displaced::new();
+    let mut world = World::new();
     let mut ingress = Ingress { held: 0, pause_above, resume_below: 3 * 1500, paused: false };
     for sequence in 0..100 {
-        let handle = packets.add(packet(Service::Droppable, 1500, sequence));
-        upstream.enqueue(
-            Time::ZERO,
-            handle,
-            &upstream_model,
-            &mut packets,
-            &mut pool,
-            &mut coins,
-            &mut displaced,
-        );
+        let handle = world.packets.add(packet(Service::Droppable, 1500, sequence));
+        upstream.enqueue(handle, &mut world.around(Time::ZERO, &upstream_model));
     }
     let (mut link, mut on_wire, mut delivered): (Option<Handle>, Option<Handle>, u32) =
         (None, None, 0);
@@ -65,26 +56,17 @@ fn run(pause_above: u32) -> (u32, usize) {
         // The second switch sends one packet in three steps. Its memory is free when it has left.
         if step % 3 == 0 {
             let left = on_wire.take();
-            on_wire =
-                downstream.dequeue(Time::ZERO, &model, &mut packets, &mut pool, &mut displaced);
+            on_wire = downstream.dequeue(&mut world.around(Time::ZERO, &model));
             if let Some(left) = left {
                 delivered += 1;
                 // Resume is a follow-up of the dequeue that caused it.
-                signals[0] = ingress.leave(u32::from(packets.packet(left).wire_bytes));
+                signals[0] = ingress.leave(u32::from(world.packets.packet(left).wire_bytes));
             }
         }
         // What the first switch sent arrives one step later.
         if let Some(arriving) = link.take() {
-            signals[1] = ingress.arrive(u32::from(packets.packet(arriving).wire_bytes));
-            downstream.enqueue(
-                Time::ZERO,
-                arriving,
-                &model,
-                &mut packets,
-                &mut pool,
-                &mut coins,
-                &mut displaced,
-            );
+            signals[1] = ingress.arrive(u32::from(world.packets.packet(arriving).wire_bytes));
+            downstream.enqueue(arriving, &mut world.around(Time::ZERO, &model));
         }
         for signal in signals.into_iter().flatten() {
             match signal {
@@ -93,12 +75,11 @@ fn run(pause_above: u32) -> (u32, usize) {
             }
         }
         // A paused port still finishes what is on its wire, and has no packet to offer.
-        link =
-            upstream.dequeue(Time::ZERO, &upstream_model, &mut packets, &mut pool, &mut displaced);
+        link = upstream.dequeue(&mut world.around(Time::ZERO, &upstream_model));
         assert!(!(ingress.paused && link.is_some()), "a paused port sent");
         assert!(!(ingress.paused && upstream.is_backlogged()), "a paused port has an event");
     }
-    (delivered, displaced.list().len())
+    (delivered, world.displaced.list().len())
 }
 
 #[test]

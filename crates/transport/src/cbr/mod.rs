@@ -218,8 +218,9 @@ impl crate::Endpoint for Endpoint {
         self.events.pop_front()
     }
 
-    fn transmit_at(&self) -> Time {
-        self.turns.front().and_then(|&slot| self.due(slot)).unwrap_or(Time::NEVER)
+    fn transmit_at(&self, allowed: Allowed) -> Time {
+        let first = self.turns.front().filter(|_| allowed.data());
+        first.and_then(|&slot| self.due(slot)).unwrap_or(Time::NEVER)
     }
 
     fn poll_timeout(&self) -> Time {
@@ -278,8 +279,8 @@ mod tests {
     /// Everything that is sent before `until`, with its time.
     fn sent(endpoint: &mut Endpoint, until: Time) -> Vec<(Time, Packet)> {
         let mut sent = Vec::new();
-        while endpoint.transmit_at() < until {
-            let now = endpoint.transmit_at();
+        while endpoint.transmit_at(Allowed::ALL) < until {
+            let now = endpoint.transmit_at(Allowed::ALL);
             sent.push((now, endpoint.poll_transmit(now, Allowed::ALL).unwrap()));
         }
         sent
@@ -313,7 +314,7 @@ mod tests {
         assert!(endpoint.poll_transmit(Time::ZERO, Allowed::ALL).is_some());
         assert!(endpoint.poll_transmit(Time::from_ps(gap - 1), Allowed::ALL).is_none());
         assert!(endpoint.poll_transmit(Time::from_ps(gap * 10), Allowed::ALL).is_some());
-        assert_eq!(endpoint.transmit_at().as_ps(), gap * 10);
+        assert_eq!(endpoint.transmit_at(Allowed::ALL).as_ps(), gap * 10);
     }
 
     #[test]
@@ -358,6 +359,6 @@ mod tests {
         }
         let seen = receiver.statistics(0);
         assert_eq!((seen.packets, seen.bytes, seen.headers), (2, 11_000, 1));
-        assert_eq!(receiver.transmit_at(), Time::NEVER);
+        assert_eq!(receiver.transmit_at(Allowed::ALL), Time::NEVER);
     }
 }

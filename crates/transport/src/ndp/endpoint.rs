@@ -486,12 +486,14 @@ impl crate::Endpoint for Endpoint {
 
     #[inline]
     fn poll_transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
-        // NDP 3.2-c, 3.2-l: ACKs and NACKs wait for no pacer; then the PULL that is due, then data.
-        if let Some(packet) = self.control.pop_front() {
-            return Some(packet);
-        }
-        if now >= self.pulls.due() && !self.pulls.is_empty() {
-            return Some(self.transmit_pull(now));
+        if allowed.control() {
+            // NDP 3.2-c, 3.2-l: ACKs and NACKs wait for no pacer; then the PULL that is due, then data.
+            if let Some(packet) = self.control.pop_front() {
+                return Some(packet);
+            }
+            if now >= self.pulls.due() && !self.pulls.is_empty() {
+                return Some(self.transmit_pull(now));
+            }
         }
         if allowed.data() && !self.ready.is_empty() {
             return Some(self.transmit_data(now));
@@ -505,9 +507,16 @@ impl crate::Endpoint for Endpoint {
     }
 
     #[inline]
-    fn transmit_at(&self) -> Time {
-        let has_more = !self.control.is_empty() | !self.ready.is_empty();
-        if has_more { Time::ZERO } else { self.pulls.due() }
+    fn transmit_at(&self, allowed: Allowed) -> Time {
+        let has_more = (allowed.control() & !self.control.is_empty())
+            | (allowed.data() & !self.ready.is_empty());
+        if has_more {
+            Time::ZERO
+        } else if allowed.control() {
+            self.pulls.due()
+        } else {
+            Time::NEVER
+        }
     }
 
     #[inline]

@@ -319,7 +319,9 @@ impl crate::Endpoint for Endpoint {
 
     #[inline]
     fn poll_transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
-        if let Some(packet) = self.control.pop_front() {
+        if allowed.control()
+            && let Some(packet) = self.control.pop_front()
+        {
             return Some(packet);
         }
         if !allowed.data() || self.ready.is_empty() {
@@ -349,8 +351,10 @@ impl crate::Endpoint for Endpoint {
     }
 
     #[inline]
-    fn transmit_at(&self) -> Time {
-        if self.control.is_empty() && self.ready.is_empty() { Time::NEVER } else { Time::ZERO }
+    fn transmit_at(&self, allowed: Allowed) -> Time {
+        let has_more = (allowed.control() & !self.control.is_empty())
+            | (allowed.data() & !self.ready.is_empty());
+        if has_more { Time::ZERO } else { Time::NEVER }
     }
 
     #[inline]

@@ -278,7 +278,7 @@ impl Network {
             let Host { endpoint, directory, nic_free, .. } = &mut self.hosts[number];
             endpoint.handle_timeout(now, directory);
             endpoint.handle_timeout(now, directory);
-            if *nic_free <= now && endpoint.transmit_at() > now {
+            if *nic_free <= now && endpoint.transmit_at(Allowed::ALL) > now {
                 assert_eq!(endpoint.poll_transmit(now, Allowed::ALL), None);
             }
         }
@@ -291,7 +291,7 @@ impl Network {
             host.events.push((now, event));
         }
         if host.nic_free <= now {
-            let promised = host.endpoint.transmit_at() <= now;
+            let promised = host.endpoint.transmit_at(Allowed::ALL) <= now;
             let packet = host.endpoint.poll_transmit(now, Allowed::ALL);
             assert_eq!(packet.is_some(), promised, "transmit_at tells when there is a packet");
             if let Some(packet) = packet {
@@ -302,7 +302,7 @@ impl Network {
             }
         }
         let host = &mut self.hosts[number];
-        let transmit = match host.endpoint.transmit_at() {
+        let transmit = match host.endpoint.transmit_at(Allowed::ALL) {
             Time::NEVER => Time::NEVER,
             at => at.max(host.nic_free),
         };

@@ -74,7 +74,7 @@ impl Lone {
 
     /// The packet that the NIC would take now.
     pub(crate) fn next(&mut self) -> Option<Packet> {
-        let promised = self.endpoint.transmit_at() <= self.now;
+        let promised = self.endpoint.transmit_at(Allowed::ALL) <= self.now;
         let packet = self.endpoint.poll_transmit(self.now, Allowed::ALL);
         assert_eq!(packet.is_some(), promised, "transmit_at tells when there is a packet");
         packet

@@ -32,7 +32,7 @@ fn pulls(lone: &mut Lone, until: Time) -> Vec<(u32, u32)> {
                 sent.push((packet.header.connection.get(), counter));
             }
         }
-        let at = lone.endpoint.transmit_at();
+        let at = lone.endpoint.transmit_at(Allowed::ALL);
         if at > until {
             return sent;
         }
@@ -105,7 +105,7 @@ fn a_pull_rides_when_none_is_queued_and_the_pacer_is_due_equality_counts() {
         if !rides {
             // Alone then, when the pacer is due, not earlier.
             assert_eq!(lone.next(), None);
-            assert_eq!(lone.endpoint.transmit_at(), ps(GAP));
+            assert_eq!(lone.endpoint.transmit_at(Allowed::ALL), ps(GAP));
             let pull = lone.at(ps(GAP)).next().unwrap();
             assert_eq!((pull.header.kind, pull.header.sequence), (Kind::Pull, 2));
         }
@@ -143,14 +143,14 @@ fn pulls_are_paced_by_the_bytes_that_were_sent_also_when_they_were_trimmed() {
         lone.hear(&packet);
     }
     lone.all();
-    assert_eq!(lone.endpoint.transmit_at(), ps(GAP));
+    assert_eq!(lone.endpoint.transmit_at(Allowed::ALL), ps(GAP));
     lone.at(ps(GAP)).all();
-    assert_eq!(lone.endpoint.transmit_at(), ps(2 * GAP));
+    assert_eq!(lone.endpoint.transmit_at(Allowed::ALL), ps(2 * GAP));
     lone.at(ps(2 * GAP)).all();
     // The pull of 1000 bytes went last: after it the link is free sooner.
     lone.hear(&data(1, 3, SYN));
     lone.next();
-    assert_eq!(lone.endpoint.transmit_at(), ps(2 * GAP + 800_000));
+    assert_eq!(lone.endpoint.transmit_at(Allowed::ALL), ps(2 * GAP + 800_000));
 }
 
 /// NDP 3.2-f.
@@ -160,7 +160,7 @@ fn pull_spacing_by_payload() {
     lone.hear(&data(1, 0, SYN));
     lone.hear(&data(1, 1, SYN));
     lone.all();
-    assert_eq!(lone.endpoint.transmit_at(), ps(7_200_000));
+    assert_eq!(lone.endpoint.transmit_at(Allowed::ALL), ps(7_200_000));
 }
 
 /// NDP 3.2-e.
@@ -202,7 +202,7 @@ mod last {
         let slot = lone.slot(receiving(1));
         assert_eq!(lone.events(), [Event::Delivered { key: receiving(1), slot }]);
         assert_eq!(pulls(&mut lone, us(1000)), []);
-        assert_eq!(lone.endpoint.transmit_at(), Time::NEVER);
+        assert_eq!(lone.endpoint.transmit_at(Allowed::ALL), Time::NEVER);
     }
 
     /// NDP 3.2-o.
@@ -461,7 +461,7 @@ mod at_most_once {
         lone.hear(&trimmed(data(1, 1, SYN)));
         lone.command(Command::Close { key: receiving(1) });
         assert_eq!(lone.kinds(), [(Kind::Nack, 0), (Kind::Nack, 1)]);
-        assert_eq!(lone.endpoint.transmit_at(), Time::NEVER);
+        assert_eq!(lone.endpoint.transmit_at(Allowed::ALL), Time::NEVER);
     }
 }
 
@@ -544,7 +544,7 @@ fn the_nic_that_was_busy_does_not_slow_the_pulls() {
     // The second pull is 5 us late, the third is on time again.
     lone.at(ps(GAP + 5_000_000));
     assert_eq!(lone.kinds(), [(Kind::Pull, 2)]);
-    assert_eq!(lone.endpoint.transmit_at(), ps(2 * GAP));
+    assert_eq!(lone.endpoint.transmit_at(Allowed::ALL), ps(2 * GAP));
 }
 
 /// NDP 3.1.1-b.

@@ -223,7 +223,7 @@ impl Network {
         if self.whim.next_u64() % 1000 < self.idle_calls {
             endpoint.handle_timeout(now, directory);
             endpoint.handle_timeout(now, directory);
-            if *nic_free <= now && endpoint.transmit_at() > now {
+            if *nic_free <= now && endpoint.transmit_at(Allowed::ALL) > now {
                 assert_eq!(endpoint.poll_transmit(now, Allowed::ALL), None);
             }
         }
@@ -235,7 +235,7 @@ impl Network {
             events.push((now, event));
         }
         if *nic_free <= now {
-            let promised = endpoint.transmit_at() <= now;
+            let promised = endpoint.transmit_at(Allowed::ALL) <= now;
             let packet = endpoint.poll_transmit(now, Allowed::ALL);
             assert_eq!(packet.is_some(), promised, "transmit_at tells when there is a packet");
             if let Some(packet) = packet {
@@ -246,7 +246,7 @@ impl Network {
             }
         }
         let host = &mut self.hosts[number];
-        let transmit = match host.endpoint.transmit_at() {
+        let transmit = match host.endpoint.transmit_at(Allowed::ALL) {
             Time::NEVER => Time::NEVER,
             at => at.max(host.nic_free),
         };

@@ -53,7 +53,7 @@ impl Core {
     /// When the next packet can be sent.
     pub(super) fn next_transmit(&self) -> Time {
         let free = self.busy_until.saturating_since(Time::ZERO).saturating_sub(self.ahead);
-        self.endpoint.transmit_at().max(Time::ZERO + free).max(self.clock)
+        self.endpoint.transmit_at(Allowed::ALL).max(Time::ZERO + free).max(self.clock)
     }
 
     /// Writes the next packet that may be sent at or before `now` into the frame. Gives when it goes:

@@ -1,0 +1,44 @@
+//! What went through the ports of software switches: a row a port, with every counter that ports have.
+
+use std::io;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+use trimline_packet::PortCounters;
+use trimline_stack::switch::{Config, Fabric};
+
+use crate::stats;
+
+/// The rows' key in a file that `trimline stats` prints.
+pub(crate) const KEY: &str = "ports";
+
+/// Columns of a row.
+pub(crate) fn columns() -> Vec<&'static str> {
+    ["switch", "port"].into_iter().chain(PortCounters::NAMES).collect()
+}
+
+fn rows(config: &Config, fabric: &Fabric) -> Vec<Value> {
+    let row = |(switch, port, seen): (u32, u16, PortCounters)| {
+        let name = config.switch.get(switch as usize).map_or("", |switch| switch.name.as_str());
+        let mut row = Map::from_iter([("switch".to_owned(), json!(name))]);
+        row.insert("port".to_owned(), json!(port));
+        for (counter, value) in PortCounters::NAMES.iter().zip(seen.values()) {
+            row.insert((*counter).to_owned(), json!(value));
+        }
+        Value::Object(row)
+    };
+    fabric.counters().map(row).collect()
+}
+
+/// The ports of all switches, as text.
+pub fn table(config: &Config, fabric: &Fabric) -> String {
+    stats::aligned(&columns(), &rows(config, fabric))
+}
+
+/// Writes them to a file that `trimline stats` prints.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn write(path: &Path, config: &Config, fabric: &Fabric) -> io::Result<()> {
+    stats::write_file(path, &json!({ KEY: rows(config, fabric) }))
+}

@@ -1,0 +1,239 @@
+//! A port of two kinds of traffic that share the wire: NDP's beside what may only be dropped (NDP 3.3).
+
+use trimline_packet::{Handle, Packets, Service, Time};
+
+use crate::Chance;
+use crate::around::Around;
+use crate::model::{Limit, ServiceModel};
+use crate::output_port::{OutputPort, PortModel, Returning};
+use crate::pool::Pool;
+
+/// Bytes that each kind of traffic may send in a turn (chosen): a full packet of 9000 bytes of payload, so that every
+/// turn sends one.
+const QUANTUM: i64 = 9064;
+
+/// The models of a port's two kinds of traffic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BesideModel {
+    /// For all packets that have no queue beside.
+    pub main: ServiceModel,
+    /// For packets that may only be dropped ([`Service::Droppable`]); without it they are in `main` too.
+    pub droppable: Option<ServiceModel>,
+}
+
+impl PortModel for BesideModel {
+    #[inline(always)]
+    fn is_plain(&self) -> bool {
+        self.main.is_plain() && self.droppable.as_ref().is_none_or(PortModel::is_plain)
+    }
+
+    fn shares_memory(&self) -> bool {
+        self.main.shares_memory() || self.droppable.as_ref().is_some_and(PortModel::shares_memory)
+    }
+
+    /// Headers are the main port's.
+    fn returning(&self) -> Returning {
+        self.main.returning()
+    }
+}
+
+/// Two ports that share a wire by deficit round robin (Shreedhar and Varghese, "Efficient Fair Queueing Using Deficit
+/// Round Robin", 1995): while both have something to send, each sends as many bytes as the other.
+///
+/// Its queues are those of `main`, and behind them those of the other port.
+#[derive(Clone, Debug, Default)]
+pub struct Beside<A, B> {
+    main: A,
+    droppable: B,
+    /// Bytes that each may still send in its turn; below zero when its last packet was longer.
+    deficits: [i64; 2],
+    turn: usize,
+}
+
+impl<A, B> Beside<A, B>
+where
+    A: OutputPort<Model = ServiceModel>,
+    B: OutputPort<Model = ServiceModel>,
+{
+    /// The port that holds a queue, and the queue's number there.
+    #[inline]
+    fn split(queue: usize) -> Result<usize, usize> {
+        if queue < A::QUEUES { Ok(queue) } else { Err(queue - A::QUEUES) }
+    }
+}
+
+impl<A, B> OutputPort for Beside<A, B>
+where
+    A: OutputPort<Model = ServiceModel>,
+    B: OutputPort<Model = ServiceModel>,
+{
+    type Model = BesideModel;
+    const QUEUES: usize = A::QUEUES + B::QUEUES;
+
+    #[inline]
+    fn enqueue_plainly<K: Packets>(
+        &mut self,
+        packet: Handle,
+        model: &BesideModel,
+        packets: &mut K,
+    ) -> bool {
+        match &model.droppable {
+            Some(model) if packets.packet(packet).service == Service::Droppable => {
+                self.droppable.enqueue_plainly(packet, model, packets)
+            }
+            Some(_) | None => self.main.enqueue_plainly(packet, &model.main, packets),
+        }
+    }
+
+    fn enqueue<K: Packets, C: Chance>(
+        &mut self,
+        packet: Handle,
+        around: &mut Around<'_, BesideModel, K, C>,
+    ) {
+        let model = around.model;
+        match &model.droppable {
+            Some(model) if around.packets.packet(packet).service == Service::Droppable => {
+                self.droppable.enqueue(packet, &mut around.with(model));
+            }
+            Some(_) | None => self.main.enqueue(packet, &mut around.with(&model.main)),
+        }
+    }
+
+    fn dequeue<K: Packets, C: Chance>(
+        &mut self,
+        around: &mut Around<'_, BesideModel, K, C>,
+    ) -> Option<Handle> {
+        let model = around.model;
+        let Some(droppable) = &model.droppable else {
+            return self.main.dequeue(&mut around.with(&model.main));
+        };
+        // One wire: whoever had it gives its memory back, whoever is next.
+        self.release(model, around.pool);
+        let waits = [&self.main.next_start(around.now), &self.droppable.next_start(around.now)]
+            .map(|start| *start <= around.now);
+        if waits == [false, false] {
+            self.deficits = [0; 2];
+            return None;
+        }
+        while !waits[self.turn] || self.deficits[self.turn] <= 0 {
+            if !waits[self.turn] {
+                self.deficits[self.turn] = 0;
+            }
+            self.turn = 1 - self.turn;
+            self.deficits[self.turn] += QUANTUM;
+        }
+        let sent = match self.turn {
+            0 => self.main.dequeue(&mut around.with(&model.main)),
+            _ => self.droppable.dequeue(&mut around.with(droppable)),
+        };
+        let bytes = sent.map_or(0, |sent| around.packets.packet(sent).wire_bytes);
+        self.deficits[self.turn] -= i64::from(bytes);
+        sent
+    }
+
+    #[inline]
+    fn release(&mut self, model: &BesideModel, pool: &mut Pool) {
+        self.main.release(&model.main, pool);
+        if let Some(droppable) = &model.droppable {
+            self.droppable.release(droppable, pool);
+        }
+    }
+
+    #[inline]
+    fn next_start(&self, free_at: Time) -> Time {
+        self.main.next_start(free_at).min(self.droppable.next_start(free_at))
+    }
+
+    fn most_in_queue(&self, model: &BesideModel, queue: usize) -> Option<Limit> {
+        match Self::split(queue) {
+            Ok(queue) => self.main.most_in_queue(&model.main, queue),
+            Err(queue) => self.droppable.most_in_queue(model.droppable.as_ref()?, queue),
+        }
+    }
+
+    fn is_pooled(&self, model: &BesideModel, queue: usize) -> bool {
+        match (Self::split(queue), &model.droppable) {
+            (Ok(queue), _) => self.main.is_pooled(&model.main, queue),
+            (Err(queue), Some(model)) => self.droppable.is_pooled(model, queue),
+            (Err(_), None) => false,
+        }
+    }
+
+    fn queue_of(&self, model: &BesideModel, service: Service) -> usize {
+        match &model.droppable {
+            Some(model) if service == Service::Droppable => {
+                A::QUEUES + self.droppable.queue_of(model, service)
+            }
+            Some(_) | None => self.main.queue_of(&model.main, service),
+        }
+    }
+
+    #[inline]
+    fn first(&self, queue: usize) -> Handle {
+        match Self::split(queue) {
+            Ok(queue) => self.main.first(queue),
+            Err(queue) => self.droppable.first(queue),
+        }
+    }
+
+    #[inline]
+    fn queue_bytes(&self, queue: usize) -> u32 {
+        match Self::split(queue) {
+            Ok(queue) => self.main.queue_bytes(queue),
+            Err(queue) => self.droppable.queue_bytes(queue),
+        }
+    }
+
+    #[inline]
+    fn queue_packets(&self, queue: usize) -> u32 {
+        match Self::split(queue) {
+            Ok(queue) => self.main.queue_packets(queue),
+            Err(queue) => self.droppable.queue_packets(queue),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Port;
+    use crate::testing::{World, packet};
+
+    #[test]
+    fn each_gets_half_of_the_bytes_and_keeps_its_own_queue() {
+        let droppable = Some(ServiceModel::drop_tail(50));
+        let model = BesideModel { main: ServiceModel::paper(8, 9000), droppable };
+        let (mut port, mut world) = (Beside::<Port<2>, Port<1>>::default(), World::new());
+        world.coins.0.extend([false, true].into_iter().cycle().take(10_000));
+        let mut sent = [0u64; 2];
+        for round in 0..2000 {
+            for (service, bytes) in [(Service::Trimmable, 9064), (Service::Droppable, 1564)] {
+                let copies = 9064 / u32::from(bytes) + 1;
+                for copy in 0..copies {
+                    let arriving = packet(service, bytes, round * 10 + copy);
+                    let handle = world.packets.add(arriving);
+                    port.enqueue(handle, &mut world.around(Time::ZERO, &model));
+                }
+            }
+            let next = port.dequeue(&mut world.around(Time::ZERO, &model));
+            let next = world.packets.packet(next.expect("both wait"));
+            sent[usize::from(next.service == Service::Droppable)] += u64::from(next.wire_bytes);
+            assert!(port.queue_packets(1) <= 8 && port.queue_packets(2) <= 50);
+        }
+        assert!(sent[0].abs_diff(sent[1]) <= 2 * 9064, "{sent:?}");
+        assert!(world.displaced.trimmed > 0, "NDP's packets are trimmed");
+        assert!(!world.displaced.is_empty(), "TCP's are dropped");
+    }
+
+    #[test]
+    fn without_a_queue_beside_all_packets_are_the_main_ports() {
+        let model = BesideModel { main: ServiceModel::paper(8, 9000), droppable: None };
+        let (mut port, mut world) = (Beside::<Port<2>, Port<1>>::default(), World::new());
+        let handle = world.packets.add(packet(Service::Droppable, 1564, 0));
+        port.enqueue(handle, &mut world.around(Time::ZERO, &model));
+        assert_eq!((port.queue_packets(1), port.queue_packets(2)), (1, 0));
+        assert_eq!(port.next_start(Time::from_ps(7)), Time::from_ps(7));
+        assert_eq!(port.dequeue(&mut world.around(Time::ZERO, &model)), Some(handle));
+        assert_eq!(port.next_start(Time::ZERO), Time::NEVER);
+    }
+}

@@ -1,0 +1,183 @@
+//! Links that pause classes of packets: every transport says truly when it has something to send that is not paused.
+
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, Packet, PathId, Service, Time};
+use trimline_packet::{Kind, TimeDelta};
+use trimline_transport::{Allowed, Endpoint, HostTables, Key, Stream, cbr, flow, ndp, tcp};
+
+/// Slots of the halves at one host.
+#[derive(Default)]
+struct Table(Vec<Option<Key>>);
+
+impl HostTables for Table {
+    fn find(&self, key: Key) -> Option<u32> {
+        self.0.iter().position(|known| *known == Some(key)).map(|slot| slot as u32)
+    }
+    fn assign(&mut self, key: Key) -> u32 {
+        self.0.push(Some(key));
+        self.0.len() as u32 - 1
+    }
+    fn release(&mut self, _key: Key, slot: u32) {
+        self.0[slot as usize] = None;
+    }
+    fn paths(&self, _peer: HostId, paths: &mut Vec<PathId>) {
+        paths.extend((0..4).map(PathId::new));
+    }
+    fn stream(&self, key: Key) -> Stream {
+        Stream::seed_from_u64(u64::from(key.connection.get()))
+    }
+}
+
+/// How often something was ready and paused, in the order control, data.
+type Paused = [u32; 2];
+
+/// Two hosts that send to each other over links which pause random classes at random times and lose, trim and return
+/// packets. Checks every promise. Gives what was paused.
+fn run<E: Endpoint<Command: From<flow::Command>>>(make: impl Fn(HostId) -> E, seed: u64) -> Paused {
+    let mut dice = Stream::seed_from_u64(seed);
+    let mut hosts = [0, 1].map(|number| (make(HostId::new(number)), Table::default()));
+    for (number, (endpoint, table)) in (0..).zip(&mut hosts) {
+        endpoint.handle_command(Time::ZERO, flow::Command::Listen.into(), table);
+        let open = flow::Command::Open {
+            peer: HostId::new(1 - number),
+            connection: ConnectionId::new(number),
+            class: 0,
+            length: Some(ByteCount::new(300_000)),
+            paths: (0..4).map(PathId::new).collect(),
+            stream: Stream::seed_from_u64(seed ^ u64::from(number)),
+        };
+        endpoint.handle_command(Time::ZERO, open.into(), table);
+    }
+    let mut now = Time::ZERO;
+    let mut links: [VecDeque<Packet>; 2] = Default::default();
+    let mut paused = Paused::default();
+    for _ in 0..3000 {
+        now += TimeDelta::from_ns(dice.next_u64() % 4000);
+        for number in 0..2 {
+            let (endpoint, table) = &mut hosts[number];
+            if dice.next_u64() % 3 > 0
+                && let Some(packet) = links[number].pop_front()
+            {
+                endpoint.handle_packet(now, &packet, table);
+            }
+            if endpoint.poll_timeout() <= now {
+                endpoint.handle_timeout(now, table);
+            }
+            while endpoint.poll_event().is_some() {}
+            // What is ready now does not depend on what is asked.
+            let whenever = endpoint.transmit_at(Allowed::ALL);
+            for bits in 0..=u8::MAX {
+                let allowed = Allowed::from_bits(bits);
+                let at = endpoint.transmit_at(allowed);
+                assert!(at >= whenever, "a pause brings nothing forward");
+                if at > now {
+                    assert_eq!(endpoint.poll_transmit(now, allowed), None, "{allowed:?}");
+                }
+            }
+            assert_eq!(endpoint.transmit_at(Allowed::ALL), whenever, "no poll changed anything");
+            let data = Allowed::from_bits(!(1 << Packet::CONTROL_CLASS));
+            for (count, without) in paused.iter_mut().zip([data, Allowed::CONTROL]) {
+                *count += u32::from(whenever <= now && endpoint.transmit_at(without) > now);
+            }
+            let allowed = match dice.next_u64() % 4 {
+                0 => Allowed::CONTROL,
+                1 => data,
+                2 => Allowed::from_bits(dice.next_u64() as u8),
+                _ => Allowed::ALL,
+            };
+            let promised = endpoint.transmit_at(allowed) <= now;
+            let packet = endpoint.poll_transmit(now, allowed);
+            assert_eq!(packet.is_some(), promised, "{allowed:?} at {now}");
+            let Some(mut packet) = packet else { continue };
+            assert!(allowed.class(packet.class()), "{allowed:?} let {packet:?} through");
+            let is_trimmable = packet.service == Service::Trimmable;
+            match dice.next_u64() % 16 {
+                0 if packet.header.kind == Kind::Data => continue,
+                1 if is_trimmable => _ = packet.trim(64),
+                2 if is_trimmable => {
+                    packet.trim(64);
+                    packet.turn_round();
+                }
+                _ => {}
+            }
+            links[packet.destination.index()].push_back(packet);
+        }
+    }
+    paused
+}
+
+fn ndp_host(host: HostId) -> ndp::Endpoint {
+    let config = ndp::Config {
+        initial_window: 10,
+        payload_bytes: 1436,
+        link_rate: BitRate::from_gbps(10),
+        pull_spacing: ndp::PullSpacing::WireBytes,
+        pull_ack: true,
+        rto: TimeDelta::from_ms(1),
+        pull_repeat: TimeDelta::from_ms(1),
+        backstop_unowed: TimeDelta::from_ms(1),
+        backstop_owed: TimeDelta::from_ms(10),
+        time_wait: TimeDelta::from_ms(1),
+        path_penalty: None,
+        pull_gaps: None,
+        record_latencies: false,
+    };
+    ndp::Endpoint::new(host, config)
+}
+
+fn tcp_host(host: HostId) -> tcp::Endpoint {
+    let config = tcp::Config {
+        payload_bytes: 1436,
+        initial_window: 10,
+        initial_threshold: u16::MAX,
+        control: tcp::Control::NewReno,
+        subflows: 2,
+        ecn: false,
+        sack: false,
+        dsack: false,
+        timestamps: false,
+        frto: false,
+        handshake: tcp::Handshake::ThreeWay,
+        ack_every: 1,
+        ack_delay: TimeDelta::from_ms(1),
+        rto_initial: TimeDelta::from_us(500),
+        rto_min: TimeDelta::from_us(500),
+        rto_max: TimeDelta::from_ms(500),
+        receive_window: 4096,
+    };
+    tcp::Endpoint::new(host, config)
+}
+
+fn cbr_host(host: HostId) -> cbr::Endpoint {
+    let config = cbr::Config {
+        payload_bytes: 1436,
+        rate: BitRate::from_gbps(1),
+        clock_lag: TimeDelta::from_ps(0),
+    };
+    cbr::Endpoint::new(host, config)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn ndp_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
+        let paused = run(ndp_host, seed);
+        prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
+    }
+
+    #[test]
+    fn tcp_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
+        let paused = run(tcp_host, seed);
+        prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
+    }
+
+    #[test]
+    fn cbr_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
+        let [control, data] = run(cbr_host, seed);
+        prop_assert!(control == 0 && data > 20, "it has data alone: {control} {data}");
+    }
+}
