@@ -1,7 +1,7 @@
 //! Every key of a scenario file: one table that the checker, the errors and the JSON Schema read.
 
 use super::quantity::Quantity;
-use super::{shared_memory, tcp};
+use super::{processing, shared_memory, tcp};
 
 /// A table of the file.
 #[derive(Debug)]
@@ -106,7 +106,8 @@ pub(crate) static SCENARIO: Grammar = Grammar {
             "The engine that drives the run: lookahead windows (default), or the slow heap that it is checked against.",
         ),
         required("topology", Form::Table(&TOPOLOGY), "The network's shape."),
-        optional("links", Form::Table(&LINKS), "Rates and delays."),
+        optional("links", Form::Table(&LINKS), "Rates, delays and framing."),
+        processing::HOST_KEY,
         optional("link_event", Form::Tables(&LINK_EVENT), "Links that change during the run."),
         optional(
             "routing_convergence",
@@ -196,7 +197,7 @@ static BACK_TO_BACK: Grammar =
     Grammar { about: "Two hosts and a cable.", alternatives: &[], keys: &[] };
 
 static LINKS: Grammar = Grammar {
-    about: "Rate and propagation delay of every link, and exceptions by tier.",
+    about: "Rate, propagation delay and framing of every link, and exceptions by tier.",
     alternatives: &[],
     keys: &[
         optional(
@@ -206,6 +207,7 @@ static LINKS: Grammar = Grammar {
         ),
         optional("rate", RATE, "Rate of each direction. Default: the preset's, or 10Gbps."),
         optional("delay", DURATION, "Propagation delay. Default: 1us."),
+        processing::FRAMING_KEY,
         optional("host", Form::Table(&LINK), "Host to ToR."),
         optional("tor", Form::Table(&LINK), "ToR to aggregation, or leaf to spine."),
         optional("aggregation", Form::Table(&LINK), "Aggregation to core."),
@@ -218,6 +220,7 @@ static LINK: Grammar = Grammar {
     keys: &[
         optional("rate", RATE, "Rate of each direction."),
         optional("delay", DURATION, "Propagation delay."),
+        processing::FRAMING_KEY,
     ],
 };
 
@@ -323,6 +326,7 @@ static SWITCH: Grammar = Grammar {
             Form::Boolean,
             "Whether the packet itself is part of the occupancy. Default: false. Profile ecn only.",
         ),
+        processing::LATENCY_KEY,
         shared_memory::OF_SWITCH_KEY,
         shared_memory::OF_PORT_KEY,
         shared_memory::ALPHA_KEY,
@@ -387,7 +391,7 @@ static NDP: Grammar = Grammar {
                 Form::Word(&["wire-bytes", "payload-bytes"]),
                 Form::Table(&PULL_SPACING),
             ]),
-            "Time between two pulls: the packet's wire bytes or payload bytes over the link rate. Default: wire-bytes; payload-bytes with profile htsim, 101 % with csg-htsim.",
+            "Time between two pulls: the packet's wire bytes (with the link's framing) or payload bytes over the link rate. Default: wire-bytes; payload-bytes with profile htsim, 101 % with csg-htsim.",
         ),
         optional(
             "pull_ack",

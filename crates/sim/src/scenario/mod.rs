@@ -12,6 +12,7 @@ mod expand;
 mod files;
 mod grammar;
 mod links;
+mod processing;
 mod pull_gaps;
 mod quantity;
 mod resolve;
