@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use trimline_packet::{ByteCount, TimeDelta};
 use trimline_sim::plan::{
     Arrivals, Config, Gap, Matrix, Plan, PullSpacing, Size, Spraying, Transport, Workload, tcp,
 };
 use trimline_sim::scenario::Run;
-use trimline_sim::topology::Clos;
+use trimline_sim::topology::{Clos, HostDelay, Processing};
 
 use crate::estimate::Estimate;
 use crate::failure::{Failure, read_scenario};
@@ -113,9 +114,16 @@ fn words(plan: &Plan) -> String {
     let tiers = usize::from(clos.tiers.max(1));
     let links: Vec<String> = links[..tiers]
         .iter()
-        .map(|(tier, link)| format!("{tier} {}, {}", link.rate, time(link.delay.as_ps())))
+        .map(|(tier, link)| {
+            let framing = match link.framing_bytes {
+                0 => String::new(),
+                bytes => format!(", {bytes} B of framing"),
+            };
+            format!("{tier} {}, {}{framing}", link.rate, time(link.delay.as_ps()))
+        })
         .collect();
     text += &format!("  links      {}\n", links.join("; "));
+    text += &processing_words(clos);
 
     let switch = &plan.switch;
     let headers = match switch.header_queue_capacity_bytes() {
@@ -173,11 +181,35 @@ fn words(plan: &Plan) -> String {
     text
 }
 
+/// What hosts and switches take for a packet, where they take any time.
+fn processing_words(clos: &Clos) -> String {
+    let processing = &clos.processing;
+    if *processing == Processing::default() {
+        return String::new();
+    }
+    let host = |delay: HostDelay| match delay.spread {
+        TimeDelta::ZERO => time(delay.least.as_ps()),
+        spread => {
+            format!("{} to {}", time(delay.least.as_ps()), time((delay.least + spread).as_ps()))
+        }
+    };
+    let mut words = format!(
+        "hosts {} to send, {} to receive",
+        host(processing.host_send),
+        host(processing.host_receive)
+    );
+    let switches = ["ToR", "aggregation", "core"].iter().zip(processing.switch);
+    for (layer, latency) in switches.take(usize::from(clos.tiers)) {
+        words += &format!("; {layer} {}", time(latency.as_ps()));
+    }
+    format!("  processing {words}\n")
+}
+
 /// The bandwidth-delay product, beside which the initial window stands.
 fn round_trip_words(clos: &Clos, payload_bytes: u16) -> String {
     let round_trip = clos.idle_round_trip(payload_bytes).as_ps();
-    let packet_bits = (f64::from(payload_bytes) + 64.0) * 8.0;
-    let packets = round_trip as f64 / 1e12 * clos.host_link.rate.as_bps() as f64 / packet_bits;
+    let packet = clos.host_link.transmission(ByteCount::new(u64::from(payload_bytes) + 64)).as_ps();
+    let packets = round_trip as f64 / packet as f64;
     format!(
         "  round trip {} idle between the farthest hosts: {packets:.1} packets of the host's link\n",
         time(round_trip)

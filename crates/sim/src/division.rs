@@ -27,16 +27,16 @@ pub fn division(plan: &Plan, threads: usize) -> Division {
 /// The most threads that a plan can work on, and what keeps it from more.
 fn most_threads(plan: &Plan) -> (usize, String) {
     let clos = &plan.topology;
-    let (parts, what, link) = match clos.tiers {
-        3 => (clos.pods, "pods", clos.aggregation_link),
-        2 => (clos.tors_per_pod, "leaves", clos.tor_link),
-        _ => (1, "switches", clos.host_link),
+    let (parts, what) = match clos.tiers {
+        3 => (clos.pods, "pods"),
+        2 => (clos.tors_per_pod, "leaves"),
+        _ => (1, "switches"),
     };
     if plan.timeline.is_some() {
         (1, "a timeline is recorded event by event".to_owned())
     } else if plan.engine == EngineChoice::Heap {
         (1, "the heap engine has one heap".to_owned())
-    } else if parts > 1 && link.delay == TimeDelta::ZERO {
+    } else if parts > 1 && clos.least_top_delay() == TimeDelta::ZERO {
         let reason = "the links of the top tier have no delay: threads would wait for each other at every packet";
         (1, reason.to_owned())
     } else {

@@ -14,6 +14,13 @@
 //! impairment draws nothing. A corrupted packet is thrown away by the receiver of its link, whose
 //! frame check fails, so for everybody else it is a lost one. A packet that is delayed may be
 //! overtaken by the next.
+//!
+//! # Hosts whose delay varies
+//! What a host takes for a packet, beyond what is constant, is drawn as the packet is handed to the link: the sending
+//! host's part on its own link, the receiving host's on the link that leads to it. A host keeps its packets in order.
+//! What it sends is never closer together than the link carries it; what it receives may be heard at once, a picosecond
+//! apart, when one packet held up the others. A link that reorders does so behind the one host and beside the other:
+//! its delay comes on top.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +29,7 @@ use trimline_transport::Stream;
 
 use crate::random;
 use crate::table::Shared;
-use crate::topology::LinkId;
+use crate::topology::{Clos, HostDelay, LinkId, Routes};
 
 /// What becomes of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,6 +117,61 @@ struct Impaired {
     arrivals: BTreeSet<Time>,
 }
 
+impl Impaired {
+    /// When a packet that is handed to the link at `now` arrives, if without reordering at `at`.
+    fn reorder(&mut self, now: Time, at: Time, most: TimeDelta) -> Time {
+        if most == TimeDelta::ZERO {
+            return at;
+        }
+        let mut at = at + TimeDelta::from_ps(random::below(&mut self.stream, most.as_ps() + 1));
+        while self.arrivals.first().is_some_and(|&first| first < now) {
+            self.arrivals.pop_first();
+        }
+        while !self.arrivals.insert(at) {
+            at += TimeDelta::from_ps(1);
+        }
+        at
+    }
+}
+
+/// A host whose delay varies, in one direction.
+struct Varying {
+    spread: TimeDelta,
+    stream: Stream,
+    /// When its last packet was through.
+    last: Time,
+}
+
+impl Varying {
+    fn new(delay: HostDelay, seed: u64, purpose: &str, host: u32) -> Option<Varying> {
+        let stream = || random::stream(seed, purpose, &[u64::from(host)]);
+        let HostDelay { spread, .. } = delay;
+        (spread > TimeDelta::ZERO).then(|| Varying { spread, stream: stream(), last: Time::ZERO })
+    }
+
+    /// When a packet is through that would be at `at` without spread: `apart` behind the one before at least.
+    ///
+    /// Where packets come at least `apart` from each other, that is `spread` later at most.
+    fn pass(&mut self, at: Time, apart: TimeDelta) -> Time {
+        let drawn = random::below(&mut self.stream, self.spread.as_ps() + 1);
+        self.last = (at + TimeDelta::from_ps(drawn)).max(self.last + apart);
+        self.last
+    }
+}
+
+/// The hosts at the ends of a link whose delays vary.
+struct Ends {
+    sender: Option<Varying>,
+    receiver: Option<Varying>,
+}
+
+impl Ends {
+    fn most_delay(&self) -> TimeDelta {
+        let most = |end: &Option<Varying>| end.as_ref().map_or(TimeDelta::ZERO, |end| end.spread);
+        most(&self.sender) + most(&self.receiver)
+    }
+}
+
 /// The links of a run that are not always what they were at its beginning.
 pub(crate) struct Links {
     /// What happens, in order.
@@ -121,6 +183,10 @@ pub(crate) struct Links {
     impaired: Shared<Option<Impaired>>,
     /// Per unit; empty in a run in which nothing fails.
     failed: Shared<bool>,
+    /// Per unit; empty in a run in which no host's delay varies.
+    ends: Shared<Option<Ends>>,
+    /// The most that a packet may be delayed beyond transmission, propagation and what ends always take.
+    most_delay: TimeDelta,
 }
 
 impl Links {
@@ -156,6 +222,7 @@ impl Links {
                 arrivals: BTreeSet::new(),
             })
         };
+        let most_delay = if is_any_impaired { impairment.reordering } else { TimeDelta::ZERO };
         let fails = events.iter().any(|event| event.change == LinkChange::Fail);
         Links {
             steps,
@@ -163,7 +230,30 @@ impl Links {
             impairment: impairment.clone(),
             impaired: (0..if is_any_impaired { units } else { 0 }).map(impaired).collect(),
             failed: vec![false; if fails { units as usize } else { 0 }].into(),
+            ends: Vec::new().into(),
+            most_delay,
         }
+    }
+
+    /// The same links between hosts whose delays vary as the network says.
+    pub(crate) fn with_hosts(self, clos: &Clos, routes: &Routes, seed: u64) -> Links {
+        let (send, receive) = (clos.processing.host_send, clos.processing.host_receive);
+        if send.spread == TimeDelta::ZERO && receive.spread == TimeDelta::ZERO {
+            return self;
+        }
+        let ends = |unit| {
+            let host = |unit: u32| unit.checked_sub(routes.ports());
+            let (sender, receiver) = (host(unit), host(routes.reverse(LinkId::new(unit)).unit()));
+            let ends = Ends {
+                sender: sender.and_then(|host| Varying::new(send, seed, "host send", host)),
+                receiver: receiver
+                    .and_then(|host| Varying::new(receive, seed, "host receive", host)),
+            };
+            (ends.most_delay() > TimeDelta::ZERO).then_some(ends)
+        };
+        let ends: Shared<Option<Ends>> = (0..routes.units()).map(ends).collect();
+        let most = ends.iter().flatten().map(Ends::most_delay).max().unwrap_or(TimeDelta::ZERO);
+        Links { ends, most_delay: self.most_delay + most, ..self }
     }
 
     /// The same links for another thread of the run, which changes none.
@@ -172,9 +262,10 @@ impl Links {
     /// As [`Shared::view`]: a unit's link is used by one thread at a time.
     pub(crate) unsafe fn view(&self) -> Links {
         // SAFETY: promised by the caller.
-        let (impaired, failed) = unsafe { (self.impaired.view(), self.failed.view()) };
-        let impairment = self.impairment.clone();
-        Links { steps: Vec::new(), taken: 0, impairment, impaired, failed }
+        let (impaired, failed, ends) =
+            unsafe { (self.impaired.view(), self.failed.view(), self.ends.view()) };
+        let (impairment, most_delay) = (self.impairment.clone(), self.most_delay);
+        Links { steps: Vec::new(), taken: 0, impairment, impaired, failed, ends, most_delay }
     }
 
     /// Everything that will happen.
@@ -213,49 +304,59 @@ impl Links {
 
     /// Whether chance decides what becomes of a packet on this link.
     pub(crate) fn draws(&self, link: LinkId) -> bool {
-        self.impaired.find(link.index()).is_some_and(Option::is_some)
+        let is_drawn = self.impaired.find(link.index()).is_some_and(Option::is_some);
+        is_drawn || self.ends.find(link.index()).is_some_and(Option::is_some)
     }
 
-    /// The most that a packet may be delayed beyond transmission and propagation.
+    /// The most that a packet may be delayed beyond transmission, propagation and what ends always take.
     pub(crate) fn most_delay(&self) -> TimeDelta {
-        if self.impaired.is_empty() { TimeDelta::ZERO } else { self.impairment.reordering }
+        self.most_delay
     }
 
-    /// What becomes of a packet that is handed to the link at `now` and would arrive at `at`.
+    /// What becomes of a packet that is handed to the link at `now`, occupies it for `transmission` and would arrive
+    /// at `at`.
     #[cold]
     #[inline(never)]
-    pub(crate) fn passage(&mut self, unit: u32, now: Time, at: Time) -> Passage {
-        if self.failed.find(unit as usize) == Some(&true) {
+    pub(crate) fn passage(
+        &mut self,
+        unit: u32,
+        now: Time,
+        mut at: Time,
+        transmission: TimeDelta,
+    ) -> Passage {
+        let unit = unit as usize;
+        let mut ends = self.ends.find_mut(unit).and_then(Option::as_mut);
+        // A host draws for what it sends, whatever becomes of it.
+        if let Some(host) = ends.as_mut().and_then(|ends| ends.sender.as_mut()) {
+            at = host.pass(at, transmission);
+        }
+        if self.failed.find(unit) == Some(&true) {
             return Passage::Lost;
         }
-        let Some(Some(link)) = self.impaired.find_mut(unit as usize) else {
-            return Passage::Arrives(at);
-        };
-        let impairment = &self.impairment;
-        if impairment.loss.strikes(&mut link.stream) {
-            return Passage::Lost;
+        let mut link = self.impaired.find_mut(unit).and_then(Option::as_mut);
+        if let Some(link) = &mut link {
+            if self.impairment.loss.strikes(&mut link.stream) {
+                return Passage::Lost;
+            }
+            if self.impairment.corruption.strikes(&mut link.stream) {
+                return Passage::Corrupted;
+            }
         }
-        if impairment.corruption.strikes(&mut link.stream) {
-            return Passage::Corrupted;
+        if let Some(host) = ends.and_then(|ends| ends.receiver.as_mut()) {
+            at = host.pass(at, TimeDelta::from_ps(1));
         }
-        let most = impairment.reordering.as_ps();
-        if most == 0 {
-            return Passage::Arrives(at);
-        }
-        let mut at = at + TimeDelta::from_ps(random::below(&mut link.stream, most + 1));
-        while link.arrivals.first().is_some_and(|&first| first < now) {
-            link.arrivals.pop_first();
-        }
-        while !link.arrivals.insert(at) {
-            at += TimeDelta::from_ps(1);
-        }
-        Passage::Arrives(at)
+        Passage::Arrives(match link {
+            Some(link) => link.reorder(now, at, self.impairment.reordering),
+            None => at,
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::Processing;
+    use crate::topology::tests::fattree;
 
     fn impaired(impairment: Impairment) -> Links {
         Links::new(&[], &impairment, TimeDelta::ZERO, 1, 1, |link| link)
@@ -268,7 +369,9 @@ mod tests {
     /// Passages of 100,000 packets of 1 ns each.
     fn passages(links: &mut Links) -> Vec<Passage> {
         let at = |packet: u64| Time::from_ps(packet * 1000);
-        (0..100_000).map(|packet| links.passage(0, at(packet), at(packet + 1))).collect()
+        (0..100_000)
+            .map(|packet| links.passage(0, at(packet), at(packet + 1), TimeDelta::from_ps(1000)))
+            .collect()
     }
 
     #[test]
@@ -301,6 +404,109 @@ mod tests {
             // A few picoseconds more where an instant was taken.
             assert!((early..early + TimeDelta::from_ps(20_100)).contains(&at));
         }
+    }
+
+    /// A cable between two hosts that take up to `send` and `receive` longer for a packet.
+    fn cable(impairment: &Impairment, send: TimeDelta, receive: TimeDelta) -> Links {
+        let delay = |spread| HostDelay { least: TimeDelta::from_ps(7), spread };
+        let clos = Clos {
+            tiers: 0,
+            pods: 1,
+            tors_per_pod: 2,
+            hosts_per_tor: 1,
+            processing: Processing {
+                host_send: delay(send),
+                host_receive: delay(receive),
+                ..Processing::default()
+            },
+            ..fattree(4)
+        };
+        let routes = Routes::new(&clos);
+        Links::new(&[], impairment, TimeDelta::ZERO, 2, 1, |link| link)
+            .with_hosts(&clos, &routes, 1)
+    }
+
+    fn arrivals(links: &mut Links) -> Vec<Time> {
+        let arrival = |passage| match passage {
+            Passage::Arrives(at) => at,
+            other => panic!("{other:?} without loss"),
+        };
+        passages(links).into_iter().map(arrival).collect()
+    }
+
+    #[test]
+    fn hosts_keep_the_order_and_take_no_longer_than_they_may() {
+        let spread = TimeDelta::from_ps;
+        let (none, late) = (Impairment::default(), |packet: usize, at: Time| {
+            at.as_ps() - (packet as u64 + 1) * 1000
+        });
+        for (send, receive) in [(20_000, 0), (0, 20_000), (20_000, 7_000)] {
+            let mut links = cable(&none, spread(send), spread(receive));
+            assert!(links.is_impaired(LinkId::new(0)) && links.is_impaired(LinkId::new(1)));
+            assert_eq!(links.most_delay(), spread(send + receive));
+            let arrivals = arrivals(&mut links);
+            // A sender is bound by its link, a receiver hears at once what one packet held up.
+            let apart = arrivals.windows(2).map(|pair| (pair[1] - pair[0]).as_ps()).min();
+            assert_eq!(apart, Some(if receive == 0 { 1000 } else { 1 }));
+            let delays = arrivals.iter().enumerate().map(|(packet, &at)| late(packet, at));
+            let most = delays.clone().max().unwrap();
+            assert!((send + receive) * 9 / 10 < most && most <= send + receive, "{most}");
+            assert!(delays.min().unwrap() < send + receive);
+        }
+    }
+
+    #[test]
+    fn a_packet_alone_takes_a_uniform_time() {
+        let mut links = cable(&Impairment::default(), TimeDelta::from_ps(999), TimeDelta::ZERO);
+        let mut counts = [0; 10];
+        for packet in 1..=100_000 {
+            let at = Time::from_ps(packet * 1_000_000);
+            let passage = links.passage(0, at, at, TimeDelta::from_ps(1000));
+            let Passage::Arrives(later) = passage else { panic!("{passage:?}") };
+            counts[((later - at).as_ps() / 100) as usize] += 1;
+        }
+        assert!(counts.iter().all(|&count| (9_500..10_500).contains(&count)), "{counts:?}");
+    }
+
+    /// Loss moves no draw of a host that sends, and a host's delay none of the link's.
+    #[test]
+    fn draws_of_hosts_and_links_are_apart() {
+        let spread = TimeDelta::from_ps(900);
+        let loss = Impairment { loss: share(300_000_000), ..Impairment::default() };
+        let whole = passages(&mut cable(&Impairment::default(), spread, TimeDelta::ZERO));
+        let lossy = passages(&mut cable(&loss, spread, TimeDelta::ZERO));
+        let lost = |passages: &[Passage]| -> Vec<bool> {
+            passages.iter().map(|&passage| passage == Passage::Lost).collect()
+        };
+        assert_eq!(lost(&lossy), lost(&passages(&mut cable(&loss, TimeDelta::ZERO, spread))));
+        let arrived = whole.iter().zip(&lossy).filter(|(_, lossy)| **lossy != Passage::Lost);
+        assert!(arrived.clone().count() > 60_000 && arrived.clone().count() < 80_000);
+        assert!(arrived.into_iter().all(|(whole, lossy)| whole == lossy));
+        // Each direction and each host has a stream of its own.
+        let both = |links: &mut Links| {
+            let at = |packet: u64| Time::from_ps(packet * 1_000_000);
+            let mut pass = |unit, packet| links.passage(unit, at(packet), at(packet), spread);
+            let pairs: Vec<_> = (0..100).map(|packet| (pass(0, packet), pass(1, packet))).collect();
+            pairs
+        };
+        let one = both(&mut cable(&Impairment::default(), spread, TimeDelta::ZERO));
+        let other = both(&mut cable(&Impairment::default(), TimeDelta::ZERO, spread));
+        let equal = |a: &[(Passage, Passage)]| a.iter().filter(|(one, other)| one == other).count();
+        assert!(equal(&one) < 5 && equal(&other) < 5);
+        // Host 0 sends on link 0 and receives from link 1.
+        let crossed = one.iter().zip(&other).filter(|(one, other)| one.0 == other.1).count();
+        assert!(crossed < 5, "{crossed}");
+    }
+
+    #[test]
+    fn a_link_that_reorders_comes_on_top_of_its_hosts() {
+        let most = TimeDelta::from_ps(20_000);
+        let impairment = Impairment { reordering: most, ..Impairment::default() };
+        let mut links = cable(&impairment, most, most);
+        assert_eq!(links.most_delay(), most + most + most);
+        let arrivals = arrivals(&mut links);
+        assert_eq!(arrivals.iter().collect::<BTreeSet<_>>().len(), arrivals.len());
+        assert!(arrivals.windows(2).filter(|pair| pair[0] > pair[1]).count() > 10_000);
     }
 
     #[test]

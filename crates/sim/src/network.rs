@@ -67,15 +67,27 @@ pub(crate) fn order(seed: u64, a: (Time, u32), b: (Time, u32)) -> Ordering {
 struct LinkClass {
     rate: BitRate,
     delay: TimeDelta,
-    /// Zero when a byte does not take a whole number of picoseconds.
+    /// Zero when a byte does not take a whole number of picoseconds, and on a link with framing: the links of most
+    /// runs must not pay for it.
     ps_per_byte: u64,
+    framing_bytes: u16,
     /// Packets must ask [`Links::passage`] what becomes of them.
     is_impaired: bool,
 }
 
 impl LinkClass {
-    fn new(rate: BitRate, delay: TimeDelta, is_impaired: bool) -> LinkClass {
-        LinkClass { rate, delay, ps_per_byte: rate.whole_ps_per_byte().unwrap_or(0), is_impaired }
+    fn new(spec: LinkSpec, is_impaired: bool) -> LinkClass {
+        let LinkSpec { rate, delay, framing_bytes } = spec;
+        let whole = rate.whole_ps_per_byte().filter(|_| framing_bytes == 0);
+        LinkClass { rate, delay, ps_per_byte: whole.unwrap_or(0), framing_bytes, is_impaired }
+    }
+
+    fn spec(&self) -> LinkSpec {
+        LinkSpec { rate: self.rate, delay: self.delay, framing_bytes: self.framing_bytes }
+    }
+
+    fn is_like(&self, spec: LinkSpec, is_impaired: bool) -> bool {
+        (self.spec(), self.is_impaired) == (spec, is_impaired)
     }
 
     #[inline]
@@ -83,7 +95,7 @@ impl LinkClass {
         if self.ps_per_byte != 0 {
             TimeDelta::from_ps(self.ps_per_byte * u64::from(bytes))
         } else {
-            self.rate.transmission(ByteCount::new(u64::from(bytes)))
+            self.spec().transmission(ByteCount::new(u64::from(bytes)))
         }
     }
 }
@@ -167,11 +179,9 @@ pub(crate) struct Ledger {
 
 /// The class of a link like this.
 fn class_of(classes: &mut Vec<LinkClass>, spec: LinkSpec, is_impaired: bool) -> u32 {
-    let is_like = |class: &LinkClass| {
-        (class.rate, class.delay, class.is_impaired) == (spec.rate, spec.delay, is_impaired)
-    };
+    let is_like = |class: &LinkClass| class.is_like(spec, is_impaired);
     let known = classes.iter().position(is_like).unwrap_or_else(|| {
-        classes.push(LinkClass::new(spec.rate, spec.delay, is_impaired));
+        classes.push(LinkClass::new(spec, is_impaired));
         classes.len() - 1
     });
     known as u32
@@ -260,9 +270,9 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             LinkChange::Fail => self.classes[transmitter.class as usize].rate,
             LinkChange::Restore => first.rate,
         };
-        let is_like = |class: &LinkClass| {
-            (class.rate, class.delay, class.is_impaired) == (rate, first.delay, is_impaired)
-        };
+        // Delay and framing stay what they are.
+        let spec = LinkSpec { rate, ..first };
+        let is_like = |class: &LinkClass| class.is_like(spec, is_impaired);
         let class = self.classes.iter().position(is_like).expect("every class was made at set-up");
         transmitter.class = class as u32;
     }
@@ -279,7 +289,12 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         handle: Handle,
         unit: u32,
     ) {
-        match self.links.passage(unit, now, at) {
+        let transmitter = match unit.checked_sub(self.routes.ports()) {
+            Some(host) => &self.hosts[host as usize].link,
+            None => &self.ports[unit as usize].link,
+        };
+        let transmission = transmitter.busy_until - now;
+        match self.links.passage(unit, now, at, transmission) {
             Passage::Arrives(at) => {
                 return calendar.arrive(&mut self.arena, next, at, handle, unit);
             }

@@ -105,9 +105,6 @@ impl<T> Shared<T> {
     pub(crate) fn len(&self) -> usize {
         self.items.len
     }
-    pub(crate) fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
     /// The item at an index that comes from outside: from a packet.
     #[inline]
     pub(crate) fn find(&self, index: usize) -> Option<&T> {

@@ -5,21 +5,39 @@
 //! (with its NIC). Units are numbered ports first, switch by switch (ToRs, aggregations, cores; each
 //! its down ports, then its up ports), then hosts. A link is named by the unit that sends on it.
 
+mod idle;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use trimline_packet::{BitRate, ByteCount, HostId, Packet, PathId, TimeDelta};
+pub use idle::{HostDelay, Processing};
+use trimline_packet::{BitRate, ByteCount, HostId, PathId, TimeDelta};
 use trimline_transport::ANY_PATH;
 
 use crate::table::Shared;
 
-/// Rate and propagation delay of the links of one tier.
+/// The links of one tier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkSpec {
     /// Bits per second, each direction.
     pub rate: BitRate,
     /// Propagation delay.
     pub delay: TimeDelta,
+    /// Bytes that each packet takes on the link beside its own, for preamble and gap. They take time and are counted
+    /// nowhere.
+    pub framing_bytes: u16,
+}
+
+impl LinkSpec {
+    /// A link without framing.
+    pub const fn new(rate: BitRate, delay: TimeDelta) -> LinkSpec {
+        LinkSpec { rate, delay, framing_bytes: 0 }
+    }
+
+    /// How long a packet with so many wire bytes occupies the link.
+    pub fn transmission(&self, wire: ByteCount) -> TimeDelta {
+        self.rate.transmission(wire + ByteCount::new(u64::from(self.framing_bytes)))
+    }
 }
 
 /// A folded Clos network.
@@ -47,6 +65,8 @@ pub struct Clos {
     pub tor_link: LinkSpec,
     /// Aggregation to core.
     pub aggregation_link: LinkSpec,
+    /// What hosts and switches take for each packet.
+    pub processing: Processing,
 }
 
 impl Clos {
@@ -64,68 +84,6 @@ impl Clos {
             2 => tor.min(self.tors_per_pod),
             _ => tor.min(self.tors_per_pod + self.cores_per_aggregation).min(self.pods),
         }
-    }
-
-    /// The links that a packet crosses from one host to another, in order.
-    pub fn links_between(&self, source: HostId, destination: HostId) -> Vec<LinkSpec> {
-        let tor = |host: HostId| host.get() / self.hosts_per_tor;
-        let pod = |host: HostId| tor(host) / self.tors_per_pod;
-        let mut way_up = vec![self.host_link];
-        if self.tiers == 0 {
-            return way_up;
-        }
-        if tor(source) != tor(destination) {
-            way_up.push(self.tor_link);
-        }
-        if pod(source) != pod(destination) {
-            way_up.push(self.aggregation_link);
-        }
-        let way_down = way_up.clone();
-        way_up.extend(way_down.iter().rev());
-        way_up
-    }
-
-    /// How many links a packet crosses between host number `one` and each of `others`, added up.
-    pub fn links_to(&self, one: u32, others: core::ops::Range<u32>) -> u64 {
-        let from = HostId::new(one);
-        others.map(|other| self.links_between(from, HostId::new(other)).len() as u64).sum()
-    }
-
-    /// From the first bit of a packet with this payload until its ACK has arrived, between the farthest
-    /// hosts of an idle network.
-    pub fn idle_round_trip(&self, payload_bytes: u16) -> TimeDelta {
-        let wire = ByteCount::new(u64::from(payload_bytes) + u64::from(Packet::HEADER_BYTES));
-        let (first, last) = (HostId::new(0), HostId::new(self.hosts() - 1));
-        let ack = ByteCount::new(u64::from(Packet::HEADER_BYTES));
-        self.ideal_completion(first, last, 0, wire, wire)
-            + self.ideal_completion(last, first, 0, ack, ack)
-    }
-
-    /// When the last byte of a transfer arrives in an idle network, sent without a pause: the last
-    /// packet, shorter or not, behind `full_packets` full ones on every link of the way.
-    pub fn ideal_completion(
-        &self,
-        source: HostId,
-        destination: HostId,
-        full_packets: u64,
-        full_wire: ByteCount,
-        last_wire: ByteCount,
-    ) -> TimeDelta {
-        let mut slowest = TimeDelta::ZERO;
-        let mut first_full = TimeDelta::ZERO;
-        let mut last = TimeDelta::ZERO;
-        for link in self.links_between(source, destination) {
-            let full = link.rate.transmission(full_wire);
-            slowest = slowest.max(full);
-            first_full = first_full + full;
-            let before = match full_packets {
-                0 => TimeDelta::ZERO,
-                packets => first_full + slowest * (packets - 1),
-            };
-            last = last.max(before) + link.rate.transmission(last_wire) + link.delay;
-            first_full = first_full + link.delay;
-        }
-        last
     }
 }
 
@@ -366,6 +324,11 @@ impl Routes {
         }
     }
 
+    /// No packet goes from one part to another in less than this and its transmission.
+    pub(crate) fn least_top_delay(&self) -> TimeDelta {
+        self.clos.least_top_delay()
+    }
+
     /// In which part a unit is.
     pub(crate) fn part_of(&self, unit: u32) -> Part {
         let clos = &self.clos;
@@ -403,30 +366,26 @@ impl Routes {
         }
     }
 
-    /// The links to and from the top tier.
-    pub(crate) fn top_link(&self) -> LinkSpec {
-        match self.clos.tiers {
-            3 => self.clos.aggregation_link,
-            2 => self.clos.tor_link,
-            _ => self.clos.host_link,
-        }
-    }
-
-    /// The link on which a unit sends.
+    /// The link on which a unit sends. Its delay counts what is constant of the time that the ends take for a packet.
     pub(crate) fn link(&self, unit: u32) -> Link {
         let clos = &self.clos;
         let tors = clos.pods * clos.tors_per_pod;
         let aggregations = clos.pods * clos.aggregations_per_pod;
-        let to_switch = |switch: u32, spec| Link { far_end: FarEnd(switch), spec };
+        let processing = &clos.processing;
+        let to_switch = |switch: u32, spec| Link {
+            far_end: FarEnd(switch),
+            spec: processing.towards_switch(spec, self.switches[switch as usize].layer as usize),
+        };
         let to_host = |host: u32, spec| Link {
             far_end: FarEnd(FarEnd::HOST | (self.first_host + host)),
-            spec,
+            spec: processing.towards_host(spec),
         };
         if unit >= self.first_host {
             let host = unit - self.first_host;
+            let link = processing.sent_by_host(clos.host_link);
             return match clos.tiers {
-                0 => to_host(1 - host, clos.host_link),
-                _ => to_switch(host / clos.hosts_per_tor, clos.host_link),
+                0 => to_host(1 - host, link),
+                _ => to_switch(host / clos.hosts_per_tor, link),
             };
         }
         let number = self.switch_of[unit as usize];

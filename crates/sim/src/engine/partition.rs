@@ -67,6 +67,6 @@ impl Partition {
         &self,
         network: &Network<E, P>,
     ) -> TimeDelta {
-        network.least_transmission() + network.routes.top_link().delay
+        network.least_transmission() + network.routes.least_top_delay()
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 
 use super::{FormatError, Text, decimal, scientific};
-use crate::topology::{Clos, LinkSpec};
+use crate::topology::{Clos, LinkSpec, Processing};
 
 /// One flow of a flow file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,7 +195,7 @@ fn cable(text: &Text<'_>, line: usize, words: &[&str], nodes: u32) -> Result<Cab
     let (Some(rate @ 1..), Some(delay)) = (unit(rate, &RATES), unit(delay, &TIMES)) else {
         return Err(wrong(format!("`{rate} {delay}`")));
     };
-    let spec = LinkSpec { rate: BitRate::from_bps(rate), delay: TimeDelta::from_ps(delay) };
+    let spec = LinkSpec::new(BitRate::from_bps(rate), TimeDelta::from_ps(delay));
     Ok(Cable { line, ends: [a, b], spec })
 }
 
@@ -343,7 +343,7 @@ impl Graph<'_> {
             (_, 0) => 2,
             _ => 3,
         };
-        let default = LinkSpec { rate: BitRate::from_gbps(10), delay: TimeDelta::from_us(1) };
+        let default = LinkSpec::new(BitRate::from_gbps(10), TimeDelta::from_us(1));
         let host_link = self.spec(|a, b| !is_switch(a) && is_switch(b))?;
         let tor_link = self.spec(|a, b| is_tor(a) && is_aggregation(b))?;
         let aggregation_link = self.spec(|a, b| is_aggregation(a) && cores.contains(&b))?;
@@ -357,6 +357,7 @@ impl Graph<'_> {
             host_link: host_link.unwrap_or(default),
             tor_link: tor_link.unwrap_or(default),
             aggregation_link: aggregation_link.unwrap_or(default),
+            processing: Processing::default(),
         })
     }
 }

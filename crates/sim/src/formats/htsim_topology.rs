@@ -5,13 +5,12 @@ use std::collections::BTreeSet;
 use trimline_packet::{BitRate, TimeDelta};
 
 use super::{FormatError, Text, decimal};
-use crate::topology::{Clos, LinkSpec};
+use crate::topology::{Clos, LinkSpec, Processing};
 
 /// A file, read and checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
-    /// The network. Half of a switch's latency is added to the delay of each link at it, so that every path
-    /// has the latencies of its switches.
+    /// The network, with the latencies of its switches.
     pub clos: Clos,
     /// Bytes of the queues towards the hosts, tier by tier, where the file says; ours are all alike.
     pub queues: Vec<(String, u64)>,
@@ -164,14 +163,16 @@ fn clos(text: &Text<'_>, nodes: u64, pod: u64, tiers: &[Tier]) -> Result<Clos, F
     }
     let link = |number: usize| -> Result<LinkSpec, FormatError> {
         let Some(tier) = tiers.get(number) else {
-            return Ok(LinkSpec { rate: BitRate::from_gbps(10), delay: TimeDelta::from_us(1) });
+            return Ok(LinkSpec::new(BitRate::from_gbps(10), TimeDelta::from_us(1)));
         };
         let delay = need(text, tier, tier.latency_ps, "Downlink_Latency_ns")?;
         let rate = need(text, tier, tier.speed, "Downlink_speed_Gbps")?;
-        let below = number.checked_sub(1).map_or(0, |below| tiers[below].switch_latency_ps);
-        let delay = delay + (tier.switch_latency_ps + below) / 2;
-        Ok(LinkSpec { rate: BitRate::from_bps(rate), delay: TimeDelta::from_ps(delay) })
+        Ok(LinkSpec::new(BitRate::from_bps(rate), TimeDelta::from_ps(delay)))
     };
+    let latency = |number: usize| {
+        tiers.get(number).map_or(TimeDelta::ZERO, |tier| TimeDelta::from_ps(tier.switch_latency_ps))
+    };
+    let switch = [latency(0), latency(1), latency(2)];
     Ok(Clos {
         tiers: tiers.len() as u8,
         pods: pods as u32,
@@ -182,6 +183,7 @@ fn clos(text: &Text<'_>, nodes: u64, pod: u64, tiers: &[Tier]) -> Result<Clos, F
         host_link: link(0)?,
         tor_link: link(1)?,
         aggregation_link: link(2)?,
+        processing: Processing { switch, ..Processing::default() },
     })
 }
 
@@ -191,7 +193,7 @@ mod tests {
 
     const THREE: &str = "# three tiers\nNodes 128\nTiers 3\nPodsize 16\n\nTier 0\nOversubscribed 1\n\
         Downlink_speed_Gbps 100\nRadix_Down 4\nRADIX_UP 4\nDownlink_Latency_ns 1000\nSwitch_Latency_ns 0\n\n\
-        Tier 1\nDownlink_speed_Gbps 100\nRadix_Down 4\nRadix_Up 4\nDownlink_Latency_ns 1000\nBundle 1\n\n\
+        Tier 1\nDownlink_speed_Gbps 100\nRadix_Down 4\nRadix_Up 4\nDownlink_Latency_ns 1000\nSwitch_Latency_ns 0.5\nBundle 1\n\n\
         Tier 2\nDownlink_speed_Gbps 400\nRadix_Down 8\nDownlink_Latency_ns 2000.5\n";
 
     const TWO: &str = "Nodes 32\nTiers 2\nPodsize 32\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 8\n\
@@ -208,6 +210,7 @@ mod tests {
         assert_eq!((clos.aggregations_per_pod, clos.cores_per_aggregation), (4, 4));
         assert_eq!(clos.aggregation_link.rate, BitRate::from_gbps(400));
         assert_eq!(clos.aggregation_link.delay, TimeDelta::from_ps(2_000_500));
+        assert_eq!(clos.processing.switch.map(TimeDelta::as_ps), [0, 500, 0]);
         let clos = parse("a.topo", TWO).unwrap().clos;
         assert_eq!((clos.tiers, clos.tors_per_pod, clos.aggregations_per_pod), (2, 4, 2));
     }

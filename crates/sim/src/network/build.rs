@@ -27,7 +27,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         links: impl FnOnce(&Routes) -> Links,
     ) -> Self {
         let mut routes = Routes::new(clos);
-        let links = links(&routes);
+        let links = links(&routes).with_hosts(clos, &routes, seed);
         if links.steps().any(|step| matches!(step, Step::Learn(..))) {
             routes.expect_dead();
         }

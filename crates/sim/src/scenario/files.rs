@@ -24,13 +24,22 @@ fn is_htsim(parent: Option<&Node>, file: &Node, extension: &str) -> bool {
     }
 }
 
+fn says_more_than_framing(links: &Node) -> bool {
+    let entries = links.table().map_or(&[][..], |table| &table.entries);
+    entries.iter().any(|entry| match entry.node.table() {
+        Some(_) => says_more_than_framing(&entry.node),
+        None => entry.key != "framing",
+    })
+}
+
 /// The network of a `topology.file`.
 pub(super) fn topology(root: &Node, file: &Node) -> Result<Clos, ScenarioError> {
-    if let Some(links) = root.child("links") {
+    // No file of another simulator says what framing its links have.
+    if let Some(links) = root.child("links").filter(|links| says_more_than_framing(links)) {
         return Err(ScenarioError::new(
             &links.place,
             "links beside a topology that says its own",
-            "rates and delays in the file of the topology",
+            "rates and delays in the file of the topology, and `framing` alone here",
         ));
     }
     let (name, text) = text_of(file, "a topology of htsim (.topo) or HPCC")?;

@@ -4,7 +4,7 @@ use super::form::{
     BYTES, DURATION, Form, Grammar, HOST, Key, MAX_HOSTS, QUEUE, RATE, SHARE, optional, required,
 };
 use super::quantity::Quantity;
-use super::{shared_memory, tcp};
+use super::{processing, shared_memory, tcp};
 
 /// Names of the switch profiles, as the file writes them.
 pub(crate) const PROFILES: &[&str] =
@@ -44,7 +44,8 @@ pub(crate) static SCENARIO: Grammar = Grammar {
             "The engine that drives the run: lookahead windows (default), or the slow heap that it is checked against.",
         ),
         required("topology", Form::Table(&TOPOLOGY), "The network's shape."),
-        optional("links", Form::Table(&LINKS), "Rates and delays."),
+        optional("links", Form::Table(&LINKS), "Rates, delays and framing."),
+        processing::HOST_KEY,
         optional("link_event", Form::Tables(&LINK_EVENT), "Links that change during the run."),
         optional(
             "routing_convergence",
@@ -134,7 +135,7 @@ static BACK_TO_BACK: Grammar =
     Grammar { about: "Two hosts and a cable.", alternatives: &[], keys: &[] };
 
 static LINKS: Grammar = Grammar {
-    about: "Rate and propagation delay of every link, and exceptions by tier.",
+    about: "Rate, propagation delay and framing of every link, and exceptions by tier.",
     alternatives: &[],
     keys: &[
         optional(
@@ -144,6 +145,7 @@ static LINKS: Grammar = Grammar {
         ),
         optional("rate", RATE, "Rate of each direction. Default: the preset's, or 10Gbps."),
         optional("delay", DURATION, "Propagation delay. Default: 1us."),
+        processing::FRAMING_KEY,
         optional("host", Form::Table(&LINK), "Host to ToR."),
         optional("tor", Form::Table(&LINK), "ToR to aggregation, or leaf to spine."),
         optional("aggregation", Form::Table(&LINK), "Aggregation to core."),
@@ -156,6 +158,7 @@ static LINK: Grammar = Grammar {
     keys: &[
         optional("rate", RATE, "Rate of each direction."),
         optional("delay", DURATION, "Propagation delay."),
+        processing::FRAMING_KEY,
     ],
 };
 
@@ -261,6 +264,7 @@ static SWITCH: Grammar = Grammar {
             Form::Boolean,
             "Whether the packet itself is part of the occupancy. Default: false. Profile ecn only.",
         ),
+        processing::LATENCY_KEY,
         shared_memory::OF_SWITCH_KEY,
         shared_memory::OF_PORT_KEY,
         shared_memory::ALPHA_KEY,
@@ -325,7 +329,7 @@ static NDP: Grammar = Grammar {
                 Form::Word(&["wire-bytes", "payload-bytes"]),
                 Form::Table(&PULL_SPACING),
             ]),
-            "Time between two pulls: the packet's wire bytes or payload bytes over the link rate. Default: wire-bytes; payload-bytes with profile htsim, 101 % with csg-htsim.",
+            "Time between two pulls: the packet's wire bytes (with the link's framing) or payload bytes over the link rate. Default: wire-bytes; payload-bytes with profile htsim, 101 % with csg-htsim.",
         ),
         optional(
             "pull_ack",

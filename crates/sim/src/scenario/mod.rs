@@ -13,6 +13,7 @@ mod files;
 mod form;
 mod grammar;
 mod links;
+mod processing;
 mod pull_gaps;
 mod quantity;
 mod read;

@@ -12,7 +12,7 @@ use super::read::{duration_of, number, pair, payload, positive, read};
 use super::tree::Node;
 use super::workloads::workloads;
 use crate::plan::{EngineChoice, Plan, Transport, Watch};
-use crate::topology::{self, Clos, LinkSpec};
+use crate::topology::{self, Clos, LinkSpec, Processing};
 
 /// The plan of a tree that the grammar accepted whole; series and seed are the caller's.
 pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
@@ -111,6 +111,13 @@ fn watch(node: &Node, topology: &Clos) -> Result<Watch, ScenarioError> {
 // Topology
 
 fn topology(root: &Node) -> Result<Clos, ScenarioError> {
+    let mut clos = shape(root)?;
+    super::processing::add_to(&mut clos, root)?;
+    Ok(clos)
+}
+
+/// Shape, rates and delays.
+fn shape(root: &Node) -> Result<Clos, ScenarioError> {
     if let Some(file) = root.at(&["topology", "file"]) {
         return super::files::topology(root, file);
     }
@@ -122,10 +129,10 @@ fn topology(root: &Node) -> Result<Clos, ScenarioError> {
             .map(|node| read(node, quantity::rate, quantity::Quantity::Rate))
             .transpose()?;
         let delay = nearest("delay").map(duration_of).transpose()?;
-        Ok(LinkSpec {
-            rate: rate.unwrap_or(BitRate::from_gbps(preset.unwrap_or(10))),
-            delay: delay.unwrap_or(TimeDelta::from_us(1)),
-        })
+        Ok(LinkSpec::new(
+            rate.unwrap_or(BitRate::from_gbps(preset.unwrap_or(10))),
+            delay.unwrap_or(TimeDelta::from_us(1)),
+        ))
     };
     let mut clos = Clos {
         tiers: 0,
@@ -137,6 +144,7 @@ fn topology(root: &Node) -> Result<Clos, ScenarioError> {
         host_link: link("host")?,
         tor_link: link("tor")?,
         aggregation_link: link("aggregation")?,
+        processing: Processing::default(),
     };
     let Some(shape) = root.child("topology").and_then(Node::table).and_then(|t| t.entries.first())
     else {
@@ -264,7 +272,7 @@ fn constant_rate(node: &Node, topology: &Clos) -> Result<(u16, BitRate), Scenari
 fn bdp_window(topology: &Clos, payload_bytes: u16) -> u32 {
     const QUEUES: u64 = 16;
     let wire = ByteCount::new(u64::from(payload_bytes) + u64::from(Packet::HEADER_BYTES));
-    let packet = topology.host_link.rate.transmission(wire).as_ps();
+    let packet = topology.host_link.transmission(wire).as_ps();
     let packets = topology.idle_round_trip(payload_bytes).as_ps().div_ceil(packet);
     (packets + QUEUES).min(65_535) as u32
 }
@@ -275,6 +283,7 @@ fn ndp(root: &Node, profile: &str, topology: &Clos) -> Result<Config, ScenarioEr
         initial_window: 30,
         payload_bytes: 9000,
         link_rate: topology.host_link.rate,
+        framing_bytes: topology.host_link.framing_bytes,
         // What the authors' two simulators do instead of the paper's rule comes with their profile.
         pull_spacing: match profile {
             "htsim" => PullSpacing::PayloadBytes,

@@ -78,7 +78,7 @@ fn a_wrong_key_names_the_nearest() {
         "seeds",
         "sedes",
         "scenario.toml:4:1: unknown key `sedes` (at `sedes`); expected one of name, description, \
-         duration, warm_up, seeds, engine, topology, links, link_event, routing_convergence, \
+         duration, warm_up, seeds, engine, topology, links, host, link_event, routing_convergence, \
          impairment, switch, transport, workload, output, sweep, series; nearest: seeds",
     );
     check(
@@ -515,13 +515,13 @@ fn mistakes_in_series_and_sweep_point_at_themselves() {
     assert_eq!(
         refused("switch.profile = \"htsim\"", "switch.profil = \"htsim\""),
         "scenario.toml:18:8: unknown key `profil` (at `profil`); expected one of profile, data_queue, \
-         header_queue, wrr, coin, return_to_sender, ecn_threshold, ecn_mark_at, ecn_count_self, shared_buffer, \
+         header_queue, wrr, coin, return_to_sender, ecn_threshold, ecn_mark_at, ecn_count_self, latency, shared_buffer, \
          shared_buffer_per_port, shared_buffer_alpha; nearest: profile"
     );
     assert_eq!(
         refused("switch.profile = \"htsim\"", "series = []"),
         "scenario.toml:18:1: unknown key `series` (at `series`); expected one of name, name, \
-         description, duration, warm_up, seeds, engine, topology, links, link_event, \
+         description, duration, warm_up, seeds, engine, topology, links, host, link_event, \
          routing_convergence, impairment, switch, transport, workload, output, sweep; nearest: seeds"
             .replace("name, name", "name")
     );
@@ -578,7 +578,7 @@ fn settings_hold_in_every_series() {
     let refused = |text: &str| settings(&[text]).map(|_| ()).unwrap_err().to_string();
     assert_eq!(
         refused("links.rat=40Gbps"),
-        "--set:1:7: unknown key `rat` (at `rat`); expected one of preset, rate, delay, host, tor, \
+        "--set:1:7: unknown key `rat` (at `rat`); expected one of preset, rate, delay, framing, host, tor, \
          aggregation; nearest: rate"
     );
     assert_eq!(

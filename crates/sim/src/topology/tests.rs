@@ -2,8 +2,7 @@
 
 use super::*;
 
-pub(crate) const TEN_GIG: LinkSpec =
-    LinkSpec { rate: BitRate::from_gbps(10), delay: TimeDelta::from_us(1) };
+pub(crate) const TEN_GIG: LinkSpec = LinkSpec::new(BitRate::from_gbps(10), TimeDelta::from_us(1));
 
 /// The FatTree of `k`-port switches.
 pub(crate) fn fattree(k: u32) -> Clos {
@@ -17,6 +16,7 @@ pub(crate) fn fattree(k: u32) -> Clos {
         host_link: TEN_GIG,
         tor_link: TEN_GIG,
         aggregation_link: TEN_GIG,
+        processing: Processing::default(),
     }
 }
 
@@ -81,6 +81,68 @@ fn every_path_leads_there_over_the_shortest_way() {
     }
 }
 
+/// The same network with other numbers for every tier and every part.
+fn with_processing(clos: Clos) -> Clos {
+    let ns = TimeDelta::from_ns;
+    let host = |least| HostDelay { least: ns(least), spread: ns(9_000_000) };
+    let link =
+        |ns, framing_bytes| LinkSpec { delay: TimeDelta::from_ns(ns), framing_bytes, ..TEN_GIG };
+    Clos {
+        host_link: link(1, 10),
+        tor_link: link(20, 11),
+        aggregation_link: link(300, 12),
+        processing: Processing {
+            host_send: host(4_000),
+            host_receive: host(50_000),
+            switch: [ns(600_000), ns(7_000_000), ns(80_000_000)],
+        },
+        ..clos
+    }
+}
+
+/// The links that packets cross are those by which idle times are computed: one place says what is added to each.
+#[test]
+fn the_links_of_a_way_are_those_that_packets_cross() {
+    for clos in [fattree(4), leaf_spine(), star(), back_to_back()].map(with_processing) {
+        let routes = Routes::new(&clos);
+        for source in 0..clos.hosts() {
+            for destination in (0..clos.hosts()).filter(|&host| host != source) {
+                let (from, to) = (HostId::new(source), HostId::new(destination));
+                let mut paths = Vec::new();
+                routes.paths(from, to, &mut paths);
+                let mut unit = routes.first_host + source;
+                let mut crossed = Vec::new();
+                while crossed.is_empty() || unit < routes.first_host {
+                    let link = routes.link(unit);
+                    crossed.push(link.spec);
+                    unit = routes.next_unit(link.far_end, to, paths[0], |_| 0);
+                }
+                assert_eq!(crossed, clos.links_between(from, to), "{source} to {destination}");
+            }
+        }
+    }
+    // By hand: up through a ToR, an aggregation switch and a core, and down again.
+    let clos = with_processing(fattree(4));
+    let way = clos.links_between(HostId::new(0), HostId::new(15));
+    let delays: Vec<u64> = way.iter().map(|link| link.delay.as_ps() / 1000).collect();
+    assert_eq!(delays, [604_001, 7_000_020, 80_000_300, 7_000_300, 600_020, 50_001]);
+    let framing: Vec<u16> = way.iter().map(|link| link.framing_bytes).collect();
+    assert_eq!(framing, [10, 11, 12, 12, 11, 10]);
+}
+
+/// What crosses from one part to another takes as long as threads rely on, or longer.
+#[test]
+fn threads_rely_on_the_least_delay_of_the_top_tier() {
+    for clos in [fattree(4), leaf_spine()].map(with_processing) {
+        let routes = Routes::new(&clos);
+        let crosses = |&unit: &u32| {
+            routes.part_of(unit) != routes.part_of(routes.reverse(LinkId(unit)).unit())
+        };
+        let delays = (0..routes.units()).filter(crosses).map(|unit| routes.link(unit).spec.delay);
+        assert_eq!(delays.min(), Some(routes.least_top_delay()));
+    }
+}
+
 #[test]
 fn from_any_switch_a_packet_finds_its_way() {
     for clos in [fattree(4), leaf_spine(), star()] {
@@ -135,7 +197,7 @@ fn parts_are_connected_by_the_top_tier_only() {
                 (Part::Below(one), Part::Below(other)) => assert_eq!(one, other),
                 (Part::Top(_), Part::Top(_)) => panic!("two switches of the top tier"),
                 _ => {
-                    assert_eq!(routes.link(unit).spec, routes.top_link());
+                    assert_eq!(routes.link(unit).spec.delay, routes.least_top_delay());
                     assert!(routes.is_at_border(unit) && routes.is_at_border(there));
                 }
             }

@@ -5,6 +5,7 @@
 //! A failure prints the case number; `TRIMLINE_CASE=n` replays it alone.
 
 use crate::plans::{both, fattree, incast, ndp, plan, run, star, workload};
+use crate::processing::take_time;
 use crate::random_networks::unsettle;
 use trimline_metrics::FlowEnd;
 use trimline_packet::{BitRate, TimeDelta};
@@ -46,9 +47,9 @@ fn topology(choices: &mut Choices) -> Clos {
         _ => Clos { tiers: 0, pods: 1, tors_per_pod: 2, hosts_per_tor: 1, ..star(2) },
     };
     if choices.below(3) == 0 {
-        let mut spec = || LinkSpec {
-            rate: BitRate::from_gbps(choices.one_of(&[1, 3, 10, 40, 100])),
-            delay: TimeDelta::from_ns(choices.one_of(&[0, 100, 1000, 5000])),
+        let mut spec = || {
+            let rate = BitRate::from_gbps(choices.one_of(&[1, 3, 10, 40, 100]));
+            LinkSpec::new(rate, TimeDelta::from_ns(choices.one_of(&[0, 100, 1000, 5000])))
         };
         (clos.host_link, clos.tor_link, clos.aggregation_link) = (spec(), spec(), spec());
     }
@@ -106,6 +107,7 @@ pub(crate) fn case(number: u64) -> Plan {
     let mut config = ndp(initial_window);
     config.payload_bytes = payload;
     config.link_rate = plan.topology.host_link.rate;
+    config.framing_bytes = plan.topology.host_link.framing_bytes;
     config.pull_ack = choices.below(4) != 0;
     config.pull_spacing = choices.one_of(&[
         PullSpacing::WireBytes,
@@ -132,6 +134,9 @@ fn the_engines_agree_and_every_sized_flow_completes() {
         if number % 4 == 3 {
             // Long-lived and larger flows than those of `random_networks`.
             unsettle(&mut plan, &mut Choices(number));
+        }
+        if number % 5 == 2 {
+            take_time(&mut plan, number);
         }
         let record = both(&plan);
         for port in &record.ports {
@@ -184,7 +189,7 @@ fn adding_a_flow_moves_no_other_flows_draws() {
 /// what comes into the ring at its far end must not be skipped as idle time.
 #[test]
 fn what_comes_near_at_the_end_of_an_idle_ring_is_not_skipped() {
-    let slow = LinkSpec { rate: BitRate::from_gbps(1), delay: TimeDelta::from_ns(100) };
+    let slow = LinkSpec::new(BitRate::from_gbps(1), TimeDelta::from_ns(100));
     for senders in 1..6 {
         let clos = Clos { host_link: slow, ..star(10) };
         let mut plan = plan(clos, 2, vec![incast(senders, 300_000)]);

@@ -5,6 +5,7 @@ mod engines;
 mod every_transport;
 mod links;
 mod plans;
+mod processing;
 mod random_networks;
 mod shared_memory;
 mod starvation;

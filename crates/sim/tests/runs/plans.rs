@@ -8,12 +8,11 @@ use trimline_sim::plan::{
     Arrivals, Choose, EngineChoice, Impairment, Matrix, Plan, SharedMemory, Size, Spraying,
     Transport, Workload,
 };
-use trimline_sim::topology::{Clos, LinkSpec};
+use trimline_sim::topology::{Clos, LinkSpec, Processing};
 use trimline_switch::ServiceModel;
 use trimline_transport::{ndp, tcp};
 
-pub(crate) const TEN_GIG: LinkSpec =
-    LinkSpec { rate: BitRate::from_gbps(10), delay: TimeDelta::from_us(1) };
+pub(crate) const TEN_GIG: LinkSpec = LinkSpec::new(BitRate::from_gbps(10), TimeDelta::from_us(1));
 
 /// The FatTree of `k`-port switches.
 pub(crate) fn fattree(k: u32) -> Clos {
@@ -27,6 +26,7 @@ pub(crate) fn fattree(k: u32) -> Clos {
         host_link: TEN_GIG,
         tor_link: TEN_GIG,
         aggregation_link: TEN_GIG,
+        processing: Processing::default(),
     }
 }
 
@@ -49,6 +49,7 @@ pub(crate) fn ndp(initial_window: u32) -> ndp::Config {
         initial_window,
         payload_bytes: 9000,
         link_rate: BitRate::from_gbps(10),
+        framing_bytes: 0,
         pull_spacing: ndp::PullSpacing::WireBytes,
         pull_ack: true,
         rto: TimeDelta::from_ms(1),

@@ -7,6 +7,7 @@
 
 use crate::engines::{Choices, case};
 use crate::plans::{both, tcp};
+use crate::processing::take_time;
 use trimline_metrics::FlowEnd;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_sim::plan::{
@@ -151,6 +152,9 @@ fn network(seed: u64) -> Plan {
     }
     if seed % 5 == 4 {
         share_memory(&mut plan, seed);
+    }
+    if seed % 7 == 6 {
+        take_time(&mut plan, seed);
     }
     for workload in &mut plan.workloads {
         // Small, so that a thousand runs take seconds.

@@ -11,9 +11,9 @@ use trimline_switch::ServiceModel;
 #[test]
 fn headers_that_fill_a_slow_network_do_not_starve_data_for_ever() {
     let delay = TimeDelta::from_ns(100);
-    let slow = LinkSpec { rate: BitRate::from_gbps(3), delay };
+    let slow = LinkSpec::new(BitRate::from_gbps(3), delay);
     let clos = Clos {
-        host_link: LinkSpec { rate: BitRate::from_gbps(100), delay },
+        host_link: LinkSpec::new(BitRate::from_gbps(100), delay),
         tor_link: slow,
         aggregation_link: slow,
         ..fattree(4)

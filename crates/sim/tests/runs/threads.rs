@@ -93,8 +93,7 @@ fn loss_damage_and_reordering() {
 /// be longer than the ring.
 #[test]
 fn a_long_top_tier() {
-    let spec =
-        |gbps, ns| LinkSpec { rate: BitRate::from_gbps(gbps), delay: TimeDelta::from_ns(ns) };
+    let spec = |gbps, ns| LinkSpec::new(BitRate::from_gbps(gbps), TimeDelta::from_ns(ns));
     for (host, top) in [(spec(10, 100), spec(10, 5_000)), (spec(100, 0), spec(10, 20_000))] {
         let spines = Clos {
             tiers: 2,

@@ -82,6 +82,7 @@ impl Config {
                 initial_window: 30,
                 payload_bytes: payload_of_mtu(mtu, address)?,
                 link_rate: rate,
+                framing_bytes: 0,
                 pull_spacing: PullSpacing::WireBytes,
                 pull_ack: true,
                 rto: TimeDelta::from_ms(20),

@@ -16,6 +16,9 @@ pub struct Config {
     pub payload_bytes: u16,
     /// Rate of the host's link: pulls are paced to it.
     pub link_rate: BitRate,
+    /// Bytes that the host's link carries beside those of each packet (preamble, gap): pulls by wire bytes wait for
+    /// them too.
+    pub framing_bytes: u16,
     /// Time between two pulls.
     pub pull_spacing: PullSpacing,
     /// Whether a pull may ride in its ACK or NACK when the pacer is due (NDP 3.2, footnote 4).
@@ -44,8 +47,8 @@ pub struct Config {
 /// Time between two pulls of one host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PullSpacing {
-    /// Wire bytes of the packet that queued the pull over the link rate: the paper's rule with
-    /// headers counted (9064 B at 10 Gb/s: 7.2512 us).
+    /// Wire bytes of the packet that queued the pull, and the link's framing, over the link rate: the paper's rule
+    /// with headers counted (9064 B at 10 Gb/s: 7.2512 us).
     WireBytes,
     /// Payload bytes over the link rate, as the authors' simulator (9000 B: 7.2 us).
     PayloadBytes,

@@ -40,6 +40,7 @@ pub(super) struct Gaps {
 #[derive(Clone, Debug)]
 struct Rule {
     rate: BitRate,
+    framing: ByteCount,
     spacing: PullSpacing,
     drawn: Option<PullGaps>,
 }
@@ -57,6 +58,7 @@ impl Gaps {
             full: TimeDelta::ZERO,
             rule: Box::new(Rule {
                 rate: config.link_rate,
+                framing: ByteCount::new(u64::from(config.framing_bytes)),
                 spacing: config.pull_spacing,
                 drawn: config.pull_gaps.clone(),
             }),
@@ -108,7 +110,7 @@ impl Gaps {
 
     fn compute(&self, length: u16) -> TimeDelta {
         let payload = ByteCount::new(u64::from(length));
-        let wire = payload + ByteCount::new(u64::from(Packet::HEADER_BYTES));
+        let wire = payload + ByteCount::new(u64::from(Packet::HEADER_BYTES)) + self.rule.framing;
         let rate = self.rule.rate;
         match self.rule.spacing {
             // NDP 3.2-f: the time of the packet that is pulled on the receiver's link.
@@ -258,6 +260,10 @@ mod tests {
         assert_eq!(gap(PullSpacing::WireBytes, 1000), 851_200);
         assert_eq!(gap(PullSpacing::PayloadBytes, 9000), 7_200_000);
         assert_eq!(gap(PullSpacing::WireBytesScaled { percent: 101 }, 9000), 7_323_712);
+        // Preamble and gap of Ethernet: 16 ns more at 10 Gb/s, for any packet.
+        let framed = Config { framing_bytes: 20, ..config(PullSpacing::WireBytes) };
+        assert_eq!(Gaps::new(&framed).after(9000).as_ps(), 7_267_200);
+        assert_eq!(Gaps::new(&framed).after(1000).as_ps(), 867_200);
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub(crate) fn config() -> Config {
         initial_window: 30,
         payload_bytes: 9000,
         link_rate: BitRate::from_gbps(10),
+        framing_bytes: 0,
         pull_spacing: PullSpacing::WireBytes,
         pull_ack: true,
         rto: TimeDelta::from_ms(1),

@@ -1,0 +1,124 @@
+//! How long a packet takes where it meets no other: on links, in hosts and in switches.
+
+use trimline_packet::{ByteCount, HostId, Packet, TimeDelta};
+
+use super::{Clos, LinkSpec};
+
+/// What a host takes for each packet, one way.
+///
+/// It is a delay, not a service: any number of packets are in it at once, and it takes no time of the link. A host
+/// keeps its packets in order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostDelay {
+    /// What every packet takes.
+    pub least: TimeDelta,
+    /// Each packet takes up to this much more, drawn uniformly. Times of an idle network do not count it.
+    pub spread: TimeDelta,
+}
+
+/// What hosts and switches take for each packet, beside the time on links.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Processing {
+    /// From the endpoint's decision to send until the first bit is on the host's link.
+    pub host_send: HostDelay,
+    /// From a packet's last bit at the host until the endpoint hears of it.
+    pub host_receive: HostDelay,
+    /// From a packet's last bit at a switch until it enters the output queue: at a ToR, at an aggregation or spine
+    /// switch, at a core. A header that a full queue returns does not take it again.
+    pub switch: [TimeDelta; 3],
+}
+
+impl Processing {
+    /// The link with the latency of the switch of this layer that it leads to.
+    pub(super) fn towards_switch(&self, link: LinkSpec, layer: usize) -> LinkSpec {
+        LinkSpec { delay: link.delay + self.switch[layer], ..link }
+    }
+
+    /// The link with the delay of the host that it leads to.
+    pub(super) fn towards_host(&self, link: LinkSpec) -> LinkSpec {
+        LinkSpec { delay: link.delay + self.host_receive.least, ..link }
+    }
+
+    /// The link with the delay of the host that sends on it.
+    pub(super) fn sent_by_host(&self, link: LinkSpec) -> LinkSpec {
+        LinkSpec { delay: link.delay + self.host_send.least, ..link }
+    }
+}
+
+impl Clos {
+    /// The least time between the last bit of a packet on a link to or from the top tier and its place in a queue
+    /// behind it; that of the hosts' links where there is no such tier.
+    pub(crate) fn least_top_delay(&self) -> TimeDelta {
+        let [tor, aggregation, core] = self.processing.switch;
+        match self.tiers {
+            3 => self.aggregation_link.delay + aggregation.min(core),
+            2 => self.tor_link.delay + tor.min(aggregation),
+            _ => self.host_link.delay,
+        }
+    }
+
+    /// The links that a packet crosses from one host to another, in order. Their delays count what is constant of
+    /// the time that hosts and switches take for it.
+    pub fn links_between(&self, source: HostId, destination: HostId) -> Vec<LinkSpec> {
+        let tor = |host: HostId| host.get() / self.hosts_per_tor;
+        let pod = |host: HostId| tor(host) / self.tors_per_pod;
+        let processing = &self.processing;
+        if self.tiers == 0 {
+            return vec![processing.towards_host(processing.sent_by_host(self.host_link))];
+        }
+        let height = 1
+            + usize::from(tor(source) != tor(destination))
+            + usize::from(pod(source) != pod(destination));
+        let tiers = &[self.host_link, self.tor_link, self.aggregation_link][..height];
+        let up = (0..height).map(|layer| processing.towards_switch(tiers[layer], layer));
+        let down =
+            (1..height).rev().map(|layer| processing.towards_switch(tiers[layer], layer - 1));
+        let last = processing.towards_host(self.host_link);
+        let mut way: Vec<LinkSpec> = up.chain(down).chain([last]).collect();
+        way[0] = processing.sent_by_host(way[0]);
+        way
+    }
+
+    /// How many links a packet crosses between host number `one` and each of `others`, added up.
+    pub fn links_to(&self, one: u32, others: core::ops::Range<u32>) -> u64 {
+        let from = HostId::new(one);
+        others.map(|other| self.links_between(from, HostId::new(other)).len() as u64).sum()
+    }
+
+    /// From the first bit of a packet with this payload until its ACK has arrived, between the farthest
+    /// hosts of an idle network.
+    pub fn idle_round_trip(&self, payload_bytes: u16) -> TimeDelta {
+        let wire = ByteCount::new(u64::from(payload_bytes) + u64::from(Packet::HEADER_BYTES));
+        let (first, last) = (HostId::new(0), HostId::new(self.hosts() - 1));
+        let ack = ByteCount::new(u64::from(Packet::HEADER_BYTES));
+        self.ideal_completion(first, last, 0, wire, wire)
+            + self.ideal_completion(last, first, 0, ack, ack)
+    }
+
+    /// When the last byte of a transfer arrives in an idle network, sent without a pause: the last
+    /// packet, shorter or not, behind `full_packets` full ones on every link of the way.
+    pub fn ideal_completion(
+        &self,
+        source: HostId,
+        destination: HostId,
+        full_packets: u64,
+        full_wire: ByteCount,
+        last_wire: ByteCount,
+    ) -> TimeDelta {
+        let mut slowest = TimeDelta::ZERO;
+        let mut first_full = TimeDelta::ZERO;
+        let mut last = TimeDelta::ZERO;
+        for link in self.links_between(source, destination) {
+            let full = link.transmission(full_wire);
+            slowest = slowest.max(full);
+            first_full = first_full + full;
+            let before = match full_packets {
+                0 => TimeDelta::ZERO,
+                packets => first_full + slowest * (packets - 1),
+            };
+            last = last.max(before) + link.transmission(last_wire) + link.delay;
+            first_full = first_full + link.delay;
+        }
+        last
+    }
+}

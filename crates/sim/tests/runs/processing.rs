@@ -1,0 +1,233 @@
+//! The time that hosts and switches take, and the framing of links.
+//!
+//! A failure prints the case number; `TRIMLINE_CASE=n` replays it alone.
+
+use crate::engines::Choices;
+use crate::links::event;
+use crate::plans::{both, fattree, incast, plan, run, run_on, star, workload};
+use trimline_metrics::FlowRecord;
+use trimline_packet::{BitRate, ByteCount, HostId, TimeDelta};
+use trimline_sim::division;
+use trimline_sim::plan::{LinkChange, Matrix, Plan, Transport};
+use trimline_sim::topology::{Clos, HostDelay, LinkSpec, Processing};
+
+/// Hosts and switches take a random time, one way and the other, and links have framing.
+pub(crate) fn take_time(plan: &mut Plan, seed: u64) {
+    let mut choices = Choices(seed ^ 0x7061_7274_7300);
+    let mut host = || HostDelay {
+        least: TimeDelta::from_ns(choices.one_of(&[0, 1, 800, 20_000])),
+        spread: TimeDelta::from_ns(choices.one_of(&[0, 0, 1, 900, 30_000])),
+    };
+    plan.topology.processing = Processing {
+        host_send: host(),
+        host_receive: host(),
+        switch: [0; 3].map(|_| TimeDelta::from_ns(choices.one_of(&[0, 300, 2_000]))),
+    };
+    let clos = &mut plan.topology;
+    for link in [&mut clos.host_link, &mut clos.tor_link, &mut clos.aggregation_link] {
+        link.framing_bytes = choices.one_of(&[0, 20, 24, 333]);
+    }
+    if let Transport::Ndp(config) = &mut plan.transport {
+        config.framing_bytes = plan.topology.host_link.framing_bytes;
+    }
+}
+
+fn shape(choices: &mut Choices) -> Clos {
+    match choices.below(4) {
+        0 => star(2 + choices.below(5) as u32),
+        1 => fattree(4),
+        2 => Clos {
+            tiers: 2,
+            pods: 1,
+            tors_per_pod: 2 + choices.below(3) as u32,
+            hosts_per_tor: 1 + choices.below(4) as u32,
+            aggregations_per_pod: 1 + choices.below(4) as u32,
+            cores_per_aggregation: 0,
+            ..fattree(4)
+        },
+        _ => Clos { tiers: 0, pods: 1, tors_per_pod: 2, hosts_per_tor: 1, ..star(2) },
+    }
+}
+
+/// One flow alone between random hosts, in a network where everything takes its time. No link between switches is
+/// slower than the hosts' links. Where there are several paths all packets are full, so that none overtakes another.
+fn alone(number: u64) -> Plan {
+    let mut choices = Choices(number);
+    let mut clos = shape(&mut choices);
+    let rate = choices.one_of(&[1, 3, 10, 40, 100]);
+    let framing_bytes = choices.one_of(&[0, 20, 24, 1_000]);
+    let mut inner = |choices: &mut Choices| LinkSpec {
+        rate: BitRate::from_gbps(rate * choices.one_of(&[1, 2, 4])),
+        delay: TimeDelta::from_ps(choices.below(5_000_000)),
+        framing_bytes: choices.below(u64::from(framing_bytes) + 1) as u16,
+    };
+    (clos.tor_link, clos.aggregation_link) = (inner(&mut choices), inner(&mut choices));
+    clos.host_link =
+        LinkSpec { rate: BitRate::from_gbps(rate), framing_bytes, ..inner(&mut choices) };
+    let mut time = || TimeDelta::from_ps(choices.below(2) * choices.below(9_000_000));
+    let mut host = || HostDelay { least: time(), spread: TimeDelta::ZERO };
+    let (host_send, host_receive) = (host(), host());
+    clos.processing = Processing { host_send, host_receive, switch: [time(), time(), time()] };
+    let hosts = u64::from(clos.hosts());
+    let source = choices.below(hosts);
+    let destination = (source + 1 + choices.below(hosts - 1)) % hosts;
+    let (source, destination) = (source as u32, destination as u32);
+    let payload = choices.one_of(&[9000, 1500, 512]);
+    let packets = 1 + choices.below(60);
+    let links = clos.links_between(HostId::new(source), HostId::new(destination)).len();
+    let size = packets * payload - if links <= 2 { choices.below(payload) } else { 0 };
+    // All at once, or as many as keep the link full until the first pull comes.
+    let wire = clos.host_link.transmission(ByteCount::new(payload + 64)).as_ps();
+    let round_trip = clos.idle_round_trip(payload as u16).as_ps().div_ceil(wire);
+    let initial_window = choices.one_of(&[packets, round_trip + 1]) as u32;
+    let flow = workload("one", Matrix::Pairs(vec![(source, destination)]), Some(size));
+    let mut plan = plan(clos, initial_window, vec![flow]);
+    if let Transport::Ndp(config) = &mut plan.transport {
+        config.payload_bytes = payload as u16;
+        config.link_rate = plan.topology.host_link.rate;
+        config.framing_bytes = framing_bytes;
+    }
+    plan.switch = trimline_switch::ServiceModel::paper(8, payload as u16);
+    plan
+}
+
+#[test]
+fn a_flow_alone_takes_its_ideal_time() {
+    let one = std::env::var("TRIMLINE_CASE").ok().and_then(|case| case.parse().ok());
+    for number in one.map_or(0..600u64, |case: u64| case..case + 1) {
+        println!("case {number}: TRIMLINE_CASE={number} cargo test -p trimline-sim --test runs");
+        let plan = alone(number);
+        let record = both(&plan);
+        let flow: &FlowRecord = &record.flows[0];
+        assert!(flow.ideal_fct_ps.is_some());
+        assert_eq!(flow.fct_receiver_ps, flow.ideal_fct_ps, "{plan:#?}");
+        if flow.packets_sent == 1 {
+            // The way back of the ACK.
+            let (from, to) = (HostId::new(flow.destination), HostId::new(flow.source));
+            let header = ByteCount::new(64);
+            let back = plan.topology.ideal_completion(from, to, 0, header, header).as_ps();
+            assert_eq!(flow.fct_sender_ps, flow.ideal_fct_ps.map(|fct| fct + back));
+        }
+    }
+}
+
+/// By hand: 10 packets of 9064 B and 20 B of framing on two links of 1 us at 10 Gb/s; 3 us to send, 5 us to receive,
+/// 700 ns in the switch.
+fn by_hand() -> Plan {
+    let flow = workload("one", Matrix::Pairs(vec![(0, 1)]), Some(10 * 9000));
+    let mut plan = plan(star(2), 10, vec![flow]);
+    plan.topology.host_link.framing_bytes = 20;
+    let host = |us| HostDelay { least: TimeDelta::from_us(us), spread: TimeDelta::ZERO };
+    plan.topology.processing = Processing {
+        host_send: host(3),
+        host_receive: host(5),
+        switch: [TimeDelta::from_ns(700), TimeDelta::ZERO, TimeDelta::ZERO],
+    };
+    plan
+}
+
+#[test]
+fn every_part_takes_its_time_once() {
+    let packet = (9064 + 20) * 800;
+    let expected = 11 * packet + 2_000_000 + 3_000_000 + 5_000_000 + 700_000;
+    let record = both(&by_hand());
+    assert_eq!(record.flows[0].fct_receiver_ps, Some(expected));
+    // Framing takes time and is counted nowhere.
+    let down = record.ports.iter().find(|port| port.name == "tor 0 down 1").expect("the port");
+    assert_eq!((down.packets, down.bytes), (10, 10 * 9064));
+}
+
+#[test]
+fn a_link_that_changes_keeps_its_framing() {
+    let mut plan = by_hand();
+    let slow = LinkChange::Rate(BitRate::from_gbps(1));
+    plan.link_events.push(event(&plan.topology, 0, "host 0", slow));
+    let (fast, slow) = ((9064 + 20) * 800, (9064 + 20) * 8_000);
+    let others = 2_000_000 + 3_000_000 + 5_000_000 + 700_000;
+    assert_eq!(both(&plan).flows[0].fct_receiver_ps, Some(10 * slow + fast + others));
+    // Back after 100 us, when the second packet is being sent.
+    plan.link_events.push(event(&plan.topology, 100, "host 0", LinkChange::Restore));
+    assert_eq!(both(&plan).flows[0].fct_receiver_ps, Some(2 * slow + 9 * fast + others));
+}
+
+/// A switch's latency is before its queue: what waits there waits no longer for it.
+#[test]
+fn a_latency_delays_queues_and_does_not_slow_them() {
+    let times = |latency| {
+        let mut plan = plan(star(9), 4, vec![incast(8, 4 * 9000)]);
+        plan.topology.processing.switch = [latency; 3];
+        both(&plan).flows.iter().map(|flow| flow.fct_receiver_ps).max().flatten()
+    };
+    let last = |latency| times(latency).expect("every flow ends");
+    let late = last(TimeDelta::from_us(2)) - last(TimeDelta::ZERO);
+    // Only the round trips after the first burst feel it.
+    assert!((2_000_000..20_000_000).contains(&late), "{late}");
+}
+
+/// A spread makes a flow later by less than itself for each of the two hosts; its mean for a packet alone.
+#[test]
+fn a_spread_delays_by_no_more_than_itself() {
+    let spread = TimeDelta::from_us(4);
+    let mut later = Vec::new();
+    for seed in 0..200 {
+        let flow = workload("one", Matrix::Pairs(vec![(0, 15)]), Some(9000));
+        let mut plan = plan(fattree(4), 30, vec![flow]);
+        plan.seed = seed;
+        plan.topology.processing.host_send.spread = spread;
+        plan.topology.processing.host_receive.spread = spread;
+        let record = both(&plan);
+        let flow = &record.flows[0];
+        let (took, ideal) = (flow.fct_receiver_ps.zip(flow.ideal_fct_ps)).expect("it ends");
+        later.push(took - ideal);
+    }
+    assert!(later.iter().all(|&later| later <= 2 * spread.as_ps()), "{later:?}");
+    let mean = later.iter().sum::<u64>() / later.len() as u64;
+    assert!((3_700_000..4_300_000).contains(&mean), "{mean}");
+}
+
+/// Hosts keep their packets in order: on one path nothing is taken for lost, however much the delay varies.
+#[test]
+fn a_spread_reorders_nothing() {
+    let flow = workload("one", Matrix::Pairs(vec![(0, 1)]), Some(900_000));
+    let mut plan = plan(star(2), 30, vec![flow]);
+    plan.transport = Transport::Tcp(trimline_transport::tcp::Config {
+        ack_every: 1,
+        dsack: true,
+        ..crate::plans::tcp()
+    });
+    plan.switch = trimline_switch::ServiceModel::drop_tail(1000);
+    for host in
+        [&mut plan.topology.processing.host_send, &mut plan.topology.processing.host_receive]
+    {
+        host.spread = TimeDelta::from_us(40);
+    }
+    let record = both(&plan);
+    let flow = &record.flows[0];
+    assert_eq!(flow.packets_sent, 100, "{flow:?}");
+}
+
+#[test]
+fn threads_agree_where_everything_takes_its_time() {
+    for seed in [1, 2, 3, 5, 8, 13] {
+        let permutation = workload("p", Matrix::Permutation, Some(300_000));
+        let mut plan = plan(fattree(6), 12, vec![permutation, incast(9, 45_000)]);
+        take_time(&mut plan, seed);
+        let alone = both(&plan);
+        assert!(division(&plan, 3).threads == 3);
+        assert_eq!(alone, run_on(&plan, 3), "{plan:#?}");
+    }
+}
+
+/// Latency of the top tier is time that threads need not wait for each other.
+#[test]
+fn a_latency_divides_a_network_without_delay() {
+    let permutation = workload("p", Matrix::Permutation, Some(100_000));
+    let mut plan = plan(fattree(4), 12, vec![permutation]);
+    plan.topology.aggregation_link.delay = TimeDelta::ZERO;
+    assert_eq!(division(&plan, 2).threads, 1);
+    plan.topology.processing.switch[2] = TimeDelta::from_ns(600);
+    assert_eq!(division(&plan, 2).threads, 1, "down from the core there is no time");
+    plan.topology.processing.switch[1] = TimeDelta::from_ns(400);
+    assert_eq!(division(&plan, 2).threads, 2);
+    assert_eq!(run(&plan), run_on(&plan, 2));
+}
