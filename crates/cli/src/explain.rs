@@ -10,8 +10,9 @@ use trimline_sim::scenario::Run;
 use trimline_sim::topology::Clos;
 
 use crate::estimate::Estimate;
-use crate::failure::{Failure, read_scenario};
+use crate::failure::Failure;
 use crate::results::print;
+use crate::scenario_file::read_scenario;
 
 pub(crate) fn explain(
     path: &Path,
