@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::failure::{Failure, parse_scenario, scenario_text};
+use crate::failure::Failure;
 use crate::reproduce::call_package;
 use crate::run::run_scenario;
+use crate::scenario_file::{parse_scenario, scenario_text};
 
 /// What is compared, and where it goes.
 #[derive(Debug)]

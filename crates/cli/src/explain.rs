@@ -11,8 +11,9 @@ use trimline_sim::scenario::Run;
 use trimline_sim::topology::{Clos, HostDelay, Processing};
 
 use crate::estimate::Estimate;
-use crate::failure::{Failure, read_scenario};
+use crate::failure::Failure;
 use crate::results::print;
+use crate::scenario_file::read_scenario;
 
 pub(crate) fn explain(
     path: &Path,

@@ -1,6 +1,7 @@
 //! The `trimline` command: reads scenarios, runs them, and says what came of it.
 //!
-//! Thin: scenario files, runs and results are `trimline-sim` and `trimline-metrics`. Exit status: 0 done;
+//! Scenarios, runs and results are those of `trimline-sim` and `trimline-metrics`, hosts and switches those of
+//! `trimline-stack`; here are the commands, the judging of findings and the programs of the testbed. Exit status: 0 done;
 //! 1 a finding does not hold; 2 a mistake in the command, a file or a scenario; 130 stopped by
 //! Ctrl-C, with what there was until then written.
 //!
@@ -24,6 +25,7 @@ mod report;
 mod reproduce;
 mod results;
 mod run;
+mod scenario_file;
 pub mod single;
 mod stats;
 pub mod switch_ports;

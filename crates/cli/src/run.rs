@@ -8,8 +8,9 @@ use trimline_metrics::{Aggregate, Interval, Summary, result_folder};
 use trimline_sim::scenario::{Run, Scenario};
 
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
-use crate::failure::{Failure, read_scenario};
+use crate::failure::Failure;
 use crate::results::{Earlier, columns, earlier, print, say_resumed, write_run};
+use crate::scenario_file::read_scenario;
 
 /// Runs a scenario and writes its results: straight into `out` when it is one run, else a directory a
 /// run below `out`, and summary.json over their seeds. With `resume` runs whose result is there are left out.

@@ -10,8 +10,9 @@ use trimline_sim::plan::{EngineChoice, Plan, Watch};
 use trimline_sim::scenario::Scenario;
 
 use crate::execute::{Done, catch_interrupts, interrupted, is_stopped};
-use crate::failure::{Failure, read_scenario};
+use crate::failure::Failure;
 use crate::results::{print, write_run};
+use crate::scenario_file::read_scenario;
 
 /// What is traced, and where it goes.
 #[derive(Debug)]

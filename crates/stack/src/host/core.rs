@@ -12,7 +12,8 @@ use trimline_transport::ndp::{self, Command, Event};
 use trimline_transport::{Disposition, Endpoint, Half, Key};
 
 use super::config::Config;
-use super::directory::{Quick, Slots, Streams, View};
+use super::directory::{Slots, Streams, View};
+use super::hashing::Quick;
 use super::incoming::{self, Incoming};
 use super::outgoing::Outgoing;
 use super::peers::{ME, Peers};

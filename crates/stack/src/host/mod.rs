@@ -17,6 +17,7 @@ mod buffer;
 mod config;
 mod core;
 mod directory;
+mod hashing;
 mod incoming;
 mod open;
 mod outgoing;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-use super::directory::Quick;
+use super::hashing::Quick;
 use trimline_packet::wire::Routes;
 use trimline_packet::wire::route::{entropy_of, path_of};
 use trimline_packet::{HostId, PathId};

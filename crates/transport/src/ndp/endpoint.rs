@@ -12,10 +12,10 @@ use alloc::vec::Vec;
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time};
 
 use super::config::{Command, Config, Event, ReceiverStatistics, SenderStatistics};
-use super::connections::{Life, Role, Slot};
 use super::latencies::{Latencies, Latency};
 use super::pull_queue::{Gaps, PullQueue};
 use super::receiver::{Arrival, Receiver, Repeat};
+use super::slot::{Life, Role, Slot};
 use super::turns::Turns;
 use crate::timers::Timers;
 use crate::{Allowed, Disposition, Half, HostTables, Key};

@@ -13,6 +13,7 @@ mod pull_queue;
 mod receiver;
 mod scoreboard;
 mod sender;
+mod slot;
 mod starvation;
 mod turns;
 mod window;

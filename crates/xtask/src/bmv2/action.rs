@@ -1,8 +1,8 @@
 //! Actions, and the primitives that they are made of.
 
-use super::expression::{Expression, FieldRef, Member};
+use super::expression::Expression;
+use super::names::{FieldRef, Member, Names};
 use super::node::Node;
-use super::program::Names;
 
 /// One step of an action.
 #[derive(Clone, Debug)]

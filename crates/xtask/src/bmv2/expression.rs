@@ -4,24 +4,9 @@
 //! it has 127 bits and a sign, and says when that is not enough. Wider fields (IPv6 addresses) are copied and
 //! matched, not reckoned with; that is checked when a program is read.
 
+use super::names::{FieldRef, Names};
 use super::node::Node;
 use super::packet::Packet;
-use super::program::Names;
-
-/// A field of a header, or its validity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct FieldRef {
-    pub(super) header: usize,
-    pub(super) member: Member,
-    pub(super) bits: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Member {
-    Field(usize),
-    /// The hidden field `$valid$`.
-    Valid,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Binary {

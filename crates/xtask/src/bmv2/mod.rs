@@ -8,6 +8,7 @@ mod action;
 mod control;
 mod expression;
 mod machine;
+mod names;
 mod node;
 mod packet;
 mod program;

@@ -1,7 +1,6 @@
 //! A packet in the switch: headers as fields, metadata, and the bytes that nobody parsed.
 
-use super::expression::{FieldRef, Member};
-use super::program::{Header, Program};
+use super::names::{FieldRef, Header, Member};
 
 /// Field values of every header and metadata instance, and the rest of the frame.
 #[derive(Clone, Debug)]
@@ -28,13 +27,13 @@ pub(super) fn mask(bits: u32) -> u128 {
 
 impl Packet {
     /// A frame before it is parsed: no header is valid, all metadata are zero.
-    pub(super) fn new(program: &Program, frame: &[u8]) -> Packet {
+    pub(super) fn new(headers: &[Header], frame: &[u8]) -> Packet {
         let instance = |header: &Header| Instance {
             valid: header.metadata,
             fields: vec![0; header.fields.len()],
         };
         Packet {
-            headers: program.headers.iter().map(instance).collect(),
+            headers: headers.iter().map(instance).collect(),
             payload: frame.to_vec(),
             truncated: None,
             length: frame.len(),

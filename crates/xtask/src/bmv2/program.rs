@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::action::{Action, Primitive};
-use super::expression::{Expression, FieldRef, Member};
+use super::expression::Expression;
+use super::names::{Field, FieldRef, Header, Names, RegisterArray};
 use super::node::Node;
 use super::packet::mask;
 use super::table::{Match, Next, Table};
@@ -25,26 +26,6 @@ const NOT_SUPPORTED: [&str; 8] = [
     "learn_lists",
     "extern_instances",
 ];
-
-#[derive(Clone, Debug)]
-pub(super) struct Field {
-    pub(super) name: String,
-    pub(super) bits: u32,
-}
-
-/// An instance of a header, or of metadata.
-#[derive(Clone, Debug)]
-pub(super) struct Header {
-    pub(super) name: String,
-    pub(super) fields: Vec<Field>,
-    pub(super) metadata: bool,
-}
-
-impl Header {
-    pub(super) fn bits(&self) -> u32 {
-        self.fields.iter().map(|field| field.bits).sum()
-    }
-}
 
 #[derive(Clone, Debug)]
 pub(super) enum ParserOp {
@@ -80,54 +61,10 @@ pub(super) struct Checksum {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct RegisterArray {
-    pub(super) name: String,
-    pub(super) size: usize,
-    pub(super) bits: u32,
-}
-
-#[derive(Clone, Debug)]
 pub(super) struct Conditional {
     pub(super) condition: Expression,
     pub(super) then: Option<Next>,
     pub(super) otherwise: Option<Next>,
-}
-
-/// What headers and registers are called.
-#[derive(Debug, Default)]
-pub(super) struct Names {
-    headers: BTreeMap<String, (usize, Vec<Field>)>,
-    registers: BTreeMap<String, usize>,
-}
-
-impl Names {
-    /// `[header, field]`.
-    pub(super) fn field(&self, node: &Node) -> Result<FieldRef, String> {
-        let [header, field] = node.tuple()?;
-        let member = field.text()?;
-        let unknown = || field.expected(&format!("a field of {:?}", header.text().unwrap_or("")));
-        self.field_named(header.text()?, member).ok_or_else(unknown)
-    }
-
-    pub(super) fn field_named(&self, header: &str, member: &str) -> Option<FieldRef> {
-        let (header, fields) = self.headers.get(header)?;
-        if member == "$valid$" {
-            return Some(FieldRef { header: *header, member: Member::Valid, bits: 1 });
-        }
-        let index = fields.iter().position(|field| field.name == member)?;
-        let bits = fields[index].bits;
-        Some(FieldRef { header: *header, member: Member::Field(index), bits })
-    }
-
-    pub(super) fn header(&self, node: &Node) -> Result<usize, String> {
-        let known = self.headers.get(node.text()?);
-        known.map(|(index, _)| *index).ok_or_else(|| node.expected("the name of a header"))
-    }
-
-    pub(super) fn register(&self, node: &Node) -> Result<usize, String> {
-        let known = self.registers.get(node.text()?);
-        known.copied().ok_or_else(|| node.expected("the name of a register array"))
-    }
 }
 
 /// A program, ready to run.
@@ -183,13 +120,7 @@ impl Program {
         }
         let headers = read_headers(root)?;
         let registers = read_registers(root)?;
-        let mut names = Names::default();
-        for (index, header) in headers.iter().enumerate() {
-            names.headers.insert(header.name.clone(), (index, header.fields.clone()));
-        }
-        for (index, register) in registers.iter().enumerate() {
-            names.registers.insert(register.name.clone(), index);
-        }
+        let names = Names::new(&headers, &registers);
         let (states, first_state) = read_parser(root, &names)?;
         let order = only(root, "deparsers")?.field("order")?.items()?;
         let deparser = order.iter().map(|name| names.header(name)).collect::<Result<_, _>>()?;
@@ -254,8 +185,8 @@ impl Program {
 
     /// The register array of this name.
     pub(super) fn register(&self, name: &str) -> Result<usize, String> {
-        let known = self.names.registers.get(name);
-        known.copied().ok_or_else(|| format!("the program has no register array {name:?}"))
+        let known = self.names.register_named(name);
+        known.ok_or_else(|| format!("the program has no register array {name:?}"))
     }
 }
 

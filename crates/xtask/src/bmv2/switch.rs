@@ -82,7 +82,7 @@ impl<'p> Switch<'p> {
     /// The program does what no switch can do.
     pub(crate) fn receive(&mut self, port: u64, frame: &[u8]) -> Result<bool, String> {
         let program = self.machine.program;
-        let mut packet = Packet::new(program, frame);
+        let mut packet = Packet::new(&program.headers, frame);
         self.set(&mut packet, "standard_metadata", "ingress_port", port);
         let length = packet.length as u64;
         self.set(&mut packet, "standard_metadata", "packet_length", length);

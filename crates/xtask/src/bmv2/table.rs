@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::expression::FieldRef;
+use super::names::FieldRef;
 use super::packet::{Packet, mask};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

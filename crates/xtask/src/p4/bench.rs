@@ -5,15 +5,48 @@
 //! back, when the line has taken it. `simple_switch` and chips show it to egress when it is chosen: p4/README.md.
 
 use std::collections::VecDeque;
+use std::path::Path;
 
 use trimline_switch::{Action, Choices, Scheduler};
 
-use crate::bmv2::{Queued, Switch};
+use super::{PROFILE, TABLES};
+use crate::bmv2::{Program, Queued, Switch};
 use crate::frames::frame;
-use crate::vectors::{Command, PORTS, Vector};
+use crate::generate::GENERATED;
+use crate::vectors::{Command, FOLDER, PORTS, Vector, list, read};
 
 /// Queues of a port: data and headers.
 pub(super) const PRIORITIES: usize = 2;
+
+/// Every vector of the profile, by hand and generated.
+pub(super) fn claimed(root: &Path) -> Result<Vec<Vector>, String> {
+    let mut vectors = Vec::new();
+    for folder in [FOLDER, GENERATED] {
+        for file in list(root, Path::new(folder))? {
+            let vector = Vector::parse(&file, &read(root, &file)?)?;
+            if vector.profiles.iter().any(|profile| profile == PROFILE) {
+                vectors.push(vector);
+            }
+        }
+    }
+    Ok(vectors)
+}
+
+/// A switch as a vector configures it.
+fn switch<'p>(program: &'p Program, tables: &str, vector: &Vector) -> Result<Switch<'p>, String> {
+    let mut switch = Switch::new(program, PRIORITIES);
+    let tables = tables.to_owned() + &settings(&vector.choices(PROFILE)?)?;
+    switch.configure(&tables).map_err(|error| format!("{TABLES}:{error}"))?;
+    Ok(switch)
+}
+
+/// Runs the program on a vector.
+///
+/// # Errors
+/// File and line of the vector, what was expected, what came.
+pub(super) fn run_vector(program: &Program, tables: &str, vector: &Vector) -> Result<(), String> {
+    Bench::new(switch(program, tables, vector)?).run(vector)
+}
 
 /// The command that gives the program the bounds of a service model.
 ///

@@ -11,7 +11,8 @@ use sha2::{Digest, Sha256};
 use crate::bmv2::Program;
 use crate::vectors::read;
 
-use super::{COMPILED, SOURCE, TABLES, claimed, run};
+use super::bench::{claimed, run_vector};
+use super::{COMPILED, SOURCE, TABLES};
 
 /// The hashes of source and compiled program, as `sha256sum --check` reads them.
 const HASHES: &str = "p4/compiled.sha256";
@@ -129,7 +130,7 @@ pub(super) fn compare(root: &Path) -> Result<String, String> {
     let tables = read(root, Path::new(TABLES))?;
     let vectors = claimed(root)?;
     for vector in &vectors {
-        run(&program, &tables, vector).map_err(|error| format!("compiled anew: {error}"))?;
+        run_vector(&program, &tables, vector).map_err(|error| format!("compiled anew: {error}"))?;
     }
     Ok(format!(
         "{COMPILER} makes of {SOURCE} something else than what is kept; {} vectors hold on it too",

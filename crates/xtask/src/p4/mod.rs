@@ -4,9 +4,8 @@
 
 use std::path::Path;
 
-use crate::bmv2::{Program, Switch};
-use crate::generate::GENERATED;
-use crate::vectors::{FOLDER, Vector, list, read};
+use crate::bmv2::Program;
+use crate::vectors::{FOLDER, read};
 
 mod bench;
 mod compiled;
@@ -16,7 +15,7 @@ mod simple_switch;
 #[cfg(test)]
 mod tests;
 
-use bench::Bench;
+use bench::{claimed, run_vector};
 
 /// The profile that the program claims.
 const PROFILE: &str = "p4";
@@ -47,7 +46,7 @@ pub(crate) fn run_all(root: &Path) -> Result<Covered, Vec<String>> {
     let program = Program::parse(COMPILED, &text).map_err(|error| vec![error])?;
     let tables = read(root, Path::new(TABLES)).map_err(|error| vec![error])?;
     let vectors = claimed(root).map_err(|error| vec![error])?;
-    let outcomes = vectors.iter().map(|vector| run(&program, &tables, vector));
+    let outcomes = vectors.iter().map(|vector| run_vector(&program, &tables, vector));
     let mut failures: Vec<String> = outcomes.filter_map(Result::err).collect();
     if vectors.is_empty() {
         failures.push(format!("{FOLDER}: no vector of the profile {PROFILE}"));
@@ -60,30 +59,4 @@ pub(crate) fn run_all(root: &Path) -> Result<Covered, Vec<String>> {
         }
     }
     if failures.is_empty() { Ok(Covered { vectors: vectors.len(), real }) } else { Err(failures) }
-}
-
-/// Every vector of the profile, by hand and generated.
-fn claimed(root: &Path) -> Result<Vec<Vector>, String> {
-    let mut vectors = Vec::new();
-    for folder in [FOLDER, GENERATED] {
-        for file in list(root, Path::new(folder))? {
-            let vector = Vector::parse(&file, &read(root, &file)?)?;
-            if vector.profiles.iter().any(|profile| profile == PROFILE) {
-                vectors.push(vector);
-            }
-        }
-    }
-    Ok(vectors)
-}
-
-/// A switch as a vector configures it.
-fn switch<'p>(program: &'p Program, tables: &str, vector: &Vector) -> Result<Switch<'p>, String> {
-    let mut switch = Switch::new(program, bench::PRIORITIES);
-    let tables = tables.to_owned() + &bench::settings(&vector.choices(PROFILE)?)?;
-    switch.configure(&tables).map_err(|error| format!("{TABLES}:{error}"))?;
-    Ok(switch)
-}
-
-fn run(program: &Program, tables: &str, vector: &Vector) -> Result<(), String> {
-    Bench::new(switch(program, tables, vector)?).run(vector)
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use trimline_switch::{Choices, Limit};
 
-use super::bench::{Bench, PRIORITIES, settings};
-use super::{COMPILED, PROFILE, TABLES, claimed};
+use super::bench::{Bench, PRIORITIES, claimed, settings};
+use super::{COMPILED, PROFILE, TABLES};
 use crate::bmv2::{Program, Switch};
 use crate::vectors::{Vector, read};
 

@@ -11,8 +11,8 @@ use trimline_packet::wire::{Datagram, Ethernet, Fields, Frame, Profile};
 use trimline_packet::{ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service};
 use trimline_switch::{Choices, Limit, Pool};
 
-use super::bench::{Bench, PRIORITIES, settings};
-use super::{COMPILED, TABLES, check_mutations, claimed, compiled, run_all};
+use super::bench::{Bench, PRIORITIES, claimed, settings};
+use super::{COMPILED, TABLES, check_mutations, compiled, run_all};
 use crate::bmv2::{Program, Switch};
 use crate::frames::frame;
 use crate::vectors::{Harness, PORTS, read};
