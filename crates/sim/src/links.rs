@@ -510,6 +510,29 @@ mod tests {
     }
 
     #[test]
+    fn what_never_strikes_draws_nothing() {
+        let reordering = TimeDelta::from_ps(20_000);
+        let mut links = impaired(Impairment { reordering, ..Impairment::default() });
+        let mut stream = random::stream(1, "link", &[0]);
+        for packet in 0..100 {
+            let (now, at) =
+                (Time::from_ps(packet * 100_000), Time::from_ps((packet + 1) * 100_000));
+            let delay = TimeDelta::from_ps(random::below(&mut stream, 20_001));
+            assert_eq!(links.passage(0, now, at), Passage::Arrives(at + delay));
+        }
+    }
+
+    #[test]
+    fn links_draw_from_streams_of_their_own() {
+        let impairment = Impairment { loss: share(500_000_000), ..Impairment::default() };
+        let mut links = Links::new(&[], &impairment, TimeDelta::ZERO, 2, 1, |link| link);
+        let mut fates = |unit| -> Vec<Passage> {
+            (0..64).map(|_| links.passage(unit, Time::ZERO, Time::from_ps(1))).collect()
+        };
+        assert_ne!(fates(0), fates(1));
+    }
+
+    #[test]
     fn only_the_named_links_are_impaired() {
         let links = vec![LinkId::new(2)];
         let impairment = Impairment { loss: share(1), links, ..Impairment::default() };

@@ -340,3 +340,17 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         self.counters.iter()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ties_favour_no_link_and_differ_by_seed() {
+        let first = |seed, at| tie(seed, Time::from_ps(at), 7) < tie(seed, Time::from_ps(at), 8);
+        let count = (0..10_000).filter(|&at| first(1, at)).count();
+        assert!((4_800..5_200).contains(&count), "{count}");
+        let changed = (0..10_000).filter(|&at| first(1, at) != first(2, at)).count();
+        assert!((4_800..5_200).contains(&changed), "{changed}");
+    }
+}

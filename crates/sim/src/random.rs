@@ -109,4 +109,25 @@ mod tests {
         items.sort_unstable();
         assert_eq!(items, (0..100).collect::<Vec<_>>());
     }
+
+    #[test]
+    fn a_shuffle_leaves_an_item_anywhere_equally_often() {
+        let mut draws = stream(1, "test", &[]);
+        let mut counts = [[0u32; 4]; 4];
+        for _ in 0..40_000 {
+            let mut items = [0, 1, 2, 3];
+            shuffle(&mut draws, &mut items);
+            for (place, &item) in items.iter().enumerate() {
+                counts[item][place] += 1;
+            }
+        }
+        assert!(counts.iter().flatten().all(|count| (9_500..10_500).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn a_coin_falls_on_either_side_equally_often() {
+        let mut draws = stream(1, "test", &[]);
+        let heads = (0..10_000).filter(|_| Draw(&mut draws).coin()).count();
+        assert!((4_800..5_200).contains(&heads), "{heads}");
+    }
 }

@@ -1,7 +1,8 @@
 //! Tables indexed by numbers that this crate itself hands out: units, packets, hosts, words of a
 //! bitmap. The packet path looks into ten of them for every hop, and a check of each index costs a
 //! quarter of all instructions; so indices are checked in debug builds, in which the tests run, and
-//! not in release builds.
+//! not in release builds. The feature `checked` checks them there too, and which thread changes what is shared:
+//! `make checked` runs the code that is released, with its own constants and optimisations, under these checks.
 //!
 //! A [`Table`] belongs to one thread. A [`Shared`] one has its items divided among the threads of a run: each
 //! thread has a view of its own of the same memory.
@@ -9,6 +10,18 @@
 use std::mem::ManuallyDrop;
 use std::ops::{Index, IndexMut};
 use std::sync::Arc;
+
+/// Whether indices are checked.
+const CHECKED: bool = cfg!(any(debug_assertions, feature = "checked"));
+
+/// Checks an index, where indices are checked.
+#[inline(always)]
+#[track_caller]
+fn check(index: usize, len: usize) {
+    if CHECKED {
+        assert!(index < len, "index {index} of a table of {len}");
+    }
+}
 
 /// A vector whose indices are known to be right.
 pub(crate) struct Table<T>(Vec<T>);
@@ -50,7 +63,7 @@ impl<T> Index<usize> for Table<T> {
     type Output = T;
     #[inline(always)]
     fn index(&self, index: usize) -> &T {
-        debug_assert!(index < self.0.len(), "index {index} of a table of {}", self.0.len());
+        check(index, self.0.len());
         // SAFETY: an index comes from a counter over this table's own length: unit numbers from
         // `Routes`, handles from `Arena`, words and slots from `Wheel`. None comes from outside.
         unsafe { self.0.get_unchecked(index) }
@@ -60,7 +73,7 @@ impl<T> Index<usize> for Table<T> {
 impl<T> IndexMut<usize> for Table<T> {
     #[inline(always)]
     fn index_mut(&mut self, index: usize) -> &mut T {
-        debug_assert!(index < self.0.len(), "index {index} of a table of {}", self.0.len());
+        check(index, self.0.len());
         // SAFETY: as in `index`.
         unsafe { self.0.get_unchecked_mut(index) }
     }
@@ -71,6 +84,8 @@ struct Items<T> {
     start: *mut T,
     len: usize,
     capacity: usize,
+    #[cfg(feature = "checked")]
+    owners: owners::Owners,
 }
 
 impl<T> Drop for Items<T> {
@@ -134,7 +149,14 @@ impl<T> From<Vec<T>> for Shared<T> {
     fn from(items: Vec<T>) -> Shared<T> {
         let mut items = ManuallyDrop::new(items);
         let (start, len, capacity) = (items.as_mut_ptr(), items.len(), items.capacity());
-        Shared { start, items: Arc::new(Items { start, len, capacity }) }
+        let items = Items {
+            start,
+            len,
+            capacity,
+            #[cfg(feature = "checked")]
+            owners: owners::Owners::new(len),
+        };
+        Shared { start, items: Arc::new(items) }
     }
 }
 
@@ -148,7 +170,9 @@ impl<T> Index<usize> for Shared<T> {
     type Output = T;
     #[inline(always)]
     fn index(&self, index: usize) -> &T {
-        debug_assert!(index < self.len(), "index {index} of a table of {}", self.len());
+        check(index, self.len());
+        #[cfg(feature = "checked")]
+        self.items.owners.read(index);
         // SAFETY: the index as in `Table`; the item is initialised, and no other thread changes it now
         // (`Shared::view`).
         unsafe { &*self.start.add(index) }
@@ -158,9 +182,69 @@ impl<T> Index<usize> for Shared<T> {
 impl<T> IndexMut<usize> for Shared<T> {
     #[inline(always)]
     fn index_mut(&mut self, index: usize) -> &mut T {
-        debug_assert!(index < self.len(), "index {index} of a table of {}", self.len());
+        check(index, self.len());
+        #[cfg(feature = "checked")]
+        self.items.owners.change(index);
         // SAFETY: as in `index`; whoever may change an item is the only one to use it now.
         unsafe { &mut *self.start.add(index) }
+    }
+}
+
+/// From here on other threads may use what this one changed: the threads of a run have met, or are about to begin.
+#[inline]
+pub(crate) fn hand_over() {
+    #[cfg(feature = "checked")]
+    owners::hand_over();
+}
+
+/// Who changed an item of a shared table last: what [`Shared::view`] asks its callers for, checked.
+#[cfg(feature = "checked")]
+mod owners {
+    use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+    /// Rises when threads hand over to each other, in whichever run: a change counts until then.
+    static EPOCH: AtomicU32 = AtomicU32::new(1);
+    static THREADS: AtomicU32 = AtomicU32::new(0);
+
+    thread_local! {
+        static ME: u32 = THREADS.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(super) fn hand_over() {
+        EPOCH.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Per item: the epoch and the thread of its last change.
+    pub(super) struct Owners(Box<[AtomicU64]>);
+
+    impl Owners {
+        pub(super) fn new(len: usize) -> Owners {
+            Owners((0..len).map(|_| AtomicU64::new(0)).collect())
+        }
+
+        /// This thread in this epoch.
+        fn me() -> u64 {
+            u64::from(EPOCH.load(Ordering::SeqCst)) << 32 | u64::from(ME.with(|me| *me))
+        }
+
+        #[track_caller]
+        fn check(index: usize, last: u64, me: u64) {
+            assert!(
+                last >> 32 != me >> 32 || last == me,
+                "two threads use item {index} of a table, and one of them changed it"
+            );
+        }
+
+        #[track_caller]
+        pub(super) fn read(&self, index: usize) {
+            Owners::check(index, self.0[index].load(Ordering::Relaxed), Owners::me());
+        }
+
+        #[track_caller]
+        pub(super) fn change(&self, index: usize) {
+            let me = Owners::me();
+            Owners::check(index, self.0[index].swap(me, Ordering::Relaxed), me);
+        }
     }
 }
 
@@ -176,5 +260,44 @@ pub(crate) fn prefetch(address: *const u8, bytes: usize) {
         }
         #[cfg(not(target_arch = "x86_64"))]
         let _ = (address, offset);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "index 3 of a table of 3")]
+    fn a_wrong_index_of_a_table_is_found() {
+        let table = Table::from(vec![1, 2, 3]);
+        let _ = table[std::hint::black_box(3)];
+    }
+
+    #[test]
+    #[should_panic(expected = "index 4 of a table of 3")]
+    fn a_wrong_index_of_a_shared_table_is_found() {
+        let mut table = Shared::from(vec![1, 2, 3]);
+        table[std::hint::black_box(4)] = 0;
+    }
+
+    /// One after the other, so that the test itself has no race.
+    #[cfg(feature = "checked")]
+    #[test]
+    fn an_item_that_two_threads_change_is_found() {
+        let mut table = Shared::from(vec![1, 2]);
+        let elsewhere = |table: &mut Shared<i32>, item: usize| {
+            // SAFETY: the other thread has ended when this one goes on.
+            let mut view = unsafe { table.view() };
+            std::thread::spawn(move || view[item] += 1).join()
+        };
+        // Until the check fails, or other tests hand over in between a hundred times.
+        let is_found = (0..100).any(|_| {
+            table[0] = 5;
+            elsewhere(&mut table, 0).is_err()
+        });
+        assert!(is_found);
+        hand_over();
+        assert!(elsewhere(&mut table, 1).is_ok());
     }
 }

@@ -26,6 +26,7 @@ use super::partition::Partition;
 use super::windows::Windows;
 use crate::network::Network;
 use crate::protocol::Protocol;
+use crate::table;
 
 /// What the threads do next, and until when: one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -241,11 +242,13 @@ impl Part {
 
 impl<E: Protocol, P: OutputPort> Threads<'_, E, P> {
     fn order(&mut self, network: &mut Network<E, P>, order: Order) {
+        table::hand_over();
         self.team.order.store(order.to_bits(), Ordering::Relaxed);
         let exchange = &self.team.exchange;
         let met = exchange.meet(&mut self.part.patience);
         let done = met.and_then(|()| self.part.perform(order, network, 0, exchange));
         done.expect("no thread of the run panics");
+        table::hand_over();
         for member in &self.team.others {
             network.gather(&mut lock(member).network);
         }

@@ -92,7 +92,7 @@ fn a_packet_smaller_than_a_header_is_whole_though_it_is_called_trimmed() {
     assert_eq!(lone.events().len(), 2);
 }
 
-/// NDP 3.2-q.
+/// NDP 3.2-q, 3.2-i.
 #[test]
 fn a_pull_rides_when_none_is_queued_and_the_pacer_is_due_equality_counts() {
     for (after, rides) in [(GAP - 1, false), (GAP, true), (GAP + 1, true)] {

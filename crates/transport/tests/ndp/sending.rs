@@ -369,6 +369,27 @@ mod timers {
         assert_ne!(again.header.path, second.header.path);
         let statistics = lone.endpoint.sender_statistics(0);
         assert_eq!((statistics.timeouts, statistics.retransmissions_timeout), (2, 2));
+        // Each is timed from when it was resent, for twice as long.
+        lone.pass(us(2_999));
+        assert_eq!(lone.data(), []);
+        lone.pass(us(3_006));
+        assert_eq!(lone.data(), [0]);
+        lone.pass(us(3_007));
+        assert_eq!(lone.data(), [1]);
+    }
+
+    /// NDP 3.2-s.
+    #[test]
+    fn an_answer_ends_the_back_off() {
+        let (mut lone, _) = pushed(window(1), None);
+        lone.pass(us(1_000));
+        let again = lone.next().unwrap();
+        lone.hear(&with_pull(answer(Kind::Nack, &again), 1));
+        assert_eq!(lone.data(), [0]);
+        lone.pass(us(1_999));
+        assert_eq!(lone.data(), []);
+        lone.pass(us(2_000));
+        assert_eq!(lone.data(), [0]);
     }
 
     /// NDP 3.2-s.

@@ -25,7 +25,15 @@ pub(crate) struct Table {
     package: String,
     /// Where their files lie.
     folder: String,
+    /// A run of its tests that takes longer has no end.
+    #[serde(default = "limit_seconds")]
+    limit_seconds: u64,
     mutation: Vec<Mistake>,
+}
+
+/// Without a mistake the tests of most crates take seconds.
+fn limit_seconds() -> u64 {
+    60
 }
 
 /// One mistake.

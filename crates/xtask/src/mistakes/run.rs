@@ -17,13 +17,10 @@ const BUILD: &str = "target/mutations/build";
 /// Folders that are not copied: no crate reads them.
 const SKIPPED: [&str; 8] = [".git", ".venv", "target", "out", "rtl", "docs", "__pycache__", "fuzz"];
 
-/// A run of tests that takes longer has no end: without a mistake the slowest takes seconds.
-const LIMIT: Duration = Duration::from_secs(60);
-
 /// Which mistakes are made.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
-    /// Of this crate alone: `transport` or `sim`.
+    /// Of this crate alone, such as `transport` or `sim`.
     pub(crate) package: Option<String>,
     /// These alone.
     pub(crate) names: Vec<String>,
@@ -49,6 +46,14 @@ pub(crate) fn run(root: &Path, selection: &Selection) -> Result<Outcome, String>
         selection.package.as_ref().is_none_or(of_package)
             && (selection.names.is_empty() || selection.names.contains(&mistake.name))
     };
+    let has_mistakes = |package: &&String| {
+        tables.iter().any(|table| table.package == format!("trimline-{package}"))
+    };
+    if let Some(package) = selection.package.as_ref().filter(|package| !has_mistakes(package)) {
+        let packages: BTreeSet<&str> =
+            tables.iter().filter_map(|table| table.package.strip_prefix("trimline-")).collect();
+        return Err(format!("--crate: no mistakes of `{package}`; expected one of {packages:?}"));
+    }
     let known = |name: &&String| {
         tables.iter().any(|table| table.mutation.iter().any(|mistake| mistake.name == **name))
     };
@@ -189,7 +194,7 @@ impl Bench<'_> {
                 if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
                     break Some(status);
                 }
-                if start.elapsed() > LIMIT {
+                if start.elapsed() > Duration::from_secs(self.table.limit_seconds) {
                     child.kill().and_then(|()| child.wait()).map_err(|error| error.to_string())?;
                     break None;
                 }
