@@ -3,7 +3,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::goodput_gbps;
 use crate::record::{FlowEnd, FlowRecord, RunRecord};
 use crate::statistics::{Interval, interval, mean, quantile};
 
@@ -185,7 +184,7 @@ impl Summary {
             } += 1;
         }
         let goodputs: Vec<f64> =
-            flows.iter().filter_map(|flow| goodput_gbps(flow, record.measured_ps)).collect();
+            flows.iter().filter_map(|flow| flow.goodput_gbps(record.measured_ps)).collect();
         let mut ports = PortCounts::default();
         for port in &record.ports {
             ports.packets += port.packets;
@@ -312,7 +311,7 @@ fn distribution(values: impl Iterator<Item = u64>) -> Option<Distribution> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::tests::{flow, record};
+    use crate::fixtures::{flow, record};
 
     fn summary() -> Summary {
         Summary::new(&record(vec![

@@ -1,5 +1,6 @@
 //! flows.csv and ports.csv: one row a flow, one row a port, the unit at the end of each name.
 
+use crate::csv::table;
 use crate::record::{FlowEnd, FlowRecord, PacketLatency, PortRecord, RunRecord};
 use crate::statistics::quantile;
 
@@ -31,18 +32,13 @@ pub const FLOW_COLUMNS: [&str; 20] = [
 pub const PORT_COLUMNS: [&str; 7] =
     ["name", "packets", "bytes", "trimmed", "dropped", "returned", "rate_bps"];
 
-/// flows.csv, rows sorted by (start, source, workload, index).
+/// flows.csv, rows in the order of the record.
 pub fn flows(record: &RunRecord) -> Vec<u8> {
-    let mut flows: Vec<&FlowRecord> = record.flows.iter().collect();
-    flows.sort_by(|a, b| {
-        (a.start_ps, a.source, &a.workload, a.index).cmp(&(
-            b.start_ps,
-            b.source,
-            &b.workload,
-            b.index,
-        ))
-    });
-    table(&FLOW_COLUMNS, flows.into_iter().map(flow_row))
+    debug_assert!(
+        record.flows.iter().is_sorted_by(|a, b| a.order() <= b.order()),
+        "flows leave a run in the order of their starts"
+    );
+    table(&FLOW_COLUMNS, record.flows.iter().map(flow_row))
 }
 
 /// ports.csv, rows in the order of the record.
@@ -119,7 +115,7 @@ fn flow_row(flow: &FlowRecord) -> [String; 20] {
 
 fn port_row(port: &PortRecord) -> [String; 7] {
     [
-        port.name.clone(),
+        port.name(),
         port.packets.to_string(),
         port.bytes.to_string(),
         port.trimmed.to_string(),
@@ -129,95 +125,20 @@ fn port_row(port: &PortRecord) -> [String; 7] {
     ]
 }
 
-pub(crate) fn table<const N: usize>(
-    header: &[&str; N],
-    rows: impl Iterator<Item = [String; N]>,
-) -> Vec<u8> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let written = writer
-        .write_record(header)
-        .and_then(|()| rows.into_iter().try_for_each(|row| writer.write_record(&row)));
-    written.expect("writing rows of one width to memory cannot fail");
-    writer.into_inner().expect("flushing to memory cannot fail")
-}
-
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-    use crate::timeline::Timeline;
-
-    pub(crate) fn flow(source: u32, size: Option<u64>, fct: Option<u64>) -> FlowRecord {
-        FlowRecord {
-            workload: "reply".to_owned(),
-            index: 0,
-            source,
-            destination: 0,
-            size_bytes: size,
-            start_ps: 0,
-            fct_receiver_ps: fct,
-            fct_sender_ps: fct.map(|fct| fct + 6_307_200),
-            ideal_fct_ps: size.map(|_| 259_792_000),
-            delivered_bytes: size.unwrap_or(1_000_000),
-            measured_bytes: size.unwrap_or(900_000),
-            packets_sent: 31,
-            retransmissions_signalled: 1,
-            retransmissions_return: 0,
-            retransmissions_timeout: 0,
-            trims: 1,
-            returns: 0,
-            timeouts: 0,
-            path_removals: 0,
-            path_restorations: 0,
-            end: if size.is_none() {
-                FlowEnd::LongLived
-            } else if fct.is_some() {
-                FlowEnd::Completed
-            } else {
-                FlowEnd::RunEnded
-            },
-        }
-    }
-
-    pub(crate) fn record(flows: Vec<FlowRecord>) -> RunRecord {
-        RunRecord {
-            series: "ndp".to_owned(),
-            seed: 1,
-            flows,
-            latencies: Vec::new(),
-            timeline: Timeline::default(),
-            samples: crate::samples::Samples::default(),
-            ports: vec![
-                PortRecord {
-                    name: "tor 0 down 0".into(),
-                    packets: 31,
-                    bytes: 280_000,
-                    trimmed: 1,
-                    ..PortRecord::default()
-                },
-                PortRecord {
-                    name: "core 3, down 2".into(),
-                    dropped: 4,
-                    returned: 2,
-                    ..PortRecord::default()
-                },
-            ],
-            simulated_ps: 2_000_000_000,
-            measured_ps: 1_000_000_000,
-            packet_hops: 500,
-            packets_delivered: 30,
-            interrupted: false,
-        }
-    }
+    use crate::fixtures::{flow, record};
 
     #[test]
     fn flows_csv_to_the_byte() {
         let mut late = flow(1, Some(270_000), Some(259_792_000));
         late.start_ps = 7;
         let text = flows(&record(vec![
-            late,
-            flow(2, Some(270_000), Some(300_000_000)),
             flow(1, None, None),
             flow(1, Some(270_000), None),
+            flow(2, Some(270_000), Some(300_000_000)),
+            late,
         ]));
         let expected = "\
 workload,index,source,destination,size_bytes,start_ps,fct_receiver_ps,fct_sender_ps,ideal_fct_ps,slowdown,delivered_bytes,measured_bytes,packets_sent,retransmissions_signalled,retransmissions_return,retransmissions_timeout,trims,returns,timeouts,end
@@ -235,7 +156,7 @@ reply,0,1,0,270000,7,259792000,266099200,259792000,1.000000,270000,270000,31,1,0
         let expected = "\
 name,packets,bytes,trimmed,dropped,returned,rate_bps
 tor 0 down 0,31,280000,1,0,0,0
-\"core 3, down 2\",0,0,0,4,2,0
+core 3 down 2,0,0,0,4,2,0
 ";
         assert_eq!(String::from_utf8(text).unwrap(), expected);
     }
