@@ -2,8 +2,8 @@
 """Judges experiments a second time, from the tables of their runs, with arithmetic of its own.
 
 Reads the directory that `trimline reproduce` wrote (OUT/PAPER/FIGURE/runs/**: flows.csv, and ports.csv,
-latencies.csv and timeline.csv where a measure asks for them), the bounds of expected.toml and the reference
-files; recomputes every finding in exact fractions and compares value, verdict and interval over seeds with
+latencies.csv, timeline.csv and series.csv where a measure asks for them), the bounds of expected.toml and the
+reference files; recomputes every finding in exact fractions and compares value, verdict and interval over seeds with
 findings.json, or with the output of `trimline reproduce --json`. Shares no code with the program: Python
 standard library only.
 
@@ -21,7 +21,7 @@ import tomllib
 from fractions import Fraction
 from pathlib import Path
 
-PACKET_BYTES = 9000
+# The model of the authors' files: 9000 B in 9064 B at 10 Gb/s, five switches, six links of 1 us.
 PACKET_US = Fraction("7.2512")
 WAY_US = 5 * PACKET_US + 6
 
@@ -39,12 +39,17 @@ class Run:
         self.directory = directory
         self.flows = rows(directory / "flows.csv")
         summary = json.loads((directory / "summary.json").read_text())
+        link = json.loads((directory / "manifest.json").read_text())["host_link"]
+        self.link_bps = link["rate_bps"]
+        self.payload_bytes = link["payload_bytes"]
+        self.header_bytes = link["header_bytes"]
         self.series = summary["series"]
         self.seed = summary["seed"]
         self.simulated_ps = summary["simulated_ps"]
         self.measured_ps = summary["measured_ps"]
         self.packet_hops = summary["packet_hops"]
-        self.path_removals = summary["path_removals"]
+        self.packets_delivered = summary["packets_delivered"]
+        self.of_all_flows = {key: summary[key] for key in ("path_removals", "path_restorations")}
         self.interrupted = summary["interrupted"]
         # The place in the sweep is a folder: key=value,key=value.
         points = [part for part in directory.parts[-3:-1] if "=" in part]
@@ -64,11 +69,99 @@ class Run:
         self.flows = None
 
     def table(self, name):
-        """The rows of ports.csv, latencies.csv or timeline.csv, which the scenario must ask for."""
+        """The rows of ports.csv, latencies.csv, timeline.csv or series.csv, which the scenario must ask for."""
         path = self.directory / f"{name}.csv"
         if not path.is_file():
             sys.exit(f"{self.name}: no {name}.csv; the scenario must ask for it (output.{name})")
         return rows(path)
+
+
+class Refused(Exception):
+    """A measure that is not known, or of which the tables of a run do not tell enough."""
+
+
+FLOW_KEYS = {"workload", "pair", "started_before_us", "size_bytes"}
+LIST_KEYS = {"reduce", "within"}
+PORT_COLUMNS = {
+    "port_packets": "packets",
+    "port_bytes": "bytes",
+    "port_trimmed": "trimmed",
+    "port_dropped": "dropped",
+    "port_returned": "returned",
+}
+CAUSES = {
+    "signalled": "retransmissions_signalled",
+    "return": "retransmissions_return",
+    "timeout": "retransmissions_timeout",
+}
+FLOW_COLUMNS = {
+    "packets_sent": ["packets_sent"],
+    "headers_received": ["trims"],
+    "headers_returned": ["returns"],
+    "timeouts": ["timeouts"],
+    "retransmissions": list(CAUSES.values()),
+}
+
+#: What each quantity takes beside `quantity`: a key that is not here changes nothing that is known.
+KNOWN = {
+    "fct": FLOW_KEYS | LIST_KEYS | {"at", "unit"},
+    "slowdown": FLOW_KEYS | LIST_KEYS,
+    "goodput": FLOW_KEYS | LIST_KEYS | {"unit"},
+    "fair_share": FLOW_KEYS | LIST_KEYS,
+    "incast_overhead": FLOW_KEYS,
+    "packets_sent": FLOW_KEYS | {"unit"},
+    "packets_delivered": {"unit"},
+    "hops": {"per", "unit"},
+    "retransmissions": FLOW_KEYS | {"cause", "per", "unit"},
+    "headers_received": FLOW_KEYS | {"per", "unit"},
+    "headers_returned": FLOW_KEYS | {"per", "unit"},
+    "timeouts": FLOW_KEYS | {"per", "unit"},
+    "path_removals": set(),
+    "path_restorations": set(),
+    "port_packets": LIST_KEYS | {"ports", "unit"},
+    "port_bytes": LIST_KEYS | {"ports", "unit"},
+    "port_trimmed": FLOW_KEYS | LIST_KEYS | {"ports", "beyond", "per", "unit"},
+    "port_dropped": FLOW_KEYS | LIST_KEYS | {"ports", "beyond", "per", "unit"},
+    "port_returned": FLOW_KEYS | LIST_KEYS | {"ports", "beyond", "per", "unit"},
+    "utilisation": LIST_KEYS | {"ports"},
+    "latency": {"packets", "reduce", "unit"},
+    "events": {"place", "event"},
+    "idle_time": LIST_KEYS | {"place", "unit"},
+    "low_time": {"place", "interval_us", "below_percent", "unit"},
+    "queue_found": LIST_KEYS | {"place"},
+    "queue": LIST_KEYS | {"ports", "from_us", "to_us", "unit"},
+    "fullest_queue": LIST_KEYS | {"ports", "from_us", "to_us", "unit"},
+    "sampled_utilisation": LIST_KEYS | {"ports", "from_us", "to_us"},
+}
+
+PS_OF = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
+GBPS_OF = {"Gb/s": 1, "Mb/s": Fraction(1, 1000)}
+BYTES_OF = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9}
+NUMBER_OF = {None: 1, "thousand": 10**3, "million": 10**6}
+
+
+def named(names, name):
+    """The value of a name that is known."""
+    if name not in names:
+        raise Refused(f"{name!r} is none of {', '.join(map(str, names))}")
+    return names[name]
+
+
+def exact(number):
+    """A number of a TOML file as the fraction that its digits say."""
+    return Fraction(str(number))
+
+
+def unit_of(measure, units):
+    """What a value is divided by. A count without a range, and a quotient of values, are the same in every unit."""
+    how = measure.get("reduce")
+    if how in ("jain", "max_over_min", "least_of_switch") or (
+        how in ("count", "share") and "within" not in measure
+    ):
+        if "unit" in measure:
+            raise Refused(f"a unit of {how}")
+        return 1
+    return named(units, measure.get("unit"))
 
 
 def goodput_gbps(flow, run):
@@ -80,219 +173,302 @@ def goodput_gbps(flow, run):
     return Fraction(int(flow["size_bytes"]) * 8000, int(flow["fct_receiver_ps"]))
 
 
-def times_us(flows, column):
-    if any(flow[column] == "" for flow in flows):
-        return None
-    return [Fraction(int(flow[column]), 1_000_000) for flow in flows]
-
-
-def packets(flow, column):
-    return -(-int(flow[column]) // PACKET_BYTES)
-
-
 def total(flows, *columns):
     return sum(int(flow[column]) for flow in flows for column in columns)
 
 
-def latency_us(run, packets, permille):
-    """A quantile of latencies.csv, which holds them by nearest rank for every permille."""
-    for row in run.table("latencies"):
-        if row["packets"] == packets and int(row["share_permille"]) == permille:
-            return Fraction(int(row["latency_ps"]), 1_000_000)
-    return None
+def mean(numbers):
+    return sum(numbers) / len(numbers)
 
 
-def least_core_link(run):
-    """Bytes of the least used link to or from a core, in percent of the mean of its switch's such links."""
+def reduced(values, measure, missing_is_most):
+    """Many values as one. A flow without a value is worse than all that have one; only a count does without it."""
+    how, there = measure.get("reduce"), [value for value in values if value is not None]
+    if not values:
+        return None
+    if how in ("count", "share"):
+        within = measure.get("within", {})
+        least, most = exact(within.get("from", "-1e300")), exact(within.get("to", "1e300"))
+        inside = sum(least <= value <= most for value in there)
+        return Fraction(inside) if how == "count" else Fraction(100 * inside, len(values))
+    if "within" in measure:
+        raise Refused("`within` without a count or a share")
+    if how is not None and how[0] == "p" and how[1:].replace(".", "", 1).isdecimal():
+        # The smallest value that this share of all does not exceed.
+        rank = max(1, math.ceil(exact(how[1:]) * len(values) / 100))
+        absent = len(values) - len(there)
+        place = rank - 1 if missing_is_most else rank - 1 - absent
+        return sorted(there)[place] if 0 <= place < len(there) else None
+    if len(there) != len(values):
+        return None
+    ascending = sorted(there)
+    slowest = ascending[: -(-len(ascending) // 10)]
+    if how == "jain":
+        squares = sum(value * value for value in there)
+        return sum(there) ** 2 / (len(there) * squares) if squares else None
+    if how == "max_over_min":
+        return ascending[-1] / ascending[0] if ascending[0] > 0 else None
+    return named(
+        {
+            "mean": mean(there),
+            "min": ascending[0],
+            "max": ascending[-1],
+            "sum": sum(there),
+            "least_tenth": mean(slowest),
+            "mean_less_least_tenth": mean(there) - mean(slowest),
+        },
+        how,
+    )
+
+
+def of_flows(measure, run, flows):
+    """A value of each flow."""
+    quantity = measure["quantity"]
+    if quantity in ("fct", "slowdown"):
+        if measure.get("reduce") in ("sum", "least_tenth", "mean_less_least_tenth"):
+            raise Refused(f"no {measure['reduce']} of {quantity}")
+        at = "receiver" if quantity == "slowdown" else measure.get("at")
+        column = named({"receiver": "fct_receiver_ps", "sender": "fct_sender_ps"}, at)
+        times = [None if flow[column] == "" else Fraction(int(flow[column])) for flow in flows]
+        if quantity == "fct":
+            ideals = [unit_of(measure, PS_OF)] * len(flows)
+        else:
+            ideals = [int(flow["ideal_fct_ps"] or 0) for flow in flows]
+        pairs = zip(times, ideals, strict=True)
+        values = [time / ideal if time is not None and ideal else None for time, ideal in pairs]
+        return reduced(values, measure, missing_is_most=True)
+    full = Fraction(run.link_bps, 10**9)
+    if quantity == "fair_share":
+        unit = full / len(flows) / 100 if flows else 1
+    elif measure.get("unit") == "% of the host link":
+        unit = full / 100
+    else:
+        unit = unit_of(measure, GBPS_OF)
+    goodputs = [goodput_gbps(flow, run) for flow in flows]
+    values = [None if each is None else each / unit for each in goodputs]
+    return reduced(values, measure, missing_is_most=False)
+
+
+def incast_overhead(run, flows):
+    """Percent by which the last flow exceeds the time in which the receiver's link is never idle."""
+    if not flows or len({flow["destination"] for flow in flows}) > 1:
+        return None
+    if any("" in (flow["size_bytes"], flow["fct_receiver_ps"]) for flow in flows):
+        return None
+    alone, together = [], Fraction(0)
+    for flow in flows:
+        size = int(flow["size_bytes"])
+        packets = max(1, -(-size // run.payload_bytes))
+        link_ps = Fraction((size + packets * run.header_bytes) * 8 * 10**12, run.link_bps)
+        alone.append(int(flow["ideal_fct_ps"]) - link_ps)
+        together += link_ps
+    last = max(int(flow["fct_receiver_ps"]) for flow in flows)
+    return (last / (together + max(alone)) - 1) * 100
+
+
+def is_meant(port, wanted):
+    """Whether a port of ports.csv is one of the wanted ones: `tor 3 up 2`."""
+    if not set(wanted) <= {"layer", "switch", "direction", "link"}:
+        raise Refused(f"ports by {sorted(wanted)}")
+    layer, switch, direction, link = port["name"].split()
+    words = {"layer": layer, "switch": switch, "direction": direction, "link": link}
+    return all(words[key] == str(value) for key, value in wanted.items())
+
+
+def selected_ports(measure, run):
+    """The rows of ports.csv that a measure is of."""
+    wanted = measure.get("ports", {})
+    wanted = [wanted] if isinstance(wanted, dict) else wanted
+    return [port for port in run.table("ports") if any(is_meant(port, each) for each in wanted)]
+
+
+def utilisation(port_rows, run):
+    """Percent of what the links carry in the whole run."""
+    carried = sum(8 * int(port["bytes"]) for port in port_rows)
+    most = sum(int(port["rate_bps"]) for port in port_rows) * run.simulated_ps
+    return Fraction(100 * carried * 10**12, most) if most else None
+
+
+def of_ports(measure, run):
+    """A counter of each port, or how much of its link was used."""
+    ports, column = selected_ports(measure, run), PORT_COLUMNS.get(measure["quantity"])
+    if column is None and measure.get("reduce") == "mean":
+        return utilisation(ports, run)
+    if column is None and measure.get("reduce") in ("sum", "least_tenth", "mean_less_least_tenth"):
+        raise Refused(f"no {measure['reduce']} of utilisation")
+    unit = unit_of(measure, {None: 1} | (BYTES_OF if column == "bytes" else NUMBER_OF))
+
+    def value(port):
+        return utilisation([port], run) if column is None else Fraction(int(port[column])) / unit
+
+    if measure.get("reduce") != "least_of_switch":
+        return reduced([value(port) for port in ports], measure, missing_is_most=False)
     switches = {}
-    for port in run.table("ports"):
-        switch, side, _ = port["name"].rsplit(" ", 2)
-        layer = switch.split()[0]
-        if (layer, side) in (("core", "down"), ("aggregation", "up"), ("spine", "up")):
-            switches.setdefault(switch, []).append(int(port["bytes"]))
-    shares = [Fraction(min(b) * len(b) * 100, sum(b)) for b in switches.values() if sum(b)]
+    for port in ports:
+        switches.setdefault(port["name"].rsplit(" ", 2)[0], []).append(value(port))
+    shares = [100 * min(each) / mean(each) for each in switches.values() if sum(each)]
     return min(shares) if shares else None
 
 
-def longest_idle(events):
-    """The most, over the places, of the time between two departures in which nothing was sent, us."""
+def of_counts(measure, run, flows):
+    """Something counted, or one count over another; None without a denominator."""
+    quantity, per, sent_elsewhere = measure["quantity"], measure.get("per"), 0
+    if quantity in run.of_all_flows:
+        return Fraction(run.of_all_flows[quantity])
+    if quantity == "hops":
+        count = run.packet_hops
+    elif quantity == "packets_delivered":
+        count = run.packets_delivered
+    elif quantity in PORT_COLUMNS:
+        column, beyond = PORT_COLUMNS[quantity], measure.get("beyond")
+        ports = selected_ports(measure, run)
+        if beyond is not None:
+            if "ports" in measure:
+                raise Refused("`beyond` and `ports`")
+            sent_elsewhere = sum(int(port[column]) for port in ports if is_meant(port, beyond))
+            ports = [port for port in ports if not is_meant(port, beyond)]
+        if not ports:
+            return None
+        count = sum(int(port[column]) for port in ports)
+    elif "cause" in measure:
+        count = total(flows, named(CAUSES, measure["cause"]))
+    else:
+        count = total(flows, *named(FLOW_COLUMNS, quantity))
+    if per is None:
+        return Fraction(count) / named(NUMBER_OF, measure.get("unit"))
+    below = named(
+        {
+            "packet_sent": total(flows, "packets_sent") - sent_elsewhere,
+            "packet_delivered": run.packets_delivered,
+            "header": total(flows, "trims", "returns"),
+            "return": max(1, total(flows, "retransmissions_return")),
+        },
+        per,
+    )
+    scale = named({None: 1, "%": 100}, measure.get("unit"))
+    return Fraction(scale * count, below) if below > 0 else None
+
+
+def latency(measure, run):
+    """A quantile of latencies.csv, which holds them by nearest rank for every permille."""
+    how = measure.get("reduce", "")
+    known = {"min": Fraction(0), "max": Fraction(1000)}
+    if how not in known and not (how[:1] == "p" and how[1:].replace(".", "", 1).isdecimal()):
+        raise Refused(f"latencies.csv has quantiles, no {how}")
+    permille = known[how] if how in known else exact(how[1:]) * 10
+    if permille.denominator != 1:
+        raise Refused(f"latencies.csv has no {how}: it goes by permille")
+    packets = named({"all": "all", "later": "later"}, measure.get("packets"))
+    for row in run.table("latencies"):
+        if row["packets"] == packets and int(row["share_permille"]) == permille:
+            return Fraction(int(row["latency_ps"]), named(PS_OF, measure.get("unit")))
+    return None
+
+
+def idle_times(events):
+    """By place, the time between two departures in which nothing was sent, ps."""
     idle, free = {}, {}
     for event in events:
         if event["event"] == "depart":
             place, begin = event["place"], int(event["time_ps"])
             idle[place] = idle.get(place, 0) + max(0, begin - free.get(place, begin))
             free[place] = int(event["until_ps"])
-    return Fraction(max(idle.values()), 1_000_000) if idle else None
+    return list(idle.values())
 
 
-INTERVAL_PS = 100_000_000
-
-
-def low_us(departures):
-    """Intervals of 100 us, from the first departure on, that whole data packets filled to less than 90 %."""
+def low_time(departures, interval_ps, percent):
+    """Intervals, from the first departure on, that whole data packets filled to less than a share, ps."""
     if not departures:
         return None
     begin, end = int(departures[0]["time_ps"]), int(departures[-1]["time_ps"])
     busy = {}
     for event in departures:
         if event["packet"] == "data":
-            interval = (int(event["time_ps"]) - begin) // INTERVAL_PS
+            interval = (int(event["time_ps"]) - begin) // interval_ps
             length = int(event["until_ps"]) - int(event["time_ps"])
             busy[interval] = busy.get(interval, 0) + length
-    whole = range((end - begin) // INTERVAL_PS)
-    return Fraction(100 * sum(10 * busy.get(each, 0) < 9 * INTERVAL_PS for each in whole))
+    whole = range((end - begin) // interval_ps)
+    return interval_ps * sum(100 * busy.get(each, 0) < percent * interval_ps for each in whole)
 
 
-def of_timeline(name, run, place):
+EVENTS = ("enqueue", "trim", "depart", "arrive", "return", "drop", "lose")
+
+
+def of_timeline(measure, run):
+    quantity, place = measure["quantity"], measure.get("place")
     events = run.table("timeline")
     here = [event for event in events if place in (None, event["place"])]
-    if name == "timeline_low_us":
-        return low_us([event for event in here if event["event"] == "depart"])
-    if name == "timeline_trims":
-        return Fraction(sum(event["event"] == "trim" for event in here)) if events else None
-    if name == "timeline_idle_us":
-        return longest_idle(here)
+    if quantity == "events":
+        kind = named(dict(zip(EVENTS, EVENTS, strict=True)), measure.get("event"))
+        return Fraction(sum(event["event"] == kind for event in here)) if events else None
+    if quantity == "low_time":
+        departures = [event for event in here if event["event"] == "depart"]
+        low = low_time(departures, 10**6 * measure["interval_us"], measure["below_percent"])
+        return None if low is None else Fraction(low, named(PS_OF, measure.get("unit")))
+    if quantity == "idle_time":
+        unit = unit_of(measure, PS_OF)
+        values = [Fraction(each, unit) for each in idle_times(here)]
+        return reduced(values, measure, missing_is_most=True)
     found = [
-        int(event["queue_packets"]) - 1
+        Fraction(int(event["queue_packets"]) - 1)
         for event in here
         if (event["event"], event["packet"]) == ("enqueue", "data") and int(event["attempt"]) > 0
     ]
-    return Fraction(min(found)) if found else None
+    return reduced(found, measure, missing_is_most=True)
 
 
-def shares(flows, run):
-    """Goodput of each flow in percent of its share of 10 Gb/s."""
-    goodputs = [goodput_gbps(flow, run) for flow in flows]
-    return None if None in goodputs else sorted(g * len(flows) * 10 for g in goodputs)
-
-
-def of_shares(name, flows, run):
-    fair = shares(flows, run)
-    if fair is None:
-        return None
-    slowest = fair[: -(-len(fair) // 10)]
-    mean, worst = sum(fair) / len(fair), sum(slowest) / len(slowest)
-    return {
-        "fair_share_percent": mean,
-        "worst_decile_fair_share_percent": worst,
-        "worst_decile_below_mean_points": mean - worst,
-    }[name]
-
-
-def at_ports(run, kind, side, column):
-    """A counter of the ports of one kind of switch that lead up or down, added up."""
-    ports = [(port["name"].split(), int(port[column])) for port in run.table("ports")]
-    return sum(count for words, count in ports if (words[0], words[2]) == (kind, side))
-
-
-def fct_us(flows, percent):
-    """A quantile by nearest rank; flows that have not ended are the slowest, and have no time."""
-    times = sorted(int(f["fct_receiver_ps"]) for f in flows if f["fct_receiver_ps"] != "")
-    rank = max(1, -(-len(flows) * percent // 100))
-    return Fraction(times[rank - 1], 1_000_000) if rank <= len(times) else None
-
-
-RESENT = ("retransmissions_signalled", "retransmissions_return", "retransmissions_timeout")
-
-
-def of_counts(name, run, flows):
-    """Measures that are ratios of two counts; None without a denominator."""
-    arrived = sum(packets(flow, "delivered_bytes") for flow in run.flows)
-    sent, trims, returns = (total(flows, column) for column in ("packets_sent", "trims", "returns"))
-    if name == "uplink_trim_percent":
-        up = [int(p["trimmed"]) for p in run.table("ports") if " up " in p["name"]]
-        above, below = 100 * sum(up), sent
-    elif name == "tor_up_trim_percent":
-        above, below = 100 * at_ports(run, "tor", "up", "trimmed"), sent
-    elif name == "past_tor_trim_percent":
-        first = at_ports(run, "tor", "up", "trimmed")
-        every = sum(int(port["trimmed"]) for port in run.table("ports"))
-        above, below = 100 * (every - first), sent - first
-    elif name == "host_link_percent":
-        names = [port["name"].split() for port in run.table("ports")]
-        links = [
-            int(port["bytes"])
-            for port, words in zip(run.table("ports"), names, strict=True)
-            if (words[0], words[2]) == ("tor", "down")
-        ]
-        # 10 Gb/s carry one byte in 800 ps.
-        above, below = 100 * 800 * sum(links), run.simulated_ps * len(links)
+def of_samples(measure, run):
+    """A value of each row of series.csv of one layer and direction."""
+    column = {
+        "queue": "queue_bytes_mean",
+        "fullest_queue": "queue_bytes_max",
+        "sampled_utilisation": "utilisation",
+    }[measure["quantity"]]
+    ports = measure.get("ports", {})
+    if not isinstance(ports, dict) or set(ports) != {"layer", "direction"}:
+        raise Refused("samples are of one layer and direction")
+    group = f"{ports['layer']} {ports['direction']}"
+    begin, end = measure.get("from_us", 0), measure.get("to_us", math.inf)
+    if column == "utilisation":
+        unit = Fraction(1, 100)
     else:
-        above, below = {
-            "hops_per_delivered_packet": (run.packet_hops, arrived),
-            "retransmissions_per_packet": (total(flows, *RESENT), arrived),
-            "nack_retransmissions_per_packet": (total(flows, RESENT[0]), arrived),
-            "return_retransmissions_per_packet": (total(flows, RESENT[1]), arrived),
-            "nack_over_return": (total(flows, RESENT[0]), max(1, total(flows, RESENT[1]))),
-            "returned_header_percent": (100 * returns, returns + trims),
-            "timeout_retransmissions_percent": (100 * total(flows, RESENT[2]), sent),
-        }[name]
-    return Fraction(above, below) if below else None
+        unit = unit_of(measure, BYTES_OF)
+    values = [
+        Fraction(row[column]) / unit
+        for row in run.table("series")
+        if row["layer"] == group and begin * 10**6 <= int(row["time_ps"]) <= end * 10**6
+    ]
+    return reduced(values, measure, missing_is_most=False)
 
 
-def measure(name, run, flows, place=None):
+def number_of(measure, run, flows):
     """The number of one run, or None."""
-    if not flows:
+    quantity = measure.get("quantity")
+    if quantity not in KNOWN:
+        raise Refused(f"no quantity {quantity!r}")
+    if unknown := set(measure) - KNOWN[quantity] - {"quantity"}:
+        raise Refused(f"{quantity} by {', '.join(sorted(unknown))}")
+    if not run.flows:
         return None
-    if name == "path_removals":
-        if len(flows) != len(run.flows):
-            sys.exit(f"{run.name}: summary.json counts removals of all flows together")
-        return Fraction(run.path_removals)
-    if name.startswith("timeline_") or name == "retransmission_finds_packets":
-        return of_timeline(name, run, place)
-    if name == "least_core_link_percent":
-        return least_core_link(run)
-    latency = {
-        "median_latency_us": ("all", 500),
-        "median_later_latency_us": ("later", 500),
-        "max_latency_us": ("all", 1000),
-    }
-    if name in latency:
-        return latency_us(run, *latency[name])
-    if "fair_share" in name or name == "worst_decile_below_mean_points":
-        return of_shares(name, flows, run)
-    if name == "flows_of_3_to_5_5_gbps":
-        goodputs = [goodput_gbps(flow, run) for flow in flows]
-        slow = [3 <= goodput <= Fraction("5.5") for goodput in goodputs if goodput is not None]
-        return Fraction(sum(slow)) if len(slow) == len(flows) else None
-    if name == "packet_hops_millions":
-        return Fraction(run.packet_hops, 1_000_000)
-    if name in ("tor_down_drops", "aggregation_down_drops"):
-        return Fraction(at_ports(run, *name.split("_")[:2], "dropped"))
-    if name in ("median_fct_receiver_us", "p99_fct_receiver_us"):
-        return fct_us(flows, 50 if name.startswith("median") else 99)
-    counted = name.endswith(("_per_packet", "_per_delivered_packet", "_over_return"))
-    if counted or name in (
-        "tor_up_trim_percent",
-        "past_tor_trim_percent",
-        "uplink_trim_percent",
-        "host_link_percent",
-        "returned_header_percent",
-        "timeout_retransmissions_percent",
+    if quantity in ("fct", "slowdown", "goodput", "fair_share"):
+        return of_flows(measure, run, flows)
+    if quantity == "incast_overhead":
+        return incast_overhead(run, flows)
+    if quantity == "latency":
+        return latency(measure, run)
+    if quantity in ("events", "idle_time", "low_time", "queue_found"):
+        return of_timeline(measure, run)
+    if quantity in ("queue", "fullest_queue", "sampled_utilisation"):
+        return of_samples(measure, run)
+    if quantity == "utilisation" or (
+        quantity in PORT_COLUMNS and not {"per", "beyond"} & set(measure)
     ):
-        return of_counts(name, run, flows)
-    if name.endswith(("goodput_gbps", "goodput_percent")):
-        goodputs = [goodput_gbps(flow, run) for flow in flows]
-        if None in goodputs:
-            return None
-        if name == "min_goodput_gbps":
-            return min(goodputs)
-        mean = sum(goodputs) / len(goodputs)
-        return {"mean_goodput_gbps": mean, "mean_goodput_percent": mean * 10}[name]
-    if name == "last_fct_sender_us":
-        times = times_us(flows, "fct_sender_ps")
-        return times and max(times)
-    times = times_us(flows, "fct_receiver_ps")
-    if times is None:
-        return None
-    if name == "last_fct_receiver_us":
-        return max(times)
-    if name == "slowest_over_fastest":
-        return max(times) / min(times)
-    if name == "last_over_ideal_percent":
-        ideal = sum(packets(flow, "size_bytes") for flow in flows) * PACKET_US + WAY_US
-        return (max(times) / ideal - 1) * 100
-    sys.exit(f"no measure {name}")
+        if FLOW_KEYS & set(measure):
+            raise Refused(f"{quantity} of selected flows")
+        return of_ports(measure, run)
+    if LIST_KEYS & set(measure):
+        raise Refused(f"{quantity} is one number")
+    return of_counts(measure, run, flows) if flows else None
 
 
 def takes(place, label):
@@ -320,17 +496,33 @@ def is_about(finding, run):
     )
 
 
+def is_selected(flow, measure):
+    """Whether a measure is of this flow."""
+    pair = [int(flow["source"]), int(flow["destination"])]
+    sizes = measure.get("size_bytes")
+    if sizes is not None and not set(sizes) <= {"from", "below"}:
+        raise Refused(f"sizes by {sorted(sizes)}")
+    return (
+        measure.get("workload", flow["workload"]) == flow["workload"]
+        and measure.get("pair", pair) == pair
+        and int(flow["start_ps"]) < 10**6 * measure.get("started_before_us", math.inf)
+        and (
+            sizes is None
+            or flow["size_bytes"] != ""
+            and sizes.get("from", 0) <= int(flow["size_bytes"]) < sizes.get("below", math.inf)
+        )
+    )
+
+
 def value_of(finding, run):
     """The finding's measure of one run, over the flows that it is about."""
-    flows = [
-        flow
-        for flow in run.flows
-        if finding.get("workload", flow["workload"]) == flow["workload"]
-        and finding.get("pair", [int(flow["source"]), int(flow["destination"])])
-        == [int(flow["source"]), int(flow["destination"])]
-        and int(flow["start_ps"]) < 1_000_000 * finding.get("started_before_us", math.inf)
-    ]
-    return None if run.interrupted else measure(finding["measure"], run, flows, finding.get("place"))
+    measure = finding["measure"]
+    try:
+        flows = [flow for flow in run.flows if is_selected(flow, measure)]
+        value = number_of(measure, run, flows)
+    except Refused as refused:
+        sys.exit(f"{run.name}: finding {finding['name']!r}: measure not known: {refused}")
+    return None if run.interrupted else value
 
 
 def spread(run, key, values):
@@ -378,9 +570,6 @@ def judge(finding, runs):
         return None, False, []
     for seed, value in pairs:
         seeds.setdefault(seed, []).append(value)
-
-    def mean(numbers):
-        return sum(numbers) / len(numbers)
 
     def room(v):
         return min(([] if lo is None else [v - lo]) + ([] if hi is None else [hi - v]))
@@ -541,7 +730,7 @@ def main():
             value = "-" if ours is None else f"{float(ours):.4f}"
             verdict = "not judged" if not_judged else "holds" if holds else "does not hold"
             note = "" if agrees else f"   DIFFERS: reported {theirs}"
-            print(f"{name}  {finding['name']}: {value} {finding['unit']}, {verdict}{note}")
+            print(f"{name}  {finding['name']}: {value} {theirs.get('unit', '')}, {verdict}{note}")
     print("the same verdicts" if differences == 0 else f"{differences} differences")
     return int(differences > 0)
 

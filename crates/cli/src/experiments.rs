@@ -22,6 +22,8 @@ pub(crate) struct Experiment {
     /// Where the scenario's text is from, for errors.
     pub(crate) scenario_name: String,
     pub(crate) scenario: String,
+    /// Where the expectation's text is from, for errors.
+    pub(crate) expected_name: String,
     pub(crate) expected: Expected,
 }
 
@@ -47,6 +49,7 @@ pub(crate) fn load(directory: Option<&Path>) -> Result<Vec<Experiment>, Failure>
                         let expected_name = expected.display().to_string();
                         experiments.push(Experiment {
                             expected: Expected::parse(&expected_name, &read(&expected)?)?,
+                            expected_name,
                             scenario: read(&scenario)?,
                             scenario_name: scenario.display().to_string(),
                             id,
@@ -57,14 +60,13 @@ pub(crate) fn load(directory: Option<&Path>) -> Result<Vec<Experiment>, Failure>
         }
         None => {
             for &(id, scenario, expected) in embedded::EMBEDDED {
+                let expected_name = format!("experiments/{id}/expected.toml");
                 experiments.push(Experiment {
                     id: id.to_owned(),
                     scenario_name: format!("experiments/{id}/scenario.toml"),
                     scenario: scenario.to_owned(),
-                    expected: Expected::parse(
-                        &format!("experiments/{id}/expected.toml"),
-                        expected,
-                    )?,
+                    expected: Expected::parse(&expected_name, expected)?,
+                    expected_name,
                 });
             }
         }
@@ -167,18 +169,8 @@ mod tests {
             let mut some = scenario.clone();
             let quick = experiment.expected.quick.choose(&experiment.id, &mut some);
             quick.unwrap_or_else(|failure| panic!("{failure:?}"));
-            // A finding about a series that does not exist would never be refuted.
-            for finding in &experiment.expected.finding {
-                let runs = |run: &&trimline_sim::scenario::Run| {
-                    finding.series.as_ref().is_none_or(|series| *series == run.plan.series)
-                };
-                assert!(
-                    scenario.runs.iter().any(|run| runs(&run)),
-                    "{}: {}",
-                    experiment.id,
-                    finding.name
-                );
-            }
+            let checked = experiment.expected.check(&experiment.expected_name, &scenario);
+            checked.unwrap_or_else(|failure| panic!("{failure:?}"));
             for file in &experiment.expected.reference_files {
                 let built_in = embedded::EMBEDDED_REFERENCE.iter().any(|(name, _)| name == file);
                 assert!(built_in, "{file}");

@@ -2,17 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-use trimline_metrics::{Interval, Measure, Selection, interval};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use trimline_metrics::measure::Needs;
+use trimline_metrics::{Measure, interval};
+use trimline_sim::scenario::{Run, Scenario};
 
 use crate::failure::Failure;
 use crate::outcome::Outcome;
 use crate::quick::Quick;
+use crate::verdicts::{Tier, Verdict};
 
-/// expected.toml.
+/// expected.toml, and testbed.toml, whose measures are names of what a testbed program measures.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Expected {
+pub(crate) struct Expected<M = Measure> {
     pub(crate) title: String,
     /// Files of experiments/reference that belong into the figure.
     #[serde(default)]
@@ -20,14 +24,14 @@ pub(crate) struct Expected {
     /// What the quick tier runs.
     #[serde(default)]
     pub(crate) quick: Quick,
-    pub(crate) finding: Vec<Finding>,
+    pub(crate) finding: Vec<Finding<M>>,
 }
 
 /// One finding. It holds when the measure of every run that it is about lies within the bounds, or
 /// its mean over the seeds.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Finding {
+pub(crate) struct Finding<M = Measure> {
     pub(crate) name: String,
     /// Where it stands, or how it follows.
     #[allow(
@@ -37,15 +41,8 @@ pub(crate) struct Finding {
     pub(crate) source: String,
     /// Series of the scenario; all without it.
     pub(crate) series: Option<String>,
-    pub(crate) measure: String,
-    /// Only flows of this workload.
-    workload: Option<String>,
-    /// Only flows from the first to the second host.
-    pair: Option<[u32; 2]>,
-    /// Only flows that began before this time.
-    started_before_us: Option<u64>,
-    /// Of a timeline, only what is about this port or host.
-    place: Option<String>,
+    /// The number that is judged.
+    pub(crate) measure: M,
     /// Only runs with this many flows.
     flows: Option<usize>,
     /// Only runs with at least this many flows.
@@ -59,7 +56,8 @@ pub(crate) struct Finding {
     /// Not the measure itself, but by how many percent it exceeds that of this series, at the same
     /// place of the sweep and with the same seed.
     against: Option<String>,
-    pub(crate) unit: String,
+    /// Unit of what is judged; that of the measure without it.
+    unit: Option<String>,
     /// Whether every seed must hold, or the mean over the seeds.
     #[serde(default)]
     over_seeds: OverSeeds,
@@ -69,6 +67,9 @@ pub(crate) struct Finding {
     pub(crate) reference: Option<f64>,
     pub(crate) lo: Option<f64>,
     pub(crate) hi: Option<f64>,
+    /// Where a network that delivers nothing would satisfy the bounds: the finding about the same series that it
+    /// would not satisfy.
+    companion: Option<String>,
 }
 
 /// Places of a sweep.
@@ -111,83 +112,107 @@ enum OverSeeds {
     Mean,
 }
 
-/// Whether all runs of an experiment were run, or some.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tier {
-    Full,
-    Quick,
-}
-
-fn is_of_one_seed(seeds: &Option<Interval>) -> bool {
-    seeds.is_none_or(|seeds| seeds.count < 2)
-}
-
-/// A finding and what our runs say about it: the machine-readable form.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct Verdict {
-    pub(crate) name: String,
-    pub(crate) paper: Option<f64>,
-    pub(crate) reference: Option<f64>,
-    /// Of all runs, the value nearest to breaking a bound or furthest beyond it; without bounds the
-    /// mean. `None` when a run has no such value.
-    pub(crate) ours: Option<f64>,
-    pub(crate) lo: Option<f64>,
-    pub(crate) hi: Option<f64>,
-    pub(crate) unit: String,
-    pub(crate) holds: bool,
-    /// The quick tier has none of the runs that it is about, or too few seeds for a mean.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) not_judged: bool,
-    /// Each seed's value, over seeds, where there are several.
-    #[serde(skip_serializing_if = "is_of_one_seed")]
-    pub(crate) seeds: Option<Interval>,
-}
-
-impl Expected {
-    /// Reads expected.toml.
-    pub(crate) fn parse(file: &str, text: &str) -> Result<Expected, Failure> {
-        let expected: Expected = toml::from_str(text).map_err(|error| {
+impl<M: DeserializeOwned> Expected<M> {
+    /// Reads expected.toml or testbed.toml.
+    pub(crate) fn parse(file: &str, text: &str) -> Result<Expected<M>, Failure> {
+        let expected: Expected<M> = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
             Failure::message(format!("{file}:{line}: {}", error.message()))
         })?;
         for finding in &expected.finding {
-            if Measure::named(&finding.measure).is_none() {
-                let names: Vec<&str> = Measure::names().collect();
-                return Err(Failure::message(format!(
-                    "{file}: finding \"{}\": no measure `{}`; expected one of {}",
-                    finding.name,
-                    finding.measure,
-                    names.join(", ")
-                )));
+            let mistake = |what: &str| {
+                Failure::message(format!("{file}: finding \"{}\": {what}", finding.name))
+            };
+            if finding.lo.zip(finding.hi).is_some_and(|(lo, hi)| lo > hi) {
+                return Err(mistake("lo is above hi"));
             }
-            if let (Some(lo), Some(hi)) = (finding.lo, finding.hi)
-                && lo > hi
-            {
-                return Err(Failure::message(format!(
-                    "{file}: finding \"{}\": lo is above hi",
-                    finding.name
-                )));
+            if expected.finding.iter().filter(|other| other.name == finding.name).count() > 1 {
+                return Err(mistake("another finding has the same name"));
+            }
+            let Some(companion) = &finding.companion else { continue };
+            let is_companion = |other: &&Finding<M>| {
+                other.name == *companion
+                    && other.companion.is_none()
+                    && other.series == finding.series
+                    && other.lo.or(other.hi).is_some()
+            };
+            if expected.finding.iter().find(is_companion).is_none() {
+                return Err(mistake(
+                    "its companion is no finding about the same series that has bounds and no companion",
+                ));
             }
         }
         Ok(expected)
     }
 }
 
+impl Expected {
+    /// Whether every finding can be judged by runs of this scenario. A finding about a series that does not exist would
+    /// never be refuted.
+    pub(crate) fn check(&self, file: &str, scenario: &Scenario) -> Result<(), Failure> {
+        for finding in &self.finding {
+            let asked = |run: &&Run| finding.is_asked_of(&run.plan.series);
+            let mistake = |what: String| {
+                Failure::message(format!("{file}: finding \"{}\": {what}", finding.name))
+            };
+            for series in finding.series.iter().chain(&finding.against) {
+                if !scenario.runs.iter().any(|run| run.plan.series == *series) {
+                    return Err(mistake(format!("the scenario has no series `{series}`")));
+                }
+            }
+            for run in scenario.runs.iter().filter(asked) {
+                let is_there = |name: &str| run.plan.workloads.iter().any(|w| w.name == name);
+                if let Some(name) = finding.measure.workload().filter(|name| !is_there(name)) {
+                    return Err(mistake(format!("{}: no workload `{name}`", run.name)));
+                }
+                let (needed, is_asked) = match finding.measure.needs() {
+                    None => continue,
+                    Some(Needs::Latencies) => ("latencies", run.output.latencies),
+                    Some(Needs::Timeline) => ("timeline", run.plan.timeline.is_some()),
+                    Some(Needs::Series) => ("series", run.plan.sample_every.is_some()),
+                };
+                if !is_asked {
+                    return Err(mistake(format!(
+                        "{}: the scenario must ask for it: output.{needed}",
+                        run.name
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Finding {
+    /// The unit of what is judged.
+    pub(crate) fn unit(&self) -> &str {
+        match (&self.unit, &self.against) {
+            (Some(unit), _) => unit,
+            (None, Some(_)) => "%",
+            (None, None) => self.measure.unit(),
+        }
+    }
+
+    /// What the runs say; `place` is the finding's own among the findings.
+    pub(crate) fn verdict(&self, runs: &[Outcome], place: usize, tier: Tier) -> Verdict {
+        self.judge(self.unit(), runs, place, tier)
+    }
+}
+
+impl Finding<String> {
+    /// What a testbed program says that measured these numbers.
+    pub(crate) fn of_testbed(&self, measures: &BTreeMap<String, f64>) -> Verdict {
+        let value = measures.get(&self.measure).copied().filter(|value| value.is_finite());
+        let run = Outcome { values: vec![value], ..Outcome::default() };
+        self.judge(self.unit.as_deref().unwrap_or_default(), &[run], 0, Tier::Full)
+    }
+}
+
+impl<M> Finding<M> {
     /// Whether it is about runs of this series, or compares with them.
     pub(crate) fn is_asked_of(&self, series: &str) -> bool {
         self.series.as_deref().is_none_or(|own| own == series)
             || self.against.as_deref() == Some(series)
-    }
-
-    /// What of a run it is about.
-    pub(crate) fn selection(&self) -> Selection {
-        Selection {
-            workload: self.workload.clone(),
-            pair: self.pair.map(|[source, destination]| (source, destination)),
-            started_before_ps: self.started_before_us.map(|us| us.saturating_mul(1_000_000)),
-            place: self.place.clone(),
-        }
     }
 
     fn is_about(&self, run: &Outcome) -> bool {
@@ -236,10 +261,9 @@ impl Finding {
             .collect()
     }
 
-    /// What the runs say; `place` is the finding's own among the findings. A run without a value, or
-    /// no run at all, refutes the finding: an experiment that did not happen confirms nothing. Only the quick
-    /// tier may have none of its runs, and it has not the seeds that a mean is over.
-    pub(crate) fn verdict(&self, runs: &[Outcome], place: usize, tier: Tier) -> Verdict {
+    /// A run without a value, or no run at all, refutes the finding: an experiment that did not happen confirms
+    /// nothing. Only the quick tier may have none of its runs, and it has not the seeds that a mean is over.
+    fn judge(&self, unit: &str, runs: &[Outcome], place: usize, tier: Tier) -> Verdict {
         let is_mean = self.over_seeds == OverSeeds::Mean && self.lo.or(self.hi).is_some();
         let not_judged =
             tier == Tier::Quick && (is_mean || !runs.iter().any(|run| self.is_about(run)));
@@ -271,7 +295,7 @@ impl Finding {
             ours,
             lo: self.lo,
             hi: self.hi,
-            unit: self.unit.clone(),
+            unit: unit.to_owned(),
             holds: holds || not_judged,
             not_judged,
             seeds: interval(&of_seeds),

@@ -31,6 +31,7 @@ mod stats;
 pub mod switch_ports;
 mod testbed;
 mod trace;
+mod verdicts;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -260,7 +261,7 @@ pub fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
                 settings: settings.texts(),
                 jobs,
                 out: out.unwrap_or_else(|| default.into()),
-                tier: if quick { findings::Tier::Quick } else { findings::Tier::Full },
+                tier: if quick { verdicts::Tier::Quick } else { verdicts::Tier::Full },
                 resume,
                 no_plot,
                 library: library.directory,

@@ -11,7 +11,7 @@ use crate::findings::Finding;
 pub(crate) const FILE: &str = "measures.json";
 
 /// The answers of one run.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Outcome {
     pub(crate) series: String,
     pub(crate) seed: u64,
@@ -30,32 +30,8 @@ struct Measures {
 
 #[derive(Deserialize, Serialize)]
 struct Answer {
-    #[serde(flatten)]
-    question: Question,
+    measure: Measure,
     value: Option<f64>,
-}
-
-/// A measure, and of what.
-#[derive(PartialEq, Deserialize, Serialize)]
-struct Question {
-    measure: String,
-    workload: Option<String>,
-    pair: Option<(u32, u32)>,
-    started_before_ps: Option<u64>,
-    place: Option<String>,
-}
-
-impl Question {
-    fn of(finding: &Finding) -> Question {
-        let selection = finding.selection();
-        Question {
-            measure: finding.measure.clone(),
-            workload: selection.workload,
-            pair: selection.pair,
-            started_before_ps: selection.started_before_ps,
-            place: selection.place,
-        }
-    }
 }
 
 impl Outcome {
@@ -70,7 +46,7 @@ impl Outcome {
             if record.interrupted || !is_asked {
                 return None;
             }
-            Measure::named(&finding.measure)?.of(record, &finding.selection())
+            finding.measure.of(record)
         };
         Outcome {
             series: record.series.clone(),
@@ -85,10 +61,9 @@ impl Outcome {
     pub(crate) fn to_json(&self, findings: &[Finding]) -> String {
         let mut measures: Vec<Answer> = Vec::new();
         for (finding, &value) in findings.iter().zip(&self.values) {
-            let question = Question::of(finding);
-            let is_known = measures.iter().any(|answer| answer.question == question);
+            let is_known = measures.iter().any(|answer| answer.measure == finding.measure);
             if finding.is_asked_of(&self.series) && !is_known {
-                measures.push(Answer { question, value });
+                measures.push(Answer { measure: finding.measure.clone(), value });
             }
         }
         let measures = Measures { flows: self.flows, measures };
@@ -103,8 +78,7 @@ impl Outcome {
             if !finding.is_asked_of(&run.plan.series) {
                 return Some(None);
             }
-            let question = Question::of(finding);
-            let known = measures.measures.iter().find(|answer| answer.question == question);
+            let known = measures.measures.iter().find(|answer| answer.measure == finding.measure);
             known.map(|answer| answer.value)
         };
         Some(Outcome {
@@ -130,10 +104,9 @@ mod tests {
 
     fn findings(measures: &[&str]) -> Vec<Finding> {
         let mut text = "title = \"t\"\n".to_owned();
-        for measure in measures {
-            text += &format!(
-                "[[finding]]\nname = \"n\"\nsource = \"s\"\nunit = \"u\"\nmeasure = {measure}\n"
-            );
+        for (number, measure) in measures.iter().enumerate() {
+            text +=
+                &format!("[[finding]]\nname = \"{number}\"\nsource = \"s\"\nmeasure = {measure}\n");
         }
         Expected::parse("expected.toml", &text).unwrap_or_else(|error| panic!("{error:?}")).finding
     }
@@ -144,11 +117,17 @@ mod tests {
                         size = \"9KB\"\n[[series]]\nname = \"a\"\n[sweep]\nwarm = [1]\n";
         let scenario = scenario.replace("[sweep]\nwarm = [1]\n", "");
         let run = Scenario::parse("s", &scenario, &[]).unwrap().runs.remove(0);
+        let slowest = "{ quantity = \"goodput\", reduce = \"min\", unit = \"Gb/s\" }";
+        let last = |pair: &str| {
+            format!(
+                "{{ quantity = \"fct\", at = \"sender\", pair = {pair}, reduce = \"max\", unit = \"us\" }}"
+            )
+        };
         let first = findings(&[
-            "\"min_goodput_gbps\"",
-            "\"packet_hops_millions\"\nseries = \"b\"",
-            "\"last_fct_receiver_us\"\npair = [1, 2]",
-            "\"min_goodput_gbps\"\nhi = 3.0",
+            slowest,
+            "{ quantity = \"hops\" }\nseries = \"b\"",
+            &last("[1, 2]"),
+            &format!("{slowest}\nhi = 3.0"),
         ]);
         let third = 1.0 / 3.0;
         let outcome = Outcome {
@@ -159,10 +138,10 @@ mod tests {
             values: vec![Some(third), None, None, Some(third)],
         };
         let text = outcome.to_json(&first);
-        assert_eq!(text.matches("min_goodput_gbps").count(), 1, "{text}");
+        assert_eq!(text.matches("goodput").count(), 1, "{text}");
         assert_eq!(Outcome::from_json(&first, &run, &text), Some(outcome));
         // Of series "b" nothing was asked here; another pair is another question.
-        let other = findings(&["\"last_fct_receiver_us\"\npair = [2, 1]"]);
+        let other = findings(&[&last("[2, 1]")]);
         assert_eq!(Outcome::from_json(&other, &run, &text), None);
         assert_eq!(Outcome::from_json(&first, &run, "{}"), None);
     }

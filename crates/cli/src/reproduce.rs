@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Mutex;
@@ -14,9 +13,10 @@ use trimline_sim::scenario::{Run, Scenario};
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
 use crate::experiments::{Experiment, choose, load, reference};
 use crate::failure::Failure;
-use crate::findings::{Finding, Tier, Verdict};
+use crate::findings::Finding;
 use crate::outcome::{self, Outcome};
-use crate::results::{Earlier, columns, earlier, print, say_resumed, write_run};
+use crate::results::{Earlier, earlier, print, say_resumed, write_run};
+use crate::verdicts::{self, Tier, Verdict};
 
 pub(crate) struct Options {
     pub(crate) json: bool,
@@ -40,6 +40,7 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
         .map(|experiment| {
             let name = &experiment.scenario_name;
             let mut scenario = Scenario::parse(name, &experiment.scenario, &options.settings)?;
+            experiment.expected.check(&experiment.expected_name, &scenario)?;
             if options.tier == Tier::Quick {
                 experiment.expected.quick.choose(&experiment.id, &mut scenario)?;
             }
@@ -76,7 +77,8 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
             .collect();
         write_findings(experiment, &verdicts, &out, options)?;
         if !options.json {
-            print(&table(experiment, &verdicts, options.tier));
+            let title = &experiment.expected.title;
+            print(&verdicts::table(&experiment.id, title, &verdicts, options.tier));
         }
         if !options.no_plot {
             draw(&experiment.id, &out, options.json);
@@ -85,7 +87,7 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
     }
     if options.json {
         let all: Vec<_> =
-            judged.iter().map(|(e, verdicts)| as_json(e, verdicts, options.tier)).collect();
+            judged.iter().map(|(e, v)| verdicts::as_json(&e.id, v, options.tier)).collect();
         print(&format!("{:#}\n", json!({ "experiments": all })));
     }
     let all_hold = judged.iter().all(|(_, verdicts)| verdicts.iter().all(|verdict| verdict.holds));
@@ -173,14 +175,6 @@ fn run_all(
     Ok(outcomes.into_iter().flatten().collect())
 }
 
-fn as_json(experiment: &Experiment, verdicts: &[Verdict], tier: Tier) -> serde_json::Value {
-    let mut json = json!({ "id": experiment.id, "findings": verdicts });
-    if tier == Tier::Quick {
-        json["tier"] = "quick".into();
-    }
-    json
-}
-
 /// findings.json and the reference files, beside the runs: all that a figure needs.
 fn write_findings(
     experiment: &Experiment,
@@ -191,8 +185,7 @@ fn write_findings(
     let write = |path: PathBuf, text: &str| {
         result_folder::write_file(&path, text).map_err(|error| Failure::io(&path, &error))
     };
-    let findings = format!("{:#}\n", as_json(experiment, verdicts, options.tier));
-    write(out.join("findings.json"), &findings)?;
+    verdicts::write(out, &experiment.id, verdicts, options.tier)?;
     for file in &experiment.expected.reference_files {
         let text = reference(options.library.as_deref(), file).ok_or_else(|| {
             Failure::message(format!("{}: no reference file `{file}`", experiment.id))
@@ -200,62 +193,6 @@ fn write_findings(
         write(out.join("reference").join(file), &text)?;
     }
     Ok(())
-}
-
-fn table(experiment: &Experiment, verdicts: &[Verdict], tier: Tier) -> String {
-    let head =
-        ["finding", "paper", "reference", "ours", "range", "unit", "mean over seeds", "verdict"];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
-    for verdict in verdicts {
-        let number = |number: Option<f64>| number.map_or("-".to_owned(), significant);
-        let range = match (verdict.lo, verdict.hi) {
-            (None, None) => "-".to_owned(),
-            (lo, hi) => format!(
-                "{}..{}",
-                lo.map(significant).unwrap_or_default(),
-                hi.map(significant).unwrap_or_default()
-            ),
-        };
-        let seeds = verdict.seeds.map_or("-".to_owned(), |interval| match interval.half_width {
-            Some(half_width) => format!("{} ± {half_width:.2}", significant(interval.mean)),
-            None => significant(interval.mean),
-        });
-        rows.push(vec![
-            verdict.name.clone(),
-            number(verdict.paper),
-            number(verdict.reference),
-            number(verdict.ours),
-            range,
-            verdict.unit.clone(),
-            seeds,
-            match (verdict.holds, verdict.lo.or(verdict.hi)) {
-                _ if verdict.not_judged => "not judged",
-                (true, Some(_)) => "holds",
-                (true, None) => "reported",
-                (false, _) => "DOES NOT HOLD",
-            }
-            .to_owned(),
-        ]);
-    }
-    let tier = if tier == Tier::Quick { " (quick tier: some of the runs)" } else { "" };
-    let mut text = format!("\n{}: {}{tier}\n", experiment.id, experiment.expected.title);
-    let lines = columns(&rows);
-    for (line, verdict) in lines.lines().zip(std::iter::once(None).chain(verdicts.iter().map(Some)))
-    {
-        let is_refuted = verdict.is_some_and(|verdict| !verdict.holds);
-        if is_refuted && std::io::stdout().is_terminal() {
-            text += &format!("\x1b[31m{line}\x1b[0m\n");
-        } else {
-            text += &format!("{line}\n");
-        }
-    }
-    text
-}
-
-/// Up to four decimals, no trailing zeros.
-fn significant(value: f64) -> String {
-    let text = format!("{value:.4}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// Draws with the Python package where there is one. The verdict stands either way.
@@ -315,17 +252,4 @@ fn python() -> PathBuf {
         .map(|directory| directory.join(".venv/bin/python"))
         .find(|python| fs::metadata(python).is_ok())
         .unwrap_or_else(|| PathBuf::from("python3"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::significant;
-
-    #[test]
-    fn numbers_are_short() {
-        assert_eq!(significant(92.0), "92");
-        assert_eq!(significant(1668.1248), "1668.1248");
-        assert_eq!(significant(0.045_77), "0.0458");
-        assert_eq!(significant(100.0), "100");
-    }
 }

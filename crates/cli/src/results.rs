@@ -30,6 +30,7 @@ fn manifest(scenario: &Scenario, settings: &[String], run: &Run) -> Manifest {
         settings: settings.to_vec(),
         run: run.name.clone(),
         seed: run.plan.seed,
+        host_link: run.plan.host_link(),
         engine: match run.plan.engine {
             EngineChoice::Windows => "windows",
             EngineChoice::Heap => "heap",

@@ -6,10 +6,13 @@
 #![forbid(unsafe_code)]
 
 pub mod capture;
-
+mod csv;
+#[cfg(test)]
+pub(crate) mod fixtures;
 pub mod manifest;
 pub mod measure;
 pub mod perfetto;
+pub mod place;
 pub mod record;
 pub mod result_folder;
 pub mod samples;
@@ -19,10 +22,11 @@ pub mod table;
 pub mod timeline;
 
 pub use manifest::Manifest;
-pub use measure::{Measure, Selection};
-pub use record::{FlowEnd, FlowRecord, PacketLatency, PortRecord, RunRecord};
+pub use measure::Measure;
+pub use place::{Direction, Layer, PortPlace};
+pub use record::{FlowEnd, FlowRecord, HostLink, PacketLatency, PortRecord, RunRecord};
 pub use result_folder::ResultFolder;
-pub use samples::{Layer, Sample, Samples};
+pub use samples::{PortGroup, Sample, Samples};
 pub use statistics::{Interval, interval, quantile};
 pub use summary::{Aggregate, Summary};
 pub use timeline::Timeline;

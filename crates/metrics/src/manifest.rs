@@ -4,6 +4,8 @@
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::record::HostLink;
+
 /// What made a result. A result without its manifest is not plotted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
@@ -25,6 +27,8 @@ pub struct Manifest {
     pub run: String,
     /// Seed of the run.
     pub seed: u64,
+    /// The links of hosts, and a full data packet on them: what goodputs and ideal times are compared with.
+    pub host_link: HostLink,
     /// Engine that drove it.
     pub engine: String,
     /// Threads that drove it.
@@ -98,6 +102,7 @@ mod tests {
             settings: vec![],
             run: "seed-1".into(),
             seed: 1,
+            host_link: HostLink { rate_bps: 10, payload_bytes: 9, header_bytes: 1 },
             engine: "windows".into(),
             threads: 1,
             interrupted: false,

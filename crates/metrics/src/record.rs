@@ -1,7 +1,9 @@
 //! One row a flow, one row a port, one record a run.
 
+use serde::{Deserialize, Serialize};
 use trimline_packet::PortCounters;
 
+use crate::place::PortPlace;
 use crate::samples::Samples;
 use crate::timeline::Timeline;
 
@@ -67,11 +69,57 @@ pub struct FlowRecord {
     pub end: FlowEnd,
 }
 
+impl FlowRecord {
+    /// What flows are sorted by in a record and in flows.csv: start, source host, workload, index.
+    pub fn order(&self) -> (u64, u32, &str, u32) {
+        (self.start_ps, self.source, &self.workload, self.index)
+    }
+
+    /// Goodput in Gb/s. Long-lived: payload in the measured interval of `measured_ps`. Sized: size over FCT at
+    /// the receiver, `None` when the flow was not delivered.
+    pub fn goodput_gbps(&self, measured_ps: u64) -> Option<f64> {
+        let (bytes, ps) = match self.size_bytes {
+            None => (self.measured_bytes, measured_ps),
+            Some(size) => (size, self.fct_receiver_ps?),
+        };
+        // Bits per picosecond are terabits per second.
+        (ps > 0).then(|| (bytes * 8) as f64 / ps as f64 * 1000.0)
+    }
+}
+
+impl PortRecord {
+    /// Layer and place in words, for example `tor 3 down 2`.
+    pub fn name(&self) -> String {
+        self.place.to_string()
+    }
+}
+
+/// The links between hosts and their switches when the run begins, and what a full data packet is on them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub struct HostLink {
+    /// Rate in bit/s.
+    pub rate_bps: u64,
+    /// Payload of a full data packet in bytes.
+    pub payload_bytes: u64,
+    /// What every data packet has on the wire beside its payload, in bytes.
+    pub header_bytes: u64,
+}
+
+impl HostLink {
+    /// How long a flow of `size_bytes` occupies such a link, its headers included, in picoseconds.
+    pub fn busy_ps(&self, size_bytes: u64) -> u64 {
+        let packets = size_bytes.div_ceil(self.payload_bytes.max(1)).max(1);
+        let bytes = u128::from(size_bytes) + u128::from(packets) * u128::from(self.header_bytes);
+        let ps = bytes * 8_000_000_000_000 / u128::from(self.rate_bps.max(1));
+        u64::try_from(ps).unwrap_or(u64::MAX)
+    }
+}
+
 /// Counters of one output port.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PortRecord {
-    /// Layer and place, for example `tor 3 down 2`.
-    pub name: String,
+    /// Where it is; as text the port's name.
+    pub place: PortPlace,
     /// What happened there.
     pub counters: PortCounters,
     /// Rate of its link at the beginning, in bit/s.
@@ -102,7 +150,9 @@ pub struct RunRecord {
     pub series: String,
     /// Seed of the run.
     pub seed: u64,
-    /// Flows, sorted by (start, source host, workload, index).
+    /// The links of hosts.
+    pub host_link: HostLink,
+    /// Flows in the order of [`FlowRecord::order`].
     pub flows: Vec<FlowRecord>,
     /// Every packet that was ACKed, sorted, when the scenario asks; else none.
     pub latencies: Vec<PacketLatency>,

@@ -2,37 +2,40 @@
 
 use trimline_packet::PortCounters;
 
-use crate::table::table;
+use crate::csv::table;
+use crate::place::{Direction, Layer};
 
 /// Samples of a run at equal distances.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Samples {
-    /// The layers of ports.
-    pub layers: Vec<Layer>,
+    /// Groups of ports.
+    pub groups: Vec<PortGroup>,
     /// In order of time, one for each layer and instant.
     pub samples: Vec<Sample>,
 }
 
 /// Ports of switches of one kind that send in one direction.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Layer {
-    /// Such as `tor up`.
-    pub name: String,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PortGroup {
+    /// Layer of their switches.
+    pub layer: Layer,
+    /// Where their links lead.
+    pub direction: Direction,
     /// How many there are.
     pub ports: u64,
     /// Sum of their rates at the beginning, in bit/s.
     pub rate_bps: u64,
 }
 
-/// What the ports of a layer did since the sample before, and how full they are.
+/// What the ports of a group did since the sample before, and how full they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     /// When, from the start of the run.
     pub time_ps: u64,
     /// Since when.
     pub since_ps: u64,
-    /// Of [`Samples::layers`].
-    pub layer: u32,
+    /// Of [`Samples::groups`].
+    pub group: u32,
     /// What they did since then.
     pub counters: PortCounters,
     /// Bytes in all queues of all ports now, packets on the wire included.
@@ -51,17 +54,17 @@ pub fn columns() -> Vec<&'static str> {
 /// series.csv.
 pub fn csv(samples: &Samples) -> Vec<u8> {
     let rows = samples.samples.iter().filter_map(|sample| {
-        let layer = samples.layers.get(sample.layer as usize)?;
+        let group = samples.groups.get(sample.group as usize)?;
         let mut row = vec![
             sample.time_ps.to_string(),
-            layer.name.clone(),
+            format!("{} {}", group.layer, group.direction),
             share(
                 u128::from(sample.counters.bytes) * 8 * 1_000_000_000_000,
-                u128::from(layer.rate_bps) * u128::from(sample.time_ps - sample.since_ps),
+                u128::from(group.rate_bps) * u128::from(sample.time_ps - sample.since_ps),
             ),
         ];
         row.extend(sample.counters.values().map(|value| value.to_string()));
-        row.push(share(u128::from(sample.queue_bytes), u128::from(layer.ports)));
+        row.push(share(u128::from(sample.queue_bytes), u128::from(group.ports)));
         row.push(sample.queue_bytes_max.to_string());
         Some(row)
     });
@@ -82,7 +85,12 @@ mod tests {
     #[test]
     fn series_csv_to_the_byte() {
         let samples = Samples {
-            layers: vec![Layer { name: "tor up".into(), ports: 4, rate_bps: 40_000_000_000 }],
+            groups: vec![PortGroup {
+                layer: Layer::Tor,
+                direction: Direction::Up,
+                ports: 4,
+                rate_bps: 40_000_000_000,
+            }],
             samples: vec![Sample {
                 time_ps: 30_000_000,
                 since_ps: 20_000_000,

@@ -4,7 +4,6 @@
 use serde::{Deserialize, Serialize};
 use trimline_packet::PortCounters;
 
-use crate::measure::goodput_gbps;
 use crate::record::{FlowEnd, FlowRecord, RunRecord};
 use crate::statistics::{Interval, interval, mean, quantile};
 
@@ -203,7 +202,7 @@ impl Summary {
             } += 1;
         }
         let goodputs: Vec<f64> =
-            flows.iter().filter_map(|flow| goodput_gbps(flow, record.measured_ps)).collect();
+            flows.iter().filter_map(|flow| flow.goodput_gbps(record.measured_ps)).collect();
         let mut ports = PortCounters::default();
         record.ports.iter().for_each(|port| ports.add(&port.counters));
         // Slowdowns as parts per million, so that they sort as integers.
@@ -324,7 +323,7 @@ fn distribution(values: impl Iterator<Item = u64>) -> Option<Distribution> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::tests::{flow, record};
+    use crate::fixtures::{flow, record};
 
     fn summary() -> Summary {
         Summary::new(&record(vec![

@@ -2,6 +2,7 @@
 
 use trimline_packet::PortCounters;
 
+use crate::csv::table;
 use crate::record::{FlowEnd, FlowRecord, PacketLatency, PortRecord, RunRecord};
 use crate::statistics::quantile;
 
@@ -34,18 +35,13 @@ pub fn port_columns() -> Vec<&'static str> {
     ["name"].into_iter().chain(PortCounters::NAMES).chain(["rate_bps"]).collect()
 }
 
-/// flows.csv, rows sorted by (start, source, workload, index).
+/// flows.csv, rows in the order of the record.
 pub fn flows(record: &RunRecord) -> Vec<u8> {
-    let mut flows: Vec<&FlowRecord> = record.flows.iter().collect();
-    flows.sort_by(|a, b| {
-        (a.start_ps, a.source, &a.workload, a.index).cmp(&(
-            b.start_ps,
-            b.source,
-            &b.workload,
-            b.index,
-        ))
-    });
-    table(&FLOW_COLUMNS, flows.into_iter().map(flow_row))
+    debug_assert!(
+        record.flows.iter().is_sorted_by(|a, b| a.order() <= b.order()),
+        "flows leave a run in the order of their starts"
+    );
+    table(&FLOW_COLUMNS, record.flows.iter().map(flow_row))
 }
 
 /// ports.csv, rows in the order of the record.
@@ -122,97 +118,23 @@ fn flow_row(flow: &FlowRecord) -> [String; 20] {
 
 fn port_row(port: &PortRecord) -> Vec<String> {
     let counters = port.counters.values().map(|value| value.to_string());
-    [port.name.clone()].into_iter().chain(counters).chain([port.rate_bps.to_string()]).collect()
-}
-
-pub(crate) fn table<R: AsRef<[String]>>(header: &[&str], rows: impl Iterator<Item = R>) -> Vec<u8> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let written = writer
-        .write_record(header)
-        .and_then(|()| rows.into_iter().try_for_each(|row| writer.write_record(row.as_ref())));
-    written.expect("writing rows of one width to memory cannot fail");
-    writer.into_inner().expect("flushing to memory cannot fail")
+    [port.name()].into_iter().chain(counters).chain([port.rate_bps.to_string()]).collect()
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use super::*;
-    use crate::timeline::Timeline;
-
-    pub(crate) fn flow(source: u32, size: Option<u64>, fct: Option<u64>) -> FlowRecord {
-        FlowRecord {
-            workload: "reply".to_owned(),
-            index: 0,
-            source,
-            destination: 0,
-            size_bytes: size,
-            start_ps: 0,
-            fct_receiver_ps: fct,
-            fct_sender_ps: fct.map(|fct| fct + 6_307_200),
-            ideal_fct_ps: size.map(|_| 259_792_000),
-            delivered_bytes: size.unwrap_or(1_000_000),
-            measured_bytes: size.unwrap_or(900_000),
-            packets_sent: 31,
-            retransmissions_signalled: 1,
-            retransmissions_return: 0,
-            retransmissions_timeout: 0,
-            trims: 1,
-            returns: 0,
-            timeouts: 0,
-            path_removals: 0,
-            path_restorations: 0,
-            end: if size.is_none() {
-                FlowEnd::LongLived
-            } else if fct.is_some() {
-                FlowEnd::Completed
-            } else {
-                FlowEnd::RunEnded
-            },
-        }
-    }
-
-    pub(crate) fn record(flows: Vec<FlowRecord>) -> RunRecord {
-        RunRecord {
-            series: "ndp".to_owned(),
-            seed: 1,
-            flows,
-            latencies: Vec::new(),
-            timeline: Timeline::default(),
-            samples: crate::samples::Samples::default(),
-            ports: vec![
-                PortRecord {
-                    name: "tor 0 down 0".into(),
-                    counters: PortCounters {
-                        packets: 31,
-                        bytes: 280_000,
-                        trimmed: 1,
-                        ..PortCounters::default()
-                    },
-                    ..PortRecord::default()
-                },
-                PortRecord {
-                    name: "core 3, down 2".into(),
-                    counters: PortCounters { dropped: 4, returned: 2, ..PortCounters::default() },
-                    ..PortRecord::default()
-                },
-            ],
-            simulated_ps: 2_000_000_000,
-            measured_ps: 1_000_000_000,
-            packet_hops: 500,
-            packets_delivered: 30,
-            interrupted: false,
-        }
-    }
+    use crate::fixtures::{flow, record};
 
     #[test]
     fn flows_csv_to_the_byte() {
         let mut late = flow(1, Some(270_000), Some(259_792_000));
         late.start_ps = 7;
         let text = flows(&record(vec![
-            late,
-            flow(2, Some(270_000), Some(300_000_000)),
             flow(1, None, None),
             flow(1, Some(270_000), None),
+            flow(2, Some(270_000), Some(300_000_000)),
+            late,
         ]));
         let expected = "\
 workload,index,source,destination,size_bytes,start_ps,fct_receiver_ps,fct_sender_ps,ideal_fct_ps,slowdown,delivered_bytes,measured_bytes,packets_sent,retransmissions_signalled,retransmissions_return,retransmissions_timeout,trims,returns,timeouts,end
@@ -230,7 +152,7 @@ reply,0,1,0,270000,7,259792000,266099200,259792000,1.000000,270000,270000,31,1,0
         let expected = "\
 name,packets,bytes,trimmed,dropped,returned,rate_bps
 tor 0 down 0,31,280000,1,0,0,0
-\"core 3, down 2\",0,0,0,4,2,0
+core 3 down 2,0,0,0,4,2,0
 ";
         assert_eq!(String::from_utf8(text).unwrap(), expected);
     }
@@ -241,9 +163,14 @@ tor 0 down 0,31,280000,1,0,0,0
         let counters = PortCounters::from_values(std::array::from_fn(|place| 1000 + place as u64));
         let mut run = record(Vec::new());
         run.ports = vec![PortRecord { counters, ..PortRecord::default() }];
-        let layer = crate::Layer { name: "tor up".into(), ports: 1, rate_bps: 1 };
+        let group = crate::PortGroup {
+            layer: crate::Layer::Tor,
+            direction: crate::Direction::Up,
+            ports: 1,
+            rate_bps: 1,
+        };
         let sample = crate::Sample { time_ps: 1, counters, ..crate::Sample::default() };
-        run.samples = crate::Samples { layers: vec![layer], samples: vec![sample] };
+        run.samples = crate::Samples { groups: vec![group], samples: vec![sample] };
         let json = crate::Summary::new(&run).to_json();
         for file in [ports(&run), crate::samples::csv(&run.samples)] {
             let text = String::from_utf8(file).unwrap();

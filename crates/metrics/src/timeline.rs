@@ -2,7 +2,7 @@
 
 use trimline_packet::Packet;
 
-use crate::table::table;
+use crate::csv::table;
 
 /// The events of a run that its scenario asks for, in the order in which they happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use trimline_packet::{ByteCount, TimeDelta};
+use trimline_metrics::HostLink;
+use trimline_packet::{ByteCount, Packet, TimeDelta};
 use trimline_switch::ServiceModel;
 pub use trimline_transport::ndp::{Config, PullSpacing};
 pub use trimline_transport::tcp;
@@ -48,6 +49,17 @@ pub struct Plan {
     pub timeline: Option<Watch>,
     /// Time between two samples of all ports, layer by layer.
     pub sample_every: Option<TimeDelta>,
+}
+
+impl Plan {
+    /// The links of hosts, and a full data packet on them.
+    pub fn host_link(&self) -> HostLink {
+        HostLink {
+            rate_bps: self.topology.host_link.rate.as_bps(),
+            payload_bytes: u64::from(self.transport.payload_bytes()),
+            header_bytes: u64::from(Packet::HEADER_BYTES),
+        }
+    }
 }
 
 /// The pool of every switch.

@@ -320,16 +320,13 @@ fn record<E: Protocol, P: OutputPort>(
             Some(record)
         })
         .collect();
-    records.sort_by(|a, b| {
-        let key = |r: &FlowRecord| (r.start_ps, r.source);
-        key(a).cmp(&key(b)).then_with(|| a.workload.cmp(&b.workload)).then(a.index.cmp(&b.index))
-    });
+    records.sort_by(|a, b| a.order().cmp(&b.order()));
     let ports = network
         .port_counters()
         .enumerate()
         .map(|(port, counters)| PortRecord {
-            name: network.routes.port_name(port as u32),
             counters: *counters,
+            place: network.routes.port_place(port as u32),
             rate_bps: network.routes.link(port as u32).spec.rate.as_bps(),
         })
         .collect();
@@ -345,6 +342,7 @@ fn record<E: Protocol, P: OutputPort>(
         latencies,
         series: plan.series.clone(),
         seed: plan.seed,
+        host_link: plan.host_link(),
         flows: records,
         ports,
         simulated_ps: stop.now.as_ps(),

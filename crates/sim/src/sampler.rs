@@ -1,6 +1,6 @@
 //! Looks at all switch ports at equal distances of time, and adds them up by layer.
 
-use trimline_metrics::{Layer, Sample, Samples};
+use trimline_metrics::{PortGroup, PortPlace, Sample, Samples};
 use trimline_packet::{PortCounters, Time, TimeDelta};
 use trimline_switch::OutputPort;
 
@@ -13,9 +13,9 @@ pub(crate) struct Sampler {
     every: TimeDelta,
     next: Time,
     last: Time,
-    /// By port: its layer.
-    layer_of: Vec<u32>,
-    /// By layer: its counters at the last sample.
+    /// By port: its group.
+    group_of: Vec<u32>,
+    /// By group: its counters at the last sample.
     before: Vec<PortCounters>,
     samples: Samples,
 }
@@ -26,20 +26,18 @@ impl Sampler {
         every: TimeDelta,
     ) -> Sampler {
         let mut samples = Samples::default();
-        let layer_of = (0..network.routes.ports())
+        let group_of = (0..network.routes.ports())
             .map(|port| {
-                let name = network.routes.port_name(port);
-                // "tor 3 up 2" is of the layer "tor up".
-                let words: Vec<&str> =
-                    name.split(' ').filter(|word| word.parse::<u32>().is_err()).collect();
-                let name = words.join(" ");
-                let known = samples.layers.iter().position(|layer| layer.name == name);
+                let PortPlace { layer, direction, .. } = network.routes.port_place(port);
+                let is_of =
+                    |group: &PortGroup| (group.layer, group.direction) == (layer, direction);
+                let known = samples.groups.iter().position(is_of);
                 let place = known.unwrap_or_else(|| {
-                    samples.layers.push(Layer { name, ports: 0, rate_bps: 0 });
-                    samples.layers.len() - 1
+                    samples.groups.push(PortGroup { layer, direction, ports: 0, rate_bps: 0 });
+                    samples.groups.len() - 1
                 });
-                samples.layers[place].ports += 1;
-                samples.layers[place].rate_bps += network.routes.link(port).spec.rate.as_bps();
+                samples.groups[place].ports += 1;
+                samples.groups[place].rate_bps += network.routes.link(port).spec.rate.as_bps();
                 place as u32
             })
             .collect();
@@ -47,8 +45,8 @@ impl Sampler {
             every,
             next: Time::ZERO + every,
             last: Time::ZERO,
-            layer_of,
-            before: vec![PortCounters::default(); samples.layers.len()],
+            group_of,
+            before: vec![PortCounters::default(); samples.groups.len()],
             samples,
         }
     }
@@ -64,15 +62,15 @@ impl Sampler {
         network: &Network<E, P>,
         now: Time,
     ) {
-        let fresh = |layer| Sample {
+        let fresh = |group| Sample {
             time_ps: now.as_ps(),
             since_ps: self.last.as_ps(),
-            layer,
+            group,
             ..Sample::default()
         };
         let mut taken: Vec<Sample> = (0..self.before.len() as u32).map(fresh).collect();
-        for (port, (counters, &layer)) in network.port_counters().zip(&self.layer_of).enumerate() {
-            let sample = &mut taken[layer as usize];
+        for (port, (counters, &group)) in network.port_counters().zip(&self.group_of).enumerate() {
+            let sample = &mut taken[group as usize];
             sample.counters.add(counters);
             let queue = network.queued_bytes(port as u32);
             sample.queue_bytes += queue;

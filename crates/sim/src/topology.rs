@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 pub use idle::{HostDelay, Processing};
+use trimline_metrics::{Direction, PortPlace};
 use trimline_packet::{BitRate, ByteCount, HostId, PathId, TimeDelta};
 use trimline_transport::ANY_PATH;
 
@@ -571,19 +572,27 @@ impl Routes {
 
     /// A port's place in words.
     pub(crate) fn port_name(&self, port: u32) -> String {
+        self.port_place(port).to_string()
+    }
+
+    /// Where a port is.
+    pub(crate) fn port_place(&self, port: u32) -> PortPlace {
         let number = self.switch_of[port as usize];
         let switch = &self.switches[number as usize];
         let tors = self.clos.pods * self.clos.tors_per_pod;
         let aggregations = self.clos.pods * self.clos.aggregations_per_pod;
         let (layer, first) = match (switch.layer, self.clos.tiers) {
-            (Layer::Tor, _) => ("tor", 0),
-            (Layer::Aggregation, 2) => ("spine", tors),
-            (Layer::Aggregation, _) => ("aggregation", tors),
-            (Layer::Core, _) => ("core", tors + aggregations),
+            (Layer::Tor, _) => (trimline_metrics::Layer::Tor, 0),
+            (Layer::Aggregation, 2) => (trimline_metrics::Layer::Spine, tors),
+            (Layer::Aggregation, _) => (trimline_metrics::Layer::Aggregation, tors),
+            (Layer::Core, _) => (trimline_metrics::Layer::Core, tors + aggregations),
         };
-        let (side, first_port) =
-            if port >= switch.up { ("up", switch.up) } else { ("down", switch.down) };
-        format!("{layer} {} {side} {}", number - first, port - first_port)
+        let (direction, first_port) = if port >= switch.up {
+            (Direction::Up, switch.up)
+        } else {
+            (Direction::Down, switch.down)
+        };
+        PortPlace { layer, switch: number - first, direction, link: port - first_port }
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn event(clos: &Clos, us: u64, name: &str, change: LinkChange) -> Lin
 }
 
 fn packets(record: &RunRecord, port: &str) -> u64 {
-    record.ports.iter().find(|known| known.name == port).expect("a port of this name").packets
+    record.ports.iter().find(|known| known.name() == port).expect("a port of this name").packets
 }
 
 /// One flow of 30 packets alone, all pushed, from host 0 to host 1 of a star, and what happens.

@@ -92,7 +92,7 @@ fn what_one_port_leaves_another_can_use() {
         plan.workloads.push(burst);
         plan.duration = Some(TimeDelta::from_us(4_050));
         let record = both(&plan);
-        let port = |name| record.ports.iter().find(|port| port.name == name).expect("a port");
+        let port = |name| record.ports.iter().find(|port| port.name() == name).expect("a port");
         (port("tor 0 down 8").dropped, port("tor 0 down 9").dropped)
     };
     let port = SharedMemory::OfPort(ByteCount::new(50_000));

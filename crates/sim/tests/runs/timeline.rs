@@ -31,12 +31,12 @@ fn agrees(record: &RunRecord) {
     let [departed, trimmed, dropped, returned] =
         [What::Depart, What::Trim, What::Drop, What::Return].map(of);
     for (place, port) in record.ports.iter().enumerate() {
-        assert_eq!(timeline.places[place], port.name);
+        assert_eq!(timeline.places[place], port.name());
         let seen = |counts: &BTreeMap<u32, u64>| counts.get(&(place as u32)).copied().unwrap_or(0);
-        assert_eq!(seen(&departed), port.packets, "departures of {}", port.name);
-        assert_eq!(seen(&trimmed), port.trimmed, "trims at {}", port.name);
-        assert_eq!(seen(&dropped), port.dropped, "drops at {}", port.name);
-        assert_eq!(seen(&returned), port.returned, "returns at {}", port.name);
+        assert_eq!(seen(&departed), port.packets, "departures of {}", port.name());
+        assert_eq!(seen(&trimmed), port.trimmed, "trims at {}", port.name());
+        assert_eq!(seen(&dropped), port.dropped, "drops at {}", port.name());
+        assert_eq!(seen(&returned), port.returned, "returns at {}", port.name());
     }
     assert_eq!(departed.values().sum::<u64>(), record.packet_hops);
 

@@ -242,7 +242,7 @@ fn a_missing_link_of_a_file_carries_nothing_from_the_beginning() {
     let record = record(
         "topology.fattree.hosts = 16\nworkload = [{ name = \"w\", file = \"failed.cm\" }]\n",
     );
-    let port = |name: &str| record.ports.iter().find(|port| port.name == name).unwrap().packets;
+    let port = |name: &str| record.ports.iter().find(|port| port.name() == name).unwrap().packets;
     assert_eq!(port("aggregation 1 up 0"), 0);
     assert!(port("aggregation 1 up 1") > 100 && port("aggregation 0 up 0") > 100);
     assert_eq!(record.flows[0].timeouts, 0);
@@ -306,7 +306,9 @@ fn samples_change_nothing_and_add_up_to_the_counters() {
     let sized = sized.replace("long-lived", "900KB");
     let (plain, sampled) = (record(&sized), record(&format!("output.series = \"33us\"\n{sized}")));
     assert_eq!(plain, RunRecord { samples: plain.samples.clone(), ..sampled });
-    let layers: Vec<&str> = with.samples.layers.iter().map(|layer| layer.name.as_str()).collect();
+    let groups = with.samples.groups.iter();
+    let layers: Vec<String> =
+        groups.map(|group| format!("{} {}", group.layer, group.direction)).collect();
     assert_eq!(layers, ["tor down", "tor up", "aggregation down", "aggregation up", "core down"]);
     assert_eq!(with.samples.samples.len(), 60 * 5);
     let last = with.samples.samples.last().unwrap().time_ps;
@@ -314,7 +316,7 @@ fn samples_change_nothing_and_add_up_to_the_counters() {
     let counted: u64 = with.ports.iter().map(|port| port.bytes).sum();
     assert!(sampled < counted && sampled as f64 > counted as f64 * last as f64 / 2.1e9);
     // Full links, no queue of more than eight packets and its headers.
-    let busy = with.samples.samples.iter().filter(|sample| sample.layer == 0);
+    let busy = with.samples.samples.iter().filter(|sample| sample.group == 0);
     for sample in busy.skip(10) {
         let share = sample.counters.bytes as f64 * 8.0 / (16.0 * 10e9 * 33e-6);
         assert!((0.8..1.1).contains(&share), "{share}");

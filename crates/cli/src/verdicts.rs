@@ -1,0 +1,134 @@
+//! Verdicts, and the one place that writes them: findings.json, and a table for people.
+
+use std::io::IsTerminal;
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::json;
+use trimline_metrics::{Interval, result_folder};
+
+use crate::failure::Failure;
+use crate::results::columns;
+
+/// Whether all runs of an experiment were run, or some.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tier {
+    Full,
+    Quick,
+}
+
+/// A finding and what our runs say about it: the machine-readable form.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Verdict {
+    pub(crate) name: String,
+    pub(crate) paper: Option<f64>,
+    pub(crate) reference: Option<f64>,
+    /// Of all runs, the value nearest to breaking a bound or furthest beyond it; without bounds the
+    /// mean. `None` when a run has no such value.
+    pub(crate) ours: Option<f64>,
+    pub(crate) lo: Option<f64>,
+    pub(crate) hi: Option<f64>,
+    pub(crate) unit: String,
+    pub(crate) holds: bool,
+    /// The quick tier has none of the runs that it is about, or too few seeds for a mean.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) not_judged: bool,
+    /// Each seed's value, over seeds, where there are several.
+    #[serde(skip_serializing_if = "is_of_one_seed")]
+    pub(crate) seeds: Option<Interval>,
+}
+
+fn is_of_one_seed(seeds: &Option<Interval>) -> bool {
+    seeds.is_none_or(|seeds| seeds.count < 2)
+}
+
+/// What findings.json holds.
+pub(crate) fn as_json(id: &str, verdicts: &[Verdict], tier: Tier) -> serde_json::Value {
+    let mut json = json!({ "id": id, "findings": verdicts });
+    if tier == Tier::Quick {
+        json["tier"] = "quick".into();
+    }
+    json
+}
+
+/// Writes findings.json into a folder, whole or not at all.
+pub(crate) fn write(
+    folder: &Path,
+    id: &str,
+    verdicts: &[Verdict],
+    tier: Tier,
+) -> Result<(), Failure> {
+    let path = folder.join("findings.json");
+    let text = format!("{:#}\n", as_json(id, verdicts, tier));
+    result_folder::write_file(&path, text).map_err(|error| Failure::io(&path, &error))
+}
+
+/// The verdicts for people.
+pub(crate) fn table(id: &str, title: &str, verdicts: &[Verdict], tier: Tier) -> String {
+    let head =
+        ["finding", "paper", "reference", "ours", "range", "unit", "mean over seeds", "verdict"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for verdict in verdicts {
+        let number = |number: Option<f64>| number.map_or("-".to_owned(), significant);
+        let range = match (verdict.lo, verdict.hi) {
+            (None, None) => "-".to_owned(),
+            (lo, hi) => format!(
+                "{}..{}",
+                lo.map(significant).unwrap_or_default(),
+                hi.map(significant).unwrap_or_default()
+            ),
+        };
+        let seeds = verdict.seeds.map_or("-".to_owned(), |interval| match interval.half_width {
+            Some(half_width) => format!("{} ± {half_width:.2}", significant(interval.mean)),
+            None => significant(interval.mean),
+        });
+        rows.push(vec![
+            verdict.name.clone(),
+            number(verdict.paper),
+            number(verdict.reference),
+            number(verdict.ours),
+            range,
+            verdict.unit.clone(),
+            seeds,
+            match (verdict.holds, verdict.lo.or(verdict.hi)) {
+                _ if verdict.not_judged => "not judged",
+                (true, Some(_)) => "holds",
+                (true, None) => "reported",
+                (false, _) => "DOES NOT HOLD",
+            }
+            .to_owned(),
+        ]);
+    }
+    let tier = if tier == Tier::Quick { " (quick tier: some of the runs)" } else { "" };
+    let mut text = format!("\n{id}: {title}{tier}\n");
+    let lines = columns(&rows);
+    for (line, verdict) in lines.lines().zip(std::iter::once(None).chain(verdicts.iter().map(Some)))
+    {
+        let is_refuted = verdict.is_some_and(|verdict| !verdict.holds);
+        if is_refuted && std::io::stdout().is_terminal() {
+            text += &format!("\x1b[31m{line}\x1b[0m\n");
+        } else {
+            text += &format!("{line}\n");
+        }
+    }
+    text
+}
+
+/// Up to four decimals, no trailing zeros.
+fn significant(value: f64) -> String {
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::significant;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!(significant(92.0), "92");
+        assert_eq!(significant(1668.1248), "1668.1248");
+        assert_eq!(significant(0.045_77), "0.0458");
+        assert_eq!(significant(100.0), "100");
+    }
+}

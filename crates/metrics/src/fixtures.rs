@@ -1,0 +1,79 @@
+//! Records that tests of several modules begin with.
+
+use trimline_packet::PortCounters;
+
+use crate::place::{Direction, Layer, PortPlace};
+use crate::record::{FlowEnd, FlowRecord, HostLink, PortRecord, RunRecord};
+use crate::timeline::Timeline;
+
+pub(crate) fn port(layer: Layer, switch: u32, direction: Direction, link: u32) -> PortPlace {
+    PortPlace { layer, switch, direction, link }
+}
+
+/// A flow from `source` to host 0; without a size it is long-lived.
+pub(crate) fn flow(source: u32, size: Option<u64>, fct: Option<u64>) -> FlowRecord {
+    FlowRecord {
+        workload: "reply".to_owned(),
+        index: 0,
+        source,
+        destination: 0,
+        size_bytes: size,
+        start_ps: 0,
+        fct_receiver_ps: fct,
+        fct_sender_ps: fct.map(|fct| fct + 6_307_200),
+        ideal_fct_ps: size.map(|_| 259_792_000),
+        delivered_bytes: size.unwrap_or(1_000_000),
+        measured_bytes: size.unwrap_or(900_000),
+        packets_sent: 31,
+        retransmissions_signalled: 1,
+        retransmissions_return: 0,
+        retransmissions_timeout: 0,
+        trims: 1,
+        returns: 0,
+        timeouts: 0,
+        path_removals: 0,
+        path_restorations: 0,
+        end: if size.is_none() {
+            FlowEnd::LongLived
+        } else if fct.is_some() {
+            FlowEnd::Completed
+        } else {
+            FlowEnd::RunEnded
+        },
+    }
+}
+
+/// A run of the base model, 10 Gb/s and 9000 B, whose last millisecond was measured.
+pub(crate) fn record(flows: Vec<FlowRecord>) -> RunRecord {
+    RunRecord {
+        series: "ndp".to_owned(),
+        seed: 1,
+        host_link: HostLink { rate_bps: 10_000_000_000, payload_bytes: 9000, header_bytes: 64 },
+        flows,
+        latencies: Vec::new(),
+        timeline: Timeline::default(),
+        samples: crate::samples::Samples::default(),
+        ports: vec![
+            PortRecord {
+                place: port(Layer::Tor, 0, Direction::Down, 0),
+                counters: PortCounters {
+                    packets: 31,
+                    bytes: 280_000,
+                    trimmed: 1,
+                    ..PortCounters::default()
+                },
+                ..PortRecord::default()
+            },
+            PortRecord {
+                place: port(Layer::Core, 3, Direction::Down, 2),
+                counters: PortCounters { dropped: 4, returned: 2, ..PortCounters::default() },
+                ..PortRecord::default()
+            },
+        ],
+        simulated_ps: 2_000_000_000,
+        measured_ps: 1_000_000_000,
+        packet_hops: 500,
+        packets_delivered: 30,
+        interrupted: false,
+    }
+}

@@ -1,0 +1,81 @@
+//! Measures that are counts, or one count over another.
+
+use super::flows::Selection;
+use super::spec::PortFilter;
+use crate::record::{FlowRecord, PortRecord, RunRecord};
+
+/// Something counted.
+#[derive(Clone, Debug)]
+pub(super) enum Count {
+    /// Of the selected flows, all together.
+    Flows(fn(&FlowRecord) -> u64),
+    /// DATA packets of the run that arrived whole, duplicates not counted.
+    PacketsDelivered,
+    /// Packets of the run that left a link.
+    Hops,
+    /// At these ports.
+    Ports(fn(&PortRecord) -> u64, Vec<PortFilter>),
+    /// At all ports but these.
+    Beyond(fn(&PortRecord) -> u64, PortFilter),
+}
+
+/// What a count is divided by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Per {
+    /// DATA packets that the selected flows sent, without those that were counted at the ports left out.
+    PacketsSent,
+    /// DATA packets of the run that arrived whole.
+    PacketsDelivered,
+    /// Headers of DATA packets that came to anybody: to receivers, and back to senders.
+    Headers,
+    /// Retransmissions because a header came back; one at least, so that without any the other causes are all.
+    Returns,
+}
+
+/// The number of a run.
+pub(super) fn number(
+    of: &Count,
+    per: Option<&Per>,
+    scale: f64,
+    record: &RunRecord,
+    flows: &Selection,
+) -> Option<f64> {
+    let total = |of: fn(&FlowRecord) -> u64| {
+        let each = flows.each(record, of);
+        (!each.is_empty()).then(|| each.iter().sum::<u64>())
+    };
+    let mut left_out = 0;
+    let count = match of {
+        Count::Flows(of) => total(*of)?,
+        Count::PacketsDelivered => record.packets_delivered,
+        Count::Hops => record.packet_hops,
+        Count::Ports(of, filters) => at(record, *of, |port| takes(filters, port))?,
+        Count::Beyond(of, filter) => {
+            left_out = at(record, *of, |port| filter.takes(&port.place))?;
+            at(record, *of, |port| !filter.takes(&port.place))?
+        }
+    };
+    let Some(per) = per else { return Some(count as f64 / scale) };
+    let whole = match per {
+        Per::PacketsSent => total(|flow| flow.packets_sent)?.saturating_sub(left_out),
+        Per::PacketsDelivered => record.packets_delivered,
+        Per::Headers => total(|flow| flow.trims + flow.returns)?,
+        Per::Returns => total(|flow| flow.retransmissions_return)?.max(1),
+    };
+    (whole > 0).then(|| count as f64 / whole as f64 * scale)
+}
+
+/// A port that one of the filters takes; every port without filters.
+pub(super) fn takes(filters: &[PortFilter], port: &PortRecord) -> bool {
+    filters.is_empty() || filters.iter().any(|filter| filter.takes(&port.place))
+}
+
+/// A counter of some ports, added up; `None` where there is no such port.
+fn at(
+    record: &RunRecord,
+    of: fn(&PortRecord) -> u64,
+    wanted: impl Fn(&PortRecord) -> bool,
+) -> Option<u64> {
+    let mut counts = record.ports.iter().filter(|port| wanted(port)).map(of).peekable();
+    counts.peek().is_some().then(|| counts.sum())
+}

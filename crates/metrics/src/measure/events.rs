@@ -1,0 +1,75 @@
+//! Measures of packets one by one: latencies and timelines.
+
+use std::collections::BTreeMap;
+
+use super::reduce::{Missing, Reduced};
+use crate::record::RunRecord;
+use crate::timeline::{PacketKind, Timeline, What};
+
+/// Something about the events of a timeline.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Value {
+    /// How many of this kind there are.
+    Events(What),
+    /// How long each link was idle in all between its first and its last packet, ps.
+    IdleTime(Reduced),
+    /// Time in intervals, from the first departure on, in which whole DATA packets were on the link for less than a
+    /// share of the interval, ps. An interval that is not over does not count.
+    LowTime { interval_ps: u64, below_percent: u64, unit: f64 },
+    /// How many packets each retransmission found in its queue when it arrived, the packet on the wire included.
+    QueueFound(Reduced),
+}
+
+/// The number of a run, at a place or at all; `None` where there was nothing to see.
+pub(super) fn number(value: &Value, timeline: &Timeline, place: Option<&str>) -> Option<f64> {
+    match *value {
+        Value::Events(what) => (!timeline.events.is_empty())
+            .then(|| timeline.at(place).filter(|event| event.what == what).count() as f64),
+        Value::IdleTime(reduce) => reduce.of(&idle(timeline, place), Missing::Most),
+        Value::LowTime { interval_ps, below_percent, unit } => {
+            low(timeline, place, interval_ps, below_percent).map(|ps| ps / unit)
+        }
+        Value::QueueFound(reduce) => reduce.of(&found(timeline, place), Missing::Most),
+    }
+}
+
+/// A reduction of the latencies, in ps.
+pub(super) fn latency(record: &RunRecord, later: bool, reduce: &Reduced) -> Option<f64> {
+    let wanted = record.latencies.iter().filter(|latency| !later || !latency.first_window);
+    let values: Vec<Option<f64>> = wanted.map(|latency| Some(latency.ps as f64)).collect();
+    reduce.of(&values, Missing::Most)
+}
+
+/// By place: the time between two departures in which nothing was sent.
+fn idle(timeline: &Timeline, place: Option<&str>) -> Vec<Option<f64>> {
+    // When it became free, and how long it was idle.
+    let mut links: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    for event in timeline.at(place).filter(|event| event.what == What::Depart) {
+        let (free, idle) = links.entry(event.place).or_insert((event.time_ps, 0));
+        *idle += event.time_ps.saturating_sub(*free);
+        *free = event.until_ps.unwrap_or(event.time_ps);
+    }
+    links.values().map(|&(_, idle)| Some(idle as f64)).collect()
+}
+
+fn low(timeline: &Timeline, place: Option<&str>, interval: u64, below_percent: u64) -> Option<f64> {
+    let departures = || timeline.at(place).filter(|event| event.what == What::Depart);
+    let begin = departures().next()?.time_ps;
+    let end = departures().last()?.time_ps;
+    let mut busy = vec![0; ((end - begin) / interval) as usize];
+    for event in departures().filter(|event| event.packet == PacketKind::Data) {
+        if let Some(busy) = busy.get_mut(((event.time_ps - begin) / interval) as usize) {
+            *busy += event.until_ps.unwrap_or(event.time_ps) - event.time_ps;
+        }
+    }
+    let low = busy.iter().filter(|&&busy| busy * 100 < interval * below_percent).count() as u64;
+    Some((low * interval) as f64)
+}
+
+fn found(timeline: &Timeline, place: Option<&str>) -> Vec<Option<f64>> {
+    let arrivals = timeline.at(place).filter(|event| {
+        event.what == What::Enqueue && event.packet == PacketKind::Data && event.attempt > 0
+    });
+    // Less itself.
+    arrivals.filter_map(|event| event.queue.map(|queue| Some(f64::from(queue.0 - 1)))).collect()
+}

@@ -1,0 +1,140 @@
+//! Measures of flows.
+
+use super::reduce::{Missing, Reduced, Reduction, UnitOf};
+use super::spec::Sizes;
+use crate::record::{FlowRecord, RunRecord};
+
+/// Which flows count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Selection {
+    /// Those of this workload.
+    pub(super) workload: Option<String>,
+    /// Those from this source to this destination.
+    pub(super) pair: Option<[u32; 2]>,
+    /// Those that began before this time. At the end of a run flows are under way, and the slow ones among them most.
+    pub(super) started_before_ps: Option<u64>,
+    /// Those of such a size.
+    pub(super) sizes: Option<Sizes>,
+}
+
+/// A value that a flow has, with its unit.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Value {
+    /// Time until the last byte arrived at the receiver, ps.
+    FctReceiver,
+    /// Time until the last ACK arrived at the sender, ps.
+    FctSender,
+    /// FCT at the receiver over the ideal one.
+    Slowdown,
+    /// Goodput, Gb/s.
+    Goodput,
+    /// Goodput in percent of the rate of a host's link.
+    LinkShare,
+    /// Goodput in percent of an equal part of a host's link for each selected flow.
+    FairShare,
+}
+
+impl Selection {
+    fn takes(&self, flow: &FlowRecord) -> bool {
+        self.workload.as_ref().is_none_or(|workload| *workload == flow.workload)
+            && self.pair.is_none_or(|pair| pair == [flow.source, flow.destination])
+            && self.started_before_ps.is_none_or(|end| flow.start_ps < end)
+            && self.sizes.is_none_or(|sizes| sizes.takes(flow.size_bytes))
+    }
+
+    /// What `of` says of each selected flow.
+    pub(super) fn each<T>(&self, record: &RunRecord, of: impl Fn(&FlowRecord) -> T) -> Vec<T> {
+        record.flows.iter().filter(|flow| self.takes(flow)).map(|flow| of(flow)).collect()
+    }
+}
+
+/// Percent of a host's link that one Gb/s is.
+fn percent_of_gbps(record: &RunRecord) -> Option<f64> {
+    let gbps = record.host_link.rate_bps as f64 / 1e9;
+    (gbps > 0.0).then(|| 100.0 / gbps)
+}
+
+/// The number of a run.
+pub(super) fn number(
+    value: Value,
+    record: &RunRecord,
+    flows: &Selection,
+    reduce: &Reduced,
+) -> Option<f64> {
+    let ps = |of: fn(&FlowRecord) -> Option<u64>| {
+        flows.each(record, |flow| of(flow).map(|ps| ps as f64))
+    };
+    let goodputs = || flows.each(record, |flow| flow.goodput_gbps(record.measured_ps));
+    match value {
+        Value::FctReceiver => reduce.of(&ps(|flow| flow.fct_receiver_ps), Missing::Most),
+        Value::FctSender => reduce.of(&ps(|flow| flow.fct_sender_ps), Missing::Most),
+        Value::Slowdown => reduce.of(&flows.each(record, slowdown), Missing::Most),
+        Value::Goodput => reduce.of(&goodputs(), Missing::Least),
+        Value::LinkShare => link_share(&goodputs(), percent_of_gbps(record)?, reduce.reduction),
+        Value::FairShare => fair_share(&goodputs(), percent_of_gbps(record)?, reduce.reduction),
+    }
+}
+
+fn slowdown(flow: &FlowRecord) -> Option<f64> {
+    let (fct, ideal) = (flow.fct_receiver_ps?, flow.ideal_fct_ps?);
+    (ideal > 0).then(|| fct as f64 / ideal as f64)
+}
+
+/// Goodputs in percent of a link, of which one Gb/s is `factor` percent.
+fn link_share(goodputs: &[Option<f64>], factor: f64, reduction: Reduction) -> Option<f64> {
+    match reduction.unit() {
+        UnitOf::Result => reduction.of(goodputs, Missing::Least).map(|gbps| gbps * factor),
+        UnitOf::Values => reduction.of(&times(goodputs, factor), Missing::Least),
+        UnitOf::Nothing => reduction.of(goodputs, Missing::Least),
+    }
+}
+
+/// Goodputs in percent of the fair share: with n flows each has an nth of the link, so their mean share is the sum.
+fn fair_share(goodputs: &[Option<f64>], factor: f64, reduction: Reduction) -> Option<f64> {
+    let count = goodputs.len() as f64;
+    let of = |reduction: Reduction| reduction.of(goodputs, Missing::Least);
+    match reduction {
+        Reduction::Mean => of(Reduction::Sum).map(|sum| sum * factor),
+        Reduction::LeastTenth => of(Reduction::LeastTenth).map(|least| least * count * factor),
+        Reduction::MeanLessLeastTenth => {
+            let least = fair_share(goodputs, factor, Reduction::LeastTenth)?;
+            Some(fair_share(goodputs, factor, Reduction::Mean)? - least)
+        }
+        Reduction::Min
+        | Reduction::Max
+        | Reduction::Sum
+        | Reduction::Quantile(_)
+        | Reduction::Count(_)
+        | Reduction::Share(_)
+        | Reduction::Jain
+        | Reduction::MaxOverMin
+        | Reduction::LeastOfSwitch => {
+            reduction.of(&times(goodputs, count * factor), Missing::Least)
+        }
+    }
+}
+
+fn times(values: &[Option<f64>], factor: f64) -> Vec<Option<f64>> {
+    values.iter().map(|value| value.map(|value| value * factor)).collect()
+}
+
+/// By how many percent the last flow exceeds the ideal: its receiver's link is never idle until the last packet has
+/// made its way. `None` when the flows have several receivers, or one has not ended.
+pub(super) fn incast_overhead(record: &RunRecord, flows: &Selection) -> Option<f64> {
+    let link = &record.host_link;
+    let each = flows.each(record, |flow| {
+        let busy = link.busy_ps(flow.size_bytes?);
+        let way = flow.ideal_fct_ps?.saturating_sub(busy);
+        Some((flow.destination, busy, way, flow.fct_receiver_ps?))
+    });
+    let each: Vec<(u32, u64, u64, u64)> = each.into_iter().collect::<Option<_>>()?;
+    let receiver = each.first()?.0;
+    if each.iter().any(|&(destination, ..)| destination != receiver) {
+        return None;
+    }
+    let busy: u64 = each.iter().map(|&(_, busy, ..)| busy).sum();
+    let way = each.iter().map(|&(_, _, way, _)| way).max()?;
+    let last = each.iter().map(|&(.., fct)| fct).max()?;
+    let ideal = (busy + way) as f64;
+    (ideal > 0.0).then(|| (last as f64 / ideal - 1.0) * 100.0)
+}

@@ -1,0 +1,130 @@
+//! Measures: one number of one run, as findings use them.
+//!
+//! A measure is data: a quantity, a selection of what it is of, and a reduction that makes one number of many. It is
+//! read from a table such as `{ quantity = "fct", at = "receiver", size_bytes = { below = 10_000 }, reduce = "p99.9",
+//! unit = "us" }`. A key that the quantity does not take, or a combination without a meaning, is refused when it is
+//! read. Rates and ideal times are those of the record.
+
+mod counts;
+mod events;
+mod flows;
+mod parse;
+mod ports;
+mod reduce;
+mod samples;
+mod spec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::record::RunRecord;
+use reduce::Reduced;
+
+pub use spec::{OneOrMore, PortFilter, Sizes, Spec, Within};
+
+/// One number of a run.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(try_from = "Spec", into = "Spec")]
+pub struct Measure {
+    spec: Spec,
+    of: Of,
+}
+
+/// A table that not every run writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Needs {
+    /// `output.latencies`.
+    Latencies,
+    /// `output.timeline`.
+    Timeline,
+    /// `output.series`.
+    Series,
+}
+
+/// What is measured, with all that decides the number.
+#[derive(Clone, Debug)]
+enum Of {
+    /// A value of each flow.
+    Flows { value: flows::Value, flows: flows::Selection, reduce: Reduced },
+    /// By how many percent the last flow exceeds the ideal of its receiver's link.
+    IncastOverhead { flows: flows::Selection },
+    /// Something counted, or one count over another.
+    Count { of: counts::Count, per: Option<counts::Per>, scale: f64, flows: flows::Selection },
+    /// A value of each port.
+    Ports { value: ports::Value, ports: Vec<PortFilter>, reduce: Reduced },
+    /// How long packets took.
+    Latency { later: bool, reduce: Reduced },
+    /// Something about the events of a timeline.
+    Events { value: events::Value, place: Option<String> },
+    /// A value of each sample of a group of ports.
+    Samples { value: samples::Value, ports: PortFilter, window: samples::Window, reduce: Reduced },
+}
+
+impl PartialEq for Measure {
+    fn eq(&self, other: &Measure) -> bool {
+        self.spec == other.spec
+    }
+}
+
+impl TryFrom<Spec> for Measure {
+    type Error = String;
+    fn try_from(spec: Spec) -> Result<Measure, String> {
+        let of = parse::of(&spec)?;
+        Ok(Measure { spec, of })
+    }
+}
+
+impl From<Measure> for Spec {
+    fn from(measure: Measure) -> Spec {
+        measure.spec
+    }
+}
+
+impl Measure {
+    /// The number. `None` when there is nothing that it could be of, or when something has not the value that is
+    /// asked for: an unfinished flow is no fast flow.
+    pub fn of(&self, record: &RunRecord) -> Option<f64> {
+        if record.flows.is_empty() {
+            return None;
+        }
+        match &self.of {
+            Of::Flows { value, flows, reduce } => flows::number(*value, record, flows, reduce),
+            Of::IncastOverhead { flows } => flows::incast_overhead(record, flows),
+            Of::Count { of, per, scale, flows } => {
+                counts::number(of, per.as_ref(), *scale, record, flows)
+            }
+            Of::Ports { value, ports, reduce } => ports::number(*value, record, ports, reduce),
+            Of::Latency { later, reduce } => events::latency(record, *later, reduce),
+            Of::Events { value, place } => {
+                events::number(value, &record.timeline, place.as_deref())
+            }
+            Of::Samples { value, ports, window, reduce } => {
+                samples::number(*value, &record.samples, ports, *window, reduce)
+            }
+        }
+    }
+
+    /// Unit of the number, for people: "us", "%", "packets"; empty for a plain number.
+    pub fn unit(&self) -> &str {
+        parse::unit_of(&self.spec, &self.of)
+    }
+
+    /// The workload whose flows it is about, where it is of one.
+    pub fn workload(&self) -> Option<&str> {
+        self.spec.workload.as_deref()
+    }
+
+    /// What the scenario must ask for.
+    pub fn needs(&self) -> Option<Needs> {
+        match &self.of {
+            Of::Flows { .. } | Of::IncastOverhead { .. } | Of::Count { .. } | Of::Ports { .. } => {
+                None
+            }
+            Of::Latency { .. } => Some(Needs::Latencies),
+            Of::Events { .. } => Some(Needs::Timeline),
+            Of::Samples { .. } => Some(Needs::Series),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

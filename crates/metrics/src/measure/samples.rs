@@ -1,0 +1,56 @@
+//! Measures of the samples that a run takes of its ports.
+
+use super::reduce::{Missing, Reduced};
+use super::spec::PortFilter;
+use crate::samples::{PortGroup, Sample, Samples};
+
+/// A value that a sample of a group of ports has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    /// Bytes in the queues of a port, the mean over the group's ports.
+    Queue,
+    /// Bytes in the queues of the fullest port.
+    FullestQueue,
+    /// Bytes that left since the sample before, in percent of what the links carry in that time.
+    Utilisation,
+}
+
+/// Samples from one time to another, both included, ps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Window {
+    pub(super) from_ps: Option<u64>,
+    pub(super) to_ps: Option<u64>,
+}
+
+/// The number of a run; `None` where no sample was taken.
+pub(super) fn number(
+    value: Value,
+    samples: &Samples,
+    ports: &PortFilter,
+    window: Window,
+    reduce: &Reduced,
+) -> Option<f64> {
+    let is_meant = |group: &PortGroup| {
+        ports.layer.is_none_or(|layer| layer == group.layer)
+            && ports.direction.is_none_or(|direction| direction == group.direction)
+    };
+    let values = samples.samples.iter().filter_map(|sample| {
+        let group = samples.groups.get(sample.group as usize).filter(|group| is_meant(group))?;
+        let is_in = window.from_ps.is_none_or(|from| sample.time_ps >= from)
+            && window.to_ps.is_none_or(|to| sample.time_ps <= to);
+        is_in.then(|| of(value, sample, group))
+    });
+    reduce.of(&values.collect::<Vec<_>>(), Missing::Least)
+}
+
+fn of(value: Value, sample: &Sample, group: &PortGroup) -> Option<f64> {
+    match value {
+        Value::Queue => (group.ports > 0).then(|| sample.queue_bytes as f64 / group.ports as f64),
+        Value::FullestQueue => Some(sample.queue_bytes_max as f64),
+        Value::Utilisation => {
+            let ps = sample.time_ps.saturating_sub(sample.since_ps);
+            let most = group.rate_bps as f64 * ps as f64 / 8e12;
+            (most > 0.0).then(|| sample.counters.bytes as f64 / most * 100.0)
+        }
+    }
+}

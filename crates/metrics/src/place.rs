@@ -1,0 +1,74 @@
+//! Where in a network a switch port is: layer, switch, direction, number.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// A layer of switches.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Layer {
+    /// Switches that hosts are connected to: tops of racks, leaves, the switch of a star.
+    #[default]
+    Tor,
+    /// The middle of three tiers.
+    Aggregation,
+    /// The upper of two tiers.
+    Spine,
+    /// The upper of three tiers.
+    Core,
+}
+
+/// Where a port's link leads.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// Away from the hosts.
+    Up,
+    /// Towards the hosts.
+    #[default]
+    Down,
+}
+
+/// One output port of a switch. Its text, such as `tor 3 down 2`, is its name in every table.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PortPlace {
+    /// Layer of the switch.
+    pub layer: Layer,
+    /// Number of the switch in its layer, from 0.
+    pub switch: u32,
+    /// Where the link leads.
+    pub direction: Direction,
+    /// Number of the port among those of its switch in this direction, from 0.
+    pub link: u32,
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Layer::Tor => "tor",
+            Layer::Aggregation => "aggregation",
+            Layer::Spine => "spine",
+            Layer::Core => "core",
+        })
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Direction::Up => "up",
+            Direction::Down => "down",
+        })
+    }
+}
+
+impl fmt::Display for PortPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {} {}", self.layer, self.switch, self.direction, self.link)
+    }
+}
