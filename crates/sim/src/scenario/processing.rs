@@ -4,9 +4,9 @@
 use trimline_packet::{ByteCount, TimeDelta};
 
 use super::error::ScenarioError;
-use super::grammar::{BYTES, DURATION, Form, Grammar, Key, optional};
+use super::form::{BYTES, DURATION, Form, Grammar, Key, optional};
 use super::quantity::{self, Quantity};
-use super::resolve::{duration_of, read};
+use super::read::{duration_of, read};
 use super::tree::Node;
 use crate::topology::{Clos, HostDelay, Processing};
 

@@ -133,7 +133,7 @@ fn every_part_takes_its_time_once() {
     let record = both(&by_hand());
     assert_eq!(record.flows[0].fct_receiver_ps, Some(expected));
     // Framing takes time and is counted nowhere.
-    let down = record.ports.iter().find(|port| port.name == "tor 0 down 1").expect("the port");
+    let down = record.ports.iter().find(|port| port.name() == "tor 0 down 1").expect("the port");
     assert_eq!((down.packets, down.bytes), (10, 10 * 9064));
 }
 
