@@ -161,7 +161,8 @@ class Drawing(unittest.TestCase):
     def test_windows(self) -> None:
         """fig11 and fig17: goodput by initial window."""
         for window in (1, 15, 30):
-            for series in ("simulated", "simulated-drawn", "simulated-measured"):
+            kinds = ("", "-hosts", "-hosts-spread", "-drawn", "-measured")
+            for series in (f"simulated{kind}" for kind in kinds):
                 self.run_of("fig11", f"{series}/initial_window={window}/seed-1")
             for series in ("128-9000", "432-9000", "128-1500", "432-1500"):
                 for queue in (6, 8):

@@ -75,12 +75,14 @@ def goodput(run: Run) -> float:
 
 
 def fig11(experiment: Experiment) -> Figure:
-    """Throughput back to back by initial window: perfect and drawn pull spacing."""
+    """Throughput back to back by initial window: perfect and drawn pull spacing, hosts that take time."""
     figure, axes = pyplot.subplots(layout="constrained")
     full = 10 * 1500 / 1564
     marked(axes, full, f"full link {full:.2f} Gb/s")
     series = (
         ("simulated", "perfect pull spacing", style.BLUE, "-"),
+        ("simulated-hosts", "hosts take 12 us a round trip", style.ORANGE, "-"),
+        ("simulated-hosts-spread", "hosts take 8 to 16 us", style.PURPLE, "--"),
         ("simulated-drawn", "drawn pull spacing (synthetic)", style.VERMILION, "--"),
         ("simulated-measured", "drawn pull spacing (measured)", style.GREEN, ":"),
     )
@@ -105,7 +107,7 @@ def fig11(experiment: Experiment) -> Figure:
         ylabel="Goodput (Gb/s)",
         ylim=(0, 10.5),
         xlim=(0, None),
-        title="Two hosts back to back, round trip of fifteen packets",
+        title="Two hosts back to back, fifteen packets of cable",
     )
     axes.legend(loc="lower right", bbox_to_anchor=(1.0, 0.2))
     return figure
