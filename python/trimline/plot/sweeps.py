@@ -75,7 +75,7 @@ def goodput(run: Run) -> float:
 
 
 def fig11(experiment: Experiment) -> Figure:
-    """Throughput back to back by initial window: perfect and drawn pull spacing, hosts that take time."""
+    """Throughput back to back by initial window: pull spacing, and hosts that take time."""
     figure, axes = pyplot.subplots(layout="constrained")
     full = 10 * 1500 / 1564
     marked(axes, full, f"full link {full:.2f} Gb/s")

@@ -56,7 +56,7 @@ fn alone(number: u64) -> Plan {
     let mut clos = shape(&mut choices);
     let rate = choices.one_of(&[1, 3, 10, 40, 100]);
     let framing_bytes = choices.one_of(&[0, 20, 24, 1_000]);
-    let mut inner = |choices: &mut Choices| LinkSpec {
+    let inner = |choices: &mut Choices| LinkSpec {
         rate: BitRate::from_gbps(rate * choices.one_of(&[1, 2, 4])),
         delay: TimeDelta::from_ps(choices.below(5_000_000)),
         framing_bytes: choices.below(u64::from(framing_bytes) + 1) as u16,
