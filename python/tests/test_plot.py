@@ -16,11 +16,17 @@ from pathlib import Path
 
 from trimline.plot import Experiment, MalformedResult, draw
 from trimline.plot.__main__ import main
-from trimline.plot.figures import ideal_ms, over_ideal, rarest_workload
+from trimline.plot.figures import rarest_workload
+from trimline.plot.incast import Ideal
 from trimline.plot.results import read_run
 
 COLUMNS = ["workload", "index", "source", "destination", "size_bytes", "start_ps"]
-COLUMNS += ["fct_receiver_ps", "measured_bytes", "end"]
+COLUMNS += ["fct_receiver_ps", "ideal_fct_ps", "measured_bytes", "end"]
+
+#: The links of hosts: those of the base model.
+HOST_LINK = {"rate_bps": 10**10, "payload_bytes": 9000, "header_bytes": 64}
+#: 450 KB as 50 packets of 7.2512 us each, and 5 x 7.2512 + 6 us of way.
+IDEAL = Ideal(450_000, 50 * 7_251_200, 42_256_000)
 
 
 def write_run(folder: Path, series: str, seed: int, rows: Sequence[Mapping[str, object]]) -> None:
@@ -33,7 +39,8 @@ def write_run(folder: Path, series: str, seed: int, rows: Sequence[Mapping[str, 
         writer.writerows({**default, **row} for row in rows)
     summary = {"series": series, "seed": seed, "measured_ps": 10**10, "interrupted": False}
     (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
-    (folder / "manifest.json").write_text("{}", encoding="utf-8")
+    manifest = json.dumps({"host_link": HOST_LINK})
+    (folder / "manifest.json").write_text(manifest, encoding="utf-8")
 
 
 class Results(unittest.TestCase):
@@ -63,12 +70,13 @@ class Results(unittest.TestCase):
     def incast(self) -> None:
         """fig16: three sizes, two seeds, one preferred sender in a series of its own."""
         for count in (1, 11, 21):
-            last = int(ideal_ms(count, 50) * 1e9)
+            last = int(IDEAL.ms(count) * 1e9)
             for seed in (1, 2):
                 rows: list[dict[str, object]] = [
                     {
                         "source": sender + 1,
                         "size_bytes": 450_000,
+                        "ideal_fct_ps": 404_816_000,
                         "fct_receiver_ps": last - (count - 1 - sender) * 10**7 + seed * 10**6,
                     }
                     for sender in range(count)
@@ -80,7 +88,7 @@ class Results(unittest.TestCase):
                 if count > 1:
                     write_run(base / f"{name}/senders={count}/seed-{seed}", name, seed, rows)
         lines = ["senders,fct_min_s,fct_mid_s,fct_max_s"]
-        lines += [f"{n},{ideal_ms(n, 50) / 1100},0,{ideal_ms(n, 50) / 999}" for n in (1, 11, 21)]
+        lines += [f"{n},{IDEAL.ms(n) / 1100},0,{IDEAL.ms(n) / 999}" for n in (1, 11, 21)]
         path = self.reference / "ndp-fig16-incast-450KB-432.csv"
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -180,10 +188,25 @@ class Drawing(Results):
         self.assertEqual(said.getvalue().splitlines(), drawn)
 
     def test_ideal(self) -> None:
-        """The ideal of one flow of 50 packets and of one of 30, from the base model."""
-        self.assertAlmostEqual(ideal_ms(1, 50) * 1e3, 404.816)
-        self.assertAlmostEqual(ideal_ms(1, 30) * 1e3, 259.792)
-        self.assertAlmostEqual(over_ideal(1.01 * ideal_ms(7, 50), 7, 50), 1.0)
+        """The ideal of one flow of 50 packets and of many, from what the runs say."""
+        self.incast()
+        runs = self.read("ndp/fig16").series()["ndp"]
+        ideal = Ideal.of(runs)
+        self.assertEqual(ideal, IDEAL)
+        self.assertAlmostEqual(ideal.ms(1) * 1e3, 404.816)
+        self.assertAlmostEqual(ideal.over_percent(1.01 * ideal.ms(7), 7), 1.0)
+
+    def test_ideal_of_another_network(self) -> None:
+        """15 KB in packets of 1500 B at 100 Gb/s, 125.12 ns each, on a way of 2 us."""
+        flow = {"source": 1, "size_bytes": 15_000, "ideal_fct_ps": 10 * 125_120 + 2_000_000}
+        folder = self.folder / "ndp/fig16/runs/ndp/seed-1"
+        write_run(folder, "ndp", 1, [flow])
+        link = {"rate_bps": 10**11, "payload_bytes": 1500, "header_bytes": 64}
+        (folder / "manifest.json").write_text(json.dumps({"host_link": link}), encoding="utf-8")
+        run = read_run(folder, self.folder)
+        self.assertAlmostEqual(Ideal.of([run]).ms(20) * 1e9, 20 * 10 * 125_120 + 2_000_000)
+        self.assertAlmostEqual(run.link_percent(50), 50)
+        self.assertAlmostEqual(run.host_link.full_gbps, 100 * 1500 / 1564)
 
 
 class Refusing(Results):
@@ -204,13 +227,21 @@ class Refusing(Results):
         (self.folder / "ndp/fig14/runs/ndp/seed-2/manifest.json").unlink()
         self.assert_refused("ndp/fig14", "manifest")
 
+    def test_no_host_link(self) -> None:
+        """A manifest that does not say what the links of hosts are is of another program."""
+        self.permutation()
+        for text in ("{}", '{"host_link": {"rate_bps": 1}}', '{"host_link": 7}'):
+            path = self.folder / "ndp/fig14/runs/ndp/seed-2/manifest.json"
+            path.write_text(text, encoding="utf-8")
+            self.assert_refused("ndp/fig14", "manifest.json: no usable host_link")
+
     def test_unfinished_flow(self) -> None:
         """An incast with a flow that never ended has no last FCT."""
         write_run(
             self.folder / "ndp/fig16/runs/ndp/seed-1",
             "ndp",
             1,
-            [{"source": 1, "size_bytes": 9000, "fct_receiver_ps": ""}],
+            [{"source": 1, "size_bytes": 9000, "ideal_fct_ps": 49_507_200}],
         )
         self.assert_refused("ndp/fig16", "1 of 1 flows did not complete")
 

@@ -16,7 +16,8 @@ from trimline.plot.lines import over, place
 from trimline.plot.packets import trimmed_up
 from trimline.plot.sweeps import mean_share, slow_share
 
-FLOW = ["workload", "source", "destination", "size_bytes", "fct_receiver_ps", "measured_bytes"]
+FLOW = ["workload", "source", "destination", "size_bytes", "fct_receiver_ps", "ideal_fct_ps"]
+FLOW += ["measured_bytes"]
 EVENT = [
     "time_ps",
     "until_ps",
@@ -69,7 +70,9 @@ class Drawing(unittest.TestCase):
         whole |= {"goodput_gbps": {"mean": 9.0, "min": 8.0}, "fct_receiver_us": {"max": 300.0}}
         whole |= {"retransmissions": {"nack": 30, "return": 20, "timeout": 0}, **(summary or {})}
         (folder / "summary.json").write_text(json.dumps(whole), encoding="utf-8")
-        (folder / "manifest.json").write_text("{}", encoding="utf-8")
+        payload = 1500 if "1500" in name else 9000
+        link = {"rate_bps": 10**10, "payload_bytes": payload, "header_bytes": 64}
+        (folder / "manifest.json").write_text(json.dumps({"host_link": link}), encoding="utf-8")
 
     def findings(self, figure: str, findings: Sequence[Mapping[str, object]]) -> None:
         """A verdict."""

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from trimline._core import __version__
     from trimline.comparison import Comparison, compare
     from trimline.experiments import Reproduction, reproduce
+    from trimline.files import MalformedResult
     from trimline.reporting import report
-    from trimline.results import MalformedResult, Result, Results
+    from trimline.results import Result, Results
     from trimline.running import run
     from trimline.scenario import Scenario, ScenarioError
     from trimline.sweeping import SweepError, sweep
@@ -49,7 +50,7 @@ _PLACES = {
     "Reproduction": "experiments",
     "reproduce": "experiments",
     "report": "reporting",
-    "MalformedResult": "results",
+    "MalformedResult": "files",
     "Result": "results",
     "Results": "results",
     "run": "running",

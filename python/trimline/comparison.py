@@ -15,7 +15,8 @@ from typing import Any
 import polars
 import tomli_w
 
-from trimline.results import MalformedResult, Result, Results
+from trimline.files import MalformedResult
+from trimline.results import Result, Results
 from trimline.scenario import Scenario, ScenarioError
 
 #: Flow sizes of one row of the slowdown table, upper bounds in bytes.

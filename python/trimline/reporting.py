@@ -14,7 +14,8 @@ import polars
 
 from trimline import drawings
 from trimline.comparison import by_size, ended, quantile, size_name, sized, table
-from trimline.results import PORTS, SERIES, MalformedResult, Results, counters
+from trimline.files import MalformedResult
+from trimline.results import PORTS, SERIES, Results, counters
 
 #: Points of one curve: more are not seen on a screen.
 POINTS = 600

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,10 +11,7 @@ from typing import Any
 
 import polars
 
-
-class MalformedResult(Exception):
-    """A file is missing or is not what its name promises; the message names it."""
-
+from trimline.files import MalformedResult, point_of, read_json
 
 #: flows.csv, as narrow as its numbers are: a row of a flow takes about a hundred bytes.
 FLOWS: dict[str, Any] = {
@@ -210,24 +206,7 @@ def read_result(folder: Path) -> Result:
     summary = read_json(folder / "summary.json")
     try:
         name = str(manifest["run"])
-        result = Result(folder, str(summary["series"]), point_of(name), int(summary["seed"]))
+        result = Result(folder, str(summary["series"]), point_of(Path(name)), int(summary["seed"]))
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedResult(f"{folder}: no usable {error} in manifest and summary") from error
     return result
-
-
-def point_of(name: str) -> dict[str, str]:
-    """The point of the sweep in a run's name: `series/key=value,key=value/seed-1`."""
-    parts = [part for part in name.split("/") if "=" in part]
-    return dict(each.split("=", 1) for part in parts for each in part.split(","))
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """A JSON file with an object in it."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise MalformedResult(f"{path}: {error}") from error
-    if not isinstance(value, dict):
-        raise MalformedResult(f"{path}: no JSON object")
-    return value

@@ -1,21 +1,18 @@
 //! Real hosts and switches in network namespaces: `trimline testbed`.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 use std::{fs, io};
 
 use clap::{Args, ValueEnum};
-use serde::{Deserialize, Serialize};
 use trimline_packet::BitRate;
-use trimline_stack::testbed::incast::{self, Answer, Completions};
-use trimline_stack::testbed::rpc::{self, Carrier};
-use trimline_stack::testbed::{bulk, forwarder, namespace};
+use trimline_stack::testbed::figures::{self, Report};
+use trimline_stack::testbed::namespace;
 
 use crate::failure::Failure;
+use crate::findings::Expected;
 use crate::results::print;
+use crate::verdicts::{self, Tier, Verdict};
 
 /// What is run on the testbed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -58,55 +55,11 @@ pub(crate) struct Options {
     json: bool,
 }
 
-/// Numbers by name, and lines for people.
-#[derive(Debug, Default)]
-struct Outcome {
-    measures: BTreeMap<String, f64>,
-    table: String,
-    /// Further files: name and contents.
-    files: Vec<(String, String)>,
-}
-
-impl Outcome {
-    fn line(&mut self, text: &str) {
-        self.table.push_str(text);
-        self.table.push('\n');
-    }
-
-    fn measure(&mut self, name: impl Into<String>, value: f64) {
-        self.measures.insert(name.into(), value);
-    }
-
-    fn of(&self, name: &str) -> f64 {
-        self.measures.get(name).copied().unwrap_or(f64::NAN)
-    }
-}
-
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Expected {
-    title: String,
-    finding: Vec<Finding>,
-}
-
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct Finding {
-    name: String,
-    source: String,
-    measure: String,
-    unit: String,
-    lo: Option<f64>,
-    hi: Option<f64>,
-}
-
 /// What the figure's folder expects.
-fn expected(directory: &Path, figure: &str) -> Result<Option<Expected>, Failure> {
+fn expected(directory: &Path, figure: &str) -> Result<Option<Expected<String>>, Failure> {
     let path = directory.join("ndp").join(figure).join("testbed.toml");
     match fs::read_to_string(&path) {
-        Ok(text) => toml::from_str(&text)
-            .map(Some)
-            .map_err(|error| Failure::message(format!("{}: {error}", path.display()))),
+        Ok(text) => Expected::parse(&path.display().to_string(), &text).map(Some),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(Failure::message(format!("{}: {error}", path.display()))),
     }
@@ -118,9 +71,9 @@ pub(crate) fn testbed(options: &Options) -> Result<ExitCode, Failure> {
     let figure = options.figure.to_possible_value().expect("every figure has a name");
     let figure = figure.get_name().to_owned();
     let expected = expected(&options.experiments, &figure)?;
-    let outcome = namespace::become_root().and_then(|()| run(options));
-    let outcome = match outcome {
-        Ok(outcome) => outcome,
+    let report = namespace::become_root().and_then(|()| run(options));
+    let report = match report {
+        Ok(report) => report,
         Err(error) if is_missing_capability(&error) => {
             println!(
                 "SKIPPED testbed {figure}: {error} (network namespaces and raw sockets need root, \
@@ -136,56 +89,29 @@ pub(crate) fn testbed(options: &Options) -> Result<ExitCode, Failure> {
             .and_then(|()| fs::write(folder.join(name), contents))
             .map_err(|error| Failure::message(format!("{}: {error}", folder.display())))
     };
-    let mut holds = true;
-    let mut verdicts = Vec::new();
-    for finding in expected.iter().flat_map(|expected| &expected.finding) {
-        let value = outcome.of(&finding.measure);
-        let judged = finding.lo.is_some() || finding.hi.is_some();
-        let held = value.is_finite()
-            && finding.lo.is_none_or(|lo| value >= lo)
-            && finding.hi.is_none_or(|hi| value <= hi);
-        holds &= held || !judged;
-        verdicts.push((finding, value, judged.then_some(held)));
-    }
-    let json = serde_json::json!({
-        "figure": figure,
-        "measures": outcome.measures,
-        "findings": verdicts.iter().map(|(finding, value, held)| serde_json::json!({
-            "finding": finding, "value": value, "holds": held,
-        })).collect::<Vec<_>>(),
-    });
-    let json = serde_json::to_string_pretty(&json).expect("numbers and texts") + "\n";
-    write("measures.json", &json)?;
-    for (name, contents) in &outcome.files {
+    let id = format!("ndp/{figure}");
+    let findings = expected.iter().flat_map(|expected| &expected.finding);
+    let judged: Vec<Verdict> =
+        findings.map(|finding| finding.of_testbed(&report.measures)).collect();
+    let json = serde_json::json!({ "figure": figure, "measures": report.measures });
+    write("measures.json", &format!("{json:#}\n"))?;
+    for (name, contents) in &report.files {
         write(name, contents)?;
     }
+    verdicts::write(&folder, &id, &judged, Tier::Full)?;
     if options.json {
-        print(&json);
+        let mut json = json;
+        json["findings"] = verdicts::as_json(&id, &judged, Tier::Full)["findings"].take();
+        print(&format!("{json:#}\n"));
     } else {
-        let mut text = String::new();
+        print(&report.table);
         if let Some(expected) = &expected {
-            text += &format!("{}\n\n", expected.title);
+            print(&verdicts::table(&id, &expected.title, &judged, Tier::Full));
         }
-        text += &outcome.table;
-        text.push('\n');
-        for (finding, value, held) in &verdicts {
-            let verdict = match held {
-                Some(true) => "holds",
-                Some(false) => "MISSED",
-                None => "reported",
-            };
-            let range = match (finding.lo, finding.hi) {
-                (Some(lo), Some(hi)) => format!("{lo} to {hi}"),
-                (Some(lo), None) => format!("at least {lo}"),
-                (None, Some(hi)) => format!("at most {hi}"),
-                (None, None) => String::new(),
-            };
-            let Finding { name, unit, .. } = finding;
-            let _ = writeln!(text, "{verdict:9} {value:8.2} {unit:8} {name} {range}");
-        }
-        print(&text);
     }
-    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    // What is only reported decides nothing.
+    let is_missed = |verdict: &Verdict| !verdict.holds && verdict.lo.or(verdict.hi).is_some();
+    Ok(if judged.iter().any(is_missed) { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
 fn is_missing_capability(error: &io::Error) -> bool {
@@ -193,326 +119,16 @@ fn is_missing_capability(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::PermissionDenied || error.raw_os_error() == Some(28)
 }
 
-fn run(options: &Options) -> io::Result<Outcome> {
+fn run(options: &Options) -> io::Result<Report> {
+    let rate = BitRate::from_bps(options.rate.max(1) * 1_000_000);
+    let capture = options.capture.as_deref();
+    let repeats = |default: u64| options.repeat.unwrap_or(default);
     match options.figure {
-        Figure::Fig08 => fig08(options.repeat.unwrap_or(20_000)),
-        Figure::Fig09 => fig09(options),
-        Figure::Fig10 => fig10(options),
-        Figure::Fig11 => fig11(),
-        Figure::Fig12 => fig12(),
-        Figure::Throughput => throughput(options.repeat.unwrap_or(9).max(1)),
-    }
-}
-
-fn fig08(requests: u64) -> io::Result<Outcome> {
-    let mut outcome = Outcome::default();
-    outcome.line("                       mode        median      p90      p99 (us)");
-    let mut csv = String::from("carrier,mode,quantile,ns\n");
-    for carrier in Carrier::ALL {
-        for (mode, polls) in [("polling", true), ("blocking", false)] {
-            let taken = rpc::measure(carrier, polls, requests)?;
-            let us = |quantile| taken.value_at_quantile(quantile) as f64 / 1000.0;
-            let (median, p90, p99) = (us(0.5), us(0.9), us(0.99));
-            let name = carrier.name();
-            outcome.line(&format!("{name:22} {mode:9} {median:8.1} {p90:8.1} {p99:8.1}"));
-            outcome.measure(format!("{}_{mode}_us", key(carrier)), median);
-            for permille in 1..1000 {
-                let quantile = f64::from(permille) / 1000.0;
-                let ns = taken.value_at_quantile(quantile);
-                let _ = writeln!(csv, "{name},{mode},{quantile},{ns}");
-            }
-        }
-    }
-    let of = |carrier: &str, mode: &str| outcome.of(&format!("{carrier}_{mode}_us"));
-    let ratios = [
-        ("ndp_over_raw_polling", of("ndp", "polling") / of("raw", "polling")),
-        ("tfo_over_ndp_polling", of("tfo", "polling") / of("ndp", "polling")),
-        ("tcp_over_ndp_polling", of("tcp", "polling") / of("ndp", "polling")),
-        ("tfo_over_ndp_blocking", of("tfo", "blocking") / of("ndp", "blocking")),
-        ("kept_over_ndp_polling", of("kept", "polling") / of("ndp", "polling")),
-    ];
-    for (name, ratio) in ratios {
-        outcome.measure(name, ratio);
-    }
-    outcome.files.push(("latencies.csv".to_owned(), csv));
-    Ok(outcome)
-}
-
-fn key(carrier: Carrier) -> &'static str {
-    match carrier {
-        Carrier::Raw => "raw",
-        Carrier::Ndp => "ndp",
-        Carrier::FastOpen => "tfo",
-        Carrier::Tcp => "tcp",
-        Carrier::TcpKept => "kept",
-    }
-}
-
-/// The value below which this share of sorted values lies.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    match sorted.len() {
-        0 => f64::NAN,
-        count => sorted[((count - 1) as f64 * share).round() as usize],
-    }
-}
-
-/// The last completion of each repetition in milliseconds, sorted.
-fn lasts(repetitions: &[Completions]) -> Vec<f64> {
-    let last = |completions: &Completions| completions.iter().max().copied().unwrap_or_default();
-    let mut lasts: Vec<f64> =
-        repetitions.iter().map(|one| last(one).as_secs_f64() * 1000.0).collect();
-    lasts.sort_by(f64::total_cmp);
-    lasts
-}
-
-fn with_capture(options: &Options) -> incast::Options<'_> {
-    incast::Options { capture: options.capture.as_deref(), ..incast::Options::default() }
-}
-
-fn fig09(options: &Options) -> io::Result<Outcome> {
-    const SIZES: [u64; 5] = [10_000, 30_000, 100_000, 300_000, 1_000_000];
-    let rate = BitRate::from_bps(options.rate.max(1) * 1_000_000);
-    let repeats = options.repeat.unwrap_or(10) as usize;
-    let lists: Vec<Vec<Answer>> = SIZES.into_iter().map(incast::equal_answers).collect();
-    let (ndp, ndp_count) = incast::ndp(rate, &lists, repeats, with_capture(options))?;
-    let (tcp, tcp_count) = incast::tcp(rate, &lists, repeats)?;
-    let mut outcome = Outcome::default();
-    outcome.line(&format!("{} a link, {repeats} repetitions of each size", rate));
-    outcome.line("  answer     ideal   NDP median      p90   TCP median      p90 (ms)");
-    let mut csv = String::from("protocol,bytes,repetition,server,ns\n");
-    let (mut over, mut spread, mut tcp_spread, mut ratio) =
-        (f64::MIN, f64::MIN, f64::MIN, f64::MIN);
-    for (place, &bytes) in SIZES.iter().enumerate() {
-        let ideal = incast::ideal(rate, &lists[place]).as_secs_f64() * 1000.0;
-        let (ndp_lasts, tcp_lasts) = (lasts(&ndp[place]), lasts(&tcp[place]));
-        let (median, p90) = (quantile(&ndp_lasts, 0.5), quantile(&ndp_lasts, 0.9));
-        let (tcp_median, tcp_p90) = (quantile(&tcp_lasts, 0.5), quantile(&tcp_lasts, 0.9));
-        outcome.line(&format!(
-            "{bytes:8} B {ideal:9.2} {median:12.2} {p90:8.2} {tcp_median:12.2} {tcp_p90:8.2}"
-        ));
-        over = over.max((median / ideal - 1.0) * 100.0);
-        spread = spread.max(p90 / median);
-        tcp_spread = tcp_spread.max(tcp_p90 / tcp_median);
-        ratio = ratio.max(tcp_median / median);
-        for (name, all) in [("NDP", &ndp[place]), ("TCP", &tcp[place])] {
-            for (repetition, completions) in all.iter().enumerate() {
-                for (server, time) in (1..).zip(completions) {
-                    let server: u32 = server;
-                    let ns = time.as_nanos();
-                    let _ = writeln!(csv, "{name},{bytes},{repetition},{server},{ns}");
-                }
-            }
-        }
-    }
-    for (name, count) in [("NDP", ndp_count), ("TCP", tcp_count)] {
-        outcome.line(&format!(
-            "{name}: switches sent {} packets, trimmed {}, returned {}, dropped {}, refused {}",
-            count.packets, count.trimmed, count.returned, count.dropped, count.refused
-        ));
-    }
-    outcome.measure("ndp_over_ideal_percent", over);
-    outcome.measure("ndp_p90_over_median", spread);
-    outcome.measure("tcp_over_ndp", ratio);
-    outcome.measure("tcp_p90_over_median", tcp_spread);
-    outcome.files.push(("completions.csv".to_owned(), csv));
-    Ok(outcome)
-}
-
-fn fig10(options: &Options) -> io::Result<Outcome> {
-    const SIZES: [u64; 4] = [10_000, 50_000, 200_000, 1_000_000];
-    /// Long enough that the short flow ends first.
-    const LONG: u64 = 2_000_000;
-    let rate = BitRate::from_bps(options.rate.max(1) * 1_000_000);
-    let repeats = options.repeat.unwrap_or(5) as usize;
-    let variants = |bytes| {
-        [(0, false), (2, true), (0, true)]
-            .map(|(class, has_long)| incast::short_among_long(bytes, LONG, class, has_long))
-    };
-    let lists: Vec<Vec<Answer>> = SIZES.into_iter().flat_map(variants).collect();
-    let (all, _) = incast::ndp(rate, &lists, repeats, with_capture(options))?;
-    let mut outcome = Outcome::default();
-    outcome.line(&format!("{rate} a link, {repeats} repetitions, beside six flows of {LONG} B"));
-    outcome.line("   short      idle  priority      none (ms, medians)");
-    let mut worst = f64::MIN;
-    for (place, bytes) in SIZES.into_iter().enumerate() {
-        let median = |variant: usize| {
-            let mut times: Vec<f64> = all[place * 3 + variant]
-                .iter()
-                .map(|completions| completions[0].as_secs_f64() * 1000.0)
-                .collect();
-            times.sort_by(f64::total_cmp);
-            quantile(&times, 0.5)
-        };
-        let (idle, priority, none) = (median(0), median(1), median(2));
-        outcome.line(&format!("{bytes:8} B {idle:8.2} {priority:9.2} {none:9.2}"));
-        worst = worst.max(priority / idle);
-        if bytes == 200_000 {
-            outcome.measure("priority_over_idle", priority / idle);
-            outcome.measure("none_over_idle", none / idle);
-        }
-    }
-    outcome.measure("priority_over_idle_worst", worst);
-    Ok(outcome)
-}
-
-fn fig11() -> io::Result<Outcome> {
-    const MBPS: u64 = 1000;
-    let mut outcome = Outcome::default();
-    outcome.line("window   Gb/s (1500 B, 1 Gb/s)");
-    let mut csv = String::from("initial_window,gbps\n");
-    let mut needed = f64::NAN;
-    for window in [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40] {
-        let flow = bulk::Flow {
-            payload: 1500,
-            initial_window: window,
-            rate: BitRate::from_bps(MBPS * 1_000_000),
-            time: Duration::from_millis(500),
-        };
-        let gbps = bulk::ndp(flow)?.gbps();
-        outcome.line(&format!("{window:6} {gbps:6.3}"));
-        let _ = writeln!(csv, "{window},{gbps:.6}");
-        let percent = gbps * 100_000.0 / MBPS as f64;
-        if percent >= 90.0 && needed.is_nan() {
-            needed = f64::from(window);
-        }
-        if window == 40 {
-            outcome.measure("window_40_percent", percent);
-        }
-    }
-    outcome.measure("window_for_90_percent", needed);
-    outcome.files.push(("throughput.csv".to_owned(), csv));
-    Ok(outcome)
-}
-
-fn fig12() -> io::Result<Outcome> {
-    let mut outcome = Outcome::default();
-    outcome.line("payload     rate   target      p1     p10  median     p90     p99    mean (us)");
-    // The two of the figure, the first at a tenth of its rate; and 9000 B at a rate that is left when other
-    // programs use the machine, for distributions.
-    for (payload, mbps, name) in
-        [(1500u16, 1000u64, "1500"), (9000, 10_000, "9000"), (9000, 2500, "9000_slow")]
-    {
-        let rate = BitRate::from_bps(mbps * 1_000_000);
-        let flow =
-            bulk::Flow { payload, initial_window: 30, rate, time: Duration::from_millis(2000) };
-        let done = bulk::ndp(flow)?;
-        let mut gaps: Vec<f64> = done.gaps_ns.iter().map(|&ns| ns as f64 / 1000.0).collect();
-        gaps.sort_by(f64::total_cmp);
-        let target = f64::from(u32::from(payload) + 64) * 8.0 / mbps as f64;
-        let mean = gaps.iter().sum::<f64>() / gaps.len().max(1) as f64;
-        let at = |share| quantile(&gaps, share);
-        outcome.line(&format!(
-            "{payload:7} {:>8} {target:8.2} {:7.2} {:7.2} {:7.2} {:7.2} {:7.2} {mean:7.2}   {} gaps, {:.2} Gb/s",
-            rate.to_string(),
-            at(0.01),
-            at(0.1),
-            at(0.5),
-            at(0.9),
-            at(0.99),
-            gaps.len(),
-            done.gbps()
-        ));
-        outcome.measure(format!("median_over_target_{name}"), at(0.5) / target);
-        outcome.measure(format!("spread_over_target_{name}"), (at(0.9) - at(0.1)) / target);
-        outcome.measure(format!("mean_over_target_{name}"), mean / target);
-        let file = format!("pull-gaps-{}.csv", name.replace('_', "-"));
-        outcome.files.push((file, distribution(&gaps, target, mbps)));
-    }
-    Ok(outcome)
-}
-
-/// A distribution of gaps as scenarios read them, scaled to 10 Gb/s: the means of two hundred equal parts, the
-/// last of which has parts of its own, so that the rare and late keep their weight and the mean is that of all.
-fn distribution(sorted_us: &[f64], target_us: f64, mbps: u64) -> String {
-    let mut text = format!(
-        "# Time between two pulls at the sender, measured by `trimline testbed fig12` at {mbps} Mb/s (target\n\
-         # {target_us} us), {} gaps, and scaled to 10 Gb/s: ns,share\n",
-        sorted_us.len()
-    );
-    let scale = mbps as f64 / 10_000.0 * 1000.0;
-    let shares = (1..200).map(|part| f64::from(part) / 200.0);
-    let (mut from, mut last) = (0, 0.0);
-    for share in shares.chain([0.998, 0.999, 0.9995, 1.0]) {
-        let to = (share * sorted_us.len() as f64).round() as usize;
-        if to > from {
-            let sum: f64 = sorted_us[from..to].iter().sum();
-            // Gaps rise from line to line, by the smallest step that a file can say.
-            last = (sum / (to - from) as f64 * scale).max(last + 0.001);
-            let _ = writeln!(text, "{last:.3},{share}");
-            from = to;
-        }
-    }
-    text
-}
-
-fn throughput(pairs: u64) -> io::Result<Outcome> {
-    let mut outcome = Outcome::default();
-    outcome.line(&format!("medians of {pairs} pairs, one after the other"));
-    outcome.line("payload   raw Gb/s   NDP Gb/s   share (least, most)   sent again");
-    let mut csv = String::from("payload,pair,raw_gbps,ndp_gbps\n");
-    for payload in [9000u16, 1500] {
-        let time = Duration::from_millis(300);
-        let (mut raws, mut flows, mut shares) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut again, mut packets) = (0, 0);
-        // A machine that others use changes its speed from second to second: each flow is judged by the
-        // bare frames just before it.
-        for pair in 0..pairs {
-            let raw = bulk::raw(payload, time)?.gbps();
-            let rate = BitRate::from_gbps(100);
-            let done = bulk::ndp(bulk::Flow { payload, initial_window: 60, rate, time })?;
-            let _ = writeln!(csv, "{payload},{pair},{raw:.4},{:.4}", done.gbps());
-            raws.push(raw);
-            flows.push(done.gbps());
-            shares.push(done.gbps() / raw * 100.0);
-            again += done.retransmissions;
-            packets += done.packets;
-        }
-        for values in [&mut raws, &mut flows, &mut shares] {
-            values.sort_by(f64::total_cmp);
-        }
-        let share = quantile(&shares, 0.5);
-        outcome.line(&format!(
-            "{payload:7} {:10.2} {:10.2} {share:6.1}% ({:5.1}, {:5.1})  {again:8} of {packets}",
-            quantile(&raws, 0.5),
-            quantile(&flows, 0.5),
-            quantile(&shares, 0.0),
-            quantile(&shares, 1.0),
-        ));
-        outcome.measure(format!("raw_gbps_{payload}"), quantile(&raws, 0.5));
-        outcome.measure(format!("ndp_over_raw_percent_{payload}"), share);
-    }
-    outcome.files.push(("goodput.csv".to_owned(), csv));
-    let time = Duration::from_millis(1500);
-    let bare = forwarder::bare(time)?;
-    let switched = forwarder::switched(time)?;
-    outcome.line(&format!(
-        "16 ports, 64 B: bare forwarder {bare:.0} packets/s, switch {switched:.0} packets/s"
-    ));
-    outcome.measure("switch_over_forwarder_percent", switched / bare * 100.0);
-    Ok(outcome)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_distribution_keeps_the_mean_and_the_rare() {
-        // One gap in a thousand is a hundred times longer.
-        let mut gaps: Vec<f64> =
-            (0..10_000).map(|n| if n % 1000 == 0 { 1250.0 } else { 12.5 }).collect();
-        gaps.sort_by(f64::total_cmp);
-        let text = distribution(&gaps, 12.512, 1000);
-        let (mut mean, mut before, mut last) = (0.0, 0.0, 0.0);
-        for line in text.lines().filter(|line| !line.starts_with('#')) {
-            let (ns, share) = line.split_once(',').unwrap();
-            let (ns, share): (f64, f64) = (ns.parse().unwrap(), share.parse().unwrap());
-            assert!(ns > last && share > before, "{line}");
-            mean += ns * (share - before);
-            (before, last) = (share, ns);
-        }
-        assert_eq!(before, 1.0);
-        assert!((mean / 1373.75 - 1.0).abs() < 0.001, "{mean}");
-        assert_eq!(last.round(), 125_000.0);
+        Figure::Fig08 => figures::fig08(repeats(20_000)),
+        Figure::Fig09 => figures::fig09(rate, repeats(10) as usize, capture),
+        Figure::Fig10 => figures::fig10(rate, repeats(5) as usize, capture),
+        Figure::Fig11 => figures::fig11(),
+        Figure::Fig12 => figures::fig12(),
+        Figure::Throughput => figures::throughput(repeats(9).max(1)),
     }
 }

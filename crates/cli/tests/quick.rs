@@ -13,12 +13,12 @@ const SCENARIO: &str = "name = \"tiny\"\nseeds = \"1..3\"\n[topology.star]\nhost
 
 /// Two findings that the quick tier judges, one of which it has no run.
 const EXPECTED: &str = "title = \"tiny\"\n[quick]\nseries = [\"paper\"]\nat.senders = [1, 8]\n\
-    [[finding]]\nname = \"one\"\nsource = \"s\"\nseries = \"paper\"\nflows = 1\nunit = \"us\"\n\
-    measure = \"last_fct_receiver_us\"\nhi = 1000.0\n\
-    [[finding]]\nname = \"eight\"\nsource = \"s\"\nseries = \"paper\"\nflows = 8\nunit = \"us\"\n\
-    measure = \"last_fct_receiver_us\"\nhi = 1.0\n\
-    [[finding]]\nname = \"p4\"\nsource = \"s\"\nseries = \"p4\"\nunit = \"us\"\n\
-    measure = \"last_fct_receiver_us\"\nhi = 1.0\n";
+    [[finding]]\nname = \"one\"\nsource = \"s\"\nseries = \"paper\"\nflows = 1\nmeasure = { quantity = \"fct\", at = \"receiver\", \
+    reduce = \"max\", unit = \"us\" }\nhi = 1000.0\n\
+    [[finding]]\nname = \"eight\"\nsource = \"s\"\nseries = \"paper\"\nflows = 8\nmeasure = { quantity = \"fct\", at = \"receiver\", \
+    reduce = \"max\", unit = \"us\" }\nhi = 1.0\n\
+    [[finding]]\nname = \"p4\"\nsource = \"s\"\nseries = \"p4\"\nmeasure = { quantity = \"fct\", at = \"receiver\", \
+    reduce = \"max\", unit = \"us\" }\nhi = 1.0\n";
 
 fn scratch(test: &str, expected: &str) -> PathBuf {
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);

@@ -5,7 +5,8 @@ experiment, and the authors' published numbers. Simulated and published values a
 always. A run without a manifest is not drawn. The same input gives the same bytes, as PNG and PDF.
 """
 
+from trimline.files import MalformedResult
 from trimline.plot.figures import FIGURES, draw
-from trimline.plot.results import Experiment, MalformedResult
+from trimline.plot.results import Experiment
 
 __all__ = ["FIGURES", "Experiment", "MalformedResult", "draw"]

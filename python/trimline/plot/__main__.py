@@ -6,8 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from trimline.files import MalformedResult
 from trimline.plot.figures import FIGURES, TABLES, draw
-from trimline.plot.results import Experiment, MalformedResult
+from trimline.plot.results import Experiment
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -14,8 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from trimline.comparison import SIZES, by_size, ended, quantile, size_name, sized
+from trimline.files import MalformedResult
 from trimline.plot import style
-from trimline.results import MalformedResult, Result, Results
+from trimline.results import Result, Results
 
 #: So many points of a curve are seen.
 POINTS = 2000

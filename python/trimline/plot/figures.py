@@ -13,16 +13,11 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from trimline.files import MalformedResult
 from trimline.plot import packets, style, sweeps, transfers
-from trimline.plot.lines import seeds
-from trimline.plot.results import Experiment, MalformedResult, Run
-
-#: Wire time of a full packet of the base model: 9064 B at 10 Gb/s.
-PACKET_US = 7.2512
-#: Payload of a full packet of the base model.
-PAYLOAD_BYTES = 9000
-#: Goodput of a 10 Gb/s link that carries nothing but full packets.
-FULL_GBPS = 10 * 9000 / 9064
+from trimline.plot.incast import Ideal
+from trimline.plot.lines import marked, seeds
+from trimline.plot.results import Experiment, Run
 
 
 def draw(experiment: Experiment, folder: Path) -> list[Path]:
@@ -37,16 +32,8 @@ def draw(experiment: Experiment, folder: Path) -> list[Path]:
 def fig14(experiment: Experiment) -> Figure:
     """Throughput of every flow of a permutation, by rank: all seeds, their mean, the published."""
     figure, axes = pyplot.subplots(figsize=(6.0, 4.8), layout="constrained")
-    axes.axhline(FULL_GBPS, color=style.GREY, linewidth=0.8, linestyle=":")
-    axes.annotate(
-        f"full link {FULL_GBPS:.2f} Gb/s",
-        (0.01, FULL_GBPS),
-        xycoords=("axes fraction", "data"),
-        xytext=(0, 2),
-        textcoords="offset points",
-        color=style.GREY,
-        fontsize=7,
-    )
+    full = experiment.runs[0].host_link.full_gbps
+    marked(axes, full, f"full link {full:.2f} Gb/s")
     for series, runs in ndp_first(experiment):
         colour = style.colour_of(series)
         ranked = [sorted(run.throughput_gbps()) for run in runs]
@@ -70,7 +57,7 @@ def fig14(experiment: Experiment) -> Figure:
     axes.set(
         xlabel="Flow, by rank of throughput",
         ylabel="Goodput (Gb/s)",
-        ylim=(0, 11),
+        ylim=(0, 1.1 * experiment.runs[0].host_link.gbps),
         xlim=(0, max(len(run.flows) for run in experiment.runs) - 1),
     )
     figure.suptitle("Permutation: every host sends to one and receives from one")
@@ -85,10 +72,10 @@ def fig16(experiment: Experiment) -> Figure:
     )
     every = [run for run in experiment.runs if not prioritised(run)]
     counts = sorted({len(run.flows) for run in every})
-    packets = packets_of(every)
+    ideal = Ideal.of(every)
     above.plot(
         counts,
-        [ideal_ms(count, packets) for count in counts],
+        [ideal.ms(count) for count in counts],
         color=style.GREY,
         linestyle=":",
         label="ideal: the link never idle",
@@ -108,7 +95,7 @@ def fig16(experiment: Experiment) -> Figure:
         plot_seeds(
             below,
             runs,
-            lambda run: over_ideal(run.fct_ms()[-1], len(run.flows), packets),
+            lambda run: ideal.over_percent(run.fct_ms()[-1], len(run.flows)),
             colour,
             f"{name} last, simulated",
         )
@@ -120,10 +107,10 @@ def fig16(experiment: Experiment) -> Figure:
         dots = {"color": style.BLACK, "linestyle": "none", "markersize": 3}
         above.plot(senders, last, marker="o", label="NDP last, authors' htsim", **dots)
         above.plot(senders, first, marker="x", label="NDP first, authors' htsim", **dots)
-        over = [over_ideal(fct, int(n), packets) for n, fct in zip(senders, last, strict=True)]
+        over = [ideal.over_percent(fct, n) for n, fct in zip(senders, last, strict=True)]
         below.plot(senders, over, marker="o", label="NDP last, authors' htsim", **dots)
     above.set(ylabel="Flow completion time (ms)", yscale="log")
-    figure.suptitle(f"Incast: each sender {packets * PAYLOAD_BYTES // 1000} KB to one receiver")
+    figure.suptitle(f"Incast: each sender {ideal.size_bytes // 1000} KB to one receiver")
     above.yaxis.set_major_formatter("{x:g}")
     above.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     below.axhline(0, color=style.GREY, linewidth=0.8, linestyle=":")
@@ -216,7 +203,7 @@ def fig22(experiment: Experiment) -> Figure:
     axes.set(
         xlabel="Flow, by rank of throughput",
         ylabel="Goodput (Gb/s)",
-        ylim=(0, 10.2),
+        ylim=(0, 1.02 * experiment.runs[0].host_link.gbps),
         xlim=(0, None),
     )
     figure.suptitle("Permutation while one link from a core has 1 Gb/s")
@@ -276,28 +263,6 @@ def plot_seeds(
     counts = sorted(by_count)
     mean = [fmean(by_count[count]) for count in counts]
     axes.plot(counts, mean, color=colour, linestyle=linestyle, label=f"{label} ({seeds(runs)})")
-
-
-def ideal_ms(senders: int, packets: int) -> float:
-    """Completion of the last flow when the receiver's link is never idle, in ms.
-
-    All packets one after the other, and the way of the last one over five store-and-forward
-    switches and six links of 1 us.
-    """
-    return (senders * packets * PACKET_US + 5 * PACKET_US + 6) / 1e3
-
-
-def over_ideal(fct_ms: float, senders: int, packets: int) -> float:
-    """Per cent over the ideal completion."""
-    return 100 * (fct_ms / ideal_ms(senders, packets) - 1)
-
-
-def packets_of(runs: Sequence[Run]) -> int:
-    """Packets of a flow; the ideal is one number only when all flows have one size."""
-    sizes = {flow.size_bytes or 0 for run in runs for flow in run.flows}
-    if len(sizes) != 1 or 0 in sizes:
-        raise MalformedResult(f"flows of one size were expected, not of {sorted(sizes)} bytes")
-    return -(-sizes.pop() // PAYLOAD_BYTES)
 
 
 def prioritised(run: Run) -> bool:

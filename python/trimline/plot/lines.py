@@ -7,8 +7,9 @@ from statistics import fmean
 
 from matplotlib.axes import Axes
 
+from trimline.files import MalformedResult
 from trimline.plot import style
-from trimline.plot.results import Experiment, MalformedResult, Run
+from trimline.plot.results import Experiment, Run
 
 
 def seeds(runs: Sequence[Run]) -> str:

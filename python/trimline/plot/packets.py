@@ -9,9 +9,10 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from trimline.files import MalformedResult
 from trimline.plot import style
 from trimline.plot.lines import of_series, seeds
-from trimline.plot.results import Experiment, MalformedResult, Run
+from trimline.plot.results import Experiment, Run
 
 #: Lanes of a timeline, from what the link carries up to the source.
 LINK, DESTINATION, SWITCH, SOURCE = range(4)

@@ -11,15 +11,12 @@ Tables are read when a figure looks at them: some experiments have hundreds of r
 from __future__ import annotations
 
 import csv
-import json
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-
-class MalformedResult(Exception):
-    """A file is missing or is not what its name promises; the message names it."""
+from trimline.files import MalformedResult, point_of, read_json
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,32 @@ class Flow:
     destination: int
     size_bytes: int | None
     fct_receiver_ps: int | None
+    ideal_fct_ps: int | None
     measured_bytes: int
+
+
+@dataclass(frozen=True)
+class HostLink:
+    """The links of hosts when the run begins, and a full data packet on them."""
+
+    rate_bps: int
+    payload_bytes: int
+    header_bytes: int
+
+    @property
+    def gbps(self) -> float:
+        """Its rate in Gb/s."""
+        return self.rate_bps / 1e9
+
+    @property
+    def full_gbps(self) -> float:
+        """Goodput of a link that carries nothing but full packets, in Gb/s."""
+        return self.gbps * self.payload_bytes / (self.payload_bytes + self.header_bytes)
+
+    def busy_ps(self, size_bytes: int) -> float:
+        """How long a flow occupies the link, its headers included."""
+        packets = max(1, -(-size_bytes // self.payload_bytes))
+        return (size_bytes + packets * self.header_bytes) * 8e12 / self.rate_bps
 
 
 @dataclass(frozen=True)
@@ -44,6 +66,7 @@ class Run:
     seed: int
     simulated_ps: int
     measured_ps: int
+    host_link: HostLink
     summary: dict[str, Any]
 
     @cached_property
@@ -77,6 +100,10 @@ class Run:
     def throughput_gbps(self) -> list[float]:
         """Payload that arrived in the measured interval, of every flow, in Gb/s."""
         return [flow.measured_bytes * 8_000 / self.measured_ps for flow in self.flows]
+
+    def link_percent(self, gbps: float) -> float:
+        """A rate in percent of that of a host's link."""
+        return gbps * (100 / self.host_link.gbps)
 
     def fct_ms(self, workload: str | None = None) -> list[float]:
         """FCT at the receiver in ms, ascending, of one workload or all; each must have ended."""
@@ -147,6 +174,14 @@ def read_run(folder: Path, experiment: Path) -> Run:
     if not (folder / "manifest.json").is_file():
         raise MalformedResult(f"{folder}: no manifest.json; a result without one is not drawn")
     summary = read_json(folder / "summary.json")
+    manifest = read_json(folder / "manifest.json")
+    try:
+        link = {key: int(value) for key, value in manifest["host_link"].items()}
+        host_link = HostLink(**link)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise MalformedResult(
+            f"{folder / 'manifest.json'}: no usable host_link ({error})"
+        ) from error
     try:
         run = Run(
             folder=folder,
@@ -155,21 +190,18 @@ def read_run(folder: Path, experiment: Path) -> Run:
             seed=int(summary["seed"]),
             simulated_ps=int(summary.get("simulated_ps", 0)),
             measured_ps=int(summary["measured_ps"]),
+            host_link=host_link,
             summary=summary,
         )
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedResult(f"{folder / 'summary.json'}: no usable {error}") from error
     if summary.get("interrupted"):
         raise MalformedResult(f"{folder}: the run was stopped before its end")
+    if min(host_link.rate_bps, host_link.payload_bytes) <= 0:
+        raise MalformedResult(f"{folder / 'manifest.json'}: a host_link without a rate or a packet")
     if run.measured_ps <= 0:
         raise MalformedResult(f"{folder}: nothing was measured")
     return run
-
-
-def point_of(folder: Path) -> dict[str, str]:
-    """The point of the sweep, from the folder that is named after it: `key=value,key=value`."""
-    parts = [part for part in folder.parts if "=" in part]
-    return dict(each.split("=", 1) for part in parts for each in part.split(","))
 
 
 def read_flows(path: Path) -> list[Flow]:
@@ -185,6 +217,7 @@ def read_flows(path: Path) -> list[Flow]:
                         destination=int(row["destination"]),
                         size_bytes=optional(row["size_bytes"]),
                         fct_receiver_ps=optional(row["fct_receiver_ps"]),
+                        ideal_fct_ps=optional(row["ideal_fct_ps"]),
                         measured_bytes=int(row["measured_bytes"]),
                     )
                 )
@@ -240,14 +273,3 @@ def read_reference(folder: Path, identifier: str) -> dict[str, list[float]]:
                     where = f"{files[0]}:{rows.line_num}"
                     raise MalformedResult(f"{where}: {name} is no number") from error
     return columns
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """One JSON object."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise MalformedResult(f"{path}: {error}") from error
-    if not isinstance(value, dict):
-        raise MalformedResult(f"{path}: not a JSON object")
-    return value

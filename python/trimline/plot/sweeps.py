@@ -10,12 +10,10 @@ from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 from trimline.plot import style
+from trimline.plot.incast import Ideal
 from trimline.plot.lines import marked, marked_at, of_series, over, place, seeds
 from trimline.plot.results import Experiment, Run
 
-#: Bytes on the wire of a header, and picoseconds that a byte takes at 10 Gb/s.
-HEADER_BYTES = 64
-PS_PER_BYTE = 800
 #: Of queue sizes, from small to large.
 SHADES = ("#9ecae1", "#4292c6", "#08519c", "#000000")
 MARKS = ("v", "o", "s", "x")
@@ -39,7 +37,8 @@ def fig02(experiment: Experiment) -> Figure:
                     label=f"{name}, {words}",
                 )
         # Ten headers to one packet.
-        bound = 100 * payload / (payload + HEADER_BYTES + 10 * HEADER_BYTES)
+        link = of_series(experiment, f"ndp-{payload}")[0].host_link
+        bound = 100 * link.payload_bytes / (link.payload_bytes + 11 * link.header_bytes)
         marked(axes, bound, f"10 headers to a packet: {bound:.1f} %", right=True)
         axes.set(
             xlabel="Unresponsive senders at line rate",
@@ -50,7 +49,8 @@ def fig02(experiment: Experiment) -> Figure:
     panels[0].set_ylabel("Goodput (% of the fair share)")
     runs = of_series(experiment, "ndp-9000")
     figure.suptitle(
-        f"Senders that do not slow down, one link of 10 Gb/s (simulated, {seeds(runs)})"
+        f"Senders that do not slow down, one link of {runs[0].host_link.gbps:g} Gb/s "
+        f"(simulated, {seeds(runs)})"
     )
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4)
@@ -58,15 +58,15 @@ def fig02(experiment: Experiment) -> Figure:
 
 
 def mean_share(run: Run) -> float:
-    """Mean goodput in percent of the fair share of 10 Gb/s."""
+    """Mean goodput in percent of the fair share of the link."""
     goodputs = run.throughput_gbps()
-    return fmean(goodputs) * len(goodputs) * 10
+    return run.link_percent(fmean(goodputs) * len(goodputs))
 
 
 def slow_share(run: Run) -> float:
     """The same of the slowest tenth of the flows, one at least."""
     goodputs = sorted(run.throughput_gbps())
-    return fmean(goodputs[: -(-len(goodputs) // 10)]) * len(goodputs) * 10
+    return run.link_percent(fmean(goodputs[: -(-len(goodputs) // 10)]) * len(goodputs))
 
 
 def goodput(run: Run) -> float:
@@ -74,10 +74,21 @@ def goodput(run: Run) -> float:
     return run.number("goodput_gbps", "mean")
 
 
+def goodput_percent(run: Run) -> float:
+    """The same in percent of a host's link."""
+    return run.link_percent(goodput(run))
+
+
+def percent_of_link(experiment: Experiment) -> str:
+    """What goodputs in percent of a host's link are called."""
+    return f"Goodput (% of {experiment.runs[0].host_link.gbps:g} Gb/s)"
+
+
 def fig11(experiment: Experiment) -> Figure:
     """Throughput back to back by initial window: pull spacing, and hosts that take time."""
     figure, axes = pyplot.subplots(layout="constrained")
-    full = 10 * 1500 / 1564
+    link = of_series(experiment, "simulated")[0].host_link
+    full = link.full_gbps
     marked(axes, full, f"full link {full:.2f} Gb/s")
     series = (
         ("simulated", "perfect pull spacing", style.BLUE, "-"),
@@ -103,9 +114,9 @@ def fig11(experiment: Experiment) -> Figure:
     marked_at(axes, 15, "paper: the simulator is full at 15", 0.1)
     marked_at(axes, 25, "paper: the Linux stack at 25")
     axes.set(
-        xlabel="Initial window (packets of 1500 B)",
+        xlabel=f"Initial window (packets of {link.payload_bytes} B)",
         ylabel="Goodput (Gb/s)",
-        ylim=(0, 10.5),
+        ylim=(0, 1.05 * link.gbps),
         xlim=(0, None),
         title="Two hosts back to back, fifteen packets of cable",
     )
@@ -168,7 +179,7 @@ def fig17(experiment: Experiment) -> Figure:
             for queue, colour, mark in zip(queues, SHADES, MARKS, strict=False):
                 own = [run for run in runs if place(run, "data_queue") == queue]
                 places, values = over(
-                    own, lambda run: place(run, "initial_window"), lambda run: 10 * goodput(run)
+                    own, lambda run: place(run, "initial_window"), goodput_percent
                 )
                 label = f"{queue:g} packets"
                 axes.plot(places, values, color=colour, marker=mark, markersize=4, label=label)
@@ -179,7 +190,7 @@ def fig17(experiment: Experiment) -> Figure:
                 axes.axhline(90, color=style.VERMILION, linewidth=0.9, linestyle="--", label=words)
             axes.set(title=f"{hosts} hosts, packets of {payload} B", ylim=(0, 104), xlim=(0, None))
     for axes in panels[:, 0]:
-        axes.set_ylabel("Goodput (% of 10 Gb/s)")
+        axes.set_ylabel(percent_of_link(experiment))
     for axes in panels[1]:
         axes.set_xlabel("Initial window (packets)")
     panels[0][0].legend(loc="lower right", title="Data queue")
@@ -192,8 +203,6 @@ def fig20(experiment: Experiment) -> Figure:
     figure, (above, below) = pyplot.subplots(
         2, sharex=True, figsize=(6.4, 6.0), layout="constrained"
     )
-    packet_us = (9000 + HEADER_BYTES) * PS_PER_BYTE / 1e6
-    way_us = 5 * packet_us + 6
     columns = experiment.reference
 
     def published(window: int, column: str) -> list[tuple[float, float]]:
@@ -206,17 +215,17 @@ def fig20(experiment: Experiment) -> Figure:
     windows = ((1, style.ORANGE), (10, style.GREEN), (23, style.BLUE))
     for window, colour in windows:
         runs = of_series(experiment, f"window-{window}")
-        packets = {round(run.flows[0].size_bytes or 0) // 9000 for run in runs[:1]}.pop()
+        # The largest has the farthest sender.
+        ideal = Ideal.of([max(runs, key=flows)])
 
-        def over_ideal(last_us: float, senders: float, packets: int = packets) -> float:
-            return 100 * (last_us / (senders * packets * packet_us + way_us) - 1)
+        def over_ideal(run: Run, ideal: Ideal = ideal) -> float:
+            return ideal.over_percent(run.number("fct_receiver_us", "max") / 1e3, flows(run))
 
-        places, values = over(
-            runs, flows, lambda run: over_ideal(run.number("fct_receiver_us", "max"), flows(run))
-        )
+        places, values = over(runs, flows, over_ideal)
         above.plot(places, values, color=colour, label=f"IW {window}, simulated", **dots(places))
         if columns:
-            points = [(n, over_ideal(s * 1e6, n)) for n, s in published(window, "fct_max_s")]
+            last = published(window, "fct_max_s")
+            points = [(n, ideal.over_percent(seconds * 1e3, n)) for n, seconds in last]
             above.plot(*zip(*points, strict=True), ".", color=colour, markersize=3, alpha=0.6)
     above.plot([], [], ".", color=style.GREY, markersize=4, label="authors' htsim")
     above.set(ylabel="Last flow over the ideal (%)", yscale="symlog", ylim=(-0.05, 1000))
@@ -263,8 +272,11 @@ def sec62scale(experiment: Experiment) -> Figure:
     figure, axes = pyplot.subplots(layout="constrained")
     sizes = {int(name.rsplit("-", 1)[-1]): runs for name, runs in experiment.series().items()}
     hosts = sorted(sizes)
-    mean = [10 * fmean(goodput(run) for run in sizes[size]) for size in hosts]
-    least = [10 * fmean(run.number("goodput_gbps", "min") for run in sizes[size]) for size in hosts]
+    mean = [fmean(goodput_percent(run) for run in sizes[size]) for size in hosts]
+    least = [
+        fmean(run.link_percent(run.number("goodput_gbps", "min")) for run in sizes[size])
+        for size in hosts
+    ]
     axes.plot(hosts, mean, color=style.BLUE, marker="o", label="NDP mean, simulated")
     axes.plot(
         hosts,
@@ -296,7 +308,7 @@ def sec62scale(experiment: Experiment) -> Figure:
     axes.minorticks_off()
     axes.set(
         xlabel="Hosts",
-        ylabel="Goodput (% of 10 Gb/s)",
+        ylabel=percent_of_link(experiment),
         ylim=(60, 100),
         title="Permutation on FatTrees of growing size, IW 30",
     )
@@ -310,7 +322,8 @@ def sec611(experiment: Experiment) -> Figure:
 
     def utilization(run: Run) -> float:
         chosen = [flow for flow in run.flows if flow.workload == "permutation"]
-        return fmean(flow.measured_bytes * 80_000 / run.measured_ps for flow in chosen)
+        gbps = fmean(flow.measured_bytes * 8_000 / run.measured_ps for flow in chosen)
+        return run.link_percent(gbps)
 
     for series in ("ndp", "dctcp"):
         runs = of_series(experiment, series)
@@ -329,7 +342,7 @@ def sec611(experiment: Experiment) -> Figure:
             )
     axes.set(
         xlabel="Senders of the incast",
-        ylabel="Permutation: goodput (% of 10 Gb/s)",
+        ylabel=f"Permutation: {percent_of_link(experiment).lower()}".replace("gb/s", "Gb/s"),
         ylim=(0, 100),
         title="A long-lived incast beside a permutation, 432 hosts",
     )

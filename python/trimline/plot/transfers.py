@@ -8,9 +8,10 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from trimline.files import MalformedResult
 from trimline.plot import style
 from trimline.plot.lines import marked, marked_at, of_series, place, seeds
-from trimline.plot.results import Experiment, MalformedResult, Run
+from trimline.plot.results import Experiment, Run
 
 #: The link of Figure 19, and when its incast begins.
 PORT = "tor 0 down 1"
@@ -44,7 +45,10 @@ def fig15(experiment: Experiment) -> Figure:
     figure, axes = pyplot.subplots(layout="constrained")
     for runs in experiment.series().values():
         cumulative(axes, runs, "short", 1e6)
-    marked_at(axes, 114.768, "idle network", height=0.9)
+    flows = [flow for run in experiment.runs for flow in run.flows if flow.workload == "short"]
+    ideals = [flow.ideal_fct_ps for flow in flows if flow.ideal_fct_ps is not None]
+    if ideals:
+        marked_at(axes, max(ideals) / 1e6, "idle network", height=0.9)
     axes.set(
         xlabel="Flow completion time (µs)",
         ylabel="Share of transfers",
@@ -105,8 +109,9 @@ def fig19(experiment: Experiment) -> Figure:
             times, rates = gbps(run, lambda row: row["workload"] == "long")
             axes.plot(times, rates, color=style.colour_of(name), linewidth=0.9, alpha=0.6)
         marked_at(axes, INCAST_MS, "64 hosts send to the neighbour")
-        marked(axes, 10.0, "full link", right=True)
-        axes.set(ylabel="Gb/s", ylim=(0, 11), title=f"{style.name_of(name)}, simulated")
+        rate = of_series(experiment, name)[0].host_link.gbps
+        marked(axes, rate, "full link", right=True)
+        axes.set(ylabel="Gb/s", ylim=(0, 1.1 * rate), title=f"{style.name_of(name)}, simulated")
     panels[-1].set_xlabel("Time (ms)")
     figure.suptitle("A long flow beside an incast to its neighbour")
     return figure

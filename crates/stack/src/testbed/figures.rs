@@ -1,0 +1,373 @@
+//! What is measured on the testbed, figure by figure. Judging it is left to who asked.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use trimline_packet::BitRate;
+
+use super::incast::{self, Answer, Completions};
+use super::rpc::{self, Carrier};
+use super::{bulk, forwarder};
+
+/// What a program measured.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Numbers by name, as testbed.toml asks for them.
+    pub measures: BTreeMap<String, f64>,
+    /// Lines for people.
+    pub table: String,
+    /// Further files: name and contents.
+    pub files: Vec<(String, String)>,
+}
+
+impl Report {
+    fn line(&mut self, text: &str) {
+        self.table.push_str(text);
+        self.table.push('\n');
+    }
+
+    fn measure(&mut self, name: impl Into<String>, value: f64) {
+        self.measures.insert(name.into(), value);
+    }
+
+    fn of(&self, name: &str) -> f64 {
+        self.measures.get(name).copied().unwrap_or(f64::NAN)
+    }
+}
+
+/// Time of a 1 KB request by carrier, polling and blocking.
+///
+/// # Errors
+/// The kernel refuses what the testbed needs.
+pub fn fig08(requests: u64) -> io::Result<Report> {
+    let mut report = Report::default();
+    report.line("                       mode        median      p90      p99 (us)");
+    let mut csv = String::from("carrier,mode,quantile,ns\n");
+    for carrier in Carrier::ALL {
+        for (mode, polls) in [("polling", true), ("blocking", false)] {
+            let taken = rpc::measure(carrier, polls, requests)?;
+            let us = |quantile| taken.value_at_quantile(quantile) as f64 / 1000.0;
+            let (median, p90, p99) = (us(0.5), us(0.9), us(0.99));
+            let name = carrier.name();
+            report.line(&format!("{name:22} {mode:9} {median:8.1} {p90:8.1} {p99:8.1}"));
+            report.measure(format!("{}_{mode}_us", key(carrier)), median);
+            for permille in 1..1000 {
+                let quantile = f64::from(permille) / 1000.0;
+                let ns = taken.value_at_quantile(quantile);
+                let _ = writeln!(csv, "{name},{mode},{quantile},{ns}");
+            }
+        }
+    }
+    let of = |carrier: &str, mode: &str| report.of(&format!("{carrier}_{mode}_us"));
+    let ratios = [
+        ("ndp_over_raw_polling", of("ndp", "polling") / of("raw", "polling")),
+        ("tfo_over_ndp_polling", of("tfo", "polling") / of("ndp", "polling")),
+        ("tcp_over_ndp_polling", of("tcp", "polling") / of("ndp", "polling")),
+        ("tfo_over_ndp_blocking", of("tfo", "blocking") / of("ndp", "blocking")),
+        ("kept_over_ndp_polling", of("kept", "polling") / of("ndp", "polling")),
+    ];
+    for (name, ratio) in ratios {
+        report.measure(name, ratio);
+    }
+    report.files.push(("latencies.csv".to_owned(), csv));
+    Ok(report)
+}
+
+fn key(carrier: Carrier) -> &'static str {
+    match carrier {
+        Carrier::Raw => "raw",
+        Carrier::Ndp => "ndp",
+        Carrier::FastOpen => "tfo",
+        Carrier::Tcp => "tcp",
+        Carrier::TcpKept => "kept",
+    }
+}
+
+/// The value below which this share of sorted values lies.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    match sorted.len() {
+        0 => f64::NAN,
+        count => sorted[((count - 1) as f64 * share).round() as usize],
+    }
+}
+
+/// The last completion of each repetition in milliseconds, sorted.
+fn lasts(repetitions: &[Completions]) -> Vec<f64> {
+    let last = |completions: &Completions| completions.iter().max().copied().unwrap_or_default();
+    let mut lasts: Vec<f64> =
+        repetitions.iter().map(|one| last(one).as_secs_f64() * 1000.0).collect();
+    lasts.sort_by(f64::total_cmp);
+    lasts
+}
+
+fn with_capture(capture: Option<&Path>) -> incast::Options<'_> {
+    incast::Options { capture, ..incast::Options::default() }
+}
+
+/// Seven hosts answer one: the last completion by size, NDP and TCP, `repeats` times at `rate`; `capture` takes every
+/// frame of NDP.
+///
+/// # Errors
+/// The kernel refuses what the testbed needs.
+pub fn fig09(rate: BitRate, repeats: usize, capture: Option<&Path>) -> io::Result<Report> {
+    const SIZES: [u64; 5] = [10_000, 30_000, 100_000, 300_000, 1_000_000];
+    let lists: Vec<Vec<Answer>> = SIZES.into_iter().map(incast::equal_answers).collect();
+    let (ndp, ndp_count) = incast::ndp(rate, &lists, repeats, with_capture(capture))?;
+    let (tcp, tcp_count) = incast::tcp(rate, &lists, repeats)?;
+    let mut report = Report::default();
+    report.line(&format!("{} a link, {repeats} repetitions of each size", rate));
+    report.line("  answer     ideal   NDP median      p90   TCP median      p90 (ms)");
+    let mut csv = String::from("protocol,bytes,repetition,server,ns\n");
+    let (mut over, mut spread, mut tcp_spread, mut ratio) =
+        (f64::MIN, f64::MIN, f64::MIN, f64::MIN);
+    for (place, &bytes) in SIZES.iter().enumerate() {
+        let ideal = incast::ideal(rate, &lists[place]).as_secs_f64() * 1000.0;
+        let (ndp_lasts, tcp_lasts) = (lasts(&ndp[place]), lasts(&tcp[place]));
+        let (median, p90) = (quantile(&ndp_lasts, 0.5), quantile(&ndp_lasts, 0.9));
+        let (tcp_median, tcp_p90) = (quantile(&tcp_lasts, 0.5), quantile(&tcp_lasts, 0.9));
+        report.line(&format!(
+            "{bytes:8} B {ideal:9.2} {median:12.2} {p90:8.2} {tcp_median:12.2} {tcp_p90:8.2}"
+        ));
+        over = over.max((median / ideal - 1.0) * 100.0);
+        spread = spread.max(p90 / median);
+        tcp_spread = tcp_spread.max(tcp_p90 / tcp_median);
+        ratio = ratio.max(tcp_median / median);
+        for (name, all) in [("NDP", &ndp[place]), ("TCP", &tcp[place])] {
+            for (repetition, completions) in all.iter().enumerate() {
+                for (server, time) in (1..).zip(completions) {
+                    let server: u32 = server;
+                    let ns = time.as_nanos();
+                    let _ = writeln!(csv, "{name},{bytes},{repetition},{server},{ns}");
+                }
+            }
+        }
+    }
+    for (name, count) in [("NDP", ndp_count), ("TCP", tcp_count)] {
+        report.line(&format!(
+            "{name}: switches sent {} packets, trimmed {}, returned {}, dropped {}, refused {}",
+            count.packets, count.trimmed, count.returned, count.dropped, count.refused
+        ));
+    }
+    report.measure("ndp_over_ideal_percent", over);
+    report.measure("ndp_p90_over_median", spread);
+    report.measure("tcp_over_ndp", ratio);
+    report.measure("tcp_p90_over_median", tcp_spread);
+    report.files.push(("completions.csv".to_owned(), csv));
+    Ok(report)
+}
+
+/// A short flow beside six long ones, with and without priority, `repeats` times at `rate`.
+///
+/// # Errors
+/// The kernel refuses what the testbed needs.
+pub fn fig10(rate: BitRate, repeats: usize, capture: Option<&Path>) -> io::Result<Report> {
+    const SIZES: [u64; 4] = [10_000, 50_000, 200_000, 1_000_000];
+    /// Long enough that the short flow ends first.
+    const LONG: u64 = 2_000_000;
+    let variants = |bytes| {
+        [(0, false), (2, true), (0, true)]
+            .map(|(class, has_long)| incast::short_among_long(bytes, LONG, class, has_long))
+    };
+    let lists: Vec<Vec<Answer>> = SIZES.into_iter().flat_map(variants).collect();
+    let (all, _) = incast::ndp(rate, &lists, repeats, with_capture(capture))?;
+    let mut report = Report::default();
+    report.line(&format!("{rate} a link, {repeats} repetitions, beside six flows of {LONG} B"));
+    report.line("   short      idle  priority      none (ms, medians)");
+    let mut worst = f64::MIN;
+    for (place, bytes) in SIZES.into_iter().enumerate() {
+        let median = |variant: usize| {
+            let mut times: Vec<f64> = all[place * 3 + variant]
+                .iter()
+                .map(|completions| completions[0].as_secs_f64() * 1000.0)
+                .collect();
+            times.sort_by(f64::total_cmp);
+            quantile(&times, 0.5)
+        };
+        let (idle, priority, none) = (median(0), median(1), median(2));
+        report.line(&format!("{bytes:8} B {idle:8.2} {priority:9.2} {none:9.2}"));
+        worst = worst.max(priority / idle);
+        if bytes == 200_000 {
+            report.measure("priority_over_idle", priority / idle);
+            report.measure("none_over_idle", none / idle);
+        }
+    }
+    report.measure("priority_over_idle_worst", worst);
+    Ok(report)
+}
+
+/// Throughput by initial window.
+///
+/// # Errors
+/// The kernel refuses what the testbed needs.
+pub fn fig11() -> io::Result<Report> {
+    const MBPS: u64 = 1000;
+    let mut report = Report::default();
+    report.line("window   Gb/s (1500 B, 1 Gb/s)");
+    let mut csv = String::from("initial_window,gbps\n");
+    let mut needed = f64::NAN;
+    for window in [1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40] {
+        let flow = bulk::Flow {
+            payload: 1500,
+            initial_window: window,
+            rate: BitRate::from_bps(MBPS * 1_000_000),
+            time: Duration::from_millis(500),
+        };
+        let gbps = bulk::ndp(flow)?.gbps();
+        report.line(&format!("{window:6} {gbps:6.3}"));
+        let _ = writeln!(csv, "{window},{gbps:.6}");
+        let percent = gbps * 100_000.0 / MBPS as f64;
+        if percent >= 90.0 && needed.is_nan() {
+            needed = f64::from(window);
+        }
+        if window == 40 {
+            report.measure("window_40_percent", percent);
+        }
+    }
+    report.measure("window_for_90_percent", needed);
+    report.files.push(("throughput.csv".to_owned(), csv));
+    Ok(report)
+}
+
+/// Time between two PULLs at the sender.
+///
+/// # Errors
+/// The kernel refuses what the testbed needs.
+pub fn fig12() -> io::Result<Report> {
+    let mut report = Report::default();
+    report.line("payload     rate   target      p1     p10  median     p90     p99    mean (us)");
+    // The two of the figure, the first at a tenth of its rate; and 9000 B at a rate that is left when other
+    // programs use the machine, for distributions.
+    for (payload, mbps, name) in
+        [(1500u16, 1000u64, "1500"), (9000, 10_000, "9000"), (9000, 2500, "9000_slow")]
+    {
+        let rate = BitRate::from_bps(mbps * 1_000_000);
+        let flow =
+            bulk::Flow { payload, initial_window: 30, rate, time: Duration::from_millis(2000) };
+        let done = bulk::ndp(flow)?;
+        let mut gaps: Vec<f64> = done.gaps_ns.iter().map(|&ns| ns as f64 / 1000.0).collect();
+        gaps.sort_by(f64::total_cmp);
+        let target = f64::from(u32::from(payload) + 64) * 8.0 / mbps as f64;
+        let mean = gaps.iter().sum::<f64>() / gaps.len().max(1) as f64;
+        let at = |share| quantile(&gaps, share);
+        report.line(&format!(
+            "{payload:7} {:>8} {target:8.2} {:7.2} {:7.2} {:7.2} {:7.2} {:7.2} {mean:7.2}   {} gaps, {:.2} Gb/s",
+            rate.to_string(),
+            at(0.01),
+            at(0.1),
+            at(0.5),
+            at(0.9),
+            at(0.99),
+            gaps.len(),
+            done.gbps()
+        ));
+        report.measure(format!("median_over_target_{name}"), at(0.5) / target);
+        report.measure(format!("spread_over_target_{name}"), (at(0.9) - at(0.1)) / target);
+        report.measure(format!("mean_over_target_{name}"), mean / target);
+        let file = format!("pull-gaps-{}.csv", name.replace('_', "-"));
+        report.files.push((file, distribution(&gaps, target, mbps)));
+    }
+    Ok(report)
+}
+
+/// A distribution of gaps as scenarios read them, scaled to 10 Gb/s: the means of two hundred equal parts, the
+/// last of which has parts of its own, so that the rare and late keep their weight and the mean is that of all.
+fn distribution(sorted_us: &[f64], target_us: f64, mbps: u64) -> String {
+    let mut text = format!(
+        "# Time between two pulls at the sender, measured by `trimline testbed fig12` at {mbps} Mb/s (target\n\
+         # {target_us} us), {} gaps, and scaled to 10 Gb/s: ns,share\n",
+        sorted_us.len()
+    );
+    let scale = mbps as f64 / 10_000.0 * 1000.0;
+    let shares = (1..200).map(|part| f64::from(part) / 200.0);
+    let (mut from, mut last) = (0, 0.0);
+    for share in shares.chain([0.998, 0.999, 0.9995, 1.0]) {
+        let to = (share * sorted_us.len() as f64).round() as usize;
+        if to > from {
+            let sum: f64 = sorted_us[from..to].iter().sum();
+            // Gaps rise from line to line, by the smallest step that a file can say.
+            last = (sum / (to - from) as f64 * scale).max(last + 0.001);
+            let _ = writeln!(text, "{last:.3},{share}");
+            from = to;
+        }
+    }
+    text
+}
+
+/// One flow beside bare frames, and the switch beside a bare forwarder: medians of so many pairs.
+///
+/// # Errors
+/// The kernel refuses what the testbed needs.
+pub fn throughput(pairs: u64) -> io::Result<Report> {
+    let mut report = Report::default();
+    report.line(&format!("medians of {pairs} pairs, one after the other"));
+    report.line("payload   raw Gb/s   NDP Gb/s   share (least, most)   sent again");
+    let mut csv = String::from("payload,pair,raw_gbps,ndp_gbps\n");
+    for payload in [9000u16, 1500] {
+        let time = Duration::from_millis(300);
+        let (mut raws, mut flows, mut shares) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut again, mut packets) = (0, 0);
+        // A machine that others use changes its speed from second to second: each flow is judged by the
+        // bare frames just before it.
+        for pair in 0..pairs {
+            let raw = bulk::raw(payload, time)?.gbps();
+            let rate = BitRate::from_gbps(100);
+            let done = bulk::ndp(bulk::Flow { payload, initial_window: 60, rate, time })?;
+            let _ = writeln!(csv, "{payload},{pair},{raw:.4},{:.4}", done.gbps());
+            raws.push(raw);
+            flows.push(done.gbps());
+            shares.push(done.gbps() / raw * 100.0);
+            again += done.retransmissions;
+            packets += done.packets;
+        }
+        for values in [&mut raws, &mut flows, &mut shares] {
+            values.sort_by(f64::total_cmp);
+        }
+        let share = quantile(&shares, 0.5);
+        report.line(&format!(
+            "{payload:7} {:10.2} {:10.2} {share:6.1}% ({:5.1}, {:5.1})  {again:8} of {packets}",
+            quantile(&raws, 0.5),
+            quantile(&flows, 0.5),
+            quantile(&shares, 0.0),
+            quantile(&shares, 1.0),
+        ));
+        report.measure(format!("raw_gbps_{payload}"), quantile(&raws, 0.5));
+        report.measure(format!("ndp_over_raw_percent_{payload}"), share);
+    }
+    report.files.push(("goodput.csv".to_owned(), csv));
+    let time = Duration::from_millis(1500);
+    let bare = forwarder::bare(time)?;
+    let switched = forwarder::switched(time)?;
+    report.line(&format!(
+        "16 ports, 64 B: bare forwarder {bare:.0} packets/s, switch {switched:.0} packets/s"
+    ));
+    report.measure("switch_over_forwarder_percent", switched / bare * 100.0);
+    Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_distribution_keeps_the_mean_and_the_rare() {
+        // One gap in a thousand is a hundred times longer.
+        let mut gaps: Vec<f64> =
+            (0..10_000).map(|n| if n % 1000 == 0 { 1250.0 } else { 12.5 }).collect();
+        gaps.sort_by(f64::total_cmp);
+        let text = distribution(&gaps, 12.512, 1000);
+        let (mut mean, mut before, mut last) = (0.0, 0.0, 0.0);
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let (ns, share) = line.split_once(',').unwrap();
+            let (ns, share): (f64, f64) = (ns.parse().unwrap(), share.parse().unwrap());
+            assert!(ns > last && share > before, "{line}");
+            mean += ns * (share - before);
+            (before, last) = (share, ns);
+        }
+        assert_eq!(before, 1.0);
+        assert!((mean / 1373.75 - 1.0).abs() < 0.001, "{mean}");
+        assert_eq!(last.round(), 125_000.0);
+    }
+}
