@@ -143,6 +143,16 @@ mod tests {
     }
 
     #[test]
+    fn a_packet_right_behind_the_ring_makes_it_grow() {
+        for edge in [64, 128, 1024] {
+            let mut arrivals = Arrivals::default();
+            arrivals.insert(edge - 1);
+            arrivals.insert(edge);
+            assert!(arrivals.contains(edge) && !arrivals.contains(0), "{edge}");
+        }
+    }
+
+    #[test]
     fn the_widest_window_fits() {
         let mut arrivals = Arrivals::default();
         arrivals.insert(WINDOW_LIMIT - 1);

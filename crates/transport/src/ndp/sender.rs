@@ -493,3 +493,34 @@ impl Sender {
         Time::NEVER
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ndp::tests::{PENALTY, config};
+    use crate::{Half, Stream};
+    use rand_xoshiro::rand_core::SeedableRng;
+    use trimline_packet::ConnectionId;
+
+    /// NDP 3.2.3-a.
+    #[test]
+    fn a_late_ack_of_the_first_attempt_says_nothing_of_the_path_of_the_second() {
+        let config = Config { path_penalty: Some(PENALTY), ..config() };
+        let list = [PathId::new(0), PathId::new(1)];
+        let paths = Paths::new(&list, Stream::seed_from_u64(1), Some(&PENALTY));
+        let mut sender = Sender::new(Time::ZERO, &config, None, 0, 0, paths);
+        let (here, connection) = (HostId::new(0), ConnectionId::new(1));
+        let key = Key { peer: HostId::new(1), connection, opened_here: true, half: Half::Sending };
+        let (first, due) = sender.transmit(Time::ZERO, &config, here, &key);
+        sender.expire(due, &config);
+        let (again, _) = sender.transmit(due, &config, here, &key);
+        let [good, bad] = [first, again].map(|packet| packet.header.path.get());
+        assert_ne!(good, bad);
+        // Just an outlier: one ACK more, and it would be none.
+        let board = sender.paths.scoreboard().expect("paths may be removed");
+        (0..100).for_each(|_| board.ack(good));
+        (0..PENALTY.min_nacks).for_each(|_| board.nack(bad));
+        sender.acked(first.header.sequence, first.header.flags.attempt());
+        assert_eq!(sender.paths.permute(due, Some(&PENALTY)), 1);
+    }
+}

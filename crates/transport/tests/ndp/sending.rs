@@ -146,6 +146,12 @@ fn a_pull_that_overtakes_its_nack_keeps_its_credit() {
     lone.at(us(51)).hear(&nack(0));
     assert_eq!(lone.data(), [0]);
 
+    // Also while another packet is out.
+    let (mut lone, _) = pushed(window(2), Some(2));
+    lone.at(us(50)).hear(&pull(1));
+    lone.at(us(51)).hear(&nack(0));
+    assert_eq!(lone.data(), [0]);
+
     // Without that credit the packet waits for a PULL that has already come: nothing but the
     // backstop moves it.
     let (mut lone, _) = pushed(window(1), Some(1));
@@ -392,7 +398,7 @@ mod timers {
         assert_eq!(lone.data(), [0]);
     }
 
-    /// NDP 3.2-s.
+    /// NDP 3.2-s, 3.2.3-c.
     #[test]
     fn time_outs_in_a_row_back_off_to_eight_times_the_rto() {
         let (mut lone, sent) = pushed(window(1), None);

@@ -216,6 +216,11 @@ mod tests {
             seen.push(congestion.segments());
         }
         assert_eq!(seen, [4, 8, 16, 16, 17, 18]);
+        // An ACK of two segments stops at the threshold, too.
+        let config = Config { initial_window: 14, initial_threshold: 15, ..config };
+        let mut congestion = Congestion::new(&config);
+        congestion.grow(&Acked { acked: 2, ..acked() });
+        assert_eq!(congestion.window(), 15 * ONE);
     }
 
     #[test]
