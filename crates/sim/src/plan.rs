@@ -7,7 +7,7 @@ use trimline_packet::{ByteCount, TimeDelta};
 use trimline_switch::ServiceModel;
 pub use trimline_transport::ndp::{Config, PullSpacing};
 pub use trimline_transport::tcp;
-use trimline_transport::{cbr, ndp};
+use trimline_transport::{Endpoint, Framing, cbr, ndp};
 
 pub use crate::formats::sizes::SizeDistribution;
 pub use crate::links::{Impairment, LinkChange, LinkEvent, Share};
@@ -106,6 +106,15 @@ impl Transport {
             Transport::Ndp(config) => config.payload_bytes,
             Transport::Cbr(config) => config.payload_bytes,
             Transport::Tcp(config) => config.payload_bytes,
+        }
+    }
+
+    /// What its packets take on the wire beside their payload.
+    pub fn framing(&self) -> Framing {
+        match self {
+            Transport::Ndp(_) => ndp::Endpoint::FRAMING,
+            Transport::Cbr(_) => cbr::Endpoint::FRAMING,
+            Transport::Tcp(_) => tcp::Endpoint::FRAMING,
         }
     }
 
