@@ -179,7 +179,7 @@ mod tests {
             extra: Header::data_extra(9000, 0),
         };
         let (source, destination) = (HostId::new(1), HostId::new(0));
-        Packet { source, destination, header, wire_bytes, service, marks: 0 }
+        Packet { source, destination, header, wire_bytes, service: service.into(), marks: 0 }
     }
 
     #[test]

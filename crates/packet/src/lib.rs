@@ -16,5 +16,5 @@ pub mod wire;
 
 pub use counters::PortCounters;
 pub use ids::{ConnectionId, Handle, HostId, PathId};
-pub use packet::{Flags, Header, Kind, Packet, Packets, Service};
+pub use packet::{Flags, Header, Kind, Packet, Packets, Service, ServiceClass};
 pub use units::{BitRate, ByteCount, Time, TimeDelta};

@@ -4,6 +4,8 @@
 //! frames ([`crate::wire`]). Payload bytes are never here: the simulator has none, and the stack
 //! keeps them beside the packet.
 
+use core::fmt;
+
 use crate::ids::{ConnectionId, Handle, HostId, PathId};
 
 /// What a packet is for.
@@ -137,7 +139,7 @@ impl Header {
     }
 }
 
-/// How the network treats the packet: on the wire the DSCP.
+/// What the network may do to the packet. Three bits hold it: three more services have room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Service {
@@ -166,6 +168,103 @@ impl Service {
     ];
 }
 
+/// How the network treats a packet, in one byte: its [`Service`] (bits 0 to 2) and its priority (bits 3 to 5). On the
+/// wire it is the DSCP ([`Profile::dscp`](crate::wire::Profile::dscp)).
+///
+/// Whole data has one of eight priorities: 7 is the most urgent, 0 what a transport without priorities sends. Headers
+/// and control packets have none; they go ahead of data. So a trim loses the priority: a switch that trims writes one
+/// DSCP, whatever the packet's was.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct ServiceClass(u8);
+
+impl ServiceClass {
+    /// How many values the six bits have.
+    pub const COUNT: usize = 64;
+    /// The most urgent priority.
+    pub const MOST_URGENT: u8 = 7;
+    const SERVICE_BITS: u8 = 7;
+
+    /// A service and a priority, modulo 8. Services that have no priority are given 0.
+    #[inline]
+    pub const fn new(service: Service, priority: u8) -> ServiceClass {
+        match service {
+            Service::Trimmable | Service::Droppable => {
+                ServiceClass((priority & 7) << 3 | service as u8)
+            }
+            Service::Trimmed | Service::Returned | Service::Control => ServiceClass(service as u8),
+        }
+    }
+
+    /// The service.
+    #[inline]
+    pub const fn service(self) -> Service {
+        const SERVICES: [Service; 8] = {
+            // What no constructor makes is treated like what may only be dropped.
+            let mut services = [Service::Droppable; 8];
+            let mut place = 0;
+            while place < Service::COUNT {
+                services[Service::ALL[place] as usize] = Service::ALL[place];
+                place += 1;
+            }
+            services
+        };
+        SERVICES[(self.0 & ServiceClass::SERVICE_BITS) as usize]
+    }
+
+    /// The priority, 0 to 7.
+    #[inline]
+    pub const fn priority(self) -> u8 {
+        self.0 >> 3 & 7
+    }
+
+    /// The six bits, for tables by class: below [`ServiceClass::COUNT`].
+    #[inline]
+    pub const fn index(self) -> usize {
+        (self.0 & 63) as usize
+    }
+
+    /// The service's number, for tables of eight.
+    #[inline]
+    pub const fn service_index(self) -> usize {
+        (self.0 & ServiceClass::SERVICE_BITS) as usize
+    }
+
+    /// Every class that a packet can be of.
+    pub fn all() -> impl Iterator<Item = ServiceClass> {
+        let with = |service| (0..8).map(move |priority| ServiceClass::new(service, priority));
+        Service::ALL.into_iter().flat_map(move |service| {
+            let has_priority = ServiceClass::new(service, 1).priority() == 1;
+            with(service).take(if has_priority { 8 } else { 1 })
+        })
+    }
+}
+
+impl From<Service> for ServiceClass {
+    /// The service with priority 0.
+    #[inline]
+    fn from(service: Service) -> ServiceClass {
+        ServiceClass::new(service, 0)
+    }
+}
+
+impl PartialEq<Service> for ServiceClass {
+    /// Whether this is the service, whatever the priority.
+    #[inline]
+    fn eq(&self, service: &Service) -> bool {
+        self.0 & ServiceClass::SERVICE_BITS == *service as u8
+    }
+}
+
+impl fmt::Debug for ServiceClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.priority() {
+            0 => write!(f, "{:?}", self.service()),
+            priority => write!(f, "{:?} of priority {priority}", self.service()),
+        }
+    }
+}
+
 /// One packet, anywhere between two hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Packet {
@@ -177,8 +276,8 @@ pub struct Packet {
     pub header: Header,
     /// Bytes that it takes on the wire now: full, or trimmed.
     pub wire_bytes: u16,
-    /// How queues treat it.
-    pub service: Service,
+    /// How the network treats it.
+    pub service: ServiceClass,
     /// Congestion marks: see the `MARK_` constants.
     pub marks: u8,
 }
@@ -194,28 +293,30 @@ impl Packet {
     pub const HEADER_BYTES: u16 = 64;
 
     /// The class that a link pauses it with, 0 to 7. Headers and control packets are of class
-    /// [`Packet::CONTROL_CLASS`], data of class 0.
+    /// [`Packet::CONTROL_CLASS`], data of that of its priority.
     #[inline]
     pub const fn class(&self) -> u8 {
-        match self.service {
+        match self.service.service() {
             Service::Trimmed | Service::Returned | Service::Control => Packet::CONTROL_CLASS,
-            Service::Trimmable | Service::Droppable => 0,
+            Service::Trimmable | Service::Droppable => self.service.priority(),
         }
     }
 
     /// A packet without payload that goes ahead of data.
     #[inline]
     pub const fn control(source: HostId, destination: HostId, header: Header) -> Packet {
-        let (wire_bytes, service) = (Packet::HEADER_BYTES, Service::Control);
+        let service = ServiceClass::new(Service::Control, 0);
+        let wire_bytes = Packet::HEADER_BYTES;
         Packet { source, destination, header, wire_bytes, service, marks: 0 }
     }
 
-    /// Cuts the payload: what is left is `trimmed_bytes` on the wire. Gives the bytes cut.
+    /// Cuts the payload: what is left is `trimmed_bytes` on the wire. Gives the bytes cut. The priority is lost: a
+    /// switch that trims writes one DSCP.
     #[inline]
     pub fn trim(&mut self, trimmed_bytes: u16) -> u16 {
         let cut = self.wire_bytes.saturating_sub(trimmed_bytes);
         self.wire_bytes -= cut;
-        self.service = Service::Trimmed;
+        self.service = ServiceClass::new(Service::Trimmed, 0);
         cut
     }
 
@@ -223,7 +324,7 @@ impl Packet {
     #[inline]
     pub fn turn_round(&mut self) {
         core::mem::swap(&mut self.source, &mut self.destination);
-        self.service = Service::Returned;
+        self.service = ServiceClass::new(Service::Returned, 0);
     }
 }
 
@@ -254,6 +355,36 @@ mod tests {
     #[test]
     fn a_packet_and_its_link_fit_half_a_cache_line() {
         assert_eq!(size_of::<Packet>(), 28);
+    }
+
+    #[test]
+    fn a_class_is_a_service_and_a_priority() {
+        let urgent = ServiceClass::new(Service::Droppable, 7);
+        assert_eq!((urgent.service(), urgent.priority()), (Service::Droppable, 7));
+        assert!(urgent == Service::Droppable && urgent != Service::Trimmable);
+        assert_ne!(urgent, ServiceClass::from(Service::Droppable));
+        assert_eq!(ServiceClass::new(Service::Control, 5).priority(), 0, "control has none");
+        let all: alloc::vec::Vec<usize> = ServiceClass::all().map(ServiceClass::index).collect();
+        let different: alloc::collections::BTreeSet<&usize> = all.iter().collect();
+        assert_eq!((all.len(), different.len()), (2 * 8 + 3, 2 * 8 + 3));
+        assert!(all.iter().all(|&index| index < ServiceClass::COUNT));
+    }
+
+    #[test]
+    fn a_trim_loses_the_priority() {
+        let header = Header {
+            kind: Kind::Data,
+            flags: Flags::default(),
+            path: PathId::new(0),
+            connection: ConnectionId::new(0),
+            sequence: 0,
+            extra: 0,
+        };
+        let mut packet = Packet::control(HostId::new(0), HostId::new(1), header);
+        (packet.service, packet.wire_bytes) = (ServiceClass::new(Service::Trimmable, 6), 1564);
+        assert_eq!((packet.class(), packet.trim(64)), (6, 1500));
+        assert_eq!(packet.service, ServiceClass::from(Service::Trimmed));
+        assert_eq!(packet.class(), Packet::CONTROL_CLASS);
     }
 
     #[test]

@@ -53,7 +53,7 @@ fn named_frames_are_understood() {
         };
         let frame = Frame::new(&bytes).unwrap_or_else(|error| panic!("{name}: {error}"));
         let parsed = frame.parse(&Profile::PAPER).unwrap_or_else(|error| panic!("{name}: {error}"));
-        assert_eq!(parsed.datagram.service, expected, "{name}");
+        assert_eq!(parsed.datagram.service.service(), expected, "{name}");
         seen += 1;
     }
     assert!(seen >= 8, "only {seen} named frames");

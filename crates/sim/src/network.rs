@@ -21,9 +21,7 @@ mod views;
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use trimline_packet::{
-    BitRate, ByteCount, Handle, HostId, Packets, PortCounters, Service, Time, TimeDelta,
-};
+use trimline_packet::{BitRate, ByteCount, Handle, HostId, Packets, PortCounters, Time, TimeDelta};
 use trimline_switch::{Displaced, Fate, OutputPort, Pool, PortModel};
 use trimline_transport::Stream;
 
@@ -158,9 +156,9 @@ pub(crate) struct Ledger {
     pub(crate) created: u64,
     /// Bytes that hosts sent.
     pub(crate) created_bytes: u64,
-    /// Packets that reached a host, by [`Service`]: returned headers at their sender, all others at their
+    /// Packets that reached a host, by its service's number: returned headers at their sender, all others at their
     /// destination.
-    pub(crate) delivered: [u64; Service::COUNT],
+    pub(crate) delivered: [u64; 8],
     /// Bytes that reached a host.
     pub(crate) delivered_bytes: u64,
     /// Packets that switches dropped.

@@ -8,7 +8,7 @@ use trimline_packet::{ByteCount, Packet, TimeDelta};
 use trimline_switch::ServiceModel;
 pub use trimline_transport::ndp::{Config, PullSpacing};
 pub use trimline_transport::tcp;
-use trimline_transport::{cbr, ndp};
+use trimline_transport::{Endpoint, Framing, cbr, ndp};
 
 pub use crate::formats::connection_matrix::Trigger;
 pub use crate::formats::sizes::SizeDistribution;
@@ -119,6 +119,15 @@ impl Transport {
             Transport::Ndp(config) => config.payload_bytes,
             Transport::Cbr(config) => config.payload_bytes,
             Transport::Tcp(config) => config.payload_bytes,
+        }
+    }
+
+    /// What its packets take on the wire beside their payload.
+    pub fn framing(&self) -> Framing {
+        match self {
+            Transport::Ndp(_) => ndp::Endpoint::FRAMING,
+            Transport::Cbr(_) => cbr::Endpoint::FRAMING,
+            Transport::Tcp(_) => tcp::Endpoint::FRAMING,
         }
     }
 

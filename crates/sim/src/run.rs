@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use trimline_metrics::{FlowEnd, FlowRecord, PortRecord, RunRecord, Samples, Timeline};
-use trimline_packet::{ByteCount, HostId, Packet, Time, TimeDelta};
+use trimline_packet::{ByteCount, HostId, Time, TimeDelta};
 use trimline_switch::{OutputPort, Port};
 use trimline_transport::{cbr, ndp, tcp};
 
@@ -124,7 +124,7 @@ fn build<E: Protocol>(
     threads: usize,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> RunRecord {
-    let full_wire = Packet::HEADER_BYTES + plan.transport.payload_bytes();
+    let full_wire = E::FRAMING.wire_bytes(plan.transport.payload_bytes());
     let model = &plan.switch;
     match model.queue_count() {
         1 => perform::<E, Port<1>>(plan, config, model, flows, full_wire, threads, watch),
@@ -420,7 +420,7 @@ fn flow_record<E: Protocol, P: OutputPort>(
 
 /// When the last byte of a flow would arrive in an idle network.
 fn ideal(plan: &Plan, flow: &Flow, size: ByteCount, full_wire: u16) -> TimeDelta {
-    let header = u64::from(Packet::HEADER_BYTES);
+    let header = u64::from(plan.transport.framing().header);
     let payload = u64::from(full_wire) - header;
     let full_packets = size.get().saturating_sub(1) / payload;
     let last = size.get() - full_packets * payload;

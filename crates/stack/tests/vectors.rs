@@ -41,7 +41,7 @@ impl Routes for Hosts {
 /// The bytes of a packet.
 fn frame(packet: &Packet) -> Vec<u8> {
     let datagram = Datagram::of(packet, &Hosts).expect("every host has an address");
-    let is_whole = matches!(packet.service, Service::Trimmable | Service::Droppable);
+    let is_whole = matches!(packet.service.service(), Service::Trimmable | Service::Droppable);
     let payload = vec![0x5a; if is_whole { datagram.fields.payload_length() } else { 0 }];
     let mut bytes = Vec::new();
     datagram

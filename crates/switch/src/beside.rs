@@ -1,6 +1,6 @@
 //! A port of two kinds of traffic that share the wire: NDP's beside what may only be dropped (NDP 3.3).
 
-use trimline_packet::{Handle, Packets, Service, Time};
+use trimline_packet::{Handle, Packets, Service, ServiceClass, Time};
 
 use crate::Chance;
 use crate::around::Around;
@@ -159,12 +159,12 @@ where
         }
     }
 
-    fn queue_of(&self, model: &BesideModel, service: Service) -> usize {
+    fn queue_of(&self, model: &BesideModel, class: ServiceClass) -> usize {
         match &model.droppable {
-            Some(model) if service == Service::Droppable => {
-                A::QUEUES + self.droppable.queue_of(model, service)
+            Some(model) if class == Service::Droppable => {
+                A::QUEUES + self.droppable.queue_of(model, class)
             }
-            Some(_) | None => self.main.queue_of(&model.main, service),
+            Some(_) | None => self.main.queue_of(&model.main, class),
         }
     }
 

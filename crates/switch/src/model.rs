@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use trimline_packet::{Packet, Service};
+use trimline_packet::{Packet, Service, ServiceClass};
 
 use crate::pool::Alpha;
 
@@ -20,8 +20,11 @@ pub enum Classifier {
     /// NDP 3.1: trimmed headers, returned headers and control packets to queue 0, the header queue;
     /// whole data packets, trimmable or not, to queue 1, the data queue.
     HeaderAndData,
-    /// By the priority class in the header, which is 0 to 3: class 3 to queue 0, class 0 to queue 3.
+    /// By the pull class in the header, which is 0 to 3: class 3 to queue 0, class 0 to queue 3.
     Class,
+    /// By the packet's priority ([`ServiceClass::priority`]), eight queues: data of priority 7 to queue 0, of priority
+    /// 0 to queue 7. Headers and control packets go to queue 0 too: nothing is more urgent.
+    Priority,
 }
 
 /// Which queue sends next.
@@ -295,8 +298,8 @@ pub(crate) struct Round {
 /// The five choices of a port, checked and flat; shared by all ports of a profile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceModel {
-    /// What an arriving packet needs, by its service.
-    pub(crate) lanes: [Lane; Service::COUNT],
+    /// What an arriving packet needs, by its class.
+    pub(crate) lanes: [Lane; ServiceClass::COUNT],
     pub(crate) round: Round,
     pub(crate) scheduler: Scheduler,
     pub(crate) queues: [QueueModel; MAX_QUEUES],
@@ -331,6 +334,14 @@ pub(crate) const fn is_header(service: Service) -> usize {
     (HEADER_SERVICES >> service as u8 & 1) as usize
 }
 
+/// The queue of a class with [`Classifier::Priority`].
+fn by_priority(class: ServiceClass) -> usize {
+    match is_header(class.service()) {
+        0 => usize::from(ServiceClass::MOST_URGENT - class.priority()),
+        _ => 0,
+    }
+}
+
 impl Choices {
     /// Checks the choices and lays them out for the packet path.
     ///
@@ -351,6 +362,7 @@ impl Choices {
             Classifier::Single => 1,
             Classifier::HeaderAndData => 2,
             Classifier::Class => 4,
+            Classifier::Priority => 8,
         };
         if queues != classifier {
             return Err(ModelError::QueueCount { queues, classifier });
@@ -405,7 +417,7 @@ impl Choices {
             Scheduler::Fifo | Scheduler::Strict => Round { first: 1, all: 1 },
         };
         let mut model = ServiceModel {
-            lanes: [closed; Service::COUNT],
+            lanes: [closed; ServiceClass::COUNT],
             round,
             scheduler: self.scheduler,
             queues: flat,
@@ -417,10 +429,10 @@ impl Choices {
             queue_count: queues as u8,
         };
         if is_plain {
-            for service in Service::ALL {
-                let queue = model.queue_of(service);
-                let limit = flat[queue].limits[is_header(service)];
-                model.lanes[service as usize] = Lane { limit, queue: queue as u8, bit: 1 << queue };
+            for class in ServiceClass::all() {
+                let queue = model.queue_of(class);
+                let limit = flat[queue].limits[is_header(class.service())];
+                model.lanes[class.index()] = Lane { limit, queue: queue as u8, bit: 1 << queue };
             }
         }
         Ok(model)
@@ -450,12 +462,14 @@ impl ServiceModel {
         self.queues.iter().any(|queue| queue.pool.is_some())
     }
 
-    /// The queue that takes packets of this service. With [`Classifier::Class`] that of class 0.
-    pub fn queue_of(&self, service: Service) -> usize {
+    /// The queue that takes packets of this class. With [`Classifier::Class`] that of pull class 0.
+    pub fn queue_of(&self, class: impl Into<ServiceClass>) -> usize {
+        let class = class.into();
         match self.classifier {
             Classifier::Single => 0,
-            Classifier::HeaderAndData => 1 - is_header(service),
+            Classifier::HeaderAndData => 1 - is_header(class.service()),
             Classifier::Class => 3,
+            Classifier::Priority => by_priority(class),
         }
     }
 
@@ -487,8 +501,9 @@ impl ServiceModel {
     pub(crate) fn classify(&self, packet: &Packet) -> usize {
         match self.classifier {
             Classifier::Single => 0,
-            Classifier::HeaderAndData => 1 - is_header(packet.service),
+            Classifier::HeaderAndData => 1 - is_header(packet.service.service()),
             Classifier::Class => 3 - usize::from(packet.header.flags.class()),
+            Classifier::Priority => by_priority(packet.service),
         }
     }
 

@@ -5,7 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use proptest::prelude::*;
-use trimline_packet::{ByteCount, Handle, Packet, Packets, Service, Time};
+use trimline_packet::{ByteCount, Handle, Packet, Packets, Service, ServiceClass, Time};
 
 use crate::model::{MAX_QUEUES, MarkAt, Marker, Unit};
 use crate::testing::{Arena, packet};
@@ -126,14 +126,17 @@ impl PlainSwitch {
     fn queue_of(&self, packet: &Packet) -> usize {
         match self.choices.classifier {
             Classifier::Single => 0,
-            Classifier::HeaderAndData => usize::from(!header(packet.service)),
+            Classifier::HeaderAndData => usize::from(!header(packet.service.service())),
             Classifier::Class => usize::from(3 - packet.header.flags.class()),
+            Classifier::Priority if header(packet.service.service()) => 0,
+            Classifier::Priority => usize::from(7 - packet.service.priority()),
         }
     }
 
     fn fits(&self, port: usize, queue: usize, entry: &Entry) -> bool {
         let choices = &self.choices.queues[queue];
-        let limit = if header(entry.packet.service) { choices.header } else { choices.whole };
+        let limit =
+            if header(entry.packet.service.service()) { choices.header } else { choices.whole };
         let after = self.bytes(port, queue) + self.cells(entry);
         let free = self.pool_bytes - self.pool_used();
         let pool = match choices.pool {
@@ -174,7 +177,7 @@ impl PlainSwitch {
     fn trim(&mut self, port: usize, mut entry: Entry) {
         let before = entry.packet.wire_bytes;
         entry.packet.wire_bytes = before.min(self.choices.trimmed_bytes);
-        entry.packet.service = Service::Trimmed;
+        entry.packet.service = Service::Trimmed.into();
         self.trimmed += 1;
         self.cut += u64::from(before - entry.packet.wire_bytes);
         self.enqueue(port, entry);
@@ -185,7 +188,7 @@ impl PlainSwitch {
         if self.fits(port, queue, &entry) {
             return self.push(port, queue, entry);
         }
-        let service = entry.packet.service;
+        let service = entry.packet.service.service();
         for action in self.choices.queues[queue].overflow.clone() {
             match action {
                 Action::Drop => break,
@@ -285,11 +288,12 @@ fn any_service() -> impl Strategy<Value = Service> {
 
 fn any_packet() -> impl Strategy<Value = Packet> {
     let size = prop_oneof![4 => Just(9064u16), 2 => Just(1564), 2 => 1u16..=9064, 1 => 1u16..=64];
-    (any_service(), size, 0u8..4, any::<bool>(), 0u32..1000).prop_map(
-        |(service, size, class, ect, sequence)| {
+    (any_service(), size, (0u8..4, 0u8..8), any::<bool>(), 0u32..1000).prop_map(
+        |(service, size, (class, priority), ect, sequence)| {
             let size = if header(service) { size.min(64) } else { size };
             let mut packet = packet(service, size, sequence);
             packet.header.flags = packet.header.flags.with_class(class);
+            packet.service = ServiceClass::new(service, priority);
             packet.marks = if ect { Packet::MARK_ECT } else { 0 };
             packet
         },
@@ -300,8 +304,8 @@ fn any_step() -> impl Strategy<Value = Step> {
     prop_oneof![
         12 => (0usize..2, any_packet()).prop_map(|(port, packet)| Step::Arrive { port, packet }),
         7 => (0usize..2).prop_map(|port| Step::Serve { port }),
-        1 => (0usize..2, 0usize..4).prop_map(|(port, queue)| Step::Pause { port, queue }),
-        1 => (0usize..2, 0usize..4).prop_map(|(port, queue)| Step::Resume { port, queue }),
+        1 => (0usize..2, 0usize..8).prop_map(|(port, queue)| Step::Pause { port, queue }),
+        1 => (0usize..2, 0usize..8).prop_map(|(port, queue)| Step::Resume { port, queue }),
     ]
 }
 
@@ -370,12 +374,15 @@ fn any_choices() -> impl Strategy<Value = Choices> {
     let cell = prop_oneof![Just(1u16), Just(32), Just(200)];
     let weights = prop::collection::vec(1u32..5, MAX_QUEUES);
     let custom =
-        (0usize..3, prop::collection::vec(any_queue(), 4), 0usize..2, weights, cell, 1u16..100);
+        (0usize..4, prop::collection::vec(any_queue(), 8), 0usize..2, weights, cell, 1u16..100);
     let custom =
         custom.prop_map(|(classifier, mut queues, scheduler, weights, cell_bytes, trimmed)| {
-            let (classifier, count) =
-                [(Classifier::Single, 1), (Classifier::HeaderAndData, 2), (Classifier::Class, 4)]
-                    [classifier];
+            let (classifier, count) = [
+                (Classifier::Single, 1),
+                (Classifier::HeaderAndData, 2),
+                (Classifier::Class, 4),
+                (Classifier::Priority, 8),
+            ][classifier];
             queues.truncate(count);
             let round_robin =
                 Scheduler::WeightedRoundRobin { weights: weights.try_into().unwrap() };
@@ -506,8 +513,33 @@ proptest! {
         match choices.queues.len() {
             1 => compare::<1>(&choices, pool_bytes, seed, &steps),
             2 => compare::<2>(&choices, pool_bytes, seed, &steps),
-            _ => compare::<4>(&choices, pool_bytes, seed, &steps),
+            4 => compare::<4>(&choices, pool_bytes, seed, &steps),
+            _ => {}
         }
         compare::<8>(&choices, pool_bytes, seed, &steps);
+    }
+
+    /// Eight priorities go the fast way: queue and memory follow from the class and the size.
+    #[test]
+    fn eight_priorities_are_plain_and_do_what_plain_queues_do(
+        queues in prop::collection::vec((any_limit(), any_limit()), 8),
+        weights in prop::collection::vec(1u32..5, MAX_QUEUES),
+        is_strict in any::<bool>(),
+        seed in any::<u32>(),
+        steps in prop::collection::vec(any_step(), 1..160),
+    ) {
+        let queue = |(whole, header)| {
+            let actions = [Action::TrimByCoin, Action::Return];
+            QueueChoices { header, ..QueueChoices::new(whole).overflow(&actions) }
+        };
+        let scheduler = match is_strict {
+            true => Scheduler::Strict,
+            false => Scheduler::WeightedRoundRobin { weights: weights.try_into().unwrap() },
+        };
+        let queues = queues.into_iter().map(queue).collect();
+        let classifier = Classifier::Priority;
+        let choices = Choices { queues, classifier, scheduler, trimmed_bytes: 64, cell_bytes: 1 };
+        assert!(choices.build().unwrap().is_plain());
+        compare::<8>(&choices, 0, seed, &steps);
     }
 }

@@ -1,6 +1,6 @@
 //! What a driver asks of an output port, whatever its queues are.
 
-use trimline_packet::{Handle, Packets, Service, Time};
+use trimline_packet::{Handle, Packets, Service, ServiceClass, Time};
 
 use crate::Chance;
 use crate::around::Around;
@@ -31,6 +31,8 @@ pub enum Returning {
         queue: usize,
         /// The bytes that it holds.
         bytes: u32,
+        /// Bytes of a trimmed header.
+        trimmed_bytes: u16,
         /// Whether a packet that arrives adds one header to the queue at most.
         adds_one_header: bool,
     },
@@ -84,8 +86,8 @@ pub trait OutputPort: Default + Send + Sync {
     /// Whether a queue takes its memory from the switch's pool.
     fn is_pooled(&self, model: &Self::Model, queue: usize) -> bool;
 
-    /// The queue that takes packets of this service.
-    fn queue_of(&self, model: &Self::Model, service: Service) -> usize;
+    /// The queue that takes packets of this class.
+    fn queue_of(&self, model: &Self::Model, class: ServiceClass) -> usize;
 
     /// The first packet that waits in a queue, [`Handle::NONE`] if there is none.
     fn first(&self, queue: usize) -> Handle;
@@ -113,6 +115,7 @@ impl PortModel for ServiceModel {
             Some(bytes) => Returning::From {
                 queue: self.queue_of(Service::Trimmed),
                 bytes,
+                trimmed_bytes: self.trimmed_bytes(),
                 // Where the place for data is counted in packets, a packet takes the place of one tail.
                 adds_one_header: self.most_in_queue(self.queue_of(Service::Trimmable)).bytes
                     == u32::MAX,
@@ -172,8 +175,8 @@ impl<const Q: usize> OutputPort for Port<Q> {
         model.is_pooled(queue)
     }
 
-    fn queue_of(&self, model: &ServiceModel, service: Service) -> usize {
-        model.queue_of(service)
+    fn queue_of(&self, model: &ServiceModel, class: ServiceClass) -> usize {
+        model.queue_of(class)
     }
 
     #[inline]

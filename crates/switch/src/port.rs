@@ -85,7 +85,7 @@ impl<const Q: usize> Port<Q> {
         packets: &mut P,
     ) -> bool {
         let arriving = packets.packet(packet);
-        let (lane, bytes) = (&model.lanes[arriving.service as usize], arriving.wire_bytes);
+        let (lane, bytes) = (&model.lanes[arriving.service.index()], arriving.wire_bytes);
         let list = &self.queues[usize::from(lane.queue)];
         let fits = list.packets < lane.limit.packets
             && u64::from(list.bytes) + u64::from(bytes) <= u64::from(lane.limit.bytes);
@@ -289,7 +289,7 @@ impl<const Q: usize> Port<Q> {
         around: &mut Around<'_, ServiceModel, K, C>,
     ) {
         let (arriving, model) = (around.packets.packet(packet), around.model);
-        let service = arriving.service;
+        let service = arriving.service.service();
         let queue = model.classify(arriving);
         let bytes = model.occupancy(arriving.wire_bytes);
         if self.admits(queue, service, bytes, model, around.pool) {
@@ -324,7 +324,7 @@ impl<const Q: usize> Port<Q> {
         packet: Handle,
         around: &mut Around<'_, ServiceModel, K, C>,
     ) {
-        let service = around.packets.packet(packet).service;
+        let service = around.packets.packet(packet).service.service();
         let is_trimmable = service == Service::Trimmable;
         for action in around.model.queues[queue].overflow {
             match action {

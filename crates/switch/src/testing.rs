@@ -63,7 +63,7 @@ pub(crate) fn packet(service: Service, wire_bytes: u16, sequence: u32) -> Packet
             extra: 0,
         },
         wire_bytes,
-        service,
+        service: service.into(),
         marks: 0,
     }
 }

@@ -136,7 +136,7 @@ impl Key {
             destination: self.peer,
             header: Header { kind: Kind::Data, flags, path, connection, sequence, extra },
             wire_bytes: length + Packet::HEADER_BYTES,
-            service,
+            service: service.into(),
             marks: 0,
         }
     }

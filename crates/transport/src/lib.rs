@@ -109,6 +109,25 @@ impl Allowed {
     }
 }
 
+/// Bytes on the wire that a transport's packets have beside their payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Framing {
+    /// Of a packet with payload. No control packet is longer.
+    pub header: u16,
+    /// Of the shortest packet, whatever its kind: switches trim to no less.
+    pub least: u16,
+}
+
+impl Framing {
+    /// Everything without payload takes 64 bytes, the shortest Ethernet frame (NDP 3.1).
+    pub const NDP: Framing = Framing { header: Packet::HEADER_BYTES, least: Packet::HEADER_BYTES };
+
+    /// Bytes on the wire of a packet with so much payload.
+    pub const fn wire_bytes(self, payload: u16) -> u16 {
+        self.header + payload
+    }
+}
+
 /// What the driver does with the payload of a packet it has handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Disposition {
@@ -125,6 +144,8 @@ pub enum Disposition {
 
 /// One protocol at one host.
 pub trait Endpoint {
+    /// What its packets take on the wire beside their payload.
+    const FRAMING: Framing = Framing::NDP;
     /// What the application may ask for.
     type Command;
     /// What the application is told.

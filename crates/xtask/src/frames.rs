@@ -63,9 +63,9 @@ pub(crate) fn frame(packet: &Packet) -> Result<Vec<u8>, String> {
     if whole.service == Service::Returned {
         whole.turn_round();
     }
-    let cut = matches!(packet.service, Service::Trimmed | Service::Returned);
+    let cut = matches!(packet.service.service(), Service::Trimmed | Service::Returned);
     if cut {
-        whole.service = Service::Trimmable;
+        whole.service = Service::Trimmable.into();
     }
     let payload = if whole.header.kind == Kind::Data { whole.header.payload_length() } else { 0 };
     let wire = if payload > 0 { payload + Packet::HEADER_BYTES } else { whole.wire_bytes };
@@ -241,7 +241,7 @@ mod tests {
     /// Not runts; and what lost nothing by being trimmed is whole to its receiver.
     fn parses_back(packet: &Packet) -> bool {
         let lost = packet.header.kind == Kind::Data && packet.header.payload_length() > 2;
-        let cut = matches!(packet.service, Service::Trimmed | Service::Returned);
+        let cut = matches!(packet.service.service(), Service::Trimmed | Service::Returned);
         packet.wire_bytes >= Packet::HEADER_BYTES && (lost || !cut)
     }
 

@@ -119,7 +119,7 @@ fn generate(profile: &str, settings: &str, seed: u64) -> Result<String, String> 
             let Some(name) = arrivals.next() else { break };
             let packet = names.iter().find(|(known, _)| known == name).expect("named").1;
             // Some arrive as another switch left them.
-            let (name, packet) = match (packet.service, stream.below(16)) {
+            let (name, packet) = match (packet.service.service(), stream.below(16)) {
                 (Service::Trimmable, 0 | 1) => {
                     let trimmed = format!("h{}", &name[1..]);
                     let packet =

@@ -380,7 +380,7 @@ fn define(
             extra,
         },
         wire_bytes: size,
-        service,
+        service: service.into(),
         marks,
     };
     Ok(defined.into_iter().zip((0..).map(packet)).collect())

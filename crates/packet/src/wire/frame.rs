@@ -8,7 +8,7 @@ use super::checksum::Sum;
 use super::header::{Fields, HEADER_BYTES, View};
 use super::profile::{FCS_BYTES, Profile};
 use super::{Error, What};
-use crate::packet::{Kind, Packet, Service};
+use crate::packet::{Kind, Packet, Service, ServiceClass};
 
 mod field {
     use core::ops::Range;
@@ -81,7 +81,7 @@ pub struct Datagram {
     /// header. In a fabric that hashes, the path.
     pub entropy: u16,
     /// How queues treat it.
-    pub service: Service,
+    pub service: ServiceClass,
     /// [`Packet::marks`].
     pub marks: u8,
     /// The 16 bytes.
@@ -318,12 +318,15 @@ impl<'a> Frame<'a> {
             return Err(Error::new(What::Length, self.layout.header()));
         }
         let foreign = Error::new(What::Service, field::v4::TRAFFIC_CLASS);
-        let announced = profile.service(self.dscp()).ok_or(foreign)?;
+        let class = profile.class(self.dscp()).ok_or(foreign)?;
+        let announced = class.service();
 
         let (source_port, destination_port) = self.ports();
         let (port, entropy) = match announced {
             Service::Returned => (source_port, destination_port),
-            _ => (destination_port, source_port),
+            Service::Trimmable | Service::Trimmed | Service::Control | Service::Droppable => {
+                (destination_port, source_port)
+            }
         };
         if port != profile.port {
             return Err(Error::new(What::Port, self.layout.udp));
@@ -351,16 +354,20 @@ impl<'a> Frame<'a> {
         };
         let wire_bytes = match service {
             Service::Trimmed | Service::Returned => self.bytes.len() + FCS_BYTES,
-            _ => usize::from(Packet::HEADER_BYTES) + payload.len(),
+            Service::Trimmable | Service::Control | Service::Droppable => {
+                usize::from(Packet::HEADER_BYTES) + payload.len()
+            }
         };
+        // What a switch cut has lost its priority.
+        let service = if service == announced { class } else { service.into() };
         let wire_bytes = wire_bytes.max(Packet::HEADER_BYTES.into()).min(u16::MAX.into()) as u16;
         let marks = self.marks();
         let datagram = Datagram { source, destination, entropy, service, marks, fields };
         Ok(Parsed { datagram, payload, extension, wire_bytes })
     }
 
-    /// Trims a frame as a switch does: cuts it at the profile's size, writes the TRIMMED DSCP, leaves
-    /// UDP as it was. Gives the bytes that are left. The 16 bytes are never cut, though the size be
+    /// Trims a frame as a switch does: cuts it at the profile's size, writes the TRIMMED DSCP (there is
+    /// one: the priority is lost), leaves UDP as it was. Gives the bytes that are left. The 16 bytes are never cut, though the size be
     /// too small for an IPv6 packet. A frame that is no longer than the size stays whole.
     ///
     /// # Errors
@@ -372,7 +379,8 @@ impl<'a> Frame<'a> {
         lengths: Lengths,
     ) -> Result<usize, Error> {
         let layout = Layout::of(bytes)?;
-        if traffic_class(bytes, layout) >> 2 != profile.trimmable {
+        let class = profile.class(traffic_class(bytes, layout) >> 2);
+        if class.is_none_or(|class| class != Service::Trimmable) {
             return Err(Error::new(What::Service, field::v4::TRAFFIC_CLASS));
         }
         let size = usize::from(profile.trimmed_bytes).saturating_sub(FCS_BYTES);
@@ -455,10 +463,12 @@ impl Datagram {
         headers: &mut Vec<u8>,
     ) -> Result<(), Error> {
         let bytes = headers;
-        let cut = matches!(self.service, Service::Trimmed | Service::Returned);
+        let cut = matches!(self.service.service(), Service::Trimmed | Service::Returned);
         let lawful = match self.fields.kind {
             Kind::Data => self.service != Service::Control,
-            _ => matches!(self.service, Service::Control | Service::Droppable),
+            Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset => {
+                matches!(self.service.service(), Service::Control | Service::Droppable)
+            }
         };
         if !lawful {
             return Err(Error::new(What::Service, field::v4::TRAFFIC_CLASS));
@@ -515,9 +525,11 @@ impl Datagram {
         }
         set_traffic_class(bytes, layout, profile.dscp(self.service) << 2 | ecn);
 
-        let (source_port, destination_port) = match self.service {
+        let (source_port, destination_port) = match self.service.service() {
             Service::Returned => (profile.port, self.entropy),
-            _ => (self.entropy, profile.port),
+            Service::Trimmable | Service::Trimmed | Service::Control | Service::Droppable => {
+                (self.entropy, profile.port)
+            }
         };
         let udp = &mut bytes[layout.udp..];
         set_word(udp, &field::udp::SOURCE, source_port);

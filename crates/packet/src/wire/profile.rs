@@ -1,7 +1,7 @@
 //! How a kind of switch marks and cuts packets. Every value is the operator's to set: a profile is a
 //! beginning, not a standard.
 
-use crate::packet::Service;
+use crate::packet::{Service, ServiceClass};
 
 /// The DSCP of every class of packet, and where a switch cuts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,10 @@ pub struct Profile {
 /// the NDP authors' prototype).
 pub const PORT: u16 = 49_199;
 
+/// The three bits behind the priority in the DSCP of data with a priority.
+const TRIMMABLE_BITS: u8 = 0b111;
+const DROPPABLE_BITS: u8 = 0b101;
+
 /// Bytes of the frame check sequence, which no buffer here contains.
 pub const FCS_BYTES: usize = 4;
 
@@ -46,11 +50,6 @@ impl Profile {
         trimmed_bytes: 64,
         port: PORT,
     };
-
-    /// Ultra Ethernet: the transport names the classes and leaves their values to the operator
-    /// (chosen as in `paper`). At least 24 bytes behind the IP header survive: 62 with Ethernet and
-    /// FCS, so 64.
-    pub const UEC: Profile = Profile::PAPER;
 
     /// SONiC: trimmed DSCP 48 as in the configuration example of the SONiC packet-trimming design;
     /// size 128, the default of SAI_SWITCH_ATTR_PACKET_TRIM_SIZE. One DSCP at every hop. The others
@@ -72,18 +71,12 @@ impl Profile {
     /// packet-trimming tests). The others are chosen.
     pub const TH5: Profile = Profile { trimmed_bytes: 206, ..Profile::SONIC };
 
-    /// Tomahawk 6: no public source was found for its values: 392 bytes and the DSCP of `th5` are
-    /// chosen.
-    pub const TH6: Profile = Profile { trimmed_bytes: 392, ..Profile::SONIC };
-
     /// Every profile with its name.
-    pub const ALL: [(&'static str, Profile); 6] = [
+    pub const ALL: [(&'static str, Profile); 4] = [
         ("paper", Profile::PAPER),
-        ("uec", Profile::UEC),
         ("sonic", Profile::SONIC),
         ("spectrum", Profile::SPECTRUM),
         ("th5", Profile::TH5),
-        ("th6", Profile::TH6),
     ];
 
     /// The profile of this name.
@@ -108,6 +101,9 @@ impl Profile {
             if value > 63 {
                 return Some((name, "the range 0 to 63"));
             }
+            if Profile::prioritised(value).is_some() {
+                return Some((name, "data with a priority"));
+            }
             let alone = &values[..index.min(3)];
             if let Some(&(other, _)) = alone.iter().find(|&&(_, taken)| taken == value) {
                 return Some((name, other));
@@ -116,32 +112,50 @@ impl Profile {
         None
     }
 
-    /// The DSCP of a class.
-    pub const fn dscp(&self, service: Service) -> u8 {
-        match service {
-            Service::Trimmable => self.trimmable,
-            Service::Trimmed => self.trimmed,
-            Service::Returned => self.returned,
-            Service::Control => self.control,
-            Service::Droppable => self.droppable,
+    /// The DSCP of a class. Data with a priority above 0 has values of its own, the same in every profile (chosen): the
+    /// three leading bits are the priority, as in IP precedence; the three behind them are 7 for what may be trimmed
+    /// and 5 for what may only be dropped. No value that a standard names ends so.
+    pub const fn dscp(&self, class: ServiceClass) -> u8 {
+        match (class.service(), class.priority()) {
+            (Service::Trimmable, 0) => self.trimmable,
+            (Service::Trimmable, priority) => priority << 3 | TRIMMABLE_BITS,
+            (Service::Trimmed, _) => self.trimmed,
+            (Service::Returned, _) => self.returned,
+            (Service::Control, _) => self.control,
+            (Service::Droppable, 0) => self.droppable,
+            (Service::Droppable, priority) => priority << 3 | DROPPABLE_BITS,
+        }
+    }
+
+    /// The class of data with a priority above 0 that a DSCP announces.
+    const fn prioritised(dscp: u8) -> Option<ServiceClass> {
+        match (dscp >> 3, dscp & 7) {
+            (priority @ 1..=7, TRIMMABLE_BITS) => {
+                Some(ServiceClass::new(Service::Trimmable, priority))
+            }
+            (priority @ 1..=7, DROPPABLE_BITS) => {
+                Some(ServiceClass::new(Service::Droppable, priority))
+            }
+            (_, _) => None,
         }
     }
 
     /// The class that a DSCP announces; what arrived decides in the end. `None` when the profile does
     /// not name it.
-    pub const fn service(&self, dscp: u8) -> Option<Service> {
-        if dscp == self.trimmable {
-            Some(Service::Trimmable)
+    pub const fn class(&self, dscp: u8) -> Option<ServiceClass> {
+        let service = if dscp == self.trimmable {
+            Service::Trimmable
         } else if dscp == self.returned {
-            Some(Service::Returned)
+            Service::Returned
         } else if dscp == self.droppable {
-            Some(Service::Droppable)
+            Service::Droppable
         } else if dscp == self.trimmed || dscp == self.trimmed_last_hop {
-            Some(Service::Trimmed)
+            Service::Trimmed
         } else if dscp == self.control {
-            Some(Service::Control)
+            Service::Control
         } else {
-            None
-        }
+            return Profile::prioritised(dscp);
+        };
+        Some(ServiceClass::new(service, 0))
     }
 }

@@ -43,15 +43,19 @@ impl Datagram {
     /// [`What::Address`] for a host or path without an address.
     pub fn of(packet: &Packet, routes: &impl Routes) -> Result<Datagram, Error> {
         // A returned header has the addresses of its way out, swapped.
-        let (from, to) = match packet.service {
+        let (from, to) = match packet.service.service() {
             Service::Returned => (packet.destination, packet.source),
-            _ => (packet.source, packet.destination),
+            Service::Trimmable | Service::Trimmed | Service::Control | Service::Droppable => {
+                (packet.source, packet.destination)
+            }
         };
         let canonical = routes.canonical(from).ok_or(UNKNOWN)?;
         let (address, entropy) = routes.toward(to, packet.header.path).ok_or(UNKNOWN)?;
-        let (source, destination) = match packet.service {
+        let (source, destination) = match packet.service.service() {
             Service::Returned => (address, canonical),
-            _ => (canonical, address),
+            Service::Trimmable | Service::Trimmed | Service::Control | Service::Droppable => {
+                (canonical, address)
+            }
         };
         Ok(Datagram {
             source,

@@ -13,7 +13,7 @@ use proptest::sample::{Index, select};
 use super::route::{entropy_of, path_of};
 use super::*;
 use crate::ids::{ConnectionId, HostId, PathId};
-use crate::packet::{Flags, Header, Kind, Packet, Service};
+use crate::packet::{Flags, Header, Kind, Packet, Service, ServiceClass};
 
 const KINDS: [Kind; 5] = [Kind::Data, Kind::Ack, Kind::Nack, Kind::Pull, Kind::Reset];
 
@@ -31,7 +31,7 @@ fn data(payload_length: u16) -> Datagram {
         source: v4(1),
         destination: v4(2),
         entropy: 50_000,
-        service: Service::Trimmable,
+        service: Service::Trimmable.into(),
         marks: Packet::MARK_ECT,
         fields: Fields {
             kind: Kind::Data,
@@ -44,7 +44,7 @@ fn data(payload_length: u16) -> Datagram {
 }
 
 fn emitted(datagram: &Datagram, profile: &Profile, extension: &[u8]) -> Vec<u8> {
-    let cut = matches!(datagram.service, Service::Trimmed | Service::Returned);
+    let cut = matches!(datagram.service.service(), Service::Trimmed | Service::Returned);
     let length = if cut { 0 } else { datagram.fields.payload_length() };
     let payload: Vec<u8> = (0..length).map(|at| at as u8).collect();
     let mut bytes = Vec::new();
@@ -60,7 +60,7 @@ fn parsed<'a>(bytes: &'a [u8], profile: &Profile) -> Result<Parsed<'a>, Error> {
 #[track_caller]
 fn check(bytes: &[u8], profile: &Profile, expected: Result<(Service, usize), What>) {
     let found = parsed(bytes, profile)
-        .map(|parsed| (parsed.datagram.service, parsed.payload.len()))
+        .map(|parsed| (parsed.datagram.service.service(), parsed.payload.len()))
         .map_err(|error| error.what);
     assert_eq!(found, expected);
 }
@@ -94,14 +94,14 @@ fn any_addresses() -> impl Strategy<Value = (IpAddr, IpAddr)> {
 /// Every datagram that can be emitted.
 fn any_datagram() -> impl Strategy<Value = Datagram> {
     let marks = select(vec![0, Packet::MARK_ECT, Packet::MARK_ECT | Packet::MARK_CE]);
-    (any_addresses(), any::<u16>(), any::<Index>(), marks, any_fields()).prop_map(
-        |((source, destination), entropy, service, marks, fields)| {
+    (any_addresses(), any::<u16>(), (any::<Index>(), 0u8..8), marks, any_fields()).prop_map(
+        |((source, destination), entropy, (service, priority), marks, fields)| {
             use Service::{Control, Droppable, Returned, Trimmable, Trimmed};
             let services: &[Service] = match fields.kind {
                 Kind::Data => &[Trimmable, Trimmed, Returned, Droppable],
-                _ => &[Control, Droppable],
+                Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset => &[Control, Droppable],
             };
-            let service = *service.get(services);
+            let service = ServiceClass::new(*service.get(services), priority);
             Datagram { source, destination, entropy, service, marks, fields }
         },
     )
@@ -111,7 +111,7 @@ fn any_datagram() -> impl Strategy<Value = Datagram> {
 fn any_trimmable() -> impl Strategy<Value = Datagram> {
     any_datagram().prop_map(|mut datagram| {
         datagram.fields.kind = Kind::Data;
-        datagram.service = Service::Trimmable;
+        datagram.service = ServiceClass::new(Service::Trimmable, datagram.service.priority());
         datagram
     })
 }
@@ -128,7 +128,7 @@ proptest! {
         extension in proptest::collection::vec(any::<u8>(), 0..40),
         trailing in proptest::collection::vec(any::<u8>(), 0..8),
     ) {
-        let cut = matches!(datagram.service, Service::Trimmed | Service::Returned);
+        let cut = matches!(datagram.service.service(), Service::Trimmed | Service::Returned);
         let extension = if cut { &[][..] } else { &extension[..] };
         let mut bytes = emitted(&datagram, &profile, extension);
         bytes.extend(trailing);
@@ -161,7 +161,8 @@ proptest! {
         let header = if datagram.source.is_ipv6() { 78 } else { 58 };
         let complete = left >= header + datagram.fields.payload_length();
         let expected = if complete { Service::Trimmable } else { Service::Trimmed };
-        prop_assert_eq!(parsed.datagram.service, expected);
+        // A switch that trims writes one DSCP: the priority is lost, even if every byte is there.
+        prop_assert_eq!(parsed.datagram.service, ServiceClass::from(expected));
         prop_assert_eq!(parsed.payload.is_empty(), !complete || datagram.fields.payload_length() == 0);
     }
 
@@ -179,7 +180,7 @@ proptest! {
         prop_assert_eq!(returned.datagram, Datagram {
             source: datagram.destination,
             destination: datagram.source,
-            service: Service::Returned,
+            service: Service::Returned.into(),
             ..datagram
         });
         prop_assert_eq!(returned.payload, &[]);
@@ -260,9 +261,9 @@ proptest! {
             source: HostId::new(one),
             destination: HostId::new(other),
             header: datagram.fields.on_path(path),
-            wire_bytes: match datagram.service {
+            wire_bytes: match datagram.service.service() {
                 Service::Trimmed | Service::Returned => 64,
-                _ => 64 + datagram.fields.payload_length() as u16,
+                Service::Trimmable | Service::Control | Service::Droppable => 64 + datagram.fields.payload_length() as u16,
             },
             service: datagram.service,
             marks: datagram.marks,
@@ -303,7 +304,7 @@ proptest! {
         damage in proptest::collection::vec((any::<Index>(), any::<u8>()), 0..6),
         length in any::<Index>(),
     ) {
-        let cut = matches!(datagram.service, Service::Trimmed | Service::Returned);
+        let cut = matches!(datagram.service.service(), Service::Trimmed | Service::Returned);
         let extension: &[u8] = if cut { &[] } else { &[1, 2, 0, 1] };
         let mut bytes = emitted(&datagram, &profile, extension);
         for (at, byte) in damage {
@@ -415,6 +416,31 @@ fn profiles_are_without_conflict() {
     assert_eq!(beyond.conflict(), Some(("control", "the range 0 to 63")));
     let shared = Profile { control: 50, trimmed_last_hop: 50, ..Profile::PAPER };
     assert_eq!(shared.conflict(), None);
+    let taken = Profile { control: 13, ..Profile::PAPER };
+    assert_eq!(taken.conflict(), Some(("control", "data with a priority")));
+}
+
+#[test]
+fn every_class_has_a_dscp_of_its_own_and_parses_back() {
+    for (name, profile) in Profile::ALL {
+        let mut taken = alloc::collections::BTreeMap::new();
+        for class in ServiceClass::all() {
+            let dscp = profile.dscp(class);
+            assert!(dscp < 64);
+            assert_eq!(profile.class(dscp), Some(class), "{name}: {class:?}");
+            assert_eq!(taken.insert(dscp, class), None, "{name}: DSCP {dscp}");
+        }
+        // What no class bears is told apart from what one does.
+        let known = (0..64).filter(|&dscp| profile.class(dscp).is_some()).count();
+        let last_hop = usize::from(profile.trimmed_last_hop != profile.trimmed);
+        assert_eq!(known, taken.len() + last_hop, "{name}");
+    }
+}
+
+#[test]
+fn the_classes_of_priority_0_keep_their_values() {
+    let dscp = |service: Service| Profile::PAPER.dscp(service.into());
+    assert_eq!(Service::ALL.map(dscp), [10, 50, 54, 48, 0]);
 }
 
 #[test]
@@ -474,7 +500,7 @@ fn a_whole_packet_without_a_udp_checksum_is_refused() {
 #[test]
 fn a_payload_that_no_packet_holds_is_refused() {
     let claiming = |payload_length| {
-        let mut trimmed = Datagram { service: Service::Trimmed, ..data(0) };
+        let mut trimmed = Datagram { service: Service::Trimmed.into(), ..data(0) };
         let mut bytes = emitted(&trimmed, &Profile::PAPER, &[]);
         trimmed.fields.extra = Header::data_extra(payload_length, 80);
         let header = trimmed.fields.emit(trimmed.source, trimmed.destination);
@@ -505,7 +531,7 @@ fn a_cut_through_the_header_is_refused() {
 fn a_cut_takes_the_extension_and_leaves_the_header_of_control() {
     let mut ack = data(0);
     ack.fields.kind = Kind::Ack;
-    ack.service = Service::Control;
+    ack.service = Service::Control.into();
     let mut extension = Vec::new();
     Record::Unknown { number: 9, value: &[0; 200] }.emit(&mut extension).unwrap();
     let bytes = emitted(&ack, &Profile::PAPER, &extension);
@@ -523,7 +549,7 @@ fn trimmed_and_control_may_share_a_dscp() {
     check(&bytes[..left], &profile, Ok((Service::Trimmed, 0)));
     let mut pull = data(0);
     pull.fields.kind = Kind::Pull;
-    pull.service = Service::Control;
+    pull.service = Service::Control.into();
     check(&emitted(&pull, &profile, &[]), &profile, Ok((Service::Control, 0)));
 }
 
@@ -595,7 +621,7 @@ fn what_cannot_be_is_not_emitted() {
     assert_eq!(emit(data(2), &[1, 2]), Ok(()));
     assert_eq!(emit(data(3), &[1, 2]), Err(What::Length));
     assert_eq!(emit(data(u16::MAX), &[0; 65_535]), Err(What::Length));
-    let service = |service| Datagram { service, ..data(0) };
+    let service = |service: Service| Datagram { service: service.into(), ..data(0) };
     assert_eq!(emit(service(Service::Control), &[]), Err(What::Service));
     assert_eq!(emit(Datagram { marks: Packet::MARK_CE, ..data(0) }, &[]), Err(What::Marks));
     let mixed = Datagram { source: Ipv6Addr::LOCALHOST.into(), ..data(0) };

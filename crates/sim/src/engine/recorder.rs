@@ -5,7 +5,7 @@
 //! the fast engine know nothing of it.
 
 use trimline_metrics::timeline::{Event, FlowName, PacketKind, Timeline, What};
-use trimline_packet::{Handle, Kind, Packet, Packets, Service, Time};
+use trimline_packet::{Handle, Kind, Packet, Packets, Service, ServiceClass, Time};
 use trimline_switch::{Fate, OutputPort};
 
 use super::heap::Observer;
@@ -28,11 +28,11 @@ pub(crate) struct Recorder {
     now: Time,
     ports: u32,
     /// By handle: at which port the packet waits, and as what.
-    waiting: Vec<Option<(u32, Service)>>,
+    waiting: Vec<Option<(u32, ServiceClass)>>,
     /// What the present event brought.
-    arriving: Option<(Handle, Service)>,
+    arriving: Option<(Handle, ServiceClass)>,
     /// Departures of the present event that still need their end: place in the timeline, and service.
-    departed: Vec<(usize, Service)>,
+    departed: Vec<(usize, ServiceClass)>,
     timeline: Timeline,
 }
 
@@ -111,7 +111,7 @@ impl Recorder {
         }
     }
 
-    fn place_of(&mut self, handle: Handle) -> &mut Option<(u32, Service)> {
+    fn place_of(&mut self, handle: Handle) -> &mut Option<(u32, ServiceClass)> {
         if self.waiting.len() <= handle.index() {
             self.waiting.resize(handle.index() + 1, None);
         }
@@ -119,7 +119,7 @@ impl Recorder {
     }
 
     /// What a packet was before the present event, where it is not on its way.
-    fn before(&mut self, handle: Handle) -> Option<Service> {
+    fn before(&mut self, handle: Handle) -> Option<ServiceClass> {
         let arrived = self.arriving.filter(|&(arriving, _)| arriving == handle);
         arrived.map(|(_, service)| service).or(self.place_of(handle).map(|(_, service)| service))
     }
@@ -187,7 +187,8 @@ impl Observer for Recorder {
             if std::mem::replace(self.place_of(handle), now) == now {
                 continue;
             }
-            let is_cut = packet.service == Service::Trimmed && before == Some(Service::Trimmable);
+            let is_cut = packet.service == Service::Trimmed
+                && before.is_some_and(|before| before == Service::Trimmable);
             let what = if is_cut { What::Trim } else { What::Enqueue };
             self.note(unit, packet, what, Some(network.queue_of(unit, packet.service)));
         }
@@ -195,7 +196,7 @@ impl Observer for Recorder {
 }
 
 fn kind(packet: &Packet) -> PacketKind {
-    match (packet.header.kind, packet.service) {
+    match (packet.header.kind, packet.service.service()) {
         (Kind::Data, Service::Trimmed) => PacketKind::Header,
         (Kind::Data, Service::Returned) => PacketKind::Returned,
         (Kind::Data, Service::Trimmable | Service::Droppable | Service::Control) => {

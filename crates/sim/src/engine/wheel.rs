@@ -703,7 +703,7 @@ mod tests {
         };
         let (source, destination) = (HostId::new(0), HostId::new(1));
         let service = Service::Control;
-        Packet { source, destination, header, wire_bytes: 64, service, marks: 0 }
+        Packet { source, destination, header, wire_bytes: 64, service: service.into(), marks: 0 }
     }
 
     proptest! {

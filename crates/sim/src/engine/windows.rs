@@ -36,7 +36,7 @@
 
 use std::mem;
 
-use trimline_packet::{Handle, Packet, Time, TimeDelta};
+use trimline_packet::{Handle, Time, TimeDelta};
 use trimline_switch::{OutputPort, Returning};
 
 use super::Engine;
@@ -79,6 +79,8 @@ struct Returns {
 struct Counted {
     /// Bytes of a header queue.
     capacity: u64,
+    /// Bytes of the longest packet that one holds.
+    header: u64,
     /// The switches whose ports are visited together in this window.
     together: Vec<u32>,
 }
@@ -86,7 +88,7 @@ struct Counted {
 impl Counted {
     /// Whether `packets` could overflow a header queue of `bytes`. Each adds one header at most.
     fn could_overflow(&self, bytes: u32, packets: u64) -> bool {
-        u64::from(bytes) + packets * u64::from(Packet::HEADER_BYTES) > self.capacity
+        u64::from(bytes) + packets * self.header > self.capacity
     }
 }
 
@@ -477,9 +479,11 @@ impl Returns {
             returns.visit_all_together(switches);
             return returns;
         }
-        let (queue, bytes, adds_one_header) = match network.returning() {
+        let (queue, bytes, longest_header, adds_one_header) = match network.returning() {
             Returning::Never => return returns,
-            Returning::From { queue, bytes, adds_one_header } => (queue, bytes, adds_one_header),
+            Returning::From { queue, bytes, trimmed_bytes, adds_one_header } => {
+                (queue, bytes, trimmed_bytes.max(E::FRAMING.header), adds_one_header)
+            }
             Returning::Anywhere => {
                 returns.visit_all_together(switches);
                 return returns;
@@ -493,12 +497,13 @@ impl Returns {
         let window = TimeDelta::from_ps(1 << shift);
         let headers =
             network.most_headers_per_link(window, adds_one_header) * most_links + 2 * MOST_PENDING;
-        let margin = headers * u64::from(Packet::HEADER_BYTES);
+        let header = u64::from(longest_header);
+        let margin = headers * header;
         returns.queue = queue;
         match capacity.checked_sub(margin) {
             Some(threshold) => returns.threshold = threshold as u32,
             None if adds_one_header => {
-                returns.counted = Some(Counted { capacity, together: Vec::new() });
+                returns.counted = Some(Counted { capacity, header, together: Vec::new() });
                 // Every port is asked when it is left.
                 returns.any = 1;
             }

@@ -1,7 +1,7 @@
 //! What engines must know before a run: how soon and how late units can reach each other, and how many headers can
 //! come together.
 
-use trimline_packet::{Packet, TimeDelta};
+use trimline_packet::TimeDelta;
 use trimline_switch::{OutputPort, PortModel, Returning};
 
 use super::{LinkClass, Network};
@@ -27,7 +27,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         // What was sent earlier and delayed may arrive together with what was not.
         let span = span + self.links.most_delay();
         let fastest = |class: &LinkClass| {
-            span.as_ps().div_ceil(class.transmission(Packet::HEADER_BYTES).as_ps()) + 1
+            span.as_ps().div_ceil(class.transmission(E::FRAMING.least).as_ps()) + 1
         };
         let each = if adds_one_header { 1 } else { 2 };
         each * self.classes.iter().map(fastest).max().expect("a network has links")
@@ -35,13 +35,13 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
 
     /// The least time that a packet takes on a link, its propagation apart.
     pub(crate) fn least_transmission(&self) -> TimeDelta {
-        let least = |class: &LinkClass| class.transmission(Packet::HEADER_BYTES);
+        let least = |class: &LinkClass| class.transmission(E::FRAMING.least);
         self.classes.iter().map(least).min().expect("a network has links")
     }
 
     /// The least time between a unit's decision to send and the arrival of what it sends.
     pub(crate) fn lookahead(&self) -> TimeDelta {
-        let least = |class: &LinkClass| class.transmission(Packet::HEADER_BYTES) + class.delay;
+        let least = |class: &LinkClass| class.transmission(E::FRAMING.least) + class.delay;
         self.classes.iter().map(least).min().expect("a network has links")
     }
 

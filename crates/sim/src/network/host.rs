@@ -143,7 +143,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         let packet = *self.arena.packet(handle);
         self.arena.release(handle);
         self.ledger.delivered_bytes += u64::from(packet.wire_bytes);
-        self.ledger.delivered[packet.service as usize] += 1;
+        self.ledger.delivered[packet.service.service_index()] += 1;
         let unit = &mut self.hosts[host as usize];
         unit.clock = now;
         let mut directory = Tables {

@@ -1,6 +1,6 @@
 //! What is looked at between two events: by a recorder, and by checks.
 
-use trimline_packet::{Handle, Packet, Packets, Service, Time};
+use trimline_packet::{Handle, Packet, Packets, ServiceClass, Time};
 use trimline_switch::{OutputPort, PortModel};
 
 use super::Network;
@@ -53,11 +53,11 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         })
     }
 
-    /// Packets and bytes of the queue of a port for packets of this service, the packet on the wire
+    /// Packets and bytes of the queue of a port for packets of this class, the packet on the wire
     /// included.
-    pub(crate) fn queue_of(&self, port: u32, service: Service) -> (u32, u32) {
+    pub(crate) fn queue_of(&self, port: u32, class: ServiceClass) -> (u32, u32) {
         let port = &self.ports[port as usize].port;
-        let queue = port.queue_of(&self.model, service);
+        let queue = port.queue_of(&self.model, class);
         (port.queue_packets(queue), port.queue_bytes(queue))
     }
 

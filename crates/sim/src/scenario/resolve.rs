@@ -31,8 +31,13 @@ pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
         ));
     }
     let transport = transport(root, profile, &topology)?;
-    let (switch, shared_memory) =
-        super::switch::service_model(root, profile, &topology, transport.payload_bytes())?;
+    let (switch, shared_memory) = super::switch::service_model(
+        root,
+        profile,
+        &topology,
+        transport.payload_bytes(),
+        transport.framing(),
+    )?;
     let (workloads, missing) = workloads(root, &topology, &transport, duration)?;
     let mut links = super::links::links(root, &topology)?;
     if !missing.is_empty() && links.events.is_empty() && root.child("routing_convergence").is_none()

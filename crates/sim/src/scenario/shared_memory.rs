@@ -1,6 +1,6 @@
 //! Memory that the ports of a switch share, in a scenario: its keys, and what they come to.
 
-use trimline_packet::{ByteCount, Packet};
+use trimline_packet::ByteCount;
 use trimline_switch::{Alpha, Choices, Limit};
 
 use super::error::ScenarioError;
@@ -36,7 +36,7 @@ pub(super) fn share(
     root: &Node,
     profile: &str,
     topology: &Clos,
-    payload_bytes: u16,
+    packet_bytes: u16,
     choices: &mut Choices,
 ) -> Result<SharedMemory, ScenarioError> {
     let key = |key| root.at(&["switch", key]);
@@ -66,7 +66,7 @@ pub(super) fn share(
             "a profile with one queue: drop-tail, ecn, cut-payload",
         ));
     }
-    let packet_bytes = u64::from(payload_bytes) + u64::from(Packet::HEADER_BYTES);
+    let packet_bytes = u64::from(packet_bytes);
     let bytes = match read(node, quantity::queue, Quantity::Queue)? {
         QueueSize::Packets(packets) => u64::from(packets) * packet_bytes,
         QueueSize::Bytes(bytes) => bytes,

@@ -1,8 +1,9 @@
 //! The service model of every switch port: a profile, and what the scenario changes in it.
 
-use trimline_packet::Packet;
 use trimline_switch::model::{MarkAt, Unit};
 use trimline_switch::{Action, Choices, Limit, Marker, Scheduler, ServiceModel};
+
+use trimline_transport::Framing;
 
 use super::error::ScenarioError;
 use super::quantity::{self, Quantity, QueueSize};
@@ -24,6 +25,7 @@ pub(super) fn service_model(
     profile: &str,
     topology: &Clos,
     payload_bytes: u16,
+    framing: Framing,
 ) -> Result<(ServiceModel, SharedMemory), ScenarioError> {
     let key = |key| root.at(&["switch", key]);
     let size = |key: &str| -> Result<Option<QueueSize>, ScenarioError> {
@@ -31,7 +33,7 @@ pub(super) fn service_model(
             .map(|node| read(node, quantity::queue, Quantity::Queue))
             .transpose()
     };
-    let packet_bytes = payload_bytes + Packet::HEADER_BYTES;
+    let packet_bytes = framing.wire_bytes(payload_bytes);
     let data = size("data_queue")?;
     let header = size("header_queue")?;
     let mark = size("ecn_threshold")?;
@@ -109,11 +111,11 @@ pub(super) fn service_model(
         };
         (choices.queues[0].whole, choices.queues[0].header) = (limit, limit);
         // A header queue too small for one header would lose every ACK.
-        if let Some(node) = key("header_queue").filter(|_| limit.bytes < 64) {
+        if let Some(node) = key("header_queue").filter(|_| limit.bytes < u32::from(framing.least)) {
             return Err(ScenarioError::new(
                 &node.place,
                 "the header queue does not hold one header",
-                "at least \"64B\" or \"1pkt\"",
+                format!("at least \"{}B\" or \"1pkt\"", framing.least),
             ));
         }
     }
@@ -153,7 +155,7 @@ pub(super) fn service_model(
         let count_self = key("ecn_count_self").and_then(Node::boolean) == Some(true);
         choices.queues[0].marker = Marker::Threshold { unit, above, count_self, at };
     }
-    let memory = shared_memory::share(root, profile, topology, payload_bytes, &mut choices)?;
+    let memory = shared_memory::share(root, profile, topology, packet_bytes, &mut choices)?;
     let model = choices.build().map_err(|error| {
         let node = root.child("switch").unwrap_or(root);
         ScenarioError::new(&node.place, error.to_string(), "a switch that can send")

@@ -582,10 +582,10 @@ impl Core {
             Ok(packet) => packet,
             Err(error) => return self.statistics.refuse(error),
         };
-        match packet.service {
+        match packet.service.service() {
             Service::Trimmed => self.statistics.trimmed_in += 1,
             Service::Returned => self.statistics.returned_in += 1,
-            _ => {}
+            Service::Trimmable | Service::Control | Service::Droppable => {}
         }
         self.clock = self.clock.max(now);
         let mut view = View { slots: &mut self.slots, peers: &self.peers };

@@ -196,7 +196,7 @@ fn wrap(
         source: from.ip(),
         destination: to,
         entropy: from.port(),
-        service,
+        service: service.into(),
         marks,
         fields,
     };
@@ -356,7 +356,7 @@ mod tests {
             source: addresses[0],
             destination: addresses[1],
             entropy,
-            service: Service::Trimmable,
+            service: Service::Trimmable.into(),
             marks,
             fields: Fields {
                 kind: Kind::Data,

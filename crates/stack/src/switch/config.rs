@@ -263,6 +263,9 @@ impl Config {
             let names: Vec<&str> = Profile::ALL.iter().map(|&(name, _)| name).collect();
             format!("dscp {:?}: expected {}", self.dscp, names.join(", "))
         })?;
+        if let Some((one, other)) = profile.conflict() {
+            return Err(format!("dscp {:?}: {one} has the value of {other}", self.dscp));
+        }
         let model = self.model()?;
         profile.trimmed_bytes = profile.trimmed_bytes.max(model.main.trimmed_bytes());
         let number = |name: &str| {

@@ -135,15 +135,15 @@ fn describe(bytes: &[u8], profile: &Profile) -> Packet {
             extra: 0,
         },
         wire_bytes: (bytes.len() + FCS_BYTES).clamp(64, usize::from(u16::MAX)) as u16,
-        service: Service::Droppable,
+        service: Service::Droppable.into(),
         marks: 0,
     };
     let Some(network) = IpHeader::of(bytes) else { return packet };
     packet.marks = network.marks(bytes);
     // NDP packets are UDP with the protocol's 16 bytes; what cannot be read so cannot be trimmed.
     let Ok(frame) = Frame::new(bytes) else { return packet };
-    let Some(service) = profile.service(network.dscp(bytes)) else { return packet };
-    packet.service = service;
+    let Some(class) = profile.class(network.dscp(bytes)) else { return packet };
+    packet.service = class;
     let header: View<'_> = frame.header();
     packet.header.flags = header.flags();
     packet.header.kind = header.kind().unwrap_or(Kind::Data);
@@ -152,7 +152,7 @@ fn describe(bytes: &[u8], profile: &Profile) -> Packet {
     packet.header.extra = header.extra();
     let (source, destination) = frame.ports();
     let is_ours = source == profile.port || destination == profile.port;
-    let is_whole = matches!(service, Service::Trimmable | Service::Droppable);
+    let is_whole = matches!(class.service(), Service::Trimmable | Service::Droppable);
     if is_ours && is_whole && header.kind() == Some(Kind::Data) {
         let behind = network.payload() + 8 + 16;
         let payload = usize::from(packet.header.payload_length());

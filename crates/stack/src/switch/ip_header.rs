@@ -153,7 +153,7 @@ mod tests {
             source: address(1),
             destination: address(2),
             entropy: 50_000,
-            service: Service::Trimmable,
+            service: Service::Trimmable.into(),
             marks: Packet::MARK_ECT,
             fields: Fields {
                 kind: Kind::Data,

@@ -26,7 +26,7 @@ fn frame(from: u32, to: u32) -> Vec<u8> {
         source: address(from, 0).into(),
         destination: address(to, 0).into(),
         entropy: 50_000,
-        service: Service::Trimmable,
+        service: Service::Trimmable.into(),
         marks: 0,
         fields: Fields {
             kind: Kind::Data,

@@ -344,7 +344,7 @@ pub(super) fn raw_frame(payload: &[u8]) -> Vec<u8> {
         source: address(0, 0).into(),
         destination: address(1, 0).into(),
         entropy: 50_000,
-        service: Service::Trimmable,
+        service: Service::Trimmable.into(),
         marks: 0,
         fields: Fields {
             kind: Kind::Data,

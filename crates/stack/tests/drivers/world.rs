@@ -194,7 +194,7 @@ impl World {
         let parsed = Frame::new(frame).unwrap().parse(&Profile::PAPER).unwrap();
         let datagram = parsed.datagram;
         let fields = datagram.fields;
-        let packet = match (fields.kind, datagram.service) {
+        let packet = match (fields.kind, datagram.service.service()) {
             (Kind::Data, Service::Returned) => PacketKind::Returned,
             (Kind::Data, Service::Trimmed) => PacketKind::Header,
             (Kind::Data, _) => PacketKind::Data,

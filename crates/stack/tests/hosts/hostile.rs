@@ -39,7 +39,7 @@ fn any_packet() -> impl Strategy<Value = (Datagram, Vec<u8>)> {
             source: address(from, false),
             destination: address(1, false),
             entropy: 50_000,
-            service: if is_data { service } else { Service::Control },
+            service: if is_data { service } else { Service::Control }.into(),
             marks: 0,
             fields: Fields {
                 kind,
@@ -49,14 +49,14 @@ fn any_packet() -> impl Strategy<Value = (Datagram, Vec<u8>)> {
                 extra,
             },
         };
-        let cut = matches!(datagram.service, Service::Trimmed | Service::Returned);
+        let cut = matches!(datagram.service.service(), Service::Trimmed | Service::Returned);
         (datagram, if cut { Vec::new() } else { extension })
     })
 }
 
 /// Its frame, with some bits of it turned.
 fn frame((datagram, extension): &(Datagram, Vec<u8>), damage: &[(usize, u8)]) -> Vec<u8> {
-    let is_cut = matches!(datagram.service, Service::Trimmed | Service::Returned);
+    let is_cut = matches!(datagram.service.service(), Service::Trimmed | Service::Returned);
     let payload = vec![9; if is_cut { 0 } else { datagram.fields.payload_length() }];
     let mut bytes = Vec::new();
     let ethernet = Ethernet { destination: [2; 6], source: [4; 6] };

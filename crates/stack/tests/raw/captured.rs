@@ -71,7 +71,7 @@ fn parsed(path: &Path) -> Vec<What> {
         let length = u32::from_le_bytes(bytes[at + 8..at + 12].try_into().unwrap()) as usize;
         let frame = Frame::new(&bytes[at + 16..at + 16 + length]).unwrap();
         let datagram = frame.parse(&Profile::PAPER).unwrap().datagram;
-        frames.push(match (datagram.fields.kind, datagram.service) {
+        frames.push(match (datagram.fields.kind, datagram.service.service()) {
             (Kind::Data, Service::Returned) => What::Returned,
             (Kind::Data, Service::Trimmed) => What::Trimmed,
             (Kind::Data, _) => What::Data,

@@ -26,7 +26,7 @@ fn frame(from: u8, to: u8, v6: bool, entropy: u16, service: Service) -> Vec<u8> 
         source: address(from, v6),
         destination: address(to, v6),
         entropy,
-        service,
+        service: service.into(),
         marks: 0,
         fields: Fields {
             kind: Kind::Data,

@@ -70,7 +70,7 @@ fn a_drop_is_told_through_the_input_port_within_the_cap() {
         while let Some((lost, fate)) = world.displaced.pop() {
             assert_eq!(fate, Fate::Notify);
             let mut notification = *world.packets.packet(lost);
-            (notification.service, notification.wire_bytes) = (Service::Control, 64);
+            (notification.service, notification.wire_bytes) = (Service::Control.into(), 64);
             core::mem::swap(&mut notification.source, &mut notification.destination);
             let handle = world.packets.add(notification);
             ports[input].enqueue(handle, &mut world.around(Time::ZERO, &model));

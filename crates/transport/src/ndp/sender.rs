@@ -230,7 +230,7 @@ impl Sender {
                 extra: Header::data_extra(record.length, self.service_port),
             },
             wire_bytes: record.length + Packet::HEADER_BYTES,
-            service: Service::Trimmable,
+            service: Service::Trimmable.into(),
             marks: 0,
         };
         (packet, now.saturating_add(doubled(config.rto, record.timeouts())))

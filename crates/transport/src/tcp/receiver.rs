@@ -430,7 +430,7 @@ mod tests {
                     extra: 0,
                 },
                 wire_bytes: 9064,
-                service: Service::Droppable,
+                service: Service::Droppable.into(),
                 marks: if is_marked {
                     Packet::MARK_ECT | Packet::MARK_CE
                 } else {

@@ -273,7 +273,7 @@ impl Sender {
                 extra,
             },
             wire_bytes: bytes + Packet::HEADER_BYTES,
-            service: Service::Droppable,
+            service: Service::Droppable.into(),
             marks,
         };
         Some((packet, subflow.deadline))

@@ -43,7 +43,7 @@ fn packet() -> impl Strategy<Value = Packet> {
                 extra,
             },
             wire_bytes,
-            service,
+            service: service.into(),
             marks: bits,
         },
     )

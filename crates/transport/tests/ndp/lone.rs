@@ -136,7 +136,7 @@ fn from_peer(kind: Kind, connection: u32, sequence: u32, flags: Flags, extra: u3
             extra,
         },
         wire_bytes: 64,
-        service: Service::Control,
+        service: Service::Control.into(),
         marks: 0,
     }
 }
@@ -147,7 +147,7 @@ pub(crate) fn data(connection: u32, sequence: u32, mask: u8) -> Packet {
     let mut packet =
         from_peer(Kind::Data, connection, sequence, flags, Header::data_extra(9000, PORT));
     packet.wire_bytes = 9064;
-    packet.service = Service::Trimmable;
+    packet.service = Service::Trimmable.into();
     packet
 }
 
