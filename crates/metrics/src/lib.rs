@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod capture;
+pub mod flow_store;
 
 pub mod manifest;
 pub mod measure;
@@ -18,9 +19,10 @@ pub mod summary;
 pub mod table;
 pub mod timeline;
 
+pub use flow_store::FlowStore;
 pub use manifest::Manifest;
 pub use measure::{Measure, Selection};
-pub use record::{FlowEnd, FlowRecord, PacketLatency, PortRecord, RunRecord};
+pub use record::{FlowEnd, FlowRecord, Name, PacketLatency, PortRecord, RunRecord};
 pub use result_folder::ResultFolder;
 pub use samples::{Layer, Sample, Samples};
 pub use statistics::{Interval, interval, quantile};

@@ -169,7 +169,7 @@ impl Measure {
     /// The number, over the flows that `selection` takes. `None` when there are no such flows, or
     /// when one of them has not the time that is asked for: an unfinished flow is no fast flow.
     pub fn of(self, record: &RunRecord, selection: &Selection) -> Option<f64> {
-        let flows: Vec<&FlowRecord> =
+        let flows: Vec<FlowRecord> =
             record.flows.iter().filter(|flow| selection.takes(flow)).collect();
         if flows.is_empty() {
             return None;
@@ -181,7 +181,7 @@ impl Measure {
             flows.iter().map(|flow| of(flow).map(|ps| ps as f64)).collect()
         };
         let receiver = || times(|flow| flow.fct_receiver_ps);
-        let total = |of: fn(&FlowRecord) -> u64| flows.iter().map(|flow| of(flow)).sum::<u64>();
+        let total = |of: fn(&FlowRecord) -> u64| flows.iter().map(of).sum::<u64>();
         let per_packet = |count: u64| {
             (record.packets_delivered > 0).then(|| count as f64 / record.packets_delivered as f64)
         };
@@ -323,7 +323,7 @@ pub fn goodput_gbps(flow: &FlowRecord, measured_ps: u64) -> Option<f64> {
 }
 
 /// A quantile of the times at the receiver, us.
-fn fct_quantile(flows: &[&FlowRecord], share: u32) -> Option<f64> {
+fn fct_quantile(flows: &[FlowRecord], share: u32) -> Option<f64> {
     let mut times: Vec<u64> =
         flows.iter().map(|flow| flow.fct_receiver_ps.unwrap_or(u64::MAX)).collect();
     times.sort_unstable();
@@ -428,7 +428,7 @@ mod tests {
         assert!(of("last_over_ideal_percent", &run).unwrap().abs() < 1e-9);
         assert_eq!(of("slowest_over_fastest", &run), Some(2.0));
         assert_eq!(of("last_fct_receiver_us", &run), Some(last as f64 / 1e6));
-        run.flows[0].fct_receiver_ps = None;
+        run.flows.in_memory()[0].fct_receiver_ps = None;
         assert_eq!(of("last_over_ideal_percent", &run), None);
         assert_eq!(of("slowest_over_fastest", &run), None);
     }
@@ -461,7 +461,7 @@ mod tests {
     #[test]
     fn trims_count_on_the_way_up_alone() {
         let mut run = record(vec![flow(1, None, None), flow(2, None, None)]);
-        run.flows.iter_mut().for_each(|flow| flow.packets_sent = 100);
+        run.flows.in_memory().iter_mut().for_each(|flow| flow.packets_sent = 100);
         let port = |name: &str, trimmed| PortRecord {
             name: name.to_owned(),
             trimmed,
@@ -492,9 +492,9 @@ mod tests {
     fn fair_shares_of_a_link() {
         // Eleven flows of 9e5 B in a millisecond: 7.2 Gb/s each in the fixture; two are slower.
         let mut run = record((1..=11).map(|source| flow(source, None, None)).collect());
-        run.flows.iter_mut().for_each(|flow| flow.measured_bytes = 100_000);
-        run.flows[3].measured_bytes = 50_000;
-        run.flows[4].measured_bytes = 0;
+        run.flows.in_memory().iter_mut().for_each(|flow| flow.measured_bytes = 100_000);
+        run.flows.in_memory()[3].measured_bytes = 50_000;
+        run.flows.in_memory()[4].measured_bytes = 0;
         let whole = (9.0 * 0.8 + 0.4) * 10.0;
         assert!((of("fair_share_percent", &run).unwrap() - whole).abs() < 1e-9);
         let worst = 0.2 * 11.0 * 10.0;
@@ -507,7 +507,7 @@ mod tests {
     fn retransmissions_are_told_apart() {
         let mut run = record(vec![flow(1, None, None), flow(2, None, None)]);
         run.packets_delivered = 10;
-        for flow in &mut run.flows {
+        for flow in run.flows.in_memory() {
             flow.packets_sent = 100;
             flow.retransmissions_signalled = 3;
             flow.retransmissions_return = 2;
@@ -524,7 +524,7 @@ mod tests {
     #[test]
     fn slow_flows_are_counted() {
         let mut run = record((1..=4).map(|source| flow(source, None, None)).collect());
-        for (flow, gbps) in run.flows.iter_mut().zip([2.9, 3.1, 5.4, 5.6]) {
+        for (flow, gbps) in run.flows.in_memory().iter_mut().zip([2.9, 3.1, 5.4, 5.6]) {
             flow.measured_bytes = (gbps / 8000.0 * run.measured_ps as f64) as u64;
         }
         assert_eq!(of("flows_of_3_to_5_5_gbps", &run), Some(2.0));

@@ -1,5 +1,10 @@
 //! One row a flow, one row a port, one record a run.
 
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::flow_store::FlowStore;
 use crate::samples::Samples;
 use crate::timeline::Timeline;
 
@@ -18,13 +23,66 @@ pub enum FlowEnd {
     NotStarted,
 }
 
+/// The name of a workload, shared by the records of its flows.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(Arc<str>);
+
+impl Deref for Name {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Name {
+    fn from(text: &str) -> Name {
+        Name(text.into())
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl PartialEq<str> for Name {
+    fn eq(&self, other: &str) -> bool {
+        **self == *other
+    }
+}
+
+impl PartialEq<&str> for Name {
+    fn eq(&self, other: &&str) -> bool {
+        **self == **other
+    }
+}
+
+impl PartialEq<String> for Name {
+    fn eq(&self, other: &String) -> bool {
+        **self == **other
+    }
+}
+
+impl PartialEq<Name> for String {
+    fn eq(&self, other: &Name) -> bool {
+        **self == **other
+    }
+}
+
 /// One flow. Times in picoseconds from the start of the run, sizes in payload bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowRecord {
     /// Name of the workload that made the flow.
-    pub workload: String,
+    pub workload: Name,
     /// Number of the flow among those of its source and workload.
-    pub index: u32,
+    pub index: u64,
     /// Source host.
     pub source: u32,
     /// Destination host.
@@ -101,7 +159,7 @@ pub struct RunRecord {
     /// Seed of the run.
     pub seed: u64,
     /// Flows, sorted by (start, source host, workload, index).
-    pub flows: Vec<FlowRecord>,
+    pub flows: FlowStore,
     /// Every packet that was ACKed, sorted, when the scenario asks; else none.
     pub latencies: Vec<PacketLatency>,
     /// What the scenario asks to see event by event.

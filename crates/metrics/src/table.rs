@@ -1,5 +1,7 @@
 //! flows.csv and ports.csv: one row a flow, one row a port, the unit at the end of each name.
 
+use std::io::{self, Write};
+
 use crate::record::{FlowEnd, FlowRecord, PacketLatency, PortRecord, RunRecord};
 use crate::statistics::quantile;
 
@@ -31,18 +33,12 @@ pub const FLOW_COLUMNS: [&str; 20] = [
 pub const PORT_COLUMNS: [&str; 7] =
     ["name", "packets", "bytes", "trimmed", "dropped", "returned", "rate_bps"];
 
-/// flows.csv, rows sorted by (start, source, workload, index).
-pub fn flows(record: &RunRecord) -> Vec<u8> {
-    let mut flows: Vec<&FlowRecord> = record.flows.iter().collect();
-    flows.sort_by(|a, b| {
-        (a.start_ps, a.source, &a.workload, a.index).cmp(&(
-            b.start_ps,
-            b.source,
-            &b.workload,
-            b.index,
-        ))
-    });
-    table(&FLOW_COLUMNS, flows.into_iter().map(flow_row))
+/// Writes flows.csv row by row, sorted by (start, source, workload, index).
+///
+/// # Errors
+/// Nothing more can be written.
+pub fn write_flows(record: &RunRecord, out: impl Write) -> io::Result<()> {
+    write_table(out, &FLOW_COLUMNS, record.flows.iter().map(|flow| flow_row(&flow)))
 }
 
 /// ports.csv, rows in the order of the record.
@@ -94,7 +90,7 @@ pub fn slowdown(flow: &FlowRecord) -> Option<String> {
 fn flow_row(flow: &FlowRecord) -> [String; 20] {
     let number = |number: Option<u64>| number.map(|n| n.to_string()).unwrap_or_default();
     [
-        flow.workload.clone(),
+        flow.workload.to_string(),
         flow.index.to_string(),
         flow.source.to_string(),
         flow.destination.to_string(),
@@ -133,12 +129,20 @@ pub(crate) fn table<const N: usize>(
     header: &[&str; N],
     rows: impl Iterator<Item = [String; N]>,
 ) -> Vec<u8> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let written = writer
-        .write_record(header)
-        .and_then(|()| rows.into_iter().try_for_each(|row| writer.write_record(&row)));
-    written.expect("writing rows of one width to memory cannot fail");
-    writer.into_inner().expect("flushing to memory cannot fail")
+    let mut text = Vec::new();
+    write_table(&mut text, header, rows).expect("writing to memory cannot fail");
+    text
+}
+
+fn write_table<const N: usize>(
+    out: impl Write,
+    header: &[&str; N],
+    mut rows: impl Iterator<Item = [String; N]>,
+) -> io::Result<()> {
+    let mut writer = csv::Writer::from_writer(out);
+    writer.write_record(header)?;
+    rows.try_for_each(|row| writer.write_record(&row))?;
+    writer.flush()
 }
 
 #[cfg(test)]
@@ -148,7 +152,7 @@ pub(crate) mod tests {
 
     pub(crate) fn flow(source: u32, size: Option<u64>, fct: Option<u64>) -> FlowRecord {
         FlowRecord {
-            workload: "reply".to_owned(),
+            workload: "reply".into(),
             index: 0,
             source,
             destination: 0,
@@ -182,7 +186,7 @@ pub(crate) mod tests {
         RunRecord {
             series: "ndp".to_owned(),
             seed: 1,
-            flows,
+            flows: flows.into(),
             latencies: Vec::new(),
             timeline: Timeline::default(),
             samples: crate::samples::Samples::default(),
@@ -213,12 +217,14 @@ pub(crate) mod tests {
     fn flows_csv_to_the_byte() {
         let mut late = flow(1, Some(270_000), Some(259_792_000));
         late.start_ps = 7;
-        let text = flows(&record(vec![
+        let run = record(vec![
             late,
             flow(2, Some(270_000), Some(300_000_000)),
             flow(1, None, None),
             flow(1, Some(270_000), None),
-        ]));
+        ]);
+        let mut text = Vec::new();
+        write_flows(&run, &mut text).unwrap();
         let expected = "\
 workload,index,source,destination,size_bytes,start_ps,fct_receiver_ps,fct_sender_ps,ideal_fct_ps,slowdown,delivered_bytes,measured_bytes,packets_sent,retransmissions_signalled,retransmissions_return,retransmissions_timeout,trims,returns,timeouts,end
 reply,0,1,0,,0,,,,,1000000,900000,31,1,0,0,1,0,0,long-lived
