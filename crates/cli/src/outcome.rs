@@ -52,7 +52,7 @@ impl Outcome {
             series: record.series.clone(),
             seed: record.seed,
             point: point.to_vec(),
-            flows: record.flows.len(),
+            flows: record.flows.len() as usize,
             values: findings.iter().map(value).collect(),
         }
     }

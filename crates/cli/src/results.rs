@@ -5,7 +5,9 @@ use std::io::Write;
 use std::path::Path;
 
 use trimline_metrics::manifest::{scenario_hash, text_hash};
-use trimline_metrics::{Manifest, ResultFolder, RunRecord, Summary, samples, table, timeline};
+use trimline_metrics::{
+    FlowRecord, Manifest, ResultFolder, RunRecord, Summary, samples, table, timeline,
+};
 use trimline_sim::formats::hpcc::{self, Completion};
 use trimline_sim::plan::EngineChoice;
 use trimline_sim::scenario::{Run, Scenario};
@@ -67,7 +69,9 @@ pub(crate) fn write_run(
     let write = || -> std::io::Result<()> {
         let made = ResultFolder::begin(directory)?;
         if run.output.flows {
-            made.write("flows.csv", table::flows(record))?;
+            let mut file = made.create("flows.csv")?;
+            table::write_flows(record, &mut file)?;
+            file.flush()?;
         }
         if run.output.ports {
             made.write("ports.csv", table::ports(record))?;
@@ -82,7 +86,9 @@ pub(crate) fn write_run(
             made.write("series.csv", samples::csv(&record.samples))?;
         }
         if run.output.fct {
-            made.write("fct.txt", fct(record))?;
+            let mut file = made.create("fct.txt")?;
+            write_fct(record, &mut file)?;
+            file.flush()?;
         }
         for (name, text) in more {
             made.write(name, text)?;
@@ -96,9 +102,9 @@ pub(crate) fn write_run(
     Ok(summary)
 }
 
-/// The flows that ended, as HPCC's simulations write them, in the order of flows.csv.
-fn fct(record: &RunRecord) -> String {
-    let ended = record.flows.iter().filter_map(|flow| {
+/// Writes the flows that ended as HPCC's simulations do, in the order of flows.csv.
+fn write_fct(record: &RunRecord, out: &mut impl Write) -> std::io::Result<()> {
+    let completion = |flow: &FlowRecord| {
         Some(hpcc::completion(&Completion {
             source: flow.source,
             destination: flow.destination,
@@ -108,8 +114,9 @@ fn fct(record: &RunRecord) -> String {
             fct_ps: flow.fct_receiver_ps?,
             ideal_ps: flow.ideal_fct_ps?,
         }))
-    });
-    ended.collect()
+    };
+    let mut ended = record.flows.iter().filter_map(|flow| completion(&flow));
+    ended.try_for_each(|line| out.write_all(line.as_bytes()))
 }
 
 /// What stands where the result of a run belongs.

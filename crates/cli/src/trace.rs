@@ -58,7 +58,7 @@ pub(crate) fn trace(
             to: None,
             keep_packets: true,
         });
-        only = Some(flow.clone());
+        only = Some(flow);
     }
     let Some(watch) = &mut plan.timeline else {
         return Err(Failure::message(

@@ -1,11 +1,25 @@
 //! Tables of one width as CSV.
 
+use std::io::{self, Write};
+
 /// A header and its rows as CSV text, quoted as every reader expects it.
 pub(crate) fn table<R: AsRef<[String]>>(header: &[&str], rows: impl Iterator<Item = R>) -> Vec<u8> {
-    let mut writer = ::csv::Writer::from_writer(Vec::new());
-    let written = writer
-        .write_record(header)
-        .and_then(|()| rows.into_iter().try_for_each(|row| writer.write_record(row.as_ref())));
-    written.expect("writing rows of one width to memory cannot fail");
-    writer.into_inner().expect("flushing to memory cannot fail")
+    let mut text = Vec::new();
+    write_table(&mut text, header, rows).expect("writing to memory cannot fail");
+    text
+}
+
+/// Writes a header and its rows, row by row.
+///
+/// # Errors
+/// Nothing more can be written.
+pub(crate) fn write_table<R: AsRef<[String]>>(
+    out: impl Write,
+    header: &[&str],
+    mut rows: impl Iterator<Item = R>,
+) -> io::Result<()> {
+    let mut writer = ::csv::Writer::from_writer(out);
+    writer.write_record(header)?;
+    rows.try_for_each(|row| writer.write_record(row.as_ref()))?;
+    writer.flush()
 }

@@ -13,7 +13,7 @@ pub(crate) fn port(layer: Layer, switch: u32, direction: Direction, link: u32) -
 /// A flow from `source` to host 0; without a size it is long-lived.
 pub(crate) fn flow(source: u32, size: Option<u64>, fct: Option<u64>) -> FlowRecord {
     FlowRecord {
-        workload: "reply".to_owned(),
+        workload: "reply".into(),
         index: 0,
         source,
         destination: 0,
@@ -49,7 +49,7 @@ pub(crate) fn record(flows: Vec<FlowRecord>) -> RunRecord {
         series: "ndp".to_owned(),
         seed: 1,
         host_link: HostLink { rate_bps: 10_000_000_000, payload_bytes: 9000, header_bytes: 64 },
-        flows,
+        flows: flows.into(),
         latencies: Vec::new(),
         timeline: Timeline::default(),
         samples: crate::samples::Samples::default(),

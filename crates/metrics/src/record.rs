@@ -1,8 +1,13 @@
 //! One row a flow, one row a port, one record a run.
 
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use trimline_packet::PortCounters;
 
+use crate::flow_store::FlowStore;
 use crate::place::PortPlace;
 use crate::samples::Samples;
 use crate::timeline::Timeline;
@@ -22,13 +27,66 @@ pub enum FlowEnd {
     NotStarted,
 }
 
+/// The name of a workload, shared by the records of its flows.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(Arc<str>);
+
+impl Deref for Name {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Name {
+    fn from(text: &str) -> Name {
+        Name(text.into())
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl PartialEq<str> for Name {
+    fn eq(&self, other: &str) -> bool {
+        **self == *other
+    }
+}
+
+impl PartialEq<&str> for Name {
+    fn eq(&self, other: &&str) -> bool {
+        **self == **other
+    }
+}
+
+impl PartialEq<String> for Name {
+    fn eq(&self, other: &String) -> bool {
+        **self == **other
+    }
+}
+
+impl PartialEq<Name> for String {
+    fn eq(&self, other: &Name) -> bool {
+        **self == **other
+    }
+}
+
 /// One flow. Times in picoseconds from the start of the run, sizes in payload bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FlowRecord {
     /// Name of the workload that made the flow.
-    pub workload: String,
+    pub workload: Name,
     /// Number of the flow among those of its source and workload.
-    pub index: u32,
+    pub index: u64,
     /// Source host.
     pub source: u32,
     /// Destination host.
@@ -71,7 +129,7 @@ pub struct FlowRecord {
 
 impl FlowRecord {
     /// What flows are sorted by in a record and in flows.csv: start, source host, workload, index.
-    pub fn order(&self) -> (u64, u32, &str, u32) {
+    pub fn order(&self) -> (u64, u32, &str, u64) {
         (self.start_ps, self.source, &self.workload, self.index)
     }
 
@@ -153,7 +211,7 @@ pub struct RunRecord {
     /// The links of hosts.
     pub host_link: HostLink,
     /// Flows in the order of [`FlowRecord::order`].
-    pub flows: Vec<FlowRecord>,
+    pub flows: FlowStore,
     /// Every packet that was ACKed, sorted, when the scenario asks; else none.
     pub latencies: Vec<PacketLatency>,
     /// What the scenario asks to see event by event.

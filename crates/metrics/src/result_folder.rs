@@ -1,7 +1,7 @@
 //! Results appear whole or not at all: files are written beside their place and then renamed into it.
 
 use std::fs;
-use std::io;
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
 /// The file whose presence says that a directory is a result.
@@ -43,6 +43,14 @@ impl ResultFolder {
     /// The file system refuses.
     pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> io::Result<()> {
         fs::write(self.partial.join(name), bytes)
+    }
+
+    /// Begins a file of the directory that is written piece by piece.
+    ///
+    /// # Errors
+    /// The file system refuses.
+    pub fn create(&self, name: &str) -> io::Result<BufWriter<fs::File>> {
+        fs::File::create(self.partial.join(name)).map(BufWriter::new)
     }
 
     /// Puts the directory in its place; an older result there is replaced.

@@ -186,13 +186,43 @@ fn ratio(numerator: u64, denominator: u64) -> Option<f64> {
     (denominator > 0).then(|| rounded(numerator as f64 / denominator as f64))
 }
 
+/// Sums over all flows.
+#[derive(Default)]
+struct Totals {
+    packets_sent: u64,
+    signalled: u64,
+    returned: u64,
+    timed_out: u64,
+    timeouts: u64,
+    trims: u64,
+    returns: u64,
+    path_removals: u64,
+    path_restorations: u64,
+}
+
+impl Totals {
+    fn add(&mut self, flow: &FlowRecord) {
+        self.packets_sent += flow.packets_sent;
+        self.signalled += flow.retransmissions_signalled;
+        self.returned += flow.retransmissions_return;
+        self.timed_out += flow.retransmissions_timeout;
+        self.timeouts += flow.timeouts;
+        self.trims += flow.trims;
+        self.returns += flow.returns;
+        self.path_removals += flow.path_removals;
+        self.path_restorations += flow.path_restorations;
+    }
+}
+
 impl Summary {
     /// What the run came to.
     pub fn new(record: &RunRecord) -> Summary {
         let flows = &record.flows;
-        let total = |of: fn(&FlowRecord) -> u64| flows.iter().map(of).sum::<u64>();
-        let mut counts = FlowCounts { total: flows.len() as u64, ..FlowCounts::default() };
-        for flow in flows {
+        let mut counts = FlowCounts { total: flows.len(), ..FlowCounts::default() };
+        let mut totals = Totals::default();
+        let mut goodputs = Vec::new();
+        // One distribution after the other, so that the values of one only are in memory at a time.
+        for flow in flows.iter() {
             *match flow.end {
                 FlowEnd::Completed => &mut counts.completed,
                 FlowEnd::Delivered => &mut counts.delivered,
@@ -200,9 +230,14 @@ impl Summary {
                 FlowEnd::LongLived => &mut counts.long_lived,
                 FlowEnd::NotStarted => &mut counts.not_started,
             } += 1;
+            totals.add(&flow);
+            goodputs.extend(flow.goodput_gbps(record.measured_ps));
         }
-        let goodputs: Vec<f64> =
-            flows.iter().filter_map(|flow| flow.goodput_gbps(record.measured_ps)).collect();
+        let goodput_gbps = mean(&goodputs).map(|mean| Goodput {
+            mean: rounded(mean),
+            min: rounded(goodputs.iter().copied().fold(f64::INFINITY, f64::min)),
+        });
+        drop(goodputs);
         let mut ports = PortCounters::default();
         record.ports.iter().for_each(|port| ports.add(&port.counters));
         // Slowdowns as parts per million, so that they sort as integers.
@@ -217,25 +252,22 @@ impl Summary {
             measured_ps: record.measured_ps,
             interrupted: record.interrupted,
             flows: counts,
-            goodput_gbps: mean(&goodputs).map(|mean| Goodput {
-                mean: rounded(mean),
-                min: rounded(goodputs.iter().copied().fold(f64::INFINITY, f64::min)),
-            }),
+            goodput_gbps,
             fct_receiver_us: distribution(flows.iter().filter_map(|flow| flow.fct_receiver_ps)),
             fct_sender_us: distribution(flows.iter().filter_map(|flow| flow.fct_sender_ps)),
-            slowdown: distribution(flows.iter().filter_map(slowdown)),
-            packets_sent: total(|flow| flow.packets_sent),
+            slowdown: distribution(flows.iter().filter_map(|flow| slowdown(&flow))),
+            packets_sent: totals.packets_sent,
             packets_delivered: record.packets_delivered,
             retransmissions: Retransmissions {
-                nack: total(|flow| flow.retransmissions_signalled),
-                returned: total(|flow| flow.retransmissions_return),
-                timeout: total(|flow| flow.retransmissions_timeout),
+                nack: totals.signalled,
+                returned: totals.returned,
+                timeout: totals.timed_out,
             },
-            timeouts: total(|flow| flow.timeouts),
-            trims: total(|flow| flow.trims),
-            returns: total(|flow| flow.returns),
-            path_removals: total(|flow| flow.path_removals),
-            path_restorations: total(|flow| flow.path_restorations),
+            timeouts: totals.timeouts,
+            trims: totals.trims,
+            returns: totals.returns,
+            path_removals: totals.path_removals,
+            path_restorations: totals.path_restorations,
             ports,
             packet_hops: record.packet_hops,
             hops_per_delivered_packet: ratio(record.packet_hops, record.packets_delivered),

@@ -1,8 +1,10 @@
 //! flows.csv and ports.csv: one row a flow, one row a port, the unit at the end of each name.
 
+use std::io::{self, Write};
+
 use trimline_packet::PortCounters;
 
-use crate::csv::table;
+use crate::csv::{table, write_table};
 use crate::record::{FlowEnd, FlowRecord, PacketLatency, PortRecord, RunRecord};
 use crate::statistics::quantile;
 
@@ -35,13 +37,12 @@ pub fn port_columns() -> Vec<&'static str> {
     ["name"].into_iter().chain(PortCounters::NAMES).chain(["rate_bps"]).collect()
 }
 
-/// flows.csv, rows in the order of the record.
-pub fn flows(record: &RunRecord) -> Vec<u8> {
-    debug_assert!(
-        record.flows.iter().is_sorted_by(|a, b| a.order() <= b.order()),
-        "flows leave a run in the order of their starts"
-    );
-    table(&FLOW_COLUMNS, record.flows.iter().map(flow_row))
+/// Writes flows.csv row by row, in the order of the record.
+///
+/// # Errors
+/// Nothing more can be written.
+pub fn write_flows(record: &RunRecord, out: impl Write) -> io::Result<()> {
+    write_table(out, &FLOW_COLUMNS, record.flows.iter().map(|flow| flow_row(&flow)))
 }
 
 /// ports.csv, rows in the order of the record.
@@ -93,7 +94,7 @@ pub fn slowdown(flow: &FlowRecord) -> Option<String> {
 fn flow_row(flow: &FlowRecord) -> [String; 20] {
     let number = |number: Option<u64>| number.map(|n| n.to_string()).unwrap_or_default();
     [
-        flow.workload.clone(),
+        flow.workload.to_string(),
         flow.index.to_string(),
         flow.source.to_string(),
         flow.destination.to_string(),
@@ -130,12 +131,14 @@ mod tests {
     fn flows_csv_to_the_byte() {
         let mut late = flow(1, Some(270_000), Some(259_792_000));
         late.start_ps = 7;
-        let text = flows(&record(vec![
+        let run = record(vec![
+            late,
+            flow(2, Some(270_000), Some(300_000_000)),
             flow(1, None, None),
             flow(1, Some(270_000), None),
-            flow(2, Some(270_000), Some(300_000_000)),
-            late,
-        ]));
+        ]);
+        let mut text = Vec::new();
+        write_flows(&run, &mut text).unwrap();
         let expected = "\
 workload,index,source,destination,size_bytes,start_ps,fct_receiver_ps,fct_sender_ps,ideal_fct_ps,slowdown,delivered_bytes,measured_bytes,packets_sent,retransmissions_signalled,retransmissions_return,retransmissions_timeout,trims,returns,timeouts,end
 reply,0,1,0,,0,,,,,1000000,900000,31,1,0,0,1,0,0,long-lived

@@ -51,7 +51,7 @@ pub struct FlowName {
     /// Of [`Timeline::workloads`].
     pub workload: u32,
     /// Number among those of its source and workload.
-    pub index: u32,
+    pub index: u64,
     /// Source host, also of packets that go the other way.
     pub source: u32,
     /// Destination host.

@@ -1,17 +1,31 @@
-//! The flows of a run: who sends what to whom and when, and how far each one is.
+//! The flows of a run that are under way: who sends what to whom, and how far each one is.
+//!
+//! A flow is made when it starts, and forgotten some time after both its ends know that it is over
+//! ([`Flows::forget`]). So memory is that of the flows under way, however many there are in a run.
+//!
+//! # The number of a connection
+//! A flow's connection is numbered by the host that opens it: the place of the flow among those that this host has
+//! under way, and a *generation*, which is another one for each flow that uses the place. A late packet of a flow
+//! that was forgotten names an old generation, and meets an unknown connection. Places and slots are handed out by a
+//! host in the order of its own events, so no number depends on the engine or on the number of threads.
+//!
+//! # Threads
+//! What changes in a flow belongs to one half of it, and so to the thread that drives the host of that half. Places
+//! are forgotten while no thread works.
 
+use std::cell::UnsafeCell;
+use std::collections::BinaryHeap;
 use std::mem;
-use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use trimline_packet::{ByteCount, HostId, Time};
+use trimline_packet::{ByteCount, ConnectionId, HostId, Time};
 use trimline_transport::{Half, Key, Stream};
 
-use crate::plan::Trigger;
 use crate::protocol::FlowEvent;
 use crate::random;
-use crate::table::Shared;
-use crate::triggers::{self, Triggers, Wiring};
+use crate::table::{Growing, Shared};
+use crate::workload::{Applications, Notice};
 
 /// What a flow is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,141 +34,197 @@ pub(crate) struct Flow {
     pub(crate) destination: HostId,
     /// Place of its workload in the scenario.
     pub(crate) workload: u32,
+    /// What its application at the source knows it by.
+    pub(crate) token: u32,
     /// Number among the flows of its source and workload.
-    pub(crate) index: u32,
+    pub(crate) index: u64,
     /// Payload bytes, `None` for a long-lived flow.
     pub(crate) size: Option<ByteCount>,
-    /// [`Time::NEVER`] for one that starts when others end.
     pub(crate) start: Time,
     pub(crate) class: u8,
     /// Switches choose its paths.
     pub(crate) switch_random: bool,
-    /// Place among the wirings, [`triggers::NONE`] for most.
-    pub(crate) wiring: u32,
 }
 
-/// The flows that workloads make, and how they hang together.
+impl Flow {
+    const NONE: Flow = Flow {
+        source: HostId::new(0),
+        destination: HostId::new(0),
+        workload: 0,
+        token: 0,
+        index: 0,
+        size: None,
+        start: Time::NEVER,
+        class: 0,
+        switch_random: false,
+    };
+}
+
+/// Bits of a connection's number that are the flow's place; the others are its generation.
+const PLACE_BITS: u32 = 22;
+/// Flows that a host can have under way.
+pub(crate) const MOST_OF_HOST: u32 = 1 << PLACE_BITS;
+const PLACE: u32 = MOST_OF_HOST - 1;
+const GENERATIONS: u32 = 1 << (32 - PLACE_BITS);
+
+/// No slot yet.
+const NO_SLOT: u32 = u32::MAX;
+/// With a slot: the endpoint gave it back, and it is kept for the record.
+const CLOSED: u32 = 1 << 31;
+
+/// A flow that is under way, or a place for one.
+struct Live {
+    /// Changes while no thread works.
+    generation: AtomicU32,
+    /// [`NO_SLOT`] before the half was opened; changed by the half's own host.
+    sender_slot: AtomicU32,
+    receiver_slot: AtomicU32,
+    /// When the last ACK arrived, in picoseconds: never before.
+    acknowledged: AtomicU64,
+    /// When the last byte arrived.
+    delivered: AtomicU64,
+    /// Payload that had arrived at the end of the warm-up.
+    before: AtomicU64,
+    flow: UnsafeCell<Flow>,
+}
+
+// SAFETY: `flow` is written by the thread of the host that opens the flow, before any other thread can have heard of
+// it, or while no other thread works; all else are atomics.
+unsafe impl Sync for Live {}
+
+impl Default for Live {
+    fn default() -> Live {
+        Live {
+            generation: AtomicU32::new(0),
+            sender_slot: AtomicU32::new(NO_SLOT),
+            receiver_slot: AtomicU32::new(NO_SLOT),
+            acknowledged: AtomicU64::new(Time::NEVER.as_ps()),
+            delivered: AtomicU64::new(Time::NEVER.as_ps()),
+            before: AtomicU64::new(0),
+            flow: UnsafeCell::new(Flow::NONE),
+        }
+    }
+}
+
+impl Live {
+    fn slot_of(&self, half: Half) -> &AtomicU32 {
+        match half {
+            Half::Sending => &self.sender_slot,
+            Half::Receiving => &self.receiver_slot,
+        }
+    }
+
+    fn flow(&self) -> &Flow {
+        // SAFETY: written before anybody could ask, see `Sync`.
+        unsafe { &*self.flow.get() }
+    }
+
+    fn is_under_way(&self) -> bool {
+        self.flow().start != Time::NEVER
+    }
+}
+
+/// Small numbers that are used again: the last one that came back first.
 #[derive(Default)]
-pub(crate) struct Made {
-    pub(crate) flows: Vec<Flow>,
-    pub(crate) wirings: Vec<Wiring>,
-    pub(crate) triggers: Vec<Trigger>,
+struct Numbers {
+    free: Vec<u32>,
+    next: u32,
 }
 
-/// A half of a flow, as its host knows it.
-#[derive(Clone, Copy, Default)]
-struct Known {
-    /// Assigned and not released.
-    is_open: bool,
-    /// Assigned at some time.
-    was_opened: bool,
+impl Numbers {
+    fn take(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.next += 1;
+            self.next - 1
+        })
+    }
+}
+
+/// What a host hands out.
+#[derive(Default)]
+struct Book {
+    places: Numbers,
+    slots: Numbers,
 }
 
 /// What a thread of the run saw of flows.
 #[derive(Clone, Copy, Default)]
-struct Seen {
-    /// Sized flows whose sender knows that they ended.
+pub(crate) struct Seen {
+    /// Sized flows that started.
+    started: u64,
+    /// Those whose sender knows that they ended.
     finished: u64,
     last_change: Time,
 }
 
-/// When a flow's halves ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ends {
-    pub(crate) delivered: Option<Time>,
-    pub(crate) acknowledged: Option<Time>,
+/// A flow under way: the host that opened it, and its place there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Opened {
+    pub(crate) by: u32,
+    place: u32,
 }
 
-/// All flows of a run, sorted by (source, start, workload, index): a flow's number is its connection
-/// on the wire.
-///
-/// What changes belongs to one half of a flow, and so to the thread that drives the host of that half.
+/// What the record of a flow is made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seat {
+    /// What it is.
+    pub(crate) flow: Flow,
+    /// When the last byte arrived.
+    pub(crate) delivered: Option<Time>,
+    /// When the last ACK arrived.
+    pub(crate) acknowledged: Option<Time>,
+    /// Slots of its halves, where they were opened.
+    pub(crate) sender: Option<u32>,
+    pub(crate) receiver: Option<u32>,
+    /// Payload that had arrived at the end of the warm-up.
+    pub(crate) before: u64,
+}
+
+/// All flows under way, and the applications that start them.
 pub(crate) struct Flows {
-    flows: Shared<Flow>,
-    sender_slots: Shared<u32>,
-    receiver_slots: Shared<u32>,
-    sending: Shared<Known>,
-    receiving: Shared<Known>,
-    delivered: Shared<Option<Time>>,
-    acknowledged: Shared<Option<Time>>,
+    live: Shared<Growing<Live>>,
+    books: Shared<Book>,
+    pub(crate) applications: Applications,
     /// Hash of each workload's name: part of a flow's identity.
     workload_names: Arc<[u64]>,
-    first_of_host: Arc<[u32]>,
     any_switch_random: bool,
-    sized: u64,
     seen: Seen,
-    /// Only in a run where flows start when others end.
-    triggers: Option<Triggers>,
+    /// Sized flows whose sender knows that they ended, and when: those of this thread.
+    ended: Vec<(Time, Opened)>,
+    /// Why the run cannot go on.
+    failure: Option<String>,
 }
 
 impl Flows {
-    pub(crate) fn new(made: Made, hosts: u32, workload_names: &[&str]) -> Flows {
-        let Made { mut flows, wirings, triggers } = made;
-        flows.sort_by_key(|flow| (flow.source, flow.start, flow.workload, flow.index));
-        let mut first_of_host = Vec::with_capacity(hosts as usize + 1);
-        for host in 0..=hosts {
-            let first = flows.partition_point(|flow| flow.source.get() < host);
-            first_of_host.push(u32::try_from(first).expect("fewer than 2^32 flows"));
-        }
-        // A host's slots: first the flows that it sends, then those that it receives.
-        let mut next_slots: Vec<u32> =
-            first_of_host.windows(2).map(|bounds| bounds[1] - bounds[0]).collect();
-        let receiver_slots = flows
-            .iter()
-            .map(|flow| {
-                let slot = &mut next_slots[flow.destination.index()];
-                *slot += 1;
-                *slot - 1
-            })
-            .collect();
-        let sender_slots = flows
-            .iter()
-            .enumerate()
-            .map(|(number, flow)| number as u32 - first_of_host[flow.source.index()])
-            .collect();
-        let triggers = (!wirings.is_empty()).then(|| {
-            let ranges: Vec<Range<u32>> =
-                first_of_host.windows(2).map(|bounds| bounds[0]..bounds[1]).collect();
-            Triggers::new(&flows, &ranges, wirings, &triggers)
-        });
+    pub(crate) fn new(applications: Applications, hosts: u32) -> Flows {
         Flows {
-            triggers,
-            sender_slots,
-            receiver_slots,
-            sending: vec![Known::default(); flows.len()].into(),
-            receiving: vec![Known::default(); flows.len()].into(),
-            delivered: vec![None; flows.len()].into(),
-            acknowledged: vec![None; flows.len()].into(),
-            workload_names: workload_names.iter().map(|name| random::name_number(name)).collect(),
-            first_of_host: first_of_host.into(),
-            any_switch_random: flows.iter().any(|flow| flow.switch_random),
-            sized: flows.iter().filter(|flow| flow.size.is_some()).count() as u64,
+            live: (0..hosts).map(|_| Growing::new()).collect(),
+            books: (0..hosts).map(|_| Book::default()).collect(),
+            workload_names: applications.names(),
+            any_switch_random: applications.any_switch_random(),
+            applications,
             seen: Seen::default(),
-            flows: flows.into(),
+            ended: Vec::new(),
+            failure: None,
         }
     }
 
     /// The same flows for another thread of the run.
     ///
     /// # Safety
-    /// As [`Shared::view`]: a half of a flow is used by one thread at a time.
+    /// As [`Shared::view`]: what belongs to a host is used by one thread at a time.
     pub(crate) unsafe fn view(&self) -> Flows {
         // SAFETY: promised by the caller.
         unsafe {
             Flows {
-                flows: self.flows.view(),
-                sender_slots: self.sender_slots.view(),
-                receiver_slots: self.receiver_slots.view(),
-                sending: self.sending.view(),
-                receiving: self.receiving.view(),
-                delivered: self.delivered.view(),
-                acknowledged: self.acknowledged.view(),
+                live: self.live.view(),
+                books: self.books.view(),
+                applications: self.applications.view(),
                 workload_names: Arc::clone(&self.workload_names),
-                first_of_host: Arc::clone(&self.first_of_host),
                 any_switch_random: self.any_switch_random,
-                sized: self.sized,
                 seen: Seen::default(),
-                triggers: self.triggers.as_ref().map(|triggers| triggers.view()),
+                ended: Vec::new(),
+                failure: None,
             }
         }
     }
@@ -162,153 +232,233 @@ impl Flows {
     /// Takes over what the view of another thread saw.
     pub(crate) fn gather(&mut self, other: &mut Flows) {
         let seen = mem::take(&mut other.seen);
+        self.seen.started += seen.started;
         self.seen.finished += seen.finished;
         self.seen.last_change = self.seen.last_change.max(seen.last_change);
+        self.ended.append(&mut other.ended);
+        self.applications.gather(&mut other.applications);
+        if self.failure.is_none() {
+            self.failure = other.failure.take();
+        }
     }
 
-    pub(crate) fn len(&self) -> u32 {
-        self.flows.len() as u32
-    }
-    pub(crate) fn description(&self, flow: u32) -> &Flow {
-        &self.flows[flow as usize]
-    }
-    pub(crate) fn ends(&self, flow: u32) -> Ends {
-        let flow = flow as usize;
-        Ends { delivered: self.delivered[flow], acknowledged: self.acknowledged[flow] }
-    }
-    pub(crate) fn slots(&self, flow: u32) -> (u32, u32) {
-        (self.sender_slots[flow as usize], self.receiver_slots[flow as usize])
-    }
     pub(crate) fn any_switch_random(&self) -> bool {
         self.any_switch_random
     }
-    /// Sized flows, and those whose sender knows that they ended.
+
+    /// Sized flows that are known of, and those whose sender knows that they ended.
     pub(crate) fn progress(&self) -> (u64, u64) {
-        (self.sized, self.seen.finished)
+        (self.applications.known(), self.seen.finished)
     }
-    /// When a sized flow last started to be known, was delivered or ended.
+
+    /// Whether no sized flow is under way, and none will start.
+    pub(crate) fn are_over(&self) -> bool {
+        self.seen.started == self.seen.finished && self.applications.are_done()
+    }
+
+    /// Whether a sized flow ever started.
+    pub(crate) fn has_sized(&self) -> bool {
+        self.seen.started > 0
+    }
+
+    /// When a sized flow was last delivered or ended.
     pub(crate) fn last_change(&self) -> Time {
         self.seen.last_change
     }
-    /// Whether the flow's sender has state: it was opened at some time.
-    pub(crate) fn has_sender(&self, flow: u32) -> bool {
-        self.sending[flow as usize].was_opened
-    }
-    /// Whether the flow's receiver has state: a packet reached it at some time.
-    pub(crate) fn has_receiver(&self, flow: u32) -> bool {
-        self.receiving[flow as usize].was_opened
+
+    /// Why the run cannot go on.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        self.failure.as_deref()
     }
 
-    /// The starts of a host's flows, in order: without those that start when others end.
-    pub(crate) fn starts_of(&self, host: u32) -> Range<u32> {
-        let end = match &self.triggers {
-            Some(triggers) => triggers.end_of_fixed(host),
-            None => self.first_of_host[host as usize + 1],
-        };
-        self.first_of_host[host as usize]..end
+    /// Puts the sized flows that ended since the last time behind the others.
+    pub(crate) fn take_ended(&mut self, ended: &mut BinaryHeap<std::cmp::Reverse<(Time, Opened)>>) {
+        ended.extend(self.ended.drain(..).map(std::cmp::Reverse));
     }
 
-    /// When the next flow of a host starts, as far as the host knows: never if there is none. `starts` are those of
-    /// [`Flows::starts_of`] that have not started.
-    pub(crate) fn next_start(&self, host: u32, starts: &Range<u32>) -> Time {
-        let fixed =
-            if starts.is_empty() { Time::NEVER } else { self.flows[starts.start as usize].start };
-        match &self.triggers {
-            Some(triggers) => fixed.min(triggers.next_start(host).0),
-            None => fixed,
+    /// When the next flow of a host starts, as far as the host knows: never if there is none.
+    pub(crate) fn next_start(&self, host: u32) -> Time {
+        self.applications.next_start(host)
+    }
+
+    /// What is due at a host at `now` begins: a flow, in most cases.
+    pub(crate) fn begin(&mut self, host: u32, now: Time) -> Option<(ConnectionId, Flow)> {
+        let flow = self.applications.take_start(host, now)?;
+        let place = self.books[host as usize].places.take();
+        if place >= MOST_OF_HOST {
+            self.failure.get_or_insert_with(|| {
+                format!("host {host} has {MOST_OF_HOST} flows under way, more than it can number")
+            });
+            return None;
         }
-    }
-
-    /// The next flow of a host starts now. At one instant flows start in the order of their numbers.
-    pub(crate) fn take_start(&mut self, host: u32, starts: &mut Range<u32>) -> Option<u32> {
-        let fixed = starts.clone().next().map(|flow| (self.flows[flow as usize].start, flow));
-        if let Some(triggers) = &mut self.triggers {
-            let chained = triggers.next_start(host);
-            if chained.0 != Time::NEVER && fixed.is_none_or(|fixed| chained < fixed) {
-                triggers.take(host);
-                return Some(chained.1);
-            }
-        }
-        starts.next()
-    }
-
-    /// When a flow started, or will; `None` for one that starts when others end, which have not ended.
-    pub(crate) fn start_of(&self, flow: u32) -> Option<Time> {
-        let description = self.description(flow);
-        match &self.triggers {
-            Some(triggers) if description.start == Time::NEVER => {
-                triggers.started(flow, description.source.get())
-            }
-            _ => Some(description.start),
-        }
+        let live = self.live[host as usize].grow_to(place);
+        // SAFETY: nobody else knows of the place yet.
+        unsafe { *live.flow.get() = flow };
+        self.seen.started += u64::from(flow.size.is_some());
+        let generation = live.generation.load(Ordering::Relaxed);
+        Some((ConnectionId::new(generation << PLACE_BITS | place), flow))
     }
 
     #[inline]
-    pub(crate) fn find(&self, key: Key) -> Option<u32> {
-        let flow = key.connection.index();
-        let (half, slots) = match key.half {
-            Half::Sending => (&self.sending, &self.sender_slots),
-            Half::Receiving => (&self.receiving, &self.receiver_slots),
-        };
-        half.find(flow)?.is_open.then(|| slots[flow])
+    fn live(&self, opener: u32, connection: ConnectionId) -> Option<&Live> {
+        let live = self.live[opener as usize].find(connection.get() & PLACE)?;
+        let generation = live.generation.load(Ordering::Relaxed);
+        (generation == connection.get() >> PLACE_BITS).then_some(live)
     }
-    pub(crate) fn assign(&mut self, key: Key) -> u32 {
-        let flow = key.connection.index();
-        let (half, slots) = match key.half {
-            Half::Sending => (&mut self.sending, &self.sender_slots),
-            Half::Receiving => (&mut self.receiving, &self.receiver_slots),
-        };
-        let half = half.find_mut(flow).expect("a connection is a flow");
-        *half = Known { is_open: true, was_opened: true };
-        slots[flow]
+
+    /// The host that opened a connection that `host` knows by this key.
+    #[inline]
+    fn opener(host: u32, key: Key) -> u32 {
+        if key.opened_here { host } else { key.peer.get() }
     }
-    pub(crate) fn release(&mut self, key: Key) {
-        let half = match key.half {
-            Half::Sending => &mut self.sending,
-            Half::Receiving => &mut self.receiving,
-        };
-        half.find_mut(key.connection.index()).expect("a connection is a flow").is_open = false;
+
+    #[inline]
+    pub(crate) fn find(&self, host: u32, key: Key) -> Option<u32> {
+        let live = self.live(Flows::opener(host, key), key.connection)?;
+        let slot = live.slot_of(key.half).load(Ordering::Relaxed);
+        (slot < CLOSED).then_some(slot)
+    }
+
+    /// Whether a half of a flow under way may still be opened: it never was.
+    pub(crate) fn accepts(&self, host: u32, key: Key) -> bool {
+        self.live(Flows::opener(host, key), key.connection).is_some_and(|live| {
+            live.is_under_way() && live.slot_of(key.half).load(Ordering::Relaxed) == NO_SLOT
+        })
+    }
+
+    pub(crate) fn assign(&mut self, host: u32, key: Key) -> u32 {
+        assert!(self.accepts(host, key), "a half of a flow under way is opened once");
+        let slot = self.books[host as usize].slots.take();
+        let live = self.live(Flows::opener(host, key), key.connection);
+        live.expect("it accepts").slot_of(key.half).store(slot, Ordering::Relaxed);
+        slot
+    }
+
+    /// An endpoint gives a half up; its slot is not used again before the flow is forgotten.
+    pub(crate) fn release(&mut self, host: u32, key: Key) {
+        if let Some(live) = self.live(Flows::opener(host, key), key.connection) {
+            live.slot_of(key.half).fetch_or(CLOSED, Ordering::Relaxed);
+        }
+    }
+
+    /// The flow of a connection, unless it was forgotten.
+    pub(crate) fn description(&self, opener: u32, connection: ConnectionId) -> Option<&Flow> {
+        self.live(opener, connection).map(Live::flow)
     }
 
     /// The random stream of one half of a flow, named by what the flow is and not by its number.
-    pub(crate) fn stream(&self, seed: u64, flow: u32, half: Half) -> Stream {
-        let description = self.description(flow);
+    pub(crate) fn stream(&self, seed: u64, host: u32, key: Key) -> Stream {
+        let flow = self.description(Flows::opener(host, key), key.connection);
+        self.stream_of(seed, flow.expect("a half is of a flow under way"), key.half)
+    }
+
+    /// The same.
+    pub(crate) fn stream_of(&self, seed: u64, flow: &Flow, half: Half) -> Stream {
         let purpose = match half {
             Half::Sending => "flow sender",
             Half::Receiving => "flow receiver",
         };
-        let name = self.workload_names[description.workload as usize];
-        let owner = [u64::from(description.source.get()), name, u64::from(description.index)];
-        random::stream(seed, purpose, &owner)
+        let name = self.workload_names[flow.workload as usize];
+        random::stream(seed, purpose, &[u64::from(flow.source.get()), name, flow.index])
     }
 
-    /// Something happened to a flow, at its destination or at its source. What follows happens at the same host.
-    pub(crate) fn note(&mut self, event: FlowEvent, now: Time) {
+    /// Something happened to a flow, at `host`. What follows happens at the same host.
+    pub(crate) fn note(&mut self, host: u32, event: FlowEvent, now: Time) {
         self.seen.last_change = self.seen.last_change.max(now);
+        let (FlowEvent::Delivered(key) | FlowEvent::Acknowledged(key)) = event;
+        let opener = Flows::opener(host, key);
+        let live = self.live(opener, key.connection).expect("a half is of a flow under way");
+        let flow = *live.flow();
+        let end = match event {
+            FlowEvent::Delivered(_) => &live.delivered,
+            FlowEvent::Acknowledged(_) => &live.acknowledged,
+        };
+        if end.load(Ordering::Relaxed) != Time::NEVER.as_ps() {
+            return;
+        }
+        end.store(now.as_ps(), Ordering::Relaxed);
         match event {
-            FlowEvent::Delivered(flow) => {
-                let end = &mut self.delivered[flow as usize];
-                if end.replace(end.unwrap_or(now)).is_none() {
-                    let host = self.flows[flow as usize].destination.get();
-                    self.activate(host, flow, now, |wiring| wiring.on_delivered);
+            FlowEvent::Delivered(_) => self.applications.delivered(&flow, now),
+            FlowEvent::Acknowledged(_) => {
+                if flow.size.is_some() {
+                    self.seen.finished += 1;
+                    let place = key.connection.get() & PLACE;
+                    self.ended.push((now, Opened { by: opener, place }));
                 }
-            }
-            FlowEvent::Acknowledged(flow) => {
-                let end = &mut self.acknowledged[flow as usize];
-                if end.replace(end.unwrap_or(now)).is_none() {
-                    self.seen.finished += u64::from(self.flows[flow as usize].size.is_some());
-                    let host = self.flows[flow as usize].source.get();
-                    self.activate(host, flow, now, |wiring| wiring.on_acknowledged);
-                }
+                self.applications.acknowledged(&flow, now);
             }
         }
     }
 
-    fn activate(&mut self, host: u32, flow: u32, now: Time, trigger: impl Fn(&Wiring) -> u32) {
-        let Some(triggers) = &mut self.triggers else { return };
-        if self.flows[flow as usize].wiring != triggers::NONE {
-            let trigger = trigger(&triggers.wiring(&self.flows[flow as usize]));
-            triggers.activate(host, trigger, now, &self.flows);
+    /// What hosts tell each other, so far.
+    pub(crate) fn notices(&mut self) -> &mut Vec<Notice> {
+        self.applications.notices()
+    }
+
+    /// Every flow under way, host by host.
+    pub(crate) fn under_way(&self) -> impl Iterator<Item = Opened> + '_ {
+        (0..self.books.len() as u32).flat_map(move |by| {
+            let places = 0..self.books[by as usize].places.next.min(MOST_OF_HOST);
+            let is_there = move |place: &u32| {
+                self.live[by as usize].find(*place).is_some_and(Live::is_under_way)
+            };
+            places.filter(is_there).map(move |place| Opened { by, place })
+        })
+    }
+
+    /// What is known of a flow under way.
+    pub(crate) fn seat(&self, opened: Opened) -> Seat {
+        let live = self.place(opened);
+        let time = |end: &AtomicU64| {
+            Some(Time::from_ps(end.load(Ordering::Relaxed))).filter(|&at| at != Time::NEVER)
+        };
+        let slot = |half| match live.slot_of(half).load(Ordering::Relaxed) {
+            NO_SLOT => None,
+            slot => Some(slot & !CLOSED),
+        };
+        Seat {
+            flow: *live.flow(),
+            delivered: time(&live.delivered),
+            acknowledged: time(&live.acknowledged),
+            sender: slot(Half::Sending),
+            receiver: slot(Half::Receiving),
+            before: live.before.load(Ordering::Relaxed),
+        }
+    }
+
+    fn place(&self, opened: Opened) -> &Live {
+        self.live[opened.by as usize].find(opened.place).expect("a place that was handed out")
+    }
+
+    /// The connection of a flow under way.
+    pub(crate) fn connection(&self, opened: Opened) -> ConnectionId {
+        let generation = self.place(opened).generation.load(Ordering::Relaxed);
+        ConnectionId::new(generation << PLACE_BITS | opened.place)
+    }
+
+    /// The warm-up is over: so much had arrived.
+    pub(crate) fn set_before(&mut self, opened: Opened, bytes: u64) {
+        self.place(opened).before.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Forgets a flow whose endpoints have forgotten it. While no other thread works.
+    pub(crate) fn forget(&mut self, opened: Opened) {
+        let seat = self.seat(opened);
+        let live = self.place(opened);
+        let generation = live.generation.load(Ordering::Relaxed);
+        live.generation.store((generation + 1) % GENERATIONS, Ordering::Relaxed);
+        live.sender_slot.store(NO_SLOT, Ordering::Relaxed);
+        live.receiver_slot.store(NO_SLOT, Ordering::Relaxed);
+        live.acknowledged.store(Time::NEVER.as_ps(), Ordering::Relaxed);
+        live.delivered.store(Time::NEVER.as_ps(), Ordering::Relaxed);
+        live.before.store(0, Ordering::Relaxed);
+        // SAFETY: no other thread works.
+        unsafe { *live.flow.get() = Flow::NONE };
+        self.books[opened.by as usize].places.free.push(opened.place);
+        for (slot, host) in
+            [(seat.sender, seat.flow.source), (seat.receiver, seat.flow.destination)]
+        {
+            self.books[host.index()].slots.free.extend(slot);
         }
     }
 }

@@ -11,13 +11,13 @@ mod network;
 pub mod plan;
 mod protocol;
 pub mod random;
+mod records;
 mod run;
 mod sampler;
 pub mod scenario;
 mod table;
 pub mod topology;
-mod triggers;
 mod workload;
 
 pub use division::{Division, division};
-pub use run::{Progress, RunError, run, run_on};
+pub use run::{Progress, Resources, RunError, run, run_on, run_with};

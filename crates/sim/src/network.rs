@@ -19,7 +19,6 @@ mod port;
 mod views;
 
 use std::cmp::Ordering;
-use std::ops::Range;
 
 use trimline_packet::{BitRate, ByteCount, Handle, HostId, Packets, PortCounters, Time, TimeDelta};
 use trimline_switch::{Displaced, Fate, OutputPort, Pool, PortModel};
@@ -145,8 +144,6 @@ struct HostUnit<E> {
     /// When the next of this host's flows starts.
     next_start_at: Time,
     endpoint: E,
-    /// This host's flows that have not started, in order of their starts.
-    starts: Range<u32>,
 }
 
 /// Packets and bytes, as they enter and leave the network: the two sides of conservation.

@@ -14,9 +14,9 @@ use crate::random;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FlowEvent {
     /// The last byte arrived at the receiver.
-    Delivered(u32),
+    Delivered(Key),
     /// The last ACK arrived at the sender.
-    Acknowledged(u32),
+    Acknowledged(Key),
 }
 
 /// A transport that the simulator can drive.
@@ -33,9 +33,13 @@ pub(crate) trait Protocol:
         flow::Command::Listen.into()
     }
     /// The command that opens a flow and hands it all its data.
-    fn open(flow: &Flow, number: u32, paths: Vec<PathId>, stream: Stream) -> Self::Command {
+    fn open(
+        flow: &Flow,
+        connection: ConnectionId,
+        paths: Vec<PathId>,
+        stream: Stream,
+    ) -> Self::Command {
         let Flow { destination: peer, class, size: length, .. } = *flow;
-        let connection = ConnectionId::new(number);
         flow::Command::Open { peer, connection, class, length, paths, stream }.into()
     }
     /// The command that names the paths of one half that work.
@@ -45,10 +49,14 @@ pub(crate) trait Protocol:
     /// What an event says about a flow.
     fn flow_event(event: Self::Event) -> Option<FlowEvent> {
         Some(match event.into()? {
-            flow::Event::Delivered { key, .. } => FlowEvent::Delivered(key.connection.get()),
-            flow::Event::Acknowledged { key, .. } => FlowEvent::Acknowledged(key.connection.get()),
+            flow::Event::Delivered { key, .. } => FlowEvent::Delivered(key),
+            flow::Event::Acknowledged { key, .. } => FlowEvent::Acknowledged(key),
         })
     }
+    /// How long both halves of a flow are kept after the last ACK has arrived, to answer what is late.
+    fn time_wait(config: &Self::Config) -> TimeDelta;
+    /// The half in `slot` is forgotten: the slot may be assigned again.
+    fn forget(&mut self, slot: u32);
     /// What the half in `slot` did. Whoever writes the record of senders itself is asked of receivers only.
     fn statistics_of(&self, slot: u32) -> flow::Statistics;
     /// Writes what the sending half in `slot` did into its flow's record.
@@ -85,6 +93,14 @@ impl Protocol for ndp::Endpoint {
             gaps.stream = random::stream(seed, "pull gap", &[u64::from(host.get())]);
         }
         ndp::Endpoint::new(host, config)
+    }
+
+    fn time_wait(config: &ndp::Config) -> TimeDelta {
+        config.time_wait
+    }
+
+    fn forget(&mut self, slot: u32) {
+        self.forget(slot);
     }
 
     fn statistics_of(&self, slot: u32) -> flow::Statistics {
@@ -128,6 +144,15 @@ impl Protocol for cbr::Endpoint {
         cbr::Endpoint::new(host, cbr::Config { clock_lag, ..cbr::Config::clone(config) })
     }
 
+    /// No sender learns that its flow has ended.
+    fn time_wait(_config: &cbr::Config) -> TimeDelta {
+        TimeDelta::ZERO
+    }
+
+    fn forget(&mut self, slot: u32) {
+        self.forget(slot);
+    }
+
     fn statistics_of(&self, slot: u32) -> flow::Statistics {
         *self.statistics(slot)
     }
@@ -142,6 +167,14 @@ impl Protocol for tcp::Endpoint {
 
     fn new(host: HostId, config: &Arc<tcp::Config>, _seed: u64) -> Self {
         tcp::Endpoint::new(host, Arc::clone(config))
+    }
+
+    fn time_wait(config: &tcp::Config) -> TimeDelta {
+        config.time_wait
+    }
+
+    fn forget(&mut self, slot: u32) {
+        self.forget(slot);
     }
 
     fn statistics_of(&self, slot: u32) -> flow::Statistics {

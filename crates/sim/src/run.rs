@@ -3,18 +3,19 @@
 use std::fmt;
 use std::ops::ControlFlow;
 
-use trimline_metrics::{FlowEnd, FlowRecord, PortRecord, RunRecord, Samples, Timeline};
-use trimline_packet::{ByteCount, HostId, Time, TimeDelta};
+use trimline_metrics::{RunRecord, Timeline, flow_store};
+use trimline_packet::{Time, TimeDelta};
 use trimline_switch::{OutputPort, Port};
 use trimline_transport::{cbr, ndp, tcp};
 
 use crate::division::division;
 use crate::engine::{Engine, Heap, Partition, Recorder, Windows, together};
-use crate::flows::{Flow, Flows};
+use crate::flows::Flows;
 use crate::links::Links;
 use crate::network::Network;
 use crate::plan::{EngineChoice, Plan, Transport};
 use crate::protocol::Protocol;
+use crate::records::Records;
 use crate::sampler::Sampler;
 use crate::topology::Routes;
 use crate::workload;
@@ -26,6 +27,9 @@ const STRIDE: TimeDelta = TimeDelta::from_us(50);
 /// Without a duration a run ends when its flows have; one whose flows make no progress for this much
 /// virtual time is given up.
 const PATIENCE: TimeDelta = TimeDelta::from_ms(30_000);
+
+/// Strides between two times at which flows that are over are forgotten.
+const FORGET_EVERY: u64 = 8;
 
 /// Packet-hops between two checks of all queues of all ports: often enough to look into every phase of a run,
 /// seldom enough to cost nothing.
@@ -42,7 +46,8 @@ pub struct Progress {
     pub packet_hops: u64,
     /// Sized flows that ended.
     pub flows_done: u64,
-    /// Sized flows.
+    /// Sized flows that are known of: all of those that a matrix, a file or a count says beforehand, and of those that
+    /// arrive by a clock the ones that started.
     pub flows: u64,
 }
 
@@ -51,8 +56,10 @@ pub struct Progress {
 pub enum RunError {
     /// The network would be too small for its workloads, or has no hosts.
     Topology(String),
-    /// A workload with more flows than a run can have.
+    /// More flows under way at one host than it can number.
     Workload(String),
+    /// The records of flows fit neither memory nor disk.
+    Records(String),
 }
 
 impl fmt::Display for RunError {
@@ -60,16 +67,33 @@ impl fmt::Display for RunError {
         match self {
             RunError::Topology(what) => write!(f, "topology: {what}"),
             RunError::Workload(what) => write!(f, "workload: {what}"),
+            RunError::Records(what) => f.write_str(what),
         }
     }
 }
 
 impl std::error::Error for RunError {}
 
+/// What a run may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resources {
+    /// Threads, at most: as many as [`division`] makes of them.
+    pub threads: usize,
+    /// Records of flows that memory holds; the others wait in a temporary file.
+    pub records_in_memory: usize,
+}
+
+impl Default for Resources {
+    /// One thread.
+    fn default() -> Resources {
+        Resources { threads: 1, records_in_memory: flow_store::IN_MEMORY }
+    }
+}
+
 /// Runs a plan. `watch` is told of the progress and may end the run early; the record then says so.
 ///
 /// # Errors
-/// A plan that names hosts that do not exist.
+/// A plan that names hosts that do not exist; more than a run can hold.
 ///
 /// # Panics
 /// A broken invariant: packets or bytes that are not conserved, something delivered twice.
@@ -77,13 +101,13 @@ pub fn run(
     plan: &Plan,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<RunRecord, RunError> {
-    run_on(plan, 1, watch)
+    run_with(plan, Resources::default(), watch)
 }
 
-/// The same on as many threads as [`division`] makes of `threads`: another way to the same record.
+/// The same on several threads: another way to the same record.
 ///
 /// # Errors
-/// A plan that names hosts that do not exist.
+/// As [`run`].
 ///
 /// # Panics
 /// As [`run`].
@@ -92,28 +116,32 @@ pub fn run_on(
     threads: usize,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<RunRecord, RunError> {
+    run_with(plan, Resources { threads, ..Resources::default() }, watch)
+}
+
+/// The same with these resources: the record does not depend on them.
+///
+/// # Errors
+/// As [`run`].
+///
+/// # Panics
+/// As [`run`].
+pub fn run_with(
+    plan: &Plan,
+    resources: Resources,
+    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<RunRecord, RunError> {
     let hosts = plan.topology.hosts();
     if hosts < 2 {
         return Err(RunError::Topology(format!("{hosts} hosts; at least 2 are needed")));
     }
-    let made = workload::flows(plan).map_err(RunError::Workload)?;
-    let outside = |host: HostId| host.get() >= hosts;
-    let is_outside = |flow: &&Flow| outside(flow.source) || outside(flow.destination);
-    if let Some(flow) = made.flows.iter().find(is_outside) {
-        return Err(RunError::Topology(format!(
-            "a flow from host {} to host {}, but hosts are 0 to {}",
-            flow.source.get(),
-            flow.destination.get(),
-            hosts - 1
-        )));
+    let applications = workload::applications(plan).map_err(RunError::Topology)?;
+    let flows = Flows::new(applications, hosts);
+    match &plan.transport {
+        Transport::Ndp(config) => build::<ndp::Endpoint>(plan, config, flows, resources, watch),
+        Transport::Cbr(config) => build::<cbr::Endpoint>(plan, config, flows, resources, watch),
+        Transport::Tcp(config) => build::<tcp::Endpoint>(plan, config, flows, resources, watch),
     }
-    let names: Vec<&str> = plan.workloads.iter().map(|workload| workload.name.as_str()).collect();
-    let flows = Flows::new(made, hosts, &names);
-    Ok(match &plan.transport {
-        Transport::Ndp(config) => build::<ndp::Endpoint>(plan, config, flows, threads, watch),
-        Transport::Cbr(config) => build::<cbr::Endpoint>(plan, config, flows, threads, watch),
-        Transport::Tcp(config) => build::<tcp::Endpoint>(plan, config, flows, threads, watch),
-    })
 }
 
 /// Chooses the code for ports with as many queues as the switch has.
@@ -121,15 +149,14 @@ fn build<E: Protocol>(
     plan: &Plan,
     config: &E::Config,
     flows: Flows,
-    threads: usize,
+    resources: Resources,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> RunRecord {
-    let full_wire = E::FRAMING.wire_bytes(plan.transport.payload_bytes());
+) -> Result<RunRecord, RunError> {
     let model = &plan.switch;
     match model.queue_count() {
-        1 => perform::<E, Port<1>>(plan, config, model, flows, full_wire, threads, watch),
-        2 => perform::<E, Port<2>>(plan, config, model, flows, full_wire, threads, watch),
-        _ => perform::<E, Port<8>>(plan, config, model, flows, full_wire, threads, watch),
+        1 => perform::<E, Port<1>>(plan, config, model, flows, resources, watch),
+        2 => perform::<E, Port<2>>(plan, config, model, flows, resources, watch),
+        _ => perform::<E, Port<8>>(plan, config, model, flows, resources, watch),
     }
 }
 
@@ -138,10 +165,9 @@ fn perform<E: Protocol, P: OutputPort>(
     config: &E::Config,
     model: &P::Model,
     flows: Flows,
-    full_wire: u16,
-    threads: usize,
+    resources: Resources,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> RunRecord {
+) -> Result<RunRecord, RunError> {
     let links = |routes: &Routes| {
         Links::new(
             &plan.link_events,
@@ -154,127 +180,149 @@ fn perform<E: Protocol, P: OutputPort>(
     };
     let switch = (model, plan.shared_memory);
     let mut network = Network::<E, P>::new(&plan.topology, switch, config, flows, plan.seed, links);
+    let records = Records::new(plan, config, resources.records_in_memory);
+    let full_wire = records.full_wire;
     let mut timeline = Timeline::default();
-    let progress = match (&plan.timeline, plan.engine) {
+    let mut drive = Drive { plan, records, watch };
+    let stop = match (&plan.timeline, plan.engine) {
         (Some(asked), _) => {
             let workloads = plan.workloads.iter().map(|workload| workload.name.clone()).collect();
-            let recorder = Recorder::new(asked, &network.routes, &network.flows, workloads);
+            let recorder = Recorder::new(asked, &network.routes, workloads);
             let mut engine = Heap::new(&network, recorder);
-            let stop = drive(plan, &mut network, &mut engine, watch);
+            let stop = drive.run(&mut network, &mut engine);
             timeline = engine.into_observer().into_timeline();
             stop
         }
         (None, EngineChoice::Windows) => {
-            let threads = division(plan, threads).threads;
+            let threads = division(plan, resources.threads).threads;
             if threads > 1 {
                 let partition = Partition::new(&network.routes, threads);
                 together(&mut network, full_wire, &partition, |network, engine| {
-                    drive(plan, network, engine, watch)
+                    drive.run(network, engine)
                 })
             } else {
                 let mut engine = Windows::new(&network, full_wire);
-                drive(plan, &mut network, &mut engine, watch)
+                drive.run(&mut network, &mut engine)
             }
         }
         (None, EngineChoice::Heap) => {
             let mut engine = Heap::new(&network, ());
-            drive(plan, &mut network, &mut engine, watch)
+            drive.run(&mut network, &mut engine)
         }
-    };
+    }?;
     check_conservation(&network);
-    let samples = progress.sampler.clone().map(Sampler::into_samples).unwrap_or_default();
-    RunRecord { timeline, samples, ..record(plan, config, &network, &progress, full_wire) }
+    let samples = stop.sampler.map(Sampler::into_samples).unwrap_or_default();
+    let record = drive.records.into_record(&mut network, stop.now, stop.is_interrupted);
+    let record = record.map_err(|error| RunError::Records(error.to_string()))?;
+    Ok(RunRecord { timeline, samples, ..record })
 }
 
-/// Where a run stopped, and what had been delivered at the end of the warm-up.
+/// Where a run stopped.
 struct Stop {
     now: Time,
-    at_warm_up: Vec<u64>,
     is_interrupted: bool,
     sampler: Option<Sampler>,
 }
 
-fn drive<E: Protocol, P: OutputPort>(
-    plan: &Plan,
-    network: &mut Network<E, P>,
-    engine: &mut dyn Engine<E, P>,
-    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> Stop {
-    let warm_up = Time::ZERO + plan.warm_up;
-    let end = plan.duration.map(|duration| Time::ZERO + duration);
-    let mut at_warm_up = Vec::new();
-    let mut now = Time::ZERO;
-    let mut next_check = 0;
-    let mut sampler = plan.sample_every.map(|every| Sampler::new(network, every));
-    loop {
-        if now == warm_up {
-            at_warm_up = delivered(network);
-        }
-        let (flows, flows_done) = network.flows.progress();
-        let is_over = match end {
-            Some(end) => now >= end,
-            None => {
-                let last = network.flows.last_change();
-                flows_done == flows || now.saturating_since(last) > PATIENCE
+/// Drives a run to its end.
+struct Drive<'a, 'w, E: Protocol> {
+    plan: &'a Plan,
+    records: Records<'a, E>,
+    watch: &'w mut dyn FnMut(Progress) -> ControlFlow<()>,
+}
+
+impl<E: Protocol> Drive<'_, '_, E> {
+    fn run<P: OutputPort>(
+        &mut self,
+        network: &mut Network<E, P>,
+        engine: &mut dyn Engine<E, P>,
+    ) -> Result<Stop, RunError> {
+        let plan = self.plan;
+        let warm_up = Time::ZERO + plan.warm_up;
+        let end = plan.duration.map(|duration| Time::ZERO + duration);
+        let mut now = Time::ZERO;
+        let (mut next_check, mut strides) = (0, 0u64);
+        let mut sampler = plan.sample_every.map(|every| Sampler::new(network, every));
+        loop {
+            if now == warm_up {
+                self.records.begin_measuring(network);
             }
-        };
-        let seen = Progress {
+            if let Some(failure) = network.flows.failure() {
+                return Err(RunError::Workload(failure.to_owned()));
+            }
+            let is_over = match end {
+                Some(end) => now >= end,
+                None => {
+                    let last = network.flows.last_change();
+                    network.flows.are_over() || now.saturating_since(last) > PATIENCE
+                }
+            };
+            let is_interrupted = self.look(network, now).is_break() && !is_over;
+            if is_over || is_interrupted {
+                engine.settle(network, now);
+                return Ok(Stop { now, is_interrupted, sampler });
+            }
+            let mut next = now + STRIDE;
+            if now < warm_up {
+                next = next.min(warm_up);
+            }
+            if let Some(end) = end {
+                next = next.min(end);
+            }
+            stride(network, engine, &mut sampler, next);
+            now = next;
+            strides += 1;
+            let forgets = strides.is_multiple_of(FORGET_EVERY) && network.flows.has_sized();
+            if end.is_none_or(|end| now >= end) || now == warm_up || forgets {
+                engine.settle(network, now);
+            }
+            if forgets {
+                let forgotten = self.records.forget(network, now);
+                forgotten.map_err(|error| RunError::Records(error.to_string()))?;
+            }
+            if network.packet_hops > next_check {
+                network.check_queue_bounds();
+                next_check = network.packet_hops + CHECK_HOPS;
+            }
+        }
+    }
+
+    /// Tells of the progress.
+    fn look<P: OutputPort>(&mut self, network: &Network<E, P>, now: Time) -> ControlFlow<()> {
+        let (flows, flows_done) = network.flows.progress();
+        (self.watch)(Progress {
             simulated: now.saturating_since(Time::ZERO),
-            duration: plan.duration,
+            duration: self.plan.duration,
             packet_hops: network.packet_hops,
             flows_done,
             flows,
-        };
-        let is_interrupted = watch(seen).is_break() && !is_over;
-        if is_over || is_interrupted {
-            engine.settle(network, now);
-            return Stop { now, at_warm_up, is_interrupted, sampler };
-        }
-        let mut next = now + STRIDE;
-        if now < warm_up {
-            next = next.min(warm_up);
-        }
-        if let Some(end) = end {
-            next = next.min(end);
-        }
-        // The order at one instant: a change of a link comes first.
-        loop {
-            let change = network.next_link_event();
-            let sample = sampler.as_ref().map_or(Time::NEVER, Sampler::next);
-            let at = change.min(sample);
-            if change >= next && sample > next {
-                break;
-            }
-            engine.run_until(network, at);
-            engine.settle(network, at);
-            if change == at && change < next {
-                network.change_links(at);
-            } else if let Some(sampler) = &mut sampler {
-                sampler.sample(network, at);
-            }
-        }
-        engine.run_until(network, next);
-        now = next;
-        if end.is_none_or(|end| now >= end) || now == warm_up {
-            engine.settle(network, now);
-        }
-        if network.packet_hops > next_check {
-            network.check_queue_bounds();
-            next_check = network.packet_hops + CHECK_HOPS;
-        }
+        })
     }
 }
 
-fn delivered<E: Protocol, P: OutputPort>(network: &Network<E, P>) -> Vec<u64> {
-    (0..network.flows.len())
-        .map(|flow| match network.flows.has_receiver(flow) {
-            true => {
-                let receiver = network.endpoint(network.flows.description(flow).destination);
-                receiver.statistics_of(network.flows.slots(flow).1).bytes
-            }
-            false => 0,
-        })
-        .collect()
+/// Works until `next`. The order at one instant: a change of a link comes first.
+fn stride<E: Protocol, P: OutputPort>(
+    network: &mut Network<E, P>,
+    engine: &mut dyn Engine<E, P>,
+    sampler: &mut Option<Sampler>,
+    next: Time,
+) {
+    loop {
+        let change = network.next_link_event();
+        let sample = sampler.as_ref().map_or(Time::NEVER, Sampler::next);
+        let at = change.min(sample);
+        if change >= next && sample > next {
+            break;
+        }
+        engine.run_until(network, at);
+        engine.settle(network, at);
+        if change == at && change < next {
+            network.change_links(at);
+        } else if let Some(sampler) = sampler {
+            sampler.sample(network, at);
+        }
+    }
+    engine.run_until(network, next);
 }
 
 /// Packets and bytes that entered the network left it, or are in it. Counted anew: what is inside
@@ -300,135 +348,4 @@ fn check_conservation<E: Protocol, P: OutputPort>(network: &Network<E, P>) {
             + bytes,
         "bytes are not conserved: {ledger:?}"
     );
-}
-
-fn record<E: Protocol, P: OutputPort>(
-    plan: &Plan,
-    config: &E::Config,
-    network: &Network<E, P>,
-    stop: &Stop,
-    full_wire: u16,
-) -> RunRecord {
-    let flows = &network.flows;
-    let mut packets_delivered = 0;
-    let mut records: Vec<FlowRecord> = (0..flows.len())
-        .filter_map(|number| {
-            // A flow that waits for the end of others has no start, and is none yet.
-            let start = flows.start_of(number)?;
-            let (record, packets) = flow_record(plan, network, stop, full_wire, number, start);
-            packets_delivered += packets;
-            Some(record)
-        })
-        .collect();
-    records.sort_by(|a, b| a.order().cmp(&b.order()));
-    let ports = network
-        .port_counters()
-        .enumerate()
-        .map(|(port, counters)| PortRecord {
-            counters: *counters,
-            place: network.routes.port_place(port as u32),
-            rate_bps: network.routes.link(port as u32).spec.rate.as_bps(),
-        })
-        .collect();
-    let mut latencies = Vec::new();
-    for number in (0..flows.len()).filter(|&number| flows.has_sender(number)) {
-        let sender = network.endpoint(flows.description(number).source);
-        sender.latencies(flows.slots(number).0, config, &mut latencies);
-    }
-    latencies.sort_unstable();
-    RunRecord {
-        timeline: Timeline::default(),
-        samples: Samples::default(),
-        latencies,
-        series: plan.series.clone(),
-        seed: plan.seed,
-        host_link: plan.host_link(),
-        flows: records,
-        ports,
-        simulated_ps: stop.now.as_ps(),
-        measured_ps: stop.now.saturating_since(Time::ZERO + plan.warm_up).as_ps(),
-        packet_hops: network.packet_hops,
-        packets_delivered,
-        interrupted: stop.is_interrupted,
-    }
-}
-
-fn flow_record<E: Protocol, P: OutputPort>(
-    plan: &Plan,
-    network: &Network<E, P>,
-    stop: &Stop,
-    full_wire: u16,
-    number: u32,
-    start: Time,
-) -> (FlowRecord, u64) {
-    let flow = network.flows.description(number);
-    let ends = network.flows.ends(number);
-    let since_start = |end: Time| (end - start).as_ps();
-    let end = match (flow.size, ends.delivered, ends.acknowledged) {
-        _ if start >= stop.now => FlowEnd::NotStarted,
-        (None, ..) => FlowEnd::LongLived,
-        (_, Some(_), Some(_)) => FlowEnd::Completed,
-        (_, Some(_), None) => FlowEnd::Delivered,
-        _ => FlowEnd::RunEnded,
-    };
-    let mut record = FlowRecord {
-        workload: plan.workloads[flow.workload as usize].name.clone(),
-        index: flow.index,
-        source: flow.source.get(),
-        destination: flow.destination.get(),
-        size_bytes: flow.size.map(ByteCount::get),
-        start_ps: start.as_ps(),
-        fct_receiver_ps: ends.delivered.map(since_start),
-        fct_sender_ps: ends.acknowledged.map(since_start),
-        ideal_fct_ps: flow.size.map(|size| ideal(plan, flow, size, full_wire).as_ps()),
-        delivered_bytes: 0,
-        measured_bytes: 0,
-        packets_sent: 0,
-        retransmissions_signalled: 0,
-        retransmissions_return: 0,
-        retransmissions_timeout: 0,
-        trims: 0,
-        returns: 0,
-        timeouts: 0,
-        path_removals: 0,
-        path_restorations: 0,
-        end,
-    };
-    let (sender_slot, receiver_slot) = network.flows.slots(number);
-    if network.flows.has_sender(number) {
-        network.endpoint(flow.source).record_sender(sender_slot, &mut record);
-    }
-    let mut packets = 0;
-    if network.flows.has_receiver(number) {
-        packets = network.endpoint(flow.destination).record_receiver(receiver_slot, &mut record);
-    }
-    if let Some(size) = flow.size {
-        assert!(
-            record.delivered_bytes <= size.get(),
-            "flow {number} delivered {} of {} bytes: something was delivered twice",
-            record.delivered_bytes,
-            size.get()
-        );
-        if ends.delivered.is_some() {
-            assert_eq!(record.delivered_bytes, size.get(), "flow {number} ended with a hole");
-        }
-    }
-    let before = stop.at_warm_up.get(number as usize).copied().unwrap_or(0);
-    record.measured_bytes = record.delivered_bytes - before;
-    (record, packets)
-}
-
-/// When the last byte of a flow would arrive in an idle network.
-fn ideal(plan: &Plan, flow: &Flow, size: ByteCount, full_wire: u16) -> TimeDelta {
-    let header = u64::from(plan.transport.framing().header);
-    let payload = u64::from(full_wire) - header;
-    let full_packets = size.get().saturating_sub(1) / payload;
-    let last = size.get() - full_packets * payload;
-    plan.topology.ideal_completion(
-        flow.source,
-        flow.destination,
-        full_packets,
-        ByteCount::new(payload + header),
-        ByteCount::new(last + header),
-    )
 }

@@ -9,7 +9,9 @@
 
 use std::mem::ManuallyDrop;
 use std::ops::{Index, IndexMut};
+use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Whether indices are checked.
 const CHECKED: bool = cfg!(any(debug_assertions, feature = "checked"));
@@ -244,6 +246,78 @@ mod owners {
         pub(super) fn change(&self, index: usize) {
             let me = Owners::me();
             Owners::check(index, self.0[index].swap(me, Ordering::Relaxed), me);
+        }
+    }
+}
+
+/// Segments of a growing table: the first has one item, each further one four times as many as the one before.
+const SEGMENTS: usize = 12;
+
+/// The number of each segment's first item, and how many there are in all.
+const STARTS: [u32; SEGMENTS + 1] = {
+    let mut starts = [0; SEGMENTS + 1];
+    let mut segment = 0;
+    while segment < SEGMENTS {
+        starts[segment + 1] = starts[segment] + 4u32.pow(segment as u32);
+        segment += 1;
+    }
+    starts
+};
+
+/// A table that one thread makes longer while others read: its items stay where they are. So what changes in an item
+/// is an atomic.
+///
+/// Others look for an item only when they have heard of it, from a packet that came after it was made.
+pub(crate) struct Growing<T> {
+    segments: [AtomicPtr<T>; SEGMENTS],
+}
+
+impl<T: Default> Growing<T> {
+    pub(crate) const fn new() -> Growing<T> {
+        Growing { segments: [const { AtomicPtr::new(ptr::null_mut()) }; SEGMENTS] }
+    }
+
+    #[inline(always)]
+    fn segment(index: u32) -> usize {
+        // The segments before number n have (4^n - 1) / 3 items.
+        (index * 3 + 1).ilog2() as usize / 2
+    }
+
+    /// The item at an index that may come from outside.
+    #[inline]
+    pub(crate) fn find(&self, index: u32) -> Option<&T> {
+        let segment = Growing::<T>::segment(index);
+        let start = self.segments.get(segment)?.load(Ordering::Acquire);
+        if start.is_null() {
+            return None;
+        }
+        // SAFETY: a segment has as many items as there are numbers before the next one's first, all of them made
+        // before the pointer was stored, and it stays until the table goes.
+        Some(unsafe { &*start.add((index - STARTS[segment]) as usize) })
+    }
+
+    /// Sees to it that there is an item at `index`, which is below 2^22. For the one thread that makes
+    /// the table longer.
+    pub(crate) fn grow_to(&self, index: u32) -> &T {
+        let segment = Growing::<T>::segment(index);
+        if self.segments[segment].load(Ordering::Relaxed).is_null() {
+            let len = STARTS[segment + 1] - STARTS[segment];
+            let items: Box<[T]> = (0..len).map(|_| T::default()).collect();
+            self.segments[segment].store(Box::into_raw(items).cast(), Ordering::Release);
+        }
+        self.find(index).expect("the segment is there")
+    }
+}
+
+impl<T> Drop for Growing<T> {
+    fn drop(&mut self) {
+        for (segment, start) in self.segments.iter_mut().enumerate() {
+            let start = *start.get_mut();
+            if !start.is_null() {
+                let len = (STARTS[segment + 1] - STARTS[segment]) as usize;
+                // SAFETY: made by `grow_to` from a box of so many items, and nobody has the table any more.
+                drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(start, len)) });
+            }
         }
     }
 }

@@ -65,6 +65,10 @@ pub trait HostTables {
     fn find(&self, key: Key) -> Option<u32>;
     /// A slot for a new half. Slots are small numbers: they index the endpoint's tables.
     fn assign(&mut self, key: Key) -> u32;
+    /// Whether a half that a packet would open may be: not one of a connection that was forgotten.
+    fn accepts(&self, _key: Key) -> bool {
+        true
+    }
     /// The half is gone: its slot may be assigned again.
     fn release(&mut self, key: Key, slot: u32);
     /// Appends every path that leads to `peer`. At least one. [`ANY_PATH`] leaves the choice to the

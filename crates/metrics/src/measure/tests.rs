@@ -63,13 +63,13 @@ fn an_incast_at_its_ideal_is_zero_percent_over() {
     let spread = json!({ "quantity": "fct", "at": "receiver", "reduce": "max_over_min" });
     assert_eq!(of(spread.clone(), &run), Some(2.0));
     assert_eq!(of(fct("max"), &run), Some(last as f64 / 1e6));
-    run.flows[1].fct_receiver_ps = Some(last + last / 100);
+    run.flows.in_memory()[1].fct_receiver_ps = Some(last + last / 100);
     assert!(close(of(overhead(), &run), 1.0));
     // Two receivers have two links.
-    run.flows[0].destination = 9;
+    run.flows.in_memory()[0].destination = 9;
     assert_eq!(of(overhead(), &run), None);
-    run.flows[0].destination = 0;
-    run.flows[0].fct_receiver_ps = None;
+    run.flows.in_memory()[0].destination = 0;
+    run.flows.in_memory()[0].fct_receiver_ps = None;
     assert_eq!(of(overhead(), &run), None);
     assert_eq!(of(spread, &run), None);
 }
@@ -85,8 +85,8 @@ fn rates_and_ideals_are_those_of_the_record() {
     }]);
     run.host_link = HostLink { rate_bps: 100_000_000_000, payload_bytes: 1500, header_bytes: 64 };
     assert!(close(of(overhead(), &run), 0.0));
-    run.flows.push(FlowRecord { source: 2, ..run.flows[0].clone() });
-    for flow in &mut run.flows {
+    run.flows.push(FlowRecord { source: 2, ..run.flows.get(0).unwrap() }).unwrap();
+    for flow in run.flows.in_memory() {
         flow.fct_receiver_ps = Some(20 * 125_120 + 2_000_000);
     }
     assert!(close(of(overhead(), &run), 0.0));
@@ -94,7 +94,7 @@ fn rates_and_ideals_are_those_of_the_record() {
     // 50 Gb/s of payload in the measured millisecond.
     let mut run = record(vec![flow(1, None, None), flow(2, None, None)]);
     run.host_link.rate_bps = 100_000_000_000;
-    run.flows.iter_mut().for_each(|flow| flow.measured_bytes = 6_250_000);
+    run.flows.in_memory().iter_mut().for_each(|flow| flow.measured_bytes = 6_250_000);
     assert!(close(of(goodput("mean", "% of the host link"), &run), 50.0));
     assert!(close(of(json!({ "quantity": "fair_share", "reduce": "mean" }), &run), 100.0));
     // Two milliseconds of 100 Gb/s are 25 MB; of the second link, at 400 Gb/s, 100 MB.
@@ -143,7 +143,8 @@ fn flows_are_selected() {
     assert_eq!(of(with(mean, json!({ "size_bytes": { "from": 0 } })), &run), None);
     run.flows = [(9_999, 10), (10_000, 20), (10_000_001, 90)]
         .map(|(size, us)| flow(1, Some(size), Some(us * 1_000_000)))
-        .to_vec();
+        .to_vec()
+        .into();
     let sized = |size: Value| of(with(fct("max"), json!({ "size_bytes": size })), &run);
     assert_eq!(sized(json!({ "below": 10_000 })), Some(10.0));
     assert_eq!(sized(json!({ "from": 10_000, "below": 10_000_000 })), Some(20.0));
@@ -192,9 +193,9 @@ fn a_quantile_takes_unfinished_flows_for_the_slowest() {
 fn fair_shares_of_a_link() {
     // Eleven flows: nine of 0.8 Gb/s in the measured millisecond, one of 0.4, one of nothing.
     let mut run = record((1..=11).map(|source| flow(source, None, None)).collect());
-    run.flows.iter_mut().for_each(|flow| flow.measured_bytes = 100_000);
-    run.flows[3].measured_bytes = 50_000;
-    run.flows[4].measured_bytes = 0;
+    run.flows.in_memory().iter_mut().for_each(|flow| flow.measured_bytes = 100_000);
+    run.flows.in_memory()[3].measured_bytes = 50_000;
+    run.flows.in_memory()[4].measured_bytes = 0;
     let share = |reduce: &str| of(json!({ "quantity": "fair_share", "reduce": reduce }), &run);
     let (whole, least) = ((9.0 * 0.8 + 0.4) * 10.0, 0.2 * 11.0 * 10.0);
     assert!(close(share("mean"), whole));
@@ -206,7 +207,7 @@ fn fair_shares_of_a_link() {
 #[test]
 fn slow_flows_are_counted() {
     let mut run = record((1..=4).map(|source| flow(source, None, None)).collect());
-    for (flow, gbps) in run.flows.iter_mut().zip([2.9, 3.1, 5.4, 5.6]) {
+    for (flow, gbps) in run.flows.in_memory().iter_mut().zip([2.9, 3.1, 5.4, 5.6]) {
         flow.measured_bytes = (gbps / 8000.0 * run.measured_ps as f64) as u64;
     }
     let within = |from: f64, to: f64| json!({ "within": { "from": from, "to": to } });
@@ -222,7 +223,7 @@ fn slow_flows_are_counted() {
 fn retransmissions_are_told_apart() {
     let mut run = record(vec![flow(1, None, None), flow(2, None, None)]);
     run.packets_delivered = 10;
-    for flow in &mut run.flows {
+    for flow in run.flows.in_memory() {
         flow.packets_sent = 100;
         flow.retransmissions_signalled = 3;
         flow.retransmissions_return = 2;

@@ -4,17 +4,44 @@
 //! and did not before was queued, what waits without its payload was trimmed. So the ports, the hosts and
 //! the fast engine know nothing of it.
 
+use std::collections::BTreeMap;
+
 use trimline_metrics::timeline::{Event, FlowName, PacketKind, Timeline, What};
-use trimline_packet::{Handle, Kind, Packet, Packets, Service, ServiceClass, Time};
+use trimline_packet::{
+    ConnectionId, Flags, Handle, Kind, Packet, Packets, Service, ServiceClass, Time,
+};
 use trimline_switch::{Fate, OutputPort};
 
 use super::heap::Observer;
 use crate::arena::Arena;
-use crate::flows::Flows;
 use crate::network::Network;
 use crate::plan::Watch;
 use crate::protocol::Protocol;
 use crate::topology::Routes;
+
+/// Before its flow's name is known.
+const UNNAMED: FlowName = FlowName { workload: 0, index: 0, source: 0, destination: 0 };
+
+/// A connection of the network, by the host that opened it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Connection {
+    opener: u32,
+    number: ConnectionId,
+    peer: u32,
+}
+
+impl Connection {
+    fn of(packet: &Packet) -> Connection {
+        let is_back = packet.service == Service::Returned;
+        let is_from_opener = packet.header.flags.contains(Flags::FROM_OPENER) != is_back;
+        let (source, destination) = (packet.source.get(), packet.destination.get());
+        let (opener, peer) = match is_from_opener {
+            true => (source, destination),
+            false => (destination, source),
+        };
+        Connection { opener, number: packet.header.connection, peer }
+    }
+}
 
 /// The timeline of a run in the making.
 pub(crate) struct Recorder {
@@ -23,8 +50,14 @@ pub(crate) struct Recorder {
     keeps_packets: bool,
     /// By unit: whether everything there is recorded.
     is_watched: Vec<bool>,
-    /// By connection: the flow's name, and whether everything that happens to it is recorded.
-    flows: Vec<(FlowName, bool)>,
+    /// (source, destination) of flows to which everything that happens is recorded.
+    watched: Vec<(u32, u32)>,
+    /// By connection: the flow's name. Flows are forgotten, late packets of theirs are not.
+    names: BTreeMap<Connection, FlowName>,
+    /// Connections on which the host that opened them sends in the present event.
+    opened: Vec<Connection>,
+    /// Events of the present event that still need their flow's name: places in the timeline.
+    unnamed: Vec<(usize, Connection)>,
     now: Time,
     ports: u32,
     /// By handle: at which port the packet waits, and as what.
@@ -37,29 +70,20 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(
-        watch: &Watch,
-        routes: &Routes,
-        flows: &Flows,
-        workloads: Vec<String>,
-    ) -> Recorder {
+    pub(crate) fn new(watch: &Watch, routes: &Routes, workloads: Vec<String>) -> Recorder {
         let mut is_watched = vec![false; routes.units() as usize];
         for place in &watch.places {
             is_watched[place.index()] = true;
         }
-        let flow = |number| {
-            let flow = flows.description(number);
-            let ends = (flow.source.get(), flow.destination.get());
-            let (source, destination) = ends;
-            let name = FlowName { workload: flow.workload, index: flow.index, source, destination };
-            (name, watch.flows.contains(&ends))
-        };
         Recorder {
             from: Time::ZERO + watch.from,
             to: watch.to.map_or(Time::NEVER, |to| Time::ZERO + to),
             keeps_packets: watch.keep_packets,
             is_watched,
-            flows: (0..flows.len()).map(flow).collect(),
+            watched: watch.flows.clone(),
+            names: BTreeMap::new(),
+            opened: Vec::new(),
+            unnamed: Vec::new(),
             now: Time::ZERO,
             ports: routes.ports(),
             waiting: Vec::new(),
@@ -80,8 +104,9 @@ impl Recorder {
     }
 
     fn note(&mut self, unit: u32, packet: &Packet, what: What, queue: Option<(u32, u32)>) -> bool {
-        let (flow, is_flow_watched) = self.flows[packet.header.connection.index()];
-        let is_wanted = (self.is_watched[unit as usize] || is_flow_watched)
+        let connection = Connection::of(packet);
+        let ends = (connection.opener, connection.peer);
+        let is_wanted = (self.is_watched[unit as usize] || self.watched.contains(&ends))
             && self.now >= self.from
             && self.now < self.to;
         if is_wanted {
@@ -91,18 +116,35 @@ impl Recorder {
                 place: unit,
                 what,
                 packet: kind(packet),
-                flow,
+                flow: UNNAMED,
                 sequence: packet.header.sequence,
                 attempt: packet.header.flags.attempt(),
                 path: packet.header.path.get(),
                 wire_bytes: packet.wire_bytes,
                 queue,
             });
+            self.unnamed.push((self.timeline.events.len() - 1, connection));
             if self.keeps_packets {
                 self.timeline.packets.push(*packet);
             }
         }
         is_wanted
+    }
+
+    /// Names the flows of what was noted in the present event.
+    fn name<E: Protocol, P: OutputPort>(&mut self, network: &Network<E, P>) {
+        for connection in self.opened.drain(..) {
+            let Connection { opener, peer, number } = connection;
+            if let Some(flow) = network.flows.description(opener, number) {
+                let (workload, index) = (flow.workload, flow.index);
+                let name = FlowName { workload, index, source: opener, destination: peer };
+                self.names.insert(connection, name);
+            }
+        }
+        for (place, connection) in self.unnamed.drain(..) {
+            let name = self.names.get(&connection);
+            self.timeline.events[place].flow = *name.expect("a flow begins with a departure");
+        }
     }
 
     fn note_departure(&mut self, unit: u32, packet: &Packet) {
@@ -116,6 +158,14 @@ impl Recorder {
             self.waiting.resize(handle.index() + 1, None);
         }
         &mut self.waiting[handle.index()]
+    }
+
+    /// A packet departs: perhaps the first of its connection, from the host that opens it.
+    fn see(&mut self, unit: u32, packet: &Packet) {
+        let connection = Connection::of(packet);
+        if unit.checked_sub(self.ports) == Some(connection.opener) {
+            self.opened.push(connection);
+        }
     }
 
     /// What a packet was before the present event, where it is not on its way.
@@ -141,11 +191,13 @@ impl Observer for Recorder {
 
     fn departs(&mut self, arena: &Arena, unit: u32, handle: Handle) {
         *self.place_of(handle) = None;
+        self.see(unit, arena.packet(handle));
         self.note_departure(unit, arena.packet(handle));
     }
 
     fn lost(&mut self, arena: &Arena, unit: u32, handle: Handle) {
         *self.place_of(handle) = None;
+        self.see(unit, arena.packet(handle));
         self.note_departure(unit, arena.packet(handle));
         self.note(unit, arena.packet(handle), What::Lose, None);
     }
@@ -179,7 +231,7 @@ impl Observer for Recorder {
         }
         self.departed.retain(|&(place, _)| self.timeline.events[place].place != unit);
         if unit >= self.ports {
-            return;
+            return self.name(network);
         }
         for (handle, packet) in network.waiting(unit) {
             let before = self.before(handle);
@@ -192,6 +244,7 @@ impl Observer for Recorder {
             let what = if is_cut { What::Trim } else { What::Enqueue };
             self.note(unit, packet, what, Some(network.queue_of(unit, packet.service)));
         }
+        self.name(network);
     }
 }
 

@@ -44,7 +44,6 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         let config = Arc::new(config.clone());
         let hosts = (0..routes.hosts())
             .map(|host| {
-                let starts = flows.starts_of(host);
                 let host_id = HostId::new(host);
                 let mut endpoint = E::new(host_id, &config, seed);
                 let mut directory =
@@ -54,8 +53,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
                     endpoint,
                     link: transmitter(routes.ports() + host),
                     clock: Time::ZERO,
-                    next_start_at: flows.next_start(host, &starts),
-                    starts,
+                    next_start_at: flows.next_start(host),
                 }
             })
             .collect();

@@ -1,11 +1,12 @@
 //! What hosts do: packets that they take and send, timers, flows that start, events that are noted.
 
-use trimline_packet::{ConnectionId, Handle, HostId, Packets, Time};
+use trimline_packet::{Handle, HostId, Packets, Time};
 use trimline_switch::OutputPort;
 use trimline_transport::{Allowed, Half, Key};
 
 use super::host_tables::Tables;
 use super::{Calendar, Network, next_hop_draw};
+use crate::flows::Opened;
 use crate::protocol::Protocol;
 
 impl<E: Protocol, P: OutputPort> Network<E, P> {
@@ -116,17 +117,17 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     fn host_start(&mut self, host: u32, now: Time) {
         let unit = &mut self.hosts[host as usize];
         unit.clock = now;
-        let flow = self.flows.take_start(host, &mut unit.starts).expect("a flow starts");
-        unit.next_start_at = self.flows.next_start(host, &unit.starts);
+        let begun = self.flows.begin(host, now);
+        unit.next_start_at = self.flows.next_start(host);
+        let Some((connection, flow)) = begun else { return };
         let mut paths = Vec::new();
-        let description = self.flows.description(flow);
-        if description.switch_random {
+        if flow.switch_random {
             paths.push(trimline_transport::ANY_PATH);
         } else {
-            self.routes.paths(description.source, description.destination, &mut paths);
+            self.routes.paths(flow.source, flow.destination, &mut paths);
         }
-        let stream = self.flows.stream(self.seed, flow, Half::Sending);
-        let command = E::open(self.flows.description(flow), flow, paths, stream);
+        let stream = self.flows.stream_of(self.seed, &flow, Half::Sending);
+        let command = E::open(&flow, connection, paths, stream);
         let mut directory = Tables {
             host: HostId::new(host),
             flows: &mut self.flows,
@@ -167,16 +168,17 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     #[cold]
     fn note_event(&mut self, host: u32, event: E::Event, now: Time) {
         if let Some(event) = E::flow_event(event) {
-            self.flows.note(event, now);
-            let unit = &mut self.hosts[host as usize];
-            unit.next_start_at = self.flows.next_start(host, &unit.starts);
+            self.flows.note(host, event, now);
+            self.hosts[host as usize].next_start_at = self.flows.next_start(host);
         }
     }
 
     /// NDP 3.2.3: hosts receive the routing updates to know which paths to avoid.
     pub(super) fn announce_paths(&mut self, now: Time) {
-        for number in 0..self.flows.len() {
-            let flow = *self.flows.description(number);
+        let under_way: Vec<Opened> = self.flows.under_way().collect();
+        for opened in under_way {
+            let flow = self.flows.seat(opened).flow;
+            let connection = self.flows.connection(opened);
             for half in [Half::Sending, Half::Receiving] {
                 let (host, peer) = match half {
                     Half::Sending => (flow.source, flow.destination),
@@ -186,9 +188,8 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
                     Half::Sending => flow.switch_random,
                     Half::Receiving => self.flows.any_switch_random(),
                 };
-                let connection = ConnectionId::new(number);
                 let key = Key { peer, connection, opened_here: half == Half::Sending, half };
-                if leaves_choice || self.flows.find(key).is_none() {
+                if leaves_choice || self.flows.find(host.get(), key).is_none() {
                     continue;
                 }
                 let mut paths = Vec::new();
@@ -199,6 +200,20 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
                 endpoint.handle_command(now, E::paths(key, paths), &mut directory);
             }
         }
+    }
+
+    /// A flow is over, and what is late has been answered: its slots and its place are free. While no other thread
+    /// works.
+    pub(crate) fn forget(&mut self, opened: Opened) {
+        let seat = self.flows.seat(opened);
+        for (slot, host) in
+            [(seat.sender, seat.flow.source), (seat.receiver, seat.flow.destination)]
+        {
+            if let Some(slot) = slot {
+                self.hosts[host.index()].endpoint.forget(slot);
+            }
+        }
+        self.flows.forget(opened);
     }
 
     /// Until when a host sends what it is sending.

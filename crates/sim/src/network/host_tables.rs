@@ -17,13 +17,16 @@ pub(super) struct Tables<'a> {
 impl HostTables for Tables<'_> {
     #[inline]
     fn find(&self, key: Key) -> Option<u32> {
-        self.flows.find(key)
+        self.flows.find(self.host.get(), key)
     }
     fn assign(&mut self, key: Key) -> u32 {
-        self.flows.assign(key)
+        self.flows.assign(self.host.get(), key)
+    }
+    fn accepts(&self, key: Key) -> bool {
+        self.flows.accepts(self.host.get(), key)
     }
     fn release(&mut self, key: Key, _slot: u32) {
-        self.flows.release(key);
+        self.flows.release(self.host.get(), key);
     }
     fn paths(&self, peer: HostId, paths: &mut Vec<PathId>) {
         if self.flows.any_switch_random() {
@@ -33,6 +36,6 @@ impl HostTables for Tables<'_> {
         }
     }
     fn stream(&self, key: Key) -> Stream {
-        self.flows.stream(self.seed, key.connection.get(), key.half)
+        self.flows.stream(self.seed, self.host.get(), key)
     }
 }

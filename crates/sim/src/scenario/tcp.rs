@@ -51,6 +51,11 @@ const RECEIVE_WINDOW: Key = optional(
     Form::Integer(1, MAX_WINDOW),
     "Segments that the receiver takes beyond the oldest one that is missing. Default: 8192.",
 );
+const TIME_WAIT: Key = optional(
+    "time_wait",
+    DURATION,
+    "How long both ends answer what is late after everything was acknowledged. Default: 10ms.",
+);
 const SACK: Key = optional(
     "sack",
     Form::Boolean,
@@ -101,6 +106,7 @@ pub(super) static TCP: Grammar = Grammar {
         RTO_MIN,
         RTO_MAX,
         RECEIVE_WINDOW,
+        TIME_WAIT,
     ],
 };
 
@@ -127,6 +133,7 @@ pub(super) static DCTCP: Grammar = Grammar {
         RTO_MIN,
         RTO_MAX,
         RECEIVE_WINDOW,
+        TIME_WAIT,
     ],
 };
 
@@ -152,6 +159,7 @@ pub(super) static MPTCP: Grammar = Grammar {
         RTO_MIN,
         RTO_MAX,
         RECEIVE_WINDOW,
+        TIME_WAIT,
     ],
 };
 
@@ -212,6 +220,8 @@ pub(super) fn transport(root: &Node) -> Result<Option<Config>, ScenarioError> {
         rto_min: time("rto_min", TimeDelta::from_ms(200))?,
         rto_max,
         receive_window,
+        // Twice what a segment waits in a thousand full packets' queue at 10 Gb/s, and something (RFC 9293: 2 MSL).
+        time_wait: time("time_wait", TimeDelta::from_ms(10))?,
     };
     let refuse = |key: &str, problem: &str, expected: &str| {
         let place = node.child(key).unwrap_or(node);

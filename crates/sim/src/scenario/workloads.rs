@@ -10,7 +10,7 @@ use crate::plan::{
     Arrivals, Choose, Gap, LinkEvent, Matrix, Queries, Size, Spraying, Transport, Workload,
 };
 use crate::topology::Clos;
-use crate::workload::{MAX_FLOWS, REQUEST};
+use crate::workload::{MOST_PAIRS, REQUEST};
 
 /// The workloads of a scenario, and the links that their files say are missing.
 pub(super) fn workloads(
@@ -321,13 +321,13 @@ fn queries(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
     }))
 }
 
-/// A matrix whose flows a run can number.
+/// A matrix whose pairs a run can keep.
 fn few(node: &Node, hosts: u32, flows: u64, matrix: Matrix) -> Result<Matrix, ScenarioError> {
-    if flows > MAX_FLOWS {
+    if flows > MOST_PAIRS {
         return Err(ScenarioError::new(
             &node.place,
             format!("{flows} flows among {hosts} hosts"),
-            format!("at most {MAX_FLOWS} flows"),
+            format!("at most {MOST_PAIRS} flows"),
         ));
     }
     Ok(matrix)

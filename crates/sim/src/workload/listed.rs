@@ -1,44 +1,138 @@
-//! Flows of files.
+//! Flows of files, and the triggers that start some of them.
+//!
+//! What activates a trigger is noticed by one host: the last ACK of a flow that it sends, or the last byte of one that
+//! it receives. Each host whose flows the trigger starts counts the activations that it knows of: those at itself at
+//! once, those at another host one way through the network later.
 
-use trimline_packet::{Time, TimeDelta};
+use std::sync::Arc;
 
-use super::{Draft, Making};
-use crate::plan::{Listed, ListedStart, Workload};
-use crate::triggers::{NONE, Wiring};
+use trimline_packet::{HostId, Time};
 
-impl Making<'_> {
+use super::applications::{Due, What};
+use super::{Building, Setup};
+use crate::flows::Flow;
+use crate::plan::{Listed, ListedStart, Trigger, Workload};
+
+impl Building<'_> {
     pub(super) fn listed(
         &mut self,
         place: u32,
         workload: &Workload,
         listed: &Listed,
     ) -> Result<(), String> {
-        let first_trigger = self.made.triggers.len() as u32;
-        self.made.triggers.extend(&listed.triggers);
-        let number = |trigger: Option<u32>| trigger.map_or(NONE, |trigger| first_trigger + trigger);
-        let mut flows_of = vec![0u64; self.hosts as usize];
-        for flow in &listed.flows {
-            let (start, waits_for) = match flow.start {
-                ListedStart::At(at) => (Time::ZERO + workload.start + at, NONE),
-                ListedStart::Trigger(trigger) => (Time::NEVER, first_trigger + trigger),
-            };
-            let wiring = Wiring {
-                waits_for,
-                delay: TimeDelta::ZERO,
-                on_delivered: number(flow.on_delivered),
-                on_acknowledged: number(flow.on_acknowledged),
-            };
+        self.counts.known += listed.flows.len() as u64;
+        self.counts.to_come += listed.flows.len() as i64;
+        let mut flows_of = vec![0u64; self.setup.hosts as usize];
+        for (number, flow) in (0u32..).zip(&listed.flows) {
+            self.check(flow.source, flow.destination)?;
             let own = &mut flows_of[flow.source as usize];
-            let draft = Draft {
-                source: flow.source,
-                destination: flow.destination,
-                index: *own,
-                start,
-                wiring: (wiring != Wiring::LOOSE).then_some(wiring),
-            };
+            let index = *own;
             *own += 1;
-            self.push(place, workload, draft, Some(flow.size))?;
+            if let ListedStart::At(at) = flow.start {
+                let (at, what) = (Time::ZERO + workload.start + at, What::Listed(number));
+                let due = Due { at, follows: false, workload: place, index, what };
+                self.due(flow.source, due);
+            }
         }
         Ok(())
+    }
+}
+
+/// A flow that a trigger starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Target {
+    trigger: u32,
+    source: u32,
+    /// Its place among all flows that the trigger starts, from 1.
+    turn: u32,
+    flow: u32,
+    /// Among the flows of its source.
+    index: u64,
+}
+
+/// A file with its triggers.
+pub(super) struct Triggers {
+    listed: Arc<Listed>,
+    /// Sorted.
+    targets: Vec<Target>,
+}
+
+impl Triggers {
+    pub(super) fn new(listed: &Arc<Listed>, hosts: u32) -> Triggers {
+        let mut flows_of = vec![0u64; hosts as usize];
+        let mut turns = vec![0u32; listed.triggers.len()];
+        let mut targets = Vec::new();
+        for (number, flow) in (0u32..).zip(&listed.flows) {
+            let Some(own) = flows_of.get_mut(flow.source as usize) else { continue };
+            let index = *own;
+            *own += 1;
+            if let ListedStart::Trigger(trigger) = flow.start {
+                let turn = &mut turns[trigger as usize];
+                *turn += 1;
+                let (source, turn) = (flow.source, *turn);
+                targets.push(Target { trigger, source, turn, flow: number, index });
+            }
+        }
+        targets.sort_unstable();
+        Triggers { listed: Arc::clone(listed), targets }
+    }
+
+    pub(super) fn on_delivered(&self, flow: u32) -> Option<u32> {
+        self.listed.flows[flow as usize].on_delivered
+    }
+
+    pub(super) fn on_acknowledged(&self, flow: u32) -> Option<u32> {
+        self.listed.flows[flow as usize].on_acknowledged
+    }
+
+    /// The hosts whose flows a trigger starts.
+    pub(super) fn hosts_of(&self, trigger: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut place = self.targets.partition_point(|target| target.trigger < trigger);
+        std::iter::from_fn(move || {
+            let first = self.targets.get(place).filter(|target| target.trigger == trigger)?;
+            let others = &self.targets[place..];
+            place += others.partition_point(|target| {
+                (target.trigger, target.source) == (trigger, first.source)
+            });
+            Some(first.source)
+        })
+    }
+
+    /// The flows of a host that an activation starts, the one with this number from 1: each with its index.
+    pub(super) fn started(
+        &self,
+        trigger: u32,
+        host: u32,
+        activation: u32,
+    ) -> impl Iterator<Item = (u32, u64)> + '_ {
+        let first = self
+            .targets
+            .partition_point(|target| (target.trigger, target.source) < (trigger, host));
+        let kind = self.listed.triggers[trigger as usize];
+        self.targets[first..]
+            .iter()
+            .take_while(move |target| (target.trigger, target.source) == (trigger, host))
+            .filter(move |target| match kind {
+                Trigger::After(count) => activation == count,
+                Trigger::OneByOne => activation == target.turn,
+            })
+            .map(|target| (target.flow, target.index))
+    }
+}
+
+impl Setup {
+    /// A flow of a file, which starts.
+    pub(super) fn listed_flow(
+        &self,
+        workload: u32,
+        source: HostId,
+        number: u32,
+        index: u64,
+        start: Time,
+    ) -> Flow {
+        let flow = &self.listed(workload).listed.flows[number as usize];
+        let destination = HostId::new(flow.destination);
+        let size = Some(flow.size);
+        self.sized_flow(workload, source, destination, index, start, number, size)
     }
 }

@@ -1,176 +1,277 @@
-//! Workloads become flows.
+//! Workloads: who starts flows, to whom, when and how large.
 //!
 //! | module | what |
 //! |---|---|
 //! | this one | matrices: who sends to whom |
+//! | [`applications`] | what starts flows: state machines, each at one host |
 //! | [`arrivals`] | flows that follow each other: periodic, Poisson, closed loop |
-//! | [`queries`] | incasts that repeat; clients that ask servers |
-//! | [`listed`] | flows of files |
+//! | [`incasts`] | incasts that repeat |
+//! | [`queries`] | clients that ask servers |
+//! | [`listed`] | flows of files, and triggers |
 //!
-//! All flows of a run are made before it begins, those of closed loops too: as many as an idle network could
-//! carry. What is drawn for a flow comes from streams of its own, so a longer run, another workload or another
-//! host moves no draw.
+//! A flow is made when it starts. What is drawn for it comes from streams of its own, so a longer run, another
+//! workload or another host moves no draw.
 
+mod applications;
 mod arrivals;
+mod incasts;
 mod listed;
 mod queries;
 
+pub(crate) use applications::{Applications, Notice};
 pub(crate) use queries::REQUEST;
 
-use trimline_packet::{ByteCount, HostId, Time, TimeDelta};
+use std::cmp::Reverse;
+use std::sync::Arc;
 
-use crate::flows::{Flow, Made};
+use trimline_packet::{ByteCount, HostId, Packet, Time, TimeDelta};
+
+use crate::flows::Flow;
 use crate::formats::sizes::WHOLE;
-use crate::links::LinkChange;
-use crate::plan::{Arrivals, Choose, Matrix, Plan, Size, Spraying, Trigger, Workload};
+use crate::plan::{Arrivals, Choose, Matrix, Plan, Size, Spraying, Workload};
 use crate::random;
 use crate::topology::Clos;
-use crate::triggers::{self, Wiring};
 
-/// Flows of a run, at most: each has state of a few hundred bytes.
-pub(crate) const MAX_FLOWS: u64 = 1 << 26;
+use applications::{Application, Counts, Due, HostApplications, What};
+use listed::Triggers;
 
-/// All flows of a plan, or why there are too many.
-pub(crate) fn flows(plan: &Plan) -> Result<Made, String> {
-    let mut making = Making {
-        plan,
-        hosts: plan.topology.hosts(),
-        fastest: fastest(plan),
-        made: Made::default(),
-    };
-    for (place, workload) in (0u32..).zip(&plan.workloads) {
-        making.workload(place, workload)?;
+/// Pairs of hosts of a matrix, at most: all of them are kept.
+pub(crate) const MOST_PAIRS: u64 = 1 << 26;
+
+/// The applications of a plan, or why there are none.
+pub(crate) fn applications(plan: &Plan) -> Result<Applications, String> {
+    let setup = Setup::new(plan);
+    let hosts = (0..setup.hosts).map(|_| HostApplications::default()).collect();
+    let mut building = Building { setup: &setup, hosts, counts: Counts::default() };
+    for (place, workload) in (0u32..).zip(&setup.workloads) {
+        building.workload(place, workload)?;
     }
-    Ok(making.made)
+    let Building { mut hosts, counts, .. } = building;
+    for host in &mut hosts {
+        host.due.shrink_to_fit();
+        host.applications.shrink_to_fit();
+    }
+    Ok(Applications::over(Arc::new(setup), hosts, counts))
 }
 
-/// Flows in the making.
-struct Making<'a> {
-    plan: &'a Plan,
+/// What follows from the end of a flow.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// At its source the next one, in a closed loop.
+    Plain,
+    /// At its destination an answer.
+    Requests,
+    /// At its destination the next query.
+    Responses,
+    /// What its file says.
+    Listed,
+}
+
+/// What never changes.
+struct Setup {
+    seed: u64,
     hosts: u32,
-    /// The network with every link as fast as it will ever be.
-    fastest: Clos,
-    made: Made,
+    topology: Clos,
+    end: Option<TimeDelta>,
+    workloads: Vec<Workload>,
+    /// By workload: the hash of its name.
+    names: Arc<[u64]>,
+    /// By workload: the hosts among which each flow's destination is drawn anew.
+    members: Vec<Option<Vec<u32>>>,
+    /// By workload: a file with its triggers.
+    triggers: Vec<Option<Triggers>>,
 }
 
-/// The flow that is being made.
-#[derive(Clone, Copy)]
-struct Draft {
-    source: u32,
-    destination: u32,
-    index: u64,
-    start: Time,
-    wiring: Option<Wiring>,
+impl Setup {
+    fn new(plan: &Plan) -> Setup {
+        let (workloads, hosts) = (&plan.workloads, plan.topology.hosts());
+        let members_of = |workload: &Workload| match &workload.matrix {
+            Matrix::Random { excluding, .. } if workload.arrivals != Arrivals::Once => {
+                Some(members(hosts, excluding))
+            }
+            _ => None,
+        };
+        let triggers_of = |workload: &Workload| match &workload.matrix {
+            Matrix::Listed(listed) => Some(Triggers::new(listed, hosts)),
+            _ => None,
+        };
+        Setup {
+            seed: plan.seed,
+            hosts,
+            topology: plan.topology.clone(),
+            end: plan.duration,
+            names: workloads.iter().map(|workload| random::name_number(&workload.name)).collect(),
+            members: workloads.iter().map(members_of).collect(),
+            triggers: workloads.iter().map(triggers_of).collect(),
+            workloads: workloads.clone(),
+        }
+    }
+
+    fn any_switch_random(&self) -> bool {
+        self.workloads.iter().any(|workload| workload.spraying == Spraying::SwitchRandom)
+    }
+
+    /// Whether the flows of a workload are counted before they start.
+    fn is_counted(&self, workload: u32) -> bool {
+        let workload = &self.workloads[workload as usize];
+        match (&workload.matrix, workload.arrivals) {
+            (Matrix::Listed(_), _) => true,
+            (Matrix::RandomIncast { .. }, _) => false,
+            (_, Arrivals::Once) => {
+                !matches!(workload.matrix, Matrix::Requests(_) | Matrix::Responses)
+            }
+            (_, Arrivals::ClosedLoop { count, .. }) => count.is_some(),
+            (_, Arrivals::Periodic { .. } | Arrivals::Poisson { .. }) => false,
+        }
+    }
+
+    fn kind(&self, workload: u32) -> Kind {
+        match &self.workloads[workload as usize].matrix {
+            Matrix::Requests(_) => Kind::Requests,
+            Matrix::Responses => Kind::Responses,
+            Matrix::Listed(_) => Kind::Listed,
+            Matrix::Permutation
+            | Matrix::Random { .. }
+            | Matrix::AllToAll
+            | Matrix::Outcast { .. }
+            | Matrix::Incast { .. }
+            | Matrix::RandomIncast { .. }
+            | Matrix::Pairs(_) => Kind::Plain,
+        }
+    }
+
+    fn is_closed(&self, workload: u32) -> bool {
+        matches!(self.workloads[workload as usize].arrivals, Arrivals::ClosedLoop { .. })
+    }
+
+    fn is_after_end(&self, time: TimeDelta) -> bool {
+        self.end.is_some_and(|end| time >= end)
+    }
+
+    fn drawn_from(&self, workload: u32) -> Option<&[u32]> {
+        self.members[workload as usize].as_deref()
+    }
+
+    fn listed(&self, workload: u32) -> &Triggers {
+        self.triggers[workload as usize].as_ref().expect("a workload of a file")
+    }
+
+    /// How long a least packet takes from host to host in an idle network.
+    fn one_way(&self, from: u32, to: u32) -> TimeDelta {
+        let least = ByteCount::new(u64::from(Packet::HEADER_BYTES));
+        self.topology.ideal_completion(HostId::new(from), HostId::new(to), 0, least, least)
+    }
+
+    /// A flow that starts, its size fixed or drawn.
+    fn flow(
+        &self,
+        workload: u32,
+        source: HostId,
+        destination: HostId,
+        index: u64,
+        start: Time,
+        token: u32,
+    ) -> Flow {
+        let size = match &self.workloads[workload as usize].size {
+            Size::LongLived => None,
+            Size::Fixed(size) => Some(*size),
+            Size::Drawn(sizes) => {
+                let owner = [u64::from(source.get()), self.names[workload as usize], index];
+                let mut draws = random::stream(self.seed, "size", &owner);
+                Some(ByteCount::new(sizes.size(random::below(&mut draws, WHOLE))))
+            }
+        };
+        self.sized_flow(workload, source, destination, index, start, token, size)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the fields of a flow")]
+    fn sized_flow(
+        &self,
+        workload: u32,
+        source: HostId,
+        destination: HostId,
+        index: u64,
+        start: Time,
+        token: u32,
+        size: Option<ByteCount>,
+    ) -> Flow {
+        let Workload { class, spraying, .. } = self.workloads[workload as usize];
+        let switch_random = spraying == Spraying::SwitchRandom;
+        Flow { source, destination, workload, token, index, size, start, class, switch_random }
+    }
 }
 
-impl Making<'_> {
+/// Applications in the making.
+struct Building<'a> {
+    setup: &'a Setup,
+    hosts: Vec<HostApplications>,
+    counts: Counts,
+}
+
+impl Building<'_> {
     fn workload(&mut self, place: u32, workload: &Workload) -> Result<(), String> {
         match (&workload.matrix, workload.arrivals) {
             (Matrix::Listed(listed), _) => self.listed(place, workload, listed),
-            (Matrix::Requests(queries), _) => self.queries(place, workload, queries),
+            (Matrix::Requests(queries), _) => self.clients(place, workload, queries),
             (Matrix::Responses, _) => Ok(()),
             (Matrix::RandomIncast { .. }, _) => self.incasts(place, workload),
             (_, Arrivals::Once) => self.once(place, workload),
             (Matrix::Incast { .. }, _) => self.incasts(place, workload),
-            _ => self.repeated(place, workload),
+            (
+                Matrix::Permutation
+                | Matrix::Random { .. }
+                | Matrix::AllToAll
+                | Matrix::Outcast { .. }
+                | Matrix::Pairs(_),
+                Arrivals::Periodic { .. } | Arrivals::Poisson { .. } | Arrivals::ClosedLoop { .. },
+            ) => self.repeated(place, workload),
         }
     }
 
     /// Every flow of a matrix once.
     fn once(&mut self, place: u32, workload: &Workload) -> Result<(), String> {
-        let name = random::name_number(&workload.name);
-        let mut flows_of = vec![0u32; self.hosts as usize];
-        for (source, destination) in pairs(workload, self.hosts, self.plan.seed) {
+        let (seed, name) = (self.setup.seed, self.setup.names[place as usize]);
+        let is_sized = workload.size != Size::LongLived;
+        let mut flows_of = vec![0u64; self.setup.hosts as usize];
+        for (source, destination) in pairs(workload, self.setup.hosts, seed) {
+            self.check(source, destination)?;
             let index = flows_of[source as usize];
             flows_of[source as usize] += 1;
-            let later = jitter(workload, self.plan.seed, source, name, index);
-            let start = Time::ZERO + workload.start + later;
-            let index = u64::from(index);
-            self.flow(place, workload, Draft { source, destination, index, start, wiring: None })?;
+            let later = jitter(workload, seed, source, name, index);
+            let at = Time::ZERO + workload.start + later;
+            let what = What::Flow(destination);
+            self.due(source, Due { at, follows: false, workload: place, index, what });
+            self.counts.to_come += 1;
+            self.counts.known += u64::from(is_sized);
         }
         Ok(())
     }
 
-    /// Makes a flow of a workload; gives its size.
-    fn flow(
-        &mut self,
-        place: u32,
-        workload: &Workload,
-        draft: Draft,
-    ) -> Result<Option<ByteCount>, String> {
-        let name = random::name_number(&workload.name);
-        let size = match &workload.size {
-            Size::LongLived => None,
-            Size::Fixed(size) => Some(*size),
-            Size::Drawn(sizes) => {
-                let owner = [u64::from(draft.source), name, draft.index];
-                let mut draws = random::stream(self.plan.seed, "size", &owner);
-                Some(ByteCount::new(sizes.size(random::below(&mut draws, WHOLE))))
-            }
-        };
-        self.push(place, workload, draft, size)?;
-        Ok(size)
+    fn due(&mut self, host: u32, due: Due) {
+        self.hosts[host as usize].due.push(Reverse(due));
     }
 
-    fn push(
-        &mut self,
-        place: u32,
-        workload: &Workload,
-        draft: Draft,
-        size: Option<ByteCount>,
-    ) -> Result<(), String> {
-        let index = u32::try_from(draft.index).ok();
-        let Some(index) = index.filter(|_| (self.made.flows.len() as u64) < MAX_FLOWS) else {
-            return Err(format!(
-                "`{}`: more than {MAX_FLOWS} flows in a run, or 2^32 of one source",
-                workload.name
-            ));
-        };
-        let wiring = match draft.wiring {
-            None => triggers::NONE,
-            Some(wiring) => {
-                self.made.wirings.push(wiring);
-                self.made.wirings.len() as u32 - 1
-            }
-        };
-        self.made.flows.push(Flow {
-            source: HostId::new(draft.source),
-            destination: HostId::new(draft.destination),
-            workload: place,
-            index,
-            size,
-            start: draft.start,
-            class: workload.class,
-            switch_random: workload.spraying == Spraying::SwitchRandom,
-            wiring,
-        });
-        Ok(())
+    /// An application of a host that is not done.
+    fn application(&mut self, place: u32, host: u32, application: Application) {
+        let own = &mut self.hosts[host as usize];
+        let number = own.applications.len() as u32;
+        let is_to_come =
+            application.next().is_some() || matches!(application, Application::Incasts(_));
+        self.counts.to_come += i64::from(is_to_come);
+        own.applications.push((place, application));
+        own.plan(number);
     }
 
-    /// A new trigger.
-    fn trigger(&mut self, trigger: Trigger) -> u32 {
-        self.made.triggers.push(trigger);
-        self.made.triggers.len() as u32 - 1
-    }
-
-    /// What a flow takes at least, whatever happens: every byte over the slowest link, without headers.
-    fn at_least(&self, source: u32, destination: u32, size: ByteCount) -> TimeDelta {
-        let links = self.fastest.links_between(HostId::new(source), HostId::new(destination));
-        let slowest = links.iter().map(|link| link.rate.transmission(size)).max();
-        links.iter().fold(slowest.unwrap_or(TimeDelta::ZERO), |sum, link| sum + link.delay)
-    }
-}
-
-/// The network with every link as fast as the fastest change makes any.
-fn fastest(plan: &Plan) -> Clos {
-    let mut clos = plan.topology.clone();
-    for event in &plan.link_events {
-        let LinkChange::Rate(rate) = event.change else { continue };
-        for link in [&mut clos.host_link, &mut clos.tor_link, &mut clos.aggregation_link] {
-            link.rate = link.rate.max(rate);
+    fn check(&self, source: u32, destination: u32) -> Result<(), String> {
+        let hosts = self.setup.hosts;
+        if source < hosts && destination < hosts {
+            return Ok(());
         }
+        Err(format!(
+            "a flow from host {source} to host {destination}, but hosts are 0 to {}",
+            hosts - 1
+        ))
     }
-    clos
 }
 
 /// (source, destination) of every flow of a matrix that has each once.
@@ -238,11 +339,11 @@ fn order(choose: Choose, draws: &mut trimline_transport::Stream, others: &mut [u
 }
 
 /// How much later than the others a flow starts: drawn from the flow's own stream.
-fn jitter(workload: &Workload, seed: u64, source: u32, name: u64, index: u32) -> TimeDelta {
+fn jitter(workload: &Workload, seed: u64, source: u32, name: u64, index: u64) -> TimeDelta {
     match workload.start_jitter.as_ps() {
         0 => TimeDelta::ZERO,
         span => {
-            let owner = [u64::from(source), name, u64::from(index)];
+            let owner = [u64::from(source), name, index];
             let mut draws = random::stream(seed, "start", &owner);
             TimeDelta::from_ps(random::below(&mut draws, span + 1))
         }
@@ -287,7 +388,16 @@ mod tests {
         );
         let mut plan = Scenario::parse("s", &text, &[]).unwrap().runs.remove(0).plan;
         plan.workloads = vec![workload.clone()];
-        super::flows(&plan).unwrap().flows
+        // All that start by themselves, sorted by source.
+        let mut flows = Vec::new();
+        let mut applications = super::applications(&plan).unwrap();
+        let each = &mut |flow| {
+            flows.push(flow);
+            Ok(())
+        };
+        applications.not_started(each).unwrap();
+        flows.sort_by_key(|flow| (flow.source, flow.index));
+        flows
     }
 
     #[test]
@@ -311,11 +421,11 @@ mod tests {
                 excluding: vec![],
                 choose: Choose::Random,
             };
-            made(&workload("i", matrix), 16, 1)
+            super::pairs(&workload("i", matrix), 16, 1)
         };
         let (few, all) = (senders(5), senders(15));
         assert_eq!(few[..], all[..5]);
-        let mut hosts: Vec<u32> = all.iter().map(|flow| flow.source.get()).collect();
+        let mut hosts: Vec<u32> = all.iter().map(|&(source, _)| source).collect();
         hosts.sort_unstable();
         assert_eq!(hosts, (0..16).filter(|&host| host != 3).collect::<Vec<_>>());
     }
@@ -360,7 +470,7 @@ mod tests {
     #[test]
     fn the_flows_of_a_host_have_numbers_of_their_own() {
         let flows = made(&workload("r", Matrix::Random { flows: 3, excluding: vec![] }), 4, 1);
-        let indices: Vec<u32> = flows.iter().map(|flow| flow.index).collect();
+        let indices: Vec<u64> = flows.iter().map(|flow| flow.index).collect();
         assert_eq!(indices, [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]);
     }
 

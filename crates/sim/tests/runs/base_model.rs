@@ -13,7 +13,7 @@ fn transfer(packets: u64, initial_window: u32) -> (u64, u64) {
             let flow = workload("one", matrix, Some(packets * 9000));
             let mut plan = plan(fattree(12), initial_window, vec![flow]);
             plan.engine = engine;
-            let flow = &run(&plan).flows[0];
+            let flow = run(&plan).flows.get(0).unwrap();
             (flow.fct_receiver_ps.expect("delivered"), flow.fct_sender_ps.expect("ACKed"))
         })
         .collect();

@@ -144,7 +144,7 @@ fn the_engines_agree_and_every_sized_flow_completes() {
             trimmed += port.trimmed;
             dropped += port.dropped;
         }
-        for flow in record.flows {
+        for flow in &record.flows {
             match flow.end {
                 FlowEnd::Completed => completed += 1,
                 _ => assert!(plan.duration.is_some(), "case {number}: {flow:?} did not complete"),
@@ -172,8 +172,7 @@ fn adding_a_flow_moves_no_other_flows_draws() {
     let pairs = |pairs: &[(u32, u32)]| Matrix::Pairs(pairs.to_vec());
     let there = |workloads| {
         let record = run(&plan(fattree(6), 23, workloads));
-        let there: Vec<_> =
-            record.flows.into_iter().filter(|flow| flow.workload == "there").collect();
+        let there: Vec<_> = record.flows.iter().filter(|flow| flow.workload == "there").collect();
         assert!(!there.is_empty());
         there
     };

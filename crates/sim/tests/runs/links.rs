@@ -31,25 +31,27 @@ fn alone(events: impl Fn(&Clos) -> Vec<LinkEvent>) -> RunRecord {
 #[test]
 fn a_rate_counts_from_the_next_packet_on() {
     // 9064 B take 7.2512 us at 10 Gb/s and 72.512 us at 1 Gb/s. Two links of 1 us.
-    let fct = |events: fn(&Clos) -> Vec<LinkEvent>| alone(events).flows[0].fct_receiver_ps;
+    let fct =
+        |events: fn(&Clos) -> Vec<LinkEvent>| alone(events).flows.get(0).unwrap().fct_receiver_ps;
     assert_eq!(fct(|_| vec![]), Some(31 * 7_251_200 + 2_000_000));
     // The host's link from the beginning.
     let slow = |clos: &Clos, us| event(clos, us, "host 0", LinkChange::Rate(BitRate::from_gbps(1)));
-    let from_start = alone(|clos| vec![slow(clos, 0)]).flows[0].fct_receiver_ps;
+    let from_start = alone(|clos| vec![slow(clos, 0)]).flows.get(0).unwrap().fct_receiver_ps;
     assert_eq!(from_start, Some(30 * 72_512_000 + 7_251_200 + 2_000_000));
     // At 10 us the second packet is being sent: two at the old rate, 28 at the new one.
-    let later = alone(|clos| vec![slow(clos, 10)]).flows[0].fct_receiver_ps;
+    let later = alone(|clos| vec![slow(clos, 10)]).flows.get(0).unwrap().fct_receiver_ps;
     assert_eq!(later, Some((2 + 1) * 7_251_200 + 28 * 72_512_000 + 2_000_000));
     // At 14.5024 us exactly the third begins: the change comes first.
     let at = TimeDelta::from_ps(14_502_400);
-    let exact = alone(|clos| vec![LinkEvent { at, ..slow(clos, 0) }]).flows[0].fct_receiver_ps;
+    let exact =
+        alone(|clos| vec![LinkEvent { at, ..slow(clos, 0) }]).flows.get(0).unwrap().fct_receiver_ps;
     assert_eq!(exact, later);
     // The other direction carries headers: nothing changes before the first pull.
     let other = alone(|clos| {
         let link = topology::reverse(clos, link(clos, "host 0"));
         vec![LinkEvent { link, both_directions: false, ..slow(clos, 0) }]
     });
-    assert_eq!(other.flows[0].fct_receiver_ps, Some(31 * 7_251_200 + 2_000_000));
+    assert_eq!(other.flows.get(0).unwrap().fct_receiver_ps, Some(31 * 7_251_200 + 2_000_000));
 }
 
 #[test]
@@ -59,7 +61,7 @@ fn what_is_on_the_wire_when_a_link_fails_arrives_and_the_rest_is_lost() {
         events.push(event(clos, 100, "host 0", LinkChange::Restore));
         events
     });
-    let flow = &record.flows[0];
+    let flow = record.flows.get(0).unwrap();
     // Two packets had begun and arrive, but their ACKs are lost; 12 more leave before the restoration;
     // the 15th begins after 100 us.
     assert_eq!((flow.end, flow.retransmissions_timeout), (FlowEnd::Completed, 14));
@@ -76,7 +78,7 @@ fn a_restored_link_has_its_first_rate_again() {
     });
     let first = 72_512_000;
     assert_eq!(
-        record.flows[0].fct_receiver_ps,
+        record.flows.get(0).unwrap().fct_receiver_ps,
         Some(first + 29 * 7_251_200 + 7_251_200 + 2_000_000)
     );
 }
@@ -170,7 +172,7 @@ fn an_impairment_of_one_link_moves_no_draw_of_another() {
             plan.impairment = Impairment { loss, links, ..Impairment::default() };
         }
         let (there, here): (Vec<_>, Vec<_>) =
-            run(&plan).flows.into_iter().partition(|flow| flow.workload == "there");
+            run(&plan).flows.iter().partition(|flow| flow.workload == "there");
         (there, here)
     };
     let clos = fattree(4);

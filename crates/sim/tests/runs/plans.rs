@@ -89,6 +89,7 @@ pub(crate) fn tcp() -> tcp::Config {
         rto_min: TimeDelta::from_ms(1),
         rto_max: TimeDelta::from_ms(100),
         receive_window: 1024,
+        time_wait: TimeDelta::from_ms(10),
     }
 }
 

@@ -33,7 +33,7 @@ fn headers_that_fill_a_slow_network_do_not_starve_data_for_ever() {
         plan.switch = switch.clone();
         plan.duration = Some(TimeDelta::from_ms(10));
         let record = run(&plan);
-        let completed = |flow: &trimline_metrics::FlowRecord| flow.end == FlowEnd::Completed;
+        let completed = |flow: trimline_metrics::FlowRecord| flow.end == FlowEnd::Completed;
         assert!(record.flows.iter().all(completed), "{switch:?}: {:#?}", record.flows);
     }
 }

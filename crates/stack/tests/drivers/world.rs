@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use trimline_metrics::FlowRecord;
+use trimline_metrics::FlowStore;
 use trimline_metrics::timeline::PacketKind;
 use trimline_packet::wire::{Frame, Profile};
 use trimline_packet::{Flags, Kind, Service, Time};
@@ -156,13 +156,13 @@ impl World {
     }
 
     /// The flows of a run, at their times, with the random streams that the simulator gives them.
-    pub(crate) fn start(&mut self, plan: &Plan, flows: &[FlowRecord]) {
+    pub(crate) fn start(&mut self, plan: &Plan, flows: &FlowStore) {
         type Name = (u64, u64, u64);
         let mut names: HashMap<u32, Name> = HashMap::new();
         for (connection, flow) in (0..).zip(flows) {
             let owner = u64::from(flow.source);
             let workload = random::name_number(&flow.workload);
-            names.insert(connection, (owner, workload, u64::from(flow.index)));
+            names.insert(connection, (owner, workload, flow.index));
             self.flows.insert(connection, (flow.source, flow.destination));
             let size = flow.size_bytes.expect("sized flows");
             let start = Time::from_ps(flow.start_ps);

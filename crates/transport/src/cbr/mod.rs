@@ -117,6 +117,12 @@ impl Endpoint {
         self.slots.memory()
     }
 
+    /// The half in `slot`, which has nothing to send, is forgotten: the slot may be assigned again.
+    pub fn forget(&mut self, slot: u32) {
+        debug_assert!(!self.turns.contains(&slot), "a half that is forgotten has nothing to send");
+        *self.slots.at(slot) = Slot::default();
+    }
+
     fn due(&self, slot: u32) -> Option<Time> {
         Some(self.slots.find(slot)?.sender.as_ref()?.due)
     }
@@ -166,7 +172,7 @@ impl crate::Endpoint for Endpoint {
         let is_back = key.half == Half::Sending;
         let slot = match directory.find(key) {
             Some(slot) => slot,
-            None if is_back => return Disposition::Discard,
+            None if is_back || !directory.accepts(key) => return Disposition::Discard,
             None => directory.assign(key),
         };
         let length = header.payload_length();

@@ -146,7 +146,7 @@ impl Endpoint {
         } else {
             self.listening.contains(&header.service_port())
         };
-        if !known {
+        if !known || !directory.accepts(key) {
             return None;
         }
         let mut paths = Vec::new();
@@ -319,6 +319,25 @@ impl Endpoint {
         entry.life = Life::Released;
         entry.deadline = Time::NEVER;
         directory.release(entry.key, slot);
+    }
+}
+
+impl Endpoint {
+    /// The half in `slot`, which has nothing to send and waits for nothing, is forgotten at once: for a driver that
+    /// knows when nobody will speak of it again, and assigns the slot to another one.
+    pub fn forget(&mut self, slot: u32) {
+        let entry = &mut self.slots[slot as usize];
+        assert!(!entry.links.joined(), "a half that is forgotten has no pull to send");
+        if let Role::Sending(sender) = &mut entry.role {
+            assert!(!sender.ready(), "a half that is forgotten has nothing to send");
+            self.ready.forget(slot, &sender.turns);
+        }
+        entry.role = Role::Vacant;
+        entry.life = Life::Released;
+        entry.deadline = Time::NEVER;
+        if let Some(latencies) = &mut self.latencies {
+            latencies.forget(slot);
+        }
     }
 }
 

@@ -41,7 +41,7 @@ pub struct Endpoint {
     pub(super) config: Arc<Config>,
     pub(super) events: VecDeque<Event>,
     /// How long packets took, when asked.
-    latencies: Option<Box<Latencies>>,
+    pub(super) latencies: Option<Box<Latencies>>,
     pub(super) listening: Vec<u16>,
     /// When the last RESET was sent.
     pub(super) reset_at: Option<Time>,

@@ -51,6 +51,13 @@ impl Latencies {
         }
     }
 
+    /// The half in a slot is forgotten.
+    pub(super) fn forget(&mut self, slot: u32) {
+        if let Some(packets) = self.0.get_mut(slot as usize) {
+            *packets = Packets::default();
+        }
+    }
+
     /// Every packet of a half that was ACKed.
     pub(super) fn of(&self, slot: u32) -> &[Latency] {
         self.0.get(slot as usize).map_or(&[], |packets| &packets.acked)

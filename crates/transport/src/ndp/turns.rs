@@ -61,6 +61,13 @@ impl Turns {
         }
     }
 
+    /// A half that is not ready is forgotten: turns that are left from it are no other one's.
+    pub(super) fn forget(&mut self, slot: u32, queued: &Queued) {
+        if queued.turns > 0 {
+            self.runs.retain(|run| run.slot != slot);
+        }
+    }
+
     /// The half whose turn it is. The turn is over; [`Queued::spend`] must be told.
     ///
     /// # Panics

@@ -48,6 +48,9 @@ pub struct Config {
     pub rto_max: TimeDelta,
     /// Segments that the receiver takes beyond the oldest one that is missing: the receive window.
     pub receive_window: u16,
+    /// How long a driver keeps both halves of a connection after everything was acknowledged, so that what is late
+    /// is answered (RFC 9293 3.6.1: twice the time that a segment can be in the network).
+    pub time_wait: TimeDelta,
 }
 
 /// How the window grows and shrinks.

@@ -133,6 +133,17 @@ impl Endpoint {
         self.slots[index] = Slot { role, deadline: Time::NEVER, key };
     }
 
+    /// The half in `slot`, which waits for nothing, is forgotten at once: for a driver that knows when nobody will
+    /// speak of it again ([`Config::time_wait`]), and assigns the slot to another one.
+    pub fn forget(&mut self, slot: u32) {
+        let entry = &mut self.slots[slot as usize];
+        if let Role::Sending(sender) = &entry.role {
+            assert!(!sender.ready.joined(), "a half that is forgotten has nothing to send");
+        }
+        entry.role = Role::Vacant;
+        entry.deadline = Time::NEVER;
+    }
+
     #[expect(clippy::too_many_arguments, reason = "the fields of one command")]
     fn open(
         &mut self,
@@ -200,7 +211,10 @@ impl Endpoint {
         }
         let slot = match directory.find(key) {
             Some(slot) => slot,
-            None if self.is_listening && header.flags.contains(Flags::SYN) => {
+            None if self.is_listening
+                && header.flags.contains(Flags::SYN)
+                && directory.accepts(key) =>
+            {
                 let mut paths = Vec::new();
                 directory.paths(key.peer, &mut paths);
                 let receiver = Receiver::new(&paths, directory.stream(key));

@@ -45,6 +45,7 @@ mod tests {
             rto_min: TimeDelta::from_ms(10),
             rto_max: TimeDelta::from_ms(1000),
             receive_window: 4096,
+            time_wait: TimeDelta::from_ms(10),
         }
     }
 }

@@ -1,0 +1,212 @@
+//! The records of a run: of its flows as they end, of its ports when it does.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io;
+
+use trimline_metrics::{
+    FlowEnd, FlowRecord, FlowStore, Name, PacketLatency, PortRecord, RunRecord, Samples, Timeline,
+};
+use trimline_packet::{ByteCount, Time, TimeDelta};
+use trimline_switch::OutputPort;
+
+use crate::flows::{Flow, Opened, Seat};
+use crate::network::Network;
+use crate::plan::Plan;
+use crate::protocol::Protocol;
+
+/// The records of a run in the making.
+pub(crate) struct Records<'a, E: Protocol> {
+    plan: &'a Plan,
+    config: &'a E::Config,
+    /// Bytes of a full packet on the wire.
+    pub(crate) full_wire: u16,
+    names: Vec<Name>,
+    flows: FlowStore,
+    latencies: Vec<PacketLatency>,
+    packets_delivered: u64,
+    /// The warm-up is over.
+    is_measuring: bool,
+    /// Sized flows whose sender knows that they ended, and when.
+    ended: BinaryHeap<Reverse<(Time, Opened)>>,
+}
+
+impl<'a, E: Protocol> Records<'a, E> {
+    pub(crate) fn new(plan: &'a Plan, config: &'a E::Config, in_memory: usize) -> Self {
+        Records {
+            plan,
+            config,
+            full_wire: E::FRAMING.wire_bytes(plan.transport.payload_bytes()),
+            names: plan.workloads.iter().map(|workload| workload.name.as_str().into()).collect(),
+            flows: FlowStore::new(in_memory),
+            latencies: Vec::new(),
+            packets_delivered: 0,
+            is_measuring: false,
+            ended: BinaryHeap::new(),
+        }
+    }
+
+    /// The warm-up is over: what arrived before does not count.
+    pub(crate) fn begin_measuring<P: OutputPort>(&mut self, network: &mut Network<E, P>) {
+        self.is_measuring = true;
+        let under_way: Vec<Opened> = network.flows.under_way().collect();
+        for opened in under_way {
+            let Seat { flow, receiver: Some(slot), .. } = network.flows.seat(opened) else {
+                continue;
+            };
+            let bytes = network.endpoint(flow.destination).statistics_of(slot).bytes;
+            network.flows.set_before(opened, bytes);
+        }
+    }
+
+    /// Takes the records of flows that ended so long before `now` that nothing of theirs is on its way, and forgets
+    /// the flows. Every unit has done what it had to before `now`, so this is the same whoever drives the run; the order
+    /// is that of their ends.
+    pub(crate) fn forget<P: OutputPort>(
+        &mut self,
+        network: &mut Network<E, P>,
+        now: Time,
+    ) -> io::Result<()> {
+        network.flows.take_ended(&mut self.ended);
+        let time_wait = E::time_wait(self.config);
+        while let Some(&Reverse((ended, opened))) = self.ended.peek()
+            && ended.saturating_add(time_wait) <= now
+        {
+            self.ended.pop();
+            self.take(network, opened, now)?;
+            network.forget(opened);
+        }
+        Ok(())
+    }
+
+    /// Takes the record of a flow under way.
+    fn take<P: OutputPort>(
+        &mut self,
+        network: &Network<E, P>,
+        opened: Opened,
+        now: Time,
+    ) -> io::Result<()> {
+        let seat = network.flows.seat(opened);
+        let mut record = self.blank(&seat.flow);
+        let since_start = |end: Time| (end - seat.flow.start).as_ps();
+        record.fct_receiver_ps = seat.delivered.map(since_start);
+        record.fct_sender_ps = seat.acknowledged.map(since_start);
+        record.end = match (seat.flow.size, seat.delivered, seat.acknowledged) {
+            _ if seat.flow.start >= now => FlowEnd::NotStarted,
+            (None, ..) => FlowEnd::LongLived,
+            (_, Some(_), Some(_)) => FlowEnd::Completed,
+            (_, Some(_), None) => FlowEnd::Delivered,
+            _ => FlowEnd::RunEnded,
+        };
+        if let Some(slot) = seat.sender {
+            let sender = network.endpoint(seat.flow.source);
+            sender.record_sender(slot, &mut record);
+            sender.latencies(slot, self.config, &mut self.latencies);
+        }
+        if let Some(slot) = seat.receiver {
+            let receiver = network.endpoint(seat.flow.destination);
+            self.packets_delivered += receiver.record_receiver(slot, &mut record);
+        }
+        if let Some(size) = seat.flow.size {
+            assert!(
+                record.delivered_bytes <= size.get(),
+                "{record:?} has more bytes than its flow: something was delivered twice"
+            );
+            if seat.delivered.is_some() {
+                assert_eq!(record.delivered_bytes, size.get(), "{record:?} ended with a hole");
+            }
+        }
+        if self.is_measuring {
+            record.measured_bytes = record.delivered_bytes - seat.before;
+        }
+        self.flows.push(record)
+    }
+
+    /// The record of a flow of which nothing is known but what it is.
+    fn blank(&self, flow: &Flow) -> FlowRecord {
+        FlowRecord {
+            workload: self.names[flow.workload as usize].clone(),
+            index: flow.index,
+            source: flow.source.get(),
+            destination: flow.destination.get(),
+            size_bytes: flow.size.map(ByteCount::get),
+            start_ps: flow.start.as_ps(),
+            fct_receiver_ps: None,
+            fct_sender_ps: None,
+            ideal_fct_ps: flow.size.map(|size| self.ideal(flow, size).as_ps()),
+            delivered_bytes: 0,
+            measured_bytes: 0,
+            packets_sent: 0,
+            retransmissions_signalled: 0,
+            retransmissions_return: 0,
+            retransmissions_timeout: 0,
+            trims: 0,
+            returns: 0,
+            timeouts: 0,
+            path_removals: 0,
+            path_restorations: 0,
+            end: FlowEnd::NotStarted,
+        }
+    }
+
+    /// When the last byte of a flow would arrive in an idle network.
+    fn ideal(&self, flow: &Flow, size: ByteCount) -> TimeDelta {
+        let header = u64::from(E::FRAMING.header);
+        let payload = u64::from(self.full_wire) - header;
+        let full_packets = size.get().saturating_sub(1) / payload;
+        let last = size.get() - full_packets * payload;
+        self.plan.topology.ideal_completion(
+            flow.source,
+            flow.destination,
+            full_packets,
+            ByteCount::new(payload + header),
+            ByteCount::new(last + header),
+        )
+    }
+
+    /// The record of the run, which stopped at `now`.
+    pub(crate) fn into_record<P: OutputPort>(
+        mut self,
+        network: &mut Network<E, P>,
+        now: Time,
+        is_interrupted: bool,
+    ) -> io::Result<RunRecord> {
+        let under_way: Vec<Opened> = network.flows.under_way().collect();
+        for opened in under_way {
+            self.take(network, opened, now)?;
+        }
+        network.flows.applications.not_started(&mut |flow| {
+            let record = self.blank(&flow);
+            self.flows.push(record)
+        })?;
+        if !self.is_measuring {
+            self.flows.count_everything();
+        }
+        self.flows.finish();
+        let ports = network
+            .port_counters()
+            .enumerate()
+            .map(|(port, counters)| PortRecord {
+                counters: *counters,
+                place: network.routes.port_place(port as u32),
+                rate_bps: network.routes.link(port as u32).spec.rate.as_bps(),
+            })
+            .collect();
+        self.latencies.sort_unstable();
+        Ok(RunRecord {
+            timeline: Timeline::default(),
+            samples: Samples::default(),
+            latencies: self.latencies,
+            series: self.plan.series.clone(),
+            seed: self.plan.seed,
+            host_link: self.plan.host_link(),
+            flows: self.flows,
+            ports,
+            simulated_ps: now.as_ps(),
+            measured_ps: now.saturating_since(Time::ZERO + self.plan.warm_up).as_ps(),
+            packet_hops: network.packet_hops,
+            packets_delivered: self.packets_delivered,
+            interrupted: is_interrupted,
+        })
+    }
+}

@@ -1,0 +1,149 @@
+//! Incasts that repeat: senders drawn anew for each, the receiver too where it is not given.
+//!
+//! Who sends in an incast is drawn for the whole workload, so hosts cannot each draw their own. They read a list that
+//! all share: a part of the incasts at a time, the next part made by whoever comes to its end first, always the same.
+//! A part goes when the last host has read it.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, OnceLock};
+
+use trimline_packet::Time;
+use trimline_transport::Stream;
+
+use super::applications::{Application, Due, What};
+use super::arrivals::Times;
+use super::{Building, Setup, jitter, order};
+use crate::plan::{Choose, Matrix, Workload};
+use crate::random;
+
+impl Building<'_> {
+    pub(super) fn incasts(&mut self, place: u32, workload: &Workload) -> Result<(), String> {
+        if let Matrix::Incast { receiver, .. } = &workload.matrix {
+            self.check(*receiver, *receiver)?;
+        }
+        let draws =
+            random::stream(self.setup.seed, "arrivals", &[self.setup.names[place as usize]]);
+        let source = Source {
+            times: Times::new(workload.arrivals, 1, workload.start, draws),
+            number: 0,
+            flows_of: vec![0; self.setup.hosts as usize],
+        };
+        let first = Arc::new(source.part(&self.setup, place));
+        for host in 0..self.setup.hosts {
+            let incasts = Incasts { part: Arc::clone(&first) };
+            let number = self.hosts[host as usize].applications.len() as u32;
+            let due = &mut self.hosts[host as usize].due;
+            self.counts.to_come += incasts.push(host, place, number, due) as i64;
+            if first.source.is_some() {
+                self.application(place, host, Application::Incasts(incasts));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One flow of an incast, of a host that is known.
+#[derive(Clone, Copy)]
+struct Sends {
+    at: Time,
+    receiver: u32,
+    index: u64,
+}
+
+/// Some incasts, all that begin before those of the next part.
+struct Part {
+    /// By host.
+    flows: Vec<Sends>,
+    first: Vec<u32>,
+    /// What comes behind, if anything does.
+    source: Option<Source>,
+    next: OnceLock<Arc<Part>>,
+}
+
+/// Draws incasts.
+#[derive(Clone)]
+struct Source {
+    times: Times,
+    number: u64,
+    /// Flows of each host so far.
+    flows_of: Vec<u64>,
+}
+
+impl Source {
+    /// The next incasts: so many that reading them costs the hosts little.
+    fn part(mut self, setup: &Setup, place: u32) -> Part {
+        let workload = &setup.workloads[place as usize];
+        let (name, hosts) = (setup.names[place as usize], setup.hosts);
+        let (fixed, senders, excluding, choose) = match &workload.matrix {
+            Matrix::Incast { receiver, senders, excluding, choose } => {
+                (Some(*receiver), *senders, &excluding[..], *choose)
+            }
+            Matrix::RandomIncast { senders } => (None, *senders, &[][..], Choose::Random),
+            _ => panic!("an incast"),
+        };
+        let mut drawn: Vec<(u32, Sends)> = Vec::new();
+        while let Some(at) = self.times.peek()
+            && drawn.len() < 4 * hosts as usize + 256
+        {
+            let mut draws: Stream = random::stream(setup.seed, "incast", &[name, self.number]);
+            let receiver =
+                fixed.unwrap_or_else(|| random::below(&mut draws, u64::from(hosts)) as u32);
+            let mut others: Vec<u32> =
+                (0..hosts).filter(|host| *host != receiver && !excluding.contains(host)).collect();
+            order(choose, &mut draws, &mut others);
+            for &source in &others[..senders as usize] {
+                let index = self.flows_of[source as usize];
+                self.flows_of[source as usize] += 1;
+                let later = jitter(workload, setup.seed, source, name, index);
+                drawn.push((source, Sends { at: Time::ZERO + at + later, receiver, index }));
+            }
+            self.number += 1;
+            self.times.advance();
+        }
+        drawn.sort_by_key(|(source, sends)| (*source, sends.index));
+        let first =
+            (0..=hosts).map(|host| drawn.partition_point(|&(source, _)| source < host) as u32);
+        let first = first.collect();
+        let flows = drawn.into_iter().map(|(_, sends)| sends).collect();
+        let source = self.times.peek().is_some().then_some(self);
+        Part { flows, first, source, next: OnceLock::new() }
+    }
+}
+
+/// How far a host has read.
+pub(super) struct Incasts {
+    part: Arc<Part>,
+}
+
+impl Incasts {
+    /// Goes on to the next part. Whether it is the last one.
+    pub(super) fn advance(&mut self, setup: &Setup, place: u32) -> bool {
+        let next = self.part.next.get_or_init(|| {
+            let source = self.part.source.clone().expect("there are more incasts");
+            Arc::new(source.part(setup, place))
+        });
+        self.part = Arc::clone(next);
+        self.part.source.is_none()
+    }
+
+    /// Puts what the host sends in this part, and the look at the next one, before it. Gives how many flows.
+    pub(super) fn push(
+        &self,
+        host: u32,
+        workload: u32,
+        number: u32,
+        due: &mut BinaryHeap<Reverse<Due>>,
+    ) -> usize {
+        let bounds = [host, host + 1].map(|host| self.part.first[host as usize] as usize);
+        let own = &self.part.flows[bounds[0]..bounds[1]];
+        due.extend(own.iter().map(|&Sends { at, receiver, index }| {
+            Reverse(Due { at, follows: false, workload, index, what: What::Flow(receiver) })
+        }));
+        if let Some(at) = self.part.source.as_ref().and_then(|source| source.times.peek()) {
+            let (at, what) = (Time::ZERO + at, What::Look(number));
+            due.push(Reverse(Due { at, follows: false, workload, index: 0, what }));
+        }
+        own.len()
+    }
+}
