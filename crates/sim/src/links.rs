@@ -518,7 +518,7 @@ mod tests {
             let (now, at) =
                 (Time::from_ps(packet * 100_000), Time::from_ps((packet + 1) * 100_000));
             let delay = TimeDelta::from_ps(random::below(&mut stream, 20_001));
-            assert_eq!(links.passage(0, now, at), Passage::Arrives(at + delay));
+            assert_eq!(links.passage(0, now, at, TimeDelta::ZERO), Passage::Arrives(at + delay));
         }
     }
 
@@ -527,7 +527,9 @@ mod tests {
         let impairment = Impairment { loss: share(500_000_000), ..Impairment::default() };
         let mut links = Links::new(&[], &impairment, TimeDelta::ZERO, 2, 1, |link| link);
         let mut fates = |unit| -> Vec<Passage> {
-            (0..64).map(|_| links.passage(unit, Time::ZERO, Time::from_ps(1))).collect()
+            (0..64)
+                .map(|_| links.passage(unit, Time::ZERO, Time::from_ps(1), TimeDelta::ZERO))
+                .collect()
         };
         assert_ne!(fates(0), fates(1));
     }
