@@ -5,7 +5,7 @@ TRIMLINE := target/release/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig21
 
-.PHONY: help demo test lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz large-result quick hashes
+.PHONY: help demo test lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz large-result quick hashes mutations mutations-some checked
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
@@ -20,6 +20,8 @@ help:
 	@echo "make fuzz-build          compile the fuzz targets (nightly Rust)"
 	@echo "make fuzz                run each of them for a minute"
 	@echo "make large-result        what it takes to open a result of ten million flows"
+	@echo "make mutations           mistakes in transport, sim and metrics, and the test that finds each: NAMES='..' for some"
+	@echo "make checked             the code of a release with every index checked, and which thread changes what"
 	@echo "make data-races          threads of one run under ThreadSanitizer (nightly Rust): minutes"
 	@echo "make p4                  the P4 switch: compiled program, vectors, mistakes; p4c and bmv2 if installed"
 	@echo "make rtl                 the hardware switch: lint, vectors, line rate (verilator, g++)"
@@ -162,6 +164,25 @@ bench: release
 bench-instructions: release
 	@command -v valgrind >/dev/null || { echo "missing: valgrind; bring it with: sudo apt-get install --yes valgrind" >&2; exit 1; }
 	python3 scripts/bench_instructions.py
+
+# Mistakes in the sources and the test that finds each: about twenty minutes on two cores. NAMES="a b" makes some of them.
+mutations: prerequisites
+	cargo xtask mutations $(NAMES)
+
+# A few of them, one of each kind; that all can be made is checked by `cargo xtask tidy`.
+mutations-some: prerequisites
+	cargo xtask mutations the-first-window-has-no-end new-data-goes-before-retransmissions a-pull-pulls-one-packet \
+		only-the-first-packet-carries-syn a-lost-packet-may-take-its-path-again a-returned-packet-is-always-resent-at-once \
+		cubic-reduces-by-half
+
+# Indices that only debug builds check, and owners of what threads share, in the code that is released.
+checked: prerequisites
+	cargo test --profile checked --locked --package trimline-sim --features checked --lib table
+	TRIMLINE_SEEDS=200 cargo test --profile checked --locked --package trimline-sim --features checked --test runs
+	cargo run --profile checked --locked --package trimline-cli --features checked --bin trimline -- \
+		run crates/cli/tests/golden/scenario.toml --out out/checked
+	diff out/checked/flows.csv crates/cli/tests/golden/flows.csv
+	diff out/checked/summary.json crates/cli/tests/golden/summary.json
 
 data-races: prerequisites
 	@cargo +nightly --version >/dev/null 2>&1 || { echo "missing: nightly Rust; bring it with: rustup toolchain install nightly" >&2; exit 1; }

@@ -739,6 +739,24 @@ mod tests {
         }
     }
 
+    /// One packet that was long on its way, and one that was not.
+    #[test]
+    fn at_one_instant_the_hash_decides_between_the_lists_too() {
+        for link in 1..40 {
+            let (mut arena, mut wheel) = (Arena::new(), Wheel::new(1, SHIFT, 30, SEED));
+            let at = Time::from_ps(5 << SHIFT);
+            let far = arena.insert(packet());
+            wheel.arrive(&mut arena, 0, at, far, 0);
+            wheel.begin(Time::from_ps(4 << SHIFT));
+            let near = arena.insert(packet());
+            wheel.arrive(&mut arena, 0, at, near, link);
+            wheel.open(0);
+            let is_far = network::tie(SEED, at, 0) < network::tie(SEED, at, link);
+            let (first, _) = wheel.take_first(&arena, 0);
+            assert_eq!(first, if is_far { far } else { near }, "{link}");
+        }
+    }
+
     #[test]
     fn a_busy_unit_is_visited_for_what_arrives_only_when_that_is_much() {
         let (mut arena, mut wheel) = (Arena::new(), Wheel::new(1, SHIFT, 30, SEED));
