@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use trimline_packet::{ByteCount, TimeDelta};
-use trimline_switch::ServiceModel;
+use trimline_switch::{BesideModel, ServiceModel};
 pub use trimline_transport::ndp::{Config, PullSpacing};
 pub use trimline_transport::tcp;
 use trimline_transport::{Endpoint, Framing, cbr, ndp};
@@ -25,6 +25,10 @@ pub struct Plan {
     pub topology: Clos,
     /// What every switch port does.
     pub switch: ServiceModel,
+    /// A queue of its own for packets that may only be dropped, beside those of `switch` under deficit round robin.
+    pub droppable: Option<ServiceModel>,
+    /// Ports that differ from the others; of two rules for a port the later one holds.
+    pub port_rules: Vec<PortRule>,
     /// The memory that the queues of a switch share, when the model has some that do.
     pub shared_memory: SharedMemory,
     /// The transport and its parameters.
@@ -47,6 +51,15 @@ pub struct Plan {
     pub timeline: Option<Watch>,
     /// Time between two samples of all ports, layer by layer.
     pub sample_every: Option<TimeDelta>,
+}
+
+/// What some switch ports do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortRule {
+    /// The ports, by the links on which they send.
+    pub ports: Vec<LinkId>,
+    /// What they do.
+    pub model: BesideModel,
 }
 
 /// The pool of every switch.

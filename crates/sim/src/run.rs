@@ -1,11 +1,14 @@
 //! One run: from a plan to a record.
 
+#[cfg(test)]
+mod capped;
+
 use std::fmt;
 use std::ops::ControlFlow;
 
 use trimline_metrics::{FlowEnd, FlowRecord, PortRecord, RunRecord, Samples, Timeline};
 use trimline_packet::{ByteCount, HostId, Time, TimeDelta};
-use trimline_switch::{OutputPort, Port};
+use trimline_switch::{Beside, BesideModel, Models, OutputPort, Port, Varied};
 use trimline_transport::{cbr, ndp, tcp};
 
 use crate::division::division;
@@ -126,6 +129,13 @@ fn build<E: Protocol>(
 ) -> RunRecord {
     let full_wire = E::FRAMING.wire_bytes(plan.transport.payload_bytes());
     let model = &plan.switch;
+    if plan.droppable.is_some() || !plan.port_rules.is_empty() {
+        let every = BesideModel { main: model.clone(), droppable: plan.droppable.clone() };
+        let rules = plan.port_rules.iter().map(|rule| rule.model.clone());
+        let models = Models::new([every].into_iter().chain(rules).collect());
+        type Mixed = Varied<Beside<Port<8>, Port<1>>>;
+        return perform::<E, Mixed>(plan, config, &models, flows, full_wire, threads, watch);
+    }
     match model.queue_count() {
         1 => perform::<E, Port<1>>(plan, config, model, flows, full_wire, threads, watch),
         2 => perform::<E, Port<2>>(plan, config, model, flows, full_wire, threads, watch),
@@ -152,7 +162,7 @@ fn perform<E: Protocol, P: OutputPort>(
             |link| routes.reverse(link),
         )
     };
-    let switch = (model, plan.shared_memory);
+    let switch = (model, plan.shared_memory, &plan.port_rules[..]);
     let mut network = Network::<E, P>::new(&plan.topology, switch, config, flows, plan.seed, links);
     let mut timeline = Timeline::default();
     let progress = match (&plan.timeline, plan.engine) {
