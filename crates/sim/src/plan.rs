@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use trimline_metrics::HostLink;
-use trimline_packet::{ByteCount, Packet, TimeDelta};
-use trimline_switch::ServiceModel;
+use trimline_packet::{ByteCount, TimeDelta};
+use trimline_switch::{BesideModel, ServiceModel};
 pub use trimline_transport::ndp::{Config, PullSpacing};
 pub use trimline_transport::tcp;
 use trimline_transport::{Endpoint, Framing, cbr, ndp};
@@ -27,6 +27,10 @@ pub struct Plan {
     pub topology: Clos,
     /// What every switch port does.
     pub switch: ServiceModel,
+    /// A queue of its own for packets that may only be dropped, beside those of `switch` under deficit round robin.
+    pub droppable: Option<ServiceModel>,
+    /// Ports that differ from the others; of two rules for a port the later one holds.
+    pub port_rules: Vec<PortRule>,
     /// The memory that the queues of a switch share, when the model has some that do.
     pub shared_memory: SharedMemory,
     /// The transport and its parameters.
@@ -57,9 +61,18 @@ impl Plan {
         HostLink {
             rate_bps: self.topology.host_link.rate.as_bps(),
             payload_bytes: u64::from(self.transport.payload_bytes()),
-            header_bytes: u64::from(Packet::HEADER_BYTES),
+            header_bytes: u64::from(self.transport.framing().header),
         }
     }
+}
+
+/// What some switch ports do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortRule {
+    /// The ports, by the links on which they send.
+    pub ports: Vec<LinkId>,
+    /// What they do.
+    pub model: BesideModel,
 }
 
 /// The pool of every switch.

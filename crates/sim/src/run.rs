@@ -1,11 +1,14 @@
 //! One run: from a plan to a record.
 
+#[cfg(test)]
+mod capped;
+
 use std::fmt;
 use std::ops::ControlFlow;
 
 use trimline_metrics::{RunRecord, Timeline, flow_store};
 use trimline_packet::{Time, TimeDelta};
-use trimline_switch::{OutputPort, Port};
+use trimline_switch::{Beside, BesideModel, Models, OutputPort, Port, Varied};
 use trimline_transport::{cbr, ndp, tcp};
 
 use crate::division::division;
@@ -153,6 +156,13 @@ fn build<E: Protocol>(
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<RunRecord, RunError> {
     let model = &plan.switch;
+    if plan.droppable.is_some() || !plan.port_rules.is_empty() {
+        let every = BesideModel { main: model.clone(), droppable: plan.droppable.clone() };
+        let rules = plan.port_rules.iter().map(|rule| rule.model.clone());
+        let models = Models::new([every].into_iter().chain(rules).collect());
+        type Mixed = Varied<Beside<Port<8>, Port<1>>>;
+        return perform::<E, Mixed>(plan, config, &models, flows, resources, watch);
+    }
     match model.queue_count() {
         1 => perform::<E, Port<1>>(plan, config, model, flows, resources, watch),
         2 => perform::<E, Port<2>>(plan, config, model, flows, resources, watch),
@@ -178,7 +188,7 @@ fn perform<E: Protocol, P: OutputPort>(
             |link| routes.reverse(link),
         )
     };
-    let switch = (model, plan.shared_memory);
+    let switch = (model, plan.shared_memory, &plan.port_rules[..]);
     let mut network = Network::<E, P>::new(&plan.topology, switch, config, flows, plan.seed, links);
     let records = Records::new(plan, config, resources.records_in_memory);
     let full_wire = records.full_wire;

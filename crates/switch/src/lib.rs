@@ -24,12 +24,13 @@ mod oracle;
 mod output_port;
 mod pool;
 mod port;
-mod profiles;
+pub mod profiles;
 mod settle;
 #[cfg(test)]
 mod sketches;
 #[cfg(test)]
 mod testing;
+mod varied;
 
 pub use around::Around;
 pub use beside::{Beside, BesideModel};
@@ -41,6 +42,7 @@ pub use output_port::{OutputPort, PortModel, Returning};
 pub use pool::{Alpha, Pool};
 pub use port::Port;
 pub use settle::{Fabric, settle};
+pub use varied::{Models, Varied};
 
 /// Chance, as an argument: a port owns no random stream.
 ///

@@ -47,6 +47,11 @@ pub trait OutputPort: Default + Send + Sync {
     /// The most queues that it can have.
     const QUEUES: usize;
 
+    /// An idle port with the model of this number, where ports differ ([`Varied`](crate::Varied)).
+    fn with_model(_number: u16) -> Self {
+        Self::default()
+    }
+
     /// The first step of [`OutputPort::enqueue`], for drivers that count instructions: queues a packet that fits
     /// under a model with nothing but limits. Gives whether it did; if not, nothing has happened.
     fn enqueue_plainly<K: Packets>(

@@ -132,6 +132,123 @@ impl Choices {
     }
 }
 
+/// What a profile is built from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sizes {
+    /// Packets of the data queue.
+    pub packets: u32,
+    /// Payload of a full packet in bytes.
+    pub payload_bytes: u16,
+    /// The same with its header.
+    pub packet_bytes: u16,
+    /// Packets in the queue beyond which it marks ([`Profile::marks`]).
+    pub mark: u32,
+}
+
+/// A named service model: what a scenario, a switch's configuration or a vector may ask for.
+#[derive(Clone, Copy, Debug)]
+pub struct Profile {
+    /// Its name.
+    pub name: &'static str,
+    /// What it is, in a sentence.
+    pub about: &'static str,
+    /// Packets of its data queue by default.
+    pub packets: u32,
+    /// Whether [`Sizes::packets`] decides how much the data queue holds.
+    pub is_sized: bool,
+    /// Whether its queue marks.
+    pub marks: bool,
+    /// Its choices.
+    pub build: fn(Sizes) -> Choices,
+}
+
+/// How many profiles there are.
+const COUNT: usize = 8;
+
+/// Every profile.
+pub static ALL: [Profile; COUNT] = [
+    Profile {
+        name: "paper",
+        about: "NDP as the paper has it (SIGCOMM 2017, 3.1).",
+        packets: 8,
+        is_sized: true,
+        marks: false,
+        build: |sizes| Choices::paper(sizes.packets, sizes.payload_bytes),
+    },
+    Profile {
+        name: "htsim",
+        about: "NDP as the authors' simulator has it: both queues counted in bytes.",
+        packets: 8,
+        is_sized: true,
+        marks: false,
+        build: |sizes| Choices::htsim(sizes.packets, sizes.payload_bytes),
+    },
+    Profile {
+        name: "csg-htsim",
+        about: "NDP as Broadcom's csg-htsim has it: headers go first, in twice the memory.",
+        packets: 8,
+        is_sized: true,
+        marks: false,
+        build: |sizes| Choices::csg_htsim(sizes.packets, sizes.payload_bytes),
+    },
+    Profile {
+        name: "netfpga",
+        about: "NDP as the authors' NetFPGA switch has it: two queues of 12 KB, no coin.",
+        packets: 8,
+        is_sized: false,
+        marks: false,
+        build: |_| Choices::netfpga(),
+    },
+    Profile {
+        name: "p4",
+        about: "NDP as the authors' P4 switch has it: no coin, strict priority.",
+        packets: 8,
+        is_sized: true,
+        marks: false,
+        build: |sizes| Choices::p4(sizes.packets, sizes.payload_bytes),
+    },
+    Profile {
+        name: "cut-payload",
+        about: "Cut Payload: one queue in order of arrival that trims what does not fit.",
+        packets: 8,
+        is_sized: true,
+        marks: false,
+        build: |sizes| Choices::cut_payload(sizes.packets, sizes.packet_bytes),
+    },
+    Profile {
+        name: "drop-tail",
+        about: "One queue in order of arrival that drops what does not fit.",
+        packets: 200,
+        is_sized: true,
+        marks: false,
+        build: |sizes| Choices::drop_tail(sizes.packets),
+    },
+    Profile {
+        name: "ecn",
+        about: "A drop-tail queue that marks when it is longer than a threshold (DCTCP).",
+        packets: 200,
+        is_sized: true,
+        marks: true,
+        build: |sizes| Choices::ecn(sizes.packets, sizes.mark),
+    },
+];
+
+/// Their names.
+pub const NAMES: [&str; COUNT] = {
+    let mut names = [""; COUNT];
+    let mut place = 0;
+    while place < COUNT {
+        names[place] = ALL[place].name;
+        place += 1;
+    }
+    names
+};
+
+/// The profile of this name.
+pub fn named(name: &str) -> Option<&'static Profile> {
+    ALL.iter().find(|profile| profile.name == name)
+}
+
 macro_rules! profiles {
     ($($name:ident($($argument:ident: $type:ty),*)),* $(,)?) => {
         impl ServiceModel {
@@ -165,6 +282,21 @@ profiles! {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_profile_builds_and_is_found_by_its_name() {
+        let sizes = Sizes { packets: 8, payload_bytes: 9000, packet_bytes: 9064, mark: 3 };
+        for (profile, name) in ALL.iter().zip(NAMES) {
+            let found = named(name).map(|found| found.about);
+            assert_eq!(found, Some(profile.about), "names are different");
+            let choices = (profile.build)(sizes);
+            assert!(choices.build().is_ok(), "{name}");
+            let larger = (profile.build)(Sizes { packets: 9, ..sizes });
+            assert_eq!(larger != choices, profile.is_sized, "{name}");
+            let marked = (profile.build)(Sizes { mark: 4, ..sizes });
+            assert_eq!(marked != choices, profile.marks, "{name}");
+        }
+    }
 
     /// What the profiles' table in spec/deviations.toml says of weights and memory.
     #[test]

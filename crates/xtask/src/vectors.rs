@@ -12,7 +12,7 @@ use trimline_packet::{
     ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service, Time,
 };
 use trimline_switch::{
-    Around, Chance, Choices, Displaced, Fate, Limit, Pool, Port, Scheduler, ServiceModel,
+    Around, Chance, Choices, Displaced, Fate, Limit, Pool, Port, Scheduler, ServiceModel, profiles,
 };
 
 /// The vectors that were written by hand.
@@ -203,17 +203,11 @@ fn choose(profile: &str, settings: &mut BTreeMap<String, String>) -> Result<Choi
     let payload = u16::try_from(take(settings, "payload")?.unwrap_or(9000))
         .map_err(|_| "a payload is less than 64 KiB".to_owned())?;
     let mark = take(settings, "mark")?;
-    let mut choices = match profile {
-        "paper" => Choices::paper(packets, payload),
-        "htsim" => Choices::htsim(packets, payload),
-        "csg-htsim" => Choices::csg_htsim(packets, payload),
-        "netfpga" => Choices::netfpga(),
-        "p4" => Choices::p4(packets, payload),
-        "cut-payload" => Choices::cut_payload(packets, payload + Packet::HEADER_BYTES),
-        "drop-tail" => Choices::drop_tail(packets),
-        "ecn" => Choices::ecn(packets, mark.unwrap_or(packets)),
-        _ => return Err(format!("there is no profile {profile}")),
-    };
+    let found = profiles::named(profile).ok_or_else(|| format!("there is no profile {profile}"))?;
+    let packet_bytes = payload + Packet::HEADER_BYTES;
+    let mark = mark.unwrap_or(packets);
+    let mut choices =
+        (found.build)(profiles::Sizes { packets, payload_bytes: payload, packet_bytes, mark });
     if let Some(bytes) = take(settings, "header_bytes")? {
         choices.queues[0].header = Limit::bytes(bytes);
     }

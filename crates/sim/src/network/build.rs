@@ -10,7 +10,7 @@ use super::{HostUnit, Ledger, LinkClass, Network, PortUnit, Transmitter, class_o
 use crate::arena::Arena;
 use crate::flows::Flows;
 use crate::links::{LinkChange, Links, Step};
-use crate::plan::SharedMemory;
+use crate::plan::{PortRule, SharedMemory};
 use crate::protocol::Protocol;
 use crate::random;
 use crate::table::Shared;
@@ -20,7 +20,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// Builds the network; every flow of `flows` will start by itself.
     pub(crate) fn new(
         clos: &Clos,
-        (model, memory): (&P::Model, SharedMemory),
+        (model, memory, rules): (&P::Model, SharedMemory, &[PortRule]),
         config: &E::Config,
         mut flows: Flows,
         seed: u64,
@@ -38,8 +38,16 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             let class = class_of(&mut classes, link.spec, is_impaired);
             Transmitter { busy_until: Time::ZERO, far_end: link.far_end, class }
         };
+        // The model of number 0 is every port's, those of `rules` follow.
+        let mut numbers = vec![0; routes.ports() as usize];
+        for (number, rule) in (1..).zip(rules) {
+            rule.ports.iter().for_each(|port| numbers[port.index()] = number);
+        }
         let ports: Shared<_> = (0..routes.ports())
-            .map(|port| PortUnit { port: P::default(), link: transmitter(port) })
+            .map(|port| PortUnit {
+                port: P::with_model(numbers[port as usize]),
+                link: transmitter(port),
+            })
             .collect();
         let config = Arc::new(config.clone());
         let hosts = (0..routes.hosts())

@@ -7,8 +7,7 @@ use super::quantity::Quantity;
 use super::{processing, shared_memory, tcp};
 
 /// Names of the switch profiles, as the file writes them.
-pub(crate) const PROFILES: &[&str] =
-    &["paper", "htsim", "csg-htsim", "netfpga", "p4", "cut-payload", "drop-tail", "ecn"];
+pub(crate) const PROFILES: &[&str] = &trimline_switch::profiles::NAMES;
 
 /// Rates of hosts' links, as the trade names them.
 pub(crate) const PRESETS: &[&str] = &["10G", "25G", "40G", "50G", "100G", "200G", "400G", "800G"];
@@ -215,10 +214,10 @@ static IMPAIRMENT: Grammar = Grammar {
     ],
 };
 
-static SWITCH: Grammar = Grammar {
-    about: "A profile, and what differs from it.",
-    alternatives: &[],
-    keys: &[
+/// The keys of a port's model, between others.
+macro_rules! port_keys {
+    ($($before:expr,)*; $($behind:expr,)*) => { &[
+        $($before,)*
         optional(
             "profile",
             Form::Word(PROFILES),
@@ -264,10 +263,53 @@ static SWITCH: Grammar = Grammar {
             Form::Boolean,
             "Whether the packet itself is part of the occupancy. Default: false. Profile ecn only.",
         ),
-        processing::LATENCY_KEY,
+        optional(
+            "droppable_queue",
+            QUEUE,
+            "Capacity of a queue beside the others for packets that may only be dropped (TCP's data), which shares the wire with them under deficit round robin (NDP 3.3). Default: no such queue; these packets are in the data queue.",
+        ),
+        optional(
+            "droppable_ecn_threshold",
+            QUEUE,
+            "Occupancy from which that queue marks. Default: it marks nothing.",
+        ),
         shared_memory::OF_SWITCH_KEY,
         shared_memory::OF_PORT_KEY,
         shared_memory::ALPHA_KEY,
+        $($behind,)*
+    ] };
+}
+
+static SWITCH: Grammar = Grammar {
+    about: "A profile, and what differs from it.",
+    alternatives: &[],
+    keys: port_keys![
+        ;
+        processing::LATENCY_KEY,
+        optional(
+            "port",
+            Form::Tables(&PORT),
+            "Ports that differ from the others. Of two entries for a port the later one holds.",
+        ),
+    ],
+};
+
+static PORT: Grammar = Grammar {
+    about: "Some ports, by layer and direction or by link, and keys of `switch` that are others for them. With a profile of its own an entry starts from that profile alone.",
+    alternatives: &[],
+    keys: port_keys![
+        optional(
+            "layer",
+            Form::Word(&["tor", "aggregation", "spine", "core"]),
+            "The switches. Default: all.",
+        ),
+        optional(
+            "direction",
+            Form::Word(&["up", "down"]),
+            "The ports that lead away from hosts, or towards them. Default: both.",
+        ),
+        optional("link", Form::Text, "One port, named as in link_event: \"tor 0 down 1\"."),
+        ;
     ],
 };
 

@@ -31,7 +31,7 @@ pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
         ));
     }
     let transport = transport(root, profile, &topology)?;
-    let (switch, shared_memory) = super::switch::service_model(
+    let ports = super::switch::ports(
         root,
         profile,
         &topology,
@@ -51,8 +51,10 @@ pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
     let plan = Plan {
         series: String::new(),
         seed: 0,
-        switch,
-        shared_memory,
+        switch: ports.switch,
+        droppable: ports.droppable,
+        port_rules: ports.rules,
+        shared_memory: ports.memory,
         topology,
         transport,
         workloads,

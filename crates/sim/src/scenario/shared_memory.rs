@@ -7,13 +7,16 @@ use super::error::ScenarioError;
 use super::form::{Form, Key, QUEUE, optional};
 use super::quantity::{self, Quantity, QueueSize};
 use super::read::read;
-use super::tree::Node;
+use super::switch::Keys;
 use crate::plan::SharedMemory;
 use crate::topology::Clos;
 
 const OF_SWITCH: &str = "shared_buffer";
 const OF_PORT: &str = "shared_buffer_per_port";
 const ALPHA: &str = "shared_buffer_alpha";
+
+/// The keys of shared memory.
+pub(super) const KEYS: [&str; 3] = [OF_SWITCH, OF_PORT, ALPHA];
 
 pub(super) const OF_SWITCH_KEY: Key = optional(
     OF_SWITCH,
@@ -33,13 +36,12 @@ pub(super) const ALPHA_KEY: Key = optional(
 
 /// Gives the queue of `choices` its memory from a pool, where the scenario asks for one, and the pool's size.
 pub(super) fn share(
-    root: &Node,
-    profile: &str,
+    keys: &Keys<'_>,
     topology: &Clos,
     packet_bytes: u16,
     choices: &mut Choices,
 ) -> Result<SharedMemory, ScenarioError> {
-    let key = |key| root.at(&["switch", key]);
+    let key = |key| keys.get(key);
     let (switch, port, alpha) = (key(OF_SWITCH), key(OF_PORT), key(ALPHA));
     let node = match (switch, port, alpha) {
         (None, None, None) => return Ok(SharedMemory::None),
@@ -62,7 +64,10 @@ pub(super) fn share(
     if choices.queues.len() > 1 {
         return Err(ScenarioError::new(
             &node.place,
-            format!("shared memory with profile \"{profile}\", whose queues have their own"),
+            format!(
+                "shared memory with profile \"{}\", whose queues have their own",
+                keys.profile()
+            ),
             "a profile with one queue: drop-tail, ecn, cut-payload",
         ));
     }

@@ -1,164 +1,442 @@
-//! The service model of every switch port: a profile, and what the scenario changes in it.
+//! What switch ports do: a profile, what the scenario changes in it, and which ports differ.
 
 use trimline_switch::model::{MarkAt, Unit};
-use trimline_switch::{Action, Choices, Limit, Marker, Scheduler, ServiceModel};
-
+use trimline_switch::profiles::{self, Profile, Sizes};
+use trimline_switch::{
+    Action, BesideModel, Choices, Limit, Marker, QueueChoices, Scheduler, ServiceModel,
+};
 use trimline_transport::Framing;
 
 use super::error::ScenarioError;
+use super::links::link;
 use super::quantity::{self, Quantity, QueueSize};
 use super::read::read;
 use super::shared_memory;
 use super::tree::Node;
-use crate::plan::SharedMemory;
-use crate::topology::Clos;
+use crate::plan::{PortRule, SharedMemory};
+use crate::topology::{self, Clos};
 
-/// NDP 3.2.4: queues of eight packets.
-const PAPER_PACKETS: u32 = 8;
-/// NDP 6.1: DCTCP with 200-packet queues, marked at 30.
-const ECN_PACKETS: u32 = 200;
+/// NDP 6.1: DCTCP marks at 30 packets.
 const ECN_MARK: u32 = 30;
 
-/// The service model of a checked scenario, and the memory that ports share.
-pub(super) fn service_model(
+/// Keys of a rule that say which ports it is for.
+const SELECTORS: [&str; 3] = ["layer", "direction", "link"];
+
+/// What all ports of a scenario do.
+pub(super) struct Ports {
+    pub(super) switch: ServiceModel,
+    pub(super) droppable: Option<ServiceModel>,
+    pub(super) rules: Vec<PortRule>,
+    pub(super) memory: SharedMemory,
+}
+
+/// What the keys of a port's model are read for.
+#[derive(Clone, Copy)]
+struct Context<'a> {
+    root: &'a Node,
+    topology: &'a Clos,
+    payload_bytes: u16,
+    framing: Framing,
+}
+
+impl Context<'_> {
+    fn packet_bytes(&self) -> u16 {
+        self.framing.wire_bytes(self.payload_bytes)
+    }
+}
+
+/// The keys of a model: those of a rule laid over those of `switch`.
+#[derive(Clone, Copy)]
+pub(super) struct Keys<'a> {
+    rule: Option<&'a Node>,
+    switch: Option<&'a Node>,
+    profile: &'static Profile,
+}
+
+impl<'a> Keys<'a> {
+    /// The value of a key.
+    pub(super) fn get(&self, name: &str) -> Option<&'a Node> {
+        let own = self.rule.and_then(|rule| rule.child(name));
+        own.or_else(|| self.switch.and_then(|switch| switch.child(name)))
+    }
+
+    /// The name of the profile.
+    pub(super) fn profile(&self) -> &'static str {
+        self.profile.name
+    }
+
+    fn size(&self, name: &str) -> Result<Option<QueueSize>, ScenarioError> {
+        self.get(name).map(|node| read(node, quantity::queue, Quantity::Queue)).transpose()
+    }
+}
+
+/// The service models of a checked scenario, and the memory that ports share.
+pub(super) fn ports(
     root: &Node,
     profile: &str,
     topology: &Clos,
     payload_bytes: u16,
     framing: Framing,
-) -> Result<(ServiceModel, SharedMemory), ScenarioError> {
-    let key = |key| root.at(&["switch", key]);
-    let size = |key: &str| -> Result<Option<QueueSize>, ScenarioError> {
-        root.at(&["switch", key])
-            .map(|node| read(node, quantity::queue, Quantity::Queue))
-            .transpose()
+) -> Result<Ports, ScenarioError> {
+    let context = Context { root, topology, payload_bytes, framing };
+    let switch = root.child("switch");
+    let profile = named(profile, switch.unwrap_or(root))?;
+    let keys = Keys { rule: None, switch, profile };
+    let (main, memory) = main_model(&keys, context)?;
+    let droppable = droppable(&keys, context)?;
+    let nodes = switch.and_then(|switch| switch.child("port")).and_then(Node::list);
+    let rule = |node| rule(node, keys, context);
+    let rules = nodes.unwrap_or(&[]).iter().map(rule).collect::<Result<_, _>>()?;
+    Ok(Ports { switch: main, droppable, rules, memory })
+}
+
+fn named(name: &str, node: &Node) -> Result<&'static Profile, ScenarioError> {
+    profiles::named(name).ok_or_else(|| {
+        let expected = format!("one of {}", profiles::NAMES.join(", "));
+        ScenarioError::new(&node.place, format!("there is no profile \"{name}\""), expected)
+    })
+}
+
+/// A rule: some ports, and what they do. With a profile of its own it starts from that alone, otherwise from what
+/// `switch` says.
+fn rule(node: &Node, base: Keys<'_>, context: Context<'_>) -> Result<PortRule, ScenarioError> {
+    // What ports share is their switch's.
+    if let Some(shared) = shared_memory::KEYS.iter().find_map(|key| node.child(key)) {
+        return Err(ScenarioError::new(
+            &shared.place,
+            "shared memory of some ports of a switch",
+            "the key in `switch`: all ports of a switch share the same memory",
+        ));
+    }
+    let keys = match node.child("profile").and_then(Node::text) {
+        Some(own) => Keys { rule: Some(node), switch: None, profile: named(own, node)? },
+        None => Keys { rule: Some(node), ..base },
     };
-    let packet_bytes = framing.wire_bytes(payload_bytes);
-    let data = size("data_queue")?;
-    let header = size("header_queue")?;
-    let mark = size("ecn_threshold")?;
-    for (name, size) in [("data_queue", data), ("header_queue", header), ("ecn_threshold", mark)] {
+    let (main, _) = main_model(&keys, context)?;
+    if main.shares_memory() != shares(&base) {
+        return Err(ScenarioError::new(
+            &node.place,
+            format!("profile \"{}\" beside ports that share memory", keys.profile.name),
+            "a rule without a profile of its own: the ports of a switch agree on what they share",
+        ));
+    }
+    let model = BesideModel { main, droppable: droppable(&keys, context)? };
+    Ok(PortRule { ports: selected(node, context.topology)?, model })
+}
+
+fn shares(keys: &Keys<'_>) -> bool {
+    shared_memory::KEYS.iter().any(|key| keys.get(key).is_some())
+}
+
+/// The ports that a rule is for.
+fn selected(node: &Node, topology: &Clos) -> Result<Vec<topology::LinkId>, ScenarioError> {
+    let names = topology::links(topology);
+    let [layer, direction, one] = SELECTORS.map(|key| node.child(key));
+    let of_port = |name: &str| !name.starts_with("host ");
+    if let Some(one) = one {
+        if let Some(other) = layer.or(direction) {
+            return Err(ScenarioError::new(
+                &other.place,
+                "a layer or direction beside a link",
+                "either `link`, or `layer` and `direction`",
+            ));
+        }
+        if one.text().is_some_and(|name| !of_port(name)) {
+            return Err(ScenarioError::new(
+                &one.place,
+                "a host's link: a host has no queues of a switch",
+                "a port of a switch, such as \"tor 0 down 1\"",
+            ));
+        }
+        return Ok(vec![link(one, &names)?]);
+    }
+    let has = |words: &[&str], wanted: Option<&Node>| {
+        wanted.and_then(Node::text).is_none_or(|word| words.contains(&word))
+    };
+    let is_selected = |name: &str| {
+        let words: Vec<&str> = name.split(' ').collect();
+        of_port(name) && has(&words, layer) && has(&words, direction)
+    };
+    let ports: Vec<topology::LinkId> =
+        names.iter().filter(|(name, _)| is_selected(name)).map(|&(_, link)| link).collect();
+    if layer.or(direction).is_none() || ports.is_empty() {
+        return Err(ScenarioError::new(
+            &layer.or(direction).unwrap_or(node).place,
+            "no port of this network is meant",
+            "a `layer` (tor, aggregation, spine, core), a `direction` (up, down) or a `link`",
+        ));
+    }
+    Ok(ports)
+}
+
+/// The model of a port's queues, those beside it apart, and the memory that they share.
+fn main_model(
+    keys: &Keys<'_>,
+    context: Context<'_>,
+) -> Result<(ServiceModel, SharedMemory), ScenarioError> {
+    check_sizes(keys, context)?;
+    let mut choices = sized(keys, context)?;
+    if choices.queues.len() > 1 {
+        ndp_queues(keys, context, &mut choices)?;
+    } else {
+        refuse(
+            keys,
+            &["header_queue", "wrr", "coin", "return_to_sender"],
+            "which has one queue",
+            "a profile with a header queue: paper, htsim, csg-htsim, netfpga, p4",
+        )?;
+    }
+    if keys.profile.marks {
+        choices.queues[0].marker = marker(keys)?;
+    } else {
+        let names = ["ecn_threshold", "ecn_mark_at", "ecn_count_self"];
+        refuse(keys, &names, "which does not mark", "profile \"ecn\"")?;
+    }
+    let packet_bytes = context.packet_bytes();
+    let memory = shared_memory::share(keys, context.topology, packet_bytes, &mut choices)?;
+    Ok((built(keys, context, &choices)?, memory))
+}
+
+/// Refuses keys that say nothing to this profile.
+fn refuse(keys: &Keys<'_>, names: &[&str], why: &str, expected: &str) -> Result<(), ScenarioError> {
+    let given = names.iter().find_map(|name| Some((name, keys.get(name)?)));
+    let Some((name, node)) = given else { return Ok(()) };
+    let what = format!("`{name}` with profile \"{}\", {why}", keys.profile.name);
+    Err(ScenarioError::new(&node.place, what, expected))
+}
+
+fn built(
+    keys: &Keys<'_>,
+    context: Context<'_>,
+    choices: &Choices,
+) -> Result<ServiceModel, ScenarioError> {
+    choices.build().map_err(|error| {
+        let node = keys.rule.or(keys.switch).unwrap_or(context.root);
+        ScenarioError::new(&node.place, error.to_string(), "a switch that can send")
+    })
+}
+
+/// No queue is larger than the switch can count.
+fn check_sizes(keys: &Keys<'_>, context: Context<'_>) -> Result<(), ScenarioError> {
+    let names = [
+        "data_queue",
+        "header_queue",
+        "ecn_threshold",
+        "droppable_queue",
+        "droppable_ecn_threshold",
+    ];
+    for name in names {
         // The switch counts in 32 bits.
-        let bytes = match size {
+        let bytes = match keys.size(name)? {
             Some(QueueSize::Bytes(bytes)) => bytes,
-            Some(QueueSize::Packets(packets)) => u64::from(packets) * u64::from(packet_bytes),
+            Some(QueueSize::Packets(packets)) => {
+                u64::from(packets) * u64::from(context.packet_bytes())
+            }
             None => 0,
         };
-        if let Some(node) = key(name).filter(|_| bytes > u64::from(u32::MAX / 4)) {
+        if let Some(node) = keys.get(name).filter(|_| bytes > u64::from(u32::MAX / 4)) {
             let most = format!("at most {} bytes", u32::MAX / 4);
             return Err(ScenarioError::new(&node.place, format!("a queue of {bytes} bytes"), most));
         }
     }
+    Ok(())
+}
 
-    let single = matches!(profile, "cut-payload" | "drop-tail" | "ecn");
-    let default = if matches!(profile, "drop-tail" | "ecn") { ECN_PACKETS } else { PAPER_PACKETS };
+/// The profile with its data queue as large as the keys say.
+fn sized(keys: &Keys<'_>, context: Context<'_>) -> Result<Choices, ScenarioError> {
+    let (payload_bytes, packet_bytes) = (context.payload_bytes, context.packet_bytes());
+    let profile = keys.profile;
+    let data = keys.size("data_queue")?;
     let packets = match data {
         Some(QueueSize::Packets(packets)) => packets,
         // The header queue follows the memory of the data queue.
         Some(QueueSize::Bytes(bytes)) => (bytes / u64::from(payload_bytes)).max(1) as u32,
-        None => default,
+        None => profile.packets,
     };
-    let mut choices = match profile {
-        "htsim" => Choices::htsim(packets, payload_bytes),
-        "csg-htsim" => Choices::csg_htsim(packets, payload_bytes),
-        "netfpga" => Choices::netfpga(),
-        "p4" => Choices::p4(packets, payload_bytes),
-        "cut-payload" => Choices::cut_payload(packets, packet_bytes),
-        "drop-tail" => Choices::drop_tail(packets),
-        "ecn" => Choices::ecn(packets, ECN_MARK),
-        _ => Choices::paper(packets, payload_bytes),
-    };
+    let mut choices =
+        (profile.build)(Sizes { packets, payload_bytes, packet_bytes, mark: ECN_MARK });
     // NDP's queues: 0 for headers, 1 for data. A single queue is both.
-    let data_index = choices.queues.len() - 1;
+    let is_single = choices.queues.len() == 1;
+    let queue = choices.queues.last_mut().expect("a profile has a queue");
     match data {
         Some(QueueSize::Bytes(bytes)) => {
-            choices.queues[data_index].whole = Limit::bytes(bytes as u32);
-            if single {
-                choices.queues[0].header = Limit::bytes(bytes as u32);
+            queue.whole = Limit::bytes(bytes as u32);
+            if is_single {
+                queue.header = queue.whole;
             }
         }
-        Some(QueueSize::Packets(packets)) if profile == "netfpga" => {
-            choices.queues[data_index].whole = Limit::packets(packets);
+        Some(QueueSize::Packets(packets)) if !profile.is_sized => {
+            queue.whole = Limit::packets(packets);
         }
-        _ => {}
+        Some(QueueSize::Packets(_)) | None => {}
     }
-    let whole = choices.queues[data_index].whole;
-    if whole.bytes < u32::from(packet_bytes) {
-        let node = key("data_queue").or_else(|| key("profile")).unwrap_or(root);
-        return Err(ScenarioError::new(
-            &node.place,
-            format!("the data queue holds {} B, but a packet has {packet_bytes} B", whole.bytes),
-            format!("room for at least one packet, such as \"{packet_bytes}B\" or \"8pkt\""),
-        ));
-    }
+    let at = keys.get("data_queue").or_else(|| keys.get("profile"));
+    holds_a_packet("data", queue.whole, at.unwrap_or(context.root), packet_bytes)?;
+    Ok(choices)
+}
 
-    let two_queues = |name: &str| -> Result<Option<&Node>, ScenarioError> {
-        let node = root.at(&["switch", name]);
-        match node {
-            Some(node) if single => Err(ScenarioError::new(
-                &node.place,
-                format!("`{name}` with profile \"{profile}\", which has one queue"),
-                "a profile with a header queue: paper, htsim, csg-htsim, netfpga, p4",
-            )),
-            node => Ok(node),
-        }
-    };
-    if two_queues("header_queue")?.is_some() {
-        let limit = match header {
+fn holds_a_packet(
+    name: &str,
+    limit: Limit,
+    node: &Node,
+    packet_bytes: u16,
+) -> Result<(), ScenarioError> {
+    if limit.bytes >= u32::from(packet_bytes) {
+        return Ok(());
+    }
+    Err(ScenarioError::new(
+        &node.place,
+        format!("the {name} queue holds {} B, but a packet has {packet_bytes} B", limit.bytes),
+        format!("room for at least one packet, such as \"{packet_bytes}B\" or \"8pkt\""),
+    ))
+}
+
+/// What the keys change in NDP's two queues.
+fn ndp_queues(
+    keys: &Keys<'_>,
+    context: Context<'_>,
+    choices: &mut Choices,
+) -> Result<(), ScenarioError> {
+    if let Some(node) = keys.get("header_queue") {
+        let limit = match keys.size("header_queue")? {
             Some(QueueSize::Bytes(bytes)) => Limit::bytes(bytes as u32),
             Some(QueueSize::Packets(packets)) => Limit::packets(packets),
             None => choices.queues[0].header,
         };
         (choices.queues[0].whole, choices.queues[0].header) = (limit, limit);
         // A header queue too small for one header would lose every ACK.
-        if let Some(node) = key("header_queue").filter(|_| limit.bytes < u32::from(framing.least)) {
+        if limit.bytes < u32::from(context.framing.least) {
             return Err(ScenarioError::new(
                 &node.place,
                 "the header queue does not hold one header",
-                format!("at least \"{}B\" or \"1pkt\"", framing.least),
+                format!("at least \"{}B\" or \"1pkt\"", context.framing.least),
             ));
         }
     }
-    if let Some(node) = two_queues("wrr")? {
+    if let Some(node) = keys.get("wrr") {
         let headers = read(node, quantity::ratio, Quantity::Ratio)?;
         choices.scheduler =
             Scheduler::WeightedRoundRobin { weights: [headers, 1, 0, 0, 0, 0, 0, 0] };
     }
-    if let Some(node) = two_queues("coin")? {
+    if let Some(node) = keys.get("coin") {
         let action =
             if node.boolean() == Some(true) { Action::TrimByCoin } else { Action::TrimArriving };
-        choices.queues[data_index].overflow = vec![action];
+        choices.queues[1].overflow = vec![action];
     }
-    if let Some(node) = two_queues("return_to_sender")? {
+    if let Some(node) = keys.get("return_to_sender") {
         let action = if node.boolean() == Some(true) { Action::Return } else { Action::Drop };
         choices.queues[0].overflow = vec![action];
     }
-    for name in ["ecn_threshold", "ecn_mark_at", "ecn_count_self"] {
-        if let Some(node) = key(name).filter(|_| profile != "ecn") {
-            return Err(ScenarioError::new(
+    Ok(())
+}
+
+/// When a queue that marks does.
+fn marker(keys: &Keys<'_>) -> Result<Marker, ScenarioError> {
+    let (unit, above) = threshold(keys.size("ecn_threshold")?, ECN_MARK);
+    let at = match keys.get("ecn_mark_at").and_then(Node::text) {
+        Some("dequeue") => MarkAt::Dequeue,
+        Some(_) | None => MarkAt::Enqueue,
+    };
+    let count_self = keys.get("ecn_count_self").and_then(Node::boolean) == Some(true);
+    Ok(Marker::Threshold { unit, above, count_self, at })
+}
+
+fn threshold(size: Option<QueueSize>, packets: u32) -> (Unit, u32) {
+    match size {
+        Some(QueueSize::Bytes(bytes)) => (Unit::Bytes, bytes as u32),
+        Some(QueueSize::Packets(packets)) => (Unit::Packets, packets),
+        None => (Unit::Packets, packets),
+    }
+}
+
+/// The queue beside the others for packets that may only be dropped, where one is asked for.
+fn droppable(keys: &Keys<'_>, context: Context<'_>) -> Result<Option<ServiceModel>, ScenarioError> {
+    let mark = keys.size("droppable_ecn_threshold")?;
+    let Some(node) = keys.get("droppable_queue") else {
+        return match keys.get("droppable_ecn_threshold") {
+            Some(node) => Err(ScenarioError::new(
                 &node.place,
-                format!("`{name}` with profile \"{profile}\", which does not mark"),
-                "profile \"ecn\"",
-            ));
-        }
-    }
-    if profile == "ecn" {
-        let (unit, above) = match mark {
-            Some(QueueSize::Bytes(bytes)) => (Unit::Bytes, bytes as u32),
-            Some(QueueSize::Packets(packets)) => (Unit::Packets, packets),
-            None => (Unit::Packets, ECN_MARK),
+                "`droppable_ecn_threshold` without a queue that could mark",
+                "`droppable_queue` beside it, such as \"100pkt\"",
+            )),
+            None => Ok(None),
         };
-        let at = match key("ecn_mark_at").and_then(Node::text) {
-            Some("dequeue") => MarkAt::Dequeue,
-            _ => MarkAt::Enqueue,
-        };
-        let count_self = key("ecn_count_self").and_then(Node::boolean) == Some(true);
-        choices.queues[0].marker = Marker::Threshold { unit, above, count_self, at };
+    };
+    let limit = match read(node, quantity::queue, Quantity::Queue)? {
+        QueueSize::Packets(packets) => Limit::packets(packets),
+        QueueSize::Bytes(bytes) => Limit::bytes(bytes as u32),
+    };
+    holds_a_packet("droppable", limit, node, context.packet_bytes())?;
+    let mut queue = QueueChoices::new(limit);
+    if mark.is_some() {
+        let (unit, above) = threshold(mark, 0);
+        let (count_self, at) = (false, MarkAt::Enqueue);
+        queue = queue.marker(Marker::Threshold { unit, above, count_self, at });
     }
-    let memory = shared_memory::share(root, profile, topology, packet_bytes, &mut choices)?;
-    let model = choices.build().map_err(|error| {
-        let node = root.child("switch").unwrap_or(root);
-        ScenarioError::new(&node.place, error.to_string(), "a switch that can send")
-    })?;
-    Ok((model, memory))
+    let choices = Choices { queues: vec![queue], ..Choices::drop_tail(1) };
+    built(keys, context, &choices).map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+    use crate::scenario::Scenario;
+
+    fn plan(keys: &str) -> Result<Plan, String> {
+        let text = format!(
+            "topology.fattree.k = 4\n{keys}\n\
+             [[workload]]\nname = \"w\"\npermutation = {{}}\nsize = \"9KB\"\n"
+        );
+        let scenario = Scenario::parse("s.toml", &text, &[]).map_err(|error| error.to_string())?;
+        Ok(scenario.runs[0].plan.clone())
+    }
+
+    #[test]
+    fn a_queue_beside_drops_or_marks() {
+        let plain = plan("switch.droppable_queue = \"100pkt\"").unwrap();
+        assert_eq!(plain.droppable, Some(ServiceModel::drop_tail(100)));
+        assert_eq!(plain.switch, ServiceModel::paper(8, 9000));
+        let marks =
+            plan("switch = { droppable_queue = \"100pkt\", droppable_ecn_threshold = \"20pkt\" }");
+        assert_eq!(marks.unwrap().droppable, Some(ServiceModel::ecn(100, 20)));
+        assert_eq!(plan("").unwrap().droppable, None);
+        let alone = plan("switch.droppable_ecn_threshold = \"20pkt\"").unwrap_err();
+        assert!(alone.contains("`droppable_queue` beside it"), "{alone}");
+        let small = plan("switch.droppable_queue = \"9KB\"").unwrap_err();
+        assert!(small.contains("droppable queue holds 9000 B"), "{small}");
+    }
+
+    #[test]
+    fn rules_are_laid_over_the_switch_for_the_ports_that_they_name() {
+        let plan = plan(
+            "switch.data_queue = \"12pkt\"\n\
+             [[switch.port]]\nlayer = \"tor\"\ndirection = \"down\"\nwrr = \"20:1\"\n\
+             [[switch.port]]\nlink = \"core 3 down 1\"\nprofile = \"drop-tail\"\n",
+        )
+        .unwrap();
+        let [down, core] = &plan.port_rules[..] else { panic!("{:?}", plan.port_rules) };
+        assert_eq!((down.ports.len(), core.ports.len()), (16, 1));
+        let mut choices = Choices::paper(12, 9000);
+        choices.scheduler = Scheduler::WeightedRoundRobin { weights: [20, 1, 0, 0, 0, 0, 0, 0] };
+        assert_eq!(down.model.main, choices.build().unwrap());
+        assert_eq!(core.model.main, ServiceModel::drop_tail(200), "its profile's own size");
+    }
+
+    #[test]
+    fn rules_that_mean_nothing_are_refused() {
+        let refused = |rule: &str| plan(&format!("[[switch.port]]\n{rule}")).unwrap_err();
+        assert!(refused("wrr = \"20:1\"").contains("no port of this network is meant"));
+        assert!(refused("layer = \"spine\"").contains("no port of this network is meant"));
+        assert!(refused("link = \"tor 0 down 9\"").contains("no link is named"));
+        assert!(refused("link = \"host 3\"").contains("a host has no queues"));
+        assert!(refused("link = \"tor 0 up 0\"\nlayer = \"tor\"").contains("beside a link"));
+        let shared = refused("layer = \"tor\"\nshared_buffer = \"1MB\"");
+        assert!(shared.contains("all ports of a switch share the same memory"), "{shared}");
+        let other = plan(
+            "switch = { profile = \"drop-tail\", shared_buffer = \"1MB\", \
+             port = [{ layer = \"tor\", profile = \"ecn\" }] }",
+        );
+        assert!(other.unwrap_err().contains("agree on what they share"));
+    }
 }

@@ -120,6 +120,8 @@ pub(crate) fn plan(topology: Clos, initial_window: u32, workloads: Vec<Workload>
         seed: 1,
         topology,
         switch: ServiceModel::paper(8, 9000),
+        droppable: None,
+        port_rules: Vec::new(),
         shared_memory: SharedMemory::None,
         transport: Transport::Ndp(ndp(initial_window)),
         workloads,

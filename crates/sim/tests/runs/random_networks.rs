@@ -11,10 +11,10 @@ use crate::processing::take_time;
 use trimline_metrics::FlowEnd;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_sim::plan::{
-    Impairment, LinkChange, LinkEvent, Plan, Share, SharedMemory, Size, Transport,
+    Impairment, LinkChange, LinkEvent, Plan, PortRule, Share, SharedMemory, Size, Transport,
 };
 use trimline_sim::topology;
-use trimline_switch::{Alpha, ServiceModel};
+use trimline_switch::{Alpha, BesideModel, ServiceModel};
 use trimline_transport::tcp;
 
 const SEEDS: u64 = 1000;
@@ -144,6 +144,35 @@ fn share_memory(plan: &mut Plan, seed: u64) {
     };
 }
 
+/// Ports that differ, and a queue beside the others for what may only be dropped; every fourth seed.
+fn vary_ports(plan: &mut Plan, seed: u64) {
+    let mut choices = Choices(seed ^ 0x706f_7274_7300);
+    let payload = plan.transport.payload_bytes();
+    let beside = |choices: &mut Choices| match choices.below(3) {
+        0 => None,
+        1 => Some(ServiceModel::drop_tail(choices.one_of(&[2, 9, 50]))),
+        _ => Some(ServiceModel::ecn(choices.one_of(&[6, 50]), 3)),
+    };
+    plan.droppable = beside(&mut choices);
+    let links = topology::links(&plan.topology);
+    let ports: Vec<_> = links.iter().filter(|(name, _)| !name.starts_with("host")).collect();
+    // Where a switch's ports share memory they all do.
+    let rules = if plan.switch.shares_memory() { 0 } else { 1 + choices.below(3) };
+    for _ in 0..rules {
+        let packets = choices.one_of(&[2, 8, 40]);
+        let main = match choices.below(4) {
+            0 => ServiceModel::paper(packets, payload),
+            1 => ServiceModel::p4(packets, payload),
+            2 => ServiceModel::drop_tail(packets),
+            _ => ServiceModel::cut_payload(packets, payload + 64),
+        };
+        let (every, first) = (1 + choices.below(3) as usize, choices.below(3) as usize);
+        let ports = ports.iter().skip(first).step_by(every).map(|&&(_, link)| link).collect();
+        let model = BesideModel { main, droppable: beside(&mut choices) };
+        plan.port_rules.push(PortRule { ports, model });
+    }
+}
+
 fn network(seed: u64) -> Plan {
     let mut choices = Choices(seed ^ 0x6c69_6e6b_7300_0000);
     let mut plan = case(seed);
@@ -155,6 +184,9 @@ fn network(seed: u64) -> Plan {
     }
     if seed % 7 == 6 {
         take_time(&mut plan, seed);
+    }
+    if seed % 4 == 3 {
+        vary_ports(&mut plan, seed);
     }
     for workload in &mut plan.workloads {
         // Small, so that a thousand runs take seconds.

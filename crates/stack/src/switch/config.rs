@@ -25,8 +25,9 @@ use std::net::IpAddr;
 
 use serde::Deserialize;
 use trimline_packet::wire::{Lengths, Profile};
-use trimline_packet::{BitRate, TimeDelta};
-use trimline_switch::{BesideModel, Choices, ServiceModel};
+use trimline_packet::{BitRate, Packet, TimeDelta};
+use trimline_switch::profiles::{self, Sizes};
+use trimline_switch::{BesideModel, ServiceModel};
 
 use super::forwarding::Spread;
 use super::quantity::{Delay, Rate, Share};
@@ -59,7 +60,11 @@ pub struct Config {
     pub stale_lengths: bool,
     /// Packets of the queue for everything that may only be dropped, beside NDP under deficit round
     /// robin (NDP 3.3); without it such packets go to the data queue.
-    pub beside: Option<u32>,
+    pub droppable_queue: Option<u32>,
+    /// Packets in that queue from which on it marks; without it it marks nothing.
+    pub droppable_ecn_threshold: Option<u32>,
+    /// What `droppable_queue` was called: refused by that name.
+    beside: Option<u32>,
     /// Seed of coins, hashes, spraying and impairments; from the operating system without it.
     pub seed: Option<u64>,
     /// The switches.
@@ -226,33 +231,39 @@ impl Config {
     }
 
     fn model(&self) -> Result<BesideModel, String> {
-        let (packets, payload) = (self.packets, self.payload);
-        let choices = match self.profile.as_str() {
-            "paper" => Choices::paper(packets, payload),
-            "htsim" => Choices::htsim(packets, payload),
-            "csg-htsim" => Choices::csg_htsim(packets, payload),
-            "netfpga" => Choices::netfpga(),
-            "p4" => Choices::p4(packets, payload),
-            "cut-payload" => Choices::cut_payload(packets, payload.saturating_add(64)),
-            "drop-tail" => Choices::drop_tail(packets),
-            "ecn" => {
-                let needed = || "profile \"ecn\" needs ecn_threshold, in packets".to_owned();
-                Choices::ecn(packets, self.ecn_threshold.ok_or_else(needed)?)
+        let profile = profiles::named(&self.profile).ok_or_else(|| {
+            format!("profile {:?}: expected {}", self.profile, profiles::NAMES.join(", "))
+        })?;
+        let mark = match self.ecn_threshold {
+            None if profile.marks => {
+                return Err(format!("profile {:?} needs ecn_threshold, in packets", self.profile));
             }
-            name => {
-                return Err(format!(
-                    "profile {name:?}: expected paper, htsim, csg-htsim, netfpga, p4, cut-payload, \
-                     drop-tail or ecn"
-                ));
-            }
+            mark => mark.unwrap_or(0),
         };
-        if self.ecn_threshold.is_some() && self.profile != "ecn" {
+        let sizes = Sizes {
+            packets: self.packets,
+            payload_bytes: self.payload,
+            packet_bytes: self.payload.saturating_add(Packet::HEADER_BYTES),
+            mark,
+        };
+        let choices = (profile.build)(sizes);
+        if self.ecn_threshold.is_some() && !profile.marks {
             return Err(format!("ecn_threshold: profile {:?} marks nothing", self.profile));
         }
         let main = choices.build().map_err(|error| format!("profile {}: {error}", self.profile))?;
-        let droppable = match self.beside {
-            Some(0) => return Err("beside = 0: a queue holds at least one packet".to_owned()),
-            beside => beside.map(ServiceModel::drop_tail),
+        if self.beside.is_some() {
+            return Err("beside: the key is called droppable_queue".to_owned());
+        }
+        let droppable = match (self.droppable_queue, self.droppable_ecn_threshold) {
+            (Some(0), _) => {
+                return Err("droppable_queue = 0: a queue holds at least one packet".to_owned());
+            }
+            (Some(packets), None) => Some(ServiceModel::drop_tail(packets)),
+            (Some(packets), Some(mark)) => Some(ServiceModel::ecn(packets, mark)),
+            (None, None) => None,
+            (None, Some(_)) => {
+                return Err("droppable_ecn_threshold: droppable_queue is missing".to_owned());
+            }
         };
         Ok(BesideModel { main, droppable })
     }

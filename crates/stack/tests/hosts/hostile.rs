@@ -124,7 +124,7 @@ proptest! {
     ) {
         let mut text = String::from("rate = \"1Gbps\"\npayload = 300\npackets = 2\nseed = 1\n");
         if beside {
-            text += "beside = 3\n";
+            text += "droppable_queue = 3\n";
         }
         text += "[[switch]]\nname = \"s\"\n";
         if l2 {

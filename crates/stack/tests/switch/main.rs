@@ -269,7 +269,7 @@ fn both_families_are_trimmed_with_lengths_as_configured() {
 /// NDP 3.3: TCP's packets have a queue of their own, and half of the link.
 #[test]
 fn ndp_and_tcp_share_a_link_under_deficit_round_robin() {
-    let mut fabric = star(3, "rate = \"1Gbps\"\npackets = 8\nbeside = 200", "", "");
+    let mut fabric = star(3, "rate = \"1Gbps\"\npackets = 8\ndroppable_queue = 200", "", "");
     for number in 0..150 {
         let ndp = frame(1, 3, false, 50_000 + number, Service::Trimmable);
         let tcp = frame(2, 3, false, 50_000 + number, Service::Droppable);
@@ -296,7 +296,7 @@ fn ndp_and_tcp_share_a_link_under_deficit_round_robin() {
 /// Who has sent nothing for a while has saved nothing up.
 #[test]
 fn an_idle_kind_of_traffic_comes_back_to_its_share_and_no_more() {
-    let mut fabric = star(3, "rate = \"1Gbps\"\npackets = 200\nbeside = 200", "", "");
+    let mut fabric = star(3, "rate = \"1Gbps\"\npackets = 200\ndroppable_queue = 200", "", "");
     let is_tcp = |bytes: &[u8]| {
         let parsed = Frame::new(bytes).unwrap().parse(&Profile::PAPER).unwrap();
         parsed.datagram.service == Service::Droppable

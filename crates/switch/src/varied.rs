@@ -1,0 +1,193 @@
+//! Ports of one network that differ in their model.
+
+use alloc::vec::Vec;
+
+use trimline_packet::{Handle, Packets, ServiceClass, Time};
+
+use crate::Chance;
+use crate::around::Around;
+use crate::model::Limit;
+use crate::output_port::{OutputPort, PortModel, Returning};
+use crate::pool::Pool;
+
+/// A small table of models, of which each port has one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Models<M>(Vec<M>);
+
+impl<M> Models<M> {
+    /// The table: at least one model.
+    ///
+    /// # Panics
+    /// None, or more than 65536.
+    pub fn new(models: Vec<M>) -> Models<M> {
+        assert!((1..=1 << 16).contains(&models.len()), "a table has 1 to 65536 models");
+        Models(models)
+    }
+}
+
+impl<M: PortModel> PortModel for Models<M> {
+    fn is_plain(&self) -> bool {
+        self.0.iter().all(PortModel::is_plain)
+    }
+
+    fn shares_memory(&self) -> bool {
+        self.0.iter().any(PortModel::shares_memory)
+    }
+
+    /// From the smallest of the queues, where all that return have the same queue for headers.
+    fn returning(&self) -> Returning {
+        self.0.iter().map(PortModel::returning).fold(Returning::Never, |all, one| {
+            match (all, one) {
+                (Returning::Anywhere, _) | (_, Returning::Anywhere) => Returning::Anywhere,
+                (Returning::Never, other) | (other, Returning::Never) => other,
+                (
+                    Returning::From { queue, bytes, trimmed_bytes, adds_one_header },
+                    Returning::From {
+                        queue: other,
+                        bytes: other_bytes,
+                        trimmed_bytes: other_trimmed,
+                        adds_one_header: other_adds,
+                    },
+                ) => match queue == other {
+                    true => Returning::From {
+                        queue,
+                        bytes: bytes.min(other_bytes),
+                        trimmed_bytes: trimmed_bytes.max(other_trimmed),
+                        adds_one_header: adds_one_header && other_adds,
+                    },
+                    false => Returning::Anywhere,
+                },
+            }
+        })
+    }
+}
+
+/// A port with the number of its model.
+#[derive(Clone, Debug, Default)]
+pub struct Varied<P> {
+    port: P,
+    model: u16,
+}
+
+impl<P: OutputPort> Varied<P> {
+    #[inline]
+    fn model<'a>(&self, models: &'a Models<P::Model>) -> &'a P::Model {
+        &models.0[usize::from(self.model)]
+    }
+}
+
+impl<P: OutputPort> OutputPort for Varied<P> {
+    type Model = Models<P::Model>;
+    const QUEUES: usize = P::QUEUES;
+
+    fn with_model(number: u16) -> Varied<P> {
+        Varied { port: P::default(), model: number }
+    }
+
+    #[inline]
+    fn enqueue_plainly<K: Packets>(
+        &mut self,
+        packet: Handle,
+        models: &Models<P::Model>,
+        packets: &mut K,
+    ) -> bool {
+        let model = self.model(models);
+        self.port.enqueue_plainly(packet, model, packets)
+    }
+
+    fn enqueue<K: Packets, C: Chance>(
+        &mut self,
+        packet: Handle,
+        around: &mut Around<'_, Models<P::Model>, K, C>,
+    ) {
+        let model = self.model(around.model);
+        self.port.enqueue(packet, &mut around.with(model));
+    }
+
+    fn dequeue<K: Packets, C: Chance>(
+        &mut self,
+        around: &mut Around<'_, Models<P::Model>, K, C>,
+    ) -> Option<Handle> {
+        let model = self.model(around.model);
+        self.port.dequeue(&mut around.with(model))
+    }
+
+    #[inline]
+    fn release(&mut self, models: &Models<P::Model>, pool: &mut Pool) {
+        let model = self.model(models);
+        self.port.release(model, pool);
+    }
+
+    #[inline]
+    fn next_start(&self, free_at: Time) -> Time {
+        self.port.next_start(free_at)
+    }
+
+    fn most_in_queue(&self, models: &Models<P::Model>, queue: usize) -> Option<Limit> {
+        self.port.most_in_queue(self.model(models), queue)
+    }
+
+    fn is_pooled(&self, models: &Models<P::Model>, queue: usize) -> bool {
+        self.port.is_pooled(self.model(models), queue)
+    }
+
+    fn queue_of(&self, models: &Models<P::Model>, class: ServiceClass) -> usize {
+        self.port.queue_of(self.model(models), class)
+    }
+
+    #[inline]
+    fn first(&self, queue: usize) -> Handle {
+        self.port.first(queue)
+    }
+
+    #[inline]
+    fn queue_bytes(&self, queue: usize) -> u32 {
+        self.port.queue_bytes(queue)
+    }
+
+    #[inline]
+    fn queue_packets(&self, queue: usize) -> u32 {
+        self.port.queue_packets(queue)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use trimline_packet::Service;
+
+    use super::*;
+    use crate::testing::{World, packet};
+    use crate::{Port, ServiceModel};
+
+    #[test]
+    fn each_port_has_the_model_of_its_number() {
+        let models = Models::new(vec![ServiceModel::drop_tail(1), ServiceModel::drop_tail(3)]);
+        for (number, most) in [(0, 1), (1, 3)] {
+            let (mut port, mut world) = (Varied::<Port<1>>::with_model(number), World::new());
+            for sequence in 0..5 {
+                let handle = world.packets.add(packet(Service::Droppable, 1500, sequence));
+                port.enqueue(handle, &mut world.around(Time::ZERO, &models));
+            }
+            assert_eq!(port.queue_packets(0), most);
+            assert_eq!(port.most_in_queue(&models, 0), Some(Limit::packets(most)));
+        }
+    }
+
+    #[test]
+    fn headers_are_returned_from_the_smallest_queue_or_from_anywhere() {
+        let paper = |packets| ServiceModel::paper(packets, 9000);
+        let returning = |models| Models::new(models).returning();
+        assert_eq!(returning(vec![ServiceModel::drop_tail(8)]), Returning::Never);
+        let both = returning(vec![paper(8), ServiceModel::drop_tail(8), paper(4)]);
+        assert_eq!(both, paper(4).returning());
+        let mut choices = crate::Choices::cut_payload(4, 9064);
+        choices.queues[0].overflow.push(crate::Action::Return);
+        choices.classifier = crate::Classifier::Class;
+        choices.scheduler = crate::Scheduler::Strict;
+        choices.queues = vec![choices.queues[0].clone(); 4];
+        let elsewhere = choices.build().unwrap();
+        assert_eq!(returning(vec![paper(8), elsewhere]), Returning::Anywhere);
+    }
+}
