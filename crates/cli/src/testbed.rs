@@ -15,6 +15,7 @@ use trimline_stack::testbed::rpc::{self, Carrier};
 use trimline_stack::testbed::{bulk, forwarder, namespace};
 
 use crate::failure::Failure;
+use crate::quantity;
 use crate::results::print;
 
 /// What is run on the testbed.
@@ -41,9 +42,9 @@ pub(crate) struct Options {
     /// Requests (fig08), repetitions of each incast, pairs of flows (throughput).
     #[arg(long, value_name = "N")]
     repeat: Option<u64>,
-    /// Virtual line rate of the switches in Mb/s.
-    #[arg(long, value_name = "MBPS", default_value_t = 200)]
-    rate: u64,
+    /// Virtual line rate of the switches; without a unit in Mb/s.
+    #[arg(long, value_name = "RATE", default_value = "200Mbps", value_parser = quantity::rate)]
+    rate: BitRate,
     /// Directory of the results.
     #[arg(long, value_name = "DIR", default_value = "out/testbed")]
     out: PathBuf,
@@ -271,7 +272,7 @@ fn with_capture(options: &Options) -> incast::Options<'_> {
 
 fn fig09(options: &Options) -> io::Result<Outcome> {
     const SIZES: [u64; 5] = [10_000, 30_000, 100_000, 300_000, 1_000_000];
-    let rate = BitRate::from_bps(options.rate.max(1) * 1_000_000);
+    let rate = options.rate;
     let repeats = options.repeat.unwrap_or(10) as usize;
     let lists: Vec<Vec<Answer>> = SIZES.into_iter().map(incast::equal_answers).collect();
     let (ndp, ndp_count) = incast::ndp(rate, &lists, repeats, with_capture(options))?;
@@ -322,7 +323,7 @@ fn fig10(options: &Options) -> io::Result<Outcome> {
     const SIZES: [u64; 4] = [10_000, 50_000, 200_000, 1_000_000];
     /// Long enough that the short flow ends first.
     const LONG: u64 = 2_000_000;
-    let rate = BitRate::from_bps(options.rate.max(1) * 1_000_000);
+    let rate = options.rate;
     let repeats = options.repeat.unwrap_or(5) as usize;
     let variants = |bytes| {
         [(0, false), (2, true), (0, true)]

@@ -10,6 +10,7 @@ extern crate alloc;
 
 pub mod ids;
 pub mod packet;
+pub mod quantity;
 pub mod units;
 pub mod wire;
 
