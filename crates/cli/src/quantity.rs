@@ -22,7 +22,7 @@ mod tests {
         assert_eq!(rate("10000"), Ok(BitRate::from_gbps(10)));
         assert_eq!(rate("2.5Gbps"), Ok(BitRate::from_bps(2_500_000_000)));
         assert_eq!(rate("40 Gb/s"), Ok(BitRate::from_gbps(40)));
-        assert!(rate("10Gps").unwrap_err().contains("unknown unit `Gps`; nearest: 10Gbps"));
+        assert!(rate("10Gbs").unwrap_err().contains("unknown unit `Gbs`; nearest: 10Gbps"));
         for wrong in ["", "0", "1.5", "-1", "0Gbps"] {
             assert!(rate(wrong).is_err(), "{wrong}");
         }
