@@ -15,7 +15,7 @@ pub mod quantity;
 mod run;
 
 pub use config::{
-    AddressConfig, Config, HostConfig, ImpairmentConfig, Layer, LinkConfig, SwitchConfig,
+    AddressConfig, Config, ForwardingLayer, HostConfig, ImpairmentConfig, LinkConfig, SwitchConfig,
 };
 pub use fabric::{Fabric, PortCounters, Ties};
 pub use forwarding::Spread;
