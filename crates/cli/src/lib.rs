@@ -20,6 +20,7 @@ mod findings;
 mod foreign;
 mod net;
 mod outcome;
+mod quantity;
 mod quick;
 mod report;
 mod reproduce;

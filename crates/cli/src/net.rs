@@ -13,6 +13,7 @@ use trimline_stack::host::{Config, Connection, Failure as Broken, Host, Idle, Op
 use trimline_stack::io::PacketIo;
 
 use crate::failure::Failure;
+use crate::quantity;
 use crate::stats::Account;
 
 /// The longest that a server waits for the rest of a request, or for the ACKs of its answer.
@@ -43,9 +44,9 @@ pub(crate) struct Interface {
     /// This host's address on it.
     #[arg(long, short, value_name = "ADDRESS")]
     address: IpAddr,
-    /// Rate of the link in Mb/s, or the share of it that is this host's.
-    #[arg(long, value_name = "MBPS", default_value_t = 10_000)]
-    rate: u64,
+    /// Rate of the link, or the share of it that is this host's; without a unit in Mb/s.
+    #[arg(long, value_name = "RATE", default_value = "10Gbps", value_parser = quantity::rate)]
+    rate: BitRate,
     /// Poll for ever instead of blocking after a while: the shortest latency, a core.
     #[arg(long)]
     poll: bool,
@@ -121,7 +122,7 @@ pub(crate) struct Ping {
 /// A host, to which the peer is known that it will call.
 fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<Host<Box<dyn PacketIo>>> {
     let Interface { address, mtu, paths, poll, .. } = *interface;
-    let rate = BitRate::from_bps(interface.rate.max(1) * 1_000_000);
+    let rate = interface.rate;
     let change = |config: &mut Config| config.idle = if poll { Idle::Poll } else { Idle::Block };
     let mut host = match &interface.interface {
         Some(name) => {

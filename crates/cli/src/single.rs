@@ -34,7 +34,7 @@ pub struct Known {
 
 /// What became of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum Ending {
     /// Its result was there already, of the same scenario by the same program.
     Found,
     /// It ran to its end and its result was written.
@@ -104,22 +104,22 @@ impl Named {
         directory: &Path,
         resume: bool,
         watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-    ) -> Result<Outcome, String> {
+    ) -> Result<Ending, String> {
         let Some(run) = self.scenario.runs.get(place) else {
             return Err(format!("no run {place} of {}", self.scenario.runs.len()));
         };
         if resume && self.is_there(place, directory) {
-            return Ok(Outcome::Found);
+            return Ok(Ending::Found);
         }
         let start = Instant::now();
         let record = trimline_sim::run(&run.plan, watch)
             .map_err(|error| format!("{}: {error}", run.name))?;
         if record.interrupted {
-            return Ok(Outcome::Stopped);
+            return Ok(Ending::Stopped);
         }
         let done = Done { record, wall: start.elapsed(), threads: 1 };
         write_run(directory, &self.scenario, &self.settings, run, &done, &[]).map_err(one_line)?;
-        Ok(Outcome::Finished)
+        Ok(Ending::Finished)
     }
 }
 

@@ -11,6 +11,7 @@ use trimline_stack::testbed::namespace;
 
 use crate::failure::Failure;
 use crate::findings::Expected;
+use crate::quantity;
 use crate::results::print;
 use crate::verdicts::{self, Tier, Verdict};
 
@@ -38,9 +39,9 @@ pub(crate) struct Options {
     /// Requests (fig08), repetitions of each incast, pairs of flows (throughput).
     #[arg(long, value_name = "N")]
     repeat: Option<u64>,
-    /// Virtual line rate of the switches in Mb/s.
-    #[arg(long, value_name = "MBPS", default_value_t = 200)]
-    rate: u64,
+    /// Virtual line rate of the switches; without a unit in Mb/s.
+    #[arg(long, value_name = "RATE", default_value = "200Mbps", value_parser = quantity::rate)]
+    rate: BitRate,
     /// Directory of the results.
     #[arg(long, value_name = "DIR", default_value = "out/testbed")]
     out: PathBuf,
@@ -120,7 +121,7 @@ fn is_missing_capability(error: &io::Error) -> bool {
 }
 
 fn run(options: &Options) -> io::Result<Report> {
-    let rate = BitRate::from_bps(options.rate.max(1) * 1_000_000);
+    let rate = options.rate;
     let capture = options.capture.as_deref();
     let repeats = |default: u64| options.repeat.unwrap_or(default);
     match options.figure {

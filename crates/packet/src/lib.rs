@@ -11,6 +11,7 @@ extern crate alloc;
 pub mod counters;
 pub mod ids;
 pub mod packet;
+pub mod quantity;
 pub mod units;
 pub mod wire;
 

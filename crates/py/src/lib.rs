@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use trimline_cli::single::{self, Named, Outcome};
+use trimline_cli::single::{self, Ending, Named};
 use trimline_sim::Progress;
 
 /// Wall time between two looks at Python.
@@ -78,9 +78,9 @@ impl Scenario {
             return Err(error);
         }
         match outcome.map_err(PyOSError::new_err)? {
-            Outcome::Found => Ok("found"),
-            Outcome::Finished => Ok("finished"),
-            Outcome::Stopped => Ok("stopped"),
+            Ending::Found => Ok("found"),
+            Ending::Finished => Ok("finished"),
+            Ending::Stopped => Ok("stopped"),
         }
     }
 }

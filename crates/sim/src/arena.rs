@@ -10,14 +10,14 @@ use crate::table::Table;
 /// A packet and its link: half a cache line, never across one.
 #[derive(Clone, Copy)]
 #[repr(C, align(32))]
-struct Slot {
+struct Stored {
     packet: Packet,
     next: Handle,
 }
 
 /// Packet storage with a last-in-first-out free list: a slot just freed is still in the cache.
 pub(crate) struct Arena {
-    slots: Table<Slot>,
+    slots: Table<Stored>,
     free: Vec<Handle>,
 }
 
@@ -31,7 +31,7 @@ impl Arena {
     pub(crate) fn insert(&mut self, packet: Packet) -> Handle {
         match self.free.pop() {
             Some(handle) => {
-                self.slots[handle.index()] = Slot { packet, next: Handle::NONE };
+                self.slots[handle.index()] = Stored { packet, next: Handle::NONE };
                 handle
             }
             None => self.grow(packet),
@@ -42,7 +42,7 @@ impl Arena {
     fn grow(&mut self, packet: Packet) -> Handle {
         let handle = Handle::new(u32::try_from(self.slots.len()).expect("fewer than 2^32 packets"));
         assert!(handle.index() < u32::MAX as usize - 1, "the packet arena is full");
-        self.slots.push(Slot { packet, next: Handle::NONE });
+        self.slots.push(Stored { packet, next: Handle::NONE });
         handle
     }
 
@@ -98,6 +98,6 @@ mod tests {
 
     #[test]
     fn a_slot_is_half_a_cache_line() {
-        assert_eq!(size_of::<Slot>(), 32);
+        assert_eq!(size_of::<Stored>(), 32);
     }
 }

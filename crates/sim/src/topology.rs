@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 pub use idle::{HostDelay, Processing};
-use trimline_metrics::{Direction, PortPlace};
+use trimline_metrics::{Direction, Layer, PortPlace};
 use trimline_packet::{BitRate, ByteCount, HostId, PathId, TimeDelta};
 use trimline_transport::ANY_PATH;
 
@@ -90,7 +90,7 @@ impl Clos {
 
 /// Where in the tree a host hangs, as each layer asks for it (ToR, aggregation, core).
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct Position {
     /// The switch of the layer that the host is below: its ToR, its pod; of every core, so zero.
     below: [u16; 3],
     /// The down port of such a switch that leads to the host.
@@ -99,7 +99,7 @@ struct Place {
 
 /// What a link leads to, and the ports there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Layer {
+enum Tier {
     Tor,
     Aggregation,
     Core,
@@ -108,8 +108,8 @@ enum Layer {
 /// A switch, as routing needs it.
 #[derive(Clone, Copy, Debug)]
 struct Switch {
-    layer: Layer,
-    /// What hosts are below it: [`Place::below`].
+    layer: Tier,
+    /// What hosts are below it: [`Position::below`].
     id: u16,
     /// The bits of a path that choose the up port.
     path_shift: u8,
@@ -200,7 +200,7 @@ impl Dead {
 /// The routes of a [`Clos`], as arithmetic on its unit numbers.
 pub(crate) struct Routes {
     clos: Clos,
-    places: Shared<Place>,
+    places: Shared<Position>,
     switches: Shared<Switch>,
     switch_of: Shared<u32>,
     first_host: u32,
@@ -226,8 +226,8 @@ impl Routes {
             switches.push(Switch {
                 layer,
                 id: small(id),
-                path_shift: if layer == Layer::Tor { 0 } else { up_bits as u8 },
-                path_mask: if layer == Layer::Tor { (1 << up_bits) - 1 } else { u16::MAX },
+                path_shift: if layer == Tier::Tor { 0 } else { up_bits as u8 },
+                path_mask: if layer == Tier::Tor { (1 << up_bits) - 1 } else { u16::MAX },
                 down: unit,
                 up: unit + downs,
                 end: unit + downs + ups,
@@ -235,14 +235,14 @@ impl Routes {
             unit += downs + ups;
         };
         for tor in 0..tors {
-            add(Layer::Tor, tor, clos.hosts_per_tor, tor_ups);
+            add(Tier::Tor, tor, clos.hosts_per_tor, tor_ups);
         }
         for aggregation in 0..aggregations {
             let pod = aggregation / clos.aggregations_per_pod;
-            add(Layer::Aggregation, pod, clos.tors_per_pod, aggregation_ups);
+            add(Tier::Aggregation, pod, clos.tors_per_pod, aggregation_ups);
         }
         for _ in 0..cores {
-            add(Layer::Core, 0, clos.pods, 0);
+            add(Tier::Core, 0, clos.pods, 0);
         }
         let mut switch_of: Vec<u32> = vec![0; unit as usize];
         for (number, switch) in switches.iter().enumerate() {
@@ -252,7 +252,7 @@ impl Routes {
             .map(|host| {
                 let tor = host / clos.hosts_per_tor;
                 let pod = tor / clos.tors_per_pod;
-                Place {
+                Position {
                     below: [small(tor), small(pod), 0],
                     down: [
                         small(host % clos.hosts_per_tor),
@@ -346,8 +346,8 @@ impl Routes {
                 let first_top = self.switches.len() as u32 - tops;
                 match self.switches[number as usize].layer {
                     _ if number >= first_top => Part::Top(number - first_top),
-                    Layer::Tor => below(number),
-                    Layer::Aggregation | Layer::Core => {
+                    Tier::Tor => below(number),
+                    Tier::Aggregation | Tier::Core => {
                         Part::Below(u32::from(self.switches[number as usize].id))
                     }
                 }
@@ -362,8 +362,8 @@ impl Routes {
         let is_top = number >= self.switches.len() as u32 - tops;
         match self.switches[number as usize].layer {
             _ if is_top => true,
-            Layer::Tor => self.clos.tiers == 2,
-            Layer::Aggregation | Layer::Core => self.clos.tiers == 3,
+            Tier::Tor => self.clos.tiers == 2,
+            Tier::Aggregation | Tier::Core => self.clos.tiers == 3,
         }
     }
 
@@ -394,20 +394,20 @@ impl Routes {
         let (is_up, port) =
             if unit >= switch.up { (true, unit - switch.up) } else { (false, unit - switch.down) };
         match (switch.layer, is_up) {
-            (Layer::Tor, false) => to_host(number * clos.hosts_per_tor + port, clos.host_link),
-            (Layer::Tor, true) => {
+            (Tier::Tor, false) => to_host(number * clos.hosts_per_tor + port, clos.host_link),
+            (Tier::Tor, true) => {
                 let pod = number / clos.tors_per_pod;
                 to_switch(tors + pod * clos.aggregations_per_pod + port, clos.tor_link)
             }
-            (Layer::Aggregation, false) => {
+            (Tier::Aggregation, false) => {
                 to_switch(u32::from(switch.id) * clos.tors_per_pod + port, clos.tor_link)
             }
-            (Layer::Aggregation, true) => {
+            (Tier::Aggregation, true) => {
                 let group = (number - tors) % clos.aggregations_per_pod;
                 let core = group * clos.cores_per_aggregation + port;
                 to_switch(tors + aggregations + core, clos.aggregation_link)
             }
-            (Layer::Core, _) => {
+            (Tier::Core, _) => {
                 let group = (number - tors - aggregations) / clos.cores_per_aggregation;
                 to_switch(tors + port * clos.aggregations_per_pod + group, clos.aggregation_link)
             }
@@ -582,10 +582,10 @@ impl Routes {
         let tors = self.clos.pods * self.clos.tors_per_pod;
         let aggregations = self.clos.pods * self.clos.aggregations_per_pod;
         let (layer, first) = match (switch.layer, self.clos.tiers) {
-            (Layer::Tor, _) => (trimline_metrics::Layer::Tor, 0),
-            (Layer::Aggregation, 2) => (trimline_metrics::Layer::Spine, tors),
-            (Layer::Aggregation, _) => (trimline_metrics::Layer::Aggregation, tors),
-            (Layer::Core, _) => (trimline_metrics::Layer::Core, tors + aggregations),
+            (Tier::Tor, _) => (Layer::Tor, 0),
+            (Tier::Aggregation, 2) => (Layer::Spine, tors),
+            (Tier::Aggregation, _) => (Layer::Aggregation, tors),
+            (Tier::Core, _) => (Layer::Core, tors + aggregations),
         };
         let (direction, first_port) = if port >= switch.up {
             (Direction::Up, switch.up)

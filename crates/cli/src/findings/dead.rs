@@ -18,8 +18,8 @@ const US: u64 = 1_000_000;
 fn record(finding: &Finding, size: Option<u64>) -> RunRecord {
     let pairs = (0..8).flat_map(|source| (0..8).map(move |destination| (source, destination)));
     let flow = |(source, destination): (u32, u32)| FlowRecord {
-        workload: finding.measure.workload().unwrap_or("w").to_owned(),
-        index: destination,
+        workload: finding.measure.workload().unwrap_or("w").into(),
+        index: u64::from(destination),
         source,
         destination,
         size_bytes: size,
@@ -102,7 +102,7 @@ fn outcomes(finding: &Finding, size: Option<u64>) -> Vec<Outcome> {
             series,
             seed: if finding.spread_over.is_some() { 1 } else { number },
             point: point.into_iter().collect(),
-            flows: finding.flows.or(finding.flows_from).unwrap_or(record.flows.len()),
+            flows: finding.flows.or(finding.flows_from).unwrap_or(record.flows.len() as usize),
             values: vec![finding.measure.of(&record)],
         }
     };

@@ -3,7 +3,7 @@ use trimline_metrics::{FlowEnd, FlowRecord, HostLink, RunRecord};
 
 fn record(seed: u64, fcts_us: &[Option<u64>]) -> RunRecord {
     let flows = fcts_us.iter().zip(1..).map(|(fct, source)| FlowRecord {
-        workload: "w".to_owned(),
+        workload: "w".into(),
         index: 0,
         source,
         destination: 0,

@@ -13,7 +13,7 @@ use crate::table::Table;
 pub(super) struct Place(u32);
 
 impl Place {
-    /// No packet. There is a flight even here, with what whoever comes to the end of a list would ask for.
+    /// No packet: flight 0 is a sentinel whose time is NEVER.
     pub(super) const NONE: Place = Place(0);
 
     #[inline(always)]

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+pub(crate) use trimline_packet::quantity::nearest;
+
 /// A text that a scenario was read from: the file, or one `--set`.
 #[derive(Debug)]
 pub struct Source {
@@ -132,49 +134,9 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
-/// The one of `names` with the fewest edits from `written`, unless it shares next to nothing.
-pub(crate) fn nearest<'a>(
-    written: &str,
-    names: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
-    let (distance, name) = names
-        .into_iter()
-        .map(|name| (edits(written, name), name))
-        .min_by_key(|&(edits, _)| edits)?;
-    let longest = written.chars().count().max(name.chars().count());
-    (distance < longest).then_some(name)
-}
-
-/// Insertions, deletions, substitutions and swaps of neighbours that make `b` of `a`.
-fn edits(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.to_lowercase().chars().collect();
-    let b: Vec<char> = b.to_lowercase().chars().collect();
-    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let substituted = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = substituted.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(rows[i - 2][j - 2] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[a.len()][b.len()]
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn nearest_counts_a_swap_as_one_edit() {
-        assert_eq!(nearest("seesd", ["seeds", "speed"]), Some("seeds"));
-        assert_eq!(nearest("duratoin", ["duration", "warm_up"]), Some("duration"));
-        assert_eq!(nearest("x", ["duration"]), None);
-    }
 
     #[test]
     fn positions_count_characters_not_bytes() {

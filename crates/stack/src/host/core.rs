@@ -326,12 +326,6 @@ impl Core {
         self.list_readable(index);
     }
 
-    /// Whole messages that can be received now, and bytes that can be read.
-    pub fn available(&mut self, connection: Connection) -> (usize, usize) {
-        let incoming = self.find(connection).map(|entry| &entry.incoming);
-        incoming.map_or((0, 0), |incoming| (incoming.messages(), incoming.bytes()))
-    }
-
     /// The next whole message, if it is there.
     ///
     /// # Errors
@@ -387,15 +381,6 @@ impl Core {
     pub fn prioritise(&mut self, now: Time, connection: Connection, class: u8) {
         let Some(name) = self.find(connection).map(|entry| entry.name) else { return };
         self.command(now, Command::Prioritise { key: name.key(Half::Receiving), class });
-    }
-
-    /// From now on what this connection sends bears another class, 0 to 3: the receiver pulls higher
-    /// ones first.
-    pub fn set_class(&mut self, now: Time, connection: Connection, class: u8) {
-        let Some(entry) = self.find(connection) else { return };
-        entry.options.class = class;
-        let name = entry.name;
-        self.command(now, Command::Classify { key: name.key(Half::Sending), class });
     }
 
     /// What the sending half of a connection has done, while the endpoint remembers it.

@@ -104,16 +104,6 @@ impl Incoming {
         count
     }
 
-    /// Whole messages that wait.
-    pub(super) fn messages(&self) -> usize {
-        self.ends.len()
-    }
-
-    /// Bytes in order that wait.
-    pub(super) fn bytes(&self) -> usize {
-        self.stream.len()
-    }
-
     /// Whether the peer closed its side and everything before has arrived.
     pub(super) fn is_closed(&self) -> bool {
         self.closed

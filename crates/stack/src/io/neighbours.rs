@@ -42,17 +42,3 @@ pub fn next_hop(interface: u32, destination: IpAddr) -> io::Result<[u8; 6]> {
         std::thread::sleep(Duration::from_millis(5));
     }
 }
-
-/// The address that the kernel sends from on its way to `destination`.
-///
-/// # Errors
-/// There is no route.
-pub fn source_address(destination: IpAddr) -> io::Result<IpAddr> {
-    let any: IpAddr = match destination {
-        IpAddr::V4(_) => [0, 0, 0, 0].into(),
-        IpAddr::V6(_) => [0u16; 8].into(),
-    };
-    let socket = UdpSocket::bind((any, 0))?;
-    socket.connect((destination, 9))?;
-    Ok(socket.local_addr()?.ip())
-}

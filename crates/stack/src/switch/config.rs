@@ -96,7 +96,7 @@ pub struct SwitchConfig {
     pub name: String,
     /// Whether it forwards by Ethernet or by IP addresses.
     #[serde(default)]
-    pub forwarding: Layer,
+    pub forwarding: ForwardingLayer,
     /// How it chooses among equal next hops.
     #[serde(default)]
     pub spread: Spread,
@@ -105,7 +105,7 @@ pub struct SwitchConfig {
 /// By what a switch forwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Layer {
+pub enum ForwardingLayer {
     /// Ethernet addresses, learned.
     L2,
     /// IP addresses, by the shortest ways.

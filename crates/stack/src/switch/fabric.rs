@@ -14,7 +14,7 @@ use trimline_switch::{
 };
 use trimline_transport::Stream;
 
-use super::config::{Config, FarEnd, Layer, Layout, Line};
+use super::config::{Config, FarEnd, ForwardingLayer, Layout, Line};
 use super::forwarding::{Exit, Forwarding};
 use super::frames::Frames;
 use super::ip_header::IpHeader;
@@ -177,8 +177,8 @@ impl Fabric {
         let switches = switches.map(|((number, (ports, routes)), described)| Switch {
             ports,
             forwarding: match described.forwarding {
-                Layer::L2 => Forwarding::L2(Default::default()),
-                Layer::L3 => Forwarding::L3 {
+                ForwardingLayer::L2 => Forwarding::L2(Default::default()),
+                ForwardingLayer::L3 => Forwarding::L3 {
                     routes: routes.into_iter().collect(),
                     spread: described.spread,
                     seed: random::mix(seed ^ number),

@@ -14,7 +14,7 @@ use super::ip_header::IpHeader;
 const FCS_BYTES: usize = 4;
 
 #[derive(Debug)]
-struct Slot {
+struct Stored {
     packet: Packet,
     next: Handle,
     bytes: Vec<u8>,
@@ -23,7 +23,7 @@ struct Slot {
 /// Frames by handle, with what a port looks at beside the bytes.
 #[derive(Debug)]
 pub struct Frames {
-    slots: Vec<Slot>,
+    slots: Vec<Stored>,
     free: Vec<Handle>,
     profile: Profile,
     lengths: Lengths,
@@ -50,7 +50,7 @@ impl Frames {
             }
             None => {
                 let handle = Handle::new(self.slots.len() as u32);
-                self.slots.push(Slot { packet, next: Handle::NONE, bytes: frame.to_vec() });
+                self.slots.push(Stored { packet, next: Handle::NONE, bytes: frame.to_vec() });
                 handle
             }
         }

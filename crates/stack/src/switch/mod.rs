@@ -14,7 +14,7 @@ pub mod quantity;
 mod run;
 
 pub use config::{
-    AddressConfig, Config, HostConfig, ImpairmentConfig, Layer, LinkConfig, SwitchConfig,
+    AddressConfig, Config, ForwardingLayer, HostConfig, ImpairmentConfig, LinkConfig, SwitchConfig,
 };
 pub use fabric::{Fabric, Ties};
 pub use forwarding::Spread;

@@ -3,30 +3,13 @@
 use std::fmt::Display;
 
 use serde::Deserialize;
+use trimline_packet::quantity::{self, A_DURATION, A_RATE, A_SHARE, Fault};
 use trimline_packet::{BitRate, TimeDelta};
 
-/// A decimal number with one of these units, in the smallest of them.
-fn with_unit(text: &str, units: &[(&str, u64)]) -> Result<u64, String> {
-    let expected = || {
-        let names: Vec<&str> = units.iter().map(|&(name, _)| name).collect();
-        format!("expected a number with a unit ({}), not {text:?}", names.join(", "))
-    };
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(expected)?;
-    let (number, unit) = text.split_at(split);
-    let &(_, scale) = units.iter().find(|(name, _)| *name == unit.trim()).ok_or_else(expected)?;
-    let (whole, part) = number.split_once('.').unwrap_or((number, ""));
-    let whole: u64 = whole.parse().map_err(|_| expected())?;
-    let mut value = whole.checked_mul(scale).ok_or_else(expected)?;
-    let mut place = scale;
-    for digit in part.bytes() {
-        if !digit.is_ascii_digit() {
-            return Err(expected());
-        }
-        place /= 10;
-        let part = u64::from(digit - b'0') * place;
-        value = value.checked_add(part).ok_or_else(expected)?;
-    }
-    Ok(value)
+/// The mistake in `text`, as one line.
+fn mistake(text: &str, expected: &str, fault: &Fault) -> String {
+    let nearest = fault.nearest.as_ref().map(|nearest| format!("; nearest: {nearest:?}"));
+    format!("{text:?} {}; expected {expected}{}", fault.problem, nearest.unwrap_or_default())
 }
 
 /// A rate: "100Mbps".
@@ -34,11 +17,7 @@ fn with_unit(text: &str, units: &[(&str, u64)]) -> Result<u64, String> {
 /// # Errors
 /// What was expected.
 pub fn rate(text: &str) -> Result<BitRate, String> {
-    let units = [("Gbps", 1_000_000_000), ("Mbps", 1_000_000), ("kbps", 1000), ("bps", 1)];
-    match with_unit(text, &units)? {
-        0 => Err(format!("{text:?}: a link without a rate delivers nothing")),
-        bits => Ok(BitRate::from_bps(bits)),
-    }
+    quantity::rate(text).map_err(|fault| mistake(text, A_RATE, &fault))
 }
 
 /// A time: "5us".
@@ -46,20 +25,20 @@ pub fn rate(text: &str) -> Result<BitRate, String> {
 /// # Errors
 /// What was expected.
 pub fn time(text: &str) -> Result<TimeDelta, String> {
-    let units = [("ns", 1000), ("us", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
-    with_unit(text, &units).map(TimeDelta::from_ps)
+    quantity::duration(text).map_err(|fault| mistake(text, A_DURATION, &fault))
 }
 
-/// A share of 2^32: "1%".
+/// A share of 2^32, rounded down: "1%".
 ///
 /// # Errors
 /// What was expected.
 pub fn share(text: &str) -> Result<u32, String> {
-    let millionths = with_unit(text, &[("%", 1_000_000)])?;
-    if millionths > 100_000_000 {
+    const ALL: u64 = 1_000_000_000;
+    let billionths = quantity::share(text).map_err(|fault| mistake(text, A_SHARE, &fault))?;
+    if billionths > ALL {
         return Err(format!("{text:?} is more than all"));
     }
-    let share = (u128::from(millionths) << 32) / 100_000_000;
+    let share = (u128::from(billionths) << 32) / u128::from(ALL);
     Ok(u32::try_from(share).unwrap_or(u32::MAX))
 }
 
@@ -123,8 +102,16 @@ mod tests {
         assert_eq!(time("1.5us"), Ok(TimeDelta::from_ns(1500)));
         assert_eq!(share("100%"), Ok(u32::MAX));
         assert_eq!(share("0.5%"), Ok(21_474_836));
+        assert_eq!(rate("1Tbps"), Ok(BitRate::from_gbps(1000)));
+        assert_eq!(
+            rate("100MBps").unwrap_err(),
+            "\"100MBps\" has the unknown unit `MBps`: `b` is a bit, `B` a byte; expected a rate such as \"10Gbps\" \
+             (units: bps, Kbps, Mbps, Gbps, Tbps); nearest: \"100Mbps\""
+        );
+        // Nothing is cut off.
+        assert!(rate("1.5bps").unwrap_err().contains("no whole number of bps"));
         let beyond = "18446744073.9Gbps";
-        for wrong in ["", "100", "Mbps", "1Tbps", "-1Mbps", "0Mbps", "1.x2Mbps", beyond] {
+        for wrong in ["", "100", "Mbps", "-1Mbps", "0Mbps", "1.x2Mbps", beyond] {
             assert!(rate(wrong).is_err(), "{wrong}");
         }
         assert!(share("101%").is_err());

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use trimline_packet::{BitRate, TimeDelta};
 
-use super::network::{Network, Shape, address};
+use super::network::{Shape, TestNetwork, address};
 use super::sys;
 use crate::clock::Clock;
 use crate::host::{Config, Idle, Options};
@@ -51,7 +51,7 @@ pub struct Flow {
     pub time: Duration,
 }
 
-fn config(network: &Network, number: u32, flow: &Flow) -> io::Result<Config> {
+fn config(network: &TestNetwork, number: u32, flow: &Flow) -> io::Result<Config> {
     let mut config = network.config(number, flow.rate)?;
     config.ndp.payload_bytes = flow.payload.min(config.ndp.payload_bytes);
     config.ndp.initial_window = flow.initial_window;
@@ -65,7 +65,7 @@ fn config(network: &Network, number: u32, flow: &Flow) -> io::Result<Config> {
 /// # Errors
 /// A right is missing, or the flow breaks.
 pub fn ndp(flow: Flow) -> io::Result<Bulk> {
-    let network = Network::build(Shape::BackToBack, usize::from(flow.payload) + 100)?;
+    let network = TestNetwork::build(Shape::BackToBack, usize::from(flow.payload) + 100)?;
     let clock = Clock::real();
     let over = AtomicBool::new(false);
     let delivered = AtomicU64::new(0);
@@ -154,7 +154,7 @@ pub fn ndp(flow: Flow) -> io::Result<Bulk> {
 /// # Errors
 /// A right is missing.
 pub fn raw(payload: u16, time: Duration) -> io::Result<Bulk> {
-    let network = Network::build(Shape::BackToBack, usize::from(payload) + 100)?;
+    let network = TestNetwork::build(Shape::BackToBack, usize::from(payload) + 100)?;
     let over = AtomicBool::new(false);
     let delivered = AtomicU64::new(0);
     thread::scope(|scope| {

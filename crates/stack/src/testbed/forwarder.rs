@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use trimline_packet::wire::{Datagram, Ethernet, Fields, Profile};
 use trimline_packet::{ConnectionId, Flags, Header, Kind, Service};
 
-use super::network::{Network, Shape, address, ethernet};
+use super::network::{Shape, TestNetwork, address, ethernet};
 use super::sys;
 use crate::clock::Clock;
 use crate::host::Idle;
@@ -44,7 +44,7 @@ fn frame(from: u32, to: u32) -> Vec<u8> {
 
 /// All hosts send to their opposites as fast as one thread can; gives packets that `forward` passed on
 /// in a second.
-fn load<F>(network: &Network, time: Duration, forward: F) -> io::Result<f64>
+fn load<F>(network: &TestNetwork, time: Duration, forward: F) -> io::Result<f64>
 where
     F: FnOnce(&AtomicBool) -> io::Result<u64> + Send,
 {
@@ -84,7 +84,7 @@ where
 /// # Errors
 /// A right is missing.
 pub fn bare(time: Duration) -> io::Result<f64> {
-    let network = Network::build(Shape::Star(PORTS), 1500)?;
+    let network = TestNetwork::build(Shape::Star(PORTS), 1500)?;
     let mut ports = network.ports()?;
     load(&network, time, move |over| {
         let mut count = 0;
@@ -122,7 +122,7 @@ fn send(port: &mut AfPacket, frames: &[Vec<u8>]) -> io::Result<u64> {
 /// # Errors
 /// A right is missing.
 pub fn switched(time: Duration) -> io::Result<f64> {
-    let network = Network::build(Shape::Star(PORTS), 1500)?;
+    let network = TestNetwork::build(Shape::Star(PORTS), 1500)?;
     let text = network.shape().switches("rate = \"400Gbps\"\npayload = 1400\npackets = 512");
     let config = Config::parse(&text).map_err(io::Error::other)?;
     let fabric = Fabric::new(&config).map_err(io::Error::other)?;

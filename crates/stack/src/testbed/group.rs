@@ -8,7 +8,7 @@ use std::thread;
 
 use trimline_packet::Time;
 
-use super::network::Network;
+use super::network::TestNetwork;
 use super::sys;
 use crate::clock::Clock;
 use crate::host::{Host, Idle, Waiter};
@@ -37,7 +37,7 @@ pub struct SwitchCount {
 /// # Errors
 /// The configuration is wrong, an interface is gone, or `act` fails.
 pub fn with_switches<T>(
-    network: &Network,
+    network: &TestNetwork,
     settings: &str,
     clock: &Clock,
     capture: Option<&Path>,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 
 use super::group::{Group, SwitchCount, with_switches};
-use super::network::{Network, Shape, address};
+use super::network::{Shape, TestNetwork, address};
 use super::sys::{self, Open};
 use crate::clock::Clock;
 use crate::host::{self, Connection, Host, Idle};
@@ -83,7 +83,7 @@ pub fn ideal(rate: BitRate, answers: &[Answer]) -> Duration {
 
 /// NDP hosts of a testbed, its switches running.
 fn ndp_hosts(
-    network: &Network,
+    network: &TestNetwork,
     rate: BitRate,
     initial_window: u32,
     clock: &Clock,
@@ -183,7 +183,7 @@ pub fn ndp(
     repeats: usize,
     options: Options<'_>,
 ) -> io::Result<(Vec<Vec<Completions>>, SwitchCount)> {
-    let network = Network::build(Shape::FatTree, MTU)?;
+    let network = TestNetwork::build(Shape::FatTree, MTU)?;
     let clock = Clock::real();
     let packets = options.packets;
     let settings =
@@ -219,7 +219,7 @@ pub fn tcp(
     lists: &[Vec<Answer>],
     repeats: usize,
 ) -> io::Result<(Vec<Vec<Completions>>, SwitchCount)> {
-    let network = Network::build(Shape::FatTree, MTU)?;
+    let network = TestNetwork::build(Shape::FatTree, MTU)?;
     let clock = Clock::real();
     let settings = format!(
         "rate = \"{}bps\"\npayload = {PAYLOAD}\nprofile = \"drop-tail\"\npackets = {TCP_QUEUE}",
@@ -265,7 +265,7 @@ fn unless_blocked(outcome: io::Result<usize>) -> io::Result<Option<usize>> {
 }
 
 fn tcp_incast(
-    network: &Network,
+    network: &TestNetwork,
     listeners: &[TcpListener],
     answers: &[Answer],
     data: &[u8],

@@ -38,7 +38,7 @@ pub enum Shape {
 
 /// Hosts in namespaces, and one namespace for the switches between them.
 #[derive(Debug)]
-pub struct Network {
+pub struct TestNetwork {
     /// The hosts.
     pub hosts: Vec<TestHost>,
     /// Where the switches' ends of the cables are.
@@ -107,12 +107,12 @@ pub fn ethernet(host: u32) -> [u8; 6] {
     [2, 0, 0, 0, (host >> 8) as u8, host as u8 + 1]
 }
 
-impl Network {
+impl TestNetwork {
     /// Builds namespaces and cables.
     ///
     /// # Errors
     /// A right or a program is missing; said in words.
-    pub fn build(shape: Shape, mtu: usize) -> io::Result<Network> {
+    pub fn build(shape: Shape, mtu: usize) -> io::Result<TestNetwork> {
         let middle = match shape {
             Shape::BackToBack => None,
             _ => Some(Namespace::new()?),
@@ -172,7 +172,7 @@ impl Network {
             }
             host.namespace.ip(&lines)?;
         }
-        Ok(Network { hosts, middle, shape, mtu })
+        Ok(TestNetwork { hosts, middle, shape, mtu })
     }
 
     /// Its shape.

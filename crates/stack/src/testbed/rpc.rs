@@ -11,7 +11,7 @@ use hdrhistogram::Histogram;
 use trimline_packet::wire::Profile;
 use trimline_packet::{BitRate, TimeDelta};
 
-use super::network::{Network, Shape, address};
+use super::network::{Shape, TestNetwork, address};
 use super::sys::{self, Open};
 use crate::clock::Clock;
 use crate::host::{Config, Failure, Idle, Options};
@@ -68,7 +68,7 @@ fn latencies() -> Latencies {
 /// # Errors
 /// A right is missing, or a contender fails.
 pub fn measure(carrier: Carrier, polls: bool, requests: u64) -> io::Result<Latencies> {
-    let network = Network::build(Shape::BackToBack, 1500)?;
+    let network = TestNetwork::build(Shape::BackToBack, 1500)?;
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let server = scope.spawn(|| {
@@ -90,7 +90,7 @@ pub fn measure(carrier: Carrier, polls: bool, requests: u64) -> io::Result<Laten
 }
 
 /// The paper's times: hosts with a core of their own.
-fn host_config(network: &Network, number: u32, polls: bool) -> io::Result<Config> {
+fn host_config(network: &TestNetwork, number: u32, polls: bool) -> io::Result<Config> {
     let mut config = network.config(number, BitRate::from_gbps(100))?;
     config.ndp.rto = TimeDelta::from_ms(1);
     config.ndp.pull_repeat = TimeDelta::from_ms(1);
@@ -112,7 +112,12 @@ fn pause(polls: bool, turns: &mut u32, fd: RawFd) -> io::Result<()> {
     Ok(())
 }
 
-fn serve(network: &Network, carrier: Carrier, polls: bool, over: &AtomicBool) -> io::Result<()> {
+fn serve(
+    network: &TestNetwork,
+    carrier: Carrier,
+    polls: bool,
+    over: &AtomicBool,
+) -> io::Result<()> {
     match carrier {
         Carrier::Raw => {
             let mut socket = network.socket(1)?;
@@ -239,7 +244,7 @@ fn give(stream: &mut TcpStream, bytes: &[u8], polls: bool) -> io::Result<()> {
 }
 
 fn ask(
-    network: &Network,
+    network: &TestNetwork,
     carrier: Carrier,
     polls: bool,
     requests: u64,

@@ -251,15 +251,6 @@ fn order_with(change: impl Fn(&mut Pair, Time, [Connection; 2], &[Connection])) 
     order
 }
 
-/// A class of its own for a message: the sender changes its connection's before it sends.
-#[test]
-fn a_message_that_is_sent_in_a_higher_class_is_delivered_first() {
-    for (higher, order) in [(0, [1, 2]), (1, [2, 1])] {
-        let got = order_with(|pair, now, ends, _| pair.core(0).set_class(now, ends[higher], 2));
-        assert_eq!(got, order);
-    }
-}
-
 /// The receiver knows best what it waits for (NDP 3.2).
 #[test]
 fn a_receiver_pulls_first_what_it_says() {

@@ -14,7 +14,7 @@ const EACH: usize = 56_000;
 /// Nineteen hosts send to one through a switch that queues two packets: headers fill its queue, and some go
 /// back (NDP 3.2.4).
 fn incast(capture: &Path) -> io::Result<u64> {
-    let network = Network::build(Shape::Star(HOSTS), 1500)?;
+    let network = TestNetwork::build(Shape::Star(HOSTS), 1500)?;
     let clock = Clock::real();
     let rate = BitRate::from_bps(100_000_000);
     let settings = "rate = \"100Mbps\"\npayload = 1400\npackets = 2\nseed = 1";

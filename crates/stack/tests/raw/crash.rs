@@ -22,7 +22,7 @@ fn interfaces(of: &Namespace) -> Vec<String> {
 #[test]
 fn a_testbed_that_is_killed_leaves_nothing() {
     if let Ok(witness) = std::env::var(WITNESS) {
-        let network = Network::build(Shape::Star(2), 1500).unwrap();
+        let network = TestNetwork::build(Shape::Star(2), 1500).unwrap();
         for host in &network.hosts {
             let line =
                 format!("link add out{0} type veth peer name in{0} netns {witness}", host.number);

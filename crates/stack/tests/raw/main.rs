@@ -13,7 +13,7 @@ use trimline_stack::clock::Clock;
 use trimline_stack::host::{Idle, Options};
 use trimline_stack::io::{PacketIo, neighbours};
 use trimline_stack::testbed::group::Group;
-use trimline_stack::testbed::network::{Network, Shape, address, ethernet};
+use trimline_stack::testbed::network::{Shape, TestNetwork, address, ethernet};
 use trimline_stack::testbed::{bulk, incast, rpc};
 
 /// What a test does, unless the machine does not let it.
@@ -37,7 +37,7 @@ fn allowed<T>(outcome: io::Result<T>) -> Option<T> {
 
 #[test]
 fn messages_cross_a_cable_with_the_neighbours_of_the_kernel() {
-    let Some(network) = allowed(Network::build(Shape::BackToBack, 9100)) else { return };
+    let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 9100)) else { return };
     // Without the neighbours that the testbed writes: the kernel has to ask.
     let host = &network.hosts[0];
     let flush = format!("neigh flush nud permanent dev {}", host.interface);
@@ -87,7 +87,7 @@ fn messages_cross_a_cable_with_the_neighbours_of_the_kernel() {
 
 #[test]
 fn the_kernel_does_not_see_packets_of_the_port() {
-    let Some(network) = allowed(Network::build(Shape::BackToBack, 1500)) else { return };
+    let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
     let port = Profile::PAPER.port;
     // IP packets that the kernel of a host took from its interfaces.
     let seen = || {
@@ -179,7 +179,7 @@ fn nothing_of_a_testbed_is_seen_outside() {
         list.lines().filter_map(name).collect::<Vec<_>>()
     };
     let before = interfaces();
-    let Some(network) = allowed(Network::build(Shape::Star(3), 1500)) else { return };
+    let Some(network) = allowed(TestNetwork::build(Shape::Star(3), 1500)) else { return };
     assert_eq!(interfaces(), before);
     // The namespace lives as long as the process holds it: after a crash the kernel removes it.
     let path = network.hosts[0].namespace.path();
