@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use miette::{Diagnostic, LabeledSpan, MietteHandlerOpts, NamedSource, SourceCode};
 use trimline_sim::scenario::{Scenario, ScenarioError};
+use trimline_sim::transports::Transports;
 
 use crate::foreign::scenario_of;
 
@@ -55,8 +56,9 @@ pub(crate) fn read_scenario(
     path: &Path,
     format: Option<&str>,
     settings: &[String],
+    transports: &Transports,
 ) -> Result<Scenario, Failure> {
-    parse_scenario(path, &scenario_text(path, format)?, settings)
+    parse_scenario(path, &scenario_text(path, format)?, settings, transports)
 }
 
 /// The text of a scenario, also of a file that is none but can be run; `format` says that it is one of flows.
@@ -72,8 +74,10 @@ pub(crate) fn parse_scenario(
     path: &Path,
     text: &str,
     settings: &[String],
+    transports: &Transports,
 ) -> Result<Scenario, Failure> {
-    let mut scenario = Scenario::parse(&path.display().to_string(), text, settings)?;
+    let name = path.display().to_string();
+    let mut scenario = Scenario::parse_with(&name, text, settings, transports)?;
     if scenario.name.is_empty() {
         scenario.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     }

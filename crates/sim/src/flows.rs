@@ -5,9 +5,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use trimline_packet::{ByteCount, HostId, Time};
-use trimline_transport::{Half, Key, Stream};
+use trimline_transport::{Half, Key, Stream, flow};
 
-use crate::protocol::FlowEvent;
 use crate::random;
 use crate::table::Shared;
 use crate::triggers::{self, Trigger, Triggers, Wiring};
@@ -78,6 +77,8 @@ pub(crate) struct Flows {
     acknowledged: Shared<Option<Time>>,
     /// Hash of each workload's name: part of a flow's identity.
     workload_names: Arc<[u64]>,
+    /// Place of each workload's transport in the plan.
+    transports: Arc<[u8]>,
     first_of_host: Arc<[u32]>,
     any_switch_random: bool,
     sized: u64,
@@ -87,7 +88,12 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    pub(crate) fn new(made: Made, hosts: u32, workload_names: &[&str]) -> Flows {
+    pub(crate) fn new(
+        made: Made,
+        hosts: u32,
+        workload_names: &[&str],
+        transports: Arc<[u8]>,
+    ) -> Flows {
         let Made { mut flows, wirings, triggers } = made;
         flows.sort_by_key(|flow| (flow.source, flow.start, flow.workload, flow.index));
         let mut first_of_host = Vec::with_capacity(hosts as usize + 1);
@@ -125,6 +131,7 @@ impl Flows {
             delivered: vec![None; flows.len()].into(),
             acknowledged: vec![None; flows.len()].into(),
             workload_names: workload_names.iter().map(|name| random::name_number(name)).collect(),
+            transports,
             first_of_host: first_of_host.into(),
             any_switch_random: flows.iter().any(|flow| flow.switch_random),
             sized: flows.iter().filter(|flow| flow.size.is_some()).count() as u64,
@@ -149,6 +156,7 @@ impl Flows {
                 delivered: self.delivered.view(),
                 acknowledged: self.acknowledged.view(),
                 workload_names: Arc::clone(&self.workload_names),
+                transports: Arc::clone(&self.transports),
                 first_of_host: Arc::clone(&self.first_of_host),
                 any_switch_random: self.any_switch_random,
                 sized: self.sized,
@@ -177,6 +185,10 @@ impl Flows {
     }
     pub(crate) fn slots(&self, flow: u32) -> (u32, u32) {
         (self.sender_slots[flow as usize], self.receiver_slots[flow as usize])
+    }
+    /// Place of a flow's transport in the plan.
+    pub(crate) fn transport_of(&self, flow: u32) -> usize {
+        usize::from(self.transports[self.description(flow).workload as usize])
     }
     pub(crate) fn any_switch_random(&self) -> bool {
         self.any_switch_random
@@ -282,17 +294,19 @@ impl Flows {
     }
 
     /// Something happened to a flow, at its destination or at its source. What follows happens at the same host.
-    pub(crate) fn note(&mut self, event: FlowEvent, now: Time) {
+    pub(crate) fn note(&mut self, event: flow::Event, now: Time) {
         self.seen.last_change = self.seen.last_change.max(now);
         match event {
-            FlowEvent::Delivered(flow) => {
+            flow::Event::Delivered { key, .. } => {
+                let flow = key.connection.get();
                 let end = &mut self.delivered[flow as usize];
                 if end.replace(end.unwrap_or(now)).is_none() {
                     let host = self.flows[flow as usize].destination.get();
                     self.activate(host, flow, now, |wiring| wiring.on_delivered);
                 }
             }
-            FlowEvent::Acknowledged(flow) => {
+            flow::Event::Acknowledged { key, .. } => {
+                let flow = key.connection.get();
                 let end = &mut self.acknowledged[flow as usize];
                 if end.replace(end.unwrap_or(now)).is_none() {
                     self.seen.finished += u64::from(self.flows[flow as usize].size.is_some());

@@ -14,10 +14,13 @@ pub mod random;
 mod run;
 mod sampler;
 pub mod scenario;
+pub mod suites;
 mod table;
 pub mod topology;
+pub mod transports;
 mod triggers;
 mod workload;
 
 pub use division::{Division, division};
-pub use run::{Progress, RunError, run, run_on};
+pub use plan::{Progress, RunError};
+pub use run::{run, run_on};

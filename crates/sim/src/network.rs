@@ -21,9 +21,7 @@ mod views;
 use std::cmp::Ordering;
 use std::ops::Range;
 
-use trimline_packet::{
-    BitRate, ByteCount, Handle, HostId, Packets, Service, Time, TimeDelta,
-};
+use trimline_packet::{BitRate, ByteCount, Handle, HostId, Packets, Service, Time, TimeDelta};
 use trimline_switch::{Displaced, Fate, OutputPort, Pool, ServiceModel};
 use trimline_transport::Stream;
 

@@ -1,19 +1,17 @@
 //! One run: from a plan to a record.
 
-use std::fmt;
 use std::ops::ControlFlow;
 
 use trimline_metrics::{FlowEnd, FlowRecord, PortRecord, RunRecord, Samples, Timeline};
-use trimline_packet::{ByteCount, HostId, Packet, Time, TimeDelta};
+use trimline_packet::{ByteCount, HostId, Time, TimeDelta};
 use trimline_switch::{OutputPort, Port};
-use trimline_transport::{cbr, ndp, tcp};
 
 use crate::division::division;
 use crate::engine::{Engine, Heap, Partition, Recorder, Windows, together};
 use crate::flows::{Flow, Flows};
 use crate::links::Links;
 use crate::network::Network;
-use crate::plan::{EngineChoice, Plan, Transport};
+use crate::plan::{EngineChoice, Plan, Progress, RunError, Workload};
 use crate::protocol::Protocol;
 use crate::sampler::Sampler;
 use crate::topology::Routes;
@@ -30,41 +28,6 @@ const PATIENCE: TimeDelta = TimeDelta::from_ms(30_000);
 /// Packet-hops between two checks of all queues of all ports: often enough to look into every phase of a run,
 /// seldom enough to cost nothing.
 const CHECK_HOPS: u64 = 250_000;
-
-/// How far a run is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Virtual time.
-    pub simulated: TimeDelta,
-    /// Virtual time at the end, when it is known.
-    pub duration: Option<TimeDelta>,
-    /// Packets that left a link.
-    pub packet_hops: u64,
-    /// Sized flows that ended.
-    pub flows_done: u64,
-    /// Sized flows.
-    pub flows: u64,
-}
-
-/// Why a plan cannot be run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunError {
-    /// The network would be too small for its workloads, or has no hosts.
-    Topology(String),
-    /// A workload with more flows than a run can have.
-    Workload(String),
-}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RunError::Topology(what) => write!(f, "topology: {what}"),
-            RunError::Workload(what) => write!(f, "workload: {what}"),
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
 
 /// Runs a plan. `watch` is told of the progress and may end the run early; the record then says so.
 ///
@@ -92,9 +55,41 @@ pub fn run_on(
     threads: usize,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<RunRecord, RunError> {
+    let Some(first) = plan.transports.first() else {
+        return Err(RunError::Transport("a plan has at least one".to_owned()));
+    };
+    let mut outside = plan.transports.iter().filter(|chosen| !chosen.is_built_in());
+    let leading = outside.next().unwrap_or(first);
+    if let Some(other) = outside.find(|other| other.name() != leading.name()) {
+        return Err(RunError::Transport(format!(
+            "`{}` beside `{}`: a run takes one transport that is not built in",
+            other.name(),
+            leading.name()
+        )));
+    }
+    leading.run(plan, threads, watch)
+}
+
+/// The same with hosts of this kind.
+pub(crate) fn run_with<E: Protocol>(
+    plan: &Plan,
+    config: &E::Config,
+    threads: usize,
+    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<RunRecord, RunError> {
+    Ok(build::<E>(plan, config, flows(plan)?, threads, watch))
+}
+
+/// All flows of a plan.
+fn flows(plan: &Plan) -> Result<Flows, RunError> {
     let hosts = plan.topology.hosts();
     if hosts < 2 {
         return Err(RunError::Topology(format!("{hosts} hosts; at least 2 are needed")));
+    }
+    let nameless = |workload: &&Workload| plan.transports.len() <= workload.transport.into();
+    if let Some(workload) = plan.workloads.iter().find(nameless) {
+        let problem = format!("workload `{}` has none of the plan's", workload.name);
+        return Err(RunError::Transport(problem));
     }
     let made = workload::flows(plan).map_err(RunError::Workload)?;
     let outside = |host: HostId| host.get() >= hosts;
@@ -108,12 +103,8 @@ pub fn run_on(
         )));
     }
     let names: Vec<&str> = plan.workloads.iter().map(|workload| workload.name.as_str()).collect();
-    let flows = Flows::new(made, hosts, &names);
-    Ok(match &plan.transport {
-        Transport::Ndp(config) => build::<ndp::Endpoint>(plan, config, flows, threads, watch),
-        Transport::Cbr(config) => build::<cbr::Endpoint>(plan, config, flows, threads, watch),
-        Transport::Tcp(config) => build::<tcp::Endpoint>(plan, config, flows, threads, watch),
-    })
+    let transports = plan.workloads.iter().map(|workload| workload.transport).collect();
+    Ok(Flows::new(made, hosts, &names, transports))
 }
 
 /// Chooses the code for ports with as many queues as the switch has.
@@ -124,7 +115,7 @@ fn build<E: Protocol>(
     threads: usize,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> RunRecord {
-    let full_wire = Packet::HEADER_BYTES + plan.transport.payload_bytes();
+    let full_wire = plan.full_wire_bytes();
     match plan.switch.queue_count() {
         1 => perform::<E, Port<1>>(plan, config, flows, full_wire, threads, watch),
         2 => perform::<E, Port<2>>(plan, config, flows, full_wire, threads, watch),
@@ -181,7 +172,7 @@ fn perform<E: Protocol, P: OutputPort>(
     };
     check_conservation(&network);
     let samples = progress.sampler.clone().map(Sampler::into_samples).unwrap_or_default();
-    RunRecord { timeline, samples, ..record(plan, config, &network, &progress, full_wire) }
+    RunRecord { timeline, samples, ..record(plan, config, &network, &progress) }
 }
 
 /// Where a run stopped, and what had been delivered at the end of the warm-up.
@@ -305,7 +296,6 @@ fn record<E: Protocol, P: OutputPort>(
     config: &E::Config,
     network: &Network<E, P>,
     stop: &Stop,
-    full_wire: u16,
 ) -> RunRecord {
     let flows = &network.flows;
     let mut packets_delivered = 0;
@@ -313,7 +303,7 @@ fn record<E: Protocol, P: OutputPort>(
         .filter_map(|number| {
             // A flow that waits for the end of others has no start, and is none yet.
             let start = flows.start_of(number)?;
-            let (record, packets) = flow_record(plan, network, stop, full_wire, number, start);
+            let (record, packets) = flow_record(plan, network, stop, number, start);
             packets_delivered += packets;
             Some(record)
         })
@@ -361,7 +351,6 @@ fn flow_record<E: Protocol, P: OutputPort>(
     plan: &Plan,
     network: &Network<E, P>,
     stop: &Stop,
-    full_wire: u16,
     number: u32,
     start: Time,
 ) -> (FlowRecord, u64) {
@@ -384,7 +373,7 @@ fn flow_record<E: Protocol, P: OutputPort>(
         start_ps: start.as_ps(),
         fct_receiver_ps: ends.delivered.map(since_start),
         fct_sender_ps: ends.acknowledged.map(since_start),
-        ideal_fct_ps: flow.size.map(|size| ideal(plan, flow, size, full_wire).as_ps()),
+        ideal_fct_ps: flow.size.map(|size| ideal(plan, flow, size).as_ps()),
         delivered_bytes: 0,
         measured_bytes: 0,
         packets_sent: 0,
@@ -423,9 +412,10 @@ fn flow_record<E: Protocol, P: OutputPort>(
 }
 
 /// When the last byte of a flow would arrive in an idle network.
-fn ideal(plan: &Plan, flow: &Flow, size: ByteCount, full_wire: u16) -> TimeDelta {
-    let header = u64::from(Packet::HEADER_BYTES);
-    let payload = u64::from(full_wire) - header;
+fn ideal(plan: &Plan, flow: &Flow, size: ByteCount) -> TimeDelta {
+    let transport = plan.transport_of(&plan.workloads[flow.workload as usize]);
+    let header = u64::from(transport.traits().header_bytes);
+    let payload = u64::from(transport.payload_bytes());
     let full_packets = size.get().saturating_sub(1) / payload;
     let last = size.get() - full_packets * payload;
     plan.topology.ideal_completion(

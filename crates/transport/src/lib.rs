@@ -29,6 +29,8 @@ mod timers;
 
 use alloc::vec::Vec;
 
+pub use arrivals::{Arrivals, WINDOW_LIMIT};
+
 use rand_xoshiro::Xoshiro256PlusPlus;
 use trimline_packet::{ConnectionId, HostId, Packet, PathId, Time};
 
@@ -72,6 +74,10 @@ pub trait HostTables {
     fn paths(&self, peer: HostId, paths: &mut Vec<PathId>);
     /// The random stream of the half of a connection that the peer opened.
     fn stream(&self, key: Key) -> Stream;
+    /// Which transport of a host with several carries a connection, by its place among them.
+    fn transport(&self, _connection: ConnectionId) -> usize {
+        0
+    }
 }
 
 /// The path of a packet for which each switch chooses the next hop at random (per-packet ECMP).

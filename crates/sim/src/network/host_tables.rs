@@ -1,6 +1,6 @@
 //! What a host knows about its peers.
 
-use trimline_packet::{HostId, PathId};
+use trimline_packet::{ConnectionId, HostId, PathId};
 use trimline_transport::{HostTables, Key, Stream};
 
 use crate::flows::Flows;
@@ -31,6 +31,9 @@ impl HostTables for Tables<'_> {
         } else {
             self.routes.paths(self.host, peer, paths);
         }
+    }
+    fn transport(&self, connection: ConnectionId) -> usize {
+        self.flows.transport_of(connection.get())
     }
     fn stream(&self, key: Key) -> Stream {
         self.flows.stream(self.seed, key.connection.get(), key.half)

@@ -37,6 +37,12 @@ pub struct Place {
 }
 
 impl Place {
+    /// That of what nobody wrote.
+    pub(crate) fn nowhere() -> Place {
+        let source = Arc::new(Source { name: "default".to_owned(), text: String::new() });
+        Place { source, start: 0, end: 0 }
+    }
+
     /// The text at this place: its first line.
     pub fn text(&self) -> &str {
         let text = self.source.text.get(self.start..self.end).unwrap_or("");

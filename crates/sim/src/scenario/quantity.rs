@@ -9,9 +9,12 @@ use super::error::nearest;
 
 /// What a key measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Quantity {
+pub enum Quantity {
+    /// Bits per second.
     Rate,
+    /// A time.
     Duration,
+    /// Bytes.
     Bytes,
     /// Bytes, or whole packets.
     Queue,

@@ -6,6 +6,7 @@ mod every_transport;
 mod links;
 mod plans;
 mod random_networks;
+mod several;
 mod shared_memory;
 mod starvation;
 mod threads;

@@ -1,0 +1,9 @@
+//! Suites that hold a transport to what every transport owes: for the tests of this crate, and for those of a
+//! transport outside it.
+
+mod every_profile;
+pub mod plans;
+mod random_networks;
+
+pub use every_profile::every_profile;
+pub use random_networks::{Seen, case, random_networks, seeds, unsettle};
