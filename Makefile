@@ -5,13 +5,14 @@ TRIMLINE := target/release/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig21
 
-.PHONY: help demo test lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz large-result quick hashes mutations mutations-some checked
+.PHONY: help demo test outside lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz large-result quick hashes mutations mutations-some checked
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
 	@echo "make quick               some runs of every experiment, judged twice, drawn: minutes"
 	@echo "make test                every test: Rust, Python, vectors, schema, a quick reproduction"
 	@echo "make hashes              whether the quick tier has the results that it had: for changes that must move none"
+	@echo "make outside             a transport in a crate of its own: written, built, tested, compared with NDP"
 	@echo "make lint                formatting, clippy, tidiness"
 	@echo "make module              the compiled part of the Python package, beside its sources"
 	@echo "make wheel-test          pip install . into an empty place, and the script of the README there"
@@ -77,6 +78,10 @@ test: release module venv
 	cargo xtask vectors
 	$(PYTHON) -m unittest discover --start-directory python --top-level-directory python
 	cargo test --workspace --locked
+
+# A transport in a crate outside the workspace, on what the workspace has built.
+outside: module venv
+	scripts/outside.sh
 
 lint: prerequisites python-lint
 	cargo fmt --all --check

@@ -14,7 +14,7 @@ import unittest
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from trimline.plot import Experiment, MalformedResult, draw
+from trimline.plot import Experiment, MalformedResult, draw, style
 from trimline.plot.__main__ import main
 from trimline.plot.figures import rarest_workload
 from trimline.plot.incast import Ideal
@@ -41,6 +41,23 @@ def write_run(folder: Path, series: str, seed: int, rows: Sequence[Mapping[str, 
     (folder / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
     manifest = json.dumps({"host_link": HOST_LINK})
     (folder / "manifest.json").write_text(manifest, encoding="utf-8")
+
+
+class Style(unittest.TestCase):
+    """Names and colours of series."""
+
+    def test_known(self) -> None:
+        """A series is named after its protocol, or after NDP's switch profile."""
+        self.assertEqual(style.name_of("ndp-iw23"), "NDP iw23")
+        self.assertEqual(style.name_of("htsim"), "NDP, profile htsim")
+        self.assertEqual(style.name_of("dctcp-100"), "DCTCP, queues of 100")
+        self.assertEqual(style.colour_of("mptcp"), style.GREEN)
+
+    def test_unknown(self) -> None:
+        """What is not known keeps its own name, and takes the colour of no protocol."""
+        for series in ("paced", "swift", "no-such-thing"):
+            self.assertEqual(style.name_of(series), series)
+            self.assertNotIn(style.colour_of(series), style.PROTOCOLS.values())
 
 
 class Results(unittest.TestCase):

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use trimline_sim::transports::Transports;
+
 use crate::failure::Failure;
 use crate::reproduce::call_package;
 use crate::run::run_scenario;
@@ -26,8 +28,9 @@ pub(crate) fn compare(
     format: Option<&str>,
     settings: &[String],
     options: Options,
+    transports: &Transports,
 ) -> Result<ExitCode, Failure> {
-    let names = names(&options.transports)?;
+    let names = names(&options.transports, transports)?;
     let text = scenario_text(path, format)?;
     if text.parse::<toml::Table>().is_ok()
         && with_series(&text, &names).parse::<toml::Table>().is_err()
@@ -38,7 +41,7 @@ pub(crate) fn compare(
         )));
     }
     let settings: Vec<String> = asked(&text).into_iter().chain(settings.iter().cloned()).collect();
-    let mut scenario = parse_scenario(path, &with_series(&text, &names), &settings)?;
+    let mut scenario = parse_scenario(path, &with_series(&text, &names), &settings, transports)?;
     let is_transport = |series: &str| names.contains(&series);
     let own: BTreeSet<String> = (scenario.runs.iter().map(|run| run.plan.series.clone()))
         .filter(|series| !is_transport(series))
@@ -61,18 +64,25 @@ pub(crate) fn compare(
     }
 }
 
-fn names(transports: &str) -> Result<Vec<&str>, Failure> {
-    let names: Vec<&str> = transports.split(',').map(str::trim).collect();
-    let is_word = |name: &&str| {
-        !name.is_empty()
-            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
-    };
-    match names.iter().find(|name| !is_word(name)) {
-        None => Ok(names),
-        Some(name) => Err(Failure::message(format!(
-            "--transports: no transport `{name}`; expected names with commas, such as ndp,dctcp"
-        ))),
+/// The names of a list with commas: each that of a transport, each once.
+fn names<'a>(list: &'a str, transports: &Transports) -> Result<Vec<&'a str>, Failure> {
+    let names: Vec<&str> = list.split(',').map(str::trim).collect();
+    for (place, &name) in names.iter().enumerate() {
+        let wrong = |what: String| Err(Failure::message(format!("--transports: {what}")));
+        if transports.find(name).is_none() {
+            let known: Vec<&str> = transports.iter().map(|known| known.name()).collect();
+            let nearest = transports.nearest(name).map(|name| format!("; nearest: {name}"));
+            return wrong(format!(
+                "no transport `{name}`; expected names with commas, of {}{}",
+                known.join(", "),
+                nearest.unwrap_or_default()
+            ));
+        }
+        if names[..place].contains(&name) {
+            return wrong(format!("`{name}` twice"));
+        }
     }
+    Ok(names)
 }
 
 /// The scenario's text with a series for each transport.
@@ -110,11 +120,17 @@ mod tests {
     #[test]
     fn every_transport_becomes_a_series() {
         let base = "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
-        let names_of = |text| names(text).unwrap_or_else(|_| panic!("{text}"));
+        let known = Transports::built_in();
+        let names_of = |text| names(text, &known).unwrap_or_else(|_| panic!("{text}"));
         let text = with_series(base, &names_of("ndp, cbr"));
         assert!(text.ends_with("[[series]]\nname = \"cbr\"\ntransport.cbr = {}\n"), "{text}");
-        assert!(names("ndp,").is_err());
-        assert!(names("n\"dp").is_err());
+        let refused = |text| match names(text, &known) {
+            Err(Failure::Message(problem)) => problem,
+            other => panic!("{text}: {other:?}"),
+        };
+        assert!(refused("ndp,").contains("no transport ``; expected"));
+        assert!(refused("n\"dp").contains("nearest: ndp"));
+        assert!(refused("ndp,tcp,ndp").contains("`ndp` twice"));
     }
 
     #[test]

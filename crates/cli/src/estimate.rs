@@ -2,9 +2,7 @@
 //! half where the tests and docs/performance-log.md look.
 
 use trimline_packet::TimeDelta;
-use trimline_sim::plan::{
-    Arrivals, Choose, Config, EngineChoice, Gap, Matrix, Plan, PullSpacing, Transport, Workload,
-};
+use trimline_sim::plan::{Arrivals, Choose, EngineChoice, Gap, Group, Matrix, Plan, Workload};
 use trimline_sim::topology::Clos;
 
 /// Measured on one core of a server, permutations (docs/performance-log.md): hosts, and nanoseconds for each
@@ -21,15 +19,6 @@ const NANOSECONDS_PER_HOP: [(f64, f64); 8] = [
 ];
 /// The heap engine's time over that of the windows engine.
 const HEAP_FACTOR: f64 = 4.0;
-/// Packets that a data queue takes beside what it sends: eight (NDP 3.1).
-const QUEUE_PACKETS: f64 = 8.0;
-/// Headers to one packet where both wait (NDP 3.1).
-const HEADERS_PER_PACKET: f64 = 10.0;
-/// Bits of a header.
-const HEADER_BITS: f64 = 512.0;
-/// Time of a hop where nearly every packet is trimmed, over the usual.
-const OVERLOAD_FACTOR: f64 = 1.4;
-
 /// What a run, or several, will take.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Estimate {
@@ -40,58 +29,30 @@ pub(crate) struct Estimate {
     pub(crate) megabytes: f64,
 }
 
-/// Flows of one workload that fare alike.
-struct Group {
-    flows: f64,
-    /// Payload packets of each.
-    packets: f64,
-    /// Flows into the same receiver, and out of the same sender.
-    into: f64,
-    out_of: f64,
-    /// Links on the way, on the average.
-    links: f64,
-    /// Seconds that they have, until the end of the run.
-    seconds: f64,
-}
-
 impl Estimate {
     /// What one run will take.
     pub(crate) fn of(plan: &Plan) -> Estimate {
-        let groups: Vec<Group> =
-            plan.workloads.iter().flat_map(|workload| groups(plan, workload)).collect();
-        let (mut hops, mut packets, mut flows) = (0.0, 0.0, 0.0);
-        for group in &groups {
-            let (group_hops, delivered) = match &plan.transport {
-                Transport::Ndp(config) => ndp(plan, config, group),
-                Transport::Tcp(config) => {
-                    let acks = 1.0 / f64::from(config.ack_every);
-                    windowed(plan, config.payload_bytes, acks, group)
-                }
-                Transport::Cbr(config) => {
-                    constant_rate(plan, config.payload_bytes, config.rate.as_bps() as f64, group)
-                }
-            };
-            hops += group_hops;
-            packets += delivered;
-            flows += group.flows;
+        let (mut hops, mut slow_hops, mut flows, mut bytes) = (0.0, 0.0, 0.0, 0.0);
+        for workload in &plan.workloads {
+            for group in groups(plan, workload) {
+                let work = plan.transport_of(workload).work(plan, &group);
+                hops += work.hops;
+                slow_hops += work.hops * work.slowness;
+                bytes += work.bytes;
+                flows += group.flows;
+            }
         }
         let hosts = f64::from(plan.topology.hosts());
         let engine = if plan.engine == EngineChoice::Heap { HEAP_FACTOR } else { 1.0 };
-        let load = if matches!(plan.transport, Transport::Cbr(_)) { OVERLOAD_FACTOR } else { 1.0 };
         // Building the network, each host and its ports; the path lists of both halves of a flow.
         let set_up = hosts * 1.2e-6 + flows * paths(&plan.topology) * 11e-9;
-        let mut bytes = 4.5e6 + hosts * 2500.0 + flows * bytes_per_flow(&plan.topology);
-        if let Transport::Ndp(config) = &plan.transport
-            && config.record_latencies
-        {
-            bytes += packets * 48.0;
-        }
+        bytes += 4.5e6 + hosts * 2500.0 + flows * bytes_per_flow(&plan.topology);
         if plan.timeline.is_some() {
             bytes += hops * 200.0;
         }
         Estimate {
             hops,
-            seconds: hops * nanoseconds_per_hop(hosts) * engine * load / 1e9 + set_up,
+            seconds: slow_hops * nanoseconds_per_hop(hosts) * engine / 1e9 + set_up,
             megabytes: bytes / 1e6,
         }
     }
@@ -117,74 +78,11 @@ fn paths(clos: &Clos) -> f64 {
     f64::from(clos.aggregations_per_pod.max(1) * clos.cores_per_aggregation.max(1))
 }
 
-/// Packets on links, and DATA packets that arrive.
-fn ndp(plan: &Plan, config: &Config, group: &Group) -> (f64, f64) {
-    let clos = &plan.topology;
-    let wire_bits = (f64::from(config.payload_bytes) + 64.0) * 8.0;
-    let packet_seconds = wire_bits / clos.host_link.rate.as_bps() as f64;
-    let round_trip = clos.idle_round_trip(config.payload_bytes).as_ps() as f64 / 1e12;
-    let window = f64::from(config.initial_window);
-    let windows = window / (round_trip / packet_seconds);
-    // Where packets meet nobody a window a round trip; in a network the queues take part of it (the shape of
-    // Figure 17).
-    let share = if clos.tiers < 2 { windows.min(1.0) } else { 1.0 - (-windows).exp() };
-    let most = group.seconds / packet_seconds * share / group.into.max(group.out_of);
-    let packets = group.packets.min(most);
-
-    // Each packet and its ACK; a PULL of its own, unless it rides in an ACK; headers and what follows them.
-    let mut each = 2.0;
-    if group.into > 1.0 {
-        let pushed = window.min(group.packets);
-        let all = packets * group.into;
-        let accepted = (pushed + QUEUE_PACKETS).min(all);
-        // No more than the senders' links carry until the end.
-        let possible = group.seconds / packet_seconds * group.into / group.out_of - all;
-        let resent = (pushed * group.into - accepted).min(possible).max(0.0);
-        each += (all - accepted + 2.0 * resent) / all.max(1.0);
-    } else {
-        let size = (f64::from(clos.hosts()) / 16.0).log2().max(0.0);
-        let collisions = if clos.tiers < 2 { 0.0 } else { 0.1 * size * share * share };
-        let is_fast = matches!(config.pull_spacing, PullSpacing::PayloadBytes);
-        each += collisions + f64::from(u8::from(is_fast)) * 0.3;
-        each += f64::from(u8::from(!config.pull_ack));
-    }
-    (group.flows * packets * each * group.links, group.flows * packets)
-}
-
-/// Everything is sent; what the last link does not carry whole it carries as headers.
-fn constant_rate(
-    plan: &Plan,
-    payload_bytes: u16,
-    bits_per_second: f64,
-    group: &Group,
-) -> (f64, f64) {
-    let wire_bits = (f64::from(payload_bytes) + 64.0) * 8.0;
-    let sent = group.flows * group.seconds * bits_per_second / wire_bits;
-    let receivers = group.flows / group.into;
-    // In the time of a packet.
-    let headers = match plan.switch.queue_count() {
-        1 => wire_bits / HEADER_BITS,
-        _ => 1.0 + HEADERS_PER_PACKET,
-    };
-    let last = (sent / receivers).min(sent / group.flows * headers) * receivers;
-    (sent * (group.links - 1.0) + last, sent.min(sent / group.into))
-}
-
-/// Flows that share the hosts' links and fill them, with this many ACKs for each packet. Collisions of flows that
-/// keep their paths are not foreseen: they make a permutation up to half as much work.
-fn windowed(plan: &Plan, payload_bytes: u16, acks: f64, group: &Group) -> (f64, f64) {
-    let wire_bits = (f64::from(payload_bytes) + 64.0) * 8.0;
-    let rate = plan.topology.host_link.rate.as_bps() as f64 / wire_bits;
-    let each = group.seconds * rate / group.into.max(group.out_of).max(1.0);
-    let delivered = group.flows * each.min(group.packets);
-    (delivered * group.links * (1.0 + acks), delivered)
-}
-
 fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
     let clos = &plan.topology;
     let hosts = clos.hosts();
     let all = f64::from(hosts);
-    let payload = f64::from(plan.transport.payload_bytes());
+    let payload = f64::from(plan.transport_of(workload).payload_bytes());
     let seconds = plan.duration.map_or(f64::INFINITY, |duration| {
         duration.as_ps().saturating_sub(workload.start.as_ps()) as f64 / 1e12
     });

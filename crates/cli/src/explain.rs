@@ -3,12 +3,11 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use trimline_packet::{ByteCount, TimeDelta};
-use trimline_sim::plan::{
-    Arrivals, Config, Gap, Matrix, Plan, PullSpacing, Size, Spraying, Transport, Workload, tcp,
-};
+use trimline_packet::TimeDelta;
+use trimline_sim::plan::{Arrivals, Gap, Matrix, Plan, Size, Spraying, Workload};
 use trimline_sim::scenario::Run;
 use trimline_sim::topology::{Clos, HostDelay, Processing};
+use trimline_sim::transports::{Transports, time};
 
 use crate::estimate::Estimate;
 use crate::failure::Failure;
@@ -19,8 +18,9 @@ pub(crate) fn explain(
     path: &Path,
     format: Option<&str>,
     settings: &[String],
+    transports: &Transports,
 ) -> Result<ExitCode, Failure> {
-    let scenario = read_scenario(path, format, settings)?;
+    let scenario = read_scenario(path, format, settings, transports)?;
     let mut text = String::new();
     if !scenario.name.is_empty() {
         text += &format!("{}: {}\n", scenario.name, scenario.description);
@@ -120,7 +120,7 @@ fn words(plan: &Plan) -> String {
                 0 => String::new(),
                 bytes => format!(", {bytes} B of framing"),
             };
-            format!("{tier} {}, {}{framing}", link.rate, time(link.delay.as_ps()))
+            format!("{tier} {}, {}{framing}", link.rate, time(link.delay))
         })
         .collect();
     text += &format!("  links      {}\n", links.join("; "));
@@ -145,30 +145,19 @@ fn words(plan: &Plan) -> String {
             least.get()
         );
     }
-    text += &match &plan.transport {
-        Transport::Ndp(ndp) => ndp_words(ndp) + &round_trip_words(clos, ndp.payload_bytes),
-        Transport::Tcp(tcp) => tcp_words(tcp) + &round_trip_words(clos, tcp.payload_bytes),
-        Transport::Cbr(cbr) => {
-            let clocks = match cbr.clock_lag.as_ps() {
-                0 => String::new(),
-                lag => format!("; a host's clock loses up to {} in each", time(lag)),
-            };
-            format!(
-                "  transport  constant bit rate: {} a flow, {} B a packet, whatever happens{clocks}\n",
-                cbr.rate, cbr.payload_bytes
-            )
-        }
-    };
+    for chosen in &plan.transports {
+        text += &chosen.words(plan);
+    }
     for workload in &plan.workloads {
-        text += &format!("  workload   {}\n", workload_words(workload, hosts));
+        let with = match &plan.transports[..] {
+            [_] => String::new(),
+            _ => format!(", with {}", plan.transport_of(workload).name()),
+        };
+        text += &format!("  workload   {}{with}\n", workload_words(workload, hosts));
     }
     text += &match plan.duration {
         Some(duration) => {
-            format!(
-                "  duration   {}, measured after {}\n",
-                time(duration.as_ps()),
-                time(plan.warm_up.as_ps())
-            )
+            format!("  duration   {}, measured after {}\n", time(duration), time(plan.warm_up))
         }
         None => "  duration   until every flow has ended\n".to_owned(),
     };
@@ -189,9 +178,9 @@ fn processing_words(clos: &Clos) -> String {
         return String::new();
     }
     let host = |delay: HostDelay| match delay.spread {
-        TimeDelta::ZERO => time(delay.least.as_ps()),
+        TimeDelta::ZERO => time(delay.least),
         spread => {
-            format!("{} to {}", time(delay.least.as_ps()), time((delay.least + spread).as_ps()))
+            format!("{} to {}", time(delay.least), time(delay.least + spread))
         }
     };
     let mut words = format!(
@@ -201,69 +190,9 @@ fn processing_words(clos: &Clos) -> String {
     );
     let switches = ["ToR", "aggregation", "core"].iter().zip(processing.switch);
     for (layer, latency) in switches.take(usize::from(clos.tiers)) {
-        words += &format!("; {layer} {}", time(latency.as_ps()));
+        words += &format!("; {layer} {}", time(latency));
     }
     format!("  processing {words}\n")
-}
-
-/// The bandwidth-delay product, beside which the initial window stands.
-fn round_trip_words(clos: &Clos, payload_bytes: u16) -> String {
-    let round_trip = clos.idle_round_trip(payload_bytes).as_ps();
-    let packet = clos.host_link.transmission(ByteCount::new(u64::from(payload_bytes) + 64)).as_ps();
-    let packets = round_trip as f64 / packet as f64;
-    format!(
-        "  round trip {} idle between the farthest hosts: {packets:.1} packets of the host's link\n",
-        time(round_trip)
-    )
-}
-
-/// The parameters of NDP.
-fn ndp_words(ndp: &Config) -> String {
-    format!(
-        "  transport  NDP: initial window {}, {} B a packet, RTO {}, {}{}{}\n",
-        ndp.initial_window,
-        ndp.payload_bytes,
-        time(ndp.rto.as_ps()),
-        match ndp.pull_spacing {
-            _ if ndp.pull_gaps.is_some() => "pulls spaced by a distribution".to_owned(),
-            PullSpacing::WireBytes => "pulls paced by wire bytes".to_owned(),
-            PullSpacing::PayloadBytes => "pulls paced by payload bytes".to_owned(),
-            PullSpacing::WireBytesScaled { percent } => {
-                format!("pulls paced to {percent} % of the wire time")
-            }
-        },
-        if ndp.pull_ack { ", riding in ACKs" } else { ", each a packet" },
-        if ndp.path_penalty.is_some() { "" } else { ", no path penalty" },
-    )
-}
-
-/// The parameters of one of the TCP family.
-fn tcp_words(tcp: &tcp::Config) -> String {
-    let name = match (tcp.control, tcp.subflows) {
-        (tcp::Control::Dctcp { .. }, _) => "DCTCP".to_owned(),
-        (tcp::Control::NewReno, 1) => "TCP NewReno".to_owned(),
-        (tcp::Control::Cubic, 1) => "TCP CUBIC".to_owned(),
-        (_, subflows) => format!("MPTCP of {subflows} subflows"),
-    };
-    let options = [
-        (tcp.ecn, "ECN"),
-        (tcp.sack, "SACK"),
-        (tcp.dsack, "DSACK"),
-        (tcp.timestamps, "timestamps"),
-        (tcp.frto, "F-RTO"),
-    ];
-    let options: Vec<&str> =
-        options.iter().filter(|(is_on, _)| *is_on).map(|&(_, name)| name).collect();
-    format!(
-        "  transport  {name}: initial window {}, {} B a segment, RTO of {} to {}, an ACK for {} segments{}{}\n",
-        tcp.initial_window,
-        tcp.payload_bytes,
-        time(tcp.rto_min.as_ps()),
-        time(tcp.rto_max.as_ps()),
-        tcp.ack_every,
-        if options.is_empty() { "" } else { ", " },
-        options.join(", "),
-    )
 }
 
 fn workload_words(workload: &Workload, hosts: u32) -> String {
@@ -303,23 +232,23 @@ fn workload_words(workload: &Workload, hosts: u32) -> String {
     };
     let arrivals = match workload.arrivals {
         Arrivals::Once => String::new(),
-        Arrivals::Periodic { every, .. } => format!(", again every {}", time(every.as_ps())),
+        Arrivals::Periodic { every, .. } => format!(", again every {}", time(every)),
         Arrivals::Poisson { mean, .. } => {
-            format!(", again and again, Poisson with a mean gap of {}", time(mean.as_ps()))
+            format!(", again and again, Poisson with a mean gap of {}", time(mean))
         }
         Arrivals::ClosedLoop { gap: Gap::Fixed(gap), .. } => {
-            format!(", again {} after the end of the last", time(gap.as_ps()))
+            format!(", again {} after the end of the last", time(gap))
         }
         Arrivals::ClosedLoop { gap: Gap::Exponential(mean), .. } => {
             format!(
                 ", again after the last and an exponential gap of {} on the average",
-                time(mean.as_ps())
+                time(mean)
             )
         }
     };
     let jitter = match workload.start_jitter.as_ps() {
         0 => String::new(),
-        _ => format!(" and up to {} later", time(workload.start_jitter.as_ps())),
+        _ => format!(" and up to {} later", time(workload.start_jitter)),
     };
     let paths = match workload.spraying {
         Spraying::SenderPermuted => "paths permuted by the sender",
@@ -328,20 +257,9 @@ fn workload_words(workload: &Workload, hosts: u32) -> String {
     format!(
         "{}: {matrix}, {size}{arrivals}, from {}{jitter}, class {}, {paths}",
         workload.name,
-        time(workload.start.as_ps()),
+        time(workload.start),
         workload.class
     )
-}
-
-/// A time as a scenario file writes it: the largest unit in which it is a short decimal.
-fn time(ps: u64) -> String {
-    const UNITS: [(u64, &str); 4] =
-        [(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns")];
-    let unit = UNITS.iter().find(|&&(unit, _)| ps >= unit);
-    let (unit, name) = unit.copied().unwrap_or((1, "ps"));
-    let decimals = format!("{:.12}", (ps % unit) as f64 / unit as f64);
-    let decimals = decimals[1..].trim_end_matches('0').trim_end_matches('.');
-    format!("{}{decimals}{name}", ps / unit)
 }
 
 fn human_time(seconds: f64) -> String {
@@ -364,14 +282,6 @@ mod tests {
         let scenario = Scenario::parse("s", text, &[]).unwrap_or_else(|error| panic!("{error}"));
         let words = words(&scenario.runs[0].plan);
         assert!(words.contains("timeline   of 2 places and 1 pairs of hosts, by the slow engine"));
-    }
-
-    #[test]
-    fn times_read_as_scenarios_write_them() {
-        assert_eq!(time(20_100_000_000), "20.1ms");
-        assert_eq!(time(7_251_200), "7.2512us");
-        assert_eq!(time(1_000_000_000_000), "1s");
-        assert_eq!(time(0), "0ps");
     }
 
     #[test]

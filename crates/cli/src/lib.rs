@@ -5,7 +5,8 @@
 //! 1 a finding does not hold; 2 a mistake in the command, a file or a scenario; 130 stopped by
 //! Ctrl-C, with what there was until then written.
 //!
-//! A library, so that the Python package has the same command inside: [`command`]. What the package does run by
+//! A library, so that the Python package has the same command inside: [`command`]; and so that a crate with a
+//! transport of its own has every command with that transport: [`command_with`]. What the Python package does run by
 //! run is in [`single`]; what `trimline-switch` says of its ports is in [`switch_ports`].
 #![forbid(unsafe_code)]
 
@@ -32,6 +33,7 @@ mod stats;
 pub mod switch_ports;
 mod testbed;
 mod trace;
+mod transport;
 mod verdicts;
 
 use std::ffi::OsString;
@@ -39,6 +41,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+
+use trimline_sim::transports::{AnyTransport, Transports};
 
 use failure::Failure;
 
@@ -219,6 +223,17 @@ enum Verb {
     },
     /// Print the JSON Schema of scenario files.
     Schema,
+    /// List the transports that scenarios can name.
+    Transports {
+        /// Print them as JSON: names, labels and colours of figures.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write the beginning of something of your own.
+    New {
+        #[command(subcommand)]
+        what: New,
+    },
     /// Say which files of other simulators are read, and list the built-in flow sizes.
     Formats,
     /// Say in words what a scenario is, and what its runs will take.
@@ -227,6 +242,22 @@ enum Verb {
         scenario: PathBuf,
         #[command(flatten)]
         settings: Settings,
+    },
+}
+
+#[derive(Subcommand, Debug)]
+enum New {
+    /// A crate with a transport of your own: a constant rate with ACKs, which works, to be changed into yours. Its
+    /// program has every command of this one.
+    Transport {
+        /// Name of the crate and of the transport: lower-case letters, digits and `_`.
+        name: String,
+        /// The folder to write; it must not be there. Default: the name.
+        #[arg(long, value_name = "DIR")]
+        path: Option<PathBuf>,
+        /// A checkout of Trimline on which the crate depends; default: the one that this program was built from.
+        #[arg(long, value_name = "DIR")]
+        trimline: Option<PathBuf>,
     },
 }
 
@@ -241,18 +272,42 @@ struct Library {
 /// Does what the words of a command line say; the first is the program's name. Help and misuse end the process, as
 /// everywhere.
 pub fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
+    perform(words, &Transports::built_in())
+}
+
+/// The same in a program that knows more transports: every command takes their names.
+///
+/// ```no_run
+/// # use trimline_sim::transports::Ndp as Mine;
+/// fn main() -> std::process::ExitCode {
+///     trimline::command_with(std::env::args_os(), &[&Mine])
+/// }
+/// ```
+pub fn command_with(
+    words: impl IntoIterator<Item = OsString>,
+    more: &[&'static dyn AnyTransport],
+) -> ExitCode {
+    match Transports::built_in().with(more) {
+        Ok(transports) => perform(words, &transports),
+        Err(problem) => Failure::message(problem).report(),
+    }
+}
+
+fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -> ExitCode {
     let outcome = match Command::parse_from(words).verb {
         Verb::Run { scenario, settings, threads, out, resume } => {
             let format = settings.format.as_deref();
-            run::run(&scenario, format, &settings.texts(), threads, out, resume)
+            run::run(&scenario, format, &settings.texts(), threads, out, resume, transports)
         }
-        Verb::Compare { scenario, transports, settings, threads, out, resume } => {
-            let options = compare::Options { transports, threads, out, resume };
-            compare::compare(&scenario, settings.format.as_deref(), &settings.texts(), options)
+        Verb::Compare { scenario, transports: names, settings, threads, out, resume } => {
+            let options = compare::Options { transports: names, threads, out, resume };
+            let format = settings.format.as_deref();
+            compare::compare(&scenario, format, &settings.texts(), options, transports)
         }
         Verb::Trace { scenario, settings, flow, run, out } => {
             let options = trace::Options { flow, run, out };
-            trace::trace(&scenario, settings.format.as_deref(), &settings.texts(), &options)
+            let format = settings.format.as_deref();
+            trace::trace(&scenario, format, &settings.texts(), &options, transports)
         }
         Verb::Report { folders, out } => report::report(&folders, out),
         Verb::Reproduce { ids, json, settings, jobs, quick, out, resume, no_plot, library } => {
@@ -266,6 +321,7 @@ pub fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
                 resume,
                 no_plot,
                 library: library.directory,
+                transports: transports.clone(),
             };
             reproduce::reproduce(&ids, &options)
         }
@@ -277,12 +333,17 @@ pub fn command(words: impl IntoIterator<Item = OsString>) -> ExitCode {
         Verb::Stats { file, every } => stats::stats(&file, every),
         Verb::Testbed(options) => testbed::testbed(&options),
         Verb::Schema => {
-            results::print(&trimline_sim::scenario::schema());
+            results::print(&trimline_sim::scenario::schema(transports));
             Ok(ExitCode::SUCCESS)
+        }
+        Verb::Transports { json } => Ok(transport::list(transports, json)),
+        Verb::New { what: New::Transport { name, path, trimline } } => {
+            transport::new(&name, path, trimline, transports)
         }
         Verb::Formats => Ok(foreign::formats()),
         Verb::Explain { scenario, settings } => {
-            explain::explain(&scenario, settings.format.as_deref(), &settings.texts())
+            let format = settings.format.as_deref();
+            explain::explain(&scenario, format, &settings.texts(), transports)
         }
     };
     outcome.unwrap_or_else(Failure::report)

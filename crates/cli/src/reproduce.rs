@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use serde_json::json;
 use trimline_metrics::result_folder;
 use trimline_sim::scenario::{Run, Scenario};
+use trimline_sim::transports::Transports;
 
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
 use crate::experiments::{Experiment, choose, load, reference};
@@ -27,6 +28,7 @@ pub(crate) struct Options {
     pub(crate) resume: bool,
     pub(crate) no_plot: bool,
     pub(crate) library: Option<PathBuf>,
+    pub(crate) transports: Transports,
 }
 
 /// Runs the experiments that `ids` name, one after the other, each on all threads.
@@ -39,7 +41,12 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
         .iter()
         .map(|experiment| {
             let name = &experiment.scenario_name;
-            let mut scenario = Scenario::parse(name, &experiment.scenario, &options.settings)?;
+            let mut scenario = Scenario::parse_with(
+                name,
+                &experiment.scenario,
+                &options.settings,
+                &options.transports,
+            )?;
             experiment.expected.check(&experiment.expected_name, &scenario)?;
             if options.tier == Tier::Quick {
                 experiment.expected.quick.choose(&experiment.id, &mut scenario)?;

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 
 use trimline_metrics::{Aggregate, Interval, Summary, result_folder};
 use trimline_sim::scenario::{Run, Scenario};
+use trimline_sim::transports::Transports;
 
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
 use crate::failure::Failure;
@@ -21,8 +22,9 @@ pub(crate) fn run(
     threads: Option<usize>,
     out: Option<PathBuf>,
     resume: bool,
+    transports: &Transports,
 ) -> Result<ExitCode, Failure> {
-    let scenario = read_scenario(path, format, settings)?;
+    let scenario = read_scenario(path, format, settings, transports)?;
     let out = out.unwrap_or_else(|| Path::new("out").join(&scenario.name));
     run_scenario(&scenario, settings, threads, out, resume)
 }

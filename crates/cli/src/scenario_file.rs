@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use trimline_sim::scenario::Scenario;
+use trimline_sim::transports::Transports;
 
 use crate::failure::Failure;
 use crate::foreign::scenario_of;
@@ -12,8 +13,9 @@ pub(crate) fn read_scenario(
     path: &Path,
     format: Option<&str>,
     settings: &[String],
+    transports: &Transports,
 ) -> Result<Scenario, Failure> {
-    parse_scenario(path, &scenario_text(path, format)?, settings)
+    parse_scenario(path, &scenario_text(path, format)?, settings, transports)
 }
 
 /// The text of a scenario, also of a file that is none but can be run; `format` says that it is one of flows.
@@ -29,8 +31,10 @@ pub(crate) fn parse_scenario(
     path: &Path,
     text: &str,
     settings: &[String],
+    transports: &Transports,
 ) -> Result<Scenario, Failure> {
-    let mut scenario = Scenario::parse(&path.display().to_string(), text, settings)?;
+    let name = path.display().to_string();
+    let mut scenario = Scenario::parse_with(&name, text, settings, transports)?;
     if scenario.name.is_empty() {
         scenario.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     }

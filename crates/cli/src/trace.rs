@@ -8,6 +8,7 @@ use std::time::Instant;
 use trimline_metrics::{FlowRecord, RunRecord, capture, perfetto};
 use trimline_sim::plan::{EngineChoice, Plan, Watch};
 use trimline_sim::scenario::Scenario;
+use trimline_sim::transports::Transports;
 
 use crate::execute::{Done, catch_interrupts, interrupted, is_stopped};
 use crate::failure::Failure;
@@ -31,8 +32,9 @@ pub(crate) fn trace(
     format: Option<&str>,
     settings: &[String],
     options: &Options,
+    transports: &Transports,
 ) -> Result<ExitCode, Failure> {
-    let mut scenario = read_scenario(path, format, settings)?;
+    let mut scenario = read_scenario(path, format, settings, transports)?;
     let place = place_of(&scenario, options.run.as_deref())?;
     let out = options
         .out

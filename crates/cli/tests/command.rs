@@ -463,3 +463,59 @@ fn ctrl_c_stops_cleanly_with_what_there_is() {
     assert_eq!(flows.matches(",not-started\n").count(), 1);
     assert_eq!(scratch.names(), ["endless.toml", "out"]);
 }
+
+#[test]
+fn transports_are_listed_with_what_figures_say() {
+    let scratch = Scratch::new("transports");
+    let text = succeeded(&scratch.trimline(&["transports"]));
+    assert!(text.lines().count() == 6 && text.contains("NDP (SIGCOMM 2017)"), "{text}");
+    let json = succeeded(&scratch.trimline(&["transports", "--json"]));
+    let all: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
+    assert_eq!((&all[2]["name"], &all[2]["label"]), (&"dctcp".into(), &"DCTCP".into()));
+}
+
+/// What it builds and does is shown by scripts/outside.sh.
+#[test]
+fn a_crate_for_a_transport_is_written_once() {
+    let scratch = Scratch::new("new-transport");
+    succeeded(&scratch.trimline(&["new", "transport", "my_own", "--path", "there/mine"]));
+    let read = |file: &str| scratch.read(&format!("there/mine/{file}"));
+    assert!(read("Cargo.toml").contains("name = \"my_own\""));
+    assert!(read("Cargo.toml").contains("/crates/sim\" }"));
+    assert!(read("src/lib.rs").contains("impl Transport for MyOwn"));
+    assert!(read("src/main.rs").contains("command_with(std::env::args_os(), &[&my_own::MyOwn])"));
+    assert!(read("tests/suites.rs").contains("every_profile(&MyOwn)"));
+    assert!(read("Cargo.lock").contains("trimline-sim"));
+    let refused = |arguments: &[&str]| {
+        let output = scratch.trimline(&[&["new", "transport"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(refused(&["my_own", "--path", "there/mine"]).contains("is there"));
+    assert!(refused(&["tcp"]).contains("there already"));
+    assert!(refused(&["Paced"]).contains("lower-case"));
+    let nowhere = refused(&["paced", "--trimline", "there"]);
+    assert!(nowhere.contains("no checkout of Trimline"), "{nowhere}");
+    assert_eq!(scratch.names(), ["there"]);
+}
+
+#[test]
+fn workloads_of_one_run_have_transports_of_their_own() {
+    let scratch = Scratch::new("several");
+    let scenario = "topology.star.hosts = 4\nswitch.profile = \"paper\"\n\
+                    transport = { ndp = {}, dctcp = { rto_min = \"1ms\" } }\n\
+                    [[workload]]\nname = \"new\"\ntransport = \"ndp\"\npermutation = {}\nsize = \"90KB\"\n\
+                    [[workload]]\nname = \"old\"\ntransport = \"dctcp\"\npermutation = {}\nsize = \"90KB\"\n";
+    scratch.write("mixed.toml", scenario);
+    let words = succeeded(&scratch.trimline(&["explain", "mixed.toml"]));
+    for line in ["transport  NDP: ", "transport  DCTCP: ", "with ndp\n", "with dctcp\n", "roughly "]
+    {
+        assert!(words.contains(line), "{line}: {words}");
+    }
+    succeeded(&scratch.trimline(&["run", "mixed.toml"]));
+    let rows = scratch.read("out/mixed/flows.csv");
+    assert_eq!(rows.matches(",completed").count(), 8, "{rows}");
+    let output = scratch.trimline(&["compare", "mixed.toml", "--transports", "ndp,dctpc"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("no transport `dctpc`") && said.contains("nearest: dctcp"), "{said}");
+}

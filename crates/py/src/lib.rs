@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use trimline_cli::single::{self, Ending, Named};
+use trimline::single::{self, Ending, Named};
 use trimline_sim::Progress;
 
 /// Wall time between two looks at Python.
@@ -109,14 +109,14 @@ fn scenario_of(path: PathBuf) -> PyResult<Option<String>> {
 /// The `trimline` command: gives its exit status.
 #[pyfunction]
 fn command(py: Python<'_>, words: Vec<std::ffi::OsString>) -> u8 {
-    let code = py.detach(|| trimline_cli::command(words));
+    let code = py.detach(|| trimline::command(words));
     (0..=u8::MAX).find(|&status| ExitCode::from(status) == code).unwrap_or(u8::MAX)
 }
 
 /// The JSON Schema of scenarios.
 #[pyfunction]
 fn schema() -> String {
-    trimline_sim::scenario::schema()
+    trimline_sim::scenario::schema(&trimline_sim::transports::Transports::built_in())
 }
 
 #[pymodule]

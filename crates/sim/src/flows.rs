@@ -20,9 +20,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use trimline_packet::{ByteCount, ConnectionId, HostId, Time};
-use trimline_transport::{Half, Key, Stream};
+use trimline_transport::{Half, Key, Stream, flow};
 
-use crate::protocol::FlowEvent;
 use crate::random;
 use crate::table::{Growing, Shared};
 use crate::workload::{Applications, Notice};
@@ -187,6 +186,8 @@ pub(crate) struct Flows {
     pub(crate) applications: Applications,
     /// Hash of each workload's name: part of a flow's identity.
     workload_names: Arc<[u64]>,
+    /// Place of each workload's transport in the plan.
+    transports: Arc<[u8]>,
     any_switch_random: bool,
     seen: Seen,
     /// Sized flows whose sender knows that they ended, and when: those of this thread.
@@ -196,11 +197,12 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    pub(crate) fn new(applications: Applications, hosts: u32) -> Flows {
+    pub(crate) fn new(applications: Applications, hosts: u32, transports: Arc<[u8]>) -> Flows {
         Flows {
             live: (0..hosts).map(|_| Growing::new()).collect(),
             books: (0..hosts).map(|_| Book::default()).collect(),
             workload_names: applications.names(),
+            transports,
             any_switch_random: applications.any_switch_random(),
             applications,
             seen: Seen::default(),
@@ -221,6 +223,7 @@ impl Flows {
                 books: self.books.view(),
                 applications: self.applications.view(),
                 workload_names: Arc::clone(&self.workload_names),
+                transports: Arc::clone(&self.transports),
                 any_switch_random: self.any_switch_random,
                 seen: Seen::default(),
                 ended: Vec::new(),
@@ -362,24 +365,30 @@ impl Flows {
         random::stream(seed, purpose, &[u64::from(flow.source.get()), name, flow.index])
     }
 
+    /// The place of a connection's transport in the plan, unless its flow was forgotten.
+    pub(crate) fn transport_of(&self, host: u32, key: Key) -> Option<usize> {
+        let flow = self.description(Flows::opener(host, key), key.connection)?;
+        Some(usize::from(self.transports[flow.workload as usize]))
+    }
+
     /// Something happened to a flow, at `host`. What follows happens at the same host.
-    pub(crate) fn note(&mut self, host: u32, event: FlowEvent, now: Time) {
+    pub(crate) fn note(&mut self, host: u32, event: flow::Event, now: Time) {
         self.seen.last_change = self.seen.last_change.max(now);
-        let (FlowEvent::Delivered(key) | FlowEvent::Acknowledged(key)) = event;
+        let (flow::Event::Delivered { key, .. } | flow::Event::Acknowledged { key, .. }) = event;
         let opener = Flows::opener(host, key);
         let live = self.live(opener, key.connection).expect("a half is of a flow under way");
         let flow = *live.flow();
         let end = match event {
-            FlowEvent::Delivered(_) => &live.delivered,
-            FlowEvent::Acknowledged(_) => &live.acknowledged,
+            flow::Event::Delivered { .. } => &live.delivered,
+            flow::Event::Acknowledged { .. } => &live.acknowledged,
         };
         if end.load(Ordering::Relaxed) != Time::NEVER.as_ps() {
             return;
         }
         end.store(now.as_ps(), Ordering::Relaxed);
         match event {
-            FlowEvent::Delivered(_) => self.applications.delivered(&flow, now),
-            FlowEvent::Acknowledged(_) => {
+            flow::Event::Delivered { .. } => self.applications.delivered(&flow, now),
+            flow::Event::Acknowledged { .. } => {
                 if flow.size.is_some() {
                     self.seen.finished += 1;
                     let place = key.connection.get() & PLACE;

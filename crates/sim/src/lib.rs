@@ -15,9 +15,12 @@ mod records;
 mod run;
 mod sampler;
 pub mod scenario;
+pub mod suites;
 mod table;
 pub mod topology;
+pub mod transports;
 mod workload;
 
 pub use division::{Division, division};
-pub use run::{Progress, Resources, RunError, run, run_on, run_with};
+pub use plan::{Progress, Resources, RunError};
+pub use run::{run, run_on, run_with};

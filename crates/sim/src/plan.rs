@@ -1,14 +1,15 @@
 //! One run, fully decided: what a scenario becomes for one series and one seed. No strings to
 //! interpret, no defaults left open.
 
+use std::any::Any;
+use std::fmt;
+use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 
-use trimline_metrics::HostLink;
+use trimline_metrics::{HostLink, RunRecord, flow_store};
 use trimline_packet::{ByteCount, TimeDelta};
 use trimline_switch::{BesideModel, ServiceModel};
-pub use trimline_transport::ndp::{Config, PullSpacing};
-pub use trimline_transport::tcp;
-use trimline_transport::{Endpoint, Framing, cbr, ndp};
+use trimline_transport::Framing;
 
 pub use crate::formats::connection_matrix::Trigger;
 pub use crate::formats::sizes::SizeDistribution;
@@ -33,8 +34,8 @@ pub struct Plan {
     pub port_rules: Vec<PortRule>,
     /// The memory that the queues of a switch share, when the model has some that do.
     pub shared_memory: SharedMemory,
-    /// The transport and its parameters.
-    pub transport: Transport,
+    /// The transports of the run, each with its parameters: at least one. A workload names its own by its place.
+    pub transports: Vec<Chosen>,
     /// Who sends what to whom.
     pub workloads: Vec<Workload>,
     /// Length of the run; `None` runs until every sized flow has ended.
@@ -56,12 +57,13 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The links of hosts, and a full data packet on them.
+    /// The links of hosts, and a full data packet of the first transport on them.
     pub fn host_link(&self) -> HostLink {
+        let chosen = self.transports.first();
         HostLink {
             rate_bps: self.topology.host_link.rate.as_bps(),
-            payload_bytes: u64::from(self.transport.payload_bytes()),
-            header_bytes: u64::from(self.transport.framing().header),
+            payload_bytes: chosen.map_or(0, |chosen| u64::from(chosen.payload_bytes())),
+            header_bytes: chosen.map_or(0, |chosen| u64::from(chosen.framing().header)),
         }
     }
 }
@@ -114,44 +116,173 @@ pub struct Watch {
     pub keep_packets: bool,
 }
 
-/// The protocol of every host.
+impl Plan {
+    /// The transport of a workload.
+    ///
+    /// # Panics
+    /// A plan without transports, or a workload that names none of them.
+    pub fn transport_of(&self, workload: &Workload) -> &Chosen {
+        &self.transports[usize::from(workload.transport)]
+    }
+
+    /// Bytes on the wire of the largest packet of any transport.
+    pub fn full_wire_bytes(&self) -> u16 {
+        self.transports.iter().map(|chosen| chosen.full_wire_bytes()).max().unwrap_or(0)
+    }
+}
+
+/// What holds for all flows of a transport, whatever its parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Traits {
+    /// A flow, or a part of one, keeps to a path while routing lets it, and does not send on all in turn.
+    pub keeps_paths: bool,
+    /// Every flow with a size ends: what is lost is sent again, and the sender hears of the last arrival.
+    pub ends_flows: bool,
+    /// Why `output.latencies` cannot be asked for, as the end of "transport NAME, ..."; `None` where it can.
+    pub no_latencies: Option<&'static str>,
+}
+
+/// A transport with its parameters, as a run uses it: what [`Transport::with`](crate::transports::Transport::with)
+/// makes of both.
 #[derive(Clone, Debug)]
-pub enum Transport {
-    /// NDP (SIGCOMM 2017).
-    Ndp(ndp::Config),
-    /// Senders of a constant bit rate that nothing slows down.
-    Cbr(cbr::Config),
-    /// TCP, DCTCP or MPTCP.
-    Tcp(tcp::Config),
+pub struct Chosen(Arc<dyn Choice>);
+
+impl Chosen {
+    pub(crate) fn new(choice: impl Choice) -> Chosen {
+        Chosen(Arc::new(choice))
+    }
+    /// The parameters, if they are of this type.
+    pub fn config<C: Any>(&self) -> Option<&C> {
+        self.0.parameters().downcast_ref::<Arc<C>>().map(|config| &**config)
+    }
 }
 
-impl Transport {
+impl Deref for Chosen {
+    type Target = dyn Choice;
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+/// What a plan, its description and its estimate ask of a transport. Called a few times a run, never for a packet.
+pub trait Choice: fmt::Debug + Send + Sync + 'static {
+    /// The name, as scenarios write it.
+    fn name(&self) -> &'static str;
+    /// Whether it is of this crate's own list.
+    fn is_built_in(&self) -> bool;
+    /// The parameters, in an [`Arc`].
+    fn parameters(&self) -> &dyn Any;
     /// Payload bytes of a full packet.
-    pub fn payload_bytes(&self) -> u16 {
-        match self {
-            Transport::Ndp(config) => config.payload_bytes,
-            Transport::Cbr(config) => config.payload_bytes,
-            Transport::Tcp(config) => config.payload_bytes,
-        }
-    }
-
+    fn payload_bytes(&self) -> u16;
     /// What its packets take on the wire beside their payload.
-    pub fn framing(&self) -> Framing {
-        match self {
-            Transport::Ndp(_) => ndp::Endpoint::FRAMING,
-            Transport::Cbr(_) => cbr::Endpoint::FRAMING,
-            Transport::Tcp(_) => tcp::Endpoint::FRAMING,
-        }
+    fn framing(&self) -> Framing;
+    /// What holds for all its flows.
+    fn traits(&self) -> Traits;
+    /// The parameters in words: lines for `explain`.
+    fn words(&self, plan: &Plan) -> String;
+    /// What the flows of a group will take.
+    fn work(&self, plan: &Plan, group: &Group) -> Work;
+    /// Runs a plan of which it is the only transport, or the only one that is not built in, or the first.
+    ///
+    /// # Errors
+    /// A plan that cannot be run.
+    fn run(
+        &self,
+        plan: &Plan,
+        resources: Resources,
+        watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<RunRecord, RunError>;
+    /// Bytes of a full packet on the wire.
+    fn full_wire_bytes(&self) -> u16 {
+        self.framing().wire_bytes(self.payload_bytes())
     }
+}
 
-    /// Whether a flow, or a part of one, keeps to a path while routing lets it, and does not send on all in turn.
-    pub fn keeps_paths(&self) -> bool {
+/// Flows of one workload that fare alike.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Group {
+    /// How many there are.
+    pub flows: f64,
+    /// Payload packets of each; infinite for long-lived flows.
+    pub packets: f64,
+    /// Flows into the same receiver.
+    pub into: f64,
+    /// Flows out of the same sender.
+    pub out_of: f64,
+    /// Links on the way, on the average.
+    pub links: f64,
+    /// Seconds that they have, until the end of the run.
+    pub seconds: f64,
+}
+
+/// What a group of flows will take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Work {
+    /// Packets on links.
+    pub hops: f64,
+    /// Time of one of them over that of a packet of NDP that finds its place.
+    pub slowness: f64,
+    /// Bytes of memory beside the usual of each flow.
+    pub bytes: f64,
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Virtual time.
+    pub simulated: TimeDelta,
+    /// Virtual time at the end, when it is known.
+    pub duration: Option<TimeDelta>,
+    /// Packets that left a link.
+    pub packet_hops: u64,
+    /// Sized flows that ended.
+    pub flows_done: u64,
+    /// Sized flows that are known of: all of those that a matrix, a file or a count says beforehand, and of those that
+    /// arrive by a clock the ones that started.
+    pub flows: u64,
+}
+
+/// What a run may use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resources {
+    /// Threads, at most: as many as [`division`](crate::division) makes of them.
+    pub threads: usize,
+    /// Records of flows that memory holds; the others wait in a temporary file.
+    pub records_in_memory: usize,
+}
+
+impl Default for Resources {
+    /// One thread.
+    fn default() -> Resources {
+        Resources { threads: 1, records_in_memory: flow_store::IN_MEMORY }
+    }
+}
+
+/// Why a plan cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RunError {
+    /// The network would be too small for its workloads, or has no hosts.
+    Topology(String),
+    /// More flows under way at one host than it can number.
+    Workload(String),
+    /// The records of flows fit neither memory nor disk.
+    Records(String),
+    /// No transport, or several that cannot be in one run.
+    Transport(String),
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Transport::Ndp(_) | Transport::Cbr(_) => false,
-            Transport::Tcp(_) => true,
+            RunError::Topology(what) => write!(f, "topology: {what}"),
+            RunError::Workload(what) => write!(f, "workload: {what}"),
+            RunError::Records(what) => f.write_str(what),
+            RunError::Transport(what) => write!(f, "transport: {what}"),
         }
     }
 }
+
+impl std::error::Error for RunError {}
 
 /// How packets find their way among equal paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -193,6 +324,8 @@ pub struct Workload {
     pub class: u8,
     /// How packets find their way.
     pub spraying: Spraying,
+    /// Place of its transport among those of the plan.
+    pub transport: u8,
 }
 
 /// Who sends to whom.

@@ -1,63 +1,27 @@
-//! What the simulator needs to know of a transport beyond its endpoint: how to open a flow, and what
-//! its events and statistics mean.
+//! What the simulator needs to know of a transport beyond its endpoint: what its hosts are made of, and what its
+//! statistics mean.
 
 use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, PacketLatency};
-use trimline_packet::{ConnectionId, HostId, PathId, TimeDelta};
-use trimline_transport::{Endpoint, Key, Stream, cbr, flow, ndp, tcp};
+use trimline_packet::{HostId, TimeDelta};
+use trimline_transport::{Endpoint, flow};
 
-use crate::flows::Flow;
-use crate::random;
-
-/// Something that a flow's record notes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FlowEvent {
-    /// The last byte arrived at the receiver.
-    Delivered(Key),
-    /// The last ACK arrived at the sender.
-    Acknowledged(Key),
-}
-
-/// A transport that the simulator can drive.
-pub(crate) trait Protocol:
-    Endpoint<Command: From<flow::Command>, Event: Into<Option<flow::Event>>> + Send + Sync
+/// A transport's endpoint that the simulator can drive. It speaks [`flow::Command`] and [`flow::Event`]; commands and
+/// events of a transport's own are converted.
+pub trait Protocol:
+    Endpoint<Command: From<flow::Command>, Event: Into<Option<flow::Event>>> + Send + Sync + 'static
 {
     /// Parameters of a host.
-    type Config: Clone + Send + Sync;
+    type Config: Clone + std::fmt::Debug + Send + Sync + 'static;
 
-    /// A host; what is random in it is drawn from streams of its own.
+    /// A host; what is random in it is drawn from streams of its own ([`crate::random::stream`]).
     fn new(host: HostId, config: &Arc<Self::Config>, seed: u64) -> Self;
-    /// The command that makes a host accept every flow.
-    fn listen() -> Self::Command {
-        flow::Command::Listen.into()
-    }
-    /// The command that opens a flow and hands it all its data.
-    fn open(
-        flow: &Flow,
-        connection: ConnectionId,
-        paths: Vec<PathId>,
-        stream: Stream,
-    ) -> Self::Command {
-        let Flow { destination: peer, class, size: length, .. } = *flow;
-        flow::Command::Open { peer, connection, class, length, paths, stream }.into()
-    }
-    /// The command that names the paths of one half that work.
-    fn paths(key: Key, paths: Vec<PathId>) -> Self::Command {
-        flow::Command::Paths { key, paths }.into()
-    }
-    /// What an event says about a flow.
-    fn flow_event(event: Self::Event) -> Option<FlowEvent> {
-        Some(match event.into()? {
-            flow::Event::Delivered { key, .. } => FlowEvent::Delivered(key),
-            flow::Event::Acknowledged { key, .. } => FlowEvent::Acknowledged(key),
-        })
-    }
     /// How long both halves of a flow are kept after the last ACK has arrived, to answer what is late.
     fn time_wait(config: &Self::Config) -> TimeDelta;
     /// The half in `slot` is forgotten: the slot may be assigned again.
     fn forget(&mut self, slot: u32);
-    /// What the half in `slot` did. Whoever writes the record of senders itself is asked of receivers only.
+    /// What the half in `slot` did. A transport that writes the record of senders itself is asked for receivers only.
     fn statistics_of(&self, slot: u32) -> flow::Statistics;
     /// Writes what the sending half in `slot` did into its flow's record.
     fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
@@ -80,118 +44,4 @@ pub(crate) trait Protocol:
     }
     /// Appends how long the packets of the sending half in `slot` took, where that is recorded.
     fn latencies(&self, _slot: u32, _config: &Self::Config, _latencies: &mut Vec<PacketLatency>) {}
-}
-
-impl Protocol for ndp::Endpoint {
-    type Config = ndp::Config;
-
-    fn new(host: HostId, config: &Arc<ndp::Config>, seed: u64) -> Self {
-        let mut config = Arc::clone(config);
-        if config.pull_gaps.is_some()
-            && let Some(gaps) = &mut Arc::make_mut(&mut config).pull_gaps
-        {
-            gaps.stream = random::stream(seed, "pull gap", &[u64::from(host.get())]);
-        }
-        ndp::Endpoint::new(host, config)
-    }
-
-    fn time_wait(config: &ndp::Config) -> TimeDelta {
-        config.time_wait
-    }
-
-    fn forget(&mut self, slot: u32) {
-        self.forget(slot);
-    }
-
-    fn statistics_of(&self, slot: u32) -> flow::Statistics {
-        let seen = self.receiver_statistics(slot);
-        let (packets, bytes, headers) = (seen.packets, seen.bytes, seen.trims);
-        flow::Statistics { packets, bytes, headers, resent: 0 }
-    }
-
-    fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
-        let seen = self.sender_statistics(slot);
-        record.packets_sent = seen.packets_sent;
-        record.retransmissions_signalled = seen.retransmissions_nack;
-        record.retransmissions_return = seen.retransmissions_return;
-        record.retransmissions_timeout = seen.retransmissions_timeout;
-        record.returns = seen.returns;
-        record.timeouts = seen.timeouts;
-        record.path_removals = seen.path_removals;
-        record.path_restorations = self.path_restorations(slot);
-    }
-
-    fn connections(&self) -> (*const u8, usize) {
-        self.connections_memory()
-    }
-
-    fn latencies(&self, slot: u32, config: &ndp::Config, latencies: &mut Vec<PacketLatency>) {
-        latencies.extend(self.latencies(slot).iter().map(|latency| PacketLatency {
-            first_window: latency.sequence < config.initial_window,
-            ps: latency.time.as_ps(),
-        }));
-    }
-}
-
-impl Protocol for cbr::Endpoint {
-    type Config = cbr::Config;
-
-    /// The plan's clock is the slowest one; each host draws its own.
-    fn new(host: HostId, config: &Arc<cbr::Config>, seed: u64) -> Self {
-        let mut clocks = random::stream(seed, "clock", &[u64::from(host.get())]);
-        let lag = random::below(&mut clocks, config.clock_lag.as_ps() + 1);
-        let clock_lag = TimeDelta::from_ps(lag);
-        cbr::Endpoint::new(host, cbr::Config { clock_lag, ..cbr::Config::clone(config) })
-    }
-
-    /// No sender learns that its flow has ended.
-    fn time_wait(_config: &cbr::Config) -> TimeDelta {
-        TimeDelta::ZERO
-    }
-
-    fn forget(&mut self, slot: u32) {
-        self.forget(slot);
-    }
-
-    fn statistics_of(&self, slot: u32) -> flow::Statistics {
-        *self.statistics(slot)
-    }
-
-    fn connections(&self) -> (*const u8, usize) {
-        self.connections_memory()
-    }
-}
-
-impl Protocol for tcp::Endpoint {
-    type Config = tcp::Config;
-
-    fn new(host: HostId, config: &Arc<tcp::Config>, _seed: u64) -> Self {
-        tcp::Endpoint::new(host, Arc::clone(config))
-    }
-
-    fn time_wait(config: &tcp::Config) -> TimeDelta {
-        config.time_wait
-    }
-
-    fn forget(&mut self, slot: u32) {
-        self.forget(slot);
-    }
-
-    fn statistics_of(&self, slot: u32) -> flow::Statistics {
-        let seen = self.receiver_statistics(slot);
-        let (packets, bytes) = (seen.packets, seen.bytes);
-        flow::Statistics { packets, bytes, ..flow::Statistics::default() }
-    }
-
-    fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
-        let seen = self.sender_statistics(slot);
-        record.packets_sent = seen.packets_sent;
-        record.retransmissions_signalled = seen.retransmissions_fast;
-        record.retransmissions_timeout = seen.retransmissions_timeout;
-        record.timeouts = seen.timeouts;
-    }
-
-    fn connections(&self) -> (*const u8, usize) {
-        self.connections_memory()
-    }
 }

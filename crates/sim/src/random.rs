@@ -14,6 +14,27 @@ pub fn mix(value: u64) -> u64 {
     z ^ (z >> 31)
 }
 
+/// SplitMix64, for the choices of suites and samples: apart from every stream of the simulator.
+#[derive(Clone, Debug)]
+pub struct Draws(u64);
+
+impl Draws {
+    /// The same draws for the same seed.
+    pub fn new(seed: u64) -> Draws {
+        Draws(seed)
+    }
+    /// A number below `bound`, which is above zero.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        let drawn = mix(self.0) % bound;
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        drawn
+    }
+    /// One of `items`, of which there is at least one.
+    pub fn one_of<T: Copy>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len() as u64) as usize]
+    }
+}
+
 /// The stream of `owner` for `purpose` in the run with this seed.
 ///
 /// An owner is a port, a host or a flow, named by numbers that do not change when others are added

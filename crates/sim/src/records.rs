@@ -19,8 +19,6 @@ use crate::protocol::Protocol;
 pub(crate) struct Records<'a, E: Protocol> {
     plan: &'a Plan,
     config: &'a E::Config,
-    /// Bytes of a full packet on the wire.
-    pub(crate) full_wire: u16,
     names: Vec<Name>,
     flows: FlowStore,
     latencies: Vec<PacketLatency>,
@@ -36,7 +34,6 @@ impl<'a, E: Protocol> Records<'a, E> {
         Records {
             plan,
             config,
-            full_wire: E::FRAMING.wire_bytes(plan.transport.payload_bytes()),
             names: plan.workloads.iter().map(|workload| workload.name.as_str().into()).collect(),
             flows: FlowStore::new(in_memory),
             latencies: Vec::new(),
@@ -151,8 +148,9 @@ impl<'a, E: Protocol> Records<'a, E> {
 
     /// When the last byte of a flow would arrive in an idle network.
     fn ideal(&self, flow: &Flow, size: ByteCount) -> TimeDelta {
-        let header = u64::from(E::FRAMING.header);
-        let payload = u64::from(self.full_wire) - header;
+        let transport = self.plan.transport_of(&self.plan.workloads[flow.workload as usize]);
+        let header = u64::from(transport.framing().header);
+        let payload = u64::from(transport.payload_bytes());
         let full_packets = size.get().saturating_sub(1) / payload;
         let last = size.get() - full_packets * payload;
         self.plan.topology.ideal_completion(

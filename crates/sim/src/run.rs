@@ -3,20 +3,18 @@
 #[cfg(test)]
 mod capped;
 
-use std::fmt;
 use std::ops::ControlFlow;
 
-use trimline_metrics::{RunRecord, Timeline, flow_store};
+use trimline_metrics::{RunRecord, Timeline};
 use trimline_packet::{Time, TimeDelta};
 use trimline_switch::{Beside, BesideModel, Models, OutputPort, Port, Varied};
-use trimline_transport::{cbr, ndp, tcp};
 
 use crate::division::division;
 use crate::engine::{Engine, Heap, Partition, Recorder, Windows, together};
 use crate::flows::Flows;
 use crate::links::Links;
 use crate::network::Network;
-use crate::plan::{EngineChoice, Plan, Transport};
+use crate::plan::{EngineChoice, Plan, Progress, Resources, RunError, Workload};
 use crate::protocol::Protocol;
 use crate::records::Records;
 use crate::sampler::Sampler;
@@ -37,61 +35,6 @@ const FORGET_EVERY: u64 = 8;
 /// Packet-hops between two checks of all queues of all ports: often enough to look into every phase of a run,
 /// seldom enough to cost nothing.
 const CHECK_HOPS: u64 = 250_000;
-
-/// How far a run is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
-    /// Virtual time.
-    pub simulated: TimeDelta,
-    /// Virtual time at the end, when it is known.
-    pub duration: Option<TimeDelta>,
-    /// Packets that left a link.
-    pub packet_hops: u64,
-    /// Sized flows that ended.
-    pub flows_done: u64,
-    /// Sized flows that are known of: all of those that a matrix, a file or a count says beforehand, and of those that
-    /// arrive by a clock the ones that started.
-    pub flows: u64,
-}
-
-/// Why a plan cannot be run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RunError {
-    /// The network would be too small for its workloads, or has no hosts.
-    Topology(String),
-    /// More flows under way at one host than it can number.
-    Workload(String),
-    /// The records of flows fit neither memory nor disk.
-    Records(String),
-}
-
-impl fmt::Display for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            RunError::Topology(what) => write!(f, "topology: {what}"),
-            RunError::Workload(what) => write!(f, "workload: {what}"),
-            RunError::Records(what) => f.write_str(what),
-        }
-    }
-}
-
-impl std::error::Error for RunError {}
-
-/// What a run may use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Resources {
-    /// Threads, at most: as many as [`division`] makes of them.
-    pub threads: usize,
-    /// Records of flows that memory holds; the others wait in a temporary file.
-    pub records_in_memory: usize,
-}
-
-impl Default for Resources {
-    /// One thread.
-    fn default() -> Resources {
-        Resources { threads: 1, records_in_memory: flow_store::IN_MEMORY }
-    }
-}
 
 /// Runs a plan. `watch` is told of the progress and may end the run early; the record then says so.
 ///
@@ -134,17 +77,45 @@ pub fn run_with(
     resources: Resources,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<RunRecord, RunError> {
+    let Some(first) = plan.transports.first() else {
+        return Err(RunError::Transport("a plan has at least one".to_owned()));
+    };
+    let mut outside = plan.transports.iter().filter(|chosen| !chosen.is_built_in());
+    let leading = outside.next().unwrap_or(first);
+    if let Some(other) = outside.find(|other| other.name() != leading.name()) {
+        return Err(RunError::Transport(format!(
+            "`{}` beside `{}`: a run takes one transport that is not built in",
+            other.name(),
+            leading.name()
+        )));
+    }
+    leading.run(plan, resources, watch)
+}
+
+/// The same with hosts of this kind.
+pub(crate) fn run_hosts<E: Protocol>(
+    plan: &Plan,
+    config: &E::Config,
+    resources: Resources,
+    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+) -> Result<RunRecord, RunError> {
+    build::<E>(plan, config, flows(plan)?, resources, watch)
+}
+
+/// The flows of a plan, none of which has started.
+fn flows(plan: &Plan) -> Result<Flows, RunError> {
     let hosts = plan.topology.hosts();
     if hosts < 2 {
         return Err(RunError::Topology(format!("{hosts} hosts; at least 2 are needed")));
     }
-    let applications = workload::applications(plan).map_err(RunError::Topology)?;
-    let flows = Flows::new(applications, hosts);
-    match &plan.transport {
-        Transport::Ndp(config) => build::<ndp::Endpoint>(plan, config, flows, resources, watch),
-        Transport::Cbr(config) => build::<cbr::Endpoint>(plan, config, flows, resources, watch),
-        Transport::Tcp(config) => build::<tcp::Endpoint>(plan, config, flows, resources, watch),
+    let nameless = |workload: &&Workload| plan.transports.len() <= workload.transport.into();
+    if let Some(workload) = plan.workloads.iter().find(nameless) {
+        let problem = format!("workload `{}` has none of the plan's", workload.name);
+        return Err(RunError::Transport(problem));
     }
+    let applications = workload::applications(plan).map_err(RunError::Topology)?;
+    let transports = plan.workloads.iter().map(|workload| workload.transport).collect();
+    Ok(Flows::new(applications, hosts, transports))
 }
 
 /// Chooses the code for ports with as many queues as the switch has.
@@ -191,7 +162,7 @@ fn perform<E: Protocol, P: OutputPort>(
     let switch = (model, plan.shared_memory, &plan.port_rules[..]);
     let mut network = Network::<E, P>::new(&plan.topology, switch, config, flows, plan.seed, links);
     let records = Records::new(plan, config, resources.records_in_memory);
-    let full_wire = records.full_wire;
+    let full_wire = plan.full_wire_bytes();
     let mut timeline = Timeline::default();
     let mut drive = Drive { plan, records, watch };
     let stop = match (&plan.timeline, plan.engine) {

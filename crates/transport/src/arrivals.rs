@@ -8,11 +8,11 @@ use alloc::vec;
 
 /// Packets between the oldest one that is missing and the newest one, at most: what either end will
 /// keep state for. A sender stops short of it; a receiver ignores what lies beyond.
-pub(super) const WINDOW_LIMIT: u32 = 1 << 15;
+pub const WINDOW_LIMIT: u32 = 1 << 15;
 
 /// The packets that arrived.
 #[derive(Debug, Default)]
-pub(super) struct Arrivals {
+pub struct Arrivals {
     /// Everything before this packet arrived.
     base: u32,
     /// Bit `sequence % 64` while the ring has one word.
@@ -24,13 +24,13 @@ pub(super) struct Arrivals {
 impl Arrivals {
     /// Everything before this packet arrived.
     #[inline]
-    pub(super) const fn base(&self) -> u32 {
+    pub const fn base(&self) -> u32 {
         self.base
     }
 
     /// Whether the packet arrived, for one at or after the base.
     #[inline]
-    pub(super) fn contains(&self, sequence: u32) -> bool {
+    pub fn contains(&self, sequence: u32) -> bool {
         let offset = sequence.wrapping_sub(self.base);
         if self.words.is_empty() {
             return offset < 64 && self.word >> (sequence % 64) & 1 != 0;
@@ -41,7 +41,7 @@ impl Arrivals {
 
     /// The packet arrived. It lies at or after the base, less than [`WINDOW_LIMIT`] beyond.
     #[inline]
-    pub(super) fn insert(&mut self, sequence: u32) {
+    pub fn insert(&mut self, sequence: u32) {
         let offset = sequence.wrapping_sub(self.base);
         debug_assert!(offset < WINDOW_LIMIT, "an arrival lies inside the window");
         if self.words.is_empty() && offset < 64 {
@@ -99,7 +99,7 @@ impl Arrivals {
     }
 
     /// Forgets the ring's memory; the base stays, for the duplicates of time-wait.
-    pub(super) fn shrink(&mut self) {
+    pub fn shrink(&mut self) {
         self.words = Box::default();
         self.word = 0;
     }

@@ -78,14 +78,15 @@ pub struct Statistics {
 
 /// A table by slot. Slots are small numbers that come in any order: who was never assigned has a default.
 #[derive(Debug)]
-pub(crate) struct Slots<T>(Vec<T>);
+pub struct Slots<T>(Vec<T>);
 
 impl<T: Default> Slots<T> {
-    pub(crate) const fn new() -> Slots<T> {
+    /// A table without halves.
+    pub const fn new() -> Slots<T> {
         Slots(Vec::new())
     }
     /// What is in a slot; the table grows to it.
-    pub(crate) fn at(&mut self, slot: u32) -> &mut T {
+    pub fn at(&mut self, slot: u32) -> &mut T {
         let index = slot as usize;
         if self.0.len() <= index {
             self.0.resize_with(index + 1, T::default);
@@ -93,11 +94,11 @@ impl<T: Default> Slots<T> {
         &mut self.0[index]
     }
     /// What is in a slot that was assigned.
-    pub(crate) fn find(&self, slot: u32) -> Option<&T> {
+    pub fn find(&self, slot: u32) -> Option<&T> {
         self.0.get(slot as usize)
     }
     /// Where the table lies, and its bytes, for drivers that prefetch.
-    pub(crate) fn memory(&self) -> (*const u8, usize) {
+    pub fn memory(&self) -> (*const u8, usize) {
         (self.0.as_ptr().cast(), size_of_val(self.0.as_slice()))
     }
 }
@@ -118,7 +119,7 @@ impl Key {
     }
 
     /// A packet of `length` payload bytes from this half at `host`; whether switches may trim it is `service`.
-    pub(crate) fn data(
+    pub fn data(
         &self,
         host: HostId,
         path: PathId,

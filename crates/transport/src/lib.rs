@@ -29,6 +29,8 @@ mod timers;
 
 use alloc::vec::Vec;
 
+pub use arrivals::{Arrivals, WINDOW_LIMIT};
+
 use rand_xoshiro::Xoshiro256PlusPlus;
 use trimline_packet::{ConnectionId, HostId, Packet, PathId, Time};
 
@@ -76,6 +78,11 @@ pub trait HostTables {
     fn paths(&self, peer: HostId, paths: &mut Vec<PathId>);
     /// The random stream of the half of a connection that the peer opened.
     fn stream(&self, key: Key) -> Stream;
+    /// Which transport of a host with several carries a connection, by its place among them; `None` of a connection
+    /// that is not known any more. Of the key the half does not count.
+    fn transport(&self, _key: Key) -> Option<usize> {
+        Some(0)
+    }
 }
 
 /// The path of a packet for which each switch chooses the next hop at random (per-packet ECMP).
@@ -90,11 +97,19 @@ impl Allowed {
     pub const ALL: Allowed = Allowed(u8::MAX);
     /// Control packets only: data is paused.
     pub const CONTROL: Allowed = Allowed(1 << Packet::CONTROL_CLASS);
+    /// Everything but control packets.
+    pub const DATA: Allowed = Allowed(!Allowed::CONTROL.0);
 
     /// The classes whose bits are set: bit 0 for class 0.
     #[inline]
     pub const fn from_bits(bits: u8) -> Allowed {
         Allowed(bits)
+    }
+    /// What both allow.
+    #[inline]
+    #[must_use]
+    pub const fn and(self, other: Allowed) -> Allowed {
+        Allowed(self.0 & other.0)
     }
     /// Whether packets of a class (0 to 7) may be sent.
     #[inline]
@@ -125,6 +140,15 @@ pub struct Framing {
 impl Framing {
     /// Everything without payload takes 64 bytes, the shortest Ethernet frame (NDP 3.1).
     pub const NDP: Framing = Framing { header: Packet::HEADER_BYTES, least: Packet::HEADER_BYTES };
+
+    /// Of two transports in one network: the longer header, and the shorter packet.
+    #[must_use]
+    pub const fn with(self, other: Framing) -> Framing {
+        Framing {
+            header: if self.header > other.header { self.header } else { other.header },
+            least: if self.least < other.least { self.least } else { other.least },
+        }
+    }
 
     /// Bytes on the wire of a packet with so much payload.
     pub const fn wire_bytes(self, payload: u16) -> u16 {

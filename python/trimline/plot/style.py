@@ -6,7 +6,9 @@ markers tell simulated from published, so that a grey print still shows it.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from zlib import crc32
 
 import matplotlib
 
@@ -27,27 +29,26 @@ GREY = "#767676"
 #: Colours of things that have none of their own, in turn.
 PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
 
-#: A protocol has one colour, in every figure and from every source.
-PROTOCOLS = {
-    "ndp": BLUE,
-    "mptcp": GREEN,
-    "dctcp": VERMILION,
-    "dcqcn": PURPLE,
-    "phost": ORANGE,
-    "tcp": BLACK,
-    "homa": SKY,
+#: The transports that the simulator has: `trimline transports --json` says the same.
+TRANSPORTS: dict[str, dict[str, str]] = json.loads(
+    Path(__file__).with_name("transports.json").read_text(encoding="utf-8")
+)
+
+#: Protocols that only published results show.
+PUBLISHED = {
+    "dcqcn": {"label": "DCQCN", "colour": PURPLE},
+    "phost": {"label": "pHost", "colour": ORANGE},
+    "homa": {"label": "Homa", "colour": SKY},
 }
 
+#: A protocol has one colour, in every figure and from every source.
+PROTOCOLS = {name: known["colour"] for name, known in (PUBLISHED | TRANSPORTS).items()}
+
 #: How a protocol is written.
-NAMES = {
-    "ndp": "NDP",
-    "mptcp": "MPTCP",
-    "dctcp": "DCTCP",
-    "dcqcn": "DCQCN",
-    "phost": "pHost",
-    "tcp": "TCP",
-    "homa": "Homa",
-}
+NAMES = {name: known["label"] for name, known in (PUBLISHED | TRANSPORTS).items()}
+
+#: Colours of series whose protocol nobody here knows, by their name.
+UNKNOWN = ("#882255", "#44AA99", "#999933", "#AA4499", "#332288")
 
 SETTINGS = {
     "font.family": "DejaVu Sans",
@@ -83,8 +84,9 @@ OWN = {"dctcp-shared": "#7A3E00"}
 
 
 def colour_of(series: str) -> str:
-    """The colour of the protocol of a series, or of its profile."""
-    return OWN.get(series) or PROTOCOLS.get(protocol_of(series)) or PROFILES.get(series, SKY)
+    """The colour of the protocol of a series, or of its profile; else one that its name chooses."""
+    known = OWN.get(series) or PROTOCOLS.get(protocol_of(series)) or PROFILES.get(series)
+    return known or UNKNOWN[crc32(series.encode()) % len(UNKNOWN)]
 
 
 def line_of(series: str) -> str:
@@ -93,9 +95,14 @@ def line_of(series: str) -> str:
 
 
 def name_of(series: str) -> str:
-    """The series as a reader wants it: `ndp-iw23` becomes `NDP iw23`, `htsim` a profile of NDP."""
-    if not protocol_of(series):
+    """The series as a reader wants it: `ndp-iw23` becomes `NDP iw23`, `htsim` a profile of NDP.
+
+    A series that names neither a known protocol nor a profile keeps its own name.
+    """
+    if series in PROFILES:
         return f"NDP, profile {series}"
+    if not protocol_of(series):
+        return series
     protocol, _, packets = series.partition("-")
     if protocol in ("dctcp", "mptcp") and packets.isdigit():
         return f"{NAMES[protocol]}, queues of {packets}"

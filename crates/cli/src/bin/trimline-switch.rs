@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use trimline_cli::switch_ports;
+use trimline::switch_ports;
 use trimline_stack::clock::Clock;
 use trimline_stack::host::Idle;
 use trimline_stack::io::afpacket::AfPacket;

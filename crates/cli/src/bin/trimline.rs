@@ -4,5 +4,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    trimline_cli::command(std::env::args_os())
+    trimline::command(std::env::args_os())
 }

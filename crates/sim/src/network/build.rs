@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use trimline_packet::{HostId, PortCounters, Time};
 use trimline_switch::{Displaced, OutputPort, Pool};
+use trimline_transport::flow;
 
 use super::host_tables::Tables;
 use super::{HostUnit, Ledger, LinkClass, Network, PortUnit, Transmitter, class_of};
@@ -56,7 +57,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
                 let mut endpoint = E::new(host_id, &config, seed);
                 let mut directory =
                     Tables { host: host_id, flows: &mut flows, routes: &routes, seed };
-                endpoint.handle_command(Time::ZERO, E::listen(), &mut directory);
+                endpoint.handle_command(Time::ZERO, flow::Command::Listen.into(), &mut directory);
                 HostUnit {
                     endpoint,
                     link: transmitter(routes.ports() + host),

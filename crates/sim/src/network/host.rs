@@ -2,11 +2,11 @@
 
 use trimline_packet::{Handle, HostId, Packets, Time};
 use trimline_switch::OutputPort;
-use trimline_transport::{Allowed, Half, Key};
+use trimline_transport::{Allowed, Half, Key, flow};
 
 use super::host_tables::Tables;
 use super::{Calendar, Network, next_hop_draw};
-use crate::flows::Opened;
+use crate::flows::{Flow, Opened};
 use crate::protocol::Protocol;
 
 impl<E: Protocol, P: OutputPort> Network<E, P> {
@@ -127,14 +127,15 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             self.routes.paths(flow.source, flow.destination, &mut paths);
         }
         let stream = self.flows.stream_of(self.seed, &flow, Half::Sending);
-        let command = E::open(&flow, connection, paths, stream);
+        let Flow { destination: peer, class, size: length, .. } = flow;
+        let command = flow::Command::Open { peer, connection, class, length, paths, stream };
         let mut directory = Tables {
             host: HostId::new(host),
             flows: &mut self.flows,
             routes: &self.routes,
             seed: self.seed,
         };
-        unit.endpoint.handle_command(now, command, &mut directory);
+        unit.endpoint.handle_command(now, command.into(), &mut directory);
         self.drain_events(host, now);
     }
 
@@ -167,7 +168,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// What ends may start something at the same host.
     #[cold]
     fn note_event(&mut self, host: u32, event: E::Event, now: Time) {
-        if let Some(event) = E::flow_event(event) {
+        if let Some(event) = event.into() {
             self.flows.note(host, event, now);
             self.hosts[host as usize].next_start_at = self.flows.next_start(host);
         }
@@ -197,7 +198,8 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
                 let mut directory =
                     Tables { host, flows: &mut self.flows, routes: &self.routes, seed: self.seed };
                 let endpoint = &mut self.hosts[host.index()].endpoint;
-                endpoint.handle_command(now, E::paths(key, paths), &mut directory);
+                let command = flow::Command::Paths { key, paths };
+                endpoint.handle_command(now, command.into(), &mut directory);
             }
         }
     }

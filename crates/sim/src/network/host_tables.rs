@@ -35,6 +35,9 @@ impl HostTables for Tables<'_> {
             self.routes.paths(self.host, peer, paths);
         }
     }
+    fn transport(&self, key: Key) -> Option<usize> {
+        self.flows.transport_of(self.host.get(), key)
+    }
     fn stream(&self, key: Key) -> Stream {
         self.flows.stream(self.seed, self.host.get(), key)
     }

@@ -10,7 +10,7 @@ use trimline_switch::{
 use trimline_transport::ndp;
 
 use super::{Flows, Resources, perform, workload};
-use crate::plan::{EngineChoice, Plan, Transport};
+use crate::plan::{EngineChoice, Plan};
 use crate::scenario::Scenario;
 
 /// A port of two queues whose first may send at a rate of its own, and some packets at once, by a token bucket.
@@ -134,9 +134,9 @@ fn plan(seed: u64) -> Plan {
 
 fn run(plan: &Plan, rate: BitRate, engine: EngineChoice, threads: usize) -> RunRecord {
     let plan = Plan { engine, ..plan.clone() };
-    let Transport::Ndp(config) = &plan.transport else { panic!("the plans here are NDP's") };
+    let config = plan.transports[0].config::<ndp::Config>().expect("the plans here are NDP's");
     let applications = workload::applications(&plan).expect("applications");
-    let flows = Flows::new(applications, plan.topology.hosts());
+    let flows = Flows::new(applications, plan.topology.hosts(), [0; 2].into());
     let burst = rate.transmission(ByteCount::new(128));
     let model = CappedModel { queues: plan.switch.clone(), rate, burst };
     let resources = Resources { threads, ..Resources::default() };

@@ -1,10 +1,10 @@
 //! Holds a tree to the grammar: unknown keys, types, units, bounds, what is missing, what
 //! contradicts.
 
-use super::error::{ScenarioError, nearest};
-use super::form::{Form, Grammar};
+use super::error::{Place, ScenarioError, nearest};
+use super::form::{Form, Grammar, Language};
 use super::grammar::SCENARIO;
-use super::tree::{Node, Value};
+use super::tree::{Node, Table, Value};
 
 /// Whether a table must be whole, or is to be laid over another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,12 @@ pub(crate) enum Extent {
 
 impl Grammar {
     /// Refuses unknown keys, wrong types, units and bounds, missing keys and contradictions.
-    pub(crate) fn check(&self, node: &Node, extent: Extent) -> Result<(), ScenarioError> {
+    pub(crate) fn check(
+        &self,
+        node: &Node,
+        extent: Extent,
+        language: &Language,
+    ) -> Result<(), ScenarioError> {
         let Some(table) = node.table() else {
             return Err(ScenarioError::new(
                 &node.place,
@@ -29,9 +34,9 @@ impl Grammar {
             let known = self.keys.iter().find(|key| key.name == entry.key);
             let inherited = || SCENARIO.keys.iter().find(|key| key.name == entry.key);
             match known {
-                Some(key) => key.form.check(&entry.node, extent)?,
+                Some(key) => key.form.check(&entry.node, extent, language)?,
                 None => match inherited().filter(|key| overrides && key.name != "series") {
-                    Some(key) => key.form.check(&entry.node, Extent::Part)?,
+                    Some(key) => key.form.check(&entry.node, Extent::Part, language)?,
                     None => {
                         let names = self.names_with_overrides(overrides);
                         let nearest = nearest(&entry.key, names.iter().copied());
@@ -120,30 +125,48 @@ impl Form {
                 "keys of the scenario, each with a list of values or { from, to, step }".to_owned()
             }
             Form::Overrides => "keys of the scenario".to_owned(),
+            Form::Transports => "a table with transports".to_owned(),
+            Form::Transport => "the name of a transport".to_owned(),
         }
     }
 
     fn takes(&self, value: &Value) -> bool {
         match (self, value) {
             (
-                Form::Text | Form::Name | Form::Quantity(_) | Form::Word(_) | Form::Range,
+                Form::Text
+                | Form::Name
+                | Form::Quantity(_)
+                | Form::Word(_)
+                | Form::Range
+                | Form::Transport,
                 Value::Text(_),
             )
             | (Form::Integer(..), Value::Integer(_))
             | (Form::Boolean, Value::Boolean(_))
-            | (Form::Table(_) | Form::Sweep | Form::Overrides, Value::Table(_))
+            | (
+                Form::Table(_) | Form::Sweep | Form::Overrides | Form::Transports,
+                Value::Table(_),
+            )
             | (Form::Tables(_) | Form::List(_), Value::List(_)) => true,
-            (Form::Either(forms), value) => forms.iter().any(|form| form.takes(value)),
+            (Form::Either(forms), _) => forms.iter().any(|form| form.takes(value)),
             _ => false,
         }
     }
 
-    pub(crate) fn check(&self, node: &Node, extent: Extent) -> Result<(), ScenarioError> {
+    pub(crate) fn check(
+        &self,
+        node: &Node,
+        extent: Extent,
+        language: &Language,
+    ) -> Result<(), ScenarioError> {
         // Laid over a list of named tables, a table names the elements that it changes.
         if let (Form::Tables(grammar), Value::Table(table), Extent::Part) =
             (self, &node.value, extent)
         {
-            return table.entries.iter().try_for_each(|entry| grammar.check(&entry.node, extent));
+            return table
+                .entries
+                .iter()
+                .try_for_each(|entry| grammar.check(&entry.node, extent, language));
         }
         if !self.takes(&node.value) {
             let problem = match (self, &node.value) {
@@ -178,19 +201,29 @@ impl Form {
                     .refuse(node, &format!("unknown word \"{text}\""))
                     .nearest(nearest.map(|word| format!("\"{word}\""))));
             }
-            (Form::Table(grammar), _) => grammar.check(node, extent)?,
+            (Form::Table(grammar), _) => grammar.check(node, extent, language)?,
             (Form::Tables(grammar), Value::List(nodes)) => {
                 if nodes.is_empty() {
                     return Err(self.refuse(node, "empty"));
                 }
                 for node in nodes {
-                    grammar.check(node, extent)?;
+                    grammar.check(node, extent, language)?;
                 }
             }
             (Form::List(form), Value::List(nodes)) => {
-                nodes.iter().try_for_each(|node| form.check(node, extent))?;
+                nodes.iter().try_for_each(|node| form.check(node, extent, language))?;
             }
-            (Form::Either(forms), value) => return check_either(self, forms, node, value, extent),
+            (Form::Either(forms), _) => return check_either(self, forms, node, extent, language),
+            (Form::Transports, Value::Table(table)) => {
+                check_transports(node, table, extent, language)?;
+            }
+            (Form::Transport, Value::Text(text)) => {
+                let problem = format!("no transport is named \"{text}\"");
+                known_transport(text, &node.place, &problem, language).map_err(|error| {
+                    let nearest = error.nearest.as_ref().map(|name| format!("\"{name}\""));
+                    error.nearest(nearest)
+                })?;
+            }
             (Form::Range, Value::Text(text)) if range(text).is_none() => {
                 return Err(self.refuse(node, &format!("\"{text}\" is no range")));
             }
@@ -204,18 +237,58 @@ impl Form {
     }
 }
 
+/// Each table under `transport` is one of a transport that the program knows.
+fn check_transports(
+    node: &Node,
+    table: &Table,
+    extent: Extent,
+    language: &Language,
+) -> Result<(), ScenarioError> {
+    for entry in &table.entries {
+        let problem = format!("unknown key `{}`", entry.key);
+        known_transport(&entry.key, &entry.key_place, &problem, language)?;
+        let known = language.transports.iter().filter(|key| key.name == entry.key);
+        for key in known {
+            key.form.check(&entry.node, extent, language)?;
+        }
+    }
+    if extent == Extent::Whole && table.entries.is_empty() {
+        return Err(ScenarioError::new(
+            &node.place,
+            "no transport is given",
+            format!("one of {}", language.names().join(", ")),
+        ));
+    }
+    Ok(())
+}
+
+fn known_transport(
+    name: &str,
+    place: &Place,
+    problem: &str,
+    language: &Language,
+) -> Result<(), ScenarioError> {
+    let names = language.names();
+    if names.contains(&name) {
+        return Ok(());
+    }
+    let nearest = nearest(name, names.iter().copied());
+    let expected = format!("one of {}", names.join(", "));
+    Err(ScenarioError::new(place, problem, expected).nearest(nearest))
+}
+
 /// Of the forms that take the type: right when one is; else the last one's complaint, with
 /// everything that would have been right.
 fn check_either(
     form: &Form,
     forms: &[Form],
     node: &Node,
-    value: &Value,
     extent: Extent,
+    language: &Language,
 ) -> Result<(), ScenarioError> {
     let mut complaint = None;
-    for candidate in forms.iter().filter(|candidate| candidate.takes(value)) {
-        match candidate.check(node, extent) {
+    for candidate in forms.iter().filter(|candidate| candidate.takes(&node.value)) {
+        match candidate.check(node, extent, language) {
             Ok(()) => return Ok(()),
             Err(error) => complaint = Some(error),
         }

@@ -66,6 +66,12 @@ pub struct Place {
 }
 
 impl Place {
+    /// That of what nobody wrote.
+    pub(crate) fn nowhere() -> Place {
+        let source = Arc::new(Source::new("default", ""));
+        Place { source, start: 0, end: 0 }
+    }
+
     /// The text at this place: its first line.
     pub fn text(&self) -> &str {
         let text = self.source.text.get(self.start..self.end).unwrap_or("");

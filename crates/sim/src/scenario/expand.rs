@@ -4,15 +4,24 @@ use std::sync::Arc;
 
 use super::check::{Extent, range};
 use super::error::{Place, ScenarioError, Source};
+use super::form::Language;
 use super::grammar::{SCENARIO, is_alternative};
 use super::resolve::resolve;
 use super::tree::{self, Node, Table, Value};
 use super::{Run, Scenario};
+use crate::transports::Transports;
 
 /// One key that a sweep varies.
 struct Axis {
     path: Vec<(String, Place)>,
     values: Vec<Node>,
+}
+
+/// What the program knows beside the grammar.
+#[derive(Clone, Copy)]
+struct Known<'a> {
+    transports: &'a Transports,
+    language: &'a Language,
 }
 
 /// Most runs of one scenario: more is a slip of a range.
@@ -22,14 +31,17 @@ pub(super) fn expand(
     file: &str,
     text: &str,
     settings: &[String],
+    transports: &Transports,
 ) -> Result<Scenario, ScenarioError> {
     let source = Arc::new(Source::new(file, text));
     let mut base = tree::parse(&source)?;
+    let language = &transports.language();
+    let known = Known { transports, language };
     // A mistake in the base is one even where every series hides it.
-    SCENARIO.check(&base, Extent::Part)?;
+    SCENARIO.check(&base, Extent::Part, language)?;
     let settings = settings.iter().map(|text| setting(text)).collect::<Result<Vec<_>, _>>()?;
     for setting in &settings {
-        SCENARIO.check(setting, Extent::Part)?;
+        SCENARIO.check(setting, Extent::Part, language)?;
     }
 
     let series = base.take("series");
@@ -74,13 +86,18 @@ pub(super) fn expand(
             |key| variant.child(key).and_then(Node::text).unwrap_or_default().to_owned();
         scenario.name = described("name");
         scenario.description = described("description");
-        runs_of(&series, variant, &mut scenario.runs)?;
+        runs_of(&series, variant, known, &mut scenario.runs)?;
     }
     Ok(scenario)
 }
 
 /// Every run of one series.
-fn runs_of(series: &str, mut variant: Node, runs: &mut Vec<Run>) -> Result<(), ScenarioError> {
+fn runs_of(
+    series: &str,
+    mut variant: Node,
+    known: Known<'_>,
+    runs: &mut Vec<Run>,
+) -> Result<(), ScenarioError> {
     let sweep = variant.take("sweep");
     let mut axes = Vec::new();
     if let Some(entry) = &sweep {
@@ -110,8 +127,8 @@ fn runs_of(series: &str, mut variant: Node, runs: &mut Vec<Run>) -> Result<(), S
             tree::lay(&mut tree, &tree::branch(&axis.path, value.clone()), &is_alternative)?;
             point.push((axis_name(axis, &axes), label(value)));
         }
-        SCENARIO.check(&tree, Extent::Whole)?;
-        let (plan, output) = resolve(&tree)?;
+        SCENARIO.check(&tree, Extent::Whole, known.language)?;
+        let (plan, output) = resolve(&tree, known.transports)?;
         let seeds = seeds(&tree)?;
         if runs.len() + seeds.len() > MAX_RUNS {
             return Err(ScenarioError::new(

@@ -10,7 +10,7 @@ use super::read::{few_packets, in_file, text_of};
 use super::tree::Node;
 use crate::formats::connection_matrix::{self, Start};
 use crate::formats::{hpcc, htsim_topology};
-use crate::plan::{LinkChange, LinkEvent, Listed, ListedFlow, ListedStart, Transport};
+use crate::plan::{LinkChange, LinkEvent, Listed, ListedFlow, ListedStart};
 use crate::topology::{self, Clos};
 
 /// Whether the form is htsim's: as the scenario says, or by the name of the file.
@@ -55,7 +55,7 @@ pub(super) fn flows(
     node: &Node,
     file: &Node,
     clos: &Clos,
-    transport: &Transport,
+    payload_bytes: u16,
 ) -> Result<(Listed, Vec<LinkEvent>), ScenarioError> {
     let (name, text) = text_of(file, "flows of htsim (.cm) or HPCC")?;
     let hosts = clos.hosts();
@@ -123,6 +123,6 @@ pub(super) fn flows(
         return Err(outside(1, "no flows".to_owned()));
     }
     let largest = listed.flows.iter().map(|flow| flow.size.get()).max().unwrap_or(1);
-    few_packets(file, largest, transport)?;
+    few_packets(file, largest, payload_bytes)?;
     Ok((listed, missing))
 }

@@ -1,10 +1,10 @@
 //! Every key of a scenario file: one table that the checker, the errors and the JSON Schema read.
 
 use super::form::{
-    BYTES, DURATION, Form, Grammar, HOST, Key, MAX_HOSTS, QUEUE, RATE, SHARE, optional, required,
+    BYTES, DURATION, Form, Grammar, HOST, MAX_HOSTS, QUEUE, RATE, SHARE, optional, required,
 };
 use super::quantity::Quantity;
-use super::{processing, shared_memory, tcp};
+use super::{processing, shared_memory};
 
 /// Names of the switch profiles, as the file writes them.
 pub(crate) const PROFILES: &[&str] = &trimline_switch::profiles::NAMES;
@@ -53,7 +53,11 @@ pub(crate) static SCENARIO: Grammar = Grammar {
         ),
         optional("impairment", Form::Table(&IMPAIRMENT), "What links do to packets."),
         optional("switch", Form::Table(&SWITCH), "What every switch port does."),
-        optional("transport", Form::Table(&TRANSPORT), "The protocol of every host."),
+        optional(
+            "transport",
+            Form::Transports,
+            "The transport of every flow, and its parameters. Several where every workload names its own. Default: ndp.",
+        ),
         required("workload", Form::Tables(&WORKLOAD), "Who sends what to whom."),
         optional("output", Form::Table(&OUTPUT), "What a run writes."),
         optional(
@@ -313,142 +317,6 @@ static PORT: Grammar = Grammar {
     ],
 };
 
-static TRANSPORT: Grammar = Grammar {
-    about: "Exactly one protocol. Default: ndp.",
-    alternatives: &["ndp", "tcp", "dctcp", "mptcp", "cbr"],
-    keys: &[
-        optional("ndp", Form::Table(&NDP), "NDP (SIGCOMM 2017)."),
-        optional("tcp", Form::Table(&tcp::TCP), "TCP: NewReno or CUBIC."),
-        optional("dctcp", Form::Table(&tcp::DCTCP), "DCTCP (RFC 8257)."),
-        optional("mptcp", Form::Table(&tcp::MPTCP), "Multipath TCP."),
-        optional(
-            "cbr",
-            Form::Table(&CBR),
-            "Senders of a constant bit rate that nothing slows down.",
-        ),
-    ],
-};
-
-const PAYLOAD: Key =
-    optional("payload", BYTES, "Payload of a packet; the header adds 64 B. Default: 9000B.");
-const FLOW_RATE: Key = optional(
-    "rate",
-    RATE,
-    "Bits on the wire of each flow, headers included. Default: the rate of the host's link.",
-);
-
-static CBR: Grammar = Grammar {
-    about: "Unresponsive senders; receivers only count. Long-lived flows only.",
-    alternatives: &[],
-    keys: &[
-        PAYLOAD,
-        FLOW_RATE,
-        optional(
-            "clock_ppm",
-            Form::Integer(0, 1_000),
-            "Each host's clock is slow by a number of parts per million that is drawn up to this one: two clocks that IEEE 802.3 allows differ by 200 at most. Default: 0, all rates are exactly the same.",
-        ),
-    ],
-};
-
-static NDP: Grammar = Grammar {
-    about: "Parameters of NDP.",
-    alternatives: &[],
-    keys: &[
-        optional(
-            "initial_window",
-            Form::Either(&[Form::Integer(1, 65_535), Form::Word(&["bdp"])]),
-            "Packets pushed before the first PULL, or \"bdp\": those of an idle round trip between the farthest hosts, and two full data queues of eight packets, one on the way up and one on the way down. Default: 30 (NDP 6.2); \"bdp\" with a preset.",
-        ),
-        optional(
-            "payload",
-            BYTES,
-            "Payload of a full packet; the header adds 64 B. Default: 9000B.",
-        ),
-        optional(
-            "pull_spacing",
-            Form::Either(&[
-                Form::Word(&["wire-bytes", "payload-bytes"]),
-                Form::Table(&PULL_SPACING),
-            ]),
-            "Time between two pulls: the packet's wire bytes (with the link's framing) or payload bytes over the link rate. Default: wire-bytes; payload-bytes with profile htsim, 101 % with csg-htsim.",
-        ),
-        optional(
-            "pull_ack",
-            Form::Boolean,
-            "Whether a pull may ride in its ACK or NACK. Default: true; false with profile csg-htsim.",
-        ),
-        optional(
-            "rto",
-            DURATION,
-            "Time-out of a packet that was neither ACKed, NACKed nor returned. Default: 1ms.",
-        ),
-        optional(
-            "pull_repeat",
-            DURATION,
-            "A PULL that elicits nothing for this long is queued again. Default: 1ms.",
-        ),
-        optional(
-            "backstop_unowed",
-            DURATION,
-            "The sender's backstop while nothing is owed to it. Default: 1ms.",
-        ),
-        optional(
-            "backstop_owed",
-            DURATION,
-            "The sender's backstop while pulls are owed; it doubles. Default: 100ms.",
-        ),
-        optional(
-            "time_wait",
-            DURATION,
-            "How long both ends remember a finished connection. Default: 1ms.",
-        ),
-        optional(
-            "path_penalty",
-            Form::Either(&[Form::Boolean, Form::Table(&PATH_PENALTY)]),
-            "Temporary removal of outlier paths (NDP 3.2.3). Default: true.",
-        ),
-    ],
-};
-
-static PULL_SPACING: Grammar = Grammar {
-    about: "The wire time of the packet scaled, or drawn from a distribution.",
-    alternatives: &["percent_of_wire", "distribution", "file"],
-    keys: &[
-        optional("percent_of_wire", Form::Integer(1, 1_000), "Percent of the wire time."),
-        optional(
-            "distribution",
-            Form::Word(&super::pull_gaps::BUILT_IN),
-            "A built-in distribution of the time after the pull of a full packet, for this payload at 10Gbps.",
-        ),
-        optional(
-            "file",
-            Form::Text,
-            "A file with a distribution: a line for each step, a gap in ns and the share of all gaps up to it, rising to 1. A relative name begins at the scenario's folder.",
-        ),
-    ],
-};
-
-static PATH_PENALTY: Grammar = Grammar {
-    about: "When a path is an outlier, and for how long it is removed.",
-    alternatives: &[],
-    keys: &[
-        optional(
-            "min_nacks",
-            Form::Integer(1, 65_535),
-            "NACKs before a path can be an outlier. Default: 10.",
-        ),
-        optional(
-            "min_losses",
-            Form::Integer(1, 65_535),
-            "Losses before a path can be an outlier. Default: 2.",
-        ),
-        optional("ratio", Form::Integer(1, 65_535), "Factor over the mean. Default: 2."),
-        optional("removal", DURATION, "First removal. Default: 1ms."),
-        optional("removal_max", DURATION, "Longest removal. Default: 4ms."),
-    ],
-};
-
 static WORKLOAD: Grammar = Grammar {
     about: "One group of flows: exactly one of permutation, random, all_to_all, incast, outcast, pairs, partition_aggregate, file.",
     alternatives: &[
@@ -513,6 +381,11 @@ static WORKLOAD: Grammar = Grammar {
             "spraying",
             Form::Word(&["sender-permuted", "per-flow", "switch-random"]),
             "Who chooses the paths: the sender by random permutations (default of NDP and cbr, NDP 3.1.1); a hash of the flow, or of each subflow, which keeps its path (default of TCP, DCTCP and MPTCP); or every switch at random for every packet.",
+        ),
+        optional(
+            "transport",
+            Form::Transport,
+            "Which of the tables under `transport` its flows use. Needed where there are several.",
         ),
     ],
 };
@@ -730,6 +603,8 @@ pub(crate) fn is_alternative(path: &str) -> bool {
         };
         match &known.form {
             Form::Table(inner) | Form::Tables(inner) => grammar = inner,
+            // Another transport takes the place of those that were there.
+            Form::Transports => return parent == "transport",
             _ => return false,
         }
     }

@@ -7,30 +7,29 @@
 
 mod check;
 pub mod distributions;
-mod error;
+pub(crate) mod error;
 mod expand;
 mod files;
-mod form;
+pub(crate) mod form;
 mod grammar;
 mod links;
 mod processing;
-mod pull_gaps;
-mod quantity;
-mod read;
+pub(crate) mod quantity;
+pub(crate) mod read;
 mod resolve;
 mod schema;
 mod shared_memory;
 mod switch;
-mod tcp;
 #[cfg(test)]
 mod tests;
-mod tree;
+pub(crate) mod tree;
 mod workloads;
 
 pub use error::{Place, ScenarioError, Source};
 pub use schema::schema;
 
 use crate::plan::Plan;
+use crate::transports::Transports;
 
 /// A scenario file with all its runs.
 #[derive(Clone, Debug)]
@@ -84,6 +83,19 @@ impl Scenario {
     /// # Errors
     /// The first mistake. Nothing runs and nothing is written before a scenario is whole.
     pub fn parse(file: &str, text: &str, settings: &[String]) -> Result<Scenario, ScenarioError> {
-        expand::expand(file, text, settings)
+        Scenario::parse_with(file, text, settings, &Transports::built_in())
+    }
+
+    /// The same in a program that knows these transports.
+    ///
+    /// # Errors
+    /// As [`Scenario::parse`].
+    pub fn parse_with(
+        file: &str,
+        text: &str,
+        settings: &[String],
+        transports: &Transports,
+    ) -> Result<Scenario, ScenarioError> {
+        expand::expand(file, text, settings, transports)
     }
 }

@@ -8,9 +8,12 @@ pub(crate) use trimline_packet::quantity::{Fault, share};
 
 /// What a key measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Quantity {
+pub enum Quantity {
+    /// Bits per second.
     Rate,
+    /// A time.
     Duration,
+    /// Bytes.
     Bytes,
     /// Bytes, or whole packets.
     Queue,

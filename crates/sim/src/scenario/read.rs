@@ -10,15 +10,14 @@ use super::error::ScenarioError;
 use super::quantity::{self, Quantity};
 use super::tree::Node;
 use crate::formats::FormatError;
-use crate::plan::Transport;
 
 /// A time.
-pub(super) fn duration_of(node: &Node) -> Result<TimeDelta, ScenarioError> {
+pub(crate) fn duration_of(node: &Node) -> Result<TimeDelta, ScenarioError> {
     read(node, quantity::duration, Quantity::Duration)
 }
 
 /// Reads a quantity that the grammar accepted; a second reading cannot disagree with the first.
-pub(super) fn read<T>(
+pub(crate) fn read<T>(
     node: &Node,
     parse: fn(&str) -> Result<T, quantity::Fault>,
     quantity: Quantity,
@@ -29,12 +28,12 @@ pub(super) fn read<T>(
 }
 
 /// The integer under a key, which the grammar keeps within bounds.
-pub(super) fn number(node: &Node, key: &str) -> Option<u32> {
+pub(crate) fn number(node: &Node, key: &str) -> Option<u32> {
     node.child(key)?.integer().and_then(|number| u32::try_from(number).ok())
 }
 
 /// A time above zero.
-pub(super) fn positive(node: &Node) -> Result<TimeDelta, ScenarioError> {
+pub(crate) fn positive(node: &Node) -> Result<TimeDelta, ScenarioError> {
     match duration_of(node)? {
         TimeDelta::ZERO => {
             Err(ScenarioError::new(&node.place, "infinitely many at once", "a time above zero"))
@@ -44,7 +43,7 @@ pub(super) fn positive(node: &Node) -> Result<TimeDelta, ScenarioError> {
 }
 
 /// Payload of a full packet, if a transport's table says it.
-pub(super) fn payload(node: &Node) -> Result<Option<u16>, ScenarioError> {
+pub(crate) fn payload(node: &Node) -> Result<Option<u16>, ScenarioError> {
     let Some(payload) = node.child("payload") else { return Ok(None) };
     let bytes = read(payload, quantity::bytes, Quantity::Bytes)?;
     // With its 64 B of headers the packet must fit 16 bits.
@@ -60,12 +59,7 @@ pub(super) fn payload(node: &Node) -> Result<Option<u16>, ScenarioError> {
 }
 
 /// Refuses a flow of no packet, and one of more than half of the sequence numbers, which would wrap.
-pub(super) fn few_packets(
-    node: &Node,
-    size: u64,
-    transport: &Transport,
-) -> Result<(), ScenarioError> {
-    let payload_bytes = transport.payload_bytes();
+pub(crate) fn few_packets(node: &Node, size: u64, payload_bytes: u16) -> Result<(), ScenarioError> {
     let packets = size.div_ceil(u64::from(payload_bytes));
     if size == 0 || packets > u64::from(u32::MAX / 2) {
         return Err(ScenarioError::new(
@@ -78,7 +72,7 @@ pub(super) fn few_packets(
 }
 
 /// The number of a host in a network of `hosts`.
-pub(super) fn host(node: &Node, hosts: u32) -> Result<u32, ScenarioError> {
+pub(crate) fn host(node: &Node, hosts: u32) -> Result<u32, ScenarioError> {
     let number = node.integer().unwrap_or(-1);
     u32::try_from(number).ok().filter(|&host| host < hosts).ok_or_else(|| {
         ScenarioError::new(
@@ -91,7 +85,7 @@ pub(super) fn host(node: &Node, hosts: u32) -> Result<u32, ScenarioError> {
 }
 
 /// [source, destination].
-pub(super) fn pair(node: &Node, hosts: u32) -> Result<(u32, u32), ScenarioError> {
+pub(crate) fn pair(node: &Node, hosts: u32) -> Result<(u32, u32), ScenarioError> {
     let Some([source, destination]) = node.list() else {
         return Err(ScenarioError::new(
             &node.place,
@@ -112,7 +106,7 @@ pub(super) fn pair(node: &Node, hosts: u32) -> Result<(u32, u32), ScenarioError>
 
 /// The text of the file that a node names, from the scenario's folder, and its name for errors. A file is read
 /// once, however many points of a sweep name it.
-pub(super) fn text_of(node: &Node, expected: &str) -> Result<(String, String), ScenarioError> {
+pub(crate) fn text_of(node: &Node, expected: &str) -> Result<(String, String), ScenarioError> {
     let source = &node.place.source;
     let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
     let name = folder.join(node.text().unwrap_or_default()).display().to_string();
@@ -133,7 +127,7 @@ fn contents(path: &str) -> Result<String, String> {
 }
 
 /// A mistake in a file that a scenario names.
-pub(super) fn in_file(node: &Node, error: &FormatError) -> ScenarioError {
+pub(crate) fn in_file(node: &Node, error: &FormatError) -> ScenarioError {
     let problem = format!("{}:{}: {}", error.file, error.line, error.problem);
     ScenarioError::new(&node.place, problem, error.expected.clone())
 }

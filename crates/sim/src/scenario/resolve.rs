@@ -1,24 +1,24 @@
 //! From a checked tree to a plan: defaults filled in, and what no grammar can see refused.
 
-use trimline_packet::{BitRate, ByteCount, Packet, TimeDelta};
-use trimline_transport::cbr;
-use trimline_transport::ndp::{Config, PathPenalty, PullSpacing};
+use trimline_packet::{BitRate, TimeDelta};
+use trimline_transport::Framing;
 
 use super::Output;
-use super::error::ScenarioError;
+use super::error::{ScenarioError, nearest};
 use super::form::MAX_HOSTS;
 use super::quantity;
-use super::read::{duration_of, number, pair, payload, positive, read};
+use super::read::{duration_of, number, pair, positive, read};
 use super::tree::Node;
 use super::workloads::workloads;
-use crate::plan::{EngineChoice, Plan, Transport, Watch};
+use crate::plan::{Chosen, EngineChoice, Plan, Watch};
 use crate::topology::{self, Clos, LinkSpec, Processing};
+use crate::transports::{AnyTransport, Setting, Transports, keys_of};
 
 /// The plan of a tree that the grammar accepted whole; series and seed are the caller's.
-pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
+pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output), ScenarioError> {
     let topology = topology(root)?;
-    let profile = root.at(&["switch", "profile"]).and_then(Node::text);
-    let profile = profile.unwrap_or_else(|| super::tcp::default_profile(root).unwrap_or("paper"));
+    let named = Named::of(root, known)?;
+    let profile = named.profile()?;
     let duration = root.child("duration").map(duration_of).transpose()?;
     let warm_up = root.child("warm_up").map(duration_of).transpose()?.unwrap_or(TimeDelta::ZERO);
     if let Some(node) = root.child("warm_up")
@@ -30,15 +30,13 @@ pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
             "a time shorter than `duration`, which must be given",
         ));
     }
-    let transport = transport(root, profile, &topology)?;
-    let ports = super::switch::ports(
-        root,
-        profile,
-        &topology,
-        transport.payload_bytes(),
-        transport.framing(),
-    )?;
-    let (workloads, missing) = workloads(root, &topology, &transport, duration)?;
+    let transports = named.choose(profile, &topology)?;
+    let payload_bytes = transports.iter().map(|chosen| chosen.payload_bytes()).max().unwrap_or(0);
+    let framings = transports.iter().map(|chosen| chosen.framing());
+    let framing = framings.reduce(Framing::with).unwrap_or(Framing::NDP);
+    let ports = super::switch::ports(root, profile, &topology, payload_bytes, framing)?;
+    let place_of = |workload: &Node| named.place_of(workload);
+    let (workloads, missing) = workloads(root, &topology, (&transports, &place_of), duration)?;
     let mut links = super::links::links(root, &topology)?;
     if !missing.is_empty() && links.events.is_empty() && root.child("routing_convergence").is_none()
     {
@@ -56,7 +54,7 @@ pub(super) fn resolve(root: &Node) -> Result<(Plan, Output), ScenarioError> {
         port_rules: ports.rules,
         shared_memory: ports.memory,
         topology,
-        transport,
+        transports,
         workloads,
         duration,
         warm_up,
@@ -240,155 +238,108 @@ fn fattree_k(node: &Node, tiers: u32, oversubscription: u32) -> Result<u32, Scen
     .nearest(nearest.map(u64::to_string)))
 }
 
-// Transport
+// Transports
 
-fn transport(root: &Node, profile: &str, topology: &Clos) -> Result<Transport, ScenarioError> {
-    if let Some(config) = super::tcp::transport(root)? {
-        return Ok(Transport::Tcp(config));
-    }
-    let Some(node) = root.at(&["transport", "cbr"]) else {
-        return ndp(root, profile, topology).map(Transport::Ndp);
-    };
-    if let Some(asked) = root.at(&["output", "latencies"]).filter(|n| n.boolean() == Some(true)) {
-        return Err(ScenarioError::new(
-            &asked.place,
-            "latencies of senders that hear of no arrival",
-            "transport ndp",
-        ));
-    }
-    let (payload_bytes, rate) = constant_rate(node, topology)?;
-    let mut config = cbr::Config { payload_bytes, rate, clock_lag: TimeDelta::ZERO };
-    let ppm = u128::from(number(node, "clock_ppm").unwrap_or(0));
-    let lag = u128::from(config.gap().as_ps()) * ppm / 1_000_000;
-    config.clock_lag = TimeDelta::from_ps(u64::try_from(lag).unwrap_or(u64::MAX - 1));
-    Ok(Transport::Cbr(config))
+/// The transports whose tables a scenario has, those of its workloads, in the order of its tables; without a table
+/// the default one.
+pub(super) struct Named<'a> {
+    all: Vec<&'static dyn AnyTransport>,
+    used: Vec<&'static dyn AnyTransport>,
+    root: &'a Node,
 }
 
-/// Payload and rate of senders of a constant bit rate.
-fn constant_rate(node: &Node, topology: &Clos) -> Result<(u16, BitRate), ScenarioError> {
-    let rate = match node.child("rate") {
-        Some(rate) => read(rate, quantity::rate, quantity::Quantity::Rate)?,
-        None => topology.host_link.rate,
-    };
-    Ok((payload(node)?.unwrap_or(9000), rate))
-}
-
-/// The initial window "bdp": an idle round trip between the farthest hosts, from the first bit of a packet
-/// to its ACK, in packets; and two full data queues of eight, one on the way up and one on the way down
-/// (chosen: on the base model 8 + 16 = 24, the authors use 23 and 30).
-fn bdp_window(topology: &Clos, payload_bytes: u16) -> u32 {
-    const QUEUES: u64 = 16;
-    let wire = ByteCount::new(u64::from(payload_bytes) + u64::from(Packet::HEADER_BYTES));
-    let packet = topology.host_link.transmission(wire).as_ps();
-    let packets = topology.idle_round_trip(payload_bytes).as_ps().div_ceil(packet);
-    (packets + QUEUES).min(65_535) as u32
-}
-
-/// NDP 6.2: IW 30, 9000 B packets. The rest is chosen where its field says so.
-fn ndp(root: &Node, profile: &str, topology: &Clos) -> Result<Config, ScenarioError> {
-    let mut config = Config {
-        initial_window: 30,
-        payload_bytes: 9000,
-        link_rate: topology.host_link.rate,
-        framing_bytes: topology.host_link.framing_bytes,
-        // What the authors' two simulators do instead of the paper's rule comes with their profile.
-        pull_spacing: match profile {
-            "htsim" => PullSpacing::PayloadBytes,
-            "csg-htsim" => PullSpacing::WireBytesScaled { percent: 101 },
-            _ => PullSpacing::WireBytes,
-        },
-        pull_ack: profile != "csg-htsim",
-        rto: TimeDelta::from_ms(1),
-        pull_repeat: TimeDelta::from_ms(1),
-        backstop_unowed: TimeDelta::from_ms(1),
-        backstop_owed: TimeDelta::from_ms(100),
-        time_wait: TimeDelta::from_ms(1),
-        pull_gaps: None,
-        record_latencies: root.at(&["output", "latencies"]).and_then(Node::boolean) == Some(true),
-        path_penalty: Some(PathPenalty {
-            min_nacks: 10,
-            min_losses: 2,
-            ratio: 2,
-            removal: TimeDelta::from_ms(1),
-            removal_max: TimeDelta::from_ms(4),
-        }),
-    };
-    let is_preset = root.at(&["links", "preset"]).is_some();
-    let Some(node) = root.at(&["transport", "ndp"]) else {
-        if is_preset {
-            config.initial_window = bdp_window(topology, config.payload_bytes);
+impl<'a> Named<'a> {
+    fn of(root: &'a Node, known: &Transports) -> Result<Named<'a>, ScenarioError> {
+        let entries = root.child("transport").and_then(Node::table);
+        let entries = entries.map_or(&[][..], |table| &table.entries);
+        let mut all: Vec<_> = entries.iter().filter_map(|entry| known.find(&entry.key)).collect();
+        if all.is_empty() {
+            all.push(known.default());
         }
-        return Ok(config);
-    };
-    config.payload_bytes = payload(node)?.unwrap_or(config.payload_bytes);
-    config.initial_window = match node.child("initial_window") {
-        Some(window) if window.text().is_none() => number(node, "initial_window").unwrap_or(30),
-        None if !is_preset => config.initial_window,
-        _ => bdp_window(topology, config.payload_bytes),
-    };
-    if let Some(spacing) = node.child("pull_spacing") {
-        config.pull_spacing = match (spacing.text(), number(spacing, "percent_of_wire")) {
-            (Some("payload-bytes"), _) => PullSpacing::PayloadBytes,
-            (None, Some(percent)) => PullSpacing::WireBytesScaled { percent },
-            _ => PullSpacing::WireBytes,
+        let mut named = Named { all, used: Vec::new(), root };
+        let mut asked = Vec::new();
+        for workload in root.child("workload").and_then(Node::list).unwrap_or(&[]) {
+            asked.push(named.transport_of(workload)?.name());
+        }
+        named.used = named.all.clone();
+        named.used.retain(|transport| asked.contains(&transport.name()));
+        Ok(named)
+    }
+
+    /// The transport of a workload's table.
+    fn transport_of(&self, workload: &Node) -> Result<&'static dyn AnyTransport, ScenarioError> {
+        let names: Vec<&str> = self.all.iter().map(|transport| transport.name()).collect();
+        let Some(asked) = workload.child("transport") else {
+            return match self.all[..] {
+                [only] => Ok(only),
+                _ => Err(ScenarioError::new(
+                    &workload.place,
+                    "a workload without `transport` where there are several",
+                    format!("`transport`: one of {}", names.join(", ")),
+                )),
+            };
         };
-        config.pull_gaps = super::pull_gaps::read(spacing)?;
+        let name = asked.text().unwrap_or_default();
+        self.all.iter().copied().find(|transport| transport.name() == name).ok_or_else(|| {
+            ScenarioError::new(
+                &asked.place,
+                format!("no table `transport.{name}`"),
+                format!("one of the tables under `transport`: {}", names.join(", ")),
+            )
+            .nearest(nearest(name, names))
+        })
     }
-    if let Some(pull_ack) = node.child("pull_ack").and_then(Node::boolean) {
-        config.pull_ack = pull_ack;
+
+    /// The place of a workload's transport in the plan.
+    fn place_of(&self, workload: &Node) -> Result<u8, ScenarioError> {
+        let transport = self.transport_of(workload)?;
+        let place = self.used.iter().position(|used| used.name() == transport.name());
+        Ok(place.unwrap_or(0) as u8)
     }
-    let positive = |key: &str, field: &mut TimeDelta| -> Result<(), ScenarioError> {
-        let Some(node) = node.child(key) else { return Ok(()) };
-        *field = duration_of(node)?;
-        if *field == TimeDelta::ZERO {
+
+    /// The switch profile: as the scenario says, or as its transports agree.
+    fn profile(&self) -> Result<&'a str, ScenarioError> {
+        if let Some(profile) = self.root.at(&["switch", "profile"]).and_then(Node::text) {
+            return Ok(profile);
+        }
+        let profile = |used: &&'static dyn AnyTransport| used.profile(&keys_of(self.root, *used));
+        let profiles: Vec<&'static str> = self.used.iter().map(profile).collect();
+        if profiles.windows(2).any(|pair| pair[0] != pair[1]) {
+            let each = self.used.iter().zip(&profiles);
+            let each: Vec<String> =
+                each.map(|(used, profile)| format!("{} {profile}", used.name())).collect();
+            let node = self.root.child("transport").unwrap_or(self.root);
             return Err(ScenarioError::new(
                 &node.place,
-                "a timer of no length would expire for ever",
-                "a time above zero",
+                format!("transports with different switches by default: {}", each.join(", ")),
+                "`switch.profile`, which says what all of them send through",
             ));
         }
-        Ok(())
-    };
-    positive("rto", &mut config.rto)?;
-    positive("pull_repeat", &mut config.pull_repeat)?;
-    positive("backstop_unowed", &mut config.backstop_unowed)?;
-    positive("backstop_owed", &mut config.backstop_owed)?;
-    if let Some(node) = node.child("time_wait") {
-        config.time_wait = duration_of(node)?;
+        Ok(profiles.first().copied().unwrap_or("paper"))
     }
-    if let Some(node) = node.child("path_penalty") {
-        config.path_penalty = path_penalty(node, config.path_penalty)?;
-    }
-    Ok(config)
-}
 
-fn path_penalty(
-    node: &Node,
-    default: Option<PathPenalty>,
-) -> Result<Option<PathPenalty>, ScenarioError> {
-    if node.boolean() == Some(false) {
-        return Ok(None);
+    /// All with their parameters.
+    fn choose(&self, profile: &str, topology: &Clos) -> Result<Vec<Chosen>, ScenarioError> {
+        let latencies = self.root.at(&["output", "latencies"]);
+        let latencies = latencies.filter(|asked| asked.boolean() == Some(true));
+        let setting = Setting {
+            profile,
+            topology,
+            is_preset: self.root.at(&["links", "preset"]).is_some(),
+            records_latencies: latencies.is_some(),
+        };
+        let choose = |transport: &&'static dyn AnyTransport| {
+            if let Some((asked, why)) = latencies.zip(transport.traits().no_latencies) {
+                return Err(ScenarioError::new(
+                    &asked.place,
+                    format!("latencies of transport {}, {why}", transport.name()),
+                    "transport ndp",
+                ));
+            }
+            transport.choose(&keys_of(self.root, *transport), &setting)
+        };
+        self.used.iter().map(choose).collect()
     }
-    let Some(mut penalty) = default else { return Ok(None) };
-    let count = |key| number(node, key).and_then(|number| u16::try_from(number).ok());
-    penalty.min_nacks = count("min_nacks").unwrap_or(penalty.min_nacks);
-    penalty.min_losses = count("min_losses").unwrap_or(penalty.min_losses);
-    penalty.ratio = count("ratio").unwrap_or(penalty.ratio);
-    if let Some(removal) = node.child("removal") {
-        penalty.removal = duration_of(removal)?;
-    }
-    if let Some(removal_max) = node.child("removal_max") {
-        penalty.removal_max = duration_of(removal_max)?;
-    }
-    if penalty.removal > penalty.removal_max {
-        let place = node.child("removal").or(node.child("removal_max")).unwrap_or(node);
-        return Err(ScenarioError::new(
-            &place.place,
-            "the first removal is longer than the longest",
-            format!("`removal` up to `removal_max`, which is {}", penalty.removal_max),
-        ));
-    }
-    Ok(Some(penalty))
 }
 
 #[cfg(test)]

@@ -2,21 +2,24 @@
 
 use serde_json::{Map, Value, json};
 
-use super::form::{Form, Grammar};
+use super::form::{Form, Grammar, Key, Language};
 use super::grammar::SCENARIO;
 use super::quantity::Quantity;
+use crate::transports::Transports;
 
-/// The JSON Schema of scenario files, as JSON text that ends with a newline.
-pub fn schema() -> String {
+/// The JSON Schema of scenario files for a program that knows these transports, as JSON text that ends with a
+/// newline.
+pub fn schema(transports: &Transports) -> String {
+    let language = &transports.language();
     let mut root = Map::new();
     root.insert("$schema".into(), json!("https://json-schema.org/draft/2020-12/schema"));
     root.insert("title".into(), json!("Trimline scenario"));
-    if let Value::Object(scenario) = grammar(&SCENARIO, true) {
+    if let Value::Object(scenario) = grammar(&SCENARIO, true, language) {
         root.extend(scenario);
     }
     // A series holds the keys of the scenario again, none of them required.
     let mut overrides = Map::new();
-    if let Value::Object(part) = grammar(&SCENARIO, false) {
+    if let Value::Object(part) = grammar(&SCENARIO, false, language) {
         overrides.extend(part);
     }
     if let Some(Value::Object(properties)) = overrides.get_mut("properties") {
@@ -33,14 +36,10 @@ pub fn schema() -> String {
     text
 }
 
-fn grammar(grammar: &Grammar, whole: bool) -> Value {
+fn grammar(grammar: &Grammar, whole: bool, language: &Language) -> Value {
     let mut properties = Map::new();
     for key in grammar.keys {
-        let mut form = form(&key.form, whole);
-        if let Value::Object(form) = &mut form {
-            form.insert("description".into(), json!(key.about));
-        }
-        properties.insert(key.name.into(), form);
+        properties.insert(key.name.into(), described(key, whole, language));
     }
     let mut table = Map::new();
     table.insert("type".into(), json!("object"));
@@ -62,7 +61,7 @@ fn grammar(grammar: &Grammar, whole: bool) -> Value {
     Value::Object(table)
 }
 
-fn form(form_of: &Form, whole: bool) -> Value {
+fn form(form_of: &Form, whole: bool, language: &Language) -> Value {
     match form_of {
         Form::Text => json!({ "type": "string" }),
         Form::Name => json!({ "type": "string", "pattern": "^[A-Za-z0-9_-][A-Za-z0-9._-]*$" }),
@@ -71,25 +70,49 @@ fn form(form_of: &Form, whole: bool) -> Value {
         Form::Boolean => json!({ "type": "boolean" }),
         Form::Quantity(quantity) => quantity_form(*quantity),
         Form::Word(words) => json!({ "enum": words }),
-        Form::Table(inner) => grammar(inner, whole),
+        Form::Table(inner) => grammar(inner, whole, language),
         Form::Tables(_) if is_series(form_of) => {
             json!({ "type": "array", "minItems": 1, "items": { "$ref": "#/$defs/series" } })
         }
         // Laid over a list of named tables, a table names the elements that it changes.
         Form::Tables(inner) if !whole => json!({ "anyOf": [
-            { "type": "array", "minItems": 1, "items": grammar(inner, false) },
-            { "type": "object", "additionalProperties": grammar(inner, false) },
+            { "type": "array", "minItems": 1, "items": grammar(inner, false, language) },
+            { "type": "object", "additionalProperties": grammar(inner, false, language) },
         ]}),
         Form::Tables(inner) => {
-            json!({ "type": "array", "minItems": 1, "items": grammar(inner, true) })
+            json!({ "type": "array", "minItems": 1, "items": grammar(inner, true, language) })
         }
-        Form::List(inner) => json!({ "type": "array", "items": form(inner, whole) }),
+        Form::List(inner) => json!({ "type": "array", "items": form(inner, whole, language) }),
         Form::Either(forms) => {
-            json!({ "anyOf": forms.iter().map(|inner| form(inner, whole)).collect::<Vec<_>>() })
+            json!({ "anyOf": forms.iter().map(|inner| form(inner, whole, language)).collect::<Vec<_>>() })
         }
         Form::Range => json!({ "type": "string", "pattern": r"^ *[0-9]+ *\.\. *[0-9]+ *$" }),
         Form::Sweep | Form::Overrides => json!({ "type": "object" }),
+        Form::Transports => transports(whole, language),
+        Form::Transport => json!({ "enum": language.names() }),
     }
+}
+
+fn described(key: &Key, whole: bool, language: &Language) -> Value {
+    let mut form = form(&key.form, whole, language);
+    if let Value::Object(form) = &mut form {
+        form.insert("description".into(), json!(key.about));
+    }
+    form
+}
+
+fn transports(whole: bool, language: &Language) -> Value {
+    let known = language.transports.iter();
+    let properties: Map<String, Value> =
+        known.map(|key| (key.name.to_owned(), described(key, whole, language))).collect();
+    let mut table = Map::new();
+    table.insert("type".into(), json!("object"));
+    table.insert("additionalProperties".into(), json!(false));
+    table.insert("properties".into(), Value::Object(properties));
+    if whole {
+        table.insert("minProperties".into(), json!(1));
+    }
+    Value::Object(table)
 }
 
 fn is_series(form: &Form) -> bool {

@@ -1,10 +1,11 @@
 //! Every kind of mistake with its message, and what a right file becomes.
 
 use super::*;
-use crate::plan::{Choose, Matrix, Size, Spraying, Transport};
+use crate::plan::{Choose, Matrix, Size, Spraying};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_switch::ServiceModel;
-use trimline_transport::ndp::PullSpacing;
+use trimline_transport::cbr;
+use trimline_transport::ndp::{self, PullSpacing};
 
 const GOOD: &str = r#"
 duration = "20.1ms"
@@ -62,7 +63,7 @@ fn a_minimal_file_has_the_defaults_of_the_paper() {
     assert_eq!(plan.topology.aggregation_link.rate, BitRate::from_gbps(10));
     assert_eq!(plan.topology.host_link.delay, TimeDelta::from_us(1));
     assert_eq!(plan.switch, ServiceModel::paper(8, 9000));
-    let Transport::Ndp(ndp) = &plan.transport else { panic!("not NDP") };
+    let ndp = plan.transports[0].config::<ndp::Config>().expect("NDP");
     assert_eq!((ndp.initial_window, ndp.payload_bytes, ndp.pull_ack), (30, 9000, true));
     assert_eq!(ndp.pull_spacing, PullSpacing::WireBytes);
     assert_eq!(plan.duration, Some(TimeDelta::from_us(20_100)));
@@ -314,7 +315,7 @@ fn clocks_are_slow_by_parts_per_million_of_the_gap() {
     let lag = |cbr: &str| {
         let text = GOOD.replace("[topology.fattree]", &format!("{cbr}\n[topology.fattree]"));
         let runs = parse(&text).unwrap_or_else(|error| panic!("{error}")).runs;
-        let Transport::Cbr(config) = &runs[0].plan.transport else { panic!("not CBR") };
+        let config = runs[0].plan.transports[0].config::<cbr::Config>().expect("CBR");
         config.clock_lag.as_ps()
     };
     assert_eq!(lag("transport.cbr = {}"), 0);
@@ -330,11 +331,11 @@ fn profiles_bring_their_pacing_and_overrides_change_them() {
     };
     let htsim = plan("switch.profile = \"htsim\"");
     assert_eq!(htsim.switch, ServiceModel::htsim(8, 9000));
-    let Transport::Ndp(ndp) = htsim.transport else { panic!("not NDP") };
+    let ndp = htsim.transports[0].config::<ndp::Config>().expect("NDP");
     assert_eq!((ndp.pull_spacing, ndp.pull_ack), (PullSpacing::PayloadBytes, true));
     let csg = plan("switch.profile = \"csg-htsim\"");
     assert_eq!(csg.switch, ServiceModel::csg_htsim(8, 9000));
-    let Transport::Ndp(ndp) = csg.transport else { panic!("not NDP") };
+    let ndp = csg.transports[0].config::<ndp::Config>().expect("NDP");
     assert_eq!(ndp.pull_spacing, PullSpacing::WireBytesScaled { percent: 101 });
     assert!(!ndp.pull_ack);
 
@@ -347,7 +348,7 @@ fn profiles_bring_their_pacing_and_overrides_change_them() {
                pull_spacing.percent_of_wire = 99, path_penalty = false }";
     let small = plan(ndp);
     assert_eq!(small.switch, ServiceModel::paper(8, 1500));
-    let Transport::Ndp(config) = small.transport else { panic!("not NDP") };
+    let config = small.transports[0].config::<ndp::Config>().expect("NDP");
     assert_eq!((config.payload_bytes, config.initial_window), (1500, 23));
     assert_eq!((config.rto, config.path_penalty), (TimeDelta::from_ms(5), None));
     assert_eq!(config.pull_spacing, PullSpacing::WireBytesScaled { percent: 99 });
@@ -602,7 +603,7 @@ fn settings_hold_in_every_series() {
 fn the_published_schema_is_the_grammar() {
     let published = include_str!("../../../../schema/scenario.schema.json");
     assert!(
-        published == schema(),
+        published == schema(&Transports::built_in()),
         "schema/scenario.schema.json is stale: write `trimline schema` to it"
     );
 }
@@ -615,7 +616,7 @@ fn a_window_of_the_bandwidth_delay_product() {
         );
         let scenario = Scenario::parse("s", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
         let plan = scenario.runs.into_iter().next().unwrap().plan;
-        let Transport::Ndp(ndp) = plan.transport else { panic!("not NDP") };
+        let ndp = plan.transports[0].config::<ndp::Config>().expect("NDP");
         (plan.topology.host_link.rate.as_bps() / 1_000_000_000, ndp.initial_window)
     };
     // 55.8144 us are 7.7 packets of 7.2512 us; two queues of eight.

@@ -170,8 +170,8 @@ fn place(source: &Arc<Source>, span: std::ops::Range<usize>) -> Place {
 }
 
 /// Lays `over` on `base`. Tables merge. Lists of named tables merge by name, and a name is a key of
-/// such a list. Where `alternative` says that a path is one of several alternatives, the laid one
-/// replaces its siblings. Anything else is replaced.
+/// such a list. Where `alternative` says that a path is one of several alternatives, a laid one that is not there
+/// yet replaces those that are not laid too. Anything else is replaced.
 pub(crate) fn lay(
     base: &mut Node,
     over: &Node,
@@ -190,9 +190,10 @@ fn lay_at(
         (Value::Table(below), Value::Table(above)) => {
             for entry in &above.entries {
                 let child = join(path, &entry.key);
-                if alternative(&child) {
+                // What is there already is changed, and keeps what stands beside it.
+                if alternative(&child) && below.find(&entry.key).is_none() {
                     below.entries.retain(|other| {
-                        other.key == entry.key || !alternative(&join(path, &other.key))
+                        above.find(&other.key).is_some() || !alternative(&join(path, &other.key))
                     });
                 }
                 match below.entries.iter_mut().find(|other| other.key == entry.key) {

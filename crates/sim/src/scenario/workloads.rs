@@ -7,7 +7,7 @@ use super::quantity;
 use super::read::{duration_of, few_packets, host, number, pair, positive, read};
 use super::tree::Node;
 use crate::plan::{
-    Arrivals, Choose, Gap, LinkEvent, Matrix, Queries, Size, Spraying, Transport, Workload,
+    Arrivals, Choose, Chosen, Gap, LinkEvent, Matrix, Queries, Size, Spraying, Workload,
 };
 use crate::topology::Clos;
 use crate::workload::{MOST_PAIRS, REQUEST};
@@ -16,7 +16,7 @@ use crate::workload::{MOST_PAIRS, REQUEST};
 pub(super) fn workloads(
     root: &Node,
     topology: &Clos,
-    transport: &Transport,
+    (transports, place_of): (&[Chosen], &dyn Fn(&Node) -> Result<u8, ScenarioError>),
     duration: Option<TimeDelta>,
 ) -> Result<(Vec<Workload>, Vec<LinkEvent>), ScenarioError> {
     let hosts = topology.hosts();
@@ -24,6 +24,8 @@ pub(super) fn workloads(
     let mut missing = Vec::new();
     for node in root.child("workload").and_then(Node::list).unwrap_or(&[]) {
         let name = node.child("name").and_then(Node::text).unwrap_or_default();
+        let place = place_of(node)?;
+        let transport = &transports[usize::from(place)];
         let time = |key| node.child(key).map(duration_of).transpose();
         let (matrix, size) = match node.child("file") {
             Some(file) => {
@@ -34,8 +36,9 @@ pub(super) fn workloads(
                         "`file` without `size` and `arrivals`",
                     ));
                 }
-                refuse_cbr(file, transport)?;
-                let (listed, links) = super::files::flows(node, file, topology, transport)?;
+                refuse_endless(file, transport, "a long-lived matrix")?;
+                let (listed, links) =
+                    super::files::flows(node, file, topology, transport.payload_bytes())?;
                 missing.extend(links);
                 (Matrix::Listed(listed.into()), REQUEST)
             }
@@ -51,10 +54,11 @@ pub(super) fn workloads(
             start_jitter: time("start_jitter")?.unwrap_or(TimeDelta::ZERO),
             class: number(node, "class").unwrap_or(0) as u8,
             spraying: spraying(node, transport)?,
+            transport: place,
         };
         let mut made = vec![workload];
         if let Some(ask) = node.child("partition_aggregate") {
-            refuse_cbr(ask, transport)?;
+            refuse_endless(ask, transport, "a long-lived matrix")?;
             made = with_answers(ask, made.remove(0), transport)?;
         }
         for workload in made {
@@ -73,9 +77,9 @@ pub(super) fn workloads(
 }
 
 /// Who chooses the paths of a workload.
-fn spraying(node: &Node, transport: &Transport) -> Result<Spraying, ScenarioError> {
+fn spraying(node: &Node, transport: &Chosen) -> Result<Spraying, ScenarioError> {
     let Some(asked) = node.child("spraying") else { return Ok(Spraying::SenderPermuted) };
-    let (own, foreign) = match transport.keeps_paths() {
+    let (own, foreign) = match transport.traits().keeps_paths {
         true => ("per-flow", "sender-permuted"),
         false => ("sender-permuted", "per-flow"),
     };
@@ -91,10 +95,11 @@ fn spraying(node: &Node, transport: &Transport) -> Result<Spraying, ScenarioErro
 }
 
 /// Requests as a workload of their own, before that of the answers.
+/// Requests as a workload of their own, before that of the answers.
 fn with_answers(
     node: &Node,
     answers: Workload,
-    transport: &Transport,
+    transport: &Chosen,
 ) -> Result<Vec<Workload>, ScenarioError> {
     let size = match node.child("request") {
         Some(request) => Size::Fixed(sized(request, transport)?),
@@ -104,16 +109,16 @@ fn with_answers(
     Ok(vec![requests, Workload { matrix: Matrix::Responses, ..answers }])
 }
 
-/// Senders of a constant bit rate notice no end.
-fn refuse_cbr(node: &Node, transport: &Transport) -> Result<(), ScenarioError> {
-    match transport {
-        Transport::Cbr(_) => Err(ScenarioError::new(
-            &node.place,
-            "a flow that resends nothing and may never be whole",
-            "a long-lived matrix with transport cbr",
-        )),
-        _ => Ok(()),
+/// Some transports promise no flow an end.
+fn refuse_endless(node: &Node, transport: &Chosen, expected: &str) -> Result<(), ScenarioError> {
+    if transport.traits().ends_flows {
+        return Ok(());
     }
+    Err(ScenarioError::new(
+        &node.place,
+        "a flow that resends nothing and may never be whole",
+        format!("{expected} with transport {}", transport.name()),
+    ))
 }
 
 fn arrivals(
@@ -212,7 +217,7 @@ fn by_load(
 
 fn size(
     parent: &Node,
-    transport: &Transport,
+    transport: &Chosen,
     duration: Option<TimeDelta>,
 ) -> Result<Size, ScenarioError> {
     let Some(node) = parent.child("size") else {
@@ -237,24 +242,18 @@ fn size(
             )),
         };
     }
-    if matches!(transport, Transport::Cbr(_)) {
-        return Err(ScenarioError::new(
-            &node.place,
-            "a flow that resends nothing and may never be whole",
-            "\"long-lived\" with transport cbr",
-        ));
-    }
+    refuse_endless(node, transport, "\"long-lived\"")?;
     if node.table().is_some() {
         let sizes = super::distributions::distribution(node)?;
-        few_packets(node, sizes.largest(), transport)?;
+        few_packets(node, sizes.largest(), transport.payload_bytes())?;
         return Ok(Size::Drawn(sizes));
     }
     sized(node, transport).map(Size::Fixed)
 }
 
-fn sized(node: &Node, transport: &Transport) -> Result<ByteCount, ScenarioError> {
+fn sized(node: &Node, transport: &Chosen) -> Result<ByteCount, ScenarioError> {
     let size = read(node, quantity::bytes, quantity::Quantity::Bytes)?;
-    few_packets(node, size.get(), transport)?;
+    few_packets(node, size.get(), transport.payload_bytes())?;
     Ok(size)
 }
 

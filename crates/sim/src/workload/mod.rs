@@ -377,6 +377,7 @@ mod tests {
             start_jitter: TimeDelta::from_us(10),
             class: 0,
             spraying: Spraying::SenderPermuted,
+            transport: 0,
         }
     }
 

@@ -5,6 +5,7 @@ use trimline_metrics::{FlowEnd, RunRecord};
 use trimline_packet::{BitRate, TimeDelta};
 use trimline_sim::plan::{Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Spraying};
 use trimline_sim::topology::{self, Clos, LinkId};
+use trimline_sim::transports::{Ndp, Transport};
 
 fn link(clos: &Clos, name: &str) -> LinkId {
     let links = topology::links(clos);
@@ -96,14 +97,13 @@ fn failure(spraying: Spraying, duration_us: u64, restore: bool) -> RunRecord {
     plan.link_events = events;
     plan.routing_convergence = TimeDelta::from_ms(1);
     plan.duration = Some(TimeDelta::from_us(duration_us));
-    let ndp = trimline_sim::plan::Transport::Ndp(trimline_transport::ndp::Config {
+    plan.transports = vec![Ndp.with(trimline_transport::ndp::Config {
         // Only routing may keep packets away.
         path_penalty: None,
         pull_gaps: None,
         record_latencies: false,
         ..crate::plans::ndp(30)
-    });
-    plan.transport = ndp;
+    })];
     both(&plan)
 }
 

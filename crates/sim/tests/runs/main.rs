@@ -7,6 +7,7 @@ mod links;
 mod plans;
 mod processing;
 mod random_networks;
+mod several;
 mod shared_memory;
 mod starvation;
 mod threads;

@@ -2,37 +2,19 @@
 //!
 //! A failure prints the case number; `TRIMLINE_CASE=n` replays it alone.
 
-use crate::engines::Choices;
 use crate::links::event;
 use crate::plans::{both, fattree, incast, plan, run, run_on, star, workload};
 use trimline_metrics::FlowRecord;
 use trimline_packet::{BitRate, ByteCount, HostId, TimeDelta};
 use trimline_sim::division;
-use trimline_sim::plan::{LinkChange, Matrix, Plan, Transport};
+use trimline_sim::plan::{LinkChange, Matrix, Plan};
+use trimline_sim::random::Draws;
+use trimline_sim::suites::take_time;
 use trimline_sim::topology::{Clos, HostDelay, LinkSpec, Processing};
+use trimline_sim::transports::{Family, Ndp, Transport};
+use trimline_transport::{ndp, tcp};
 
-/// Hosts and switches take a random time, one way and the other, and links have framing.
-pub(crate) fn take_time(plan: &mut Plan, seed: u64) {
-    let mut choices = Choices(seed ^ 0x7061_7274_7300);
-    let mut host = || HostDelay {
-        least: TimeDelta::from_ns(choices.one_of(&[0, 1, 800, 20_000])),
-        spread: TimeDelta::from_ns(choices.one_of(&[0, 0, 1, 900, 30_000])),
-    };
-    plan.topology.processing = Processing {
-        host_send: host(),
-        host_receive: host(),
-        switch: [0; 3].map(|_| TimeDelta::from_ns(choices.one_of(&[0, 300, 2_000]))),
-    };
-    let clos = &mut plan.topology;
-    for link in [&mut clos.host_link, &mut clos.tor_link, &mut clos.aggregation_link] {
-        link.framing_bytes = choices.one_of(&[0, 20, 24, 333]);
-    }
-    if let Transport::Ndp(config) = &mut plan.transport {
-        config.framing_bytes = plan.topology.host_link.framing_bytes;
-    }
-}
-
-fn shape(choices: &mut Choices) -> Clos {
+fn shape(choices: &mut Draws) -> Clos {
     match choices.below(4) {
         0 => star(2 + choices.below(5) as u32),
         1 => fattree(4),
@@ -52,11 +34,11 @@ fn shape(choices: &mut Choices) -> Clos {
 /// One flow alone between random hosts, in a network where everything takes its time. No link between switches is
 /// slower than the hosts' links. Where there are several paths all packets are full, so that none overtakes another.
 fn alone(number: u64) -> Plan {
-    let mut choices = Choices(number);
+    let mut choices = Draws::new(number);
     let mut clos = shape(&mut choices);
     let rate = choices.one_of(&[1, 3, 10, 40, 100]);
     let framing_bytes = choices.one_of(&[0, 20, 24, 1_000]);
-    let inner = |choices: &mut Choices| LinkSpec {
+    let inner = |choices: &mut Draws| LinkSpec {
         rate: BitRate::from_gbps(rate * choices.one_of(&[1, 2, 4])),
         delay: TimeDelta::from_ps(choices.below(5_000_000)),
         framing_bytes: choices.below(u64::from(framing_bytes) + 1) as u16,
@@ -82,11 +64,13 @@ fn alone(number: u64) -> Plan {
     let initial_window = choices.one_of(&[packets, round_trip + 1]) as u32;
     let flow = workload("one", Matrix::Pairs(vec![(source, destination)]), Some(size));
     let mut plan = plan(clos, initial_window, vec![flow]);
-    if let Transport::Ndp(config) = &mut plan.transport {
-        config.payload_bytes = payload as u16;
-        config.link_rate = plan.topology.host_link.rate;
-        config.framing_bytes = framing_bytes;
-    }
+    let config = ndp::Config {
+        payload_bytes: payload as u16,
+        link_rate: plan.topology.host_link.rate,
+        framing_bytes,
+        ..crate::plans::ndp(initial_window)
+    };
+    plan.transports = vec![Ndp.with(config)];
     plan.switch = trimline_switch::ServiceModel::paper(8, payload as u16);
     plan
 }
@@ -196,11 +180,9 @@ fn a_spread_delays_by_no_more_than_itself() {
 fn a_spread_reorders_nothing() {
     let flow = workload("one", Matrix::Pairs(vec![(0, 1)]), Some(900_000));
     let mut plan = plan(star(2), 30, vec![flow]);
-    plan.transport = Transport::Tcp(trimline_transport::tcp::Config {
-        ack_every: 1,
-        dsack: true,
-        ..crate::plans::tcp()
-    });
+    let sample = Family::Tcp.samples().remove(0).config;
+    let config = tcp::Config { ack_every: 1, sack: true, dsack: true, ..sample };
+    plan.transports = vec![Family::Tcp.with(config)];
     plan.switch = trimline_switch::ServiceModel::drop_tail(1000);
     for host in
         [&mut plan.topology.processing.host_send, &mut plan.topology.processing.host_receive]

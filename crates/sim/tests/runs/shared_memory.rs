@@ -4,7 +4,8 @@
 
 use crate::plans::{both, plan, star, workload};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
-use trimline_sim::plan::{Matrix, Plan, SharedMemory, Transport};
+use trimline_sim::plan::{Matrix, Plan, SharedMemory};
+use trimline_sim::transports::{Cbr, Transport};
 use trimline_switch::{Alpha, Choices};
 use trimline_transport::cbr;
 
@@ -16,11 +17,11 @@ fn shared(hosts: u32, pairs: &[(u32, u32)], alpha: Alpha, memory: SharedMemory) 
     choices.queues[0].pool = Some(alpha);
     plan.switch = choices.build().expect("a model");
     plan.shared_memory = memory;
-    plan.transport = Transport::Cbr(cbr::Config {
+    plan.transports = vec![Cbr.with(cbr::Config {
         payload_bytes: 936,
         rate: BitRate::from_gbps(10),
         clock_lag: TimeDelta::ZERO,
-    });
+    })];
     plan.duration = Some(TimeDelta::from_ms(5));
     plan
 }
@@ -66,11 +67,11 @@ fn memory_returns_with_the_last_bit_whichever_port_held_it() {
         second.start = TimeDelta::from_ps(later_ps);
         plan.workloads.push(second);
         // One packet of each sender: the next would come after a millisecond.
-        plan.transport = Transport::Cbr(cbr::Config {
+        plan.transports = vec![Cbr.with(cbr::Config {
             payload_bytes: 936,
             rate: BitRate::from_bps(8_000_000),
             clock_lag: TimeDelta::ZERO,
-        });
+        })];
         plan.duration = Some(TimeDelta::from_us(500));
         both(&plan).ports.iter().map(|port| port.dropped).sum::<u64>()
     };

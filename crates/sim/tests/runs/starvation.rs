@@ -1,10 +1,12 @@
 //! Pulls paced to a fast host link behind a slow network: the headers alone can fill the slow links.
 
-use crate::plans::{fattree, incast, plan, run};
+use crate::plans::{fattree, incast, ndp, plan, run};
 use trimline_metrics::FlowEnd;
 use trimline_packet::{BitRate, TimeDelta};
 use trimline_sim::topology::{Clos, LinkSpec};
+use trimline_sim::transports::{Ndp, Transport};
 use trimline_switch::ServiceModel;
+use trimline_transport::ndp::Config;
 
 /// Ten senders, hosts at 100 Gb/s, 3 Gb/s between switches. A switch that prefers headers sends no data as
 /// long as the receiver pulls at the rate of its own link.
@@ -25,11 +27,8 @@ fn headers_that_fill_a_slow_network_do_not_starve_data_for_ever() {
         ServiceModel::paper(2, 512),
     ] {
         let mut plan = plan(clos.clone(), 8, vec![incast(10, 54_682)]);
-        let trimline_sim::plan::Transport::Ndp(config) = &mut plan.transport else {
-            unreachable!("the plans of these tests are NDP's")
-        };
-        config.payload_bytes = 512;
-        config.link_rate = BitRate::from_gbps(100);
+        let link_rate = BitRate::from_gbps(100);
+        plan.transports = vec![Ndp.with(Config { payload_bytes: 512, link_rate, ..ndp(8) })];
         plan.switch = switch.clone();
         plan.duration = Some(TimeDelta::from_ms(10));
         let record = run(&plan);

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use crate::engines::{Choices, case};
 use crate::plans::{incast, plan, run, star};
-use crate::random_networks::unsettle;
 use trimline_metrics::timeline::{Event, What};
 use trimline_metrics::{RunRecord, Timeline};
 use trimline_packet::TimeDelta;
 use trimline_sim::plan::{Plan, Watch};
+use trimline_sim::random::Draws;
+use trimline_sim::suites::{case, unsettle};
 use trimline_sim::topology;
 
 fn watch_everything(plan: &Plan) -> Watch {
@@ -75,7 +75,7 @@ fn a_timeline_is_what_happened_and_changes_nothing() {
     for seed in 0..60 {
         let mut plan = case(seed);
         if seed % 2 == 0 {
-            unsettle(&mut plan, &mut Choices(seed));
+            unsettle(&mut plan, &mut Draws::new(seed));
         }
         plan.duration = Some(TimeDelta::from_us(300));
         plan.warm_up = TimeDelta::ZERO;

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use trimline_metrics::RunRecord;
 use trimline_metrics::timeline::{PacketKind, What};
 use trimline_packet::TimeDelta;
-use trimline_sim::plan::{Plan, Transport, Watch};
+use trimline_sim::plan::{Plan, Watch};
 use trimline_sim::scenario::Scenario;
 use trimline_sim::topology;
 
@@ -60,7 +60,9 @@ fn check(text: &str) -> Vec<Happening> {
     let mut all = Vec::new();
     for run in &scenario.runs {
         let plan = &run.plan;
-        let Transport::Ndp(ndp) = &plan.transport else { panic!("NDP runs on both") };
+        let ndp = plan.transports[0]
+            .config::<trimline_transport::ndp::Config>()
+            .expect("NDP runs on both");
         let (record, expected) = simulated(plan);
         let mut world = World::new(plan, ndp);
         world.start(plan, &record.flows);

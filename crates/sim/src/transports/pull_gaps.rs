@@ -5,18 +5,18 @@ use trimline_packet::TimeDelta;
 use trimline_transport::Stream;
 use trimline_transport::ndp::{PullGap, PullGaps};
 
-use super::error::ScenarioError;
-use super::read::text_of;
-use super::tree::Node;
+use crate::scenario::ScenarioError;
+use crate::scenario::read::text_of;
+use crate::scenario::tree::Node;
 
 /// Distributions that are built in: those invented, and those that `trimline testbed fig12` measured.
 pub(super) const BUILT_IN: [&str; 4] =
     ["synthetic-1500", "synthetic-9000", "measured-1500", "measured-9000"];
 const BUILT_IN_TEXTS: [&str; 4] = [
-    include_str!("pull-gaps-synthetic-1500.csv"),
-    include_str!("pull-gaps-synthetic-9000.csv"),
-    include_str!("pull-gaps-measured-1500.csv"),
-    include_str!("pull-gaps-measured-9000.csv"),
+    include_str!("../../distributions/pull-gaps-synthetic-1500.csv"),
+    include_str!("../../distributions/pull-gaps-synthetic-9000.csv"),
+    include_str!("../../distributions/pull-gaps-measured-1500.csv"),
+    include_str!("../../distributions/pull-gaps-measured-9000.csv"),
 ];
 
 /// The distribution that a checked `pull_spacing` names, if it does.

@@ -1,0 +1,186 @@
+//! `trimline transports`, and `trimline new transport`: a crate with a transport of its own, from templates.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde_json::json;
+use trimline_sim::transports::Transports;
+
+use crate::failure::Failure;
+use crate::results::{columns, print};
+
+/// Files of the crate, and their templates.
+const FILES: [(&str, &str); 7] = [
+    ("Cargo.toml", include_str!("../templates/transport/Cargo.toml.in")),
+    ("README.md", include_str!("../templates/transport/README.md.in")),
+    (".gitignore", "/target\n/out\n"),
+    ("scenario.toml", include_str!("../templates/transport/scenario.toml")),
+    ("src/lib.rs", include_str!("../templates/transport/src/lib.rs.in")),
+    ("src/main.rs", include_str!("../templates/transport/src/main.rs.in")),
+    ("tests/suites.rs", include_str!("../templates/transport/tests/suites.rs.in")),
+];
+
+/// Names that cargo or the compiler keeps for itself, or that the crate itself uses.
+const KEPT: [&str; 44] = [
+    "alloc", "as", "async", "await", "break", "build", "const", "continue", "core", "crate",
+    "deps", "dyn", "else", "enum", "examples", "extern", "false", "fn", "for", "gen", "if", "impl",
+    "in", "let", "loop", "match", "mod", "move", "mut", "pub", "ref", "return", "self", "static",
+    "std", "struct", "super", "test", "trait", "trimline", "true", "type", "use", "while",
+];
+
+/// Prints the transports that scenarios can name.
+pub(crate) fn list(transports: &Transports, as_json: bool) -> ExitCode {
+    if as_json {
+        let all: Vec<_> = transports
+            .iter()
+            .map(|transport| {
+                json!({
+                    "name": transport.name(),
+                    "label": transport.label(),
+                    "colour": transport.colour(),
+                    "about": transport.about(),
+                })
+            })
+            .collect();
+        print(&format!("{:#}\n", json!(all)));
+    } else {
+        let row = |words: [&str; 3]| words.map(str::to_owned).to_vec();
+        let mut rows = vec![row(["transport", "figures", "what it is"])];
+        rows.extend(transports.iter().map(|t| row([t.name(), t.label(), t.about()])));
+        print(&columns(&rows));
+    }
+    ExitCode::SUCCESS
+}
+
+/// Writes a crate with a transport of this name.
+pub(crate) fn new(
+    name: &str,
+    path: Option<PathBuf>,
+    trimline: Option<PathBuf>,
+    transports: &Transports,
+) -> Result<ExitCode, Failure> {
+    check_name(name, transports)?;
+    let path = path.unwrap_or_else(|| PathBuf::from(name));
+    if fs::symlink_metadata(&path).is_ok() {
+        let problem = format!("{}: is there; expected a folder that is not", path.display());
+        return Err(Failure::message(problem));
+    }
+    let root = checkout(trimline)?;
+    for (file, template) in FILES {
+        let file = path.join(file);
+        let folder = file.parent().unwrap_or(&path);
+        fs::create_dir_all(folder).map_err(|error| Failure::io(folder, &error))?;
+        let text = filled(template, name, &root);
+        fs::write(&file, text).map_err(|error| Failure::io(&file, &error))?;
+    }
+    // The same versions of all that both depend on.
+    let (locked, lock) = (root.join("Cargo.lock"), path.join("Cargo.lock"));
+    fs::copy(&locked, &lock).map_err(|error| Failure::io(&locked, &error))?;
+    let shown = path.display();
+    print(&format!(
+        "{shown}: a constant rate with ACKs, under the name `{name}`\n\
+         next:\n  cd {shown}\n  cargo test\n  cargo run -- compare scenario.toml --transports {name},ndp\n"
+    ));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check_name(name: &str, transports: &Transports) -> Result<(), Failure> {
+    let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let problem = if !name.starts_with(|c: char| c.is_ascii_lowercase())
+        || !name.chars().all(is_letter)
+        || name.len() > 64
+    {
+        "is no name of a crate and of a transport"
+    } else if KEPT.contains(&name) || name.starts_with("trimline_") {
+        "is a name that others keep"
+    } else if transports.find(name).is_some() {
+        "is a transport that is there already"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::message(format!(
+        "`{name}` {problem}; expected a new name of lower-case letters, digits and `_`, such as `paced`"
+    )))
+}
+
+/// The checkout that the crate depends on, as an absolute path.
+fn checkout(given: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    let built_from = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = given.unwrap_or(built_from);
+    let whole = fs::canonicalize(&root).ok();
+    let is_checkout = |root: &PathBuf| root.join("crates/sim/Cargo.toml").is_file();
+    whole.filter(is_checkout).ok_or_else(|| {
+        Failure::message(format!(
+            "{}: no checkout of Trimline; name one with --trimline",
+            root.display()
+        ))
+    })
+}
+
+/// A template with the names in their places.
+fn filled(template: &str, name: &str, root: &Path) -> String {
+    let type_name: String = name.split('_').map(capitalised).collect();
+    // A JSON string is a TOML string; the quotes stand in the template.
+    let root = serde_json::Value::from(root.display().to_string()).to_string();
+    template
+        .replace("@name@", name)
+        .replace("@Name@", &type_name)
+        .replace("@root@", root.trim_matches('"'))
+}
+
+fn capitalised(word: &str) -> String {
+    let mut letters = word.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(name: &str) -> String {
+        match check_name(name, &Transports::built_in()) {
+            Err(Failure::Message(problem)) => problem,
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn names_are_new_and_of_crates() {
+        for name in ["", "9p", "Paced", "a-b", "_a", "../x", "a b", &"a".repeat(65)] {
+            assert!(refused(name).contains("is no name"), "{name}");
+        }
+        assert!(refused("dctcp").contains("there already"));
+        assert!(refused("match").contains("others keep"));
+        assert!(refused("trimline_sim").contains("others keep"));
+        assert!(check_name("paced_2", &Transports::built_in()).is_ok());
+    }
+
+    #[test]
+    fn templates_have_no_place_left() {
+        for (file, template) in FILES {
+            let text = filled(template, "my_own", Path::new("there"));
+            assert!(!text.contains('@'), "{file}: {text}");
+        }
+        assert_eq!(
+            filled("@Name@ @name@ @root@", "my_own", Path::new("there")),
+            "MyOwn my_own there"
+        );
+    }
+
+    #[test]
+    fn figures_know_the_transports_of_the_list() {
+        let published = include_str!("../../../python/trimline/plot/transports.json");
+        let published: serde_json::Value = serde_json::from_str(published).expect("JSON");
+        let own: Vec<_> = Transports::built_in()
+            .iter()
+            .map(|t| (t.name().to_owned(), json!({ "label": t.label(), "colour": t.colour() })))
+            .collect();
+        assert_eq!(
+            published,
+            serde_json::Value::Object(own.into_iter().collect()),
+            "python/trimline/plot/transports.json is stale"
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! What a transport owes under every switch profile.
+
+use trimline_packet::{ByteCount, TimeDelta};
+use trimline_switch::{Alpha, Choices, ServiceModel};
+
+use super::plans::{fattree, incast, plan, run, same_everywhere, workload};
+use crate::plan::{
+    Chosen, Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, SharedMemory, Spraying,
+};
+use crate::topology;
+use crate::transports::AnyTransport;
+
+/// Eight packets of each port, shared.
+fn shared() -> ServiceModel {
+    let mut choices = Choices::ecn(64, 4);
+    choices.queues[0].pool = Some(Alpha::from_fraction(1, 1));
+    choices.build().expect("a model")
+}
+
+fn profiles() -> [(&'static str, ServiceModel); 9] {
+    [
+        ("shared", shared()),
+        ("paper", ServiceModel::paper(8, 9000)),
+        ("htsim", ServiceModel::htsim(8, 9000)),
+        ("csg-htsim", ServiceModel::csg_htsim(8, 9000)),
+        ("netfpga", ServiceModel::netfpga()),
+        ("p4", ServiceModel::p4(8, 9000)),
+        ("cut-payload", ServiceModel::cut_payload(8, 9064)),
+        ("drop-tail", ServiceModel::drop_tail(8)),
+        ("ecn", ServiceModel::ecn(64, 16)),
+    ]
+}
+
+/// A permutation, an incast into it, and flows whose paths the switches choose, for two milliseconds.
+fn load(transport: Chosen, switch: ServiceModel) -> Plan {
+    let mut endless = workload("endless", Matrix::Permutation, None);
+    endless.start_jitter = TimeDelta::from_us(30);
+    let mut spread =
+        workload("spread", Matrix::Random { flows: 2, excluding: vec![] }, Some(100_000));
+    spread.start = TimeDelta::from_us(300);
+    spread.start_jitter = TimeDelta::from_us(500);
+    spread.spraying = Spraying::SwitchRandom;
+    let mut sudden = incast(12, 45_000);
+    sudden.start = TimeDelta::from_us(700);
+    let mut plan = plan(fattree(4), transport, vec![endless, spread, sudden]);
+    plan.switch = switch;
+    // What no queue of the model uses does no harm.
+    plan.shared_memory = SharedMemory::OfPort(ByteCount::new(8 * 9064));
+    plan.duration = Some(TimeDelta::from_ms(2));
+    plan.warm_up = TimeDelta::from_us(333);
+    plan
+}
+
+/// Loss, damage, reordering, and a link that fails and comes back.
+fn trouble(plan: &mut Plan) {
+    let share = |billionths| Share::from_billionths(billionths).expect("a share");
+    plan.impairment = Impairment {
+        loss: share(2_000_000),
+        corruption: share(1_000_000),
+        reordering: TimeDelta::from_us(20),
+        links: Vec::new(),
+    };
+    let link = topology::links(&plan.topology)
+        .into_iter()
+        .find(|(name, _)| name == "aggregation 0 up 0")
+        .expect("a FatTree has aggregations")
+        .1;
+    for (at, change) in [(400, LinkChange::Fail), (1200, LinkChange::Restore)] {
+        let at = TimeDelta::from_us(at);
+        plan.link_events.push(LinkEvent { at, link, both_directions: true, change });
+    }
+}
+
+/// Runs every sample of a transport under every switch profile, with and without trouble on the links: the same record
+/// twice, from both engines, on two threads and with trouble on three; another with another seed; packets and bytes
+/// conserved, nothing delivered twice; data that arrives.
+///
+/// # Panics
+/// One of these does not hold: the message names sample and profile.
+pub fn every_profile(transport: &dyn AnyTransport) {
+    let samples = transport.samples();
+    assert!(!samples.is_empty(), "transport {} has no sample", transport.name());
+    for sample in samples {
+        for (profile, switch) in profiles() {
+            for is_troubled in [false, true] {
+                let case = format!("{} under {profile}, trouble: {is_troubled}", sample.name);
+                println!("{case}");
+                let mut plan = load(sample.config.clone(), switch.clone());
+                if is_troubled {
+                    trouble(&mut plan);
+                }
+                let record = same_everywhere(&plan, if is_troubled { 3 } else { 2 });
+                assert_eq!(record, run(&plan), "{case}: twice");
+                plan.seed += 1;
+                assert_ne!(record.flows, run(&plan).flows, "{case}: another seed");
+                for flow in &record.flows {
+                    let most = flow.size_bytes.unwrap_or(u64::MAX);
+                    assert!(flow.delivered_bytes <= most, "{case}: {flow:?}");
+                }
+                let delivered: u64 = record.flows.iter().map(|flow| flow.delivered_bytes).sum();
+                assert!(
+                    delivered > sample.least_bytes,
+                    "{case}: {} delivered",
+                    ByteCount::new(delivered)
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Suites that hold a transport to what every transport owes: for the tests of this crate, and for those of a
+//! transport outside it.
+
+mod every_profile;
+pub mod plans;
+mod random_networks;
+mod variations;
+
+pub use every_profile::every_profile;
+pub use random_networks::{Seen, case, random_networks, seeds, unsettle};
+pub use variations::take_time;

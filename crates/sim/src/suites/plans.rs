@@ -1,0 +1,128 @@
+//! Plans without scenario files, and runs of them on every engine.
+
+use std::ops::ControlFlow;
+
+use crate::plan::{
+    Arrivals, Choose, Chosen, EngineChoice, Impairment, Matrix, Plan, SharedMemory, Size, Spraying,
+    Workload,
+};
+use crate::topology::{Clos, LinkSpec, Processing};
+use trimline_metrics::RunRecord;
+use trimline_packet::{BitRate, ByteCount, TimeDelta};
+use trimline_switch::ServiceModel;
+
+/// 10 Gb/s, a microsecond.
+pub const TEN_GIG: LinkSpec = LinkSpec::new(BitRate::from_gbps(10), TimeDelta::from_us(1));
+
+/// The FatTree of `k`-port switches.
+pub fn fattree(k: u32) -> Clos {
+    Clos {
+        tiers: 3,
+        pods: k,
+        tors_per_pod: k / 2,
+        hosts_per_tor: k / 2,
+        aggregations_per_pod: k / 2,
+        cores_per_aggregation: k / 2,
+        host_link: TEN_GIG,
+        tor_link: TEN_GIG,
+        aggregation_link: TEN_GIG,
+        processing: Processing::default(),
+    }
+}
+
+/// One switch.
+pub fn star(hosts: u32) -> Clos {
+    Clos {
+        tiers: 1,
+        pods: 1,
+        tors_per_pod: 1,
+        hosts_per_tor: hosts,
+        aggregations_per_pod: 0,
+        cores_per_aggregation: 0,
+        ..fattree(4)
+    }
+}
+
+/// A workload of flows of `size` bytes that start together.
+pub fn workload(name: &str, matrix: Matrix, size: Option<u64>) -> Workload {
+    Workload {
+        name: name.into(),
+        matrix,
+        size: size.map_or(Size::LongLived, |size| Size::Fixed(ByteCount::new(size))),
+        arrivals: Arrivals::Once,
+        start: TimeDelta::ZERO,
+        start_jitter: TimeDelta::ZERO,
+        class: 0,
+        spraying: Spraying::SenderPermuted,
+        transport: 0,
+    }
+}
+
+/// An incast of `senders` flows to host 0.
+pub fn incast(senders: u32, size: u64) -> Workload {
+    let matrix = Matrix::Incast { receiver: 0, senders, excluding: vec![], choose: Choose::Random };
+    workload("incast", matrix, Some(size))
+}
+
+/// A run to completion under the paper's switch.
+pub fn plan(topology: Clos, transport: Chosen, workloads: Vec<Workload>) -> Plan {
+    Plan {
+        series: String::new(),
+        seed: 1,
+        topology,
+        switch: ServiceModel::paper(8, 9000),
+        droppable: None,
+        port_rules: Vec::new(),
+        shared_memory: SharedMemory::None,
+        transports: vec![transport],
+        workloads,
+        duration: None,
+        warm_up: TimeDelta::ZERO,
+        link_events: Vec::new(),
+        routing_convergence: TimeDelta::from_us(100),
+        impairment: Impairment::default(),
+        engine: EngineChoice::Windows,
+        timeline: None,
+        sample_every: None,
+    }
+}
+
+/// Runs a plan to its end.
+///
+/// # Panics
+/// A plan that cannot be run, and what a run asserts.
+pub fn run(plan: &Plan) -> RunRecord {
+    run_on(plan, 1)
+}
+
+/// The same on several threads.
+///
+/// # Panics
+/// As [`run`].
+pub fn run_on(plan: &Plan, threads: usize) -> RunRecord {
+    let record = crate::run_on(plan, threads, &mut |_| ControlFlow::Continue(()));
+    record.unwrap_or_else(|error| panic!("{error}: {plan:#?}"))
+}
+
+/// The record of a plan, the same from both engines, on one thread and on `threads`.
+///
+/// # Panics
+/// They differ, and as [`run`].
+pub fn same_everywhere(plan: &Plan, threads: usize) -> RunRecord {
+    let windows = run(plan);
+    if crate::division(plan, threads).threads == threads {
+        assert_eq!(windows, run_on(plan, threads), "one thread and {threads} differ: {plan:#?}");
+    }
+    let heap = run(&Plan { engine: EngineChoice::Heap, ..plan.clone() });
+    assert_eq!(windows.flows, heap.flows, "flows of the engines differ: {plan:#?}");
+    assert_eq!(windows, heap, "records of the engines differ: {plan:#?}");
+    windows
+}
+
+/// The same on two threads.
+///
+/// # Panics
+/// As [`same_everywhere`].
+pub fn both(plan: &Plan) -> RunRecord {
+    same_everywhere(plan, 2)
+}

@@ -1,0 +1,278 @@
+//! Random small networks in which everything goes wrong at once.
+
+use std::ops::Range;
+
+use trimline_metrics::FlowEnd;
+use trimline_packet::{BitRate, ByteCount, TimeDelta};
+use trimline_switch::ServiceModel;
+use trimline_transport::ndp::{self, PullSpacing};
+
+use super::plans::{fattree, incast, plan, same_everywhere, star, workload};
+use super::variations::{share_memory, take_time, vary_ports};
+use crate::plan::{Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Size, Spraying};
+use crate::random::Draws;
+use crate::topology::{self, Clos, LinkSpec};
+use crate::transports::{AnyTransport, Keys, Ndp, Transport};
+
+fn topology(draws: &mut Draws) -> Clos {
+    let mut clos = match draws.below(5) {
+        0 => star(2 + draws.below(14) as u32),
+        1 => fattree(4),
+        2 => Clos { hosts_per_tor: 4, ..fattree(4) },
+        3 => Clos {
+            tiers: 2,
+            pods: 1,
+            tors_per_pod: 2 + draws.below(4) as u32,
+            hosts_per_tor: 1 + draws.below(4) as u32,
+            aggregations_per_pod: 1 + draws.below(4) as u32,
+            cores_per_aggregation: 0,
+            ..fattree(4)
+        },
+        _ => Clos { tiers: 0, pods: 1, tors_per_pod: 2, hosts_per_tor: 1, ..star(2) },
+    };
+    if draws.below(3) == 0 {
+        let mut spec = || {
+            let rate = BitRate::from_gbps(draws.one_of(&[1, 3, 10, 40, 100]));
+            LinkSpec::new(rate, TimeDelta::from_ns(draws.one_of(&[0, 100, 1000, 5000])))
+        };
+        (clos.host_link, clos.tor_link, clos.aggregation_link) = (spec(), spec(), spec());
+    }
+    clos
+}
+
+/// A random small network with NDP: topology, switch profile, workloads, tiny queues.
+pub fn case(number: u64) -> Plan {
+    let mut draws = Draws::new(number);
+    let topology = topology(&mut draws);
+    let hosts = topology.hosts();
+    let host = |draws: &mut Draws| draws.below(u64::from(hosts)) as u32;
+    let mut workloads = Vec::new();
+    for place in 0..1 + draws.below(3) {
+        let mut new = match draws.below(4) {
+            0 => {
+                let mut matrix = incast(1 + draws.below(u64::from(hosts) - 1) as u32, 1);
+                let size = trimline_packet::ByteCount::new(1 + draws.below(300_000));
+                matrix.size = Size::Fixed(size);
+                matrix
+            }
+            1 => workload("", Matrix::Permutation, Some(1 + draws.below(1_000_000))),
+            2 => workload("", Matrix::Permutation, None),
+            _ => {
+                let mut pairs = Vec::new();
+                for _ in 0..1 + draws.below(6) {
+                    let from = host(&mut draws);
+                    pairs.push((from, (from + 1 + host(&mut draws) % (hosts - 1)) % hosts));
+                }
+                workload("", Matrix::Pairs(pairs), Some(1 + draws.below(200_000)))
+            }
+        };
+        new.name = format!("w{place}");
+        new.start_jitter = TimeDelta::from_ns(draws.one_of(&[0, 1, 1000, 100_000]));
+        new.start = TimeDelta::from_us(draws.one_of(&[0, 0, 7, 2_000]));
+        new.class = draws.below(4) as u8;
+        if draws.below(4) == 0 {
+            new.spraying = Spraying::SwitchRandom;
+        }
+        workloads.push(new);
+    }
+    let initial_window = draws.one_of(&[1, 2, 8, 23, 30]);
+    let packets = draws.one_of(&[1, 2, 3, 6, 8, 12]);
+    let payload = draws.one_of(&[9000, 9000, 1500, 512]);
+    let switch = match draws.below(8) {
+        0 => ServiceModel::htsim(packets.max(2), payload),
+        1 => ServiceModel::csg_htsim(packets.max(2), payload),
+        2 => ServiceModel::netfpga(),
+        3 => ServiceModel::p4(packets, payload),
+        4 => ServiceModel::drop_tail(packets + 4),
+        5 => ServiceModel::paper(packets, 128),
+        _ => ServiceModel::paper(packets, payload),
+    };
+    let pull_ack = draws.below(4) != 0;
+    let pull_spacing = draws.one_of(&[
+        PullSpacing::WireBytes,
+        PullSpacing::PayloadBytes,
+        PullSpacing::WireBytesScaled { percent: 101 },
+    ]);
+    let config = ndp::Config {
+        payload_bytes: payload,
+        initial_window,
+        link_rate: topology.host_link.rate,
+        framing_bytes: topology.host_link.framing_bytes,
+        pull_ack,
+        pull_spacing,
+        ..crate::transports::ndp_defaults()
+    };
+    let mut plan = plan(topology, Ndp.with(config), workloads);
+    (plan.seed, plan.switch) = (number, switch);
+    let is_endless = plan.workloads.iter().any(|workload| workload.size == Size::LongLived);
+    if is_endless || draws.below(4) == 0 {
+        plan.duration = Some(TimeDelta::from_ps(1_000_000_000 + draws.below(2_000_000_000)));
+        plan.warm_up = TimeDelta::from_ps(draws.below(900_000_000));
+    }
+    plan
+}
+
+/// What happens to the links of a run. Links that fail are restored, but for one, perhaps.
+pub fn unsettle(plan: &mut Plan, draws: &mut Draws) {
+    let links = topology::links(&plan.topology);
+    for _ in 0..draws.below(4) {
+        let link = links[draws.below(links.len() as u64) as usize].1;
+        let begin = draws.one_of(&[0, 1, 20, 100, 1_000, 2_050]) * 1_000_000;
+        let begin = TimeDelta::from_ps(begin + draws.below(3) * draws.below(1_000_000));
+        let length = draws.one_of(&[1, 50, 500, 3_000, 20_000]);
+        let both_directions = draws.below(3) != 0;
+        let change = match draws.below(3) {
+            0 => LinkChange::Rate(BitRate::from_bps(draws.one_of(&[
+                100_000_000,
+                1_000_000_000,
+                2_500_000_000,
+                40_000_000_000,
+            ]))),
+            _ => LinkChange::Fail,
+        };
+        let end = begin + TimeDelta::from_us(length);
+        plan.link_events.push(LinkEvent { at: begin, link, both_directions, change });
+        let change = LinkChange::Restore;
+        plan.link_events.push(LinkEvent { at: end, link, both_directions: true, change });
+    }
+    if draws.below(4) == 0 {
+        // One link between switches fails for good. Where each has two up-links every pair of hosts
+        // keeps a path; elsewhere the run is cut off.
+        let between: Vec<_> = links.iter().filter(|(name, _)| name.contains(" up ")).collect();
+        if !between.is_empty() {
+            let link = between[draws.below(between.len() as u64) as usize].1;
+            let back = topology::reverse(&plan.topology, link);
+            plan.link_events.retain(|event| event.link != link && event.link != back);
+            let at = TimeDelta::from_us(draws.below(1_000));
+            let (both_directions, change) = (draws.below(2) == 0, LinkChange::Fail);
+            plan.link_events.push(LinkEvent { at, link, both_directions, change });
+            if plan.topology.aggregations_per_pod < 2 {
+                plan.duration = Some(TimeDelta::from_ms(20));
+            }
+        }
+    }
+    plan.routing_convergence = TimeDelta::from_us(draws.one_of(&[0, 1, 200, 5_000]));
+    let mut share = |shares: &[u64]| Share::from_billionths(draws.one_of(shares)).expect("a share");
+    plan.impairment = Impairment {
+        loss: share(&[0, 0, 100_000, 10_000_000, 50_000_000]),
+        corruption: share(&[0, 0, 1_000_000, 20_000_000]),
+        reordering: TimeDelta::from_ns(draws.one_of(&[0, 0, 1, 900, 20_000, 300_000])),
+        links: Vec::new(),
+    };
+    if draws.below(3) == 0 {
+        for _ in 0..1 + draws.below(3) {
+            plan.impairment.links.push(links[draws.below(links.len() as u64) as usize].1);
+        }
+    }
+}
+
+/// What a range of seeds has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Flows that ended.
+    pub completed: u64,
+    /// Time-outs of their senders.
+    pub timeouts: u64,
+    /// Networks whose hosts had several transports.
+    pub shared: u64,
+}
+
+/// The network of a seed: two seeds of three have the first of `transports`, the third one of the others in turn, and
+/// every seventh two of them beside each other.
+fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
+    let mut draws = Draws::new(seed ^ 0x6c69_6e6b_7300_0000);
+    let mut plan = case(seed);
+    let others = transports.len() as u64 - 1;
+    let place = match (others, seed % 3) {
+        (0, _) | (_, 0 | 1) => 0,
+        _ => 1 + seed / 3 % others,
+    };
+    use_transport(&mut plan, seed, transports[place as usize]);
+    if seed % 7 == 6 && others > 0 {
+        let beside = transports[((place + 1 + seed / 7 % others) % (others + 1)) as usize];
+        let payload_bytes = plan.transports[0].payload_bytes();
+        let beside =
+            beside.random(&mut Draws::new(seed ^ 0x6265_7369), payload_bytes, &plan.topology);
+        plan.transports.push(beside);
+        for (place, workload) in plan.workloads.iter_mut().enumerate() {
+            workload.transport = (place % 2) as u8;
+        }
+        // One workload more, so that both have flows.
+        let mut more = workload("more", Matrix::Permutation, Some(30_000));
+        more.transport = 1;
+        plan.workloads.push(more);
+    }
+    if seed % 5 == 4 {
+        share_memory(&mut plan, seed);
+    }
+    if seed % 6 == 5 {
+        take_time(&mut plan, seed);
+    }
+    if seed % 4 == 3 {
+        vary_ports(&mut plan, seed);
+    }
+    for workload in &mut plan.workloads {
+        // Small, so that a thousand runs take seconds.
+        let most = 1 + draws.below(100_000);
+        let size = match workload.size {
+            Size::Fixed(size) => size.get().min(most),
+            Size::LongLived | Size::Drawn(_) => most,
+        };
+        workload.size = Size::Fixed(ByteCount::new(size));
+    }
+    (plan.duration, plan.warm_up) = (None, TimeDelta::ZERO);
+    unsettle(&mut plan, &mut draws);
+    plan
+}
+
+/// A transport with random parameters; one that by default sends through switches that do not trim finds one of them
+/// three times of four.
+fn use_transport(plan: &mut Plan, seed: u64, transport: &'static dyn AnyTransport) {
+    let mut draws = Draws::new(seed ^ 0x7463_7000);
+    let payload_bytes = plan.transports[0].payload_bytes();
+    plan.transports = vec![transport.random(&mut draws, payload_bytes, &plan.topology)];
+    let is_plain = matches!(transport.profile(&Keys::none()), "drop-tail" | "ecn");
+    if is_plain && draws.below(4) != 0 {
+        let packets = draws.one_of(&[2, 5, 30, 200]);
+        plan.switch = ServiceModel::ecn(packets, packets / 3);
+    }
+}
+
+/// Runs the networks of these seeds: loss, corruption, reordering, links that slow down, fail and come back, tiny
+/// queues, memory that ports share. Every sized flow completes, packets and bytes are conserved, nothing is delivered
+/// twice, and both engines say the same, on one thread and on two or three.
+///
+/// A failure's output ends with its seed and how to replay it. Transports that end no flow are left out.
+///
+/// # Panics
+/// One of these does not hold, or no transport is left.
+pub fn random_networks(transports: &[&'static dyn AnyTransport], seeds: Range<u64>) -> Seen {
+    let mut transports = transports.to_vec();
+    transports.retain(|transport| transport.traits().ends_flows);
+    assert!(!transports.is_empty(), "no transport that ends its flows");
+    let mut seen = Seen::default();
+    for seed in seeds {
+        let plan = network(seed, &transports);
+        let names: Vec<&str> = plan.transports.iter().map(|chosen| chosen.name()).collect();
+        println!("seed {seed}, {}: TRIMLINE_SEED={seed} and this test again", names.join(" and "));
+        seen.shared += u64::from(plan.transports.len() > 1);
+        for flow in &same_everywhere(&plan, 2 + (seed % 2) as usize).flows {
+            seen.timeouts += flow.timeouts;
+            match flow.end {
+                FlowEnd::Completed => seen.completed += 1,
+                _ => assert!(plan.duration.is_some(), "seed {seed}: {flow:?} of {plan:#?}"),
+            }
+        }
+    }
+    seen
+}
+
+/// The seeds that the environment asks for: `TRIMLINE_SEED=n` is n alone, `TRIMLINE_SEEDS=n` the first n; else the
+/// first `default`.
+pub fn seeds(default: u64) -> Range<u64> {
+    let variable = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    match variable("TRIMLINE_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..variable("TRIMLINE_SEEDS").unwrap_or(default),
+    }
+}

@@ -1,0 +1,88 @@
+//! What else may differ in a network: memory that ports share, ports that differ, parts that take time.
+
+use trimline_packet::{ByteCount, TimeDelta};
+use trimline_switch::{Alpha, BesideModel, ServiceModel};
+use trimline_transport::ndp;
+
+use crate::plan::{Plan, PortRule, SharedMemory};
+use crate::random::Draws;
+use crate::topology::{self, HostDelay, Processing};
+use crate::transports::{Ndp, Transport};
+
+/// Queues that share memory, of four packets and more, whatever the transport.
+pub(super) fn share_memory(plan: &mut Plan, seed: u64) {
+    let mut draws = Draws::new(seed ^ 0x706f_6f6c_0000);
+    let payload = plan.transports[0].payload_bytes();
+    let packets = draws.one_of(&[2, 8, 60]);
+    let mut switch = match draws.below(4) {
+        0 => trimline_switch::Choices::paper(packets, payload),
+        1 => trimline_switch::Choices::p4(packets, payload),
+        2 => trimline_switch::Choices::drop_tail(packets),
+        _ => trimline_switch::Choices::ecn(packets, packets / 3),
+    };
+    let alpha = draws.one_of(&[(1, 1), (3, 1), (64, 1)]);
+    for queue in &mut switch.queues {
+        if draws.below(4) != 0 {
+            queue.pool = Some(Alpha::from_fraction(alpha.0, alpha.1));
+        }
+    }
+    plan.switch = switch.build().expect("a model");
+    let packet = u64::from(payload) + 64;
+    plan.shared_memory = match draws.below(2) {
+        0 => SharedMemory::OfPort(ByteCount::new(packet * draws.one_of(&[2, 10]))),
+        _ => SharedMemory::OfSwitch(ByteCount::new(packet * draws.one_of(&[4, 40]))),
+    };
+}
+
+/// Ports that differ, and a queue beside the others for what may only be dropped.
+pub(super) fn vary_ports(plan: &mut Plan, seed: u64) {
+    let mut draws = Draws::new(seed ^ 0x706f_7274_7300);
+    let payload = plan.transports[0].payload_bytes();
+    let beside = |draws: &mut Draws| match draws.below(3) {
+        0 => None,
+        1 => Some(ServiceModel::drop_tail(draws.one_of(&[2, 9, 50]))),
+        _ => Some(ServiceModel::ecn(draws.one_of(&[6, 50]), 3)),
+    };
+    plan.droppable = beside(&mut draws);
+    let links = topology::links(&plan.topology);
+    let ports: Vec<_> = links.iter().filter(|(name, _)| !name.starts_with("host")).collect();
+    // Where a switch's ports share memory they all do.
+    let rules = if plan.switch.shares_memory() { 0 } else { 1 + draws.below(3) };
+    for _ in 0..rules {
+        let packets = draws.one_of(&[2, 8, 40]);
+        let main = match draws.below(4) {
+            0 => ServiceModel::paper(packets, payload),
+            1 => ServiceModel::p4(packets, payload),
+            2 => ServiceModel::drop_tail(packets),
+            _ => ServiceModel::cut_payload(packets, payload + 64),
+        };
+        let (every, first) = (1 + draws.below(3) as usize, draws.below(3) as usize);
+        let ports = ports.iter().skip(first).step_by(every).map(|&&(_, link)| link).collect();
+        let model = BesideModel { main, droppable: beside(&mut draws) };
+        plan.port_rules.push(PortRule { ports, model });
+    }
+}
+
+/// Hosts and switches take a random time, one way and the other, and links have framing.
+pub fn take_time(plan: &mut Plan, seed: u64) {
+    let mut draws = Draws::new(seed ^ 0x7061_7274_7300);
+    let mut host = || HostDelay {
+        least: TimeDelta::from_ns(draws.one_of(&[0, 1, 800, 20_000])),
+        spread: TimeDelta::from_ns(draws.one_of(&[0, 0, 1, 900, 30_000])),
+    };
+    plan.topology.processing = Processing {
+        host_send: host(),
+        host_receive: host(),
+        switch: [0; 3].map(|_| TimeDelta::from_ns(draws.one_of(&[0, 300, 2_000]))),
+    };
+    let clos = &mut plan.topology;
+    for link in [&mut clos.host_link, &mut clos.tor_link, &mut clos.aggregation_link] {
+        link.framing_bytes = draws.one_of(&[0, 20, 24, 333]);
+    }
+    let framing_bytes = plan.topology.host_link.framing_bytes;
+    for chosen in &mut plan.transports {
+        if let Some(config) = chosen.config::<ndp::Config>() {
+            *chosen = Ndp.with(ndp::Config { framing_bytes, ..config.clone() });
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Constant bit rate in the simulator.
+
+use std::sync::Arc;
+
+use trimline_packet::{BitRate, HostId, TimeDelta};
+use trimline_transport::cbr::{Config, Endpoint};
+use trimline_transport::flow;
+
+use super::{
+    BYTES, Draws, Form, Grammar, Group, Keys, Plan, Protocol, RATE, Sample, ScenarioError, Setting,
+    Traits, Transport, Work, constant_rate, optional, time,
+};
+use crate::random;
+use crate::topology::Clos;
+
+/// Time of a hop where nearly every packet is trimmed, over the usual.
+const OVERLOAD_FACTOR: f64 = 1.4;
+
+impl Protocol for Endpoint {
+    type Config = Config;
+
+    /// The plan's clock is the slowest one; each host draws its own.
+    fn new(host: HostId, config: &Arc<Config>, seed: u64) -> Self {
+        let mut clocks = random::stream(seed, "clock", &[u64::from(host.get())]);
+        let lag = random::below(&mut clocks, config.clock_lag.as_ps() + 1);
+        let clock_lag = TimeDelta::from_ps(lag);
+        Endpoint::new(host, Config { clock_lag, ..Config::clone(config) })
+    }
+
+    /// No sender learns that its flow has ended.
+    fn time_wait(_config: &Config) -> TimeDelta {
+        TimeDelta::ZERO
+    }
+
+    fn forget(&mut self, slot: u32) {
+        Endpoint::forget(self, slot);
+    }
+
+    fn statistics_of(&self, slot: u32) -> flow::Statistics {
+        *self.statistics(slot)
+    }
+
+    fn connections(&self) -> (*const u8, usize) {
+        self.connections_memory()
+    }
+}
+
+static GRAMMAR: Grammar = Grammar {
+    about: "Unresponsive senders; receivers only count. Long-lived flows only.",
+    alternatives: &[],
+    keys: &[
+        optional("payload", BYTES, "Payload of a packet; the header adds 64 B. Default: 9000B."),
+        optional(
+            "rate",
+            RATE,
+            "Bits on the wire of each flow, headers included. Default: the rate of the host's link.",
+        ),
+        optional(
+            "clock_ppm",
+            Form::Integer(0, 1_000),
+            "Each host's clock is slow by a number of parts per million that is drawn up to this one: two clocks that IEEE 802.3 allows differ by 200 at most. Default: 0, all rates are exactly the same.",
+        ),
+    ],
+};
+
+/// Senders of a constant bit rate that nothing slows down.
+#[derive(Clone, Copy, Debug)]
+pub struct Cbr;
+
+impl Transport for Cbr {
+    type Endpoint = Endpoint;
+    const IS_BUILT_IN: bool = true;
+
+    fn name(self) -> &'static str {
+        "cbr"
+    }
+    fn label(self) -> &'static str {
+        "CBR"
+    }
+    fn colour(self) -> &'static str {
+        "#767676"
+    }
+    fn about(self) -> &'static str {
+        "Senders of a constant bit rate that nothing slows down."
+    }
+    fn grammar(self) -> &'static Grammar {
+        &GRAMMAR
+    }
+    fn traits(self) -> Traits {
+        Traits {
+            keeps_paths: false,
+            ends_flows: false,
+            no_latencies: Some("whose senders hear of no arrival"),
+        }
+    }
+    fn profile(self, _keys: &Keys<'_>) -> &'static str {
+        "paper"
+    }
+
+    fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
+        let rate = keys.rate("rate", setting.topology.host_link.rate)?;
+        let payload_bytes = keys.payload(9000)?;
+        let mut config = Config { payload_bytes, rate, clock_lag: TimeDelta::ZERO };
+        let ppm = u128::from(keys.integer("clock_ppm", 0));
+        let lag = u128::from(config.gap().as_ps()) * ppm / 1_000_000;
+        config.clock_lag = TimeDelta::from_ps(u64::try_from(lag).unwrap_or(u64::MAX - 1));
+        Ok(config)
+    }
+
+    fn payload_bytes(self, config: &Config) -> u16 {
+        config.payload_bytes
+    }
+
+    fn words(self, config: &Config) -> String {
+        let clocks = match config.clock_lag {
+            TimeDelta::ZERO => String::new(),
+            lag => format!("; a host's clock loses up to {} in each", time(lag)),
+        };
+        format!(
+            "constant bit rate: {} a flow, {} B a packet, whatever happens{clocks}",
+            config.rate, config.payload_bytes
+        )
+    }
+
+    fn work(self, config: &Config, plan: &Plan, group: &Group) -> Work {
+        let rate = config.rate.as_bps() as f64;
+        let work = constant_rate(plan, config.payload_bytes, rate, group);
+        Work { slowness: OVERLOAD_FACTOR, ..work }
+    }
+
+    fn samples(self) -> Vec<Sample<Config>> {
+        let (rate, clock_lag) = (BitRate::from_gbps(10), TimeDelta::from_ps(700));
+        let config = Config { payload_bytes: 9000, rate, clock_lag };
+        vec![Sample { name: "cbr", config, least_bytes: 4_000_000 }]
+    }
+
+    fn random(self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Config {
+        let rate = topology.host_link.rate.as_bps() / draws.one_of(&[1, 2, 10]);
+        let clock_lag = TimeDelta::from_ps(draws.below(2_000));
+        Config { payload_bytes, rate: BitRate::from_bps(rate), clock_lag }
+    }
+}

@@ -1,0 +1,327 @@
+//! Transports: each with its endpoint at a host, its keys in a scenario, its words and its samples, in a file of its
+//! own.
+//!
+//! A transport implements [`Transport`]; what it must give are the trait's methods, and a transport without one of
+//! them does not compile. [`Transports`] is the list that a program knows: [`Transports::built_in`], and those that a
+//! crate outside this workspace adds with [`Transports::with`].
+//!
+//! Nothing here is called for a packet: [`Transport::with`] leads to a run whose hosts are of the type
+//! [`Transport::Endpoint`].
+
+mod cbr;
+mod estimate;
+mod keys;
+mod ndp;
+mod pull_gaps;
+mod several;
+mod tcp;
+#[cfg(test)]
+mod tests;
+
+use std::any::Any;
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use trimline_metrics::{FlowRecord, PacketLatency, RunRecord};
+use trimline_packet::{HostId, Packet, Time, TimeDelta};
+use trimline_transport::{Allowed, Disposition, Endpoint, Framing, HostTables, flow};
+
+pub use cbr::Cbr;
+pub use estimate::{constant_rate, windowed};
+pub use keys::{Keys, Setting};
+pub use ndp::Ndp;
+pub(crate) use ndp::defaults as ndp_defaults;
+pub use tcp::Family;
+
+pub use crate::plan::{Choice, Chosen, Group, Plan, Progress, Resources, RunError, Traits, Work};
+pub use crate::protocol::Protocol;
+pub use crate::scenario::ScenarioError;
+pub use crate::scenario::form::{BYTES, DURATION, Form, Grammar, Key, RATE, optional, required};
+pub use crate::scenario::quantity::Quantity;
+
+use crate::random::Draws;
+use crate::run::run_hosts;
+use crate::scenario::form::Language;
+use crate::scenario::tree::Node;
+use crate::topology::Clos;
+use several::{Nothing, Several, several};
+
+// One line a transport: its variant, what its hosts are, its names in scenarios in the order of messages.
+several::transports! {
+    Ndp(trimline_transport::ndp::Endpoint): Ndp;
+    Tcp(trimline_transport::tcp::Endpoint): Family::Tcp, Family::Dctcp, Family::Mptcp;
+    Cbr(trimline_transport::cbr::Endpoint): Cbr;
+}
+
+/// Parameters of a transport's hosts.
+pub type ConfigOf<T> = <<T as Transport>::Endpoint as Protocol>::Config;
+
+/// A transport that scenarios can name.
+pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
+    /// What the simulator drives at each host.
+    type Endpoint: Protocol;
+    /// Of this crate's own list: left as it is by others.
+    #[doc(hidden)]
+    const IS_BUILT_IN: bool = false;
+
+    /// The name in scenarios: lower-case letters, digits and `_`, unique in a program.
+    fn name(self) -> &'static str;
+    /// The name in figures and tables.
+    fn label(self) -> &'static str;
+    /// The colour in figures, "#rrggbb".
+    fn colour(self) -> &'static str;
+    /// What it is, in one sentence.
+    fn about(self) -> &'static str;
+    /// The keys of its table in a scenario.
+    fn grammar(self) -> &'static Grammar;
+    /// What holds for all its flows.
+    fn traits(self) -> Traits;
+    /// The switch profile of a scenario that names none.
+    fn profile(self, keys: &Keys<'_>) -> &'static str;
+    /// From its keys, which the grammar has accepted, to its parameters.
+    ///
+    /// # Errors
+    /// What no grammar can see: keys that contradict each other ([`Keys::refuse`]).
+    fn resolve(
+        self,
+        keys: &Keys<'_>,
+        setting: &Setting<'_>,
+    ) -> Result<ConfigOf<Self>, ScenarioError>;
+    /// Payload bytes of a full packet.
+    fn payload_bytes(self, config: &ConfigOf<Self>) -> u16;
+    /// The parameters in words, after the name, for `explain`.
+    fn words(self, config: &ConfigOf<Self>) -> String;
+    /// What a group of flows takes, for the estimate before a run. [`windowed`] and [`constant_rate`] are at hand.
+    fn work(self, config: &ConfigOf<Self>, plan: &Plan, group: &Group) -> Work;
+    /// Parameters that the suite `every_transport` runs under every switch profile: at least one.
+    fn samples(self) -> Vec<Sample<ConfigOf<Self>>>;
+    /// Parameters for a random network, with this payload in a full packet.
+    fn random(self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> ConfigOf<Self>;
+
+    /// The transport with these parameters, for a plan.
+    fn with(self, config: ConfigOf<Self>) -> Chosen {
+        Chosen::new(Configured { transport: self, config: Arc::new(config) })
+    }
+}
+
+/// Parameters that a suite runs.
+#[derive(Clone, Debug)]
+pub struct Sample<C> {
+    /// Said when it fails.
+    pub name: &'static str,
+    /// The parameters.
+    pub config: C,
+    /// Payload bytes that arrive in two milliseconds of the suite's load under any switch profile: the links could
+    /// carry 40 MB.
+    pub least_bytes: u64,
+}
+
+/// A transport whose type is forgotten: every [`Transport`] is one.
+pub trait AnyTransport: fmt::Debug + Send + Sync + 'static {
+    /// See [`Transport::name`].
+    fn name(&self) -> &'static str;
+    /// See [`Transport::label`].
+    fn label(&self) -> &'static str;
+    /// See [`Transport::colour`].
+    fn colour(&self) -> &'static str;
+    /// See [`Transport::about`].
+    fn about(&self) -> &'static str;
+    /// See [`Transport::grammar`].
+    fn grammar(&self) -> &'static Grammar;
+    /// See [`Transport::traits`].
+    fn traits(&self) -> Traits;
+    /// See [`Transport::profile`].
+    fn profile(&self, keys: &Keys<'_>) -> &'static str;
+    /// See [`Transport::resolve`].
+    ///
+    /// # Errors
+    /// Keys that contradict each other.
+    fn choose(&self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Chosen, ScenarioError>;
+    /// See [`Transport::samples`].
+    fn samples(&self) -> Vec<Sample<Chosen>>;
+    /// See [`Transport::random`].
+    fn random(&self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Chosen;
+}
+
+impl<T: Transport> AnyTransport for T {
+    fn name(&self) -> &'static str {
+        Transport::name(*self)
+    }
+    fn label(&self) -> &'static str {
+        Transport::label(*self)
+    }
+    fn colour(&self) -> &'static str {
+        Transport::colour(*self)
+    }
+    fn about(&self) -> &'static str {
+        Transport::about(*self)
+    }
+    fn grammar(&self) -> &'static Grammar {
+        Transport::grammar(*self)
+    }
+    fn traits(&self) -> Traits {
+        Transport::traits(*self)
+    }
+    fn profile(&self, keys: &Keys<'_>) -> &'static str {
+        Transport::profile(*self, keys)
+    }
+    fn choose(&self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Chosen, ScenarioError> {
+        self.resolve(keys, setting).map(|config| self.with(config))
+    }
+    fn samples(&self) -> Vec<Sample<Chosen>> {
+        let samples = Transport::samples(*self).into_iter();
+        let chosen = |Sample { name, config, least_bytes }| {
+            let config = self.with(config);
+            Sample { name, config, least_bytes }
+        };
+        samples.map(chosen).collect()
+    }
+    fn random(&self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Chosen {
+        self.with(Transport::random(*self, draws, payload_bytes, topology))
+    }
+}
+
+/// A transport with its parameters.
+#[derive(Clone, Debug)]
+struct Configured<T: Transport> {
+    transport: T,
+    config: Arc<ConfigOf<T>>,
+}
+
+impl<T: Transport> Choice for Configured<T> {
+    fn name(&self) -> &'static str {
+        Transport::name(self.transport)
+    }
+    fn is_built_in(&self) -> bool {
+        T::IS_BUILT_IN
+    }
+    fn parameters(&self) -> &dyn Any {
+        &self.config
+    }
+    fn payload_bytes(&self) -> u16 {
+        self.transport.payload_bytes(&self.config)
+    }
+    fn framing(&self) -> Framing {
+        T::Endpoint::FRAMING
+    }
+    fn traits(&self) -> Traits {
+        Transport::traits(self.transport)
+    }
+    fn words(&self, plan: &Plan) -> String {
+        let words = self.transport.words(&self.config);
+        let mut text = format!("  transport  {words}\n");
+        if self.traits().ends_flows {
+            text += &round_trip_words(&plan.topology, self);
+        }
+        text
+    }
+    fn work(&self, plan: &Plan, group: &Group) -> Work {
+        self.transport.work(&self.config, plan, group)
+    }
+    fn run(
+        &self,
+        plan: &Plan,
+        resources: Resources,
+        watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
+    ) -> Result<RunRecord, RunError> {
+        if plan.transports.len() == 1 {
+            return run_hosts::<T::Endpoint>(plan, &self.config, resources, watch);
+        }
+        // Known when this is compiled: a built-in transport brings no network of its own for this.
+        if T::IS_BUILT_IN {
+            run_hosts::<Several<Nothing>>(plan, &several(plan), resources, watch)
+        } else {
+            run_hosts::<Several<T::Endpoint>>(plan, &several(plan), resources, watch)
+        }
+    }
+}
+
+/// The bandwidth-delay product, beside which the initial window stands.
+fn round_trip_words(clos: &Clos, choice: &dyn Choice) -> String {
+    let round_trip = clos.idle_round_trip(choice.payload_bytes());
+    let packet_bits = f64::from(choice.full_wire_bytes()) * 8.0;
+    let packets =
+        round_trip.as_ps() as f64 / 1e12 * clos.host_link.rate.as_bps() as f64 / packet_bits;
+    format!(
+        "  round trip {} idle between the farthest hosts: {packets:.1} packets of the host's link\n",
+        time(round_trip)
+    )
+}
+
+/// A time as a scenario file writes it: the largest unit in which it is a short decimal.
+pub fn time(time: TimeDelta) -> String {
+    const UNITS: [(u64, &str); 4] =
+        [(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns")];
+    let ps = time.as_ps();
+    let unit = UNITS.iter().find(|&&(unit, _)| ps >= unit);
+    let (unit, name) = unit.copied().unwrap_or((1, "ps"));
+    let decimals = format!("{:.12}", (ps % unit) as f64 / unit as f64);
+    let decimals = decimals[1..].trim_end_matches('0').trim_end_matches('.');
+    format!("{}{decimals}{name}", ps / unit)
+}
+
+/// The transports that a program knows.
+#[derive(Clone, Debug)]
+pub struct Transports(Vec<&'static dyn AnyTransport>);
+
+impl Transports {
+    /// Those of this crate. The first is that of a scenario which names none.
+    pub fn built_in() -> Transports {
+        Transports(BUILT_IN.to_vec())
+    }
+
+    /// These, and more from outside.
+    ///
+    /// # Errors
+    /// A name that is none, or that another has.
+    pub fn with(mut self, more: &[&'static dyn AnyTransport]) -> Result<Transports, String> {
+        for &transport in more {
+            let name = transport.name();
+            let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+            if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(is_letter) {
+                return Err(format!(
+                    "`{name}` is no name of a transport: lower-case letters, digits and `_`"
+                ));
+            }
+            if self.find(name).is_some() {
+                return Err(format!("a second transport named `{name}`"));
+            }
+            self.0.push(transport);
+        }
+        Ok(self)
+    }
+
+    /// The transport of this name.
+    pub fn find(&self, name: &str) -> Option<&'static dyn AnyTransport> {
+        self.0.iter().copied().find(|transport| transport.name() == name)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &'static dyn AnyTransport> + '_ {
+        self.0.iter().copied()
+    }
+
+    /// That of a scenario which names none.
+    pub(crate) fn default(&self) -> &'static dyn AnyTransport {
+        self.0[0]
+    }
+
+    /// The name nearest to what was written, if one is near.
+    pub fn nearest(&self, written: &str) -> Option<&'static str> {
+        crate::scenario::error::nearest(written, self.iter().map(|transport| transport.name()))
+    }
+
+    /// What the list adds to the grammar of scenarios.
+    pub(crate) fn language(&self) -> Language {
+        let key = |transport: &'static dyn AnyTransport| {
+            optional(transport.name(), Form::Table(transport.grammar()), transport.about())
+        };
+        Language { transports: self.iter().map(key).collect() }
+    }
+}
+
+/// The keys of a transport in a scenario, before they are read.
+pub(crate) fn keys_of<'a>(root: &'a Node, transport: &dyn AnyTransport) -> Keys<'a> {
+    Keys::new(root, root.at(&["transport", transport.name()]))
+}

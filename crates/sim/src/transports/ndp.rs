@@ -1,0 +1,395 @@
+//! NDP in the simulator (SIGCOMM 2017).
+
+use std::sync::Arc;
+
+use trimline_metrics::{FlowRecord, PacketLatency};
+use trimline_packet::{BitRate, ByteCount, HostId, Packet, TimeDelta};
+use trimline_transport::flow;
+use trimline_transport::ndp::{Config, Endpoint, PathPenalty, PullSpacing};
+
+use super::{
+    BYTES, DURATION, Draws, Form, Grammar, Group, Keys, Plan, Protocol, Sample, ScenarioError,
+    Setting, Traits, Transport, Work, optional, pull_gaps, time,
+};
+use crate::random;
+use crate::scenario::read::{duration_of, number};
+use crate::scenario::tree::Node;
+use crate::topology::Clos;
+
+/// Packets that a data queue takes beside what it sends: eight (NDP 3.1).
+const QUEUE_PACKETS: f64 = 8.0;
+/// Bytes of memory for each packet whose latency is recorded.
+const BYTES_PER_LATENCY: f64 = 48.0;
+
+impl Protocol for Endpoint {
+    type Config = Config;
+
+    fn new(host: HostId, config: &Arc<Config>, seed: u64) -> Self {
+        let mut config = Arc::clone(config);
+        if config.pull_gaps.is_some()
+            && let Some(gaps) = &mut Arc::make_mut(&mut config).pull_gaps
+        {
+            gaps.stream = random::stream(seed, "pull gap", &[u64::from(host.get())]);
+        }
+        Endpoint::new(host, config)
+    }
+
+    fn time_wait(config: &Config) -> TimeDelta {
+        config.time_wait
+    }
+
+    fn forget(&mut self, slot: u32) {
+        Endpoint::forget(self, slot);
+    }
+
+    fn statistics_of(&self, slot: u32) -> flow::Statistics {
+        let seen = self.receiver_statistics(slot);
+        let (packets, bytes, headers) = (seen.packets, seen.bytes, seen.trims);
+        flow::Statistics { packets, bytes, headers, resent: 0 }
+    }
+
+    fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
+        let seen = self.sender_statistics(slot);
+        record.packets_sent = seen.packets_sent;
+        record.retransmissions_signalled = seen.retransmissions_nack;
+        record.retransmissions_return = seen.retransmissions_return;
+        record.retransmissions_timeout = seen.retransmissions_timeout;
+        record.returns = seen.returns;
+        record.timeouts = seen.timeouts;
+        record.path_removals = seen.path_removals;
+        record.path_restorations = self.path_restorations(slot);
+    }
+
+    fn connections(&self) -> (*const u8, usize) {
+        self.connections_memory()
+    }
+
+    fn latencies(&self, slot: u32, config: &Config, latencies: &mut Vec<PacketLatency>) {
+        latencies.extend(self.latencies(slot).iter().map(|latency| PacketLatency {
+            first_window: latency.sequence < config.initial_window,
+            ps: latency.time.as_ps(),
+        }));
+    }
+}
+
+static GRAMMAR: Grammar = Grammar {
+    about: "Parameters of NDP.",
+    alternatives: &[],
+    keys: &[
+        optional(
+            "initial_window",
+            Form::Either(&[Form::Integer(1, 65_535), Form::Word(&["bdp"])]),
+            "Packets pushed before the first PULL, or \"bdp\": those of an idle round trip between the farthest hosts, and two full data queues of eight packets, one on the way up and one on the way down. Default: 30 (NDP 6.2); \"bdp\" with a preset.",
+        ),
+        optional(
+            "payload",
+            BYTES,
+            "Payload of a full packet; the header adds 64 B. Default: 9000B.",
+        ),
+        optional(
+            "pull_spacing",
+            Form::Either(&[
+                Form::Word(&["wire-bytes", "payload-bytes"]),
+                Form::Table(&PULL_SPACING),
+            ]),
+            "Time between two pulls: the packet's wire bytes (with the link's framing) or payload bytes over the link rate. Default: wire-bytes; payload-bytes with profile htsim, 101 % with csg-htsim.",
+        ),
+        optional(
+            "pull_ack",
+            Form::Boolean,
+            "Whether a pull may ride in its ACK or NACK. Default: true; false with profile csg-htsim.",
+        ),
+        optional(
+            "rto",
+            DURATION,
+            "Time-out of a packet that was neither ACKed, NACKed nor returned. Default: 1ms.",
+        ),
+        optional(
+            "pull_repeat",
+            DURATION,
+            "A PULL that elicits nothing for this long is queued again. Default: 1ms.",
+        ),
+        optional(
+            "backstop_unowed",
+            DURATION,
+            "The sender's backstop while nothing is owed to it. Default: 1ms.",
+        ),
+        optional(
+            "backstop_owed",
+            DURATION,
+            "The sender's backstop while pulls are owed; it doubles. Default: 100ms.",
+        ),
+        optional(
+            "time_wait",
+            DURATION,
+            "How long both ends remember a finished connection. Default: 1ms.",
+        ),
+        optional(
+            "path_penalty",
+            Form::Either(&[Form::Boolean, Form::Table(&PATH_PENALTY)]),
+            "Temporary removal of outlier paths (NDP 3.2.3). Default: true.",
+        ),
+    ],
+};
+
+static PULL_SPACING: Grammar = Grammar {
+    about: "The wire time of the packet scaled, or drawn from a distribution.",
+    alternatives: &["percent_of_wire", "distribution", "file"],
+    keys: &[
+        optional("percent_of_wire", Form::Integer(1, 1_000), "Percent of the wire time."),
+        optional(
+            "distribution",
+            Form::Word(&pull_gaps::BUILT_IN),
+            "A built-in distribution of the time after the pull of a full packet, for this payload at 10Gbps.",
+        ),
+        optional(
+            "file",
+            Form::Text,
+            "A file with a distribution: a line for each step, a gap in ns and the share of all gaps up to it, rising to 1. A relative name begins at the scenario's folder.",
+        ),
+    ],
+};
+
+static PATH_PENALTY: Grammar = Grammar {
+    about: "When a path is an outlier, and for how long it is removed.",
+    alternatives: &[],
+    keys: &[
+        optional(
+            "min_nacks",
+            Form::Integer(1, 65_535),
+            "NACKs before a path can be an outlier. Default: 10.",
+        ),
+        optional(
+            "min_losses",
+            Form::Integer(1, 65_535),
+            "Losses before a path can be an outlier. Default: 2.",
+        ),
+        optional("ratio", Form::Integer(1, 65_535), "Factor over the mean. Default: 2."),
+        optional("removal", DURATION, "First removal. Default: 1ms."),
+        optional("removal_max", DURATION, "Longest removal. Default: 4ms."),
+    ],
+};
+
+/// NDP.
+#[derive(Clone, Copy, Debug)]
+pub struct Ndp;
+
+impl Transport for Ndp {
+    type Endpoint = Endpoint;
+    const IS_BUILT_IN: bool = true;
+
+    fn name(self) -> &'static str {
+        "ndp"
+    }
+    fn label(self) -> &'static str {
+        "NDP"
+    }
+    fn colour(self) -> &'static str {
+        "#0072B2"
+    }
+    fn about(self) -> &'static str {
+        "NDP (SIGCOMM 2017)."
+    }
+    fn grammar(self) -> &'static Grammar {
+        &GRAMMAR
+    }
+    fn traits(self) -> Traits {
+        Traits { keeps_paths: false, ends_flows: true, no_latencies: None }
+    }
+    fn profile(self, _keys: &Keys<'_>) -> &'static str {
+        "paper"
+    }
+
+    fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
+        let mut config = Config {
+            payload_bytes: keys.payload(9000)?,
+            link_rate: setting.topology.host_link.rate,
+            framing_bytes: setting.topology.host_link.framing_bytes,
+            record_latencies: setting.records_latencies,
+            pull_ack: keys.flag("pull_ack", setting.profile != "csg-htsim"),
+            // What the authors' two simulators do instead of the paper's rule comes with their profile.
+            pull_spacing: match setting.profile {
+                "htsim" => PullSpacing::PayloadBytes,
+                "csg-htsim" => PullSpacing::WireBytesScaled { percent: 101 },
+                _ => PullSpacing::WireBytes,
+            },
+            ..defaults()
+        };
+        config.initial_window = match keys.node("initial_window") {
+            Some(window) if window.text().is_none() => keys.integer("initial_window", 30),
+            None if !setting.is_preset => config.initial_window,
+            _ => bdp_window(setting.topology, config.payload_bytes),
+        };
+        if let Some(spacing) = keys.node("pull_spacing") {
+            config.pull_spacing = match (spacing.text(), number(spacing, "percent_of_wire")) {
+                (Some("payload-bytes"), _) => PullSpacing::PayloadBytes,
+                (None, Some(percent)) => PullSpacing::WireBytesScaled { percent },
+                _ => PullSpacing::WireBytes,
+            };
+            config.pull_gaps = pull_gaps::read(spacing)?;
+        }
+        config.rto = keys.timer("rto", config.rto)?;
+        config.pull_repeat = keys.timer("pull_repeat", config.pull_repeat)?;
+        config.backstop_unowed = keys.timer("backstop_unowed", config.backstop_unowed)?;
+        config.backstop_owed = keys.timer("backstop_owed", config.backstop_owed)?;
+        config.time_wait = keys.duration("time_wait", config.time_wait)?;
+        if let Some(node) = keys.node("path_penalty") {
+            config.path_penalty = path_penalty(node, config.path_penalty)?;
+        }
+        Ok(config)
+    }
+
+    fn payload_bytes(self, config: &Config) -> u16 {
+        config.payload_bytes
+    }
+
+    fn words(self, config: &Config) -> String {
+        format!(
+            "NDP: initial window {}, {} B a packet, RTO {}, {}{}{}",
+            config.initial_window,
+            config.payload_bytes,
+            time(config.rto),
+            match config.pull_spacing {
+                _ if config.pull_gaps.is_some() => "pulls spaced by a distribution".to_owned(),
+                PullSpacing::WireBytes => "pulls paced by wire bytes".to_owned(),
+                PullSpacing::PayloadBytes => "pulls paced by payload bytes".to_owned(),
+                PullSpacing::WireBytesScaled { percent } => {
+                    format!("pulls paced to {percent} % of the wire time")
+                }
+            },
+            if config.pull_ack { ", riding in ACKs" } else { ", each a packet" },
+            if config.path_penalty.is_some() { "" } else { ", no path penalty" },
+        )
+    }
+
+    fn work(self, config: &Config, plan: &Plan, group: &Group) -> Work {
+        work(plan, config, group)
+    }
+
+    fn samples(self) -> Vec<Sample<Config>> {
+        let config = Config { initial_window: 23, ..defaults() };
+        vec![Sample { name: "ndp", config, least_bytes: 4_000_000 }]
+    }
+
+    fn random(self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Config {
+        Config {
+            payload_bytes,
+            initial_window: draws.one_of(&[1, 2, 8, 23, 30]),
+            link_rate: topology.host_link.rate,
+            framing_bytes: topology.host_link.framing_bytes,
+            pull_ack: draws.below(4) != 0,
+            pull_spacing: draws.one_of(&[
+                PullSpacing::WireBytes,
+                PullSpacing::PayloadBytes,
+                PullSpacing::WireBytesScaled { percent: 101 },
+            ]),
+            path_penalty: defaults().path_penalty.filter(|_| draws.below(3) != 0),
+            ..defaults()
+        }
+    }
+}
+
+/// NDP 6.2: IW 30, 9000 B packets, links of 10 Gb/s. The rest is chosen where its field says so.
+pub(crate) fn defaults() -> Config {
+    Config {
+        initial_window: 30,
+        payload_bytes: 9000,
+        link_rate: BitRate::from_gbps(10),
+        framing_bytes: 0,
+        pull_spacing: PullSpacing::WireBytes,
+        pull_ack: true,
+        rto: TimeDelta::from_ms(1),
+        pull_repeat: TimeDelta::from_ms(1),
+        backstop_unowed: TimeDelta::from_ms(1),
+        backstop_owed: TimeDelta::from_ms(100),
+        time_wait: TimeDelta::from_ms(1),
+        pull_gaps: None,
+        record_latencies: false,
+        path_penalty: Some(PathPenalty {
+            min_nacks: 10,
+            min_losses: 2,
+            ratio: 2,
+            removal: TimeDelta::from_ms(1),
+            removal_max: TimeDelta::from_ms(4),
+        }),
+    }
+}
+
+/// The initial window "bdp": an idle round trip between the farthest hosts, from the first bit of a packet
+/// to its ACK, in packets; and two full data queues of eight, one on the way up and one on the way down
+/// (chosen: on the base model 8 + 16 = 24, the authors use 23 and 30).
+fn bdp_window(topology: &Clos, payload_bytes: u16) -> u32 {
+    const QUEUES: u64 = 16;
+    let wire = ByteCount::new(u64::from(payload_bytes) + u64::from(Packet::HEADER_BYTES));
+    let packet = topology.host_link.transmission(wire).as_ps();
+    let packets = topology.idle_round_trip(payload_bytes).as_ps().div_ceil(packet);
+    (packets + QUEUES).min(65_535) as u32
+}
+
+fn path_penalty(
+    node: &Node,
+    default: Option<PathPenalty>,
+) -> Result<Option<PathPenalty>, ScenarioError> {
+    if node.boolean() == Some(false) {
+        return Ok(None);
+    }
+    let Some(mut penalty) = default else { return Ok(None) };
+    let count = |key| number(node, key).and_then(|number| u16::try_from(number).ok());
+    penalty.min_nacks = count("min_nacks").unwrap_or(penalty.min_nacks);
+    penalty.min_losses = count("min_losses").unwrap_or(penalty.min_losses);
+    penalty.ratio = count("ratio").unwrap_or(penalty.ratio);
+    if let Some(removal) = node.child("removal") {
+        penalty.removal = duration_of(removal)?;
+    }
+    if let Some(removal_max) = node.child("removal_max") {
+        penalty.removal_max = duration_of(removal_max)?;
+    }
+    if penalty.removal > penalty.removal_max {
+        let place = node.child("removal").or(node.child("removal_max")).unwrap_or(node);
+        return Err(ScenarioError::new(
+            &place.place,
+            "the first removal is longer than the longest",
+            format!("`removal` up to `removal_max`, which is {}", penalty.removal_max),
+        ));
+    }
+    Ok(Some(penalty))
+}
+
+/// Packets on links.
+fn work(plan: &Plan, config: &Config, group: &Group) -> Work {
+    let clos = &plan.topology;
+    let wire_bits = (f64::from(config.payload_bytes) + 64.0) * 8.0;
+    let packet_seconds = wire_bits / clos.host_link.rate.as_bps() as f64;
+    let round_trip = clos.idle_round_trip(config.payload_bytes).as_ps() as f64 / 1e12;
+    let window = f64::from(config.initial_window);
+    let windows = window / (round_trip / packet_seconds);
+    // Where packets meet nobody a window a round trip; in a network the queues take part of it (the shape of
+    // Figure 17).
+    let share = if clos.tiers < 2 { windows.min(1.0) } else { 1.0 - (-windows).exp() };
+    let most = group.seconds / packet_seconds * share / group.into.max(group.out_of);
+    let packets = group.packets.min(most);
+
+    // Each packet and its ACK; a PULL of its own, unless it rides in an ACK; headers and what follows them.
+    let mut each = 2.0;
+    if group.into > 1.0 {
+        let pushed = window.min(group.packets);
+        let all = packets * group.into;
+        let accepted = (pushed + QUEUE_PACKETS).min(all);
+        // No more than the senders' links carry until the end.
+        let possible = group.seconds / packet_seconds * group.into / group.out_of - all;
+        let resent = (pushed * group.into - accepted).min(possible).max(0.0);
+        each += (all - accepted + 2.0 * resent) / all.max(1.0);
+    } else {
+        let size = (f64::from(clos.hosts()) / 16.0).log2().max(0.0);
+        let collisions = if clos.tiers < 2 { 0.0 } else { 0.1 * size * share * share };
+        let is_fast = matches!(config.pull_spacing, PullSpacing::PayloadBytes);
+        each += collisions + f64::from(u8::from(is_fast)) * 0.3;
+        each += f64::from(u8::from(!config.pull_ack));
+    }
+    let latencies = if config.record_latencies { BYTES_PER_LATENCY } else { 0.0 };
+    Work {
+        hops: group.flows * packets * each * group.links,
+        slowness: 1.0,
+        bytes: group.flows * packets * latencies,
+    }
+}

@@ -1,0 +1,440 @@
+//! Several transports at one host, each with an endpoint of its own, that share the host's link.
+//!
+//! Control packets of all go before data of any. Data packets take turns by bytes: deficit round robin, with a
+//! quantum of a full packet (chosen; a NIC with a queue for each transport does the same). A packet that arrives goes
+//! to the transport of its flow's workload.
+
+use std::sync::Arc;
+
+use trimline_metrics::{FlowRecord, PacketLatency};
+use trimline_packet::{Flags, HostId, Packet, PathId, Service, Time, TimeDelta};
+use trimline_transport::{
+    Allowed, Disposition, Endpoint, Framing, Half, HostTables, Key, Stream, flow,
+};
+
+use super::{Hosted, Parameters, Protocol};
+
+/// Data bytes that a transport gains with each turn.
+const QUANTUM: i64 = 9064;
+
+/// From the list of transports: the list itself, and the closed choices of endpoints and parameters of a host that
+/// has several.
+macro_rules! transports {
+    ($($Variant:ident($Endpoint:ty): $($transport:expr),+;)+) => {
+        static BUILT_IN: &[&dyn AnyTransport] = &[$($(&$transport),+),+];
+
+        /// What packets of all built-in transports take beside their payload.
+        const FRAMING: Framing = Framing::NDP$(.with(<$Endpoint as Endpoint>::FRAMING))+;
+
+        /// An endpoint of a host that has several.
+        enum Hosted<X> {
+            $($Variant($Endpoint),)+
+            /// Of a transport that is not built in.
+            Outside(X),
+        }
+
+        /// Its parameters.
+        #[derive(Clone, Debug)]
+        enum Parameters<C> {
+            $($Variant(Arc<<$Endpoint as Protocol>::Config>),)+
+            Outside(Arc<C>),
+        }
+
+        impl<C: Send + Sync + 'static> Parameters<C> {
+            /// Those of a transport of a plan.
+            fn of(chosen: &Chosen) -> Parameters<C> {
+                let parameters = chosen.parameters();
+                $(
+                    if let Some(config) =
+                        parameters.downcast_ref::<Arc<<$Endpoint as Protocol>::Config>>()
+                    {
+                        return Parameters::$Variant(Arc::clone(config));
+                    }
+                )+
+                let config = parameters.downcast_ref::<Arc<C>>();
+                Parameters::Outside(Arc::clone(config.expect("one transport from outside")))
+            }
+            fn time_wait<X: Protocol<Config = C>>(&self) -> TimeDelta {
+                match self {
+                    $(
+                        Parameters::$Variant(config) => {
+                            <$Endpoint as Protocol>::time_wait(config)
+                        }
+                    )+
+                    Parameters::Outside(config) => X::time_wait(config),
+                }
+            }
+            fn host<X: Protocol<Config = C>>(&self, host: HostId, seed: u64) -> Hosted<X> {
+                match self {
+                    $(
+                        Parameters::$Variant(config) => {
+                            Hosted::$Variant(<$Endpoint as Protocol>::new(host, config, seed))
+                        }
+                    )+
+                    Parameters::Outside(config) => Hosted::Outside(X::new(host, config, seed)),
+                }
+            }
+        }
+
+        impl<X: Protocol> Hosted<X> {
+            fn handle_command(
+                &mut self,
+                now: Time,
+                command: flow::Command,
+                tables: &mut impl HostTables,
+            ) {
+                match self {
+                    $(Hosted::$Variant(at) => at.handle_command(now, command.into(), tables),)+
+                    Hosted::Outside(at) => at.handle_command(now, command.into(), tables),
+                }
+            }
+            fn handle_packet(
+                &mut self,
+                now: Time,
+                packet: &Packet,
+                tables: &mut impl HostTables,
+            ) -> Disposition {
+                match self {
+                    $(Hosted::$Variant(at) => at.handle_packet(now, packet, tables),)+
+                    Hosted::Outside(at) => at.handle_packet(now, packet, tables),
+                }
+            }
+            fn handle_timeout(&mut self, now: Time, tables: &mut impl HostTables) {
+                match self {
+                    $(Hosted::$Variant(at) => at.handle_timeout(now, tables),)+
+                    Hosted::Outside(at) => at.handle_timeout(now, tables),
+                }
+            }
+            fn poll_transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
+                match self {
+                    $(Hosted::$Variant(at) => at.poll_transmit(now, allowed),)+
+                    Hosted::Outside(at) => at.poll_transmit(now, allowed),
+                }
+            }
+            /// The next event that others understand.
+            fn poll_event(&mut self) -> Option<flow::Event> {
+                loop {
+                    let event = match self {
+                        $(Hosted::$Variant(at) => at.poll_event()?.into(),)+
+                        Hosted::Outside(at) => at.poll_event()?.into(),
+                    };
+                    if event.is_some() {
+                        return event;
+                    }
+                }
+            }
+            fn transmit_at(&self, allowed: Allowed) -> Time {
+                match self {
+                    $(Hosted::$Variant(at) => at.transmit_at(allowed),)+
+                    Hosted::Outside(at) => at.transmit_at(allowed),
+                }
+            }
+            fn poll_timeout(&self) -> Time {
+                match self {
+                    $(Hosted::$Variant(at) => at.poll_timeout(),)+
+                    Hosted::Outside(at) => at.poll_timeout(),
+                }
+            }
+            fn forget(&mut self, slot: u32) {
+                match self {
+                    $(Hosted::$Variant(at) => Protocol::forget(at, slot),)+
+                    Hosted::Outside(at) => at.forget(slot),
+                }
+            }
+            fn statistics_of(&self, slot: u32) -> flow::Statistics {
+                match self {
+                    $(Hosted::$Variant(at) => at.statistics_of(slot),)+
+                    Hosted::Outside(at) => at.statistics_of(slot),
+                }
+            }
+            fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
+                match self {
+                    $(Hosted::$Variant(at) => at.record_sender(slot, record),)+
+                    Hosted::Outside(at) => at.record_sender(slot, record),
+                }
+            }
+            fn record_receiver(&self, slot: u32, record: &mut FlowRecord) -> u64 {
+                match self {
+                    $(Hosted::$Variant(at) => at.record_receiver(slot, record),)+
+                    Hosted::Outside(at) => at.record_receiver(slot, record),
+                }
+            }
+            fn latencies(
+                &self,
+                slot: u32,
+                parameters: &Parameters<X::Config>,
+                latencies: &mut Vec<PacketLatency>,
+            ) {
+                match (self, parameters) {
+                    $(
+                        (Hosted::$Variant(at), Parameters::$Variant(config)) => {
+                            Protocol::latencies(at, slot, config, latencies);
+                        }
+                        (Hosted::$Variant(_), _) => unreachable!("parameters of another transport"),
+                    )+
+                    (Hosted::Outside(at), Parameters::Outside(config)) => {
+                        at.latencies(slot, config, latencies);
+                    }
+                    (Hosted::Outside(_), _) => unreachable!("parameters of another transport"),
+                }
+            }
+        }
+    };
+}
+pub(super) use transports;
+
+/// The parameters of all transports of a plan.
+pub(super) fn several<C: Send + Sync + 'static>(plan: &super::Plan) -> Vec<Parameters<C>> {
+    plan.transports.iter().map(Parameters::of).collect()
+}
+
+/// An endpoint that shares a host.
+struct Part<X> {
+    at: Hosted<X>,
+    /// Data bytes that it may still send in its turn; below zero when its last packet was longer.
+    deficit: i64,
+}
+
+/// All transports of one host; `X` is the one that is not built in, if there is one.
+pub(super) struct Several<X> {
+    /// In the order of the plan.
+    parts: Vec<Part<X>>,
+    /// Whose data goes next.
+    turn: usize,
+    /// Whose each slot is.
+    owners: Vec<u8>,
+}
+
+/// The tables of a host, for one of its transports: what that one assigns is its own.
+struct Own<'a, T> {
+    tables: &'a mut T,
+    owners: &'a mut Vec<u8>,
+    part: u8,
+}
+
+impl<T: HostTables> HostTables for Own<'_, T> {
+    fn find(&self, key: Key) -> Option<u32> {
+        self.tables.find(key)
+    }
+    fn assign(&mut self, key: Key) -> u32 {
+        let slot = self.tables.assign(key);
+        let index = slot as usize;
+        if self.owners.len() <= index {
+            self.owners.resize(index + 1, 0);
+        }
+        self.owners[index] = self.part;
+        slot
+    }
+    fn release(&mut self, key: Key, slot: u32) {
+        self.tables.release(key, slot);
+    }
+    fn paths(&self, peer: HostId, paths: &mut Vec<PathId>) {
+        self.tables.paths(peer, paths);
+    }
+    fn stream(&self, key: Key) -> Stream {
+        self.tables.stream(key)
+    }
+    fn accepts(&self, key: Key) -> bool {
+        self.tables.accepts(key)
+    }
+    fn transport(&self, key: Key) -> Option<usize> {
+        self.tables.transport(key)
+    }
+}
+
+impl<X: Protocol> Several<X> {
+    /// An endpoint, and its view of the host's tables.
+    fn part<'a, T: HostTables>(
+        &'a mut self,
+        place: usize,
+        tables: &'a mut T,
+    ) -> (&'a mut Hosted<X>, Own<'a, T>) {
+        let own = Own { tables, owners: &mut self.owners, part: place as u8 };
+        (&mut self.parts[place].at, own)
+    }
+
+    fn owner(&self, slot: u32) -> usize {
+        usize::from(self.owners[slot as usize])
+    }
+
+    /// The data packet of the transport whose turn it is.
+    fn transmit_data(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
+        let data = Allowed::DATA.and(allowed);
+        let is_ready = |part: &Part<X>| part.at.transmit_at(data) <= now;
+        while self.parts.iter().any(is_ready) {
+            let part = &mut self.parts[self.turn];
+            if !is_ready(part) {
+                // Who has nothing to send saves nothing up.
+                part.deficit = part.deficit.min(0);
+            } else if part.deficit > 0 {
+                let packet = part.at.poll_transmit(now, data);
+                if let Some(packet) = &packet {
+                    part.deficit -= i64::from(packet.wire_bytes);
+                }
+                return packet;
+            }
+            self.turn = (self.turn + 1) % self.parts.len();
+            self.parts[self.turn].deficit += QUANTUM;
+        }
+        None
+    }
+}
+
+impl<X: Protocol> Endpoint for Several<X> {
+    type Command = flow::Command;
+    type Event = flow::Event;
+    const FRAMING: Framing = super::FRAMING.with(X::FRAMING);
+
+    fn handle_command(&mut self, now: Time, command: flow::Command, tables: &mut impl HostTables) {
+        let key = match &command {
+            flow::Command::Listen => {
+                for place in 0..self.parts.len() {
+                    let (at, mut own) = self.part(place, tables);
+                    at.handle_command(now, flow::Command::Listen, &mut own);
+                }
+                return;
+            }
+            flow::Command::Open { peer, connection, .. } => {
+                let (peer, connection) = (*peer, *connection);
+                Key { peer, connection, opened_here: true, half: Half::Sending }
+            }
+            flow::Command::Paths { key, .. } => *key,
+        };
+        let Some(place) = tables.transport(key) else { return };
+        let (at, mut own) = self.part(place, tables);
+        at.handle_command(now, command, &mut own);
+    }
+
+    /// What is late, of a flow that was forgotten, goes to nobody.
+    fn handle_packet(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        tables: &mut impl HostTables,
+    ) -> Disposition {
+        let Some(place) = tables.transport(connection_of(packet)) else {
+            return Disposition::Discard;
+        };
+        let (at, mut own) = self.part(place, tables);
+        at.handle_packet(now, packet, &mut own)
+    }
+
+    fn handle_timeout(&mut self, now: Time, tables: &mut impl HostTables) {
+        for place in 0..self.parts.len() {
+            let (at, mut own) = self.part(place, tables);
+            if at.poll_timeout() <= now {
+                at.handle_timeout(now, &mut own);
+            }
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
+        let control = Allowed::CONTROL.and(allowed);
+        let mut ready = self.parts.iter_mut().filter(|part| part.at.transmit_at(control) <= now);
+        match ready.find_map(|part| part.at.poll_transmit(now, control)) {
+            None => self.transmit_data(now, allowed),
+            control => control,
+        }
+    }
+
+    fn poll_event(&mut self) -> Option<flow::Event> {
+        self.parts.iter_mut().find_map(|part| part.at.poll_event())
+    }
+
+    fn transmit_at(&self, allowed: Allowed) -> Time {
+        self.parts.iter().map(|part| part.at.transmit_at(allowed)).min().unwrap_or(Time::NEVER)
+    }
+
+    fn poll_timeout(&self) -> Time {
+        self.parts.iter().map(|part| part.at.poll_timeout()).min().unwrap_or(Time::NEVER)
+    }
+}
+
+impl<X: Protocol> Protocol for Several<X> {
+    type Config = Vec<Parameters<X::Config>>;
+
+    fn new(host: HostId, config: &Arc<Self::Config>, seed: u64) -> Self {
+        let part = |parameters: &Parameters<X::Config>| Part {
+            at: parameters.host(host, seed),
+            deficit: 0,
+        };
+        Several { parts: config.iter().map(part).collect(), turn: 0, owners: Vec::new() }
+    }
+    /// The longest of all: whoever needs less is kept a little longer.
+    fn time_wait(config: &Self::Config) -> TimeDelta {
+        config.iter().map(Parameters::time_wait::<X>).max().unwrap_or(TimeDelta::ZERO)
+    }
+    fn forget(&mut self, slot: u32) {
+        let owner = self.owner(slot);
+        self.parts[owner].at.forget(slot);
+    }
+    fn statistics_of(&self, slot: u32) -> flow::Statistics {
+        self.parts[self.owner(slot)].at.statistics_of(slot)
+    }
+    fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
+        self.parts[self.owner(slot)].at.record_sender(slot, record);
+    }
+    fn record_receiver(&self, slot: u32, record: &mut FlowRecord) -> u64 {
+        self.parts[self.owner(slot)].at.record_receiver(slot, record)
+    }
+    fn latencies(&self, slot: u32, config: &Self::Config, latencies: &mut Vec<PacketLatency>) {
+        let owner = self.owner(slot);
+        self.parts[owner].at.latencies(slot, &config[owner], latencies);
+    }
+}
+
+/// The connection of a packet that arrived: a header that came back is one of the host's own.
+fn connection_of(packet: &Packet) -> Key {
+    let is_back = packet.service == Service::Returned;
+    let opened_here = packet.header.flags.contains(Flags::FROM_OPENER) == is_back;
+    let half = if opened_here { Half::Sending } else { Half::Receiving };
+    Key { peer: packet.source, connection: packet.header.connection, opened_here, half }
+}
+
+/// The endpoint of no transport: where all are built in.
+#[derive(Debug)]
+pub(super) enum Nothing {}
+
+impl Endpoint for Nothing {
+    type Command = flow::Command;
+    type Event = flow::Event;
+
+    fn handle_command(&mut self, _: Time, _: flow::Command, _: &mut impl HostTables) {
+        match *self {}
+    }
+    fn handle_packet(&mut self, _: Time, _: &Packet, _: &mut impl HostTables) -> Disposition {
+        match *self {}
+    }
+    fn handle_timeout(&mut self, _: Time, _: &mut impl HostTables) {
+        match *self {}
+    }
+    fn poll_transmit(&mut self, _: Time, _: Allowed) -> Option<Packet> {
+        match *self {}
+    }
+    fn poll_event(&mut self) -> Option<flow::Event> {
+        match *self {}
+    }
+    fn transmit_at(&self, _: Allowed) -> Time {
+        match *self {}
+    }
+    fn poll_timeout(&self) -> Time {
+        match *self {}
+    }
+}
+
+impl Protocol for Nothing {
+    type Config = ();
+
+    fn new(_: HostId, _: &Arc<()>, _: u64) -> Self {
+        unreachable!("a plan of built-in transports")
+    }
+    fn time_wait(_: &()) -> TimeDelta {
+        unreachable!("a plan of built-in transports")
+    }
+    fn forget(&mut self, _: u32) {
+        match *self {}
+    }
+    fn statistics_of(&self, _: u32) -> flow::Statistics {
+        match *self {}
+    }
+}

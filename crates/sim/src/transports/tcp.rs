@@ -1,0 +1,547 @@
+//! The TCP family in the simulator: TCP, DCTCP and MPTCP, one endpoint under three names.
+
+use std::sync::Arc;
+
+use trimline_metrics::FlowRecord;
+use trimline_packet::{HostId, TimeDelta};
+use trimline_transport::flow;
+use trimline_transport::tcp::{Config, Control, Endpoint, Handshake, MAX_SUBFLOWS};
+
+use super::{
+    BYTES, DURATION, Draws, Form, Grammar, Group, Key, Keys, Plan, Protocol, Sample, ScenarioError,
+    Setting, Traits, Transport, Work, optional, time, windowed,
+};
+use crate::topology::Clos;
+
+/// Segments of a receive window at most: half of what an ACK's 16 bits can say.
+const MAX_WINDOW: i64 = 32_767;
+
+const PAYLOAD: Key =
+    optional("payload", BYTES, "Payload of a full segment; the header adds 64 B. Default: 9000B.");
+const INITIAL_WINDOW: Key = optional(
+    "initial_window",
+    Form::Integer(1, MAX_WINDOW),
+    "Segments of the initial window. Default: 10 (RFC 6928).",
+);
+const INITIAL_THRESHOLD: Key = optional(
+    "initial_threshold",
+    Form::Integer(2, MAX_WINDOW),
+    "Segments at which the first slow start ends. Default: the receive window (RFC 5681: arbitrarily high).",
+);
+const HANDSHAKE: Key = optional(
+    "handshake",
+    Form::Word(&["three-way", "fast-open", "standing"]),
+    "\"three-way\" (default): a SYN and its answer before data. \"fast-open\": the SYN carries the first segment (RFC 7413, the cookie known). \"standing\": the connection stood before; the first window is sent at once.",
+);
+const ACK_EVERY: Key = optional(
+    "ack_every",
+    Form::Integer(1, 255),
+    "Segments in order that one ACK answers. Default: 2 (RFC 5681).",
+);
+const ACK_DELAY: Key =
+    optional("ack_delay", DURATION, "The longest that an ACK is delayed. Default: 40ms.");
+const RTO_INITIAL: Key = optional(
+    "rto_initial",
+    DURATION,
+    "Time-out before a round trip was measured. Default: 1s (RFC 6298), or rto_max if that is less.",
+);
+const RTO_MIN: Key = optional(
+    "rto_min",
+    DURATION,
+    "Least time-out. Default: 200ms (Linux; RFC 6298 has 1s). Data centres use 1ms to 10ms.",
+);
+const RTO_MAX: Key = optional("rto_max", DURATION, "Greatest time-out. Default: 60s (RFC 6298).");
+const TIME_WAIT: Key = optional(
+    "time_wait",
+    DURATION,
+    "How long both ends answer what is late after everything was acknowledged. Default: 10ms.",
+);
+const RECEIVE_WINDOW: Key = optional(
+    "receive_window",
+    Form::Integer(1, MAX_WINDOW),
+    "Segments that the receiver takes beyond the oldest one that is missing. Default: 8192.",
+);
+const SACK: Key = optional(
+    "sack",
+    Form::Boolean,
+    "Whether receivers say which segments they have, and senders recover by it (RFC 2018, RFC 6675). Default: true.",
+);
+const DSACK: Key = optional(
+    "dsack",
+    Form::Boolean,
+    "Whether receivers say which segments came twice, and senders take back what was for nothing (RFC 2883, RFC 3708). Needs sack. Default: false.",
+);
+const TIMESTAMPS: Key = optional(
+    "timestamps",
+    Form::Boolean,
+    "Whether ACKs without SACK blocks echo times (RFC 7323): round trips also of what was resent, and the Eifel detection (RFC 3522). Default: true.",
+);
+const FRTO: Key = optional(
+    "frto",
+    Form::Boolean,
+    "Whether time-outs are tested for being spurious (F-RTO, RFC 5682). Default: false.",
+);
+const ECN: Key = optional(
+    "ecn",
+    Form::Boolean,
+    "Whether senders react to marks (RFC 3168). The switch profile is then ecn by default. Default: false.",
+);
+
+static TCP: Grammar = Grammar {
+    about: "Parameters of TCP. Everything that a SYN negotiates is the same at all hosts.",
+    alternatives: &[],
+    keys: &[
+        optional(
+            "control",
+            Form::Word(&["newreno", "cubic"]),
+            "How the window moves: NewReno (default; RFC 5681, RFC 6582) or CUBIC (RFC 9438).",
+        ),
+        PAYLOAD,
+        INITIAL_WINDOW,
+        INITIAL_THRESHOLD,
+        ECN,
+        SACK,
+        DSACK,
+        TIMESTAMPS,
+        FRTO,
+        HANDSHAKE,
+        ACK_EVERY,
+        ACK_DELAY,
+        RTO_INITIAL,
+        RTO_MIN,
+        RTO_MAX,
+        TIME_WAIT,
+        RECEIVE_WINDOW,
+    ],
+};
+
+static DCTCP: Grammar = Grammar {
+    about: "Parameters of DCTCP: TCP that reacts to the share of marked segments.",
+    alternatives: &[],
+    keys: &[
+        optional(
+            "gain_shift",
+            Form::Integer(0, 16),
+            "The share is averaged with the gain 2^-gain_shift. Default: 4 (RFC 8257).",
+        ),
+        PAYLOAD,
+        INITIAL_WINDOW,
+        INITIAL_THRESHOLD,
+        SACK,
+        DSACK,
+        TIMESTAMPS,
+        FRTO,
+        HANDSHAKE,
+        ACK_EVERY,
+        ACK_DELAY,
+        RTO_INITIAL,
+        RTO_MIN,
+        RTO_MAX,
+        TIME_WAIT,
+        RECEIVE_WINDOW,
+    ],
+};
+
+static MPTCP: Grammar = Grammar {
+    about: "Parameters of Multipath TCP: NewReno on each subflow, increases linked (RFC 6356), what a subflow's time-out leaves behind sent on the others too.",
+    alternatives: &[],
+    keys: &[
+        optional(
+            "subflows",
+            Form::Integer(2, MAX_SUBFLOWS as i64),
+            "Subflows of a connection, each with a path of its own while there are others. Default: 8.",
+        ),
+        PAYLOAD,
+        INITIAL_WINDOW,
+        INITIAL_THRESHOLD,
+        ECN,
+        TIMESTAMPS,
+        FRTO,
+        HANDSHAKE,
+        ACK_EVERY,
+        ACK_DELAY,
+        RTO_INITIAL,
+        RTO_MIN,
+        RTO_MAX,
+        TIME_WAIT,
+        RECEIVE_WINDOW,
+    ],
+};
+
+impl Protocol for Endpoint {
+    type Config = Config;
+
+    fn new(host: HostId, config: &Arc<Config>, _seed: u64) -> Self {
+        Endpoint::new(host, Arc::clone(config))
+    }
+
+    fn time_wait(config: &Config) -> TimeDelta {
+        config.time_wait
+    }
+
+    fn forget(&mut self, slot: u32) {
+        Endpoint::forget(self, slot);
+    }
+
+    fn statistics_of(&self, slot: u32) -> flow::Statistics {
+        let seen = self.receiver_statistics(slot);
+        let (packets, bytes) = (seen.packets, seen.bytes);
+        flow::Statistics { packets, bytes, ..flow::Statistics::default() }
+    }
+
+    fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
+        let seen = self.sender_statistics(slot);
+        record.packets_sent = seen.packets_sent;
+        record.retransmissions_signalled = seen.retransmissions_fast;
+        record.retransmissions_timeout = seen.retransmissions_timeout;
+        record.timeouts = seen.timeouts;
+    }
+
+    fn connections(&self) -> (*const u8, usize) {
+        self.connections_memory()
+    }
+}
+
+/// The TCP family.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// NewReno or CUBIC.
+    Tcp,
+    /// DCTCP (RFC 8257).
+    Dctcp,
+    /// NewReno on several subflows with linked increases (RFC 6356).
+    Mptcp,
+}
+
+impl Transport for Family {
+    type Endpoint = Endpoint;
+    const IS_BUILT_IN: bool = true;
+
+    fn name(self) -> &'static str {
+        match self {
+            Family::Tcp => "tcp",
+            Family::Dctcp => "dctcp",
+            Family::Mptcp => "mptcp",
+        }
+    }
+    fn label(self) -> &'static str {
+        match self {
+            Family::Tcp => "TCP",
+            Family::Dctcp => "DCTCP",
+            Family::Mptcp => "MPTCP",
+        }
+    }
+    fn colour(self) -> &'static str {
+        match self {
+            Family::Tcp => "#000000",
+            Family::Dctcp => "#D55E00",
+            Family::Mptcp => "#009E73",
+        }
+    }
+    fn about(self) -> &'static str {
+        match self {
+            Family::Tcp => "TCP: NewReno or CUBIC.",
+            Family::Dctcp => "DCTCP (RFC 8257).",
+            Family::Mptcp => "Multipath TCP.",
+        }
+    }
+    fn grammar(self) -> &'static Grammar {
+        match self {
+            Family::Tcp => &TCP,
+            Family::Dctcp => &DCTCP,
+            Family::Mptcp => &MPTCP,
+        }
+    }
+    fn traits(self) -> Traits {
+        Traits {
+            keeps_paths: true,
+            ends_flows: true,
+            no_latencies: Some("whose ACKs answer several segments"),
+        }
+    }
+    fn profile(self, keys: &Keys<'_>) -> &'static str {
+        if self.marks(keys) { "ecn" } else { "drop-tail" }
+    }
+
+    fn resolve(self, keys: &Keys<'_>, _setting: &Setting<'_>) -> Result<Config, ScenarioError> {
+        let count = |key, default: u16| keys.integer(key, default.into()) as u16;
+        let rto_max = keys.duration("rto_max", TimeDelta::from_ms(60_000))?;
+        let rto_initial = TimeDelta::from_ms(1000).min(rto_max);
+        let receive_window = count("receive_window", 8192);
+        let config = Config {
+            payload_bytes: keys.payload(9000)?,
+            initial_window: count("initial_window", 10),
+            initial_threshold: count("initial_threshold", receive_window),
+            control: match (self, keys.word("control")) {
+                (Family::Dctcp, _) => Control::Dctcp { gain_shift: count("gain_shift", 4) as u8 },
+                (Family::Tcp, Some("cubic")) => Control::Cubic,
+                (Family::Tcp | Family::Mptcp, _) => Control::NewReno,
+            },
+            subflows: match self {
+                Family::Tcp | Family::Dctcp => 1,
+                Family::Mptcp => count("subflows", 8) as u8,
+            },
+            ecn: self.marks(keys),
+            sack: self != Family::Mptcp && keys.flag("sack", true),
+            dsack: keys.flag("dsack", false),
+            timestamps: keys.flag("timestamps", true),
+            frto: keys.flag("frto", false),
+            handshake: match keys.word("handshake") {
+                Some("fast-open") => Handshake::FastOpen,
+                Some("standing") => Handshake::Standing,
+                _ => Handshake::ThreeWay,
+            },
+            ack_every: count("ack_every", 2) as u8,
+            ack_delay: keys.duration("ack_delay", TimeDelta::from_ms(40))?,
+            rto_initial: keys.duration("rto_initial", rto_initial)?,
+            rto_min: keys.duration("rto_min", TimeDelta::from_ms(200))?,
+            rto_max,
+            // Twice what a segment waits in a thousand full packets' queue at 10 Gb/s, and something (RFC 9293: 2 MSL).
+            time_wait: keys.duration("time_wait", TimeDelta::from_ms(10))?,
+            receive_window,
+        };
+        check(&config, keys)?;
+        Ok(config)
+    }
+
+    fn payload_bytes(self, config: &Config) -> u16 {
+        config.payload_bytes
+    }
+
+    fn words(self, config: &Config) -> String {
+        let name = match (self, config.control) {
+            (Family::Dctcp, _) => "DCTCP".to_owned(),
+            (Family::Mptcp, _) => format!("MPTCP of {} subflows", config.subflows),
+            (Family::Tcp, Control::Cubic) => "TCP CUBIC".to_owned(),
+            (Family::Tcp, Control::NewReno | Control::Dctcp { .. }) => "TCP NewReno".to_owned(),
+        };
+        let options = [
+            (config.ecn, "ECN"),
+            (config.sack, "SACK"),
+            (config.dsack, "DSACK"),
+            (config.timestamps, "timestamps"),
+            (config.frto, "F-RTO"),
+        ];
+        let options: Vec<&str> =
+            options.iter().filter(|(is_on, _)| *is_on).map(|&(_, name)| name).collect();
+        format!(
+            "{name}: initial window {}, {} B a segment, RTO of {} to {}, an ACK for {} segments{}{}",
+            config.initial_window,
+            config.payload_bytes,
+            time(config.rto_min),
+            time(config.rto_max),
+            config.ack_every,
+            if options.is_empty() { "" } else { ", " },
+            options.join(", "),
+        )
+    }
+
+    fn work(self, config: &Config, plan: &Plan, group: &Group) -> Work {
+        windowed(plan, config.payload_bytes, 1.0 / f64::from(config.ack_every), group)
+    }
+
+    fn samples(self) -> Vec<Sample<Config>> {
+        // Queues of eight packets, or one, that cannot trim what TCP sends leave it little.
+        let sample = |name, config| Sample { name, config, least_bytes: 1_000_000 };
+        let base = sample_config();
+        match self {
+            Family::Tcp => vec![
+                sample("tcp", Config { sack: false, ..base }),
+                sample("tcp-sack", Config { dsack: true, frto: true, ..base }),
+                sample("cubic", Config { control: Control::Cubic, timestamps: true, ..base }),
+            ],
+            Family::Dctcp => {
+                let control = Control::Dctcp { gain_shift: 4 };
+                vec![sample("dctcp", Config { control, ecn: true, ..base })]
+            }
+            Family::Mptcp => vec![sample("mptcp", Config { subflows: 8, sack: false, ..base })],
+        }
+    }
+
+    fn random(self, draws: &mut Draws, payload_bytes: u16, _topology: &Clos) -> Config {
+        let sack = self != Family::Mptcp && draws.below(2) == 0;
+        let mut config = Config {
+            payload_bytes,
+            initial_window: draws.one_of(&[1, 2, 10, 40]),
+            initial_threshold: draws.one_of(&[2, 15, u16::MAX]),
+            ecn: self == Family::Dctcp || draws.below(2) == 0,
+            sack,
+            dsack: sack && draws.below(2) == 0,
+            timestamps: draws.below(2) == 0,
+            frto: draws.below(2) == 0,
+            handshake: draws.one_of(&[
+                Handshake::ThreeWay,
+                Handshake::FastOpen,
+                Handshake::Standing,
+            ]),
+            ack_every: draws.one_of(&[1, 1, 2, 5]),
+            ack_delay: TimeDelta::from_us(draws.one_of(&[1, 100, 5_000])),
+            rto_initial: TimeDelta::from_us(draws.one_of(&[200, 1_000, 10_000])),
+            rto_min: TimeDelta::from_us(draws.one_of(&[100, 1_000])),
+            receive_window: draws.one_of(&[1, 7, 1024]),
+            ..sample_config()
+        };
+        match self {
+            Family::Tcp => config.control = draws.one_of(&[Control::NewReno, Control::Cubic]),
+            Family::Dctcp => {
+                config.control = Control::Dctcp { gain_shift: draws.below(6) as u8 };
+            }
+            Family::Mptcp => config.subflows = draws.one_of(&[2, 3, 8]),
+        }
+        config
+    }
+}
+
+impl Family {
+    /// Whether senders react to marks.
+    fn marks(self, keys: &Keys<'_>) -> bool {
+        self == Family::Dctcp || keys.flag("ecn", false)
+    }
+}
+
+/// SACK, and timers for a data centre.
+fn sample_config() -> Config {
+    Config {
+        payload_bytes: 9000,
+        initial_window: 10,
+        initial_threshold: u16::MAX,
+        control: Control::NewReno,
+        subflows: 1,
+        ecn: false,
+        sack: true,
+        dsack: false,
+        timestamps: false,
+        frto: false,
+        handshake: Handshake::ThreeWay,
+        ack_every: 2,
+        ack_delay: TimeDelta::from_us(100),
+        rto_initial: TimeDelta::from_ms(1),
+        rto_min: TimeDelta::from_ms(1),
+        rto_max: TimeDelta::from_ms(100),
+        time_wait: TimeDelta::from_ms(10),
+        receive_window: 1024,
+    }
+}
+
+/// Refuses what does not fit together.
+fn check(config: &Config, keys: &Keys<'_>) -> Result<(), ScenarioError> {
+    if config.dsack && !config.sack {
+        return Err(keys.refuse("dsack", "`dsack` without `sack`", "sack = true, or no dsack"));
+    }
+    for (key, time) in [("rto_min", config.rto_min), ("rto_initial", config.rto_initial)] {
+        if time == TimeDelta::ZERO {
+            return Err(keys.refuse(key, "a time-out of nothing", "a time above 0"));
+        }
+    }
+    for (key, time) in [("rto_min", config.rto_min), ("rto_initial", config.rto_initial)] {
+        if time > config.rto_max {
+            return Err(keys.refuse(
+                key,
+                "a time-out above `rto_max`",
+                "at most `rto_max`, which is 60s by default",
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Plan, Spraying};
+    use crate::scenario::Scenario;
+    use trimline_switch::{Choices, Limit, ServiceModel, model};
+
+    fn plan(keys: &str) -> Result<Plan, String> {
+        let text = format!(
+            "topology.star.hosts = 4\nworkload = [{{ name = \"w\", permutation = {{}}, size = \"9KB\" }}]\n{keys}"
+        );
+        let scenario = Scenario::parse("s.toml", &text, &[]).map_err(|error| error.to_string())?;
+        Ok(scenario.runs[0].plan.clone())
+    }
+
+    fn config(keys: &str) -> Config {
+        let plan = plan(keys).unwrap_or_else(|error| panic!("{error}"));
+        plan.transports[0].config::<Config>().expect("one of the family").clone()
+    }
+
+    #[test]
+    fn each_of_the_family_has_its_defaults_and_its_switch() {
+        let tcp = config("transport.tcp = {}");
+        assert_eq!(
+            (tcp.control, tcp.subflows, tcp.sack, tcp.ecn),
+            (Control::NewReno, 1, true, false)
+        );
+        assert_eq!(
+            (tcp.rto_initial, tcp.rto_min),
+            (TimeDelta::from_ms(1000), TimeDelta::from_ms(200))
+        );
+        let cubic = config(
+            "transport.tcp = { control = \"cubic\", ecn = true, rto_max = \"1ms\", rto_min = \"1ms\" }",
+        );
+        assert_eq!(
+            (cubic.control, cubic.ecn, cubic.rto_initial),
+            (Control::Cubic, true, TimeDelta::from_ms(1))
+        );
+        let dctcp = config("transport.dctcp = {}");
+        assert_eq!((dctcp.control, dctcp.ecn), (Control::Dctcp { gain_shift: 4 }, true));
+        let mptcp = config("transport.mptcp = {}");
+        assert_eq!((mptcp.subflows, mptcp.sack, mptcp.timestamps), (8, false, true));
+        let switch = |keys| plan(keys).unwrap().switch;
+        assert_eq!(switch("transport.tcp = {}"), ServiceModel::drop_tail(200));
+        assert_eq!(switch("transport.mptcp = {}"), ServiceModel::drop_tail(200));
+        assert_eq!(switch("transport.dctcp = {}"), ServiceModel::ecn(200, 30));
+        assert_eq!(switch("transport.tcp = { ecn = true }"), ServiceModel::ecn(200, 30));
+        assert_eq!(
+            switch("transport.dctcp = {}\nswitch.profile = \"paper\""),
+            ServiceModel::paper(8, 9000)
+        );
+        assert_eq!(switch("transport.ndp = {}"), ServiceModel::paper(8, 9000));
+    }
+
+    #[test]
+    fn marks_are_set_where_and_when_the_scenario_says() {
+        let switch = plan(
+            "transport.dctcp = {}\nswitch = { data_queue = \"900KB\", ecn_threshold = \"270KB\", ecn_mark_at = \"dequeue\", ecn_count_self = true }",
+        );
+        let mut choices = Choices::ecn(200, 30);
+        choices.queues[0].whole = Limit::bytes(900_000);
+        choices.queues[0].header = Limit::bytes(900_000);
+        choices.queues[0].marker = model::Marker::Threshold {
+            unit: model::Unit::Bytes,
+            above: 270_000,
+            count_self: true,
+            at: model::MarkAt::Dequeue,
+        };
+        assert_eq!(switch.unwrap().switch, choices.build().unwrap());
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_refused() {
+        let refused = |keys| plan(keys).unwrap_err();
+        assert!(
+            refused("transport.tcp = { sack = false, dsack = true }").contains("`dsack` without")
+        );
+        assert!(refused("transport.tcp.rto_min = \"0us\"").contains("a time-out of nothing"));
+        assert!(refused("transport.tcp = { rto_max = \"1ms\" }").contains("above `rto_max`"));
+        assert!(refused("transport.mptcp.sack = true").contains("unknown key `sack`"));
+        assert!(refused("transport.tcp = {}\noutput.latencies = true").contains("latencies of"));
+        assert!(
+            refused("transport.tcp = {}\nswitch.ecn_mark_at = \"enqueue\"")
+                .contains("does not mark")
+        );
+        let spraying = |transport: &str, word: &str| {
+            let text = format!(
+                "topology.star.hosts = 4\ntransport.{transport} = {{}}\n[[workload]]\nname = \"w\"\n\
+                 permutation = {{}}\nsize = \"9KB\"\nspraying = \"{word}\""
+            );
+            let scenario =
+                Scenario::parse("s.toml", &text, &[]).map_err(|error| error.to_string())?;
+            Ok::<_, String>(scenario.runs[0].plan.workloads[0].spraying)
+        };
+        assert_eq!(spraying("dctcp", "per-flow"), Ok(Spraying::SenderPermuted));
+        assert_eq!(spraying("dctcp", "switch-random"), Ok(Spraying::SwitchRandom));
+        assert!(spraying("dctcp", "sender-permuted").unwrap_err().contains("per-flow"));
+        assert!(spraying("ndp", "per-flow").unwrap_err().contains("sender-permuted"));
+    }
+}
