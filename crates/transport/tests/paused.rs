@@ -111,6 +111,7 @@ fn run<E: Endpoint<Command: From<flow::Command>>>(make: impl Fn(HostId) -> E, se
 
 fn ndp_host(host: HostId) -> ndp::Endpoint {
     let config = ndp::Config {
+        framing_bytes: 0,
         initial_window: 10,
         payload_bytes: 1436,
         link_rate: BitRate::from_gbps(10),
@@ -130,6 +131,7 @@ fn ndp_host(host: HostId) -> ndp::Endpoint {
 
 fn tcp_host(host: HostId) -> tcp::Endpoint {
     let config = tcp::Config {
+        time_wait: TimeDelta::from_ms(10),
         payload_bytes: 1436,
         initial_window: 10,
         initial_threshold: u16::MAX,
