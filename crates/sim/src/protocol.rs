@@ -49,8 +49,7 @@ pub(crate) trait Protocol:
             flow::Event::Acknowledged { key, .. } => FlowEvent::Acknowledged(key.connection.get()),
         })
     }
-    /// What the half in `slot` did. If [`Self::record_sender`] is overridden, this is
-    /// called for receiving halves only.
+    /// What the half in `slot` did. Whoever writes the record of senders itself is asked of receivers only.
     fn statistics_of(&self, slot: u32) -> flow::Statistics;
     /// Writes what the sending half in `slot` did into its flow's record.
     fn record_sender(&self, slot: u32, record: &mut FlowRecord) {

@@ -491,7 +491,7 @@ impl Returns {
             None if network.packet_adds_one_header() => {
                 let capacity = u64::from(capacity);
                 returns.counted = Some(Counted { capacity, together: Vec::new() });
-                // Each port is checked at the end of its visit.
+                // Every port is asked when it is left.
                 returns.any = 1;
             }
             None => returns.visit_all_together(switches),

@@ -19,8 +19,8 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         self.model.shares_memory()
     }
 
-    /// Whether a packet that arrives adds at most one header to a queue. It does where data queues are counted in
-    /// packets: an arrival then displaces at most one tail.
+    /// Whether a packet that arrives adds one header to a queue at most: where the place for data is counted in
+    /// packets, it takes the place of one tail.
     pub(crate) fn packet_adds_one_header(&self) -> bool {
         self.model.most_in_queue(self.model.queue_of(Service::Trimmable)).bytes == u32::MAX
     }
