@@ -16,13 +16,13 @@ use super::partition::Partition;
 use crate::arena::Arena;
 use crate::table::Shared;
 
-/// How often a thread looks whether the others have come before it sleeps: for a fifth of a millisecond at most, which a
-/// host takes from a virtual machine now and then.
+/// How often a thread checks whether the others have arrived before it sleeps: for at most a fifth of a millisecond, about
+/// as long as a hypervisor sometimes stops a virtual machine.
 ///
-/// Where each thread has a core the others come in time, and to sleep and be woken would cost more. Where they share
-/// cores with each other, or with other work, whoever looks keeps them from coming. So each time in vain halves the
-/// looks, and each time with success doubles them. Every now and then it is tried anew: threads that once began to
-/// sleep come late for each other, and would never find out that they could do without.
+/// With a core for each thread the others arrive in time, and sleeping and waking would cost more. On shared cores a
+/// thread that spins keeps the others from running. So each failure halves the number of checks, and each success
+/// doubles it. Now and then a thread spins although it failed before: threads that began to sleep arrive late for each
+/// other, and would otherwise never stop sleeping.
 #[derive(Clone, Copy)]
 pub(super) struct Patience {
     looks: u32,
@@ -34,7 +34,7 @@ impl Patience {
     const ANEW: u32 = 2_000;
     const LEAST: u32 = 100;
     const TRY_ANEW: u32 = 32;
-    /// Then it lets others have its processor this often, a microsecond or so each, before it sleeps.
+    /// Calls of `sched_yield` after that, about a microsecond each, before it sleeps.
     const YIELDS: u32 = 2_000;
 
     pub(super) fn new() -> Patience {

@@ -1,8 +1,8 @@
 //! Packets on links: when each arrives, and the lists that inboxes are.
 //!
-//! Far fewer packets are on links than in queues, and a place just left is the next to be taken: what an inbox
-//! needs stays in the cache however many packets wait elsewhere. A list of packets themselves would be made of
-//! lines that nobody has touched since they came into their last queue.
+//! Far fewer packets are on links than in queues, and the entry freed last is used next. So what inboxes need stays
+//! in the cache, however many packets wait in queues. A list threaded through the packets would touch cache lines that
+//! nobody has used since the packets entered their last queue.
 
 use trimline_packet::{Handle, Time};
 
@@ -40,7 +40,7 @@ pub(super) struct Flights {
     flights: Table<Flight>,
     /// The units whose links they are on: asked for when two arrive at one instant.
     links: Table<u32>,
-    /// The place that was left last; the others follow by their `next`.
+    /// The entry that was freed last; the others follow by `next`.
     free: Place,
 }
 

@@ -16,10 +16,10 @@ use crate::table::{Shared, Table};
 /// At most this many windows in the wheel: beyond, the bitmaps would outgrow the caches.
 const RING_MAX: u64 = 128;
 const RING_MIN: u64 = 4;
-/// Windows ahead up to which a packet is not long on its way: headers, mostly.
+/// A packet that arrives at most so many windows ahead goes into the short-delay list: mostly headers.
 const SHORT: u64 = 2;
-/// Packets in an inbox, those still on their links included, up to which a unit need not be visited for
-/// their sake.
+/// While an inbox holds at most so many packets, those still on links included, its unit needs no visit
+/// for them.
 pub(super) const MOST_PENDING: u64 = 16;
 
 /// Units from which on a network's inboxes do not fit the second cache. In debug builds so few that the
@@ -78,10 +78,10 @@ impl Outlook {
 struct Arrivals {
     /// When the first to arrive does: never if there is none.
     first_at: Time,
-    /// When the last to arrive does, or did if there is none any more.
+    /// Arrival time of the last packet; of an empty list, of the last that it had.
     last_at: Time,
     first: Place,
-    /// Only of a list that is not empty.
+    /// Valid only while the list is not empty.
     last: Place,
 }
 
@@ -96,8 +96,7 @@ impl Arrivals {
 
 /// What will arrive at a unit, and when the unit is visited: a cache line.
 ///
-/// Packets that are long on their way have a list of their own: so nearly every packet goes to the end of
-/// its list.
+/// There is a long-delay and a short-delay list, so that inserts are nearly always appends.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Inbox {
@@ -124,7 +123,7 @@ impl Inbox {
         let list = &mut self.lists[number];
         let is_long = self.outlook.is_unsorted() || self.outlook.packets() > MOST_PENDING;
         if is_long && !list.first.is_none() {
-            // A long way to its place: the list is put in order when the unit is visited.
+            // Too far from the end to search: the list is sorted when the unit is visited.
             self.outlook.0 |= 1 << Outlook::UNSORTED_SHIFT;
             list.first_at = list.first_at.min(at);
             flights.set_next(list.last, place);
@@ -184,7 +183,7 @@ pub(super) struct Wheel {
     /// What is in them.
     flights: Flights,
     far: BinaryHeap<Reverse<Far>>,
-    /// Packets on their way to inboxes that were asked for, in a large network.
+    /// Packets whose inboxes are being prefetched, in a large network.
     letters: Table<Far>,
     letter_count: usize,
     is_large: bool,
@@ -487,7 +486,7 @@ impl Wheel {
         count
     }
 
-    /// Only while there is other work does it help to wait.
+    /// Waiting helps only while there is other work.
     fn choose_way(&mut self, count: usize) {
         self.posts = self.is_large && count >= LETTERS;
         self.way = if self.posts { Way::Posted } else { Way::Direct };
@@ -569,7 +568,7 @@ impl Wheel {
 
     /// The units at which something has arrived before `limit` that waits for a visit.
     pub(super) fn behind(&self, limit: Time, units: &mut Vec<u32>) {
-        // Whoever has something waiting has a visit within the wheel.
+        // A unit with waiting packets has a visit within the wheel.
         for slot in 0..=self.wheel_mask as usize {
             let first = slot * self.summary_words;
             for summary_word in 0..self.summary_words {

@@ -19,8 +19,8 @@
 //! visit for each packet of data, headers included. Its inbox remembers the window of the next visit; a
 //! packet that could make the unit act earlier brings it forward.
 //!
-//! Whoever looks at units from outside (the end of a run or of its warm-up, links that change) settles
-//! them first.
+//! Call `settle` before reading results or changing links: it works through what waits for such a
+//! visit.
 //!
 //! # Returned headers
 //! One thing crosses units without a link: a header that a full header queue returns enters another
@@ -143,7 +143,7 @@ impl Windows {
     /// An engine with a wheel in which nothing is planned yet.
     fn with<E: Protocol, P: OutputPort>(network: &Network<E, P>, wheel: Wheel) -> Windows {
         let units = network.routes.units();
-        // Behind the last unit of a window stands what is looked at in vain: no unit of another thread.
+        // Padding, so that prefetching past the end is harmless: a unit of this thread, not of another.
         let mine = (0..units).find(|&unit| wheel.is_mine(unit)).expect("every thread has a part");
         let mut engine = Windows {
             returns: Returns::new(network, wheel.shift()),
@@ -241,7 +241,7 @@ impl Windows {
     /// Until when there is nothing to do: zero if there may be something soon.
     #[inline]
     pub(super) fn idle_until(&self) -> Time {
-        // After a whole turn of the wheel that was empty nothing happens before the first far thing.
+        // The wheel was empty for a whole turn: nothing happens before the first entry of the heap.
         let is_idle = self.wheel.current - self.last_active > self.wheel.wheel_mask;
         if is_idle { self.wheel.first_far() } else { Time::ZERO }
     }
@@ -268,8 +268,8 @@ impl Windows {
         }
         for index in 0..count {
             // Most of a visit's time would be waiting for memory: ask for what the next visits need, in
-            // two steps, because the second needs what the first brings. Behind the last unit stand those of
-            // an earlier window: asked in vain, but without a branch.
+            // two steps, because the second needs what the first brings. Past the last unit this prefetches
+            // units of an earlier window: harmless, and it saves a branch.
             let far = self.units[index + FAR_AHEAD];
             network.prefetch_unit(far);
             self.wheel.prefetch_inbox(far);
