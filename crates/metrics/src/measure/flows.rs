@@ -44,7 +44,7 @@ impl Selection {
 
     /// What `of` says of each selected flow.
     pub(super) fn each<T>(&self, record: &RunRecord, of: impl Fn(&FlowRecord) -> T) -> Vec<T> {
-        record.flows.iter().filter(|flow| self.takes(flow)).map(|flow| of(flow)).collect()
+        record.flows.iter().filter(|flow| self.takes(flow)).map(of).collect()
     }
 }
 
