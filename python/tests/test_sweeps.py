@@ -193,7 +193,9 @@ class Drawing(unittest.TestCase):
         lines = ["initial_window,senders,fct_max_s,rtx_return_to_sender,rtx_nack"]
         for window in (1, 10, 23):
             for senders in (1, 4):
-                flows = [{"size_bytes": 270_000, "fct_receiver_ps": 10**9}] * senders
+                flows = [
+                    {"size_bytes": 270_000, "ideal_fct_ps": 259_792_000, "fct_receiver_ps": 10**9}
+                ] * senders
                 summary = {"fct_receiver_us": {"max": 280.0 * senders}}
                 self.run_of("fig20", f"window-{window}/senders={senders}/seed-1", flows, summary)
                 lines.append(f"{window},{senders},{0.00029 * senders},{senders},{9 * senders}")
