@@ -197,11 +197,16 @@ impl Bench<'_> {
     ) -> Result<BTreeSet<String>, String> {
         let mut failed = BTreeSet::new();
         for program in programs {
+            let paths = paths(program, tests)?;
+            if paths.is_empty() {
+                continue;
+            }
             let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let log = self.build.join(format!("{name}.log"));
             let file = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
             let mut child = Command::new(program)
-                .args(tests)
+                .arg("--exact")
+                .args(paths)
                 .current_dir(self.tree.join(self.table.package_folder()))
                 // The same cases each time, and the first failure will do.
                 .env("PROPTEST_RNG_SEED", "1")
@@ -227,7 +232,7 @@ impl Bench<'_> {
             let text =
                 fs::read_to_string(&log).map_err(|error| format!("{}: {error}", log.display()))?;
             let before = failed.len();
-            failed.extend(failures(&text).filter(|test| tests.contains(*test)).map(str::to_owned));
+            failed.extend(failures(&text).map(str::to_owned));
             match ended {
                 None => {
                     failed.insert(NO_END.to_owned());
@@ -259,6 +264,16 @@ impl Bench<'_> {
         fs::write(&file, text).map_err(|error| named(&error))?;
         done.map_err(|error| named(&error))
     }
+}
+
+/// The tests of a program that have these names, with their modules.
+fn paths(program: &Path, tests: &BTreeSet<String>) -> Result<Vec<String>, String> {
+    let listed = Command::new(program).args(["--list", "--format", "terse"]).output();
+    let listed = listed.map_err(|error| format!("{}: {error}", program.display()))?;
+    let text = String::from_utf8_lossy(&listed.stdout);
+    let listed = text.lines().filter_map(|line| line.strip_suffix(": test"));
+    let is_wanted = |path: &&str| path.rsplit("::").next().is_some_and(|name| tests.contains(name));
+    Ok(listed.filter(is_wanted).map(str::to_owned).collect())
 }
 
 /// The tests that failed, without their modules.
