@@ -743,7 +743,7 @@ mod tests {
     fn at_one_instant_the_hash_decides_between_the_lists_too() {
         for link in 1..40 {
             let (mut arena, mut wheel) = (Arena::new(), Wheel::new(1, SHIFT, 30, SEED));
-            let at = Time::from_ps(5 << SHIFT);
+            let at = Time::from_ps((5 << SHIFT) + u64::from(link));
             let far = arena.insert(packet());
             wheel.arrive(&mut arena, 0, at, far, 0);
             wheel.begin(Time::from_ps(4 << SHIFT));

@@ -59,6 +59,11 @@ pub(crate) struct Mistake {
 }
 
 impl Table {
+    /// Whether the mistakes are of this crate: its name without that of the workspace.
+    fn is_of(&self, package: &str) -> bool {
+        self.package.strip_prefix("trimline-") == Some(package)
+    }
+
     /// The folder of the crate: what lies before `/src`.
     fn package_folder(&self) -> &str {
         self.folder.split("/src").next().unwrap_or(&self.folder)

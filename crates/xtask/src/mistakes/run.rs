@@ -33,6 +33,34 @@ pub(crate) struct Outcome {
     pub(crate) missed: Vec<String>,
 }
 
+impl Selection {
+    fn has(&self, table: &Table, mistake: &Mistake) -> bool {
+        self.package.as_ref().is_none_or(|package| table.is_of(package))
+            && (self.names.is_empty() || self.names.contains(&mistake.name))
+    }
+
+    /// Refuses what no table has.
+    fn check(&self, tables: &[Table]) -> Result<(), String> {
+        if let Some(package) = &self.package
+            && !tables.iter().any(|table| table.is_of(package))
+        {
+            let packages: BTreeSet<&str> =
+                tables.iter().filter_map(|table| table.package.strip_prefix("trimline-")).collect();
+            return Err(format!(
+                "--crate: no mistakes of `{package}`; expected one of {packages:?}"
+            ));
+        }
+        let known: BTreeSet<&String> =
+            tables.iter().flat_map(|table| &table.mutation).map(|mistake| &mistake.name).collect();
+        match self.names.iter().find(|name| !known.contains(name)) {
+            Some(name) => {
+                Err(format!("no mistake has the name `{name}`; spec/mutations lists them"))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
 /// Makes the mistakes of a selection, and says of each which test finds it.
 ///
 /// # Errors
@@ -40,61 +68,24 @@ pub(crate) struct Outcome {
 /// or a name that none has.
 pub(crate) fn run(root: &Path, selection: &Selection) -> Result<Outcome, String> {
     let tables = read_all(root)?;
+    selection.check(&tables)?;
     let citations = Citations::read(root)?;
-    let is_wanted = |table: &Table, mistake: &Mistake| {
-        let of_package = |package: &String| table.package == format!("trimline-{package}");
-        selection.package.as_ref().is_none_or(of_package)
-            && (selection.names.is_empty() || selection.names.contains(&mistake.name))
-    };
-    let has_mistakes = |package: &&String| {
-        tables.iter().any(|table| table.package == format!("trimline-{package}"))
-    };
-    if let Some(package) = selection.package.as_ref().filter(|package| !has_mistakes(package)) {
-        let packages: BTreeSet<&str> =
-            tables.iter().filter_map(|table| table.package.strip_prefix("trimline-")).collect();
-        return Err(format!("--crate: no mistakes of `{package}`; expected one of {packages:?}"));
-    }
-    let known = |name: &&String| {
-        tables.iter().any(|table| table.mutation.iter().any(|mistake| mistake.name == **name))
-    };
-    if let Some(name) = selection.names.iter().find(|name| !known(name)) {
-        return Err(format!("no mistake has the name `{name}`"));
-    }
     let mut outcome = Outcome { found: 0, missed: Vec::new() };
     copy(root, &root.join(TREE))?;
     for table in &tables {
         let wanted: Vec<&Mistake> =
-            table.mutation.iter().filter(|mistake| is_wanted(table, mistake)).collect();
+            table.mutation.iter().filter(|mistake| selection.has(table, mistake)).collect();
         if wanted.is_empty() {
             continue;
         }
         let bench = Bench::new(root, table)?;
-        let tests: BTreeSet<String> =
-            wanted.iter().flat_map(|mistake| mistake.finders(&citations)).flatten().collect();
-        let start = Instant::now();
-        let failed = bench.failing(&bench.build(&tests)?, &tests)?;
-        if !failed.is_empty() {
-            return Err(format!("{}: without a mistake {failed:?} fails", table.package));
-        }
-        println!(
-            "{}: {} tests pass without a mistake: {}",
-            table.package,
-            tests.len(),
-            seconds(start)
-        );
+        bench.check_sound(&wanted, &citations)?;
         for mistake in wanted {
             let start = Instant::now();
-            let finders = mistake.finders(&citations);
-            let tests: BTreeSet<String> = finders.iter().flatten().cloned().collect();
-            let failed = bench.with(mistake, || bench.failing(&bench.build(&tests)?, &tests))?;
-            let has_no_end = failed.iter().any(|test| test == NO_END);
-            let is_found =
-                |tests: &BTreeSet<String>| tests.iter().any(|test| failed.contains(test));
-            let found = has_no_end || finders.iter().all(is_found);
-            let by: Vec<&str> = failed.iter().map(String::as_str).collect();
-            let verdict = if found { by.join(" ") } else { "NOT FOUND".to_owned() };
+            let Finding { is_found, by } = bench.find(mistake, &citations)?;
+            let verdict = if is_found { by.join(" ") } else { "NOT FOUND".to_owned() };
             println!("{:52} {:22} {verdict}: {}", mistake.name, mistake.rule(), seconds(start));
-            if found {
+            if is_found {
                 outcome.found += 1;
             } else {
                 outcome.missed.push(format!(
@@ -108,12 +99,19 @@ pub(crate) fn run(root: &Path, selection: &Selection) -> Result<Outcome, String>
     Ok(outcome)
 }
 
+/// Which tests fail with a mistake, and whether these are those that must.
+struct Finding {
+    is_found: bool,
+    by: Vec<String>,
+}
+
 fn seconds(start: Instant) -> String {
     format!("{:.1} s", start.elapsed().as_secs_f64())
 }
 
-/// What a run of tests that was stopped is called.
+/// What a run of tests that was stopped is called, and one that the system ended.
 const NO_END: &str = "a run without end";
+const CRASH: &str = "a crash";
 
 /// Where the mistakes of one table are made.
 struct Bench<'a> {
@@ -127,6 +125,32 @@ impl Bench<'_> {
     fn new<'a>(root: &Path, table: &'a Table) -> Result<Bench<'a>, String> {
         let tests = claims::tests_of(root, table.package_folder())?;
         Ok(Bench { table, tests, tree: root.join(TREE), build: root.join(BUILD) })
+    }
+
+    /// Whether the tests pass without a mistake.
+    fn check_sound(&self, wanted: &[&Mistake], citations: &Citations) -> Result<(), String> {
+        let start = Instant::now();
+        let finders = wanted.iter().flat_map(|mistake| mistake.finders(citations));
+        let tests: BTreeSet<String> = finders.flatten().collect();
+        let failed = self.failing(&self.build(&tests)?, &tests)?;
+        let package = &self.table.package;
+        if !failed.is_empty() {
+            return Err(format!("{package}: without a mistake {failed:?} fails"));
+        }
+        let count = tests.len();
+        println!("{package}: {count} tests pass without a mistake: {}", seconds(start));
+        Ok(())
+    }
+
+    /// Makes a mistake, and runs the tests that must find it.
+    fn find(&self, mistake: &Mistake, citations: &Citations) -> Result<Finding, String> {
+        let finders = mistake.finders(citations);
+        let tests: BTreeSet<String> = finders.iter().flatten().cloned().collect();
+        let failed = self.with(mistake, || self.failing(&self.build(&tests)?, &tests))?;
+        let has_stopped = failed.contains(NO_END) || failed.contains(CRASH);
+        let is_any = |tests: &BTreeSet<String>| tests.iter().any(|test| failed.contains(test));
+        let is_found = has_stopped || finders.iter().all(is_any);
+        Ok(Finding { is_found, by: failed.into_iter().collect() })
     }
 
     /// Builds the programs of these tests, and no others.
@@ -173,11 +197,16 @@ impl Bench<'_> {
     ) -> Result<BTreeSet<String>, String> {
         let mut failed = BTreeSet::new();
         for program in programs {
+            let paths = paths(program, tests)?;
+            if paths.is_empty() {
+                continue;
+            }
             let name = program.file_name().unwrap_or_default().to_string_lossy().into_owned();
             let log = self.build.join(format!("{name}.log"));
             let file = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
             let mut child = Command::new(program)
-                .args(tests)
+                .arg("--exact")
+                .args(paths)
                 .current_dir(self.tree.join(self.table.package_folder()))
                 // The same cases each time, and the first failure will do.
                 .env("PROPTEST_RNG_SEED", "1")
@@ -203,10 +232,13 @@ impl Bench<'_> {
             let text =
                 fs::read_to_string(&log).map_err(|error| format!("{}: {error}", log.display()))?;
             let before = failed.len();
-            failed.extend(failures(&text).filter(|test| tests.contains(*test)).map(str::to_owned));
+            failed.extend(failures(&text).map(str::to_owned));
             match ended {
                 None => {
                     failed.insert(NO_END.to_owned());
+                }
+                Some(status) if status.code().is_none() => {
+                    failed.insert(CRASH.to_owned());
                 }
                 Some(status) if !status.success() && failed.len() == before => {
                     return Err(format!("{}: {status}, and no test failed", log.display()));
@@ -232,6 +264,16 @@ impl Bench<'_> {
         fs::write(&file, text).map_err(|error| named(&error))?;
         done.map_err(|error| named(&error))
     }
+}
+
+/// The tests of a program that have these names, with their modules.
+fn paths(program: &Path, tests: &BTreeSet<String>) -> Result<Vec<String>, String> {
+    let listed = Command::new(program).args(["--list", "--format", "terse"]).output();
+    let listed = listed.map_err(|error| format!("{}: {error}", program.display()))?;
+    let text = String::from_utf8_lossy(&listed.stdout);
+    let listed = text.lines().filter_map(|line| line.strip_suffix(": test"));
+    let is_wanted = |path: &&str| path.rsplit("::").next().is_some_and(|name| tests.contains(name));
+    Ok(listed.filter(is_wanted).map(str::to_owned).collect())
 }
 
 /// The tests that failed, without their modules.
