@@ -25,7 +25,7 @@ use trimline_transport::{Half, Key, Stream};
 use crate::protocol::FlowEvent;
 use crate::random;
 use crate::table::{Growing, Shared};
-use crate::workload::{Applications, Notice};
+use crate::workload::Applications;
 
 /// What a flow is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -388,11 +388,6 @@ impl Flows {
                 self.applications.acknowledged(&flow, now);
             }
         }
-    }
-
-    /// What hosts tell each other, so far.
-    pub(crate) fn notices(&mut self) -> &mut Vec<Notice> {
-        self.applications.notices()
     }
 
     /// Every flow under way, host by host.
