@@ -1,6 +1,7 @@
 //! What a run will take, before it begins: packet-hops, time on one core, memory. Within a factor of one and a
 //! half where the tests and docs/performance-log.md look.
 
+use trimline_metrics::flow_store;
 use trimline_packet::TimeDelta;
 use trimline_sim::plan::{
     Arrivals, Choose, Config, EngineChoice, Gap, Matrix, Plan, PullSpacing, Transport, Workload,
@@ -43,6 +44,8 @@ pub(crate) struct Estimate {
 /// Flows of one workload that fare alike.
 struct Group {
     flows: f64,
+    /// Those of them that are under way, or remembered, at the same time.
+    alive: f64,
     /// Payload packets of each.
     packets: f64,
     /// Flows into the same receiver, and out of the same sender.
@@ -59,7 +62,7 @@ impl Estimate {
     pub(crate) fn of(plan: &Plan) -> Estimate {
         let groups: Vec<Group> =
             plan.workloads.iter().flat_map(|workload| groups(plan, workload)).collect();
-        let (mut hops, mut packets, mut flows) = (0.0, 0.0, 0.0);
+        let (mut hops, mut packets, mut flows, mut alive) = (0.0, 0.0, 0.0, 0.0);
         for group in &groups {
             let (group_hops, delivered) = match &plan.transport {
                 Transport::Ndp(config) => ndp(plan, config, group),
@@ -74,13 +77,16 @@ impl Estimate {
             hops += group_hops;
             packets += delivered;
             flows += group.flows;
+            alive += group.alive;
         }
         let hosts = f64::from(plan.topology.hosts());
         let engine = if plan.engine == EngineChoice::Heap { HEAP_FACTOR } else { 1.0 };
         let load = if matches!(plan.transport, Transport::Cbr(_)) { OVERLOAD_FACTOR } else { 1.0 };
         // Building the network, each host and its ports; the path lists of both halves of a flow.
         let set_up = hosts * 1.2e-6 + flows * paths(&plan.topology) * 11e-9;
-        let mut bytes = 4.5e6 + hosts * 2500.0 + flows * bytes_per_flow(&plan.topology);
+        // Records in memory, and one number of each flow for the quantiles of the summary.
+        let records = flows.min(flow_store::IN_MEMORY as f64) * 220.0 + flows * 8.0;
+        let mut bytes = 4.5e6 + hosts * 2500.0 + alive * bytes_per_flow(&plan.topology) + records;
         if let Transport::Ndp(config) = &plan.transport
             && config.record_latencies
         {
@@ -194,6 +200,7 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
     let rounds = rounds(clos, workload, seconds, packets);
     let group = |flows: f64, into: f64, out_of: f64, links: f64| Group {
         flows: flows * rounds,
+        alive: flows * rounds.min(1.0 + remembered(plan) * rounds / seconds),
         packets,
         into,
         out_of,
@@ -260,6 +267,17 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
             })
             .collect(),
     }
+}
+
+/// Seconds for which a flow that has ended is remembered.
+fn remembered(plan: &Plan) -> f64 {
+    let time_wait = match &plan.transport {
+        Transport::Ndp(config) => config.time_wait,
+        Transport::Tcp(config) => config.time_wait,
+        Transport::Cbr(_) => TimeDelta::ZERO,
+    };
+    // Flows are forgotten every 0.4 ms.
+    time_wait.as_ps() as f64 / 1e12 + 0.4e-3
 }
 
 /// How many flows of a connection follow each other.
