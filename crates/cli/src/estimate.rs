@@ -1,6 +1,7 @@
 //! What a run will take, before it begins: packet-hops, time on one core, memory. Within a factor of one and a
 //! half where the tests and docs/performance-log.md look.
 
+use trimline_metrics::flow_store;
 use trimline_packet::TimeDelta;
 use trimline_sim::plan::{Arrivals, Choose, EngineChoice, Gap, Group, Matrix, Plan, Workload};
 use trimline_sim::topology::Clos;
@@ -32,7 +33,8 @@ pub(crate) struct Estimate {
 impl Estimate {
     /// What one run will take.
     pub(crate) fn of(plan: &Plan) -> Estimate {
-        let (mut hops, mut slow_hops, mut flows, mut bytes) = (0.0, 0.0, 0.0, 0.0);
+        let (mut hops, mut slow_hops, mut bytes) = (0.0, 0.0, 0.0);
+        let (mut flows, mut alive) = (0.0, 0.0);
         for workload in &plan.workloads {
             for group in groups(plan, workload) {
                 let work = plan.transport_of(workload).work(plan, &group);
@@ -40,13 +42,16 @@ impl Estimate {
                 slow_hops += work.hops * work.slowness;
                 bytes += work.bytes;
                 flows += group.flows;
+                alive += group.alive;
             }
         }
         let hosts = f64::from(plan.topology.hosts());
         let engine = if plan.engine == EngineChoice::Heap { HEAP_FACTOR } else { 1.0 };
         // Building the network, each host and its ports; the path lists of both halves of a flow.
         let set_up = hosts * 1.2e-6 + flows * paths(&plan.topology) * 11e-9;
-        bytes += 4.5e6 + hosts * 2500.0 + flows * bytes_per_flow(&plan.topology);
+        // Records in memory, and one number of each flow for the quantiles of the summary.
+        let records = flows.min(flow_store::IN_MEMORY as f64) * 220.0 + flows * 8.0;
+        bytes += 4.5e6 + hosts * 2500.0 + alive * bytes_per_flow(&plan.topology) + records;
         if plan.timeline.is_some() {
             bytes += hops * 200.0;
         }
@@ -92,6 +97,7 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
     let rounds = rounds(clos, workload, seconds, packets);
     let group = |flows: f64, into: f64, out_of: f64, links: f64| Group {
         flows: flows * rounds,
+        alive: flows * rounds.min(1.0 + remembered(plan) * rounds / seconds),
         packets,
         into,
         out_of,
@@ -158,6 +164,14 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
             })
             .collect(),
     }
+}
+
+/// Seconds for which a flow that has ended is remembered.
+fn remembered(plan: &Plan) -> f64 {
+    let time_wait = plan.transports.iter().map(|chosen| chosen.time_wait()).max();
+    let time_wait = time_wait.unwrap_or(TimeDelta::ZERO);
+    // Flows are forgotten every 0.4 ms.
+    time_wait.as_ps() as f64 / 1e12 + 0.4e-3
 }
 
 /// How many flows of a connection follow each other.

@@ -24,7 +24,7 @@ use trimline_transport::{Half, Key, Stream, flow};
 
 use crate::random;
 use crate::table::{Growing, Shared};
-use crate::workload::{Applications, Notice};
+use crate::workload::Applications;
 
 /// What a flow is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -399,11 +399,6 @@ impl Flows {
         }
     }
 
-    /// What hosts tell each other, so far.
-    pub(crate) fn notices(&mut self) -> &mut Vec<Notice> {
-        self.applications.notices()
-    }
-
     /// Every flow under way, host by host.
     pub(crate) fn under_way(&self) -> impl Iterator<Item = Opened> + '_ {
         (0..self.books.len() as u32).flat_map(move |by| {
@@ -469,5 +464,51 @@ impl Flows {
         {
             self.books[host.index()].slots.free.extend(slot);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+    use crate::workload;
+
+    /// A place is used again, and each time under another number, until the generations begin anew.
+    #[test]
+    fn a_late_packet_of_a_forgotten_flow_meets_an_unknown_connection() {
+        let text = "topology.star.hosts = 2\nduration = \"1s\"\n[[workload]]\nname = \"w\"\n\
+                    pairs = [[0, 1]]\nsize = \"9KB\"\narrivals.periodic.every = \"1us\"\n";
+        let plan = Scenario::parse("s", text, &[]).unwrap().runs.remove(0).plan;
+        let mut flows = Flows::new(workload::applications(&plan).unwrap(), 2, [0; 1].into());
+        let (sender, receiver) = (HostId::new(0), HostId::new(1));
+        let keys = |connection| {
+            let half = Half::Sending;
+            let sending = Key { peer: receiver, connection, opened_here: true, half };
+            let half = Half::Receiving;
+            (sending, Key { peer: sender, connection, opened_here: false, half })
+        };
+        let mut numbers = Vec::new();
+        for index in 0..u64::from(GENERATIONS) + 1 {
+            let now = flows.next_start(0);
+            let (connection, flow) = flows.begin(0, now).unwrap();
+            assert_eq!((flow.index, flow.start), (index, now));
+            let (sending, receiving) = keys(connection);
+            assert_eq!((flows.assign(0, sending), flows.find(0, sending)), (0, Some(0)));
+            assert!(flows.accepts(1, receiving) && flows.find(1, receiving).is_none());
+            assert_eq!((flows.assign(1, receiving), flows.find(1, receiving)), (0, Some(0)));
+            // An endpoint that gives a half up has it no more, and no packet opens it again.
+            flows.release(1, receiving);
+            assert!(flows.find(1, receiving).is_none() && !flows.accepts(1, receiving));
+            let opened: Vec<Opened> = flows.under_way().collect();
+            assert_eq!(flows.seat(opened[0]).receiver, Some(0));
+            flows.forget(opened[0]);
+            assert_eq!(flows.under_way().count(), 0);
+            for (host, key) in [(0, sending), (1, receiving)] {
+                assert!(flows.find(host, key).is_none() && !flows.accepts(host, key));
+            }
+            assert!(index == u64::from(GENERATIONS) || !numbers.contains(&connection));
+            numbers.push(connection);
+        }
+        assert_eq!(numbers.first(), numbers.last());
     }
 }

@@ -217,6 +217,8 @@ pub(crate) struct Network<E, P: OutputPort> {
     counters: Shared<PortCounters>,
     displaced: Displaced,
     pub(crate) flows: Flows,
+    /// Hosts tell each other when flows start, without packets: none may be behind.
+    pub(crate) has_notices: bool,
     pub(crate) ledger: Ledger,
     pub(crate) packet_hops: u64,
 }

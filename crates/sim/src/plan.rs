@@ -178,6 +178,8 @@ pub trait Choice: fmt::Debug + Send + Sync + 'static {
     fn framing(&self) -> Framing;
     /// What holds for all its flows.
     fn traits(&self) -> Traits;
+    /// How long both ends remember a flow that has ended.
+    fn time_wait(&self) -> TimeDelta;
     /// The parameters in words: lines for `explain`.
     fn words(&self, plan: &Plan) -> String;
     /// What the flows of a group will take.
@@ -203,6 +205,8 @@ pub trait Choice: fmt::Debug + Send + Sync + 'static {
 pub struct Group {
     /// How many there are.
     pub flows: f64,
+    /// Those of them that are under way, or remembered, at the same time.
+    pub alive: f64,
     /// Payload packets of each; infinite for long-lived flows.
     pub packets: f64,
     /// Flows into the same receiver.

@@ -340,6 +340,7 @@ pub(crate) fn prefetch(address: *const u8, bytes: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::atomic::AtomicU32;
 
     #[test]
     #[should_panic(expected = "index 3 of a table of 3")]
@@ -373,5 +374,23 @@ mod tests {
         assert!(is_found);
         hand_over();
         assert!(elsewhere(&mut table, 1).is_ok());
+    }
+
+    #[test]
+    fn a_growing_table_keeps_its_items_where_they_are() {
+        let table: Growing<AtomicU32> = Growing::new();
+        assert!(table.find(0).is_none() && table.find(u32::MAX / 4).is_none());
+        let mut places = Vec::new();
+        for index in 0..5_000 {
+            let item = table.grow_to(index);
+            item.store(index, Ordering::Relaxed);
+            places.push(ptr::from_ref(item));
+        }
+        for (index, place) in (0..).zip(places) {
+            let item = table.find(index).unwrap();
+            assert_eq!((ptr::from_ref(item), item.load(Ordering::Relaxed)), (place, index));
+        }
+        // The last number of a host lies in the last segment.
+        assert!(STARTS[SEGMENTS] > 1 << 22);
     }
 }

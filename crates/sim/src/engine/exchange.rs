@@ -15,6 +15,7 @@ use trimline_packet::{Handle, Packet, Packets, Time};
 use super::partition::Partition;
 use crate::arena::Arena;
 use crate::table::Shared;
+use crate::workload::Notice;
 
 /// How often a thread checks whether the others have arrived before it sleeps: for at most a fifth of a millisecond, about
 /// as long as a hypervisor sometimes stops a virtual machine.
@@ -66,6 +67,20 @@ pub(super) struct Letter {
     pub(super) packet: Packet,
 }
 
+/// What one thread sends to another in a round.
+#[derive(Default)]
+pub(super) struct Mail {
+    pub(super) letters: Vec<Letter>,
+    /// What hosts tell hosts of the other thread.
+    pub(super) notices: Vec<Notice>,
+}
+
+impl Mail {
+    pub(super) fn is_empty(&self) -> bool {
+        self.letters.is_empty() && self.notices.is_empty()
+    }
+}
+
 /// What a thread sends to the others in a round.
 pub(super) struct Outgoing {
     owners: Shared<u8>,
@@ -73,13 +88,13 @@ pub(super) struct Outgoing {
     border: Shared<u64>,
     me: u8,
     /// By receiver.
-    letters: Vec<Vec<Letter>>,
+    mails: Vec<Mail>,
 }
 
 impl Outgoing {
     pub(super) fn new(partition: &Partition, me: usize) -> Outgoing {
-        let letters = (0..partition.threads()).map(|_| Vec::new()).collect();
-        Outgoing { owners: partition.owners(), border: partition.border(), me: me as u8, letters }
+        let mails = (0..partition.threads()).map(|_| Mail::default()).collect();
+        Outgoing { owners: partition.owners(), border: partition.border(), me: me as u8, mails }
     }
 
     /// Of 64 units, a bit each: those that other threads may send to, and they to them.
@@ -108,8 +123,13 @@ impl Outgoing {
         }
         let packet = *arena.packet(handle);
         arena.release(handle);
-        self.letters[usize::from(owner)].push(Letter { at, unit, link, packet });
+        self.mails[usize::from(owner)].letters.push(Letter { at, unit, link, packet });
         true
+    }
+
+    /// Sends a notice to a unit of another thread.
+    pub(super) fn tell(&mut self, unit: u32, notice: Notice) {
+        self.mails[usize::from(self.owners[unit as usize])].notices.push(notice);
     }
 }
 
@@ -126,7 +146,7 @@ struct Apart<T>(T);
 pub(super) struct Exchange {
     threads: usize,
     /// By parity of the round, sender and receiver.
-    boxes: [Vec<Apart<Mutex<Vec<Letter>>>>; 2],
+    boxes: [Vec<Apart<Mutex<Mail>>>; 2],
     /// By parity of the round and thread: until when the thread has nothing to do.
     idle_until: [Vec<Apart<AtomicU64>>; 2],
     /// Per thread: rounds that it has ended.
@@ -159,7 +179,7 @@ impl Exchange {
         }
     }
 
-    fn letters(&self, parity: usize, from: usize, to: usize) -> MutexGuard<'_, Vec<Letter>> {
+    fn mail(&self, parity: usize, from: usize, to: usize) -> MutexGuard<'_, Mail> {
         let slot = &self.boxes[parity][from * self.threads + to].0;
         slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -168,12 +188,12 @@ impl Exchange {
     pub(super) fn put(&self, round: u32, me: usize, outgoing: &mut Outgoing, idle_until: Time) {
         let parity = round as usize % 2;
         let mut idle_until = idle_until;
-        for (to, letters) in outgoing.letters.iter_mut().enumerate() {
-            if !letters.is_empty() {
+        for (to, mail) in outgoing.mails.iter_mut().enumerate() {
+            if !mail.is_empty() {
                 // In a long round it may have been idle again for a while.
                 idle_until = Time::ZERO;
                 // The box was emptied two rounds ago: its memory is used again.
-                mem::swap(&mut *self.letters(parity, me, to), letters);
+                mem::swap(&mut *self.mail(parity, me, to), mail);
             }
         }
         self.idle_until[parity][me].0.store(idle_until.as_ps(), Ordering::Relaxed);
@@ -190,11 +210,12 @@ impl Exchange {
     }
 
     /// After all have put: hands over what each of the others sent in a round.
-    pub(super) fn take(&self, round: u32, me: usize, mut each: impl FnMut(&[Letter])) {
+    pub(super) fn take(&self, round: u32, me: usize, mut each: impl FnMut(&Mail)) {
         for from in (0..self.threads).filter(|&from| from != me) {
-            let mut letters = self.letters(round as usize % 2, from, me);
-            each(&letters);
-            letters.clear();
+            let mut mail = self.mail(round as usize % 2, from, me);
+            each(&mail);
+            mail.letters.clear();
+            mail.notices.clear();
         }
     }
 

@@ -141,6 +141,12 @@ impl<E: Protocol, O: Observer, P: OutputPort> Engine<E, P> for Heap<O> {
                 network.host_next(unit - ports)
             };
             self.observer.ends(network, unit);
+            if network.has_notices {
+                for notice in network.take_notices() {
+                    let unit = network.expect(notice);
+                    self.wake(unit, notice.at);
+                }
+            }
             if next != Time::NEVER {
                 self.wake(unit, next);
             }

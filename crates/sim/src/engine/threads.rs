@@ -234,7 +234,7 @@ impl Part {
     ) -> Result<(), Broken> {
         let round = self.round.wrapping_sub(1);
         exchange.wait(round, &mut self.patience)?;
-        exchange.take(round, me, |letters| self.windows.take(network, letters));
+        exchange.take(round, me, |mail| self.windows.take(network, mail));
         self.has_mail = false;
         Ok(())
     }

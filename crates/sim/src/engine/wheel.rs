@@ -117,12 +117,20 @@ impl Inbox {
     }
 
     /// The packet does not arrive later than the last one of its list.
+    /// The packets of a unit that is being visited stay in order.
     #[inline(never)]
-    fn put_between(&mut self, flights: &mut Flights, number: usize, place: Place, seed: u64) {
+    fn put_between(
+        &mut self,
+        flights: &mut Flights,
+        number: usize,
+        place: Place,
+        seed: u64,
+        is_visited: bool,
+    ) {
         let (at, link) = (flights.at(place), flights.link(place));
         let list = &mut self.lists[number];
         let is_long = self.outlook.is_unsorted() || self.outlook.packets() > MOST_PENDING;
-        if is_long && !list.first.is_none() {
+        if is_long && !is_visited && !list.first.is_none() {
             // Too far from the end to search: the list is sorted when the unit is visited.
             self.outlook.0 |= 1 << Outlook::UNSORTED_SHIFT;
             list.first_at = list.first_at.min(at);
@@ -193,6 +201,8 @@ pub(super) struct Wheel {
     posts: bool,
     /// What goes to the units of other threads, if there are any.
     outgoing: Option<Outgoing>,
+    /// The unit that was visited last, or is now: a letter for it may be delivered meanwhile.
+    visited: u32,
     /// An inbox that is put in order.
     sorting: Vec<(Time, u32, Place)>,
     /// Units that still have something to do in the current window, after a limit inside it.
@@ -252,6 +262,7 @@ impl Wheel {
             way: Way::Direct,
             posts: false,
             outgoing,
+            visited: u32::MAX,
             sorting: Vec::new(),
             unfinished: Vec::new(),
             far_wakes,
@@ -338,6 +349,15 @@ impl Wheel {
         outlook.set_window(far_wake.as_ps() >> self.shift);
     }
 
+    /// A unit that is visited for all that concerns it has something to do at `at`, in a later window.
+    pub(super) fn wake(&mut self, unit: u32, at: Time) {
+        let window = at.as_ps() >> self.shift;
+        assert!(window > self.current, "a notice would arrive in the window in which it was sent");
+        if window < self.inboxes[unit as usize].outlook.window() {
+            self.plan(unit, window);
+        }
+    }
+
     #[cold]
     fn arrive_far(&mut self, unit: u32, at: Time, handle: Handle, link: u32) {
         assert!(
@@ -389,7 +409,8 @@ impl Wheel {
             list.last = place;
             list.last_at = at;
         } else {
-            inbox.put_between(&mut self.flights, number, place, self.seed);
+            let is_visited = unit == self.visited;
+            inbox.put_between(&mut self.flights, number, place, self.seed, is_visited);
         }
         inbox.outlook.0 += 1;
         let busy_until = if inbox.outlook.packets() > MOST_PENDING { 0 } else { inbox.busy_until };
@@ -402,6 +423,7 @@ impl Wheel {
     /// Before packets are taken out of an inbox: they are in order from now on.
     #[inline(always)]
     pub(super) fn open(&mut self, unit: u32) {
+        self.visited = unit;
         if self.inboxes[unit as usize].outlook.is_unsorted() {
             self.sort(unit);
         }

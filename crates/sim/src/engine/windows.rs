@@ -40,11 +40,12 @@ use trimline_packet::{Handle, Time, TimeDelta};
 use trimline_switch::{OutputPort, Returning};
 
 use super::Engine;
-use super::exchange::{Letter, Outgoing};
+use super::exchange::{Mail, Outgoing};
 use super::wheel::{MOST_PENDING, Wheel};
 use crate::network::{self, Network};
 use crate::protocol::Protocol;
 use crate::table::Table;
+use crate::workload::Notice;
 
 /// Visits ahead at which a unit's own lines and its inbox are asked for, and at which its packets are.
 const FAR_AHEAD: usize = 6;
@@ -188,10 +189,14 @@ impl Windows {
     pub(super) fn take<E: Protocol, P: OutputPort>(
         &mut self,
         network: &mut Network<E, P>,
-        letters: &[Letter],
+        mail: &Mail,
     ) {
-        if !letters.is_empty() {
+        let letters = &mail.letters;
+        if !mail.is_empty() {
             self.last_active = self.wheel.current;
+        }
+        for &notice in &mail.notices {
+            self.expect(network, notice);
         }
         for (index, letter) in letters.iter().enumerate() {
             if let Some(later) = letters.get(index + FAR_AHEAD) {
@@ -290,6 +295,9 @@ impl Windows {
             } else {
                 self.visit_risky(network, unit, limit);
             }
+        }
+        if network.has_notices {
+            self.tell(network);
         }
         self.wheel.deliver_letters();
         self.wheel.keep_unfinished();
@@ -459,7 +467,27 @@ impl Windows {
             }
             (transmission, other) = network.host_outlook(host);
         }
-        self.wheel.leave(unit, network.host_busy_until(host), transmission.min(other));
+        // What a host tells others must be told in time.
+        let busy_until =
+            if network.has_notices { Time::ZERO } else { network.host_busy_until(host) };
+        self.wheel.leave(unit, busy_until, transmission.min(other));
+    }
+
+    /// Hands over what hosts told each other in this window. It arrives in later ones.
+    #[cold]
+    fn tell<E: Protocol, P: OutputPort>(&mut self, network: &mut Network<E, P>) {
+        for notice in network.take_notices() {
+            let unit = network.routes.ports() + notice.host;
+            match self.wheel.outgoing() {
+                Some(outgoing) if !outgoing.is_mine(unit) => outgoing.tell(unit, notice),
+                _ => self.expect(network, notice),
+            }
+        }
+    }
+
+    fn expect<E: Protocol, P: OutputPort>(&mut self, network: &mut Network<E, P>, notice: Notice) {
+        let unit = network.expect(notice);
+        self.wheel.wake(unit, notice.at);
     }
 }
 
@@ -590,6 +618,9 @@ impl<E: Protocol, P: OutputPort> Engine<E, P> for Windows {
             } else {
                 self.visit_port_rarely(network, unit, limit);
             }
+        }
+        if network.has_notices {
+            self.tell(network);
         }
         self.wheel.deliver_letters();
         self.wheel.keep_unfinished();

@@ -99,6 +99,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             ports,
             routes,
             displaced: Displaced::default(),
+            has_notices: flows.applications.has_notices(),
             flows,
             ledger: Ledger::default(),
             packet_hops: 0,

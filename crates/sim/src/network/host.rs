@@ -1,5 +1,7 @@
 //! What hosts do: packets that they take and send, timers, flows that start, events that are noted.
 
+use std::mem;
+
 use trimline_packet::{Handle, HostId, Packets, Time};
 use trimline_switch::OutputPort;
 use trimline_transport::{Allowed, Half, Key, flow};
@@ -8,6 +10,7 @@ use super::host_tables::Tables;
 use super::{Calendar, Network, next_hop_draw};
 use crate::flows::{Flow, Opened};
 use crate::protocol::Protocol;
+use crate::workload::Notice;
 
 impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// When a host will next act by itself.
@@ -172,6 +175,19 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             self.flows.note(host, event, now);
             self.hosts[host as usize].next_start_at = self.flows.next_start(host);
         }
+    }
+
+    /// What hosts tell each other, since the last time.
+    #[inline]
+    pub(crate) fn take_notices(&mut self) -> Vec<Notice> {
+        mem::take(self.flows.applications.notices())
+    }
+
+    /// A host will hear something. Gives its unit, which must be visited then.
+    pub(crate) fn expect(&mut self, notice: Notice) -> u32 {
+        self.flows.applications.expect(notice);
+        self.hosts[notice.host as usize].next_start_at = self.flows.next_start(notice.host);
+        self.ports.len() as u32 + notice.host
     }
 
     /// NDP 3.2.3: hosts receive the routing updates to know which paths to avoid.

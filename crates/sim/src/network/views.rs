@@ -40,6 +40,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
                 counters: self.counters.view(),
                 displaced: Displaced::default(),
                 flows: self.flows.view(),
+                has_notices: self.has_notices,
                 ledger: Ledger::default(),
                 packet_hops: 0,
             }

@@ -208,6 +208,9 @@ impl<T: Transport> Choice for Configured<T> {
     fn traits(&self) -> Traits {
         Transport::traits(self.transport)
     }
+    fn time_wait(&self) -> TimeDelta {
+        T::Endpoint::time_wait(&self.config)
+    }
     fn words(&self, plan: &Plan) -> String {
         let words = self.transport.words(&self.config);
         let mut text = format!("  transport  {words}\n");

@@ -163,8 +163,15 @@ fn every_name_leads_to_itself() {
         assert!(words.insert(chosen.words(&plan)), "the words of another: {transport:?}");
         assert!(labels.insert(transport.label()), "the label of another: {transport:?}");
         assert!(transport.colour().starts_with('#') && transport.colour().len() == 7);
-        let group =
-            Group { flows: 4.0, packets: 100.0, into: 1.0, out_of: 1.0, links: 2.0, seconds: 1e-3 };
+        let group = Group {
+            flows: 4.0,
+            alive: 4.0,
+            packets: 100.0,
+            into: 1.0,
+            out_of: 1.0,
+            links: 2.0,
+            seconds: 1e-3,
+        };
         let work = chosen.work(&plan, &group);
         assert!(work.hops >= 100.0 && work.slowness >= 1.0 && work.bytes >= 0.0, "{work:?}");
         for sample in transport.samples() {

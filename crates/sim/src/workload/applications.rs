@@ -23,6 +23,8 @@ use crate::table::Shared;
 /// What a host will do when its time has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum What {
+    /// A trigger of a file was activated at another host. Before all flows of this instant.
+    Notice(Activation),
     /// An application looks what comes next. Before all flows of this instant and workload.
     Look(u32),
     /// A flow to this host starts.
@@ -33,6 +35,13 @@ pub(super) enum What {
     Answer(u32),
     /// A flow of a file starts.
     Listed(u32),
+}
+
+/// A trigger of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Activation {
+    workload: u32,
+    trigger: u32,
 }
 
 /// Something that a host is about to do. At one instant flows whose start was known come before those that follow
@@ -81,7 +90,7 @@ pub(super) struct HostApplications {
     /// Each with the place of its workload.
     pub(super) applications: Vec<(u32, Application)>,
     /// How often triggers of files, by workload and number, were activated as far as this host knows.
-    activations: BTreeMap<(u32, u32), u32>,
+    activations: BTreeMap<Activation, u32>,
 }
 
 impl HostApplications {
@@ -101,8 +110,7 @@ pub(crate) struct Notice {
     pub(crate) at: Time,
     /// Where it arrives.
     pub(crate) host: u32,
-    workload: u32,
-    trigger: u32,
+    activation: Activation,
 }
 
 /// What a thread of the run counted.
@@ -152,6 +160,10 @@ impl Applications {
     pub(crate) fn names(&self) -> Arc<[u64]> {
         Arc::clone(&self.setup.names)
     }
+    /// Whether hosts tell each other anything.
+    pub(crate) fn has_notices(&self) -> bool {
+        self.setup.has_notices()
+    }
     pub(crate) fn any_switch_random(&self) -> bool {
         self.setup.any_switch_random()
     }
@@ -196,6 +208,10 @@ impl Applications {
             self.setup.flow(due.workload, source, destination, due.index, due.at, token)
         };
         let flow = match due.what {
+            What::Notice(activation) => {
+                self.fire(host, activation, due.at);
+                return None;
+            }
             What::Look(number) => {
                 self.look(host, number);
                 return None;
@@ -302,26 +318,31 @@ impl Applications {
     /// A trigger of a file is activated by what `host` noticed. At other hosts it acts one way later.
     fn activate(&mut self, host: u32, workload: u32, trigger: Option<u32>, now: Time) {
         let Some(trigger) = trigger else { return };
+        let activation = Activation { workload, trigger };
         let setup = Arc::clone(&self.setup);
         for target in setup.listed(workload).hosts_of(trigger) {
             if target == host {
-                self.fire(host, workload, trigger, now);
+                self.fire(host, activation, now);
             } else {
                 let at = now + setup.one_way(host, target);
-                self.notices.push(Notice { at, host: target, workload, trigger });
+                self.notices.push(Notice { at, host: target, activation });
             }
         }
     }
 
-    /// A notice arrives.
-    pub(crate) fn hear(&mut self, notice: Notice) {
-        self.fire(notice.host, notice.workload, notice.trigger, notice.at);
+    /// A notice will arrive: its host acts on it then.
+    pub(crate) fn expect(&mut self, notice: Notice) {
+        let Notice { at, host, activation } = notice;
+        let what = What::Notice(activation);
+        let due = Due { at, follows: false, workload: 0, index: 0, what };
+        self.hosts[host as usize].due.push(Reverse(due));
     }
 
     /// One activation of a trigger, at a host whose flows it starts.
-    fn fire(&mut self, host: u32, workload: u32, trigger: u32, at: Time) {
+    fn fire(&mut self, host: u32, activation: Activation, at: Time) {
+        let Activation { workload, trigger } = activation;
         let own = &mut self.hosts[host as usize];
-        let count = own.activations.entry((workload, trigger)).or_default();
+        let count = own.activations.entry(activation).or_default();
         *count += 1;
         let listed = self.setup.listed(workload);
         for (flow, index) in listed.started(trigger, host, *count) {

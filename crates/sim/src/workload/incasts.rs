@@ -29,7 +29,7 @@ impl Building<'_> {
             number: 0,
             flows_of: vec![0; self.setup.hosts as usize],
         };
-        let first = Arc::new(source.part(&self.setup, place));
+        let first = Arc::new(source.part(self.setup, place));
         for host in 0..self.setup.hosts {
             let incasts = Incasts { part: Arc::clone(&first) };
             let number = self.hosts[host as usize].applications.len() as u32;

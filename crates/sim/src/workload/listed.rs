@@ -77,6 +77,17 @@ impl Triggers {
         Triggers { listed: Arc::clone(listed), targets }
     }
 
+    /// Whether a trigger starts flows of another host than one that activates it.
+    pub(super) fn reach_others(&self) -> bool {
+        let is_elsewhere = |trigger: Option<u32>, host: u32| {
+            trigger.is_some_and(|trigger| self.hosts_of(trigger).any(|target| target != host))
+        };
+        self.listed.flows.iter().any(|flow| {
+            is_elsewhere(flow.on_acknowledged, flow.source)
+                || is_elsewhere(flow.on_delivered, flow.destination)
+        })
+    }
+
     pub(super) fn on_delivered(&self, flow: u32) -> Option<u32> {
         self.listed.flows[flow as usize].on_delivered
     }

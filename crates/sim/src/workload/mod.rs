@@ -111,6 +111,11 @@ impl Setup {
         self.workloads.iter().any(|workload| workload.spraying == Spraying::SwitchRandom)
     }
 
+    /// Whether a trigger of a file starts flows of another host than the one that activates it.
+    fn has_notices(&self) -> bool {
+        self.triggers.iter().flatten().any(Triggers::reach_others)
+    }
+
     /// Whether the flows of a workload are counted before they start.
     fn is_counted(&self, workload: u32) -> bool {
         let workload = &self.workloads[workload as usize];

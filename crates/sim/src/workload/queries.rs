@@ -47,7 +47,7 @@ impl Building<'_> {
                 continue;
             }
             let mut client = Client { pace, query: 0, servers: Vec::new(), asked: 0 };
-            client.draw(&self.setup, place, host);
+            client.draw(self.setup, place, host);
             self.application(place, host, Application::Client(client));
         }
         Ok(())

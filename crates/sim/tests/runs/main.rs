@@ -1,5 +1,6 @@
 //! Whole runs, from a plan to a record.
 
+mod applications;
 mod base_model;
 mod engines;
 mod every_transport;
