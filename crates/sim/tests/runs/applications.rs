@@ -6,9 +6,11 @@ use std::path::PathBuf;
 
 use trimline_metrics::{FlowEnd, FlowRecord, RunRecord};
 use trimline_packet::TimeDelta;
-use trimline_sim::plan::{EngineChoice, Plan, Transport};
+use trimline_sim::plan::{EngineChoice, Plan};
 use trimline_sim::scenario::Scenario;
+use trimline_sim::transports::{Ndp, Transport};
 use trimline_sim::{Resources, run_with};
+use trimline_transport::ndp;
 
 use crate::plans::{both, run_on};
 
@@ -66,8 +68,9 @@ fn neither_memory_nor_threads_nor_engine_make_a_difference() {
 fn all_flows_end_however_soon_they_are_forgotten() {
     for time_wait in [0, 100, 5_000] {
         let mut plan = many(NDP, "1ms");
-        let Transport::Ndp(config) = &mut plan.transport else { panic!("NDP") };
-        config.time_wait = TimeDelta::from_us(time_wait);
+        let time_wait = TimeDelta::from_us(time_wait);
+        let config = plan.transports[0].config::<ndp::Config>().expect("NDP");
+        plan.transports = vec![Ndp.with(ndp::Config { time_wait, ..config.clone() })];
         plan.workloads.truncate(1);
         plan.duration = None;
         let record = both(&plan);

@@ -17,7 +17,7 @@ fn constant_rate(payload_bytes: u16) -> Chosen {
     Cbr.with(cbr::Config { payload_bytes, rate, clock_lag: TimeDelta::ZERO })
 }
 
-fn of<'a>(record: &'a RunRecord, workload: &str) -> Vec<&'a FlowRecord> {
+fn of(record: &RunRecord, workload: &str) -> Vec<FlowRecord> {
     let flows: Vec<_> = record.flows.iter().filter(|flow| flow.workload == workload).collect();
     assert!(!flows.is_empty(), "no flows of {workload}");
     flows
