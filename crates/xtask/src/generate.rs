@@ -126,7 +126,14 @@ fn generate(profile: &str, settings: &str, seed: u64) -> Result<String, String> 
                         names.iter().find(|(known, _)| *known == trimmed).expect("named").1;
                     (trimmed, packet)
                 }
-                _ => (name.clone(), packet),
+                (
+                    Service::Trimmable
+                    | Service::Trimmed
+                    | Service::Returned
+                    | Service::Control
+                    | Service::Droppable,
+                    _,
+                ) => (name.clone(), packet),
             };
             let coin = stream.below(2) == 1;
             let drawn = harness.coins.drawn;

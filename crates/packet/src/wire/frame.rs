@@ -335,22 +335,26 @@ impl<'a> Frame<'a> {
         let damaged = Error::new(What::UdpChecksum, self.layout.udp + field::udp::CHECKSUM.start);
         let rest = self.rest(fields.payload_length());
         let none: (&[u8], &[u8]) = (&[], &[]);
-        let (service, (payload, extension)) = match (fields.kind, announced, rest) {
-            (Kind::Data, Service::Returned, _) => (Service::Returned, none),
-            (_, Service::Returned, _) => return Err(foreign),
-            (Kind::Data, Service::Droppable, Ok(rest)) => (Service::Droppable, rest),
-            (Kind::Data, _, Ok(rest)) => (Service::Trimmable, rest),
-            (Kind::Data, _, Err(Incomplete::Cut)) => (Service::Trimmed, none),
+        let is_data = match fields.kind {
+            Kind::Data => true,
+            Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset => false,
+        };
+        let (service, (payload, extension)) = match (is_data, announced, rest) {
+            (true, Service::Returned, _) => (Service::Returned, none),
+            (false, Service::Returned, _) => return Err(foreign),
+            (true, Service::Droppable, Ok(rest)) => (Service::Droppable, rest),
+            (true, _, Ok(rest)) => (Service::Trimmable, rest),
+            (true, _, Err(Incomplete::Cut)) => (Service::Trimmed, none),
             // Trimmed and control share a DSCP in some fabrics; whole DATA never bears it.
-            (Kind::Data, Service::Trimmed | Service::Control, Err(Incomplete::Damaged)) => {
+            (true, Service::Trimmed | Service::Control, Err(Incomplete::Damaged)) => {
                 (Service::Trimmed, none)
             }
-            (_, Service::Droppable, Ok(rest)) => (Service::Droppable, rest),
-            (_, _, Ok(rest)) => (Service::Control, rest),
-            (_, Service::Droppable, Err(Incomplete::Cut)) => (Service::Droppable, none),
-            (_, _, Err(Incomplete::Cut)) => (Service::Control, none),
-            (_, Service::Trimmed, Err(Incomplete::Damaged)) => (Service::Control, none),
-            (_, _, Err(Incomplete::Damaged)) => return Err(damaged),
+            (false, Service::Droppable, Ok(rest)) => (Service::Droppable, rest),
+            (false, _, Ok(rest)) => (Service::Control, rest),
+            (false, Service::Droppable, Err(Incomplete::Cut)) => (Service::Droppable, none),
+            (false, _, Err(Incomplete::Cut)) => (Service::Control, none),
+            (false, Service::Trimmed, Err(Incomplete::Damaged)) => (Service::Control, none),
+            (true | false, _, Err(Incomplete::Damaged)) => return Err(damaged),
         };
         let wire_bytes = match service {
             Service::Trimmed | Service::Returned => self.bytes.len() + FCS_BYTES,

@@ -610,7 +610,7 @@ impl Core {
         let opened_here = match header.kind {
             Kind::Ack | Kind::Nack => !header.flags.contains(Flags::FROM_OPENER),
             Kind::Data if came_back => header.flags.contains(Flags::FROM_OPENER),
-            _ => return,
+            Kind::Data | Kind::Pull | Kind::Reset => return,
         };
         let name = Name { peer: packet.source, connection: header.connection, opened_here };
         let Some(&index) = self.names.get(&name) else { return };

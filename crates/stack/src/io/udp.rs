@@ -185,7 +185,7 @@ fn wrap(
     let (body, extension) = payload[HEADER_BYTES..].split_at_checked(length)?;
     let service = match fields.kind {
         Kind::Data => Service::Trimmable,
-        _ => Service::Control,
+        Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset => Service::Control,
     };
     let marks = match class & 3 {
         0 => 0,
