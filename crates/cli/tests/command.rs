@@ -483,8 +483,10 @@ fn a_crate_for_a_transport_is_written_once() {
     assert!(read("Cargo.toml").contains("name = \"my_own\""));
     assert!(read("Cargo.toml").contains("/crates/sim\" }"));
     assert!(read("src/lib.rs").contains("impl Transport for MyOwn"));
-    assert!(read("src/main.rs").contains("command_with(std::env::args_os(), &[&my_own::MyOwn])"));
-    assert!(read("tests/suites.rs").contains("every_profile(&MyOwn)"));
+    assert!(
+        read("src/main.rs").contains("command_with(std::env::args_os(), &[my_own::TRANSPORT])")
+    );
+    assert!(read("tests/suites.rs").contains("every_profile(TRANSPORT)"));
     assert!(read("Cargo.lock").contains("trimline-sim"));
     let refused = |arguments: &[&str]| {
         let output = scratch.trimline(&[&["new", "transport"], arguments].concat());

@@ -77,7 +77,7 @@ pub struct Statistics {
 }
 
 /// A table by slot. Slots are small numbers that come in any order: who was never assigned has a default.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Slots<T>(Vec<T>);
 
 impl<T: Default> Slots<T> {

@@ -35,8 +35,7 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
     let framings = transports.iter().map(|chosen| chosen.framing());
     let framing = framings.reduce(Framing::with).unwrap_or(Framing::NDP);
     let ports = super::switch::ports(root, profile, &topology, payload_bytes, framing)?;
-    let place_of = |workload: &Node| named.place_of(workload);
-    let (workloads, missing) = workloads(root, &topology, (&transports, &place_of), duration)?;
+    let (workloads, missing) = workloads(root, &topology, &transports, &named.places, duration)?;
     let mut links = super::links::links(root, &topology)?;
     if !missing.is_empty() && links.events.is_empty() && root.child("routing_convergence").is_none()
     {
@@ -245,6 +244,8 @@ fn fattree_k(node: &Node, tiers: u32, oversubscription: u32) -> Result<u32, Scen
 pub(super) struct Named<'a> {
     all: Vec<&'static dyn AnyTransport>,
     used: Vec<&'static dyn AnyTransport>,
+    /// The place of each workload's among those used.
+    places: Vec<u8>,
     root: &'a Node,
 }
 
@@ -256,13 +257,15 @@ impl<'a> Named<'a> {
         if all.is_empty() {
             all.push(known.default());
         }
-        let mut named = Named { all, used: Vec::new(), root };
+        let mut named = Named { all, used: Vec::new(), places: Vec::new(), root };
         let mut asked = Vec::new();
         for workload in root.child("workload").and_then(Node::list).unwrap_or(&[]) {
             asked.push(named.transport_of(workload)?.name());
         }
         named.used = named.all.clone();
         named.used.retain(|transport| asked.contains(&transport.name()));
+        let place = |name: &&str| named.used.iter().position(|used| used.name() == *name);
+        named.places = asked.iter().filter_map(place).map(|place| place as u8).collect();
         Ok(named)
     }
 
@@ -288,13 +291,6 @@ impl<'a> Named<'a> {
             )
             .nearest(nearest(name, names))
         })
-    }
-
-    /// The place of a workload's transport in the plan.
-    fn place_of(&self, workload: &Node) -> Result<u8, ScenarioError> {
-        let transport = self.transport_of(workload)?;
-        let place = self.used.iter().position(|used| used.name() == transport.name());
-        Ok(place.unwrap_or(0) as u8)
     }
 
     /// The switch profile: as the scenario says, or as its transports agree.

@@ -12,19 +12,20 @@ use crate::plan::{
 use crate::topology::Clos;
 use crate::workload::{MOST_PAIRS, REQUEST};
 
-/// The workloads of a scenario, and the links that their files say are missing.
+/// The workloads of a scenario, each with the transport at its place of `places`, and the links that their files say are missing.
 pub(super) fn workloads(
     root: &Node,
     topology: &Clos,
-    (transports, place_of): (&[Chosen], &dyn Fn(&Node) -> Result<u8, ScenarioError>),
+    transports: &[Chosen],
+    places: &[u8],
     duration: Option<TimeDelta>,
 ) -> Result<(Vec<Workload>, Vec<LinkEvent>), ScenarioError> {
     let hosts = topology.hosts();
     let mut workloads: Vec<Workload> = Vec::new();
     let mut missing = Vec::new();
-    for node in root.child("workload").and_then(Node::list).unwrap_or(&[]) {
+    let nodes = root.child("workload").and_then(Node::list).unwrap_or(&[]);
+    for (node, &place) in nodes.iter().zip(places) {
         let name = node.child("name").and_then(Node::text).unwrap_or_default();
-        let place = place_of(node)?;
         let transport = &transports[usize::from(place)];
         let time = |key| node.child(key).map(duration_of).transpose();
         let (matrix, size) = match node.child("file") {

@@ -35,7 +35,6 @@ pub(crate) fn config() -> Config {
         rto_min: TimeDelta::from_ms(10),
         rto_max: TimeDelta::from_ms(500),
         receive_window: 4096,
-        time_wait: TimeDelta::from_ms(10),
     }
 }
 
