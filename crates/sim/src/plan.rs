@@ -392,7 +392,7 @@ pub struct Queries {
     /// Servers of each query, drawn from all other hosts.
     pub servers: u32,
     /// How long a server takes between the last byte of a request and the beginning of its answer.
-    pub service_time: TimeDelta,
+    pub service_time: Gap,
 }
 
 /// The flows of a file.
@@ -483,7 +483,7 @@ pub enum Arrivals {
     },
 }
 
-/// The gap of a closed loop.
+/// A time that is fixed or drawn: the gap of a closed loop, the time that a server takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gap {
     /// Always this.

@@ -490,6 +490,11 @@ static PARTITION_AGGREGATE: Grammar = Grammar {
             DURATION,
             "From the last byte of a request to the beginning of its answer. Default: 0.",
         ),
+        optional(
+            "mean_service_time",
+            DURATION,
+            "The same, drawn for each request: exponential, by its mean.",
+        ),
     ],
 };
 

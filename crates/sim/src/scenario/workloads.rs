@@ -313,11 +313,22 @@ fn queries(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
         )
         .nearest(Some((hosts - 1).to_string())));
     }
-    let service_time = node.child("service_time").map(duration_of).transpose()?;
+    let service_time = match (node.child("service_time"), node.child("mean_service_time")) {
+        (Some(_), Some(mean)) => {
+            return Err(ScenarioError::new(
+                &mean.place,
+                "`mean_service_time` beside `service_time`",
+                "one of them",
+            ));
+        }
+        (Some(fixed), None) => Gap::Fixed(duration_of(fixed)?),
+        (None, Some(mean)) => Gap::Exponential(positive(mean)?),
+        (None, None) => Gap::Fixed(TimeDelta::ZERO),
+    };
     Ok(Matrix::Requests(Queries {
         client: node.child("client").map(|client| host(client, hosts)).transpose()?,
         servers,
-        service_time: service_time.unwrap_or(TimeDelta::ZERO),
+        service_time,
     }))
 }
 

@@ -3,10 +3,10 @@
 //! # A request stands for its content
 //! Packets carry no payload, so a request's content is its identity: its workload, its client and its index there. It
 //! is in the flow that reaches the server with the last byte, and all that the server does follows from it: the size
-//! of the answer is drawn from the stream named by the server, the workload of the answers, and the answer's index,
-//! which names the client and its query.
+//! of the answer, and how long it takes, are drawn from streams named by the server, the workload of the answers, and
+//! the answer's index, which names the client and its query.
 
-use trimline_packet::{Time, TimeDelta};
+use trimline_packet::Time;
 use trimline_transport::Stream;
 
 use super::applications::{Application, Due, Next, What};
@@ -168,14 +168,13 @@ pub(super) fn answer(setup: &Setup, request: &Flow, now: Time) -> Due {
     let client = request.source.get();
     let count = u64::from(clients.end - clients.start);
     let query = request.index / u64::from(queries.servers);
-    let service_time: TimeDelta = queries.service_time;
-    Due {
-        at: now + service_time,
-        follows: true,
-        workload: request.workload + 1,
-        index: query * count + u64::from(client - clients.start),
-        what: What::Answer(client),
-    }
+    let (workload, index) =
+        (request.workload + 1, query * count + u64::from(client - clients.start));
+    let server = u64::from(request.destination.get());
+    let owner = [server, setup.names[workload as usize], index];
+    let mut draws = random::stream(setup.seed, "service", &owner);
+    let at = now + gap_of(queries.service_time, &mut draws);
+    Due { at, follows: true, workload, index, what: What::Answer(client) }
 }
 
 /// The size of a request, unless the workload says.

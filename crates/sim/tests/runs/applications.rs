@@ -153,3 +153,36 @@ fn a_barrier_waits_for_other_hosts_and_shots_come_one_by_one() {
     assert!(starts.iter().all(|&start| start > last), "{starts:?} after {last}");
     assert!(starts[2] > starts[0].min(starts[1]) && starts[3] > starts[0].max(starts[1]));
 }
+
+/// What a server does with a request follows from the request, whatever else there is.
+#[test]
+fn service_times_are_drawn_by_request() {
+    let text = |more: &str| {
+        format!(
+            "topology.star.hosts = 8\n[[workload]]\nname = \"q\"\nsize = \"1KB\"\n\
+             partition_aggregate = {{ client = 0, servers = 2, mean_service_time = \"50us\" }}\n\
+             arrivals.closed_loop = {{ gap = \"100us\", count = 40 }}\n{more}"
+        )
+    };
+    let taken = |record: &RunRecord| -> Vec<((u32, u64), u64)> {
+        let flows: Vec<FlowRecord> = record.flows.iter().collect();
+        let requests = flows.iter().filter(|flow| flow.workload == "q-requests");
+        let answer = |request: &FlowRecord| {
+            let is_answer = |flow: &&FlowRecord| {
+                flow.workload == "q"
+                    && (flow.source, flow.index) == (request.destination, request.index / 2)
+            };
+            let answer = flows.iter().find(is_answer).expect("each request is answered");
+            let arrived = request.start_ps + request.fct_receiver_ps.unwrap();
+            ((answer.source, answer.index), answer.start_ps - arrived)
+        };
+        requests.map(answer).collect()
+    };
+    let alone = taken(&both(&plan(&text(""))));
+    assert_eq!(alone.len(), 80);
+    let mean = alone.iter().map(|(_, ps)| ps).sum::<u64>() / 80;
+    assert!((35_000_000..65_000_000).contains(&mean), "{mean}");
+    assert!(alone.windows(2).all(|pair| pair[0].1 != pair[1].1), "{alone:?}");
+    let other = "[[workload]]\nname = \"other\"\npermutation = {}\nsize = \"90KB\"\n";
+    assert_eq!(alone, taken(&both(&plan(&text(other)))));
+}
