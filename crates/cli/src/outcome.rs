@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use trimline_metrics::{Measure, RunRecord};
 use trimline_sim::scenario::Run;
 
-use crate::findings::Finding;
+use crate::finding::Finding;
 
 /// The file of a run's directory.
 pub(crate) const FILE: &str = "measures.json";

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use trimline_sim::scenario::{Run, Scenario};
 
 use crate::failure::Failure;
-use crate::findings::At;
+use crate::finding::At;
 
 /// `[quick]` of expected.toml: what is run. Without it the least seed of everything.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -14,7 +14,7 @@ use trimline_sim::transports::Transports;
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
 use crate::experiments::{Experiment, choose, load, reference};
 use crate::failure::Failure;
-use crate::findings::Finding;
+use crate::finding::Finding;
 use crate::outcome::{self, Outcome};
 use crate::results::{Earlier, earlier, print, say_resumed, write_run};
 use crate::verdicts::{self, Tier, Verdict};

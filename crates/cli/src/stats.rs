@@ -10,6 +10,7 @@ use trimline_stack::host::{Host, PathStatus};
 use trimline_stack::io::PacketIo;
 
 use crate::failure::Failure;
+use crate::rows;
 use crate::switch_ports;
 
 /// How often it is written while a command runs.
@@ -56,7 +57,7 @@ impl Account {
             "connections": host.core().connections(),
             "paths": paths,
         });
-        write_file(path, &json)?;
+        rows::write_file(path, &json)?;
         self.written = Some(Instant::now());
         Ok(())
     }
@@ -94,13 +95,6 @@ const COLUMNS: [&str; 11] = [
     "removed",
 ];
 
-/// Writes such a file: whole or not at all, so that readers never see half of it.
-pub(crate) fn write_file(path: &Path, json: &Value) -> io::Result<()> {
-    let beside = path.with_extension("new");
-    std::fs::write(&beside, format!("{json:#}\n"))?;
-    std::fs::rename(&beside, path)
-}
-
 /// One line a counter, then the scoreboard, then the ports.
 fn table(path: &Path) -> Result<String, Failure> {
     let wrong =
@@ -120,38 +114,7 @@ fn shown(entries: &Map<String, Value>) -> String {
         [("paths", COLUMNS.to_vec()), (switch_ports::KEY, switch_ports::columns())]
     {
         let rows = entries.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        out += &aligned(&columns, rows);
-    }
-    out
-}
-
-/// Rows of a JSON array as columns: words from the left, numbers from the right. Nothing if there are none.
-pub(crate) fn aligned(columns: &[&str], entries: &[Value]) -> String {
-    if entries.is_empty() {
-        return String::new();
-    }
-    let plain = |value: &Value| match value {
-        Value::String(text) => text.clone(),
-        Value::Bool(is) => if *is { "yes" } else { "no" }.to_owned(),
-        other => other.to_string(),
-    };
-    let mut rows = vec![columns.iter().map(|name| name.replace('_', " ")).collect::<Vec<_>>()];
-    for entry in entries {
-        let cell = |name: &&str| entry.get(*name).map_or_else(|| "-".to_owned(), plain);
-        rows.push(columns.iter().map(cell).collect());
-    }
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
-    let mut out = String::from("\n");
-    for row in &rows {
-        for ((name, cell), &width) in columns.iter().zip(row).zip(&widths) {
-            out += &match *name {
-                "peer" | "switch" => format!("{cell:width$}"),
-                "address" => format!("  {cell:width$}"),
-                _ => format!("  {cell:>width$}"),
-            };
-        }
-        out.push('\n');
+        out += &rows::aligned(&columns, rows);
     }
     out
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use trimline_packet::PortCounters;
 use trimline_stack::switch::{Config, Fabric};
 
-use crate::stats;
+use crate::rows;
 
 /// The rows' key in a file that `trimline stats` prints.
 pub(crate) const KEY: &str = "ports";
@@ -17,7 +17,7 @@ pub(crate) fn columns() -> Vec<&'static str> {
     ["switch", "port"].into_iter().chain(PortCounters::NAMES).collect()
 }
 
-fn rows(config: &Config, fabric: &Fabric) -> Vec<Value> {
+fn port_rows(config: &Config, fabric: &Fabric) -> Vec<Value> {
     let row = |(switch, port, seen): (u32, u16, PortCounters)| {
         let name = config.switch.get(switch as usize).map_or("", |switch| switch.name.as_str());
         let mut row = Map::from_iter([("switch".to_owned(), json!(name))]);
@@ -32,7 +32,7 @@ fn rows(config: &Config, fabric: &Fabric) -> Vec<Value> {
 
 /// The ports of all switches, as text.
 pub fn table(config: &Config, fabric: &Fabric) -> String {
-    stats::aligned(&columns(), &rows(config, fabric))
+    rows::aligned(&columns(), &port_rows(config, fabric))
 }
 
 /// Writes them to a file that `trimline stats` prints.
@@ -40,5 +40,5 @@ pub fn table(config: &Config, fabric: &Fabric) -> String {
 /// # Errors
 /// The file cannot be written.
 pub fn write(path: &Path, config: &Config, fabric: &Fabric) -> io::Result<()> {
-    stats::write_file(path, &json!({ KEY: rows(config, fabric) }))
+    rows::write_file(path, &json!({ KEY: port_rows(config, fabric) }))
 }

@@ -2,8 +2,9 @@
 
 use trimline_packet::PortCounters;
 
+use crate::flow::{FlowEnd, FlowRecord};
 use crate::place::{Direction, Layer, PortPlace};
-use crate::record::{FlowEnd, FlowRecord, HostLink, PortRecord, RunRecord};
+use crate::record::{HostLink, PortRecord, RunRecord};
 use crate::timeline::Timeline;
 
 pub(crate) fn port(layer: Layer, switch: u32, direction: Direction, link: u32) -> PortPlace {

@@ -12,7 +12,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::record::{FlowEnd, FlowRecord, Name};
+use crate::flow::{FlowEnd, FlowRecord, Name};
 
 /// Records that memory holds, unless told otherwise: 30 MB.
 pub const IN_MEMORY: usize = 1 << 17;

@@ -9,6 +9,7 @@ pub mod capture;
 mod csv;
 #[cfg(test)]
 pub(crate) mod fixtures;
+pub mod flow;
 pub mod flow_store;
 pub mod manifest;
 pub mod measure;
@@ -22,11 +23,12 @@ pub mod summary;
 pub mod table;
 pub mod timeline;
 
+pub use flow::{FlowEnd, FlowRecord, Name};
 pub use flow_store::FlowStore;
 pub use manifest::Manifest;
 pub use measure::Measure;
 pub use place::{Direction, Layer, PortPlace};
-pub use record::{FlowEnd, FlowRecord, HostLink, Name, PacketLatency, PortRecord, RunRecord};
+pub use record::{HostLink, PacketLatency, PortRecord, RunRecord};
 pub use result_folder::ResultFolder;
 pub use samples::{PortGroup, Sample, Samples};
 pub use statistics::{Interval, interval, quantile};

@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 use trimline_packet::PortCounters;
 
-use crate::record::{FlowEnd, FlowRecord, RunRecord};
+use crate::flow::{FlowEnd, FlowRecord};
+use crate::record::RunRecord;
 use crate::statistics::{Interval, interval, mean, quantile};
 
 /// What one run came to. Field names end in their units.

@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use trimline_packet::PortCounters;
 
 use crate::csv::{table, write_table};
-use crate::record::{FlowEnd, FlowRecord, PacketLatency, PortRecord, RunRecord};
+use crate::flow::{FlowEnd, FlowRecord};
+use crate::record::{PacketLatency, PortRecord, RunRecord};
 use crate::statistics::quantile;
 
 /// The columns of flows.csv. A number that a flow does not have is an empty field.

@@ -6,6 +6,7 @@ mod division;
 mod engine;
 mod flows;
 pub mod formats;
+mod keys;
 mod links;
 mod network;
 pub mod plan;

@@ -2,7 +2,8 @@
 
 use super::flows::Selection;
 use super::spec::PortFilter;
-use crate::record::{FlowRecord, PortRecord, RunRecord};
+use crate::flow::FlowRecord;
+use crate::record::{PortRecord, RunRecord};
 
 /// Something counted.
 #[derive(Clone, Debug)]

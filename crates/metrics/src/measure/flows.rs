@@ -2,7 +2,8 @@
 
 use super::reduce::{Missing, Reduced, Reduction, UnitOf};
 use super::spec::Sizes;
-use crate::record::{FlowRecord, RunRecord};
+use crate::flow::FlowRecord;
+use crate::record::RunRecord;
 
 /// Which flows count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

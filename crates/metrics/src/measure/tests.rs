@@ -3,8 +3,9 @@ use trimline_packet::PortCounters;
 
 use super::*;
 use crate::fixtures::{flow, port, record};
+use crate::flow::FlowRecord;
 use crate::place::{Direction, Layer};
-use crate::record::{FlowRecord, HostLink, PacketLatency, PortRecord};
+use crate::record::{HostLink, PacketLatency, PortRecord};
 use crate::samples::{PortGroup, Sample};
 use crate::timeline::tests::event;
 use crate::timeline::{Event, PacketKind, What};

@@ -1,10 +1,10 @@
 //! Holds a tree to the grammar: unknown keys, types, units, bounds, what is missing, what
 //! contradicts.
 
-use super::error::{Place, ScenarioError, nearest};
-use super::form::{Form, Grammar, Language};
 use super::grammar::SCENARIO;
-use super::tree::{Node, Table, Value};
+use crate::keys::error::{Place, ScenarioError, nearest};
+use crate::keys::form::{Form, Grammar, Language};
+use crate::keys::tree::{Node, Table, Value};
 
 /// Whether a table must be whole, or is to be laid over another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use trimline_packet::ByteCount;
 
-use super::error::{ScenarioError, nearest};
-use super::quantity::{self, Quantity};
-use super::read::{in_file, read, text_of};
-use super::tree::Node;
 use crate::formats::FormatError;
 use crate::formats::sizes::{Form, Reading, SizeDistribution};
+use crate::keys::error::{ScenarioError, nearest};
+use crate::keys::quantity::{self, Quantity};
+use crate::keys::read::{in_file, read, text_of};
+use crate::keys::tree::Node;
 
 /// Payload of a packet in files that count packets: Ethernet's 1500 B less 40 B of IP and TCP headers.
 const PACKET: u64 = 1460;

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::check::{Extent, range};
-use super::error::{Place, ScenarioError, Source};
-use super::form::Language;
 use super::grammar::{SCENARIO, is_alternative};
 use super::resolve::resolve;
-use super::tree::{self, Node, Table, Value};
 use super::{Run, Scenario};
+use crate::keys::error::{Place, ScenarioError, Source};
+use crate::keys::form::Language;
+use crate::keys::tree::{self, Node, Table, Value};
 use crate::transports::Transports;
 
 /// One key that a sweep varies.

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use trimline_packet::TimeDelta;
 
-use super::error::ScenarioError;
-use super::read::{few_packets, in_file, text_of};
-use super::tree::Node;
 use crate::formats::connection_matrix::{self, Start};
 use crate::formats::{hpcc, htsim_topology};
+use crate::keys::error::ScenarioError;
+use crate::keys::read::{few_packets, in_file, text_of};
+use crate::keys::tree::Node;
 use crate::plan::{LinkChange, LinkEvent, Listed, ListedFlow, ListedStart};
 use crate::topology::{self, Clos};
 

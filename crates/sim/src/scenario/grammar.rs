@@ -1,10 +1,10 @@
 //! Every key of a scenario file: one table that the checker, the errors and the JSON Schema read.
 
-use super::form::{
+use super::{processing, shared_memory};
+use crate::keys::form::{
     BYTES, DURATION, Form, Grammar, HOST, MAX_HOSTS, QUEUE, RATE, SHARE, optional, required,
 };
-use super::quantity::Quantity;
-use super::{processing, shared_memory};
+use crate::keys::quantity::Quantity;
 
 /// Names of the switch profiles, as the file writes them.
 pub(crate) const PROFILES: &[&str] = &trimline_switch::profiles::NAMES;

@@ -2,10 +2,10 @@
 
 use trimline_packet::TimeDelta;
 
-use super::error::{ScenarioError, nearest};
-use super::quantity::{self, Quantity};
-use super::read::{duration_of, read};
-use super::tree::Node;
+use crate::keys::error::{ScenarioError, nearest};
+use crate::keys::quantity::{self, Quantity};
+use crate::keys::read::{duration_of, read};
+use crate::keys::tree::Node;
 use crate::plan::{Impairment, LinkChange, LinkEvent, Share};
 use crate::topology::{self, Clos, LinkId};
 

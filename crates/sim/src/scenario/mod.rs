@@ -7,25 +7,21 @@
 
 mod check;
 pub mod distributions;
-pub(crate) mod error;
 mod expand;
 mod files;
-pub(crate) mod form;
 mod grammar;
 mod links;
+mod port_keys;
 mod processing;
-pub(crate) mod quantity;
-pub(crate) mod read;
 mod resolve;
 mod schema;
 mod shared_memory;
 mod switch;
 #[cfg(test)]
 mod tests;
-pub(crate) mod tree;
 mod workloads;
 
-pub use error::{Place, ScenarioError, Source};
+pub use crate::keys::error::{Place, ScenarioError, Source};
 pub use schema::schema;
 
 use crate::plan::Plan;

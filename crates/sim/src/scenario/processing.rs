@@ -3,11 +3,11 @@
 
 use trimline_packet::{ByteCount, TimeDelta};
 
-use super::error::ScenarioError;
-use super::form::{BYTES, DURATION, Form, Grammar, Key, optional};
-use super::quantity::{self, Quantity};
-use super::read::{duration_of, read};
-use super::tree::Node;
+use crate::keys::error::ScenarioError;
+use crate::keys::form::{BYTES, DURATION, Form, Grammar, Key, optional};
+use crate::keys::quantity::{self, Quantity};
+use crate::keys::read::{duration_of, read};
+use crate::keys::tree::Node;
 use crate::topology::{Clos, HostDelay, Processing};
 
 pub(super) const FRAMING_KEY: Key = optional(

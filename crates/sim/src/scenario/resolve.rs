@@ -4,12 +4,12 @@ use trimline_packet::{BitRate, TimeDelta};
 use trimline_transport::Framing;
 
 use super::Output;
-use super::error::{ScenarioError, nearest};
-use super::form::MAX_HOSTS;
-use super::quantity;
-use super::read::{duration_of, number, pair, positive, read};
-use super::tree::Node;
 use super::workloads::workloads;
+use crate::keys::error::{ScenarioError, nearest};
+use crate::keys::form::MAX_HOSTS;
+use crate::keys::quantity;
+use crate::keys::read::{duration_of, number, pair, positive, read};
+use crate::keys::tree::Node;
 use crate::plan::{Chosen, EngineChoice, Plan, Watch};
 use crate::topology::{self, Clos, LinkSpec, Processing};
 use crate::transports::{AnyTransport, Setting, Transports, keys_of};

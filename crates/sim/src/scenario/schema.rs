@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::form::{Form, Grammar, Key, Language};
 use super::grammar::SCENARIO;
-use super::quantity::Quantity;
+use crate::keys::form::{Form, Grammar, Key, Language};
+use crate::keys::quantity::Quantity;
 use crate::transports::Transports;
 
 /// The JSON Schema of scenario files for a program that knows these transports, as JSON text that ends with a

@@ -3,11 +3,11 @@
 use trimline_packet::ByteCount;
 use trimline_switch::{Alpha, Choices, Limit};
 
-use super::error::ScenarioError;
-use super::form::{Form, Key, QUEUE, optional};
-use super::quantity::{self, Quantity, QueueSize};
-use super::read::read;
-use super::switch::Keys;
+use super::port_keys::Keys;
+use crate::keys::error::ScenarioError;
+use crate::keys::form::{Form, Key, QUEUE, optional};
+use crate::keys::quantity::{self, Quantity, QueueSize};
+use crate::keys::read::read;
 use crate::plan::SharedMemory;
 use crate::topology::Clos;
 

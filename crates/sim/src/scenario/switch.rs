@@ -7,12 +7,13 @@ use trimline_switch::{
 };
 use trimline_transport::Framing;
 
-use super::error::ScenarioError;
 use super::links::link;
-use super::quantity::{self, Quantity, QueueSize};
-use super::read::read;
+use super::port_keys::Keys;
 use super::shared_memory;
-use super::tree::Node;
+use crate::keys::error::ScenarioError;
+use crate::keys::quantity::{self, Quantity, QueueSize};
+use crate::keys::read::read;
+use crate::keys::tree::Node;
 use crate::plan::{PortRule, SharedMemory};
 use crate::topology::{self, Clos};
 
@@ -42,31 +43,6 @@ struct Context<'a> {
 impl Context<'_> {
     fn packet_bytes(&self) -> u16 {
         self.framing.wire_bytes(self.payload_bytes)
-    }
-}
-
-/// The keys of a model: those of a rule laid over those of `switch`.
-#[derive(Clone, Copy)]
-pub(super) struct Keys<'a> {
-    rule: Option<&'a Node>,
-    switch: Option<&'a Node>,
-    profile: &'static Profile,
-}
-
-impl<'a> Keys<'a> {
-    /// The value of a key.
-    pub(super) fn get(&self, name: &str) -> Option<&'a Node> {
-        let own = self.rule.and_then(|rule| rule.child(name));
-        own.or_else(|| self.switch.and_then(|switch| switch.child(name)))
-    }
-
-    /// The name of the profile.
-    pub(super) fn profile(&self) -> &'static str {
-        self.profile.name
-    }
-
-    fn size(&self, name: &str) -> Result<Option<QueueSize>, ScenarioError> {
-        self.get(name).map(|node| read(node, quantity::queue, Quantity::Queue)).transpose()
     }
 }
 

@@ -2,10 +2,10 @@
 
 use trimline_packet::{ByteCount, TimeDelta};
 
-use super::error::ScenarioError;
-use super::quantity;
-use super::read::{duration_of, few_packets, host, number, pair, positive, read};
-use super::tree::Node;
+use crate::keys::error::ScenarioError;
+use crate::keys::quantity;
+use crate::keys::read::{duration_of, few_packets, host, number, pair, positive, read};
+use crate::keys::tree::Node;
 use crate::plan::{
     Arrivals, Choose, Chosen, Gap, LinkEvent, Matrix, Queries, Size, Spraying, Workload,
 };

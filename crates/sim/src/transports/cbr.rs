@@ -6,9 +6,10 @@ use trimline_packet::{BitRate, HostId, TimeDelta};
 use trimline_transport::cbr::{Config, Endpoint};
 use trimline_transport::flow;
 
+use super::words::time;
 use super::{
     BYTES, Draws, Form, Grammar, Group, Keys, Plan, Protocol, RATE, Sample, ScenarioError, Setting,
-    Traits, Transport, Work, constant_rate, optional, time,
+    Traits, Transport, Work, constant_rate, optional,
 };
 use crate::random;
 use crate::topology::Clos;

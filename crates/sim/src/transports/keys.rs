@@ -2,9 +2,9 @@
 
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 
-use crate::scenario::quantity::{self, Quantity};
-use crate::scenario::read;
-use crate::scenario::tree::Node;
+use crate::keys::quantity::{self, Quantity};
+use crate::keys::read;
+use crate::keys::tree::Node;
 use crate::scenario::{Place, ScenarioError};
 use crate::topology::Clos;
 

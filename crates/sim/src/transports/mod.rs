@@ -17,6 +17,7 @@ mod several;
 mod tcp;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::any::Any;
 use std::fmt;
@@ -33,17 +34,18 @@ pub use keys::{Keys, Setting};
 pub use ndp::Ndp;
 pub(crate) use ndp::defaults as ndp_defaults;
 pub use tcp::Family;
+pub use words::time;
 
+pub use crate::keys::error::ScenarioError;
+pub use crate::keys::form::{BYTES, DURATION, Form, Grammar, Key, RATE, optional, required};
+pub use crate::keys::quantity::Quantity;
 pub use crate::plan::{Choice, Chosen, Group, Plan, Progress, Resources, RunError, Traits, Work};
 pub use crate::protocol::Protocol;
-pub use crate::scenario::ScenarioError;
-pub use crate::scenario::form::{BYTES, DURATION, Form, Grammar, Key, RATE, optional, required};
-pub use crate::scenario::quantity::Quantity;
 
+use crate::keys::form::Language;
+use crate::keys::tree::Node;
 use crate::random::Draws;
 use crate::run::run_hosts;
-use crate::scenario::form::Language;
-use crate::scenario::tree::Node;
 use crate::topology::Clos;
 use several::{Nothing, Several, several};
 
@@ -252,18 +254,6 @@ fn round_trip_words(clos: &Clos, choice: &dyn Choice) -> String {
     )
 }
 
-/// A time as a scenario file writes it: the largest unit in which it is a short decimal.
-pub fn time(time: TimeDelta) -> String {
-    const UNITS: [(u64, &str); 4] =
-        [(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns")];
-    let ps = time.as_ps();
-    let unit = UNITS.iter().find(|&&(unit, _)| ps >= unit);
-    let (unit, name) = unit.copied().unwrap_or((1, "ps"));
-    let decimals = format!("{:.12}", (ps % unit) as f64 / unit as f64);
-    let decimals = decimals[1..].trim_end_matches('0').trim_end_matches('.');
-    format!("{}{decimals}{name}", ps / unit)
-}
-
 /// The transports that a program knows.
 #[derive(Clone, Debug)]
 pub struct Transports(Vec<&'static dyn AnyTransport>);
@@ -312,7 +302,7 @@ impl Transports {
 
     /// The name nearest to what was written, if one is near.
     pub fn nearest(&self, written: &str) -> Option<&'static str> {
-        crate::scenario::error::nearest(written, self.iter().map(|transport| transport.name()))
+        crate::keys::error::nearest(written, self.iter().map(|transport| transport.name()))
     }
 
     /// What the list adds to the grammar of scenarios.

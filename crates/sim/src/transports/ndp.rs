@@ -7,13 +7,14 @@ use trimline_packet::{BitRate, ByteCount, HostId, Packet, TimeDelta};
 use trimline_transport::flow;
 use trimline_transport::ndp::{Config, Endpoint, PathPenalty, PullSpacing};
 
+use super::words::time;
 use super::{
     BYTES, DURATION, Draws, Form, Grammar, Group, Keys, Plan, Protocol, Sample, ScenarioError,
-    Setting, Traits, Transport, Work, optional, pull_gaps, time,
+    Setting, Traits, Transport, Work, optional, pull_gaps,
 };
+use crate::keys::read::{duration_of, number};
+use crate::keys::tree::Node;
 use crate::random;
-use crate::scenario::read::{duration_of, number};
-use crate::scenario::tree::Node;
 use crate::topology::Clos;
 
 /// Packets that a data queue takes beside what it sends: eight (NDP 3.1).

@@ -5,9 +5,9 @@ use trimline_packet::TimeDelta;
 use trimline_transport::Stream;
 use trimline_transport::ndp::{PullGap, PullGaps};
 
+use crate::keys::read::text_of;
+use crate::keys::tree::Node;
 use crate::scenario::ScenarioError;
-use crate::scenario::read::text_of;
-use crate::scenario::tree::Node;
 
 /// Distributions that are built in: those invented, and those that `trimline testbed fig12` measured.
 pub(super) const BUILT_IN: [&str; 4] =

@@ -7,9 +7,10 @@ use trimline_packet::{HostId, TimeDelta};
 use trimline_transport::flow;
 use trimline_transport::tcp::{Config, Control, Endpoint, Handshake, MAX_SUBFLOWS};
 
+use super::words::time;
 use super::{
     BYTES, DURATION, Draws, Form, Grammar, Group, Key, Keys, Plan, Protocol, Sample, ScenarioError,
-    Setting, Traits, Transport, Work, optional, time, windowed,
+    Setting, Traits, Transport, Work, optional, windowed,
 };
 use crate::topology::Clos;
 

@@ -140,7 +140,7 @@ mod tests {
 
     thread_local! {
         /// Files that were read by this thread.
-        pub(super) static READ: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+        pub(crate) static READ: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
     }
 
     #[test]

@@ -1,0 +1,138 @@
+//! One row a flow.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// How a flow ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowEnd {
+    /// Every byte arrived, and the last ACK arrived at the sender.
+    Completed,
+    /// Every byte arrived; the run ended before the sender knew.
+    Delivered,
+    /// The run ended first.
+    RunEnded,
+    /// A long-lived flow: it has no end.
+    LongLived,
+    /// The flow's start lies after the end of the run.
+    NotStarted,
+}
+
+/// The name of a workload, shared by the records of its flows.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(Arc<str>);
+
+impl Deref for Name {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<&str> for Name {
+    fn from(text: &str) -> Name {
+        Name(text.into())
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
+impl PartialEq<str> for Name {
+    fn eq(&self, other: &str) -> bool {
+        **self == *other
+    }
+}
+
+impl PartialEq<&str> for Name {
+    fn eq(&self, other: &&str) -> bool {
+        **self == **other
+    }
+}
+
+impl PartialEq<String> for Name {
+    fn eq(&self, other: &String) -> bool {
+        **self == **other
+    }
+}
+
+impl PartialEq<Name> for String {
+    fn eq(&self, other: &Name) -> bool {
+        **self == **other
+    }
+}
+
+/// One flow. Times in picoseconds from the start of the run, sizes in payload bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FlowRecord {
+    /// Name of the workload that made the flow.
+    pub workload: Name,
+    /// Number of the flow among those of its source and workload.
+    pub index: u64,
+    /// Source host.
+    pub source: u32,
+    /// Destination host.
+    pub destination: u32,
+    /// Payload bytes, `None` for a long-lived flow.
+    pub size_bytes: Option<u64>,
+    /// When the application started it.
+    pub start_ps: u64,
+    /// From start until the last byte arrived at the receiver.
+    pub fct_receiver_ps: Option<u64>,
+    /// From start until the last ACK arrived at the sender.
+    pub fct_sender_ps: Option<u64>,
+    /// The receiver's completion time in an idle network.
+    pub ideal_fct_ps: Option<u64>,
+    /// Payload bytes that arrived, duplicates not counted.
+    pub delivered_bytes: u64,
+    /// Payload bytes that arrived inside the measured interval (after the warm-up).
+    pub measured_bytes: u64,
+    /// Packets sent, retransmissions included.
+    pub packets_sent: u64,
+    /// Retransmissions because the receiver told of a loss: a NACK (NDP), duplicate ACKs or SACK blocks (TCP).
+    pub retransmissions_signalled: u64,
+    /// Retransmissions because a header came back.
+    pub retransmissions_return: u64,
+    /// Retransmissions because of a time-out.
+    pub retransmissions_timeout: u64,
+    /// Trimmed headers that arrived at the receiver.
+    pub trims: u64,
+    /// Headers that came back to the sender.
+    pub returns: u64,
+    /// Time-outs of the sender.
+    pub timeouts: u64,
+    /// Paths that the sender's scoreboard removed.
+    pub path_removals: u64,
+    /// Those of them that the sender took into use again.
+    pub path_restorations: u64,
+    /// How it ended.
+    pub end: FlowEnd,
+}
+
+impl FlowRecord {
+    /// What flows are sorted by in a record and in flows.csv: start, source host, workload, index.
+    pub fn order(&self) -> (u64, u32, &str, u64) {
+        (self.start_ps, self.source, &self.workload, self.index)
+    }
+
+    /// Goodput in Gb/s. Long-lived: payload in the measured interval of `measured_ps`. Sized: size over FCT at
+    /// the receiver, `None` when the flow was not delivered.
+    pub fn goodput_gbps(&self, measured_ps: u64) -> Option<f64> {
+        let (bytes, ps) = match self.size_bytes {
+            None => (self.measured_bytes, measured_ps),
+            Some(size) => (size, self.fct_receiver_ps?),
+        };
+        // Bits per picosecond are terabits per second.
+        (ps > 0).then(|| (bytes * 8) as f64 / ps as f64 * 1000.0)
+    }
+}

@@ -1,0 +1,8 @@
+//! What the keys of a scenario are made of: the forms that a value may have, values with their places in the text,
+//! quantities, and errors that name a place. Scenarios and transports read their keys with it.
+
+pub(crate) mod error;
+pub(crate) mod form;
+pub(crate) mod quantity;
+pub(crate) mod read;
+pub(crate) mod tree;

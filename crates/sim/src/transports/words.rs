@@ -1,0 +1,15 @@
+//! Words that descriptions of transports share.
+
+use trimline_packet::TimeDelta;
+
+/// A time as a scenario file writes it: the largest unit in which it is a short decimal.
+pub fn time(time: TimeDelta) -> String {
+    const UNITS: [(u64, &str); 4] =
+        [(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns")];
+    let ps = time.as_ps();
+    let unit = UNITS.iter().find(|&&(unit, _)| ps >= unit);
+    let (unit, name) = unit.copied().unwrap_or((1, "ps"));
+    let decimals = format!("{:.12}", (ps % unit) as f64 / unit as f64);
+    let decimals = decimals[1..].trim_end_matches('0').trim_end_matches('.');
+    format!("{}{decimals}{name}", ps / unit)
+}
