@@ -7,10 +7,8 @@
 use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, PacketLatency};
-use trimline_packet::{Flags, HostId, Packet, PathId, Service, Time, TimeDelta};
-use trimline_transport::{
-    Allowed, Disposition, Endpoint, Framing, Half, HostTables, Key, Stream, flow,
-};
+use trimline_packet::{Flags, HostId, Packet, Service, Time, TimeDelta};
+use trimline_transport::{Allowed, Disposition, Endpoint, Framing, Half, HostTables, Key, flow};
 
 use super::{Hosted, Parameters, Protocol};
 
@@ -205,52 +203,16 @@ pub(super) struct Several<X> {
     owners: Vec<u8>,
 }
 
-/// The tables of a host, for one of its transports: what that one assigns is its own.
-struct Own<'a, T> {
-    tables: &'a mut T,
-    owners: &'a mut Vec<u8>,
-    part: u8,
-}
-
-impl<T: HostTables> HostTables for Own<'_, T> {
-    fn find(&self, key: Key) -> Option<u32> {
-        self.tables.find(key)
-    }
-    fn assign(&mut self, key: Key) -> u32 {
-        let slot = self.tables.assign(key);
+impl<X: Protocol> Several<X> {
+    /// Notes whose the slot of a half is, once it has one. Endpoints get the host's tables as they are, so that their
+    /// code is compiled for one kind of tables and is as fast as in a run with one transport.
+    fn note_owner(&mut self, place: usize, key: Key, tables: &impl HostTables) {
+        let Some(slot) = tables.find(key) else { return };
         let index = slot as usize;
         if self.owners.len() <= index {
             self.owners.resize(index + 1, 0);
         }
-        self.owners[index] = self.part;
-        slot
-    }
-    fn release(&mut self, key: Key, slot: u32) {
-        self.tables.release(key, slot);
-    }
-    fn paths(&self, peer: HostId, paths: &mut Vec<PathId>) {
-        self.tables.paths(peer, paths);
-    }
-    fn stream(&self, key: Key) -> Stream {
-        self.tables.stream(key)
-    }
-    fn accepts(&self, key: Key) -> bool {
-        self.tables.accepts(key)
-    }
-    fn transport(&self, key: Key) -> Option<usize> {
-        self.tables.transport(key)
-    }
-}
-
-impl<X: Protocol> Several<X> {
-    /// An endpoint, and its view of the host's tables.
-    fn part<'a, T: HostTables>(
-        &'a mut self,
-        place: usize,
-        tables: &'a mut T,
-    ) -> (&'a mut Hosted<X>, Own<'a, T>) {
-        let own = Own { tables, owners: &mut self.owners, part: place as u8 };
-        (&mut self.parts[place].at, own)
+        self.owners[index] = place as u8;
     }
 
     fn owner(&self, slot: u32) -> usize {
@@ -288,9 +250,8 @@ impl<X: Protocol> Endpoint for Several<X> {
     fn handle_command(&mut self, now: Time, command: flow::Command, tables: &mut impl HostTables) {
         let key = match &command {
             flow::Command::Listen => {
-                for place in 0..self.parts.len() {
-                    let (at, mut own) = self.part(place, tables);
-                    at.handle_command(now, flow::Command::Listen, &mut own);
+                for part in &mut self.parts {
+                    part.at.handle_command(now, flow::Command::Listen, tables);
                 }
                 return;
             }
@@ -301,8 +262,8 @@ impl<X: Protocol> Endpoint for Several<X> {
             flow::Command::Paths { key, .. } => *key,
         };
         let Some(place) = tables.transport(key) else { return };
-        let (at, mut own) = self.part(place, tables);
-        at.handle_command(now, command, &mut own);
+        self.parts[place].at.handle_command(now, command, tables);
+        self.note_owner(place, key, tables);
     }
 
     /// What is late, of a flow that was forgotten, goes to nobody.
@@ -312,18 +273,17 @@ impl<X: Protocol> Endpoint for Several<X> {
         packet: &Packet,
         tables: &mut impl HostTables,
     ) -> Disposition {
-        let Some(place) = tables.transport(connection_of(packet)) else {
-            return Disposition::Discard;
-        };
-        let (at, mut own) = self.part(place, tables);
-        at.handle_packet(now, packet, &mut own)
+        let key = connection_of(packet);
+        let Some(place) = tables.transport(key) else { return Disposition::Discard };
+        let disposition = self.parts[place].at.handle_packet(now, packet, tables);
+        self.note_owner(place, key, tables);
+        disposition
     }
 
     fn handle_timeout(&mut self, now: Time, tables: &mut impl HostTables) {
-        for place in 0..self.parts.len() {
-            let (at, mut own) = self.part(place, tables);
-            if at.poll_timeout() <= now {
-                at.handle_timeout(now, &mut own);
+        for part in &mut self.parts {
+            if part.at.poll_timeout() <= now {
+                part.at.handle_timeout(now, tables);
             }
         }
     }
