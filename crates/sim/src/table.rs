@@ -284,8 +284,19 @@ impl<T: Default> Growing<T> {
     }
 
     /// The item at an index that may come from outside.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find(&self, index: u32) -> Option<&T> {
+        if index != 0 {
+            return self.find_behind_first(index);
+        }
+        // Most hosts that are busy for long are so with one.
+        let first = self.segments[0].load(Ordering::Acquire);
+        // SAFETY: a segment stays until the table goes, and the first has one item.
+        unsafe { first.as_ref() }
+    }
+
+    #[inline]
+    fn find_behind_first(&self, index: u32) -> Option<&T> {
         let segment = Growing::<T>::segment(index);
         let start = self.segments.get(segment)?.load(Ordering::Acquire);
         if start.is_null() {
