@@ -19,45 +19,13 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use trimline_packet::{ByteCount, ConnectionId, HostId, Time};
+use trimline_packet::{ConnectionId, Time};
 use trimline_transport::{Half, Key, Stream, flow};
 
+use crate::flow::Flow;
 use crate::random;
 use crate::table::{Growing, Shared};
 use crate::workload::Applications;
-
-/// What a flow is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Flow {
-    pub(crate) source: HostId,
-    pub(crate) destination: HostId,
-    /// Place of its workload in the scenario.
-    pub(crate) workload: u32,
-    /// What its application at the source knows it by.
-    pub(crate) token: u32,
-    /// Number among the flows of its source and workload.
-    pub(crate) index: u64,
-    /// Payload bytes, `None` for a long-lived flow.
-    pub(crate) size: Option<ByteCount>,
-    pub(crate) start: Time,
-    pub(crate) class: u8,
-    /// Switches choose its paths.
-    pub(crate) switch_random: bool,
-}
-
-impl Flow {
-    const NONE: Flow = Flow {
-        source: HostId::new(0),
-        destination: HostId::new(0),
-        workload: 0,
-        token: 0,
-        index: 0,
-        size: None,
-        start: Time::NEVER,
-        class: 0,
-        switch_random: false,
-    };
-}
 
 /// Bits of a connection's number that are the flow's place; the others are its generation.
 const PLACE_BITS: u32 = 22;
@@ -480,7 +448,7 @@ mod tests {
                     pairs = [[0, 1]]\nsize = \"9KB\"\narrivals.periodic.every = \"1us\"\n";
         let plan = Scenario::parse("s", text, &[]).unwrap().runs.remove(0).plan;
         let mut flows = Flows::new(workload::applications(&plan).unwrap(), 2, [0; 1].into());
-        let (sender, receiver) = (HostId::new(0), HostId::new(1));
+        let (sender, receiver) = (trimline_packet::HostId::new(0), trimline_packet::HostId::new(1));
         let keys = |connection| {
             let half = Half::Sending;
             let sending = Key { peer: receiver, connection, opened_here: true, half };

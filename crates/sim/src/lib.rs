@@ -4,6 +4,7 @@
 mod arena;
 mod division;
 mod engine;
+mod flow;
 mod flows;
 pub mod formats;
 mod keys;

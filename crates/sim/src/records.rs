@@ -10,7 +10,8 @@ use trimline_metrics::{
 use trimline_packet::{ByteCount, Time, TimeDelta};
 use trimline_switch::OutputPort;
 
-use crate::flows::{Flow, Opened, Seat};
+use crate::flow::Flow;
+use crate::flows::{Opened, Seat};
 use crate::network::Network;
 use crate::plan::Plan;
 use crate::protocol::Protocol;

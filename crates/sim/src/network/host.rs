@@ -8,7 +8,8 @@ use trimline_transport::{Allowed, Half, Key, flow};
 
 use super::host_tables::Tables;
 use super::{Calendar, Network, next_hop_draw};
-use crate::flows::{Flow, Opened};
+use crate::flow::Flow;
+use crate::flows::Opened;
 use crate::protocol::Protocol;
 use crate::workload::Notice;
 

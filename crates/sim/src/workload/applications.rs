@@ -14,55 +14,12 @@ use std::sync::Arc;
 use trimline_packet::{HostId, Time};
 
 use super::arrivals::{ClosedLoop, OpenLoop};
+use super::due::{Activation, Due, Next, What};
 use super::incasts::Incasts;
 use super::queries::{Client, answer};
-use super::{Kind, Setup};
-use crate::flows::Flow;
+use super::setup::{Kind, Setup};
+use crate::flow::Flow;
 use crate::table::Shared;
-
-/// What a host will do when its time has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum What {
-    /// A trigger of a file was activated at another host. Before all flows of this instant.
-    Notice(Activation),
-    /// An application looks what comes next. Before all flows of this instant and workload.
-    Look(u32),
-    /// A flow to this host starts.
-    Flow(u32),
-    /// An application starts its next flow.
-    Application(u32),
-    /// The answer to a request of this client starts.
-    Answer(u32),
-    /// A flow of a file starts.
-    Listed(u32),
-}
-
-/// A trigger of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Activation {
-    workload: u32,
-    trigger: u32,
-}
-
-/// Something that a host is about to do. At one instant flows whose start was known come before those that follow
-/// from something, and each kind in the order of workloads and indices.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Due {
-    pub(super) at: Time,
-    /// It follows from something that happened.
-    pub(super) follows: bool,
-    pub(super) workload: u32,
-    pub(super) index: u64,
-    pub(super) what: What,
-}
-
-/// The next flow of an application.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Next {
-    pub(super) at: Time,
-    pub(super) follows: bool,
-    pub(super) index: u64,
-}
 
 /// One application of a host.
 pub(super) enum Application {

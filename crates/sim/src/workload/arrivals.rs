@@ -3,57 +3,17 @@
 use trimline_packet::{Time, TimeDelta};
 use trimline_transport::Stream;
 
-use super::applications::{Application, Next};
-use super::{Building, Setup, jitter, other_member, pairs};
-use crate::plan::{Arrivals, Gap, Workload};
+use super::due::Next;
+use super::matrix::other_member;
+use super::setup::Setup;
+use crate::plan::{Arrivals, Gap};
 use crate::random;
 
-impl Building<'_> {
-    /// Each pair of a matrix, or each connection to hosts that are drawn anew, has flow after flow.
-    pub(super) fn repeated(&mut self, place: u32, workload: &Workload) -> Result<(), String> {
-        let (seed, name) = (self.setup.seed, self.setup.names[place as usize]);
-        let pairs = pairs(workload, self.setup.hosts, seed);
-        let mut pairs_of = vec![0u32; self.setup.hosts as usize];
-        for &(source, destination) in &pairs {
-            self.check(source, destination)?;
-            pairs_of[source as usize] += 1;
-        }
-        let mut slots_of = vec![0u32; self.setup.hosts as usize];
-        for (source, destination) in pairs {
-            let slot = slots_of[source as usize];
-            slots_of[source as usize] += 1;
-            let connection = Connection { destination, slot, slots: pairs_of[source as usize] };
-            let first = workload.start + jitter(workload, seed, source, name, u64::from(slot));
-            let draws =
-                random::stream(seed, "arrivals", &[u64::from(source), name, u64::from(slot)]);
-            let application = match workload.arrivals {
-                Arrivals::ClosedLoop { gap, count } => {
-                    if self.setup.is_after_end(first) || count == Some(0) {
-                        continue;
-                    }
-                    let next = Some((Time::ZERO + first, false));
-                    let closed = ClosedLoop { connection, draws, gap, count, number: 0, next };
-                    let sized = u64::from(workload.size.mean_millibytes().is_some());
-                    self.counts.known += sized * u64::from(count.unwrap_or(0));
-                    Application::Closed(closed)
-                }
-                _ => {
-                    let slots = u64::from(connection.slots);
-                    let times = Times::new(workload.arrivals, slots, first, draws);
-                    Application::Open(OpenLoop { connection, times, number: 0 })
-                }
-            };
-            self.application(place, source, application);
-        }
-        Ok(())
-    }
-}
-
 /// One of several series of flows of a source.
-struct Connection {
-    destination: u32,
-    slot: u32,
-    slots: u32,
+pub(super) struct Connection {
+    pub(super) destination: u32,
+    pub(super) slot: u32,
+    pub(super) slots: u32,
 }
 
 impl Connection {
@@ -73,9 +33,9 @@ impl Connection {
 
 /// Flows whose starts do not ask what became of the others.
 pub(super) struct OpenLoop {
-    connection: Connection,
-    times: Times,
-    number: u64,
+    pub(super) connection: Connection,
+    pub(super) times: Times,
+    pub(super) number: u64,
 }
 
 impl OpenLoop {
@@ -95,13 +55,13 @@ impl OpenLoop {
 
 /// Each flow starts a gap after the last ACK of the one before.
 pub(super) struct ClosedLoop {
-    connection: Connection,
-    draws: Stream,
-    gap: Gap,
-    count: Option<u32>,
-    number: u64,
+    pub(super) connection: Connection,
+    pub(super) draws: Stream,
+    pub(super) gap: Gap,
+    pub(super) count: Option<u32>,
+    pub(super) number: u64,
     /// When the next flow starts, and whether another one was before it; nothing while that one is under way.
-    next: Option<(Time, bool)>,
+    pub(super) next: Option<(Time, bool)>,
 }
 
 impl ClosedLoop {

@@ -11,68 +11,43 @@ use std::sync::{Arc, OnceLock};
 use trimline_packet::Time;
 use trimline_transport::Stream;
 
-use super::applications::{Application, Due, What};
 use super::arrivals::Times;
-use super::{Building, Setup, jitter, order};
-use crate::plan::{Choose, Matrix, Workload};
+use super::due::{Due, What};
+use super::matrix::{jitter, order};
+use super::setup::Setup;
+use crate::plan::{Choose, Matrix};
 use crate::random;
-
-impl Building<'_> {
-    pub(super) fn incasts(&mut self, place: u32, workload: &Workload) -> Result<(), String> {
-        if let Matrix::Incast { receiver, .. } = &workload.matrix {
-            self.check(*receiver, *receiver)?;
-        }
-        let draws =
-            random::stream(self.setup.seed, "arrivals", &[self.setup.names[place as usize]]);
-        let source = Source {
-            times: Times::new(workload.arrivals, 1, workload.start, draws),
-            number: 0,
-            flows_of: vec![0; self.setup.hosts as usize],
-        };
-        let first = Arc::new(source.part(self.setup, place));
-        for host in 0..self.setup.hosts {
-            let incasts = Incasts { part: Arc::clone(&first) };
-            let number = self.hosts[host as usize].applications.len() as u32;
-            let due = &mut self.hosts[host as usize].due;
-            self.counts.to_come += incasts.push(host, place, number, due) as i64;
-            if first.source.is_some() {
-                self.application(place, host, Application::Incasts(incasts));
-            }
-        }
-        Ok(())
-    }
-}
 
 /// One flow of an incast, of a host that is known.
 #[derive(Clone, Copy)]
-struct Sends {
+pub(super) struct Sends {
     at: Time,
     receiver: u32,
     index: u64,
 }
 
 /// Some incasts, all that begin before those of the next part.
-struct Part {
+pub(super) struct Part {
     /// By host.
-    flows: Vec<Sends>,
-    first: Vec<u32>,
+    pub(super) flows: Vec<Sends>,
+    pub(super) first: Vec<u32>,
     /// What comes behind, if anything does.
-    source: Option<Source>,
-    next: OnceLock<Arc<Part>>,
+    pub(super) source: Option<Source>,
+    pub(super) next: OnceLock<Arc<Part>>,
 }
 
 /// Draws incasts.
 #[derive(Clone)]
-struct Source {
-    times: Times,
-    number: u64,
+pub(super) struct Source {
+    pub(super) times: Times,
+    pub(super) number: u64,
     /// Flows of each host so far.
-    flows_of: Vec<u64>,
+    pub(super) flows_of: Vec<u64>,
 }
 
 impl Source {
     /// The next incasts: so many that reading them costs the hosts little.
-    fn part(mut self, setup: &Setup, place: u32) -> Part {
+    pub(super) fn part(mut self, setup: &Setup, place: u32) -> Part {
         let workload = &setup.workloads[place as usize];
         let (name, hosts) = (setup.names[place as usize], setup.hosts);
         let (fixed, senders, excluding, choose) = match &workload.matrix {
@@ -113,7 +88,7 @@ impl Source {
 
 /// How far a host has read.
 pub(super) struct Incasts {
-    part: Arc<Part>,
+    pub(super) part: Arc<Part>,
 }
 
 impl Incasts {

@@ -6,37 +6,7 @@
 
 use std::sync::Arc;
 
-use trimline_packet::{HostId, Time};
-
-use super::applications::{Due, What};
-use super::{Building, Setup};
-use crate::flows::Flow;
-use crate::plan::{Listed, ListedStart, Trigger, Workload};
-
-impl Building<'_> {
-    pub(super) fn listed(
-        &mut self,
-        place: u32,
-        workload: &Workload,
-        listed: &Listed,
-    ) -> Result<(), String> {
-        self.counts.known += listed.flows.len() as u64;
-        self.counts.to_come += listed.flows.len() as i64;
-        let mut flows_of = vec![0u64; self.setup.hosts as usize];
-        for (number, flow) in (0u32..).zip(&listed.flows) {
-            self.check(flow.source, flow.destination)?;
-            let own = &mut flows_of[flow.source as usize];
-            let index = *own;
-            *own += 1;
-            if let ListedStart::At(at) = flow.start {
-                let (at, what) = (Time::ZERO + workload.start + at, What::Listed(number));
-                let due = Due { at, follows: false, workload: place, index, what };
-                self.due(flow.source, due);
-            }
-        }
-        Ok(())
-    }
-}
+use crate::plan::{Listed, ListedFlow, ListedStart, Trigger};
 
 /// A flow that a trigger starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,6 +58,11 @@ impl Triggers {
         })
     }
 
+    /// A flow of the file.
+    pub(super) fn flow(&self, number: u32) -> &ListedFlow {
+        &self.listed.flows[number as usize]
+    }
+
     pub(super) fn on_delivered(&self, flow: u32) -> Option<u32> {
         self.listed.flows[flow as usize].on_delivered
     }
@@ -128,22 +103,5 @@ impl Triggers {
                 Trigger::OneByOne => activation == target.turn,
             })
             .map(|target| (target.flow, target.index))
-    }
-}
-
-impl Setup {
-    /// A flow of a file, which starts.
-    pub(super) fn listed_flow(
-        &self,
-        workload: u32,
-        source: HostId,
-        number: u32,
-        index: u64,
-        start: Time,
-    ) -> Flow {
-        let flow = &self.listed(workload).listed.flows[number as usize];
-        let destination = HostId::new(flow.destination);
-        let size = Some(flow.size);
-        self.sized_flow(workload, source, destination, index, start, number, size)
     }
 }

@@ -6,56 +6,21 @@
 //! of the answer, and how long it takes, are drawn from streams named by the server, the workload of the answers, and
 //! the answer's index, which names the client and its query.
 
+use std::ops::Range;
+
 use trimline_packet::Time;
 use trimline_transport::Stream;
 
-use super::applications::{Application, Due, Next, What};
 use super::arrivals::{Times, gap_of};
-use super::{Building, Setup, jitter, other_than};
-use crate::flows::Flow;
-use crate::plan::{Arrivals, Gap, Matrix, Queries, Size, Workload};
+use super::due::{Due, Next, What};
+use super::matrix::other_than;
+use super::setup::Setup;
+use crate::flow::Flow;
+use crate::plan::{Gap, Matrix, Queries, Size};
 use crate::random;
 
-impl Building<'_> {
-    /// The clients of a workload, whose answers are the next one.
-    pub(super) fn clients(
-        &mut self,
-        place: u32,
-        workload: &Workload,
-        queries: &Queries,
-    ) -> Result<(), String> {
-        let (seed, name) = (self.setup.seed, self.setup.names[place as usize]);
-        for host in clients(queries, self.setup.hosts) {
-            self.check(host, host)?;
-            let first = workload.start + jitter(workload, seed, host, name, 0);
-            let draws = random::stream(seed, "arrivals", &[u64::from(host), name]);
-            let pace = match workload.arrivals {
-                Arrivals::ClosedLoop { gap, count } => {
-                    if self.setup.is_after_end(first) || count == Some(0) {
-                        continue;
-                    }
-                    let flows = 2 * u64::from(queries.servers) * u64::from(count.unwrap_or(0));
-                    self.counts.known += flows;
-                    let next = Some((Time::ZERO + first, false));
-                    Pace::Closed { draws, gap, count, next, unanswered: 0 }
-                }
-                _ => Pace::Open(Times::new(workload.arrivals, 1, first, draws)),
-            };
-            if let Pace::Open(times) = &pace
-                && times.peek().is_none()
-            {
-                continue;
-            }
-            let mut client = Client { pace, query: 0, servers: Vec::new(), asked: 0 };
-            client.draw(self.setup, place, host);
-            self.application(place, host, Application::Client(client));
-        }
-        Ok(())
-    }
-}
-
 /// The hosts that ask.
-fn clients(queries: &Queries, hosts: u32) -> std::ops::Range<u32> {
+pub(super) fn clients(queries: &Queries, hosts: u32) -> Range<u32> {
     match queries.client {
         Some(client) => client..client + 1,
         None => 0..hosts,
@@ -63,7 +28,7 @@ fn clients(queries: &Queries, hosts: u32) -> std::ops::Range<u32> {
 }
 
 /// When a client asks.
-enum Pace {
+pub(super) enum Pace {
     Open(Times),
     Closed {
         draws: Stream,
@@ -77,12 +42,12 @@ enum Pace {
 
 /// One client of a workload.
 pub(super) struct Client {
-    pace: Pace,
-    query: u64,
+    pub(super) pace: Pace,
+    pub(super) query: u64,
     /// Of the query that begins, or comes next.
-    servers: Vec<u32>,
+    pub(super) servers: Vec<u32>,
     /// How many of them were asked.
-    asked: u32,
+    pub(super) asked: u32,
 }
 
 impl Client {
@@ -135,7 +100,7 @@ impl Client {
     }
 
     /// The servers of the next query: distinct, none of them the client.
-    fn draw(&mut self, setup: &Setup, workload: u32, host: u32) {
+    pub(super) fn draw(&mut self, setup: &Setup, workload: u32, host: u32) {
         let Matrix::Requests(queries) = &setup.workloads[workload as usize].matrix else {
             panic!("a client asks")
         };

@@ -1,0 +1,180 @@
+//! What never changes in a run: the workloads, and what follows from them for any flow.
+
+use std::sync::Arc;
+
+use trimline_packet::{ByteCount, HostId, Packet, Time, TimeDelta};
+
+use super::listed::Triggers;
+use super::matrix::members;
+use crate::flow::Flow;
+use crate::formats::sizes::WHOLE;
+use crate::plan::{Arrivals, Matrix, Plan, Size, Spraying, Workload};
+use crate::random;
+use crate::topology::Clos;
+
+/// What follows from the end of a flow.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// At its source the next one, in a closed loop.
+    Plain,
+    /// At its destination an answer.
+    Requests,
+    /// At its destination the next query.
+    Responses,
+    /// What its file says.
+    Listed,
+}
+
+/// What never changes.
+pub(super) struct Setup {
+    pub(super) seed: u64,
+    pub(super) hosts: u32,
+    pub(super) topology: Clos,
+    pub(super) end: Option<TimeDelta>,
+    pub(super) workloads: Vec<Workload>,
+    /// By workload: the hash of its name.
+    pub(super) names: Arc<[u64]>,
+    /// By workload: the hosts among which each flow's destination is drawn anew.
+    pub(super) members: Vec<Option<Vec<u32>>>,
+    /// By workload: a file with its triggers.
+    pub(super) triggers: Vec<Option<Triggers>>,
+}
+
+impl Setup {
+    pub(super) fn new(plan: &Plan) -> Setup {
+        let (workloads, hosts) = (&plan.workloads, plan.topology.hosts());
+        let members_of = |workload: &Workload| match &workload.matrix {
+            Matrix::Random { excluding, .. } if workload.arrivals != Arrivals::Once => {
+                Some(members(hosts, excluding))
+            }
+            _ => None,
+        };
+        let triggers_of = |workload: &Workload| match &workload.matrix {
+            Matrix::Listed(listed) => Some(Triggers::new(listed, hosts)),
+            _ => None,
+        };
+        Setup {
+            seed: plan.seed,
+            hosts,
+            topology: plan.topology.clone(),
+            end: plan.duration,
+            names: workloads.iter().map(|workload| random::name_number(&workload.name)).collect(),
+            members: workloads.iter().map(members_of).collect(),
+            triggers: workloads.iter().map(triggers_of).collect(),
+            workloads: workloads.clone(),
+        }
+    }
+
+    pub(super) fn any_switch_random(&self) -> bool {
+        self.workloads.iter().any(|workload| workload.spraying == Spraying::SwitchRandom)
+    }
+
+    /// Whether a trigger of a file starts flows of another host than the one that activates it.
+    pub(super) fn has_notices(&self) -> bool {
+        self.triggers.iter().flatten().any(Triggers::reach_others)
+    }
+
+    /// Whether the flows of a workload are counted before they start.
+    pub(super) fn is_counted(&self, workload: u32) -> bool {
+        let workload = &self.workloads[workload as usize];
+        match (&workload.matrix, workload.arrivals) {
+            (Matrix::Listed(_), _) => true,
+            (Matrix::RandomIncast { .. }, _) => false,
+            (_, Arrivals::Once) => {
+                !matches!(workload.matrix, Matrix::Requests(_) | Matrix::Responses)
+            }
+            (_, Arrivals::ClosedLoop { count, .. }) => count.is_some(),
+            (_, Arrivals::Periodic { .. } | Arrivals::Poisson { .. }) => false,
+        }
+    }
+
+    pub(super) fn kind(&self, workload: u32) -> Kind {
+        match &self.workloads[workload as usize].matrix {
+            Matrix::Requests(_) => Kind::Requests,
+            Matrix::Responses => Kind::Responses,
+            Matrix::Listed(_) => Kind::Listed,
+            Matrix::Permutation
+            | Matrix::Random { .. }
+            | Matrix::AllToAll
+            | Matrix::Outcast { .. }
+            | Matrix::Incast { .. }
+            | Matrix::RandomIncast { .. }
+            | Matrix::Pairs(_) => Kind::Plain,
+        }
+    }
+
+    pub(super) fn is_closed(&self, workload: u32) -> bool {
+        matches!(self.workloads[workload as usize].arrivals, Arrivals::ClosedLoop { .. })
+    }
+
+    pub(super) fn is_after_end(&self, time: TimeDelta) -> bool {
+        self.end.is_some_and(|end| time >= end)
+    }
+
+    pub(super) fn drawn_from(&self, workload: u32) -> Option<&[u32]> {
+        self.members[workload as usize].as_deref()
+    }
+
+    pub(super) fn listed(&self, workload: u32) -> &Triggers {
+        self.triggers[workload as usize].as_ref().expect("a workload of a file")
+    }
+
+    /// How long a least packet takes from host to host in an idle network.
+    pub(super) fn one_way(&self, from: u32, to: u32) -> TimeDelta {
+        let least = ByteCount::new(u64::from(Packet::HEADER_BYTES));
+        self.topology.ideal_completion(HostId::new(from), HostId::new(to), 0, least, least)
+    }
+
+    /// A flow that starts, its size fixed or drawn.
+    pub(super) fn flow(
+        &self,
+        workload: u32,
+        source: HostId,
+        destination: HostId,
+        index: u64,
+        start: Time,
+        token: u32,
+    ) -> Flow {
+        let size = match &self.workloads[workload as usize].size {
+            Size::LongLived => None,
+            Size::Fixed(size) => Some(*size),
+            Size::Drawn(sizes) => {
+                let owner = [u64::from(source.get()), self.names[workload as usize], index];
+                let mut draws = random::stream(self.seed, "size", &owner);
+                Some(ByteCount::new(sizes.size(random::below(&mut draws, WHOLE))))
+            }
+        };
+        self.sized_flow(workload, source, destination, index, start, token, size)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "the fields of a flow")]
+    pub(super) fn sized_flow(
+        &self,
+        workload: u32,
+        source: HostId,
+        destination: HostId,
+        index: u64,
+        start: Time,
+        token: u32,
+        size: Option<ByteCount>,
+    ) -> Flow {
+        let Workload { class, spraying, .. } = self.workloads[workload as usize];
+        let switch_random = spraying == Spraying::SwitchRandom;
+        Flow { source, destination, workload, token, index, size, start, class, switch_random }
+    }
+
+    /// A flow of a file, which starts.
+    pub(super) fn listed_flow(
+        &self,
+        workload: u32,
+        source: HostId,
+        number: u32,
+        index: u64,
+        start: Time,
+    ) -> Flow {
+        let flow = self.listed(workload).flow(number);
+        let destination = HostId::new(flow.destination);
+        let size = Some(flow.size);
+        self.sized_flow(workload, source, destination, index, start, number, size)
+    }
+}
