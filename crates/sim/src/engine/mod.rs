@@ -9,6 +9,7 @@ mod flights;
 mod heap;
 mod partition;
 mod recorder;
+mod returns;
 mod threads;
 mod wheel;
 mod windows;
