@@ -7,6 +7,7 @@
 mod exchange;
 mod flights;
 mod heap;
+mod inbox;
 mod partition;
 mod recorder;
 mod returns;
