@@ -7,8 +7,10 @@
 mod exchange;
 mod flights;
 mod heap;
+mod inbox;
 mod partition;
 mod recorder;
+mod returns;
 mod threads;
 mod wheel;
 mod windows;

@@ -9,6 +9,7 @@ use trimline_packet::{Handle, Time, TimeDelta};
 
 use super::exchange::Outgoing;
 use super::flights::{Flights, Place};
+use super::inbox::{Inbox, Outlook};
 use crate::arena::Arena;
 use crate::network::{self, Calendar};
 use crate::table::{Shared, Table};
@@ -40,122 +41,6 @@ struct Far {
 
 impl Far {
     const NOBODY: Far = Far { at: Time::NEVER, unit: 0, handle: Handle::NONE, link: 0 };
-}
-
-/// When a unit is visited next, whether its inbox is out of order, and how many packets it holds: 40 bits,
-/// one and 23.
-#[derive(Clone, Copy)]
-struct Outlook(u64);
-
-impl Outlook {
-    /// No visit, no packet.
-    const NONE: Outlook = Outlook(Outlook::NEVER << 24);
-    /// The window of no visit.
-    const NEVER: u64 = (1 << 40) - 1;
-    const UNSORTED_SHIFT: u32 = 23;
-    const PACKETS: u64 = (1 << Outlook::UNSORTED_SHIFT) - 1;
-
-    #[inline(always)]
-    fn window(self) -> u64 {
-        self.0 >> 24
-    }
-    #[inline(always)]
-    fn packets(self) -> u64 {
-        self.0 & Outlook::PACKETS
-    }
-    #[inline(always)]
-    fn is_unsorted(self) -> bool {
-        self.0 >> Outlook::UNSORTED_SHIFT & 1 != 0
-    }
-    #[inline(always)]
-    fn set_window(&mut self, window: u64) {
-        self.0 = window << 24 | (self.0 & ((1 << 24) - 1));
-    }
-}
-
-/// Packets on links, in order of time unless there are many.
-#[derive(Clone, Copy)]
-struct Arrivals {
-    /// When the first to arrive does: never if there is none.
-    first_at: Time,
-    /// Arrival time of the last packet; of an empty list, of the last that it had.
-    last_at: Time,
-    first: Place,
-    /// Valid only while the list is not empty.
-    last: Place,
-}
-
-impl Arrivals {
-    const NONE: Arrivals = Arrivals {
-        first_at: Time::NEVER,
-        last_at: Time::ZERO,
-        first: Place::NONE,
-        last: Place::NONE,
-    };
-}
-
-/// What will arrive at a unit, and when the unit is visited: a cache line.
-///
-/// There is a long-delay and a short-delay list, so that inserts are nearly always appends.
-#[derive(Clone, Copy)]
-#[repr(C, align(64))]
-struct Inbox {
-    lists: [Arrivals; 2],
-    /// No arrival makes the unit act before this window: its transmitter is busy.
-    busy_until: u64,
-    outlook: Outlook,
-}
-
-impl Inbox {
-    const EMPTY: Inbox =
-        Inbox { lists: [Arrivals::NONE; 2], busy_until: 0, outlook: Outlook::NONE };
-
-    /// When the first packet arrives.
-    #[inline(always)]
-    fn first_arrival(&self) -> Time {
-        self.lists[0].first_at.min(self.lists[1].first_at)
-    }
-
-    /// The packet does not arrive later than the last one of its list.
-    /// The packets of a unit that is being visited stay in order.
-    #[inline(never)]
-    fn put_between(
-        &mut self,
-        flights: &mut Flights,
-        number: usize,
-        place: Place,
-        seed: u64,
-        is_visited: bool,
-    ) {
-        let (at, link) = (flights.at(place), flights.link(place));
-        let list = &mut self.lists[number];
-        let is_long = self.outlook.is_unsorted() || self.outlook.packets() > MOST_PENDING;
-        if is_long && !is_visited && !list.first.is_none() {
-            // Too far from the end to search: the list is sorted when the unit is visited.
-            self.outlook.0 |= 1 << Outlook::UNSORTED_SHIFT;
-            list.first_at = list.first_at.min(at);
-            flights.set_next(list.last, place);
-            list.last = place;
-            return;
-        }
-        let goes_first = |other: Place| {
-            network::order(seed, (flights.at(other), flights.link(other)), (at, link)).is_le()
-        };
-        let (mut before, mut after) = (Place::NONE, list.first);
-        while !after.is_none() && goes_first(after) {
-            (before, after) = (after, flights.next(after));
-        }
-        flights.set_next(place, after);
-        if before.is_none() {
-            list.first = place;
-            list.first_at = at;
-        } else {
-            flights.set_next(before, place);
-        }
-        if after.is_none() {
-            list.last = place;
-        }
-    }
 }
 
 /// What becomes of a packet that departs.
@@ -412,7 +297,7 @@ impl Wheel {
             let is_visited = unit == self.visited;
             inbox.put_between(&mut self.flights, number, place, self.seed, is_visited);
         }
-        inbox.outlook.0 += 1;
+        inbox.outlook.add_packet();
         let busy_until = if inbox.outlook.packets() > MOST_PENDING { 0 } else { inbox.busy_until };
         let window = (self.current + ahead).max(busy_until);
         if window < inbox.outlook.window() {
@@ -434,7 +319,7 @@ impl Wheel {
         let flights = &mut self.flights;
         let seed = self.seed;
         let inbox = &mut self.inboxes[unit as usize];
-        inbox.outlook.0 &= !(1 << Outlook::UNSORTED_SHIFT);
+        inbox.outlook.set_sorted();
         for list in &mut inbox.lists {
             self.sorting.clear();
             let mut place = list.first;
@@ -479,7 +364,7 @@ impl Wheel {
         list.first = next;
         list.first_at = flights.at(next);
         arena.prefetch(flights.handle(next));
-        inbox.outlook.0 -= 1;
+        inbox.outlook.remove_packet();
         let link = flights.link(place);
         flights.remove(place);
         (handle, link)

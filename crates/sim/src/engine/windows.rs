@@ -27,21 +27,20 @@
 //! port of its switch at the same instant. While a header queue of a switch could overflow in one visit,
 //! the ports of that switch are therefore visited together, in every window in which something arrives
 //! there, arrivals in order of time across all of them. The bound is arithmetic: what can arrive at a
-//! switch in one window, and the [`MOST_PENDING`] packets that may wait for a visit. Other engines of
+//! switch in one window, and the [`MOST_PENDING`](super::wheel::MOST_PENDING) packets that may wait for a visit. Other engines of
 //! this kind would have to give the returned header a delay; this one keeps the instant.
 //!
 //! # Shared memory
 //! Where the ports of a switch share memory, what one may keep depends on what the others hold at that instant:
 //! they are always visited together.
 
-use std::mem;
-
 use trimline_packet::{Handle, Time, TimeDelta};
-use trimline_switch::{OutputPort, Returning};
+use trimline_switch::OutputPort;
 
 use super::Engine;
 use super::exchange::{Mail, Outgoing};
-use super::wheel::{MOST_PENDING, Wheel};
+use super::returns::Returns;
+use super::wheel::Wheel;
 use crate::network::{self, Network};
 use crate::protocol::Protocol;
 use crate::table::Table;
@@ -58,39 +57,6 @@ struct Entry {
     link: u32,
     unit: u32,
     handle: Handle,
-}
-
-/// Which switches may have to return a header in the next window.
-struct Returns {
-    /// Bytes in a header queue beyond which it could overflow within one visit.
-    threshold: u32,
-    /// Header queues are so small that they always could, or the ports of a switch share memory.
-    always: bool,
-    queue: usize,
-    risky_ports: Vec<bool>,
-    /// Per switch: its risky ports, and the first window for which that counts.
-    risky: Vec<(u32, u64)>,
-    /// Risky ports of all switches.
-    any: u32,
-    counted: Option<Counted>,
-}
-
-/// So many links lead to a switch that what they could carry in one window would fill a header queue. What they do
-/// carry is in the inboxes when the window begins, and is counted there.
-struct Counted {
-    /// Bytes of a header queue.
-    capacity: u64,
-    /// Bytes of the longest packet that one holds.
-    header: u64,
-    /// The switches whose ports are visited together in this window.
-    together: Vec<u32>,
-}
-
-impl Counted {
-    /// Whether `packets` could overflow a header queue of `bytes`. Each adds one header at most.
-    fn could_overflow(&self, bytes: u32, packets: u64) -> bool {
-        u64::from(bytes) + packets * self.header > self.capacity
-    }
 }
 
 /// The engine of lookahead windows.
@@ -268,7 +234,7 @@ impl Windows {
         if count > 0 {
             self.last_active = self.wheel.current;
         }
-        if self.returns.counted.is_some() {
+        if self.returns.is_counted() {
             self.count_arrivals(network, count);
         }
         for index in 0..count {
@@ -290,7 +256,7 @@ impl Windows {
             }
             if unit >= ports {
                 self.visit_host(network, unit, limit);
-            } else if self.returns.any == 0 {
+            } else if self.returns.is_calm() {
                 self.visit_port(network, unit, limit);
             } else {
                 self.visit_risky(network, unit, limit);
@@ -311,12 +277,7 @@ impl Windows {
         network: &Network<E, P>,
         count: usize,
     ) {
-        let Returns { counted: Some(counted), risky, queue, .. } = &mut self.returns else {
-            return;
-        };
-        for switch in counted.together.drain(..) {
-            risky[switch as usize] = (0, 0);
-        }
+        self.returns.forget_counts();
         for index in 0..count {
             let far = self.units[index + FAR_AHEAD];
             network.prefetch_unit(far);
@@ -326,11 +287,8 @@ impl Windows {
                 // Ports come before hosts.
                 break;
             }
-            let bytes = network.queue_bytes(unit, *queue);
-            if self.wheel.is_due(unit) && counted.could_overflow(bytes, self.wheel.packets(unit)) {
-                let switch = network.routes.switch_of(unit);
-                risky[switch as usize] = (1, self.wheel.current);
-                counted.together.push(switch);
+            if self.wheel.is_due(unit) {
+                self.returns.count(network, &self.wheel, unit);
             }
         }
     }
@@ -488,111 +446,6 @@ impl Windows {
     fn expect<E: Protocol, P: OutputPort>(&mut self, network: &mut Network<E, P>, notice: Notice) {
         let unit = network.expect(notice);
         self.wheel.wake(unit, notice.at);
-    }
-}
-
-impl Returns {
-    fn new<E: Protocol, P: OutputPort>(network: &Network<E, P>, shift: u32) -> Returns {
-        let switches = network.routes.switches();
-        let mut returns = Returns {
-            threshold: u32::MAX,
-            always: false,
-            queue: 0,
-            risky_ports: vec![false; network.routes.ports() as usize],
-            risky: vec![(0, 0); switches],
-            any: 0,
-            counted: None,
-        };
-        if network.shares_memory() {
-            returns.visit_all_together(switches);
-            return returns;
-        }
-        let (queue, bytes, longest_header, adds_one_header) = match network.returning() {
-            Returning::Never => return returns,
-            Returning::From { queue, bytes, trimmed_bytes, adds_one_header } => {
-                (queue, bytes, trimmed_bytes.max(E::FRAMING.header), adds_one_header)
-            }
-            Returning::Anywhere => {
-                returns.visit_all_together(switches);
-                return returns;
-            }
-        };
-        let capacity = u64::from(bytes);
-        let most_links = (0..switches as u32)
-            .map(|s| network.routes.ports_of(s).len() as u64)
-            .max()
-            .unwrap_or(0);
-        let window = TimeDelta::from_ps(1 << shift);
-        let headers =
-            network.most_headers_per_link(window, adds_one_header) * most_links + 2 * MOST_PENDING;
-        let header = u64::from(longest_header);
-        let margin = headers * header;
-        returns.queue = queue;
-        match capacity.checked_sub(margin) {
-            Some(threshold) => returns.threshold = threshold as u32,
-            None if adds_one_header => {
-                returns.counted = Some(Counted { capacity, header, together: Vec::new() });
-                // Every port is asked when it is left.
-                returns.any = 1;
-            }
-            None => returns.visit_all_together(switches),
-        }
-        returns
-    }
-
-    /// The ports of every switch are visited together in every window.
-    fn visit_all_together(&mut self, switches: usize) {
-        self.always = true;
-        self.risky.fill((1, 0));
-        self.any = switches as u32;
-    }
-
-    /// Whether the ports of a switch must be visited together in the current window.
-    #[inline]
-    fn together(&self, switch: u32, window: u64) -> bool {
-        let (ports, since) = self.risky[switch as usize];
-        ports > 0 && since <= window
-    }
-
-    /// Notes how full a port's header queue is at the end of a visit. Whether its switch may have to
-    /// return headers.
-    #[inline(always)]
-    fn note<E: Protocol, P: OutputPort>(
-        &mut self,
-        network: &Network<E, P>,
-        wheel: &Wheel,
-        port: u32,
-    ) -> bool {
-        let bytes = network.queue_bytes(port, self.queue);
-        let is_risky = bytes > self.threshold;
-        if !is_risky && self.any == 0 {
-            return false;
-        }
-        if let Some(counted) = &self.counted {
-            // What waits in the inbox for the next visit, now or later, must not overflow the queue.
-            return counted.could_overflow(bytes, wheel.packets(port) + MOST_PENDING);
-        }
-        self.always || self.change(network.routes.switch_of(port), port, is_risky, wheel.current)
-    }
-
-    #[cold]
-    fn change(&mut self, switch: u32, port: u32, is_risky: bool, window: u64) -> bool {
-        let was_risky = mem::replace(&mut self.risky_ports[port as usize], is_risky);
-        let (ports, since) = &mut self.risky[switch as usize];
-        if is_risky == was_risky {
-            return *ports > 0;
-        }
-        if is_risky {
-            if *ports == 0 {
-                *since = window + 1;
-            }
-            *ports += 1;
-            self.any += 1;
-        } else {
-            *ports -= 1;
-            self.any -= 1;
-        }
-        *ports > 0
     }
 }
 

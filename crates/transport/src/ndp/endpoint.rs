@@ -24,6 +24,43 @@ use crate::{Allowed, Disposition, Half, HostTables, Key};
 /// time-outs bring them again.
 const CONTROL_LIMIT: usize = 1 << 16;
 
+/// How a receiving half asks for another packet.
+#[derive(Clone, Copy)]
+enum Asked {
+    /// It does not.
+    Nothing,
+    /// With the answer to what arrived.
+    Riding { counter: u32 },
+    /// With a PULL in its turn; the first that is queued must find one.
+    Queued { is_first: bool },
+}
+
+/// Whether a packet of DATA has its payload. One that is smaller than a trimmed one may arrive whole and be called
+/// trimmed.
+#[inline(always)]
+fn is_whole(packet: &Packet) -> bool {
+    let whole = u32::from(packet.header.payload_length()) + u32::from(Packet::HEADER_BYTES);
+    packet.service != Service::Trimmed || u32::from(packet.wire_bytes) >= whole
+}
+
+/// The ACK or NACK of a packet of DATA.
+#[inline(always)]
+fn answer(header: &Header, key: Key, kind: Kind, path: PathId, asked: Asked) -> Header {
+    let mut flags = Flags::default().with_attempt(header.flags.attempt());
+    if key.opened_here {
+        flags = flags.with(Flags::FROM_OPENER);
+    }
+    let mut extra = 0;
+    match asked {
+        Asked::Riding { counter } => {
+            flags = flags.with(Flags::PULL);
+            extra = counter;
+        }
+        Asked::Nothing | Asked::Queued { .. } => {}
+    }
+    Header { kind, flags, path, connection: key.connection, sequence: header.sequence, extra }
+}
+
 /// All NDP connections of one host. What every packet needs stands in front.
 #[derive(Debug)]
 #[repr(C)]
@@ -140,21 +177,7 @@ impl Endpoint {
                 }
             },
         };
-        let length = header.payload_length();
-        // A packet that is smaller than a trimmed one may arrive whole and be called trimmed.
-        let whole = packet.service != Service::Trimmed
-            || u32::from(packet.wire_bytes) >= u32::from(length) + u32::from(Packet::HEADER_BYTES);
-
-        let entry = &mut self.slots[slot as usize];
-        let Role::Receiving(receiver) = &mut entry.role else {
-            panic!("the directory gave a receiving half the slot of a sending one")
-        };
-        if entry.life != Life::Open && !receiver.has(header.sequence) {
-            self.reset(now, packet, key.peer, directory);
-            return Disposition::Discard;
-        }
-        let last = header.flags.contains(Flags::LAST);
-        let arrival = receiver.arrive(now, header.sequence, length, whole, last);
+        let arrival = self.arrive(now, packet, slot, directory);
         let mut kind = Kind::Ack;
         let mut disposition = Disposition::Discard;
         match arrival {
@@ -169,62 +192,89 @@ impl Endpoint {
             }
             Arrival::Duplicate => {}
         }
+        let asked = self.ask(now, packet, slot, arrival);
+        self.answer(packet, key, slot, kind, asked);
+        disposition
+    }
 
-        let class = header.flags.class();
+    /// Notes a packet of DATA in its receiving half. A half that is closed and lacks it takes nothing.
+    #[inline(always)]
+    fn arrive(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        slot: u32,
+        directory: &mut impl HostTables,
+    ) -> Arrival {
+        let header = &packet.header;
+        let entry = &mut self.slots[slot as usize];
+        let Role::Receiving(receiver) = &mut entry.role else {
+            panic!("the directory gave a receiving half the slot of a sending one")
+        };
+        if entry.life != Life::Open && !receiver.has(header.sequence) {
+            self.reset(now, packet, packet.source, directory);
+            return Arrival::Beyond;
+        }
+        let last = header.flags.contains(Flags::LAST);
+        receiver.arrive(now, header.sequence, header.payload_length(), is_whole(packet), last)
+    }
+
+    /// Asks for another packet after one that arrived, in the class that it names.
+    ///
+    /// NDP 3.2-d, 3.2-n: for every header or packet that arrives a pull is queued; once LAST is known the
+    /// superfluous ones are removed.
+    #[inline(always)]
+    fn ask(&mut self, now: Time, packet: &Packet, slot: u32, arrival: Arrival) -> Asked {
+        let length = packet.header.payload_length();
+        let class = packet.header.flags.class();
+        let mut entry = &mut self.slots[slot as usize];
+        let mut receiver = Receiver::of(&mut entry.role);
         if class != receiver.class && !receiver.class_fixed {
             self.change_class(slot, class);
+            entry = &mut self.slots[slot as usize];
+            receiver = Receiver::of(&mut entry.role);
         }
-        // NDP 3.2-d, 3.2-n: for every header or packet that arrives a pull is queued; once LAST is known the
-        // superfluous ones are removed.
-        let entry = &mut self.slots[slot as usize];
-        let receiver = Receiver::of(&mut entry.role);
         let allowance = receiver.allowance();
         if receiver.repeating || receiver.pulls() > allowance {
             self.drop_pulls(slot, allowance);
+            entry = &mut self.slots[slot as usize];
+            receiver = Receiver::of(&mut entry.role);
         }
-        let entry = &mut self.slots[slot as usize];
-        let receiver = Receiver::of(&mut entry.role);
-        let mut flags = Flags::default().with_attempt(header.flags.attempt());
-        if key.opened_here {
-            flags = flags.with(Flags::FROM_OPENER);
-        }
-        let (mut counter, mut joins) = (0, false);
         if arrival != Arrival::Duplicate && receiver.pulls() < allowance {
             if self.config.pull_ack && self.pulls.may_ride(now) {
-                counter = receiver.ride_pull();
-                flags = flags.with(Flags::PULL);
+                let counter = receiver.ride_pull();
                 self.pulls.rode(now, self.gaps.after(length));
                 let due = now.saturating_add(self.config.pull_repeat);
                 if due < entry.deadline {
                     entry.deadline = due;
                     self.timers.arm(slot, due);
                 }
-            } else {
-                joins = receiver.pulls() == 0;
-                receiver.queue_pull(length);
-                self.pulls.add(now);
+                return Asked::Riding { counter };
             }
+            let is_first = receiver.pulls() == 0;
+            receiver.queue_pull(length);
+            self.pulls.add(now);
+            return Asked::Queued { is_first };
         }
+        Asked::Nothing
+    }
+
+    /// Answers a packet of DATA, tells the application of the last one, and lets a first pull take its turn.
+    #[inline(always)]
+    fn answer(&mut self, packet: &Packet, key: Key, slot: u32, kind: Kind, asked: Asked) {
+        let receiver = Receiver::of(&mut self.slots[slot as usize].role);
         if self.control.len() < CONTROL_LIMIT {
-            let answer = Header {
-                kind,
-                flags,
-                path: receiver.paths.spray(),
-                connection: key.connection,
-                sequence: header.sequence,
-                extra: counter,
-            };
+            let answer = answer(&packet.header, key, kind, receiver.paths.spray(), asked);
             self.control.push_back(Packet::control(self.host, key.peer, answer));
         }
         if receiver.complete() && !receiver.delivered {
             receiver.delivered = true;
             self.events.push_back(Event::Delivered { key, slot });
         }
-        if joins {
+        if let Asked::Queued { is_first: true } = asked {
             let class = receiver.class;
             self.pulls.join(&mut self.slots, slot, class);
         }
-        disposition
     }
 
     /// The packets of a connection name another class.

@@ -1,0 +1,151 @@
+//! What will arrive at a unit, and when the unit is visited for it.
+
+use trimline_packet::Time;
+
+use super::flights::{Flights, Place};
+use super::wheel::MOST_PENDING;
+use crate::network;
+
+/// When a unit is visited next, whether its inbox is out of order, and how many packets it holds: 40 bits,
+/// one and 23.
+#[derive(Clone, Copy)]
+pub(super) struct Outlook(u64);
+
+impl Outlook {
+    /// No visit, no packet.
+    const NONE: Outlook = Outlook(Outlook::NEVER << Outlook::WINDOW_SHIFT);
+    /// The window of no visit.
+    pub(super) const NEVER: u64 = (1 << 40) - 1;
+    const UNSORTED: u64 = 1 << 23;
+    const PACKETS: u64 = Outlook::UNSORTED - 1;
+    const WINDOW_SHIFT: u32 = 24;
+    const BELOW_WINDOW: u64 = (1 << Outlook::WINDOW_SHIFT) - 1;
+
+    /// The window of the next visit.
+    #[inline(always)]
+    pub(super) fn window(self) -> u64 {
+        self.0 >> Outlook::WINDOW_SHIFT
+    }
+    /// Packets in the inbox.
+    #[inline(always)]
+    pub(super) fn packets(self) -> u64 {
+        self.0 & Outlook::PACKETS
+    }
+    /// Whether the inbox is out of order.
+    #[inline(always)]
+    pub(super) fn is_unsorted(self) -> bool {
+        self.0 & Outlook::UNSORTED != 0
+    }
+    /// The next visit is in this window.
+    #[inline(always)]
+    pub(super) fn set_window(&mut self, window: u64) {
+        self.0 = window << Outlook::WINDOW_SHIFT | (self.0 & Outlook::BELOW_WINDOW);
+    }
+    /// One packet more is in the inbox.
+    #[inline(always)]
+    pub(super) fn add_packet(&mut self) {
+        debug_assert!(self.packets() < Outlook::PACKETS, "an inbox holds less than 2^23 packets");
+        self.0 += 1;
+    }
+    /// One packet left the inbox.
+    #[inline(always)]
+    pub(super) fn remove_packet(&mut self) {
+        debug_assert!(self.packets() > 0, "an empty inbox gives no packet");
+        self.0 -= 1;
+    }
+    /// The inbox is out of order from now on.
+    #[inline(always)]
+    pub(super) fn set_unsorted(&mut self) {
+        self.0 |= Outlook::UNSORTED;
+    }
+    /// The inbox is in order from now on.
+    #[inline(always)]
+    pub(super) fn set_sorted(&mut self) {
+        self.0 &= !Outlook::UNSORTED;
+    }
+}
+
+/// Packets on links, in order of time unless there are many.
+#[derive(Clone, Copy)]
+pub(super) struct Arrivals {
+    /// When the first to arrive does: never if there is none.
+    pub(super) first_at: Time,
+    /// Arrival time of the last packet; of an empty list, of the last that it had.
+    pub(super) last_at: Time,
+    pub(super) first: Place,
+    /// Valid only while the list is not empty.
+    pub(super) last: Place,
+}
+
+impl Arrivals {
+    const NONE: Arrivals = Arrivals {
+        first_at: Time::NEVER,
+        last_at: Time::ZERO,
+        first: Place::NONE,
+        last: Place::NONE,
+    };
+}
+
+/// What will arrive at a unit, and when the unit is visited: a cache line.
+///
+/// There is a long-delay and a short-delay list, so that inserts are nearly always appends.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(super) struct Inbox {
+    pub(super) lists: [Arrivals; 2],
+    /// No arrival makes the unit act before this window: its transmitter is busy.
+    pub(super) busy_until: u64,
+    pub(super) outlook: Outlook,
+}
+
+impl Inbox {
+    pub(super) const EMPTY: Inbox =
+        Inbox { lists: [Arrivals::NONE; 2], busy_until: 0, outlook: Outlook::NONE };
+
+    /// When the first packet arrives.
+    #[inline(always)]
+    pub(super) fn first_arrival(&self) -> Time {
+        self.lists[0].first_at.min(self.lists[1].first_at)
+    }
+
+    /// The packet does not arrive later than the last one of its list.
+    /// The packets of a unit that is being visited stay in order.
+    #[inline(never)]
+    pub(super) fn put_between(
+        &mut self,
+        flights: &mut Flights,
+        number: usize,
+        place: Place,
+        seed: u64,
+        is_visited: bool,
+    ) {
+        let (at, link) = (flights.at(place), flights.link(place));
+        let list = &mut self.lists[number];
+        let is_long = self.outlook.is_unsorted() || self.outlook.packets() > MOST_PENDING;
+        if is_long && !is_visited && !list.first.is_none() {
+            // Too far from the end to search: the list is sorted when the unit is visited.
+            self.outlook.set_unsorted();
+            list.first_at = list.first_at.min(at);
+            flights.set_next(list.last, place);
+            list.last = place;
+            return;
+        }
+        let goes_first = |other: Place| {
+            network::order(seed, (flights.at(other), flights.link(other)), (at, link)).is_le()
+        };
+        let (mut before, mut after) = (Place::NONE, list.first);
+        while !after.is_none() && goes_first(after) {
+            (before, after) = (after, flights.next(after));
+        }
+        flights.set_next(place, after);
+        if before.is_none() {
+            list.first = place;
+            list.first_at = at;
+        } else {
+            flights.set_next(before, place);
+        }
+        if after.is_none() {
+            list.last = place;
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! Which switches may have to return a header within a window, so that their ports are visited together.
+
+use std::mem;
+
+use trimline_packet::TimeDelta;
+use trimline_switch::{OutputPort, Returning};
+
+use super::wheel::{MOST_PENDING, Wheel};
+use crate::network::Network;
+use crate::protocol::Protocol;
+
+/// Which switches may have to return a header in the next window.
+pub(super) struct Returns {
+    mode: Mode,
+    /// Per port: its header queue was over the threshold when it was left.
+    risky_ports: Vec<bool>,
+    /// Per switch: its risky ports, and the first window for which that counts.
+    risky: Vec<(u32, u64)>,
+}
+
+/// How the switches are found whose ports are visited together. Every visit of a port asks: the tag is a byte of its
+/// own.
+#[repr(u8)]
+enum Mode {
+    /// No header is ever returned: every port is visited alone.
+    Never,
+    /// No header queue is over the threshold: every port is visited alone.
+    Calm(Watch),
+    /// `ports` header queues are over the threshold: the ports of their switches are visited together.
+    Alert { watch: Watch, ports: u32 },
+    /// So many links lead to a switch that what they could carry in one window would fill a header queue: what they
+    /// do carry is counted at the beginning of each window.
+    Counted(Counted),
+    /// Header queues are so small that they always could overflow, or the ports of a switch share memory: the ports of
+    /// every switch are visited together.
+    Always,
+}
+
+/// A bound on header queues.
+#[derive(Clone, Copy)]
+struct Watch {
+    /// The header queue of a port.
+    queue: usize,
+    /// Bytes in it beyond which it could overflow within one visit.
+    threshold: u32,
+}
+
+impl Watch {
+    /// Whether a port's header queue could overflow within one visit.
+    #[inline(always)]
+    fn is_risky<E: Protocol, P: OutputPort>(&self, network: &Network<E, P>, port: u32) -> bool {
+        network.queue_bytes(port, self.queue) > self.threshold
+    }
+}
+
+/// What arrives in a window is in the inboxes when it begins, and is counted there.
+struct Counted {
+    /// The header queue of a port.
+    queue: usize,
+    /// Bytes that it holds.
+    capacity: u64,
+    /// Bytes of the longest packet that it holds.
+    header: u64,
+    /// The switches whose ports are visited together in this window.
+    together: Vec<u32>,
+}
+
+impl Counted {
+    /// Whether `packets` could overflow a header queue of `bytes`. Each adds one header at most.
+    fn could_overflow(&self, bytes: u32, packets: u64) -> bool {
+        u64::from(bytes) + packets * self.header > self.capacity
+    }
+}
+
+impl Mode {
+    /// The mode in which a network begins, in windows of `1 << shift` picoseconds.
+    fn of<E: Protocol, P: OutputPort>(network: &Network<E, P>, shift: u32) -> Mode {
+        let switches = network.routes.switches() as u32;
+        if network.shares_memory() {
+            return Mode::Always;
+        }
+        let (queue, bytes, longest_header, adds_one_header) = match network.returning() {
+            Returning::Never => return Mode::Never,
+            Returning::Anywhere => return Mode::Always,
+            Returning::From { queue, bytes, trimmed_bytes, adds_one_header } => {
+                (queue, bytes, trimmed_bytes.max(E::FRAMING.header), adds_one_header)
+            }
+        };
+        let (capacity, header) = (u64::from(bytes), u64::from(longest_header));
+        let links = |switch| network.routes.ports_of(switch).len() as u64;
+        let most_links = (0..switches).map(links).max().unwrap_or(0);
+        let window = TimeDelta::from_ps(1 << shift);
+        let headers =
+            network.most_headers_per_link(window, adds_one_header) * most_links + 2 * MOST_PENDING;
+        match capacity.checked_sub(headers * header) {
+            Some(threshold) => Mode::Calm(Watch { queue, threshold: threshold as u32 }),
+            None if adds_one_header => {
+                Mode::Counted(Counted { queue, capacity, header, together: Vec::new() })
+            }
+            None => Mode::Always,
+        }
+    }
+}
+
+impl Returns {
+    pub(super) fn new<E: Protocol, P: OutputPort>(network: &Network<E, P>, shift: u32) -> Returns {
+        Returns {
+            mode: Mode::of(network, shift),
+            risky_ports: vec![false; network.routes.ports() as usize],
+            risky: vec![(0, 0); network.routes.switches()],
+        }
+    }
+
+    /// Whether every port may be visited alone.
+    #[inline(always)]
+    pub(super) fn is_calm(&self) -> bool {
+        match self.mode {
+            Mode::Never | Mode::Calm(_) => true,
+            Mode::Alert { .. } | Mode::Counted(_) | Mode::Always => false,
+        }
+    }
+
+    /// Whether what arrives is counted at the beginning of each window.
+    #[inline(always)]
+    pub(super) fn is_counted(&self) -> bool {
+        match self.mode {
+            Mode::Counted(_) => true,
+            Mode::Never | Mode::Calm(_) | Mode::Alert { .. } | Mode::Always => false,
+        }
+    }
+
+    /// Forgets what was counted in the last window.
+    pub(super) fn forget_counts(&mut self) {
+        if let Mode::Counted(counted) = &mut self.mode {
+            for switch in counted.together.drain(..) {
+                self.risky[switch as usize] = (0, 0);
+            }
+        }
+    }
+
+    /// Counts what has arrived at a port when a window begins.
+    #[inline(always)]
+    pub(super) fn count<E: Protocol, P: OutputPort>(
+        &mut self,
+        network: &Network<E, P>,
+        wheel: &Wheel,
+        port: u32,
+    ) {
+        let Mode::Counted(counted) = &mut self.mode else { return };
+        let bytes = network.queue_bytes(port, counted.queue);
+        if counted.could_overflow(bytes, wheel.packets(port)) {
+            let switch = network.routes.switch_of(port);
+            self.risky[switch as usize] = (1, wheel.current);
+            counted.together.push(switch);
+        }
+    }
+
+    /// Whether the ports of a switch must be visited together in the current window.
+    #[inline]
+    pub(super) fn together(&self, switch: u32, window: u64) -> bool {
+        match self.mode {
+            Mode::Never | Mode::Calm(_) => false,
+            Mode::Alert { .. } | Mode::Counted(_) => {
+                let (ports, since) = self.risky[switch as usize];
+                ports > 0 && since <= window
+            }
+            Mode::Always => true,
+        }
+    }
+
+    /// Notes how full a port's header queue is at the end of a visit. Whether its switch may have to
+    /// return headers.
+    #[inline(always)]
+    pub(super) fn note<E: Protocol, P: OutputPort>(
+        &mut self,
+        network: &Network<E, P>,
+        wheel: &Wheel,
+        port: u32,
+    ) -> bool {
+        match &self.mode {
+            Mode::Never => false,
+            Mode::Calm(watch) if !watch.is_risky(network, port) => false,
+            Mode::Calm(_) | Mode::Alert { .. } | Mode::Counted(_) | Mode::Always => {
+                self.note_closely(network, wheel, port)
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn note_closely<E: Protocol, P: OutputPort>(
+        &mut self,
+        network: &Network<E, P>,
+        wheel: &Wheel,
+        port: u32,
+    ) -> bool {
+        match &self.mode {
+            Mode::Never => false,
+            &Mode::Calm(watch) => self.change(network, watch, 0, port, wheel.current),
+            &Mode::Alert { watch, ports } => {
+                self.change(network, watch, ports, port, wheel.current)
+            }
+            Mode::Counted(counted) => {
+                // What waits in the inbox for the next visit, now or later, must not overflow the queue.
+                let bytes = network.queue_bytes(port, counted.queue);
+                counted.could_overflow(bytes, wheel.packets(port) + MOST_PENDING)
+            }
+            Mode::Always => true,
+        }
+    }
+
+    /// Notes whether a port is risky while `all` ports of the network are. Whether any port of its switch is.
+    fn change<E: Protocol, P: OutputPort>(
+        &mut self,
+        network: &Network<E, P>,
+        watch: Watch,
+        all: u32,
+        port: u32,
+        window: u64,
+    ) -> bool {
+        let is_risky = watch.is_risky(network, port);
+        let was_risky = mem::replace(&mut self.risky_ports[port as usize], is_risky);
+        let (ports, since) = &mut self.risky[network.routes.switch_of(port) as usize];
+        if is_risky == was_risky {
+            return *ports > 0;
+        }
+        let all = if is_risky {
+            if *ports == 0 {
+                *since = window + 1;
+            }
+            *ports += 1;
+            all + 1
+        } else {
+            *ports -= 1;
+            all - 1
+        };
+        self.mode = match all {
+            0 => Mode::Calm(watch),
+            ports => Mode::Alert { watch, ports },
+        };
+        *ports > 0
+    }
+}
