@@ -20,6 +20,9 @@ const NANOSECONDS_PER_HOP: [(f64, f64); 8] = [
 ];
 /// The heap engine's time over that of the windows engine.
 const HEAP_FACTOR: f64 = 4.0;
+/// Payload bytes of a full packet where flows follow each other.
+const PAYLOAD: u16 = 9000;
+
 /// What a run, or several, will take.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Estimate {
@@ -94,7 +97,7 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
     let bytes = workload.size.mean_millibytes().map(|size| size as f64 / 1000.0);
     let packets = bytes.map_or(f64::INFINITY, |bytes| (bytes / payload).ceil());
     // Flows that follow each other do not meet their like; all together they have the whole time.
-    let rounds = rounds(clos, workload, seconds, packets);
+    let rounds = rounds(plan, workload, seconds, packets);
     let group = |flows: f64, into: f64, out_of: f64, links: f64| Group {
         flows: flows * rounds,
         alive: flows * rounds.min(1.0 + remembered(plan) * rounds / seconds),
@@ -175,11 +178,12 @@ fn remembered(plan: &Plan) -> f64 {
 }
 
 /// How many flows of a connection follow each other.
-fn rounds(clos: &Clos, workload: &Workload, seconds: f64, packets: f64) -> f64 {
+fn rounds(plan: &Plan, workload: &Workload, seconds: f64, packets: f64) -> f64 {
+    let (clos, framing) = (&plan.topology, plan.transport_of(workload).framing());
     let time = |time: TimeDelta| time.as_ps() as f64 / 1e12;
-    let wire_bits = 9064.0 * 8.0;
+    let wire_bits = f64::from(framing.wire_bytes(PAYLOAD)) * 8.0;
     let idle = packets * wire_bits / clos.host_link.rate.as_bps() as f64
-        + time(clos.idle_round_trip(9000));
+        + time(clos.idle_round_trip(PAYLOAD, framing));
     let rounds = match workload.arrivals {
         Arrivals::Once => return 1.0,
         Arrivals::Periodic { every, until } => {

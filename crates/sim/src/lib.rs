@@ -2,7 +2,6 @@
 //! ports of `trimline-switch` and the endpoints of `trimline-transport`.
 
 mod arena;
-mod division;
 mod engine;
 mod flow;
 mod flows;
@@ -10,6 +9,7 @@ pub mod formats;
 mod keys;
 mod links;
 mod network;
+mod partition;
 pub mod plan;
 mod protocol;
 pub mod random;
@@ -23,6 +23,6 @@ pub mod topology;
 pub mod transports;
 mod workload;
 
-pub use division::{Division, division};
+pub use partition::{Division, division};
 pub use plan::{Progress, Resources, RunError};
 pub use run::{run, run_on, run_with};

@@ -9,11 +9,11 @@ use trimline_metrics::{RunRecord, Timeline};
 use trimline_packet::{Time, TimeDelta};
 use trimline_switch::{Beside, BesideModel, Models, OutputPort, Port, Varied};
 
-use crate::division::division;
-use crate::engine::{Engine, Heap, Partition, Recorder, Windows, together};
+use crate::engine::{Engine, Heap, Recorder, Windows, together};
 use crate::flows::Flows;
 use crate::links::Links;
 use crate::network::Network;
+use crate::partition::{Partition, division};
 use crate::plan::{EngineChoice, Plan, Progress, Resources, RunError, Workload};
 use crate::protocol::Protocol;
 use crate::records::Records;

@@ -122,15 +122,6 @@ struct Switch {
     end: u32,
 }
 
-/// Where in the network a unit is, seen from above.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// In this part: parts are connected by the top tier only.
-    Below(u32),
-    /// A port of this switch of the top tier.
-    Top(u32),
-}
-
 /// One direction of a link, named by who sends on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LinkId(u32);
@@ -314,57 +305,8 @@ impl Routes {
         switch.down..switch.end
     }
 
-    /// How many parts only the top tier connects (pods with three tiers, leaves with two), and the switches of that
-    /// tier. One part and no such switch in smaller networks.
-    pub(crate) fn parts(&self) -> (u32, u32) {
-        let clos = &self.clos;
-        match clos.tiers {
-            3 => (clos.pods, clos.aggregations_per_pod * clos.cores_per_aggregation),
-            2 => (clos.tors_per_pod, clos.aggregations_per_pod),
-            _ => (1, 0),
-        }
-    }
-
-    /// No packet goes from one part to another in less than this and its transmission.
-    pub(crate) fn least_top_delay(&self) -> TimeDelta {
-        self.clos.least_top_delay()
-    }
-
-    /// In which part a unit is.
-    pub(crate) fn part_of(&self, unit: u32) -> Part {
-        let clos = &self.clos;
-        let (parts, tops) = self.parts();
-        if parts == 1 {
-            return Part::Below(0);
-        }
-        let below =
-            |tor: u32| Part::Below(if clos.tiers == 3 { tor / clos.tors_per_pod } else { tor });
-        match unit.checked_sub(self.first_host) {
-            Some(host) => below(host / clos.hosts_per_tor),
-            None => {
-                let number = self.switch_of[unit as usize];
-                let first_top = self.switches.len() as u32 - tops;
-                match self.switches[number as usize].layer {
-                    _ if number >= first_top => Part::Top(number - first_top),
-                    Tier::Tor => below(number),
-                    Tier::Aggregation | Tier::Core => {
-                        Part::Below(u32::from(self.switches[number as usize].id))
-                    }
-                }
-            }
-        }
-    }
-
-    /// Whether a port is one of a switch at either end of a link between parts.
-    pub(crate) fn is_at_border(&self, port: u32) -> bool {
-        let (_, tops) = self.parts();
-        let number = self.switch_of[port as usize];
-        let is_top = number >= self.switches.len() as u32 - tops;
-        match self.switches[number as usize].layer {
-            _ if is_top => true,
-            Tier::Tor => self.clos.tiers == 2,
-            Tier::Aggregation | Tier::Core => self.clos.tiers == 3,
-        }
+    pub(crate) fn clos(&self) -> &Clos {
+        &self.clos
     }
 
     /// The link on which a unit sends. Its delay counts what is constant of the time that the ends take for a packet.

@@ -12,8 +12,8 @@ use std::thread;
 
 use trimline_packet::{Handle, Packet, Packets, Time};
 
-use super::partition::Partition;
 use crate::arena::Arena;
+use crate::partition::Partition;
 use crate::table::Shared;
 use crate::workload::Notice;
 

@@ -3,8 +3,11 @@
 use trimline_packet::Time;
 
 use super::flights::{Flights, Place};
-use super::wheel::MOST_PENDING;
 use crate::network;
+
+/// While an inbox holds at most so many packets, those still on links included, its unit needs no visit
+/// for them.
+pub(super) const MOST_PENDING: u64 = 16;
 
 /// When a unit is visited next, whether its inbox is out of order, and how many packets it holds: 40 bits,
 /// one and 23.

@@ -8,7 +8,6 @@ mod exchange;
 mod flights;
 mod heap;
 mod inbox;
-mod partition;
 mod recorder;
 mod returns;
 mod threads;
@@ -16,7 +15,6 @@ mod wheel;
 mod windows;
 
 pub(crate) use heap::Heap;
-pub(crate) use partition::Partition;
 pub(crate) use recorder::Recorder;
 pub(crate) use threads::together;
 pub(crate) use windows::Windows;

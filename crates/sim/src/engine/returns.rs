@@ -5,7 +5,8 @@ use std::mem;
 use trimline_packet::TimeDelta;
 use trimline_switch::{OutputPort, Returning};
 
-use super::wheel::{MOST_PENDING, Wheel};
+use super::inbox::MOST_PENDING;
+use super::wheel::Wheel;
 use crate::network::Network;
 use crate::protocol::Protocol;
 

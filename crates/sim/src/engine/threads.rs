@@ -22,9 +22,9 @@ use trimline_switch::OutputPort;
 
 use super::Engine;
 use super::exchange::{Broken, Exchange, Outgoing, Patience};
-use super::partition::Partition;
 use super::windows::Windows;
 use crate::network::Network;
+use crate::partition::Partition;
 use crate::protocol::Protocol;
 use crate::table;
 

@@ -9,7 +9,7 @@ use trimline_packet::{Handle, Time, TimeDelta};
 
 use super::exchange::Outgoing;
 use super::flights::{Flights, Place};
-use super::inbox::{Inbox, Outlook};
+use super::inbox::{Inbox, MOST_PENDING, Outlook};
 use crate::arena::Arena;
 use crate::network::{self, Calendar};
 use crate::table::{Shared, Table};
@@ -19,9 +19,6 @@ const RING_MAX: u64 = 128;
 const RING_MIN: u64 = 4;
 /// A packet that arrives at most so many windows ahead goes into the short-delay list: mostly headers.
 const SHORT: u64 = 2;
-/// While an inbox holds at most so many packets, those still on links included, its unit needs no visit
-/// for them.
-pub(super) const MOST_PENDING: u64 = 16;
 
 /// Units from which on a network's inboxes do not fit the second cache. In debug builds so few that the
 /// tests work in both ways.

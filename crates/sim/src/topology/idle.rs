@@ -1,6 +1,7 @@
 //! How long a packet takes where it meets no other: on links, in hosts and in switches.
 
-use trimline_packet::{ByteCount, HostId, Packet, TimeDelta};
+use trimline_packet::{ByteCount, HostId, TimeDelta};
+use trimline_transport::Framing;
 
 use super::{Clos, LinkSpec};
 
@@ -86,11 +87,11 @@ impl Clos {
     }
 
     /// From the first bit of a packet with this payload until its ACK has arrived, between the farthest
-    /// hosts of an idle network.
-    pub fn idle_round_trip(&self, payload_bytes: u16) -> TimeDelta {
-        let wire = ByteCount::new(u64::from(payload_bytes) + u64::from(Packet::HEADER_BYTES));
+    /// hosts of an idle network. The ACK takes as much as a header: no control packet is longer.
+    pub fn idle_round_trip(&self, payload_bytes: u16, framing: Framing) -> TimeDelta {
+        let wire = ByteCount::new(u64::from(framing.wire_bytes(payload_bytes)));
         let (first, last) = (HostId::new(0), HostId::new(self.hosts() - 1));
-        let ack = ByteCount::new(u64::from(Packet::HEADER_BYTES));
+        let ack = ByteCount::new(u64::from(framing.header));
         self.ideal_completion(first, last, 0, wire, wire)
             + self.ideal_completion(last, first, 0, ack, ack)
     }

@@ -20,7 +20,7 @@ pub(crate) fn fattree(k: u32) -> Clos {
     }
 }
 
-fn leaf_spine() -> Clos {
+pub(crate) fn leaf_spine() -> Clos {
     Clos {
         tiers: 2,
         pods: 1,
@@ -32,7 +32,7 @@ fn leaf_spine() -> Clos {
     }
 }
 
-fn star() -> Clos {
+pub(crate) fn star() -> Clos {
     Clos {
         tiers: 1,
         pods: 1,
@@ -44,7 +44,7 @@ fn star() -> Clos {
     }
 }
 
-fn back_to_back() -> Clos {
+pub(crate) fn back_to_back() -> Clos {
     Clos { tiers: 0, hosts_per_tor: 1, tors_per_pod: 2, pods: 1, ..star() }
 }
 
@@ -82,7 +82,7 @@ fn every_path_leads_there_over_the_shortest_way() {
 }
 
 /// The same network with other numbers for every tier and every part.
-fn with_processing(clos: Clos) -> Clos {
+pub(crate) fn with_processing(clos: Clos) -> Clos {
     let ns = TimeDelta::from_ns;
     let host = |least| HostDelay { least: ns(least), spread: ns(9_000_000) };
     let link =
@@ -130,19 +130,6 @@ fn the_links_of_a_way_are_those_that_packets_cross() {
     assert_eq!(framing, [10, 11, 12, 12, 11, 10]);
 }
 
-/// What crosses from one part to another takes as long as threads rely on, or longer.
-#[test]
-fn threads_rely_on_the_least_delay_of_the_top_tier() {
-    for clos in [fattree(4), leaf_spine()].map(with_processing) {
-        let routes = Routes::new(&clos);
-        let crosses = |&unit: &u32| {
-            routes.part_of(unit) != routes.part_of(routes.reverse(LinkId(unit)).unit())
-        };
-        let delays = (0..routes.units()).filter(crosses).map(|unit| routes.link(unit).spec.delay);
-        assert_eq!(delays.min(), Some(routes.least_top_delay()));
-    }
-}
-
 #[test]
 fn from_any_switch_a_packet_finds_its_way() {
     for clos in [fattree(4), leaf_spine(), star()] {
@@ -181,38 +168,6 @@ fn distinct_paths_use_distinct_cores() {
     used.sort();
     used.dedup();
     assert_eq!(used.len(), 9);
-}
-
-/// Only links of the top tier lead from one part to another.
-#[test]
-fn parts_are_connected_by_the_top_tier_only() {
-    for (clos, expected) in
-        [(fattree(4), (4, 4)), (leaf_spine(), (5, 4)), (star(), (1, 0)), (back_to_back(), (1, 0))]
-    {
-        let routes = Routes::new(&clos);
-        assert_eq!(routes.parts(), expected);
-        for unit in 0..routes.units() {
-            let there = routes.reverse(LinkId(unit)).0;
-            match (routes.part_of(unit), routes.part_of(there)) {
-                (Part::Below(one), Part::Below(other)) => assert_eq!(one, other),
-                (Part::Top(_), Part::Top(_)) => panic!("two switches of the top tier"),
-                _ => {
-                    assert_eq!(routes.link(unit).spec.delay, routes.least_top_delay());
-                    assert!(routes.is_at_border(unit) && routes.is_at_border(there));
-                }
-            }
-        }
-        for switch in 0..routes.switches() as u32 {
-            let is_top = |unit| matches!(routes.part_of(unit), Part::Top(_));
-            let joins_parts = |port| {
-                expected.0 > 1 && (is_top(port) || is_top(routes.reverse(LinkId(port)).unit()))
-            };
-            let joins_parts = routes.ports_of(switch).any(joins_parts);
-            for port in routes.ports_of(switch) {
-                assert_eq!(routes.is_at_border(port), joins_parts);
-            }
-        }
-    }
 }
 
 #[test]

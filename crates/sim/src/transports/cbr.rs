@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trimline_packet::{BitRate, HostId, TimeDelta};
 use trimline_transport::cbr::{Config, Endpoint};
-use trimline_transport::flow;
+use trimline_transport::{Framing, flow};
 
 use super::words::time;
 use super::{
@@ -16,6 +16,9 @@ use crate::topology::Clos;
 
 /// Time of a hop where nearly every packet is trimmed, over the usual.
 const OVERLOAD_FACTOR: f64 = 1.4;
+
+/// What packets take beside their payload.
+const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
 
 impl Protocol for Endpoint {
     type Config = Config;
@@ -125,7 +128,7 @@ impl Transport for Cbr {
 
     fn work(self, config: &Config, plan: &Plan, group: &Group) -> Work {
         let rate = config.rate.as_bps() as f64;
-        let work = constant_rate(plan, config.payload_bytes, rate, group);
+        let work = constant_rate(plan, config.payload_bytes, FRAMING, rate, group);
         Work { slowness: OVERLOAD_FACTOR, ..work }
     }
 

@@ -1,20 +1,26 @@
 //! What flows take, for the estimates of transports.
 
+use trimline_transport::Framing;
+
 use crate::plan::{Group, Plan, Work};
 
 /// Headers to one packet where both wait (NDP 3.1).
 const HEADERS_PER_PACKET: f64 = 10.0;
-/// Bits of a header.
-const HEADER_BITS: f64 = 512.0;
 
 /// Senders that nothing slows down: everything is sent; what the last link does not carry whole it carries as headers.
-pub fn constant_rate(plan: &Plan, payload_bytes: u16, bits_per_second: f64, group: &Group) -> Work {
-    let wire_bits = (f64::from(payload_bytes) + 64.0) * 8.0;
+pub fn constant_rate(
+    plan: &Plan,
+    payload_bytes: u16,
+    framing: Framing,
+    bits_per_second: f64,
+    group: &Group,
+) -> Work {
+    let wire_bits = f64::from(framing.wire_bytes(payload_bytes)) * 8.0;
     let sent = group.flows * group.seconds * bits_per_second / wire_bits;
     let receivers = group.flows / group.into;
     // In the time of a packet.
     let headers = match plan.switch.queue_count() {
-        1 => wire_bits / HEADER_BITS,
+        1 => wire_bits / (f64::from(framing.header) * 8.0),
         _ => 1.0 + HEADERS_PER_PACKET,
     };
     let last = (sent / receivers).min(sent / group.flows * headers) * receivers;
@@ -23,8 +29,14 @@ pub fn constant_rate(plan: &Plan, payload_bytes: u16, bits_per_second: f64, grou
 
 /// Flows that share the hosts' links and fill them, with this many ACKs for each packet. Collisions of flows that
 /// keep their paths are not foreseen: they make a permutation up to half as much work.
-pub fn windowed(plan: &Plan, payload_bytes: u16, acks: f64, group: &Group) -> Work {
-    let wire_bits = (f64::from(payload_bytes) + 64.0) * 8.0;
+pub fn windowed(
+    plan: &Plan,
+    payload_bytes: u16,
+    framing: Framing,
+    acks: f64,
+    group: &Group,
+) -> Work {
+    let wire_bits = f64::from(framing.wire_bytes(payload_bytes)) * 8.0;
     let rate = plan.topology.host_link.rate.as_bps() as f64 / wire_bits;
     let each = group.seconds * rate / group.into.max(group.out_of).max(1.0);
     let delivered = group.flows * each.min(group.packets);

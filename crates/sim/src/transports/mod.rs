@@ -244,7 +244,7 @@ impl<T: Transport> Choice for Configured<T> {
 
 /// The bandwidth-delay product, beside which the initial window stands.
 fn round_trip_words(clos: &Clos, choice: &dyn Choice) -> String {
-    let round_trip = clos.idle_round_trip(choice.payload_bytes());
+    let round_trip = clos.idle_round_trip(choice.payload_bytes(), choice.framing());
     let packet_bits = f64::from(choice.full_wire_bytes()) * 8.0;
     let packets =
         round_trip.as_ps() as f64 / 1e12 * clos.host_link.rate.as_bps() as f64 / packet_bits;

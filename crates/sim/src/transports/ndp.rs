@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, PacketLatency};
-use trimline_packet::{BitRate, ByteCount, HostId, Packet, TimeDelta};
-use trimline_transport::flow;
+use trimline_packet::{BitRate, ByteCount, HostId, TimeDelta};
 use trimline_transport::ndp::{Config, Endpoint, PathPenalty, PullSpacing};
+use trimline_transport::{Framing, flow};
 
 use super::words::time;
 use super::{
@@ -17,6 +17,8 @@ use crate::keys::tree::Node;
 use crate::random;
 use crate::topology::Clos;
 
+/// What packets take beside their payload.
+const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
 /// Packets that a data queue takes beside what it sends: eight (NDP 3.1).
 const QUEUE_PACKETS: f64 = 8.0;
 /// Bytes of memory for each packet whose latency is recorded.
@@ -321,9 +323,9 @@ pub(crate) fn defaults() -> Config {
 /// (chosen: on the base model 8 + 16 = 24, the authors use 23 and 30).
 fn bdp_window(topology: &Clos, payload_bytes: u16) -> u32 {
     const QUEUES: u64 = 16;
-    let wire = ByteCount::new(u64::from(payload_bytes) + u64::from(Packet::HEADER_BYTES));
+    let wire = ByteCount::new(u64::from(FRAMING.wire_bytes(payload_bytes)));
     let packet = topology.host_link.transmission(wire).as_ps();
-    let packets = topology.idle_round_trip(payload_bytes).as_ps().div_ceil(packet);
+    let packets = topology.idle_round_trip(payload_bytes, FRAMING).as_ps().div_ceil(packet);
     (packets + QUEUES).min(65_535) as u32
 }
 
@@ -359,9 +361,9 @@ fn path_penalty(
 /// Packets on links.
 fn work(plan: &Plan, config: &Config, group: &Group) -> Work {
     let clos = &plan.topology;
-    let wire_bits = (f64::from(config.payload_bytes) + 64.0) * 8.0;
+    let wire_bits = f64::from(FRAMING.wire_bytes(config.payload_bytes)) * 8.0;
     let packet_seconds = wire_bits / clos.host_link.rate.as_bps() as f64;
-    let round_trip = clos.idle_round_trip(config.payload_bytes).as_ps() as f64 / 1e12;
+    let round_trip = clos.idle_round_trip(config.payload_bytes, FRAMING).as_ps() as f64 / 1e12;
     let window = f64::from(config.initial_window);
     let windows = window / (round_trip / packet_seconds);
     // Where packets meet nobody a window a round trip; in a network the queues take part of it (the shape of

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use trimline_metrics::FlowRecord;
 use trimline_packet::{HostId, TimeDelta};
-use trimline_transport::flow;
 use trimline_transport::tcp::{Config, Control, Endpoint, Handshake, MAX_SUBFLOWS};
+use trimline_transport::{Framing, flow};
 
 use super::words::time;
 use super::{
@@ -168,6 +168,9 @@ static MPTCP: Grammar = Grammar {
         RECEIVE_WINDOW,
     ],
 };
+
+/// What packets take beside their payload.
+const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
 
 impl Protocol for Endpoint {
     type Config = Config;
@@ -338,7 +341,7 @@ impl Transport for Family {
     }
 
     fn work(self, config: &Config, plan: &Plan, group: &Group) -> Work {
-        windowed(plan, config.payload_bytes, 1.0 / f64::from(config.ack_every), group)
+        windowed(plan, config.payload_bytes, FRAMING, 1.0 / f64::from(config.ack_every), group)
     }
 
     fn samples(self) -> Vec<Sample<Config>> {

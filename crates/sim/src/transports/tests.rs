@@ -54,7 +54,7 @@ impl Transport for Other {
         format!("another of strength {}", config.0)
     }
     fn work(self, config: &(u32, u64), plan: &Plan, group: &Group) -> Work {
-        constant_rate(plan, 1000, config.1 as f64, group)
+        constant_rate(plan, 1000, Framing::NDP, config.1 as f64, group)
     }
     fn samples(self) -> Vec<Sample<(u32, u64)>> {
         vec![Sample { name: "other", config: (3, 10_000_000_000), least_bytes: 1 }]

@@ -12,7 +12,7 @@ use trimline_sim::random::Draws;
 use trimline_sim::suites::take_time;
 use trimline_sim::topology::{Clos, HostDelay, LinkSpec, Processing};
 use trimline_sim::transports::{Family, Ndp, Transport};
-use trimline_transport::{ndp, tcp};
+use trimline_transport::{Framing, ndp, tcp};
 
 fn shape(choices: &mut Draws) -> Clos {
     match choices.below(4) {
@@ -60,7 +60,7 @@ fn alone(number: u64) -> Plan {
     let size = packets * payload - if links <= 2 { choices.below(payload) } else { 0 };
     // All at once, or as many as keep the link full until the first pull comes.
     let wire = clos.host_link.transmission(ByteCount::new(payload + 64)).as_ps();
-    let round_trip = clos.idle_round_trip(payload as u16).as_ps().div_ceil(wire);
+    let round_trip = clos.idle_round_trip(payload as u16, Framing::NDP).as_ps().div_ceil(wire);
     let initial_window = choices.one_of(&[packets, round_trip + 1]) as u32;
     let flow = workload("one", Matrix::Pairs(vec![(source, destination)]), Some(size));
     let mut plan = plan(clos, initial_window, vec![flow]);

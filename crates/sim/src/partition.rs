@@ -1,0 +1,220 @@
+//! How many threads a run can work on, and which thread drives which unit: whole pods, or leaves with their hosts,
+//! and the switches above them spread evenly.
+//!
+//! Only links to and from the top tier cross from one thread to another, so a packet changes threads twice on its way
+//! at most, and all ports of a switch, its shared memory and its returned headers stay with one thread.
+//!
+//! The switches at both ends of those links are the border. All other units, hosts among them, neither send to other
+//! threads nor receive from them.
+
+use trimline_packet::TimeDelta;
+use trimline_switch::OutputPort;
+
+use crate::network::Network;
+use crate::plan::{EngineChoice, Plan};
+use crate::protocol::Protocol;
+use crate::table::Shared;
+use crate::topology::{Clos, Routes};
+
+/// More than this are not worth a byte for each unit.
+const MOST_THREADS: u32 = 255;
+
+/// How many threads a run works on, and why they are not as many as were asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Division {
+    /// At least one.
+    pub threads: usize,
+    /// What keeps the run from more; present when more were asked for.
+    pub reason: Option<String>,
+}
+
+/// Divides a plan among `threads` threads: whole pods of a network with three tiers, leaves of one with two, and the
+/// switches of the top tier spread among them.
+pub fn division(plan: &Plan, threads: usize) -> Division {
+    let (most, reason) = most_threads(plan);
+    let reason = (threads > most).then_some(reason);
+    Division { threads: threads.clamp(1, most), reason }
+}
+
+/// The most threads that a plan can work on, and what keeps it from more.
+fn most_threads(plan: &Plan) -> (usize, String) {
+    let clos = &plan.topology;
+    let (parts, _) = parts(clos);
+    let what = match clos.tiers {
+        3 => "pods",
+        2 => "leaves",
+        _ => "switches",
+    };
+    if plan.timeline.is_some() {
+        (1, "a timeline is recorded event by event".to_owned())
+    } else if plan.engine == EngineChoice::Heap {
+        (1, "the heap engine has one heap".to_owned())
+    } else if parts > 1 && clos.least_top_delay() == TimeDelta::ZERO {
+        let reason = "the links of the top tier have no delay: threads would wait for each other at every packet";
+        (1, reason.to_owned())
+    } else {
+        let most = parts.clamp(1, MOST_THREADS);
+        (most as usize, format!("threads share out whole {what}, and there are {parts}"))
+    }
+}
+
+/// Where in the network a unit is, seen from above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// In this part: parts are connected by the top tier only.
+    Below(u32),
+    /// A port of this switch of the top tier.
+    Top(u32),
+}
+
+/// How many parts only the top tier connects (pods with three tiers, leaves with two), and the switches of that
+/// tier. One part and no such switch in smaller networks.
+fn parts(clos: &Clos) -> (u32, u32) {
+    match clos.tiers {
+        3 => (clos.pods, clos.aggregations_per_pod * clos.cores_per_aggregation),
+        2 => (clos.tors_per_pod, clos.aggregations_per_pod),
+        _ => (1, 0),
+    }
+}
+
+/// In which part a unit is.
+fn part_of(routes: &Routes, unit: u32) -> Part {
+    let clos = routes.clos();
+    let (parts, tops) = parts(clos);
+    if parts == 1 {
+        return Part::Below(0);
+    }
+    let below = |tor: u32| Part::Below(if clos.tiers == 3 { tor / clos.tors_per_pod } else { tor });
+    if let Some(host) = unit.checked_sub(routes.ports()) {
+        return below(host / clos.hosts_per_tor);
+    }
+    let (tors, switch) = (clos.pods * clos.tors_per_pod, routes.switch_of(unit));
+    match switch.checked_sub(routes.switches() as u32 - tops) {
+        Some(top) => Part::Top(top),
+        None if switch < tors => below(switch),
+        None => Part::Below((switch - tors) / clos.aggregations_per_pod),
+    }
+}
+
+/// Whether a port is one of a switch at either end of a link between parts.
+fn is_at_border(routes: &Routes, port: u32) -> bool {
+    let clos = routes.clos();
+    let switch = routes.switch_of(port);
+    match clos.tiers {
+        3 => switch >= clos.pods * clos.tors_per_pod,
+        2 => true,
+        _ => false,
+    }
+}
+
+/// The units of each thread.
+pub(crate) struct Partition {
+    /// Per unit: the number of its thread.
+    owners: Shared<u8>,
+    /// A bit per unit: it is a port of a switch at the border.
+    border: Shared<u64>,
+    threads: usize,
+}
+
+impl Partition {
+    /// Divides a network among at most as many threads as it has parts.
+    pub(crate) fn new(routes: &Routes, threads: usize) -> Partition {
+        let (parts, tops) = parts(routes.clos());
+        assert!(threads <= parts.min(MOST_THREADS) as usize, "a thread without a part");
+        let share = |number: u32, of: u32| {
+            (u64::from(number) * threads as u64 / u64::from(of.max(1))) as u8
+        };
+        let owner = |unit| match part_of(routes, unit) {
+            Part::Below(part) => share(part, parts),
+            Part::Top(switch) => share(switch, tops),
+        };
+        let mut border = vec![0; (routes.units() as usize).div_ceil(64)];
+        for port in (0..routes.ports()).filter(|&port| is_at_border(routes, port)) {
+            border[port as usize / 64] |= 1 << (port % 64);
+        }
+        let owners = (0..routes.units()).map(owner).collect();
+        Partition { owners, border: border.into(), threads }
+    }
+
+    /// How many threads there are.
+    pub(crate) fn threads(&self) -> usize {
+        self.threads
+    }
+
+    /// Per unit: who drives it.
+    pub(crate) fn owners(&self) -> Shared<u8> {
+        // SAFETY: no item ever changes.
+        unsafe { self.owners.view() }
+    }
+
+    /// A bit per unit: other threads may send to it, and it to them.
+    pub(crate) fn border(&self) -> Shared<u64> {
+        // SAFETY: no item ever changes.
+        unsafe { self.border.view() }
+    }
+
+    /// No packet goes from one thread to another in less than this.
+    pub(crate) fn lookahead<E: Protocol, P: OutputPort>(
+        &self,
+        network: &Network<E, P>,
+    ) -> TimeDelta {
+        network.least_transmission() + network.routes.clos().least_top_delay()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::LinkId;
+    use crate::topology::tests::{back_to_back, fattree, leaf_spine, star, with_processing};
+
+    /// What crosses from one part to another takes as long as threads rely on, or longer.
+    #[test]
+    fn threads_rely_on_the_least_delay_of_the_top_tier() {
+        for clos in [fattree(4), leaf_spine()].map(with_processing) {
+            let routes = Routes::new(&clos);
+            let crosses = |&unit: &u32| {
+                part_of(&routes, unit) != part_of(&routes, routes.reverse(LinkId::new(unit)).unit())
+            };
+            let delays =
+                (0..routes.units()).filter(crosses).map(|unit| routes.link(unit).spec.delay);
+            assert_eq!(delays.min(), Some(clos.least_top_delay()));
+        }
+    }
+
+    /// Only links of the top tier lead from one part to another.
+    #[test]
+    fn parts_are_connected_by_the_top_tier_only() {
+        for (clos, expected) in [
+            (fattree(4), (4, 4)),
+            (leaf_spine(), (5, 4)),
+            (star(), (1, 0)),
+            (back_to_back(), (1, 0)),
+        ] {
+            let routes = Routes::new(&clos);
+            assert_eq!(parts(&clos), expected);
+            for unit in 0..routes.units() {
+                let there = routes.reverse(LinkId::new(unit)).unit();
+                match (part_of(&routes, unit), part_of(&routes, there)) {
+                    (Part::Below(one), Part::Below(other)) => assert_eq!(one, other),
+                    (Part::Top(_), Part::Top(_)) => panic!("two switches of the top tier"),
+                    _ => {
+                        assert_eq!(routes.link(unit).spec.delay, clos.least_top_delay());
+                        assert!(is_at_border(&routes, unit) && is_at_border(&routes, there));
+                    }
+                }
+            }
+            for switch in 0..routes.switches() as u32 {
+                let is_top = |unit| matches!(part_of(&routes, unit), Part::Top(_));
+                let joins_parts = |port| {
+                    expected.0 > 1
+                        && (is_top(port) || is_top(routes.reverse(LinkId::new(port)).unit()))
+                };
+                let joins_parts = routes.ports_of(switch).any(joins_parts);
+                for port in routes.ports_of(switch) {
+                    assert_eq!(is_at_border(&routes, port), joins_parts);
+                }
+            }
+        }
+    }
+}
