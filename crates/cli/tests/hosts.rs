@@ -167,7 +167,7 @@ fn what_is_wrong_is_said_in_words() {
         let expected = [&["network.toml"], expected].concat();
         check("trimline-switch", &["network.toml", "--check"], &expected);
     };
-    config("rate = \"fast\"", &["line 1", "expected a number with a unit"]);
+    config("rate = \"fast\"", &["line 1", "expected a rate such as"]);
     config("[[switch]]\nname = \"a\"\nports = 4", &["line 3", "ports"]);
     config("[[switch]]\nname = \"a\"\n[[host]]\nswitch = \"a\"\ninterface = \"p\"", &["p", "rate"]);
     config("[[link]]\nbetween = [\"a\", \"b\"]", &["\"a\""]);

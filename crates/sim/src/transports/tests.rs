@@ -5,6 +5,7 @@ use crate::plan::{EngineChoice, Spraying};
 use crate::scenario::{Scenario, schema};
 use std::collections::BTreeSet;
 use trimline_switch::ServiceModel;
+use trimline_transport::Framing;
 
 /// A transport that is not of the list: constant rates under another name, with other traits.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +55,7 @@ impl Transport for Other {
         format!("another of strength {}", config.0)
     }
     fn work(self, config: &(u32, u64), plan: &Plan, group: &Group) -> Work {
-        constant_rate(plan, 1000, Framing::NDP, config.1 as f64, group)
+        constant_rate(plan, 1000, OtherEndpoint::FRAMING, config.1 as f64, group)
     }
     fn samples(self) -> Vec<Sample<(u32, u64)>> {
         vec![Sample { name: "other", config: (3, 10_000_000_000), least_bytes: 1 }]
@@ -68,6 +69,7 @@ impl Transport for Other {
 struct OtherEndpoint(trimline_transport::cbr::Endpoint);
 
 impl Endpoint for OtherEndpoint {
+    const FRAMING: Framing = Framing { header: 100, least: 64 };
     type Command = flow::Command;
     type Event = trimline_transport::cbr::Event;
 
