@@ -93,12 +93,17 @@ impl Arrivals {
         }
     }
 
+    /// Whether nothing arrived beyond the base.
+    pub fn is_dense(&self) -> bool {
+        self.word == 0 && self.words.iter().all(|&word| word == 0)
+    }
+
     #[inline]
     fn place(&self, sequence: u32) -> usize {
         (sequence / 64) as usize & (self.words.len() - 1)
     }
 
-    /// Forgets the ring's memory; the base stays, for the duplicates of time-wait.
+    /// Forgets the ring's memory, and what arrived beyond the base; the base stays, for duplicates and later data.
     pub fn shrink(&mut self) {
         self.words = Box::default();
         self.word = 0;
@@ -132,6 +137,7 @@ mod tests {
                     base += 1;
                 }
                 prop_assert_eq!(arrivals.base(), first.wrapping_add(base));
+                prop_assert_eq!(arrivals.is_dense(), set.range(base..).next().is_none());
                 for probe in base..base + 70 {
                     prop_assert_eq!(
                         arrivals.contains(first.wrapping_add(probe)),

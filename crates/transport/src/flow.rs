@@ -34,6 +34,20 @@ pub enum Command {
         /// The connection's random stream.
         stream: Stream,
     },
+    /// Send more on a connection that was opened here, behind what was handed over before: a further message. The
+    /// window, and whatever else the half has learned of its path, is kept; there is no new handshake.
+    ///
+    /// One message at a time has events of its own: hand the next one over when [`Event::Acknowledged`] came. Messages
+    /// that are handed over before are sent at once, but both ends may take them for one, with one event for all.
+    ///
+    /// Nothing happens where the half is not known (never opened, or forgotten), receives, or never runs out of data,
+    /// and where the message has no bytes.
+    Send {
+        /// The sending half.
+        key: Key,
+        /// More payload bytes.
+        length: ByteCount,
+    },
     /// Routing learned of a failure, or of its end: what is sent on a path that is not among these takes another
     /// one. An empty list changes nothing.
     Paths {
@@ -47,14 +61,15 @@ pub enum Command {
 /// What the application is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Everything that the peer sent up to its last packet has arrived.
+    /// Everything that the peer sent up to its last packet has arrived: once for each message, if the next one is
+    /// handed over when this one was acknowledged.
     Delivered {
         /// The receiving half.
         key: Key,
         /// Its slot.
         slot: u32,
     },
-    /// Everything that was to be sent has been acknowledged.
+    /// Everything that was handed over so far has been acknowledged: once for each message ([`Command::Send`]).
     Acknowledged {
         /// The sending half.
         key: Key,

@@ -149,6 +149,7 @@ fn tcp_host(host: HostId) -> tcp::Endpoint {
         rto_min: TimeDelta::from_us(500),
         rto_max: TimeDelta::from_ms(500),
         receive_window: 4096,
+        restart_after_idle: false,
     };
     tcp::Endpoint::new(host, config)
 }

@@ -259,7 +259,7 @@ impl<X: Protocol> Endpoint for Several<X> {
                 let (peer, connection) = (*peer, *connection);
                 Key { peer, connection, opened_here: true, half: Half::Sending }
             }
-            flow::Command::Paths { key, .. } => *key,
+            flow::Command::Send { key, .. } | flow::Command::Paths { key, .. } => *key,
         };
         let Some(place) = tables.transport(key) else { return };
         self.parts[place].at.handle_command(now, command, tables);

@@ -303,6 +303,7 @@ impl Transport for Family {
             // Twice what a segment waits in a thousand full packets' queue at 10 Gb/s, and something (RFC 9293: 2 MSL).
             time_wait: keys.duration("time_wait", TimeDelta::from_ms(10))?,
             receive_window,
+            restart_after_idle: false,
         };
         check(&config, keys)?;
         Ok(config)
@@ -424,6 +425,7 @@ fn sample_config() -> Config {
         rto_max: TimeDelta::from_ms(100),
         time_wait: TimeDelta::from_ms(10),
         receive_window: 1024,
+        restart_after_idle: false,
     }
 }
 

@@ -37,7 +37,7 @@ impl Config {
 /// What the application is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Everything has been sent: all that a sender can know.
+    /// Everything that was handed over so far has been sent: all that a sender can know.
     Sent {
         /// The sending half.
         key: Key,
@@ -123,6 +123,12 @@ impl Endpoint {
         *self.slots.at(slot) = Slot::default();
     }
 
+    /// The half in `slot` has its turn at `due`: behind those that are due by then, before those that wait longer.
+    fn take_turn(&mut self, slot: u32, due: Time) {
+        let place = self.turns.partition_point(|&other| self.due(other) <= Some(due));
+        self.turns.insert(place, slot);
+    }
+
     fn due(&self, slot: u32) -> Option<Time> {
         Some(self.slots.find(slot)?.sender.as_ref()?.due)
     }
@@ -145,9 +151,23 @@ impl crate::Endpoint for Endpoint {
                 if left == Some(0) {
                     return self.events.push_back(Event::Sent { key, slot });
                 }
-                // Behind those that are already due, before those that wait for a later time.
-                let place = self.turns.partition_point(|&slot| self.due(slot) <= Some(now));
-                self.turns.insert(place, slot);
+                self.take_turn(slot, now);
+            }
+            Command::Send { key, length } => {
+                let Some(slot) = directory.find(key).filter(|_| length > ByteCount::ZERO) else {
+                    return;
+                };
+                let Some(Sender { left: Some(left), due, .. }) = &mut self.slots.at(slot).sender
+                else {
+                    return;
+                };
+                let is_idle = *left == 0;
+                *left = left.saturating_add(length.get());
+                if is_idle {
+                    *due = now.max(*due);
+                    let due = *due;
+                    self.take_turn(slot, due);
+                }
             }
             Command::Paths { key, paths } => {
                 let Some(slot) = directory.find(key).filter(|_| !paths.is_empty()) else { return };
@@ -346,6 +366,34 @@ mod tests {
         let connections: Vec<u32> =
             packets.iter().map(|(_, packet)| packet.header.connection.get()).collect();
         assert_eq!(connections, [1, 0, 1]);
+    }
+
+    #[test]
+    fn a_further_message_goes_at_the_rate_behind_what_was_sent() {
+        let (mut endpoint, mut slots) = host(1);
+        endpoint.handle_command(Time::ZERO, open(0, Some(10_000), 1), &mut slots);
+        endpoint.handle_command(Time::ZERO, open(1, None, 1), &mut slots);
+        let key = slots.0[0];
+        let send = |length| Command::Send { key, length: ByteCount::new(length) };
+        endpoint.handle_command(Time::ZERO, send(5000), &mut slots);
+        let gap = 7_251_200;
+        let packets = sent(&mut endpoint, Time::from_ps(gap * 2 + 1));
+        let of_first = |packets: &[(Time, Packet)]| -> Vec<(u64, u32, u16)> {
+            let own = packets.iter().filter(|(_, packet)| packet.header.connection.get() == 0);
+            own.map(|(at, packet)| (at.as_ps(), packet.header.sequence, packet.wire_bytes - 64))
+                .collect()
+        };
+        assert_eq!(of_first(&packets), [(0, 0, 9000), (gap, 1, 6000)]);
+        assert!(matches!(endpoint.poll_event(), Some(Event::Sent { slot: 0, .. })));
+        // No sooner than its rate allows, however soon it has more; and after a while at once.
+        endpoint.handle_command(Time::from_ps(gap + 1), send(9000), &mut slots);
+        endpoint.handle_command(Time::from_ps(gap + 1), send(0), &mut slots);
+        let packets = sent(&mut endpoint, Time::from_ps(gap * 5));
+        assert_eq!(of_first(&packets), [(gap * 2, 2, 9000)]);
+        assert!(endpoint.poll_event().is_some() && endpoint.poll_event().is_none());
+        endpoint.handle_command(Time::from_ps(gap * 9 / 2), send(1), &mut slots);
+        let packets = sent(&mut endpoint, Time::from_ps(gap * 6));
+        assert_eq!(of_first(&packets), [(gap * 9 / 2, 3, 1)]);
     }
 
     #[test]

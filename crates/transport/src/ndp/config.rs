@@ -226,6 +226,7 @@ impl From<flow::Command> for Command {
                 let service_port = 0;
                 Command::Open { peer, connection, service_port, class, length, paths, stream }
             }
+            flow::Command::Send { key, length } => Command::Send { key, length },
             flow::Command::Paths { key, paths } => Command::Paths { key, paths },
         }
     }

@@ -4,8 +4,9 @@
 //! # LAST
 //! A packet marked LAST tells where the data ends for now. The receiver then knows how many packets
 //! are missing and keeps that many pulls at most: fewer would strand a NACKed packet, more would only
-//! be banked by a sender that has nothing to send. A later packet without the mark means that there
-//! is more again.
+//! be banked by a sender that has nothing to send. A later packet means that there is more again: once
+//! everything up to the newest LAST is there, the application hears of it anew, once for each message that
+//! begins after the one before was delivered.
 //!
 //! # A PULL that elicits nothing
 //! It was lost, or what it elicited was. It is repeated with the same counter: a sender that missed
@@ -56,7 +57,7 @@ pub(super) struct Receiver {
     missing: u32,
     /// Nothing comes after `end` for now.
     last: bool,
-    /// The application knows that everything up to LAST arrived.
+    /// The application knows that everything before `end` arrived.
     pub(super) delivered: bool,
     /// The class of its pulls.
     pub(super) class: u8,
@@ -136,6 +137,7 @@ impl Receiver {
         if offset >= span {
             self.end = sequence.wrapping_add(1);
             self.missing += offset + 1 - span;
+            self.delivered = false;
             self.set_last(last);
         } else if offset + 1 == span {
             // The newest packet again: between its copies the sender may have got more to send.
@@ -160,7 +162,6 @@ impl Receiver {
     #[inline]
     fn set_last(&mut self, last: bool) {
         self.last = last;
-        self.delivered &= last;
     }
 
     /// Whether the packet arrived before: the only question that time-wait asks.

@@ -48,8 +48,12 @@ pub struct Config {
     pub rto_max: TimeDelta,
     /// Segments that the receiver takes beyond the oldest one that is missing: the receive window.
     pub receive_window: u16,
-    /// How long a driver keeps both halves of a connection after everything was acknowledged, so that what is late
-    /// is answered (RFC 9293 3.6.1: twice the time that a segment can be in the network).
+    /// Whether the window of a subflow that has sent nothing for more than an RTO, and has nothing outstanding, is at
+    /// most the initial one before the next new segment (RFC 5681 4.1). If not, it is kept however long nobody sends.
+    pub restart_after_idle: bool,
+    /// How long a driver keeps both halves of a connection after everything was acknowledged and no more will be sent
+    /// on it, so that what is late is answered (RFC 9293 3.6.1: twice the time that a segment can be in the network).
+    /// A connection that is not forgotten takes more at any time, also later.
     pub time_wait: TimeDelta,
 }
 

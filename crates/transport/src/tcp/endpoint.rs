@@ -134,7 +134,8 @@ impl Endpoint {
     }
 
     /// The half in `slot`, which waits for nothing, is forgotten at once: for a driver that knows when nobody will
-    /// speak of it again ([`Config::time_wait`]), and assigns the slot to another one.
+    /// speak of it again ([`Config::time_wait`]), and assigns the slot to another one. A half does not end by itself:
+    /// until then it takes more to send.
     pub fn forget(&mut self, slot: u32) {
         let entry = &mut self.slots[slot as usize];
         if let Role::Sending(sender) = &entry.role {
@@ -295,6 +296,12 @@ impl crate::Endpoint for Endpoint {
             Command::Open { peer, connection, class, length, paths, stream } => {
                 let key = Key { peer, connection, opened_here: true, half: Half::Sending };
                 self.open(now, key, class, length, &paths, stream, directory);
+            }
+            Command::Send { key, length } => {
+                let Some(slot) = directory.find(key) else { return };
+                let Role::Sending(sender) = &mut self.slots[slot as usize].role else { return };
+                sender.append(now, &self.config, length.get());
+                self.sender_changed(slot);
             }
             Command::Paths { key, paths } => {
                 let Some(slot) = directory.find(key) else { return };

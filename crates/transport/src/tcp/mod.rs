@@ -45,6 +45,7 @@ mod tests {
             rto_min: TimeDelta::from_ms(10),
             rto_max: TimeDelta::from_ms(1000),
             receive_window: 4096,
+            restart_after_idle: false,
             time_wait: TimeDelta::from_ms(10),
         }
     }

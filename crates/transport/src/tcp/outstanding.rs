@@ -83,6 +83,13 @@ impl Outstanding {
         sequence.wrapping_sub(self.first) < self.len()
     }
 
+    /// Whether this segment of the connection is outstanding here.
+    pub(super) fn carries(&self, data: u32) -> bool {
+        let place =
+            |distance| self.first.wrapping_add(distance) as usize & (self.records.len() - 1);
+        (0..self.len()).any(|distance| self.records[place(distance)].data == data)
+    }
+
     /// Adds the next segment. Gives its number.
     #[inline]
     pub(super) fn push(&mut self, now: Time, data: u32) -> u32 {

@@ -108,8 +108,9 @@ pub(super) struct Receiver {
     others: Vec<Side>,
     /// Of the connection, with several subflows.
     whole: Arrivals,
-    /// Segments of the whole stream, once the last one came.
+    /// Segments of the stream up to the last one of the newest message of which it came.
     end: Option<u32>,
+    /// The application knows that everything before `end` arrived.
     pub(super) is_delivered: bool,
     /// Of the segments, and so of their ACKs.
     class: u8,
@@ -171,7 +172,7 @@ impl Receiver {
         }
     }
 
-    /// Whether everything arrived.
+    /// Whether everything arrived up to the end of the newest message that is known.
     #[inline]
     pub(super) fn is_complete(&self, config: &Config) -> bool {
         let base = if config.subflows > 1 { self.whole.base() } else { self.first.arrivals.base() };
@@ -249,7 +250,7 @@ impl Receiver {
             }
         }
         if header.flags.contains(Flags::LAST) {
-            self.end = Some(data.wrapping_add(1));
+            self.heard_last(data.wrapping_add(1));
         }
         let is_new = if is_single {
             !is_known
@@ -289,7 +290,17 @@ impl Receiver {
         is_new.then_some(data)
     }
 
-    /// Everything arrived: the memory is given back.
+    /// A segment said that a message ends before segment `end`. A copy of the last segment of an earlier message says
+    /// nothing new.
+    #[inline]
+    fn heard_last(&mut self, end: u32) {
+        if self.end.is_none_or(|known| end.wrapping_sub(known) as i32 > 0) {
+            self.end = Some(end);
+            self.is_delivered = false;
+        }
+    }
+
+    /// Everything arrived: the memory is given back, unless part of a later message is there.
     #[cold]
     fn shrink(&mut self) {
         for side in core::iter::once(&mut self.first).chain(&mut self.others) {
@@ -298,7 +309,9 @@ impl Receiver {
                 side.runs = None;
             }
         }
-        self.whole.shrink();
+        if self.whole.is_dense() {
+            self.whole.shrink();
+        }
     }
 
     /// The ACK of what a subflow has now.

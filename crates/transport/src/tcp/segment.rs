@@ -1,14 +1,19 @@
 //! A TCP segment in the value of a packet: 28 bytes, the same as every protocol's.
 //!
-//! Segments are numbered, not bytes: every segment of a stream is full but its last, and a segment is resent
+//! Segments are numbered, not bytes: every segment of a message is full but its last, and a segment is resent
 //! as it was. The payload's length follows from the packet's size on the wire.
+//!
+//! The last segment of a message is marked LAST, like the PUSH of a real one. A stream may go on behind it with
+//! another message: what is marked is the end for now. If the application hands over more before that segment is sent,
+//! it is filled up, and both messages have one end; if more follows before it is acknowledged, the receiver tells of two
+//! messages or, if the first one's end comes after part of the second, of one.
 //!
 //! | field | segment with data | ACK |
 //! |---|---|---|
 //! | `kind` | DATA | ACK |
 //! | `sequence` | segment of the stream, from 0 | the next segment that is missing |
 //! | `extra` | the time of sending (RFC 7323) | what `marks` says |
-//! | `flags` | SYN; LAST (FIN); FROM_OPENER; subflow (bits 3 to 5); class | the same |
+//! | `flags` | SYN; LAST (of a message); FROM_OPENER; subflow (bits 3 to 5); class | the same |
 //! | `marks` | ECT and CE of IP; CWR (bit 3) | ECE (bit 2); the form of `extra` (bits 4 to 6) |
 //!
 //! With several subflows, `sequence` is of the subflow: the low 16 bits of its number, and 16 bits of the time of

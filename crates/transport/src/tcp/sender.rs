@@ -6,6 +6,11 @@
 //! time-out of one subflow offers all that it has outstanding to the others (reinjection), so that a dead
 //! path holds up its own numbers but not the connection. The connection is acknowledged when its own number
 //! says so, however many holes subflows still have.
+//!
+//! # Several messages
+//! More may be handed over at any time, also long after everything was acknowledged: the numbers go on, and windows,
+//! thresholds, the state of the law and the estimates of the round trip are what they were. A subflow that still
+//! had something outstanding when the connection was acknowledged goes on to repair it.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -30,14 +35,16 @@ pub(super) struct Sender {
     next: u32,
     /// The connection's oldest segment that is not acknowledged; with one subflow its own.
     unacknowledged: u32,
-    /// Segments of the whole stream; `None` never runs out.
+    /// Segments of all messages so far; `None` never runs out.
     end: Option<u32>,
     /// Payload of the last one.
     last_bytes: u16,
+    /// Where earlier messages end of which the last segment may be sent again: the segment behind it, and its payload.
+    ends: Box<[(u32, u16)]>,
     /// The subflow that is asked first.
     turn: u8,
     class: u8,
-    /// The application knows that everything arrived.
+    /// The application knows that everything so far arrived.
     pub(super) is_over: bool,
     linked: Option<Linked>,
     /// Segments of the connection to be sent again, each by another subflow than the one named.
@@ -53,6 +60,16 @@ pub(super) fn draw_path(paths: &[PathId], stream: &mut Stream) -> PathId {
     paths[place as usize]
 }
 
+/// Segments of a message, and the payload of the last one.
+fn segments(config: &Config, length: u64) -> (u32, u16) {
+    let payload = u64::from(config.payload_bytes);
+    let last_bytes = match length % payload {
+        0 => config.payload_bytes,
+        rest => rest as u16,
+    };
+    (length.div_ceil(payload) as u32, last_bytes)
+}
+
 impl Sender {
     pub(super) fn new(
         config: &Config,
@@ -61,11 +78,9 @@ impl Sender {
         paths: &[PathId],
         mut stream: Stream,
     ) -> Sender {
-        let payload = u64::from(config.payload_bytes);
-        let end = length.map(|length| length.div_ceil(payload) as u32);
-        let last_bytes = match length.map(|length| length % payload) {
-            None | Some(0) => config.payload_bytes,
-            Some(rest) => rest as u16,
+        let (end, last_bytes) = match length.map(|length| segments(config, length)) {
+            None => (None, config.payload_bytes),
+            Some((count, last_bytes)) => (Some(count), last_bytes),
         };
         let mut left = paths.to_vec();
         let mut subflow = || {
@@ -86,6 +101,7 @@ impl Sender {
             unacknowledged: 0,
             end,
             last_bytes,
+            ends: Box::default(),
             turn: 0,
             class,
             is_over: false,
@@ -191,6 +207,40 @@ impl Sender {
         (config.handshake == Handshake::ThreeWay).then(|| self.syn(now, config, host, key, 0))
     }
 
+    /// More to send, behind what was handed over before; nothing of no bytes, or where there is no end.
+    pub(super) fn append(&mut self, now: Time, config: &Config, length: u64) {
+        let Some(end) = self.end.filter(|_| length > 0) else { return };
+        let (first, length) = if self.next == end {
+            self.remember_end(end);
+            (end, length)
+        } else {
+            // The last segment was never sent: it is filled up.
+            (end.wrapping_sub(1), length.saturating_add(u64::from(self.last_bytes)))
+        };
+        let (count, last_bytes) = segments(config, length);
+        (self.end, self.last_bytes) = (Some(first.wrapping_add(count)), last_bytes);
+        if core::mem::take(&mut self.is_over) {
+            let awaits_syn = self.first.is_established && config.handshake != Handshake::Standing;
+            for subflow in core::iter::once(&mut self.first).chain(&mut self.others) {
+                subflow.resume(now, config, awaits_syn);
+            }
+        }
+    }
+
+    /// A message ends before segment `end`, and more follows. Ends that no subflow has outstanding are forgotten.
+    fn remember_end(&mut self, end: u32) {
+        let (first, others) = (&self.first.sent, &self.others);
+        let known = self.ends.iter().copied().chain([(end, self.last_bytes)]);
+        let is_out = |&(end, _): &(u32, u16)| {
+            let last = end.wrapping_sub(1);
+            match others.is_empty() {
+                true => first.contains(last),
+                false => first.carries(last) || others.iter().any(|other| other.sent.carries(last)),
+            }
+        };
+        self.ends = known.filter(is_out).collect();
+    }
+
     fn syn(&mut self, now: Time, config: &Config, host: HostId, key: &Key, number: u8) -> Packet {
         let flags = Flags::default().with(Flags::SYN | Flags::FROM_OPENER).with_class(self.class);
         let subflow = self.subflow(number);
@@ -243,6 +293,12 @@ impl Sender {
         if self.end == Some(data.wrapping_add(1)) {
             flags = flags.with(Flags::LAST);
             bytes = self.last_bytes;
+        } else if (is_resent || is_reinjected)
+            && let Some(&(_, last_bytes)) =
+                self.ends.iter().find(|&&(end, _)| end == data.wrapping_add(1))
+        {
+            flags = flags.with(Flags::LAST);
+            bytes = last_bytes;
         }
         if !subflow.is_established {
             flags = flags.with(Flags::SYN);
@@ -292,7 +348,7 @@ impl Sender {
     ) {
         let header = &packet.header;
         let number = segment::subflow(header.flags);
-        if number >= self.count() || self.is_over {
+        if number >= self.count() {
             return;
         }
         if !self.at(number).is_established {
@@ -308,6 +364,9 @@ impl Sender {
             true => header.sequence,
             false => segment::whole(header.sequence, first),
         };
+        if self.is_over {
+            return self.subflow(number).hear_late(next_missing);
+        }
         let extra = Extra::decode(packet.marks, next_missing, header.extra);
         let ack = Ack {
             number: next_missing,

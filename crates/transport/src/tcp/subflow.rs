@@ -17,7 +17,7 @@
 //!   bounds it in slow start, what is in flight afterwards.
 //! * Slow start after a time-out counts like any other.
 
-use trimline_packet::{PathId, Time};
+use trimline_packet::{PathId, Time, TimeDelta};
 
 use super::config::{Config, SenderStatistics};
 use super::congestion::{Acked, Congestion, Linked, Signals};
@@ -116,6 +116,8 @@ pub(super) struct Subflow {
     undo: Option<u32>,
     /// When the SYN, or the first retransmission of this recovery, was sent.
     mark_time: Time,
+    /// When a segment was sent last.
+    last_sent: Time,
 }
 
 impl Subflow {
@@ -145,6 +147,7 @@ impl Subflow {
             says_reduced: false,
             undo: None,
             mark_time: Time::ZERO,
+            last_sent: Time::ZERO,
         }
     }
 
@@ -207,7 +210,14 @@ impl Subflow {
             // RFC 6298 (5.1)
             self.deadline = now.saturating_add(self.round_trip.timeout(config));
         }
+        let last_sent = core::mem::replace(&mut self.last_sent, now);
         if self.lost == 0 {
+            if config.restart_after_idle && self.sent.len() == 0 {
+                let is_long = now.saturating_since(last_sent) > self.round_trip.timeout(config);
+                if is_long {
+                    self.congestion.restart(config);
+                }
+            }
             let data = data();
             return (self.sent.push(now, data), data, false);
         }
@@ -595,11 +605,53 @@ impl Subflow {
         }
     }
 
-    /// Everything arrived, perhaps on other subflows.
+    /// Everything arrived, perhaps on other subflows. What this one has outstanding stays so, without a timer: its
+    /// receiving side waits for just these numbers, should there be more to send.
     pub(super) fn finish(&mut self) {
-        self.sent.clear();
         self.deadline = Time::NEVER;
+        if self.sent.len() > 0 {
+            return;
+        }
+        self.sent.clear();
         (self.flight, self.lost, self.sacked, self.duplicates) = (0, 0, 0, 0);
         self.phase = Phase::Open;
+        self.test = Test::None;
+        self.is_forced = false;
+    }
+
+    /// An ACK came when everything had arrived on other subflows: it tells what is no longer outstanding.
+    pub(super) fn hear_late(&mut self, number: u32) {
+        let acked = number.wrapping_sub(self.sent.first());
+        if acked == 0 || acked > self.sent.len() {
+            return;
+        }
+        for _ in 0..acked {
+            match self.sent.pop().state {
+                State::InFlight => self.flight -= 1,
+                State::Lost => self.lost -= 1,
+                State::Sacked => self.sacked -= 1,
+            }
+        }
+        if (number.wrapping_sub(self.judged) as i32) > 0 {
+            self.judged = number;
+        }
+        self.finish();
+    }
+
+    /// There is more to send after a while without: the timer goes on as if it had never stopped. `awaits_syn`: a
+    /// subflow that is not established has sent a SYN.
+    pub(super) fn resume(&mut self, now: Time, config: &Config, awaits_syn: bool) {
+        // What was sent last was answered a round trip later.
+        let round_trip = self.round_trip.smoothed().unwrap_or(TimeDelta::ZERO);
+        let idle_since = self.last_sent.saturating_add(round_trip);
+        self.congestion.was_idle(now.saturating_since(idle_since));
+        let since = match self.sent.len() {
+            0 if awaits_syn && !self.is_established => self.mark_time,
+            0 => return,
+            _ => self.last_sent,
+        };
+        if self.deadline == Time::NEVER {
+            self.deadline = now.max(since.saturating_add(self.round_trip.timeout(config)));
+        }
     }
 }

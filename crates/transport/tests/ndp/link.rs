@@ -272,6 +272,16 @@ impl Network {
         self.now = until;
     }
 
+    /// Runs to the next time at which something happens. Gives false, and does nothing, when that is after `limit`.
+    pub(crate) fn step(&mut self, limit: Time) -> bool {
+        let next = self.happenings.first_key_value().map(|(&(at, ..), _)| at);
+        let next = next.filter(|&at| at <= limit);
+        if let Some(at) = next {
+            self.run(at);
+        }
+        next.is_some()
+    }
+
     /// Lets a host do what it can now, and arranges its next call.
     fn serve(&mut self, number: usize) {
         let now = self.now;

@@ -5,6 +5,7 @@ mod hostile;
 mod impaired;
 mod link;
 mod lone;
+mod messages;
 mod receiving;
 mod sending;
 mod timing;

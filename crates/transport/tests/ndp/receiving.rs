@@ -248,6 +248,24 @@ mod last {
         assert!(matches!(lone.events()[..], [Event::Delivered { .. }]));
     }
 
+    /// Each message of a connection is one event, also where a packet holds all of it.
+    #[test]
+    fn messages_of_one_packet_are_delivered_one_by_one() {
+        let mut lone = Lone::new(plain());
+        for sequence in 0..5 {
+            lone.hear(&data(1, sequence, SYN | LAST));
+            let slot = lone.slot(receiving(1));
+            let delivered = [Event::Delivered { key: receiving(1), slot }];
+            assert_eq!(lone.events().split_off(usize::from(sequence == 0)), delivered);
+            lone.hear(&data(1, sequence, SYN | LAST));
+            assert_eq!(lone.events(), [], "a copy of packet {sequence}");
+        }
+        // The sender has more now, resends the packet as not the last one, and its first copy comes late.
+        lone.hear(&data(1, 4, SYN));
+        lone.hear(&data(1, 4, SYN | LAST));
+        assert_eq!(lone.events(), []);
+    }
+
     /// NDP 3.2-m.
     #[test]
     fn a_header_marked_last_whose_packet_comes_unmarked_was_not_the_end() {

@@ -8,7 +8,7 @@ use trimline_transport::tcp::{Config, Control, Handshake};
 
 use crate::link::{Fate, Network, config, us};
 
-fn any_config() -> impl Strategy<Value = Config> {
+pub(crate) fn any_config() -> impl Strategy<Value = Config> {
     let control = prop_oneof![
         Just(Control::NewReno),
         Just(Control::Cubic),

@@ -35,6 +35,7 @@ pub(crate) fn config() -> Config {
         rto_min: TimeDelta::from_ms(10),
         rto_max: TimeDelta::from_ms(500),
         receive_window: 4096,
+        restart_after_idle: false,
     }
 }
 
@@ -176,6 +177,16 @@ impl Network {
     }
 
     pub(crate) fn open(&mut self, from: usize, to: usize, connection: u32, segments: Option<u64>) {
+        self.open_bytes(from, to, connection, segments.map(|segments| segments * 1436));
+    }
+
+    pub(crate) fn open_bytes(
+        &mut self,
+        from: usize,
+        to: usize,
+        connection: u32,
+        length: Option<u64>,
+    ) {
         let peer = HostId::new(to as u32);
         let mut paths = Vec::new();
         self.hosts[from].directory.paths(peer, &mut paths);
@@ -183,13 +194,38 @@ impl Network {
             peer,
             connection: ConnectionId::new(connection),
             class: 0,
-            length: segments.map(|segments| ByteCount::new(segments * 1436)),
+            length: length.map(ByteCount::new),
             paths,
             stream: Stream::seed_from_u64(u64::from(connection) + 1000 * from as u64),
         };
         let Host { endpoint, directory, .. } = &mut self.hosts[from];
         endpoint.handle_command(self.now, command, directory);
         self.serve(from);
+    }
+
+    /// More bytes on connection 1 of a host, to host 0.
+    pub(crate) fn send(&mut self, from: usize, length: u64) {
+        let length = ByteCount::new(length);
+        let Host { endpoint, directory, .. } = &mut self.hosts[from];
+        endpoint.handle_command(self.now, Command::Send { key: SENDING, length }, directory);
+        self.serve(from);
+    }
+
+    /// Runs until connection 1 of a host has told this many times that everything was acknowledged. Gives whether it
+    /// did before `limit`.
+    pub(crate) fn run_until_acknowledged(
+        &mut self,
+        from: usize,
+        times: usize,
+        limit: Time,
+    ) -> bool {
+        while self.hosts[from].count(Half::Sending) < times {
+            match self.happenings.first_key_value() {
+                Some((&(at, _), _)) if at <= limit => self.run(at),
+                _ => return false,
+            }
+        }
+        true
     }
 
     fn happen(&mut self, at: Time, happening: Happening) {
@@ -256,14 +292,8 @@ impl Network {
             host.wake = wake;
             self.happen(wake, Happening::Wake { host: number });
         }
-        let key = Key {
-            peer: HostId::new(0),
-            connection: ConnectionId::new(1),
-            opened_here: true,
-            half: Half::Sending,
-        };
         if number == 1
-            && let Some(slot) = self.hosts[1].directory.find(key)
+            && let Some(slot) = self.hosts[1].directory.find(SENDING)
         {
             let window = self.hosts[1].endpoint.window(slot, 0);
             if self.windows.last().map(|&(_, last)| last) != Some(window) {
@@ -358,7 +388,24 @@ impl Network {
     }
 }
 
+/// Connection 1 to host 0, at its opener.
+const SENDING: Key = Key {
+    peer: HostId::new(0),
+    connection: ConnectionId::new(1),
+    opened_here: true,
+    half: Half::Sending,
+};
+
 impl Host {
+    /// How many messages the halves of a kind told of.
+    pub(crate) fn count(&self, half: Half) -> usize {
+        let of = |event: &Event| match event {
+            Event::Delivered { .. } => Half::Receiving,
+            Event::Acknowledged { .. } => Half::Sending,
+        };
+        self.events.iter().filter(|(_, event)| of(event) == half).count()
+    }
+
     pub(crate) fn sent_data(&self) -> Vec<(Time, Packet)> {
         let is_data = |packet: &Packet| packet.header.kind == Kind::Data && packet.wire_bytes > 64;
         self.sent.iter().copied().filter(|(_, packet)| is_data(packet)).collect()

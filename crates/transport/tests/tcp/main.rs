@@ -3,6 +3,7 @@
 
 mod impaired;
 mod link;
+mod messages;
 mod paths;
 mod recovery;
 mod sharing;

@@ -2,7 +2,7 @@
 //!
 //! Windows are segments in Q32.32, times microseconds. The constant C is 0.4 segments per cubic second.
 
-use trimline_packet::Time;
+use trimline_packet::{Time, TimeDelta};
 
 use super::law::{Acked, Law, ONE};
 
@@ -82,6 +82,13 @@ impl Law for Cubic {
         reduced(used)
     }
 
+    /// 4.2: what passed without anything to send is not in the elapsed time.
+    fn was_idle(&mut self, time: TimeDelta) {
+        for curve in [&mut self.curve, &mut self.before] {
+            curve.epoch = curve.epoch.map(|epoch| epoch.saturating_add(time));
+        }
+    }
+
     /// 4.9: the curve goes on as if nothing had happened.
     fn undo(&mut self) {
         self.curve = self.before;
@@ -135,8 +142,6 @@ impl Curve {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use trimline_packet::TimeDelta;
-
     /// An ACK of one segment.
     fn ack(now: Time, round_trip: TimeDelta) -> Acked {
         Acked { now, acked: 1, round_trip: Some(round_trip), linked: None }

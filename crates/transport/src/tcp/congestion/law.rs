@@ -57,6 +57,9 @@ pub(super) trait Law {
     /// The slow start threshold after a time-out.
     fn reduce_for_timeout(&mut self, used: u64) -> u64;
 
+    /// The application had nothing to send for `time`: it does not count as time of growth.
+    fn was_idle(&mut self, _time: TimeDelta) {}
+
     /// The last reduction for a loss or a time-out was for nothing.
     fn undo(&mut self) {}
 }

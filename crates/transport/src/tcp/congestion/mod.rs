@@ -16,6 +16,8 @@ mod newreno;
 
 use alloc::boxed::Box;
 
+use trimline_packet::TimeDelta;
+
 use super::config::{Config, Control};
 use cubic::Cubic;
 use dctcp::Dctcp;
@@ -115,6 +117,16 @@ impl Congestion {
         self.window = ONE;
     }
 
+    /// Nothing was sent for long (RFC 5681 4.1): the window is the restart window. The threshold remembers.
+    pub(super) fn restart(&mut self, config: &Config) {
+        self.window = self.window.min(u64::from(config.initial_window) * ONE);
+    }
+
+    /// The application had nothing to send for `time`, and has now.
+    pub(super) fn was_idle(&mut self, time: TimeDelta) {
+        with_law!(&mut self.law, law => law.was_idle(time));
+    }
+
     /// New data was acknowledged while the window was what limited the sender.
     #[inline]
     pub(super) fn grow(&mut self, ack: &Acked) {
@@ -194,7 +206,7 @@ impl Congestion {
 
 #[cfg(test)]
 mod tests {
-    use trimline_packet::{Time, TimeDelta};
+    use trimline_packet::Time;
 
     use super::super::tests::config;
     use super::*;
