@@ -73,7 +73,7 @@ pub struct RunRecord {
     pub seed: u64,
     /// The links of hosts.
     pub host_link: HostLink,
-    /// Flows in the order of [`FlowRecord::order`].
+    /// Flows in the order of [`crate::FlowRecord::order`].
     pub flows: FlowStore,
     /// Every packet that was ACKed, sorted, when the scenario asks; else none.
     pub latencies: Vec<PacketLatency>,
