@@ -14,12 +14,6 @@ pub(crate) fn port(layer: Layer, switch: u32, direction: Direction, link: u32) -
 /// A flow from `source` to host 0; without a size it is long-lived.
 pub(crate) fn flow(source: u32, size: Option<u64>, fct: Option<u64>) -> FlowRecord {
     FlowRecord {
-        workload: "reply".into(),
-        index: 0,
-        source,
-        destination: 0,
-        size_bytes: size,
-        start_ps: 0,
         fct_receiver_ps: fct,
         fct_sender_ps: fct.map(|fct| fct + 6_307_200),
         ideal_fct_ps: size.map(|_| 259_792_000),
@@ -27,13 +21,7 @@ pub(crate) fn flow(source: u32, size: Option<u64>, fct: Option<u64>) -> FlowReco
         measured_bytes: size.unwrap_or(900_000),
         packets_sent: 31,
         retransmissions_signalled: 1,
-        retransmissions_return: 0,
-        retransmissions_timeout: 0,
         trims: 1,
-        returns: 0,
-        timeouts: 0,
-        path_removals: 0,
-        path_restorations: 0,
         end: if size.is_none() {
             FlowEnd::LongLived
         } else if fct.is_some() {
@@ -41,6 +29,7 @@ pub(crate) fn flow(source: u32, size: Option<u64>, fct: Option<u64>) -> FlowReco
         } else {
             FlowEnd::RunEnded
         },
+        ..FlowRecord::not_started("reply".into(), 0, source, 0, size)
     }
 }
 

@@ -120,6 +120,39 @@ pub struct FlowRecord {
 }
 
 impl FlowRecord {
+    /// The first record of a flow: nothing has happened yet.
+    pub fn not_started(
+        workload: Name,
+        index: u64,
+        source: u32,
+        destination: u32,
+        size_bytes: Option<u64>,
+    ) -> FlowRecord {
+        FlowRecord {
+            workload,
+            index,
+            source,
+            destination,
+            size_bytes,
+            start_ps: 0,
+            fct_receiver_ps: None,
+            fct_sender_ps: None,
+            ideal_fct_ps: None,
+            delivered_bytes: 0,
+            measured_bytes: 0,
+            packets_sent: 0,
+            retransmissions_signalled: 0,
+            retransmissions_return: 0,
+            retransmissions_timeout: 0,
+            trims: 0,
+            returns: 0,
+            timeouts: 0,
+            path_removals: 0,
+            path_restorations: 0,
+            end: FlowEnd::NotStarted,
+        }
+    }
+
     /// What flows are sorted by in a record and in flows.csv: start, source host, workload, index.
     pub fn order(&self) -> (u64, u32, &str, u64) {
         (self.start_ps, self.source, &self.workload, self.index)

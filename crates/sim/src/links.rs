@@ -292,7 +292,7 @@ impl Links {
                     *failed = false;
                 }
             }
-            _ => {}
+            Step::Change(_, LinkChange::Rate(_)) | Step::Learn(..) => {}
         }
         Some(step)
     }

@@ -94,7 +94,7 @@ impl<'a, E: Protocol> Records<'a, E> {
             (None, ..) => FlowEnd::LongLived,
             (_, Some(_), Some(_)) => FlowEnd::Completed,
             (_, Some(_), None) => FlowEnd::Delivered,
-            _ => FlowEnd::RunEnded,
+            (_, None, _) => FlowEnd::RunEnded,
         };
         if let Some(slot) = seat.sender {
             let sender = network.endpoint(seat.flow.source);
@@ -122,28 +122,13 @@ impl<'a, E: Protocol> Records<'a, E> {
 
     /// The record of a flow of which nothing is known but what it is.
     fn blank(&self, flow: &Flow) -> FlowRecord {
+        let workload = self.names[flow.workload as usize].clone();
+        let (source, destination) = (flow.source.get(), flow.destination.get());
+        let size = flow.size.map(ByteCount::get);
         FlowRecord {
-            workload: self.names[flow.workload as usize].clone(),
-            index: flow.index,
-            source: flow.source.get(),
-            destination: flow.destination.get(),
-            size_bytes: flow.size.map(ByteCount::get),
             start_ps: flow.start.as_ps(),
-            fct_receiver_ps: None,
-            fct_sender_ps: None,
             ideal_fct_ps: flow.size.map(|size| self.ideal(flow, size).as_ps()),
-            delivered_bytes: 0,
-            measured_bytes: 0,
-            packets_sent: 0,
-            retransmissions_signalled: 0,
-            retransmissions_return: 0,
-            retransmissions_timeout: 0,
-            trims: 0,
-            returns: 0,
-            timeouts: 0,
-            path_removals: 0,
-            path_restorations: 0,
-            end: FlowEnd::NotStarted,
+            ..FlowRecord::not_started(workload, flow.index, source, destination, size)
         }
     }
 

@@ -17,28 +17,16 @@ const US: u64 = 1_000_000;
 /// Hosts that send to each other, and ports that let nothing through: every packet is gone, and none is told of.
 fn record(finding: &Finding, size: Option<u64>) -> RunRecord {
     let pairs = (0..8).flat_map(|source| (0..8).map(move |destination| (source, destination)));
-    let flow = |(source, destination): (u32, u32)| FlowRecord {
-        workload: finding.measure.workload().unwrap_or("w").into(),
-        index: u64::from(destination),
-        source,
-        destination,
-        size_bytes: size,
-        start_ps: 0,
-        fct_receiver_ps: None,
-        fct_sender_ps: None,
-        ideal_fct_ps: size.map(|_| 50 * US),
-        delivered_bytes: 0,
-        measured_bytes: 0,
-        packets_sent: 100,
-        retransmissions_signalled: 0,
-        retransmissions_return: 0,
-        retransmissions_timeout: 0,
-        trims: 0,
-        returns: 0,
-        timeouts: 0,
-        path_removals: 0,
-        path_restorations: 0,
-        end: if size.is_some() { FlowEnd::RunEnded } else { FlowEnd::LongLived },
+    let flow = |(source, destination): (u32, u32)| {
+        let workload = finding.measure.workload().unwrap_or("w").into();
+        let index = u64::from(destination);
+        FlowRecord {
+            ideal_fct_ps: size.map(|_| 50 * US),
+
+            packets_sent: 100,
+            end: if size.is_some() { FlowEnd::RunEnded } else { FlowEnd::LongLived },
+            ..FlowRecord::not_started(workload, index, source, destination, size)
+        }
     };
     let layers = [Layer::Tor, Layer::Aggregation, Layer::Spine, Layer::Core];
     let ports = layers.into_iter().flat_map(|layer| {

@@ -3,27 +3,9 @@ use trimline_metrics::{FlowEnd, FlowRecord, HostLink, RunRecord};
 
 fn record(seed: u64, fcts_us: &[Option<u64>]) -> RunRecord {
     let flows = fcts_us.iter().zip(1..).map(|(fct, source)| FlowRecord {
-        workload: "w".into(),
-        index: 0,
-        source,
-        destination: 0,
-        size_bytes: Some(9000),
-        start_ps: 0,
         fct_receiver_ps: fct.map(|us| us * 1_000_000),
-        fct_sender_ps: None,
-        ideal_fct_ps: None,
-        delivered_bytes: 0,
-        measured_bytes: 0,
-        packets_sent: 0,
-        retransmissions_signalled: 0,
-        retransmissions_return: 0,
-        retransmissions_timeout: 0,
-        trims: 0,
-        returns: 0,
-        timeouts: 0,
-        path_removals: 0,
-        path_restorations: 0,
         end: FlowEnd::Delivered,
+        ..FlowRecord::not_started("w".into(), 0, source, 0, Some(9000))
     });
     RunRecord {
         samples: Default::default(),

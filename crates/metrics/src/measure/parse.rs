@@ -219,7 +219,8 @@ fn of_flows(spec: &Spec) -> Refused<Of> {
             let known = [RATES, &[(LINK_SHARE, 1.0)]].concat();
             (flows::Value::Goodput, reduced(spec, reduction, &known)?)
         }
-        _ => (flows::Value::FairShare, Reduced::plain(reduction)),
+        "fair_share" => (flows::Value::FairShare, Reduced::plain(reduction)),
+        other => return Err(format!("`{other}` is no quantity of flows")),
     };
     Ok(Of::Flows { value, flows: selection(spec)?, reduce })
 }
@@ -296,7 +297,7 @@ fn of_ports(spec: &Spec) -> Refused<Of> {
         "port_trimmed" => |port| port.trimmed,
         "port_dropped" => |port| port.dropped,
         "port_returned" => |port| port.returned,
-        _ => {
+        "utilisation" => {
             let reduce = refuse(
                 spec,
                 reduction(spec)?,
@@ -306,6 +307,7 @@ fn of_ports(spec: &Spec) -> Refused<Of> {
             let reduce = Reduced::plain(reduce);
             return Ok(Of::Ports { value, ports: filters(spec)?, reduce });
         }
+        other => return Err(format!("`{other}` is no quantity of ports")),
     };
     if spec.per.is_none() && spec.beyond.is_none() {
         if selection(spec)? != flows::Selection::default() {
@@ -369,7 +371,8 @@ fn of_packets(spec: &Spec) -> Refused<Of> {
             let below_percent = spec.below_percent.ok_or("`below_percent` is missing")?;
             events::Value::LowTime { interval_ps, below_percent, unit: unit(spec, TIMES)? }
         }
-        _ => events::Value::QueueFound(Reduced::plain(reduction()?)),
+        "queue_found" => events::Value::QueueFound(Reduced::plain(reduction()?)),
+        other => return Err(format!("`{other}` is no quantity of packets")),
     };
     Ok(Of::Events { value, place })
 }
@@ -388,7 +391,8 @@ fn of_samples(spec: &Spec) -> Refused<Of> {
     let (value, reduce) = match spec.quantity.as_str() {
         "queue" => (samples::Value::Queue, reduced(spec, reduction, BYTES)?),
         "fullest_queue" => (samples::Value::FullestQueue, reduced(spec, reduction, BYTES)?),
-        _ => (samples::Value::Utilisation, Reduced::plain(reduction)),
+        "sampled_utilisation" => (samples::Value::Utilisation, Reduced::plain(reduction)),
+        other => return Err(format!("`{other}` is no quantity of samples")),
     };
     let ports = match filters(spec)?.as_slice() {
         [one] if one.layer.is_some() && one.direction.is_some() => *one,

@@ -2,23 +2,7 @@
 
 use super::*;
 
-pub(crate) const TEN_GIG: LinkSpec = LinkSpec::new(BitRate::from_gbps(10), TimeDelta::from_us(1));
-
-/// The FatTree of `k`-port switches.
-pub(crate) fn fattree(k: u32) -> Clos {
-    Clos {
-        tiers: 3,
-        pods: k,
-        tors_per_pod: k / 2,
-        hosts_per_tor: k / 2,
-        aggregations_per_pod: k / 2,
-        cores_per_aggregation: k / 2,
-        host_link: TEN_GIG,
-        tor_link: TEN_GIG,
-        aggregation_link: TEN_GIG,
-        processing: Processing::default(),
-    }
-}
+pub(crate) use crate::suites::plans::{TEN_GIG, fattree};
 
 pub(crate) fn leaf_spine() -> Clos {
     Clos {

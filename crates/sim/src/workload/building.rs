@@ -131,7 +131,7 @@ impl Building<'_> {
                     self.counts.known += sized * u64::from(count.unwrap_or(0));
                     Application::Closed(closed)
                 }
-                _ => {
+                Arrivals::Once | Arrivals::Periodic { .. } | Arrivals::Poisson { .. } => {
                     let slots = u64::from(connection.slots);
                     let times = Times::new(workload.arrivals, slots, first, draws);
                     Application::Open(OpenLoop { connection, times, number: 0 })

@@ -142,6 +142,7 @@ impl Curve {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
     /// An ACK of one segment.
     fn ack(now: Time, round_trip: TimeDelta) -> Acked {
         Acked { now, acked: 1, round_trip: Some(round_trip), linked: None }

@@ -2,29 +2,7 @@
 
 use trimline_packet::TimeDelta;
 
-use super::law::{Acked, Law, Linked, additive, half};
-
-/// One subflow of several. It reduces its window as NewReno does.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct LinkedIncreases;
-
-impl Law for LinkedIncreases {
-    fn grow(&mut self, window: u64, ack: &Acked) -> u64 {
-        additive(window, ack)
-    }
-
-    fn reduce_for_mark(&mut self, window: u64) -> u64 {
-        half(window)
-    }
-
-    fn reduce_for_loss(&mut self, used: u64) -> u64 {
-        half(used)
-    }
-
-    fn reduce_for_timeout(&mut self, used: u64) -> u64 {
-        half(used)
-    }
-}
+use super::law::Linked;
 
 /// The increase of every subflow (RFC 6356 3.1), from their windows (Q32.32) and round trips.
 ///

@@ -22,7 +22,6 @@ use super::config::{Config, Control};
 use cubic::Cubic;
 use dctcp::Dctcp;
 use law::{Law, ONE};
-use linked::LinkedIncreases;
 use newreno::NewReno;
 
 pub(super) use law::{Acked, Linked, Signals};
@@ -35,7 +34,6 @@ const LEAST_THRESHOLD: u64 = 2 * ONE;
 #[derive(Debug)]
 enum Choice {
     NewReno(NewReno),
-    LinkedIncreases(LinkedIncreases),
     Cubic(Box<Cubic>),
     Dctcp(Dctcp),
 }
@@ -45,7 +43,6 @@ macro_rules! with_law {
     ($choice:expr, $law:ident => $body:expr) => {
         match $choice {
             Choice::NewReno($law) => $body,
-            Choice::LinkedIncreases($law) => $body,
             Choice::Cubic($law) => $body,
             Choice::Dctcp($law) => $body,
         }
@@ -54,11 +51,10 @@ macro_rules! with_law {
 
 impl Choice {
     fn new(config: &Config) -> Choice {
-        match (config.control, config.subflows) {
-            (Control::NewReno, 0..=1) => Choice::NewReno(NewReno),
-            (Control::NewReno, 2..) => Choice::LinkedIncreases(LinkedIncreases),
-            (Control::Cubic, _) => Choice::Cubic(Box::default()),
-            (Control::Dctcp { gain_shift }, _) => Choice::Dctcp(Dctcp::new(gain_shift)),
+        match config.control {
+            Control::NewReno => Choice::NewReno(NewReno),
+            Control::Cubic => Choice::Cubic(Box::default()),
+            Control::Dctcp { gain_shift } => Choice::Dctcp(Dctcp::new(gain_shift)),
         }
     }
 }

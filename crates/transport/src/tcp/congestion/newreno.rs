@@ -2,7 +2,8 @@
 
 use super::law::{Acked, Law, additive, half};
 
-/// It remembers nothing but the window.
+/// It remembers nothing but the window. A subflow of several grows by it too, with the increase that they share
+/// ([`linked`](super::linked)).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NewReno;
 
