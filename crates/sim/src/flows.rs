@@ -29,23 +29,27 @@ use crate::workload::Applications;
 
 /// Bits of a connection's number that are the flow's place; the others are its generation.
 const PLACE_BITS: u32 = 22;
-/// Flows that a host can have under way.
-pub(crate) const MOST_OF_HOST: u32 = 1 << PLACE_BITS;
-const PLACE: u32 = MOST_OF_HOST - 1;
-const GENERATIONS: u32 = 1 << (32 - PLACE_BITS);
+const PLACE: u32 = (1 << PLACE_BITS) - 1;
+/// Flows that a host can have under way: those that it sends, and those that it sends or receives.
+pub(crate) const MOST_OF_HOST: u32 = PLACE - 1;
+/// Generations of a place. One number less than there are: the last one stands for halves that are not open.
+const GENERATIONS: u32 = (1 << (32 - PLACE_BITS)) - 1;
 
+/// In place of a half's generation: the endpoint gave its slot back, and it is kept for the record.
+const CLOSED: u32 = GENERATIONS << PLACE_BITS;
 /// No slot yet.
-const NO_SLOT: u32 = u32::MAX;
-/// With a slot: the endpoint gave it back, and it is kept for the record.
-const CLOSED: u32 = 1 << 31;
+const NO_SLOT: u32 = CLOSED | PLACE;
+/// The host had no slot left: the run fails.
+const NONE_LEFT: u32 = CLOSED | (PLACE - 1);
 
 /// A flow that is under way, or a place for one.
 struct Live {
     /// Changes while no thread works.
     generation: AtomicU32,
-    /// [`NO_SLOT`] before the half was opened; changed by the half's own host.
-    sender_slot: AtomicU32,
-    receiver_slot: AtomicU32,
+    /// Of each half that is open its slot, and above it the generation, so that one word says whether a connection's
+    /// number is known and where; [`NO_SLOT`] before the half was opened, then [`CLOSED`] and the slot. Changed by the
+    /// half's own host.
+    halves: [AtomicU32; 2],
     /// When the last ACK arrived, in picoseconds: never before.
     acknowledged: AtomicU64,
     /// When the last byte arrived.
@@ -63,8 +67,7 @@ impl Default for Live {
     fn default() -> Live {
         Live {
             generation: AtomicU32::new(0),
-            sender_slot: AtomicU32::new(NO_SLOT),
-            receiver_slot: AtomicU32::new(NO_SLOT),
+            halves: [const { AtomicU32::new(NO_SLOT) }; 2],
             acknowledged: AtomicU64::new(Time::NEVER.as_ps()),
             delivered: AtomicU64::new(Time::NEVER.as_ps()),
             before: AtomicU64::new(0),
@@ -74,11 +77,12 @@ impl Default for Live {
 }
 
 impl Live {
-    fn slot_of(&self, half: Half) -> &AtomicU32 {
-        match half {
-            Half::Sending => &self.sender_slot,
-            Half::Receiving => &self.receiver_slot,
-        }
+    #[inline(always)]
+    fn half(&self, half: Half) -> &AtomicU32 {
+        &self.halves[match half {
+            Half::Sending => 0,
+            Half::Receiving => 1,
+        }]
     }
 
     fn flow(&self) -> &Flow {
@@ -257,9 +261,7 @@ impl Flows {
         let flow = self.applications.take_start(host, now)?;
         let place = self.books[host as usize].places.take();
         if place >= MOST_OF_HOST {
-            self.failure.get_or_insert_with(|| {
-                format!("host {host} has {MOST_OF_HOST} flows under way, more than it can number")
-            });
+            self.fail_beyond_numbers(host);
             return None;
         }
         let live = self.live[host as usize].grow_to(place);
@@ -268,6 +270,13 @@ impl Flows {
         self.seen.started += u64::from(flow.size.is_some());
         let generation = live.generation.load(Ordering::Relaxed);
         Some((ConnectionId::new(generation << PLACE_BITS | place), flow))
+    }
+
+    #[cold]
+    fn fail_beyond_numbers(&mut self, host: u32) {
+        self.failure.get_or_insert_with(|| {
+            format!("host {host} has {MOST_OF_HOST} flows under way, more than it can number")
+        });
     }
 
     #[inline]
@@ -285,30 +294,39 @@ impl Flows {
 
     #[inline]
     pub(crate) fn find(&self, host: u32, key: Key) -> Option<u32> {
-        let live = self.live(Flows::opener(host, key), key.connection)?;
-        let slot = live.slot_of(key.half).load(Ordering::Relaxed);
-        (slot < CLOSED).then_some(slot)
+        let number = key.connection.get();
+        let live = self.live[Flows::opener(host, key) as usize].find(number & PLACE)?;
+        // What is left is the slot if the generations are the same.
+        let slot = live.half(key.half).load(Ordering::Relaxed) ^ (number & !PLACE);
+        (slot <= PLACE).then_some(slot)
     }
 
     /// Whether a half of a flow under way may still be opened: it never was.
     pub(crate) fn accepts(&self, host: u32, key: Key) -> bool {
         self.live(Flows::opener(host, key), key.connection).is_some_and(|live| {
-            live.is_under_way() && live.slot_of(key.half).load(Ordering::Relaxed) == NO_SLOT
+            live.is_under_way() && live.half(key.half).load(Ordering::Relaxed) == NO_SLOT
         })
     }
 
     pub(crate) fn assign(&mut self, host: u32, key: Key) -> u32 {
         assert!(self.accepts(host, key), "a half of a flow under way is opened once");
         let slot = self.books[host as usize].slots.take();
-        let live = self.live(Flows::opener(host, key), key.connection);
-        live.expect("it accepts").slot_of(key.half).store(slot, Ordering::Relaxed);
+        let live = self.live(Flows::opener(host, key), key.connection).expect("it accepts");
+        let number = match slot {
+            0..MOST_OF_HOST => live.generation.load(Ordering::Relaxed) << PLACE_BITS | slot,
+            MOST_OF_HOST.. => NONE_LEFT,
+        };
+        live.half(key.half).store(number, Ordering::Relaxed);
+        if number == NONE_LEFT {
+            self.fail_beyond_numbers(host);
+        }
         slot
     }
 
     /// An endpoint gives a half up; its slot is not used again before the flow is forgotten.
     pub(crate) fn release(&mut self, host: u32, key: Key) {
         if let Some(live) = self.live(Flows::opener(host, key), key.connection) {
-            live.slot_of(key.half).fetch_or(CLOSED, Ordering::Relaxed);
+            live.half(key.half).fetch_or(CLOSED, Ordering::Relaxed);
         }
     }
 
@@ -384,9 +402,9 @@ impl Flows {
         let time = |end: &AtomicU64| {
             Some(Time::from_ps(end.load(Ordering::Relaxed))).filter(|&at| at != Time::NEVER)
         };
-        let slot = |half| match live.slot_of(half).load(Ordering::Relaxed) {
-            NO_SLOT => None,
-            slot => Some(slot & !CLOSED),
+        let slot = |half| match live.half(half).load(Ordering::Relaxed) {
+            NO_SLOT | NONE_LEFT => None,
+            slot => Some(slot & PLACE),
         };
         Seat {
             flow: *live.flow(),
@@ -419,8 +437,7 @@ impl Flows {
         let live = self.place(opened);
         let generation = live.generation.load(Ordering::Relaxed);
         live.generation.store((generation + 1) % GENERATIONS, Ordering::Relaxed);
-        live.sender_slot.store(NO_SLOT, Ordering::Relaxed);
-        live.receiver_slot.store(NO_SLOT, Ordering::Relaxed);
+        live.halves.iter().for_each(|half| half.store(NO_SLOT, Ordering::Relaxed));
         live.acknowledged.store(Time::NEVER.as_ps(), Ordering::Relaxed);
         live.delivered.store(Time::NEVER.as_ps(), Ordering::Relaxed);
         live.before.store(0, Ordering::Relaxed);

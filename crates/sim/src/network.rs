@@ -220,7 +220,8 @@ pub(crate) struct Network<E, P: OutputPort> {
     /// Hosts tell each other when flows start, without packets: none may be behind.
     pub(crate) has_notices: bool,
     pub(crate) ledger: Ledger,
-    pub(crate) packet_hops: u64,
+    /// Packets that ports began to send.
+    port_hops: u64,
 }
 
 impl<E: Protocol, P: OutputPort> Network<E, P> {
@@ -331,6 +332,11 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
 
     pub(crate) fn endpoint(&self, host: HostId) -> &E {
         &self.hosts[host.index()].endpoint
+    }
+
+    /// Packets that a host or a port began to send.
+    pub(crate) fn packet_hops(&self) -> u64 {
+        self.ledger.created + self.port_hops
     }
 
     pub(crate) fn port_counters(&self) -> impl Iterator<Item = &PortCounters> {

@@ -5,6 +5,8 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_switch::Chance;
 use trimline_transport::Stream;
 
+use crate::table::Shared;
+
 /// SplitMix64's finalizer: every input bit reaches every output bit.
 #[inline]
 pub fn mix(value: u64) -> u64 {
@@ -79,17 +81,28 @@ pub(crate) fn shuffle<T>(stream: &mut Stream, items: &mut [T]) {
     }
 }
 
-/// A port's chance, drawn from its own stream.
-pub(crate) struct Draw<'a>(pub(crate) &'a mut Stream);
+/// The chance of a port or another unit, drawn from its own stream. The stream is looked for when something is drawn:
+/// most packets draw nothing.
+pub(crate) struct Draw<'a> {
+    pub(crate) streams: &'a mut Shared<Stream>,
+    pub(crate) unit: u32,
+}
+
+impl Draw<'_> {
+    #[inline]
+    fn stream(&mut self) -> &mut Stream {
+        &mut self.streams[self.unit as usize]
+    }
+}
 
 impl Chance for Draw<'_> {
     #[inline]
     fn coin(&mut self) -> bool {
-        self.0.next_u64() >> 63 != 0
+        self.stream().next_u64() >> 63 != 0
     }
     #[inline]
     fn below(&mut self, bound: u32) -> u32 {
-        below(self.0, u64::from(bound)) as u32
+        below(self.stream(), u64::from(bound)) as u32
     }
 }
 
@@ -147,8 +160,9 @@ mod tests {
 
     #[test]
     fn a_coin_falls_on_either_side_equally_often() {
-        let mut draws = stream(1, "test", &[]);
-        let heads = (0..10_000).filter(|_| Draw(&mut draws).coin()).count();
+        let mut streams = Shared::from(vec![stream(1, "test", &[])]);
+        let mut draw = Draw { streams: &mut streams, unit: 0 };
+        let heads = (0..10_000).filter(|_| draw.coin()).count();
         assert!((4_800..5_200).contains(&heads), "{heads}");
     }
 }

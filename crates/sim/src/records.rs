@@ -188,7 +188,7 @@ impl<'a, E: Protocol> Records<'a, E> {
             ports,
             simulated_ps: now.as_ps(),
             measured_ps: now.saturating_since(Time::ZERO + self.plan.warm_up).as_ps(),
-            packet_hops: network.packet_hops,
+            packet_hops: network.packet_hops(),
             packets_delivered: self.packets_delivered,
             interrupted: is_interrupted,
         })

@@ -261,9 +261,9 @@ impl<E: Protocol> Drive<'_, '_, E> {
                 let forgotten = self.records.forget(network, now);
                 forgotten.map_err(|error| RunError::Records(error.to_string()))?;
             }
-            if network.packet_hops > next_check {
+            if network.packet_hops() > next_check {
                 network.check_queue_bounds();
-                next_check = network.packet_hops + CHECK_HOPS;
+                next_check = network.packet_hops() + CHECK_HOPS;
             }
         }
     }
@@ -274,7 +274,7 @@ impl<E: Protocol> Drive<'_, '_, E> {
         (self.watch)(Progress {
             simulated: now.saturating_since(Time::ZERO),
             duration: self.plan.duration,
-            packet_hops: network.packet_hops,
+            packet_hops: network.packet_hops(),
             flows_done,
             flows,
         })

@@ -268,13 +268,22 @@ const STARTS: [u32; SEGMENTS + 1] = {
 /// is an atomic.
 ///
 /// Others look for an item only when they have heard of it, from a packet that came after it was made.
+#[repr(align(64))]
 pub(crate) struct Growing<T> {
     segments: [AtomicPtr<T>; SEGMENTS],
 }
 
 impl<T: Default> Growing<T> {
-    pub(crate) const fn new() -> Growing<T> {
-        Growing { segments: [const { AtomicPtr::new(ptr::null_mut()) }; SEGMENTS] }
+    /// A table with one item: the first segment is always there.
+    pub(crate) fn new() -> Growing<T> {
+        let mut table = Growing { segments: [const { AtomicPtr::new(ptr::null_mut()) }; SEGMENTS] };
+        *table.segments[0].get_mut() = Growing::<T>::items(1);
+        table
+    }
+
+    fn items(len: u32) -> *mut T {
+        let items: Box<[T]> = (0..len).map(|_| T::default()).collect();
+        Box::into_raw(items).cast()
     }
 
     #[inline(always)]
@@ -290,9 +299,9 @@ impl<T: Default> Growing<T> {
             return self.find_behind_first(index);
         }
         // Most hosts that are busy for long are so with one.
-        let first = self.segments[0].load(Ordering::Acquire);
-        // SAFETY: a segment stays until the table goes, and the first has one item.
-        unsafe { first.as_ref() }
+        let first = self.segments[0].load(Ordering::Relaxed);
+        // SAFETY: the first segment was made with the table, has one item and stays until the table goes.
+        Some(unsafe { &*first })
     }
 
     #[inline]
@@ -313,8 +322,7 @@ impl<T: Default> Growing<T> {
         let segment = Growing::<T>::segment(index);
         if self.segments[segment].load(Ordering::Relaxed).is_null() {
             let len = STARTS[segment + 1] - STARTS[segment];
-            let items: Box<[T]> = (0..len).map(|_| T::default()).collect();
-            self.segments[segment].store(Box::into_raw(items).cast(), Ordering::Release);
+            self.segments[segment].store(Growing::<T>::items(len), Ordering::Release);
         }
         self.find(index).expect("the segment is there")
     }
@@ -390,7 +398,7 @@ mod tests {
     #[test]
     fn a_growing_table_keeps_its_items_where_they_are() {
         let table: Growing<AtomicU32> = Growing::new();
-        assert!(table.find(0).is_none() && table.find(u32::MAX / 4).is_none());
+        assert!(table.find(1).is_none() && table.find(u32::MAX / 4).is_none());
         let mut places = Vec::new();
         for index in 0..5_000 {
             let item = table.grow_to(index);

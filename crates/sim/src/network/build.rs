@@ -102,7 +102,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             has_notices: flows.applications.has_notices(),
             flows,
             ledger: Ledger::default(),
-            packet_hops: 0,
+            port_hops: 0,
         }
     }
 }

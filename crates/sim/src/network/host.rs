@@ -97,7 +97,6 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         let (to, path) = (packet.destination, packet.header.path);
         let next = self.routes.next_unit(unit.link.far_end, to, path, any);
         let handle = self.arena.insert(packet);
-        self.packet_hops += 1;
         if is_impaired {
             self.pass(calendar, next, now, arrival, handle, sender);
         } else {

@@ -64,7 +64,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             model: &self.model,
             packets: &mut self.arena,
             pool,
-            chance: &mut Draw(&mut self.coins[port as usize]),
+            chance: &mut Draw { streams: &mut self.coins, unit: port },
             displaced: &mut self.displaced,
         };
         if let Some(handle) = unit.port.dequeue(&mut around) {
@@ -78,7 +78,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             let any = next_hop_draw(&mut self.choices, port);
             let (to, path) = (packet.destination, packet.header.path);
             let next = self.routes.next_unit(unit.link.far_end, to, path, any);
-            self.packet_hops += 1;
+            self.port_hops += 1;
             if is_impaired {
                 self.pass(calendar, next, now, arrival, handle, port);
             } else {
@@ -127,7 +127,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             model: &self.model,
             packets: &mut self.arena,
             pool: &mut self.pools[pool_of(&self.model, &self.routes, port)],
-            chance: &mut Draw(&mut self.coins[port as usize]),
+            chance: &mut Draw { streams: &mut self.coins, unit: port },
             displaced: &mut self.displaced,
         };
         self.ports[port as usize].port.enqueue(handle, &mut around);

@@ -42,7 +42,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
                 flows: self.flows.view(),
                 has_notices: self.has_notices,
                 ledger: Ledger::default(),
-                packet_hops: 0,
+                port_hops: 0,
             }
         }
     }
@@ -51,7 +51,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     pub(crate) fn gather(&mut self, other: &mut Self) {
         self.flows.gather(&mut other.flows);
         self.ledger.add(&mem::take(&mut other.ledger));
-        self.packet_hops += mem::take(&mut other.packet_hops);
+        self.port_hops += mem::take(&mut other.port_hops);
     }
 
     /// Takes over the packets of another view at the end of a run, when none will go anywhere.

@@ -177,94 +177,76 @@ impl Endpoint {
                 }
             },
         };
-        let arrival = self.arrive(now, packet, slot, directory);
-        let mut kind = Kind::Ack;
-        let mut disposition = Disposition::Discard;
-        match arrival {
-            Arrival::Beyond => return Disposition::Discard,
-            Arrival::Whole => {
-                self.gaps.arrived(true);
-                disposition = Disposition::Accept { slot, sequence: header.sequence };
-            }
-            Arrival::Header => {
-                self.gaps.arrived(false);
-                kind = Kind::Nack;
-            }
-            Arrival::Duplicate => {}
-        }
-        let asked = self.ask(now, packet, slot, arrival);
-        self.answer(packet, key, slot, kind, asked);
-        disposition
+        self.arrive(now, packet, key, slot, directory)
     }
 
-    /// Notes a packet of DATA in its receiving half. A half that is closed and lacks it takes nothing.
+    /// A packet of DATA arrives at its receiving half, which answers it and asks for another one. A half that is closed
+    /// and lacks it takes nothing.
+    ///
+    /// NDP 3.2-d, 3.2-n: for every header or packet that arrives a pull is queued; once LAST is known the
+    /// superfluous ones are removed.
     #[inline(always)]
     fn arrive(
         &mut self,
         now: Time,
         packet: &Packet,
+        key: Key,
         slot: u32,
         directory: &mut impl HostTables,
-    ) -> Arrival {
+    ) -> Disposition {
         let header = &packet.header;
+        let (length, class) = (header.payload_length(), header.flags.class());
         let entry = &mut self.slots[slot as usize];
-        let Role::Receiving(receiver) = &mut entry.role else {
-            panic!("the directory gave a receiving half the slot of a sending one")
-        };
-        if entry.life != Life::Open && !receiver.has(header.sequence) {
-            self.reset(now, packet, packet.source, directory);
-            return Arrival::Beyond;
+        let life = entry.life;
+        // The half is looked up once; after something rare that needs the whole endpoint, again.
+        let (mut receiver, mut deadline) = (Receiver::of(&mut entry.role), &mut entry.deadline);
+        if life != Life::Open && !receiver.has(header.sequence) {
+            self.reset(now, packet, key.peer, directory);
+            return Disposition::Discard;
         }
         let last = header.flags.contains(Flags::LAST);
-        receiver.arrive(now, header.sequence, header.payload_length(), is_whole(packet), last)
-    }
-
-    /// Asks for another packet after one that arrived, in the class that it names.
-    ///
-    /// NDP 3.2-d, 3.2-n: for every header or packet that arrives a pull is queued; once LAST is known the
-    /// superfluous ones are removed.
-    #[inline(always)]
-    fn ask(&mut self, now: Time, packet: &Packet, slot: u32, arrival: Arrival) -> Asked {
-        let length = packet.header.payload_length();
-        let class = packet.header.flags.class();
-        let mut entry = &mut self.slots[slot as usize];
-        let mut receiver = Receiver::of(&mut entry.role);
+        let arrival = receiver.arrive(now, header.sequence, length, is_whole(packet), last);
+        let (kind, disposition) = match arrival {
+            Arrival::Beyond => return Disposition::Discard,
+            Arrival::Whole => {
+                self.gaps.arrived(true);
+                (Kind::Ack, Disposition::Accept { slot, sequence: header.sequence })
+            }
+            Arrival::Header => {
+                self.gaps.arrived(false);
+                (Kind::Nack, Disposition::Discard)
+            }
+            Arrival::Duplicate => (Kind::Ack, Disposition::Discard),
+        };
         if class != receiver.class && !receiver.class_fixed {
             self.change_class(slot, class);
-            entry = &mut self.slots[slot as usize];
-            receiver = Receiver::of(&mut entry.role);
+            let entry = &mut self.slots[slot as usize];
+            (receiver, deadline) = (Receiver::of(&mut entry.role), &mut entry.deadline);
         }
         let allowance = receiver.allowance();
         if receiver.repeating || receiver.pulls() > allowance {
             self.drop_pulls(slot, allowance);
-            entry = &mut self.slots[slot as usize];
-            receiver = Receiver::of(&mut entry.role);
+            let entry = &mut self.slots[slot as usize];
+            (receiver, deadline) = (Receiver::of(&mut entry.role), &mut entry.deadline);
         }
+        let mut asked = Asked::Nothing;
         if arrival != Arrival::Duplicate && receiver.pulls() < allowance {
             if self.config.pull_ack && self.pulls.may_ride(now) {
-                let counter = receiver.ride_pull();
+                asked = Asked::Riding { counter: receiver.ride_pull() };
                 self.pulls.rode(now, self.gaps.after(length));
                 let due = now.saturating_add(self.config.pull_repeat);
-                if due < entry.deadline {
-                    entry.deadline = due;
+                if due < *deadline {
+                    *deadline = due;
                     self.timers.arm(slot, due);
                 }
-                return Asked::Riding { counter };
+            } else {
+                asked = Asked::Queued { is_first: receiver.pulls() == 0 };
+                receiver.queue_pull(length);
+                self.pulls.add(now);
             }
-            let is_first = receiver.pulls() == 0;
-            receiver.queue_pull(length);
-            self.pulls.add(now);
-            return Asked::Queued { is_first };
         }
-        Asked::Nothing
-    }
-
-    /// Answers a packet of DATA, tells the application of the last one, and lets a first pull take its turn.
-    #[inline(always)]
-    fn answer(&mut self, packet: &Packet, key: Key, slot: u32, kind: Kind, asked: Asked) {
-        let receiver = Receiver::of(&mut self.slots[slot as usize].role);
         if self.control.len() < CONTROL_LIMIT {
-            let answer = answer(&packet.header, key, kind, receiver.paths.spray(), asked);
+            let answer = answer(header, key, kind, receiver.paths.spray(), asked);
             self.control.push_back(Packet::control(self.host, key.peer, answer));
         }
         if receiver.complete() && !receiver.delivered {
@@ -275,6 +257,7 @@ impl Endpoint {
             let class = receiver.class;
             self.pulls.join(&mut self.slots, slot, class);
         }
+        disposition
     }
 
     /// The packets of a connection name another class.
@@ -325,7 +308,7 @@ impl Endpoint {
                 sender.acked(header.sequence, header.flags.attempt());
             }
             Kind::Nack => sender.nacked(header.sequence, header.flags.attempt()),
-            _ => {}
+            Kind::Data | Kind::Pull | Kind::Reset => {}
         }
         if let Some(counter) = header.pull_counter() {
             sender.pulled(counter);

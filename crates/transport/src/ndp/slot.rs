@@ -79,7 +79,7 @@ impl Receiver {
     pub(super) fn of(role: &mut Role) -> &mut Receiver {
         match role {
             Role::Receiving(receiver) => receiver,
-            Role::Vacant | Role::Sending(_) => panic!("only receiving halves queue pulls"),
+            Role::Vacant | Role::Sending(_) => panic!("what is asked of a receiver, of a half that is none"),
         }
     }
 }
