@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use trimline_packet::TimeDelta;
-use trimline_sim::plan::{Arrivals, Gap, Matrix, Plan, Size, Spraying, Workload};
+use trimline_sim::plan::{Arrivals, Gap, Matrix, Plan, ServiceModel, Size, Spraying, Workload};
 use trimline_sim::scenario::Run;
 use trimline_sim::topology::{Clos, HostDelay, Processing};
 use trimline_sim::transports::{Transports, time};
@@ -26,7 +26,7 @@ pub(crate) fn explain(
         text += &format!("{}: {}\n", scenario.name, scenario.description);
     }
     let runs = scenario.runs.len();
-    text += &format!("{runs} run{}\n", if runs == 1 { "" } else { "s" });
+    text += &format!("{runs} run{}\n", plural(runs));
     let mut total = Estimate::default();
     let mut shown: Vec<(&str, String)> = Vec::new();
     for run in &scenario.runs {
@@ -126,19 +126,16 @@ fn words(plan: &Plan) -> String {
     text += &format!("  links      {}\n", links.join("; "));
     text += &processing_words(clos);
 
-    let switch = &plan.switch;
-    let headers = match switch.header_queue_capacity_bytes() {
-        Some(bytes) => format!("{bytes} B for headers"),
-        None => "headers without bound".to_owned(),
-    };
-    let full = if switch.returns_headers() { "returned to sender" } else { "dropped" };
-    text += &format!(
-        "  switch     {} queue{}, trimmed packets {} B, {headers}; what does not fit is {full}\n",
-        switch.queue_count(),
-        if switch.queue_count() == 1 { "" } else { "s" },
-        switch.trimmed_bytes(),
-    );
-    if switch.shares_memory() {
+    text += &format!("  switch     {}\n", port_words(&plan.switch, plan.droppable.is_some()));
+    for rule in &plan.port_rules {
+        text += &format!(
+            "  of these   {} port{}: {}\n",
+            rule.ports.len(),
+            plural(rule.ports.len()),
+            port_words(&rule.model.main, rule.model.droppable.is_some())
+        );
+    }
+    if plan.switch.shares_memory() {
         let least = plan.shared_memory.of(u64::from(clos.least_switch_ports()));
         text += &format!(
             "  memory     {} B or more, by its ports, shared by the queues of a switch (dynamic thresholds)\n",
@@ -169,6 +166,29 @@ fn words(plan: &Plan) -> String {
         );
     }
     text
+}
+
+/// What a switch port does.
+fn port_words(model: &ServiceModel, has_droppable_queue: bool) -> String {
+    let headers = match model.header_queue_capacity_bytes() {
+        Some(bytes) => format!("{bytes} B for headers"),
+        None => "headers without bound".to_owned(),
+    };
+    let full = if model.returns_headers() { "returned to sender" } else { "dropped" };
+    let beside = match has_droppable_queue {
+        true => "; beside them a queue for packets that may only be dropped (deficit round robin)",
+        false => "",
+    };
+    format!(
+        "{} queue{}, trimmed packets {} B, {headers}; what does not fit is {full}{beside}",
+        model.queue_count(),
+        plural(model.queue_count()),
+        model.trimmed_bytes(),
+    )
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }
 
 /// What hosts and switches take for a packet, where they take any time.
@@ -282,6 +302,17 @@ mod tests {
         let scenario = Scenario::parse("s", text, &[]).unwrap_or_else(|error| panic!("{error}"));
         let words = words(&scenario.runs[0].plan);
         assert!(words.contains("timeline   of 2 places and 1 pairs of hosts, by the slow engine"));
+    }
+
+    #[test]
+    fn ports_that_differ_are_said() {
+        let text = "topology.star.hosts = 3\nswitch.droppable_queue = \"50pkt\"\n\
+                    [[switch.port]]\nlink = \"tor 0 down 1\"\nprofile = \"drop-tail\"\n\
+                    [[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
+        let scenario = Scenario::parse("s", text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let words = words(&scenario.runs[0].plan);
+        assert!(words.contains("returned to sender; beside them a queue"), "{words}");
+        assert!(words.contains("of these   1 port: 1 queue, "), "{words}");
     }
 
     #[test]

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use trimline_metrics::{HostLink, RunRecord, flow_store};
 use trimline_packet::{ByteCount, TimeDelta};
-use trimline_switch::{BesideModel, ServiceModel};
 use trimline_transport::Framing;
+
+pub use trimline_switch::{BesideModel, ServiceModel};
 
 pub use crate::formats::connection_matrix::Trigger;
 pub use crate::formats::sizes::SizeDistribution;

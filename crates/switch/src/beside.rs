@@ -4,13 +4,10 @@ use trimline_packet::{Handle, Packets, Service, ServiceClass, Time};
 
 use crate::Chance;
 use crate::around::Around;
+use crate::deficits::Deficits;
 use crate::model::{Limit, ServiceModel};
 use crate::output_port::{OutputPort, PortModel, Returning};
 use crate::pool::Pool;
-
-/// Bytes that each kind of traffic may send in a turn (chosen): a full packet of 9000 bytes of payload, so that every
-/// turn sends one.
-const QUANTUM: i64 = 9064;
 
 /// The models of a port's two kinds of traffic.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,17 +34,14 @@ impl PortModel for BesideModel {
     }
 }
 
-/// Two ports that share a wire by deficit round robin (Shreedhar and Varghese, "Efficient Fair Queueing Using Deficit
-/// Round Robin", 1995): while both have something to send, each sends as many bytes as the other.
+/// Two ports that share a wire by deficit round robin ([`Deficits`]).
 ///
 /// Its queues are those of `main`, and behind them those of the other port.
 #[derive(Clone, Debug, Default)]
 pub struct Beside<A, B> {
     main: A,
     droppable: B,
-    /// Bytes that each may still send in its turn; below zero when its last packet was longer.
-    deficits: [i64; 2],
-    turn: usize,
+    deficits: Deficits<[i64; 2]>,
 }
 
 impl<A, B> Beside<A, B>
@@ -111,23 +105,12 @@ where
         self.release(model, around.pool);
         let waits = [&self.main.next_start(around.now), &self.droppable.next_start(around.now)]
             .map(|start| *start <= around.now);
-        if waits == [false, false] {
-            self.deficits = [0; 2];
-            return None;
-        }
-        while !waits[self.turn] || self.deficits[self.turn] <= 0 {
-            if !waits[self.turn] {
-                self.deficits[self.turn] = 0;
-            }
-            self.turn = 1 - self.turn;
-            self.deficits[self.turn] += QUANTUM;
-        }
-        let sent = match self.turn {
-            0 => self.main.dequeue(&mut around.with(&model.main)),
-            _ => self.droppable.dequeue(&mut around.with(droppable)),
+        let sent = if self.deficits.next(|place| waits[place])? == 0 {
+            self.main.dequeue(&mut around.with(&model.main))
+        } else {
+            self.droppable.dequeue(&mut around.with(droppable))
         };
-        let bytes = sent.map_or(0, |sent| around.packets.packet(sent).wire_bytes);
-        self.deficits[self.turn] -= i64::from(bytes);
+        self.deficits.sent(sent.map_or(0, |sent| around.packets.packet(sent).wire_bytes));
         sent
     }
 

@@ -16,6 +16,7 @@ mod around;
 mod beside;
 #[cfg(test)]
 mod bump;
+mod deficits;
 mod displaced;
 mod list;
 pub mod model;
@@ -34,6 +35,7 @@ mod varied;
 
 pub use around::Around;
 pub use beside::{Beside, BesideModel};
+pub use deficits::Deficits;
 pub use displaced::{Displaced, Fate};
 pub use model::{
     Action, Choices, Classifier, Limit, Marker, ModelError, QueueChoices, Scheduler, ServiceModel,

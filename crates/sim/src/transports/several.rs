@@ -1,19 +1,16 @@
 //! Several transports at one host, each with an endpoint of its own, that share the host's link.
 //!
-//! Control packets of all go before data of any. Data packets take turns by bytes: deficit round robin, with a
-//! quantum of a full packet (chosen; a NIC with a queue for each transport does the same). A packet that arrives goes
-//! to the transport of its flow's workload.
+//! Control packets of all go before data of any. Data packets take turns by bytes ([`Deficits`]; a NIC with a queue for
+//! each transport does the same). A packet that arrives goes to the transport of its flow's workload.
 
 use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, PacketLatency};
 use trimline_packet::{Flags, HostId, Packet, Service, Time, TimeDelta};
+use trimline_switch::Deficits;
 use trimline_transport::{Allowed, Disposition, Endpoint, Framing, Half, HostTables, Key, flow};
 
 use super::{Hosted, Parameters, Protocol};
-
-/// Data bytes that a transport gains with each turn.
-const QUANTUM: i64 = 9064;
 
 /// From the list of transports: the list itself, and the closed choices of endpoints and parameters of a host that
 /// has several.
@@ -186,19 +183,12 @@ pub(super) fn several<C: Send + Sync + 'static>(plan: &super::Plan) -> Vec<Param
     plan.transports.iter().map(Parameters::of).collect()
 }
 
-/// An endpoint that shares a host.
-struct Part<X> {
-    at: Hosted<X>,
-    /// Data bytes that it may still send in its turn; below zero when its last packet was longer.
-    deficit: i64,
-}
-
 /// All transports of one host; `X` is the one that is not built in, if there is one.
 pub(super) struct Several<X> {
     /// In the order of the plan.
-    parts: Vec<Part<X>>,
+    parts: Vec<Hosted<X>>,
     /// Whose data goes next.
-    turn: usize,
+    deficits: Deficits<Vec<i64>>,
     /// Whose each slot is.
     owners: Vec<u8>,
 }
@@ -222,23 +212,11 @@ impl<X: Protocol> Several<X> {
     /// The data packet of the transport whose turn it is.
     fn transmit_data(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
         let data = Allowed::DATA.and(allowed);
-        let is_ready = |part: &Part<X>| part.at.transmit_at(data) <= now;
-        while self.parts.iter().any(is_ready) {
-            let part = &mut self.parts[self.turn];
-            if !is_ready(part) {
-                // Who has nothing to send saves nothing up.
-                part.deficit = part.deficit.min(0);
-            } else if part.deficit > 0 {
-                let packet = part.at.poll_transmit(now, data);
-                if let Some(packet) = &packet {
-                    part.deficit -= i64::from(packet.wire_bytes);
-                }
-                return packet;
-            }
-            self.turn = (self.turn + 1) % self.parts.len();
-            self.parts[self.turn].deficit += QUANTUM;
-        }
-        None
+        let parts = &self.parts;
+        let next = self.deficits.next(|place| parts[place].transmit_at(data) <= now)?;
+        let packet = self.parts[next].poll_transmit(now, data)?;
+        self.deficits.sent(packet.wire_bytes);
+        Some(packet)
     }
 }
 
@@ -251,7 +229,7 @@ impl<X: Protocol> Endpoint for Several<X> {
         let key = match &command {
             flow::Command::Listen => {
                 for part in &mut self.parts {
-                    part.at.handle_command(now, flow::Command::Listen, tables);
+                    part.handle_command(now, flow::Command::Listen, tables);
                 }
                 return;
             }
@@ -262,7 +240,7 @@ impl<X: Protocol> Endpoint for Several<X> {
             flow::Command::Send { key, .. } | flow::Command::Paths { key, .. } => *key,
         };
         let Some(place) = tables.transport(key) else { return };
-        self.parts[place].at.handle_command(now, command, tables);
+        self.parts[place].handle_command(now, command, tables);
         self.note_owner(place, key, tables);
     }
 
@@ -275,38 +253,38 @@ impl<X: Protocol> Endpoint for Several<X> {
     ) -> Disposition {
         let key = connection_of(packet);
         let Some(place) = tables.transport(key) else { return Disposition::Discard };
-        let disposition = self.parts[place].at.handle_packet(now, packet, tables);
+        let disposition = self.parts[place].handle_packet(now, packet, tables);
         self.note_owner(place, key, tables);
         disposition
     }
 
     fn handle_timeout(&mut self, now: Time, tables: &mut impl HostTables) {
         for part in &mut self.parts {
-            if part.at.poll_timeout() <= now {
-                part.at.handle_timeout(now, tables);
+            if part.poll_timeout() <= now {
+                part.handle_timeout(now, tables);
             }
         }
     }
 
     fn poll_transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
         let control = Allowed::CONTROL.and(allowed);
-        let mut ready = self.parts.iter_mut().filter(|part| part.at.transmit_at(control) <= now);
-        match ready.find_map(|part| part.at.poll_transmit(now, control)) {
+        let mut ready = self.parts.iter_mut().filter(|part| part.transmit_at(control) <= now);
+        match ready.find_map(|part| part.poll_transmit(now, control)) {
             None => self.transmit_data(now, allowed),
             control => control,
         }
     }
 
     fn poll_event(&mut self) -> Option<flow::Event> {
-        self.parts.iter_mut().find_map(|part| part.at.poll_event())
+        self.parts.iter_mut().find_map(|part| part.poll_event())
     }
 
     fn transmit_at(&self, allowed: Allowed) -> Time {
-        self.parts.iter().map(|part| part.at.transmit_at(allowed)).min().unwrap_or(Time::NEVER)
+        self.parts.iter().map(|part| part.transmit_at(allowed)).min().unwrap_or(Time::NEVER)
     }
 
     fn poll_timeout(&self) -> Time {
-        self.parts.iter().map(|part| part.at.poll_timeout()).min().unwrap_or(Time::NEVER)
+        self.parts.iter().map(|part| part.poll_timeout()).min().unwrap_or(Time::NEVER)
     }
 }
 
@@ -314,11 +292,8 @@ impl<X: Protocol> Protocol for Several<X> {
     type Config = Vec<Parameters<X::Config>>;
 
     fn new(host: HostId, config: &Arc<Self::Config>, seed: u64) -> Self {
-        let part = |parameters: &Parameters<X::Config>| Part {
-            at: parameters.host(host, seed),
-            deficit: 0,
-        };
-        Several { parts: config.iter().map(part).collect(), turn: 0, owners: Vec::new() }
+        let parts = config.iter().map(|parameters| parameters.host(host, seed)).collect();
+        Several { parts, deficits: Deficits::new(vec![0; config.len()]), owners: Vec::new() }
     }
     /// The longest of all: whoever needs less is kept a little longer.
     fn time_wait(config: &Self::Config) -> TimeDelta {
@@ -326,20 +301,20 @@ impl<X: Protocol> Protocol for Several<X> {
     }
     fn forget(&mut self, slot: u32) {
         let owner = self.owner(slot);
-        self.parts[owner].at.forget(slot);
+        self.parts[owner].forget(slot);
     }
     fn statistics_of(&self, slot: u32) -> flow::Statistics {
-        self.parts[self.owner(slot)].at.statistics_of(slot)
+        self.parts[self.owner(slot)].statistics_of(slot)
     }
     fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
-        self.parts[self.owner(slot)].at.record_sender(slot, record);
+        self.parts[self.owner(slot)].record_sender(slot, record);
     }
     fn record_receiver(&self, slot: u32, record: &mut FlowRecord) -> u64 {
-        self.parts[self.owner(slot)].at.record_receiver(slot, record)
+        self.parts[self.owner(slot)].record_receiver(slot, record)
     }
     fn latencies(&self, slot: u32, config: &Self::Config, latencies: &mut Vec<PacketLatency>) {
         let owner = self.owner(slot);
-        self.parts[owner].at.latencies(slot, &config[owner], latencies);
+        self.parts[owner].latencies(slot, &config[owner], latencies);
     }
 }
 

@@ -79,7 +79,9 @@ impl Receiver {
     pub(super) fn of(role: &mut Role) -> &mut Receiver {
         match role {
             Role::Receiving(receiver) => receiver,
-            Role::Vacant | Role::Sending(_) => panic!("what is asked of a receiver, of a half that is none"),
+            Role::Vacant | Role::Sending(_) => {
+                panic!("what is asked of a receiver, of a half that is none")
+            }
         }
     }
 }
