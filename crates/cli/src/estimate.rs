@@ -3,7 +3,9 @@
 
 use trimline_metrics::flow_store;
 use trimline_packet::TimeDelta;
-use trimline_sim::plan::{Arrivals, Choose, EngineChoice, Gap, Group, Matrix, Plan, Workload};
+use trimline_sim::plan::{
+    Arrivals, Choose, Connection, EngineChoice, Gap, Group, Matrix, Plan, Workload,
+};
 use trimline_sim::topology::Clos;
 
 /// Measured on one core of a server, permutations (docs/performance-log.md): hosts, and nanoseconds for each
@@ -100,7 +102,10 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
     let rounds = rounds(plan, workload, seconds, packets);
     let group = |flows: f64, into: f64, out_of: f64, links: f64| Group {
         flows: flows * rounds,
-        alive: flows * rounds.min(1.0 + remembered(plan) * rounds / seconds),
+        alive: match workload.connection {
+            Connection::New => flows * rounds.min(1.0 + remembered(plan) * rounds / seconds),
+            Connection::Kept => flows * rounds.min(partners(workload, hosts)),
+        },
         packets,
         into,
         out_of,
@@ -166,6 +171,22 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
                 group(1.0, into, out_of, mean_links(clos, from, to..to + 1))
             })
             .collect(),
+    }
+}
+
+/// Hosts that one flow after another of a source goes to, at most.
+fn partners(workload: &Workload, hosts: u32) -> f64 {
+    match workload.matrix {
+        Matrix::Random { .. }
+        | Matrix::RandomIncast { .. }
+        | Matrix::Incast { .. }
+        | Matrix::Requests(_)
+        | Matrix::Responses => f64::from(hosts - 1),
+        Matrix::Permutation
+        | Matrix::AllToAll
+        | Matrix::Outcast { .. }
+        | Matrix::Pairs(_)
+        | Matrix::Listed(_) => 1.0,
     }
 }
 
