@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use trimline_metrics::{FlowEnd, FlowRecord, RunRecord};
 use trimline_packet::{BitRate, TimeDelta};
-use trimline_sim::plan::{Arrivals, Connection, EngineChoice, Matrix, Plan, Watch};
+use trimline_sim::plan::{Arrivals, Connection, EngineChoice, Matrix, Plan, Watch, Workload};
 use trimline_sim::scenario::Scenario;
 use trimline_sim::transports::{Cbr, Transport};
 use trimline_sim::{Resources, RunError, run_with, topology};
@@ -302,7 +302,7 @@ fn a_timeline_names_messages() {
 
 #[test]
 fn what_cannot_be_kept_is_refused() {
-    let matrix = "Connections 1\n0->1 start 0 size 9000\n";
+    let matrix = "Nodes 4\nConnections 1\n0->1 start 0 size 9000\n";
     fs::write(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("kept.cm"), matrix).unwrap();
     for (workload, what) in [
         (
@@ -356,4 +356,18 @@ fn pairs_that_stand_twice_share_a_connection() {
     let pairs = by_pair(&record, "w");
     let [first, second] = &pairs[&(0, 1)][..] else { panic!("two messages") };
     assert!(delivered_at(second) > acknowledged_at(first) && second.start_ps == 0);
+}
+
+/// Messages of one workload do not wait for those of another: both share the link from the beginning.
+#[test]
+fn each_workload_has_connections_of_its_own() {
+    let kept = |name: &str| {
+        let pairs = workload(name, Matrix::Pairs(vec![(0, 1)]), Some(900_000));
+        Workload { connection: Connection::Kept, ..pairs }
+    };
+    let record = both(&plans::plan(star(4), 8, vec![kept("v"), kept("w")]));
+    for flow in record.flows.iter() {
+        let slowdown = flow.fct_receiver_ps.unwrap() as f64 / flow.ideal_fct_ps.unwrap() as f64;
+        assert!((1.7..2.2).contains(&slowdown), "{slowdown}");
+    }
 }
