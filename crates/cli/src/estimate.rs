@@ -257,6 +257,25 @@ mod tests {
         check(&(permutation(54, 23) + "[switch]\nprofile = \"csg-htsim\"\n"));
     }
 
+    /// Connections that are kept are those of pairs of hosts, also where each flow draws its destination.
+    #[test]
+    fn kept_connections_are_as_many_as_pairs() {
+        let alive = |matrix: &str, connection: &str| {
+            let text = format!(
+                "duration = \"1s\"\ntopology.star.hosts = 10\n[[workload]]\nname = \"w\"\n{matrix}\nsize = \"9KB\"\n\
+                 arrivals.poisson.every = \"10us\"\nconnection = \"{connection}\"\n"
+            );
+            let scenario =
+                Scenario::parse("s", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+            let plan = &scenario.runs[0].plan;
+            groups(plan, &plan.workloads[0]).iter().map(|group| group.alive).sum::<f64>()
+        };
+        assert_eq!(alive("permutation = {}", "kept"), 10.0);
+        assert_eq!(alive("random = {}", "kept"), 90.0);
+        // Each flow is remembered for a while.
+        assert!(alive("permutation = {}", "new") > 1000.0);
+    }
+
     #[test]
     fn incasts_are_estimated() {
         for (hosts, senders, size) in [(16, 1, "900KB"), (16, 15, "90KB"), (128, 60, "450KB")] {
