@@ -3,7 +3,9 @@
 
 use trimline_metrics::flow_store;
 use trimline_packet::TimeDelta;
-use trimline_sim::plan::{Arrivals, Choose, EngineChoice, Gap, Group, Matrix, Plan, Workload};
+use trimline_sim::plan::{
+    Arrivals, Choose, Connection, EngineChoice, Gap, Group, Matrix, Plan, Workload,
+};
 use trimline_sim::topology::Clos;
 
 /// Measured on one core of a server, permutations (docs/performance-log.md): hosts, and nanoseconds for each
@@ -100,7 +102,10 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
     let rounds = rounds(plan, workload, seconds, packets);
     let group = |flows: f64, into: f64, out_of: f64, links: f64| Group {
         flows: flows * rounds,
-        alive: flows * rounds.min(1.0 + remembered(plan) * rounds / seconds),
+        alive: match workload.connection {
+            Connection::New => flows * rounds.min(1.0 + remembered(plan) * rounds / seconds),
+            Connection::Kept => flows * rounds.min(partners(workload, hosts)),
+        },
         packets,
         into,
         out_of,
@@ -169,6 +174,22 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
     }
 }
 
+/// Hosts that one flow after another of a source goes to, at most.
+fn partners(workload: &Workload, hosts: u32) -> f64 {
+    match workload.matrix {
+        Matrix::Random { .. }
+        | Matrix::RandomIncast { .. }
+        | Matrix::Incast { .. }
+        | Matrix::Requests(_)
+        | Matrix::Responses => f64::from(hosts - 1),
+        Matrix::Permutation
+        | Matrix::AllToAll
+        | Matrix::Outcast { .. }
+        | Matrix::Pairs(_)
+        | Matrix::Listed(_) => 1.0,
+    }
+}
+
 /// Seconds for which a flow that has ended is remembered.
 fn remembered(plan: &Plan) -> f64 {
     let time_wait = plan.transports.iter().map(|chosen| chosen.time_wait()).max();
@@ -234,6 +255,25 @@ mod tests {
             check(&permutation(hosts, window));
         }
         check(&(permutation(54, 23) + "[switch]\nprofile = \"csg-htsim\"\n"));
+    }
+
+    /// Connections that are kept are those of pairs of hosts, also where each flow draws its destination.
+    #[test]
+    fn kept_connections_are_as_many_as_pairs() {
+        let alive = |matrix: &str, connection: &str| {
+            let text = format!(
+                "duration = \"1s\"\ntopology.star.hosts = 10\n[[workload]]\nname = \"w\"\n{matrix}\nsize = \"9KB\"\n\
+                 arrivals.poisson.every = \"10us\"\nconnection = \"{connection}\"\n"
+            );
+            let scenario =
+                Scenario::parse("s", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+            let plan = &scenario.runs[0].plan;
+            groups(plan, &plan.workloads[0]).iter().map(|group| group.alive).sum::<f64>()
+        };
+        assert_eq!(alive("permutation = {}", "kept"), 10.0);
+        assert_eq!(alive("random = {}", "kept"), 90.0);
+        // Each flow is remembered for a while.
+        assert!(alive("permutation = {}", "new") > 1000.0);
     }
 
     #[test]

@@ -4,7 +4,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use trimline_packet::TimeDelta;
-use trimline_sim::plan::{Arrivals, Gap, Matrix, Plan, ServiceModel, Size, Spraying, Workload};
+use trimline_sim::plan::{
+    Arrivals, Connection, Gap, Matrix, Plan, ServiceModel, Size, Spraying, Workload,
+};
 use trimline_sim::scenario::Run;
 use trimline_sim::topology::{Clos, HostDelay, Processing};
 use trimline_sim::transports::{Transports, time};
@@ -274,8 +276,12 @@ fn workload_words(workload: &Workload, hosts: u32) -> String {
         Spraying::SenderPermuted => "paths permuted by the sender",
         Spraying::SwitchRandom => "paths chosen by the switches",
     };
+    let connection = match workload.connection {
+        Connection::New => "",
+        Connection::Kept => ", connections kept",
+    };
     format!(
-        "{}: {matrix}, {size}{arrivals}, from {}{jitter}, class {}, {paths}",
+        "{}: {matrix}, {size}{arrivals}, from {}{jitter}, class {}, {paths}{connection}",
         workload.name,
         time(workload.start),
         workload.class
@@ -313,6 +319,20 @@ mod tests {
         let words = words(&scenario.runs[0].plan);
         assert!(words.contains("returned to sender; beside them a queue"), "{words}");
         assert!(words.contains("of these   1 port: 1 queue, "), "{words}");
+    }
+
+    #[test]
+    fn connections_that_are_kept_are_said_to_be() {
+        let workload = |connection: &str| {
+            let text = format!(
+                "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {{}}\nsize = \"9KB\"\n\
+                 arrivals.closed_loop = {{ gap = \"1us\", count = 3 }}\n{connection}"
+            );
+            let scenario = Scenario::parse("s", &text, &[]);
+            words(&scenario.unwrap_or_else(|error| panic!("{error}")).runs[0].plan)
+        };
+        assert!(workload("connection = \"kept\"").contains(", connections kept\n"));
+        assert_eq!(workload("connection = \"new\""), workload(""));
     }
 
     #[test]

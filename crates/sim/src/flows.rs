@@ -9,9 +9,16 @@
 //! that was forgotten names an old generation, and meets an unknown connection. Places and slots are handed out by a
 //! host in the order of its own events, so no number depends on the engine or on the number of threads.
 //!
+//! # Connections that are kept
+//! Where a workload keeps its connections the flow of a place is the first message of its connection: it names the
+//! connection's streams, hosts, class and transport, which all its messages share. Which message is under way, and
+//! what waits behind it, is in [`kept`].
+//!
 //! # Threads
 //! What changes in a flow belongs to one half of it, and so to the thread that drives the host of that half. Places
 //! are forgotten while no thread works.
+
+mod kept;
 
 use std::cell::UnsafeCell;
 use std::collections::BinaryHeap;
@@ -19,8 +26,11 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use trimline_packet::{ConnectionId, Time};
+use trimline_packet::{ByteCount, ConnectionId, Time};
 use trimline_transport::{Half, Key, Stream, flow};
+
+pub(crate) use kept::{Course, Totals};
+use kept::{Kept, Lines};
 
 use crate::flow::Flow;
 use crate::random;
@@ -116,6 +126,7 @@ impl Numbers {
 struct Book {
     places: Numbers,
     slots: Numbers,
+    kept: Lines,
 }
 
 /// What a thread of the run saw of flows.
@@ -133,6 +144,24 @@ pub(crate) struct Seen {
 pub(crate) struct Opened {
     pub(crate) by: u32,
     place: u32,
+}
+
+/// What a flow that begins asks of its endpoint.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Begun {
+    /// A connection.
+    Open(ConnectionId, Flow),
+    /// To be sent on a connection that is open.
+    Send(Further),
+}
+
+/// A further message on an open connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Further {
+    /// The sending half.
+    pub(crate) key: Key,
+    /// Its payload.
+    pub(crate) length: ByteCount,
 }
 
 /// What the record of a flow is made of.
@@ -160,8 +189,14 @@ pub(crate) struct Flows {
     workload_names: Arc<[u64]>,
     /// Place of each workload's transport in the plan.
     transports: Arc<[u8]>,
+    /// Whether each workload keeps its connections.
+    keeps: Arc<[bool]>,
+    /// By place, beside `live`; nothing where no workload keeps its connections.
+    kept: Shared<Growing<Kept>>,
     any_switch_random: bool,
     seen: Seen,
+    /// Messages of kept connections that ended: those of this thread.
+    messages: Vec<Course>,
     /// Sized flows whose sender knows that they ended, and when: those of this thread.
     ended: Vec<(Time, Opened)>,
     /// Why the run cannot go on.
@@ -170,13 +205,18 @@ pub(crate) struct Flows {
 
 impl Flows {
     pub(crate) fn new(applications: Applications, hosts: u32, transports: Arc<[u8]>) -> Flows {
+        let keeps = applications.keeps();
+        let keepers = if keeps.contains(&true) { hosts } else { 0 };
         Flows {
+            keeps,
+            kept: (0..keepers).map(|_| Growing::new()).collect(),
             live: (0..hosts).map(|_| Growing::new()).collect(),
             books: (0..hosts).map(|_| Book::default()).collect(),
             workload_names: applications.names(),
             transports,
             any_switch_random: applications.any_switch_random(),
             applications,
+            messages: Vec::new(),
             seen: Seen::default(),
             ended: Vec::new(),
             failure: None,
@@ -193,6 +233,9 @@ impl Flows {
             Flows {
                 live: self.live.view(),
                 books: self.books.view(),
+                keeps: Arc::clone(&self.keeps),
+                kept: self.kept.view(),
+                messages: Vec::new(),
                 applications: self.applications.view(),
                 workload_names: Arc::clone(&self.workload_names),
                 transports: Arc::clone(&self.transports),
@@ -211,6 +254,7 @@ impl Flows {
         self.seen.finished += seen.finished;
         self.seen.last_change = self.seen.last_change.max(seen.last_change);
         self.ended.append(&mut other.ended);
+        self.messages.append(&mut other.messages);
         self.applications.gather(&mut other.applications);
         if self.failure.is_none() {
             self.failure = other.failure.take();
@@ -251,14 +295,40 @@ impl Flows {
         ended.extend(self.ended.drain(..).map(std::cmp::Reverse));
     }
 
+    /// What became of messages of kept connections that ended since the last time.
+    pub(crate) fn take_messages(&mut self) -> Vec<Course> {
+        mem::take(&mut self.messages)
+    }
+
     /// When the next flow of a host starts, as far as the host knows: never if there is none.
     pub(crate) fn next_start(&self, host: u32) -> Time {
         self.applications.next_start(host)
     }
 
-    /// What is due at a host at `now` begins: a flow, in most cases.
-    pub(crate) fn begin(&mut self, host: u32, now: Time) -> Option<(ConnectionId, Flow)> {
+    /// What is due at a host at `now` begins: a flow, in most cases. A message may have to wait.
+    pub(crate) fn begin(&mut self, host: u32, now: Time) -> Option<Begun> {
         let flow = self.applications.take_start(host, now)?;
+        self.seen.started += u64::from(flow.size.is_some());
+        let is_kept = self.keeps[flow.workload as usize];
+        if is_kept && let Some(line) = self.books[host as usize].kept.find(&flow) {
+            if line.is_busy {
+                line.waiting.push_back(flow);
+                return None;
+            }
+            line.is_busy = true;
+            let connection = line.connection;
+            return Some(Begun::Send(self.hand_over(host, connection, flow)));
+        }
+        let connection = self.open(host, flow)?;
+        if is_kept {
+            self.books[host as usize].kept.open(&flow, connection);
+            self.kept[host as usize].grow_to(connection.get() & PLACE).begin(flow);
+        }
+        Some(Begun::Open(connection, flow))
+    }
+
+    /// A number for the connection of a flow.
+    fn open(&mut self, host: u32, flow: Flow) -> Option<ConnectionId> {
         let place = self.books[host as usize].places.take();
         if place >= MOST_OF_HOST {
             self.fail_beyond_numbers(host);
@@ -267,9 +337,21 @@ impl Flows {
         let live = self.live[host as usize].grow_to(place);
         // SAFETY: nobody else knows of the place yet.
         unsafe { *live.flow.get() = flow };
-        self.seen.started += u64::from(flow.size.is_some());
         let generation = live.generation.load(Ordering::Relaxed);
-        Some((ConnectionId::new(generation << PLACE_BITS | place), flow))
+        Some(ConnectionId::new(generation << PLACE_BITS | place))
+    }
+
+    /// A message is sent on a connection that carries no other.
+    fn hand_over(&mut self, host: u32, connection: ConnectionId, flow: Flow) -> Further {
+        self.kept_at(host, connection).begin(flow);
+        let (peer, half) = (flow.destination, Half::Sending);
+        let length = flow.size.expect("a message has a size");
+        Further { key: Key { peer, connection, opened_here: true, half }, length }
+    }
+
+    fn kept_at(&self, opener: u32, connection: ConnectionId) -> &Kept {
+        let kept = self.kept[opener as usize].find(connection.get() & PLACE);
+        kept.expect("a connection that is kept")
     }
 
     #[cold]
@@ -330,7 +412,31 @@ impl Flows {
         }
     }
 
-    /// The flow of a connection, unless it was forgotten.
+    /// Whether a connection is kept for further messages.
+    #[inline]
+    pub(crate) fn is_kept(&self, host: u32, key: Key) -> bool {
+        if self.kept.len() == 0 {
+            return false;
+        }
+        let flow = self.description(Flows::opener(host, key), key.connection);
+        flow.is_some_and(|flow| self.keeps[flow.workload as usize])
+    }
+
+    /// Whether the connection of a flow under way is kept.
+    pub(crate) fn carries_messages(&self, opened: Opened) -> bool {
+        self.keeps[self.place(opened).flow().workload as usize]
+    }
+
+    /// What a connection carries now: its flow, or the message under way on one that is kept.
+    pub(crate) fn carried(&self, opener: u32, connection: ConnectionId) -> Option<Flow> {
+        let first = *self.description(opener, connection)?;
+        match self.keeps[first.workload as usize] {
+            true => self.kept_at(opener, connection).flow(),
+            false => Some(first),
+        }
+    }
+
+    /// The flow of a connection, of one that is kept the first, unless it was forgotten.
     pub(crate) fn description(&self, opener: u32, connection: ConnectionId) -> Option<&Flow> {
         self.live(opener, connection).map(Live::flow)
     }
@@ -385,7 +491,51 @@ impl Flows {
         }
     }
 
-    /// Every flow under way, host by host.
+    /// Something happened to a message of a kept connection, at `host`, whose half has counted `totals`. Gives what
+    /// the host sends next.
+    pub(crate) fn note_message(
+        &mut self,
+        host: u32,
+        event: flow::Event,
+        now: Time,
+        totals: Totals,
+    ) -> Option<Further> {
+        self.seen.last_change = self.seen.last_change.max(now);
+        match event {
+            flow::Event::Delivered { key, .. } => {
+                let kept = self.kept_at(Flows::opener(host, key), key.connection);
+                let flow = kept.deliver(now, totals);
+                self.applications.delivered(&flow, now);
+                None
+            }
+            flow::Event::Acknowledged { key, .. } => {
+                let live = self.live(host, key.connection).expect("a half is of a flow under way");
+                let before = live.before.load(Ordering::Relaxed);
+                let course = self.kept_at(host, key.connection).acknowledge(now, totals, before);
+                self.seen.finished += 1;
+                self.messages.push(course);
+                self.applications.acknowledged(&course.flow, now);
+                let line = self.books[host as usize].kept.find(&course.flow).expect("a line");
+                let next = line.waiting.pop_front();
+                line.is_busy = next.is_some();
+                next.map(|flow| self.hand_over(host, key.connection, flow))
+            }
+        }
+    }
+
+    /// What became so far of the message under way on a kept connection, if there is one, when its halves have counted
+    /// so much.
+    pub(crate) fn course(&self, opened: Opened, sent: Totals, received: Totals) -> Option<Course> {
+        let before = self.place(opened).before.load(Ordering::Relaxed);
+        self.kept_at(opened.by, self.connection(opened)).course(sent, received, before)
+    }
+
+    /// Every message that waits behind another one, host by host.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = Course> + '_ {
+        self.books.iter().flat_map(|book| book.kept.waiting()).map(|&flow| Course::waiting(flow))
+    }
+
+    /// Every flow under way, host by host; of a kept connection the first.
     pub(crate) fn under_way(&self) -> impl Iterator<Item = Opened> + '_ {
         (0..self.books.len() as u32).flat_map(move |by| {
             let places = 0..self.books[by as usize].places.next.min(MOST_OF_HOST);
@@ -458,6 +608,44 @@ mod tests {
     use crate::scenario::Scenario;
     use crate::workload;
 
+    /// What is kept is of the connection, however many messages it carries.
+    #[test]
+    fn a_hundred_thousand_messages_have_one_place() {
+        let text = "topology.star.hosts = 2\nduration = \"1s\"\n[[workload]]\nname = \"w\"\n\
+                    pairs = [[0, 1]]\nsize = \"9KB\"\narrivals.periodic.every = \"1us\"\n\
+                    connection = \"kept\"\n";
+        let plan = Scenario::parse("s", text, &[]).unwrap().runs.remove(0).plan;
+        let mut flows = Flows::new(workload::applications(&plan).unwrap(), 2, [0; 1].into());
+        let Some(Begun::Open(connection, first)) = flows.begin(0, Time::ZERO) else {
+            panic!("the first message opens the connection")
+        };
+        let (peer, half) = (first.destination, Half::Sending);
+        let sending = Key { peer, connection, opened_here: true, half };
+        let (peer, half) = (first.source, Half::Receiving);
+        let receiving = Key { peer, connection, opened_here: false, half };
+        for (host, key) in [(0, sending), (1, receiving)] {
+            assert_eq!(flows.assign(host, key), 0);
+        }
+        for index in 0..100_000 {
+            let now = flows.next_start(0);
+            // The next one waits, and goes when the one under way has ended.
+            assert_eq!(flows.begin(0, now), None);
+            assert_eq!(flows.waiting().map(|course| course.flow.index).sum::<u64>(), index + 1);
+            let delivered = flow::Event::Delivered { key: receiving, slot: 0 };
+            assert_eq!(flows.note_message(1, delivered, now, Totals::default()), None);
+            let acknowledged = flow::Event::Acknowledged { key: sending, slot: 0 };
+            let next = flows.note_message(0, acknowledged, now, Totals::default());
+            let length = first.size.unwrap();
+            assert_eq!(next, Some(Further { key: sending, length }));
+            let ended: Vec<u64> =
+                flows.take_messages().iter().map(|course| course.flow.index).collect();
+            assert_eq!((ended, flows.waiting().count()), (vec![index], 0));
+        }
+        assert_eq!(flows.under_way().count(), 1);
+        assert!([0, 1].iter().all(|&host| flows.books[host].slots.next == 1));
+        assert_eq!((flows.books[0].places.next, flows.seen.finished), (1, 100_000));
+    }
+
     /// A place is used again, and each time under another number, until the generations begin anew.
     #[test]
     fn a_late_packet_of_a_forgotten_flow_meets_an_unknown_connection() {
@@ -475,7 +663,9 @@ mod tests {
         let mut numbers = Vec::new();
         for index in 0..u64::from(GENERATIONS) + 1 {
             let now = flows.next_start(0);
-            let (connection, flow) = flows.begin(0, now).unwrap();
+            let Some(Begun::Open(connection, flow)) = flows.begin(0, now) else {
+                panic!("each flow opens a connection")
+            };
             assert_eq!((flow.index, flow.start), (index, now));
             let (sending, receiving) = keys(connection);
             assert_eq!((flows.assign(0, sending), flows.find(0, sending)), (0, Some(0)));

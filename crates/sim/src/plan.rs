@@ -179,6 +179,8 @@ pub trait Choice: fmt::Debug + Send + Sync + 'static {
     fn framing(&self) -> Framing;
     /// What holds for all its flows.
     fn traits(&self) -> Traits;
+    /// Whether its connections take further messages.
+    fn takes_messages(&self) -> bool;
     /// How long both ends remember a flow that has ended.
     fn time_wait(&self) -> TimeDelta;
     /// The parameters in words: lines for `explain`.
@@ -321,6 +323,8 @@ pub struct Workload {
     pub size: Size,
     /// How flows follow each other.
     pub arrivals: Arrivals,
+    /// Whether flows from one host to another share a connection.
+    pub connection: Connection,
     /// When the flows start.
     pub start: TimeDelta,
     /// Each flow starts up to this much later, uniformly.
@@ -331,6 +335,17 @@ pub struct Workload {
     pub spraying: Spraying,
     /// Place of its transport among those of the plan.
     pub transport: u8,
+}
+
+/// Which connection carries a flow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Connection {
+    /// One of its own.
+    #[default]
+    New,
+    /// The one connection of its workload from its source to its destination, which stays open: flows are messages
+    /// on it, one after another, and each waits at its source until the one before was acknowledged.
+    Kept,
 }
 
 /// Who sends to whom.

@@ -12,6 +12,10 @@ use trimline_transport::{Endpoint, flow};
 pub trait Protocol:
     Endpoint<Command: From<flow::Command>, Event: Into<Option<flow::Event>>> + Send + Sync + 'static
 {
+    /// Whether a connection takes further messages ([`flow::Command::Send`]) and tells of each at both ends: that it
+    /// was delivered, then that it was acknowledged. Scenarios may then keep connections.
+    const TAKES_MESSAGES: bool = false;
+
     /// Parameters of a host.
     type Config: Clone + std::fmt::Debug + Send + Sync + 'static;
 

@@ -9,9 +9,10 @@ use trimline_metrics::{
 };
 use trimline_packet::{ByteCount, Time, TimeDelta};
 use trimline_switch::OutputPort;
+use trimline_transport::Half;
 
 use crate::flow::Flow;
-use crate::flows::{Opened, Seat};
+use crate::flows::{Course, Opened, Seat, Totals};
 use crate::network::Network;
 use crate::plan::Plan;
 use crate::protocol::Protocol;
@@ -45,7 +46,12 @@ impl<'a, E: Protocol> Records<'a, E> {
     }
 
     /// The warm-up is over: what arrived before does not count.
-    pub(crate) fn begin_measuring<P: OutputPort>(&mut self, network: &mut Network<E, P>) {
+    pub(crate) fn begin_measuring<P: OutputPort>(
+        &mut self,
+        network: &mut Network<E, P>,
+        now: Time,
+    ) -> io::Result<()> {
+        self.take_messages(network, now)?;
         self.is_measuring = true;
         let under_way: Vec<Opened> = network.flows.under_way().collect();
         for opened in under_way {
@@ -54,6 +60,45 @@ impl<'a, E: Protocol> Records<'a, E> {
             };
             let bytes = network.endpoint(flow.destination).statistics_of(slot).bytes;
             network.flows.set_before(opened, bytes);
+        }
+        Ok(())
+    }
+
+    /// Takes the records of messages of kept connections that ended.
+    fn take_messages<P: OutputPort>(
+        &mut self,
+        network: &mut Network<E, P>,
+        now: Time,
+    ) -> io::Result<()> {
+        let messages = network.flows.take_messages();
+        messages.iter().try_for_each(|course| self.take_message(course, now))
+    }
+
+    fn take_message(&mut self, course: &Course, now: Time) -> io::Result<()> {
+        let mut record = self.begun(&course.flow, course.delivered, course.acknowledged, now);
+        self.packets_delivered += course.totals.write(&mut record);
+        self.push(record, course.before)
+    }
+
+    /// Takes the record of the message under way on a kept connection, if there is one, at the end of the run.
+    fn take_kept<P: OutputPort>(
+        &mut self,
+        network: &Network<E, P>,
+        opened: Opened,
+        now: Time,
+    ) -> io::Result<()> {
+        let Seat { flow, sender, receiver, .. } = network.flows.seat(opened);
+        let totals = |host, half, slot: Option<u32>| {
+            slot.map_or(Totals::default(), |slot| network.totals(host, half, slot))
+        };
+        let sent = totals(flow.source, Half::Sending, sender);
+        let received = totals(flow.destination, Half::Receiving, receiver);
+        if let Some(slot) = sender {
+            network.endpoint(flow.source).latencies(slot, self.config, &mut self.latencies);
+        }
+        match network.flows.course(opened, sent, received) {
+            Some(course) => self.take_message(&course, now),
+            None => Ok(()),
         }
     }
 
@@ -65,6 +110,7 @@ impl<'a, E: Protocol> Records<'a, E> {
         network: &mut Network<E, P>,
         now: Time,
     ) -> io::Result<()> {
+        self.take_messages(network, now)?;
         network.flows.take_ended(&mut self.ended);
         let time_wait = E::time_wait(self.config);
         while let Some(&Reverse((ended, opened))) = self.ended.peek()
@@ -85,17 +131,7 @@ impl<'a, E: Protocol> Records<'a, E> {
         now: Time,
     ) -> io::Result<()> {
         let seat = network.flows.seat(opened);
-        let mut record = self.blank(&seat.flow);
-        let since_start = |end: Time| (end - seat.flow.start).as_ps();
-        record.fct_receiver_ps = seat.delivered.map(since_start);
-        record.fct_sender_ps = seat.acknowledged.map(since_start);
-        record.end = match (seat.flow.size, seat.delivered, seat.acknowledged) {
-            _ if seat.flow.start >= now => FlowEnd::NotStarted,
-            (None, ..) => FlowEnd::LongLived,
-            (_, Some(_), Some(_)) => FlowEnd::Completed,
-            (_, Some(_), None) => FlowEnd::Delivered,
-            (_, None, _) => FlowEnd::RunEnded,
-        };
+        let mut record = self.begun(&seat.flow, seat.delivered, seat.acknowledged, now);
         if let Some(slot) = seat.sender {
             let sender = network.endpoint(seat.flow.source);
             sender.record_sender(slot, &mut record);
@@ -105,17 +141,45 @@ impl<'a, E: Protocol> Records<'a, E> {
             let receiver = network.endpoint(seat.flow.destination);
             self.packets_delivered += receiver.record_receiver(slot, &mut record);
         }
-        if let Some(size) = seat.flow.size {
+        self.push(record, seat.before)
+    }
+
+    /// The record of a flow that was started: when it ended, and how.
+    fn begun(
+        &self,
+        flow: &Flow,
+        delivered: Option<Time>,
+        acknowledged: Option<Time>,
+        now: Time,
+    ) -> FlowRecord {
+        let since_start = |end: Time| (end - flow.start).as_ps();
+        FlowRecord {
+            fct_receiver_ps: delivered.map(since_start),
+            fct_sender_ps: acknowledged.map(since_start),
+            end: match (flow.size, delivered, acknowledged) {
+                _ if flow.start >= now => FlowEnd::NotStarted,
+                (None, ..) => FlowEnd::LongLived,
+                (_, Some(_), Some(_)) => FlowEnd::Completed,
+                (_, Some(_), None) => FlowEnd::Delivered,
+                (_, None, _) => FlowEnd::RunEnded,
+            },
+            ..self.blank(flow)
+        }
+    }
+
+    /// Keeps a record; `before` of its bytes had arrived at the end of the warm-up.
+    fn push(&mut self, mut record: FlowRecord, before: u64) -> io::Result<()> {
+        if let Some(size) = record.size_bytes {
             assert!(
-                record.delivered_bytes <= size.get(),
+                record.delivered_bytes <= size,
                 "{record:?} has more bytes than its flow: something was delivered twice"
             );
-            if seat.delivered.is_some() {
-                assert_eq!(record.delivered_bytes, size.get(), "{record:?} ended with a hole");
+            if record.fct_receiver_ps.is_some() {
+                assert_eq!(record.delivered_bytes, size, "{record:?} ended with a hole");
             }
         }
         if self.is_measuring {
-            record.measured_bytes = record.delivered_bytes - seat.before;
+            record.measured_bytes = record.delivered_bytes - before;
         }
         self.flows.push(record)
     }
@@ -155,10 +219,15 @@ impl<'a, E: Protocol> Records<'a, E> {
         now: Time,
         is_interrupted: bool,
     ) -> io::Result<RunRecord> {
+        self.take_messages(network, now)?;
         let under_way: Vec<Opened> = network.flows.under_way().collect();
         for opened in under_way {
-            self.take(network, opened, now)?;
+            match network.flows.carries_messages(opened) {
+                true => self.take_kept(network, opened, now)?,
+                false => self.take(network, opened, now)?,
+            }
         }
+        network.flows.waiting().try_for_each(|course| self.take_message(&course, now))?;
         network.flows.applications.not_started(&mut |flow| {
             let record = self.blank(&flow);
             self.flows.push(record)

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod capped;
 
+use std::io;
 use std::ops::ControlFlow;
 
 use trimline_metrics::{RunRecord, Timeline};
@@ -14,7 +15,7 @@ use crate::flows::Flows;
 use crate::links::Links;
 use crate::network::Network;
 use crate::partition::{Partition, division};
-use crate::plan::{EngineChoice, Plan, Progress, Resources, RunError, Workload};
+use crate::plan::{Connection, EngineChoice, Plan, Progress, Resources, RunError, Size, Workload};
 use crate::protocol::Protocol;
 use crate::records::Records;
 use crate::sampler::Sampler;
@@ -113,9 +114,25 @@ fn flows(plan: &Plan) -> Result<Flows, RunError> {
         let problem = format!("workload `{}` has none of the plan's", workload.name);
         return Err(RunError::Transport(problem));
     }
+    plan.workloads.iter().try_for_each(|workload| check_kept(plan, workload))?;
     let applications = workload::applications(plan).map_err(RunError::Topology)?;
     let transports = plan.workloads.iter().map(|workload| workload.transport).collect();
     Ok(Flows::new(applications, hosts, transports))
+}
+
+/// Refuses to keep connections that take no further message.
+fn check_kept(plan: &Plan, workload: &Workload) -> Result<(), RunError> {
+    let transport = plan.transport_of(workload);
+    let problem = match (workload.connection, &workload.size) {
+        (Connection::New, _) => return Ok(()),
+        (Connection::Kept, Size::LongLived) => "whose flows never end".to_owned(),
+        (Connection::Kept, Size::Fixed(_) | Size::Drawn(_)) if !transport.takes_messages() => {
+            format!("and transport `{}` sends one message on each", transport.name())
+        }
+        (Connection::Kept, Size::Fixed(_) | Size::Drawn(_)) => return Ok(()),
+    };
+    let name = &workload.name;
+    Err(RunError::Workload(format!("`{name}` keeps its connections, {problem}")))
 }
 
 /// Chooses the code for ports with as many queues as the switch has.
@@ -194,8 +211,12 @@ fn perform<E: Protocol, P: OutputPort>(
     check_conservation(&network);
     let samples = stop.sampler.map(Sampler::into_samples).unwrap_or_default();
     let record = drive.records.into_record(&mut network, stop.now, stop.is_interrupted);
-    let record = record.map_err(|error| RunError::Records(error.to_string()))?;
-    Ok(RunRecord { timeline, samples, ..record })
+    Ok(RunRecord { timeline, samples, ..recorded(record)? })
+}
+
+/// Records that fit neither memory nor disk end a run.
+fn recorded<T>(records: io::Result<T>) -> Result<T, RunError> {
+    records.map_err(|error| RunError::Records(error.to_string()))
 }
 
 /// Where a run stopped.
@@ -226,7 +247,7 @@ impl<E: Protocol> Drive<'_, '_, E> {
         let mut sampler = plan.sample_every.map(|every| Sampler::new(network, every));
         loop {
             if now == warm_up {
-                self.records.begin_measuring(network);
+                recorded(self.records.begin_measuring(network, now))?;
             }
             if let Some(failure) = network.flows.failure() {
                 return Err(RunError::Workload(failure.to_owned()));
@@ -258,8 +279,7 @@ impl<E: Protocol> Drive<'_, '_, E> {
                 engine.settle(network, now);
             }
             if forgets {
-                let forgotten = self.records.forget(network, now);
-                forgotten.map_err(|error| RunError::Records(error.to_string()))?;
+                recorded(self.records.forget(network, now))?;
             }
             if network.packet_hops() > next_check {
                 network.check_queue_bounds();

@@ -135,7 +135,7 @@ impl Recorder {
     fn name<E: Protocol, P: OutputPort>(&mut self, network: &Network<E, P>) {
         for connection in self.opened.drain(..) {
             let Connection { opener, peer, number } = connection;
-            if let Some(flow) = network.flows.description(opener, number) {
+            if let Some(flow) = network.flows.carried(opener, number) {
                 let (workload, index) = (flow.workload, flow.index);
                 let name = FlowName { workload, index, source: opener, destination: peer };
                 self.names.insert(connection, name);

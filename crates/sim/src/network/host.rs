@@ -2,14 +2,14 @@
 
 use std::mem;
 
-use trimline_packet::{Handle, HostId, Packets, Time};
+use trimline_packet::{ConnectionId, Handle, HostId, Packets, Time};
 use trimline_switch::OutputPort;
 use trimline_transport::{Allowed, Half, Key, flow};
 
 use super::host_tables::Tables;
 use super::{Calendar, Network, next_hop_draw};
 use crate::flow::Flow;
-use crate::flows::Opened;
+use crate::flows::{Begun, Further, Opened, Totals};
 use crate::protocol::Protocol;
 use crate::workload::Notice;
 
@@ -122,7 +122,15 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         unit.clock = now;
         let begun = self.flows.begin(host, now);
         unit.next_start_at = self.flows.next_start(host);
-        let Some((connection, flow)) = begun else { return };
+        match begun {
+            None => {}
+            Some(Begun::Send(further)) => self.host_send(host, now, further),
+            Some(Begun::Open(connection, flow)) => self.host_open(host, now, connection, flow),
+        }
+    }
+
+    /// A flow opens its connection.
+    fn host_open(&mut self, host: u32, now: Time, connection: ConnectionId, flow: Flow) {
         let mut paths = Vec::new();
         if flow.switch_random {
             paths.push(trimline_transport::ANY_PATH);
@@ -132,14 +140,26 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         let stream = self.flows.stream_of(self.seed, &flow, Half::Sending);
         let Flow { destination: peer, class, size: length, .. } = flow;
         let command = flow::Command::Open { peer, connection, class, length, paths, stream };
+        self.host_command(host, now, command);
+        self.drain_events(host, now);
+    }
+
+    /// A further message goes on its connection.
+    fn host_send(&mut self, host: u32, now: Time, further: Further) {
+        let Further { key, length } = further;
+        self.host_command(host, now, flow::Command::Send { key, length });
+        self.drain_events(host, now);
+    }
+
+    fn host_command(&mut self, host: u32, now: Time, command: flow::Command) {
         let mut directory = Tables {
             host: HostId::new(host),
             flows: &mut self.flows,
             routes: &self.routes,
             seed: self.seed,
         };
-        unit.endpoint.handle_command(now, command.into(), &mut directory);
-        self.drain_events(host, now);
+        let endpoint = &mut self.hosts[host as usize].endpoint;
+        endpoint.handle_command(now, command.into(), &mut directory);
     }
 
     /// A host takes a packet, and does nothing else yet.
@@ -172,9 +192,40 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     #[cold]
     fn note_event(&mut self, host: u32, event: E::Event, now: Time) {
         if let Some(event) = event.into() {
-            self.flows.note(host, event, now);
+            let (flow::Event::Delivered { key, .. } | flow::Event::Acknowledged { key, .. }) =
+                event;
+            if self.flows.is_kept(host, key) {
+                self.note_message(host, event, now);
+            } else {
+                self.flows.note(host, event, now);
+            }
             self.hosts[host as usize].next_start_at = self.flows.next_start(host);
         }
+    }
+
+    /// The same of a message on a kept connection: the one that waits behind it goes at once. Whoever calls drains the
+    /// events.
+    fn note_message(&mut self, host: u32, event: flow::Event, now: Time) {
+        let (half, slot) = match event {
+            flow::Event::Delivered { slot, .. } => (Half::Receiving, slot),
+            flow::Event::Acknowledged { slot, .. } => (Half::Sending, slot),
+        };
+        let totals = self.totals(HostId::new(host), half, slot);
+        if let Some(Further { key, length }) = self.flows.note_message(host, event, now, totals) {
+            self.host_command(host, now, flow::Command::Send { key, length });
+        }
+    }
+
+    /// What a half at a host has counted.
+    pub(crate) fn totals(&self, host: HostId, half: Half, slot: u32) -> Totals {
+        let endpoint = self.endpoint(host);
+        Totals::of(|record| match half {
+            Half::Receiving => endpoint.record_receiver(slot, record),
+            Half::Sending => {
+                endpoint.record_sender(slot, record);
+                0
+            }
+        })
     }
 
     /// What hosts tell each other, since the last time.

@@ -366,6 +366,11 @@ static WORKLOAD: Grammar = Grammar {
             Form::Table(&ARRIVALS),
             "How flows follow each other. Default: each flow once.",
         ),
+        optional(
+            "connection",
+            Form::Word(&["new", "kept"]),
+            "\"new\" (default): a connection for each flow. \"kept\": one for all flows of the workload from one host to another, as messages one after another; it keeps its window and what else it has learned. Each waits until the one before was acknowledged, and this counts in its completion time.",
+        ),
         optional("start", DURATION, "When the flows start. Default: 0."),
         optional(
             "start_jitter",

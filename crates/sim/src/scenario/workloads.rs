@@ -7,7 +7,7 @@ use crate::keys::quantity;
 use crate::keys::read::{duration_of, few_packets, host, number, pair, positive, read};
 use crate::keys::tree::Node;
 use crate::plan::{
-    Arrivals, Choose, Chosen, Gap, LinkEvent, Matrix, Queries, Size, Spraying, Workload,
+    Arrivals, Choose, Chosen, Connection, Gap, LinkEvent, Matrix, Queries, Size, Spraying, Workload,
 };
 use crate::topology::Clos;
 use crate::workload::{MOST_PAIRS, REQUEST};
@@ -49,6 +49,7 @@ pub(super) fn workloads(
         let workload = Workload {
             name: name.to_owned(),
             arrivals: arrivals(node, &matrix, &size, topology, duration)?,
+            connection: connection(node, &size, transport)?,
             matrix,
             size,
             start,
@@ -95,7 +96,30 @@ fn spraying(node: &Node, transport: &Chosen) -> Result<Spraying, ScenarioError> 
     }
 }
 
-/// Requests as a workload of their own, before that of the answers.
+/// Whether the flows of a workload from one host to another share a connection.
+fn connection(node: &Node, size: &Size, transport: &Chosen) -> Result<Connection, ScenarioError> {
+    let Some(asked) = node.child("connection") else { return Ok(Connection::New) };
+    if asked.text() != Some("kept") {
+        return Ok(Connection::New);
+    }
+    let refuse =
+        |problem: &str, expected: &str| Err(ScenarioError::new(&asked.place, problem, expected));
+    if node.child("file").is_some() {
+        let expected = "\"kept\" without `file`, or \"new\"";
+        return refuse("a kept connection for a file, whose flows have their own", expected);
+    }
+    if matches!(size, Size::LongLived) {
+        let expected = "a `size`, or \"new\"";
+        return refuse("a kept connection for a long-lived flow, which none can follow", expected);
+    }
+    if !transport.takes_messages() {
+        let problem =
+            format!("a kept connection of {}, which sends one flow on each", transport.name());
+        return refuse(&problem, "\"new\" with this transport");
+    }
+    Ok(Connection::Kept)
+}
+
 /// Requests as a workload of their own, before that of the answers.
 fn with_answers(
     node: &Node,

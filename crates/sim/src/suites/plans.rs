@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use crate::plan::{
-    Arrivals, Choose, Chosen, EngineChoice, Impairment, Matrix, Plan, SharedMemory, Size, Spraying,
-    Workload,
+    Arrivals, Choose, Chosen, Connection, EngineChoice, Impairment, Matrix, Plan, SharedMemory,
+    Size, Spraying, Workload,
 };
 use crate::topology::{Clos, LinkSpec, Processing};
 use trimline_metrics::RunRecord;
@@ -50,6 +50,7 @@ pub fn workload(name: &str, matrix: Matrix, size: Option<u64>) -> Workload {
         matrix,
         size: size.map_or(Size::LongLived, |size| Size::Fixed(ByteCount::new(size))),
         arrivals: Arrivals::Once,
+        connection: Connection::New,
         start: TimeDelta::ZERO,
         start_jitter: TimeDelta::ZERO,
         class: 0,

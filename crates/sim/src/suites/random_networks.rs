@@ -8,7 +8,7 @@ use trimline_switch::ServiceModel;
 use trimline_transport::ndp::{self, PullSpacing};
 
 use super::plans::{fattree, incast, plan, same_everywhere, star, workload};
-use super::variations::{share_memory, take_time, vary_ports};
+use super::variations::{keep_connections, share_memory, take_time, vary_ports};
 use crate::plan::{Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Size, Spraying};
 use crate::random::Draws;
 use crate::topology::{self, Clos, LinkSpec};
@@ -175,6 +175,28 @@ pub struct Seen {
     pub timeouts: u64,
     /// Networks whose hosts had several transports.
     pub shared: u64,
+    /// Flows that ended as messages on connections that are kept.
+    pub kept: u64,
+}
+
+impl Seen {
+    /// Runs a network everywhere, and looks what became of its flows. Gives how many ended.
+    fn look(&mut self, plan: &Plan, seed: u64) -> u64 {
+        let mut ended = 0;
+        for flow in &same_everywhere(plan, 2 + (seed % 2) as usize).flows {
+            self.timeouts += flow.timeouts;
+            match flow.end {
+                FlowEnd::Completed => ended += 1,
+                FlowEnd::Delivered
+                | FlowEnd::RunEnded
+                | FlowEnd::LongLived
+                | FlowEnd::NotStarted => {
+                    assert!(plan.duration.is_some(), "seed {seed}: {flow:?} of {plan:#?}");
+                }
+            }
+        }
+        ended
+    }
 }
 
 /// The network of a seed: two seeds of three have the first of `transports`, the third one of the others in turn, and
@@ -240,7 +262,8 @@ fn use_transport(plan: &mut Plan, seed: u64, transport: &'static dyn AnyTranspor
 
 /// Runs the networks of these seeds: loss, corruption, reordering, links that slow down, fail and come back, tiny
 /// queues, memory that ports share. Every sized flow completes, packets and bytes are conserved, nothing is delivered
-/// twice, and both engines say the same, on one thread and on two or three.
+/// twice, and both engines say the same, on one thread and on two or three. Every eleventh network runs a second time
+/// with connections that are kept, where its transports take further messages.
 ///
 /// A failure's output ends with its seed and how to replay it. Transports that end no flow are left out.
 ///
@@ -252,16 +275,14 @@ pub fn random_networks(transports: &[&'static dyn AnyTransport], seeds: Range<u6
     assert!(!transports.is_empty(), "no transport that ends its flows");
     let mut seen = Seen::default();
     for seed in seeds {
-        let plan = network(seed, &transports);
+        let mut plan = network(seed, &transports);
         let names: Vec<&str> = plan.transports.iter().map(|chosen| chosen.name()).collect();
         println!("seed {seed}, {}: TRIMLINE_SEED={seed} and this test again", names.join(" and "));
         seen.shared += u64::from(plan.transports.len() > 1);
-        for flow in &same_everywhere(&plan, 2 + (seed % 2) as usize).flows {
-            seen.timeouts += flow.timeouts;
-            match flow.end {
-                FlowEnd::Completed => seen.completed += 1,
-                _ => assert!(plan.duration.is_some(), "seed {seed}: {flow:?} of {plan:#?}"),
-            }
+        seen.completed += seen.look(&plan, seed);
+        if seed % 11 == 5 && plan.transports.iter().all(|chosen| chosen.takes_messages()) {
+            keep_connections(&mut plan, seed);
+            seen.kept += seen.look(&plan, seed);
         }
     }
     seen

@@ -1,13 +1,17 @@
-//! What else may differ in a network: memory that ports share, ports that differ, parts that take time.
+//! What else may differ in a network: memory that ports share, ports that differ, parts that take time, connections
+//! that are kept.
 
 use trimline_packet::{ByteCount, TimeDelta};
 use trimline_switch::{Alpha, BesideModel, ServiceModel};
-use trimline_transport::ndp;
+use trimline_transport::{ndp, tcp};
 
-use crate::plan::{Plan, PortRule, SharedMemory};
+use super::plans::workload;
+use crate::plan::{
+    Arrivals, Connection, Gap, Matrix, Plan, PortRule, Queries, SharedMemory, Workload,
+};
 use crate::random::Draws;
 use crate::topology::{self, HostDelay, Processing};
-use crate::transports::{Ndp, Transport};
+use crate::transports::{Family, Ndp, Transport};
 
 /// Queues that share memory, of four packets and more, whatever the transport.
 pub(super) fn share_memory(plan: &mut Plan, seed: u64) {
@@ -85,4 +89,54 @@ pub fn take_time(plan: &mut Plan, seed: u64) {
             *chosen = Ndp.with(ndp::Config { framing_bytes, ..config.clone() });
         }
     }
+}
+
+/// Every workload keeps its connections, and its flows follow each other; clients ask servers besides. TCP begins
+/// again after a pause, or does not.
+pub(super) fn keep_connections(plan: &mut Plan, seed: u64) {
+    let mut draws = Draws::new(seed ^ 0x6b65_7074_0000);
+    for workload in &mut plan.workloads {
+        workload.arrivals = arrivals(workload, &mut draws);
+    }
+    plan.workloads.extend(queries(plan.topology.hosts(), &mut draws));
+    for workload in &mut plan.workloads {
+        workload.connection = Connection::Kept;
+    }
+    let families = [Family::Tcp, Family::Dctcp, Family::Mptcp];
+    for chosen in &mut plan.transports {
+        let family = families.into_iter().find(|family| family.name() == chosen.name());
+        if let Some((family, config)) = family.zip(chosen.config::<tcp::Config>()) {
+            let restart_after_idle = draws.below(2) == 0;
+            *chosen = family.with(tcp::Config { restart_after_idle, ..config.clone() });
+        }
+    }
+}
+
+/// Some flows for each that a workload has, sooner or later than they end.
+fn arrivals(workload: &Workload, draws: &mut Draws) -> Arrivals {
+    let gap = TimeDelta::from_us(draws.one_of(&[0, 1, 20, 300, 5_000]));
+    let every = TimeDelta::from_us(draws.one_of(&[1, 20, 200]));
+    let until = workload.start + every * (1 + draws.below(8));
+    let count = Some(1 + draws.below(6) as u32);
+    match draws.below(3) {
+        0 => Arrivals::Poisson { mean: every, until },
+        1 => Arrivals::Periodic { every, until },
+        // The senders of an incast wait for nobody.
+        _ if matches!(workload.matrix, Matrix::Incast { .. }) => {
+            Arrivals::Periodic { every, until }
+        }
+        _ => Arrivals::ClosedLoop { gap: Gap::Fixed(gap), count },
+    }
+}
+
+/// Requests of all hosts, and their answers.
+fn queries(hosts: u32, draws: &mut Draws) -> [Workload; 2] {
+    let servers = 1 + draws.below(u64::from(hosts - 1).min(3)) as u32;
+    let service_time = Gap::Fixed(TimeDelta::from_us(draws.below(30)));
+    let asked = Matrix::Requests(Queries { client: None, servers, service_time });
+    let gap = Gap::Fixed(TimeDelta::from_us(draws.below(100)));
+    let arrivals = Arrivals::ClosedLoop { gap, count: Some(1 + draws.below(4) as u32) };
+    let requests = workload("q-requests", asked, Some(1 + draws.below(3_000)));
+    let answers = workload("q", Matrix::Responses, Some(1 + draws.below(30_000)));
+    [requests, answers].map(|workload| Workload { arrivals, ..workload })
 }

@@ -210,6 +210,9 @@ impl<T: Transport> Choice for Configured<T> {
     fn traits(&self) -> Traits {
         Transport::traits(self.transport)
     }
+    fn takes_messages(&self) -> bool {
+        T::Endpoint::TAKES_MESSAGES
+    }
     fn time_wait(&self) -> TimeDelta {
         T::Endpoint::time_wait(&self.config)
     }

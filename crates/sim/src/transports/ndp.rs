@@ -25,6 +25,8 @@ const QUEUE_PACKETS: f64 = 8.0;
 const BYTES_PER_LATENCY: f64 = 48.0;
 
 impl Protocol for Endpoint {
+    const TAKES_MESSAGES: bool = true;
+
     type Config = Config;
 
     fn new(host: HostId, config: &Arc<Config>, seed: u64) -> Self {

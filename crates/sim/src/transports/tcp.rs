@@ -87,6 +87,11 @@ const ECN: Key = optional(
     Form::Boolean,
     "Whether senders react to marks (RFC 3168). The switch profile is then ecn by default. Default: false.",
 );
+const RESTART_AFTER_IDLE: Key = optional(
+    "restart_after_idle",
+    Form::Boolean,
+    "Whether a kept connection that has sent nothing for longer than its time-out begins again with no more than the initial window (RFC 5681 4.1). Default: false, the window is kept however long nobody sends.",
+);
 
 static TCP: Grammar = Grammar {
     about: "Parameters of TCP. Everything that a SYN negotiates is the same at all hosts.",
@@ -113,6 +118,7 @@ static TCP: Grammar = Grammar {
         RTO_MAX,
         TIME_WAIT,
         RECEIVE_WINDOW,
+        RESTART_AFTER_IDLE,
     ],
 };
 
@@ -140,6 +146,7 @@ static DCTCP: Grammar = Grammar {
         RTO_MAX,
         TIME_WAIT,
         RECEIVE_WINDOW,
+        RESTART_AFTER_IDLE,
     ],
 };
 
@@ -166,6 +173,7 @@ static MPTCP: Grammar = Grammar {
         RTO_MAX,
         TIME_WAIT,
         RECEIVE_WINDOW,
+        RESTART_AFTER_IDLE,
     ],
 };
 
@@ -173,6 +181,8 @@ static MPTCP: Grammar = Grammar {
 const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
 
 impl Protocol for Endpoint {
+    const TAKES_MESSAGES: bool = true;
+
     type Config = Config;
 
     fn new(host: HostId, config: &Arc<Config>, _seed: u64) -> Self {
@@ -303,7 +313,7 @@ impl Transport for Family {
             // Twice what a segment waits in a thousand full packets' queue at 10 Gb/s, and something (RFC 9293: 2 MSL).
             time_wait: keys.duration("time_wait", TimeDelta::from_ms(10))?,
             receive_window,
-            restart_after_idle: false,
+            restart_after_idle: keys.flag("restart_after_idle", false),
         };
         check(&config, keys)?;
         Ok(config)
@@ -326,6 +336,7 @@ impl Transport for Family {
             (config.dsack, "DSACK"),
             (config.timestamps, "timestamps"),
             (config.frto, "F-RTO"),
+            (config.restart_after_idle, "restart after idle"),
         ];
         let options: Vec<&str> =
             options.iter().filter(|(is_on, _)| *is_on).map(|&(_, name)| name).collect();

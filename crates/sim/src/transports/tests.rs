@@ -36,7 +36,8 @@ impl Transport for Other {
         &OTHER
     }
     fn traits(self) -> Traits {
-        Traits { keeps_paths: true, ends_flows: false, no_latencies: Some("which is another") }
+        let ends_flows = self.0 == "ending";
+        Traits { keeps_paths: true, ends_flows, no_latencies: Some("which is another") }
     }
     fn profile(self, keys: &Keys<'_>) -> &'static str {
         if keys.integer("strength", 3) > 5 { "ecn" } else { "drop-tail" }
@@ -221,6 +222,23 @@ fn traits_of_a_transport_from_outside_are_obeyed() {
     assert!(latencies.unwrap_err().contains("latencies of transport other, which is another"));
     assert!(schema(&known()).contains("How strong. Default: 3."));
     assert!(!schema(&Transports::built_in()).contains("How strong"));
+}
+
+#[test]
+fn a_transport_that_says_nothing_of_messages_keeps_no_connection() {
+    let known = Transports::built_in().with(&[&Other("ending")]).expect("a new name");
+    let parsed = |connection: &str| {
+        let text = format!(
+            "topology.star.hosts = 2\ntransport.ending = {{}}\n[[workload]]\nname = \"w\"\npermutation = {{}}\n\
+             size = \"9KB\"\nconnection = \"{connection}\"\n"
+        );
+        let scenario = Scenario::parse_with("s.toml", &text, &[], &known);
+        scenario.map(|_| ()).map_err(|error| error.to_string())
+    };
+    assert_eq!(parsed("new"), Ok(()));
+    let expected = "s.toml:7:14: a kept connection of ending, which sends one flow on each (at `\"kept\"`); \
+                    expected \"new\" with this transport";
+    assert_eq!(parsed("kept"), Err(expected.to_owned()));
 }
 
 #[test]

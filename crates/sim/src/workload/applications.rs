@@ -19,6 +19,7 @@ use super::incasts::Incasts;
 use super::queries::{Client, answer};
 use super::setup::{Kind, Setup};
 use crate::flow::Flow;
+use crate::plan::{Connection, Workload};
 use crate::table::Shared;
 
 /// One application of a host.
@@ -120,6 +121,11 @@ impl Applications {
     /// Whether hosts tell each other anything.
     pub(crate) fn has_notices(&self) -> bool {
         self.setup.has_notices()
+    }
+    /// Whether each workload keeps its connections.
+    pub(crate) fn keeps(&self) -> Arc<[bool]> {
+        let keeps = |workload: &Workload| workload.connection == Connection::Kept;
+        self.setup.workloads.iter().map(keeps).collect()
     }
     pub(crate) fn any_switch_random(&self) -> bool {
         self.setup.any_switch_random()

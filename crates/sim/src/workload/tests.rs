@@ -2,7 +2,7 @@ use trimline_packet::{ByteCount, TimeDelta};
 
 use super::matrix;
 use crate::flow::Flow;
-use crate::plan::{Arrivals, Choose, Matrix, Size, Spraying, Workload};
+use crate::plan::{Arrivals, Choose, Connection, Matrix, Size, Spraying, Workload};
 use crate::scenario::Scenario;
 
 fn workload(name: &str, matrix: Matrix) -> Workload {
@@ -11,6 +11,7 @@ fn workload(name: &str, matrix: Matrix) -> Workload {
         matrix,
         size: Size::Fixed(ByteCount::new(9000)),
         arrivals: Arrivals::Once,
+        connection: Connection::New,
         start: TimeDelta::ZERO,
         start_jitter: TimeDelta::from_us(10),
         class: 0,

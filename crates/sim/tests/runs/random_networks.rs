@@ -14,5 +14,6 @@ fn every_flow_completes_whatever_happens_to_the_links() {
     let are_all = seeds == (0..SEEDS);
     let seen = random_networks(&transports, seeds);
     println!("{seen:?}");
-    assert!(!are_all || seen.completed.min(seen.timeouts) > 1000 && seen.shared > 100, "{seen:?}");
+    let least = seen.completed.min(seen.timeouts).min(seen.kept);
+    assert!(!are_all || least > 1000 && seen.shared > 100, "{seen:?}");
 }

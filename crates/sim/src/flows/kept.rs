@@ -1,0 +1,240 @@
+//! Connections that stay and carry many messages, one after another.
+//!
+//! All messages of a workload from one host to another ride one connection. The first one opens it. A further one is
+//! handed to the endpoint when the last ACK of the one before has arrived; until then it waits in a [`Line`] at its
+//! source. A connection lives until the end of the run, so memory is that of pairs of hosts and of messages that wait.
+//!
+//! # Records
+//! Endpoints count from the beginning of a connection. What counts for a message is the difference to what they had
+//! counted at the end of the one before: at the receiver when its last byte arrived, at the sender when its last ACK
+//! did. What is later than that (a header of a packet that was sent twice, which comes back) counts for the next one.
+//!
+//! # Threads
+//! A [`Line`] belongs to the source. A [`Kept`] is used by both hosts' threads, and each of its changes is heard of by
+//! the other thread through a packet: the source begins a message before it sends any packet of it, the destination
+//! notes its delivery before the last ACK leaves, and the source ends it when that has arrived. So nobody waits for
+//! the lock, and what is read does not depend on which thread is faster.
+
+use std::array;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use trimline_metrics::FlowRecord;
+use trimline_packet::{ConnectionId, Time};
+
+use crate::flow::Flow;
+
+/// Counters of a record.
+const COUNTERS: usize = 10;
+
+/// What a record counts, and no time, name or size.
+fn counters(record: &mut FlowRecord) -> [&mut u64; COUNTERS] {
+    let FlowRecord {
+        workload: _,
+        index: _,
+        source: _,
+        destination: _,
+        size_bytes: _,
+        start_ps: _,
+        fct_receiver_ps: _,
+        fct_sender_ps: _,
+        ideal_fct_ps: _,
+        delivered_bytes,
+        measured_bytes: _,
+        packets_sent,
+        retransmissions_signalled,
+        retransmissions_return,
+        retransmissions_timeout,
+        trims,
+        returns,
+        timeouts,
+        path_removals,
+        path_restorations,
+        end: _,
+    } = record;
+    [
+        delivered_bytes,
+        packets_sent,
+        retransmissions_signalled,
+        retransmissions_return,
+        retransmissions_timeout,
+        trims,
+        returns,
+        timeouts,
+        path_removals,
+        path_restorations,
+    ]
+}
+
+/// What a half counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Totals {
+    counters: [u64; COUNTERS],
+    /// Whole packets that arrived.
+    packets: u64,
+}
+
+impl Totals {
+    /// What `write` writes into a record; it gives the whole packets.
+    pub(crate) fn of(write: impl FnOnce(&mut FlowRecord) -> u64) -> Totals {
+        let mut record = FlowRecord::not_started("".into(), 0, 0, 0, None);
+        let packets = write(&mut record);
+        Totals { counters: counters(&mut record).map(|counter| *counter), packets }
+    }
+
+    /// Writes it into a record. Gives the whole packets.
+    pub(crate) fn write(&self, record: &mut FlowRecord) -> u64 {
+        for (counter, value) in counters(record).into_iter().zip(self.counters) {
+            *counter = value;
+        }
+        self.packets
+    }
+
+    /// Payload that arrived.
+    fn bytes(&self) -> u64 {
+        self.counters[0]
+    }
+
+    fn each(&self, other: &Totals, with: impl Fn(u64, u64) -> u64) -> Totals {
+        let counters = array::from_fn(|place| with(self.counters[place], other.counters[place]));
+        Totals { counters, packets: with(self.packets, other.packets) }
+    }
+
+    /// Without what was counted before.
+    fn since(&self, before: &Totals) -> Totals {
+        self.each(before, |now, before| now - before)
+    }
+}
+
+/// What became of a message.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Course {
+    /// What it is.
+    pub(crate) flow: Flow,
+    /// When its last byte arrived.
+    pub(crate) delivered: Option<Time>,
+    /// When its last ACK arrived.
+    pub(crate) acknowledged: Option<Time>,
+    /// What both halves counted for it.
+    pub(crate) totals: Totals,
+    /// Payload of it that had arrived at the end of the warm-up.
+    pub(crate) before: u64,
+}
+
+impl Course {
+    /// That of a message which waits.
+    pub(crate) fn waiting(flow: Flow) -> Course {
+        let totals = Totals::default();
+        Course { flow, delivered: None, acknowledged: None, totals, before: 0 }
+    }
+}
+
+/// The message under way.
+#[derive(Clone, Copy)]
+struct Message {
+    flow: Flow,
+    /// When its last byte arrived, and what the receiving half had counted then.
+    delivered: Option<(Time, Totals)>,
+}
+
+/// What both hosts know of a connection.
+#[derive(Default)]
+struct State {
+    /// Nothing between two messages.
+    message: Option<Message>,
+    /// What the halves had counted when the message before was acknowledged, or delivered.
+    sent: Totals,
+    received: Totals,
+}
+
+impl State {
+    /// What became of the message so far, when the halves have counted so much; `before` had arrived on the
+    /// connection at the end of the warm-up.
+    fn course(&self, message: Message, sent: Totals, received: Totals, before: u64) -> Course {
+        let (sent, own) = (sent.since(&self.sent), received.since(&self.received));
+        Course {
+            flow: message.flow,
+            delivered: message.delivered.map(|(at, _)| at),
+            acknowledged: None,
+            totals: sent.each(&own, |sent, received| sent + received),
+            before: before.saturating_sub(self.received.bytes()).min(own.bytes()),
+        }
+    }
+}
+
+/// A connection that is kept, or a place for one.
+#[derive(Default)]
+pub(super) struct Kept(Mutex<State>);
+
+impl Kept {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The message under way.
+    pub(super) fn flow(&self) -> Option<Flow> {
+        self.state().message.map(|message| message.flow)
+    }
+
+    /// A message begins, at its source.
+    pub(super) fn begin(&self, flow: Flow) {
+        let before = self.state().message.replace(Message { flow, delivered: None });
+        assert!(before.is_none(), "a connection carries one message at a time");
+    }
+
+    /// The last byte of the message arrived at its destination, whose half has counted so much.
+    pub(super) fn deliver(&self, now: Time, received: Totals) -> Flow {
+        let mut state = self.state();
+        let message = state.message.as_mut().expect("what is delivered is under way");
+        let before = message.delivered.replace((now, received));
+        assert!(before.is_none(), "a message is delivered once");
+        message.flow
+    }
+
+    /// The last ACK of the message arrived at its source, whose half has counted so much.
+    pub(super) fn acknowledge(&self, now: Time, sent: Totals, before: u64) -> Course {
+        let mut state = self.state();
+        let message = state.message.take().expect("what is acknowledged is under way");
+        let (_, received) = message.delivered.expect("what is acknowledged was delivered");
+        let course = state.course(message, sent, received, before);
+        (state.sent, state.received) = (sent, received);
+        Course { acknowledged: Some(now), ..course }
+    }
+
+    /// What became so far of the message under way.
+    pub(super) fn course(&self, sent: Totals, received: Totals, before: u64) -> Option<Course> {
+        let state = self.state();
+        state.message.map(|message| state.course(message, sent, received, before))
+    }
+}
+
+/// A kept connection at its source.
+pub(super) struct Line {
+    pub(super) connection: ConnectionId,
+    /// A message is under way.
+    pub(super) is_busy: bool,
+    /// Messages behind it, in the order in which the application handed them over.
+    pub(super) waiting: VecDeque<Flow>,
+}
+
+/// The kept connections that a host has opened, by workload and destination.
+#[derive(Default)]
+pub(super) struct Lines(BTreeMap<(u32, u32), Line>);
+
+impl Lines {
+    /// That of a message, if it was opened.
+    pub(super) fn find(&mut self, flow: &Flow) -> Option<&mut Line> {
+        self.0.get_mut(&(flow.workload, flow.destination.get()))
+    }
+
+    /// The connection of a message was opened for it.
+    pub(super) fn open(&mut self, flow: &Flow, connection: ConnectionId) {
+        let line = Line { connection, is_busy: true, waiting: VecDeque::new() };
+        self.0.insert((flow.workload, flow.destination.get()), line);
+    }
+
+    /// All messages that wait.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &Flow> {
+        self.0.values().flat_map(|line| &line.waiting)
+    }
+}
