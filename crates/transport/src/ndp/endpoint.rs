@@ -209,13 +209,10 @@ impl Endpoint {
         let (kind, disposition) = match arrival {
             Arrival::Beyond => return Disposition::Discard,
             Arrival::Whole => {
-                self.gaps.arrived(true);
+                self.gaps.arrived();
                 (Kind::Ack, Disposition::Accept { slot, sequence: header.sequence })
             }
-            Arrival::Header => {
-                self.gaps.arrived(false);
-                (Kind::Nack, Disposition::Discard)
-            }
+            Arrival::Header => (Kind::Nack, Disposition::Discard),
             Arrival::Duplicate => (Kind::Ack, Disposition::Discard),
         };
         if class != receiver.class && !receiver.class_fixed {
@@ -233,7 +230,7 @@ impl Endpoint {
         if arrival != Arrival::Duplicate && receiver.pulls() < allowance {
             if self.config.pull_ack && self.pulls.may_ride(now) {
                 asked = Asked::Riding { counter: receiver.ride_pull() };
-                self.pulls.rode(now, self.gaps.after(length));
+                self.pulls.rode(now, self.gaps.pulled(length));
                 let due = now.saturating_add(self.config.pull_repeat);
                 if due < *deadline {
                     *deadline = due;
@@ -369,7 +366,7 @@ impl Endpoint {
         }
         let flags = entry.direction();
         let packet = entry.control(self.host, Kind::Pull, flags, path, counter, 0);
-        self.pulls.sent(now, &mut self.slots, class, self.gaps.after(length), leaves);
+        self.pulls.sent(now, &mut self.slots, class, self.gaps.pulled(length), leaves);
         packet
     }
 

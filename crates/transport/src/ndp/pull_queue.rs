@@ -67,13 +67,21 @@ impl Gaps {
         gaps
     }
 
-    /// A packet that was missing arrived, whole or as a header.
+    /// A packet that was missing arrived whole.
     #[inline]
-    pub(super) fn arrived(&mut self, whole: bool) {
-        let is_changed = if whole { self.starvation.whole() } else { self.starvation.header() };
-        if is_changed {
+    pub(super) fn arrived(&mut self) {
+        if self.starvation.whole() {
             self.full = self.slowed(self.compute(self.payload_bytes));
         }
+    }
+
+    /// A pull was sent, which a packet with this payload queued. Gives the gap after it.
+    #[inline]
+    pub(super) fn pulled(&mut self, length: u16) -> TimeDelta {
+        if self.starvation.pulled() {
+            self.full = self.slowed(self.compute(self.payload_bytes));
+        }
+        self.after(length)
     }
 
     fn slowed(&self, gap: TimeDelta) -> TimeDelta {
