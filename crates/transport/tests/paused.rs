@@ -117,6 +117,7 @@ fn ndp_host(host: HostId) -> ndp::Endpoint {
         link_rate: BitRate::from_gbps(10),
         pull_spacing: ndp::PullSpacing::WireBytes,
         pull_ack: true,
+        order: ndp::Order::Fair,
         rto: TimeDelta::from_ms(1),
         pull_repeat: TimeDelta::from_ms(1),
         backstop_unowed: TimeDelta::from_ms(1),

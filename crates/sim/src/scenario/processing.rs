@@ -2,6 +2,7 @@
 //! they are not given.
 
 use trimline_packet::{ByteCount, TimeDelta};
+use trimline_transport::ndp::Order;
 
 use crate::keys::error::ScenarioError;
 use crate::keys::form::{BYTES, DURATION, Form, Grammar, Key, optional};
@@ -25,7 +26,7 @@ pub(super) const LATENCY_KEY: Key = optional(
 pub(super) const HOST_KEY: Key = optional(
     "host",
     Form::Table(&HOST),
-    "What every host takes for a packet, beside its time on the link.",
+    "What every host takes for a packet, beside its time on the link, and how its connections share the link.",
 );
 
 static LATENCIES: [Form; 2] = [DURATION, Form::Table(&LATENCY)];
@@ -52,13 +53,18 @@ const SPREAD_KEY: Key = optional(
 );
 
 static HOST: Grammar = Grammar {
-    about: "The delay of every host, and exceptions by direction.",
+    about: "The delay of every host, exceptions by direction, and how its connections share its link.",
     alternatives: &[],
     keys: &[
         DELAY_KEY,
         SPREAD_KEY,
         optional("send", Form::Table(&ONE_WAY), "What a host takes for what it sends."),
         optional("receive", Form::Table(&ONE_WAY), "What a host takes for what it receives."),
+        optional(
+            "order",
+            Form::Word(&["fair", "arrival"]),
+            "How the NDP connections of a host share its link. \"fair\": pulled packets leave in the order of their pulls; a first window takes turns with the other connections. \"arrival\": all packets leave in the order in which they were allowed to, a first window in a row, as from a NIC with one queue. Default: fair.",
+        ),
     ],
 };
 
@@ -113,6 +119,16 @@ fn delay(node: Option<&Node>) -> Result<TimeDelta, ScenarioError> {
         return Err(ScenarioError::new(&node.place, problem, format!("at most {MAX_DELAY}")));
     }
     Ok(delay)
+}
+
+/// What the scenario says of the order in which a host's connections send.
+pub(super) fn order(root: &Node) -> (Option<&Node>, Order) {
+    let node = root.at(&["host", "order"]);
+    let order = match node.and_then(Node::text) {
+        Some("arrival") => Order::Arrival,
+        Some(_) | None => Order::Fair,
+    };
+    (node, order)
 }
 
 fn host(root: &Node, direction: &str) -> Result<HostDelay, ScenarioError> {

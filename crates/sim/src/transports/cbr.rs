@@ -95,6 +95,7 @@ impl Transport for Cbr {
             keeps_paths: false,
             ends_flows: false,
             no_latencies: Some("whose senders hear of no arrival"),
+            no_host_order: Some("whose senders have clocks"),
         }
     }
     fn profile(self, _keys: &Keys<'_>) -> &'static str {

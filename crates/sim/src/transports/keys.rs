@@ -1,6 +1,7 @@
 //! What a transport reads: its own keys, which the grammar has accepted, and what stands around them.
 
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
+use trimline_transport::ndp::Order;
 
 use crate::keys::quantity::{self, Quantity};
 use crate::keys::read;
@@ -27,6 +28,8 @@ pub struct Setting<'a> {
     pub is_preset: bool,
     /// `output.latencies` is asked for.
     pub records_latencies: bool,
+    /// How the connections of a host share its link: `host.order`.
+    pub order: Order,
 }
 
 impl<'a> Keys<'a> {

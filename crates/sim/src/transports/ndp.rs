@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, PacketLatency};
 use trimline_packet::{BitRate, ByteCount, HostId, TimeDelta};
-use trimline_transport::ndp::{Config, Endpoint, PathPenalty, PullSpacing};
+use trimline_transport::ndp::{Config, Endpoint, Order, PathPenalty, PullSpacing};
 use trimline_transport::{Framing, flow};
 
 use super::words::time;
@@ -102,7 +102,7 @@ static GRAMMAR: Grammar = Grammar {
         optional(
             "pull_ack",
             Form::Boolean,
-            "Whether a pull may ride in its ACK or NACK. Default: true; false with profile csg-htsim.",
+            "Whether a pull may ride in its ACK or NACK. Default: true.",
         ),
         optional(
             "rto",
@@ -199,7 +199,7 @@ impl Transport for Ndp {
         &GRAMMAR
     }
     fn traits(self) -> Traits {
-        Traits { keeps_paths: false, ends_flows: true, no_latencies: None }
+        Traits { keeps_paths: false, ends_flows: true, no_latencies: None, no_host_order: None }
     }
     fn profile(self, _keys: &Keys<'_>) -> &'static str {
         "paper"
@@ -211,7 +211,8 @@ impl Transport for Ndp {
             link_rate: setting.topology.host_link.rate,
             framing_bytes: setting.topology.host_link.framing_bytes,
             record_latencies: setting.records_latencies,
-            pull_ack: keys.flag("pull_ack", setting.profile != "csg-htsim"),
+            pull_ack: keys.flag("pull_ack", true),
+            order: setting.order,
             // What the authors' two simulators do instead of the paper's rule comes with their profile.
             pull_spacing: match setting.profile {
                 "htsim" => PullSpacing::PayloadBytes,
@@ -250,7 +251,7 @@ impl Transport for Ndp {
 
     fn words(self, config: &Config) -> String {
         format!(
-            "NDP: initial window {}, {} B a packet, RTO {}, {}{}{}",
+            "NDP: initial window {}, {} B a packet, RTO {}, {}{}{}{}",
             config.initial_window,
             config.payload_bytes,
             time(config.rto),
@@ -263,6 +264,10 @@ impl Transport for Ndp {
                 }
             },
             if config.pull_ack { ", riding in ACKs" } else { ", each a packet" },
+            match config.order {
+                Order::Fair => "",
+                Order::Arrival => ", packets leave in the order of their credits",
+            },
             if config.path_penalty.is_some() { "" } else { ", no path penalty" },
         )
     }
@@ -283,6 +288,7 @@ impl Transport for Ndp {
             link_rate: topology.host_link.rate,
             framing_bytes: topology.host_link.framing_bytes,
             pull_ack: draws.below(4) != 0,
+            order: draws.one_of(&[Order::Fair, Order::Fair, Order::Fair, Order::Arrival]),
             pull_spacing: draws.one_of(&[
                 PullSpacing::WireBytes,
                 PullSpacing::PayloadBytes,
@@ -303,6 +309,7 @@ pub(crate) fn defaults() -> Config {
         framing_bytes: 0,
         pull_spacing: PullSpacing::WireBytes,
         pull_ack: true,
+        order: Order::Fair,
         rto: TimeDelta::from_ms(1),
         pull_repeat: TimeDelta::from_ms(1),
         backstop_unowed: TimeDelta::from_ms(1),

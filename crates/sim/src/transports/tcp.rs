@@ -271,6 +271,7 @@ impl Transport for Family {
             keeps_paths: true,
             ends_flows: true,
             no_latencies: Some("whose ACKs answer several segments"),
+            no_host_order: Some("whose connections take turns"),
         }
     }
     fn profile(self, keys: &Keys<'_>) -> &'static str {

@@ -4,6 +4,7 @@ mod applications;
 mod base_model;
 mod engines;
 mod every_transport;
+mod host_order;
 mod kept;
 mod links;
 mod plans;

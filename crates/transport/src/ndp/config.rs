@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, PathId, Time, TimeDelta};
 
+use super::turns::Order;
 use crate::{Key, Stream, flow};
 
 /// Parameters of every connection of a host.
@@ -23,6 +24,8 @@ pub struct Config {
     pub pull_spacing: PullSpacing,
     /// Whether a pull may ride in its ACK or NACK when the pacer is due (NDP 3.2, footnote 4).
     pub pull_ack: bool,
+    /// How the connections of a host share its link.
+    pub order: Order,
     /// Retransmission time-out of a packet that was sent and neither ACKed, NACKed nor returned.
     /// NDP 3.2.4: as low as 1 ms.
     pub rto: TimeDelta,

@@ -92,7 +92,7 @@ impl Endpoint {
             control: VecDeque::new(),
             slots: Vec::new(),
             pulls: PullQueue::EMPTY,
-            ready: Turns::default(),
+            ready: Turns::new(config.order),
             host,
             timers: Timers::NONE,
             gaps: Gaps::new(&config),

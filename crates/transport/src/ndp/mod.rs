@@ -25,6 +25,7 @@ pub use config::{
 pub use endpoint::Endpoint;
 pub use latencies::Latency;
 pub use scoreboard::Scoreboard;
+pub use turns::Order;
 
 #[cfg(test)]
 mod tests {
@@ -55,6 +56,7 @@ mod tests {
             backstop_owed: TimeDelta::from_ms(100),
             time_wait: TimeDelta::from_ms(1),
             path_penalty: None,
+            order: Order::Fair,
             pull_gaps: None,
             record_latencies: false,
         }

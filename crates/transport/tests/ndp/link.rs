@@ -28,6 +28,7 @@ pub(crate) fn config() -> Config {
         framing_bytes: 0,
         pull_spacing: PullSpacing::WireBytes,
         pull_ack: true,
+        order: trimline_transport::ndp::Order::Fair,
         rto: TimeDelta::from_ms(1),
         pull_repeat: TimeDelta::from_ms(1),
         backstop_unowed: TimeDelta::from_ms(1),

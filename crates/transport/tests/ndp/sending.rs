@@ -179,7 +179,7 @@ fn credits_of_all_connections_are_spent_in_the_order_in_which_they_came() {
         pull.header.connection = trimline_packet::ConnectionId::new(connection);
         lone.hear(&pull);
     }
-    assert_eq!(order(&mut lone), [(3, 2), (1, 2), (3, 3), (2, 2), (3, 4), (1, 3), (3, 5)]);
+    assert_eq!(order(&mut lone), [(3, 2), (1, 2), (3, 3), (2, 2), (3, 4), (3, 5), (1, 3)]);
 }
 
 #[test]
