@@ -47,6 +47,11 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
+def setUpModule() -> None:
+    """What a shell starts in the background ignores Ctrl-C, and so would what is tested here."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 class InScratch(unittest.TestCase):
     """A folder of its own for each test."""
 
