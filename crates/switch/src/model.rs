@@ -557,7 +557,7 @@ mod tests {
     fn a_model_knows_its_header_queue() {
         let cases = [
             (ServiceModel::paper(8, 9000), true, Some(72_000)),
-            (ServiceModel::csg_htsim(8, 9000), true, Some(144_000)),
+            (ServiceModel::csg_htsim(8, 9000), false, Some(144_000)),
             (ServiceModel::netfpga(), false, Some(12_000)),
             (ServiceModel::p4(8, 9000), true, Some(72_000)),
             (ServiceModel::drop_tail(8), false, Some(512)),

@@ -72,13 +72,12 @@ impl Choices {
         )
     }
 
-    /// Broadcom's csg-htsim: 100000 headers to one data packet, and twice the memory for headers;
-    /// otherwise as the authors' simulator.
+    /// Broadcom's csg-htsim: 100000 headers to one data packet, and twice the memory for headers; what does not fit
+    /// there is dropped (its code for returning is never switched on); otherwise as the authors' simulator.
     pub fn csg_htsim(packets: u32, payload_bytes: u16) -> Choices {
         let bytes = memory(packets, payload_bytes);
         Choices::ndp(
-            QueueChoices::new(Limit::bytes(memory(2 * packets, payload_bytes)))
-                .overflow(&[Action::Return]),
+            QueueChoices::new(Limit::bytes(memory(2 * packets, payload_bytes))),
             QueueChoices::new(Limit::bytes(bytes)).overflow(&[Action::TrimByCoin]),
             headers_to_data(CSG_RATIO),
         )

@@ -62,8 +62,8 @@ static HOST: Grammar = Grammar {
         optional("receive", Form::Table(&ONE_WAY), "What a host takes for what it receives."),
         optional(
             "order",
-            Form::Word(&["fair", "arrival"]),
-            "How the NDP connections of a host share its link. \"fair\": pulled packets leave in the order of their pulls; a first window takes turns with the other connections. \"arrival\": all packets leave in the order in which they were allowed to, a first window in a row, as from a NIC with one queue. Default: fair.",
+            Form::Word(&["fair", "arrival", "round-robin"]),
+            "How the NDP connections of a host share its link. \"fair\": pulled packets leave in the order of their pulls; a first window takes turns with the other connections. \"arrival\": all packets leave in the order in which they were allowed to, a first window in a row, as from a NIC with one queue. \"round-robin\": one packet of each connection in turn. Default: fair; round-robin with profile csg-htsim.",
         ),
     ],
 };
@@ -122,13 +122,15 @@ fn delay(node: Option<&Node>) -> Result<TimeDelta, ScenarioError> {
 }
 
 /// What the scenario says of the order in which a host's connections send.
-pub(super) fn order(root: &Node) -> (Option<&Node>, Order) {
-    let node = root.at(&["host", "order"]);
-    let order = match node.and_then(Node::text) {
-        Some("arrival") => Order::Arrival,
-        Some(_) | None => Order::Fair,
+pub(super) fn order(root: &Node) -> Option<(&Node, Order)> {
+    let node = root.at(&["host", "order"])?;
+    let order = match node.text()? {
+        "fair" => Order::Fair,
+        "arrival" => Order::Arrival,
+        "round-robin" => Order::RoundRobin,
+        other => unreachable!("the grammar has no order {other}"),
     };
-    (node, order)
+    Some((node, order))
 }
 
 fn host(root: &Node, direction: &str) -> Result<HostDelay, ScenarioError> {

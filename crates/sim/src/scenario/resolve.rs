@@ -318,9 +318,9 @@ impl<'a> Named<'a> {
     fn choose(&self, profile: &str, topology: &Clos) -> Result<Vec<Chosen>, ScenarioError> {
         let latencies = self.root.at(&["output", "latencies"]);
         let latencies = latencies.filter(|asked| asked.boolean() == Some(true));
-        let (asked_order, order) = super::processing::order(self.root);
+        let order = super::processing::order(self.root);
         let setting = Setting {
-            order,
+            order: order.map(|(_, order)| order),
             profile,
             topology,
             is_preset: self.root.at(&["links", "preset"]).is_some(),
@@ -328,8 +328,10 @@ impl<'a> Named<'a> {
         };
         let choose = |transport: &&'static dyn AnyTransport| {
             let Traits { no_latencies, no_host_order, .. } = transport.traits();
-            let asked =
-                [("latencies", latencies, no_latencies), ("an order", asked_order, no_host_order)];
+            let asked = [
+                ("latencies", latencies, no_latencies),
+                ("an order", order.map(|(node, _)| node), no_host_order),
+            ];
             for (what, asked, no) in asked {
                 if let Some((asked, why)) = asked.zip(no) {
                     return Err(ScenarioError::new(

@@ -28,8 +28,8 @@ pub struct Setting<'a> {
     pub is_preset: bool,
     /// `output.latencies` is asked for.
     pub records_latencies: bool,
-    /// How the connections of a host share its link: `host.order`.
-    pub order: Order,
+    /// How the connections of a host share its link, if `host.order` says it.
+    pub order: Option<Order>,
 }
 
 impl<'a> Keys<'a> {

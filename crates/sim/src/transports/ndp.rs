@@ -212,7 +212,10 @@ impl Transport for Ndp {
             framing_bytes: setting.topology.host_link.framing_bytes,
             record_latencies: setting.records_latencies,
             pull_ack: keys.flag("pull_ack", true),
-            order: setting.order,
+            order: setting.order.unwrap_or(match setting.profile {
+                "csg-htsim" => Order::RoundRobin,
+                _ => Order::Fair,
+            }),
             // What the authors' two simulators do instead of the paper's rule comes with their profile.
             pull_spacing: match setting.profile {
                 "htsim" => PullSpacing::PayloadBytes,
@@ -267,6 +270,7 @@ impl Transport for Ndp {
             match config.order {
                 Order::Fair => "",
                 Order::Arrival => ", packets leave in the order of their credits",
+                Order::RoundRobin => ", connections of a host send in turn",
             },
             if config.path_penalty.is_some() { "" } else { ", no path penalty" },
         )
@@ -288,7 +292,7 @@ impl Transport for Ndp {
             link_rate: topology.host_link.rate,
             framing_bytes: topology.host_link.framing_bytes,
             pull_ack: draws.below(4) != 0,
-            order: draws.one_of(&[Order::Fair, Order::Fair, Order::Fair, Order::Arrival]),
+            order: draws.one_of(&[Order::Fair, Order::Fair, Order::Arrival, Order::RoundRobin]),
             pull_spacing: draws.one_of(&[
                 PullSpacing::WireBytes,
                 PullSpacing::PayloadBytes,

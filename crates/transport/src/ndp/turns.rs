@@ -5,7 +5,7 @@
 //! of the receivers decide how connections share the sender's link, and a receiver that has other
 //! senders to pull from gets a little less of a full one (NDP 6.2, sender-limited traffic). Tried:
 //! one packet of each ready connection in turn. It shares exactly evenly, which is not what the paper
-//! describes and measures.
+//! describes and measures; csg-htsim's NICs do it ([`Order::RoundRobin`]).
 //!
 //! Credits that come together to a connection that has none, a first window above all, are a *burst*. With [`Order::Fair`] it takes turns with the
 //! connections that have credit in the queue, one packet each: it neither holds up the credits behind it nor waits
@@ -31,6 +31,8 @@ pub enum Order {
     Fair,
     /// All credits in the order in which they came.
     Arrival,
+    /// One packet of each connection that may send in turn.
+    RoundRobin,
 }
 
 /// Turns of one half that were queued together.
@@ -82,6 +84,8 @@ impl Turns {
             queued.is_ready = is_ready;
             self.ready = if is_ready { self.ready + 1 } else { self.ready - 1 };
         }
+        // In turn: no connection has more than one in the queue.
+        let credit = if self.order == Order::RoundRobin { credit.min(1) } else { credit };
         if is_ready && credit > queued.turns {
             let turns = credit - queued.turns;
             if turns == 1 {
@@ -104,7 +108,9 @@ impl Turns {
                 }
                 self.bursts.push_back(Burst { slot, turns });
             }
-            Order::Fair | Order::Arrival => self.credits.extend((0..turns).map(|_| slot)),
+            Order::Fair | Order::Arrival | Order::RoundRobin => {
+                self.credits.extend((0..turns).map(|_| slot))
+            }
         }
     }
 
@@ -201,6 +207,7 @@ mod tests {
         let rises = [(0, 2), (1, 1), (0, 1), (2, 2), (1, 2)];
         assert_eq!(spent(Order::Fair, &rises), [0, 2, 1, 0, 2, 0, 1, 1]);
         assert_eq!(spent(Order::Arrival, &rises), [0, 0, 1, 0, 2, 2, 1, 1]);
+        assert_eq!(spent(Order::RoundRobin, &rises), [0, 1, 2, 0, 1, 2, 0, 1]);
         let singles = [(2, 1), (0, 1), (1, 1), (0, 1), (2, 1)];
         assert_eq!(spent(Order::Fair, &singles), [2, 0, 1, 0, 2]);
         assert_eq!(spent(Order::Arrival, &singles), [2, 0, 1, 0, 2]);
@@ -218,7 +225,7 @@ mod tests {
 
     #[test]
     fn a_half_that_is_forgotten_leaves_no_turn() {
-        for order_of in [Order::Fair, Order::Arrival] {
+        for order_of in [Order::Fair, Order::Arrival, Order::RoundRobin] {
             let mut turns = Turns::new(order_of);
             let mut queued = [Queued::default(); 3];
             let mut credit = [4, 3, 1];
