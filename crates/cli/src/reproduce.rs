@@ -11,6 +11,7 @@ use trimline_metrics::result_folder;
 use trimline_sim::scenario::{Run, Scenario};
 use trimline_sim::transports::Transports;
 
+use crate::claim::Claim;
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
 use crate::experiments::{Experiment, choose, load, reference};
 use crate::failure::Failure;
@@ -60,6 +61,7 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
     for (experiment, scenario) in experiments.iter().zip(&scenarios) {
         let out = options.out.join(&experiment.id);
         let findings = &experiment.expected.finding;
+        let _claim = Claim::take(&out)?;
         let found = match options.resume {
             true => found(scenario, findings, &out, &options.settings),
             false => vec![None; scenario.runs.len()],

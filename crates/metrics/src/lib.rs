@@ -5,6 +5,7 @@
 //! and summary.json. Wall time and the commit are in manifest.json alone.
 #![forbid(unsafe_code)]
 
+pub mod by_workload;
 pub mod capture;
 mod csv;
 #[cfg(test)]
@@ -23,6 +24,7 @@ pub mod summary;
 pub mod table;
 pub mod timeline;
 
+pub use by_workload::WorkloadSummary;
 pub use flow::{FlowEnd, FlowRecord, Name};
 pub use flow_store::FlowStore;
 pub use manifest::Manifest;
