@@ -9,7 +9,7 @@ use trimline_sim::scenario::Scenario;
 use trimline_sim::transports::Transports;
 
 use crate::failure::Failure;
-use crate::reproduce::call_package;
+use crate::reproduce::{call_package, check_package};
 use crate::run::{self, run_scenario};
 use crate::scenario_file::{default_folder, parse_scenario, scenario_text};
 
@@ -53,6 +53,8 @@ pub(crate) fn compare(
         eprintln!("note: the scenario's own series are left out: {own}");
         scenario.runs.retain(|run| is_transport(&run.plan.series));
     }
+    // What the table needs is known before the runs, not behind them.
+    check_package("plot.comparison").map_err(Failure::message)?;
     say_slow_timers(&scenario);
     let out = options.run.out.clone().unwrap_or_else(|| default_folder(path, "compare"));
     let code = run_scenario(&scenario, &settings, &out, &options.run)?;

@@ -210,10 +210,14 @@ fn event_words(plan: &Plan) -> Option<Line> {
         let both = if event.both_directions { " and back" } else { "" };
         format!("{}{both} {what} at {}", names_of(plan, &[event.link]), time(event.at))
     };
-    let events: Vec<String> = plan.link_events.iter().map(change).collect();
-    let events: Vec<&str> = events.iter().map(String::as_str).collect();
+    // Every name takes a look at all links: of many events some are said.
+    let some: Vec<String> = plan.link_events.iter().take(6).map(change).collect();
+    let more = match plan.link_events.len() - some.len() {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
     let known = time(plan.routing_convergence);
-    Some(Line::new("events", format!("{}; routing knows {known} later", shortened(&events))))
+    Some(Line::new("events", format!("{}{more}; routing knows {known} later", some.join(", "))))
 }
 
 /// The names of links, by who sends on them.

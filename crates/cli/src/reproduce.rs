@@ -222,25 +222,13 @@ pub(crate) fn call_package(
     arguments: &[std::ffi::OsString],
     is_quiet: bool,
 ) -> Result<Option<i32>, Failure> {
+    if let Err(problem) = check_package(module) {
+        eprintln!("{problem}");
+        return Ok(None);
+    }
     let python = python();
     let code =
         format!("import sys; from trimline.{module} import main; sys.exit(main(sys.argv[1:]))");
-    let probe = format!("import trimline.{module}");
-    let has_package = Command::new(&python)
-        .args(["-c", &probe])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    if !has_package {
-        eprintln!(
-            "{} has no package trimline with all it needs: `pip install .` or `make venv` brings it; or name \
-             another Python with TRIMLINE_PYTHON",
-            python.display()
-        );
-        return Ok(None);
-    }
     let status = Command::new(&python)
         .args(["-c", &code])
         .args(arguments)
@@ -249,6 +237,30 @@ pub(crate) fn call_package(
         .status()
         .map_err(|error| Failure::io(&python, &error))?;
     Ok(Some(status.code().unwrap_or(2)))
+}
+
+/// Whether there is a Python with this module of the package.
+///
+/// # Errors
+/// What is missing, and what brings it.
+pub(crate) fn check_package(module: &str) -> Result<(), String> {
+    let python = python();
+    let probe = format!("import trimline.{module}");
+    let has_package = Command::new(&python)
+        .args(["-c", &probe])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if has_package {
+        return Ok(());
+    }
+    Err(format!(
+        "{} has no package trimline with all it needs: `pip install .` or `make venv` brings it; or name \
+         another Python with TRIMLINE_PYTHON",
+        python.display()
+    ))
 }
 
 /// TRIMLINE_PYTHON; else that of .venv here or above; else python3.

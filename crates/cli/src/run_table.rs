@@ -46,7 +46,7 @@ pub(crate) fn tables(runs: &[(&str, &Summary)], groups: &[Aggregate]) -> String 
 fn of_runs(runs: &[(&str, &Summary)]) -> String {
     let mut long = vec![head("long-lived", &["flows", "mean Gb/s", "min Gb/s", "resent"])];
     let mut sized =
-        vec![head("of a size", &["flows", "done", "FCT p50", "p99", "max us", "resent"])];
+        vec![head("of a size", &["flows", "done", "FCT p50 us", "p99 us", "max us", "resent"])];
     for (name, run) in runs {
         let mark = if run.interrupted { MARK } else { "" };
         let name = format!("{name}{mark}");
@@ -82,7 +82,7 @@ fn numbers(one: &WorkloadSummary) -> Vec<String> {
 
 fn over_seeds(groups: &[&Aggregate]) -> String {
     let mut long = vec![head("long-lived", &["seeds", "mean Gb/s", "min Gb/s"])];
-    let mut sized = vec![head("of a size", &["seeds", "FCT p50", "p99", "max us"])];
+    let mut sized = vec![head("of a size", &["seeds", "FCT p50 us", "p99 us", "max us"])];
     for group in groups {
         let point = group.point.iter().map(|(key, value)| format!("{key}={value}"));
         let series = (!group.series.is_empty()).then(|| group.series.clone());

@@ -655,6 +655,11 @@ fn workloads_of_one_run_have_transports_of_their_own() {
     succeeded(&scratch.trimline(&["run", "mixed.toml"]));
     let rows = scratch.read("out/mixed/flows.csv");
     assert_eq!(rows.matches(",completed").count(), 8, "{rows}");
+    // Without the package there is no table: said before anything runs.
+    let output = scratch.trimline(&["compare", "mixed.toml", "--transports", "ndp,dctcp"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("has no package trimline"), "{}", said(&output));
+    assert!(!scratch.0.join("out/mixed-compare").exists());
     let output = scratch.trimline(&["compare", "mixed.toml", "--transports", "ndp,dctpc"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("no transport `dctpc`") && said.contains("nearest: dctcp"), "{said}");
