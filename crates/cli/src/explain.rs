@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::load::overload;
 use crate::memory::human_bytes;
 use crate::plan_words::{Line, different, plural, words};
-use crate::results::print;
+use crate::results::{print, shortened};
 use crate::scenario_file::read_scenario;
 
 pub(crate) fn explain(
@@ -124,16 +124,6 @@ fn varied(runs: &[Run]) -> String {
     text + &Line { about: "seeds".to_owned(), words }.text()
 }
 
-/// A list of which the middle goes when it is long.
-pub(crate) fn shortened(values: &[&str]) -> String {
-    match values {
-        [first, second, .., last] if values.len() > 8 => {
-            format!("{first}, {second}, ..., {last} ({} values)", values.len())
-        }
-        values => values.join(", "),
-    }
-}
-
 fn human_time(seconds: f64) -> String {
     match seconds {
         seconds if seconds < 1.0 => format!("{:.0} ms", seconds * 1000.0),
@@ -149,14 +139,6 @@ mod tests {
     fn of(text_of: &str) -> String {
         let scenario = Scenario::parse("s", text_of, &[]).unwrap_or_else(|error| panic!("{error}"));
         text(&scenario)
-    }
-
-    #[test]
-    fn long_lists_are_shortened() {
-        let values: Vec<String> = (1..=9).map(|n| n.to_string()).collect();
-        let values: Vec<&str> = values.iter().map(String::as_str).collect();
-        assert_eq!(shortened(&values), "1, 2, ..., 9 (9 values)");
-        assert_eq!(shortened(&values[..2]), "1, 2");
     }
 
     /// What a person sees; the file beside is what it should be.

@@ -9,7 +9,7 @@ use trimline_sim::scenario::Output;
 use trimline_sim::topology::{self, Clos, HostDelay, LinkId, Processing};
 use trimline_sim::transports::time;
 
-use crate::explain::shortened;
+use crate::results::shortened;
 
 /// Columns of a terminal, and where the words of a line begin.
 const WIDTH: usize = 80;

@@ -12,11 +12,10 @@ use trimline_sim::transports::Transports;
 
 use crate::claim::{self, Claim};
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
-use crate::explain::shortened;
 use crate::failure::Failure;
 use crate::load::overload;
 use crate::memory;
-use crate::results::{Earlier, earlier, print, say_resumed, write_run};
+use crate::results::{Earlier, earlier, print, say_resumed, shortened, write_run};
 use crate::run_table;
 use crate::scenario_file::{default_folder, read_scenario};
 

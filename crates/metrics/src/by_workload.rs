@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::distribution::{Distribution, Goodput, distribution, rounded};
 use crate::flow::{FlowRecord, Name};
 use crate::flow_store::FlowStore;
-use crate::summary::{Distribution, Goodput, distribution, rounded};
 
 /// What the flows of one workload came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -8,6 +8,7 @@
 pub mod by_workload;
 pub mod capture;
 mod csv;
+pub mod distribution;
 #[cfg(test)]
 pub(crate) mod fixtures;
 pub mod flow;
