@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,8 +23,8 @@ import tomli_w
 
 import trimline
 from tests import skip
-from trimline import reporting, running, sweeping, worker
-from trimline.comparison import Measure, measures, size_name, with_series
+from trimline import reporting, running, sweeping, swept, worker
+from trimline.comparison import Measure, measures, size_name, table, with_series
 
 INCAST: dict[str, Any] = {
     "name": "incast",
@@ -70,14 +71,14 @@ class Run(InScratch):
         results = trimline.run(INCAST, self.out, seeds=[1, 2])
         self.assertEqual([run.seed for run in results], [1, 2])
         flows = results.flows
-        self.assertEqual(flows.columns[:3], ["series", "seed", "workload"])
+        self.assertEqual(flows.columns[:4], ["series", "seed", "interrupted", "workload"])
         self.assertEqual(len(flows), 2 * (10 + 16))
         long = flows.filter(polars.col("size_bytes").is_null())
         self.assertEqual(len(long), 32)
         self.assertEqual(long["fct_receiver_ps"].null_count(), 32)
-        down = results.links.filter(polars.col("name") == "tor 0 down 0")
+        down = results.ports.filter(polars.col("name") == "tor 0 down 0")
         self.assertTrue((down["utilisation"] > 0.9).all(), down)
-        self.assertTrue((results.links["utilisation"] <= 1.01).all())
+        self.assertTrue((results.ports["utilisation"] <= 1.01).all())
         layers = set(results.queues["layer"].cast(str))
         self.assertEqual(len(layers), 5)
         self.assertGreater(results[0].timeline.filter(event="trim").height, 0)
@@ -132,6 +133,162 @@ class Run(InScratch):
         teller = running.Teller("a", 0, 2, lines.append)
         self.assertTrue(teller(500_000_000, 1_000_000_000, 10**6, 3, 4))
         self.assertIn("a (1 of 2): 0.500 ms simulated, 50%", lines[0])
+
+
+class Folders(InScratch):
+    """A folder holds the runs of one call."""
+
+    def test_runs_of_an_earlier_call_are_not_averaged_in(self) -> None:
+        """They go, and that is said; what is something else is refused."""
+        trimline.run(INCAST, self.out, seeds="1..3")
+        with self.assertWarnsRegex(UserWarning, "runs of an earlier command removed .*seed-1"):
+            trimline.run(INCAST, self.out, seeds="1..2", settings=["links.rate=100Gbps"])
+        self.assertEqual(len(trimline.Results.read(self.out)), 2)
+        with self.assertRaisesRegex(OSError, "holds results of something else: .*incast"):
+            trimline.sweep({**INCAST, "name": "other"}, self.out, seeds="1..2", workers=1)
+        self.assertEqual(len(trimline.Results.read(self.out)), 2)
+
+    def test_what_was_copied_in_is_refused(self) -> None:
+        """By the fingerprint of scenario and settings: for frames and for the report."""
+        trimline.run(INCAST, self.out / "a", seeds="1..2")
+        trimline.run(INCAST, self.out / "b", seeds="3..4", settings=["links.rate=100Gbps"])
+        shutil.copytree(self.out / "b/seed-3", self.out / "a/seed-3")
+        for read in (trimline.Results.read, trimline.report):
+            with self.assertRaisesRegex(
+                trimline.MalformedResult, "different scenarios or settings"
+            ):
+                read(self.out / "a")
+
+    def test_results_of_two_calls_stay_apart(self) -> None:
+        """Each has its origin, in groups and in frames."""
+        for name, rate in (("a", "10Gbps"), ("b", "100Gbps")):
+            rates = [f"links.rate={rate}"]
+            trimline.run(INCAST, self.out / name, seeds="1..2", settings=rates)
+        results = trimline.Results.read(self.out / "a", self.out / "b")
+        self.assertEqual(list(results.groups()), ["a:", "b:"])
+        self.assertEqual(results.flows["origin"].unique().sort().to_list(), ["a", "b"])
+        self.assertNotIn("origin", trimline.Results.read(self.out / "a").flows.columns)
+
+    def test_two_calls_do_not_mix(self) -> None:
+        """The second is told before it writes anything."""
+        scenario = trimline.Scenario.of(INCAST)
+        claim, removed = scenario.checked.claim(self.out, [0])
+        self.assertEqual(removed, [])
+        with self.assertRaisesRegex(OSError, "another command is writing"):
+            trimline.run(INCAST, self.out)
+        claim.release()
+        trimline.run(INCAST, self.out)
+
+    def test_folders_are_those_of_the_command(self) -> None:
+        """By the place of the scenario's file; of a dictionary by its name."""
+        path = self.out / "p1/x.toml"
+        path.parent.mkdir()
+        path.write_text(tomli_w.dumps(INCAST), encoding="utf-8")
+        with contextlib.chdir(self.out):
+            results = trimline.run("p1/x.toml")
+            self.assertEqual(results.folder, Path("out/p1/x"))
+            self.assertTrue(Path("out/p1/x/flows.csv").is_file())
+            read = trimline.Scenario.of("p1/x.toml")
+            self.assertEqual(read.folder("compare"), Path("out/p1/x-compare"))
+            self.assertEqual(trimline.Scenario.of(INCAST).folder(), Path("out/incast"))
+
+    def test_what_runs_nothing_is_refused(self) -> None:
+        """No workers, and a series that is not there."""
+        with self.assertRaisesRegex(ValueError, "0 workers run nothing"):
+            trimline.sweep(INCAST, self.out, workers=0)
+        with self.assertRaisesRegex(trimline.ScenarioError, "no series 'b'; there are none"):
+            trimline.sweep(INCAST, self.out, series=["b"])
+        large = {**INCAST, "duration": "1000s", "topology": {"fattree": {"k": 16}}}
+        with self.assertRaisesRegex(MemoryError, "needs roughly .* TB of memory"):
+            trimline.run(large, self.out)
+        self.assertEqual(list(self.out.iterdir()), [])
+
+    def test_an_overload_is_warned_of(self) -> None:
+        """What arrives by a clock, whatever the network carries."""
+        flows = {
+            "name": "w",
+            "random": {},
+            "size": "9KB",
+            "arrivals": {"poisson": {"load": "200%"}},
+        }
+        with self.assertWarnsRegex(UserWarning, "workload w: 201 % of what"):
+            trimline.run({**INCAST, "duration": "20us", "workload": [flows]}, self.out)
+
+
+class Frames(InScratch):
+    """Types of columns."""
+
+    def test_swept_values_are_typed(self) -> None:
+        """Numbers are numbers, quantities are in the order of their size."""
+        senders = {"workload": {"replies": {"incast": {"senders": [2, 10]}}}}
+        sweep = {**senders, "links": {"delay": ["10us", "2us"]}}
+        short = {**INCAST, "duration": "100us", "output": {}, "sweep": sweep}
+        results = trimline.run(short, self.out)
+        self.assertEqual(results[0].point["senders"], 2)
+        for read in (results, trimline.Results.read(self.out)):
+            flows = read.flows
+            self.assertEqual(flows["senders"].dtype, polars.Int64)
+            self.assertEqual(flows["senders"].unique().sort().to_list(), [2, 10])
+            self.assertEqual(flows["delay"].unique().sort().to_list(), ["2us", "10us"])
+            self.assertGreater(flows.filter(delay="2us", senders=10).height, 0)
+        self.assertEqual(swept.type_of(["a", "2us"]), polars.String)
+        self.assertEqual(swept.type_of([True, False]), polars.Boolean)
+        self.assertEqual(swept.value_of("007"), "007")
+
+    def test_differences_of_times_and_counts_do_not_wrap(self) -> None:
+        """A time less a later one is below zero."""
+        flows = trimline.run(INCAST, self.out).flows.filter(workload="replies")
+        for column in ("fct_receiver_ps", "ideal_fct_ps", "start_ps", "delivered_bytes", "trims"):
+            below = flows.select(polars.col(column) - polars.col(column) - 1).to_series()
+            self.assertEqual(set(below.drop_nulls()), {-1}, column)
+        times = trimline.Results.read(self.out).queues["time_ps"]
+        self.assertLess((times - times.max()).min(), 0)
+
+    def test_a_run_that_was_stopped_is_marked_and_in_no_mean(self) -> None:
+        """In frames, groups, the table and the report; unless it is asked for."""
+        trimline.run(INCAST, self.out, seeds="1..3")
+        path = self.out / "seed-2/summary.json"
+        whole = path.read_text(encoding="utf-8")
+        cut = whole.replace('"interrupted": false', '"interrupted": true')
+        path.write_text(cut, encoding="utf-8")
+        results = trimline.Results.read(self.out)
+        stopped = results.flows.filter(polars.col("interrupted"))["seed"]
+        self.assertEqual(set(stopped), {2})
+        self.assertEqual([run.seed for run in results.stopped], [2])
+        self.assertEqual([run.seed for run in results.groups()[""]], [1, 3])
+        self.assertEqual(len(results.groups(include_stopped=True)[""]), 3)
+        self.assertEqual(set(table(results)["scenario seeds"]), {2})
+        self.assertEqual(set(table(results, include_stopped=True)["scenario seeds"]), {3})
+        self.assertIn("<td>stopped</td>", results._repr_html_())
+        page = trimline.report(self.out).read_text(encoding="utf-8")
+        self.assertIn("Stopped before their end: scenario seed 2. They enter no number.", page)
+        self.assertIn("seed-2 (stopped before its end)", page)
+        page = trimline.report(self.out, include_stopped=True).read_text(encoding="utf-8")
+        self.assertIn("They are in the numbers below.", page)
+
+
+class Documented(InScratch):
+    """What the documents say works."""
+
+    def test_the_first_script_of_the_document_runs(self) -> None:
+        """In a fresh folder that has the examples and nothing else."""
+        root = Path(__file__).parents[2]
+        text = (root / "docs/python.md").read_text(encoding="utf-8")
+        script = []
+        for line in text[text.index("    import polars") :].splitlines():
+            if line and not line.startswith("    "):
+                break
+            script.append(line[4:])
+        shutil.copytree(root / "examples", self.out / "examples")
+        process = subprocess.run(
+            [sys.executable, "-W", "error::UserWarning", "-c", "\n".join(script)],
+            cwd=self.out,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.assertEqual(process.returncode, 0, process.stderr)
+        self.assertTrue((self.out / "out/examples/incast/report.html").is_file())
 
 
 class Reproduce(InScratch):
@@ -292,11 +449,15 @@ class Compare(InScratch):
         scenario = {**INCAST, "workload": INCAST["workload"][:1]}
         compared = trimline.compare(scenario, ["ndp"], self.out, seeds=[1, 2, 3], workers=2)
         table = compared.table
-        self.assertEqual(table.columns, ["measure", "ndp"])
-        cells = dict(table.iter_rows())
-        self.assertEqual(cells["flows of a size, delivered (%)"], "100 ± 0")
-        self.assertIn("slowdown p99, 10–100 KB", cells)  # noqa: RUF001
-        self.assertIn("utilisation, tor down (%)", cells)
+        self.assertEqual(table.columns, ["measure", "ndp", "ndp ±", "ndp seeds"])
+        self.assertEqual(table.dtypes[1:], [polars.Float64, polars.Float64, polars.Int64])
+        rows = {row[0]: row[1:] for row in table.iter_rows()}
+        self.assertEqual(rows["flows of a size, delivered (%)"], (100.0, 0.0, 3))
+        self.assertIn("slowdown p99, 10–100 KB", rows)  # noqa: RUF001
+        self.assertIn("utilisation, tor down (%)", rows)
+        delivered = [line for line in str(compared).splitlines() if "delivered" in line]
+        self.assertTrue(delivered[0].endswith("100 ± 0"), delivered)
+        self.assertIn("<td>100 ± 0</td>", compared._repr_html_())
         for path in compared.draw():
             self.assertGreater(path.stat().st_size, 1000)
 
@@ -308,7 +469,7 @@ class Compare(InScratch):
         for name, source in (("text", tomli_w.dumps(scenario) + own), ("inline", inline)):
             out = self.out / name
             compared = trimline.compare(source, ["ndp", "dctcp"], out, workers=2)
-            self.assertEqual(compared.table.columns, ["measure", "ndp", "dctcp"])
+            self.assertEqual(compared.table.columns[1::3], ["ndp", "dctcp"])
             self.assertEqual(sorted(path.name for path in out.iterdir()), ["dctcp", "ndp"])
         cells = set(compared.table["measure"])
         # Nobody asked for samples: the comparison does.
@@ -386,8 +547,8 @@ class Compare(InScratch):
             longer = [f"{lines[0]},paused", *(f"{line},7" for line in lines[1:])]
             path.write_text("\n".join(longer) + "\n", encoding="utf-8")
         results = trimline.Results.read(self.out)
-        for frame in (results.links, results.queues):
-            self.assertEqual(frame["paused"].dtype, polars.UInt64)
+        for frame in (results.ports, results.queues):
+            self.assertEqual(frame["paused"].dtype, polars.Int64)
             self.assertEqual(set(frame["paused"]), {7})
         page = trimline.report(self.out).read_text(encoding="utf-8")
         self.assertIn("<th>paused</th>", page)

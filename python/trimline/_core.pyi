@@ -1,12 +1,25 @@
 from collections.abc import Callable
 from os import PathLike
+from pathlib import Path
 from typing import final
 
-__all__ = ["Scenario", "__version__", "command", "scenario_of", "schema"]
+__all__ = [
+    "Claim",
+    "Scenario",
+    "__version__",
+    "command",
+    "default_folder",
+    "scenario_of",
+    "schema",
+]
 
 __version__: str
 
 _Progress = Callable[[int, int | None, int, int, int], object]
+
+@final
+class Claim:
+    def release(self) -> None: ...
 
 @final
 class Scenario:
@@ -14,6 +27,9 @@ class Scenario:
     @property
     def name(self) -> str: ...
     def runs(self) -> list[tuple[str, str, list[tuple[str, str]], int]]: ...
+    def claim(self, folder: str | PathLike[str], places: list[int]) -> tuple[Claim, list[str]]: ...
+    def fit(self, places: list[int], at_once: int) -> int: ...
+    def overload(self, places: list[int]) -> list[str]: ...
     def is_there(self, place: int, directory: str | PathLike[str]) -> bool: ...
     def run(
         self,
@@ -24,5 +40,6 @@ class Scenario:
     ) -> str: ...
 
 def scenario_of(path: str | PathLike[str]) -> str | None: ...
+def default_folder(path: str | PathLike[str], what: str) -> Path: ...
 def command(words: list[str]) -> int: ...
 def schema() -> str: ...

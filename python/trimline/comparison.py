@@ -7,7 +7,8 @@ import re
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from html import escape
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -65,6 +66,8 @@ class Comparison:
     """Results by transport, their table and their figure."""
 
     results: Results
+    #: A row a measure. Of each transport its mean over seeds (`ndp`), half of the 95 % interval
+    #: (`ndp ±`, null of one seed) and the seeds that have such a number (`ndp seeds`).
     table: polars.DataFrame
 
     def draw(self, folder: str | Path | None = None) -> tuple[Path, ...]:
@@ -74,7 +77,12 @@ class Comparison:
         return tuple(comparison.write(self.results, Path(folder or self.results.folder)))
 
     def __str__(self) -> str:
-        return text_of(self.table)
+        return text_of(cells(self.table))
+
+    def _repr_html_(self) -> str:
+        """The table, for notebooks."""
+        rows = ("".join(f"<td>{escape(each)}</td>" for each in row) for row in cells(self.table))
+        return "<table>" + "".join(f"<tr>{row}</tr>" for row in rows) + "</table>"
 
 
 def compare(
@@ -97,8 +105,8 @@ def compare(
 
     read = Scenario.of(scenario, seeds=seeds)
     text = with_series(read.text, transports)
-    laid = Scenario(read.file, text, (*asked(read.text), *read.settings), read.default_name)
-    folder = Path(out) if out is not None else Path("out") / f"{read.name}-compare"
+    laid = replace(read, text=text, settings=(*asked(read.text), *read.settings))
+    folder = Path(out) if out is not None else read.folder("compare")
     results = sweep(
         laid, folder, workers=workers, scheduler=scheduler, resume=resume, series=transports
     )
@@ -126,19 +134,41 @@ def with_series(text: str, transports: Sequence[str]) -> str:
     return text + more
 
 
-def table(results: Results) -> polars.DataFrame:
-    """One row a measure, one column a transport: mean ± half of the 95 % interval over seeds."""
-    groups = results.groups()
+def table(results: Results, *, include_stopped: bool = False) -> polars.DataFrame:
+    """One row a measure; of each transport mean, half of the 95 % interval, and seeds."""
+    groups = results.groups(include_stopped=include_stopped)
     measured = {name: [measures(run) for run in runs] for name, runs in groups.items()}
-    names: dict[str, None] = {}
-    for each in measured.values():
-        for run in each:
-            names.update(dict.fromkeys(run))
-    rows: dict[str, list[str]] = {"measure": list(names)}
-    for transport, runs in measured.items():
-        cells = (Measure.of([run.get(name) for run in runs]) for name in names)
-        rows[transport or "scenario"] = ["-" if cell is None else str(cell) for cell in cells]
-    return polars.DataFrame(rows)
+    names = list(dict.fromkeys(name for runs in measured.values() for run in runs for name in run))
+    columns: list[polars.Series] = [polars.Series("measure", names, polars.String)]
+    for group, runs in measured.items():
+        label = group or "scenario"
+        found = [[run[name] for run in runs if name in run] for name in names]
+        each = [Measure.of(values) for values in found]
+        means = [None if one is None else one.mean for one in each]
+        halves = [None if one is None else one.half_width for one in each]
+        columns += [
+            polars.Series(label, means, polars.Float64),
+            polars.Series(f"{label} ±", halves, polars.Float64),
+            polars.Series(f"{label} seeds", [len(values) for values in found], polars.Int64),
+        ]
+    return polars.DataFrame(columns)
+
+
+def cells(frame: polars.DataFrame) -> list[list[str]]:
+    """A table as people read it: a column a transport, `mean ± half`."""
+    labels = frame.columns[1::3]
+    rows = [["measure", *labels]]
+    seeds = {label: max([0, *frame[f"{label} seeds"].to_list()]) for label in labels}
+    for row in frame.iter_rows(named=True):
+        line = [str(row["measure"])]
+        for label in labels:
+            count, most = row[f"{label} seeds"], seeds[label]
+            missing = None if count == most else (count, most)
+            mean = row[label]
+            known = mean is not None
+            line.append(str(Measure(mean, row[f"{label} ±"], missing)) if known else "-")
+        rows.append(line)
+    return rows
 
 
 def measures(run: Result) -> dict[str, float]:
@@ -259,15 +289,14 @@ def short(value: float) -> str:
     return f"{value:.{max(2 - math.floor(math.log10(abs(value))), 0)}f}"
 
 
-def text_of(frame: polars.DataFrame) -> str:
+def text_of(rows: Sequence[Sequence[str]]) -> str:
     """A table for a terminal, the first column flush left."""
-    rows = [frame.columns, *([str(cell) for cell in row] for row in frame.iter_rows())]
-    widths = [max(len(row[place]) for row in rows) for place in range(len(frame.columns))]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:
-        cells = [row[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
-        lines.append("  ".join(cells).rstrip())
+        line = [row[0].ljust(widths[0])]
+        line += [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        lines.append("  ".join(line).rstrip())
     return "\n".join(lines) + "\n"
 
 

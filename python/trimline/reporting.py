@@ -13,7 +13,7 @@ from typing import Any
 import polars
 
 from trimline import drawings
-from trimline.comparison import by_size, ended, quantile, size_name, sized, table
+from trimline.comparison import by_size, cells, ended, quantile, size_name, sized, table
 from trimline.files import MalformedResult
 from trimline.results import PORTS, SERIES, Results, counters
 
@@ -40,12 +40,20 @@ OVER_TIME = (
 SENT = ("packets", "bytes")
 
 
-def report(folders: Sequence[str | Path] | str | Path, out: str | Path | None = None) -> Path:
-    """Writes the report of the results in folders; gives its path (default: report.html there)."""
+def report(
+    folders: Sequence[str | Path] | str | Path,
+    out: str | Path | None = None,
+    *,
+    include_stopped: bool = False,
+) -> Path:
+    """Writes the report of the results in folders; gives its path (default: report.html there).
+
+    Runs that were stopped before their end are named; they enter means and curves if asked.
+    """
     chosen = [folders] if isinstance(folders, str | Path) else list(folders)
     results = Results.read(*chosen)
     target = Path(out) if out is not None else Path(chosen[0]) / "report.html"
-    page = Page(results, [Path(folder) for folder in chosen]).text()
+    page = Page(results, [Path(folder) for folder in chosen], include_stopped).text()
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(page, encoding="utf-8")
     return target
@@ -54,12 +62,15 @@ def report(folders: Sequence[str | Path] | str | Path, out: str | Path | None = 
 class Page:
     """A report in the making."""
 
-    def __init__(self, results: Results, folders: Sequence[Path]) -> None:
+    def __init__(
+        self, results: Results, folders: Sequence[Path], include_stopped: bool = False
+    ) -> None:
         """Nothing is read before `text`."""
         self.results = results
         self.folders = folders
         self.plots: list[dict[str, Any]] = []
-        self.groups = results.groups()
+        self.include_stopped = include_stopped
+        self.groups = results.groups(include_stopped=include_stopped)
         # Of a long sweep some points are drawn; the table has all.
         names = list(self.groups)
         self.drawn = {names[place]: self.groups[names[place]] for place in spread(len(names), MOST)}
@@ -69,6 +80,7 @@ class Page:
         first = self.results[0]
         title = str(first.manifest.get("scenario") or first.folder.name)
         sections = [
+            self.stopped(),
             self.verdicts(),
             self.numbers(),
             self.completion(),
@@ -103,6 +115,19 @@ class Page:
             f'<div class="plot" id="{plot["id"]}"></div>'
         )
 
+    def stopped(self) -> str:
+        """Runs that are not what the scenario asks for."""
+        found = self.results.stopped
+        if not found:
+            return ""
+        names = ", ".join(f"{run.group or 'scenario'} seed {run.seed}" for run in found[:12])
+        more = f" and {len(found) - 12} more" if len(found) > 12 else ""
+        enters = (
+            "They are in the numbers below." if self.include_stopped else "They enter no number."
+        )
+        what = f"Stopped before their end: {names}{more}. {enters}"
+        return f'<p class="note fails">{html.escape(what)}</p>'
+
     def verdicts(self) -> str:
         """The findings of the experiments in the folders."""
         parts = []
@@ -115,8 +140,8 @@ class Page:
 
     def numbers(self) -> str:
         """The table of a comparison, one column a series."""
-        frame = table(self.results)
-        rows = [["", *frame.columns[1:]], *(list(row) for row in frame.iter_rows())]
+        rows = cells(table(self.results, include_stopped=self.include_stopped))
+        rows[0][0] = ""
         if len(rows[0]) > MOST:
             # A sweep: a line for each point.
             rows = [list(row) for row in zip(*rows, strict=True)]
@@ -232,7 +257,7 @@ class Page:
         parts = []
         for series, runs in list(self.drawn.items())[:MOST_DRAWINGS]:
             if (runs[0].folder / "ports.csv").is_file():
-                links = runs[0].links
+                links = runs[0].ports
                 counted = counters(runs[0].folder / "ports.csv", PORTS)
                 drawing = drawings.topology(links) if len(links) <= MOST_PORTS else TOO_LARGE
                 if drawing:
@@ -265,7 +290,8 @@ class Page:
         rows = []
         for run in self.results.runs[:200]:
             text = html.escape(json.dumps(run.manifest, indent=2))
-            name = html.escape(str(run.manifest.get("run", run.folder.name)))
+            mark = " (stopped before its end)" if run.interrupted else ""
+            name = html.escape(str(run.manifest.get("run", run.folder.name)) + mark)
             rows.append(f"<details><summary>{name}</summary><pre>{text}</pre></details>")
         scenario = ""
         for run in self.results.runs[:1]:
@@ -340,9 +366,11 @@ def asset(name: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """What `trimline report` calls: OUT DIR..."""
+    """What `trimline report` calls: OUT DIR..., with --include-stopped in front."""
+    include_stopped = arguments[0] == "--include-stopped"
+    out, *folders = arguments[1:] if include_stopped else arguments
     try:
-        print(report(list(arguments[1:]), arguments[0]))
+        print(report(list(folders), out, include_stopped=include_stopped))
     except (MalformedResult, OSError) as error:
         print(f"trimline report: {error}", file=sys.stderr)
         return 1

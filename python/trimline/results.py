@@ -3,51 +3,61 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import polars
 
 from trimline.files import MalformedResult, point_of, read_json
+from trimline.swept import Value, shown, type_of, typed
 
-#: flows.csv, as narrow as its numbers are: a row of a flow takes about a hundred bytes.
+#: flows.csv, as narrow as its numbers are: a row of a flow takes about a hundred bytes. Signed, so
+#: that a difference below zero is below zero.
 FLOWS: dict[str, Any] = {
     "workload": polars.Categorical,
-    "index": polars.UInt32,
-    "source": polars.UInt32,
-    "destination": polars.UInt32,
-    "size_bytes": polars.UInt64,
-    "start_ps": polars.UInt64,
-    "fct_receiver_ps": polars.UInt64,
-    "fct_sender_ps": polars.UInt64,
-    "ideal_fct_ps": polars.UInt64,
+    "index": polars.Int32,
+    "source": polars.Int32,
+    "destination": polars.Int32,
+    "size_bytes": polars.Int64,
+    "start_ps": polars.Int64,
+    "fct_receiver_ps": polars.Int64,
+    "fct_sender_ps": polars.Int64,
+    "ideal_fct_ps": polars.Int64,
     "slowdown": polars.Float64,
-    "delivered_bytes": polars.UInt64,
-    "measured_bytes": polars.UInt64,
-    "packets_sent": polars.UInt32,
-    "retransmissions_signalled": polars.UInt32,
-    "retransmissions_return": polars.UInt32,
-    "retransmissions_timeout": polars.UInt32,
-    "trims": polars.UInt32,
-    "returns": polars.UInt32,
-    "timeouts": polars.UInt32,
+    "delivered_bytes": polars.Int64,
+    "measured_bytes": polars.Int64,
+    "packets_sent": polars.Int32,
+    "retransmissions_signalled": polars.Int32,
+    "retransmissions_return": polars.Int32,
+    "retransmissions_timeout": polars.Int32,
+    "trims": polars.Int32,
+    "returns": polars.Int32,
+    "timeouts": polars.Int32,
     "end": polars.Categorical,
 }
 
 #: ports.csv: the columns that are no counters. Every other column is one (`counters`).
-PORTS: dict[str, Any] = {"name": polars.String, "rate_bps": polars.UInt64}
+PORTS: dict[str, Any] = {"name": polars.String, "rate_bps": polars.Int64}
 
 #: series.csv: likewise.
 SERIES: dict[str, Any] = {
-    "time_ps": polars.UInt64,
+    "time_ps": polars.Int64,
     "layer": polars.Categorical,
     "utilisation": polars.Float64,
     "queue_bytes_mean": polars.Float64,
-    "queue_bytes_max": polars.UInt64,
+    "queue_bytes_max": polars.Int64,
 }
+
+#: timeline.csv: likewise.
+TIMELINE: dict[str, Any] = {"time_ps": polars.Int64, "until_ps": polars.Int64}
+
+#: Rows of the table of runs in a notebook.
+SHOWN = 20
 
 
 @dataclass(frozen=True)
@@ -56,13 +66,23 @@ class Result:
 
     folder: Path
     series: str
-    point: dict[str, str]
+    #: Swept values by key: numbers and booleans as such, quantities as the scenario writes them.
+    point: dict[str, Value]
     seed: int
+    #: The command's folder, where results of several are read together.
+    origin: str = ""
 
     @property
     def group(self) -> str:
         """Series and point of the sweep: what it has in common with runs of other seeds."""
-        return " ".join([self.series, *(f"{key}={at}" for key, at in self.point.items())]).strip()
+        at = (f"{key}={shown(value)}" for key, value in self.point.items())
+        origin = f"{self.origin}:" if self.origin else ""
+        return " ".join(part for part in (origin, self.series, *at) if part)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether it was stopped before its end: its numbers are not those of the scenario."""
+        return bool(self.summary.get("interrupted", False))
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -84,8 +104,8 @@ class Result:
         return self.scan().collect(engine="streaming")
 
     @property
-    def links(self) -> polars.DataFrame:
-        """One row a switch port with its link: what left it in the run, and what it did."""
+    def ports(self) -> polars.DataFrame:
+        """ports.csv: a row a switch port with its link, what left it and what it did."""
         return (
             counted(self.folder / "ports.csv", PORTS, "ports")
             .with_columns(
@@ -105,7 +125,7 @@ class Result:
     @property
     def timeline(self) -> polars.DataFrame:
         """What happened event by event, where the scenario asks (`output.timeline`)."""
-        return scan(self.folder / "timeline.csv", {}, "timeline").collect()
+        return scan(self.folder / "timeline.csv", TIMELINE, "timeline").collect()
 
 
 @dataclass(frozen=True)
@@ -117,16 +137,22 @@ class Results(Sequence[Result]):
 
     @staticmethod
     def read(*folders: str | Path) -> Results:
-        """Every result at or below the folders. A run without its manifest is no result."""
-        runs: list[Result] = []
+        """Every result at or below the folders. A run without its manifest is no result.
+
+        Runs of one command's folder must be of one scenario with the same settings: a folder into
+        which something else was copied is refused. Results of several commands stay apart: each run
+        has an `origin`, which is a column of every frame and the beginning of every group.
+        """
+        found: dict[Path, tuple[Result, Origin]] = {}
         for folder in map(Path, folders):
-            found = sorted(path.parent for path in folder.rglob("manifest.json"))
-            for path in found:
+            for path in sorted(path.parent for path in folder.rglob("manifest.json")):
                 parts = path.relative_to(folder).parts
                 if not any(part.startswith(".") for part in parts):
-                    runs.append(read_result(path))
-        if not runs:
+                    found[path] = (read_result(path), Origin.of(path))
+        if not found:
             raise MalformedResult(f"{', '.join(map(str, folders))}: no result with a manifest.json")
+        names = origins([origin for _, origin in found.values()])
+        runs = (replace(run, origin=names[origin.folder]) for run, origin in found.values())
         return Results(Path(folders[0]), tuple(runs))
 
     def __len__(self) -> int:
@@ -141,9 +167,29 @@ class Results(Sequence[Result]):
     def __repr__(self) -> str:
         return f"Results({str(self.folder)!r}, {len(self.runs)} runs)"
 
+    def _repr_html_(self) -> str:
+        """A row a run, for notebooks."""
+        rows = "".join(row(run) for run in self.runs[:SHOWN])
+        names = ("run", "flows", "delivered", "FCT p50 (µs)", "FCT p99 (µs)", "")
+        head = "".join(f"<th>{name}</th>" for name in names)
+        more = len(self.runs) - SHOWN
+        note = f"<p>and {more} more runs</p>" if more > 0 else ""
+        return f"<p>{escape(repr(self))}</p><table><tr>{head}</tr>{rows}</table>{note}"
+
+    @cached_property
+    def types(self) -> dict[str, Any]:
+        """The types of swept keys as columns: numbers, or quantities in their order."""
+        keys = dict.fromkeys(key for run in self.runs for key in run.point)
+        return {
+            key: type_of([run.point[key] for run in self.runs if key in run.point]) for key in keys
+        }
+
     def scan(self) -> polars.LazyFrame:
-        """All flows as a lazy frame, with the run's series, point and seed as columns."""
-        frames = [keyed(run, run.scan()) for run in self.runs]
+        """All flows as a lazy frame, with the run's series, point and seed as columns.
+
+        `interrupted` is true in the rows of runs that were stopped before their end.
+        """
+        frames = [keyed(run, run.scan(), self.types) for run in self.runs]
         return polars.concat(frames, how="diagonal")
 
     @property
@@ -152,9 +198,9 @@ class Results(Sequence[Result]):
         return self.scan().collect(engine="streaming")
 
     @property
-    def links(self) -> polars.DataFrame:
-        """All switch ports (`output.ports`)."""
-        return self._all("links")
+    def ports(self) -> polars.DataFrame:
+        """All switch ports: ports.csv (`output.ports`)."""
+        return self._all("ports")
 
     @property
     def queues(self) -> polars.DataFrame:
@@ -162,22 +208,84 @@ class Results(Sequence[Result]):
         return self._all("queues")
 
     def _all(self, frame: str) -> polars.DataFrame:
-        lazy = [keyed(run, getattr(run, frame).lazy()) for run in self.runs]
+        lazy = [keyed(run, getattr(run, frame).lazy(), self.types) for run in self.runs]
         return polars.concat(lazy, how="diagonal").collect()
 
-    def groups(self) -> dict[str, list[Result]]:
-        """Runs that differ in nothing but their seed, by series and point: `ndp senders=11`."""
+    @property
+    def stopped(self) -> tuple[Result, ...]:
+        """Runs that were stopped before their end."""
+        return tuple(run for run in self.runs if run.interrupted)
+
+    def groups(self, *, include_stopped: bool = False) -> dict[str, list[Result]]:
+        """Runs that differ in nothing but their seed, by series and point: `ndp senders=11`.
+
+        Runs that were stopped before their end are in no group unless asked for.
+        """
         groups: dict[str, list[Result]] = {}
         for run in self.runs:
-            groups.setdefault(run.group, []).append(run)
+            if include_stopped or not run.interrupted:
+                groups.setdefault(run.group, []).append(run)
         return groups
 
 
-def keyed(run: Result, frame: polars.LazyFrame) -> polars.LazyFrame:
+def keyed(run: Result, frame: polars.LazyFrame, types: Mapping[str, Any]) -> polars.LazyFrame:
     """A frame with the columns that tell its run from others, in front."""
-    own: dict[str, Any] = {"series": run.series, "seed": run.seed, **run.point}
+    own: dict[str, Any] = {"origin": run.origin} if run.origin else {}
+    own |= {"series": run.series, "seed": run.seed}
     columns = [polars.lit(value).alias(name) for name, value in own.items()]
+    columns += [
+        polars.lit(value if types[name] in (polars.Int64, polars.Boolean) else shown(value))
+        .cast(types[name])
+        .alias(name)
+        for name, value in run.point.items()
+    ]
+    columns.append(polars.lit(run.interrupted).alias("interrupted"))
     return frame.select(*columns, polars.all())
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a result comes from: the folder of its command, and what was run."""
+
+    folder: Path
+    place: Path
+    fingerprint: str
+
+    @staticmethod
+    def of(place: Path) -> Origin:
+        """From the result's manifest: its name is its place below the command's folder."""
+        manifest = read_json(place / "manifest.json")
+        name, whole = Path(str(manifest.get("run", ""))).parts, place.resolve()
+        is_below = bool(name) and whole.parts[-len(name) :] == name
+        folder = whole.parents[len(name) - 1] if is_below else whole
+        return Origin(folder, place, str(manifest.get("scenario_sha256")))
+
+
+def origins(found: Sequence[Origin]) -> dict[Path, str]:
+    """The names of commands' folders; a single one has none."""
+    first: dict[Path, Origin] = {}
+    for origin in found:
+        known = first.setdefault(origin.folder, origin)
+        if known.fingerprint != origin.fingerprint:
+            raise MalformedResult(
+                f"{origin.folder} holds runs of different scenarios or settings: {known.place} and "
+                f"{origin.place}; run it again, or read them one by one"
+            )
+    if len(first) == 1:
+        return dict.fromkeys(first, "")
+    above = Path(os.path.commonpath([folder.parent for folder in first]))
+    return {folder: str(folder.relative_to(above)).removesuffix("/runs") for folder in first}
+
+
+def row(run: Result) -> str:
+    """A run in the table of a notebook."""
+    summary = run.summary
+    flows, fct = summary.get("flows", {}), summary.get("fct_receiver_us") or {}
+    name = " ".join(part for part in (run.group, f"seed {run.seed}") if part)
+    done = flows.get("completed", 0) + flows.get("delivered", 0)
+    times = (f"{fct[key]:.1f}" if key in fct else "-" for key in ("p50", "p99"))
+    cells = (name, flows.get("total", "-"), done, *times, "stopped" if run.interrupted else "")
+    return "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in cells) + "</tr>"
 
 
 def scan(path: Path, types: dict[str, Any], table: str) -> polars.LazyFrame:
@@ -197,7 +305,7 @@ def counters(path: Path, others: dict[str, Any]) -> list[str]:
 def counted(path: Path, others: dict[str, Any], table: str) -> polars.LazyFrame:
     """A table with counters of ports; `others` are the types of its other columns."""
     frame = scan(path, others, table)
-    return frame.cast(dict.fromkeys(counters(path, others), polars.UInt64))
+    return frame.cast(dict.fromkeys(counters(path, others), polars.Int64))
 
 
 def read_result(folder: Path) -> Result:
@@ -206,7 +314,8 @@ def read_result(folder: Path) -> Result:
     summary = read_json(folder / "summary.json")
     try:
         name = str(manifest["run"])
-        result = Result(folder, str(summary["series"]), point_of(Path(name)), int(summary["seed"]))
+        point = typed(point_of(Path(name)))
+        result = Result(folder, str(summary["series"]), point, int(summary["seed"]))
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedResult(f"{folder}: no usable {error} in manifest and summary") from error
     return result

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from trimline.results import Result, Results
 from trimline.scenario import RunName, Scenario
+from trimline.swept import typed
 
 
 def run(
@@ -20,23 +23,48 @@ def run(
     seeds: int | str | Sequence[int] | None = None,
     resume: bool = False,
     progress: bool | None = None,
+    ignore_memory: bool = False,
 ) -> Results:
     """Runs every series, sweep point and seed one after the other; gives the results.
 
-    Results are written below `out` (default: out/ and the scenario's name). The interpreter is
-    free meanwhile. Ctrl-C raises `KeyboardInterrupt`: finished runs stay, and with `resume` the
-    next call goes on behind them. Progress is shown on a terminal, or as `progress` says.
+    Results are written below `out` (default: as the command, out/ and the place of the scenario's
+    file, or its name). The folder holds the runs of this call alone: what an earlier one left there
+    of this scenario is removed, anything else is an `OSError`, and so is another call that writes
+    there. The interpreter is free meanwhile. Ctrl-C raises `KeyboardInterrupt`: finished runs stay,
+    and with `resume` the next call goes on behind them. Progress is shown on a terminal, or as
+    `progress` says. Runs that need more memory than there is are a `MemoryError`, unless
+    `ignore_memory`.
     """
     read = Scenario.of(scenario, settings=settings, seeds=seeds)
-    folder = Path(out) if out is not None else Path("out") / read.name
+    folder = Path(out) if out is not None else read.folder()
     show = sys.stderr.isatty() if progress is None else progress
     runs = read.runs
-    for each in runs:
-        teller = Teller(each.name, each.place, len(runs)) if show else None
-        read.checked.run(each.place, directory(folder, runs, each), resume, teller)
-        if teller is not None:
-            teller.end()
+    if not ignore_memory:
+        read.checked.fit([each.place for each in runs], 1)
+    with claimed(read, folder, runs):
+        for each in runs:
+            teller = Teller(each.name, each.place, len(runs)) if show else None
+            read.checked.run(each.place, directory(folder, runs, each), resume, teller)
+            if teller is not None:
+                teller.end()
     return collected(folder, runs)
+
+
+@contextmanager
+def claimed(scenario: Scenario, folder: Path, runs: Sequence[RunName]) -> Iterator[None]:
+    """The folder belongs to these runs meanwhile; an overload of their network is warned of."""
+    places = [run.place for run in runs]
+    for sentence in scenario.checked.overload(places):
+        warnings.warn(sentence, stacklevel=4)
+    claim, removed = scenario.checked.claim(folder, places)
+    try:
+        named = [name for name in removed if name]
+        if named:
+            what = f"{len(named)} runs of an earlier command removed from {folder}"
+            warnings.warn(f"{what}: {', '.join(named[:4])}", stacklevel=4)
+        yield
+    finally:
+        claim.release()
 
 
 def directory(folder: Path, runs: Sequence[RunName], run: RunName) -> Path:
@@ -46,7 +74,7 @@ def directory(folder: Path, runs: Sequence[RunName], run: RunName) -> Path:
 
 def collected(folder: Path, runs: Sequence[RunName]) -> Results:
     """The results of a scenario's runs, in its order."""
-    made = (Result(directory(folder, runs, r), r.series, r.point, r.seed) for r in runs)
+    made = (Result(directory(folder, runs, r), r.series, typed(r.point), r.seed) for r in runs)
     return Results(folder, tuple(made))
 
 

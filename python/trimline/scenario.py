@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ class Scenario:
     text: str
     settings: tuple[str, ...] = ()
     default_name: str = field(default="scenario")
+    is_file: bool = False
 
     @staticmethod
     def of(
@@ -67,8 +68,8 @@ class Scenario:
                 text = _core.scenario_of(path) or path.read_text(encoding="utf-8")
             except ValueError as error:
                 raise ScenarioError(str(error)) from None
-            read = Scenario(str(path), text, (), path.stem)
-        made = Scenario(read.file, read.text, read.settings + more, read.default_name)
+            read = Scenario(str(path), text, (), path.stem, is_file=True)
+        made = replace(read, settings=read.settings + more)
         _ = made.checked
         return made
 
@@ -88,6 +89,12 @@ class Scenario:
     def name(self) -> str:
         """Its name, or that of its file."""
         return self.checked.name
+
+    def folder(self, what: str = "") -> Path:
+        """Where its results go unless somebody says; `what` is done with it, such as `compare`."""
+        if self.is_file:
+            return _core.default_folder(self.file, what)
+        return Path("out") / (f"{self.name}-{what}" if what else self.name)
 
     @property
     def runs(self) -> list[RunName]:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from trimline.results import Results
-from trimline.running import collected, directory
-from trimline.scenario import RunName, Scenario
+from trimline.running import claimed, collected, directory
+from trimline.scenario import RunName, Scenario, ScenarioError
 from trimline.worker import Files, Worker, WorkerDied, one
 
 #: How often a run is tried whose worker dies: a run that kills its worker is not tried for ever.
@@ -36,6 +36,7 @@ def sweep(
     resume: bool = True,
     progress: bool | None = None,
     series: Sequence[str] | None = None,
+    ignore_memory: bool = False,
 ) -> Results:
     """Runs every series, sweep point and seed, several at a time; gives the results.
 
@@ -45,20 +46,68 @@ def sweep(
     its `scheduler` (`tcp://host:8786`; needs trimline[dask]). Either way the files are the same,
     to the byte. A result is written when its run ends, whole or not at all; with `resume` runs
     whose result is there, of the same scenario by the same program, are not done again. A run
-    whose worker dies is tried again on another, three times in all.
+    whose worker dies is tried again on another, three times in all. Folder and memory are as in
+    `run`; of runs that fit one by one only so many are under way as fit together.
     """
     read = Scenario.of(scenario, settings=settings, seeds=seeds)
-    folder = Path(out) if out is not None else Path("out") / read.name
-    runs = [run for run in read.runs if series is None or run.series in series]
+    folder = Path(out) if out is not None else read.folder()
+    runs = chosen(read, series)
+    processes = processes_of(read, runs, workers, ignore_memory or scheduler is not None)
+    show = sys.stderr.isatty() if progress is None else progress
+    with claimed(read, folder, runs):
+        failed = do(read, runs, folder, resume, scheduler, processes, show)
+    if failed:
+        first = next(iter(failed.items()))
+        raise SweepError(f"{len(failed)} of {len(runs)} runs failed, {first[0]}: {first[1]}")
+    return collected(folder, runs)
+
+
+def chosen(scenario: Scenario, series: Sequence[str] | None) -> list[RunName]:
+    """The runs of these series, each of which there must be."""
+    runs = scenario.runs
+    if series is None:
+        return runs
+    there = list(dict.fromkeys(run.series for run in runs))
+    for name in series:
+        if name not in there:
+            known = ", ".join(filter(None, there)) or "none"
+            raise ScenarioError(f"no series {name!r}; there are {known}")
+    return [run for run in runs if run.series in series]
+
+
+def processes_of(
+    scenario: Scenario, runs: Sequence[RunName], workers: int | None, ignore_memory: bool
+) -> int:
+    """So many processes: as asked for, as there are cores, and as memory holds."""
+    if workers is not None and workers < 1:
+        raise ValueError(f"{workers} workers run nothing; expected at least 1")
+    most = workers or os.cpu_count() or 1
+    if ignore_memory:
+        return most
+    return scenario.checked.fit([run.place for run in runs], most)
+
+
+def do(
+    read: Scenario,
+    runs: Sequence[RunName],
+    folder: Path,
+    resume: bool,
+    scheduler: str | None,
+    processes: int,
+    show: bool,
+) -> dict[str, str]:
+    """Does every run that is to be done; gives what is wrong with those that failed."""
     pending = [
         run
         for run in runs
         if not (resume and read.checked.is_there(run.place, directory(folder, runs, run)))
     ]
     done = len(runs) - len(pending)
-    show = sys.stderr.isatty() if progress is None else progress
     failed: dict[str, str] = {}
-    finish = on_cluster(read, pending, scheduler) if scheduler else on_pool(read, pending, workers)
+    if scheduler:
+        finish = on_cluster(read, pending, scheduler)
+    else:
+        finish = on_pool(read, pending, processes)
     for run, files in finish:
         if isinstance(files, str):
             failed[run.name] = files
@@ -69,10 +118,7 @@ def sweep(
             sys.stderr.write(f"\r{done} of {len(runs)} runs\x1b[K")
     if show:
         sys.stderr.write("\r\x1b[K")
-    if failed:
-        first = next(iter(failed.items()))
-        raise SweepError(f"{len(failed)} of {len(runs)} runs failed, {first[0]}: {first[1]}")
-    return collected(folder, runs)
+    return failed
 
 
 Finished = Iterator[tuple[RunName, Files | str]]
@@ -97,7 +143,7 @@ def put(folder: Path, files: Files) -> None:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def on_pool(scenario: Scenario, runs: Sequence[RunName], workers: int | None) -> Finished:
+def on_pool(scenario: Scenario, runs: Sequence[RunName], workers: int) -> Finished:
     """Runs in processes of this machine; one that dies is replaced."""
     waiting: queue.SimpleQueue[RunName] = queue.SimpleQueue()
     for run in runs:
@@ -114,7 +160,7 @@ def on_pool(scenario: Scenario, runs: Sequence[RunName], workers: int | None) ->
                 except (queue.Empty, PoolEnded):
                     return
 
-    processes = min(workers or os.cpu_count() or 1, len(runs))
+    processes = min(workers, len(runs))
     threads = [threading.Thread(target=work, daemon=True) for _ in range(processes)]
     for thread in threads:
         thread.start()

@@ -2,24 +2,26 @@
 //! transport; the Python package makes the table and the figure.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
+use trimline_sim::scenario::Scenario;
 use trimline_sim::transports::Transports;
 
 use crate::failure::Failure;
-use crate::reproduce::call_package;
-use crate::run::run_scenario;
-use crate::scenario_file::{parse_scenario, scenario_text};
+use crate::reproduce::{call_package, check_package};
+use crate::run::{self, run_scenario};
+use crate::scenario_file::{default_folder, parse_scenario, scenario_text};
 
 /// What is compared, and where it goes.
 #[derive(Debug)]
 pub(crate) struct Options {
     /// Names with commas.
     pub(crate) transports: String,
-    pub(crate) threads: Option<usize>,
-    pub(crate) out: Option<PathBuf>,
-    pub(crate) resume: bool,
+    /// A preset of TCP's timers.
+    pub(crate) timers: Option<String>,
+    /// How the runs are done, and where.
+    pub(crate) run: run::Options,
 }
 
 /// Runs the scenario at `path` with each transport, and shows table and figure.
@@ -31,17 +33,17 @@ pub(crate) fn compare(
     transports: &Transports,
 ) -> Result<ExitCode, Failure> {
     let names = names(&options.transports, transports)?;
+    let timers = options.timers.as_deref();
+    let series = |text: &str| with_series(text, &names, timers, transports);
     let text = scenario_text(path, format)?;
-    if text.parse::<toml::Table>().is_ok()
-        && with_series(&text, &names).parse::<toml::Table>().is_err()
-    {
+    if text.parse::<toml::Table>().is_ok() && series(&text).parse::<toml::Table>().is_err() {
         return Err(Failure::message(format!(
             "{}: `series = [...]` cannot be added to; expected [[series]] tables",
             path.display()
         )));
     }
     let settings: Vec<String> = asked(&text).into_iter().chain(settings.iter().cloned()).collect();
-    let mut scenario = parse_scenario(path, &with_series(&text, &names), &settings, transports)?;
+    let mut scenario = parse_scenario(path, &series(&text), &settings, transports)?;
     let is_transport = |series: &str| names.contains(&series);
     let own: BTreeSet<String> = (scenario.runs.iter().map(|run| run.plan.series.clone()))
         .filter(|series| !is_transport(series))
@@ -51,8 +53,11 @@ pub(crate) fn compare(
         eprintln!("note: the scenario's own series are left out: {own}");
         scenario.runs.retain(|run| is_transport(&run.plan.series));
     }
-    let out = folder(path, options.out);
-    let code = run_scenario(&scenario, &settings, options.threads, out.clone(), options.resume)?;
+    // What the table needs is known before the runs, not behind them.
+    check_package("plot.comparison").map_err(Failure::message)?;
+    say_slow_timers(&scenario);
+    let out = options.run.out.clone().unwrap_or_else(|| default_folder(path, "compare"));
+    let code = run_scenario(&scenario, &settings, &out, &options.run)?;
     if code != ExitCode::SUCCESS {
         return Ok(code);
     }
@@ -85,12 +90,53 @@ fn names<'a>(list: &'a str, transports: &Transports) -> Result<Vec<&'a str>, Fai
     Ok(names)
 }
 
-/// The scenario's text with a series for each transport.
-fn with_series(text: &str, names: &[&str]) -> String {
-    let series = names
-        .iter()
-        .map(|name| format!("\n[[series]]\nname = \"{name}\"\ntransport.{name} = {{}}\n"));
+/// The scenario's text with a series for each transport, with these timers where it has any.
+fn with_series(
+    text: &str,
+    names: &[&str],
+    timers: Option<&str>,
+    transports: &Transports,
+) -> String {
+    let has_timers = |name: &str| {
+        let known = transports.find(name);
+        known.is_some_and(|known| known.grammar().keys.iter().any(|key| key.name == "timers"))
+    };
+    let series = names.iter().map(|name| {
+        let timers = timers.filter(|_| has_timers(name));
+        let keys = timers.map_or(String::new(), |timers| format!(" timers = \"{timers}\" "));
+        format!("\n[[series]]\nname = \"{name}\"\ntransport.{name} = {{{keys}}}\n")
+    });
     std::iter::once(text.to_owned()).chain(series).collect()
+}
+
+/// Says on the terminal where the defaults of some transports decide more than the transports do.
+fn say_slow_timers(scenario: &Scenario) {
+    for note in slow_timers(scenario) {
+        eprintln!("note: {note}");
+    }
+}
+
+/// Timers made for other networks, where another transport of the comparison has none such.
+fn slow_timers(scenario: &Scenario) -> Vec<String> {
+    let mut of: Vec<(&str, Option<String>)> = Vec::new();
+    for chosen in scenario.runs.iter().flat_map(|run| &run.plan.transports) {
+        let found = (chosen.name(), chosen.slow_timers());
+        if !of.contains(&found) {
+            of.push(found);
+        }
+    }
+    if of.iter().all(|(_, slow)| slow.is_some()) {
+        return Vec::new();
+    }
+    let note = |(name, slow): &(&str, Option<String>)| {
+        slow.as_ref().map(|slow| {
+            format!(
+                "{name} has timers of hosts on the Internet ({slow}): they may decide more than the transport; \
+                 --timers datacenter has shorter ones"
+            )
+        })
+    };
+    of.iter().filter_map(note).collect()
 }
 
 /// What the table needs of every run: utilisation of links, and queues over time where the scenario does not say how
@@ -105,14 +151,6 @@ fn asked(text: &str) -> Vec<String> {
     asked
 }
 
-/// Where a comparison is written.
-fn folder(path: &Path, out: Option<PathBuf>) -> PathBuf {
-    out.unwrap_or_else(|| {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        Path::new("out").join(format!("{name}-compare"))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,7 +160,7 @@ mod tests {
         let base = "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
         let known = Transports::built_in();
         let names_of = |text| names(text, &known).unwrap_or_else(|_| panic!("{text}"));
-        let text = with_series(base, &names_of("ndp, cbr"));
+        let text = with_series(base, &names_of("ndp, cbr"), Some("rfc"), &known);
         assert!(text.ends_with("[[series]]\nname = \"cbr\"\ntransport.cbr = {}\n"), "{text}");
         let refused = |text| match names(text, &known) {
             Err(Failure::Message(problem)) => problem,
@@ -131,6 +169,25 @@ mod tests {
         assert!(refused("ndp,").contains("no transport ``; expected"));
         assert!(refused("n\"dp").contains("nearest: ndp"));
         assert!(refused("ndp,tcp,ndp").contains("`ndp` twice"));
+    }
+
+    #[test]
+    fn timers_that_make_a_comparison_unfair_are_said() {
+        let base = "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
+        let known = Transports::built_in();
+        let notes = |names: &[&str], timers: Option<&str>| {
+            let text = with_series(base, names, timers, &known);
+            let scenario =
+                Scenario::parse("s", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+            slow_timers(&scenario)
+        };
+        let said = notes(&["ndp", "dctcp"], None);
+        assert!(said.len() == 1 && said[0].contains("dctcp has timers"), "{said:?}");
+        assert!(said[0].contains("least time-out 200ms, ACKs delayed by up to 40ms"), "{said:?}");
+        assert!(notes(&["ndp", "dctcp"], Some("rfc"))[0].contains("least time-out 1s"));
+        assert_eq!(notes(&["ndp", "dctcp"], Some("datacenter")), [""; 0]);
+        // All have the same.
+        assert_eq!(notes(&["tcp", "dctcp"], None), [""; 0]);
     }
 
     #[test]

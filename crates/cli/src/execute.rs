@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use trimline_metrics::RunRecord;
+use trimline_packet::TimeDelta;
 use trimline_sim::scenario::Run;
 use trimline_sim::{Division, Progress};
 
@@ -44,6 +45,10 @@ pub(crate) struct Threads {
     count: usize,
     /// The user gave the number.
     is_wanted: bool,
+    /// Runs at the same time, at most.
+    at_once: usize,
+    /// No progress is shown.
+    is_quiet: bool,
 }
 
 impl Threads {
@@ -58,12 +63,23 @@ impl Threads {
             Some(count) => count,
             None => std::thread::available_parallelism().map_or(1, NonZero::get),
         };
-        Ok(Threads { count, is_wanted: wanted.is_some() })
+        let is_wanted = wanted.is_some();
+        Ok(Threads { count, is_wanted, at_once: usize::MAX, is_quiet: false })
+    }
+
+    /// Not more than so many runs at the same time.
+    pub(crate) fn at_most(self, runs: usize) -> Threads {
+        Threads { at_once: runs.max(1), ..self }
+    }
+
+    /// Without progress on the terminal.
+    pub(crate) fn quiet(self, is_quiet: bool) -> Threads {
+        Threads { is_quiet, ..self }
     }
 
     /// How many of `runs` are worked on at the same time.
-    fn workers(self, runs: usize) -> usize {
-        self.count.min(runs)
+    pub(crate) fn workers(self, runs: usize) -> usize {
+        self.count.min(runs).min(self.at_once)
     }
 
     /// The threads of one of `runs` runs.
@@ -106,7 +122,7 @@ pub(crate) fn execute(
     let next = AtomicUsize::new(0);
     let failure: Mutex<Option<Failure>> = Mutex::new(None);
     let has_failed = AtomicBool::new(false);
-    let display = Display::new(pending.len());
+    let display = Display::new(pending.len(), threads.is_quiet);
     if let &[only] = pending {
         threads.explain(&runs[only]);
     }
@@ -170,8 +186,8 @@ struct Seen {
 }
 
 impl Display {
-    fn new(runs: usize) -> Display {
-        let bar = if std::io::stderr().is_terminal() {
+    fn new(runs: usize, is_quiet: bool) -> Display {
+        let bar = if std::io::stderr().is_terminal() && !is_quiet {
             ProgressBar::new(runs as u64 * 1000)
         } else {
             ProgressBar::hidden()
@@ -201,8 +217,39 @@ impl Display {
         let hops = self.hops.fetch_add(new, Ordering::Relaxed) + new;
         let rate = hops as f64 / self.start.elapsed().as_secs_f64() / 1e6;
         self.bar.set_message(format!(
-            "{} {}: {:.1} M packet-hops/s",
-            run.name, progress.simulated, rate
+            "{} {}: {rate:.1} M packet-hops/s",
+            run.name,
+            readable(progress.simulated)
         ));
+    }
+}
+
+/// A time in the unit in which it has one to three digits before the point.
+fn readable(time: TimeDelta) -> String {
+    const UNITS: [(u64, &str); 4] =
+        [(1_000_000_000_000, "s"), (1_000_000_000, "ms"), (1_000_000, "us"), (1_000, "ns")];
+    let ps = time.as_ps();
+    match UNITS.iter().find(|&&(unit, _)| ps >= unit) {
+        Some(&(unit, name)) => format!("{:.2} {name}", ps as f64 / unit as f64),
+        None => format!("{ps} ps"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn progress_is_in_readable_units() {
+        let shown = [0, 999, 1_500, 2_345_678_901, 61_000_000_000_000]
+            .map(|ps| readable(TimeDelta::from_ps(ps)));
+        assert_eq!(shown, ["0 ps", "999 ps", "1.50 ns", "2.35 ms", "61.00 s"]);
+    }
+
+    #[test]
+    fn runs_at_the_same_time_have_a_bound() {
+        let threads = Threads::new(Some(8)).unwrap_or_else(|_| panic!("eight"));
+        assert_eq!((threads.workers(20), threads.at_most(3).workers(20)), (8, 3));
+        assert_eq!(threads.at_most(3).workers(2), 2);
     }
 }

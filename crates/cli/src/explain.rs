@@ -3,17 +3,15 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use trimline_packet::TimeDelta;
-use trimline_sim::plan::{
-    Arrivals, Connection, Gap, Matrix, Plan, ServiceModel, Size, Spraying, Workload,
-};
-use trimline_sim::scenario::Run;
-use trimline_sim::topology::{Clos, HostDelay, Processing};
-use trimline_sim::transports::{Transports, time};
+use trimline_sim::scenario::{Run, Scenario};
+use trimline_sim::transports::Transports;
 
 use crate::estimate::Estimate;
 use crate::failure::Failure;
-use crate::results::print;
+use crate::load::overload;
+use crate::memory::human_bytes;
+use crate::plan_words::{Line, different, plural, words};
+use crate::results::{print, shortened};
 use crate::scenario_file::read_scenario;
 
 pub(crate) fn explain(
@@ -22,55 +20,95 @@ pub(crate) fn explain(
     settings: &[String],
     transports: &Transports,
 ) -> Result<ExitCode, Failure> {
-    let scenario = read_scenario(path, format, settings, transports)?;
+    print(&text(&read_scenario(path, format, settings, transports)?));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn text(scenario: &Scenario) -> String {
     let mut text = String::new();
     if !scenario.name.is_empty() {
-        text += &format!("{}: {}\n", scenario.name, scenario.description);
+        let description = match scenario.description.as_str() {
+            "" => String::new(),
+            words => format!(": {words}"),
+        };
+        text += &format!("{}{description}\n", scenario.name);
     }
     let runs = scenario.runs.len();
     text += &format!("{runs} run{}\n", plural(runs));
+    let mut first: Option<(&str, Vec<Line>)> = None;
+    // One description for each series: seeds and the sweep follow it.
+    for of_series in scenario.runs.chunk_by(|a, b| a.plan.series == b.plan.series) {
+        let run = &of_series[0];
+        let lines = words(&run.plan, &run.output);
+        let shown = match &first {
+            None => {
+                text += &title(&run.plan.series, "");
+                lines.clone()
+            }
+            Some((name, lines_of_first)) => {
+                text += &title(&run.plan.series, &format!(": as {name}, but"));
+                different(lines_of_first, &lines)
+            }
+        };
+        text += &shown.iter().map(Line::text).collect::<String>();
+        text += &varied(of_series);
+        first.get_or_insert((&run.plan.series, lines));
+    }
+    text + &overload_words(&scenario.runs) + &cost(&scenario.runs)
+}
+
+fn title(series: &str, more: &str) -> String {
+    if series.is_empty() { String::new() } else { format!("\nseries {series}{more}\n") }
+}
+
+/// Runs that are asked for more than their network carries.
+fn overload_words(runs: &[Run]) -> String {
+    let mut said: Vec<(String, &str)> = Vec::new();
+    for run in runs {
+        for sentence in overload(&run.plan) {
+            if !said.iter().any(|(known, _)| *known == sentence) {
+                said.push((sentence, &run.name));
+            }
+        }
+    }
+    let line = |(sentence, run): &(String, &str)| {
+        let of = if runs.len() > 1 { format!(" ({run})") } else { String::new() };
+        Line { about: "overload".to_owned(), words: format!("{sentence}{of}") }.text()
+    };
+    let lines: String = said.iter().take(8).map(line).collect();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
+}
+
+/// What all runs take together, and the largest of them of memory.
+fn cost(runs: &[Run]) -> String {
     let mut total = Estimate::default();
-    let mut shown: Vec<(&str, String)> = Vec::new();
-    for run in &scenario.runs {
+    for run in runs {
         let estimate = Estimate::of(&run.plan);
         total.hops += estimate.hops;
         total.seconds += estimate.seconds;
         total.megabytes = total.megabytes.max(estimate.megabytes);
-        let words = words(&run.plan);
-        // One description for each series: seeds and the sweep follow it.
-        if shown.last().is_none_or(|(series, _)| *series != run.plan.series) {
-            let title = match run.plan.series.as_str() {
-                "" => String::new(),
-                series => format!("\nseries {series}\n"),
-            };
-            text += &title;
-            text += &words;
-            text += &varied(&scenario.runs, run);
-            shown.push((&run.plan.series, words));
-        }
     }
-    text += &format!(
-        "\nroughly {:.1} million packet-hops, {} on one core, {:.0} MB a run\n",
+    format!(
+        "\nroughly {:.1} million packet-hops, {} on one core, {} a run\n",
         total.hops / 1e6,
         human_time(total.seconds),
-        total.megabytes,
-    );
-    print(&text);
-    Ok(ExitCode::SUCCESS)
+        human_bytes(total.megabytes),
+    )
 }
 
 /// The sweep and the seeds of a series.
-fn varied(runs: &[Run], first: &Run) -> String {
-    let own = || runs.iter().filter(|run| run.plan.series == first.plan.series);
+fn varied(runs: &[Run]) -> String {
+    let own = || runs.iter();
     let mut text = String::new();
-    for (place, (key, _)) in first.point.iter().enumerate() {
+    for (place, (key, _)) in runs[0].point.iter().enumerate() {
         let mut values: Vec<&str> = Vec::new();
         for value in own().filter_map(|run| run.point.get(place)) {
             if !values.contains(&value.1.as_str()) {
                 values.push(&value.1);
             }
         }
-        text += &format!("  sweep      {key}: {}\n", shortened(&values));
+        let words = format!("{key}: {}", shortened(&values));
+        text += &Line { about: "sweep".to_owned(), words }.text();
     }
     let mut seeds: Vec<String> = Vec::new();
     for seed in own().map(|run| run.plan.seed.to_string()) {
@@ -78,214 +116,12 @@ fn varied(runs: &[Run], first: &Run) -> String {
             seeds.push(seed);
         }
     }
-    let seeds: Vec<&str> = seeds.iter().map(String::as_str).collect();
-    text + &format!("  seeds      {}\n", shortened(&seeds))
-}
-
-fn shortened(values: &[&str]) -> String {
-    match values {
-        [first, second, .., last] if values.len() > 8 => {
-            format!("{first}, {second}, ..., {last} ({} values)", values.len())
-        }
-        values => values.join(", "),
-    }
-}
-
-fn words(plan: &Plan) -> String {
-    let clos = &plan.topology;
-    let hosts = clos.hosts();
-    let shape = match clos.tiers {
-        0 => "two hosts and a cable".to_owned(),
-        1 => format!("{hosts} hosts around one switch"),
-        2 => format!(
-            "{hosts} hosts: {} leaves of {} hosts, {} spines",
-            clos.tors_per_pod, clos.hosts_per_tor, clos.aggregations_per_pod
-        ),
-        _ => format!(
-            "FatTree of {hosts} hosts: {} pods of {} ToRs with {} hosts each, {} aggregation switches a \
-             pod, {} cores",
-            clos.pods,
-            clos.tors_per_pod,
-            clos.hosts_per_tor,
-            clos.aggregations_per_pod,
-            clos.aggregations_per_pod * clos.cores_per_aggregation
-        ),
+    let numbers: Vec<&str> = seeds.iter().map(String::as_str).collect();
+    let words = match &numbers[..] {
+        [only] => format!("one, number {only}"),
+        several => format!("{}: {}", several.len(), shortened(several)),
     };
-    let mut text = format!("  topology   {shape}\n");
-    let links =
-        [("host", clos.host_link), ("ToR", clos.tor_link), ("aggregation", clos.aggregation_link)];
-    let tiers = usize::from(clos.tiers.max(1));
-    let links: Vec<String> = links[..tiers]
-        .iter()
-        .map(|(tier, link)| {
-            let framing = match link.framing_bytes {
-                0 => String::new(),
-                bytes => format!(", {bytes} B of framing"),
-            };
-            format!("{tier} {}, {}{framing}", link.rate, time(link.delay))
-        })
-        .collect();
-    text += &format!("  links      {}\n", links.join("; "));
-    text += &processing_words(clos);
-
-    text += &format!("  switch     {}\n", port_words(&plan.switch, plan.droppable.is_some()));
-    for rule in &plan.port_rules {
-        text += &format!(
-            "  of these   {} port{}: {}\n",
-            rule.ports.len(),
-            plural(rule.ports.len()),
-            port_words(&rule.model.main, rule.model.droppable.is_some())
-        );
-    }
-    if plan.switch.shares_memory() {
-        let least = plan.shared_memory.of(u64::from(clos.least_switch_ports()));
-        text += &format!(
-            "  memory     {} B or more, by its ports, shared by the queues of a switch (dynamic thresholds)\n",
-            least.get()
-        );
-    }
-    for chosen in &plan.transports {
-        text += &chosen.words(plan);
-    }
-    for workload in &plan.workloads {
-        let with = match &plan.transports[..] {
-            [_] => String::new(),
-            _ => format!(", with {}", plan.transport_of(workload).name()),
-        };
-        text += &format!("  workload   {}{with}\n", workload_words(workload, hosts));
-    }
-    text += &match plan.duration {
-        Some(duration) => {
-            format!("  duration   {}, measured after {}\n", time(duration), time(plan.warm_up))
-        }
-        None => "  duration   until every flow has ended\n".to_owned(),
-    };
-    if let Some(watch) = &plan.timeline {
-        text += &format!(
-            "  timeline   of {} places and {} pairs of hosts, by the slow engine\n",
-            watch.places.len(),
-            watch.flows.len()
-        );
-    }
-    text
-}
-
-/// What a switch port does.
-fn port_words(model: &ServiceModel, has_droppable_queue: bool) -> String {
-    let headers = match model.header_queue_capacity_bytes() {
-        Some(bytes) => format!("{bytes} B for headers"),
-        None => "headers without bound".to_owned(),
-    };
-    let full = if model.returns_headers() { "returned to sender" } else { "dropped" };
-    let beside = match has_droppable_queue {
-        true => "; beside them a queue for packets that may only be dropped (deficit round robin)",
-        false => "",
-    };
-    format!(
-        "{} queue{}, trimmed packets {} B, {headers}; what does not fit is {full}{beside}",
-        model.queue_count(),
-        plural(model.queue_count()),
-        model.trimmed_bytes(),
-    )
-}
-
-fn plural(count: usize) -> &'static str {
-    if count == 1 { "" } else { "s" }
-}
-
-/// What hosts and switches take for a packet, where they take any time.
-fn processing_words(clos: &Clos) -> String {
-    let processing = &clos.processing;
-    if *processing == Processing::default() {
-        return String::new();
-    }
-    let host = |delay: HostDelay| match delay.spread {
-        TimeDelta::ZERO => time(delay.least),
-        spread => {
-            format!("{} to {}", time(delay.least), time(delay.least + spread))
-        }
-    };
-    let mut words = format!(
-        "hosts {} to send, {} to receive",
-        host(processing.host_send),
-        host(processing.host_receive)
-    );
-    let switches = ["ToR", "aggregation", "core"].iter().zip(processing.switch);
-    for (layer, latency) in switches.take(usize::from(clos.tiers)) {
-        words += &format!("; {layer} {}", time(latency));
-    }
-    format!("  processing {words}\n")
-}
-
-fn workload_words(workload: &Workload, hosts: u32) -> String {
-    let matrix = match &workload.matrix {
-        Matrix::Permutation => format!("{hosts} hosts send to one other each"),
-        Matrix::Incast { receiver, senders, .. } => {
-            format!("{senders} hosts send to host {receiver}")
-        }
-        Matrix::Random { flows, excluding } => {
-            let members = hosts.saturating_sub(excluding.len() as u32);
-            format!("{members} hosts send {flows} flows each to random others")
-        }
-        Matrix::AllToAll => format!("{hosts} hosts send to every other"),
-        Matrix::Outcast { sender, receivers, .. } => {
-            format!("host {sender} sends to {receivers} hosts")
-        }
-        Matrix::RandomIncast { senders } => format!("{senders} hosts send to a random one"),
-        Matrix::Pairs(pairs) if pairs.len() == 1 => "1 flow".to_owned(),
-        Matrix::Pairs(pairs) => format!("{} flows", pairs.len()),
-        Matrix::Listed(listed) => format!("{} flows of a file", listed.flows.len()),
-        Matrix::Requests(queries) => {
-            let who = match queries.client {
-                Some(client) => format!("host {client} asks"),
-                None => format!("{hosts} hosts ask"),
-            };
-            format!("{who} {} random others at once", queries.servers)
-        }
-        Matrix::Responses => "the answers".to_owned(),
-    };
-    let size = match (&workload.matrix, &workload.size) {
-        (Matrix::Listed(_), _) => "sizes of the file".to_owned(),
-        (_, Size::LongLived) => "for ever".to_owned(),
-        (_, Size::Fixed(size)) => format!("{size} each"),
-        (_, Size::Drawn(sizes)) => {
-            format!("sizes drawn, {} B on the average", sizes.mean_millibytes() / 1000)
-        }
-    };
-    let arrivals = match workload.arrivals {
-        Arrivals::Once => String::new(),
-        Arrivals::Periodic { every, .. } => format!(", again every {}", time(every)),
-        Arrivals::Poisson { mean, .. } => {
-            format!(", again and again, Poisson with a mean gap of {}", time(mean))
-        }
-        Arrivals::ClosedLoop { gap: Gap::Fixed(gap), .. } => {
-            format!(", again {} after the end of the last", time(gap))
-        }
-        Arrivals::ClosedLoop { gap: Gap::Exponential(mean), .. } => {
-            format!(
-                ", again after the last and an exponential gap of {} on the average",
-                time(mean)
-            )
-        }
-    };
-    let jitter = match workload.start_jitter.as_ps() {
-        0 => String::new(),
-        _ => format!(" and up to {} later", time(workload.start_jitter)),
-    };
-    let paths = match workload.spraying {
-        Spraying::SenderPermuted => "paths permuted by the sender",
-        Spraying::SwitchRandom => "paths chosen by the switches",
-    };
-    let connection = match workload.connection {
-        Connection::New => "",
-        Connection::Kept => ", connections kept",
-    };
-    format!(
-        "{}: {matrix}, {size}{arrivals}, from {}{jitter}, class {}, {paths}{connection}",
-        workload.name,
-        time(workload.start),
-        workload.class
-    )
+    text + &Line { about: "seeds".to_owned(), words }.text()
 }
 
 fn human_time(seconds: f64) -> String {
@@ -299,47 +135,34 @@ fn human_time(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trimline_sim::scenario::Scenario;
 
+    fn of(text_of: &str) -> String {
+        let scenario = Scenario::parse("s", text_of, &[]).unwrap_or_else(|error| panic!("{error}"));
+        text(&scenario)
+    }
+
+    /// What a person sees; the file beside is what it should be.
     #[test]
-    fn a_timeline_is_said_to_be_slow() {
-        let text = "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n\
-                    [output]\ntimeline = { places = [\"host 1\", \"host 2\"], flows = [[0, 1]] }\n";
-        let scenario = Scenario::parse("s", text, &[]).unwrap_or_else(|error| panic!("{error}"));
-        let words = words(&scenario.runs[0].plan);
-        assert!(words.contains("timeline   of 2 places and 1 pairs of hosts, by the slow engine"));
+    fn a_scenario_in_words_fits_a_terminal() {
+        let shown = of("name = \"mixed\"\nseeds = \"1..3\"\nduration = \"1ms\"\n\
+            topology.fattree = { k = 8, tiers = 2, oversubscription = 3 }\nimpairment.loss = \"0.1%\"\n\
+            output.ports = true\n[[workload]]\nname = \"background\"\nrandom = {}\n\
+            size = \"90KB\"\narrivals.poisson.load = \"60%\"\n\
+            [[series]]\nname = \"ndp\"\ntransport.ndp = {}\n\
+            [[series]]\nname = \"dctcp\"\ntransport.dctcp = {}\n\
+            [[series]]\nname = \"short\"\nswitch.data_queue = \"4pkt\"\n");
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/explain.txt");
+        if std::env::var_os("TRIMLINE_BLESS").is_some() {
+            std::fs::write(file, &shown).unwrap();
+        }
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+        assert_eq!(shown, std::fs::read_to_string(file).unwrap_or_default());
     }
 
     #[test]
-    fn ports_that_differ_are_said() {
-        let text = "topology.star.hosts = 3\nswitch.droppable_queue = \"50pkt\"\n\
-                    [[switch.port]]\nlink = \"tor 0 down 1\"\nprofile = \"drop-tail\"\n\
-                    [[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
-        let scenario = Scenario::parse("s", text, &[]).unwrap_or_else(|error| panic!("{error}"));
-        let words = words(&scenario.runs[0].plan);
-        assert!(words.contains("returned to sender; beside them a queue"), "{words}");
-        assert!(words.contains("of these   1 port: 1 queue, "), "{words}");
-    }
-
-    #[test]
-    fn connections_that_are_kept_are_said_to_be() {
-        let workload = |connection: &str| {
-            let text = format!(
-                "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {{}}\nsize = \"9KB\"\n\
-                 arrivals.closed_loop = {{ gap = \"1us\", count = 3 }}\n{connection}"
-            );
-            let scenario = Scenario::parse("s", &text, &[]);
-            words(&scenario.unwrap_or_else(|error| panic!("{error}")).runs[0].plan)
-        };
-        assert!(workload("connection = \"kept\"").contains(", connections kept\n"));
-        assert_eq!(workload("connection = \"new\""), workload(""));
-    }
-
-    #[test]
-    fn long_lists_are_shortened() {
-        let values: Vec<String> = (1..=9).map(|n| n.to_string()).collect();
-        let values: Vec<&str> = values.iter().map(String::as_str).collect();
-        assert_eq!(shortened(&values), "1, 2, ..., 9 (9 values)");
-        assert_eq!(shortened(&values[..2]), "1, 2");
+    fn one_seed_is_not_so_many_seeds() {
+        let star = "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
+        assert!(of(&format!("seeds = [3]\n{star}")).contains("seeds      one, number 3\n"));
+        assert!(of(&format!("seeds = \"1..3\"\n{star}")).contains("seeds      3: 1, 2, 3\n"));
     }
 }

@@ -1,10 +1,8 @@
 //! What went wrong, shown to the user: exit status 2.
 
-use std::fmt;
 use std::path::Path;
 use std::process::ExitCode;
 
-use miette::{Diagnostic, LabeledSpan, MietteHandlerOpts, NamedSource, SourceCode};
 use trimline_sim::scenario::ScenarioError;
 
 /// Something that the user can put right.
@@ -30,13 +28,8 @@ impl Failure {
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Failure::Message(text) => eprintln!("error: {text}"),
-            Failure::Scenario(error) => {
-                let handler = MietteHandlerOpts::new().wrap_lines(false).context_lines(1).build();
-                // The first line is whole, whatever the terminal: programs read it too.
-                eprintln!("error: {}", error);
-                let snippet = Snippet::new(*error);
-                eprint!("{}", Shown(&handler, &snippet));
-            }
+            // The first line is whole, whatever the terminal: programs read it too.
+            Failure::Scenario(error) => eprint!("error: {error}\n{}", shown(&error)),
         }
         ExitCode::from(2)
     }
@@ -48,50 +41,50 @@ impl From<ScenarioError> for Failure {
     }
 }
 
-/// The line with the mistake.
-#[derive(Debug)]
-struct Snippet {
-    error: ScenarioError,
-    source: NamedSource<String>,
+/// The line with the mistake, and a mark below it. What is wrong was said.
+fn shown(error: &ScenarioError) -> String {
+    const ROOM: usize = 72;
+    let (_, line, column) = error.position();
+    let text = error.place.source.text.lines().nth(line - 1).unwrap_or_default();
+    if text.trim().is_empty() {
+        return String::new();
+    }
+    // Of a long line the part around the mistake.
+    let first = if column > ROOM { column - ROOM / 2 } else { 1 };
+    let part: String = text.chars().skip(first - 1).take(ROOM).map(plain).collect();
+    let length = error.offending().chars().count().clamp(1, ROOM);
+    let indent = " ".repeat(column - first);
+    let marks = "^".repeat(length.min(part.chars().count().saturating_sub(column - first)).max(1));
+    let number = line.to_string();
+    let margin = " ".repeat(number.len());
+    format!(" {number} | {part}\n {margin} | {indent}{marks}\n")
 }
 
-impl Snippet {
-    fn new(error: ScenarioError) -> Snippet {
-        let source = &error.place.source;
-        let source = NamedSource::new(&source.name, source.text.clone()).with_language("toml");
-        Snippet { error, source }
-    }
+/// Tabs and what a terminal would obey take one column.
+fn plain(letter: char) -> char {
+    if letter.is_control() { ' ' } else { letter }
 }
 
-impl fmt::Display for Snippet {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.error.problem)
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trimline_sim::scenario::Scenario;
 
-impl std::error::Error for Snippet {}
-
-impl Diagnostic for Snippet {
-    fn source_code(&self) -> Option<&dyn SourceCode> {
-        Some(&self.source)
-    }
-
-    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let place = &self.error.place;
-        let length = place.text().len();
-        let label = self.error.nearest.as_ref().map(|nearest| format!("nearest: {nearest}"));
-        Some(Box::new(std::iter::once(LabeledSpan::new(label, place.start, length))))
+    fn of(text: &str) -> String {
+        match Scenario::parse("s", text, &[]) {
+            Err(error) => shown(&error),
+            Ok(_) => panic!("{text}"),
+        }
     }
 
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        Some(Box::new(format!("expected {}", self.error.expected)))
-    }
-}
-
-struct Shown<'a>(&'a miette::MietteHandler, &'a Snippet);
-
-impl fmt::Display for Shown<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        miette::ReportHandler::debug(self.0, self.1, f)
+    #[test]
+    fn the_mistake_is_marked_in_its_line_and_not_said_again() {
+        let text = "topology.star.hosts = 3\nengine = \"steam\"\n";
+        assert_eq!(of(text), " 2 | engine = \"steam\"\n   |          ^^^^^^^\n");
+        // A line that is longer than a terminal.
+        let long = format!("workload = [{{ name = \"{}\", colour = 1 }}]", "a".repeat(300));
+        let shown = of(&long);
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+        assert!(shown.contains("colour = 1") && shown.contains(" ^^^^^^\n"), "{shown}");
     }
 }

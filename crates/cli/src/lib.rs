@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod claim;
 mod compare;
 mod estimate;
 mod execute;
@@ -20,8 +21,11 @@ mod failure;
 mod finding;
 mod findings;
 mod foreign;
+mod load;
+mod memory;
 mod net;
 mod outcome;
+mod plan_words;
 mod quantity;
 mod quick;
 mod report;
@@ -29,6 +33,7 @@ mod reproduce;
 mod results;
 mod rows;
 mod run;
+mod run_table;
 mod scenario_file;
 pub mod single;
 mod stats;
@@ -54,9 +59,12 @@ struct Settings {
     /// Lay KEY=VALUE over the scenario: a dotted key; a name is a key in a list of named tables.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Seeds instead of the scenario's: a number, a list "1,4,7" or a range "1..5".
-    #[arg(long = "seeds", visible_alias = "seed", value_name = "SEEDS")]
+    /// Seeds instead of the scenario's: a range "1..5" or a list "1,4,7".
+    #[arg(long = "seeds", value_name = "SEEDS")]
     seeds: Option<String>,
+    /// One seed instead of the scenario's, by its number.
+    #[arg(long = "seed", value_name = "N", conflicts_with = "seeds")]
+    seed: Option<u64>,
     /// Topology instead of the scenario's: a file of htsim or HPCC.
     #[arg(long, value_name = "FILE")]
     topology: Option<PathBuf>,
@@ -73,6 +81,7 @@ impl Settings {
     fn texts(&self) -> Vec<String> {
         let mut texts = self.set.clone();
         texts.extend(self.seeds.as_deref().map(seeds_setting));
+        texts.extend(self.seed.map(|seed| format!("seeds=[{seed}]")));
         if let Some(file) = &self.topology {
             // A JSON string is a TOML string.
             let name = serde_json::Value::from(file.display().to_string());
@@ -83,7 +92,41 @@ impl Settings {
     }
 }
 
-/// Seeds of the command line as a setting: "3", "1,4,7" and "1..5" are a number, a list, a range.
+/// How runs are done.
+#[derive(Args, Clone, Debug, Default)]
+struct Runs {
+    /// Threads: as many runs at the same time, and what is left over within each; the results are the same
+    /// with any number. Default: all cores, several for one run only where the network is large.
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Directory of the results, which holds those of one command; default: out/ and the place of the scenario's
+    /// file, such as out/examples/incast, for `compare` with -compare.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Go on where an earlier command was stopped: runs whose results are there, of the same scenario by
+    /// the same program, are not done again.
+    #[arg(long)]
+    resume: bool,
+    /// Print nothing but warnings and errors.
+    #[arg(long)]
+    quiet: bool,
+    /// Count runs that were stopped before their end in means over seeds.
+    #[arg(long)]
+    include_stopped: bool,
+    /// Begin runs that seem to need more memory than there is.
+    #[arg(long)]
+    ignore_memory: bool,
+}
+
+impl Runs {
+    fn options(self, json: bool) -> run::Options {
+        let Runs { threads, out, resume, quiet, include_stopped, ignore_memory } = self;
+        run::Options { threads, out, resume, json, quiet, include_stopped, ignore_memory }
+    }
+}
+
+/// Seeds of the command line as a setting: "1,4,7" and "1..5" are a list and a range; a bare number is refused unless
+/// it is 1, as in a scenario.
 fn seeds_setting(seeds: &str) -> String {
     match (seeds.contains(','), seeds.contains("..")) {
         (true, _) => format!("seeds=[{seeds}]"),
@@ -111,17 +154,11 @@ enum Verb {
         scenario: PathBuf,
         #[command(flatten)]
         settings: Settings,
-        /// Threads: as many runs at the same time, and what is left over within each; the results are the same
-        /// with any number. Default: all cores, several for one run only where the network is large.
-        #[arg(long, value_name = "N")]
-        threads: Option<usize>,
-        /// Directory of the results; default: out/ and the scenario's name.
-        #[arg(long, value_name = "DIR")]
-        out: Option<PathBuf>,
-        /// Go on where an earlier command was stopped: runs whose results are there, of the same scenario by
-        /// the same program, are not done again.
-        #[arg(long)]
-        resume: bool,
+        #[command(flatten)]
+        runs: Runs,
+        /// Print the numbers as JSON instead of tables.
+        #[arg(long, conflicts_with = "quiet")]
+        json: bool,
     },
     /// Run experiments and hold the findings of their paper against them.
     Reproduce {
@@ -166,17 +203,13 @@ enum Verb {
         /// Names of transports with commas, such as ndp,dctcp.
         #[arg(long, value_name = "NAMES")]
         transports: String,
+        /// Timers of TCP, DCTCP and MPTCP: presets of their `timers`. Default: what the scenario says.
+        #[arg(long, value_parser = ["linux", "datacenter", "rfc"])]
+        timers: Option<String>,
         #[command(flatten)]
         settings: Settings,
-        /// Runs at the same time; default: all cores.
-        #[arg(long, value_name = "N")]
-        threads: Option<usize>,
-        /// Directory of the results; default: out/ and the file's name with -compare.
-        #[arg(long, value_name = "DIR")]
-        out: Option<PathBuf>,
-        /// Go on where an earlier command was stopped, as in `run`.
-        #[arg(long)]
-        resume: bool,
+        #[command(flatten)]
+        runs: Runs,
     },
     /// Follow a flow packet by packet: a capture for Wireshark, a trace for Perfetto, a table.
     Trace {
@@ -202,6 +235,9 @@ enum Verb {
         /// The file; default: report.html in the first directory.
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
+        /// Count runs that were stopped before their end.
+        #[arg(long)]
+        include_stopped: bool,
     },
     /// Measure packet-hops per second on the standard workloads.
     Bench(bench::Options),
@@ -297,12 +333,12 @@ pub fn command_with(
 
 fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -> ExitCode {
     let outcome = match Command::parse_from(words).verb {
-        Verb::Run { scenario, settings, threads, out, resume } => {
+        Verb::Run { scenario, settings, runs, json } => {
             let format = settings.format.as_deref();
-            run::run(&scenario, format, &settings.texts(), threads, out, resume, transports)
+            run::run(&scenario, format, &settings.texts(), &runs.options(json), transports)
         }
-        Verb::Compare { scenario, transports: names, settings, threads, out, resume } => {
-            let options = compare::Options { transports: names, threads, out, resume };
+        Verb::Compare { scenario, transports: names, timers, settings, runs } => {
+            let options = compare::Options { transports: names, timers, run: runs.options(false) };
             let format = settings.format.as_deref();
             compare::compare(&scenario, format, &settings.texts(), options, transports)
         }
@@ -311,7 +347,9 @@ fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -
             let format = settings.format.as_deref();
             trace::trace(&scenario, format, &settings.texts(), &options, transports)
         }
-        Verb::Report { folders, out } => report::report(&folders, out),
+        Verb::Report { folders, out, include_stopped } => {
+            report::report(&folders, out, include_stopped)
+        }
         Verb::Reproduce { ids, json, settings, jobs, quick, out, resume, no_plot, library } => {
             let default = if quick { "out/quick" } else { "out" };
             let options = reproduce::Options {

@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn an_outcome_is_read_as_it_was_written_if_it_answers_everything() {
-        let scenario = "topology.star.hosts = 3\nseeds = 7\n[[workload]]\nname = \"w\"\npermutation = {}\n\
+        let scenario = "topology.star.hosts = 3\nseeds = [7]\n[[workload]]\nname = \"w\"\npermutation = {}\n\
                         size = \"9KB\"\n[[series]]\nname = \"a\"\n[sweep]\nwarm = [1]\n";
         let scenario = scenario.replace("[sweep]\nwarm = [1]\n", "");
         let run = Scenario::parse("s", &scenario, &[]).unwrap().runs.remove(0);

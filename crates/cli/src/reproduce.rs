@@ -11,6 +11,7 @@ use trimline_metrics::result_folder;
 use trimline_sim::scenario::{Run, Scenario};
 use trimline_sim::transports::Transports;
 
+use crate::claim::Claim;
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
 use crate::experiments::{Experiment, choose, load, reference};
 use crate::failure::Failure;
@@ -60,6 +61,7 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
     for (experiment, scenario) in experiments.iter().zip(&scenarios) {
         let out = options.out.join(&experiment.id);
         let findings = &experiment.expected.finding;
+        let _claim = Claim::take(&out)?;
         let found = match options.resume {
             true => found(scenario, findings, &out, &options.settings),
             false => vec![None; scenario.runs.len()],
@@ -220,25 +222,13 @@ pub(crate) fn call_package(
     arguments: &[std::ffi::OsString],
     is_quiet: bool,
 ) -> Result<Option<i32>, Failure> {
+    if let Err(problem) = check_package(module) {
+        eprintln!("{problem}");
+        return Ok(None);
+    }
     let python = python();
     let code =
         format!("import sys; from trimline.{module} import main; sys.exit(main(sys.argv[1:]))");
-    let probe = format!("import trimline.{module}");
-    let has_package = Command::new(&python)
-        .args(["-c", &probe])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success());
-    if !has_package {
-        eprintln!(
-            "{} has no package trimline with all it needs: `pip install .` or `make venv` brings it; or name \
-             another Python with TRIMLINE_PYTHON",
-            python.display()
-        );
-        return Ok(None);
-    }
     let status = Command::new(&python)
         .args(["-c", &code])
         .args(arguments)
@@ -247,6 +237,30 @@ pub(crate) fn call_package(
         .status()
         .map_err(|error| Failure::io(&python, &error))?;
     Ok(Some(status.code().unwrap_or(2)))
+}
+
+/// Whether there is a Python with this module of the package.
+///
+/// # Errors
+/// What is missing, and what brings it.
+pub(crate) fn check_package(module: &str) -> Result<(), String> {
+    let python = python();
+    let probe = format!("import trimline.{module}");
+    let has_package = Command::new(&python)
+        .args(["-c", &probe])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if has_package {
+        return Ok(());
+    }
+    Err(format!(
+        "{} has no package trimline with all it needs: `pip install .` or `make venv` brings it; or name \
+         another Python with TRIMLINE_PYTHON",
+        python.display()
+    ))
 }
 
 /// TRIMLINE_PYTHON; else that of .venv here or above; else python3.

@@ -186,6 +186,16 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> String {
     text
 }
 
+/// A list of which the middle goes when it is long.
+pub(crate) fn shortened(values: &[&str]) -> String {
+    match values {
+        [first, second, .., last] if values.len() > 8 => {
+            format!("{first}, {second}, ..., {last} ({} values)", values.len())
+        }
+        values => values.join(", "),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -194,5 +204,13 @@ mod tests {
     fn columns_line_up() {
         let rows = [vec!["run".into(), "Gb/s".into()], vec!["seed-1".to_owned(), "µ".to_owned()]];
         assert_eq!(columns(&rows), "run     Gb/s\nseed-1     µ\n");
+    }
+
+    #[test]
+    fn long_lists_are_shortened() {
+        let values: Vec<String> = (1..=9).map(|n| n.to_string()).collect();
+        let values: Vec<&str> = values.iter().map(String::as_str).collect();
+        assert_eq!(shortened(&values), "1, 2, ..., 9 (9 values)");
+        assert_eq!(shortened(&values[..2]), "1, 2");
     }
 }

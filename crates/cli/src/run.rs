@@ -4,14 +4,36 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Mutex;
 
-use trimline_metrics::{Aggregate, Interval, Summary, result_folder};
+use serde_json::json;
+use trimline_metrics::summary::Counting;
+use trimline_metrics::{Aggregate, Summary, result_folder};
 use trimline_sim::scenario::{Run, Scenario};
 use trimline_sim::transports::Transports;
 
+use crate::claim::{self, Claim};
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
 use crate::failure::Failure;
-use crate::results::{Earlier, columns, earlier, print, say_resumed, write_run};
-use crate::scenario_file::read_scenario;
+use crate::load::overload;
+use crate::memory;
+use crate::results::{Earlier, earlier, print, say_resumed, shortened, write_run};
+use crate::run_table;
+use crate::scenario_file::{default_folder, read_scenario};
+
+/// How a scenario is run, and what is said of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    pub(crate) threads: Option<usize>,
+    pub(crate) out: Option<PathBuf>,
+    pub(crate) resume: bool,
+    /// The numbers as JSON, and no tables.
+    pub(crate) json: bool,
+    /// Neither tables nor progress.
+    pub(crate) quiet: bool,
+    /// Runs that were stopped enter means.
+    pub(crate) include_stopped: bool,
+    /// Runs that seem not to fit begin all the same.
+    pub(crate) ignore_memory: bool,
+}
 
 /// Runs a scenario and writes its results: straight into `out` when it is one run, else a directory a
 /// run below `out`, and summary.json over their seeds. With `resume` runs whose result is there are left out.
@@ -19,41 +41,35 @@ pub(crate) fn run(
     path: &Path,
     format: Option<&str>,
     settings: &[String],
-    threads: Option<usize>,
-    out: Option<PathBuf>,
-    resume: bool,
+    options: &Options,
     transports: &Transports,
 ) -> Result<ExitCode, Failure> {
     let scenario = read_scenario(path, format, settings, transports)?;
-    let out = out.unwrap_or_else(|| Path::new("out").join(&scenario.name));
-    run_scenario(&scenario, settings, threads, out, resume)
+    let out = options.out.clone().unwrap_or_else(|| default_folder(path, ""));
+    run_scenario(&scenario, settings, &out, options)
 }
 
 /// Runs a scenario that was read.
 pub(crate) fn run_scenario(
     scenario: &Scenario,
     settings: &[String],
-    threads: Option<usize>,
-    out: PathBuf,
-    resume: bool,
+    out: &Path,
+    options: &Options,
 ) -> Result<ExitCode, Failure> {
-    let threads = Threads::new(threads)?;
+    let threads = Threads::new(options.threads)?.quiet(options.quiet);
     catch_interrupts()?;
-    let is_single = scenario.runs.len() == 1;
-    let directory = |run: &Run| if is_single { out.clone() } else { out.join(&run.name) };
-    let mut found: Vec<Option<Summary>> = vec![None; scenario.runs.len()];
-    if resume {
-        let mut foreign = 0;
-        for (run, found) in scenario.runs.iter().zip(&mut found) {
-            match earlier(&directory(run), scenario, settings, run) {
-                Earlier::Finished(summary) => *found = Some(*summary),
-                Earlier::Foreign => foreign += 1,
-                Earlier::Missing => {}
-            }
-        }
-        say_resumed(found.iter().flatten().count(), foreign, found.len());
-    }
+    say_overload(scenario);
+    let claim = Claim::take(out)?;
+    let directory = |run: &Run| claim::directory(out, run, scenario.runs.len());
+    let found = match options.resume {
+        true => found(scenario, settings, &directory),
+        false => vec![None; scenario.runs.len()],
+    };
     let pending: Vec<usize> = (0..found.len()).filter(|&run| found[run].is_none()).collect();
+    let threads = fitted(scenario, &pending, threads, options)?;
+    let places: Vec<_> = scenario.runs.iter().map(|run| (directory(run), run)).collect();
+    say_removed(out, &claim.clear(scenario, settings, &places)?);
+
     let summaries = Mutex::new(found);
     execute(&scenario.runs, &pending, threads, &|index, done| {
         let run = &scenario.runs[index];
@@ -62,122 +78,129 @@ pub(crate) fn run_scenario(
         Ok(())
     })?;
     let summaries = summaries.into_inner().unwrap_or_else(|e| e.into_inner());
-
-    let mut over_seeds = Vec::new();
-    if !is_single {
-        let mut groups: Vec<(&Run, Vec<&Summary>)> = Vec::new();
-        for (run, summary) in scenario.runs.iter().zip(&summaries) {
-            let Some(summary) = summary else { continue };
-            let belongs =
-                |other: &Run| other.plan.series == run.plan.series && other.point == run.point;
-            match groups.last_mut() {
-                Some((first, group)) if belongs(first) => group.push(summary),
-                _ => groups.push((run, vec![summary])),
-            }
-        }
-        let groups: Vec<Aggregate> =
-            groups.iter().map(|(first, group)| Aggregate::new(&first.point, group)).collect();
-        over_seeds = seeds_table(&groups);
+    let done: Vec<(&Run, &Summary)> = (scenario.runs.iter().zip(&summaries))
+        .filter_map(|(run, summary)| Some((run, summary.as_ref()?)))
+        .collect();
+    let counting = if options.include_stopped { Counting::Stopped } else { Counting::Whole };
+    let groups = groups(&done, counting);
+    if scenario.runs.len() != 1 {
         let file = out.join("summary.json");
         result_folder::write_file(&file, Aggregate::to_json(&groups))
             .map_err(|error| Failure::io(&file, &error))?;
     }
-
-    let mut rows = vec![header()];
-    for (run, summary) in scenario.runs.iter().zip(&summaries) {
-        rows.extend(summary.as_ref().map(|summary| row(&run.name, summary)));
-    }
-    print(&columns(&rows));
-    if !over_seeds.is_empty() {
-        print(&format!("\nover seeds, mean ± 95 % interval\n{}", columns(&over_seeds)));
-    }
-    print(&format!("results: {}\n", out.display()));
+    say(scenario, &done, &groups, out, options);
     if is_stopped() {
-        eprintln!("stopped: results hold what there was until then; --resume goes on");
+        let left = scenario.runs.len() - done.len();
+        let left = if left > 0 { format!("; {left} runs had not begun") } else { String::new() };
+        eprintln!("stopped: results hold what there was until then; --resume goes on{left}");
         return Ok(interrupted());
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn header() -> Vec<String> {
-    [
-        "run",
-        "flows",
-        "completed",
-        "mean Gb/s",
-        "min Gb/s",
-        "FCT p50 us",
-        "p99 us",
-        "max us",
-        "retransmitted",
-        "hops",
-    ]
-    .map(str::to_owned)
-    .to_vec()
-}
-
-fn row(name: &str, summary: &Summary) -> Vec<String> {
-    let or_dash = |number: Option<f64>, decimals: usize| {
-        number.map_or("-".to_owned(), |number| format!("{number:.decimals$}"))
+/// The runs whose results are there.
+fn found(
+    scenario: &Scenario,
+    settings: &[String],
+    directory: &dyn Fn(&Run) -> PathBuf,
+) -> Vec<Option<Summary>> {
+    let mut foreign = 0;
+    let of = |run: &Run| match earlier(&directory(run), scenario, settings, run) {
+        Earlier::Finished(summary) => Some(*summary),
+        Earlier::Foreign => {
+            foreign += 1;
+            None
+        }
+        Earlier::Missing => None,
     };
-    let goodput = summary.goodput_gbps.as_ref();
-    let fct = summary.fct_receiver_us.as_ref();
-    let retransmissions = &summary.retransmissions;
-    vec![
-        name.to_owned(),
-        summary.flows.total.to_string(),
-        (summary.flows.completed + summary.flows.delivered).to_string(),
-        or_dash(goodput.map(|goodput| goodput.mean), 3),
-        or_dash(goodput.map(|goodput| goodput.min), 3),
-        or_dash(fct.map(|fct| fct.p50), 1),
-        or_dash(fct.map(|fct| fct.p99), 1),
-        or_dash(fct.map(|fct| fct.max), 1),
-        (retransmissions.nack + retransmissions.returned + retransmissions.timeout).to_string(),
-        summary.packet_hops.to_string(),
-    ]
+    let found: Vec<Option<Summary>> = scenario.runs.iter().map(of).collect();
+    say_resumed(found.iter().flatten().count(), foreign, found.len());
+    found
 }
 
-/// Mean and interval of every group of several seeds; empty when there is none.
-fn seeds_table(groups: &[Aggregate]) -> Vec<Vec<String>> {
-    let several: Vec<&Aggregate> = groups.iter().filter(|group| group.seeds.len() > 1).collect();
-    if several.is_empty() {
-        return Vec::new();
+/// As many threads, and only so many runs at a time as memory holds.
+fn fitted(
+    scenario: &Scenario,
+    pending: &[usize],
+    threads: Threads,
+    options: &Options,
+) -> Result<Threads, Failure> {
+    if options.ignore_memory {
+        return Ok(threads);
     }
-    let head = [
-        "series",
-        "seeds",
-        "mean Gb/s",
-        "min Gb/s",
-        "FCT p50 us",
-        "p99 us",
-        "max us",
-        "retransmitted/packet",
-    ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
-    for group in several {
-        let point = group.point.iter().map(|(key, value)| format!("{key}={value}"));
-        let name: Vec<String> = [group.series.clone()]
-            .into_iter()
-            .filter(|name| !name.is_empty())
-            .chain(point)
-            .collect();
-        let cell = |interval: Option<Interval>, decimals: usize| match interval {
-            None => "-".to_owned(),
-            Some(Interval { mean, half_width: None, .. }) => format!("{mean:.decimals$}"),
-            Some(Interval { mean, half_width: Some(half_width), .. }) => {
-                format!("{mean:.decimals$} ± {half_width:.decimals$}")
-            }
+    let runs: Vec<&Run> = pending.iter().map(|&run| &scenario.runs[run]).collect();
+    let at_once = threads.workers(runs.len());
+    let fitting = memory::fit(&runs, at_once)
+        .map_err(|problem| Failure::message(format!("{problem}, or --ignore-memory")))?;
+    if fitting < at_once {
+        eprintln!("note: {fitting} of {at_once} runs at a time, as many as memory holds");
+    }
+    Ok(threads.at_most(fitting))
+}
+
+/// Runs that differ in their seed alone.
+fn groups(done: &[(&Run, &Summary)], counting: Counting) -> Vec<Aggregate> {
+    let is_one = |(a, _): &(&Run, &Summary), (b, _): &(&Run, &Summary)| {
+        (&a.plan.series, &a.point) == (&b.plan.series, &b.point)
+    };
+    let group = |runs: &[(&Run, &Summary)]| {
+        let summaries: Vec<&Summary> = runs.iter().map(|(_, summary)| *summary).collect();
+        Aggregate::new(&runs[0].0.point, &summaries, counting)
+    };
+    done.chunk_by(is_one).map(group).collect()
+}
+
+fn say(
+    scenario: &Scenario,
+    done: &[(&Run, &Summary)],
+    groups: &[Aggregate],
+    out: &Path,
+    options: &Options,
+) {
+    if options.json {
+        let of = |(run, summary): &(&Run, &Summary)| {
+            let folder = claim::directory(out, run, scenario.runs.len());
+            json!({ "run": run.name, "folder": folder.display().to_string(), "summary": summary })
         };
-        rows.push(vec![
-            if name.is_empty() { "all".to_owned() } else { name.join(" ") },
-            group.seeds.len().to_string(),
-            cell(group.mean_goodput_gbps, 3),
-            cell(group.min_goodput_gbps, 3),
-            cell(group.fct_receiver_p50_us, 1),
-            cell(group.fct_receiver_p99_us, 1),
-            cell(group.fct_receiver_max_us, 1),
-            cell(group.retransmissions_per_packet, 4),
-        ]);
+        let runs: Vec<serde_json::Value> = done.iter().map(of).collect();
+        let folder = out.display().to_string();
+        let all = json!({ "scenario": scenario.name, "folder": folder, "runs": runs, "over_seeds": groups });
+        print(&format!("{all:#}\n"));
+    } else if !options.quiet {
+        let runs: Vec<(&str, &Summary)> =
+            done.iter().map(|(run, summary)| (&*run.name, *summary)).collect();
+        print(&run_table::tables(&runs, groups));
+        print(&format!("\nresults: {}\n", out.display()));
     }
-    rows
+}
+
+/// Says on the terminal which runs are asked for more than the network carries.
+fn say_overload(scenario: &Scenario) {
+    let mut said: Vec<String> = Vec::new();
+    for sentence in scenario.runs.iter().flat_map(|run| overload(&run.plan)) {
+        if !said.contains(&sentence) {
+            said.push(sentence);
+        }
+    }
+    const MOST: usize = 4;
+    for sentence in said.iter().take(MOST) {
+        eprintln!("warning: {sentence}");
+    }
+    if said.len() > MOST {
+        eprintln!("warning: and {} more; `trimline explain` says which", said.len() - MOST);
+    }
+}
+
+/// Says on the terminal which runs of an earlier command went.
+fn say_removed(out: &Path, names: &[String]) {
+    let names: Vec<&str> =
+        names.iter().filter(|name| !name.is_empty()).map(|name| &**name).collect();
+    if !names.is_empty() {
+        let runs = if names.len() == 1 { "a run" } else { "runs" };
+        eprintln!(
+            "note: {runs} of an earlier command removed from {}: {}",
+            out.display(),
+            shortened(&names)
+        );
+    }
 }

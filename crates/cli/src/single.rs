@@ -1,16 +1,20 @@
 //! One run at a time, for callers that bring their own workers: the Python package.
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use trimline_sim::Progress;
 use trimline_sim::scenario::Scenario;
 
+use crate::claim;
+pub use crate::claim::Claim;
 use crate::execute::Done;
 use crate::failure::Failure;
 use crate::foreign::scenario_of;
 use crate::results::{Earlier, earlier, write_run};
+use crate::scenario_file;
+use crate::{load, memory};
 
 /// A scenario with the name that its results bear.
 #[derive(Debug)]
@@ -51,6 +55,12 @@ pub fn text_of(path: &Path) -> Result<Option<String>, String> {
     scenario_of(path, None).map_err(one_line)
 }
 
+/// Where the results of the scenario at `path` go unless somebody says; `what` is what is done with it, such as
+/// `compare`, empty for its runs.
+pub fn default_folder(path: &Path, what: &str) -> PathBuf {
+    scenario_file::default_folder(path, what)
+}
+
 impl Named {
     /// Reads a scenario; `file` is its name in errors, and names in it are relative to the folder of `file`.
     ///
@@ -84,6 +94,43 @@ impl Named {
             seed: run.plan.seed,
         };
         self.scenario.runs.iter().map(known).collect()
+    }
+
+    /// Takes `folder` for the runs at `places` until the claim is dropped: what an earlier command left there of the
+    /// same scenario, and is none of these runs as they are now, is removed. Gives the names of that.
+    ///
+    /// # Errors
+    /// One line: another command is writing there, or the folder holds something else.
+    pub fn claim(&self, folder: &Path, places: &[usize]) -> Result<(Claim, Vec<String>), String> {
+        let runs: Vec<_> = places
+            .iter()
+            .filter_map(|&place| self.scenario.runs.get(place))
+            .map(|run| (claim::directory(folder, run, places.len()), run))
+            .collect();
+        let claim = Claim::take(folder).map_err(one_line)?;
+        let removed = claim.clear(&self.scenario, &self.settings, &runs).map_err(one_line)?;
+        Ok((claim, removed))
+    }
+
+    /// How many of the runs at `places` memory holds at the same time, at most `at_once`.
+    ///
+    /// # Errors
+    /// One line: one of them alone needs more than there is.
+    pub fn fit(&self, places: &[usize], at_once: usize) -> Result<usize, String> {
+        let runs: Vec<_> = places.iter().filter_map(|&run| self.scenario.runs.get(run)).collect();
+        memory::fit(&runs, at_once)
+    }
+
+    /// Where the runs at `places` are asked for more than their network carries: a sentence each.
+    pub fn overload(&self, places: &[usize]) -> Vec<String> {
+        let runs = places.iter().filter_map(|&run| self.scenario.runs.get(run));
+        let mut said: Vec<String> = Vec::new();
+        for sentence in runs.flat_map(|run| load::overload(&run.plan)) {
+            if !said.contains(&sentence) {
+                said.push(sentence);
+            }
+        }
+        said
     }
 
     /// Whether the result of a run is in `directory`.

@@ -10,10 +10,11 @@ use trimline_sim::plan::{EngineChoice, Plan, Watch};
 use trimline_sim::scenario::Scenario;
 use trimline_sim::transports::Transports;
 
+use crate::claim::Claim;
 use crate::execute::{Done, catch_interrupts, interrupted, is_stopped};
 use crate::failure::Failure;
 use crate::results::{print, write_run};
-use crate::scenario_file::read_scenario;
+use crate::scenario_file::{default_folder, read_scenario};
 
 /// What is traced, and where it goes.
 #[derive(Debug)]
@@ -36,10 +37,9 @@ pub(crate) fn trace(
 ) -> Result<ExitCode, Failure> {
     let mut scenario = read_scenario(path, format, settings, transports)?;
     let place = place_of(&scenario, options.run.as_deref())?;
-    let out = options
-        .out
-        .clone()
-        .unwrap_or_else(|| Path::new("out").join(format!("{}-trace", scenario.name)));
+    let out = options.out.clone().unwrap_or_else(|| default_folder(path, "trace"));
+    let claim = Claim::take(&out)?;
+    claim.clear(&scenario, settings, &[(out.clone(), &scenario.runs[place])])?;
     catch_interrupts()?;
     let plan = &mut scenario.runs[place].plan;
     let mut only: Option<FlowRecord> = None;

@@ -125,10 +125,147 @@ fn several_runs_have_a_directory_each() {
     }
     assert!(scratch.read("out/incast/summary.json").contains("\"half_width\""));
     // Mean and interval over the seeds stand on the terminal too; of one seed there is none.
-    let interval = table.lines().skip_while(|line| !line.starts_with("over seeds")).nth(2).unwrap();
-    assert!(interval.starts_with("all") && interval.contains(" ± "), "{table}");
+    let interval = table.lines().skip_while(|line| !line.starts_with("mean over seeds")).nth(2);
+    assert!(
+        interval.is_some_and(|line| line.starts_with("reply") && line.contains(" ± ")),
+        "{table}"
+    );
     let one = succeeded(&scratch.trimline(&["run", "incast.toml", "--set", "sweep.seeds=[1,2]"]));
     assert!(!one.contains("over seeds"), "{one}");
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn a_folder_holds_the_runs_of_one_command() {
+    let scratch = Scratch::new("one-command");
+    scratch.write("incast.toml", INCAST);
+    succeeded(&scratch.trimline(&["run", "incast.toml", "--seeds", "1..3"]));
+    scratch.write("out/incast/notes.txt", "mine");
+    // Fewer seeds of something else: the third run of the first experiment must not be averaged in.
+    let other = ["run", "incast.toml", "--seeds", "1..2", "--set", "links.rate=100Gbps"];
+    let output = scratch.trimline(&other);
+    succeeded(&output);
+    let removed =
+        "note: runs of an earlier command removed from out/incast: seed-1, seed-2, seed-3\n";
+    assert_eq!(said(&output), removed);
+    let left = results(&scratch.0.join("out/incast"), true);
+    let left: Vec<&String> = left.keys().collect();
+    assert_eq!(left, ["seed-1/manifest.json", "seed-2/manifest.json"]);
+    // What is the same stays until it is done again, and a file of the user's stays.
+    assert_eq!(said(&scratch.trimline(&other)), "");
+    assert_eq!(scratch.read("out/incast/notes.txt"), "mine");
+    // Another scenario's folder is left alone, and that is said before anything runs.
+    scratch.write("other.toml", INCAST);
+    let refused =
+        scratch.trimline(&["run", "other.toml", "--seeds", "1..2", "--out", "out/incast"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said(&refused).contains("out/incast/seed-1 (incast)"), "{}", said(&refused));
+    assert_eq!(results(&scratch.0.join("out/incast"), true).len(), 2);
+    // Two files of one name have two folders.
+    for place in ["p1", "p2"] {
+        fs::create_dir(scratch.0.join(place)).unwrap();
+        scratch.write(&format!("{place}/x.toml"), INCAST);
+        succeeded(&scratch.trimline(&["run", &format!("{place}/x.toml")]));
+        assert!(scratch.0.join(format!("out/{place}/x/flows.csv")).is_file());
+    }
+}
+
+#[test]
+fn two_commands_do_not_mix_in_one_folder() {
+    let scratch = Scratch::new("two-commands");
+    let endless = "topology.fattree.hosts = 128\nduration = \"1000s\"\n[[workload]]\nname = \"p\"\n\
+                   permutation = {}\nsize = \"long-lived\"\n";
+    scratch.write("endless.toml", endless);
+    let mut first = scratch.command(&["run", "endless.toml", "--quiet"]).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !scratch.0.join("out/.endless.lock").exists() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let second = scratch.trimline(&["run", "endless.toml", "--set", "duration=1us"]);
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert_eq!(second.status.code(), Some(2));
+    assert!(said(&second).contains("another command is writing its results there"));
+    // A command that was killed holds nothing.
+    succeeded(&scratch.trimline(&["run", "endless.toml", "--set", "duration=1us"]));
+}
+
+#[test]
+fn where_results_go_is_checked_before_anything_runs() {
+    let scratch = Scratch::new("out-first");
+    let long = "topology.fattree.hosts = 128\nduration = \"1000s\"\n[[workload]]\nname = \"p\"\n\
+                permutation = {}\nsize = \"long-lived\"\n";
+    scratch.write("long.toml", long);
+    scratch.write("thesis.tex", "precious");
+    fs::create_dir_all(scratch.0.join("folder/seed-2")).unwrap();
+    scratch.write("folder/seed-2/thesis.tex", "precious");
+    let start = Instant::now();
+    for (out, seeds) in [
+        (".", "1"),
+        ("thesis.tex", "1"),
+        ("thesis.tex/x", "1"),
+        ("folder", "1..2"),
+        ("folder", "1"),
+    ] {
+        let output = scratch.trimline(&["run", "long.toml", "--out", out, "--seeds", seeds]);
+        assert_eq!(output.status.code(), Some(2), "{out}: {}", said(&output));
+        assert_eq!(said(&output).lines().count(), 1, "{}", said(&output));
+    }
+    assert!(start.elapsed() < Duration::from_secs(20));
+    assert_eq!(scratch.names(), ["folder", "long.toml", "thesis.tex"]);
+}
+
+#[test]
+fn a_run_beyond_memory_is_refused_with_the_number() {
+    let scratch = Scratch::new("memory");
+    let large = "topology.fattree.hosts = 1024\nduration = \"1000s\"\n[[workload]]\nname = \"p\"\n\
+                 permutation = {}\nsize = \"long-lived\"\noutput.timeline.flows = [[0, 1]]\n";
+    let large =
+        large.replace("[[workload]]", "[output]\ntimeline = { flows = [[0, 1]] }\n[[workload]]");
+    scratch.write("large.toml", large.trim_end_matches("output.timeline.flows = [[0, 1]]\n"));
+    let words = succeeded(&scratch.trimline(&["explain", "large.toml"]));
+    let number = words.lines().last().unwrap().split(", ").last().unwrap().replace(" a run", "");
+    assert!(number.ends_with(" TB"), "{words}");
+    let refused = scratch.trimline(&["run", "large.toml"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(said(&refused).contains(&format!("seed-1 needs roughly {number} of memory")));
+    assert!(said(&refused).contains("--ignore-memory"), "{}", said(&refused));
+    let short = ["run", "large.toml", "--set", "duration=1us", "--ignore-memory", "--quiet"];
+    assert_eq!(succeeded(&scratch.trimline(&short)), "");
+}
+
+#[test]
+fn overload_and_what_seeds_mean_are_said() {
+    let scratch = Scratch::new("said");
+    let scenario = "duration = \"100us\"\ntopology.star.hosts = 4\n[[workload]]\nname = \"w\"\n\
+                    random = {}\nsize = \"9KB\"\narrivals.poisson.load = \"200%\"\n";
+    scratch.write("w.toml", scenario);
+    let output = scratch.trimline(&["run", "w.toml"]);
+    succeeded(&output);
+    assert!(said(&output).starts_with("warning: workload w: 201 % of what"), "{}", said(&output));
+    let words = succeeded(&scratch.trimline(&["explain", "w.toml"]));
+    assert!(words.contains("  overload   workload w: 201 % of what"), "{words}");
+    let misread = scratch.trimline(&["run", "w.toml", "--seeds", "3"]);
+    assert_eq!(misread.status.code(), Some(2));
+    assert!(said(&misread).contains("3 may be one seed or 3 seeds"), "{}", said(&misread));
+    succeeded(&scratch.trimline(&["run", "w.toml", "--seed", "3"]));
+    assert!(scratch.read("out/w/manifest.json").contains("\"seed\": 3"));
+}
+
+#[test]
+fn numbers_come_as_json_or_not_at_all() {
+    let scratch = Scratch::new("json");
+    scratch.write("incast.toml", INCAST);
+    let json = succeeded(&scratch.trimline(&["run", "incast.toml", "--seeds", "1..2", "--json"]));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["runs"][1]["folder"], "out/incast/seed-2");
+    assert_eq!(json["runs"][1]["summary"]["workloads"][0]["workload"], "reply");
+    assert_eq!(json["over_seeds"][0]["workloads"][0]["fct_receiver_max_us"]["count"], 2);
+    let output = scratch.trimline(&["run", "incast.toml", "--quiet"]);
+    assert_eq!((succeeded(&output), said(&output).contains("note")), (String::new(), true));
 }
 
 const SWEEP: &str = "seeds = \"1..2\"\ntopology.star.hosts = 9\n[[workload]]\nname = \"reply\"\nsize = \"90KB\"\n\
@@ -307,6 +444,7 @@ fn a_mistake_is_named_and_writes_nothing() {
          1024), or a table with distribution, file, format, packet, interpolation; nearest: \"90KB\""
     );
     assert!(stderr.contains("size = \"90kB\""), "the line is shown: {stderr}");
+    assert_eq!(stderr.matches("has the unknown unit").count(), 1, "{stderr}");
     assert!(output.stdout.is_empty());
     assert_eq!(scratch.names(), ["incast.toml"]);
 }
@@ -517,6 +655,11 @@ fn workloads_of_one_run_have_transports_of_their_own() {
     succeeded(&scratch.trimline(&["run", "mixed.toml"]));
     let rows = scratch.read("out/mixed/flows.csv");
     assert_eq!(rows.matches(",completed").count(), 8, "{rows}");
+    // Without the package there is no table: said before anything runs.
+    let output = scratch.trimline(&["compare", "mixed.toml", "--transports", "ndp,dctcp"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(said(&output).contains("has no package trimline"), "{}", said(&output));
+    assert!(!scratch.0.join("out/mixed-compare").exists());
     let output = scratch.trimline(&["compare", "mixed.toml", "--transports", "ndp,dctpc"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("no transport `dctpc`") && said.contains("nearest: dctcp"), "{said}");

@@ -1,5 +1,6 @@
 //! One row a flow.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -27,6 +28,12 @@ impl Deref for Name {
     type Target = str;
     fn deref(&self) -> &str {
         &self.0
+    }
+}
+
+impl Borrow<str> for Name {
+    fn borrow(&self) -> &str {
+        self
     }
 }
 

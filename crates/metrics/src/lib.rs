@@ -5,8 +5,10 @@
 //! and summary.json. Wall time and the commit are in manifest.json alone.
 #![forbid(unsafe_code)]
 
+pub mod by_workload;
 pub mod capture;
 mod csv;
+pub mod distribution;
 #[cfg(test)]
 pub(crate) mod fixtures;
 pub mod flow;
@@ -23,6 +25,7 @@ pub mod summary;
 pub mod table;
 pub mod timeline;
 
+pub use by_workload::WorkloadSummary;
 pub use flow::{FlowEnd, FlowRecord, Name};
 pub use flow_store::FlowStore;
 pub use manifest::Manifest;

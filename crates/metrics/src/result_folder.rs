@@ -22,12 +22,7 @@ impl ResultFolder {
     /// # Errors
     /// Something that is no result stands there, and is left alone; or the file system refuses.
     pub fn begin(target: &Path) -> io::Result<ResultFolder> {
-        if !is_replaceable(target)? {
-            return Err(io::Error::new(
-                io::ErrorKind::AlreadyExists,
-                format!("{} holds something else than a result", target.display()),
-            ));
-        }
+        check(target)?;
         let partial = beside(target, "partial")?;
         if let Some(parent) = partial.parent() {
             fs::create_dir_all(parent)?;
@@ -78,6 +73,21 @@ impl Drop for ResultFolder {
             let _ = fs::remove_dir_all(&self.partial);
         }
     }
+}
+
+/// Whether a result can stand at `target`: [`ResultFolder::begin`] without beginning.
+///
+/// # Errors
+/// Something that is no result stands there, or the path has no name.
+pub fn check(target: &Path) -> io::Result<()> {
+    beside(target, "partial")?;
+    if is_replaceable(target)? {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::AlreadyExists,
+        format!("{} holds something else than a result", target.display()),
+    ))
 }
 
 /// Writes one file whole or not at all.

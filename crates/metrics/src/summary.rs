@@ -1,12 +1,18 @@
 //! summary.json: what a run, or several runs that differ in their seed, come to. Deterministic bytes:
 //! no wall time, no machine.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use trimline_packet::PortCounters;
 
+use crate::by_workload::{WorkloadSummary, by_workload};
+use crate::distribution::{distribution, rounded};
 use crate::flow::{FlowEnd, FlowRecord};
 use crate::record::RunRecord;
-use crate::statistics::{Interval, interval, mean, quantile};
+use crate::statistics::{Interval, interval, mean};
+
+pub use crate::distribution::{Distribution, Goodput};
 
 /// What one run came to. Field names end in their units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -24,7 +30,8 @@ pub struct Summary {
     /// How the flows ended: every flow is in one of these.
     pub flows: FlowCounts,
     /// Of a long-lived flow: payload in the measured interval. Of a sized one that was delivered: size
-    /// over FCT at the receiver. `None` without such flows.
+    /// over FCT at the receiver. `None` without such flows, and where both kinds are beside each other: `workloads`
+    /// then has each.
     pub goodput_gbps: Option<Goodput>,
     /// First send to last byte at the receiver, of delivered flows.
     pub fct_receiver_us: Option<Distribution>,
@@ -55,6 +62,8 @@ pub struct Summary {
     pub packet_hops: u64,
     /// Hops for each packet of `packets_delivered`: the work that one packet costs.
     pub hops_per_delivered_packet: Option<f64>,
+    /// Each workload, in the order of their first flows.
+    pub workloads: Vec<WorkloadSummary>,
 }
 
 /// Flows by how they ended.
@@ -72,36 +81,6 @@ pub struct FlowCounts {
     pub long_lived: u64,
     /// Due after the end of the run.
     pub not_started: u64,
-}
-
-/// Goodput over flows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Goodput {
-    /// Mean.
-    pub mean: f64,
-    /// Slowest flow.
-    pub min: f64,
-}
-
-/// Quantiles by nearest rank ([`quantile`]).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Distribution {
-    /// How many values.
-    pub count: u64,
-    /// Mean.
-    pub mean: f64,
-    /// Smallest.
-    pub min: f64,
-    /// Median.
-    pub p50: f64,
-    /// 90 %.
-    pub p90: f64,
-    /// 99 %.
-    pub p99: f64,
-    /// 99.9 %.
-    pub p999: f64,
-    /// Largest.
-    pub max: f64,
 }
 
 /// Retransmissions by cause.
@@ -154,10 +133,10 @@ pub struct Aggregate {
     pub series: String,
     /// The point of the sweep.
     pub point: Vec<(String, String)>,
-    /// Seeds, in the order of the scenario.
+    /// Seeds of the runs that the numbers are of, in the order of the scenario.
     pub seeds: Vec<u64>,
-    /// Whether one of the runs was stopped before its end.
-    pub interrupted: bool,
+    /// Seeds of the runs that were stopped before their end.
+    pub stopped_seeds: Vec<u64>,
     /// Sized flows that were not delivered, over all seeds.
     pub unfinished_flows: u64,
     /// Mean over flows, then over seeds with its 95 % interval; so with all that follow.
@@ -176,11 +155,38 @@ pub struct Aggregate {
     pub packet_hops: Option<Interval>,
     /// Hops for each delivered packet.
     pub hops_per_delivered_packet: Option<Interval>,
+    /// Each workload, in the order of their first flows.
+    pub workloads: Vec<WorkloadAggregate>,
 }
 
-/// Six decimals: microseconds to the picosecond, and readable files.
-fn rounded(value: f64) -> f64 {
-    (value * 1e6).round() / 1e6
+/// One workload of runs that differ in their seed alone.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct WorkloadAggregate {
+    /// Its name.
+    pub workload: String,
+    /// Whether its flows have no end.
+    pub long_lived: bool,
+    /// Mean over flows, then over seeds with its 95 % interval; so with all that follow.
+    pub mean_goodput_gbps: Option<Interval>,
+    /// Slowest flow.
+    pub min_goodput_gbps: Option<Interval>,
+    /// Median.
+    pub fct_receiver_p50_us: Option<Interval>,
+    /// 99 %.
+    pub fct_receiver_p99_us: Option<Interval>,
+    /// Last.
+    pub fct_receiver_max_us: Option<Interval>,
+    /// Retransmissions.
+    pub retransmissions: Option<Interval>,
+}
+
+/// What runs count in a mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counting {
+    /// Those that came to their end.
+    Whole,
+    /// Those that were stopped too.
+    Stopped,
 }
 
 fn ratio(numerator: u64, denominator: u64) -> Option<f64> {
@@ -222,6 +228,7 @@ impl Summary {
         let mut counts = FlowCounts { total: flows.len(), ..FlowCounts::default() };
         let mut totals = Totals::default();
         let mut goodputs = Vec::new();
+        let (mut has_long, mut has_sized) = (false, false);
         // One distribution after the other, so that the values of one only are in memory at a time.
         for flow in flows.iter() {
             *match flow.end {
@@ -233,8 +240,11 @@ impl Summary {
             } += 1;
             totals.add(&flow);
             goodputs.extend(flow.goodput_gbps(record.measured_ps));
+            has_long |= flow.size_bytes.is_none();
+            has_sized |= flow.size_bytes.is_some();
         }
-        let goodput_gbps = mean(&goodputs).map(|mean| Goodput {
+        let is_mixed = has_long && has_sized;
+        let goodput_gbps = mean(&goodputs).filter(|_| !is_mixed).map(|mean| Goodput {
             mean: rounded(mean),
             min: rounded(goodputs.iter().copied().fold(f64::INFINITY, f64::min)),
         });
@@ -272,6 +282,7 @@ impl Summary {
             ports,
             packet_hops: record.packet_hops,
             hops_per_delivered_packet: ratio(record.packet_hops, record.packets_delivered),
+            workloads: by_workload(flows, record.measured_ps),
         }
     }
 
@@ -292,25 +303,66 @@ impl Summary {
     }
 }
 
+/// Mean and interval of a number over runs.
+fn over<R>(runs: &[R], of: impl Fn(&R) -> Option<f64>) -> Option<Interval> {
+    let values: Vec<f64> = runs.iter().filter_map(of).collect();
+    interval(&values).map(|interval| Interval {
+        mean: rounded(interval.mean),
+        half_width: interval.half_width.map(rounded),
+        ..interval
+    })
+}
+
+impl WorkloadAggregate {
+    /// Each workload of the runs.
+    fn all(runs: &[&Summary]) -> Vec<WorkloadAggregate> {
+        let mut names: Vec<&str> = Vec::new();
+        let mut of: BTreeMap<&str, Vec<&WorkloadSummary>> = BTreeMap::new();
+        for one in runs.iter().flat_map(|run| &run.workloads) {
+            let group = of.entry(&one.workload).or_default();
+            if group.is_empty() {
+                names.push(&one.workload);
+            }
+            group.push(one);
+        }
+        names.iter().map(|&name| WorkloadAggregate::new(name, &of[name])).collect()
+    }
+
+    fn new(name: &str, runs: &[&WorkloadSummary]) -> WorkloadAggregate {
+        let goodput = |of: fn(&Goodput) -> f64| over(runs, |run| run.goodput_gbps.as_ref().map(of));
+        let fct =
+            |of: fn(&Distribution) -> f64| over(runs, |run| run.fct_receiver_us.as_ref().map(of));
+        WorkloadAggregate {
+            workload: name.to_owned(),
+            long_lived: runs.iter().any(|run| run.long_lived),
+            mean_goodput_gbps: goodput(|goodput| goodput.mean),
+            min_goodput_gbps: goodput(|goodput| goodput.min),
+            fct_receiver_p50_us: fct(|distribution| distribution.p50),
+            fct_receiver_p99_us: fct(|distribution| distribution.p99),
+            fct_receiver_max_us: fct(|distribution| distribution.max),
+            retransmissions: over(runs, |run| Some(run.retransmissions as f64)),
+        }
+    }
+}
+
 impl Aggregate {
     /// Brings together the runs of one series at one point of the sweep.
-    pub fn new(point: &[(String, String)], runs: &[&Summary]) -> Aggregate {
-        let over = |of: &dyn Fn(&Summary) -> Option<f64>| {
-            let values: Vec<f64> = runs.iter().filter_map(|run| of(run)).collect();
-            interval(&values).map(|interval| Interval {
-                mean: rounded(interval.mean),
-                half_width: interval.half_width.map(rounded),
-                ..interval
-            })
+    pub fn new(point: &[(String, String)], all: &[&Summary], counting: Counting) -> Aggregate {
+        let counts = |run: &&&Summary| match counting {
+            Counting::Whole => !run.interrupted,
+            Counting::Stopped => true,
         };
+        let runs: Vec<&Summary> = all.iter().filter(counts).copied().collect();
+        let over = |of: &dyn Fn(&Summary) -> Option<f64>| over(&runs, |run| of(run));
         let fct = |of: fn(&Distribution) -> f64| {
             over(&|run: &Summary| run.fct_receiver_us.as_ref().map(of))
         };
+        let stopped = all.iter().filter(|run| run.interrupted);
         Aggregate {
-            series: runs.first().map(|run| run.series.clone()).unwrap_or_default(),
+            series: all.first().map(|run| run.series.clone()).unwrap_or_default(),
             point: point.to_vec(),
             seeds: runs.iter().map(|run| run.seed).collect(),
-            interrupted: runs.iter().any(|run| run.interrupted),
+            stopped_seeds: stopped.map(|run| run.seed).collect(),
             unfinished_flows: runs.iter().map(|run| run.flows.run_ended).sum(),
             mean_goodput_gbps: over(&|run| run.goodput_gbps.as_ref().map(|goodput| goodput.mean)),
             min_goodput_gbps: over(&|run| run.goodput_gbps.as_ref().map(|goodput| goodput.min)),
@@ -320,6 +372,7 @@ impl Aggregate {
             retransmissions_per_packet: over(&Summary::retransmissions_per_packet),
             packet_hops: over(&|run| Some(run.packet_hops as f64)),
             hops_per_delivered_packet: over(&|run| run.hops_per_delivered_packet),
+            workloads: WorkloadAggregate::all(&runs),
         }
     }
 
@@ -333,24 +386,6 @@ pub(crate) fn to_json(value: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).expect("a record has only string keys");
     text.push('\n');
     text
-}
-
-/// A distribution of millionths: picoseconds as microseconds, parts per million as ratios.
-fn distribution(values: impl Iterator<Item = u64>) -> Option<Distribution> {
-    let mut sorted: Vec<u64> = values.collect();
-    sorted.sort_unstable();
-    let at = |share| quantile(&sorted, share).map(|value| value as f64 / 1e6);
-    let sum: u128 = sorted.iter().map(|&value| u128::from(value)).sum();
-    Some(Distribution {
-        count: sorted.len() as u64,
-        mean: rounded(sum as f64 / sorted.len() as f64 / 1e6),
-        min: at(0)?,
-        p50: at(5000)?,
-        p90: at(9000)?,
-        p99: at(9900)?,
-        p999: at(9990)?,
-        max: at(10_000)?,
-    })
 }
 
 #[cfg(test)]
@@ -388,10 +423,14 @@ mod tests {
         assert_eq!((fct.count, fct.min, fct.p50, fct.max), (2, 259.792, 259.792, 519.584));
         assert_eq!(fct.mean, 389.688);
         assert_eq!(summary.slowdown.as_ref().unwrap().max, 2.0);
-        let goodput = summary.goodput_gbps.as_ref().unwrap();
-        // 270000 B in 519.584 us; the long flow has 7.2 Gb/s in its measured millisecond.
+        // Long-lived flows beside flows of a size: a mean over both would be of neither.
+        assert_eq!(summary.goodput_gbps, None);
+        let sized =
+            [flow(1, Some(270_000), Some(259_792_000)), flow(2, Some(270_000), Some(519_584_000))];
+        let goodput = Summary::new(&record(sized.to_vec())).goodput_gbps.unwrap();
+        // 270000 B in 519.584 us.
         assert_eq!(goodput.min, 4.157172);
-        assert_eq!(goodput.mean, rounded((8.314344 + 4.157172 + 7.2) / 3.0));
+        assert_eq!(goodput.mean, rounded((8.314344 + 4.157172) / 2.0));
         assert_eq!(summary.ports.dropped, 4);
         assert_eq!(summary.hops_per_delivered_packet, Some(16.666667));
     }
@@ -421,11 +460,31 @@ mod tests {
         let mut other = one.clone();
         other.seed = 2;
         other.packet_hops = 700;
-        let aggregate = Aggregate::new(&[("senders".into(), "4".into())], &[&one, &other]);
+        let point = [("senders".into(), "4".into())];
+        let aggregate = Aggregate::new(&point, &[&one, &other], Counting::Whole);
         assert_eq!(aggregate.seeds, [1, 2]);
         let hops = aggregate.packet_hops.unwrap();
         assert_eq!((hops.mean, hops.count), (600.0, 2));
         assert_eq!(hops.half_width, Some(1270.6));
         assert_eq!(aggregate.unfinished_flows, 2);
+        assert_eq!(aggregate.workloads.len(), one.workloads.len());
+    }
+
+    #[test]
+    fn a_run_that_was_stopped_enters_no_mean_unless_asked() {
+        let whole = summary();
+        let mut stopped = Summary { seed: 2, interrupted: true, packet_hops: 7, ..whole.clone() };
+        stopped.workloads[0].retransmissions = 1000;
+        let of = |counting| Aggregate::new(&[], &[&whole, &stopped], counting);
+        let means = of(Counting::Whole);
+        assert_eq!((&means.seeds[..], &means.stopped_seeds[..]), (&[1][..], &[2][..]));
+        let count = |interval: Option<Interval>| interval.map(|interval| interval.count);
+        assert_eq!(means.packet_hops.map(|hops| hops.mean), Some(500.0));
+        assert_eq!(count(means.workloads[0].retransmissions), Some(1));
+        let asked = of(Counting::Stopped);
+        assert_eq!((count(asked.packet_hops), &asked.seeds[..]), (Some(2), &[1, 2][..]));
+        assert_eq!(count(asked.workloads[0].retransmissions), Some(2));
+        // Of nothing but stopped runs there is no mean.
+        assert_eq!(Aggregate::new(&[], &[&stopped], Counting::Whole).packet_hops, None);
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::{PyMemoryError, PyOSError, PyValueError};
 use pyo3::prelude::*;
 use trimline::single::{self, Ending, Named};
 use trimline_sim::Progress;
@@ -22,6 +22,18 @@ type Known = (String, String, Vec<(String, String)>, u64);
 /// A scenario with all its runs.
 #[pyclass(frozen)]
 struct Scenario(Named);
+
+/// A folder of results that nobody else writes to.
+#[pyclass]
+struct Claim(Option<single::Claim>);
+
+#[pymethods]
+impl Claim {
+    /// Gives the folder back.
+    fn release(&mut self) {
+        self.0 = None;
+    }
+}
 
 #[pymethods]
 impl Scenario {
@@ -40,6 +52,23 @@ impl Scenario {
     fn runs(&self) -> Vec<Known> {
         let runs = self.0.runs().into_iter();
         runs.map(|run| (run.name, run.series, run.point, run.seed)).collect()
+    }
+
+    /// Takes a folder for the runs at these places: the claim, and what was removed there. What stands in the way is
+    /// an `OSError`.
+    fn claim(&self, folder: PathBuf, places: Vec<usize>) -> PyResult<(Claim, Vec<String>)> {
+        let (claim, removed) = self.0.claim(&folder, &places).map_err(PyOSError::new_err)?;
+        Ok((Claim(Some(claim)), removed))
+    }
+
+    /// How many of these runs memory holds at the same time; a `MemoryError` if one alone needs more than there is.
+    fn fit(&self, places: Vec<usize>, at_once: usize) -> PyResult<usize> {
+        self.0.fit(&places, at_once).map_err(PyMemoryError::new_err)
+    }
+
+    /// Where these runs are asked for more than their network carries, a sentence each.
+    fn overload(&self, places: Vec<usize>) -> Vec<String> {
+        self.0.overload(&places)
     }
 
     /// Whether the result of a run is in a directory.
@@ -106,6 +135,12 @@ fn scenario_of(path: PathBuf) -> PyResult<Option<String>> {
     single::text_of(Path::new(&path)).map_err(PyValueError::new_err)
 }
 
+/// Where the results of the scenario at a path go unless somebody says.
+#[pyfunction]
+fn default_folder(path: PathBuf, what: &str) -> PathBuf {
+    single::default_folder(&path, what)
+}
+
 /// The `trimline` command: gives its exit status.
 #[pyfunction]
 fn command(py: Python<'_>, words: Vec<std::ffi::OsString>) -> u8 {
@@ -123,8 +158,10 @@ fn schema() -> String {
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<Scenario>()?;
+    module.add_class::<Claim>()?;
     module.add_function(wrap_pyfunction!(scenario_of, module)?)?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
+    module.add_function(wrap_pyfunction!(default_folder, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
     Ok(())
 }

@@ -67,6 +67,11 @@ impl Share {
         u32::try_from(billionths).ok().filter(|&share| share <= Share::WHOLE).map(Share)
     }
 
+    /// So many of a billion.
+    pub fn billionths(self) -> u32 {
+        self.0
+    }
+
     /// Whether it strikes. Nothing is drawn for what never does.
     fn strikes(self, stream: &mut Stream) -> bool {
         self.0 > 0 && random::below(stream, u64::from(Share::WHOLE)) < u64::from(self.0)

@@ -187,6 +187,8 @@ pub trait Choice: fmt::Debug + Send + Sync + 'static {
     fn time_wait(&self) -> TimeDelta;
     /// The parameters in words: lines for `explain`.
     fn words(&self, plan: &Plan) -> String;
+    /// Timers that are long beside a data centre's round trips, in words.
+    fn slow_timers(&self) -> Option<String>;
     /// What the flows of a group will take.
     fn work(&self, plan: &Plan, group: &Group) -> Work;
     /// Runs a plan of which it is the only transport, or the only one that is not built in, or the first.

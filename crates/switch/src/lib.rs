@@ -32,6 +32,7 @@ mod sketches;
 #[cfg(test)]
 mod testing;
 mod varied;
+mod words;
 
 pub use around::Around;
 pub use beside::{Beside, BesideModel};

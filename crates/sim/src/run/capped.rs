@@ -122,7 +122,7 @@ fn plan(seed: u64) -> Plan {
     let size = 1 + pick(3, 200_000);
     let queue = ["", "header_queue = \"256B\"", "header_queue = \"9KB\""][pick(4, 3) as usize];
     let text = format!(
-        "topology.{topology}\nduration = \"{}us\"\nseeds = {seed}\nswitch = {{ {queue} }}\n\
+        "topology.{topology}\nduration = \"{}us\"\nseeds = [{seed}]\nswitch = {{ {queue} }}\n\
          workload = [\n\
          {{ name = \"i\", incast = {{ receiver = 0, senders = {senders} }}, size = \"{size}B\" }},\n\
          {{ name = \"p\", permutation = {{}}, size = \"long-lived\" }} ]\n",

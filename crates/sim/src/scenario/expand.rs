@@ -39,9 +39,12 @@ pub(super) fn expand(
     let known = Known { transports, language };
     // A mistake in the base is one even where every series hides it.
     SCENARIO.check(&base, Extent::Part, language)?;
+    let written = base.child("series").and_then(Node::list).unwrap_or(&[]);
+    written.iter().chain([&base]).try_for_each(unmistakable)?;
     let settings = settings.iter().map(|text| setting(text)).collect::<Result<Vec<_>, _>>()?;
     for setting in &settings {
         SCENARIO.check(setting, Extent::Part, language)?;
+        unmistakable(setting)?;
     }
 
     let series = base.take("series");
@@ -150,6 +153,18 @@ fn runs_of(
         }
     }
     Ok(())
+}
+
+/// A bare number of seeds would be a seed for one reader and a count for another. 1 is one seed either way.
+fn unmistakable(written: &Node) -> Result<(), ScenarioError> {
+    match written.child("seeds").map(|node| (node, node.integer())) {
+        None | Some((_, None | Some(1))) => Ok(()),
+        Some((node, Some(number))) => Err(ScenarioError::new(
+            &node.place,
+            format!("{number} may be one seed or {number} seeds"),
+            format!("[{number}] for the seed {number}, or \"1..{}\"", number.max(2)),
+        )),
+    }
 }
 
 fn seeds(tree: &Node) -> Result<Vec<u64>, ScenarioError> {

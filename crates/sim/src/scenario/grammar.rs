@@ -35,7 +35,7 @@ pub(crate) static SCENARIO: Grammar = Grammar {
                 Form::Range,
                 Form::List(&Form::Integer(0, i64::MAX)),
             ]),
-            "One run for each: a number, a list, or a range \"1..5\" that includes both ends. Default: 1.",
+            "One run for each: a range \"1..5\" that includes both ends, or a list such as [3]. A bare number is refused unless it is 1: it might be a count. Default: 1.",
         ),
         optional(
             "engine",

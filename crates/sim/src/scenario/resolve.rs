@@ -20,6 +20,9 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
     let named = Named::of(root, known)?;
     let profile = named.profile()?;
     let duration = root.child("duration").map(duration_of).transpose()?;
+    if let Some(node) = root.child("duration").filter(|_| duration == Some(TimeDelta::ZERO)) {
+        return Err(ScenarioError::new(&node.place, "a run of no length", "a time above zero"));
+    }
     let warm_up = root.child("warm_up").map(duration_of).transpose()?.unwrap_or(TimeDelta::ZERO);
     if let Some(node) = root.child("warm_up")
         && duration.is_none_or(|duration| warm_up >= duration)

@@ -288,7 +288,8 @@ fn seeds_are_a_number_a_list_or_a_range() {
         let scenario = parse(&GOOD.replace("\"1..3\"", text)).unwrap();
         scenario.runs.iter().map(|run| run.plan.seed).collect()
     };
-    assert_eq!(seeds("7"), [7]);
+    assert_eq!(seeds("[7]"), [7]);
+    assert_eq!(seeds("1"), [1]);
     assert_eq!(seeds("[3, 1]"), [3, 1]);
     assert_eq!(seeds("\"4..6\""), [4, 5, 6]);
     check(
@@ -565,7 +566,7 @@ fn settings_hold_in_every_series() {
         Scenario::parse("scenario.toml", VARIED, &settings)
     };
     let scenario = settings(&[
-        "seeds=9",
+        "seeds=[9]",
         "links.rate=40Gbps",
         "workload.reply.size=\"9KB\"",
         "sweep.workload.reply.incast.senders=[2]",
@@ -626,4 +627,41 @@ fn a_window_of_the_bandwidth_delay_product() {
     assert_eq!(window("links = { preset = \"400G\", rate = \"10Gbps\" }"), (10, 24));
     assert_eq!(window("links.preset = \"800G\"\ntransport.ndp.initial_window = 30"), (800, 30));
     assert_eq!(window(""), (10, 30));
+}
+
+#[test]
+fn a_number_of_seeds_cannot_be_misread() {
+    let seeds = |text: &str| {
+        let scenario = Scenario::parse("s.toml", VARIED, &[format!("seeds={text}")]);
+        let seeds = |scenario: Scenario| -> Vec<u64> {
+            scenario.runs.iter().map(|run| run.plan.seed).take(3).collect()
+        };
+        scenario.map(seeds).map_err(|error| error.to_string())
+    };
+    assert_eq!(seeds("[3]").unwrap(), [3, 3, 3]);
+    assert_eq!(seeds("1").unwrap(), [1, 1, 1]);
+    assert_eq!(seeds("\"1..3\"").unwrap(), [1, 2, 3]);
+    let refused = seeds("3").unwrap_err();
+    assert!(refused.contains("3 may be one seed or 3 seeds"), "{refused}");
+    assert!(refused.contains("expected [3] for the seed 3, or \"1..3\""), "{refused}");
+}
+
+#[test]
+fn a_run_has_a_length() {
+    let refused = Scenario::parse("s.toml", VARIED, &["duration=0s".to_owned()]).unwrap_err();
+    assert!(refused.to_string().contains("a run of no length"), "{refused}");
+}
+
+/// Each name was once held against all before it: minutes, where this takes a second or two.
+#[test]
+fn a_hundred_thousand_workloads_are_read_in_one_go() {
+    let mut text = "topology.star.hosts = 3\n".to_owned();
+    for number in 0..100_000 {
+        text += &format!("[[workload]]\nname = \"w{number}\"\npairs = [[0, 1]]\nsize = \"9KB\"\n");
+    }
+    let start = std::time::Instant::now();
+    let scenario = Scenario::parse("s.toml", &text, &[]).unwrap();
+    assert_eq!(scenario.runs[0].plan.workloads.len(), 100_000);
+    let seconds = start.elapsed().as_secs();
+    assert!(seconds < 30, "{seconds} s");
 }

@@ -1,5 +1,7 @@
 //! From checked `workload` tables to workloads.
 
+use std::collections::BTreeSet;
+
 use trimline_packet::{ByteCount, TimeDelta};
 
 use crate::keys::error::ScenarioError;
@@ -22,6 +24,7 @@ pub(super) fn workloads(
 ) -> Result<(Vec<Workload>, Vec<LinkEvent>), ScenarioError> {
     let hosts = topology.hosts();
     let mut workloads: Vec<Workload> = Vec::new();
+    let mut names: BTreeSet<String> = BTreeSet::new();
     let mut missing = Vec::new();
     let nodes = root.child("workload").and_then(Node::list).unwrap_or(&[]);
     for (node, &place) in nodes.iter().zip(places) {
@@ -64,7 +67,7 @@ pub(super) fn workloads(
             made = with_answers(ask, made.remove(0), transport)?;
         }
         for workload in made {
-            if workloads.iter().any(|other| other.name == workload.name) {
+            if !names.insert(workload.name.clone()) {
                 let place = node.child("name").unwrap_or(node);
                 return Err(ScenarioError::new(
                     &place.place,

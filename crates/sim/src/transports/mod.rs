@@ -94,6 +94,11 @@ pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
     fn payload_bytes(self, config: &ConfigOf<Self>) -> u16;
     /// The parameters in words, after the name, for `explain`.
     fn words(self, config: &ConfigOf<Self>) -> String;
+    /// Timers that are long beside a data centre's round trips, in words: in a comparison they tell more of the timers
+    /// than of the transport. `None` without such timers.
+    fn slow_timers(self, _config: &ConfigOf<Self>) -> Option<String> {
+        None
+    }
     /// What a group of flows takes, for the estimate before a run. [`windowed`] and [`constant_rate`] are at hand.
     fn work(self, config: &ConfigOf<Self>, plan: &Plan, group: &Group) -> Work;
     /// Parameters that the suite `every_transport` runs under every switch profile: at least one.
@@ -223,6 +228,9 @@ impl<T: Transport> Choice for Configured<T> {
             text += &round_trip_words(&plan.topology, self);
         }
         text
+    }
+    fn slow_timers(&self) -> Option<String> {
+        self.transport.slow_timers(&self.config)
     }
     fn work(&self, plan: &Plan, group: &Group) -> Work {
         self.transport.work(&self.config, plan, group)

@@ -39,18 +39,19 @@ const ACK_EVERY: Key = optional(
     Form::Integer(1, 255),
     "Segments in order that one ACK answers. Default: 2 (RFC 5681).",
 );
+const TIMERS: Key = optional(
+    "timers",
+    Form::Word(&["linux", "datacenter", "rfc"]),
+    "The defaults of ack_delay, rto_min and rto_initial. \"linux\" (default): 40ms, 200ms, 1s. \"datacenter\": 1ms, 5ms, 10ms (chosen; operators use an rto_min of 1ms to 10ms). \"rfc\": 500ms (RFC 1122), 1s, 1s (RFC 6298).",
+);
 const ACK_DELAY: Key =
-    optional("ack_delay", DURATION, "The longest that an ACK is delayed. Default: 40ms.");
+    optional("ack_delay", DURATION, "The longest that an ACK is delayed. Default: that of timers.");
 const RTO_INITIAL: Key = optional(
     "rto_initial",
     DURATION,
-    "Time-out before a round trip was measured. Default: 1s (RFC 6298), or rto_max if that is less.",
+    "Time-out before a round trip was measured. Default: that of timers, or rto_max if that is less.",
 );
-const RTO_MIN: Key = optional(
-    "rto_min",
-    DURATION,
-    "Least time-out. Default: 200ms (Linux; RFC 6298 has 1s). Data centres use 1ms to 10ms.",
-);
+const RTO_MIN: Key = optional("rto_min", DURATION, "Least time-out. Default: that of timers.");
 const RTO_MAX: Key = optional("rto_max", DURATION, "Greatest time-out. Default: 60s (RFC 6298).");
 const TIME_WAIT: Key = optional(
     "time_wait",
@@ -112,6 +113,7 @@ static TCP: Grammar = Grammar {
         FRTO,
         HANDSHAKE,
         ACK_EVERY,
+        TIMERS,
         ACK_DELAY,
         RTO_INITIAL,
         RTO_MIN,
@@ -140,6 +142,7 @@ static DCTCP: Grammar = Grammar {
         FRTO,
         HANDSHAKE,
         ACK_EVERY,
+        TIMERS,
         ACK_DELAY,
         RTO_INITIAL,
         RTO_MIN,
@@ -167,6 +170,7 @@ static MPTCP: Grammar = Grammar {
         FRTO,
         HANDSHAKE,
         ACK_EVERY,
+        TIMERS,
         ACK_DELAY,
         RTO_INITIAL,
         RTO_MIN,
@@ -281,7 +285,13 @@ impl Transport for Family {
     fn resolve(self, keys: &Keys<'_>, _setting: &Setting<'_>) -> Result<Config, ScenarioError> {
         let count = |key, default: u16| keys.integer(key, default.into()) as u16;
         let rto_max = keys.duration("rto_max", TimeDelta::from_ms(60_000))?;
-        let rto_initial = TimeDelta::from_ms(1000).min(rto_max);
+        let [ack_delay, rto_min, rto_initial] = match keys.word("timers") {
+            Some("datacenter") => [1, 5, 10],
+            Some("rfc") => [500, 1000, 1000],
+            _ => [40, 200, 1000],
+        }
+        .map(TimeDelta::from_ms);
+        let rto_initial = rto_initial.min(rto_max);
         let receive_window = count("receive_window", 8192);
         let config = Config {
             payload_bytes: keys.payload(9000)?,
@@ -307,9 +317,9 @@ impl Transport for Family {
                 _ => Handshake::ThreeWay,
             },
             ack_every: count("ack_every", 2) as u8,
-            ack_delay: keys.duration("ack_delay", TimeDelta::from_ms(40))?,
+            ack_delay: keys.duration("ack_delay", ack_delay)?,
             rto_initial: keys.duration("rto_initial", rto_initial)?,
-            rto_min: keys.duration("rto_min", TimeDelta::from_ms(200))?,
+            rto_min: keys.duration("rto_min", rto_min)?,
             rto_max,
             // Twice what a segment waits in a thousand full packets' queue at 10 Gb/s, and something (RFC 9293: 2 MSL).
             time_wait: keys.duration("time_wait", TimeDelta::from_ms(10))?,
@@ -342,15 +352,28 @@ impl Transport for Family {
         let options: Vec<&str> =
             options.iter().filter(|(is_on, _)| *is_on).map(|&(_, name)| name).collect();
         format!(
-            "{name}: initial window {}, {} B a segment, RTO of {} to {}, an ACK for {} segments{}{}",
+            "{name}: initial window {}, {} B a segment, RTO of {} to {}, an ACK for {} segments or after {}{}{}",
             config.initial_window,
             config.payload_bytes,
             time(config.rto_min),
             time(config.rto_max),
             config.ack_every,
+            time(config.ack_delay),
             if options.is_empty() { "" } else { ", " },
             options.join(", "),
         )
+    }
+
+    fn slow_timers(self, config: &Config) -> Option<String> {
+        // What operators of data centres set is below.
+        const SLOW: TimeDelta = TimeDelta::from_ms(10);
+        (config.rto_min > SLOW || config.ack_delay > SLOW).then(|| {
+            format!(
+                "least time-out {}, ACKs delayed by up to {}",
+                time(config.rto_min),
+                time(config.ack_delay)
+            )
+        })
     }
 
     fn work(self, config: &Config, plan: &Plan, group: &Group) -> Work {
@@ -484,6 +507,30 @@ mod tests {
     }
 
     #[test]
+    fn timers_have_presets_and_slow_ones_are_said() {
+        let ms = TimeDelta::from_ms;
+        for (keys, delay, least, first, is_slow) in [
+            ("transport.tcp = {}", ms(40), ms(200), ms(1000), true),
+            ("transport.dctcp.timers = \"linux\"", ms(40), ms(200), ms(1000), true),
+            ("transport.dctcp.timers = \"datacenter\"", ms(1), ms(5), ms(10), false),
+            ("transport.mptcp.timers = \"rfc\"", ms(500), ms(1000), ms(1000), true),
+            (
+                "transport.tcp = { timers = \"datacenter\", rto_min = \"2ms\" }",
+                ms(1),
+                ms(2),
+                ms(10),
+                false,
+            ),
+        ] {
+            let chosen = config(keys);
+            let timers = (chosen.ack_delay, chosen.rto_min, chosen.rto_initial);
+            assert_eq!(timers, (delay, least, first), "{keys}");
+            let plan = plan(keys).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(plan.transports[0].slow_timers().is_some(), is_slow, "{keys}");
+        }
+    }
+
+    #[test]
     fn each_of_the_family_has_its_defaults_and_its_switch() {
         let tcp = config("transport.tcp = {}");
         assert_eq!(
@@ -541,6 +588,7 @@ mod tests {
             refused("transport.tcp = { sack = false, dsack = true }").contains("`dsack` without")
         );
         assert!(refused("transport.tcp.rto_min = \"0us\"").contains("a time-out of nothing"));
+        assert!(refused("transport.tcp.timers = \"wan\"").contains("\"datacenter\", \"rfc\""));
         assert!(refused("transport.tcp = { rto_max = \"1ms\" }").contains("above `rto_max`"));
         assert!(refused("transport.mptcp.sack = true").contains("unknown key `sack`"));
         assert!(refused("transport.tcp = {}\noutput.latencies = true").contains("latencies of"));

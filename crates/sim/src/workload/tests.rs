@@ -23,7 +23,7 @@ fn workload(name: &str, matrix: Matrix) -> Workload {
 /// The flows of one workload on so many hosts around a switch.
 fn made(workload: &Workload, hosts: u32, seed: u64) -> Vec<Flow> {
     let text = format!(
-        "topology.star.hosts = {hosts}\nseeds = {seed}\n\
+        "topology.star.hosts = {hosts}\nseeds = [{seed}]\n\
          workload = [{{ name = \"w\", permutation = {{}}, size = \"9KB\" }}]"
     );
     let mut plan = Scenario::parse("s", &text, &[]).unwrap().runs.remove(0).plan;

@@ -1,0 +1,86 @@
+//! Whether runs fit into memory, said before they begin: the kernel's answer to a run that does not is to kill it.
+
+use std::fs;
+
+use trimline_sim::scenario::Run;
+
+use crate::estimate::Estimate;
+
+/// How many of these runs may be under way at the same time, at most `at_once`.
+///
+/// # Errors
+/// One of them alone needs more than there is: how much, and which.
+pub(crate) fn fit(runs: &[&Run], at_once: usize) -> Result<usize, String> {
+    match available_megabytes() {
+        Some(available) => fit_into(runs, at_once, available),
+        None => Ok(at_once),
+    }
+}
+
+fn fit_into(runs: &[&Run], at_once: usize, available: f64) -> Result<usize, String> {
+    let needs = |run: &&Run| Estimate::of(&run.plan).megabytes;
+    let largest = runs.iter().max_by(|a, b| needs(a).total_cmp(&needs(b)));
+    let Some((run, needed)) = largest.map(|run| (run, needs(run))) else { return Ok(at_once) };
+    if needed > available {
+        return Err(format!(
+            "{} needs roughly {} of memory and {} are free; expected a smaller network, fewer flows or less output",
+            run.name,
+            human_bytes(needed),
+            human_bytes(available)
+        ));
+    }
+    Ok(at_once.min((available / needed) as usize).max(1))
+}
+
+/// Megabytes in words.
+pub(crate) fn human_bytes(megabytes: f64) -> String {
+    match megabytes {
+        megabytes if megabytes < 1000.0 => format!("{megabytes:.0} MB"),
+        megabytes if megabytes < 10_000.0 => format!("{:.1} GB", megabytes / 1e3),
+        megabytes if megabytes < 1_000_000.0 => format!("{:.0} GB", megabytes / 1e3),
+        megabytes => format!("{:.0} TB", megabytes / 1e6),
+    }
+}
+
+/// What this process may still take: of the machine, and of the control group that it is in.
+fn available_megabytes() -> Option<f64> {
+    let machine = of_machine(&fs::read_to_string("/proc/meminfo").ok()?)?;
+    let number = |file: &str| fs::read_to_string(file).ok()?.trim().parse::<f64>().ok();
+    let group = "/sys/fs/cgroup/memory";
+    let limits = [("max", "current"), ("limit_in_bytes", "usage_in_bytes")];
+    let left = limits.iter().zip([".", "/memory."]).filter_map(|((limit, used), join)| {
+        let limit = number(&format!("{group}{join}{limit}"))?;
+        Some((limit - number(&format!("{group}{join}{used}"))?) / 1e6)
+    });
+    Some(left.fold(machine, f64::min))
+}
+
+/// Megabytes from the text of /proc/meminfo.
+fn of_machine(text: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kibibytes: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024.0 / 1e6)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trimline_sim::scenario::Scenario;
+
+    #[test]
+    fn runs_that_do_not_fit_are_refused_with_the_number() {
+        let text = "topology.fattree.hosts = 1024\nduration = \"1ms\"\nseeds = \"1..4\"\n\
+                    [[workload]]\nname = \"p\"\npermutation = {}\nsize = \"long-lived\"\n";
+        let scenario = Scenario::parse("s", text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let runs: Vec<&Run> = scenario.runs.iter().collect();
+        let needed = Estimate::of(&runs[0].plan).megabytes;
+        assert_eq!(fit_into(&runs, 4, needed * 100.0), Ok(4));
+        assert_eq!(fit_into(&runs, 4, needed * 2.5), Ok(2));
+        let refused = fit_into(&runs, 4, needed * 0.5).unwrap_err();
+        let number = human_bytes(needed);
+        assert!(refused.contains(&format!("needs roughly {number} of memory")), "{refused}");
+        assert_eq!(human_bytes(50_000.0), "50 GB");
+        assert_eq!(of_machine("MemTotal: 9 kB\nMemAvailable:    2000000 kB\n"), Some(2048.0));
+        assert!(available_megabytes().is_some_and(|megabytes| megabytes > 0.0));
+    }
+}

@@ -1,0 +1,459 @@
+//! A plan in words: every setting that acts, a line each.
+
+use trimline_packet::TimeDelta;
+use trimline_sim::plan::{
+    Arrivals, Connection, EngineChoice, Gap, LinkChange, Matrix, Plan, ServiceModel, Share, Size,
+    Spraying, Workload,
+};
+use trimline_sim::scenario::Output;
+use trimline_sim::topology::{self, Clos, HostDelay, LinkId, Processing};
+use trimline_sim::transports::time;
+
+use crate::results::shortened;
+
+/// Columns of a terminal, and where the words of a line begin.
+const WIDTH: usize = 80;
+const MARGIN: usize = 13;
+/// Workloads that are said one by one.
+const MOST: usize = 40;
+
+/// One line: what it is about, and its words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Line {
+    pub(crate) about: String,
+    pub(crate) words: String,
+}
+
+impl Line {
+    fn new(about: &str, words: impl Into<String>) -> Line {
+        Line { about: about.to_owned(), words: words.into() }
+    }
+
+    /// As a terminal shows it, in as many rows as it takes.
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!("  {:<10} ", self.about);
+        let mut column = MARGIN;
+        for (place, word) in self.words.split(' ').enumerate() {
+            let length = word.chars().count();
+            if place > 0 && column + 1 + length > WIDTH {
+                text += &format!("\n{}", " ".repeat(MARGIN));
+                column = MARGIN;
+            } else if place > 0 {
+                text.push(' ');
+                column += 1;
+            }
+            text += word;
+            column += length;
+        }
+        text.push('\n');
+        text
+    }
+}
+
+/// Everything that acts in a run.
+pub(crate) fn words(plan: &Plan, output: &Output) -> Vec<Line> {
+    let mut lines = vec![Line::new("topology", shape_words(&plan.topology))];
+    lines.push(Line::new("links", link_words(&plan.topology)));
+    lines.extend(processing_words(&plan.topology));
+    lines.extend(impairment_words(plan));
+    lines.extend(event_words(plan));
+    lines.extend(switch_words("switch", plan, &plan.switch));
+    if let Some(droppable) = &plan.droppable {
+        let beside =
+            "packets that may only be dropped have a queue of their own (deficit round robin)";
+        lines.push(Line::new("beside", beside));
+        lines.extend(switch_words("", plan, droppable));
+    }
+    for rule in &plan.port_rules {
+        let ports = match rule.ports.len() {
+            1 => "1 port differs".to_owned(),
+            count => format!("{count} ports differ"),
+        };
+        let beside = if rule.model.droppable.is_some() { ", with a queue beside" } else { "" };
+        lines.push(Line::new(
+            "of these",
+            format!("{ports}{beside}: {}", names_of(plan, &rule.ports)),
+        ));
+        lines.extend(switch_words("", plan, &rule.model.main));
+    }
+    if plan.switch.shares_memory() {
+        let least = plan.shared_memory.of(u64::from(plan.topology.least_switch_ports()));
+        let words = format!(
+            "{} B or more, by its ports, shared by the queues of a switch (dynamic thresholds)",
+            least.get()
+        );
+        lines.push(Line::new("memory", words));
+    }
+    for chosen in &plan.transports {
+        for text in chosen.words(plan).lines() {
+            let (about, words) = text.trim().split_once("  ").unwrap_or(("", text.trim()));
+            match about {
+                "" => lines.push(Line::new("", words)),
+                about => lines.push(Line::new(about, words.trim())),
+            }
+        }
+    }
+    lines.extend(plan.workloads.iter().take(MOST).map(|workload| workload_line(plan, workload)));
+    if plan.workloads.len() > MOST {
+        lines.push(Line::new("", format!("and {} more workloads", plan.workloads.len() - MOST)));
+    }
+    lines.push(Line::new(
+        "duration",
+        match plan.duration {
+            Some(duration) => format!("{}, measured after {}", time(duration), time(plan.warm_up)),
+            None => "until every flow has ended".to_owned(),
+        },
+    ));
+    lines.push(Line::new("output", output_words(plan, output)));
+    if let Some(watch) = &plan.timeline {
+        let (places, pairs) = (watch.places.len(), watch.flows.len());
+        let of = format!("of {places} places and {pairs} pairs of hosts, by the slow engine");
+        lines.push(Line::new("timeline", of));
+    } else if plan.engine == EngineChoice::Heap {
+        lines.push(Line::new("engine", "heap, the slow one"));
+    }
+    lines
+}
+
+/// What of a plan's lines differs from those of another: only this is said of a later series.
+pub(crate) fn different(first: &[Line], other: &[Line]) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut about = "";
+    for line in other {
+        if !line.about.is_empty() {
+            about = &line.about;
+        }
+        if !first.contains(line) {
+            // The first of them says what they are about.
+            lines.push(Line::new(about, &*line.words));
+            about = "";
+        }
+    }
+    let is_gone =
+        |line: &&Line| !line.about.is_empty() && !other.iter().any(|kept| kept.about == line.about);
+    let mut gone: Vec<&str> = first.iter().filter(is_gone).map(|line| &*line.about).collect();
+    gone.dedup();
+    lines.extend(gone.into_iter().map(|about| Line::new(about, "none")));
+    lines
+}
+
+fn shape_words(clos: &Clos) -> String {
+    let hosts = clos.hosts();
+    match clos.tiers {
+        0 => "two hosts and a cable".to_owned(),
+        1 => format!("{hosts} hosts around one switch"),
+        2 => format!(
+            "{hosts} hosts: {} leaves of {} hosts, {} spines",
+            clos.tors_per_pod, clos.hosts_per_tor, clos.aggregations_per_pod
+        ),
+        _ => format!(
+            "FatTree of {hosts} hosts: {} pods of {} ToRs with {} hosts each, {} aggregation switches a \
+             pod, {} cores",
+            clos.pods,
+            clos.tors_per_pod,
+            clos.hosts_per_tor,
+            clos.aggregations_per_pod,
+            clos.aggregations_per_pod * clos.cores_per_aggregation
+        ),
+    }
+}
+
+fn link_words(clos: &Clos) -> String {
+    let links =
+        [("host", clos.host_link), ("ToR", clos.tor_link), ("aggregation", clos.aggregation_link)];
+    let tiers = usize::from(clos.tiers.max(1));
+    let links = links[..tiers].iter().map(|(tier, link)| {
+        let framing = match link.framing_bytes {
+            0 => String::new(),
+            bytes => format!(", {bytes} B of framing"),
+        };
+        format!("{tier} {}, {}{framing}", link.rate, time(link.delay))
+    });
+    links.collect::<Vec<_>>().join("; ")
+}
+
+/// What links do to packets, where they do anything.
+fn impairment_words(plan: &Plan) -> Option<Line> {
+    let impairment = &plan.impairment;
+    let share = |share: Share| format!("{} %", f64::from(share.billionths()) / 1e7);
+    let mut parts = Vec::new();
+    if impairment.loss > Share::default() {
+        parts.push(format!("{} of packets lost", share(impairment.loss)));
+    }
+    if impairment.corruption > Share::default() {
+        parts.push(format!("{} damaged", share(impairment.corruption)));
+    }
+    if impairment.reordering > TimeDelta::ZERO {
+        parts.push(format!("each up to {} later", time(impairment.reordering)));
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    let on = match &impairment.links[..] {
+        [] => "on every link".to_owned(),
+        links => format!("on {}", names_of(plan, links)),
+    };
+    Some(Line::new("impairment", format!("{} {on}", parts.join(", "))))
+}
+
+/// Links that change.
+fn event_words(plan: &Plan) -> Option<Line> {
+    if plan.link_events.is_empty() {
+        return None;
+    }
+    let change = |event: &trimline_sim::plan::LinkEvent| {
+        let what = match event.change {
+            LinkChange::Rate(rate) => format!("sends at {rate}"),
+            LinkChange::Fail => "fails".to_owned(),
+            LinkChange::Restore => "is restored".to_owned(),
+        };
+        let both = if event.both_directions { " and back" } else { "" };
+        format!("{}{both} {what} at {}", names_of(plan, &[event.link]), time(event.at))
+    };
+    // Every name takes a look at all links: of many events some are said.
+    let some: Vec<String> = plan.link_events.iter().take(6).map(change).collect();
+    let more = match plan.link_events.len() - some.len() {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    let known = time(plan.routing_convergence);
+    Some(Line::new("events", format!("{}{more}; routing knows {known} later", some.join(", "))))
+}
+
+/// The names of links, by who sends on them.
+fn names_of(plan: &Plan, links: &[LinkId]) -> String {
+    let all = topology::links(&plan.topology);
+    let name = |link: &LinkId| all.iter().find(|(_, known)| known == link).map(|(name, _)| &**name);
+    let names: Vec<&str> = links.iter().take(9).filter_map(name).collect();
+    match links.len() > names.len() {
+        true => format!("{} ({} links)", names[..2.min(names.len())].join(", "), links.len()),
+        false => shortened(&names),
+    }
+}
+
+/// A port: its profile, its order, its queues.
+fn switch_words(about: &str, plan: &Plan, model: &ServiceModel) -> Vec<Line> {
+    let (payload, wire) =
+        (plan.transports.iter().map(|chosen| chosen.payload_bytes()).max(), plan.full_wire_bytes());
+    let profile = match model.profile(payload.unwrap_or(0), wire) {
+        Some(profile) => format!("profile {}", profile.name),
+        None => "no profile as it is".to_owned(),
+    };
+    let mut words = model.words().into_iter();
+    let order = words.next().unwrap_or_default();
+    let first = Line::new(about, format!("{profile}: {order}"));
+    std::iter::once(first).chain(words.map(|words| Line::new("", words))).collect()
+}
+
+fn output_words(plan: &Plan, output: &Output) -> String {
+    let Output { flows, ports, latencies, timeline, fct, series } = *output;
+    let every = plan.sample_every.map(|every| format!("series every {}", time(every)));
+    let files = [
+        (flows, "flows"),
+        (ports, "ports"),
+        (latencies, "latencies"),
+        (timeline, "timeline"),
+        (fct, "fct"),
+        (series, every.as_deref().unwrap_or("series")),
+    ];
+    let files: Vec<&str> =
+        files.into_iter().filter(|(is_asked, _)| *is_asked).map(|(_, name)| name).collect();
+    if files.is_empty() { "the summary alone".to_owned() } else { files.join(", ") }
+}
+
+fn workload_line(plan: &Plan, workload: &Workload) -> Line {
+    let with = match &plan.transports[..] {
+        [_] => String::new(),
+        _ => format!(", with {}", plan.transport_of(workload).name()),
+    };
+    Line::new("workload", workload_words(workload, plan.topology.hosts()) + &with)
+}
+
+pub(crate) fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
+/// What hosts and switches take for a packet, where they take any time.
+fn processing_words(clos: &Clos) -> Option<Line> {
+    let processing = &clos.processing;
+    if *processing == Processing::default() {
+        return None;
+    }
+    let host = |delay: HostDelay| match delay.spread {
+        TimeDelta::ZERO => time(delay.least),
+        spread => {
+            format!("{} to {}", time(delay.least), time(delay.least + spread))
+        }
+    };
+    let mut words = format!(
+        "hosts {} to send, {} to receive",
+        host(processing.host_send),
+        host(processing.host_receive)
+    );
+    let switches = ["ToR", "aggregation", "core"].iter().zip(processing.switch);
+    for (layer, latency) in switches.take(usize::from(clos.tiers)) {
+        words += &format!("; {layer} {}", time(latency));
+    }
+    Some(Line::new("processing", words))
+}
+
+fn workload_words(workload: &Workload, hosts: u32) -> String {
+    let matrix = match &workload.matrix {
+        Matrix::Permutation => format!("{hosts} hosts send to one other each"),
+        Matrix::Incast { receiver, senders, .. } => {
+            format!("{senders} hosts send to host {receiver}")
+        }
+        Matrix::Random { flows, excluding } => {
+            let members = hosts.saturating_sub(excluding.len() as u32);
+            format!("{members} hosts send {flows} flows each to random others")
+        }
+        Matrix::AllToAll => format!("{hosts} hosts send to every other"),
+        Matrix::Outcast { sender, receivers, .. } => {
+            format!("host {sender} sends to {receivers} hosts")
+        }
+        Matrix::RandomIncast { senders } => format!("{senders} hosts send to a random one"),
+        Matrix::Pairs(pairs) if pairs.len() == 1 => "1 flow".to_owned(),
+        Matrix::Pairs(pairs) => format!("{} flows", pairs.len()),
+        Matrix::Listed(listed) => format!("{} flows of a file", listed.flows.len()),
+        Matrix::Requests(queries) => {
+            let who = match queries.client {
+                Some(client) => format!("host {client} asks"),
+                None => format!("{hosts} hosts ask"),
+            };
+            format!("{who} {} random others at once", queries.servers)
+        }
+        Matrix::Responses => "the answers".to_owned(),
+    };
+    let size = match (&workload.matrix, &workload.size) {
+        (Matrix::Listed(_), _) => "sizes of the file".to_owned(),
+        (_, Size::LongLived) => "for ever".to_owned(),
+        (_, Size::Fixed(size)) => format!("{size} each"),
+        (_, Size::Drawn(sizes)) => {
+            format!("sizes drawn, {} B on the average", sizes.mean_millibytes() / 1000)
+        }
+    };
+    let arrivals = match workload.arrivals {
+        Arrivals::Once => String::new(),
+        Arrivals::Periodic { every, .. } => format!(", again every {}", time(every)),
+        Arrivals::Poisson { mean, .. } => {
+            format!(", again and again, Poisson with a mean gap of {}", time(mean))
+        }
+        Arrivals::ClosedLoop { gap: Gap::Fixed(gap), .. } => {
+            format!(", again {} after the end of the last", time(gap))
+        }
+        Arrivals::ClosedLoop { gap: Gap::Exponential(mean), .. } => {
+            format!(
+                ", again after the last and an exponential gap of {} on the average",
+                time(mean)
+            )
+        }
+    };
+    let jitter = match workload.start_jitter.as_ps() {
+        0 => String::new(),
+        _ => format!(" and up to {} later", time(workload.start_jitter)),
+    };
+    let paths = match workload.spraying {
+        Spraying::SenderPermuted => "paths permuted by the sender",
+        Spraying::SwitchRandom => "paths chosen by the switches",
+    };
+    let connection = match workload.connection {
+        Connection::New => "",
+        Connection::Kept => ", connections kept",
+    };
+    format!(
+        "{}: {matrix}, {size}{arrivals}, from {}{jitter}, class {}, {paths}{connection}",
+        workload.name,
+        time(workload.start),
+        workload.class
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trimline_sim::scenario::Scenario;
+
+    fn of(text: &str) -> String {
+        let scenario = Scenario::parse("s", text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let run = &scenario.runs[0];
+        words(&run.plan, &run.output).iter().map(Line::text).collect()
+    }
+
+    const STAR: &str =
+        "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
+
+    #[test]
+    fn a_timeline_is_said_to_be_slow() {
+        let timeline =
+            "[output]\ntimeline = { places = [\"host 1\", \"host 2\"], flows = [[0, 1]] }\n";
+        let words = of(&format!("{STAR}{timeline}"));
+        assert!(words.contains("timeline   of 2 places and 1 pairs of hosts, by the slow engine"));
+    }
+
+    #[test]
+    fn connections_that_are_kept_are_said_to_be() {
+        let loops = "arrivals.closed_loop = { gap = \"1us\", count = 3 }\n";
+        let workload = |connection: &str| of(&format!("{STAR}{loops}{connection}"));
+        let kept = workload("connection = \"kept\"\n").replace("\n             ", " ");
+        assert!(kept.contains("connections kept"), "{kept}");
+        assert_eq!(workload("connection = \"new\"\n"), workload(""));
+    }
+
+    #[test]
+    fn ports_that_differ_are_said() {
+        let words = of(&format!(
+            "switch.droppable_queue = \"50pkt\"\n{STAR}\
+             [[switch.port]]\nlink = \"tor 0 down 1\"\nprofile = \"drop-tail\"\n"
+        ));
+        let words = words.replace("\n             ", " ");
+        assert!(words.contains("beside     packets that may only be dropped"), "{words}");
+        assert!(words.contains("of these   1 port differs: tor 0 down 1"), "{words}");
+        assert!(words.contains("profile drop-tail: one queue"), "{words}");
+        let short = [Line::new("switch", "a"), Line::new("", "b"), Line::new("", "c")];
+        let other = [Line::new("switch", "a"), Line::new("", "d"), Line::new("", "e")];
+        assert_eq!(different(&short, &other), [Line::new("switch", "d"), Line::new("", "e")]);
+    }
+
+    #[test]
+    fn every_setting_that_acts_is_said() {
+        let settings = [
+            ("switch.profile = \"p4\"\n", "profile p4: 2 queues"),
+            ("switch.data_queue = \"13pkt\"\n", "data: 13 packets"),
+            ("switch.header_queue = \"200B\"\n", "headers and control: 200 B"),
+            ("impairment.loss = \"1%\"\n", "impairment 1 % of packets lost on every link"),
+            ("impairment.corruption = \"2%\"\n", "2 % damaged"),
+            ("impairment.reordering = \"5us\"\n", "each up to 5us later"),
+            ("engine = \"heap\"\n", "engine     heap"),
+            ("output.ports = true\n", "output     flows, ports"),
+            ("output.series = \"7us\"\n", "series every 7us"),
+        ];
+        let plain = of(STAR);
+        for (setting, said) in settings {
+            let words = of(&format!("{setting}{STAR}")).replace("\n             ", " ");
+            assert!(words.contains(said) && !plain.contains(said), "{setting}: {words}");
+        }
+        let event =
+            "[[link_event]]\nlink = \"host 1\"\nat = \"3us\"\nchange = { rate = \"1Gbps\" }\n";
+        let words = of(&format!("{STAR}{event}")).replace("\n             ", " ");
+        assert!(words.contains("host 1") && words.contains("sends at 1 Gb/s at 3us"), "{words}");
+    }
+
+    #[test]
+    fn of_a_later_series_only_what_differs_is_said() {
+        let line = |about: &str, words: &str| Line::new(about, words);
+        let first = [line("links", "10G"), line("memory", "1 MB"), line("output", "flows")];
+        let other = [line("links", "40G"), line("output", "flows")];
+        assert_eq!(different(&first, &other), [line("links", "40G"), line("memory", "none")]);
+        assert_eq!(different(&first, &first), []);
+    }
+
+    #[test]
+    fn lines_fit_a_terminal() {
+        let text = Line::new("switch", "a word ".repeat(40).trim()).text();
+        assert!(text.lines().all(|line| line.len() <= WIDTH), "{text}");
+        assert!(
+            text.lines().nth(1).is_some_and(|line| line.starts_with("             ")),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,229 @@
+//! What `trimline run` says of its runs: a row for each workload of each run, and means over seeds, in eighty columns.
+//! Long-lived flows and flows of a size have tables of their own, because they have other numbers.
+
+use trimline_metrics::summary::WorkloadAggregate;
+use trimline_metrics::{Aggregate, Interval, Summary, WorkloadSummary};
+
+use crate::results::columns;
+
+/// Columns of a terminal.
+const WIDTH: usize = 80;
+/// Workloads of one run that are shown; summary.json has all.
+const MOST: usize = 16;
+/// Beside the name of a run that did not come to its end.
+const MARK: &str = "*";
+
+/// A name in front, of a run and one of its workloads, and numbers.
+struct Row {
+    run: String,
+    workload: String,
+    numbers: Vec<String>,
+}
+
+/// The tables of runs by name, and of their groups of several seeds.
+pub(crate) fn tables(runs: &[(&str, &Summary)], groups: &[Aggregate]) -> String {
+    let mut text = of_runs(runs);
+    let several: Vec<&Aggregate> = groups.iter().filter(|group| group.seeds.len() > 1).collect();
+    if !several.is_empty() {
+        text += &over_seeds(&several);
+    }
+    let stopped = runs.iter().filter(|(_, run)| run.interrupted).count();
+    if stopped > 0 {
+        let enters = match runs.len() {
+            1 => "",
+            _ => "; it enters no mean (--include-stopped)",
+        };
+        text += &format!("\n{MARK} stopped before its end{enters}\n");
+    }
+    let hidden =
+        runs.iter().map(|(_, run)| run.workloads.len().saturating_sub(MOST)).sum::<usize>();
+    if hidden > 0 {
+        text += &format!("\n{hidden} more workloads are in summary.json\n");
+    }
+    text
+}
+
+fn of_runs(runs: &[(&str, &Summary)]) -> String {
+    let mut long = vec![head("long-lived", &["flows", "mean Gb/s", "min Gb/s", "resent"])];
+    let mut sized =
+        vec![head("of a size", &["flows", "done", "FCT p50 us", "p99 us", "max us", "resent"])];
+    for (name, run) in runs {
+        let mark = if run.interrupted { MARK } else { "" };
+        let name = format!("{name}{mark}");
+        for one in run.workloads.iter().take(MOST) {
+            let rows = if one.long_lived { &mut long } else { &mut sized };
+            let workload =
+                if run.workloads.len() > 1 { one.workload.clone() } else { String::new() };
+            rows.push(Row { run: name.clone(), workload, numbers: numbers(one) });
+        }
+    }
+    joined(&long, &sized)
+}
+
+fn numbers(one: &WorkloadSummary) -> Vec<String> {
+    let or_dash = |number: Option<f64>, decimals| number.map_or("-".into(), |n| fixed(n, decimals));
+    let goodput = one.goodput_gbps.as_ref();
+    let fct = one.fct_receiver_us.as_ref();
+    let flows = one.flows.to_string();
+    let resent = one.retransmissions.to_string();
+    if one.long_lived {
+        let mean = or_dash(goodput.map(|goodput| goodput.mean), 3);
+        return vec![flows, mean, or_dash(goodput.map(|goodput| goodput.min), 3), resent];
+    }
+    vec![
+        flows,
+        one.delivered.to_string(),
+        or_dash(fct.map(|fct| fct.p50), 1),
+        or_dash(fct.map(|fct| fct.p99), 1),
+        or_dash(fct.map(|fct| fct.max), 1),
+        resent,
+    ]
+}
+
+fn over_seeds(groups: &[&Aggregate]) -> String {
+    let mut long = vec![head("long-lived", &["seeds", "mean Gb/s", "min Gb/s"])];
+    let mut sized = vec![head("of a size", &["seeds", "FCT p50 us", "p99 us", "max us"])];
+    for group in groups {
+        let point = group.point.iter().map(|(key, value)| format!("{key}={value}"));
+        let series = (!group.series.is_empty()).then(|| group.series.clone());
+        let name = series.into_iter().chain(point).collect::<Vec<_>>().join("/");
+        for one in group.workloads.iter().take(MOST) {
+            let rows = if one.long_lived { &mut long } else { &mut sized };
+            let is_only = group.workloads.len() == 1 && !name.is_empty();
+            let workload = if is_only { String::new() } else { one.workload.clone() };
+            let seeds = group.seeds.len().to_string();
+            let numbers = std::iter::once(seeds).chain(intervals(one)).collect();
+            rows.push(Row { run: name.clone(), workload, numbers });
+        }
+    }
+    format!("\nmean over seeds ± 95 % interval\n{}", joined(&long, &sized))
+}
+
+fn intervals(one: &WorkloadAggregate) -> Vec<String> {
+    let cell = |interval: Option<Interval>, decimals| match interval {
+        None => "-".to_owned(),
+        Some(Interval { mean, half_width: None, .. }) => fixed(mean, decimals),
+        Some(Interval { mean, half_width: Some(half_width), .. }) => {
+            format!("{} ± {}", fixed(mean, decimals), fixed(half_width, decimals))
+        }
+    };
+    if one.long_lived {
+        return vec![cell(one.mean_goodput_gbps, 3), cell(one.min_goodput_gbps, 3)];
+    }
+    [one.fct_receiver_p50_us, one.fct_receiver_p99_us, one.fct_receiver_max_us]
+        .map(|interval| cell(interval, 1))
+        .to_vec()
+}
+
+/// A decimal less for each digit beyond three: a large number needs no fraction.
+fn fixed(number: f64, decimals: usize) -> String {
+    let digits = if number.abs() < 1.0 { 0 } else { number.abs().log10() as usize };
+    let decimals = decimals.min(5usize.saturating_sub(digits));
+    format!("{number:.decimals$}")
+}
+
+fn head(kind: &str, names: &[&str]) -> Row {
+    let numbers = names.iter().map(|&name| name.into()).collect();
+    Row { run: format!("flows {kind}"), workload: String::new(), numbers }
+}
+
+/// Both tables, without one that has no rows.
+fn joined(long: &[Row], sized: &[Row]) -> String {
+    let tables = [long, sized].into_iter().filter(|rows| rows.len() > 1);
+    tables.map(narrowed).collect::<Vec<_>>().join("\n")
+}
+
+/// Rows in columns, their names as short as a terminal wants them.
+fn narrowed(rows: &[Row]) -> String {
+    let count = rows.first().map_or(0, |row| row.numbers.len());
+    let width = |column: usize| rows.iter().map(|row| row.numbers[column].chars().count()).max();
+    let others: usize = (0..count).map(|column| 2 + width(column).unwrap_or(0)).sum();
+    let room = WIDTH.saturating_sub(others).max(20);
+    let line = |row: &Row| {
+        let label = labelled(&row.run, &row.workload, room);
+        std::iter::once(label).chain(row.numbers.iter().cloned()).collect()
+    };
+    let lines: Vec<Vec<String>> = rows.iter().map(line).collect();
+    columns(&lines)
+}
+
+/// A run and its workload in so many characters: of each its ends, where names differ.
+fn labelled(run: &str, workload: &str, room: usize) -> String {
+    if run.is_empty() || workload.is_empty() {
+        return shortened(&format!("{run}{workload}"), room);
+    }
+    let length = |name: &str| name.chars().count();
+    // What the one does not need is the other's.
+    let of_workload = length(workload).min(room.saturating_sub(1 + length(run)).max(room / 2));
+    let of_run = room - 1 - of_workload;
+    format!("{} {}", shortened(run, of_run), shortened(workload, of_workload))
+}
+
+/// The beginning and the end of a name, in so many characters: where names of runs differ.
+fn shortened(name: &str, most: usize) -> String {
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= most {
+        return name.to_owned();
+    }
+    let end = (most - 1) * 2 / 3;
+    let begin = most - 1 - end;
+    let letters = &letters;
+    letters[..begin].iter().chain(&['…']).chain(&letters[letters.len() - end..]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ops::ControlFlow;
+    use trimline_metrics::summary::Counting;
+    use trimline_sim::scenario::Scenario;
+
+    fn summaries(text: &str) -> (Scenario, Vec<Summary>) {
+        let scenario = Scenario::parse("s", text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let run = |run: &trimline_sim::scenario::Run| {
+            let record = trimline_sim::run(&run.plan, &mut |_| ControlFlow::Continue(()));
+            Summary::new(&record.unwrap_or_else(|error| panic!("{error}")))
+        };
+        let summaries = scenario.runs.iter().map(run).collect();
+        (scenario, summaries)
+    }
+
+    const MIXED: &str = "seeds = \"1..2\"\nduration = \"1ms\"\ntopology.star.hosts = 9\n\
+        [[workload]]\nname = \"background\"\npermutation = {}\nsize = \"long-lived\"\n\
+        [[workload]]\nname = \"replies-of-a-long-name\"\nsize = \"90KB\"\n\
+        incast = { receiver = 0, senders = 8 }\n\
+        [[series]]\nname = \"as-in-the-paper-with-a-long-name\"\n";
+
+    /// What a person sees; the file beside is what it should be.
+    #[test]
+    fn the_tables_fit_a_terminal() {
+        let (scenario, mut summaries) = summaries(MIXED);
+        let shown = |summaries: &[Summary]| {
+            let runs: Vec<(&str, &Summary)> =
+                scenario.runs.iter().map(|run| &*run.name).zip(summaries).collect();
+            let all: Vec<&Summary> = summaries.iter().collect();
+            tables(&runs, &[Aggregate::new(&[], &all, Counting::Whole)])
+        };
+        let whole = shown(&summaries);
+        summaries[1].interrupted = true;
+        let text = format!("{whole}\n---\n\n{}", shown(&summaries));
+        for line in text.lines() {
+            assert!(line.chars().count() <= WIDTH, "{line}");
+        }
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/run.txt");
+        if std::env::var_os("TRIMLINE_BLESS").is_some() {
+            std::fs::write(file, &text).unwrap();
+        }
+        assert_eq!(text, std::fs::read_to_string(file).unwrap_or_default());
+    }
+
+    #[test]
+    fn a_name_keeps_its_ends() {
+        assert_eq!(shortened("abcdefghij", 10), "abcdefghij");
+        assert_eq!(shortened("abcdefghijklm", 10), "abc…hijklm");
+        assert_eq!(
+            [fixed(1234567.89, 1), fixed(0.12345, 3), fixed(98.76, 1)],
+            ["1234568", "0.123", "98.8"]
+        );
+    }
+}

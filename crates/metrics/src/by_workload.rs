@@ -1,0 +1,124 @@
+//! What each workload of a run came to. Long-lived flows have a throughput and flows of a size a completion time:
+//! a mean over both would be of neither.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::distribution::{Distribution, Goodput, distribution, rounded};
+use crate::flow::{FlowRecord, Name};
+use crate::flow_store::FlowStore;
+
+/// What the flows of one workload came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkloadSummary {
+    /// Its name.
+    pub workload: String,
+    /// Whether its flows have no end.
+    pub long_lived: bool,
+    /// All of them.
+    pub flows: u64,
+    /// Those that were delivered.
+    pub delivered: u64,
+    /// Of long-lived flows: payload in the measured interval. Of others: size over FCT at the receiver.
+    pub goodput_gbps: Option<Goodput>,
+    /// First send to last byte at the receiver, of delivered flows.
+    pub fct_receiver_us: Option<Distribution>,
+    /// Retransmissions, whatever the cause.
+    pub retransmissions: u64,
+    /// Time-outs of senders.
+    pub timeouts: u64,
+}
+
+/// A workload in the making.
+#[derive(Default)]
+struct Sums {
+    workload: String,
+    long_lived: bool,
+    flows: u64,
+    goodputs: u64,
+    goodput: f64,
+    least: f64,
+    fct: Vec<u64>,
+    retransmissions: u64,
+    timeouts: u64,
+}
+
+impl Sums {
+    fn add(&mut self, flow: &FlowRecord, measured_ps: u64) {
+        self.flows += 1;
+        self.long_lived |= flow.size_bytes.is_none();
+        if let Some(goodput) = flow.goodput_gbps(measured_ps) {
+            self.least = if self.goodputs == 0 { goodput } else { self.least.min(goodput) };
+            self.goodputs += 1;
+            self.goodput += goodput;
+        }
+        self.fct.extend(flow.fct_receiver_ps);
+        self.retransmissions += flow.retransmissions_signalled
+            + flow.retransmissions_return
+            + flow.retransmissions_timeout;
+        self.timeouts += flow.timeouts;
+    }
+
+    fn finish(self) -> WorkloadSummary {
+        WorkloadSummary {
+            workload: self.workload,
+            long_lived: self.long_lived,
+            flows: self.flows,
+            delivered: self.fct.len() as u64,
+            goodput_gbps: (self.goodputs > 0).then(|| Goodput {
+                mean: rounded(self.goodput / self.goodputs as f64),
+                min: rounded(self.least),
+            }),
+            fct_receiver_us: distribution(self.fct.into_iter()),
+            retransmissions: self.retransmissions,
+            timeouts: self.timeouts,
+        }
+    }
+}
+
+/// Each workload of a run, in the order of their first flows.
+pub(crate) fn by_workload(flows: &FlowStore, measured_ps: u64) -> Vec<WorkloadSummary> {
+    let mut places: BTreeMap<Name, usize> = BTreeMap::new();
+    let mut sums: Vec<Sums> = Vec::new();
+    for flow in flows.iter() {
+        let place = match places.get(&*flow.workload) {
+            Some(&place) => place,
+            None => {
+                places.insert(flow.workload.clone(), sums.len());
+                sums.push(Sums { workload: flow.workload.to_string(), ..Sums::default() });
+                sums.len() - 1
+            }
+        };
+        sums[place].add(&flow, measured_ps);
+    }
+    sums.into_iter().map(Sums::finish).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{flow, record};
+
+    #[test]
+    fn workloads_are_apart_and_leave_no_flow_out() {
+        let mut long = flow(4, None, None);
+        long.workload = "background".into();
+        let record = record(vec![
+            flow(1, Some(270_000), Some(259_792_000)),
+            flow(2, Some(270_000), Some(519_584_000)),
+            flow(3, Some(270_000), None),
+            long,
+        ]);
+        let found = by_workload(&record.flows, record.measured_ps);
+        let names: Vec<&str> = found.iter().map(|one| &*one.workload).collect();
+        assert_eq!(names, ["reply", "background"]);
+        let (replies, background) = (&found[0], &found[1]);
+        assert_eq!((replies.flows, replies.delivered, replies.long_lived), (3, 2, false));
+        assert_eq!(replies.fct_receiver_us.as_ref().map(|fct| fct.max), Some(519.584));
+        assert_eq!((background.flows, background.delivered, background.long_lived), (1, 0, true));
+        let goodput = background.goodput_gbps.as_ref();
+        assert_eq!(goodput, Some(&Goodput { mean: 7.2, min: 7.2 }));
+        assert_eq!(background.fct_receiver_us, None);
+    }
+}

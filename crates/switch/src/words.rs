@@ -1,0 +1,160 @@
+//! A model in words: everything that decides what becomes of a packet, for people.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::model::{
+    Action, Classifier, Limit, MarkAt, Marker, QueueModel, Scheduler, ServiceModel, Unit,
+};
+use crate::profiles::{self, Profile, Sizes};
+
+impl ServiceModel {
+    /// The profile whose model this is, for packets of these sizes; `None` when something was changed in it.
+    pub fn profile(&self, payload_bytes: u16, packet_bytes: u16) -> Option<&'static Profile> {
+        let data = &self.queues[usize::from(self.queue_count() > 1)];
+        let mark = match data.marker {
+            Marker::Threshold { above, .. } => above,
+            Marker::None | Marker::Ramp { .. } => 0,
+        };
+        let bytes = data.limits[0].bytes;
+        // A queue in packets says how many; one in bytes has so many payloads, or whole packets.
+        let counts = [
+            data.limits[0].packets,
+            bytes / u32::from(payload_bytes.max(1)),
+            bytes / u32::from(packet_bytes.max(1)),
+        ];
+        let is_of = |profile: &&Profile| {
+            let packets = counts.into_iter().filter(|&count| (1..=1 << 16).contains(&count));
+            packets.into_iter().any(|packets| {
+                let sizes = Sizes { packets, payload_bytes, packet_bytes, mark };
+                (profile.build)(sizes).build().as_ref() == Ok(self)
+            })
+        };
+        profiles::ALL.iter().find(is_of)
+    }
+
+    /// What it does, a line each: the order of its queues, then every queue.
+    pub fn words(&self) -> Vec<String> {
+        let count = self.queue_count();
+        let mut lines = Vec::new();
+        let order = match self.scheduler {
+            Scheduler::Fifo => "one queue, in order of arrival".to_string(),
+            Scheduler::Strict => format!("{count} queues, the first that waits goes first"),
+            Scheduler::WeightedRoundRobin { weights } => {
+                let weights: Vec<String> = weights[..count].iter().map(u32::to_string).collect();
+                format!("{count} queues in turn, {} packets each", weights.join(" to "))
+            }
+        };
+        lines.push(order);
+        for (place, queue) in self.queues[..count].iter().enumerate() {
+            lines.push(format!("{}: {}", self.name_of(place), self.queue_words(queue)));
+        }
+        lines
+    }
+
+    fn name_of(&self, queue: usize) -> String {
+        match self.classifier {
+            Classifier::Single => "all packets".to_string(),
+            Classifier::HeaderAndData if queue == 0 => "headers and control".to_string(),
+            Classifier::HeaderAndData => "data".to_string(),
+            Classifier::Class => format!("pull class {}", 3 - queue),
+            Classifier::Priority => format!("priority {}", 7 - queue),
+        }
+    }
+
+    fn queue_words(&self, queue: &QueueModel) -> String {
+        let [whole, header] = queue.limits;
+        let mut words = limit_words(whole);
+        if header != whole {
+            words += &format!(", headers up to {}", limit_words(header));
+        }
+        if let Some(alpha) = queue.pool {
+            words += &format!(
+                ", at most {}.{:02} times the free memory of its switch",
+                alpha.bits() >> 16,
+                ((u64::from(alpha.bits()) & 0xffff) * 100) >> 16
+            );
+        }
+        words += &marker_words(queue.marker);
+        let actions: Vec<String> =
+            queue.overflow.iter().filter_map(|action| self.action_words(*action)).collect();
+        match actions.is_empty() {
+            true => words + "; what does not fit is dropped",
+            false => format!("{words}; what does not fit: {}, else dropped", actions.join(", ")),
+        }
+    }
+
+    /// `None` for what happens anyway.
+    fn action_words(&self, action: Action) -> Option<String> {
+        Some(match action {
+            Action::Drop => return None,
+            Action::TrimArriving => {
+                format!("the arriving packet trimmed to {} B", self.trimmed_bytes())
+            }
+            Action::TrimByCoin => {
+                format!("it or the last, by a coin, trimmed to {} B", self.trimmed_bytes())
+            }
+            Action::Return => "headers returned to their sender".to_string(),
+            Action::Notify => "the sender told".to_string(),
+        })
+    }
+}
+
+fn limit_words(limit: Limit) -> String {
+    match (limit.packets, limit.bytes) {
+        (u32::MAX, u32::MAX) => "without bound".to_string(),
+        (packets, u32::MAX) => format!("{packets} packets"),
+        (u32::MAX, bytes) => format!("{bytes} B"),
+        (packets, bytes) => format!("{packets} packets and {bytes} B"),
+    }
+}
+
+fn marker_words(marker: Marker) -> String {
+    match marker {
+        Marker::None => String::new(),
+        Marker::Threshold { unit, above, count_self, at } => {
+            let unit = match unit {
+                Unit::Packets => "packets",
+                Unit::Bytes => "B",
+            };
+            let itself = if count_self { ", itself counted" } else { "" };
+            let at = match at {
+                MarkAt::Enqueue => "on arrival",
+                MarkAt::Dequeue => "on departure",
+            };
+            format!(", marks {at} beyond {above} {unit}{itself}")
+        }
+        Marker::Ramp { kmin, kmax, pmax } => {
+            let percent = (u64::from(pmax) * 100) >> 32;
+            format!(", marks from {kmin} B, {percent} % at {kmax} B, everything beyond")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_knows_its_name_and_says_what_it_does() {
+        for profile in &profiles::ALL {
+            let sizes = Sizes { packets: 8, payload_bytes: 9000, packet_bytes: 9064, mark: 6 };
+            let model = (profile.build)(sizes).build().unwrap();
+            let found = model.profile(9000, 9064).map(|found| found.name);
+            assert_eq!(found, Some(profile.name));
+            let words = model.words();
+            assert_eq!(words.len(), 1 + model.queue_count(), "{words:?}");
+        }
+        let mut changed = crate::Choices::paper(8, 9000);
+        changed.trimmed_bytes = 128;
+        let model = changed.build().unwrap();
+        assert!(model.profile(9000, 9064).is_none());
+        let words = model.words();
+        assert_eq!(words[0], "2 queues in turn, 10 to 1 packets each");
+        assert!(words[1].starts_with("headers and control: 72000 B; what does not fit: headers"));
+        assert!(words[2].contains("8 packets") && words[2].contains("to 128 B"), "{words:?}");
+        let marks = crate::Choices::ecn(200, 30).build().unwrap().words();
+        assert!(marks[1].contains("200 packets, marks on arrival beyond 30 packets"), "{marks:?}");
+    }
+}

@@ -1,0 +1,76 @@
+"""Values of a sweep: what a run's name says of them as numbers, or as quantities in their order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars
+
+#: A value of a sweep: a number, a boolean, or what else the scenario writes there.
+Value = int | bool | str
+
+#: Units of scenarios, each in the smallest of its kind.
+UNITS = {
+    "ps": 1.0,
+    "ns": 1e3,
+    "us": 1e6,
+    "ms": 1e9,
+    "s": 1e12,
+    "B": 1.0,
+    "KB": 1e3,
+    "MB": 1e6,
+    "GB": 1e9,
+    "KiB": 1024.0,
+    "MiB": 1024.0**2,
+    "GiB": 1024.0**3,
+    "bps": 1.0,
+    "Kbps": 1e3,
+    "Mbps": 1e6,
+    "Gbps": 1e9,
+    "Tbps": 1e12,
+    "pkt": 1.0,
+    "%": 1.0,
+    # As the names of runs have it.
+    "-": 1.0,
+}
+
+
+def typed(labels: Mapping[str, str]) -> dict[str, Value]:
+    """Labels of a run's name as values."""
+    return {key: value_of(label) for key, label in labels.items()}
+
+
+def value_of(label: str) -> Value:
+    """A label as the number or boolean that it is."""
+    if label in ("true", "false"):
+        return label == "true"
+    is_number = re.fullmatch("-?[0-9]{1,18}", label) and str(int(label)) == label
+    return int(label) if is_number else label
+
+
+def shown(value: Value) -> str:
+    """A value as the scenario writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def type_of(values: Sequence[Value]) -> Any:
+    """The type of a column with these values."""
+    if all(isinstance(value, bool) for value in values):
+        return polars.Boolean
+    if all(isinstance(value, int) and not isinstance(value, bool) for value in values):
+        return polars.Int64
+    sizes = {shown(value): size(value) for value in values}
+    found = {label: at for label, at in sizes.items() if at is not None}
+    if len(found) < len(sizes):
+        return polars.String
+    return polars.Enum(sorted(found, key=lambda label: (found[label], label)))
+
+
+def size(value: Value) -> float | None:
+    """How large a quantity is among others of its kind."""
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z%-]*)", shown(value))
+    if match is None or (match[2] and match[2] not in UNITS):
+        return None
+    return float(match[1]) * UNITS.get(match[2], 1.0)
