@@ -356,8 +356,12 @@ impl<'a> Frame<'a> {
             (false, Service::Trimmed, Err(Incomplete::Damaged)) => (Service::Control, none),
             (true | false, _, Err(Incomplete::Damaged)) => return Err(damaged),
         };
+        let whole = usize::from(Packet::HEADER_BYTES) + fields.payload_length();
         let wire_bytes = match service {
-            Service::Trimmed | Service::Returned => self.bytes.len() + FCS_BYTES,
+            // A damaged UDP length makes a header of a frame that is as long as a whole packet: its payload is not
+            // believed, and nobody is to take it for whole by its size.
+            Service::Trimmed => (self.bytes.len() + FCS_BYTES).min(whole.saturating_sub(1)),
+            Service::Returned => self.bytes.len() + FCS_BYTES,
             Service::Trimmable | Service::Control | Service::Droppable => {
                 usize::from(Packet::HEADER_BYTES) + payload.len()
             }

@@ -247,6 +247,26 @@ proptest! {
         prop_assert!(parsed(&bytes, &profile).is_err());
     }
 
+    /// What is called a header must look like one: a receiver takes a packet that is as long as its payload says for
+    /// whole, and here there would be no payload.
+    #[test]
+    fn a_single_bit_error_never_makes_a_whole_packet_without_its_payload(
+        datagram in any_trimmable(),
+        extension in proptest::collection::vec(any::<u8>(), 0..20),
+    ) {
+        let profile = Profile::PAPER;
+        let bytes = emitted(&datagram, &profile, &extension);
+        let payload = parsed(&bytes, &profile).unwrap().payload.to_vec();
+        for bit in 0..8 * bytes.len() {
+            let mut bad = bytes.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            let Ok(read) = parsed(&bad, &profile) else { continue };
+            let whole = usize::from(Packet::HEADER_BYTES) + read.datagram.fields.payload_length();
+            let is_short = usize::from(read.wire_bytes) < whole;
+            prop_assert!(read.payload == payload || is_short, "bit {bit} of {}", bytes.len());
+        }
+    }
+
     #[test]
     fn a_packet_becomes_a_datagram_and_back(
         mut datagram in any_datagram(),
