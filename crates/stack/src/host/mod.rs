@@ -19,6 +19,7 @@ mod core;
 mod directory;
 mod hashing;
 mod incoming;
+mod numbers;
 mod open;
 mod outgoing;
 mod peers;
@@ -38,7 +39,7 @@ use self::core::Written;
 use crate::clock::Clock;
 use crate::io::{Caps, PacketIo, Pieces};
 
-pub use config::{Config, payload_of_mtu};
+pub use config::{Config, Limits, payload_of_mtu};
 pub use core::Core;
 pub use directory::Streams;
 pub use scoreboard::{PathCounters, PathStatus};
@@ -75,18 +76,28 @@ pub enum Failure {
     Full,
     /// A message without bytes.
     Empty,
+    /// A message that is longer than [`Limits::message_bytes`].
+    TooLong,
+    /// The peer was not heard for so long.
+    Silent(TimeDelta),
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        let words = match self {
             Failure::Unreachable => "no way to the peer is known",
             Failure::Refused => "the peer refused the connection",
             Failure::Closed => "the connection is closed",
             Failure::Deadline => "the connection's deadline has passed",
             Failure::Full => "the send buffer is full",
             Failure::Empty => "a message needs at least one byte",
-        })
+            Failure::TooLong => "a message is longer than this host takes",
+            Failure::Silent(quiet) => {
+                let tenths = quiet.as_ps() / 100_000_000_000;
+                return write!(f, "the peer was not heard for {}.{} s", tenths / 10, tenths % 10);
+            }
+        };
+        f.write_str(words)
     }
 }
 
@@ -98,9 +109,9 @@ impl From<Failure> for io::Error {
             Failure::Unreachable => io::ErrorKind::HostUnreachable,
             Failure::Refused => io::ErrorKind::ConnectionRefused,
             Failure::Closed => io::ErrorKind::NotConnected,
-            Failure::Deadline => io::ErrorKind::TimedOut,
+            Failure::Deadline | Failure::Silent(_) => io::ErrorKind::TimedOut,
             Failure::Full => io::ErrorKind::WouldBlock,
-            Failure::Empty => io::ErrorKind::InvalidInput,
+            Failure::Empty | Failure::TooLong => io::ErrorKind::InvalidInput,
         };
         io::Error::new(kind, failure)
     }
@@ -126,6 +137,12 @@ pub struct Statistics {
     pub returned_in: u64,
     /// Frames for somebody else.
     pub misdirected: u64,
+    /// Frames that would have opened something for which there is no room ([`Limits`]).
+    pub beyond_limits: u64,
+    /// Packets of data that were taken as headers: what has arrived is not read.
+    pub without_room: u64,
+    /// Frames that name what cannot be: packets too far ahead, pulls and resets of what was never sent.
+    pub implausible: u64,
     /// Frames that were refused, by [`trimline_packet::wire::What`].
     pub refused: [u64; REASONS],
 }

@@ -230,7 +230,9 @@ impl Endpoint {
             (receiver, deadline) = (Receiver::of(&mut entry.role), &mut entry.deadline);
         }
         let mut asked = Asked::Nothing;
-        if arrival != Arrival::Duplicate && receiver.pulls() < allowance {
+        if arrival != Arrival::Duplicate && receiver.held {
+            receiver.withheld = receiver.withheld.saturating_add(1);
+        } else if arrival != Arrival::Duplicate && receiver.pulls() < allowance {
             if self.config.pull_ack && self.pulls.may_ride(now) {
                 asked = Asked::Riding { counter: receiver.ride_pull() };
                 self.pulls.rode(now, self.gaps.after(length));
@@ -272,7 +274,7 @@ impl Endpoint {
 
     /// Keeps `allowance` pulls of a half and no repetition.
     #[cold]
-    fn drop_pulls(&mut self, slot: u32, allowance: u32) {
+    pub(super) fn drop_pulls(&mut self, slot: u32, allowance: u32) {
         let receiver = Receiver::of(&mut self.slots[slot as usize].role);
         let dropped = receiver.drop_pulls(allowance);
         let (class, leaves) = (receiver.class, receiver.pulls() == 0);
@@ -482,6 +484,7 @@ impl crate::Endpoint for Endpoint {
             }
             Command::Send { key, length } => self.send(now, key, length.get(), directory),
             Command::Prioritise { key, class } => self.prioritise(key, class, directory),
+            Command::Hold { key, holds } => self.hold(now, key, holds, directory),
             Command::Paths { key, paths } => self.use_paths(key, &paths, directory),
             Command::Avoid { key, path, until } => self.avoid(key, path, until, directory),
             Command::Classify { key, class } => self.classify(key, class, directory),

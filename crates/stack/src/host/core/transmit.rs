@@ -53,7 +53,8 @@ impl Core {
     /// When the next packet can be sent.
     pub(super) fn next_transmit(&self) -> Time {
         let free = self.busy_until.saturating_since(Time::ZERO).saturating_sub(self.ahead);
-        self.endpoint.transmit_at(Allowed::ALL).max(Time::ZERO + free).max(self.clock)
+        let ready = if self.watch.asks() { Time::ZERO } else { self.endpoint.transmit_at(Allowed::ALL) };
+        ready.max(Time::ZERO + free).max(self.clock)
     }
 
     /// Writes the next packet that may be sent at or before `now` into the frame. Gives when it goes:
@@ -73,6 +74,7 @@ impl Core {
     }
 
     fn next_packet(&mut self, now: Time) -> Option<(Time, Packet)> {
+        self.close_ended(now);
         if !self.unhanded.is_empty() {
             self.hand_over(now);
         }
@@ -85,7 +87,10 @@ impl Core {
         let earliest = now.saturating_since(Time::ZERO).saturating_sub(behind * LATE_PACKETS);
         let at = due.max(Time::ZERO + earliest);
         self.clock = at;
-        let packet = self.endpoint.poll_transmit(at, Allowed::ALL)?;
+        let packet = match self.next_question() {
+            Some(question) => question,
+            None => self.endpoint.poll_transmit(at, Allowed::ALL)?,
+        };
         let wire = ByteCount::new(u64::from(packet.wire_bytes));
         self.busy_until = at.max(self.busy_until) + self.config.send_rate.transmission(wire);
         Some((at, packet))
@@ -97,7 +102,9 @@ impl Core {
         let header = &packet.header;
         let mut payload: [&[u8]; 2] = [&[]; 2];
         let mut of = None;
-        if header.kind == Kind::Data {
+        // A first packet without payload is of an empty stream.
+        let is_question = header.payload_length() == 0 && !header.flags.contains(Flags::SYN);
+        if header.kind == Kind::Data && !is_question {
             let name = Name {
                 peer: packet.destination,
                 connection: header.connection,
