@@ -376,9 +376,14 @@ impl Core {
         if !self.unhanded.is_empty() {
             return self.clock;
         }
+        self.next_transmit().min(self.next_timer())
+    }
+
+    /// When a timer or a deadline is due.
+    pub(super) fn next_timer(&self) -> Time {
         let deadline = self.deadlines.first().map_or(Time::NEVER, |&(time, ..)| time);
         let watch = if self.config.silence.is_some() { self.watch.next() } else { Time::NEVER };
-        self.next_transmit().min(self.endpoint.poll_timeout()).min(deadline).min(watch)
+        self.endpoint.poll_timeout().min(deadline).min(watch)
     }
 
     /// Timers and deadlines that are due. Gives whether there were any.

@@ -19,6 +19,7 @@ mod core;
 mod directory;
 mod hashing;
 mod incoming;
+mod links;
 mod numbers;
 mod open;
 mod outgoing;
@@ -37,11 +38,14 @@ use trimline_packet::{Kind, Time, TimeDelta};
 
 use self::core::Written;
 use crate::clock::Clock;
-use crate::io::{Caps, PacketIo, Pieces};
+use crate::io::{Caps, LinkState, PacketIo, Pieces};
+
+use self::links::Links;
 
 pub use config::{Config, Limits, payload_of_mtu};
 pub use core::Core;
 pub use directory::Streams;
+pub use links::News;
 pub use scoreboard::{PathCounters, PathStatus};
 pub use wait::{Idle, Waiter};
 
@@ -139,6 +143,8 @@ pub struct Statistics {
     pub misdirected: u64,
     /// Frames that would have opened something for which there is no room ([`Limits`]).
     pub beyond_limits: u64,
+    /// Frames to peers whose Ethernet address is not known.
+    pub without_way: u64,
     /// Packets of data that were taken as headers: what has arrived is not read.
     pub without_room: u64,
     /// Frames that name what cannot be: packets too far ahead, pulls and resets of what was never sent.
@@ -178,6 +184,7 @@ pub struct Host<I> {
     pending: VecDeque<Written>,
     /// Memory for frames.
     spare: Vec<Vec<u8>>,
+    links: Links,
 }
 
 impl<I: PacketIo> Host<I> {
@@ -187,7 +194,10 @@ impl<I: PacketIo> Host<I> {
         if matches!(clock, Clock::Real(_)) {
             core.ahead = AHEAD;
         }
-        Host { io, core, clock, waiter, pending: VecDeque::new(), spare: Vec::new() }
+        let caps = io.caps();
+        core.learns_next_hops = !caps.finds_next_hops;
+        let links = Links::new(caps.mtu);
+        Host { io, core, clock, waiter, pending: VecDeque::new(), spare: Vec::new(), links }
     }
 
     /// Connections, messages, streams.
@@ -210,6 +220,21 @@ impl<I: PacketIo> Host<I> {
         self.io.caps()
     }
 
+    /// What has happened to the interface since this was asked last. Whatever it was, the host goes on.
+    pub fn news(&mut self) -> Option<News> {
+        self.links.next_news()
+    }
+
+    /// How the interface was a moment ago.
+    pub fn link(&self) -> LinkState {
+        self.links.state()
+    }
+
+    /// Frames that were to be sent and could not be: the link or their destination did not take them.
+    pub fn unsent(&self) -> u64 {
+        self.io.lost()
+    }
+
     /// The time.
     pub fn now(&self) -> Time {
         self.clock.now()
@@ -222,7 +247,11 @@ impl<I: PacketIo> Host<I> {
 
     /// When [`Host::turn`] has something to do even if no frame arrives.
     pub fn next(&self) -> Time {
-        if !self.pending.is_empty() { self.clock.now() } else { self.core.next() }
+        match self.pending.is_empty() {
+            true => self.core.next(),
+            // Nothing overtakes them; timers go on.
+            false => self.links.blocked_until().min(self.core.next_timer()),
+        }
     }
 
     /// Takes what has arrived, does what is due and sends what may be sent. Never waits. Gives whether
@@ -239,7 +268,7 @@ impl<I: PacketIo> Host<I> {
 
     /// Takes what has arrived. Gives whether there was anything, and the time.
     fn hear(&mut self) -> io::Result<(bool, Time)> {
-        let Host { core, clock, io, .. } = self;
+        let Host { core, clock, io, links, .. } = self;
         let mut now = None;
         // Each frame at its own time: a PULL that is due rides in the ACK of its packet.
         io.rx_burst(BURST, &mut |frame| {
@@ -249,16 +278,25 @@ impl<I: PacketIo> Host<I> {
         })?;
         let heard = now.is_some();
         let now = now.unwrap_or_else(|| clock.now());
+        links.look(now, io, core)?;
         Ok((core.expire(now) || heard, now))
     }
 
     fn transmit(&mut self, now: Time) -> io::Result<bool> {
         let mut sent = false;
+        if !self.pending.is_empty() && now < self.links.blocked_until() {
+            return Ok(false);
+        }
         loop {
             // Written together, sent together: one system call for many.
             let (mut idle_acks, mut data) = (0, 0);
             while self.pending.len() < BURST {
                 let Some((packet, written)) = self.core.transmit_apart(now) else { break };
+                if !written.has_way {
+                    self.core.statistics.without_way += 1;
+                    self.core.frame = written.bytes;
+                    continue;
+                }
                 self.pending.push_back(written);
                 self.core.frame = self.spare.pop().unwrap_or_default();
                 data += usize::from(packet.header.kind == Kind::Data);
@@ -274,6 +312,7 @@ impl<I: PacketIo> Host<I> {
                 break;
             }
             let taken = self.send_pending()?;
+            self.links.took(now, taken > 0);
             self.spare.extend(self.pending.drain(..taken).map(|written| written.bytes));
             sent |= taken > 0;
             if !self.pending.is_empty() {

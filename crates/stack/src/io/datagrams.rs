@@ -275,12 +275,9 @@ impl Inbox {
         });
         let got = match got {
             Ok(got) => got as usize,
-            Err(error) => match error.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => 0,
-                // Of an earlier datagram: a time-out will tell.
-                io::ErrorKind::ConnectionRefused => 0,
-                _ => return Err(error),
-            },
+            Err(error) if super::is_fatal(&error) => return Err(error),
+            // Nothing is there, or an earlier datagram did not arrive: a time-out will tell.
+            Err(_) => 0,
         };
         for (message, from) in messages[..got].iter().zip(&addresses) {
             let length = message.msg_len as usize;

@@ -55,11 +55,33 @@ pub(crate) fn wait_readable(fds: &[libc::c_int], timeout_ns: u64) -> io::Result<
     let ready = unsafe {
         libc::ppoll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, &timeout, std::ptr::null())
     };
+    // An error that waits at a socket, as when its link went down, makes it readable until somebody takes it.
+    polled.iter().filter(|one| one.revents & libc::POLLERR != 0).for_each(|one| take_error(one.fd));
     match checked(ready) {
         Ok(ready) => Ok(ready > 0),
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// Takes the error that waits at a socket: what it was is seen where it matters. Other descriptors have none.
+fn take_error(fd: libc::c_int) {
+    let mut error: libc::c_int = 0;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    let place = (&raw mut error).cast();
+    // SAFETY: the number lives through the call, and its length is its own.
+    unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_ERROR, place, &mut length) };
+}
+
+/// Whether an error says that a descriptor or memory of this process is not what it should be. Every other one is
+/// about one destination, or about now.
+pub(crate) fn is_fatal(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EBADF | libc::ENOTSOCK | libc::EFAULT))
+}
+
+/// Whether an error says that the kernel cuts no datagram of several, whatever its destination.
+pub(crate) fn cannot_cut(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EIO | libc::EOPNOTSUPP))
 }
 
 /// What the kernel says of an interface.

@@ -1,7 +1,7 @@
 //! A half that the protocol remembers and a connection that an application has live and end together.
 
 use super::*;
-use trimline_stack::host::{Failure, Options};
+use trimline_stack::host::Options;
 
 /// A server that answers into an outage: its answer is never ACKed. The same request comes again, after the
 /// protocol's own memory would have ended.

@@ -2,7 +2,6 @@
 
 use super::two::Two;
 use super::*;
-use trimline_stack::host::Failure;
 
 #[test]
 fn half_open_connections_are_limited_by_peer_and_in_all() {

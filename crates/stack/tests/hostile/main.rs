@@ -3,6 +3,7 @@
 
 mod ahead;
 mod lifetimes;
+mod links;
 mod limits;
 mod reading;
 mod silence;
@@ -12,7 +13,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use trimline_packet::wire::{Datagram, Ethernet, Fields, Frame, Profile, Record};
 use trimline_packet::{BitRate, ConnectionId, Flags, Header, Kind, Service, Time, TimeDelta};
-use trimline_stack::host::{Config, Core, Streams};
+use trimline_stack::host::{Config, Core, Failure, Streams};
 
 /// The service that every test uses.
 const SERVICE: u16 = 7;
@@ -126,11 +127,17 @@ fn serve(core: &mut Core) -> usize {
     let mut count = 0;
     while core.accept().is_some() {}
     while let Some(connection) = core.next_readable() {
-        while let Ok(Some(message)) = core.receive(connection) {
-            count += 1;
-            core.send(connection, &message).unwrap();
+        loop {
+            match core.receive(connection) {
+                Ok(Some(message)) => {
+                    count += 1;
+                    core.send(connection, &message).unwrap();
+                }
+                Ok(None) => break,
+                Err(Failure::Closed) => break core.close(connection),
+                Err(_) => break core.abandon(Time::ZERO, connection),
+            }
         }
-        core.close(connection);
     }
     count
 }

@@ -2,7 +2,6 @@
 
 use super::two::Two;
 use super::*;
-use trimline_stack::host::Failure;
 
 /// The client writes 100 MB into a stream that nobody reads, and then somebody does.
 #[test]

@@ -2,7 +2,7 @@
 
 use super::two::Two;
 use super::*;
-use trimline_stack::host::{Connection, Failure};
+use trimline_stack::host::Connection;
 
 const SILENCE: TimeDelta = TimeDelta::from_ms(30_000);
 

@@ -35,6 +35,8 @@ pub(in crate::host) struct Written {
     pub(in crate::host) head: usize,
     /// The payload, unless it is among the bytes.
     pub(in crate::host) payload: Option<Lent>,
+    /// No way to its peer is known yet: it is as good as lost.
+    pub(in crate::host) has_way: bool,
 }
 
 impl Written {
@@ -120,7 +122,8 @@ impl Core {
             of = Some(Lent { entry: owner, at });
         }
         let datagram = Datagram::of(packet, &self.peers).expect("a peer has an address");
-        let destination = self.peers.next_hop(packet.destination).unwrap_or([0xff; 6]);
+        let next_hop = self.peers.next_hop(packet.destination);
+        let (destination, has_way) = (next_hop.unwrap_or([0xff; 6]), next_hop.is_some());
         let ethernet = Ethernet { destination, source: self.config.ethernet };
         let (profile, extension) = (&self.config.profile, &self.extension);
         let mut bytes = std::mem::take(&mut self.frame);
@@ -148,7 +151,7 @@ impl Core {
         {
             self.hand_over_one(now, owner);
         }
-        Written { bytes, head, payload }
+        Written { bytes, head, payload, has_way }
     }
 
     /// The payload that was left where it is.
