@@ -188,6 +188,25 @@ impl Core {
         self.peers.host(address).is_some_and(|host| self.peers.next_hop(host).is_some())
     }
 
+    /// The clock was set back by so much: all times that this host remembers are, too.
+    pub fn set_back(&mut self, by: TimeDelta) {
+        let back = |time: Time| match time {
+            Time::NEVER => Time::NEVER,
+            time => Time::ZERO + time.saturating_since(Time::ZERO + by),
+        };
+        self.endpoint.set_back(by);
+        self.boards.iter_mut().flatten().for_each(|board| board.set_back(by));
+        self.peers.set_back(back);
+        self.watch.set_back(back);
+        (self.clock, self.busy_until) = (back(self.clock), back(self.busy_until));
+        for entry in &mut self.entries {
+            entry.heard = back(entry.heard);
+            entry.options.deadline = entry.options.deadline.map(back);
+        }
+        let deadlines = std::mem::take(&mut self.deadlines).into_iter();
+        self.deadlines = deadlines.map(|(time, index, one)| (back(time), index, one)).collect();
+    }
+
     /// The endpoint, to be looked at.
     pub fn endpoint(&self) -> &ndp::Endpoint {
         &self.endpoint

@@ -88,6 +88,11 @@ impl Links {
         self.news.pop_front()
     }
 
+    /// The clock was set back: everything is looked at anew.
+    pub(super) fn set_back(&mut self) {
+        (self.looked, self.refreshed, self.blocked) = (None, Time::ZERO, Time::ZERO);
+    }
+
     /// When frames that found no room are offered again.
     pub(super) fn blocked_until(&self) -> Time {
         self.blocked

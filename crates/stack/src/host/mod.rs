@@ -37,7 +37,7 @@ use trimline_packet::wire::Error;
 use trimline_packet::{Kind, Time, TimeDelta};
 
 use self::core::Written;
-use crate::clock::Clock;
+use crate::clock::{Clock, EPOCH, in_this_epoch};
 use crate::io::{Caps, LinkState, PacketIo, Pieces};
 
 use self::links::Links;
@@ -170,6 +170,9 @@ const BURST: usize = 64;
 /// How long before the link is free a frame may be handed over.
 const AHEAD: TimeDelta = TimeDelta::from_us(2);
 
+/// By so much the clock falls at least when it begins again; nothing else makes it fall.
+const EPOCH_SLACK: TimeDelta = TimeDelta::from_ps(1 << 62);
+
 /// ACKs that one packet of data may overtake.
 const FEW: usize = 2;
 
@@ -185,6 +188,8 @@ pub struct Host<I> {
     /// Memory for frames.
     spare: Vec<Vec<u8>>,
     links: Links,
+    /// The latest time that was seen: it falls when the clock begins again.
+    latest: Time,
 }
 
 impl<I: PacketIo> Host<I> {
@@ -197,7 +202,7 @@ impl<I: PacketIo> Host<I> {
         let caps = io.caps();
         core.learns_next_hops = !caps.finds_next_hops;
         let links = Links::new(caps.mtu);
-        Host { io, core, clock, waiter, pending: VecDeque::new(), spare: Vec::new(), links }
+        Host { io, core, clock, waiter, pending: VecDeque::new(), spare: Vec::new(), links, latest: Time::ZERO }
     }
 
     /// Connections, messages, streams.
@@ -268,7 +273,14 @@ impl<I: PacketIo> Host<I> {
 
     /// Takes what has arrived. Gives whether there was anything, and the time.
     fn hear(&mut self) -> io::Result<(bool, Time)> {
-        let Host { core, clock, io, links, .. } = self;
+        let Host { core, clock, io, links, latest, .. } = self;
+        let before = clock.now();
+        if before.saturating_add(EPOCH_SLACK) < *latest {
+            core.set_back(EPOCH);
+            links.set_back();
+            core.pulls_heard.clear();
+        }
+        *latest = before;
         let mut now = None;
         // Each frame at its own time: a PULL that is due rides in the ACK of its packet.
         io.rx_burst(BURST, &mut |frame| {
@@ -359,7 +371,7 @@ impl<I: PacketIo> Host<I> {
     /// As [`Host::turn`].
     pub fn run_until(
         &mut self,
-        deadline: Time,
+        mut deadline: Time,
         mut is_done: impl FnMut(&mut Core) -> bool,
     ) -> io::Result<bool> {
         let now = self.clock.now();
@@ -383,6 +395,7 @@ impl<I: PacketIo> Host<I> {
                 self.transmit(now)?;
                 return Ok(true);
             }
+            deadline = in_this_epoch(now, deadline);
             if now >= deadline {
                 return Ok(false);
             }

@@ -76,7 +76,7 @@ impl Host<Udp> {
 impl<I: PacketIo + 'static> Host<I> {
     /// The same host, whatever carries its frames.
     pub fn boxed(self) -> Host<Box<dyn PacketIo>> {
-        let Host { io, core, clock, waiter, pending, spare, links } = self;
-        Host { io: Box::new(io), core, clock, waiter, pending, spare, links }
+        let Host { io, core, clock, waiter, pending, spare, links, latest } = self;
+        Host { io: Box::new(io), core, clock, waiter, pending, spare, links, latest }
     }
 }

@@ -170,6 +170,11 @@ impl Peers {
         self.peers[host.index()].seen = now;
     }
 
+    /// The clock was set back.
+    pub(super) fn set_back(&mut self, back: impl Fn(Time) -> Time) {
+        self.peers.iter_mut().for_each(|peer| peer.seen = back(peer.seen));
+    }
+
     /// What belongs to a peer, and what to all.
     pub(super) fn holdings(&self, host: HostId) -> (Holdings, Holdings) {
         (self.peers[host.index()].holdings, self.total)

@@ -4,7 +4,7 @@ use std::io;
 
 use trimline_packet::{Time, TimeDelta};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, EPOCH};
 use crate::host::{Idle, Waiter};
 use crate::io::PacketIo;
 
@@ -29,7 +29,12 @@ pub struct Runner<I> {
     /// Interfaces whose links were up when they were looked at last.
     running: Vec<bool>,
     looked: Option<Time>,
+    /// The latest time that was seen: it falls when the clock begins again.
+    latest: Time,
 }
+
+/// A clock that begins again falls by an epoch, less what nobody looked at it for.
+const EPOCH_SLACK: TimeDelta = TimeDelta::from_ps(1 << 62);
 
 /// How often interfaces are looked at.
 const LOOK: TimeDelta = TimeDelta::from_ms(100);
@@ -72,6 +77,7 @@ impl<I: PacketIo> Runner<I> {
             lost: vec![None; count],
             running: vec![true; count],
             looked: None,
+            latest: Time::ZERO,
         })
     }
 
@@ -122,6 +128,11 @@ impl<I: PacketIo> Runner<I> {
     /// All interfaces are gone.
     pub fn turn(&mut self) -> io::Result<bool> {
         let now = self.clock.now();
+        if now.saturating_add(EPOCH) <= self.latest.saturating_add(EPOCH_SLACK) {
+            self.fabric.set_back(EPOCH);
+            self.looked = None;
+        }
+        self.latest = now;
         let Runner { fabric, interfaces, unflushed, refused, lost, .. } = self;
         let mut any = false;
         let mut pass_on = |interfaces: &mut Vec<I>,

@@ -2,6 +2,7 @@
 //! interfaces in namespaces of the test's own where not. Where the machine does not allow them a test says SKIPPED.
 
 mod ahead;
+mod clocks;
 mod lifetimes;
 mod links;
 mod limits;

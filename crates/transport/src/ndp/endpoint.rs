@@ -9,7 +9,7 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time};
+use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time, TimeDelta};
 
 use super::config::{Command, Config, Event, ReceiverStatistics, SenderStatistics};
 use super::latencies::{Latencies, Latency};
@@ -17,7 +17,7 @@ use super::pull_queue::{Gaps, PullQueue};
 use super::receiver::{Arrival, Receiver, Repeat};
 use super::slot::{Life, Role, Slot};
 use super::turns::Turns;
-use crate::timers::Timers;
+use crate::timers::{Timers, set_back};
 use crate::{Allowed, Disposition, Half, HostTables, Key};
 
 /// ACKs, NACKs and RESETs that a host holds for a NIC that takes none; further ones are dropped, and
@@ -143,6 +143,22 @@ impl Endpoint {
         match self.slots.get(slot as usize).map(|entry| &entry.role) {
             Some(Role::Receiving(receiver)) => &receiver.statistics,
             _ => panic!("slot {slot} is not of a receiving half"),
+        }
+    }
+
+    /// The clock of the driver was set back by so much: every time that the endpoint remembers is, too. Times of
+    /// recorded latencies are not.
+    pub fn set_back(&mut self, by: TimeDelta) {
+        self.timers.set_back(by);
+        self.pulls.set_back(by);
+        self.reset_at.iter_mut().for_each(|at| set_back(at, by));
+        for entry in &mut self.slots {
+            set_back(&mut entry.deadline, by);
+            match &mut entry.role {
+                Role::Vacant => {}
+                Role::Sending(sender) => sender.set_back(by),
+                Role::Receiving(receiver) => set_back(&mut receiver.active_at, by),
+            }
         }
     }
 

@@ -83,6 +83,12 @@ impl Watch {
         }
     }
 
+    /// The clock was set back.
+    pub(super) fn set_back(&mut self, back: impl Fn(Time) -> Time) {
+        self.next = self.next.map(&back);
+        (self.looked, self.awake) = (back(self.looked), back(self.awake));
+    }
+
     /// Whether a peer is to be asked.
     pub(super) fn asks(&self) -> bool {
         !self.asks.is_empty()
