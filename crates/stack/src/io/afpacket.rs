@@ -12,6 +12,9 @@ use std::io;
 use std::net::{IpAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use trimline_packet::wire::Profile;
+
+use super::sys::ingress::Own;
 use super::sys::netlink::{LinkNow, Netlink};
 use super::sys::{self, Batch, Link, Ring};
 use super::{Caps, ETHERNET_BYTES, LinkState, NextHop, PacketIo, Pieces, neighbours};
@@ -53,15 +56,24 @@ impl AfPacket {
         AfPacket::with_filter(interface, None)
     }
 
-    /// Opens an interface of a host. Only UDP packets with this port, at either end, are received; the
-    /// kernel does not answer them.
+    /// Opens an interface of a host with these addresses. Only UDP packets with the port of the profile, at either
+    /// end, are received; the kernel does not answer them.
     ///
     /// # Errors
-    /// As [`AfPacket::open`].
-    pub fn open_host(interface: &str, port: u16) -> io::Result<AfPacket> {
-        let mut socket = AfPacket::with_filter(interface, Some(port))?;
-        socket.quiet(port);
+    /// As [`AfPacket::open`]; an address that is not the interface's, or that another process has.
+    pub fn open_host(
+        interface: &str,
+        profile: &Profile,
+        addresses: &[IpAddr],
+    ) -> io::Result<AfPacket> {
+        let mut socket = AfPacket::open_port(interface, profile.port)?;
+        socket.claim(profile, addresses)?;
         Ok(socket)
+    }
+
+    /// Opens an interface for UDP packets with this port, without an address.
+    pub(crate) fn open_port(interface: &str, port: u16) -> io::Result<AfPacket> {
+        AfPacket::with_filter(interface, Some(port))
     }
 
     fn with_filter(interface: &str, port: Option<u16>) -> io::Result<AfPacket> {
@@ -82,22 +94,27 @@ impl AfPacket {
         })
     }
 
-    /// Binds the protocol's port and throws away what arrives there, so that the kernel sends no ICMP
-    /// errors. A port that is taken is quiet already. Where it is all ours, the kernel need not look at its
-    /// packets at all.
-    fn quiet(&mut self, port: u16) {
-        // The first takes IPv4 with it, unless the system says otherwise.
-        for address in ["::", "0.0.0.0"] {
-            match UdpSocket::bind((address, port)) {
-                Ok(socket) if sys::drop_everything(&socket).is_ok() => self.quiet.push(socket),
-                Err(error) if error.kind() == io::ErrorKind::AddrInUse => break,
-                // No IPv6 here.
-                _ => {}
+    /// Takes the protocol's port at each address, for this process alone, and throws away what arrives there: so
+    /// the kernel sends no ICMP errors, and need not look at its packets at all.
+    pub(crate) fn claim(&mut self, profile: &Profile, addresses: &[IpAddr]) -> io::Result<()> {
+        let known = self.netlink.addresses(self.link.index)?;
+        for &address in addresses {
+            if !known.contains(&address) {
+                let text = format!("{address} is not an address of this interface");
+                return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text));
             }
+            let socket = UdpSocket::bind((address, profile.port)).map_err(|error| {
+                let port = profile.port;
+                let text = format!("{address}, UDP port {port}: {error} (another host process?)");
+                io::Error::new(error.kind(), text)
+            })?;
+            sys::drop_everything(&socket)?;
+            self.quiet.push(socket);
         }
-        if !self.quiet.is_empty() {
-            self.ingress = sys::ingress::drop_port(self.link.index, port).ok();
-        }
+        let (port, returned_dscp) = (profile.port, profile.returned);
+        let own = Own { addresses, port, returned_dscp };
+        self.ingress = sys::ingress::drop_own(self.link.index, &own).ok();
+        Ok(())
     }
 
     /// Whether frames that find no room will find none: nothing is at the other end.

@@ -107,5 +107,5 @@ fn a_switch_notices_that_its_clock_begins_again() {
             got += near.rx_burst(64, &mut |_| {}).unwrap();
         }
     }
-    assert!(sent > 100 && got == sent, "{got} of {sent}");
+    assert!(sent >= 10 && got == sent, "{got} of {sent}");
 }

@@ -3,6 +3,7 @@
 
 mod ahead;
 mod clocks;
+mod interfaces;
 mod lifetimes;
 mod links;
 mod limits;
@@ -62,6 +63,11 @@ impl Forged {
 
     /// Its frame, with a payload and with records behind it.
     fn frame(self, payload: &[u8], records: &[Record<'_>]) -> Vec<u8> {
+        self.frame_to(address(1), payload, records)
+    }
+
+    /// The same for another host.
+    fn frame_to(self, destination: IpAddr, payload: &[u8], records: &[Record<'_>]) -> Vec<u8> {
         let extra = match self.kind {
             Kind::Data => Header::data_extra(payload.len() as u16, SERVICE),
             Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset => 0,
@@ -72,7 +78,7 @@ impl Forged {
         };
         let datagram = Datagram {
             source: self.source,
-            destination: address(1),
+            destination,
             entropy: 50_000,
             service: service.into(),
             marks: 0,
