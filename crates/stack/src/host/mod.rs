@@ -124,6 +124,27 @@ impl From<Failure> for io::Error {
 /// Reasons to refuse a frame.
 const REASONS: usize = 17;
 
+/// Their names, in the order of [`trimline_packet::wire::What`].
+const REASON_NAMES: [&str; REASONS] = [
+    "truncated",
+    "ether_type",
+    "ip_version",
+    "ip_header",
+    "fragment",
+    "protocol",
+    "ip_checksum",
+    "udp_checksum",
+    "port",
+    "length",
+    "check",
+    "version",
+    "kind",
+    "service",
+    "marks",
+    "record",
+    "address",
+];
+
 /// What went through a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
@@ -156,6 +177,11 @@ pub struct Statistics {
 impl Statistics {
     fn refuse(&mut self, error: Error) {
         self.refused[error.what as usize] += 1;
+    }
+
+    /// Frames that were refused, each reason with its name.
+    pub fn refused_by_reason(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        REASON_NAMES.into_iter().zip(self.refused)
     }
 
     /// All frames that were refused.
@@ -448,12 +474,18 @@ impl<I: PacketIo> Host<I> {
     /// Waits until everything that was given to a connection has been ACKed.
     ///
     /// # Errors
-    /// It was not in time.
+    /// The connection failed, or it was not in time.
     pub fn drain(&mut self, connection: Connection, wait: TimeDelta) -> io::Result<()> {
         let deadline = self.clock.now().saturating_add(wait);
-        match self.run_until(deadline, |core| core.is_sent(connection))? {
-            true => Ok(()),
-            false => Err(Failure::Deadline.into()),
+        let mut failure = None;
+        let done = self.run_until(deadline, |core| {
+            failure = core.failure(connection);
+            failure.is_some() || core.is_sent(connection)
+        })?;
+        match (failure, done) {
+            (Some(failure), _) => Err(failure.into()),
+            (None, true) => Ok(()),
+            (None, false) => Err(Failure::Deadline.into()),
         }
     }
 }

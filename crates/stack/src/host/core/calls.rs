@@ -120,8 +120,10 @@ impl Core {
         let limit = self.config.send_buffer;
         let entry = self.sending(connection)?;
         let count = bytes.len().min(limit.saturating_sub(entry.outgoing.bytes()));
-        entry.outgoing.write(&bytes[..count]);
-        self.list_unhanded(connection.index);
+        if count > 0 {
+            entry.outgoing.write(&bytes[..count]);
+            self.list_unhanded(connection.index);
+        }
         Ok(count)
     }
 
@@ -214,6 +216,11 @@ impl Core {
         let name = self.find(connection)?.name;
         let slot = self.slots.slot(name.key(Half::Receiving))?;
         Some(*self.endpoint.receiver_statistics(slot))
+    }
+
+    /// Why a connection failed, if it did.
+    pub fn failure(&mut self, connection: Connection) -> Option<Failure> {
+        self.find(connection).and_then(|entry| entry.failure)
     }
 
     /// Peers that this host knows and did not name itself.
