@@ -164,7 +164,9 @@ fn broken(peer: IpAddr, failure: Broken) -> io::Error {
             let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
             let (second, quiet) = (since.as_secs() % 86_400, quiet.as_ps() / 1_000_000_000_000);
             let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-            format!("{peer} was not heard for {quiet} s, since {hour:02}:{minute:02}:{second:02} UTC")
+            format!(
+                "{peer} was not heard for {quiet} s, since {hour:02}:{minute:02}:{second:02} UTC"
+            )
         }
         failure => format!("{peer}: {failure}"),
     };

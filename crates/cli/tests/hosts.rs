@@ -139,21 +139,26 @@ fn ended(child: &mut Child, within: Duration) -> Option<(bool, String)> {
 fn a_command_whose_peer_is_killed_ends_and_says_so() {
     let place = Place::new("killed");
     for (round, dies) in ["listener", "sender", "listener", "sender"].into_iter().enumerate() {
-        let (near, far) = (format!("127.0.1.{}", round * 2 + 2), format!("127.0.1.{}", round * 2 + 3));
+        let (near, far) =
+            (format!("127.0.1.{}", round * 2 + 2), format!("127.0.1.{}", round * 2 + 3));
         let listen = ["cat", "listen", "--udp", "-a", &far, "--silence", "2", "--from", &near];
         let mut listener = Ends(place.program("trimline", &listen).spawn().unwrap());
         // Nobody reads what the listener writes, so the protocol goes on though its output is blocked.
         let _output = listener.0.stdout.take();
         std::thread::sleep(Duration::from_millis(200));
         let send = ["cat", "send", &far, "--udp", "-a", &near, "--silence", "2"];
-        let mut sender = Ends(place.program("trimline", &send).stdin(Stdio::piped()).spawn().unwrap());
+        let mut sender =
+            Ends(place.program("trimline", &send).stdin(Stdio::piped()).spawn().unwrap());
         let mut input = sender.0.stdin.take().unwrap();
         input.write_all(&[7; 100_000]).unwrap();
         // Standard input is blocked for longer than the time-out: nobody gives anybody up.
         std::thread::sleep(Duration::from_millis(3500));
         assert!(sender.0.try_wait().unwrap().is_none() && listener.0.try_wait().unwrap().is_none());
-        let (killed, other) =
-            if dies == "listener" { (&mut listener, &mut sender) } else { (&mut sender, &mut listener) };
+        let (killed, other) = if dies == "listener" {
+            (&mut listener, &mut sender)
+        } else {
+            (&mut sender, &mut listener)
+        };
         killed.0.kill().unwrap();
         let (success, said) = ended(&mut other.0, Duration::from_secs(6)).expect("it ends");
         assert!(!success && said.contains("was not heard for 2 s, since"), "{dies}: {said}");

@@ -228,7 +228,16 @@ impl<I: PacketIo> Host<I> {
         let caps = io.caps();
         core.learns_next_hops = !caps.finds_next_hops;
         let links = Links::new(caps.mtu);
-        Host { io, core, clock, waiter, pending: VecDeque::new(), spare: Vec::new(), links, latest: Time::ZERO }
+        Host {
+            io,
+            core,
+            clock,
+            waiter,
+            pending: VecDeque::new(),
+            spare: Vec::new(),
+            links,
+            latest: Time::ZERO,
+        }
     }
 
     /// Connections, messages, streams.

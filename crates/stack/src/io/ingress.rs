@@ -273,7 +273,11 @@ mod tests {
             Ok(program) => program,
             Err(error) => return println!("SKIPPED: {error} (loading a program needs CAP_BPF)"),
         };
-        let check = |ethertype: u16, header: Vec<u8>, ports: [u16; 2], expected: u32, what: &str| {
+        let check = |ethertype: u16,
+                     header: Vec<u8>,
+                     ports: [u16; 2],
+                     expected: u32,
+                     what: &str| {
             assert_eq!(verdict(&program, &frame(ethertype, &header, ports)), expected, "{what}");
         };
         let (mine, other) = ([192, 168, 0, 1], [192, 168, 0, 2]);
@@ -284,12 +288,20 @@ mod tests {
                 check(0x0800, v4(17, words, to, RETURNED, 0), [PORT, 5000], expected, "returned");
             }
         }
-        for (to, expected) in [(V6, DROPPED), (V6 ^ 1 << 127, LEFT_TO_OTHERS), (V6 ^ 1, LEFT_TO_OTHERS)] {
+        for (to, expected) in
+            [(V6, DROPPED), (V6 ^ 1 << 127, LEFT_TO_OTHERS), (V6 ^ 1, LEFT_TO_OTHERS)]
+        {
             check(0x86dd, v6(17, to, 10), [5000, PORT], expected, "IPv6");
             check(0x86dd, v6(17, to, RETURNED), [PORT, 5000], expected, "IPv6, returned");
         }
         let left = LEFT_TO_OTHERS;
-        check(0x0800, v4(17, 5, mine, 0, 0), [PORT, 53], left, "a server that has the port elsewhere");
+        check(
+            0x0800,
+            v4(17, 5, mine, 0, 0),
+            [PORT, 53],
+            left,
+            "a server that has the port elsewhere",
+        );
         check(0x0800, v4(17, 5, mine, 10, 0), [53, 5000], left, "another service");
         check(0x0800, v4(6, 5, mine, 10, 0), [5000, PORT], left, "TCP");
         for fragment in [0x2000, 0x0001, 0x1fff, 0x20b9] {

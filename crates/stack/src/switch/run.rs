@@ -135,21 +135,19 @@ impl<I: PacketIo> Runner<I> {
         self.latest = now;
         let Runner { fabric, interfaces, unflushed, refused, lost, .. } = self;
         let mut any = false;
-        let mut pass_on = |interfaces: &mut Vec<I>,
-                           lost: &mut Vec<Option<String>>,
-                           host: u32,
-                           frame: &[u8]| {
-            let index = host as usize;
-            if lost[index].is_some() {
-                *refused += 1;
-                return;
-            }
-            match interfaces[index].tx_burst(&[&[frame]]) {
-                Ok(1) => unflushed[index] = true,
-                Ok(_) => *refused += 1,
-                Err(problem) => lost[index] = Some(problem.to_string()),
-            }
-        };
+        let mut pass_on =
+            |interfaces: &mut Vec<I>, lost: &mut Vec<Option<String>>, host: u32, frame: &[u8]| {
+                let index = host as usize;
+                if lost[index].is_some() {
+                    *refused += 1;
+                    return;
+                }
+                match interfaces[index].tx_burst(&[&[frame]]) {
+                    Ok(1) => unflushed[index] = true,
+                    Ok(_) => *refused += 1,
+                    Err(problem) => lost[index] = Some(problem.to_string()),
+                }
+            };
         // What was due before these arrivals happened before them.
         any |= fabric.advance(now, &mut |_, host, frame| pass_on(interfaces, lost, host, frame));
         for (host, interface) in interfaces.iter_mut().enumerate() {
@@ -183,10 +181,7 @@ impl<I: PacketIo> Runner<I> {
     ///
     /// # Errors
     /// As [`Runner::turn`].
-    pub fn run(
-        &mut self,
-        mut is_over: impl FnMut(&Fabric, &[PortNews]) -> bool,
-    ) -> io::Result<()> {
+    pub fn run(&mut self, mut is_over: impl FnMut(&Fabric, &[PortNews]) -> bool) -> io::Result<()> {
         loop {
             let news = self.look();
             if is_over(&self.fabric, &news) {

@@ -70,11 +70,11 @@ fn an_answer_that_takes_longer_than_time_wait_arrives() {
             }
         }
         held = held.or_else(|| server.accept());
-        if let (Some(held), true) = (held, now >= ms(3000)) {
-            if let Ok(Some(message)) = server.receive(held) {
-                server.send(held, &message).unwrap();
-                server.close(held);
-            }
+        if let (Some(held), true) = (held, now >= ms(3000))
+            && let Ok(Some(message)) = server.receive(held)
+        {
+            server.send(held, &message).unwrap();
+            server.close(held);
         }
         answer = client.receive(connection).expect("it did not fail");
         now += TimeDelta::from_ms(10);

@@ -105,3 +105,19 @@ fn a_message_that_does_not_end_is_refused_by_both_ends() {
     two.run_for(TimeDelta::from_ms(3000));
     assert_eq!(two.client.receive(near), Err(Failure::Refused));
 }
+
+/// A request whose sender's address is forged: what the one at that address is sent ends, though nobody ACKs it.
+#[test]
+fn what_a_forged_request_draws_ends_with_the_silence() {
+    let mut server = server(|_| {});
+    let frame = request(address(9), 1, b"x");
+    server.receive_frame(ms(1), &frame);
+    assert_eq!(serve(&mut server), 1);
+    let first = run_to(&mut server, ms(33_000)).len();
+    let then = run_to(&mut server, ms(120_000)).len();
+    println!("{} B draw {first} frames, and {then} after half a minute", frame.len());
+    assert!(first < 400 && then == 0, "{first} frames, then {then}");
+    assert_eq!(server.connections(), 1, "the application is told");
+    let connection = server.next_readable().unwrap();
+    assert!(matches!(server.receive(connection), Err(Failure::Silent(_) | Failure::Closed)));
+}

@@ -111,7 +111,12 @@ fn a_link_that_flaps_costs_time_and_nothing_else() {
             let before = turns.load(Ordering::Relaxed);
             let until = client.now().saturating_add(TimeDelta::from_ms(300));
             let mut own = 0;
-            client.run_until(until, |_| { own += 1; false }).unwrap();
+            client
+                .run_until(until, |_| {
+                    own += 1;
+                    false
+                })
+                .unwrap();
             let server_turns = turns.load(Ordering::Relaxed) - before;
             assert!(server_turns < 500_000 && own < 20_000, "{server_turns} and {own} turns");
             set(number, "up");

@@ -51,7 +51,11 @@ fn a_peer_that_is_gone_is_given_up_in_time_by_both_ends() {
         two.client.abandon(two.now, near);
         two.server.abandon(two.now, far);
         two.run_for(TimeDelta::from_ms(5000));
-        assert_eq!((two.client.next(), two.server.next()), (Time::NEVER, Time::NEVER), "nothing is left");
+        assert_eq!(
+            (two.client.next(), two.server.next()),
+            (Time::NEVER, Time::NEVER),
+            "nothing is left"
+        );
     }
 }
 

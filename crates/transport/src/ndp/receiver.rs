@@ -264,7 +264,11 @@ impl Receiver {
 
     /// The deadline has come: was the last PULL in vain?
     pub(super) fn expire(&mut self, now: Time, interval: TimeDelta) -> Repeat {
-        if self.complete() || self.queued > 0 || self.counter == 0 || self.held {
+        if self.held {
+            // Nothing is pulled before the application reads.
+            return Repeat::At(Time::NEVER);
+        }
+        if self.complete() || self.queued > 0 || self.counter == 0 {
             return Repeat::At(Time::NEVER);
         }
         let due = self.active_at.saturating_add(doubled(interval, self.repeats));

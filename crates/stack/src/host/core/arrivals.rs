@@ -107,13 +107,7 @@ impl Core {
     }
 
     /// Gives a packet to the endpoint, and its payload to the application.
-    fn deliver(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        index: Option<u32>,
-        parsed: &Parsed<'_>,
-    ) {
+    fn deliver(&mut self, now: Time, packet: &Packet, index: Option<u32>, parsed: &Parsed<'_>) {
         self.clock = self.clock.max(now);
         let begun = index.is_some_and(|index| {
             let entry = &self.entries[index as usize];

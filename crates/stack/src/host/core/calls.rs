@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use trimline_packet::wire::Routes;
 use trimline_packet::Time;
-use trimline_transport::ndp::{self, Command};
+use trimline_packet::wire::Routes;
 use trimline_transport::Half;
+use trimline_transport::ndp::{self, Command};
 
 use super::super::peers::ME;
 use super::super::{Connection, Failure, Options, Statistics};

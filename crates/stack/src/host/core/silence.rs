@@ -163,7 +163,8 @@ impl Core {
             if name.key(Half::Sending).opened_here {
                 flags = flags.with(Flags::FROM_OPENER);
             }
-            let pick = random::mix(self.watch.seed ^ u64::from(index) ^ self.clock.as_ps()) as usize;
+            let pick =
+                random::mix(self.watch.seed ^ u64::from(index) ^ self.clock.as_ps()) as usize;
             let header = Header {
                 kind: Kind::Data,
                 flags,

@@ -55,7 +55,8 @@ impl Core {
     /// When the next packet can be sent.
     pub(super) fn next_transmit(&self) -> Time {
         let free = self.busy_until.saturating_since(Time::ZERO).saturating_sub(self.ahead);
-        let ready = if self.watch.asks() { Time::ZERO } else { self.endpoint.transmit_at(Allowed::ALL) };
+        let ready =
+            if self.watch.asks() { Time::ZERO } else { self.endpoint.transmit_at(Allowed::ALL) };
         ready.max(Time::ZERO + free).max(self.clock)
     }
 
