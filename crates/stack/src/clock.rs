@@ -56,10 +56,11 @@ impl Clock {
     }
 }
 
-/// A deadline as the clock counts now, which may have been set before it began again.
+/// A deadline as the clock counts now, which may have been set before it began again: one in the later half of an
+/// epoch whose first quarter has not passed is of the epoch before.
 pub(crate) fn in_this_epoch(now: Time, deadline: Time) -> Time {
-    let is_before = deadline != Time::NEVER && deadline >= Time::ZERO + EPOCH;
-    if is_before && now.as_ps() < EPOCH.as_ps() / 2 {
+    let is_of_before = deadline != Time::NEVER && deadline.as_ps() >= EPOCH.as_ps() / 2;
+    if is_of_before && now.as_ps() < EPOCH.as_ps() / 4 {
         return Time::ZERO + deadline.saturating_since(Time::ZERO + EPOCH);
     }
     deadline
