@@ -4,12 +4,13 @@ use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError, TrySendError};
+use std::time::{Duration, Instant, SystemTime};
 
 use clap::{Args, Subcommand};
 use hdrhistogram::Histogram;
 use trimline_packet::{BitRate, Time, TimeDelta};
-use trimline_stack::host::{Config, Connection, Failure as Broken, Host, Idle, Options};
+use trimline_stack::host::{Config, Connection, Core, Failure as Broken, Host, Idle, Options};
 use trimline_stack::io::PacketIo;
 
 use crate::failure::Failure;
@@ -50,6 +51,9 @@ pub(crate) struct Interface {
     /// Poll for ever instead of blocking after a while: the shortest latency, a core.
     #[arg(long)]
     poll: bool,
+    /// Give a peer up that was not heard for so many seconds.
+    #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    silence: u64,
     /// Write what went through here, as JSON, twice a second and after the command, for `trimline stats`.
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
@@ -92,6 +96,9 @@ pub(crate) enum Cat {
     Listen {
         #[command(flatten)]
         interface: Interface,
+        /// Take it from this peer alone.
+        #[arg(long, value_name = "ADDRESS")]
+        from: Option<IpAddr>,
     },
     /// Send standard input to a peer that listens.
     Send {
@@ -123,8 +130,11 @@ pub(crate) struct Ping {
 fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<Host<Box<dyn PacketIo>>> {
     let Interface { address, mtu, paths, poll, .. } = *interface;
     let rate = interface.rate;
-    let change = |config: &mut Config| config.idle = if poll { Idle::Poll } else { Idle::Block };
-    let mut host = match &interface.interface {
+    let change = |config: &mut Config| {
+        config.idle = if poll { Idle::Poll } else { Idle::Block };
+        config.silence = Some(TimeDelta::from_ms(interface.silence * 1000));
+    };
+    let host = match &interface.interface {
         Some(name) => {
             let mut host = Host::open(name, address, rate, change)?;
             peer.map_or(Ok(()), |peer| host.resolve(peer))?;
@@ -136,8 +146,31 @@ fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<Host<Box<dyn 
             host.boxed()
         }
     };
-    host.listen(PING_SERVICE);
     Ok(host)
+}
+
+/// Says what has happened to the interface. The command goes on.
+fn say_news(host: &mut Host<Box<dyn PacketIo>>) {
+    while let Some(news) = host.news() {
+        eprintln!("{news}");
+    }
+}
+
+/// A connection that failed, in words: with whom, and since when the peer was not heard.
+fn broken(peer: IpAddr, failure: Broken) -> io::Error {
+    let text = match failure {
+        Broken::Silent(quiet) => {
+            let since = SystemTime::now() - Duration::from_nanos(quiet.as_ps() / 1000);
+            let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+            let (second, quiet) = (since.as_secs() % 86_400, quiet.as_ps() / 1_000_000_000_000);
+            let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+            format!(
+                "{peer} was not heard for {quiet} s, since {hour:02}:{minute:02}:{second:02} UTC"
+            )
+        }
+        failure => format!("{peer}: {failure}"),
+    };
+    io::Error::new(io::Error::from(failure).kind(), text)
 }
 
 /// What this host tells about itself while it runs.
@@ -220,6 +253,7 @@ pub(crate) fn rpc(what: &Rpc) -> Result<ExitCode, Failure> {
 
 fn serve(interface: &Interface, seconds: Option<u64>) -> io::Result<ExitCode> {
     let mut host = open(interface, None)?;
+    host.listen(PING_SERVICE);
     let mut account = account(interface);
     let start = Instant::now();
     let is_over = || seconds.is_some_and(|seconds| start.elapsed().as_secs() >= seconds);
@@ -251,6 +285,7 @@ fn serve(interface: &Interface, seconds: Option<u64>) -> io::Result<ExitCode> {
             }
             any
         })?;
+        say_news(&mut host);
         account.update(&mut host)?;
     }
     account.write(&mut host)?;
@@ -271,7 +306,8 @@ fn load(
     let mut taken: Histogram<u64> =
         Histogram::new_with_bounds(1, 600_000_000_000, 3).map_err(io::Error::other)?;
     let mut waiting: Vec<(Connection, Time)> = Vec::new();
-    let (mut asked, mut broken) = (0u64, 0u64);
+    let (mut asked, mut failed) = (0u64, 0u64);
+    let mut why = None;
     let begin = host.now();
     let gap = rate_rps.map(|rps| TimeDelta::from_ps(1_000_000_000_000 / rps.max(1)));
     while asked < count || !waiting.is_empty() {
@@ -308,23 +344,29 @@ fn load(
                         Ok(Some(answer)) if answer == message => {
                             taken.saturating_record(time.as_ps() / 1000);
                         }
-                        _ => broken += 1,
+                        Err(failure) => {
+                            failed += 1;
+                            why = Some(failure);
+                        }
+                        Ok(_) => failed += 1,
                     }
                     false
                 }
             });
             waiting.len() < before
         })?;
+        say_news(&mut host);
         account.update(&mut host)?;
         if waiting.len() == before && host.now() >= patience {
-            broken += waiting.len() as u64;
+            failed += waiting.len() as u64;
+            why = why.or(Some(Broken::Silent(PATIENCE)));
             break;
         }
     }
     let seconds = host.now().saturating_since(begin).as_ps() as f64 / 1e12;
     let us = |quantile| taken.value_at_quantile(quantile) as f64 / 1000.0;
     println!(
-        "{} answered, {broken} not, in {seconds:.2} s: {:.0} a second",
+        "{} answered, {failed} not, in {seconds:.2} s: {:.0} a second",
         taken.len(),
         taken.len() as f64 / seconds
     );
@@ -336,14 +378,17 @@ fn load(
         us(0.999),
         taken.max() as f64 / 1000.0
     );
+    if let Some(failure) = why {
+        eprintln!("{}", broken(server, failure));
+    }
     account.write(&mut host)?;
-    Ok(ExitCode::from(u8::from(broken > 0)))
+    Ok(ExitCode::from(u8::from(failed > 0)))
 }
 
 /// `trimline cat`.
 pub(crate) fn cat(what: &Cat) -> Result<ExitCode, Failure> {
     match what {
-        Cat::Listen { interface } => listen(interface),
+        Cat::Listen { interface, from } => listen(interface, *from),
         Cat::Send { peer, interface } => send(*peer, interface),
     }
     .map_err(failed("cat"))
@@ -351,37 +396,108 @@ pub(crate) fn cat(what: &Cat) -> Result<ExitCode, Failure> {
 
 const CAT_SERVICE: u16 = 8;
 
-fn listen(interface: &Interface) -> io::Result<ExitCode> {
+/// Bytes that are read or written at once.
+const CHUNK: usize = 1 << 18;
+
+/// Chunks that wait between the host and standard input or output.
+const CHUNKS: usize = 8;
+
+/// How long a host goes on by itself before it looks whether standard input or output is ready.
+const GLANCE: TimeDelta = TimeDelta::from_ms(2);
+
+/// Writes chunks to standard output in a thread of its own: while it is blocked, the protocol is not.
+fn writer() -> (SyncSender<Vec<u8>>, std::thread::JoinHandle<io::Result<()>>) {
+    let (chunks, waiting) = mpsc::sync_channel::<Vec<u8>>(CHUNKS);
+    let write = move || {
+        let mut out = io::stdout().lock();
+        waiting.iter().try_for_each(|chunk| out.write_all(&chunk))?;
+        out.flush()
+    };
+    (chunks, std::thread::spawn(write))
+}
+
+/// Chunks of standard input, read in a thread of its own; an empty one is its end.
+fn reader() -> Receiver<io::Result<Vec<u8>>> {
+    let (chunks, waiting) = mpsc::sync_channel(CHUNKS);
+    std::thread::spawn(move || {
+        let mut input = io::stdin().lock();
+        loop {
+            let mut chunk = vec![0; CHUNK];
+            let read = input.read(&mut chunk).map(|count| {
+                chunk.truncate(count);
+                chunk
+            });
+            let is_last = !matches!(&read, Ok(chunk) if !chunk.is_empty());
+            if chunks.send(read).is_err() || is_last {
+                return;
+            }
+        }
+    });
+    waiting
+}
+
+/// The first connection of the service, of a peer that is wanted.
+fn welcome(core: &mut Core, now: Time, from: Option<IpAddr>) -> Option<Connection> {
+    while let Some(connection) = core.accept() {
+        let peer = core.peer(connection);
+        if peer.is_some_and(|(peer, _)| from.is_none_or(|from| from == peer)) {
+            return Some(connection);
+        }
+        core.abandon(now, connection);
+    }
+    None
+}
+
+/// Accepts one connection and reads it to its end.
+fn listen(interface: &Interface, from: Option<IpAddr>) -> io::Result<ExitCode> {
     let mut host = open(interface, None)?;
     let mut account = account(interface);
     host.listen(CAT_SERVICE);
+    let (chunks, writing) = writer();
     let mut connection = None;
-    let mut bytes = vec![0; 1 << 18];
-    let mut out = io::stdout().lock();
+    let mut bytes = vec![0; CHUNK];
+    let mut held: Option<Vec<u8>> = None;
     loop {
-        let mut got = Ok(0);
-        host.run_until(Time::NEVER, |core| {
-            connection = connection.or_else(|| core.accept());
-            if let Some(connection) = connection {
+        let (now, mut got) = (host.now(), Ok(0));
+        let is_blocked = held.is_some();
+        host.run_until(now.saturating_add(GLANCE), |core| {
+            connection = connection.or_else(|| welcome(core, now, from));
+            if let (Some(connection), false) = (connection, is_blocked) {
                 got = core.read(connection, &mut bytes);
             }
             got != Ok(0)
         })?;
-        match got {
-            Ok(count) => out.write_all(&bytes[..count])?,
-            Err(Broken::Closed) => break,
-            Err(failure) => return Err(failure.into()),
+        say_news(&mut host);
+        let peer = connection.and_then(|connection| host.core().peer(connection));
+        let chunk = match (held.take(), got) {
+            (Some(held), _) => held,
+            (None, Ok(0)) => Vec::new(),
+            (None, Ok(count)) => bytes[..count].to_vec(),
+            (None, Err(Broken::Closed)) => break,
+            (None, Err(failure)) => {
+                let peer = peer.map_or(interface.address, |(peer, _)| peer);
+                return Err(broken(peer, failure));
+            }
+        };
+        if !chunk.is_empty() {
+            match chunks.try_send(chunk) {
+                Ok(()) => {}
+                Err(TrySendError::Full(chunk)) => held = Some(chunk),
+                // It cannot be written: who writes says why.
+                Err(TrySendError::Disconnected(_)) => break,
+            }
         }
         account.update(&mut host)?;
     }
-    out.flush()?;
+    drop(chunks);
     if let Some(connection) = connection {
         host.core().close(connection);
-        // The last ACK and our own end are on their way.
+        // The last ACK and our own end are on their way, and perhaps output is still written.
         let until = host.now().saturating_add(TimeDelta::from_ms(200));
         host.run_until(until, |_| false)?;
     }
     account.write(&mut host)?;
+    writing.join().map_err(|_| io::Error::other("who writes panicked"))??;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -389,26 +505,43 @@ fn send(peer: IpAddr, interface: &Interface) -> io::Result<ExitCode> {
     let mut host = open(interface, Some(peer))?;
     let mut account = account(interface);
     let connection = host.connect(peer, CAT_SERVICE, Options::default())?;
-    let mut input = io::stdin().lock();
-    let mut bytes = vec![0; 1 << 18];
+    let input = reader();
+    let (mut chunk, mut given) = (Vec::new(), 0);
     loop {
-        let count = input.read(&mut bytes)?;
-        if count == 0 {
-            break;
+        if given == chunk.len() {
+            match input.try_recv() {
+                Ok(read) => {
+                    (chunk, given) = (read?, 0);
+                    if chunk.is_empty() {
+                        break;
+                    }
+                }
+                Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Disconnected) => break,
+            }
         }
-        let mut given = 0;
-        while given < count {
-            let mut taken = Ok(0);
-            host.run_until(Time::NEVER, |core| {
-                taken = core.write(connection, &bytes[given..count]);
-                taken != Ok(0)
-            })?;
-            given += taken?;
-            account.update(&mut host)?;
-        }
+        let until = host.now().saturating_add(GLANCE);
+        let mut taken = Ok(0);
+        host.run_until(until, |core| {
+            taken = match core.failure(connection) {
+                Some(failure) => Err(failure),
+                None => core.write(connection, &chunk[given..]),
+            };
+            taken != Ok(0)
+        })?;
+        given += taken.map_err(|failure| broken(peer, failure))?;
+        say_news(&mut host);
+        account.update(&mut host)?;
     }
     host.core().close(connection);
-    host.drain(connection, TimeDelta::from_ms(600_000))?;
+    let is_over = |core: &mut Core| core.failure(connection).is_some() || core.is_sent(connection);
+    while !host.run_until(host.now().saturating_add(TimeDelta::from_ms(100)), is_over)? {
+        say_news(&mut host);
+        account.update(&mut host)?;
+    }
+    if let Some(failure) = host.core().failure(connection) {
+        return Err(broken(peer, failure));
+    }
     account.write(&mut host)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::mpsc::{self, SyncSender, TrySendError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
@@ -16,35 +18,77 @@ use crate::switch_ports;
 /// How often it is written while a command runs.
 const INTERVAL: Duration = Duration::from_millis(500);
 
-/// The file that a running command tells what went through, if it has one.
+/// Rows of the scoreboard, at most.
+const ROWS: usize = 1024;
+
+/// The file that a running command tells what went through, if it has one. A thread of its own writes it: the
+/// packets do not wait for a disk.
 #[derive(Debug)]
 pub(crate) struct Account {
-    file: Option<PathBuf>,
+    writer: Option<Writer>,
     interface: String,
     written: Option<Instant>,
+}
+
+/// Who writes the file.
+#[derive(Debug)]
+struct Writer {
+    /// One state at most waits; while it does, newer ones are skipped.
+    states: SyncSender<Value>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+impl Writer {
+    fn start(file: PathBuf) -> Writer {
+        let (states, waiting) = mpsc::sync_channel::<Value>(1);
+        let write = move || waiting.iter().try_for_each(|state| rows::write_file(&file, &state));
+        Writer { states, thread: std::thread::spawn(write) }
+    }
 }
 
 impl Account {
     pub(crate) fn new(file: Option<&Path>, interface: Option<&str>) -> Account {
         let interface = interface.unwrap_or("udp").to_owned();
-        Account { file: file.map(Path::to_owned), interface, written: None }
+        let writer = file.map(|file| Writer::start(file.to_owned()));
+        Account { writer, interface, written: None }
     }
 
     /// Writes, if that was long ago.
     pub(crate) fn update<I: PacketIo>(&mut self, host: &mut Host<I>) -> io::Result<()> {
         let is_due = |written: &Instant| written.elapsed() >= INTERVAL;
-        match self.file.is_some() && self.written.as_ref().is_none_or(is_due) {
-            true => self.write(host),
-            false => Ok(()),
+        if self.written.as_ref().is_some_and(|written| !is_due(written)) {
+            return Ok(());
+        }
+        let Some(writer) = &self.writer else { return Ok(()) };
+        self.written = Some(Instant::now());
+        match writer.states.try_send(self.state(host)) {
+            // The one before is not written yet.
+            Ok(()) | Err(TrySendError::Full(_)) => Ok(()),
+            Err(TrySendError::Disconnected(_)) => self.finish(),
         }
     }
 
-    /// Writes now.
+    /// Waits for the writer. Gives what went wrong there.
+    fn finish(&mut self) -> io::Result<()> {
+        let Some(Writer { states, thread }) = self.writer.take() else { return Ok(()) };
+        drop(states);
+        thread.join().map_err(|_| io::Error::other("who writes the statistics panicked"))?
+    }
+
+    /// Writes what there is at the end.
     pub(crate) fn write<I: PacketIo>(&mut self, host: &mut Host<I>) -> io::Result<()> {
-        let Some(path) = &self.file else { return Ok(()) };
+        let state = self.state(host);
+        if let Some(writer) = &self.writer {
+            // What went wrong there is said below.
+            let _ = writer.states.send(state);
+        }
+        self.finish()
+    }
+
+    fn state<I: PacketIo>(&self, host: &mut Host<I>) -> Value {
         let (seen, now) = (*host.statistics(), host.now());
-        let paths: Vec<Value> = host.core().paths(now).iter().map(path_entry).collect();
-        let json = json!({
+        let paths: Vec<Value> = host.core().paths(now, ROWS).iter().map(path_entry).collect();
+        let mut json = json!({
             "interface": self.interface,
             "frames_in": seen.frames_in,
             "bytes_in": seen.bytes_in,
@@ -54,12 +98,19 @@ impl Account {
             "returned_in": seen.returned_in,
             "misdirected": seen.misdirected,
             "refused": seen.refused_in_all(),
+            "beyond_limits": seen.beyond_limits,
+            "without_room": seen.without_room,
+            "without_way": seen.without_way,
+            "implausible": seen.implausible,
+            "unsent": host.unsent(),
             "connections": host.core().connections(),
+            "peers": host.core().peers(),
             "paths": paths,
         });
-        rows::write_file(path, &json)?;
-        self.written = Some(Instant::now());
-        Ok(())
+        for (reason, count) in seen.refused_by_reason().filter(|&(_, count)| count > 0) {
+            json[format!("refused_{reason}")] = json!(count);
+        }
+        json
     }
 }
 

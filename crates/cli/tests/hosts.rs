@@ -1,11 +1,12 @@
 //! The commands for real packets as a user without rights calls them, and what they say to wrong input.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The user whom files belong to that belong to nobody.
 const NOBODY: u32 = 65_534;
@@ -117,6 +118,75 @@ fn a_file_crosses_over_udp() {
     let mut listener = listener;
     assert!(listener.0.wait().unwrap().success());
     assert!(fs::read(place.0.join("got")).unwrap() == sent);
+}
+
+/// What a command said and how it ended, if it ended in time.
+fn ended(child: &mut Child, within: Duration) -> Option<(bool, String)> {
+    let start = Instant::now();
+    while start.elapsed() < within {
+        if let Some(status) = child.try_wait().unwrap() {
+            let mut said = String::new();
+            child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+            return Some((status.success(), said));
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    None
+}
+
+/// Either end is killed in the middle; the other one ends within the time-out and says who was not heard.
+#[test]
+fn a_command_whose_peer_is_killed_ends_and_says_so() {
+    let place = Place::new("killed");
+    for (round, dies) in ["listener", "sender", "listener", "sender"].into_iter().enumerate() {
+        let (near, far) =
+            (format!("127.0.1.{}", round * 2 + 2), format!("127.0.1.{}", round * 2 + 3));
+        let listen = ["cat", "listen", "--udp", "-a", &far, "--silence", "2", "--from", &near];
+        let mut listener = Ends(place.program("trimline", &listen).spawn().unwrap());
+        // Nobody reads what the listener writes, so the protocol goes on though its output is blocked.
+        let _output = listener.0.stdout.take();
+        std::thread::sleep(Duration::from_millis(200));
+        let send = ["cat", "send", &far, "--udp", "-a", &near, "--silence", "2"];
+        let mut sender =
+            Ends(place.program("trimline", &send).stdin(Stdio::piped()).spawn().unwrap());
+        let mut input = sender.0.stdin.take().unwrap();
+        input.write_all(&[7; 100_000]).unwrap();
+        // Standard input is blocked for longer than the time-out: nobody gives anybody up.
+        std::thread::sleep(Duration::from_millis(3500));
+        assert!(sender.0.try_wait().unwrap().is_none() && listener.0.try_wait().unwrap().is_none());
+        let (killed, other) = if dies == "listener" {
+            (&mut listener, &mut sender)
+        } else {
+            (&mut sender, &mut listener)
+        };
+        killed.0.kill().unwrap();
+        let (success, said) = ended(&mut other.0, Duration::from_secs(6)).expect("it ends");
+        assert!(!success && said.contains("was not heard for 2 s, since"), "{dies}: {said}");
+    }
+    // Nobody was ever there.
+    let send = ["cat", "send", "127.0.1.99", "--udp", "-a", "127.0.1.1", "--silence", "1"];
+    let mut sender = Ends(place.program("trimline", &send).stdin(Stdio::piped()).spawn().unwrap());
+    sender.0.stdin.as_mut().unwrap().write_all(b"hello").unwrap();
+    let (success, said) = ended(&mut sender.0, Duration::from_secs(5)).expect("it ends");
+    assert!(!success && said.contains("127.0.1.99 was not heard"), "{said}");
+}
+
+/// A second process at an address hears that it is taken, and a client at its own address accepts nothing.
+#[test]
+fn an_address_is_one_process_alone() {
+    let place = Place::new("taken");
+    let serve = ["rpc", "serve", "--udp", "-a", "127.0.2.2", "--seconds", "60"];
+    let _server = Ends(place.program("trimline", &serve).spawn().unwrap());
+    std::thread::sleep(Duration::from_millis(300));
+    let (_, said) = words(&place.run("trimline", &serve));
+    assert!(said.contains("127.0.2.2") && said.contains("in use"), "{said}");
+    // A client that waits is no server.
+    let ping = ["ping", "127.0.2.2", "--udp", "-a", "127.0.2.3", "-c", "3", "--gap", "700"];
+    let _client = Ends(place.program("trimline", &ping).spawn().unwrap());
+    std::thread::sleep(Duration::from_millis(200));
+    let ping = ["ping", "127.0.2.3", "--udp", "-a", "127.0.2.4", "-c", "1", "--gap", "1"];
+    let (said, _) = words(&place.run("trimline", &ping));
+    assert!(said.contains("refused") && said.contains("0 of 1 answered"), "{said}");
 }
 
 /// In namespaces of a user namespace, where the kernel lets users have one.

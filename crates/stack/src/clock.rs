@@ -4,9 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use trimline_packet::Time;
+use trimline_packet::{Time, TimeDelta};
 
-/// A clock that never falls. Copies of one clock agree.
+/// After so long a real clock begins at zero again: 2^63 ps, 106 days. Half of all times lie beyond it, so a time that
+/// was computed before is still told from one that has passed.
+pub(crate) const EPOCH: TimeDelta = TimeDelta::from_ps(1 << 63);
+
+/// A clock that rises, and begins again after 106 days. Copies of one clock agree.
 #[derive(Clone, Debug)]
 pub enum Clock {
     /// The machine's monotonic clock, since this instant.
@@ -31,10 +35,8 @@ impl Clock {
     pub fn now(&self) -> Time {
         match self {
             Clock::Real(start) => {
-                let elapsed = start.elapsed();
-                // 2^64 ps are 213 days; a clock stops there instead of beginning anew.
-                let ps = elapsed.as_nanos().saturating_mul(1000);
-                Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX - 1))
+                let ps = start.elapsed().as_nanos() * 1000 % u128::from(EPOCH.as_ps());
+                Time::from_ps(ps as u64)
             }
             Clock::Virtual(ps) => Time::from_ps(ps.load(Ordering::Relaxed)),
         }
@@ -52,4 +54,14 @@ impl Clock {
             }
         }
     }
+}
+
+/// A deadline as the clock counts now, which may have been set before it began again: one in the later half of an
+/// epoch whose first quarter has not passed is of the epoch before.
+pub(crate) fn in_this_epoch(now: Time, deadline: Time) -> Time {
+    let is_of_before = deadline != Time::NEVER && deadline.as_ps() >= EPOCH.as_ps() / 2;
+    if is_of_before && now.as_ps() < EPOCH.as_ps() / 4 {
+        return Time::ZERO + deadline.saturating_since(Time::ZERO + EPOCH);
+    }
+    deadline
 }

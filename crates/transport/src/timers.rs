@@ -18,6 +18,13 @@ pub(super) const fn doubled(interval: TimeDelta, times: u8) -> TimeDelta {
     TimeDelta::from_ps(interval.as_ps().saturating_mul(1 << times))
 }
 
+/// A time after the clock was set back: what is past is at zero, and what never comes still does not.
+pub(super) fn set_back(time: &mut Time, by: TimeDelta) {
+    if *time != Time::NEVER {
+        *time = Time::ZERO + time.saturating_since(Time::ZERO + by);
+    }
+}
+
 /// Deadlines, earliest first; among equal ones the lower slot first.
 #[derive(Debug)]
 pub(super) struct Timers {
@@ -40,6 +47,18 @@ impl Timers {
     pub(super) fn arm(&mut self, slot: u32, deadline: Time) {
         self.earliest = self.earliest.min(deadline);
         self.heap.push(Reverse((deadline, slot)));
+    }
+
+    /// The clock was set back.
+    pub(super) fn set_back(&mut self, by: TimeDelta) {
+        set_back(&mut self.earliest, by);
+        let old = core::mem::take(&mut self.heap).into_iter();
+        self.heap = old
+            .map(|Reverse((mut deadline, slot))| {
+                set_back(&mut deadline, by);
+                Reverse((deadline, slot))
+            })
+            .collect();
     }
 
     /// The next half whose deadline has come. The caller compares it with the deadline that the half

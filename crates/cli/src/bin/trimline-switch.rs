@@ -15,7 +15,7 @@ use trimline::switch_ports;
 use trimline_stack::clock::Clock;
 use trimline_stack::host::Idle;
 use trimline_stack::io::afpacket::AfPacket;
-use trimline_stack::switch::{Config, Fabric, Runner};
+use trimline_stack::switch::{Config, Fabric, PortNews, Runner};
 
 #[derive(Parser, Debug)]
 #[command(name = "trimline-switch", version, about = "Switches that trim, between interfaces.")]
@@ -50,6 +50,16 @@ fn counters(fabric: &Fabric, config: &Config) {
     print!("{}", switch_ports::table(config, fabric));
 }
 
+/// What has happened to a port, for whoever runs the switch. The other ports go on.
+fn say(config: &Config, news: &PortNews) {
+    let name = |port: usize| config.host.get(port).map_or("", |host| host.interface.as_str());
+    match news {
+        PortNews::Down(port) => eprintln!("{}: the link is down", name(*port)),
+        PortNews::Up(port) => eprintln!("{}: the link is up", name(*port)),
+        PortNews::Lost(port, why) => eprintln!("{}: {why}; this port is dead", name(*port)),
+    }
+}
+
 fn run(options: &Options) -> Result<(), String> {
     let path = options.config.display();
     let text =
@@ -80,7 +90,8 @@ fn run(options: &Options) -> Result<(), String> {
     let mut failed = None;
     let mut shown = Instant::now();
     runner
-        .run(|fabric| {
+        .run(|fabric, news| {
+            news.iter().for_each(|news| say(&config, news));
             if shown.elapsed() >= Duration::from_secs(1) {
                 shown = Instant::now();
                 if options.counters {

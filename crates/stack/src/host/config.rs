@@ -14,6 +14,54 @@ use super::wait::Idle;
 const HEADERS_V4: usize = 20 + 8 + 16;
 const HEADERS_V6: usize = 40 + 8 + 16;
 
+/// What a host keeps for others, at most: of one connection, of one peer, in all. What is beyond is refused or not
+/// pulled, never lost after it was ACKed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a connection that wait for its application: then nothing more is pulled.
+    pub receive_buffer: u64,
+    /// Bytes of a connection that wait for a packet that is missing: further ones are taken as headers.
+    pub early_bytes: u64,
+    /// Bytes of a message, to be sent or received.
+    pub message_bytes: u64,
+    /// Bytes that are kept of one peer.
+    pub peer_bytes: u64,
+    /// Bytes that are kept of all.
+    pub host_bytes: u64,
+    /// Connections that one peer may have opened here.
+    pub peer_connections: u32,
+    /// Connections that all may have opened here.
+    pub connections: u32,
+    /// Those of one peer of which the application could not read anything yet.
+    pub peer_half_open: u32,
+    /// The same of all.
+    pub half_open: u32,
+    /// Halves of connections, those included that are only remembered.
+    pub halves: u32,
+    /// Peers that this host did not name itself.
+    pub peers: u32,
+}
+
+impl Default for Limits {
+    /// Chosen: a stalled application costs 4 MB; what arrives at 10 Gb/s until a lost packet is sent again (20 ms:
+    /// 25 MB) is kept; a peer has 128 MB, all together half a gigabyte.
+    fn default() -> Limits {
+        Limits {
+            receive_buffer: 4 << 20,
+            early_bytes: 32 << 20,
+            message_bytes: 64 << 20,
+            peer_bytes: 128 << 20,
+            host_bytes: 512 << 20,
+            peer_connections: 4096,
+            connections: 1 << 14,
+            peer_half_open: 1024,
+            half_open: 4096,
+            halves: 1 << 18,
+            peers: 1 << 16,
+        }
+    }
+}
+
 /// Parameters of a host.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -36,6 +84,11 @@ pub struct Config {
     /// Bytes that a connection keeps for sending before it takes no more. What is sent was written so long
     /// ago: in a larger buffer it has left the cache by then.
     pub send_buffer: usize,
+    /// What is kept for others.
+    pub limits: Limits,
+    /// A connection fails whose peer was not heard for so long ([`super::Failure::Silent`]). Both ends ask several
+    /// times before. `None`: never.
+    pub silence: Option<TimeDelta>,
     /// What to do when there is nothing to do.
     pub idle: Idle,
     /// What a waiting call would send when it returns waits for the next call, and goes together with
@@ -104,6 +157,8 @@ impl Config {
             },
             shares_scores: true,
             send_buffer: 1 << 20,
+            limits: Limits::default(),
+            silence: Some(TimeDelta::from_ms(30_000)),
             idle: Idle::Block,
             sends_later: false,
             streams: None,

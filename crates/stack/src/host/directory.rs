@@ -76,7 +76,9 @@ impl Slots {
 /// What the endpoint asks of its host.
 pub(super) struct View<'a> {
     pub(super) slots: &'a mut Slots,
-    pub(super) peers: &'a Peers,
+    pub(super) peers: &'a mut Peers,
+    /// The packet that is being handled is of a connection that has had its beginning.
+    pub(super) begun: bool,
 }
 
 impl HostTables for View<'_> {
@@ -92,10 +94,18 @@ impl HostTables for View<'_> {
         });
         self.slots.slots.insert(key, slot);
         self.slots.set_owner(slot, None);
+        self.peers.holds(key.peer, |holdings| holdings.halves += 1);
         slot
     }
 
+    /// A connection that an application still has is not opened again, though the endpoint may have forgotten
+    /// its half: the two would not agree on what has arrived.
+    fn accepts(&self, _key: Key) -> bool {
+        !self.begun
+    }
+
     fn release(&mut self, key: Key, slot: u32) {
+        self.peers.holds(key.peer, |holdings| holdings.halves -= 1);
         self.slots.slots.remove(&key);
         self.slots.set_owner(slot, None);
         self.slots.free.push(slot);

@@ -19,6 +19,8 @@ mod core;
 mod directory;
 mod hashing;
 mod incoming;
+mod links;
+mod numbers;
 mod open;
 mod outgoing;
 mod peers;
@@ -35,12 +37,15 @@ use trimline_packet::wire::Error;
 use trimline_packet::{Kind, Time, TimeDelta};
 
 use self::core::Written;
-use crate::clock::Clock;
-use crate::io::{Caps, PacketIo, Pieces};
+use crate::clock::{Clock, EPOCH, in_this_epoch};
+use crate::io::{Caps, LinkState, PacketIo, Pieces};
 
-pub use config::{Config, payload_of_mtu};
+use self::links::Links;
+
+pub use config::{Config, Limits, payload_of_mtu};
 pub use core::Core;
 pub use directory::Streams;
+pub use links::News;
 pub use scoreboard::{PathCounters, PathStatus};
 pub use wait::{Idle, Waiter};
 
@@ -75,18 +80,28 @@ pub enum Failure {
     Full,
     /// A message without bytes.
     Empty,
+    /// A message that is longer than [`Limits::message_bytes`].
+    TooLong,
+    /// The peer was not heard for so long.
+    Silent(TimeDelta),
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        let words = match self {
             Failure::Unreachable => "no way to the peer is known",
             Failure::Refused => "the peer refused the connection",
             Failure::Closed => "the connection is closed",
             Failure::Deadline => "the connection's deadline has passed",
             Failure::Full => "the send buffer is full",
             Failure::Empty => "a message needs at least one byte",
-        })
+            Failure::TooLong => "a message is longer than this host takes",
+            Failure::Silent(quiet) => {
+                let tenths = quiet.as_ps() / 100_000_000_000;
+                return write!(f, "the peer was not heard for {}.{} s", tenths / 10, tenths % 10);
+            }
+        };
+        f.write_str(words)
     }
 }
 
@@ -98,9 +113,9 @@ impl From<Failure> for io::Error {
             Failure::Unreachable => io::ErrorKind::HostUnreachable,
             Failure::Refused => io::ErrorKind::ConnectionRefused,
             Failure::Closed => io::ErrorKind::NotConnected,
-            Failure::Deadline => io::ErrorKind::TimedOut,
+            Failure::Deadline | Failure::Silent(_) => io::ErrorKind::TimedOut,
             Failure::Full => io::ErrorKind::WouldBlock,
-            Failure::Empty => io::ErrorKind::InvalidInput,
+            Failure::Empty | Failure::TooLong => io::ErrorKind::InvalidInput,
         };
         io::Error::new(kind, failure)
     }
@@ -108,6 +123,27 @@ impl From<Failure> for io::Error {
 
 /// Reasons to refuse a frame.
 const REASONS: usize = 17;
+
+/// Their names, in the order of [`trimline_packet::wire::What`].
+const REASON_NAMES: [&str; REASONS] = [
+    "truncated",
+    "ether_type",
+    "ip_version",
+    "ip_header",
+    "fragment",
+    "protocol",
+    "ip_checksum",
+    "udp_checksum",
+    "port",
+    "length",
+    "check",
+    "version",
+    "kind",
+    "service",
+    "marks",
+    "record",
+    "address",
+];
 
 /// What went through a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -126,6 +162,14 @@ pub struct Statistics {
     pub returned_in: u64,
     /// Frames for somebody else.
     pub misdirected: u64,
+    /// Frames that would have opened something for which there is no room ([`Limits`]).
+    pub beyond_limits: u64,
+    /// Frames to peers whose Ethernet address is not known.
+    pub without_way: u64,
+    /// Packets of data that were taken as headers: what has arrived is not read.
+    pub without_room: u64,
+    /// Frames that name what cannot be: packets too far ahead, pulls and resets of what was never sent.
+    pub implausible: u64,
     /// Frames that were refused, by [`trimline_packet::wire::What`].
     pub refused: [u64; REASONS],
 }
@@ -133,6 +177,11 @@ pub struct Statistics {
 impl Statistics {
     fn refuse(&mut self, error: Error) {
         self.refused[error.what as usize] += 1;
+    }
+
+    /// Frames that were refused, each reason with its name.
+    pub fn refused_by_reason(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        REASON_NAMES.into_iter().zip(self.refused)
     }
 
     /// All frames that were refused.
@@ -146,6 +195,9 @@ const BURST: usize = 64;
 
 /// How long before the link is free a frame may be handed over.
 const AHEAD: TimeDelta = TimeDelta::from_us(2);
+
+/// By so much the clock falls at least when it begins again; nothing else makes it fall.
+const EPOCH_SLACK: TimeDelta = TimeDelta::from_ps(1 << 62);
 
 /// ACKs that one packet of data may overtake.
 const FEW: usize = 2;
@@ -161,6 +213,9 @@ pub struct Host<I> {
     pending: VecDeque<Written>,
     /// Memory for frames.
     spare: Vec<Vec<u8>>,
+    links: Links,
+    /// The latest time that was seen: it falls when the clock begins again.
+    latest: Time,
 }
 
 impl<I: PacketIo> Host<I> {
@@ -170,7 +225,19 @@ impl<I: PacketIo> Host<I> {
         if matches!(clock, Clock::Real(_)) {
             core.ahead = AHEAD;
         }
-        Host { io, core, clock, waiter, pending: VecDeque::new(), spare: Vec::new() }
+        let caps = io.caps();
+        core.learns_next_hops = !caps.finds_next_hops;
+        let links = Links::new(caps.mtu);
+        Host {
+            io,
+            core,
+            clock,
+            waiter,
+            pending: VecDeque::new(),
+            spare: Vec::new(),
+            links,
+            latest: Time::ZERO,
+        }
     }
 
     /// Connections, messages, streams.
@@ -193,6 +260,21 @@ impl<I: PacketIo> Host<I> {
         self.io.caps()
     }
 
+    /// What has happened to the interface since this was asked last. Whatever it was, the host goes on.
+    pub fn news(&mut self) -> Option<News> {
+        self.links.next_news()
+    }
+
+    /// How the interface was a moment ago.
+    pub fn link(&self) -> LinkState {
+        self.links.state()
+    }
+
+    /// Frames that were to be sent and could not be: the link or their destination did not take them.
+    pub fn unsent(&self) -> u64 {
+        self.io.lost()
+    }
+
     /// The time.
     pub fn now(&self) -> Time {
         self.clock.now()
@@ -205,7 +287,11 @@ impl<I: PacketIo> Host<I> {
 
     /// When [`Host::turn`] has something to do even if no frame arrives.
     pub fn next(&self) -> Time {
-        if !self.pending.is_empty() { self.clock.now() } else { self.core.next() }
+        match self.pending.is_empty() {
+            true => self.core.next(),
+            // Nothing overtakes them; timers go on.
+            false => self.links.blocked_until().min(self.core.next_timer()),
+        }
     }
 
     /// Takes what has arrived, does what is due and sends what may be sent. Never waits. Gives whether
@@ -222,7 +308,14 @@ impl<I: PacketIo> Host<I> {
 
     /// Takes what has arrived. Gives whether there was anything, and the time.
     fn hear(&mut self) -> io::Result<(bool, Time)> {
-        let Host { core, clock, io, .. } = self;
+        let Host { core, clock, io, links, latest, .. } = self;
+        let before = clock.now();
+        if before.saturating_add(EPOCH_SLACK) < *latest {
+            core.set_back(EPOCH);
+            links.set_back();
+            core.pulls_heard.clear();
+        }
+        *latest = before;
         let mut now = None;
         // Each frame at its own time: a PULL that is due rides in the ACK of its packet.
         io.rx_burst(BURST, &mut |frame| {
@@ -232,16 +325,25 @@ impl<I: PacketIo> Host<I> {
         })?;
         let heard = now.is_some();
         let now = now.unwrap_or_else(|| clock.now());
+        links.look(now, io, core)?;
         Ok((core.expire(now) || heard, now))
     }
 
     fn transmit(&mut self, now: Time) -> io::Result<bool> {
         let mut sent = false;
+        if !self.pending.is_empty() && now < self.links.blocked_until() {
+            return Ok(false);
+        }
         loop {
             // Written together, sent together: one system call for many.
             let (mut idle_acks, mut data) = (0, 0);
             while self.pending.len() < BURST {
                 let Some((packet, written)) = self.core.transmit_apart(now) else { break };
+                if !written.has_way {
+                    self.core.statistics.without_way += 1;
+                    self.core.frame = written.bytes;
+                    continue;
+                }
                 self.pending.push_back(written);
                 self.core.frame = self.spare.pop().unwrap_or_default();
                 data += usize::from(packet.header.kind == Kind::Data);
@@ -257,6 +359,7 @@ impl<I: PacketIo> Host<I> {
                 break;
             }
             let taken = self.send_pending()?;
+            self.links.took(now, taken > 0);
             self.spare.extend(self.pending.drain(..taken).map(|written| written.bytes));
             sent |= taken > 0;
             if !self.pending.is_empty() {
@@ -303,7 +406,7 @@ impl<I: PacketIo> Host<I> {
     /// As [`Host::turn`].
     pub fn run_until(
         &mut self,
-        deadline: Time,
+        mut deadline: Time,
         mut is_done: impl FnMut(&mut Core) -> bool,
     ) -> io::Result<bool> {
         let now = self.clock.now();
@@ -327,6 +430,7 @@ impl<I: PacketIo> Host<I> {
                 self.transmit(now)?;
                 return Ok(true);
             }
+            deadline = in_this_epoch(now, deadline);
             if now >= deadline {
                 return Ok(false);
             }
@@ -379,12 +483,18 @@ impl<I: PacketIo> Host<I> {
     /// Waits until everything that was given to a connection has been ACKed.
     ///
     /// # Errors
-    /// It was not in time.
+    /// The connection failed, or it was not in time.
     pub fn drain(&mut self, connection: Connection, wait: TimeDelta) -> io::Result<()> {
         let deadline = self.clock.now().saturating_add(wait);
-        match self.run_until(deadline, |core| core.is_sent(connection))? {
-            true => Ok(()),
-            false => Err(Failure::Deadline.into()),
+        let mut failure = None;
+        let done = self.run_until(deadline, |core| {
+            failure = core.failure(connection);
+            failure.is_some() || core.is_sent(connection)
+        })?;
+        match (failure, done) {
+            (Some(failure), _) => Err(failure.into()),
+            (None, true) => Ok(()),
+            (None, false) => Err(Failure::Deadline.into()),
         }
     }
 }

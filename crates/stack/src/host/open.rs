@@ -17,17 +17,25 @@ impl Host<AfPacket> {
     /// word about the parameters.
     ///
     /// # Errors
-    /// No such interface, no right to open it, or an MTU that leaves no room.
+    /// No such interface, no right to open it, an address that is not the interface's or that another process has,
+    /// or an MTU that leaves no room.
     pub fn open(
         interface: &str,
         address: IpAddr,
         rate: BitRate,
         change: impl FnOnce(&mut Config),
     ) -> io::Result<Host<AfPacket>> {
-        let socket = AfPacket::open_host(interface, Profile::PAPER.port)?;
+        let mut socket = AfPacket::open_port(interface, Profile::PAPER.port)?;
         let mut config = Config::new(address, socket.caps().mtu, rate).map_err(io::Error::other)?;
         config.ethernet = socket.ethernet();
         change(&mut config);
+        let addresses: Vec<IpAddr> = match config.ways.as_slice() {
+            [] => vec![config.address],
+            ways => ways.to_vec(),
+        };
+        socket
+            .claim(&config.profile, &addresses)
+            .map_err(|error| io::Error::new(error.kind(), format!("{interface}: {error}")))?;
         Ok(Host::new(socket, config, Clock::real()))
     }
 
@@ -76,7 +84,7 @@ impl Host<Udp> {
 impl<I: PacketIo + 'static> Host<I> {
     /// The same host, whatever carries its frames.
     pub fn boxed(self) -> Host<Box<dyn PacketIo>> {
-        let Host { io, core, clock, waiter, pending, spare } = self;
-        Host { io: Box::new(io), core, clock, waiter, pending, spare }
+        let Host { io, core, clock, waiter, pending, spare, links, latest } = self;
+        Host { io: Box::new(io), core, clock, waiter, pending, spare, links, latest }
     }
 }

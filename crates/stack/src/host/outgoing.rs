@@ -46,8 +46,6 @@ pub(super) struct Outgoing {
     closes_at: Option<u64>,
     /// The endpoint has the half.
     pub(super) opened: bool,
-    /// The endpoint was told that nothing follows.
-    pub(super) told_close: bool,
     /// It waits in the host's list of halves with something to hand over.
     pub(super) listed: bool,
 }
@@ -180,6 +178,19 @@ impl Outgoing {
         path
     }
 
+    /// The last packet that was ACKed with all before it, if there is one: its copy asks whether the peer is
+    /// there.
+    pub(super) fn last_acked(&self) -> Option<u32> {
+        let any = self.stream.start() > 0;
+        any.then(|| self.base.wrapping_sub(1))
+    }
+
+    /// Whether a packet with this number was sent, and not long ago.
+    pub(super) fn has_sent(&self, sequence: u32) -> bool {
+        let distance = sequence.wrapping_sub(self.base);
+        (distance as usize) < self.sent.len() || self.last_acked() == Some(sequence)
+    }
+
     /// Whether everything was given to the endpoint, sent and ACKed.
     pub(super) fn is_complete(&self) -> bool {
         self.stream.len() == 0
@@ -274,9 +285,16 @@ mod tests {
                 shuffled.swap(last, (state >> 33) as usize % (last + 1));
             }
             let (mut incoming, mut got) = (Incoming::default(), Vec::new());
-            for (sequence, payload, extension) in &shuffled {
+            let mut coming: VecDeque<_> = shuffled.iter().collect();
+            while let Some(packet) = coming.pop_front() {
+                let (sequence, payload, extension) = packet;
                 prop_assert!(extension.len() <= EXTENSION_ROOM);
                 prop_assert!(is_readable(extension, payload.len()));
+                // What is too far ahead is refused, and comes again.
+                if !incoming.expects(*sequence) {
+                    coming.push_back(packet);
+                    continue;
+                }
                 incoming.insert(*sequence, payload, extension);
                 got.extend(std::iter::from_fn(|| incoming.message()));
                 // The same packet again has the same payload and extension.

@@ -6,10 +6,31 @@ use std::net::IpAddr;
 use super::hashing::Quick;
 use trimline_packet::wire::Routes;
 use trimline_packet::wire::route::{entropy_of, path_of};
-use trimline_packet::{HostId, PathId};
+use trimline_packet::{HostId, PathId, Time, TimeDelta};
 
 /// This host among its peers.
 pub(super) const ME: HostId = HostId::new(0);
+
+/// How long a peer that nothing belongs to is remembered.
+const AGE: TimeDelta = TimeDelta::from_ms(10_000);
+
+/// Peers that are looked at for their age whenever a new one comes.
+const LOOKS: usize = 8;
+
+/// What belongs to a peer here.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Holdings {
+    /// Connections, those that were opened here included.
+    pub(super) connections: u32,
+    /// Connections that it opened.
+    pub(super) accepted: u32,
+    /// Of these such as the application could not read yet.
+    pub(super) half_open: u32,
+    /// Halves of connections.
+    pub(super) halves: u32,
+    /// Bytes.
+    pub(super) kept: u64,
+}
 
 /// A host by its addresses.
 #[derive(Clone, Debug)]
@@ -19,6 +40,11 @@ struct Peer {
     ways: Vec<IpAddr>,
     /// The next hop's Ethernet address, once it is known.
     next_hop: Option<[u8; 6]>,
+    /// This host named it: it stays.
+    named: bool,
+    /// When it was made known, or anything came from it that it is known for.
+    seen: Time,
+    holdings: Holdings,
 }
 
 /// All hosts that this one has heard of.
@@ -29,29 +55,41 @@ pub(super) struct Peers {
     addresses: HashMap<IpAddr, (HostId, u16), Quick>,
     /// Paths to a host with one address: UDP source ports.
     entropies: u16,
+    /// Places that nobody has.
+    free: Vec<u32>,
+    /// Where the next search for old ones begins.
+    hand: usize,
+    /// Those that this host did not name.
+    strangers: u32,
+    /// What belongs to all.
+    total: Holdings,
 }
 
 impl Peers {
     /// This host alone.
     pub(super) fn new(canonical: IpAddr, ways: &[IpAddr], entropies: u16) -> Peers {
-        let mut peers =
-            Peers { peers: Vec::new(), addresses: HashMap::default(), entropies: entropies.max(1) };
+        let mut peers = Peers {
+            peers: Vec::new(),
+            addresses: HashMap::default(),
+            entropies: entropies.max(1),
+            free: Vec::new(),
+            hand: 0,
+            strangers: 0,
+            total: Holdings::default(),
+        };
         peers.add(canonical, ways);
         peers
     }
 
     /// The host with this canonical address, made known if it is not, with an address for each path if
-    /// there are any.
+    /// there are any. It stays known.
     pub(super) fn add(&mut self, canonical: IpAddr, ways: &[IpAddr]) -> HostId {
         let host = match self.addresses.get(&canonical) {
             Some(&(host, _)) => host,
-            None => {
-                let host = HostId::new(self.peers.len() as u32);
-                self.peers.push(Peer { canonical, ways: Vec::new(), next_hop: None });
-                self.addresses.insert(canonical, (host, 0));
-                host
-            }
+            None => self.place(canonical, Time::ZERO),
         };
+        let peer = &mut self.peers[host.index()];
+        self.strangers -= u32::from(!std::mem::replace(&mut peer.named, true));
         if !ways.is_empty() {
             self.peers[host.index()].ways = ways.to_vec();
             for (number, &way) in (0..).zip(ways) {
@@ -59,6 +97,99 @@ impl Peers {
             }
         }
         host
+    }
+
+    /// A host that came by itself, if there may be another one. Those that have gone make room; they are given to
+    /// `forget`.
+    pub(super) fn admit(
+        &mut self,
+        now: Time,
+        address: IpAddr,
+        most: u32,
+        mut forget: impl FnMut(HostId),
+    ) -> Option<HostId> {
+        for _ in 0..LOOKS.min(self.peers.len()) {
+            self.hand = (self.hand + 1) % self.peers.len();
+            let host = HostId::new(self.hand as u32);
+            if self.forget_if_old(now, host) {
+                forget(host);
+            }
+        }
+        (self.strangers < most).then(|| self.place(address, now))
+    }
+
+    fn place(&mut self, canonical: IpAddr, now: Time) -> HostId {
+        let peer = Peer {
+            canonical,
+            ways: Vec::new(),
+            next_hop: None,
+            named: false,
+            seen: now,
+            holdings: Holdings::default(),
+        };
+        self.strangers += 1;
+        let host = match self.free.pop() {
+            Some(index) => {
+                self.peers[index as usize] = peer;
+                HostId::new(index)
+            }
+            None => {
+                self.peers.push(peer);
+                HostId::new(self.peers.len() as u32 - 1)
+            }
+        };
+        self.addresses.insert(canonical, (host, 0));
+        host
+    }
+
+    fn forget_if_old(&mut self, now: Time, host: HostId) -> bool {
+        let peer = &self.peers[host.index()];
+        let Holdings { connections, halves, .. } = peer.holdings;
+        let is_old = now >= peer.seen.saturating_add(AGE);
+        // One that was forgotten leaves its address behind, and no longer its entry.
+        let is_there = self.addresses.get(&peer.canonical).is_some_and(|&(there, _)| there == host);
+        if peer.named || connections > 0 || halves > 0 || !is_old || !is_there {
+            return false;
+        }
+        self.addresses.remove(&peer.canonical);
+        self.free.push(host.get());
+        self.strangers -= 1;
+        true
+    }
+
+    /// Something belongs to a peer, or no longer does: `change` is applied to what it has, and to what all have.
+    #[inline]
+    pub(super) fn holds(&mut self, host: HostId, change: impl Fn(&mut Holdings)) {
+        change(&mut self.peers[host.index()].holdings);
+        change(&mut self.total);
+    }
+
+    /// The peer was heard.
+    #[inline]
+    pub(super) fn heard(&mut self, host: HostId, now: Time) {
+        self.peers[host.index()].seen = now;
+    }
+
+    /// The clock was set back.
+    pub(super) fn set_back(&mut self, back: impl Fn(Time) -> Time) {
+        self.peers.iter_mut().for_each(|peer| peer.seen = back(peer.seen));
+    }
+
+    /// What belongs to a peer, and what to all.
+    pub(super) fn holdings(&self, host: HostId) -> (Holdings, Holdings) {
+        (self.peers[host.index()].holdings, self.total)
+    }
+
+    /// Peers that this host did not name.
+    pub(super) fn strangers(&self) -> u32 {
+        self.strangers
+    }
+
+    /// Every peer that is known, this host left out, with the address of it.
+    pub(super) fn known(&self) -> impl Iterator<Item = (HostId, IpAddr)> + '_ {
+        let all = (0..).map(HostId::new).zip(&self.peers).skip(1);
+        all.map(|(host, peer)| (host, peer.canonical))
+            .filter(|&(host, address)| self.host(address) == Some(host))
     }
 
     pub(super) fn next_hop(&self, host: HostId) -> Option<[u8; 6]> {

@@ -6,7 +6,7 @@
 
 use std::net::IpAddr;
 
-use trimline_packet::Time;
+use trimline_packet::{Time, TimeDelta};
 use trimline_transport::ndp::{PathPenalty, Scoreboard};
 
 /// What became of the packets of data on one path.
@@ -138,6 +138,13 @@ impl Board {
         }
     }
 
+    /// The clock was set back.
+    pub(super) fn set_back(&mut self, by: TimeDelta) {
+        if let Some(judge) = &mut self.judge {
+            judge.scores.set_back(by);
+        }
+    }
+
     /// Whether no path is to be avoided, or was a moment ago.
     pub(super) fn is_quiet(&self) -> bool {
         self.judge.as_ref().is_none_or(|judge| judge.scores.is_quiet())
@@ -181,7 +188,6 @@ impl Judge {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trimline_packet::TimeDelta;
 
     const PENALTY: PathPenalty = PathPenalty {
         min_nacks: 10,

@@ -9,14 +9,21 @@
 //! from being answered with ICMP errors where not.
 
 use std::io;
-use std::net::UdpSocket;
+use std::net::{IpAddr, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use trimline_packet::wire::Profile;
+
+use super::sys::ingress::Own;
+use super::sys::netlink::{LinkNow, Netlink};
 use super::sys::{self, Batch, Link, Ring};
-use super::{Caps, ETHERNET_BYTES, PacketIo, Pieces};
+use super::{Caps, ETHERNET_BYTES, LinkState, NextHop, PacketIo, Pieces, neighbours};
 
 /// Frames that a ring holds.
 const RING_FRAMES: usize = 512;
+
+/// The port of the discard service.
+const DISCARD: u16 = 9;
 
 /// Frames that one system call sends.
 const BATCH: usize = 64;
@@ -27,8 +34,15 @@ pub struct AfPacket {
     ring: Ring,
     link: Link,
     batch: Batch,
-    /// Sockets that swallow what the kernel would answer.
-    _quiet: Vec<UdpSocket>,
+    /// Sockets that swallow what the kernel would answer, and hold the port of each address.
+    quiet: Vec<UdpSocket>,
+    netlink: Netlink,
+    /// Whether the link was up when somebody looked last.
+    running: bool,
+    /// Bytes of the longest packet when it was opened.
+    mtu: usize,
+    /// Frames that could not be sent.
+    unsent: u64,
     /// The program that keeps packets from the kernel's own protocols.
     ingress: Option<OwnedFd>,
 }
@@ -42,15 +56,24 @@ impl AfPacket {
         AfPacket::with_filter(interface, None)
     }
 
-    /// Opens an interface of a host. Only UDP packets with this port, at either end, are received; the
-    /// kernel does not answer them.
+    /// Opens an interface of a host with these addresses. Only UDP packets with the port of the profile, at either
+    /// end, are received; the kernel does not answer them.
     ///
     /// # Errors
-    /// As [`AfPacket::open`].
-    pub fn open_host(interface: &str, port: u16) -> io::Result<AfPacket> {
-        let mut socket = AfPacket::with_filter(interface, Some(port))?;
-        socket.quiet(port);
+    /// As [`AfPacket::open`]; an address that is not the interface's, or that another process has.
+    pub fn open_host(
+        interface: &str,
+        profile: &Profile,
+        addresses: &[IpAddr],
+    ) -> io::Result<AfPacket> {
+        let mut socket = AfPacket::open_port(interface, profile.port)?;
+        socket.claim(profile, addresses)?;
         Ok(socket)
+    }
+
+    /// Opens an interface for UDP packets with this port, without an address.
+    pub(crate) fn open_port(interface: &str, port: u16) -> io::Result<AfPacket> {
+        AfPacket::with_filter(interface, Some(port))
     }
 
     fn with_filter(interface: &str, port: Option<u16>) -> io::Result<AfPacket> {
@@ -58,25 +81,45 @@ impl AfPacket {
             .map_err(|error| io::Error::new(error.kind(), format!("{interface}: {error}")))?;
         let ring = Ring::open(&link, RING_FRAMES, port)
             .map_err(|error| io::Error::new(error.kind(), format!("{interface}: {error}")))?;
-        Ok(AfPacket { ring, link, batch: Batch::default(), _quiet: Vec::new(), ingress: None })
+        Ok(AfPacket {
+            ring,
+            link,
+            batch: Batch::default(),
+            quiet: Vec::new(),
+            netlink: Netlink::open()?,
+            running: true,
+            mtu: link.mtu,
+            unsent: 0,
+            ingress: None,
+        })
     }
 
-    /// Binds the protocol's port and throws away what arrives there, so that the kernel sends no ICMP
-    /// errors. A port that is taken is quiet already. Where it is all ours, the kernel need not look at its
-    /// packets at all.
-    fn quiet(&mut self, port: u16) {
-        // The first takes IPv4 with it, unless the system says otherwise.
-        for address in ["::", "0.0.0.0"] {
-            match UdpSocket::bind((address, port)) {
-                Ok(socket) if sys::drop_everything(&socket).is_ok() => self._quiet.push(socket),
-                Err(error) if error.kind() == io::ErrorKind::AddrInUse => break,
-                // No IPv6 here.
-                _ => {}
+    /// Takes the protocol's port at each address, for this process alone, and throws away what arrives there: so
+    /// the kernel sends no ICMP errors, and need not look at its packets at all.
+    pub(crate) fn claim(&mut self, profile: &Profile, addresses: &[IpAddr]) -> io::Result<()> {
+        let known = self.netlink.addresses(self.link.index)?;
+        for &address in addresses {
+            if !known.contains(&address) {
+                let text = format!("{address} is not an address of this interface");
+                return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text));
             }
+            let socket = UdpSocket::bind((address, profile.port)).map_err(|error| {
+                let port = profile.port;
+                let text = format!("{address}, UDP port {port}: {error} (another host process?)");
+                io::Error::new(error.kind(), text)
+            })?;
+            sys::drop_everything(&socket)?;
+            self.quiet.push(socket);
         }
-        if !self._quiet.is_empty() {
-            self.ingress = sys::ingress::drop_port(self.link.index, port).ok();
-        }
+        let (port, returned_dscp) = (profile.port, profile.returned);
+        let own = Own { addresses, port, returned_dscp };
+        self.ingress = sys::ingress::drop_own(self.link.index, &own).ok();
+        Ok(())
+    }
+
+    /// Whether frames that find no room will find none: nothing is at the other end.
+    fn is_down(&self) -> bool {
+        !self.running
     }
 
     /// Whether packets of the port are kept from the kernel's own protocols, and not only from being answered.
@@ -98,7 +141,7 @@ impl AfPacket {
     ///
     /// # Errors
     /// The interface is gone.
-    pub fn lost(&self) -> io::Result<u32> {
+    pub fn overrun(&self) -> io::Result<u32> {
         self.ring.lost()
     }
 }
@@ -113,24 +156,33 @@ impl PacketIo for AfPacket {
     }
 
     fn tx_burst(&mut self, frames: &[Pieces<'_>]) -> io::Result<usize> {
-        let longest = self.link.mtu + ETHERNET_BYTES;
-        let fits =
-            |pieces: &&Pieces<'_>| pieces.iter().map(|piece| piece.len()).sum::<usize>() <= longest;
+        let length = |pieces: &Pieces<'_>| pieces.iter().map(|piece| piece.len()).sum::<usize>();
+        let fits = |pieces: &&Pieces<'_>| length(pieces) <= self.mtu + ETHERNET_BYTES;
         let fitting = frames.iter().take_while(fits).count();
         if fitting == 0 && !frames.is_empty() {
-            let text = format!("a frame is longer than the MTU of {}", self.link.mtu);
+            let text = format!("a frame is longer than the MTU of {}", self.mtu);
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
         let mut sent = 0;
-        for batch in frames[..fitting].chunks(BATCH) {
+        while sent < fitting {
+            let batch = &frames[sent..fitting.min(sent + BATCH)];
             let taken = match batch {
-                [[piece]] => usize::from(sys::send_one(self.ring.fd(), piece)?),
-                _ => self.batch.send(self.ring.fd(), batch)?,
+                [[piece]] => sys::send_one(self.ring.fd(), piece).map(usize::from),
+                _ => self.batch.send(self.ring.fd(), batch),
             };
-            sent += taken;
-            if taken < batch.len() {
-                break;
+            match taken {
+                Ok(0) if self.is_down() => {}
+                Ok(taken) if taken < batch.len() => return Ok(sent + taken),
+                Ok(taken) => {
+                    sent += taken;
+                    continue;
+                }
+                Err(error) if sys::is_fatal(&error) => return Err(error),
+                // The link is down, or carries no frame of this length now.
+                Err(_) => {}
             }
+            sent += 1;
+            self.unsent += 1;
         }
         Ok(sent)
     }
@@ -145,13 +197,43 @@ impl PacketIo for AfPacket {
 
     fn caps(&self) -> Caps {
         Caps {
-            mtu: self.link.mtu,
+            mtu: self.mtu,
             needs_kick: false,
             multi_buffer: true,
             zero_copy: true,
             receives_trimmed: true,
             receives_returned: true,
             joins_datagrams: false,
+            finds_next_hops: true,
         }
+    }
+
+    fn link(&mut self) -> io::Result<LinkState> {
+        let now = self.netlink.link(self.link.index);
+        let LinkNow { running, mtu } = now.map_err(|error| match error.raw_os_error() {
+            Some(libc::ENODEV) => io::Error::new(io::ErrorKind::NotFound, "the interface is gone"),
+            _ => error,
+        })?;
+        self.running = running;
+        Ok(LinkState { running, mtu })
+    }
+
+    fn next_hop(&mut self, peer: IpAddr) -> NextHop {
+        match neighbours::look_up(&mut self.netlink, self.link.index, peer) {
+            Ok(Ok(ethernet)) => NextHop::Known(ethernet),
+            Ok(Err(neighbour)) => {
+                // A datagram to the discard port: the kernel looks for its next hop.
+                let own = self.quiet.iter().find(|socket| {
+                    socket.local_addr().is_ok_and(|own| own.is_ipv4() == neighbour.is_ipv4())
+                });
+                own.map(|socket| socket.send_to(&[0], (neighbour, DISCARD)));
+                NextHop::Unknown
+            }
+            Err(_) => NextHop::Unknown,
+        }
+    }
+
+    fn lost(&self) -> u64 {
+        self.unsent
     }
 }

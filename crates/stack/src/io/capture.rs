@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Caps, PacketIo, Pieces};
+use super::{Caps, LinkState, NextHop, PacketIo, Pieces};
 use crate::clock::Clock;
 
 /// A file that several interfaces write to.
@@ -96,5 +97,17 @@ impl<I: PacketIo> PacketIo for Captured<I> {
 
     fn caps(&self) -> Caps {
         self.io.caps()
+    }
+
+    fn link(&mut self) -> io::Result<LinkState> {
+        self.io.link()
+    }
+
+    fn next_hop(&mut self, peer: IpAddr) -> NextHop {
+        self.io.next_hop(peer)
+    }
+
+    fn lost(&self) -> u64 {
+        self.io.lost()
     }
 }

@@ -152,17 +152,22 @@ impl Outbox {
         controls.clear();
         controls.resize(parcels.len(), Control::default());
         messages.clear();
-        let vectors = vectors.as_mut_slice();
+        // One pointer into each: a new borrow of a part would end those that were taken before.
+        let (vectors, addresses) = (vectors.as_mut_ptr(), addresses.as_mut_ptr());
+        let controls = controls.as_mut_ptr();
         for (number, parcel) in parcels.iter().enumerate() {
             // SAFETY: a message of zeros is one without address, data and control.
             let mut message: libc::mmsghdr = unsafe { std::mem::zeroed() };
             let header = &mut message.msg_hdr;
-            let (address, length) = &mut addresses[number];
-            header.msg_name = (&raw mut *address).cast();
-            header.msg_namelen = *length;
-            header.msg_iov = vectors[parcel.pieces.clone()].as_mut_ptr();
+            // SAFETY: there is an address and a control for each parcel, and a vector for each of its pieces.
+            unsafe {
+                let address = addresses.add(number);
+                header.msg_name = (&raw mut (*address).0).cast();
+                header.msg_namelen = (*address).1;
+                header.msg_iov = vectors.add(parcel.pieces.start);
+                header.msg_control = controls.add(number).cast();
+            }
             header.msg_iovlen = parcel.pieces.len() as _;
-            header.msg_control = controls[number].as_mut_ptr().cast();
             header.msg_controllen = size_of::<Control>() as _;
             let (level, name) = match parcel.to {
                 SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_TOS),
@@ -250,9 +255,11 @@ impl Inbox {
         let mut addresses: [libc::sockaddr_storage; BUFFERS] = unsafe { std::mem::zeroed() };
         let mut messages: [libc::mmsghdr; BUFFERS] = unsafe { std::mem::zeroed() };
         let mut controls = [Control::default(); BUFFERS];
+        let memory = self.memory.as_mut_ptr();
         let mut vectors: [libc::iovec; BUFFERS] = std::array::from_fn(|number| {
-            let buffer = &mut self.memory[number * BUFFER_BYTES..][..BUFFER_BYTES];
-            libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: BUFFER_BYTES }
+            // SAFETY: the memory has room for so many buffers.
+            let buffer = unsafe { memory.add(number * BUFFER_BYTES) };
+            libc::iovec { iov_base: buffer.cast(), iov_len: BUFFER_BYTES }
         });
         for (number, message) in messages.iter_mut().enumerate() {
             let header = &mut message.msg_hdr;
@@ -275,12 +282,9 @@ impl Inbox {
         });
         let got = match got {
             Ok(got) => got as usize,
-            Err(error) => match error.kind() {
-                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => 0,
-                // Of an earlier datagram: a time-out will tell.
-                io::ErrorKind::ConnectionRefused => 0,
-                _ => return Err(error),
-            },
+            Err(error) if super::is_fatal(&error) => return Err(error),
+            // Nothing is there, or an earlier datagram did not arrive: a time-out will tell.
+            Err(_) => 0,
         };
         for (message, from) in messages[..got].iter().zip(&addresses) {
             let length = message.msg_len as usize;

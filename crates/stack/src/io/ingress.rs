@@ -5,6 +5,7 @@
 //! 6.6): when the process ends, however it ends, the kernel takes it off.
 
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::checked;
@@ -32,47 +33,144 @@ const fn step(code: u8, registers: u8, offset: i16, immediate: i32) -> Instructi
     Instruction { code, registers, offset, immediate }
 }
 
-/// Drops UDP over IPv4 or IPv6 with this port at either end, and leaves everything else to others. A packet
-/// that ends before what is asked for is left, too.
-fn program(port: u16) -> [Instruction; 22] {
+/// What a program keeps from the kernel: packets to these addresses and this port, and headers that came back to
+/// them, which bear the port as their source and a DSCP that nothing else bears.
+#[derive(Clone, Debug)]
+pub(crate) struct Own<'a> {
+    pub(crate) addresses: &'a [IpAddr],
+    pub(crate) port: u16,
+    pub(crate) returned_dscp: u8,
+}
+
+/// Where a jump goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Label {
+    V4,
+    V6,
+    Ports,
+    Leave,
+    Drop,
+    /// Behind the address of this number.
+    Address(usize),
+}
+
+/// A program that is being written.
+#[derive(Debug, Default)]
+struct Program {
+    steps: Vec<Instruction>,
+    jumps: Vec<(usize, Label)>,
+    places: Vec<(Label, usize)>,
+}
+
+impl Program {
+    fn step(&mut self, code: u8, registers: u8, immediate: i32) {
+        self.steps.push(step(code, registers, 0, immediate));
+    }
+
+    fn jump(&mut self, code: u8, registers: u8, immediate: i32, to: Label) {
+        self.jumps.push((self.steps.len(), to));
+        self.step(code, registers, immediate);
+    }
+
+    fn here(&mut self, label: Label) {
+        self.places.push((label, self.steps.len()));
+    }
+
+    /// The instructions. A jump counts the steps that it leaves out.
+    fn finish(mut self) -> io::Result<Vec<Instruction>> {
+        for (from, to) in self.jumps {
+            let place = self.places.iter().find(|&&(label, _)| label == to).map(|&(_, at)| at);
+            let distance = place.and_then(|at| i16::try_from(at - from - 1).ok());
+            self.steps[from].offset = distance.ok_or(io::ErrorKind::InvalidInput)?;
+        }
+        Ok(self.steps)
+    }
+}
+
+/// Drops what is [`Own`], and leaves everything else to others: other addresses, other ports, fragments, and a packet
+/// that ends before what is asked for.
+fn program(own: &Own<'_>) -> io::Result<Vec<Instruction>> {
     const MOVE: u8 = 0xbf;
     const MOVE_NUMBER: u8 = 0xb7;
     const AND: u8 = 0x57;
     const SHIFT_LEFT: u8 = 0x67;
+    const SHIFT_RIGHT: u8 = 0x77;
+    const LOAD_WORD: u8 = 0x20;
     const LOAD_HALF: u8 = 0x28;
     const LOAD_BYTE: u8 = 0x30;
     const HALF_AT_INDEX: u8 = 0x48;
     const IF_EQUAL: u8 = 0x15;
     const IF_NOT_EQUAL: u8 = 0x55;
+    // Of the lower 32 bits: a word is not extended by its sign.
+    const IF_WORD_EQUAL: u8 = 0x16;
+    const IF_WORD_NOT_EQUAL: u8 = 0x56;
     const GO: u8 = 0x05;
     const EXIT: u8 = 0x95;
-    let port = i32::from(port);
-    // A jump counts the steps that it leaves out. Loads read the packet of register 6 into register 0.
-    [
-        step(MOVE, 0x16, 0, 0),
-        step(LOAD_HALF, 0, 0, 12),
-        step(IF_NOT_EQUAL, 0, 7, 0x0800),
-        step(LOAD_BYTE, 0, 0, 23),
-        step(IF_NOT_EQUAL, 0, 13, 17),
-        // The length of the IPv4 header, into register 7.
-        step(LOAD_BYTE, 0, 0, 14),
-        step(AND, 0, 0, 15),
-        step(SHIFT_LEFT, 0, 0, 2),
-        step(MOVE, 0x07, 0, 0),
-        step(GO, 0, 4, 0),
-        step(IF_NOT_EQUAL, 0, 7, 0x86dd),
-        step(LOAD_BYTE, 0, 0, 20),
-        step(IF_NOT_EQUAL, 0, 5, 17),
-        step(MOVE_NUMBER, 7, 0, 40),
-        step(HALF_AT_INDEX, 0x70, 0, 16),
-        step(IF_EQUAL, 0, 4, port),
-        step(HALF_AT_INDEX, 0x70, 0, 14),
-        step(IF_EQUAL, 0, 2, port),
-        step(MOVE_NUMBER, 0, 0, TCX_NEXT),
-        step(EXIT, 0, 0, 0),
-        step(MOVE_NUMBER, 0, 0, TCX_DROP),
-        step(EXIT, 0, 0, 0),
-    ]
+    const FRAGMENT: i32 = 0x3fff;
+    let mut p = Program::default();
+    // Loads read the packet of register 6 into register 0; register 7 is the length of the IP header, 8 the DSCP.
+    p.step(MOVE, 0x16, 0);
+    p.step(LOAD_HALF, 0, 12);
+    p.jump(IF_NOT_EQUAL, 0, 0x0800, Label::V6);
+    p.step(LOAD_BYTE, 0, 23);
+    p.jump(IF_NOT_EQUAL, 0, 17, Label::Leave);
+    p.step(LOAD_HALF, 0, 20);
+    p.step(AND, 0, FRAGMENT);
+    p.jump(IF_NOT_EQUAL, 0, 0, Label::Leave);
+    p.step(LOAD_WORD, 0, 30);
+    for address in own.addresses {
+        if let IpAddr::V4(address) = address {
+            p.jump(IF_WORD_EQUAL, 0, u32::from(*address) as i32, Label::V4);
+        }
+    }
+    p.jump(GO, 0, 0, Label::Leave);
+    p.here(Label::V4);
+    p.step(LOAD_BYTE, 0, 15);
+    p.step(SHIFT_RIGHT, 0, 2);
+    p.step(MOVE, 0x08, 0);
+    p.step(LOAD_BYTE, 0, 14);
+    p.step(AND, 0, 15);
+    p.step(SHIFT_LEFT, 0, 2);
+    p.step(MOVE, 0x07, 0);
+    p.jump(GO, 0, 0, Label::Ports);
+    p.here(Label::V6);
+    p.jump(IF_NOT_EQUAL, 0, 0x86dd, Label::Leave);
+    // A fragment has another header there.
+    p.step(LOAD_BYTE, 0, 20);
+    p.jump(IF_NOT_EQUAL, 0, 17, Label::Leave);
+    p.step(LOAD_HALF, 0, 14);
+    p.step(SHIFT_RIGHT, 0, 6);
+    p.step(AND, 0, 63);
+    p.step(MOVE, 0x08, 0);
+    p.step(MOVE_NUMBER, 7, 40);
+    for (number, address) in own.addresses.iter().enumerate() {
+        let IpAddr::V6(address) = address else { continue };
+        for (word, place) in u128_words(u128::from(*address)).into_iter().zip([38, 42, 46, 50]) {
+            p.step(LOAD_WORD, 0, place);
+            p.jump(IF_WORD_NOT_EQUAL, 0, word as i32, Label::Address(number));
+        }
+        p.jump(GO, 0, 0, Label::Ports);
+        p.here(Label::Address(number));
+    }
+    p.jump(GO, 0, 0, Label::Leave);
+    p.here(Label::Ports);
+    p.step(HALF_AT_INDEX, 0x70, 16);
+    p.jump(IF_EQUAL, 0, i32::from(own.port), Label::Drop);
+    p.jump(IF_NOT_EQUAL, 8, i32::from(own.returned_dscp), Label::Leave);
+    p.step(HALF_AT_INDEX, 0x70, 14);
+    p.jump(IF_EQUAL, 0, i32::from(own.port), Label::Drop);
+    p.here(Label::Leave);
+    p.step(MOVE_NUMBER, 0, TCX_NEXT);
+    p.step(EXIT, 0, 0);
+    p.here(Label::Drop);
+    p.step(MOVE_NUMBER, 0, TCX_DROP);
+    p.step(EXIT, 0, 0);
+    p.finish()
+}
+
+/// Its 32-bit words, the highest first.
+fn u128_words(number: u128) -> [u32; 4] {
+    [96, 64, 32, 0].map(|shift| (number >> shift) as u32)
 }
 
 /// A command of bpf(2), with its attributes as linux/bpf.h lays them out.
@@ -98,23 +196,23 @@ fn halves(address: u64) -> [u32; 2] {
 }
 
 /// The program, checked by the kernel.
-fn load(port: u16) -> io::Result<OwnedFd> {
-    let program = program(port);
+fn load(own: &Own<'_>) -> io::Result<OwnedFd> {
+    let program = program(own)?;
     let license = c"GPL";
     let mut load = [0; 32];
     (load[0], load[1]) = (SCHED_CLS, program.len() as u32);
-    load[2..4].copy_from_slice(&halves(program.as_ptr().addr() as u64));
-    load[4..6].copy_from_slice(&halves(license.as_ptr().addr() as u64));
+    load[2..4].copy_from_slice(&halves(program.as_ptr().expose_provenance() as u64));
+    load[4..6].copy_from_slice(&halves(license.as_ptr().expose_provenance() as u64));
     made(PROG_LOAD, load)
 }
 
-/// Keeps UDP packets with this port from the kernel's own protocols, on an interface of this network
-/// namespace, until what is given is dropped.
+/// Keeps packets from the kernel's own protocols, on an interface of this network namespace, until what is given is
+/// dropped.
 ///
 /// # Errors
 /// An older kernel, or no right to do that (CAP_BPF and CAP_NET_ADMIN).
-pub(crate) fn drop_port(interface: u32, port: u16) -> io::Result<OwnedFd> {
-    let program = load(port)?;
+pub(crate) fn drop_own(interface: u32, own: &Own<'_>) -> io::Result<OwnedFd> {
+    let program = load(own)?;
     let mut link = [0; 32];
     (link[0], link[1], link[2]) = (program.as_raw_fd() as u32, interface, TCX_INGRESS);
     // The link keeps the program.
@@ -134,7 +232,7 @@ mod tests {
     fn verdict(program: &OwnedFd, frame: &[u8]) -> u32 {
         let mut run = [0; 32];
         (run[0], run[2]) = (program.as_raw_fd() as u32, frame.len() as u32);
-        run[4..6].copy_from_slice(&halves(frame.as_ptr().addr() as u64));
+        run[4..6].copy_from_slice(&halves(frame.as_ptr().expose_provenance() as u64));
         bpf(PROG_TEST_RUN, &mut run).expect("a program that was loaded can be tried");
         run[1]
     }
@@ -144,39 +242,77 @@ mod tests {
         [&[2; 12], &ethertype.to_be_bytes()[..], network, &ports, &[0; 40]].concat()
     }
 
-    fn v4(protocol: u8, words: u8) -> Vec<u8> {
+    const RETURNED: u8 = 54;
+    const V6: u128 = 0xfd00_0000_8000_0001_ffff_ffff_8000_0002;
+
+    fn own_addresses() -> [IpAddr; 3] {
+        // The highest bit of each word is set somewhere.
+        [[192, 168, 0, 1].into(), [10, 0, 0, 1].into(), std::net::Ipv6Addr::from(V6).into()]
+    }
+
+    fn v4(protocol: u8, words: u8, to: [u8; 4], dscp: u8, fragment: u16) -> Vec<u8> {
         let mut header = vec![0; usize::from(words) * 4];
-        (header[0], header[9]) = (0x40 | words, protocol);
+        (header[0], header[1], header[9]) = (0x40 | words, dscp << 2, protocol);
+        header[6..8].copy_from_slice(&fragment.to_be_bytes());
+        header[16..20].copy_from_slice(&to);
         header
     }
 
-    fn v6(next_header: u8) -> Vec<u8> {
+    fn v6(next_header: u8, to: u128, dscp: u8) -> Vec<u8> {
         let mut header = vec![0; 40];
-        (header[0], header[6]) = (0x60, next_header);
+        (header[0], header[1], header[6]) = (0x60 | dscp >> 2, dscp << 6, next_header);
+        header[24..40].copy_from_slice(&to.to_be_bytes());
         header
     }
 
     #[test]
-    fn only_udp_with_the_port_is_dropped() {
-        let program = match load(PORT) {
+    fn only_packets_of_this_host_are_dropped() {
+        let addresses = own_addresses();
+        let own = Own { addresses: &addresses, port: PORT, returned_dscp: RETURNED };
+        let program = match load(&own) {
             Ok(program) => program,
             Err(error) => return println!("SKIPPED: {error} (loading a program needs CAP_BPF)"),
         };
-        let other = [5000, 53];
-        for ports in [[PORT, 9], [9, PORT], [PORT, PORT]] {
-            for (ethertype, udp, tcp) in [
-                (0x0800, v4(17, 5), v4(6, 5)),
-                (0x0800, v4(17, 8), v4(6, 8)),
-                (0x86dd, v6(17), v6(6)),
-            ] {
-                assert_eq!(verdict(&program, &frame(ethertype, &udp, ports)), DROPPED);
-                assert_eq!(verdict(&program, &frame(ethertype, &udp, other)), LEFT_TO_OTHERS);
-                assert_eq!(verdict(&program, &frame(ethertype, &tcp, ports)), LEFT_TO_OTHERS);
-                // ARP, or anything else.
-                assert_eq!(verdict(&program, &frame(0x0806, &udp, ports)), LEFT_TO_OTHERS);
+        let check = |ethertype: u16,
+                     header: Vec<u8>,
+                     ports: [u16; 2],
+                     expected: u32,
+                     what: &str| {
+            assert_eq!(verdict(&program, &frame(ethertype, &header, ports)), expected, "{what}");
+        };
+        let (mine, other) = ([192, 168, 0, 1], [192, 168, 0, 2]);
+        for (to, expected) in [(mine, DROPPED), ([10, 0, 0, 1], DROPPED), (other, LEFT_TO_OTHERS)] {
+            for words in [5, 8, 15] {
+                check(0x0800, v4(17, words, to, 10, 0), [5000, PORT], expected, "IPv4");
+                // What came back bears the port as its source, and says that it came back.
+                check(0x0800, v4(17, words, to, RETURNED, 0), [PORT, 5000], expected, "returned");
             }
         }
+        for (to, expected) in
+            [(V6, DROPPED), (V6 ^ 1 << 127, LEFT_TO_OTHERS), (V6 ^ 1, LEFT_TO_OTHERS)]
+        {
+            check(0x86dd, v6(17, to, 10), [5000, PORT], expected, "IPv6");
+            check(0x86dd, v6(17, to, RETURNED), [PORT, 5000], expected, "IPv6, returned");
+        }
+        let left = LEFT_TO_OTHERS;
+        check(
+            0x0800,
+            v4(17, 5, mine, 0, 0),
+            [PORT, 53],
+            left,
+            "a server that has the port elsewhere",
+        );
+        check(0x0800, v4(17, 5, mine, 10, 0), [53, 5000], left, "another service");
+        check(0x0800, v4(6, 5, mine, 10, 0), [5000, PORT], left, "TCP");
+        for fragment in [0x2000, 0x0001, 0x1fff, 0x20b9] {
+            check(0x0800, v4(17, 5, mine, 10, fragment), [5000, PORT], left, "a fragment");
+        }
+        // Bits that say that it must not be one are none.
+        check(0x0800, v4(17, 5, mine, 10, 0x4000), [5000, PORT], DROPPED, "not a fragment");
+        check(0x86dd, v6(44, V6, 10), [5000, PORT], left, "an IPv6 fragment");
+        check(0x86dd, v6(6, V6, 10), [5000, PORT], left, "TCP over IPv6");
+        check(0x0806, v4(17, 5, mine, 10, 0), [5000, PORT], left, "ARP");
         // What ends before its ports is passed on: zero is TCX_PASS.
-        assert_eq!(verdict(&program, &frame(0x0800, &v4(17, 5), other)[..34]), 0);
+        assert_eq!(verdict(&program, &frame(0x0800, &v4(17, 5, mine, 10, 0), [1, 2])[..34]), 0);
     }
 }

@@ -233,6 +233,7 @@ impl PacketIo for Mem {
             receives_trimmed: true,
             receives_returned: true,
             joins_datagrams: false,
+            finds_next_hops: false,
         }
     }
 }

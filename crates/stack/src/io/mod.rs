@@ -14,6 +14,7 @@ pub(crate) mod sys;
 pub mod udp;
 
 use std::io;
+use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
 /// What a backend can do.
@@ -33,6 +34,28 @@ pub struct Caps {
     pub receives_returned: bool,
     /// Datagrams of one length cross the kernel together, out and in (UDP_SEGMENT, UDP_GRO).
     pub joins_datagrams: bool,
+    /// The ways to peers are looked up, not learned from frames.
+    pub finds_next_hops: bool,
+}
+
+/// How an interface is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkState {
+    /// It is up, and something is at the other end. While it is not, what is sent is lost.
+    pub running: bool,
+    /// Bytes of the longest IP packet that it carries now. Longer ones are lost.
+    pub mtu: usize,
+}
+
+/// The way to a peer, as far as a backend knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextHop {
+    /// There is nothing to know: whoever makes the peer known says it, or frames from it do.
+    Given,
+    /// To this Ethernet address.
+    Known([u8; 6]),
+    /// It is being looked for, or there is none.
+    Unknown,
 }
 
 /// One frame to be sent, as pieces that follow each other.
@@ -51,7 +74,8 @@ pub trait PacketIo {
     /// taken and not yet sent goes with [`PacketIo::flush`].
     ///
     /// # Errors
-    /// The interface is gone, the system refuses, or the first frame is longer than the MTU.
+    /// The interface is gone, the system refuses, or the first frame is longer than any that was ever possible.
+    /// A destination that cannot be reached, or a link that is down, is no error: see [`PacketIo::lost`].
     fn tx_burst(&mut self, frames: &[Pieces<'_>]) -> io::Result<usize>;
 
     /// Sends what was taken.
@@ -65,6 +89,24 @@ pub trait PacketIo {
 
     /// What this backend can do.
     fn caps(&self) -> Caps;
+
+    /// How the interface is now.
+    ///
+    /// # Errors
+    /// It is gone, for good.
+    fn link(&mut self) -> io::Result<LinkState> {
+        Ok(LinkState { running: true, mtu: self.caps().mtu })
+    }
+
+    /// The way to a peer. Never waits.
+    fn next_hop(&mut self, _peer: IpAddr) -> NextHop {
+        NextHop::Given
+    }
+
+    /// Frames that were taken and could not be sent: their destination or the link did not take them.
+    fn lost(&self) -> u64 {
+        0
+    }
 }
 
 /// Any backend: for programs that choose when they run.
@@ -87,6 +129,18 @@ impl<I: PacketIo + ?Sized> PacketIo for Box<I> {
 
     fn caps(&self) -> Caps {
         (**self).caps()
+    }
+
+    fn link(&mut self) -> io::Result<LinkState> {
+        (**self).link()
+    }
+
+    fn next_hop(&mut self, peer: IpAddr) -> NextHop {
+        (**self).next_hop(peer)
+    }
+
+    fn lost(&self) -> u64 {
+        (**self).lost()
     }
 }
 

@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use super::sys;
+use super::sys::netlink::Netlink;
 
 /// How long the kernel may look for a neighbour.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -16,19 +16,13 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// # Errors
 /// There is no route by this interface, or nobody answers.
 pub fn next_hop(interface: u32, destination: IpAddr) -> io::Result<[u8; 6]> {
-    let (by, gateway) = sys::netlink::route(destination).map_err(|error| {
-        io::Error::new(error.kind(), format!("route to {destination}: {error}"))
-    })?;
-    if by != interface {
-        let text = format!("the route to {destination} leaves by interface {by}, not {interface}");
-        return Err(io::Error::new(io::ErrorKind::NetworkUnreachable, text));
-    }
-    let neighbour = gateway.unwrap_or(destination);
+    let mut netlink = Netlink::open()?;
     let start = Instant::now();
     loop {
-        if let Some(ethernet) = sys::netlink::neighbour(interface, neighbour)? {
-            return Ok(ethernet);
-        }
+        let neighbour = match look_up(&mut netlink, interface, destination)? {
+            Ok(ethernet) => return Ok(ethernet),
+            Err(neighbour) => neighbour,
+        };
         if start.elapsed() > PATIENCE {
             let text = format!("nobody answers for {neighbour}");
             return Err(io::Error::new(io::ErrorKind::HostUnreachable, text));
@@ -41,4 +35,24 @@ pub fn next_hop(interface: u32, destination: IpAddr) -> io::Result<[u8; 6]> {
         UdpSocket::bind((any, 0))?.send_to(&[0], (neighbour, 9)).ok();
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// The Ethernet address of the next hop to a destination, or the neighbour whose address the kernel does not know.
+///
+/// # Errors
+/// There is no route by this interface.
+pub(crate) fn look_up(
+    netlink: &mut Netlink,
+    interface: u32,
+    destination: IpAddr,
+) -> io::Result<Result<[u8; 6], IpAddr>> {
+    let (by, gateway) = netlink.route(destination).map_err(|error| {
+        io::Error::new(error.kind(), format!("route to {destination}: {error}"))
+    })?;
+    if by != interface {
+        let text = format!("the route to {destination} leaves by interface {by}, not {interface}");
+        return Err(io::Error::new(io::ErrorKind::NetworkUnreachable, text));
+    }
+    let neighbour = gateway.unwrap_or(destination);
+    Ok(netlink.neighbour(interface, neighbour)?.ok_or(neighbour))
 }

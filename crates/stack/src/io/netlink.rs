@@ -1,4 +1,5 @@
-//! Questions to the kernel's routing tables (rtnetlink). Messages are built and read as bytes.
+//! Questions to the kernel's tables of links, addresses, routes and neighbours (rtnetlink). Messages are built and
+//! read as bytes; whatever the bytes are, reading them ends.
 
 use std::io;
 use std::net::IpAddr;
@@ -6,10 +7,14 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::checked;
 
-const RTM_NEWNEIGH: u16 = 28;
-const RTM_GETNEIGH: u16 = 30;
+const RTM_NEWLINK: u16 = 16;
+const RTM_GETLINK: u16 = 18;
+const RTM_NEWADDR: u16 = 20;
+const RTM_GETADDR: u16 = 22;
 const RTM_NEWROUTE: u16 = 24;
 const RTM_GETROUTE: u16 = 26;
+const RTM_NEWNEIGH: u16 = 28;
+const RTM_GETNEIGH: u16 = 30;
 const NLMSG_ERROR: u16 = 2;
 const NLMSG_DONE: u16 = 3;
 const REQUEST: u16 = 1;
@@ -19,8 +24,15 @@ const RTA_OIF: u16 = 4;
 const RTA_GATEWAY: u16 = 5;
 const NDA_DST: u16 = 1;
 const NDA_LLADDR: u16 = 2;
+const IFLA_MTU: u16 = 4;
+const IFA_ADDRESS: u16 = 1;
+const IFA_LOCAL: u16 = 2;
 /// Reachable, stale, delay, probe, permanent: states in which an address is known.
 const KNOWN: u16 = 0x02 | 0x04 | 0x08 | 0x10 | 0x80;
+/// Bytes of a message's header.
+const HEADER: usize = 16;
+/// How long the kernel may take to answer.
+const PATIENCE_SECONDS: libc::time_t = 1;
 
 fn family(address: IpAddr) -> u8 {
     match address {
@@ -52,52 +64,22 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// Asks, and hands every message of the answer over: its type and what is behind its header.
-fn ask(kind: u16, flags: u16, body: &[u8], mut take: impl FnMut(u16, &[u8])) -> io::Result<()> {
-    // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
-    let socket = unsafe {
-        let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
-        OwnedFd::from_raw_fd(checked(libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE))?)
-    };
-    let length = 16 + body.len() as u32;
-    let mut message = length.to_ne_bytes().to_vec();
-    message.extend(kind.to_ne_bytes());
-    message.extend((REQUEST | flags).to_ne_bytes());
-    message.extend([1, 0, 0, 0, 0, 0, 0, 0]);
-    message.extend_from_slice(body);
-    // SAFETY: the bytes live through the call.
-    let sent = unsafe { libc::send(socket.as_raw_fd(), message.as_ptr().cast(), message.len(), 0) };
-    checked(sent as libc::c_int)?;
-    let mut buffer = vec![0u8; 1 << 16];
-    loop {
-        // SAFETY: the buffer lives through the call, and its length is its own.
-        let got =
-            unsafe { libc::recv(socket.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
-        let mut rest = &buffer[..checked(got as libc::c_int)? as usize];
-        while let (Some(length), Some(kind)) = (word(rest, 0), half(rest, 4)) {
-            let length = (length as usize).clamp(16, rest.len());
-            let body = rest.get(16..length).unwrap_or(&[]);
-            match kind {
-                NLMSG_DONE => return Ok(()),
-                NLMSG_ERROR => {
-                    let error = word(body, 0).map_or(0, |error| error as i32);
-                    return match error {
-                        0 => Ok(()),
-                        _ => Err(io::Error::from_raw_os_error(-error)),
-                    };
-                }
-                _ => take(kind, body),
-            }
-            rest = rest.get(length.next_multiple_of(4)..).unwrap_or(&[]);
-        }
-        if flags & DUMP == 0 {
-            return Ok(());
-        }
-    }
+/// A message: its type, and what is behind its header.
+type Message<'a> = (u16, &'a [u8]);
+
+/// The messages of a datagram. Bytes that are no message end them.
+fn messages(bytes: &[u8]) -> impl Iterator<Item = Message<'_>> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let (length, kind) = (word(rest, 0)? as usize, half(rest, 4)?);
+        let body = rest.get(HEADER..length)?;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or(&[]);
+        Some((kind, body))
+    })
 }
 
 /// The attributes behind a header of this length.
-fn attributes(body: &[u8], header: usize) -> impl Iterator<Item = (u16, &[u8])> {
+fn attributes(body: &[u8], header: usize) -> impl Iterator<Item = Message<'_>> {
     let mut rest = body.get(header..).unwrap_or(&[]);
     std::iter::from_fn(move || {
         let (length, kind) = (usize::from(half(rest, 0)?), half(rest, 2)?);
@@ -107,53 +89,226 @@ fn attributes(body: &[u8], header: usize) -> impl Iterator<Item = (u16, &[u8])> 
     })
 }
 
-/// The interface by which the kernel sends to an address, and the gateway if there is one.
-pub(crate) fn route(destination: IpAddr) -> io::Result<(u32, Option<IpAddr>)> {
-    let octets = octets(destination);
-    let mut body = vec![0; 12];
-    (body[0], body[1]) = (family(destination), octets.len() as u8 * 8);
-    body.extend((4 + octets.len() as u16).to_ne_bytes());
-    body.extend(RTA_DST.to_ne_bytes());
-    body.extend(octets);
-    let mut found = None;
-    ask(RTM_GETROUTE, 0, &body, |kind, body| {
-        if kind != RTM_NEWROUTE {
-            return;
-        }
-        let (mut by, mut gateway) = (None, None);
-        for (kind, value) in attributes(body, 12) {
-            match kind {
-                RTA_OIF => by = word(value, 0),
-                RTA_GATEWAY => gateway = address(value),
-                _ => {}
-            }
-        }
-        found = by.map(|by| (by, gateway));
-    })?;
-    found.ok_or_else(|| io::ErrorKind::NetworkUnreachable.into())
+/// What the kernel says of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LinkNow {
+    /// It is up and has a carrier.
+    pub(crate) running: bool,
+    pub(crate) mtu: usize,
 }
 
-/// The Ethernet address of a neighbour, if the kernel knows it.
-pub(crate) fn neighbour(interface: u32, wanted: IpAddr) -> io::Result<Option<[u8; 6]>> {
-    let mut body = vec![0; 12];
-    body[0] = family(wanted);
-    let mut found = None;
-    ask(RTM_GETNEIGH, DUMP, &body, |kind, body| {
-        let known = half(body, 8).is_some_and(|state| state & KNOWN != 0);
-        if kind != RTM_NEWNEIGH || word(body, 4) != Some(interface) || !known {
-            return;
-        }
-        let (mut is_wanted, mut ethernet) = (false, None);
-        for (kind, value) in attributes(body, 12) {
-            match kind {
-                NDA_DST => is_wanted = address(value) == Some(wanted),
-                NDA_LLADDR => ethernet = value.try_into().ok(),
-                _ => {}
+/// A socket to ask the kernel of the network namespace in which it was opened.
+#[derive(Debug)]
+pub(crate) struct Netlink {
+    socket: OwnedFd,
+    /// The number of the last question.
+    asked: u32,
+    buffer: Vec<u8>,
+}
+
+impl Netlink {
+    pub(crate) fn open() -> io::Result<Netlink> {
+        // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
+        let socket = unsafe {
+            let kind = libc::SOCK_RAW | libc::SOCK_CLOEXEC;
+            let fd = checked(libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE))?;
+            OwnedFd::from_raw_fd(fd)
+        };
+        let patience = libc::timeval { tv_sec: PATIENCE_SECONDS, tv_usec: 0 };
+        super::set(&socket, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &patience)?;
+        Ok(Netlink { socket, asked: 0, buffer: vec![0; 1 << 16] })
+    }
+
+    /// Asks, and hands every message of the answer over.
+    fn ask(
+        &mut self,
+        kind: u16,
+        flags: u16,
+        body: &[u8],
+        mut take: impl FnMut(Message<'_>),
+    ) -> io::Result<()> {
+        self.asked = self.asked.wrapping_add(1);
+        let length = (HEADER + body.len()) as u32;
+        let mut message = length.to_ne_bytes().to_vec();
+        message.extend(kind.to_ne_bytes());
+        message.extend((REQUEST | flags).to_ne_bytes());
+        message.extend(self.asked.to_ne_bytes());
+        message.extend([0; 4]);
+        message.extend_from_slice(body);
+        let socket = self.socket.as_raw_fd();
+        // SAFETY: the bytes live through the call.
+        let sent = unsafe { libc::send(socket, message.as_ptr().cast(), message.len(), 0) };
+        checked(sent as libc::c_int)?;
+        loop {
+            let buffer = &mut self.buffer;
+            // SAFETY: the buffer lives through the call, and its length is its own.
+            let got = unsafe { libc::recv(socket, buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+            let bytes = &buffer[..checked(got as libc::c_int)? as usize];
+            // An answer that came after its question was given up.
+            if word(bytes, 8).is_some_and(|number| number != self.asked) {
+                continue;
+            }
+            for (kind, body) in messages(bytes) {
+                match kind {
+                    NLMSG_DONE => return Ok(()),
+                    NLMSG_ERROR => {
+                        let error = word(body, 0).map_or(0, |error| error as i32);
+                        return match error.checked_neg() {
+                            None | Some(..=0) => Ok(()),
+                            Some(error) => Err(io::Error::from_raw_os_error(error)),
+                        };
+                    }
+                    _ => take((kind, body)),
+                }
+            }
+            if flags & DUMP == 0 || bytes.is_empty() {
+                return Ok(());
             }
         }
-        if is_wanted {
-            found = found.or(ethernet);
+    }
+
+    /// The interface by which the kernel sends to an address, and the gateway if there is one.
+    pub(crate) fn route(&mut self, destination: IpAddr) -> io::Result<(u32, Option<IpAddr>)> {
+        let mut body = vec![0; 12];
+        (body[0], body[1]) = (family(destination), octets(destination).len() as u8 * 8);
+        attribute(&mut body, RTA_DST, &octets(destination));
+        let mut found = None;
+        self.ask(RTM_GETROUTE, 0, &body, |(kind, body)| {
+            if kind != RTM_NEWROUTE {
+                return;
+            }
+            let (mut by, mut gateway) = (None, None);
+            for (kind, value) in attributes(body, 12) {
+                match kind {
+                    RTA_OIF => by = word(value, 0),
+                    RTA_GATEWAY => gateway = address(value),
+                    _ => {}
+                }
+            }
+            found = by.map(|by| (by, gateway));
+        })?;
+        found.ok_or_else(|| io::ErrorKind::NetworkUnreachable.into())
+    }
+
+    /// The Ethernet address of a neighbour, if the kernel knows it.
+    pub(crate) fn neighbour(
+        &mut self,
+        interface: u32,
+        wanted: IpAddr,
+    ) -> io::Result<Option<[u8; 6]>> {
+        let mut body = vec![0; 12];
+        body[0] = family(wanted);
+        body[4..8].copy_from_slice(&interface.to_ne_bytes());
+        attribute(&mut body, NDA_DST, &octets(wanted));
+        let mut found = None;
+        let asked = self.ask(RTM_GETNEIGH, 0, &body, |(kind, body)| {
+            let known = half(body, 8).is_some_and(|state| state & KNOWN != 0);
+            if kind != RTM_NEWNEIGH || word(body, 4) != Some(interface) || !known {
+                return;
+            }
+            let (mut is_wanted, mut ethernet) = (false, None);
+            for (kind, value) in attributes(body, 12) {
+                match kind {
+                    NDA_DST => is_wanted = address(value) == Some(wanted),
+                    NDA_LLADDR => ethernet = value.try_into().ok(),
+                    _ => {}
+                }
+            }
+            if is_wanted {
+                found = found.or(ethernet);
+            }
+        });
+        match asked {
+            Err(error) if error.raw_os_error() != Some(libc::ENOENT) => Err(error),
+            Ok(()) | Err(_) => Ok(found),
         }
-    })?;
-    Ok(found)
+    }
+
+    /// How a link is now.
+    ///
+    /// # Errors
+    /// ENODEV: there is none of this number any more.
+    pub(crate) fn link(&mut self, interface: u32) -> io::Result<LinkNow> {
+        let mut body = vec![0; 16];
+        body[4..8].copy_from_slice(&interface.to_ne_bytes());
+        let mut found = None;
+        self.ask(RTM_GETLINK, 0, &body, |(kind, body)| {
+            let flags = word(body, 8).filter(|_| kind == RTM_NEWLINK);
+            let mtu = attributes(body, 16).find(|&(kind, _)| kind == IFLA_MTU);
+            let mtu = mtu.and_then(|(_, value)| word(value, 0));
+            if let (Some(flags), Some(mtu)) = (flags, mtu) {
+                let wanted = (libc::IFF_UP | libc::IFF_RUNNING) as u32;
+                let running = flags & wanted == wanted;
+                found = Some(LinkNow { running, mtu: mtu as usize });
+            }
+        })?;
+        found.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
+    }
+
+    /// The addresses of an interface.
+    pub(crate) fn addresses(&mut self, interface: u32) -> io::Result<Vec<IpAddr>> {
+        let mut found = Vec::new();
+        self.ask(RTM_GETADDR, DUMP, &[0; 8], |(kind, body)| {
+            if kind != RTM_NEWADDR || word(body, 4) != Some(interface) {
+                return;
+            }
+            let of = |wanted| {
+                let mut all = attributes(body, 8).filter(move |&(kind, _)| kind == wanted);
+                all.find_map(|(_, value)| address(value))
+            };
+            // With a peer's address at the other end of a line, the local one is the own.
+            found.extend(of(IFA_LOCAL).or_else(|| of(IFA_ADDRESS)));
+        })?;
+        Ok(found)
+    }
+}
+
+/// Appends an attribute.
+fn attribute(body: &mut Vec<u8>, kind: u16, value: &[u8]) {
+    body.extend((4 + value.len() as u16).to_ne_bytes());
+    body.extend(kind.to_ne_bytes());
+    body.extend_from_slice(value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn trailing_bytes_are_no_message() {
+        for extra in 0..40 {
+            let mut bytes = 20u32.to_ne_bytes().to_vec();
+            bytes.extend([28, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 9, 9, 9, 9]);
+            let trailing: Vec<u8> = (0..extra).map(|n| n as u8 ^ 0x15).collect();
+            bytes.extend(trailing);
+            let found: Vec<Message<'_>> = messages(&bytes).collect();
+            assert_eq!(found[0], (28, &[9, 9, 9, 9][..]), "{extra}");
+        }
+    }
+
+    proptest! {
+        /// Whatever the bytes, reading them ends, within them.
+        #[test]
+        fn any_bytes_are_read(bytes in prop::collection::vec(prop_oneof![0u8..24, any::<u8>()], 0..200)) {
+            let mut count = 0;
+            for (_, body) in messages(&bytes) {
+                count += 1;
+                let all: usize = attributes(body, 12).map(|(_, value)| value.len() + 4).sum();
+                prop_assert!(all <= body.len());
+            }
+            prop_assert!(count <= bytes.len() / HEADER);
+        }
+    }
+
+    #[test]
+    fn the_loopback_interface_is_known() {
+        let mut netlink = Netlink::open().unwrap();
+        let link = super::super::link("lo").unwrap();
+        assert_eq!(netlink.link(link.index).unwrap().mtu, link.mtu);
+        assert!(netlink.addresses(link.index).unwrap().iter().all(IpAddr::is_loopback));
+        let gone = netlink.link(0x7fff_0000).unwrap_err();
+        assert_eq!(gone.raw_os_error(), Some(libc::ENODEV));
+        assert_eq!(netlink.neighbour(link.index, [127, 9, 9, 9].into()).unwrap(), None);
+    }
 }

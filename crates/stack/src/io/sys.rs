@@ -55,11 +55,33 @@ pub(crate) fn wait_readable(fds: &[libc::c_int], timeout_ns: u64) -> io::Result<
     let ready = unsafe {
         libc::ppoll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, &timeout, std::ptr::null())
     };
+    // An error that waits at a socket, as when its link went down, makes it readable until somebody takes it.
+    polled.iter().filter(|one| one.revents & libc::POLLERR != 0).for_each(|one| take_error(one.fd));
     match checked(ready) {
         Ok(ready) => Ok(ready > 0),
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(false),
         Err(error) => Err(error),
     }
+}
+
+/// Takes the error that waits at a socket: what it was is seen where it matters. Other descriptors have none.
+fn take_error(fd: libc::c_int) {
+    let mut error: libc::c_int = 0;
+    let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+    let place = (&raw mut error).cast();
+    // SAFETY: the number lives through the call, and its length is its own.
+    unsafe { libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_ERROR, place, &mut length) };
+}
+
+/// Whether an error says that a descriptor or memory of this process is not what it should be. Every other one is
+/// about one destination, or about now.
+pub(crate) fn is_fatal(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EBADF | libc::ENOTSOCK | libc::EFAULT))
+}
+
+/// Whether an error says that the kernel cuts no datagram of several, whatever its destination.
+pub(crate) fn cannot_cut(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EIO | libc::EOPNOTSUPP))
 }
 
 /// What the kernel says of an interface.
@@ -139,6 +161,44 @@ pub(crate) fn set_number(
 
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
+/// Bytes of a page of memory.
+fn page_size() -> usize {
+    // SAFETY: takes a number and gives one.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).unwrap_or(4096)
+}
+
+/// Fills in the UDP checksum of a frame that never left this machine: its sender left that to a device, and wrote
+/// the sum of the addresses, protocol and length in its place.
+fn complete_checksum(frame: &mut [u8]) {
+    let udp = match frame.get(12..15) {
+        Some(&[0x08, 0x00, first]) => 14 + usize::from(first & 15) * 4,
+        Some(&[0x86, 0xdd, _]) => 54,
+        _ => return,
+    };
+    let Some(&[high, low]) = frame.get(udp + 4..udp + 6) else { return };
+    let length = usize::from(u16::from_be_bytes([high, low]));
+    let Some(datagram) = frame.get_mut(udp..udp + length).filter(|datagram| datagram.len() >= 8)
+    else {
+        return;
+    };
+    let words = datagram.chunks(2).map(|pair| match *pair {
+        [high, low] => u64::from(u16::from_be_bytes([high, low])),
+        [last] => u64::from(last) << 8,
+        _ => 0,
+    });
+    let mut sum: u64 = words.sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    // Zero would say that there is none.
+    let check = match !(sum as u16) {
+        0 => 0xffff,
+        check => check,
+    };
+    datagram[6..8].copy_from_slice(&check.to_be_bytes());
+}
+
 /// A packet socket with a ring of received frames.
 #[derive(Debug)]
 pub(crate) struct Ring {
@@ -198,7 +258,7 @@ fn port_filter(port: u16) -> [libc::sock_filter; 14] {
 impl Ring {
     /// Opens a socket on an interface, with a filter for a UDP port or without.
     pub(crate) fn open(link: &Link, frames: usize, port: Option<u16>) -> io::Result<Ring> {
-        const PAGE: usize = 4096;
+        let page = page_size();
         // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
         let fd = unsafe {
             let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
@@ -211,8 +271,8 @@ impl Ring {
         // Header, address and alignment before the frame take less than 128 bytes.
         let needed = link.mtu + 14 + 128;
         let frame_bytes =
-            if needed <= PAGE { needed.next_power_of_two() } else { needed.next_multiple_of(PAGE) };
-        let block_bytes = frame_bytes.max(PAGE);
+            if needed <= page { needed.next_power_of_two() } else { needed.next_multiple_of(page) };
+        let block_bytes = frame_bytes.max(page);
         let blocks = (frames * frame_bytes).div_ceil(block_bytes);
         let frames = blocks * (block_bytes / frame_bytes);
         let request = libc::tpacket_req {
@@ -263,6 +323,7 @@ impl Ring {
     pub(crate) fn next(&mut self, take: &mut dyn FnMut(&[u8])) -> bool {
         const HEADER: usize = size_of::<libc::tpacket2_hdr>();
         const VLAN: u32 = 1 << 4;
+        const UNSUMMED: u32 = 1 << 3;
         // SAFETY: the place is inside the mapping, aligned to 16 bytes at least, and the kernel only
         // changes a frame's bytes while its status says that the frame is the kernel's.
         unsafe {
@@ -279,7 +340,11 @@ impl Ring {
             let inside = mac >= HEADER && mac + length <= self.frame_bytes;
             // A tagged frame has lost its tag: it is for another network.
             if whole && inside && seen & VLAN == 0 {
-                take(std::slice::from_raw_parts(start.add(mac), length));
+                let frame = std::slice::from_raw_parts_mut(start.add(mac), length);
+                if seen & UNSUMMED != 0 {
+                    complete_checksum(frame);
+                }
+                take(frame);
             }
             status.store(libc::TP_STATUS_KERNEL, std::sync::atomic::Ordering::Release);
         }

@@ -38,6 +38,8 @@ pub struct Udp {
     inbox: Inbox,
     outbox: Outbox,
     frame: Vec<u8>,
+    /// Datagrams that could not be sent.
+    unsent: u64,
 }
 
 /// What becomes of a frame.
@@ -79,6 +81,7 @@ impl Udp {
             inbox: Inbox::new(),
             outbox: Outbox::default(),
             frame: Vec::new(),
+            unsent: 0,
         })
     }
 
@@ -153,19 +156,27 @@ impl Udp {
         }
         let mut sent = 0;
         while sent < parcels.len() {
+            let is_joined = parcels[sent].segments > 1;
             match self.outbox.send(&self.senders[path], &pieces, &parcels[sent..]) {
                 Ok(0) => return Ok(Some(firsts[sent])),
                 Ok(count) => sent += count,
-                // An ICMP error of an earlier datagram: the peer is not there yet.
-                Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
-                // The kernel cuts nothing for a device that sums nothing.
-                Err(_) if self.cuts && parcels[sent].segments > 1 => {
+                Err(error) if sys::is_fatal(&error) => return Err(error),
+                Err(error) if is_joined => {
+                    // The kernel cuts nothing for a device that sums nothing; or this destination is to blame:
+                    // then only these go one by one.
+                    let cuts_others = !sys::cannot_cut(&error);
                     self.cuts = false;
                     let first = firsts[sent];
                     let left = outgoing.partition_point(|one| one.place < first);
-                    return self.send_path(frames, &outgoing[left..]);
+                    let outcome = self.send_path(frames, &outgoing[left..]);
+                    self.cuts = cuts_others;
+                    return outcome;
                 }
-                Err(error) => return Err(error),
+                // There is no way to this destination, or the kernel forbids it: others are not to suffer.
+                Err(_) => {
+                    self.unsent += parcels[sent].segments as u64;
+                    sent += 1;
+                }
             }
         }
         Ok(None)
@@ -266,7 +277,12 @@ impl PacketIo for Udp {
             receives_trimmed: false,
             receives_returned: false,
             joins_datagrams: self.cuts,
+            finds_next_hops: false,
         }
+    }
+
+    fn lost(&self) -> u64 {
+        self.unsent
     }
 }
 

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use rand_xoshiro::rand_core::RngCore;
-use trimline_packet::{ByteCount, Handle, Packet, Packets, PortCounters, Time};
+use trimline_packet::{ByteCount, Handle, Packet, Packets, PortCounters, Time, TimeDelta};
 use trimline_switch::{
     Around, Beside, BesideModel, Chance, Displaced, Fate, OutputPort, Pool, settle,
 };
@@ -129,6 +129,25 @@ impl Fabric {
         };
         let coins = |port| random::stream(seed, u64::from(port));
         Fabric::with_chance(config, coins, Box::new(ties))
+    }
+
+    /// The clock was set back by so much: all times that the switches remember are, too.
+    pub fn set_back(&mut self, by: TimeDelta) {
+        let back = |time: Time| match time {
+            Time::NEVER => Time::NEVER,
+            time => Time::ZERO + time.saturating_since(Time::ZERO + by),
+        };
+        for port in &mut self.ports {
+            (port.busy_until, port.planned) = (back(port.busy_until), back(port.planned));
+        }
+        for host in &mut self.hosts {
+            host.busy_until = back(host.busy_until);
+        }
+        let events = std::mem::take(&mut self.events).into_iter();
+        let moved = |Reverse((time, class, tie, made, event)): Reverse<Planned>| {
+            Reverse((back(time), class, tie, made, event))
+        };
+        self.events = events.map(moved).collect();
     }
 
     /// The same, with the stream of each port's coins and the order of what arrives at one instant.

@@ -19,4 +19,4 @@ pub use config::{
 pub use fabric::{Fabric, Ties};
 pub use forwarding::Spread;
 pub use frames::Frames;
-pub use run::Runner;
+pub use run::{PortNews, Runner};

@@ -129,7 +129,7 @@ pub fn switched(time: Duration) -> io::Result<f64> {
     let mut runner = Runner::new(fabric, network.ports()?, Clock::real(), Idle::Poll)
         .map_err(io::Error::other)?;
     load(&network, time, move |over| {
-        runner.run(|_| over.load(Ordering::Relaxed))?;
+        runner.run(|_, _| over.load(Ordering::Relaxed))?;
         let sent: u64 = runner.fabric().counters().map(|(_, _, port)| port.packets).sum();
         Ok(sent - runner.refused())
     })

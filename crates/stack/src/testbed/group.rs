@@ -55,7 +55,7 @@ pub fn with_switches<T>(
     thread::scope(|scope| {
         let switches = scope.spawn(|| {
             sys::pin(1);
-            let outcome = runner.run(|_| over.load(Ordering::Relaxed));
+            let outcome = runner.run(|_, _| over.load(Ordering::Relaxed));
             let mut count = SwitchCount::default();
             for (_, _, port) in runner.fabric().counters() {
                 count.packets += port.packets;

@@ -203,7 +203,10 @@ impl TestNetwork {
     /// It cannot be opened.
     pub fn socket(&self, number: u32) -> io::Result<AfPacket> {
         let host = &self.hosts[number as usize];
-        host.namespace.inside(|| AfPacket::open_host(&host.interface, Profile::PAPER.port))
+        let ways = (0..self.shape.ways()).map(|way| address(number, way).into());
+        let addresses: Vec<IpAddr> = ways.collect();
+        let profile = &Profile::PAPER;
+        host.namespace.inside(|| AfPacket::open_host(&host.interface, profile, &addresses))
     }
 
     /// Opens an NDP host that knows all the others.

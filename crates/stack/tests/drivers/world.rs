@@ -141,7 +141,7 @@ impl World {
             let mut config = Config::new(address(host, 0), 9100, clos.host_link.rate).unwrap();
             config.ndp = ndp.clone();
             // The simulator's connections know nothing of each other.
-            config.shares_scores = false;
+            (config.shares_scores, config.silence) = (false, None);
             config.ways = (0..ways).map(|way| address(host, way)).collect();
             Core::new(config)
         });

@@ -154,7 +154,7 @@ impl World {
     /// What host 0 knows of the paths to a peer.
     fn board(&mut self, peer: usize) -> Vec<PathStatus> {
         let now = self.clock.now();
-        let all = self.hosts[0].core().paths(now);
+        let all = self.hosts[0].core().paths(now, usize::MAX);
         all.into_iter().filter(|path| path.peer == way(peer, 0)).collect()
     }
 }
@@ -236,7 +236,7 @@ fn on_healthy_paths_nothing_is_removed() {
     let mut trimmed = 0;
     for host in [0, 1, 2, 4] {
         let now = world.clock.now();
-        for path in world.hosts[host].core().paths(now) {
+        for path in world.hosts[host].core().paths(now, usize::MAX) {
             assert_eq!((path.counters.removals, path.removed_until), (0, None), "{host}: {path:?}");
             trimmed += path.counters.nacked;
         }

@@ -151,6 +151,14 @@ pub enum Command {
         /// Class, 0 to 3.
         class: u8,
     },
+    /// The application does not read: while `holds`, what arrives is answered and nothing more is pulled. Then as
+    /// much is pulled as would have been.
+    Hold {
+        /// The receiving half.
+        key: Key,
+        /// Whether to hold, or to go on.
+        holds: bool,
+    },
     /// NDP 3.2.3: routing learned of a failure, or of its end. From now on the half sends on these
     /// paths only; what is in flight on others is resent when it times out. An empty list changes
     /// nothing: packets are rather lost than never sent.

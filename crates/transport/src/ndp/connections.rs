@@ -171,6 +171,42 @@ impl Endpoint {
         }
     }
 
+    /// A half pulls nothing while its application does not read.
+    #[cold]
+    pub(super) fn hold(
+        &mut self,
+        now: Time,
+        key: Key,
+        holds: bool,
+        directory: &mut impl HostTables,
+    ) {
+        let Some(slot) = directory.find(key) else { return };
+        let entry = &mut self.slots[slot as usize];
+        let Role::Receiving(receiver) = &mut entry.role else { return };
+        if receiver.held == holds || entry.life != Life::Open {
+            return;
+        }
+        if holds {
+            if receiver.hold() > 0 || receiver.repeating {
+                self.drop_pulls(slot, 0);
+            }
+            return;
+        }
+        let (before, class) = (receiver.pulls(), receiver.class);
+        let count = receiver.go_on();
+        (0..count).for_each(|_| self.pulls.add(now));
+        if before == 0 && count > 0 {
+            self.pulls.join(&mut self.slots, slot, class);
+        }
+        // A PULL may have been lost before: it is repeated, as it would have been.
+        let due = now.saturating_add(self.config.pull_repeat);
+        let entry = &mut self.slots[slot as usize];
+        if due < entry.deadline {
+            entry.deadline = due;
+            self.timers.arm(slot, due);
+        }
+    }
+
     /// What a half sends bears this class.
     pub(super) fn classify(&mut self, key: Key, class: u8, directory: &mut impl HostTables) {
         let Some(slot) = directory.find(key) else { return };

@@ -9,7 +9,7 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time};
+use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time, TimeDelta};
 
 use super::config::{Command, Config, Event, ReceiverStatistics, SenderStatistics};
 use super::latencies::{Latencies, Latency};
@@ -17,7 +17,7 @@ use super::pull_queue::{Gaps, PullQueue};
 use super::receiver::{Arrival, Receiver, Repeat};
 use super::slot::{Life, Role, Slot};
 use super::turns::Turns;
-use crate::timers::Timers;
+use crate::timers::{Timers, set_back};
 use crate::{Allowed, Disposition, Half, HostTables, Key};
 
 /// ACKs, NACKs and RESETs that a host holds for a NIC that takes none; further ones are dropped, and
@@ -146,6 +146,22 @@ impl Endpoint {
         }
     }
 
+    /// The clock of the driver was set back by so much: every time that the endpoint remembers is, too. Times of
+    /// recorded latencies are not.
+    pub fn set_back(&mut self, by: TimeDelta) {
+        self.timers.set_back(by);
+        self.pulls.set_back(by);
+        self.reset_at.iter_mut().for_each(|at| set_back(at, by));
+        for entry in &mut self.slots {
+            set_back(&mut entry.deadline, by);
+            match &mut entry.role {
+                Role::Vacant => {}
+                Role::Sending(sender) => sender.set_back(by),
+                Role::Receiving(receiver) => set_back(&mut receiver.active_at, by),
+            }
+        }
+    }
+
     /// Where the table of connections lies and how many bytes it takes: for drivers that ask for memory
     /// before they use it.
     #[inline]
@@ -227,7 +243,9 @@ impl Endpoint {
             (receiver, deadline) = (Receiver::of(&mut entry.role), &mut entry.deadline);
         }
         let mut asked = Asked::Nothing;
-        if arrival != Arrival::Duplicate && receiver.pulls() < allowance {
+        if arrival != Arrival::Duplicate && receiver.held {
+            receiver.withheld = receiver.withheld.saturating_add(1);
+        } else if arrival != Arrival::Duplicate && receiver.pulls() < allowance {
             if self.config.pull_ack && self.pulls.may_ride(now) {
                 asked = Asked::Riding { counter: receiver.ride_pull() };
                 self.pulls.rode(now, self.gaps.pulled(length));
@@ -269,7 +287,7 @@ impl Endpoint {
 
     /// Keeps `allowance` pulls of a half and no repetition.
     #[cold]
-    fn drop_pulls(&mut self, slot: u32, allowance: u32) {
+    pub(super) fn drop_pulls(&mut self, slot: u32, allowance: u32) {
         let receiver = Receiver::of(&mut self.slots[slot as usize].role);
         let dropped = receiver.drop_pulls(allowance);
         let (class, leaves) = (receiver.class, receiver.pulls() == 0);
@@ -479,6 +497,7 @@ impl crate::Endpoint for Endpoint {
             }
             Command::Send { key, length } => self.send(now, key, length.get(), directory),
             Command::Prioritise { key, class } => self.prioritise(key, class, directory),
+            Command::Hold { key, holds } => self.hold(now, key, holds, directory),
             Command::Paths { key, paths } => self.use_paths(key, &paths, directory),
             Command::Avoid { key, path, until } => self.avoid(key, path, until, directory),
             Command::Classify { key, class } => self.classify(key, class, directory),

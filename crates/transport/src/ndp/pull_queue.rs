@@ -19,7 +19,7 @@ use trimline_packet::{BitRate, ByteCount, Packet, Time, TimeDelta};
 use super::config::{Config, PullGaps, PullSpacing};
 use super::starvation::Starvation;
 use crate::round_robin::{Linked, RoundRobin};
-use crate::timers::doubled;
+use crate::timers::{doubled, set_back};
 
 /// Pulls that a NIC which was busy long may send without spacing (chosen: 8, the packets that a
 /// switch port of the paper can queue).
@@ -176,6 +176,12 @@ impl PullQueue {
     #[inline]
     pub(super) fn rode(&mut self, now: Time, gap: TimeDelta) {
         self.next = now + gap;
+    }
+
+    /// The clock was set back.
+    pub(super) fn set_back(&mut self, by: TimeDelta) {
+        set_back(&mut self.next, by);
+        set_back(&mut self.waiting_since, by);
     }
 
     /// One more pull is queued. If it is the only one of its half, the half joins its class.

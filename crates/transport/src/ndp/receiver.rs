@@ -63,6 +63,10 @@ pub(super) struct Receiver {
     pub(super) class: u8,
     /// The application chose the class: what the packets say no longer counts.
     pub(super) class_fixed: bool,
+    /// Its application does not read: nothing is pulled.
+    pub(super) held: bool,
+    /// Pulls that would have been queued since.
+    pub(super) withheld: u32,
     /// Repetitions of the last PULL in a row.
     repeats: u8,
     /// The last PULL is queued again. Never while others are queued: they say more.
@@ -98,6 +102,8 @@ impl Receiver {
             delivered: false,
             class,
             class_fixed: false,
+            held: false,
+            withheld: 0,
             repeats: 0,
             repeating: false,
             service_port,
@@ -200,6 +206,23 @@ impl Receiver {
         }
     }
 
+    /// Nothing more is pulled. Gives how many pulls were queued, which are dropped and come back.
+    pub(super) fn hold(&mut self) -> u32 {
+        let queued = self.queued;
+        (self.held, self.withheld) = (true, queued);
+        queued
+    }
+
+    /// Goes on. Queues the pulls that were withheld as far as packets are missing, and gives how many.
+    pub(super) fn go_on(&mut self) -> u32 {
+        self.held = false;
+        let count = core::mem::take(&mut self.withheld);
+        let count = count.min(self.allowance().saturating_sub(self.pulls()));
+        let length = self.full_length;
+        (0..count).for_each(|_| self.queue_pull(length));
+        count
+    }
+
     /// Keeps `allowance` pulls and no repetition. Gives how many were dropped.
     #[inline]
     pub(super) fn drop_pulls(&mut self, allowance: u32) -> u32 {
@@ -241,6 +264,10 @@ impl Receiver {
 
     /// The deadline has come: was the last PULL in vain?
     pub(super) fn expire(&mut self, now: Time, interval: TimeDelta) -> Repeat {
+        if self.held {
+            // Nothing is pulled before the application reads.
+            return Repeat::At(Time::NEVER);
+        }
         if self.complete() || self.queued > 0 || self.counter == 0 {
             return Repeat::At(Time::NEVER);
         }

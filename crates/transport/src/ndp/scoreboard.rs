@@ -19,6 +19,8 @@ use alloc::vec::Vec;
 
 use trimline_packet::{Time, TimeDelta};
 
+use crate::timers::set_back;
+
 use super::config::PathPenalty;
 
 /// Answers to a path's packets after which its counts are halved.
@@ -119,6 +121,12 @@ impl Scoreboard {
         self.scores = scores.copied().collect();
         let ends = self.removed_until.iter().chain(more.removed_until.get(known..).unwrap_or(&[]));
         self.removed_until = ends.copied().collect();
+    }
+
+    /// The clock was set back.
+    pub fn set_back(&mut self, by: TimeDelta) {
+        set_back(&mut self.permuted_at, by);
+        self.removed_until.iter_mut().for_each(|until| set_back(until, by));
     }
 
     /// Whether the path list may be permuted without a look at the scores.

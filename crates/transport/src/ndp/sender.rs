@@ -36,7 +36,7 @@
 //! nothing to do; it stays because a connection without any deadline would be the one defect that
 //! nothing repairs.
 
-use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time};
+use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time, TimeDelta};
 
 use super::config::{Config, PathPenalty, SenderStatistics};
 use super::paths::{NO_PATH, Paths};
@@ -44,7 +44,7 @@ use super::turns::Queued;
 use super::window::{Record, State, Window};
 use crate::Key;
 use crate::arrivals::WINDOW_LIMIT;
-use crate::timers::doubled;
+use crate::timers::{doubled, set_back};
 
 /// More to send than any number: a stream that never runs out.
 const ENDLESS: u64 = u64::MAX;
@@ -277,6 +277,15 @@ impl Sender {
         record.sent_at = now;
         record.path = self.paths.choose(avoid);
         (sequence, *record)
+    }
+
+    /// The clock was set back.
+    pub(super) fn set_back(&mut self, by: TimeDelta) {
+        set_back(&mut self.last_heard, by);
+        self.window.set_back(by);
+        if let Some(scoreboard) = self.paths.scoreboard() {
+            scoreboard.set_back(by);
+        }
     }
 
     /// Any packet of the connection arrived.

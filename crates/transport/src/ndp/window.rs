@@ -9,9 +9,10 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use trimline_packet::Time;
+use trimline_packet::{Time, TimeDelta};
 
 use crate::arrivals::WINDOW_LIMIT;
+use crate::timers::set_back;
 
 /// Where a packet is, as far as its sender knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -295,6 +296,11 @@ impl Window {
         let place = self.place(sequence);
         self.records[place].state = State::Acked;
         self.advance();
+    }
+
+    /// The clock was set back.
+    pub(super) fn set_back(&mut self, by: TimeDelta) {
+        self.records.iter_mut().for_each(|record| set_back(&mut record.sent_at, by));
     }
 
     /// The packets of the window, newest first.

@@ -35,6 +35,8 @@ pub(in crate::host) struct Written {
     pub(in crate::host) head: usize,
     /// The payload, unless it is among the bytes.
     pub(in crate::host) payload: Option<Lent>,
+    /// No way to its peer is known yet: it is as good as lost.
+    pub(in crate::host) has_way: bool,
 }
 
 impl Written {
@@ -53,7 +55,9 @@ impl Core {
     /// When the next packet can be sent.
     pub(super) fn next_transmit(&self) -> Time {
         let free = self.busy_until.saturating_since(Time::ZERO).saturating_sub(self.ahead);
-        self.endpoint.transmit_at(Allowed::ALL).max(Time::ZERO + free).max(self.clock)
+        let ready =
+            if self.watch.asks() { Time::ZERO } else { self.endpoint.transmit_at(Allowed::ALL) };
+        ready.max(Time::ZERO + free).max(self.clock)
     }
 
     /// Writes the next packet that may be sent at or before `now` into the frame. Gives when it goes:
@@ -73,6 +77,7 @@ impl Core {
     }
 
     fn next_packet(&mut self, now: Time) -> Option<(Time, Packet)> {
+        self.close_ended(now);
         if !self.unhanded.is_empty() {
             self.hand_over(now);
         }
@@ -85,7 +90,10 @@ impl Core {
         let earliest = now.saturating_since(Time::ZERO).saturating_sub(behind * LATE_PACKETS);
         let at = due.max(Time::ZERO + earliest);
         self.clock = at;
-        let packet = self.endpoint.poll_transmit(at, Allowed::ALL)?;
+        let packet = match self.next_question() {
+            Some(question) => question,
+            None => self.endpoint.poll_transmit(at, Allowed::ALL)?,
+        };
         let wire = ByteCount::new(u64::from(packet.wire_bytes));
         self.busy_until = at.max(self.busy_until) + self.config.send_rate.transmission(wire);
         Some((at, packet))
@@ -97,7 +105,9 @@ impl Core {
         let header = &packet.header;
         let mut payload: [&[u8]; 2] = [&[]; 2];
         let mut of = None;
-        if header.kind == Kind::Data {
+        // A first packet without payload is of an empty stream.
+        let is_question = header.payload_length() == 0 && !header.flags.contains(Flags::SYN);
+        if header.kind == Kind::Data && !is_question {
             let name = Name {
                 peer: packet.destination,
                 connection: header.connection,
@@ -113,7 +123,8 @@ impl Core {
             of = Some(Lent { entry: owner, at });
         }
         let datagram = Datagram::of(packet, &self.peers).expect("a peer has an address");
-        let destination = self.peers.next_hop(packet.destination).unwrap_or([0xff; 6]);
+        let next_hop = self.peers.next_hop(packet.destination);
+        let (destination, has_way) = (next_hop.unwrap_or([0xff; 6]), next_hop.is_some());
         let ethernet = Ethernet { destination, source: self.config.ethernet };
         let (profile, extension) = (&self.config.profile, &self.extension);
         let mut bytes = std::mem::take(&mut self.frame);
@@ -141,7 +152,7 @@ impl Core {
         {
             self.hand_over_one(now, owner);
         }
-        Written { bytes, head, payload }
+        Written { bytes, head, payload, has_way }
     }
 
     /// The payload that was left where it is.

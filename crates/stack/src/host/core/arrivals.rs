@@ -1,0 +1,376 @@
+//! Frames from the network: what may come, what is refused, and what becomes of it.
+//!
+//! Nothing that a peer says is arithmetic before it is checked, and what is refused for want of room is refused
+//! before the endpoint hears of it: what was ACKed is kept until the application has it.
+
+use trimline_packet::wire::{Datagram, Error, Ethernet, Frame, Parsed, Routes, What};
+use trimline_packet::{Flags, HostId, Kind, Packet, Service, Time};
+use trimline_transport::ndp::{Command, Event};
+use trimline_transport::{Disposition, Endpoint, Half, Key};
+
+use super::super::directory::View;
+use super::super::incoming::{self, Incoming};
+use super::super::peers::ME;
+use super::super::{Failure, Options};
+use super::{Core, Name};
+
+/// Pulls that a peer may send beside those that packets asked for: repeated ones, and those of copies.
+const MORE_PULLS: u64 = 64;
+
+/// What is to be done with a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    /// The endpoint takes it, of this connection if the application has one.
+    Take(Option<u32>),
+    /// It is taken as its header alone: there is no room for its payload now.
+    Cut(u32),
+    /// It cannot be meant.
+    Implausible,
+    /// There is no room for what it would open.
+    Beyond,
+}
+
+impl Name {
+    /// The connection that a packet is of.
+    fn of(packet: &Packet) -> Name {
+        let header = &packet.header;
+        let from_opener = header.flags.contains(Flags::FROM_OPENER);
+        let opened_here = match header.kind {
+            Kind::Data if packet.service == Service::Returned => from_opener,
+            Kind::Data | Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset => !from_opener,
+        };
+        Name { peer: packet.source, connection: header.connection, opened_here }
+    }
+}
+
+impl Core {
+    /// A frame arrived.
+    pub fn receive_frame(&mut self, now: Time, bytes: &[u8]) {
+        self.close_ended(now);
+        self.statistics.frames_in += 1;
+        self.statistics.bytes_in += bytes.len() as u64;
+        let parsed = Frame::new(bytes)
+            .and_then(|frame| Ok((frame.ethernet(), frame.parse(&self.config.profile)?)));
+        match parsed {
+            Ok((ethernet, parsed)) => self.take(now, ethernet, &parsed),
+            Err(error) => self.statistics.refuse(error),
+        }
+    }
+
+    fn take(&mut self, now: Time, ethernet: Ethernet, parsed: &Parsed<'_>) {
+        let Datagram { source, destination, .. } = parsed.datagram;
+        // Nor does anything come from here.
+        if self.peers.host(destination) != Some(ME) || self.peers.host(source) == Some(ME) {
+            self.statistics.misdirected += 1;
+            return;
+        }
+        if !incoming::is_readable(parsed.extension, parsed.payload.len()) {
+            return self.statistics.refuse(Error { what: What::Record, at: 0 });
+        }
+        if self.peers.host(source).is_none() && !self.admit(now, ethernet, &parsed.datagram) {
+            self.statistics.beyond_limits += 1;
+            return;
+        }
+        let mut packet = match parsed.packet(&self.peers) {
+            Ok(packet) => packet,
+            Err(error) => return self.statistics.refuse(error),
+        };
+        let name = Name::of(&packet);
+        let index = match self.verdict(&packet, name) {
+            Verdict::Take(index) => index,
+            Verdict::Cut(index) => {
+                self.statistics.without_room += 1;
+                (packet.service, packet.wire_bytes) =
+                    (Service::Trimmed.into(), Packet::HEADER_BYTES);
+                Some(index)
+            }
+            Verdict::Implausible => {
+                self.statistics.implausible += 1;
+                return;
+            }
+            Verdict::Beyond => {
+                self.statistics.beyond_limits += 1;
+                return;
+            }
+        };
+        match packet.service.service() {
+            Service::Trimmed => self.statistics.trimmed_in += 1,
+            Service::Returned => self.statistics.returned_in += 1,
+            Service::Trimmable | Service::Control | Service::Droppable => {}
+        }
+        if let Some(index) = index
+            && packet.header.kind != Kind::Reset
+        {
+            self.entries[index as usize].heard = now;
+        }
+        self.deliver(now, &packet, index, parsed);
+    }
+
+    /// Gives a packet to the endpoint, and its payload to the application.
+    fn deliver(&mut self, now: Time, packet: &Packet, index: Option<u32>, parsed: &Parsed<'_>) {
+        self.clock = self.clock.max(now);
+        let begun = index.is_some_and(|index| {
+            let entry = &self.entries[index as usize];
+            entry.begun || entry.failure.is_some()
+        });
+        let mut view = View { slots: &mut self.slots, peers: &mut self.peers, begun };
+        let disposition = self.endpoint.handle_packet(now, packet, &mut view);
+        self.drain_events(now, Some(packet));
+        self.answered(packet, index);
+        // A pull may ride in an ACK or a NACK.
+        if self.config.record_pulls && packet.header.pull_counter().is_some() {
+            self.pulls_heard.push(now);
+        }
+        if let Disposition::Accept { slot, sequence } = disposition
+            && let Some(index) = self.slots.owner(slot)
+        {
+            let incoming = &mut self.entries[index as usize].incoming;
+            let progress = incoming.insert(sequence, parsed.payload, parsed.extension);
+            if progress {
+                self.progressed(index);
+            }
+            self.account(index);
+            self.refuse_endless(now, index);
+        }
+    }
+
+    /// Someone new, who perhaps opens a connection. Gives whether there is room for another peer.
+    fn admit(&mut self, now: Time, ethernet: Ethernet, datagram: &Datagram) -> bool {
+        match datagram.fields.kind {
+            // It opens a connection, or hears that it has none.
+            Kind::Data | Kind::Pull => {}
+            // Of somebody unknown: what follows says so.
+            Kind::Ack | Kind::Nack | Kind::Reset => return true,
+        }
+        let Core { peers, boards, config, .. } = self;
+        let admitted = peers.admit(now, datagram.source, config.limits.peers, |gone: HostId| {
+            if let Some(board) = boards.get_mut(gone.index()) {
+                *board = None;
+            }
+        });
+        let Some(host) = admitted else { return false };
+        match self.learns_next_hops {
+            // The way back is the way it came.
+            true => self.peers.set_next_hop(host, ethernet.source),
+            false => self.unresolved.push(host),
+        }
+        true
+    }
+
+    fn verdict(&self, packet: &Packet, name: Name) -> Verdict {
+        let index = self.names.get(&name).copied();
+        let header = &packet.header;
+        match header.kind {
+            // Our own header: the endpoint knows it or not.
+            Kind::Data if packet.service == Service::Returned => Verdict::Take(index),
+            Kind::Data => self.verdict_of_data(packet, name, index),
+            Kind::Ack | Kind::Nack | Kind::Pull => match header.pull_counter() {
+                Some(counter) if !self.may_pull(name, counter) => Verdict::Implausible,
+                _ => Verdict::Take(index),
+            },
+            Kind::Reset => match index {
+                Some(index) if !self.may_reset(packet, name, index) => Verdict::Implausible,
+                _ => Verdict::Take(index),
+            },
+        }
+    }
+
+    fn verdict_of_data(&self, packet: &Packet, name: Name, index: Option<u32>) -> Verdict {
+        let header = &packet.header;
+        let Some(index) = index else {
+            return match self.slots.slot(name.key(Half::Receiving)) {
+                // Remembered.
+                Some(_) => Verdict::Take(None),
+                None => self.verdict_of_opening(packet, name),
+            };
+        };
+        let entry = &self.entries[index as usize];
+        if !entry.incoming.expects(header.sequence) {
+            return Verdict::Implausible;
+        }
+        match self.has_room(index, packet) {
+            true => Verdict::Take(Some(index)),
+            false => Verdict::Cut(index),
+        }
+    }
+
+    /// A packet of no connection that is known: of a first one, or of none.
+    fn verdict_of_opening(&self, packet: &Packet, name: Name) -> Verdict {
+        let header = &packet.header;
+        let is_welcome = header.flags.contains(Flags::SYN)
+            && !name.opened_here
+            && self.services.contains(&header.service_port());
+        if !is_welcome {
+            // The endpoint refuses it.
+            return Verdict::Take(None);
+        }
+        if !Incoming::default().expects(header.sequence) {
+            return Verdict::Implausible;
+        }
+        let limits = &self.config.limits;
+        let (of_peer, of_all) = self.peers.holdings(name.peer);
+        let length = u64::from(header.payload_length());
+        let has_room = of_all.halves < limits.halves
+            && of_all.accepted < limits.connections
+            && of_peer.accepted < limits.peer_connections
+            && of_all.half_open < limits.half_open
+            && of_peer.half_open < limits.peer_half_open
+            && of_all.kept + length <= limits.host_bytes
+            && of_peer.kept + length <= limits.peer_bytes;
+        if has_room { Verdict::Take(None) } else { Verdict::Beyond }
+    }
+
+    /// Whether the payload of a packet can be kept.
+    fn has_room(&self, index: u32, packet: &Packet) -> bool {
+        let entry = &self.entries[index as usize];
+        let limits = &self.config.limits;
+        let length = u64::from(packet.header.payload_length());
+        let of_connection = match entry.incoming.is_next(packet.header.sequence) {
+            // Twice: what was pulled before the application was found not to read is under way.
+            true => entry.incoming.waiting() <= 2 * limits.receive_buffer,
+            false => entry.incoming.early() + length <= limits.early_bytes,
+        };
+        let (of_peer, of_all) = self.peers.holdings(entry.name.peer);
+        of_connection
+            && of_peer.kept + length <= limits.peer_bytes
+            && of_all.kept + length <= limits.host_bytes
+    }
+
+    /// A receiver pulls no more than arrived there.
+    fn may_pull(&self, name: Name, counter: u32) -> bool {
+        let Some(slot) = self.slots.slot(name.key(Half::Sending)) else { return true };
+        let sent = self.endpoint.sender_statistics(slot).packets_sent;
+        // Of a stream so long that the counter has begun anew any number is in order.
+        sent > u64::from(u32::MAX / 2) || u64::from(counter) <= 2 * sent + MORE_PULLS
+    }
+
+    /// A RESET names a packet that was sent, or a PULL.
+    fn may_reset(&self, packet: &Packet, name: Name, index: u32) -> bool {
+        let sequence = packet.header.sequence;
+        if !packet.header.flags.contains(Flags::PULL) {
+            return self.entries[index as usize].outgoing.has_sent(sequence);
+        }
+        let Some(slot) = self.slots.slot(name.key(Half::Receiving)) else { return false };
+        let pulls = self.endpoint.receiver_statistics(slot).pulls;
+        pulls > u64::from(u32::MAX / 2) || (1..=pulls).contains(&u64::from(sequence))
+    }
+
+    /// There is more to read.
+    fn progressed(&mut self, index: u32) {
+        let entry = &mut self.entries[index as usize];
+        if std::mem::take(&mut entry.half_open) {
+            let peer = entry.name.peer;
+            self.peers.holds(peer, |holdings| holdings.half_open -= 1);
+        }
+        self.list_readable(index);
+    }
+
+    /// What a connection keeps has changed: it is pulled, or not, accordingly.
+    pub(super) fn account(&mut self, index: u32) {
+        let entry = &mut self.entries[index as usize];
+        if !entry.in_use {
+            return;
+        }
+        let kept = entry.incoming.kept();
+        let before = std::mem::replace(&mut entry.kept, kept);
+        let peer = entry.name.peer;
+        self.peers.holds(peer, |holdings| holdings.kept = holdings.kept - before + kept);
+        let (waiting, most) = (entry.incoming.waiting(), self.config.limits.receive_buffer);
+        let holds = if entry.held { waiting > most / 2 } else { waiting >= most };
+        if holds != entry.held {
+            entry.held = holds;
+            let key = entry.name.key(Half::Receiving);
+            self.command(self.clock, Command::Hold { key, holds });
+        }
+    }
+
+    /// A message that is longer than any that this host takes.
+    fn refuse_endless(&mut self, now: Time, index: u32) {
+        let entry = &self.entries[index as usize];
+        if entry.in_use
+            && entry.failure.is_none()
+            && entry.incoming.unfinished() > self.config.limits.message_bytes
+        {
+            self.fail(now, index, Failure::TooLong);
+        }
+    }
+
+    /// An ACK, a NACK or a header that came back: of a packet that was sent here. Or a RESET.
+    fn answered(&mut self, packet: &Packet, index: Option<u32>) {
+        let header = &packet.header;
+        let came_back = packet.service == Service::Returned;
+        match header.kind {
+            Kind::Ack | Kind::Nack => {}
+            Kind::Data if came_back => {}
+            Kind::Reset => return self.was_reset(packet, index),
+            Kind::Data | Kind::Pull => return,
+        }
+        let Some(index) = index else { return };
+        let outgoing = &mut self.entries[index as usize].outgoing;
+        let board = self.boards.get_mut(packet.source.index()).and_then(Option::as_deref_mut);
+        let (sequence, attempt) = (header.sequence, header.flags.attempt());
+        if header.kind == Kind::Ack {
+            if let (Some(path), Some(board)) = (outgoing.acked(sequence, attempt), board) {
+                board.acked(path);
+            }
+            self.retire(index);
+        } else if let (Some(path), Some(board)) = (outgoing.answered(sequence, attempt), board) {
+            board.trimmed(path, came_back);
+        }
+    }
+
+    /// The peer does not know a packet that it has ACKed: it has forgotten the connection, or was started again.
+    /// What was to come from it never will.
+    #[cold]
+    fn was_reset(&mut self, packet: &Packet, index: Option<u32>) {
+        let Some(index) = index else { return };
+        let entry = &self.entries[index as usize];
+        let is_of_sender = !packet.header.flags.contains(Flags::PULL);
+        let names_acked = entry.outgoing.last_acked() == Some(packet.header.sequence);
+        let is_over = entry.incoming.is_closed() || entry.failure.is_some() || !entry.in_use;
+        if is_of_sender && names_acked && !is_over {
+            self.fail(self.clock, index, Failure::Refused);
+        }
+    }
+
+    /// Takes what the endpoint has to tell, after a packet or without one.
+    pub(super) fn drain_events(&mut self, now: Time, packet: Option<&Packet>) {
+        while let Some(event) = self.endpoint.poll_event() {
+            match event {
+                Event::Accepted { key, slot } => {
+                    let port = packet.map_or(0, |packet| packet.header.service_port());
+                    self.was_accepted(now, key, slot, port);
+                }
+                Event::Refused { key } => {
+                    let Key { peer, connection, opened_here, .. } = key;
+                    let name = Name { peer, connection, opened_here };
+                    if let Some(&index) = self.names.get(&name) {
+                        self.fail(now, index, Failure::Refused);
+                    }
+                }
+                Event::Delivered { .. } | Event::Acknowledged { .. } => {}
+            }
+        }
+    }
+
+    fn was_accepted(&mut self, now: Time, key: Key, slot: u32, service_port: u16) {
+        let Key { peer, connection, opened_here, .. } = key;
+        let name = Name { peer, connection, opened_here };
+        let known = self.names.get(&name).copied();
+        let index = match known {
+            Some(index) => index,
+            // The application has abandoned what the peer answers on.
+            None if opened_here => return,
+            None => {
+                let index = self.entry(name, service_port, Options::default());
+                let connection = self.handle(index);
+                self.accepted.push_back(connection);
+                index
+            }
+        };
+        let entry = &mut self.entries[index as usize];
+        (entry.begun, entry.heard) = (true, now);
+        self.peers.heard(peer, now);
+        self.slots.set_owner(slot, Some(index));
+    }
+}

@@ -1,0 +1,245 @@
+//! What an application asks of its host.
+
+use std::net::IpAddr;
+
+use trimline_packet::Time;
+use trimline_packet::wire::Routes;
+use trimline_transport::Half;
+use trimline_transport::ndp::{self, Command};
+
+use super::super::peers::ME;
+use super::super::{Connection, Failure, Options, Statistics};
+use super::{Core, Entry, Name};
+
+impl Core {
+    /// Opens a connection to a known peer. Nothing is sent before there is something to send.
+    ///
+    /// # Errors
+    /// [`Failure::Unreachable`]: [`Core::add_peer`] comes first.
+    pub fn connect(
+        &mut self,
+        peer: IpAddr,
+        service_port: u16,
+        options: Options,
+    ) -> Result<Connection, Failure> {
+        let host = self.peers.host(peer).ok_or(Failure::Unreachable)?;
+        if self.peers.next_hop(host).is_none() || host == ME {
+            return Err(Failure::Unreachable);
+        }
+        let name = loop {
+            let connection = self.numbers.next();
+            let name = Name { peer: host, connection, opened_here: true };
+            // Neither in use nor remembered.
+            let unknown = |half| self.slots.slot(name.key(half)).is_none();
+            if unknown(Half::Sending) && unknown(Half::Receiving) && !self.names.contains_key(&name)
+            {
+                break name;
+            }
+        };
+        let index = self.entry(name, service_port, Options { deadline: None, ..options });
+        let connection = self.handle(index);
+        self.set_deadline(connection, options.deadline);
+        Ok(connection)
+    }
+
+    /// A connection that a peer opened.
+    pub fn accept(&mut self) -> Option<Connection> {
+        while let Some(connection) = self.accepted.pop_front() {
+            if let Some(entry) = self.find(connection) {
+                entry.taken = true;
+                return Some(connection);
+            }
+        }
+        None
+    }
+
+    /// A connection with something to read that was not there when it was given last.
+    pub fn next_readable(&mut self) -> Option<Connection> {
+        while let Some(connection) = self.readable.pop_front() {
+            if let Some(entry) = self.find(connection) {
+                entry.listed = false;
+                return Some(connection);
+            }
+        }
+        None
+    }
+
+    /// The canonical address of the other end, and the service port.
+    pub fn peer(&mut self, connection: Connection) -> Option<(IpAddr, u16)> {
+        let (host, port) =
+            self.find(connection).map(|entry| (entry.name.peer, entry.service_port))?;
+        Some((self.peers.canonical(host)?, port))
+    }
+
+    /// The state behind a handle that may still send.
+    fn sending(&mut self, connection: Connection) -> Result<&mut Entry, Failure> {
+        let entry = self.find(connection).ok_or(Failure::Closed)?;
+        match entry.failure {
+            Some(failure) => Err(failure),
+            None if entry.outgoing.is_closed() => Err(Failure::Closed),
+            None => Ok(entry),
+        }
+    }
+
+    fn list_unhanded(&mut self, index: u32) {
+        let outgoing = &mut self.entries[index as usize].outgoing;
+        if !std::mem::replace(&mut outgoing.listed, true) {
+            self.unhanded.push(index);
+        }
+    }
+
+    /// Gives a message to be sent as one.
+    ///
+    /// # Errors
+    /// [`Failure::Full`] when the send buffer has no room for it now, [`Failure::Empty`] for no bytes,
+    /// [`Failure::TooLong`] for more than [`super::super::Limits::message_bytes`].
+    pub fn send(&mut self, connection: Connection, message: &[u8]) -> Result<(), Failure> {
+        let (limit, longest) = (self.config.send_buffer, self.config.limits.message_bytes);
+        let entry = self.sending(connection)?;
+        if message.is_empty() {
+            return Err(Failure::Empty);
+        }
+        if message.len() as u64 > longest {
+            return Err(Failure::TooLong);
+        }
+        // A message that is longer than the buffer is taken when the buffer is empty.
+        let used = entry.outgoing.bytes();
+        if used > 0 && used + message.len() > limit {
+            return Err(Failure::Full);
+        }
+        entry.outgoing.message(message);
+        self.list_unhanded(connection.index);
+        Ok(())
+    }
+
+    /// Gives bytes of a stream. Gives how many were taken: fewer when the send buffer is full.
+    ///
+    /// # Errors
+    /// A connection that may not send any more.
+    pub fn write(&mut self, connection: Connection, bytes: &[u8]) -> Result<usize, Failure> {
+        let limit = self.config.send_buffer;
+        let entry = self.sending(connection)?;
+        let count = bytes.len().min(limit.saturating_sub(entry.outgoing.bytes()));
+        if count > 0 {
+            entry.outgoing.write(&bytes[..count]);
+            self.list_unhanded(connection.index);
+        }
+        Ok(count)
+    }
+
+    /// Nothing more will be sent; what was given is delivered. The other direction goes on.
+    pub fn close(&mut self, connection: Connection) {
+        let Ok(entry) = self.sending(connection) else { return };
+        entry.outgoing.close();
+        self.list_unhanded(connection.index);
+    }
+
+    /// The application wants nothing of the connection any more: nothing is sent again, and what
+    /// arrives is thrown away.
+    pub fn abandon(&mut self, now: Time, connection: Connection) {
+        if self.find(connection).is_some() {
+            self.fail(now, connection.index, Failure::Closed);
+        }
+    }
+
+    /// The next whole message, if it is there.
+    ///
+    /// # Errors
+    /// [`Failure::Closed`] when none is left and none will come; otherwise why the connection failed: it
+    /// stays, to be asked again, until it is abandoned.
+    pub fn receive(&mut self, connection: Connection) -> Result<Option<Vec<u8>>, Failure> {
+        let entry = self.find(connection).ok_or(Failure::Closed)?;
+        let message = entry.incoming.message();
+        let finished = entry.incoming.is_finished();
+        let end = match message {
+            Some(_) => None,
+            None if finished => Some(Failure::Closed),
+            None => entry.failure,
+        };
+        self.account(connection.index);
+        self.retire(connection.index);
+        end.map_or(Ok(message), Err)
+    }
+
+    /// The next bytes of the stream. Gives how many there were, 0 if there are none now.
+    ///
+    /// # Errors
+    /// As [`Core::receive`].
+    pub fn read(&mut self, connection: Connection, bytes: &mut [u8]) -> Result<usize, Failure> {
+        let entry = self.find(connection).ok_or(Failure::Closed)?;
+        let count = entry.incoming.read(bytes);
+        let finished = entry.incoming.is_finished();
+        let end = match count {
+            0 if finished => Some(Failure::Closed),
+            0 => entry.failure,
+            _ => None,
+        };
+        self.account(connection.index);
+        self.retire(connection.index);
+        end.map_or(Ok(count), Err)
+    }
+
+    /// Whether everything that was given has been ACKed.
+    pub fn is_sent(&mut self, connection: Connection) -> bool {
+        self.find(connection).is_none_or(|entry| entry.outgoing.is_complete())
+    }
+
+    /// When the connection fails if it is still in use: for those that were accepted, whose peers may have
+    /// gone, too.
+    pub fn set_deadline(&mut self, connection: Connection, deadline: Option<Time>) {
+        let Some(entry) = self.find(connection) else { return };
+        let Connection { index, generation } = connection;
+        if let Some(old) = std::mem::replace(&mut entry.options.deadline, deadline) {
+            self.deadlines.remove(&(old, index, generation));
+        }
+        self.deadlines.extend(deadline.map(|deadline| (deadline, index, generation)));
+    }
+
+    /// From now on the data that this connection receives is pulled in another class, 0 to 3.
+    pub fn prioritise(&mut self, now: Time, connection: Connection, class: u8) {
+        let Some(name) = self.find(connection).map(|entry| entry.name) else { return };
+        self.command(now, Command::Prioritise { key: name.key(Half::Receiving), class });
+    }
+
+    /// What the sending half of a connection has done, while the endpoint remembers it.
+    pub fn sender_statistics(&mut self, connection: Connection) -> Option<ndp::SenderStatistics> {
+        let name = self.find(connection)?.name;
+        let slot = self.slots.slot(name.key(Half::Sending))?;
+        Some(*self.endpoint.sender_statistics(slot))
+    }
+
+    /// What the receiving half of a connection has seen, while the endpoint remembers it.
+    pub fn receiver_statistics(
+        &mut self,
+        connection: Connection,
+    ) -> Option<ndp::ReceiverStatistics> {
+        let name = self.find(connection)?.name;
+        let slot = self.slots.slot(name.key(Half::Receiving))?;
+        Some(*self.endpoint.receiver_statistics(slot))
+    }
+
+    /// Why a connection failed, if it did.
+    pub fn failure(&mut self, connection: Connection) -> Option<Failure> {
+        self.find(connection).and_then(|entry| entry.failure)
+    }
+
+    /// Peers that this host knows and did not name itself.
+    pub fn peers(&self) -> u32 {
+        self.peers.strangers()
+    }
+
+    /// Bytes of all connections that have arrived and were not read.
+    pub fn kept(&self) -> u64 {
+        self.peers.holdings(ME).1.kept
+    }
+
+    /// What went through.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// Connections that are in use.
+    pub fn connections(&self) -> usize {
+        self.entries.len() - self.free.len()
+    }
+}

@@ -1,0 +1,167 @@
+//! What a host does about its interface: looks how it is, says what has changed, and finds the ways to peers.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::net::IpAddr;
+
+use trimline_packet::{Time, TimeDelta};
+
+use super::core::Core;
+use crate::io::{LinkState, NextHop, PacketIo};
+
+/// How often the interface is looked at.
+const LOOK: TimeDelta = TimeDelta::from_ms(100);
+
+/// How often the way to a peer is looked up again.
+const REFRESH: TimeDelta = TimeDelta::from_ms(5_000);
+
+/// Peers that are looked up in one turn.
+const LOOKUPS: usize = 64;
+
+/// The first and the longest wait after an interface took no frame.
+const FIRST_WAIT: TimeDelta = TimeDelta::from_us(20);
+const LONGEST_WAIT: TimeDelta = TimeDelta::from_ms(1);
+
+/// Something that happened to the interface of a host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum News {
+    /// The link went down: the host waits.
+    Down,
+    /// It is up again.
+    Up,
+    /// It carries IP packets of so many bytes from now on: fewer than this host's packets may have.
+    TooNarrow(usize),
+    /// It carries this host's packets again.
+    WideEnough,
+}
+
+impl fmt::Display for News {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            News::Down => f.write_str("the link is down; waiting"),
+            News::Up => f.write_str("the link is up"),
+            News::TooNarrow(mtu) => {
+                write!(f, "the MTU is {mtu} now: full packets do not pass; waiting")
+            }
+            News::WideEnough => f.write_str("full packets pass again"),
+        }
+    }
+}
+
+/// What a host knows of its interface.
+#[derive(Debug)]
+pub(super) struct Links {
+    state: LinkState,
+    /// Bytes of the longest packet that this host sends.
+    mtu: usize,
+    looked: Option<Time>,
+    refreshed: Time,
+    news: VecDeque<News>,
+    /// Peers that are to be looked up.
+    wanted: Vec<IpAddr>,
+    /// Until when nothing is offered to an interface that took nothing, and how long that was.
+    blocked: Time,
+    wait: TimeDelta,
+}
+
+impl Links {
+    pub(super) fn new(mtu: usize) -> Links {
+        Links {
+            state: LinkState { running: true, mtu },
+            mtu,
+            looked: None,
+            refreshed: Time::ZERO,
+            news: VecDeque::new(),
+            wanted: Vec::new(),
+            blocked: Time::ZERO,
+            wait: TimeDelta::ZERO,
+        }
+    }
+
+    /// How the interface was when it was looked at last.
+    pub(super) fn state(&self) -> LinkState {
+        self.state
+    }
+
+    pub(super) fn next_news(&mut self) -> Option<News> {
+        self.news.pop_front()
+    }
+
+    /// The clock was set back: everything is looked at anew.
+    pub(super) fn set_back(&mut self) {
+        (self.looked, self.refreshed, self.blocked) = (None, Time::ZERO, Time::ZERO);
+    }
+
+    /// When frames that found no room are offered again.
+    pub(super) fn blocked_until(&self) -> Time {
+        self.blocked
+    }
+
+    /// The interface took nothing, or something.
+    pub(super) fn took(&mut self, now: Time, any: bool) {
+        self.wait = match any {
+            true => TimeDelta::ZERO,
+            false => (self.wait + self.wait).max(FIRST_WAIT).min(LONGEST_WAIT),
+        };
+        self.blocked = now.saturating_add(self.wait);
+    }
+
+    /// Looks at the interface and finds ways, if it is time to.
+    ///
+    /// # Errors
+    /// The interface is gone.
+    pub(super) fn look(
+        &mut self,
+        now: Time,
+        io: &mut impl PacketIo,
+        core: &mut Core,
+    ) -> io::Result<()> {
+        while let Some(peer) = core.next_unresolved() {
+            self.wanted.push(peer);
+        }
+        if self.wanted.is_empty() && self.looked.is_some_and(|at| now < at.saturating_add(LOOK)) {
+            return Ok(());
+        }
+        if self.looked.is_none_or(|at| now >= at.saturating_add(LOOK)) {
+            self.looked = Some(now);
+            let state = io.link()?;
+            self.compare(state);
+        }
+        if now >= self.refreshed.saturating_add(REFRESH) {
+            self.refreshed = now;
+            self.wanted = core.known_peers();
+        }
+        self.find(io, core);
+        Ok(())
+    }
+
+    fn compare(&mut self, state: LinkState) {
+        let before = std::mem::replace(&mut self.state, state);
+        match (before.running, state.running) {
+            (true, false) => self.news.push_back(News::Down),
+            (false, true) => self.news.push_back(News::Up),
+            (true, true) | (false, false) => {}
+        }
+        match (before.mtu >= self.mtu, state.mtu >= self.mtu) {
+            (true, false) => self.news.push_back(News::TooNarrow(state.mtu)),
+            (false, true) => self.news.push_back(News::WideEnough),
+            (true, true) | (false, false) => {}
+        }
+        // Who does not ask hears of the newest.
+        while self.news.len() > 16 {
+            self.news.pop_front();
+        }
+    }
+
+    fn find(&mut self, io: &mut impl PacketIo, core: &mut Core) {
+        for _ in 0..LOOKUPS {
+            let Some(peer) = self.wanted.pop() else { return };
+            match io.next_hop(peer) {
+                NextHop::Known(ethernet) => core.set_next_hop(peer, ethernet),
+                // What was known stays until something else is; what was not is asked for with the next look.
+                NextHop::Given | NextHop::Unknown => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What may be kept of what comes too early.
+
+use super::*;
+
+/// Bytes that this process has on its heap, as far as an allocator of the test knows.
+mod heap {
+    use std::alloc::{GlobalAlloc, Layout, System};
+    use std::cell::Cell;
+
+    pub(super) struct Counting;
+
+    thread_local! {
+        static HELD: Cell<isize> = const { Cell::new(0) };
+    }
+
+    fn add(bytes: isize) {
+        // The thread may be ending.
+        let _ = HELD.try_with(|held| held.set(held.get() + bytes));
+    }
+
+    // SAFETY: every call is the system's allocator's own.
+    #[allow(unsafe_code)]
+    unsafe impl GlobalAlloc for Counting {
+        unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+            add(layout.size() as isize);
+            unsafe { System.alloc(layout) }
+        }
+        unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
+            add(-(layout.size() as isize));
+            unsafe { System.dealloc(place, layout) }
+        }
+    }
+
+    #[global_allocator]
+    static COUNTING: Counting = Counting;
+
+    /// Bytes that this thread holds.
+    pub(super) fn held() -> isize {
+        HELD.with(Cell::get)
+    }
+}
+
+/// What a server holds after so many one-byte packets, each the only one of its connection.
+fn held_after(packets: u32, sequence: u32, peers: bool) -> isize {
+    let mut server = server(|_| {});
+    let before = heap::held();
+    for number in 0..packets {
+        let source = if peers { address(number as u8 | 1) } else { address(9) };
+        let forged = Forged { sequence, ..Forged::syn(source, number) };
+        server.receive_frame(ms(1), &forged.frame(b"x", &[]));
+    }
+    let held = heap::held() - before;
+    drop(server);
+    held
+}
+
+#[test]
+fn a_packet_far_ahead_takes_no_more_than_one_in_order() {
+    for sequence in [1, 63, 64, 1000, 5000, 32_766, 32_767, 1 << 31, u32::MAX] {
+        for peers in [false, true] {
+            let held = held_after(1000, sequence, peers);
+            println!("sequence {sequence}: {held} B for 1000 packets");
+            assert!(held < 4 << 20, "sequence {sequence}: {held} B for 1000 packets");
+        }
+    }
+}
+
+/// A peer that leaves out the first packet and fills everything behind it.
+#[test]
+fn what_waits_for_one_packet_is_bounded() {
+    let mut server = server(|config| config.limits.early_bytes = 8 << 20);
+    let before = heap::held();
+    let mut forged = Forged::syn(address(9), 1);
+    let payload = [7; 1400];
+    for sequence in 1..30_000 {
+        forged.sequence = sequence;
+        if sequence > 30 {
+            forged.flags = Flags::FROM_OPENER;
+        }
+        server.receive_frame(ms(1 + u64::from(sequence) / 100), &forged.frame(&payload, &[]));
+        sent(&mut server, ms(1 + u64::from(sequence) / 100));
+    }
+    let held = heap::held() - before;
+    assert!(held < 12 << 20, "{held} B of 42 MB");
+}
+
+/// The same by many connections of one peer, and of many peers: a host has a limit in all.
+#[test]
+fn what_a_host_keeps_in_all_is_bounded() {
+    for peers in [1, 200] {
+        let mut server = server(|config| {
+            config.limits.peer_bytes = 16 << 20;
+            config.limits.host_bytes = 64 << 20;
+        });
+        let before = heap::held();
+        let payload = [7; 1400];
+        let mut number = 0u64;
+        for connection in 0..400 {
+            let source = Ipv4Addr::new(10, 1, 0, (connection % peers) as u8 + 1).into();
+            let mut forged = Forged::syn(source, connection);
+            for sequence in 1..400 {
+                forged.sequence = sequence;
+                number += 1;
+                server.receive_frame(ms(1 + number / 1000), &forged.frame(&payload, &[]));
+                sent(&mut server, ms(1 + number / 1000));
+            }
+        }
+        let held = heap::held() - before;
+        let most = if peers == 1 { 24 << 20 } else { 80 << 20 };
+        assert!(held < most, "{held} B of 223 MB, of {peers} peers");
+    }
+}

@@ -1,0 +1,136 @@
+//! Who an interface and an address belong to, and whom frames go to.
+
+use super::links::allowed;
+use super::*;
+use std::io;
+use std::time::{Duration, Instant};
+
+use trimline_stack::clock::Clock;
+use trimline_stack::host::Host;
+use trimline_stack::io::{PacketIo, mem};
+use trimline_stack::testbed::network::{self, Shape, TestNetwork};
+
+fn rate() -> BitRate {
+    BitRate::from_gbps(1)
+}
+
+#[test]
+fn an_address_belongs_to_one_process_and_to_its_interface() {
+    let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
+    let one = &network.hosts[0];
+    let open = |address: IpAddr| Host::open(&one.interface, address, rate(), |_| {});
+    let act = || {
+        let own: IpAddr = network::address(0, 0).into();
+        let first = open(own)?;
+        let second = open(own).expect_err("it is taken");
+        assert_eq!(second.kind(), io::ErrorKind::AddrInUse, "{second}");
+        let udp = Host::open_udp(own, 1500, 1, rate(), |_| {}).expect_err("also over UDP");
+        assert_eq!(udp.kind(), io::ErrorKind::AddrInUse, "{udp}");
+        let other = open([10, 0, 0, 77].into()).expect_err("it is nobody's");
+        assert_eq!(other.kind(), io::ErrorKind::AddrNotAvailable, "{other}");
+        assert!(other.to_string().contains("10.0.0.77"), "{other}");
+        drop(first);
+        open(own).map(drop)
+    };
+    one.namespace.inside(act).unwrap();
+}
+
+/// Two processes with an address each on one interface: neither answers for the other.
+#[test]
+fn two_hosts_on_one_interface_leave_each_other_alone() {
+    let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
+    let one = &network.hosts[1];
+    one.namespace.ip(&[format!("addr add 10.0.0.50/8 dev {}", one.interface)]).unwrap();
+    let open = |address: IpAddr| {
+        let act = || Host::open(&one.interface, address, rate(), |_| {});
+        one.namespace.inside(act).unwrap()
+    };
+    let mut servers = [open(network::address(1, 0).into()), open([10, 0, 0, 50].into())];
+    servers.iter_mut().for_each(|server| server.listen(SERVICE));
+    let act = || Host::open("h0", network::address(0, 0).into(), rate(), |_| {});
+    let mut client = network.hosts[0].namespace.inside(act).unwrap();
+    for number in 0..20 {
+        let peer: IpAddr = [network::address(1, 0), [10, 0, 0, 50].into()][number % 2].into();
+        network.hosts[0].namespace.inside(|| client.resolve(peer)).unwrap();
+        let connection = client.connect(peer, SERVICE, Default::default()).unwrap();
+        client.core().send(connection, b"one of twenty").unwrap();
+        client.core().close(connection);
+        let start = Instant::now();
+        loop {
+            client.turn().unwrap();
+            servers.iter_mut().for_each(|server| {
+                server.turn().unwrap();
+                super::serve(server.core());
+            });
+            match client.core().receive(connection).expect("nobody refuses it") {
+                Some(answer) => break assert_eq!(answer, b"one of twenty"),
+                None => assert!(start.elapsed() < Duration::from_secs(5), "request {number}"),
+            }
+        }
+    }
+}
+
+/// One host on UDP sockets, one on the interface: the kernel of the first leaves sums to a device that is none. The
+/// second has never been told of the first: it asks the kernel for the way, and the kernel asks the first.
+#[test]
+fn hosts_on_sockets_and_on_interfaces_talk() {
+    let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
+    for host in &network.hosts {
+        host.namespace.ip(&[format!("neigh flush nud permanent dev {}", host.interface)]).unwrap();
+    }
+    let act = || Host::open("h1", network::address(1, 0).into(), rate(), |_| {});
+    let mut server = network.hosts[1].namespace.inside(act).unwrap();
+    server.listen(SERVICE);
+    let act = || Host::open_udp(network::address(0, 0).into(), 1500, 1, rate(), |_| {});
+    let mut client = network.hosts[0].namespace.inside(act).unwrap();
+    client.resolve(network::address(1, 0).into());
+    let peer = network::address(1, 0).into();
+    let connection = client.connect(peer, SERVICE, Default::default()).unwrap();
+    client.core().send(connection, &[5; 30_000]).unwrap();
+    client.core().close(connection);
+    let start = Instant::now();
+    loop {
+        client.turn().unwrap();
+        server.turn().unwrap();
+        super::serve(server.core());
+        if let Some(answer) = client.core().receive(connection).unwrap() {
+            break assert!(answer == [5; 30_000]);
+        }
+        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", server.statistics());
+    }
+    let seen = server.statistics();
+    assert!(seen.refused_in_all() * 4 < seen.frames_in, "{seen:?}");
+}
+
+/// A frame with a forged Ethernet source does not turn the answers to somebody else.
+#[test]
+fn the_way_back_is_the_kernels_not_the_frames() {
+    let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
+    let act = || Host::open("h1", network::address(1, 0).into(), rate(), |_| {});
+    let mut server = network.hosts[1].namespace.inside(act).unwrap();
+    server.listen(SERVICE);
+    let mut socket = network.socket(0).unwrap();
+    // 10.0.0.1 is the client's address, and the server's is 10.0.0.2: as the helpers have them the other way round.
+    let forged = Forged::syn(network::address(0, 0).into(), 9);
+    let mut frame = forged.frame_to(network::address(1, 0).into(), b"x", &[]);
+    frame[..6].copy_from_slice(&network::ethernet(1));
+    frame[6..12].copy_from_slice(&[2, 9, 9, 9, 9, 9]);
+    socket.tx_burst(&[&[&frame]]).unwrap();
+    let (start, mut answers) = (Instant::now(), Vec::new());
+    while answers.is_empty() && start.elapsed() < Duration::from_secs(5) {
+        server.turn().unwrap();
+        socket.rx_burst(8, &mut |frame| answers.push(frame[..6].to_vec())).unwrap();
+    }
+    assert!(!answers.is_empty() && answers.iter().all(|to| to[..] == network::ethernet(0)));
+}
+
+/// In memory nobody else knows the way: it is the frame's.
+#[test]
+fn without_a_kernel_the_way_back_is_the_frames() {
+    let (a, mut b) = mem::pair(1500).unwrap();
+    let mut server = Host::new(a, config(1), Clock::real());
+    server.listen(SERVICE);
+    b.tx_burst(&[&[&request(address(9), 1, b"x")]]).unwrap();
+    server.turn().unwrap();
+    assert_eq!(b.rx_burst(8, &mut |_| {}).unwrap(), 1);
+}

@@ -1,0 +1,102 @@
+//! A half that the protocol remembers and a connection that an application has live and end together.
+
+use super::*;
+use trimline_stack::host::Options;
+
+/// A server that answers into an outage: its answer is never ACKed. The same request comes again, after the
+/// protocol's own memory would have ended.
+#[test]
+fn a_request_that_comes_again_long_after_time_wait_is_known() {
+    for gap_ms in [900, 1400, 2500, 9000] {
+        let mut server = server(|_| {});
+        let frame = request(address(9), 77, b"what time is it?");
+        server.receive_frame(ms(1), &frame);
+        assert_eq!(serve(&mut server), 1);
+        run_to(&mut server, ms(1 + gap_ms));
+        server.receive_frame(ms(1 + gap_ms), &frame);
+        assert_eq!(serve(&mut server), 0, "served once, {gap_ms} ms later");
+        let answers = sent(&mut server, ms(1 + gap_ms));
+        let acks = answers.iter().filter(|fields| fields.kind == Kind::Ack).count();
+        assert_eq!(acks, 1, "an honest client hears that it arrived: {answers:?}");
+        assert!(answers.iter().all(|fields| fields.kind != Kind::Reset), "{answers:?}");
+    }
+}
+
+/// A connection that the peer has reset stays with the application until that abandons it. Its number opens
+/// nothing meanwhile.
+#[test]
+fn a_connection_that_failed_takes_no_second_beginning() {
+    let mut server = server(|_| {});
+    let mut forged = Forged::syn(address(9), 5);
+    server.receive_frame(ms(1), &forged.frame(b"a", &[]));
+    let connection = server.accept().unwrap();
+    let pulls = sent(&mut server, ms(1)).iter().filter(|fields| fields.kind == Kind::Ack).count();
+    let mut reset = Forged { kind: Kind::Reset, sequence: pulls as u32, ..forged };
+    reset.flags = Flags::FROM_OPENER | Flags::PULL;
+    server.receive_frame(ms(2), &reset.frame(b"", &[]));
+    assert_eq!(server.read(connection, &mut [0; 1]), Ok(1));
+    assert_eq!(server.read(connection, &mut [0; 1]), Err(Failure::Refused));
+    run_to(&mut server, ms(4000));
+    for sequence in [0, 1, 7] {
+        forged.sequence = sequence;
+        server.receive_frame(ms(4000), &forged.frame(b"b", &[]));
+        run_to(&mut server, ms(4100));
+    }
+    assert!(server.accept().is_none(), "no second one of that number");
+    assert_eq!(server.read(connection, &mut [0; 1]), Err(Failure::Refused), "nothing came to it");
+}
+
+/// The answer may take longer than the protocol remembers a finished request.
+#[test]
+fn an_answer_that_takes_longer_than_time_wait_arrives() {
+    let mut client = Core::new(config(2));
+    client.add_peer(address(1), &[], [2; 6]);
+    let mut server = server(|config| config.silence = None);
+    client.number_connections_from(40);
+    let connection = client.connect(address(1), SERVICE, Options::default()).unwrap();
+    client.send(connection, b"think").unwrap();
+    client.close(connection);
+    let (mut held, mut now) = (None, ms(1));
+    let mut answer = None;
+    while answer.is_none() && now < ms(10_000) {
+        for _ in 0..2 {
+            client.expire(now);
+            server.expire(now);
+            while client.transmit(now).is_some() {
+                server.receive_frame(now, client.frame());
+            }
+            while server.transmit(now).is_some() {
+                client.receive_frame(now, server.frame());
+            }
+        }
+        held = held.or_else(|| server.accept());
+        if let (Some(held), true) = (held, now >= ms(3000))
+            && let Ok(Some(message)) = server.receive(held)
+        {
+            server.send(held, &message).unwrap();
+            server.close(held);
+        }
+        answer = client.receive(connection).expect("it did not fail");
+        now += TimeDelta::from_ms(10);
+    }
+    assert_eq!(answer.as_deref(), Some(&b"think"[..]));
+}
+
+/// Ended connections leave nothing, at either end, a moment after time-wait.
+#[test]
+fn what_has_ended_is_forgotten() {
+    let mut server = server(|_| {});
+    for connection in 0..50 {
+        server.receive_frame(ms(1), &request(address(9), connection, b"x"));
+    }
+    let accepted: Vec<_> = std::iter::from_fn(|| server.accept()).collect();
+    assert_eq!(accepted.len(), 50);
+    for connection in accepted {
+        server.abandon(ms(2), connection);
+    }
+    assert_eq!(server.connections(), 0);
+    run_to(&mut server, ms(3000));
+    // The number is free again.
+    server.receive_frame(ms(3000), &request(address(9), 7, b"y"));
+    assert!(server.accept().is_some());
+}

@@ -1,0 +1,123 @@
+//! How much strangers may open, and what an application hears of what was opened.
+
+use super::two::Two;
+use super::*;
+
+#[test]
+fn half_open_connections_are_limited_by_peer_and_in_all() {
+    let mut server = server(|config| {
+        config.limits.peer_half_open = 10;
+        config.limits.half_open = 35;
+    });
+    for number in 0..100 {
+        for peer in 3..8 {
+            let forged = Forged { sequence: 1, ..Forged::syn(address(peer), number) };
+            server.receive_frame(ms(1), &forged.frame(b"x", &[]));
+        }
+        assert!(server.connections() <= 35);
+    }
+    assert_eq!(server.connections(), 35);
+    assert_eq!(server.statistics().beyond_limits, 500 - 35);
+    // What can be read makes room: it is not half open.
+    let forged = Forged::syn(address(3), 0);
+    server.receive_frame(ms(2), &forged.frame(b"y", &[]));
+    let forged = Forged { sequence: 1, ..Forged::syn(address(3), 500) };
+    server.receive_frame(ms(2), &forged.frame(b"x", &[]));
+    assert_eq!(server.connections(), 36);
+}
+
+#[test]
+fn connections_are_limited_by_peer_and_in_all() {
+    let mut server = server(|config| {
+        config.limits.peer_connections = 10;
+        config.limits.connections = 25;
+    });
+    for number in 0..100 {
+        for peer in 3..8 {
+            server.receive_frame(ms(1), &request(address(peer), number, b"x"));
+        }
+    }
+    assert_eq!(server.connections(), 25);
+    let first = server.accept().unwrap();
+    server.abandon(ms(2), first);
+    server.receive_frame(ms(3), &request(address(9), 7, b"x"));
+    assert_eq!(server.connections(), 25, "an honest one has its place");
+}
+
+#[test]
+fn peers_that_came_and_went_are_forgotten() {
+    let mut server = server(|config| config.limits.peers = 300);
+    for number in 0..20_000u32 {
+        let source = Ipv4Addr::from(0x0a01_0000 + number).into();
+        // To a service that nobody listens on.
+        let mut frame = Forged::syn(source, number);
+        frame.sequence = number;
+        server.receive_frame(ms(u64::from(number)), &frame.frame(b"", &[]));
+        assert!(server.peers() <= 300);
+        sent(&mut server, ms(u64::from(number)));
+        for connection in std::iter::from_fn(|| server.accept()).collect::<Vec<_>>() {
+            server.abandon(ms(u64::from(number)), connection);
+        }
+        server.expire(ms(u64::from(number)));
+    }
+    server.receive_frame(ms(60_000), &request(address(9), 7, b"x"));
+    assert!(server.accept().is_some(), "an honest one has its place");
+}
+
+#[test]
+fn who_listens_on_nothing_keeps_nothing() {
+    let mut core = Core::new(config(1));
+    for number in 0..1000 {
+        core.receive_frame(ms(1), &request(address(9), number, &[7; 1000]));
+    }
+    assert_eq!((core.connections(), core.accept()), (0, None));
+    // One RESET, not a flood of them.
+    assert!(run_to(&mut core, ms(2)).len() <= 2);
+}
+
+#[test]
+fn a_server_knows_which_service_was_asked_for() {
+    let mut server = server(|_| {});
+    server.listen(ms(0), 8);
+    let mut frame = request(address(9), 1, b"x");
+    server.receive_frame(ms(1), &frame);
+    let connection = server.accept().unwrap();
+    assert_eq!(server.peer(connection), Some((address(9), SERVICE)));
+    frame.clear();
+}
+
+#[test]
+fn a_message_that_does_not_end_is_refused_by_both_ends() {
+    let mut two = Two::new(|config| config.limits.message_bytes = 1 << 20);
+    let (near, far) = two.open(b"first");
+    assert_eq!(two.client.send(near, &vec![0; 2 << 20]), Err(Failure::TooLong));
+    assert_eq!(two.server.receive(far), Ok(Some(b"first".to_vec())));
+    // A peer that does not care.
+    let mut given = 0;
+    while given < 8 << 20 {
+        match two.client.write(near, &[1; 1 << 16]) {
+            Ok(0) | Err(_) => break,
+            Ok(count) => given += count,
+        }
+        two.run_for(TimeDelta::from_ms(5));
+    }
+    assert_eq!(two.server.receive(far), Err(Failure::TooLong));
+    two.run_for(TimeDelta::from_ms(3000));
+    assert_eq!(two.client.receive(near), Err(Failure::Refused));
+}
+
+/// A request whose sender's address is forged: what the one at that address is sent ends, though nobody ACKs it.
+#[test]
+fn what_a_forged_request_draws_ends_with_the_silence() {
+    let mut server = server(|_| {});
+    let frame = request(address(9), 1, b"x");
+    server.receive_frame(ms(1), &frame);
+    assert_eq!(serve(&mut server), 1);
+    let first = run_to(&mut server, ms(33_000)).len();
+    let then = run_to(&mut server, ms(120_000)).len();
+    println!("{} B draw {first} frames, and {then} after half a minute", frame.len());
+    assert!(first < 400 && then == 0, "{first} frames, then {then}");
+    assert_eq!(server.connections(), 1, "the application is told");
+    let connection = server.next_readable().unwrap();
+    assert!(matches!(server.receive(connection), Err(Failure::Silent(_) | Failure::Closed)));
+}

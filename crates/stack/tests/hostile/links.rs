@@ -1,0 +1,259 @@
+//! Links that go down, interfaces that disappear, destinations that nobody reaches: on real interfaces.
+
+use super::*;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use trimline_stack::clock::Clock;
+use trimline_stack::host::{Connection, Host, Idle, News};
+use trimline_stack::io::afpacket::AfPacket;
+use trimline_stack::switch::{self, Fabric, PortNews, Runner};
+use trimline_stack::testbed::namespace::Namespace;
+use trimline_stack::testbed::network::{self, Shape, TestNetwork};
+
+/// What a test does, unless the machine does not let it.
+pub(super) fn allowed<T>(outcome: io::Result<T>) -> Option<T> {
+    match outcome {
+        Ok(done) => Some(done),
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound
+            ) =>
+        {
+            println!("SKIPPED: {error} (network namespaces need root and iproute2)");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+pub(super) fn host(network: &TestNetwork, number: u32) -> Host<AfPacket> {
+    let config = network.config(number, BitRate::from_gbps(1)).unwrap();
+    network.host(number, config, &Clock::real()).unwrap()
+}
+
+/// Ends the other threads of a test, also when this one fails.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Answers messages with themselves until it is over. Gives what it heard of its link, and its turns.
+fn serve(mut host: Host<AfPacket>, over: &AtomicBool, turns: &AtomicU64) -> Vec<News> {
+    host.listen(SERVICE);
+    let mut news = Vec::new();
+    while !over.load(Ordering::Relaxed) {
+        let until = host.now().saturating_add(TimeDelta::from_ms(20));
+        host.run_until(until, |core| {
+            turns.fetch_add(1, Ordering::Relaxed);
+            super::serve(core) > 0
+        })
+        .expect("a server goes on");
+        news.extend(std::iter::from_fn(|| host.news()));
+    }
+    news
+}
+
+fn ask(host: &mut Host<AfPacket>, message: &[u8]) -> io::Result<Vec<u8>> {
+    let peer = network::address(1, 0).into();
+    let connection: Connection = host.connect(peer, SERVICE, Default::default())?;
+    host.core().send(connection, message)?;
+    host.core().close(connection);
+    host.receive(connection, TimeDelta::from_ms(5000))
+}
+
+/// The link of either end goes down for 0.3 s, in the middle of requests, and once while the server is idle: every
+/// request is answered, and nobody spins meanwhile.
+#[test]
+fn a_link_that_flaps_costs_time_and_nothing_else() {
+    let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
+    let (over, turns) = (AtomicBool::new(false), AtomicU64::new(0));
+    let mut client = host(&network, 0);
+    let server = host(&network, 1);
+    let set = |number: usize, state: &str| {
+        let host = &network.hosts[number];
+        host.namespace.ip(&[format!("link set {} {state}", host.interface)]).unwrap();
+        if state == "up" {
+            // With the link the kernel lost what it was told of neighbours.
+            let other = 1 - number as u32;
+            let mac = switch::quantity::ethernet_text(network::ethernet(other));
+            let (address, device) = (network::address(other, 0), &host.interface);
+            let line = format!("neigh replace {address} lladdr {mac} dev {device} nud permanent");
+            host.namespace.ip(&[line]).unwrap();
+        }
+    };
+    let news = thread::scope(|scope| {
+        let end = Ends(&over);
+        let serving = scope.spawn(|| serve(server, &over, &turns));
+        assert_eq!(ask(&mut client, b"before").unwrap(), b"before");
+        for number in [0, 1] {
+            // While a long answer is under way.
+            let flap = scope.spawn(move || {
+                thread::sleep(Duration::from_millis(5));
+                set(number, "down");
+                thread::sleep(Duration::from_millis(300));
+                set(number, "up");
+            });
+            let message = vec![number as u8; 3_000_000];
+            assert!(ask(&mut client, &message).unwrap() == message, "host {number}");
+            flap.join().unwrap();
+        }
+        // While nobody asks.
+        for number in [0, 1] {
+            set(number, "down");
+            thread::sleep(Duration::from_millis(50));
+            let before = turns.load(Ordering::Relaxed);
+            let until = client.now().saturating_add(TimeDelta::from_ms(300));
+            let mut own = 0;
+            client
+                .run_until(until, |_| {
+                    own += 1;
+                    false
+                })
+                .unwrap();
+            let server_turns = turns.load(Ordering::Relaxed) - before;
+            assert!(server_turns < 500_000 && own < 20_000, "{server_turns} and {own} turns");
+            set(number, "up");
+            thread::sleep(Duration::from_millis(150));
+            assert_eq!(ask(&mut client, b"after").unwrap(), b"after");
+        }
+        drop(end);
+        serving.join().unwrap()
+    });
+    let downs = news.iter().filter(|&&one| one == News::Down).count();
+    let ups = news.iter().filter(|&&one| one == News::Up).count();
+    assert!(downs >= 2 && ups == downs, "{news:?}");
+    assert!(client.news().is_some());
+}
+
+#[test]
+fn an_mtu_that_shrinks_is_said_and_waited_for() {
+    let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
+    let (over, turns) = (AtomicBool::new(false), AtomicU64::new(0));
+    let mut client = host(&network, 0);
+    let server = host(&network, 1);
+    let set = |mtu: u32| {
+        for host in &network.hosts {
+            host.namespace.ip(&[format!("link set {} mtu {mtu}", host.interface)]).unwrap();
+        }
+    };
+    thread::scope(|scope| {
+        let end = Ends(&over);
+        let serving = scope.spawn(|| serve(server, &over, &turns));
+        set(1000);
+        let widen = scope.spawn(|| {
+            thread::sleep(Duration::from_millis(400));
+            set(1500);
+        });
+        let message = vec![3; 50_000];
+        assert!(ask(&mut client, &message).unwrap() == message);
+        widen.join().unwrap();
+        drop(end);
+        serving.join().unwrap();
+    });
+    let news: Vec<News> = std::iter::from_fn(|| client.news()).collect();
+    assert!(news.contains(&News::TooNarrow(1000)), "{news:?}");
+    assert!(client.unsent() > 0);
+}
+
+#[test]
+fn an_interface_that_disappears_is_an_error_that_says_so() {
+    let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
+    let mut client = host(&network, 0);
+    let one = &network.hosts[1];
+    one.namespace.ip(&[format!("link del {}", one.interface)]).unwrap();
+    let until = client.now().saturating_add(TimeDelta::from_ms(3000));
+    let error = client.run_until(until, |_| false).unwrap_err();
+    assert!(error.to_string().contains("gone"), "{error}");
+}
+
+/// A port whose link flaps, and one whose interface is deleted: the other ports go on.
+#[test]
+fn a_switch_loses_no_more_than_the_port() {
+    let Some(network) = allowed(TestNetwork::build(Shape::Star(3), 1500)) else { return };
+    let middle = network.middle.as_ref().unwrap();
+    let config = switch::Config::parse(&network.shape().switches("rate = \"1Gbps\"")).unwrap();
+    let fabric = Fabric::new(&config).unwrap();
+    let mut runner =
+        Runner::new(fabric, network.ports().unwrap(), Clock::real(), Idle::Block).unwrap();
+    let (over, turns) = (AtomicBool::new(false), AtomicU64::new(0));
+    let mut client = host(&network, 0);
+    let server = host(&network, 1);
+    let news = thread::scope(|scope| {
+        let switching = scope.spawn(|| {
+            let mut all = Vec::new();
+            let outcome = runner.run(|_, news| {
+                all.extend_from_slice(news);
+                over.load(Ordering::Relaxed)
+            });
+            outcome.map(|()| all)
+        });
+        let end = Ends(&over);
+        let serving = scope.spawn(|| serve(server, &over, &turns));
+        assert_eq!(ask(&mut client, b"before").unwrap(), b"before");
+        middle.ip(&["link set p1 down".into()]).unwrap();
+        thread::sleep(Duration::from_millis(300));
+        middle.ip(&["link set p1 up".into()]).unwrap();
+        assert_eq!(ask(&mut client, b"after").unwrap(), b"after");
+        middle.ip(&["link del p2".into()]).unwrap();
+        thread::sleep(Duration::from_millis(300));
+        assert_eq!(ask(&mut client, b"without").unwrap(), b"without");
+        drop(end);
+        serving.join().unwrap();
+        switching.join().unwrap().expect("a switch goes on")
+    });
+    assert!(news.contains(&PortNews::Down(1)) && news.contains(&PortNews::Up(1)), "{news:?}");
+    assert!(news.iter().any(|one| matches!(one, PortNews::Lost(2, _))), "{news:?}");
+}
+
+/// UDP: destinations that are broadcast, unroutable or absurd cost their own packets.
+#[test]
+fn a_destination_that_cannot_be_reached_ends_nothing() {
+    let Some(place) = allowed(Namespace::new()) else { return };
+    let act = || {
+        let open = |last: u8, change: fn(&mut Config)| {
+            Host::open_udp([127, 0, 0, last].into(), 1500, 2, BitRate::from_gbps(1), change)
+        };
+        let mut client = open(2, |_| {})?;
+        let mut server = open(3, |_| {})?;
+        server.listen(SERVICE);
+        let absurd: [IpAddr; 5] = [
+            [255, 255, 255, 255].into(),
+            [203, 0, 113, 1].into(),
+            [127, 255, 255, 255].into(),
+            [224, 0, 0, 1].into(),
+            [0, 0, 0, 0].into(),
+        ];
+        let mut connections = Vec::new();
+        for peer in absurd.into_iter().chain([[127, 0, 0, 3].into()]) {
+            client.resolve(peer);
+            let connection = client.connect(peer, SERVICE, Default::default()).unwrap();
+            // Several datagrams of one length: they cross the kernel together.
+            client.core().send(connection, &[9; 20_000]).unwrap();
+            client.core().close(connection);
+            connections.push(connection);
+        }
+        let honest = connections[connections.len() - 1];
+        let start = Instant::now();
+        loop {
+            client.turn()?;
+            server.turn()?;
+            super::serve(server.core());
+            match client.core().receive(honest) {
+                Ok(Some(answer)) => break assert!(answer == [9; 20_000]),
+                Ok(None) => assert!(start.elapsed() < Duration::from_secs(10), "no answer"),
+                Err(failure) => panic!("{failure}"),
+            }
+        }
+        assert!(client.unsent() > 0, "some could not be sent");
+        assert!(client.caps().joins_datagrams, "one destination is no reason to send singly");
+        Ok(())
+    };
+    place.inside(act).unwrap();
+}

@@ -1,0 +1,96 @@
+//! Everything ends: a peer that is not heard is given up, one that has nothing to say is not.
+
+use super::two::Two;
+use super::*;
+use trimline_stack::host::Connection;
+
+const SILENCE: TimeDelta = TimeDelta::from_ms(30_000);
+
+/// When a connection that was opened at 1 ms failed, and why.
+fn end(core: &mut Core, connection: Connection) -> Option<Failure> {
+    core.receive(connection).err()
+}
+
+#[test]
+fn peers_that_have_nothing_to_say_are_not_given_up() {
+    let mut two = Two::new(|_| {});
+    let (near, far) = two.open(b"think for ten minutes");
+    assert!(two.server.receive(far).unwrap().is_some());
+    let before = two.client.statistics().frames_out;
+    two.run_for(TimeDelta::from_ms(600_000));
+    assert_eq!((end(&mut two.client, near), end(&mut two.server, far)), (None, None));
+    // A few questions a minute, and their answers.
+    let frames = two.client.statistics().frames_out - before;
+    assert!((20..200).contains(&frames), "{frames} frames in ten minutes");
+    two.server.send(far, b"42").unwrap();
+    two.run_for(TimeDelta::from_ms(5));
+    assert_eq!(two.client.receive(near), Ok(Some(b"42".to_vec())));
+}
+
+#[test]
+fn a_peer_that_is_gone_is_given_up_in_time_by_both_ends() {
+    // In the middle of a message, and while nothing is under way.
+    for message in [10, 30_000_000] {
+        let mut two = Two::new(|_| {});
+        let (near, far) = two.open(&vec![7; message]);
+        two.connected = false;
+        two.run_for(TimeDelta::from_ms(29_000));
+        assert_eq!(end(&mut two.client, near), None, "{message} B");
+        two.run_for(TimeDelta::from_ms(4000));
+        let ends = [end(&mut two.client, near), end(&mut two.server, far)];
+        for failure in ends {
+            let Some(Failure::Silent(quiet)) = failure else {
+                // What arrived whole is read first.
+                assert_eq!((failure, message), (None, 10));
+                assert!(matches!(two.server.receive(far), Err(Failure::Silent(_))));
+                continue;
+            };
+            assert!(quiet >= SILENCE && quiet < SILENCE + TimeDelta::from_ms(3000), "{quiet:?}");
+            assert!(failure.unwrap().to_string().contains("not heard for 3"), "{failure:?}");
+        }
+        two.client.abandon(two.now, near);
+        two.server.abandon(two.now, far);
+        two.run_for(TimeDelta::from_ms(5000));
+        assert_eq!(
+            (two.client.next(), two.server.next()),
+            (Time::NEVER, Time::NEVER),
+            "nothing is left"
+        );
+    }
+}
+
+/// The server was killed and started again: it knows nothing of the connection, and says so when it is asked.
+#[test]
+fn a_peer_that_was_started_again_is_given_up_when_it_says_so() {
+    let mut two = Two::new(|_| {});
+    let (near, _) = two.open(b"think");
+    two.server = server(|_| {});
+    two.run_for(TimeDelta::from_ms(25_000));
+    assert_eq!(end(&mut two.client, near), Some(Failure::Refused));
+}
+
+/// A host that was stopped for an hour has heard nobody meanwhile, and blames nobody for it.
+#[test]
+fn a_host_that_slept_gives_its_peers_time_to_be_heard() {
+    let mut two = Two::new(|_| {});
+    let (near, far) = two.open(b"think");
+    two.now += TimeDelta::from_ms(3_600_000);
+    two.run_for(TimeDelta::from_ms(60_000));
+    assert!(two.server.receive(far).is_ok());
+    assert_eq!((end(&mut two.client, near), end(&mut two.server, far)), (None, None));
+}
+
+/// Connections that strangers began and never went on with leave nothing, though no application looks.
+#[test]
+fn what_strangers_began_ends_by_itself() {
+    let mut server = server(|_| {});
+    for number in 0..500 {
+        let forged = Forged { sequence: 1, ..Forged::syn(address(number as u8 % 100 + 3), number) };
+        server.receive_frame(ms(1), &forged.frame(b"x", &[]));
+    }
+    assert_eq!(server.connections(), 500);
+    run_to(&mut server, ms(40_000));
+    assert_eq!(server.connections(), 0);
+    run_to(&mut server, ms(200_000));
+    assert_eq!(server.next(), Time::NEVER);
+}

@@ -1,0 +1,67 @@
+//! Two cores on a wire without time of its own, on a virtual clock.
+
+use super::*;
+use trimline_stack::host::Connection;
+
+/// A client (10.0.0.2) and a server (10.0.0.1).
+pub(super) struct Two {
+    pub(super) now: Time,
+    pub(super) client: Core,
+    pub(super) server: Core,
+    /// Whether frames arrive.
+    pub(super) connected: bool,
+    /// Frames of data that the client sent.
+    pub(super) data: u64,
+}
+
+impl Two {
+    pub(super) fn new(change: impl Fn(&mut Config)) -> Two {
+        let mut config = config(2);
+        change(&mut config);
+        let mut client = Core::new(config);
+        client.add_peer(address(1), &[], [2; 6]);
+        Two { now: ms(1), client, server: server(change), connected: true, data: 0 }
+    }
+
+    /// Lets both do what is due until then.
+    pub(super) fn run_to(&mut self, until: Time) {
+        loop {
+            let Two { now, client, server, connected, data } = self;
+            let mut moved = true;
+            while moved {
+                moved = client.expire(*now) | server.expire(*now);
+                while let Some((_, packet)) = client.transmit(*now) {
+                    moved = true;
+                    *data += u64::from(packet.header.kind == Kind::Data);
+                    if *connected {
+                        server.receive_frame(*now, client.frame());
+                    }
+                }
+                while server.transmit(*now).is_some() {
+                    moved = true;
+                    if *connected {
+                        client.receive_frame(*now, server.frame());
+                    }
+                }
+            }
+            let next = client.next().min(server.next());
+            if next > until {
+                *now = until;
+                return;
+            }
+            *now = next.max(*now);
+        }
+    }
+
+    pub(super) fn run_for(&mut self, time: TimeDelta) {
+        self.run_to(self.now + time);
+    }
+
+    /// A connection with a message on it, and the other end of it.
+    pub(super) fn open(&mut self, message: &[u8]) -> (Connection, Connection) {
+        let near = self.client.connect(address(1), SERVICE, Default::default()).unwrap();
+        self.client.send(near, message).unwrap();
+        self.run_for(TimeDelta::from_ms(5));
+        (near, self.server.accept().expect("it has arrived"))
+    }
+}
