@@ -338,7 +338,7 @@ fn profiles_bring_their_pacing_and_overrides_change_them() {
     assert_eq!(csg.switch, ServiceModel::csg_htsim(8, 9000));
     let ndp = csg.transports[0].config::<ndp::Config>().expect("NDP");
     assert_eq!(ndp.pull_spacing, PullSpacing::WireBytesScaled { percent: 101 });
-    assert!(!ndp.pull_ack);
+    assert_eq!((ndp.pull_ack, ndp.order), (true, ndp::Order::RoundRobin));
 
     assert_eq!(plan("switch.data_queue = \"12pkt\"").switch, ServiceModel::paper(12, 9000));
     assert_eq!(
