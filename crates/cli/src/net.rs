@@ -462,19 +462,21 @@ fn listen(interface: &Interface, from: Option<IpAddr>) -> io::Result<ExitCode> {
         let is_blocked = held.is_some();
         host.run_until(now.saturating_add(GLANCE), |core| {
             connection = connection.or_else(|| welcome(core, now, from));
-            if let (Some(connection), false) = (connection, is_blocked) {
-                got = core.read(connection, &mut bytes);
+            if let Some(connection) = connection {
+                // While output is blocked nothing is read, but a peer that is gone is heard of.
+                let most = if is_blocked { 0 } else { bytes.len() };
+                got = core.read(connection, &mut bytes[..most]);
             }
-            got != Ok(0)
+            got != Ok(0) && !(is_blocked && got == Err(Broken::Closed))
         })?;
         say_news(&mut host);
         let peer = connection.and_then(|connection| host.core().peer(connection));
         let chunk = match (held.take(), got) {
-            (Some(held), _) => held,
+            (Some(held), Ok(_) | Err(Broken::Closed)) => held,
             (None, Ok(0)) => Vec::new(),
             (None, Ok(count)) => bytes[..count].to_vec(),
             (None, Err(Broken::Closed)) => break,
-            (None, Err(failure)) => {
+            (_, Err(failure)) => {
                 let peer = peer.map_or(interface.address, |(peer, _)| peer);
                 return Err(broken(peer, failure));
             }
