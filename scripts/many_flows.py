@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Memory of a run with many flows: peak of the process, and how many flows it ran.
 
-    make build && python3 scripts/many_flows.py [--flows N] [--most-mb MB] [--transport ndp|tcp|dctcp]
+    make release && python3 scripts/many_flows.py [--flows N] [--most-mb MB] [--transport ndp|tcp|dctcp]
 
 128 hosts in a FatTree, flows of 10 KB, Poisson arrivals at half of each host's link: memory is that of the flows
 under way, of the records that memory holds, and of one distribution of the summary. Fails above `--most-mb`.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import queue
-import shutil
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,6 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from trimline import _core
 from trimline.results import Results
 from trimline.running import claimed, collected, directory
 from trimline.scenario import RunName, Scenario, ScenarioError
@@ -112,7 +112,7 @@ def do(
         if isinstance(files, str):
             failed[run.name] = files
         else:
-            put(directory(folder, runs, run), files)
+            _core.put(directory(folder, runs, run), files)
             done += 1
         if show:
             sys.stderr.write(f"\r{done} of {len(runs)} runs\x1b[K")
@@ -122,25 +122,6 @@ def do(
 
 
 Finished = Iterator[tuple[RunName, Files | str]]
-
-
-def put(folder: Path, files: Files) -> None:
-    """Writes a result whole or not at all; manifest.json, which makes it one, comes last."""
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    partial = folder.with_name(f".{folder.name}.partial-{os.getpid()}")
-    shutil.rmtree(partial, ignore_errors=True)
-    try:
-        partial.mkdir()
-        for name in sorted(files, key=lambda name: name == "manifest.json"):
-            (partial / name).write_bytes(files[name])
-        if folder.exists():
-            if any(folder.iterdir()) and not (folder / "manifest.json").is_file():
-                raise FileExistsError(f"{folder} holds something else than a result")
-            shutil.rmtree(folder)
-        partial.rename(folder)
-    finally:
-        # Also when Ctrl-C comes between.
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def on_pool(scenario: Scenario, runs: Sequence[RunName], workers: int) -> Finished:

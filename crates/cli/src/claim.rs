@@ -8,13 +8,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, FlockOperation, access, flock};
-use trimline_metrics::result_folder;
+use trimline_metrics::manifest::Origin;
+use trimline_metrics::result_folder::{self, LOCK, MANIFEST};
 use trimline_sim::scenario::{Run, Scenario};
 
 use crate::failure::Failure;
 use crate::results::{Earlier, earlier};
 
-const MANIFEST: &str = "manifest.json";
 /// Over all runs of a folder; it is written anew with them.
 const SUMMARY: &str = "summary.json";
 /// Runs lie at series/point/seed; beyond that nothing is looked for.
@@ -66,31 +66,47 @@ impl Claim {
         let own: BTreeMap<&Path, &Run> = runs.iter().map(|(place, run)| (&**place, *run)).collect();
         let (mut stale, mut foreign) = (Vec::new(), Vec::new());
         for place in results_below(&self.folder).map_err(failed)? {
-            let run = own.get(&*place);
-            if place == self.folder && run.is_some() {
-                // One result takes the place of another.
-                continue;
-            }
-            let is_same = |run: &&Run| earlier(&place, scenario, settings, run) != Earlier::Foreign;
-            if run.is_some_and(is_same) {
-                continue;
-            }
             match Origin::of(&place) {
-                Some(origin) if !origin.is_of(&scenario.name, self.name_of(&place)) => {
+                Some(origin) if self.is_ours(&origin, &scenario.name, &place) => {}
+                Some(origin) => {
                     foreign.push(format!("{} ({})", place.display(), origin.scenario));
+                    continue;
                 }
-                None if run.is_none() => foreign.push(place.display().to_string()),
-                Some(_) | None => stale.push(place),
+                None => {
+                    foreign.push(place.display().to_string());
+                    continue;
+                }
+            }
+            // One result takes the place of another, and what lies beside its files stays.
+            let stays = own.get(&*place).is_some_and(|run| {
+                place == self.folder
+                    || earlier(&place, scenario, settings, run) != Earlier::Foreign
+                    || result_folder::has_others(&place).unwrap_or(true)
+            });
+            if !stays {
+                stale.push(place);
             }
         }
         if !foreign.is_empty() {
             return Err(self.refuse(&foreign, &scenario.name));
         }
+        // Nothing is removed before all is known to be well.
+        self.check(runs, &stale)?;
+        let summary = self.folder.join(SUMMARY);
+        if self.has_summary_of_runs()? {
+            fs::remove_file(&summary).map_err(|error| Failure::io(&summary, &error))?;
+        }
         for place in &stale {
             self.remove(place).map_err(failed)?;
         }
-        self.check(runs)?;
         Ok(stale.iter().map(|place| self.name_of(place).display().to_string()).collect())
+    }
+
+    /// Whether a command wrote a result for this scenario into this folder.
+    fn is_ours(&self, origin: &Origin, scenario: &str, place: &Path) -> bool {
+        let name = self.name_of(place);
+        origin.scenario == scenario
+            && (name.as_os_str().is_empty() || Path::new(&origin.run) == name)
     }
 
     fn name_of<'a>(&self, place: &'a Path) -> &'a Path {
@@ -110,20 +126,10 @@ impl Claim {
         ))
     }
 
-    /// Removes a result, and folders that are then empty.
+    /// Removes a result, and folders that are then empty. Files of others stay.
     fn remove(&self, place: &Path) -> io::Result<()> {
-        if place == self.folder {
-            // It was one result; now it will hold several.
-            for entry in fs::read_dir(place)? {
-                let path = entry?.path();
-                if path.is_file() {
-                    fs::remove_file(path)?;
-                }
-            }
-            return Ok(());
-        }
-        fs::remove_dir_all(place)?;
-        let above = place.ancestors().skip(1);
+        result_folder::remove(place)?;
+        let above = place.ancestors().skip(usize::from(!place.exists()));
         for folder in above.take_while(|folder| *folder != self.folder) {
             if fs::remove_dir(folder).is_err() {
                 break;
@@ -132,59 +138,89 @@ impl Claim {
         Ok(())
     }
 
-    /// Whether every run can be written where it belongs: known before anything runs.
-    fn check(&self, runs: &[Place<'_>]) -> Result<(), Failure> {
+    /// Whether every run can be written where it belongs, once what is `stale` has gone.
+    fn check(&self, runs: &[Place<'_>], stale: &[PathBuf]) -> Result<(), Failure> {
         if self.folder.exists() && !self.folder.is_dir() {
             return Err(Failure::message(format!("{}: not a folder", self.folder.display())));
         }
-        self.check_summary()?;
-        if self.folder.exists() {
-            access(&self.folder, Access::WRITE_OK | Access::EXEC_OK)
-                .map_err(|error| Failure::io(&self.folder, &error.into()))?;
-        }
+        self.has_summary_of_runs()?;
         for (place, _) in runs {
             let above = place.ancestors().skip(1);
-            let inside = above.take_while(|folder| folder.starts_with(&self.folder));
-            if let Some(file) = inside.into_iter().find(|path| path.exists() && !path.is_dir()) {
+            let mut inside = above.clone().take_while(|folder| folder.starts_with(&self.folder));
+            if let Some(file) = inside.find(|path| path.exists() && !path.is_dir()) {
                 return Err(Failure::message(format!("{}: not a folder", file.display())));
             }
-            result_folder::check(place).map_err(|error| Failure::io(place, &error))?;
+            // A result is made beside its place.
+            let there = above.clone().find(|path| path.exists()).unwrap_or(Path::new("."));
+            access(there, Access::WRITE_OK | Access::EXEC_OK)
+                .map_err(|error| Failure::io(there, &error.into()))?;
+            if place.file_name().is_none() {
+                return Err(Failure::message(format!("{}: has no name", place.display())));
+            }
+            let other = self.other(place, stale).map_err(|error| Failure::io(place, &error))?;
+            if let Some(other) = other {
+                return Err(Failure::message(format!(
+                    "{} holds something else than a result: {}; expected an empty folder: name another with --out",
+                    place.display(),
+                    other.display()
+                )));
+            }
         }
         Ok(())
     }
 
-    /// An earlier summary over runs goes; a file of somebody else stays.
-    fn check_summary(&self) -> Result<(), Failure> {
+    /// What no command wrote into a folder where a result will stand, and no result is now.
+    fn other(&self, place: &Path, stale: &[PathBuf]) -> io::Result<Option<PathBuf>> {
+        if !place.exists() || Origin::of(place).is_some() {
+            return Ok(None);
+        }
+        if !place.is_dir() {
+            return Ok(Some(place.to_owned()));
+        }
+        for entry in fs::read_dir(place)? {
+            let entry = entry?;
+            let (name, path) = (entry.file_name(), entry.path());
+            let is_own = name == LOCK || (place == self.folder && name == SUMMARY);
+            if !is_own && !will_go(&path, stale)? {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether there is an earlier summary over runs.
+    ///
+    /// # Errors
+    /// There is a file of that name that is none.
+    fn has_summary_of_runs(&self) -> Result<bool, Failure> {
         let file = self.folder.join(SUMMARY);
         if !file.exists() || self.folder.join(MANIFEST).exists() {
-            return Ok(());
+            return Ok(false);
         }
         let text = fs::read_to_string(&file).map_err(|error| Failure::io(&file, &error))?;
         if serde_json::from_str::<Vec<serde_json::Value>>(&text).is_err() {
             return Err(Failure::message(format!("{}: no summary of runs", file.display())));
         }
-        fs::remove_file(&file).map_err(|error| Failure::io(&file, &error))
+        Ok(true)
     }
 }
 
-/// What a manifest says of where its result comes from.
-struct Origin {
-    scenario: String,
-    run: PathBuf,
-}
-
-impl Origin {
-    fn of(place: &Path) -> Option<Origin> {
-        let text = fs::read_to_string(place.join(MANIFEST)).ok()?;
-        let read: serde_json::Value = serde_json::from_str(&text).ok()?;
-        let word = |key: &str| read.get(key)?.as_str().map(str::to_owned);
-        Some(Origin { scenario: word("scenario")?, run: word("run")?.into() })
+/// Whether nothing of a path is left when the `stale` results are removed.
+fn will_go(path: &Path, stale: &[PathBuf]) -> io::Result<bool> {
+    if !path.is_dir() {
+        return Ok(false);
     }
-
-    /// Whether a command wrote it, for this scenario, into the folder in which it has this `name`.
-    fn is_of(&self, scenario: &str, name: &Path) -> bool {
-        self.scenario == scenario && (name.as_os_str().is_empty() || self.run == name)
+    if stale.iter().any(|stale| stale == path) {
+        return Ok(!result_folder::has_others(path)?);
     }
+    let mut is_empty = true;
+    for entry in fs::read_dir(path)? {
+        is_empty = false;
+        if !will_go(&entry?.path(), stale)? {
+            return Ok(false);
+        }
+    }
+    Ok(!is_empty)
 }
 
 /// Every result at or below a folder, sorted. Hidden folders are results in the making.
@@ -244,7 +280,7 @@ impl Lock {
             }
             _ => absolute.canonicalize()?,
         };
-        let inside = whole.join(".lock");
+        let inside = whole.join(LOCK);
         let beside = whole
             .file_name()
             .map(|name| whole.with_file_name(format!(".{}.lock", name.to_string_lossy())));
@@ -347,10 +383,81 @@ mod tests {
             let first = place.split('/').next().unwrap();
             fs::remove_dir_all(folder.join(first)).unwrap();
         }
+        // A file of that name that this program did not write.
+        fs::write(folder.join("notes.txt"), "mine").unwrap();
+        fs::create_dir_all(folder.join("seed-1")).unwrap();
+        fs::write(folder.join("seed-1").join(MANIFEST), "{\"name\": \"shop\"}").unwrap();
+        clear().unwrap_err();
+        fs::remove_dir_all(folder.join("seed-1")).unwrap();
         // One result becomes a folder of several.
         result(&folder, "x", "seed-7");
+        fs::write(folder.join("notes.txt"), "mine").unwrap();
         assert_eq!(clear().unwrap(), [""]);
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+        let left: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap()).collect();
+        assert_eq!(left.iter().map(fs::DirEntry::file_name).collect::<Vec<_>>(), ["notes.txt"]);
+        // The result of a run that is no more goes; what lies beside its files does not.
+        result(&folder.join("seed-9"), "x", "seed-9");
+        fs::write(folder.join("seed-9/notes.txt"), "mine").unwrap();
+        assert_eq!(clear().unwrap(), ["seed-9"]);
+        assert!(!folder.join("seed-9").join(MANIFEST).exists());
+        assert_eq!(fs::read_to_string(folder.join("seed-9/notes.txt")).unwrap(), "mine");
+        fs::remove_dir_all(scratch).unwrap();
+    }
+
+    #[test]
+    fn one_result_takes_the_place_of_its_own_kind_only() {
+        let scratch = scratch("one");
+        let folder = scratch.join("x");
+        let scenario = scenario("x", "");
+        let clear = || {
+            let claim = Claim::take(&folder)?;
+            claim.clear(&scenario, &[], &[(folder.clone(), &scenario.runs[0])])
+        };
+        // That of another scenario is refused.
+        result(&folder, "y", "");
+        match clear() {
+            Err(Failure::Message(text)) => assert!(text.contains("(y)"), "{text}"),
+            other => panic!("{other:?}"),
+        }
+        assert!(folder.join(MANIFEST).is_file());
+        // Its own is replaced when the run has ended.
+        result(&folder, "x", "seed-3");
+        assert!(clear().unwrap().is_empty());
+        assert!(folder.join(MANIFEST).is_file());
+        // Several become one, unless something of somebody else is among them: then all of them stay.
+        fs::remove_file(folder.join(MANIFEST)).unwrap();
+        result(&folder.join("seed-1"), "x", "seed-1");
+        result(&folder.join("a/seed-2"), "x", "a/seed-2");
+        fs::write(folder.join(SUMMARY), "[]").unwrap();
+        for other in ["report.html", "a/notes.txt", "a/seed-2/notes.txt"] {
+            fs::write(folder.join(other), "mine").unwrap();
+            match clear() {
+                Err(Failure::Message(text)) => assert!(text.contains("something else"), "{text}"),
+                other => panic!("{other:?}"),
+            }
+            fs::remove_file(folder.join(other)).unwrap();
+            assert!(
+                folder.join(SUMMARY).is_file() && folder.join("seed-1").join(MANIFEST).is_file()
+            );
+        }
+        assert_eq!(clear().unwrap(), ["a/seed-2", "seed-1"]);
+        assert!(!folder.join(SUMMARY).exists());
+        fs::remove_dir_all(scratch).unwrap();
+    }
+
+    #[test]
+    fn a_run_that_is_done_again_keeps_what_lies_beside_it() {
+        let scratch = scratch("beside");
+        let folder = scratch.join("x");
+        let scenario = scenario("x", "seeds = \"1..2\"\n");
+        result(&folder.join("seed-1"), "x", "seed-1");
+        result(&folder.join("seed-2"), "x", "seed-2");
+        fs::write(folder.join("seed-1/notes.txt"), "mine").unwrap();
+        let claim = Claim::take(&folder).unwrap();
+        let removed = claim.clear(&scenario, &[], &places(&folder, &scenario)).unwrap();
+        assert_eq!(removed, ["seed-2"]);
+        assert!(folder.join("seed-1").join(MANIFEST).is_file());
+        assert_eq!(fs::read_to_string(folder.join("seed-1/notes.txt")).unwrap(), "mine");
         fs::remove_dir_all(scratch).unwrap();
     }
 

@@ -8,7 +8,7 @@ use trimline_sim::transports::Transports;
 
 use crate::estimate::Estimate;
 use crate::failure::Failure;
-use crate::load::overload;
+use crate::load::overloads;
 use crate::memory::human_bytes;
 use crate::plan_words::{Line, different, plural, words};
 use crate::results::{print, shortened};
@@ -63,19 +63,11 @@ fn title(series: &str, more: &str) -> String {
 
 /// Runs that are asked for more than their network carries.
 fn overload_words(runs: &[Run]) -> String {
-    let mut said: Vec<(String, &str)> = Vec::new();
-    for run in runs {
-        for sentence in overload(&run.plan) {
-            if !said.iter().any(|(known, _)| *known == sentence) {
-                said.push((sentence, &run.name));
-            }
-        }
-    }
-    let line = |(sentence, run): &(String, &str)| {
-        let of = if runs.len() > 1 { format!(" ({run})") } else { String::new() };
+    let line = |(sentence, run): &(String, &Run)| {
+        let of = if runs.len() > 1 { format!(" ({})", run.name) } else { String::new() };
         Line { about: "overload".to_owned(), words: format!("{sentence}{of}") }.text()
     };
-    let lines: String = said.iter().take(8).map(line).collect();
+    let lines: String = overloads(runs).iter().take(8).map(line).collect();
     if lines.is_empty() { lines } else { format!("\n{lines}") }
 }
 
@@ -98,11 +90,10 @@ fn cost(runs: &[Run]) -> String {
 
 /// The sweep and the seeds of a series.
 fn varied(runs: &[Run]) -> String {
-    let own = || runs.iter();
     let mut text = String::new();
     for (place, (key, _)) in runs[0].point.iter().enumerate() {
         let mut values: Vec<&str> = Vec::new();
-        for value in own().filter_map(|run| run.point.get(place)) {
+        for value in runs.iter().filter_map(|run| run.point.get(place)) {
             if !values.contains(&value.1.as_str()) {
                 values.push(&value.1);
             }
@@ -111,7 +102,7 @@ fn varied(runs: &[Run]) -> String {
         text += &Line { about: "sweep".to_owned(), words }.text();
     }
     let mut seeds: Vec<String> = Vec::new();
-    for seed in own().map(|run| run.plan.seed.to_string()) {
+    for seed in runs.iter().map(|run| run.plan.seed.to_string()) {
         if !seeds.contains(&seed) {
             seeds.push(seed);
         }

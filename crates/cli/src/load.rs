@@ -4,6 +4,7 @@
 //! other, or start once, are no overload however many they are.
 
 use trimline_sim::plan::{Arrivals, Matrix, Plan, Workload};
+use trimline_sim::scenario::Run;
 use trimline_sim::topology::Clos;
 
 /// What one workload asks of the links, in bit/s on the wire.
@@ -17,8 +18,22 @@ struct Demand {
     everywhere: f64,
 }
 
+/// Where more is asked than the links have, over several runs: each sentence once, with the first run of which it is
+/// true.
+pub(crate) fn overloads<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<(String, &'a Run)> {
+    let mut said: Vec<(String, &Run)> = Vec::new();
+    for run in runs {
+        for sentence in overload(&run.plan) {
+            if !said.iter().any(|(known, _)| *known == sentence) {
+                said.push((sentence, run));
+            }
+        }
+    }
+    said
+}
+
 /// Where more is asked than the links have, one sentence each; empty where there is room.
-pub(crate) fn overload(plan: &Plan) -> Vec<String> {
+fn overload(plan: &Plan) -> Vec<String> {
     let clos = &plan.topology;
     let rate = clos.host_link.rate.as_bps() as f64;
     let demands: Vec<(usize, Demand)> = plan

@@ -136,7 +136,7 @@ fn found(
 }
 
 /// Removes the verdict and the runs of an earlier reproduction but those `kept`: one of other seeds or series
-/// would otherwise be drawn beside the new ones. Only directories that are results go.
+/// would otherwise be drawn beside the new ones. Only files of results go.
 fn forget(out: &Path, kept: &BTreeSet<PathBuf>) -> std::io::Result<()> {
     let findings = out.join("findings.json");
     if findings.exists() {
@@ -151,7 +151,7 @@ fn forget_runs(directory: &Path, kept: &BTreeSet<PathBuf>) -> std::io::Result<()
         let path = entry?.path();
         if path.join("manifest.json").exists() {
             if !kept.contains(&path) {
-                fs::remove_dir_all(path)?;
+                result_folder::remove(&path)?;
             }
         } else if path.is_dir() {
             forget_runs(&path, kept)?;

@@ -13,7 +13,7 @@ use trimline_sim::transports::Transports;
 use crate::claim::{self, Claim};
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
 use crate::failure::Failure;
-use crate::load::overload;
+use crate::load::overloads;
 use crate::memory;
 use crate::results::{Earlier, earlier, print, say_resumed, shortened, write_run};
 use crate::run_table;
@@ -176,14 +176,9 @@ fn say(
 
 /// Says on the terminal which runs are asked for more than the network carries.
 fn say_overload(scenario: &Scenario) {
-    let mut said: Vec<String> = Vec::new();
-    for sentence in scenario.runs.iter().flat_map(|run| overload(&run.plan)) {
-        if !said.contains(&sentence) {
-            said.push(sentence);
-        }
-    }
+    let said = overloads(&scenario.runs);
     const MOST: usize = 4;
-    for sentence in said.iter().take(MOST) {
+    for (sentence, _) in said.iter().take(MOST) {
         eprintln!("warning: {sentence}");
     }
     if said.len() > MOST {

@@ -1,9 +1,11 @@
 //! One run at a time, for callers that bring their own workers: the Python package.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use trimline_metrics::ResultFolder;
 use trimline_sim::Progress;
 use trimline_sim::scenario::Scenario;
 
@@ -124,13 +126,7 @@ impl Named {
     /// Where the runs at `places` are asked for more than their network carries: a sentence each.
     pub fn overload(&self, places: &[usize]) -> Vec<String> {
         let runs = places.iter().filter_map(|&run| self.scenario.runs.get(run));
-        let mut said: Vec<String> = Vec::new();
-        for sentence in runs.flat_map(|run| load::overload(&run.plan)) {
-            if !said.contains(&sentence) {
-                said.push(sentence);
-            }
-        }
-        said
+        load::overloads(runs).into_iter().map(|(sentence, _)| sentence).collect()
     }
 
     /// Whether the result of a run is in `directory`.
@@ -168,6 +164,22 @@ impl Named {
         write_run(directory, &self.scenario, &self.settings, run, &done, &[]).map_err(one_line)?;
         Ok(Ending::Finished)
     }
+}
+
+/// Puts the files of a result that was made elsewhere into `directory`, whole or not at all. What others have laid there
+/// stays.
+///
+/// # Errors
+/// One line.
+pub fn put(directory: &Path, files: &BTreeMap<String, Vec<u8>>) -> Result<(), String> {
+    let write = || {
+        let made = ResultFolder::begin(directory)?;
+        for (name, bytes) in files {
+            made.write(name, bytes)?;
+        }
+        made.finish()
+    };
+    write().map_err(|error| one_line(Failure::io(directory, &error)))
 }
 
 fn one_line(failure: Failure) -> String {

@@ -75,11 +75,8 @@ pub(crate) fn testbed(options: &Options) -> Result<ExitCode, Failure> {
     let report = namespace::become_root().and_then(|()| run(options));
     let report = match report {
         Ok(report) => report,
-        Err(error) if is_missing_capability(&error) => {
-            println!(
-                "SKIPPED testbed {figure}: {error} (network namespaces and raw sockets need root, \
-                or a kernel that lets users have user namespaces)"
-            );
+        Err(error) if namespace::is_forbidden(&error) => {
+            println!("SKIPPED testbed {figure}: {error} ({})", namespace::NEEDS);
             return Ok(ExitCode::SUCCESS);
         }
         Err(error) => return Err(Failure::message(format!("testbed {figure}: {error}"))),
@@ -113,11 +110,6 @@ pub(crate) fn testbed(options: &Options) -> Result<ExitCode, Failure> {
     // What is only reported decides nothing.
     let is_missed = |verdict: &Verdict| !verdict.holds && verdict.lo.or(verdict.hi).is_some();
     Ok(if judged.iter().any(is_missed) { ExitCode::from(1) } else { ExitCode::SUCCESS })
-}
-
-fn is_missing_capability(error: &io::Error) -> bool {
-    // EPERM and EACCES; ENOSPC is how the kernel says that no user namespace is left to make.
-    error.kind() == io::ErrorKind::PermissionDenied || error.raw_os_error() == Some(28)
 }
 
 fn run(options: &Options) -> io::Result<Report> {

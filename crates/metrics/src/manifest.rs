@@ -1,10 +1,14 @@
 //! manifest.json: what made a result, and how fast. The one file whose bytes differ between two runs of
 //! the same scenario.
 
+use std::fs;
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::record::HostLink;
+use crate::result_folder::MANIFEST;
 
 /// What made a result. A result without its manifest is not plotted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,6 +68,23 @@ impl Manifest {
             [&manifest.scenario_sha256, &manifest.plan_sha256, &manifest.run].map(Clone::clone)
         };
         made_by(self) == made_by(other) && what(self) == what(other) && self.seed == other.seed
+    }
+}
+
+/// What the manifest of any version says of where its result comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Origin {
+    /// Name of the scenario.
+    pub scenario: String,
+    /// Name of the run.
+    pub run: String,
+}
+
+impl Origin {
+    /// That of the result in a directory; `None` if none is there, or what is there is no manifest of this program.
+    pub fn of(directory: &Path) -> Option<Origin> {
+        let text = fs::read_to_string(directory.join(MANIFEST)).ok()?;
+        serde_json::from_str(&text).ok()
     }
 }
 

@@ -1,11 +1,35 @@
-//! Results appear whole or not at all: files are written beside their place and then renamed into it.
+//! Results appear whole or not at all: files are written beside their place and then renamed into it. What others have
+//! laid beside the files of a result stays where it is.
 
 use std::fs;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
+use crate::manifest::Origin;
+
 /// The file whose presence says that a directory is a result.
-const MANIFEST: &str = "manifest.json";
+pub const MANIFEST: &str = "manifest.json";
+
+/// Every file that commands write into the directory of a result. Others are their owner's.
+pub const FILES: [&str; 14] = [
+    MANIFEST,
+    "summary.json",
+    "scenario.toml",
+    "flows.csv",
+    "ports.csv",
+    "latencies.csv",
+    "timeline.csv",
+    "series.csv",
+    "fct.txt",
+    "measures.json",
+    "findings.json",
+    "trace.json",
+    "trace.pcapng",
+    "report.html",
+];
+
+/// The lock of whoever writes here. It lies inside only where the directory above cannot be written.
+pub const LOCK: &str = ".lock";
 
 /// A directory of results in the making.
 #[derive(Debug)]
@@ -22,8 +46,13 @@ impl ResultFolder {
     /// # Errors
     /// Something that is no result stands there, and is left alone; or the file system refuses.
     pub fn begin(target: &Path) -> io::Result<ResultFolder> {
-        check(target)?;
         let partial = beside(target, "partial")?;
+        if !is_replaceable(target)? {
+            return Err(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                format!("{} holds something else than a result", target.display()),
+            ));
+        }
         if let Some(parent) = partial.parent() {
             fs::create_dir_all(parent)?;
         }
@@ -35,20 +64,29 @@ impl ResultFolder {
     /// Writes a file of the directory.
     ///
     /// # Errors
-    /// The file system refuses.
+    /// The file system refuses, or the name is not one of [`FILES`].
     pub fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> io::Result<()> {
-        fs::write(self.partial.join(name), bytes)
+        fs::write(self.path(name)?, bytes)
     }
 
     /// Begins a file of the directory that is written piece by piece.
     ///
     /// # Errors
-    /// The file system refuses.
+    /// The file system refuses, or the name is not one of [`FILES`].
     pub fn create(&self, name: &str) -> io::Result<BufWriter<fs::File>> {
-        fs::File::create(self.partial.join(name)).map(BufWriter::new)
+        fs::File::create(self.path(name)?).map(BufWriter::new)
     }
 
-    /// Puts the directory in its place; an older result there is replaced.
+    /// A file that no list has would stay behind when the result goes.
+    fn path(&self, name: &str) -> io::Result<PathBuf> {
+        if !FILES.contains(&name) {
+            let words = format!("`{name}` is no file of a result");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, words));
+        }
+        Ok(self.partial.join(name))
+    }
+
+    /// Puts the directory in its place. An older result there is replaced; other files there stay.
     ///
     /// # Errors
     /// The file system refuses.
@@ -57,6 +95,12 @@ impl ResultFolder {
             let replaced = beside(&self.target, "replaced")?;
             fs::rename(&self.target, &replaced)?;
             fs::rename(&self.partial, &self.target)?;
+            for entry in fs::read_dir(&replaced)? {
+                let entry = entry?;
+                if !is_of_a_result(&entry)? {
+                    fs::rename(entry.path(), self.target.join(entry.file_name()))?;
+                }
+            }
             fs::remove_dir_all(&replaced)?;
         } else {
             fs::rename(&self.partial, &self.target)?;
@@ -75,19 +119,46 @@ impl Drop for ResultFolder {
     }
 }
 
-/// Whether a result can stand at `target`: [`ResultFolder::begin`] without beginning.
+/// Whether something else than files of a result lies in a directory.
 ///
 /// # Errors
-/// Something that is no result stands there, or the path has no name.
-pub fn check(target: &Path) -> io::Result<()> {
-    beside(target, "partial")?;
-    if is_replaceable(target)? {
-        return Ok(());
+/// The file system refuses.
+pub fn has_others(directory: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(directory)? {
+        if !is_of_a_result(&entry?)? {
+            return Ok(true);
+        }
     }
-    Err(io::Error::new(
-        io::ErrorKind::AlreadyExists,
-        format!("{} holds something else than a result", target.display()),
-    ))
+    Ok(false)
+}
+
+/// Removes a result: its files, and its directory if nothing else is in it. What stays is no result any more.
+///
+/// # Errors
+/// The file system refuses.
+pub fn remove(directory: &Path) -> io::Result<()> {
+    let mut is_empty = true;
+    let mut manifest = None;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if !is_of_a_result(&entry)? {
+            is_empty = false;
+        } else if entry.file_name() == MANIFEST {
+            manifest = Some(entry.path());
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    // Last: a directory that is left half-way is still known as a result, and goes the next time.
+    if let Some(manifest) = manifest {
+        fs::remove_file(manifest)?;
+    }
+    if is_empty { fs::remove_dir(directory) } else { Ok(()) }
+}
+
+fn is_of_a_result(entry: &fs::DirEntry) -> io::Result<bool> {
+    let is_known = entry.file_name().to_str().is_some_and(|name| FILES.contains(&name));
+    Ok(is_known && !entry.file_type()?.is_dir())
 }
 
 /// Writes one file whole or not at all.
@@ -104,10 +175,18 @@ pub fn write_file(target: &Path, bytes: impl AsRef<[u8]>) -> io::Result<()> {
 }
 
 fn is_replaceable(target: &Path) -> io::Result<bool> {
-    if !target.exists() || target.join(MANIFEST).exists() {
+    if !target.exists() || Origin::of(target).is_some() {
         return Ok(true);
     }
-    Ok(target.is_dir() && fs::read_dir(target)?.next().is_none())
+    if !target.is_dir() {
+        return Ok(false);
+    }
+    for entry in fs::read_dir(target)? {
+        if entry?.file_name() != LOCK {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// Removes the directories that attempts at `target` were made in.
@@ -147,6 +226,11 @@ mod tests {
         path
     }
 
+    /// A manifest as far as it says where its result comes from.
+    fn manifest(run: &str) -> String {
+        serde_json::json!({ "scenario": "x", "run": run }).to_string()
+    }
+
     fn names(path: &Path) -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(path)
             .unwrap()
@@ -161,21 +245,21 @@ mod tests {
         let scratch = scratch("appears");
         let target = scratch.join("deep/result");
         let directory = ResultFolder::begin(&target).unwrap();
-        directory.write(MANIFEST, "1").unwrap();
+        directory.write(MANIFEST, manifest("1")).unwrap();
         assert!(!target.exists());
         directory.finish().unwrap();
         fs::create_dir(scratch.join("deep/.result.partial-0")).unwrap();
         assert_eq!(names(&target), [MANIFEST]);
         assert_eq!(names(&scratch.join("deep")), [".result.partial-0", "result"]);
         let directory = ResultFolder::begin(&target).unwrap();
-        directory.write(MANIFEST, "1").unwrap();
+        directory.write(MANIFEST, manifest("1")).unwrap();
         directory.finish().unwrap();
         assert_eq!(names(&scratch.join("deep")), ["result"]);
 
         let again = ResultFolder::begin(&target).unwrap();
-        again.write(MANIFEST, "2").unwrap();
+        again.write(MANIFEST, manifest("2")).unwrap();
         again.finish().unwrap();
-        assert_eq!(fs::read_to_string(target.join(MANIFEST)).unwrap(), "2");
+        assert_eq!(Origin::of(&target).unwrap().run, "2");
         assert_eq!(names(&scratch.join("deep")), ["result"]);
         fs::remove_dir_all(scratch).unwrap();
     }
@@ -191,12 +275,58 @@ mod tests {
     }
 
     #[test]
+    fn what_others_laid_into_a_result_stays() {
+        let scratch = scratch("others");
+        let target = scratch.join("result");
+        let write = |text: &str| {
+            let directory = ResultFolder::begin(&target).unwrap();
+            directory.write(MANIFEST, manifest(text)).unwrap();
+            directory.write("flows.csv", text).unwrap();
+            directory.finish().unwrap();
+        };
+        write("1");
+        fs::write(target.join("notes.txt"), "mine").unwrap();
+        fs::create_dir(target.join("flows.csv.d")).unwrap();
+        fs::write(target.join("flows.csv.d/part"), "mine").unwrap();
+        fs::write(target.join("report.html"), "of the old result").unwrap();
+        write("2");
+        assert_eq!(names(&target), ["flows.csv", "flows.csv.d", MANIFEST, "notes.txt"]);
+        assert_eq!(Origin::of(&target).unwrap().run, "2");
+        assert_eq!(fs::read_to_string(target.join("flows.csv.d/part")).unwrap(), "mine");
+        assert_eq!(names(&scratch), ["result"]);
+
+        remove(&target).unwrap();
+        assert_eq!(names(&target), ["flows.csv.d", "notes.txt"]);
+        let refused = ResultFolder::begin(&target).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        fs::remove_dir_all(&target).unwrap();
+        write("3");
+        remove(&target).unwrap();
+        assert!(names(&scratch).is_empty());
+        fs::remove_dir_all(scratch).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_would_stay_behind_is_refused() {
+        let scratch = scratch("unknown");
+        let directory = ResultFolder::begin(&scratch.join("result")).unwrap();
+        let error = directory.write("flow.csv", "").unwrap_err();
+        assert_eq!(error.to_string(), "`flow.csv` is no file of a result");
+        drop(directory);
+        fs::remove_dir_all(scratch).unwrap();
+    }
+
+    #[test]
     fn what_is_no_result_is_left_alone() {
         let scratch = scratch("foreign");
         fs::write(scratch.join("thesis.tex"), "precious").unwrap();
         let error = ResultFolder::begin(&scratch).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(names(&scratch), ["thesis.tex"]);
+        // That of a web application.
+        fs::write(scratch.join(MANIFEST), "{\"name\": \"shop\"}").unwrap();
+        ResultFolder::begin(&scratch).unwrap_err();
+        fs::remove_file(scratch.join(MANIFEST)).unwrap();
         write_file(&scratch.join("summary.json"), "{}").unwrap();
         assert_eq!(names(&scratch), ["summary.json", "thesis.tex"]);
         fs::remove_dir_all(scratch).unwrap();

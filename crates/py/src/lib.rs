@@ -3,6 +3,7 @@
 //! Runs release the interpreter lock. Ten times a second they ask whether Python was interrupted and tell how far they
 //! are.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -129,6 +130,12 @@ fn look(py: Python<'_>, at: &Progress, progress: Option<&Py<PyAny>>) -> PyResult
     Ok(!answer.bind(py).is_exact_instance_of::<pyo3::types::PyBool>() || answer.extract(py)?)
 }
 
+/// Puts the files of a result that was made elsewhere into a directory, whole or not at all.
+#[pyfunction]
+fn put(py: Python<'_>, directory: PathBuf, files: BTreeMap<String, Vec<u8>>) -> PyResult<()> {
+    py.detach(|| single::put(&directory, &files)).map_err(PyOSError::new_err)
+}
+
 /// The scenario of a file that is none, such as htsim's `.cm`; None for any other file.
 #[pyfunction]
 fn scenario_of(path: PathBuf) -> PyResult<Option<String>> {
@@ -160,6 +167,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Scenario>()?;
     module.add_class::<Claim>()?;
     module.add_function(wrap_pyfunction!(scenario_of, module)?)?;
+    module.add_function(wrap_pyfunction!(put, module)?)?;
     module.add_function(wrap_pyfunction!(command, module)?)?;
     module.add_function(wrap_pyfunction!(default_folder, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;

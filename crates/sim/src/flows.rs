@@ -40,7 +40,7 @@ use crate::workload::Applications;
 /// Bits of a connection's number that are the flow's place; the others are its generation.
 const PLACE_BITS: u32 = 22;
 const PLACE: u32 = (1 << PLACE_BITS) - 1;
-/// Flows that a host can have under way: those that it sends, and those that it sends or receives.
+/// The most flows that a host can send at a time, and the most that it can send and receive together.
 pub(crate) const MOST_OF_HOST: u32 = PLACE - 1;
 /// Generations of a place. One number less than there are: the last one stands for halves that are not open.
 const GENERATIONS: u32 = (1 << (32 - PLACE_BITS)) - 1;

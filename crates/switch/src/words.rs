@@ -25,8 +25,8 @@ impl ServiceModel {
             bytes / u32::from(packet_bytes.max(1)),
         ];
         let is_of = |profile: &&Profile| {
-            let packets = counts.into_iter().filter(|&count| (1..=1 << 16).contains(&count));
-            packets.into_iter().any(|packets| {
+            let mut packets = counts.into_iter().filter(|&count| (1..=1 << 16).contains(&count));
+            packets.any(|packets| {
                 let sizes = Sizes { packets, payload_bytes, packet_bytes, mark };
                 (profile.build)(sizes).build().as_ref() == Ok(self)
             })

@@ -652,16 +652,22 @@ fn a_run_has_a_length() {
     assert!(refused.to_string().contains("a run of no length"), "{refused}");
 }
 
-/// Each name was once held against all before it: minutes, where this takes a second or two.
+/// Each name was once held against all before it: eight times the workloads took 64 times as long.
 #[test]
 fn a_hundred_thousand_workloads_are_read_in_one_go() {
-    let mut text = "topology.star.hosts = 3\n".to_owned();
-    for number in 0..100_000 {
-        text += &format!("[[workload]]\nname = \"w{number}\"\npairs = [[0, 1]]\nsize = \"9KB\"\n");
-    }
-    let start = std::time::Instant::now();
-    let scenario = Scenario::parse("s.toml", &text, &[]).unwrap();
-    assert_eq!(scenario.runs[0].plan.workloads.len(), 100_000);
-    let seconds = start.elapsed().as_secs();
-    assert!(seconds < 30, "{seconds} s");
+    let read = |count: usize| {
+        let mut text = "topology.star.hosts = 3\n".to_owned();
+        for number in 0..count {
+            text +=
+                &format!("[[workload]]\nname = \"w{number}\"\npairs = [[0, 1]]\nsize = \"9KB\"\n");
+        }
+        let start = std::time::Instant::now();
+        let scenario = Scenario::parse("s.toml", &text, &[]).unwrap();
+        assert_eq!(scenario.runs[0].plan.workloads.len(), count);
+        start.elapsed()
+    };
+    // The best of three: another program may have the processor meanwhile.
+    let few = (0..3).map(|_| read(12_500)).min().unwrap();
+    let many = (0..3).map(|_| read(100_000)).min().unwrap();
+    assert!(many < 24 * few, "12,500 in {few:?}, 100,000 in {many:?}");
 }

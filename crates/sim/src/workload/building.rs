@@ -188,7 +188,9 @@ impl Building<'_> {
                     let next = Some((Time::ZERO + first, false));
                     Pace::Closed { draws, gap, count, next, unanswered: 0 }
                 }
-                _ => Pace::Open(Times::new(workload.arrivals, 1, first, draws)),
+                Arrivals::Once | Arrivals::Periodic { .. } | Arrivals::Poisson { .. } => {
+                    Pace::Open(Times::new(workload.arrivals, 1, first, draws))
+                }
             };
             if let Pace::Open(times) = &pace
                 && times.peek().is_none()

@@ -31,6 +31,31 @@ pub fn become_root() -> io::Result<()> {
     fs::write("/proc/self/gid_map", format!("0 {group} 1"))
 }
 
+/// Whether the machine, or its user's rights, do not let a testbed be.
+pub fn is_forbidden(error: &io::Error) -> bool {
+    // ENOSPC is how the kernel says that no user namespace is left to make.
+    error.kind() == io::ErrorKind::PermissionDenied || error.raw_os_error() == Some(libc::ENOSPC)
+}
+
+/// What a test does with a testbed: says SKIPPED where the machine does not let it be, or has no `ip`.
+///
+/// # Panics
+/// Something else is wrong.
+pub fn allowed<T>(outcome: io::Result<T>) -> Option<T> {
+    match outcome {
+        Ok(done) => Some(done),
+        Err(error) if is_forbidden(&error) || error.kind() == io::ErrorKind::NotFound => {
+            println!("SKIPPED: {error} ({NEEDS})");
+            None
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// What a testbed needs of the machine.
+pub const NEEDS: &str = "network namespaces and raw sockets need iproute2, and root or a kernel that lets users have \
+                         user namespaces";
+
 impl Namespace {
     /// A new one, with a loopback interface that is up.
     ///

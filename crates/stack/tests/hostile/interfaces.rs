@@ -1,6 +1,5 @@
 //! Who an interface and an address belong to, and whom frames go to.
 
-use super::links::allowed;
 use super::*;
 use std::io;
 use std::time::{Duration, Instant};
@@ -8,6 +7,7 @@ use std::time::{Duration, Instant};
 use trimline_stack::clock::Clock;
 use trimline_stack::host::Host;
 use trimline_stack::io::{PacketIo, mem};
+use trimline_stack::testbed::namespace::allowed;
 use trimline_stack::testbed::network::{self, Shape, TestNetwork};
 
 fn rate() -> BitRate {

@@ -10,25 +10,8 @@ use trimline_stack::clock::Clock;
 use trimline_stack::host::{Connection, Host, Idle, News};
 use trimline_stack::io::afpacket::AfPacket;
 use trimline_stack::switch::{self, Fabric, PortNews, Runner};
-use trimline_stack::testbed::namespace::Namespace;
+use trimline_stack::testbed::namespace::{Namespace, allowed};
 use trimline_stack::testbed::network::{self, Shape, TestNetwork};
-
-/// What a test does, unless the machine does not let it.
-pub(super) fn allowed<T>(outcome: io::Result<T>) -> Option<T> {
-    match outcome {
-        Ok(done) => Some(done),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound
-            ) =>
-        {
-            println!("SKIPPED: {error} (network namespaces need root and iproute2)");
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
-}
 
 pub(super) fn host(network: &TestNetwork, number: u32) -> Host<AfPacket> {
     let config = network.config(number, BitRate::from_gbps(1)).unwrap();

@@ -13,27 +13,9 @@ use trimline_stack::clock::Clock;
 use trimline_stack::host::{Idle, Options};
 use trimline_stack::io::{PacketIo, neighbours};
 use trimline_stack::testbed::group::Group;
+use trimline_stack::testbed::namespace::allowed;
 use trimline_stack::testbed::network::{Shape, TestNetwork, address, ethernet};
 use trimline_stack::testbed::{bulk, incast, rpc};
-
-/// What a test does, unless the machine does not let it.
-fn allowed<T>(outcome: io::Result<T>) -> Option<T> {
-    match outcome {
-        Ok(done) => Some(done),
-        Err(error)
-            if matches!(
-                error.kind(),
-                io::ErrorKind::PermissionDenied | io::ErrorKind::NotFound
-            ) =>
-        {
-            println!(
-                "SKIPPED: {error} (network namespaces and raw sockets need root and iproute2)"
-            );
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
-}
 
 #[test]
 fn messages_cross_a_cable_with_the_neighbours_of_the_kernel() {

@@ -144,10 +144,10 @@ impl Receiver {
             self.end = sequence.wrapping_add(1);
             self.missing += offset + 1 - span;
             self.delivered = false;
-            self.set_last(last);
+            self.last = last;
         } else if offset + 1 == span {
             // The newest packet again: between its copies the sender may have got more to send.
-            self.set_last(last);
+            self.last = last;
         }
         // NDP 3.2-e: what is here already is no reason to pull.
         if self.arrivals.contains(sequence) {
@@ -163,11 +163,6 @@ impl Receiver {
         self.statistics.bytes += u64::from(length);
         self.statistics.packets += 1;
         Arrival::Whole
-    }
-
-    #[inline]
-    fn set_last(&mut self, last: bool) {
-        self.last = last;
     }
 
     /// Whether the packet arrived before: the only question that time-wait asks.

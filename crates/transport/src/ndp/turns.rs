@@ -7,10 +7,10 @@
 //! one packet of each ready connection in turn. It shares exactly evenly, which is not what the paper
 //! describes and measures; csg-htsim's NICs do it ([`Order::RoundRobin`]).
 //!
-//! Credits that come together to a connection that has none, a first window above all, are a *burst*. With [`Order::Fair`] it takes turns with the
-//! connections that have credit in the queue, one packet each: it neither holds up the credits behind it nor waits
-//! for all those before it, and connections that start together are interleaved from their first packet on. The paper
-//! does not say; chosen. Tried: one packet of a burst in each round of the queue. A long flow has a window of credits
+//! Credits that come together to a connection that has none, a first window above all, are a *burst*. With
+//! [`Order::Fair`] a burst takes turns with the connections that have credit in the queue, one packet each. It does not
+//! hold up the credits behind it, and does not wait for all those before it. Connections that start together are
+//! interleaved from their first packet on. The paper does not say; chosen. Tried: one packet of a burst in each round of the queue. A long flow has a window of credits
 //! queued, and each packet of a short one waited behind all of them: 703 us for ten packets beside one long flow, where
 //! a fair queue gives 188.
 //!
