@@ -1,6 +1,5 @@
 //! How evenly DCTCP's flows share one bottleneck within ten milliseconds.
 
-use trimline_metrics::FlowRecord;
 use trimline_sim::scenario::Scenario;
 
 use crate::plans::run;
@@ -18,13 +17,11 @@ fn least_jain(grows_when_marked: bool) -> f64 {
          size = \"long-lived\"\n"
     );
     let scenario = Scenario::parse("s.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
-    let jain = |flows: &[FlowRecord]| {
-        let shares = || flows.iter().map(|flow| flow.measured_bytes as f64);
-        shares().sum::<f64>().powi(2) / (flows.len() as f64 * shares().map(|s| s * s).sum::<f64>())
-    };
     let each = scenario.runs.iter().map(|each| {
         let record = run(&each.plan);
-        jain(&record.flows.iter().map(|flow| flow.into_owned()).collect::<Vec<_>>())
+        let shares = || record.flows.iter().map(|flow| flow.measured_bytes as f64);
+        let squares: f64 = shares().map(|share| share * share).sum();
+        shares().sum::<f64>().powi(2) / (shares().count() as f64 * squares)
     });
     each.fold(f64::INFINITY, f64::min)
 }
