@@ -459,8 +459,8 @@ mod tests {
     fn record() -> impl Strategy<Value = FlowRecord> {
         let numbers = prop::collection::vec(prop_oneof![0u64..3, any::<u64>()], 12);
         let some = || prop::option::of(0u64..u64::MAX);
-        (0usize..3, 0u64..4, 0u32..3, 0u64..3, [some(), some(), some(), some(), some()], numbers).prop_map(
-            |(workload, index, source, start_ps, some, numbers)| FlowRecord {
+        (0usize..3, 0u64..4, 0u32..3, 0u64..3, [some(), some(), some(), some(), some()], numbers)
+            .prop_map(|(workload, index, source, start_ps, some, numbers)| FlowRecord {
                 workload: ["b", "a", "c"][workload].into(),
                 index,
                 source,
@@ -489,8 +489,7 @@ mod tests {
                     FlowEnd::LongLived,
                     FlowEnd::NotStarted,
                 ][numbers[0] as usize % 5],
-            },
-        )
+            })
     }
 
     proptest! {

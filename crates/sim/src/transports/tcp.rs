@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use trimline_metrics::FlowRecord;
-use trimline_packet::{HostId, TimeDelta};
+use trimline_packet::{HostId, Packet, TimeDelta};
 use trimline_transport::tcp::{Config, Control, Endpoint, Handshake, MAX_SUBFLOWS};
 use trimline_transport::{Framing, flow};
 
+use super::frames::Segments;
 use super::words::time;
 use super::{
-    BYTES, DURATION, Draws, Form, Grammar, Group, Key, Keys, Plan, Protocol, Sample, ScenarioError,
-    Setting, Traits, Transport, Work, optional, windowed,
+    BYTES, DURATION, Draws, Form, Frames, Grammar, Group, Key, Keys, Plan, Protocol, Sample,
+    ScenarioError, Setting, Traits, Transport, Work, optional, windowed,
 };
 use crate::topology::Clos;
 
@@ -378,6 +379,10 @@ impl Transport for Family {
 
     fn work(self, config: &Config, plan: &Plan, group: &Group) -> Work {
         windowed(plan, config.payload_bytes, FRAMING, 1.0 / f64::from(config.ack_every), group)
+    }
+
+    fn frames(self, config: &Config, packets: &[Packet]) -> Option<Box<dyn Frames>> {
+        Some(Box::new(Segments::new(config, packets)))
     }
 
     fn samples(self) -> Vec<Sample<Config>> {
