@@ -151,6 +151,7 @@ fn tcp_host(host: HostId) -> tcp::Endpoint {
         rto_max: TimeDelta::from_ms(500),
         receive_window: 4096,
         restart_after_idle: false,
+        grows_when_marked: false,
     };
     tcp::Endpoint::new(host, config)
 }

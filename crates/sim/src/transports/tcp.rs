@@ -134,6 +134,11 @@ static DCTCP: Grammar = Grammar {
             Form::Integer(0, 16),
             "The share is averaged with the gain 2^-gain_shift. Default: 4 (RFC 8257).",
         ),
+        optional(
+            "grows_when_marked",
+            Form::Boolean,
+            "Whether an ACK that echoes a mark lets the window grow, as in htsim. Default: false (RFC 3168 6.1.2).",
+        ),
         PAYLOAD,
         INITIAL_WINDOW,
         INITIAL_THRESHOLD,
@@ -326,6 +331,7 @@ impl Transport for Family {
             time_wait: keys.duration("time_wait", TimeDelta::from_ms(10))?,
             receive_window,
             restart_after_idle: keys.flag("restart_after_idle", false),
+            grows_when_marked: self == Family::Dctcp && keys.flag("grows_when_marked", false),
         };
         check(&config, keys)?;
         Ok(config)
@@ -349,6 +355,7 @@ impl Transport for Family {
             (config.timestamps, "timestamps"),
             (config.frto, "F-RTO"),
             (config.restart_after_idle, "restart after idle"),
+            (config.grows_when_marked, "growth when marked"),
         ];
         let options: Vec<&str> =
             options.iter().filter(|(is_on, _)| *is_on).map(|&(_, name)| name).collect();
@@ -430,6 +437,7 @@ impl Transport for Family {
             Family::Tcp => config.control = draws.one_of(&[Control::NewReno, Control::Cubic]),
             Family::Dctcp => {
                 config.control = Control::Dctcp { gain_shift: draws.below(6) as u8 };
+                config.grows_when_marked = config.initial_window % 2 == 0;
             }
             Family::Mptcp => config.subflows = draws.one_of(&[2, 3, 8]),
         }
@@ -466,6 +474,7 @@ fn sample_config() -> Config {
         time_wait: TimeDelta::from_ms(10),
         receive_window: 1024,
         restart_after_idle: false,
+        grows_when_marked: false,
     }
 }
 

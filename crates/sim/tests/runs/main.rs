@@ -12,6 +12,7 @@ mod processing;
 mod random_networks;
 mod several;
 mod shared_memory;
+mod shares;
 mod starvation;
 mod threads;
 mod timeline;

@@ -51,6 +51,9 @@ pub struct Config {
     /// Whether the window of a subflow that has sent nothing for more than an RTO, and has nothing outstanding, is at
     /// most the initial one before the next new segment (RFC 5681 4.1). If not, it is kept however long nobody sends.
     pub restart_after_idle: bool,
+    /// Whether an ACK with an echo lets the window grow like any other. RFC 3168 6.1.2 says no, and RFC 8257 changes
+    /// nothing of it; the DCTCP of htsim does.
+    pub grows_when_marked: bool,
     /// How long a driver keeps both halves of a connection after everything was acknowledged and no more will be sent
     /// on it, so that what is late is answered (RFC 9293 3.6.1: twice the time that a segment can be in the network).
     /// A connection that is not forgotten takes more at any time, also later.

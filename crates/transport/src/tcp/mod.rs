@@ -48,6 +48,7 @@ mod tests {
             rto_max: TimeDelta::from_ms(1000),
             receive_window: 4096,
             restart_after_idle: false,
+            grows_when_marked: false,
             time_wait: TimeDelta::from_ms(10),
         }
     }

@@ -317,7 +317,8 @@ impl Subflow {
         if self.phase == Phase::Open && is_lost && self.sent.len() > 0 {
             self.enter_recovery();
         }
-        if acked > 0 && self.phase != Phase::Recovery && is_limited && !(config.ecn && ack.echo) {
+        let may_grow = !(config.ecn && ack.echo) || config.grows_when_marked;
+        if acked > 0 && self.phase != Phase::Recovery && is_limited && may_grow {
             let round_trip = self.round_trip.smoothed();
             self.congestion.grow(&Acked { now, acked, round_trip, linked });
         }

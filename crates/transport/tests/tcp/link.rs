@@ -36,6 +36,7 @@ pub(crate) fn config() -> Config {
         rto_max: TimeDelta::from_ms(500),
         receive_window: 4096,
         restart_after_idle: false,
+        grows_when_marked: false,
     }
 }
 

@@ -51,6 +51,22 @@ fn an_echo_halves_the_window_once_and_the_next_segment_says_so() {
     assert_eq!(sender.window(), 2 * SEGMENT);
 }
 
+/// As in htsim's DCTCP: behind the reduction the window grows by one segment in a window of data, marked or not.
+#[test]
+fn where_marks_do_not_hold_back_growth_an_echo_opens_the_window() {
+    let mut sender = Lone::sender(&Config { grows_when_marked: true, ..ecn(8) }, None);
+    sender.all();
+    sender.hear(&echo(1));
+    let reduced = sender.window();
+    assert!((4 * SEGMENT..4 * SEGMENT + SEGMENT / 3).contains(&reduced), "{reduced}");
+    // The window is not what limits the sender until half of what was sent is acknowledged.
+    for number in 2..=8 {
+        sender.hear(&echo(number));
+        sender.all();
+    }
+    assert!(sender.window() > reduced + SEGMENT / 2, "{}", sender.window());
+}
+
 /// RFC 3168 6.1.5, 6.1.2: what is resent is not ECN-capable, and it is a new segment that says that the window was reduced.
 #[test]
 fn what_is_resent_has_no_marks() {
