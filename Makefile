@@ -5,7 +5,7 @@ TRIMLINE := target/release/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig21
 
-.PHONY: help demo test outside lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz large-result quick hashes mutations mutations-some checked
+.PHONY: help demo test binaries outside lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz large-result quick hashes mutations mutations-some checked
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
@@ -40,6 +40,10 @@ prerequisites:
 release: prerequisites
 	cargo build --release --locked --package trimline-cli
 
+# Both at a time: the last step of each, link-time optimisation, takes one core and a minute.
+binaries: prerequisites
+	cargo build --release --locked --package trimline-cli --package trimline-py
+
 # The compiled part of the Python package, beside its sources.
 module: prerequisites
 	cargo build --release --locked --package trimline-py
@@ -68,7 +72,7 @@ hashes: quick
 
 # The schema in the repository is what the program prints. Verdicts are computed a second time, by a program
 # that shares no code with the first. The experiments take seconds.
-test: release module venv
+test: binaries release module venv
 	$(TRIMLINE) schema | diff - schema/scenario.schema.json
 	$(TRIMLINE) run crates/cli/tests/golden/scenario.toml --out out/golden
 	diff out/golden/flows.csv crates/cli/tests/golden/flows.csv
@@ -183,7 +187,7 @@ mutations-some: prerequisites
 # Indices that only debug builds check, and owners of what threads share, in the code that is released.
 checked: prerequisites
 	cargo test --profile checked --locked --package trimline-sim --features checked --lib table
-	TRIMLINE_SEEDS=200 cargo test --profile checked --locked --package trimline-sim --features checked --test runs
+	TRIMLINE_SEEDS=100 cargo test --profile checked --locked --package trimline-sim --features checked --test runs
 	cargo run --profile checked --locked --package trimline-cli --features checked --bin trimline -- \
 		run crates/cli/tests/golden/scenario.toml --out out/checked
 	diff out/checked/flows.csv crates/cli/tests/golden/flows.csv
