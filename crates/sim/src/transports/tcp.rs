@@ -437,7 +437,7 @@ impl Transport for Family {
             Family::Tcp => config.control = draws.one_of(&[Control::NewReno, Control::Cubic]),
             Family::Dctcp => {
                 config.control = Control::Dctcp { gain_shift: draws.below(6) as u8 };
-                config.grows_when_marked = config.initial_window % 2 == 0;
+                config.grows_when_marked = config.initial_window.is_multiple_of(2);
             }
             Family::Mptcp => config.subflows = draws.one_of(&[2, 3, 8]),
         }
