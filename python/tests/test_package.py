@@ -94,7 +94,7 @@ class Run(InScratch):
         sent = (busy["until_ps"] - busy["time_ps"]).sum()
         self.assertGreater(sent, 0.99 * 700_000_000)
         layers = set(results.queues["layer"].cast(str))
-        self.assertEqual(len(layers), 5)
+        self.assertEqual(len(layers), 6)
         self.assertGreater(results[0].timeline.filter(event="trim").height, 0)
 
     def test_mistakes_name_line_and_word(self) -> None:
