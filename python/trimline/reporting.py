@@ -202,7 +202,7 @@ class Page:
         names = [series for series, *_ in curves]
         plot = self.curves(names, [rounded(x) for x in xs], columns)
         plot |= {"x": "Flow completion time (µs)", "y": "Flows (%)", "xlog": True, "ymax": 100}
-        note = "First send to last byte at the receiver, all seeds together. "
+        note = "From a flow's start to its last byte at the receiver, all seeds together. "
         note += "A curve ends below 100 % where flows were not delivered. Drag to zoom."
         return "<h2>Flows</h2>" + self.plot("Completion times", note, plot)
 

@@ -24,8 +24,12 @@
     for (let decade = 10 ** Math.floor(Math.log10(low)); decade <= high; decade *= 10) {
       found.push(...[1, 2, 5].map((front) => front * decade).filter((each) => each >= low && each <= high));
     }
-    return found;
+    if (found.length > 2) return found;
+    // Within less than a decade: some round numbers.
+    const some = [0, 1, 2, 3, 4].map((part) => Number((low + ((high - low) * part) / 4).toPrecision(2)));
+    return [...new Set(some)].filter((each) => each >= low && each <= high);
   };
+  const width = (place) => Math.min(1040, place.clientWidth || 1040);
   let drawn = 0;
   for (const plot of plots) {
     const place = document.getElementById(plot.id);
@@ -71,7 +75,7 @@
       ctx.restore();
     };
     const options = {
-      width: Math.min(1040, place.clientWidth || 1040),
+      width: width(place),
       height: 320,
       padding: [12, 48, 0, 0],
       scales: {
@@ -79,7 +83,7 @@
         y: { distr: plot.ylog ? 3 : 1, range: plot.ylog ? undefined : (_, low, high) => [Math.min(0, low), plot.ymax || high * 1.05 || 1] },
       },
       axes: [
-        { label: plot.x, filter: every, values: plot.ticks ? (_, at) => at.map((v) => plot.ticks[v] ?? "") : (_, at) => named(plot.xlog, at),
+        { label: plot.x, filter: every, values: plot.ticks ? (_, at) => at.map((v) => plot.ticks[v] ?? "") : (_, at) => named(false, at),
           ...(plot.xlog ? { splits: (_, __, low, high) => round(low, high) } : {}),
           ...(plot.ticks ? { splits: () => plot.ticks.map((_, index) => index) } : {}) },
         { label: plot.y, filter: every, size: 64, values: (_, at) => named(plot.ylog, at) },
@@ -90,7 +94,8 @@
       cursor: { drag: { x: true, y: false } },
       legend: { markers: { width: 3, dash: (_, at) => ["solid", "dashed", "dashed", "dotted", "dashed", "dashed"][(plot.series[at - 1]?.dash ?? at - 1) % 6] ?? "solid" } },
     };
-    new uPlot(options, plot.data, place);
+    const chart = new uPlot(options, plot.data, place);
+    addEventListener("resize", () => chart.setSize({ width: width(place), height: options.height }));
     drawn += 1;
   }
   root.dataset.drawn = String(drawn);

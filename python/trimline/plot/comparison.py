@@ -14,6 +14,7 @@ from matplotlib import pyplot
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from trimline.comparison import SIZES, by_size, ended, quantile, size_name, sized
 from trimline.files import MalformedResult
@@ -94,7 +95,9 @@ def completion(
             axes.plot(fct.gather(ranks), shares, color=look.colour, linestyle=look.line)
             least, largest = min(least, fct[0]), max(largest, fct[-1])
     axes.set(xlabel="Flow completion time (µs)", ylabel="Flows (%)", xscale="log", ylim=(0, 101))
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
     if largest > 0:
         # The axis ends where the flows do.
         axes.set_xlim(0.9 * least, 1.1 * largest)
