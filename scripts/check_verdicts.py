@@ -392,7 +392,7 @@ def low_time(departures, interval_ps, percent):
     return interval_ps * sum(100 * busy.get(each, 0) < percent * interval_ps for each in whole)
 
 
-EVENTS = ("enqueue", "trim", "depart", "arrive", "return", "drop", "lose")
+EVENTS = ("enqueue", "trim", "mark", "depart", "arrive", "return", "drop", "lose")
 
 
 def of_timeline(measure, run):

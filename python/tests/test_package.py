@@ -14,17 +14,22 @@ import tempfile
 import threading
 import time
 import unittest
+import warnings
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import polars
 import tomli_w
+from matplotlib import pyplot
 
 import trimline
 from tests import skip
-from trimline import reporting, running, sweeping, swept, worker
-from trimline.comparison import Measure, measures, size_name, table, with_series
+from trimline import _core, drawings, looks, reporting, results, running, sweeping, swept, worker
+from trimline.comparison import Measure, ended, measures, size_name, table, with_series
+from trimline.plot import comparison
+from trimline.plot.comparison import goodput_gbps
 
 INCAST: dict[str, Any] = {
     "name": "incast",
@@ -78,7 +83,8 @@ class Run(InScratch):
         self.assertEqual(long["fct_receiver_ps"].null_count(), 32)
         down = results.ports.filter(polars.col("name") == "tor 0 down 0")
         # A millisecond at 10 Gb/s is 1.25 MB.
-        self.assertEqual(down["utilisation"].to_list(), (down["bytes"] / 1.25e6).to_list())
+        for share, sent in down.select("utilisation", "bytes").iter_rows():
+            self.assertAlmostEqual(share, sent / 1.25e6)
         self.assertTrue((results.ports["utilisation"] <= 1.01).all())
         # While eleven senders have more than fits, the link is never idle.
         busy = results[0].timeline.filter(
@@ -88,7 +94,7 @@ class Run(InScratch):
         sent = (busy["until_ps"] - busy["time_ps"]).sum()
         self.assertGreater(sent, 0.99 * 700_000_000)
         layers = set(results.queues["layer"].cast(str))
-        self.assertEqual(len(layers), 5)
+        self.assertEqual(len(layers), 6)
         self.assertGreater(results[0].timeline.filter(event="trim").height, 0)
 
     def test_mistakes_name_line_and_word(self) -> None:
@@ -181,7 +187,7 @@ class Folders(InScratch):
         """The second is told before it writes anything."""
         scenario = trimline.Scenario.of(INCAST)
         claim, removed = scenario.checked.claim(self.out, [0])
-        self.assertEqual(removed, [])
+        self.assertIsNone(removed)
         with self.assertRaisesRegex(OSError, "another command is writing"):
             trimline.run(INCAST, self.out)
         claim.release()
@@ -206,6 +212,16 @@ class Folders(InScratch):
             trimline.sweep(INCAST, self.out, workers=0)
         with self.assertRaisesRegex(trimline.ScenarioError, "no series 'b'; there are none"):
             trimline.sweep(INCAST, self.out, series=["b"])
+        checked = trimline.Scenario.of(INCAST).checked
+        calls: list[Callable[[list[int]], object]] = [
+            checked.overload,
+            checked.slow_timers,
+            lambda places: checked.fit(places, 1),
+            lambda places: checked.claim(self.out, places),
+        ]
+        for call in calls:
+            with self.assertRaisesRegex(ValueError, "no run 7 of 1"):
+                call([0, 7])
         large = {**INCAST, "duration": "1000s", "topology": {"fattree": {"k": 16}}}
         with self.assertRaisesRegex(MemoryError, "needs roughly .* TB of memory"):
             trimline.run(large, self.out)
@@ -242,6 +258,100 @@ class Frames(InScratch):
         self.assertEqual(swept.type_of(["a", "2us"]), polars.String)
         self.assertEqual(swept.type_of([True, False]), polars.Boolean)
         self.assertEqual(swept.value_of("007"), "007")
+
+    def test_what_links_lose_is_counted_by_cause(self) -> None:
+        """In links.csv, the summary, the table of a comparison and the report."""
+        lossy = {
+            **INCAST,
+            "output": {"links": True, "ports": True},
+            "impairment": {"loss": "1%", "corruption": "0.5%"},
+            "link_event": [{"at": "500us", "link": "host 3", "change": "fail"}],
+        }
+        run = trimline.run(lossy, self.out)[0]
+        sums = {cause: int(run.links[cause].sum()) for cause in ("failed", "lost", "corrupted")}
+        self.assertEqual(sums, run.summary["links"])
+        self.assertTrue(all(sums.values()), sums)
+        self.assertEqual(
+            trimline.Results.read(self.out).links["name"].tail(1).to_list(), ["host 15"]
+        )
+        failed = run.links.filter(polars.col("failed") > 0)["name"]
+        self.assertEqual(set(failed), {"host 3", "tor 1 down 1"})
+        share = 100 * sum(sums.values()) / run.summary["packets_sent"]
+        self.assertAlmostEqual(measures(run)["lost on links (% of packets)"], share)
+        page = trimline.report(self.out).read_text(encoding="utf-8")
+        self.assertIn("packets that links did not bring", page)
+        self.assertIn("<td>host 3</td>", page)
+
+    def test_every_unit_is_in_the_order_of_its_size(self) -> None:
+        """Those of a scenario, all of them; parts and ratios too."""
+        for unit in _core.units():
+            self.assertEqual(swept.size(f"1.5 {unit}"), 1.5 * _core.units()[unit], unit)
+        for labels in (
+            ["20ppb", "5ppm", "0.1%", "50%"],
+            ["9kbps", "800 Kb/s", "2Mb/s", "1.5Gb/s", "2Gbps"],
+            ["1/4", "0.5", "2"],
+            ["8:1", "10:1"],
+        ):
+            order = polars.Enum(labels)
+            self.assertEqual(swept.type_of(labels[::-1]), order, labels)
+
+    def test_a_point_is_what_the_scenario_says(self) -> None:
+        """Whoever reads it: folders have other characters in their names."""
+        short = {
+            "name": "s",
+            "duration": "20us",
+            "topology": {"star": {"hosts": 4}},
+            "workload": [
+                {
+                    "name": "w",
+                    "random": {},
+                    "size": "9KB",
+                    "arrivals": {"poisson": {"load": "10%"}},
+                }
+            ],
+            "sweep": {"workload": {"w": {"arrivals": {"poisson": {"load": ["10%", "50%"]}}}}},
+        }
+        made = trimline.run(short, self.out)
+        read = trimline.Results.read(self.out)
+        for found in (made, read):
+            self.assertEqual([run.point for run in found], [{"load": "10%"}, {"load": "50%"}])
+            self.assertEqual(found.flows["load"].dtype, polars.Enum(["10%", "50%"]))
+        self.assertTrue(made.flows.equals(read.flows))
+
+    def test_what_was_stopped_in_its_warm_up_has_measured_nothing(self) -> None:
+        """It has no goodput, and is no error."""
+        trimline.run({**INCAST, "warm_up": "500us"}, self.out)
+        path = self.out / "summary.json"
+        summary = json.loads(path.read_text(encoding="utf-8"))
+        summary |= {"measured_ps": 0, "simulated_ps": 0, "interrupted": True}
+        path.write_text(json.dumps(summary), encoding="utf-8")
+        (run,) = trimline.Results.read(self.out)
+        names = measures(run)
+        self.assertIn("time-outs", names)
+        self.assertNotIn("goodput, all flows (Gb/s)", names)
+        self.assertEqual(len(goodput_gbps(run)), 0)
+        self.assertEqual(run.ports["utilisation"].null_count(), len(run.ports))
+        trimline.report(self.out, include_stopped=True)
+
+    def test_a_folder_is_read_once(self) -> None:
+        """Under whatever names; folders of two commands have two names."""
+        trimline.run(INCAST, self.out / "a", seeds="1..2")
+        (self.out / "b").symlink_to(self.out / "a")
+        folders = [self.out / "a", self.out / "a/../a", self.out / "b", self.out / "a/seed-1"]
+        self.assertEqual(len(trimline.Results.read(*folders)), 2)
+        runs = [results.Origin(Path(f"/x/{name}"), Path("/x"), name) for name in ("a", "a/runs")]
+        self.assertEqual(set(results.origins(runs).values()), {"a", "a/runs"})
+
+    def test_a_manifest_says_what_was_run(self) -> None:
+        """One that does not is named."""
+        trimline.run(INCAST, self.out)
+        path = self.out / "manifest.json"
+        whole = json.loads(path.read_text(encoding="utf-8"))
+        for key in ("run", "scenario_sha256", "point"):
+            rest = {name: value for name, value in whole.items() if name != key}
+            path.write_text(json.dumps(rest), encoding="utf-8")
+            with self.assertRaisesRegex(trimline.MalformedResult, key):
+                trimline.Results.read(self.out)
 
     def test_differences_of_times_and_counts_do_not_wrap(self) -> None:
         """A time less a later one is below zero."""
@@ -468,6 +578,13 @@ class Compare(InScratch):
         self.assertIn("<td>100 ± 0</td>", compared._repr_html_())
         for path in compared.draw():
             self.assertGreater(path.stat().st_size, 1000)
+        # The axis of completion times ends where they do.
+        figure = comparison.draw(compared.results)
+        largest = max(ended(run)["fct_us"].max() for run in compared.results)
+        self.assertLess(figure.axes[0].get_xlim()[1], 1.2 * largest)
+        colours = {line.get_color() for line in figure.axes[0].lines}
+        self.assertEqual(colours, {looks.PROTOCOLS["ndp"]})
+        pyplot.close(figure)
 
     def test_the_own_series_of_a_scenario_are_left_out(self) -> None:
         """Only transports are compared, in the order that was asked for."""
@@ -485,6 +602,26 @@ class Compare(InScratch):
             self.assertIn(name, cells)
         with self.assertRaisesRegex(trimline.ScenarioError, "no transport 'n\"dp'"):
             with_series("", ['n"dp'])
+
+    def test_timers_are_those_of_the_command(self) -> None:
+        """A preset for those that have timers; slow ones beside none are warned of."""
+        scenario = {**INCAST, "workload": INCAST["workload"][:1]}
+        self.assertIn("transport.ndp = {}", with_series("", ["ndp"], "rfc"))
+        with self.assertWarnsRegex(UserWarning, "dctcp has timers .*200ms"):
+            slow = trimline.compare(scenario, ["ndp", "dctcp"], self.out / "a", workers=1)
+        with warnings.catch_warnings(action="error"):
+            fast = trimline.compare(
+                scenario,
+                ["ndp", "dctcp"],
+                self.out / "b",
+                workers=1,
+                timers="datacenter",
+                ignore_memory=True,
+            )
+        manifests = [result.manifest["plan_sha256"] for result in (*slow.results, *fast.results)]
+        self.assertEqual(len(set(manifests)), 3)
+        with self.assertRaisesRegex(trimline.ScenarioError, 'word "slow"'):
+            trimline.compare(scenario, ["ndp", "tcp"], self.out / "c", timers="slow")
 
     def test_measures_are_those_of_the_tables(self) -> None:
         """Worked out from the rows, by hand."""
@@ -521,9 +658,19 @@ class Compare(InScratch):
         results = trimline.run(sweep, self.out, seeds=[1, 2])
         groups = results.groups()
         self.assertEqual(list(groups), [f"senders={n}" for n in range(1, 11)])
+        # As numbers, whatever the names of folders are.
+        self.assertEqual(list(trimline.Results.read(self.out).groups()), list(groups))
         self.assertEqual({len(runs) for runs in groups.values()}, {2})
         page = trimline.report(self.out).read_text(encoding="utf-8")
         self.assertIn("8 of these 10 are drawn", page)
+        data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+        over = [plot for plot in data if plot["x"] == "senders"]
+        self.assertGreater(len(over), 2)
+        # As numbers: 2 before 10.
+        self.assertEqual({tuple(plot["ticks"]) for plot in over}, {tuple(map(str, range(1, 11)))})
+        fct = next(plot for plot in over if plot["y"] == "FCT p99 (µs)")
+        self.assertEqual(len(fct["data"]), 4)
+        self.assertLess(fct["data"][1][0], fct["data"][1][9])
         self.assertEqual(page.count("<td>senders="), 10)
 
     def test_a_report_holds_everything(self) -> None:
@@ -538,7 +685,9 @@ class Compare(InScratch):
         for plot in plots:
             lengths = {len(column) for column in plot["data"]}
             self.assertEqual(len(lengths), 1)
-            self.assertEqual(len(plot["series"]) + 1, len(plot["data"]))
+            curves = len(plot["series"]) + 2 * plot.get("bands", 0)
+            self.assertEqual(curves + 1, len(plot["data"]))
+        self.assertEqual([plot["bands"] for plot in plots if "by rank" in plot["x"]], [1])
         self.assertIn('<svg class="topology"', page)
         self.assertIn('<svg class="sequence"', page)
         self.assertIn("scenario_sha256", page)
@@ -562,6 +711,39 @@ class Compare(InScratch):
         self.assertIn("<th>paused</th>", page)
         self.assertIn("Packets paused in each interval", page)
         self.assertIn("<th>returned</th>", page)
+        self.assertIn("<tr><td>tor down</td><td>", page)
+
+    def test_a_transport_has_one_colour_and_one_name_everywhere(self) -> None:
+        """In the report as in figures; groups of one protocol differ all the same."""
+        for order in (["ndp", "dctcp"], ["dctcp", "tcp", "ndp"]):
+            found = looks.colours_of(order)
+            self.assertEqual(found, {name: looks.PROTOCOLS[name] for name in order})
+        both = looks.colours_of(["ndp senders=1", "ndp senders=2", "a: dctcp senders=1"])
+        self.assertEqual(len(set(both.values())), 3)
+        self.assertEqual(both["ndp senders=1"], looks.PROTOCOLS["ndp"])
+        self.assertEqual(both["a: dctcp senders=1"], looks.PROTOCOLS["dctcp"])
+        self.assertNotIn(both["ndp senders=2"], looks.PROTOCOLS.values())
+        self.assertEqual(looks.label_of("a: dctcp senders=1"), "a: DCTCP senders=1")
+        self.assertEqual(looks.label_of(""), "scenario")
+        self.assertEqual(looks.label_of("mine load=50%"), "mine load=50%")
+
+    def test_changes_of_links_are_marked(self) -> None:
+        """At their time, in every plot over time."""
+        fails = [{"at": "200us", "link": "tor 0 up 0", "change": "fail"}]
+        trimline.run({**INCAST, "link_event": fails}, self.out)
+        page = trimline.report(self.out).read_text(encoding="utf-8")
+        data = json.loads(page.split('id="data">')[1].split("</script>")[0])
+        over = [plot["events"] for plot in data if plot["x"] == "Time (µs)"]
+        self.assertGreater(len(over), 3)
+        for events in over:
+            self.assertEqual(events, [[200.0, "tor 0 up 0 and back fails"]])
+
+    def test_what_waits_is_drawn_waiting(self) -> None:
+        """A packet's line goes on while it is queued, and its number stands at it."""
+        trimline.run(INCAST, self.out)
+        drawn = drawings.sequence(trimline.Results.read(self.out)[0].timeline)
+        self.assertGreater(drawn.count('class="waits"'), 5)
+        self.assertGreater(drawn.count('class="number"'), 5)
 
     def test_a_large_network_is_not_drawn(self) -> None:
         """But said to be there."""

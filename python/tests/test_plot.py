@@ -12,12 +12,17 @@ import sys
 import tempfile
 import unittest
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 
-from trimline.plot import Experiment, MalformedResult, draw, style
+from matplotlib import pyplot
+from matplotlib.text import Annotation
+
+from trimline.plot import Experiment, MalformedResult, draw, figures, style
 from trimline.plot.__main__ import main
 from trimline.plot.figures import rarest_workload
 from trimline.plot.incast import Ideal
+from trimline.plot.lines import direct
 from trimline.plot.results import read_run
 
 COLUMNS = ["workload", "index", "source", "destination", "size_bytes", "start_ps"]
@@ -187,6 +192,27 @@ class Drawing(Results):
         preferred = experiment.series()["ndp-prioritised"][0]
         self.assertEqual(rarest_workload(preferred), "preferred")
         self.assertEqual(preferred.fct_ms("preferred"), [0.42])
+        # A panel a question; every line has its words at its end, and none lie on others.
+        figure = figures.fig16(experiment)
+        self.assertEqual(len({axes.get_title(loc="left") for axes in figure.axes}), 4)
+        for axes in figure.axes:
+            words = [text for text in axes.texts if isinstance(text, Annotation)]
+            self.assertGreater(len(words), 0)
+            heights = sorted(text.xyann[1] for text in words)
+            self.assertTrue(all(b - a > 0.05 for a, b in pairwise(heights)), heights)
+        pyplot.close(figure)
+
+    def test_words_at_the_ends_of_lines_keep_apart(self) -> None:
+        """However near the lines are, and also at the top."""
+        figure, axes = pyplot.subplots()
+        axes.set(ylim=(0, 1), xlim=(0, 1))
+        direct(axes, [(1, height, str(height), "#000000") for height in (1, 0.99, 0.98, 0.2)])
+        heights = sorted(text.xyann[1] for text in axes.texts if isinstance(text, Annotation))
+        self.assertEqual(len(heights), 4)
+        self.assertTrue(all(b - a > 0.05 for a, b in pairwise(heights)), heights)
+        self.assertLessEqual(heights[-1], 1)
+        self.assertAlmostEqual(heights[0], 0.2)
+        pyplot.close(figure)
 
     def test_sharing(self) -> None:
         """fig21 comes from the verdict."""

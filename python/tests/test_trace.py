@@ -59,9 +59,10 @@ class Trace(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
 
-    def tshark(self, display: str, *fields: str) -> list[list[str]]:
+    def tshark(self, display: str, *fields: str, dissector: bool = True) -> list[list[str]]:
         """The packets that a display filter passes, with some of their fields."""
-        words = ["tshark", "-r", "out/trace.pcapng", "-X", f"lua_script:{DISSECTOR}"]
+        words = ["tshark", "-r", "out/trace.pcapng", "-o", "tcp.check_checksum:TRUE"]
+        words += ["-X", f"lua_script:{DISSECTOR}"] if dissector else []
         words += ["-Y", display, "-T", "fields"]
         for field in ("frame.number", *fields):
             words += ["-e", field]
@@ -101,6 +102,59 @@ class Trace(unittest.TestCase):
             self.assertEqual(len(self.tshark(display)), count.get(kind, 0), display)
         self.assertGreater(len(self.tshark("ndp_trim.expert.retransmission")), 0)
         self.assertGreater(len(self.tshark("ndp_trim.pull_counter > 0")), count["pull"] // 2)
+
+    def test_tshark_decodes_tcp_without_a_dissector(self) -> None:
+        """SYNs, flags, SACK, time stamps, ECN and Multipath TCP as real hosts would send them."""
+        if shutil.which("tshark") is None:
+            skip(self, "no tshark")
+        text = (
+            'topology.star.hosts = 6\n[[workload]]\nname = "w"\nsize = "900KB"\n'
+            "incast = { receiver = 0, senders = 5 }\n"
+            '[output]\ntimeline = { places = ["tor 0 down 0", "host 0", "host 1"] }\n'
+        )
+        said = {}
+        for name, keys in (
+            ("tcp", 'tcp = { sack = true, timestamps = true, timers = "datacenter" }'),
+            ("dctcp", "dctcp = {}"),
+            ("mptcp", "mptcp = { subflows = 2 }"),
+        ):
+            scenario = f"transport.{keys}\n{text}"
+            (self.folder / "tcp.toml").write_text(scenario, encoding="utf-8")
+            self.trimline("trace", "tcp.toml", "--out", "out")
+            every = self.tshark("frame", "tcp.port", "tcp.flags.syn", "tcp.len", dissector=False)
+            timeline = polars.read_csv(self.folder / "out/timeline.csv", infer_schema_length=None)
+            self.assertEqual(len(every), timeline.filter(event="depart").height)
+            self.assertTrue(all(ports for _, ports, _, _ in every), name)
+            for wrong in ("_ws.malformed", "tcp.checksum.status == 0", "!tcp"):
+                self.assertEqual(self.tshark(wrong, dissector=False), [], f"{name}: {wrong}")
+            for display in (
+                *("tcp.flags.syn == 1 && tcp.flags.ack == 0", "tcp.options.sack.count > 0"),
+                *("ip.dsfield.ecn == 3", "tcp.flags.ece == 1 && tcp.flags.syn == 0"),
+                *("tcp.options.timestamp.tsecr > 0", "tcp.options.mptcp.rawdataack"),
+                *("tcp.options.mptcp.rawdataseqno", "tcp.flags.push == 1 && tcp.len > 0"),
+            ):
+                said[name, display] = len(self.tshark(display, dissector=False))
+            # The bytes of a flow are all there, each at its place.
+            ends = self.tshark(
+                "tcp.dstport == 5001 && ip.src == 10.0.0.2", "tcp.seq", "tcp.len", dissector=False
+            )
+            last = max(int(at) + int(length) for _, at, length in ends)
+            self.assertEqual(last, 900_001 if name != "mptcp" else last, name)
+        self.assertEqual(
+            {name for (name, what), count in said.items() if count and "syn == 1" in what},
+            {"tcp", "dctcp", "mptcp"},
+        )
+        has = {
+            what: [name for name in ("tcp", "dctcp", "mptcp") if said[name, what]]
+            for _, what in said
+        }
+        self.assertEqual(has["ip.dsfield.ecn == 3"], ["dctcp"])
+        self.assertEqual(has["tcp.flags.ece == 1 && tcp.flags.syn == 0"], ["dctcp"])
+        self.assertIn("tcp", has["tcp.options.sack.count > 0"])
+        self.assertIn("tcp", has["tcp.options.timestamp.tsecr > 0"])
+        self.assertEqual(has["tcp.options.mptcp.rawdataack"], ["mptcp"])
+        self.assertEqual(has["tcp.options.mptcp.rawdataseqno"], ["mptcp"])
+        self.assertEqual(len(has["tcp.flags.push == 1 && tcp.len > 0"]), 3)
 
     def test_one_flow_is_followed_everywhere(self) -> None:
         """All its packets, at every place on their way; Perfetto's slices are its departures."""

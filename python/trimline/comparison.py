@@ -6,6 +6,7 @@ import math
 import re
 import sys
 import tomllib
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -16,9 +17,10 @@ from typing import Any
 import polars
 import tomli_w
 
+from trimline import _core
 from trimline.files import MalformedResult
 from trimline.results import Result, Results
-from trimline.scenario import Scenario, ScenarioError
+from trimline.scenario import Scenario, ScenarioError, toml_value
 
 #: Flow sizes of one row of the slowdown table, upper bounds in bytes.
 SIZES = (1_000, 10_000, 100_000, 1_000_000, 10_000_000, math.inf)
@@ -94,21 +96,33 @@ def compare(
     workers: int | None = None,
     scheduler: str | None = None,
     resume: bool = True,
+    timers: str | None = None,
+    ignore_memory: bool = False,
 ) -> Comparison:
     """Runs a scenario with each transport, and measures all of them alike.
 
     Everything else of the scenario stays: topology, links, workloads, seeds; its own series are
     left out. Each transport runs over its own kind of switch, unless the scenario says
-    `switch.profile`.
+    `switch.profile`. `timers` is a preset of those transports that have timers: `linux`,
+    `datacenter` or `rfc`. Timers that may decide more than the transports do are warned of. Memory
+    is as in `run`.
     """
-    from trimline.sweeping import sweep  # noqa: PLC0415
+    from trimline.sweeping import chosen, sweep  # noqa: PLC0415
 
     read = Scenario.of(scenario, seeds=seeds)
-    text = with_series(read.text, transports)
+    text = with_series(read.text, transports, timers)
     laid = replace(read, text=text, settings=(*asked(read.text), *read.settings))
+    for sentence in laid.checked.slow_timers([run.place for run in chosen(laid, transports)]):
+        warnings.warn(sentence, stacklevel=2)
     folder = Path(out) if out is not None else read.folder("compare")
     results = sweep(
-        laid, folder, workers=workers, scheduler=scheduler, resume=resume, series=transports
+        laid,
+        folder,
+        workers=workers,
+        scheduler=scheduler,
+        resume=resume,
+        series=transports,
+        ignore_memory=ignore_memory,
     )
     return Comparison(results, table(results))
 
@@ -119,13 +133,16 @@ def asked(text: str) -> tuple[str, ...]:
     return ("output.ports=true", *(() if "series" in output else ('output.series="50us"',)))
 
 
-def with_series(text: str, transports: Sequence[str]) -> str:
-    """The scenario with a series for each transport."""
+def with_series(text: str, transports: Sequence[str], timers: str | None = None) -> str:
+    """The scenario with a series for each transport, with these timers where it has any."""
     for name in transports:
         if not re.fullmatch("[a-z0-9_]+", name):
             raise ScenarioError(f"no transport {name!r}; expected names such as ndp and dctcp")
+    preset = "" if timers is None else f" timers = {toml_value(timers)} "
+    keys = {each: preset if _core.has_timers(each) else "" for each in transports}
     more = "".join(
-        f'\n[[series]]\nname = "{each}"\ntransport.{each} = {{}}\n' for each in transports
+        f'\n[[series]]\nname = "{each}"\ntransport.{each} = {{{keys[each]}}}\n'
+        for each in transports
     )
     read = tomllib.loads(text)
     if isinstance(read.get("series"), list) and "[[series]]" not in text:
@@ -136,8 +153,19 @@ def with_series(text: str, transports: Sequence[str]) -> str:
 
 def table(results: Results, *, include_stopped: bool = False) -> polars.DataFrame:
     """One row a measure; of each transport mean, half of the 95 % interval, and seeds."""
+    return table_of(measured(results, include_stopped=include_stopped))
+
+
+def measured(
+    results: Results, *, include_stopped: bool = False
+) -> dict[str, list[dict[str, float]]]:
+    """The numbers of every run, by group."""
     groups = results.groups(include_stopped=include_stopped)
-    measured = {name: [measures(run) for run in runs] for name, runs in groups.items()}
+    return {name: [measures(run) for run in runs] for name, runs in groups.items()}
+
+
+def table_of(measured: Mapping[str, Sequence[Mapping[str, float]]]) -> polars.DataFrame:
+    """The table of these numbers."""
     names = list(dict.fromkeys(name for runs in measured.values() for run in runs for name in run))
     columns: list[polars.Series] = [polars.Series("measure", names, polars.String)]
     for group, runs in measured.items():
@@ -196,14 +224,17 @@ def measures(run: Result) -> dict[str, float]:
             name = size_name(low, high)
             found[f"slowdown median, {name}"] = quantile(chosen["slowdown"], 0.5)
             found[f"slowdown p99, {name}"] = quantile(chosen["slowdown"], 0.99)
-    seconds = run.summary["measured_ps"] / 1e12
-    found["goodput, all flows (Gb/s)"] = measured * 8 / seconds / 1e9
     summary = run.summary
+    if summary["measured_ps"]:
+        # A run that was stopped in its warm-up has measured nothing.
+        found["goodput, all flows (Gb/s)"] = measured * 8_000 / summary["measured_ps"]
     sent = max(summary["packets_sent"], 1)
     again = summary["retransmissions"]
     found["retransmitted (% of packets)"] = 100 * sum(again.values()) / sent
     found["trimmed (% of packets)"] = 100 * summary["ports"]["trimmed"] / sent
     found["dropped (% of packets)"] = 100 * summary["ports"]["dropped"] / sent
+    found["marked (% of packets)"] = 100 * summary["ports"]["marked"] / sent
+    found["lost on links (% of packets)"] = 100 * sum(summary["links"].values()) / sent
     found["time-outs"] = summary["timeouts"]
     if (run.folder / "series.csv").is_file():
         found.update(over_time(run))

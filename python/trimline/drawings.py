@@ -49,7 +49,9 @@ def scale() -> str:
 def topology(ports: polars.DataFrame) -> str:
     """Switches as rows of dots, hosts below, every link a line; empty when there is no switch."""
     load: dict[str, dict[tuple[int, int], tuple[float, int]]] = {}
-    for name, share, trimmed in ports.select("name", "utilisation", "trimmed").iter_rows():
+    # Without time there is no utilisation.
+    known = ports.select("name", polars.col("utilisation").fill_null(0.0), "trimmed")
+    for name, share, trimmed in known.iter_rows():
         words = name.split(" ")
         if len(words) == 4:
             layer = load.setdefault(f"{words[0]} {words[2]}", {})
@@ -177,8 +179,10 @@ def sequence(timeline: polars.DataFrame) -> str:
     def y(time: int) -> float:
         return 50 + (height - 80) * (time - start) / max(end - start, 1)
 
-    marks: list[str] = []
+    marks = Marks()
     left: dict[tuple[object, ...], tuple[float, float]] = {}
+    waits: dict[tuple[object, ...], tuple[float, float]] = {}
+    seen: set[tuple[object, ...]] = set()
     for row in rows:
         x, at = column[row["column"]], y(row["time_ps"])
         stroke, dash, name = KINDS.get(row["packet"], KINDS["reset"])
@@ -187,22 +191,20 @@ def sequence(timeline: polars.DataFrame) -> str:
         packet = (*flow, sort, row["sequence"], row["attempt"])
         title = f"{row['time_ps'] / 1e6:.3f} µs: {row['place']}: {name} {row['sequence']}"
         title = html.escape(f"{title}, {row['event']}")
-        if packet in left and row["event"] != "depart":
-            x0, y0 = left.pop(packet)
-            marks.append(arrow(x0, y0, x, at, stroke, dash, title))
+        if packet not in seen and row["event"] in ("depart", "enqueue"):
+            # It begins here, as far as the timeline knows.
+            marks.number(x, at, str(row["sequence"]), stroke)
+        seen.add(packet)
+        if packet in left and row["event"] != "mark":
+            marks.line(left.pop(packet), (x, at), stroke, dash, title)
         if row["event"] == "depart":
-            if packet in left:
-                x0, y0 = left.pop(packet)
-                marks.append(arrow(x0, y0, x, at, stroke, dash, title))
+            if packet in waits:
+                marks.wait(waits.pop(packet), at, stroke, title)
             left[packet] = (x, at)
-        elif row["event"] in ("trim", "drop", "lose", "return"):
-            word = {"trim": "trimmed", "drop": "dropped", "lose": "lost", "return": "returned"}
-            marks.append(
-                f'<circle cx="{x:.1f}" cy="{at:.1f}" r="4" fill="none" stroke="{stroke}"'
-                f' stroke-width="1.6"><title>{title}</title></circle>'
-                f'<text x="{x + 7:.1f}" y="{at + 4:.1f}" font-size="11" fill="{stroke}">'
-                f"{word[row['event']]} {row['sequence']}</text>"
-            )
+        elif row["event"] in ("enqueue", "trim"):
+            waits[packet] = (x, at)
+        if row["event"] in FATES:
+            marks.fate(x, at, f"{FATES[row['event']]} {row['sequence']}", stroke, title)
     heads = "".join(
         f'<line x1="{x:.1f}" y1="34" x2="{x:.1f}" y2="{height}" stroke="#ccc"/>'
         f'<text x="{x:.1f}" y="24" font-size="12" text-anchor="middle">'
@@ -218,16 +220,82 @@ def sequence(timeline: polars.DataFrame) -> str:
     return (
         f'<p class="note">{shown}{len(events)} events</p>'
         f'<svg class="sequence" viewBox="0 0 {WIDTH} {height}" role="img">'
-        f"{heads}{ticks}{''.join(marks[: MOST_ARROWS * 2])}</svg>"
+        f"{heads}{ticks}{''.join(marks.drawn[: MOST_ARROWS * 4])}</svg>"
     )
 
 
-def arrow(x0: float, y0: float, x1: float, y1: float, stroke: str, dash: str, title: str) -> str:
-    """A packet on its way."""
-    return (
-        f'<line x1="{x0:.1f}" y1="{y0:.1f}" x2="{x1:.1f}" y2="{y1:.1f}" stroke="{stroke}" '
-        f'stroke-width="1.3" stroke-dasharray="{dash}"><title>{title}</title></line>'
-    )
+#: What becomes of a packet that loses something, in words.
+FATES = {
+    "trim": "trimmed",
+    "mark": "marked",
+    "drop": "dropped",
+    "lose": "lost",
+    "return": "returned",
+}
+
+#: Two texts nearer than this would lie on each other.
+NEAR = 11.0
+
+
+class Marks:
+    """What is drawn of the packets of a timeline."""
+
+    def __init__(self) -> None:
+        """Nothing yet."""
+        self.drawn: list[str] = []
+        #: Where the last text of a column stands, by its place.
+        self.texts: dict[float, float] = {}
+
+    def line(
+        self,
+        begin: tuple[float, float],
+        end: tuple[float, float],
+        stroke: str,
+        dash: str,
+        title: str,
+    ) -> None:
+        """A packet on its way."""
+        (x0, y0), (x1, y1) = begin, end
+        self.drawn.append(
+            f'<line x1="{x0:.1f}" y1="{y0:.1f}" x2="{x1:.1f}" y2="{y1:.1f}" stroke="{stroke}" '
+            f'stroke-width="1.3" stroke-dasharray="{dash}"><title>{title}</title></line>'
+        )
+
+    def wait(self, begin: tuple[float, float], end: float, stroke: str, title: str) -> None:
+        """A packet in a queue: straight down until it leaves."""
+        x, y = begin
+        self.drawn.append(
+            f'<line class="waits" x1="{x:.1f}" y1="{y:.1f}" x2="{x:.1f}" y2="{end:.1f}" '
+            f'stroke="{stroke}" stroke-width="3" stroke-opacity="0.45">'
+            f"<title>{title}</title></line>"
+        )
+
+    def number(self, x: float, y: float, text: str, stroke: str) -> None:
+        """The number of a packet where it begins, unless another stands there."""
+        if self.is_free(x - 1, y):
+            self.drawn.append(
+                f'<text class="number" x="{x - 5:.1f}" y="{y + 4:.1f}" font-size="10" '
+                f'text-anchor="end" fill="{stroke}">{html.escape(text)}</text>'
+            )
+
+    def fate(self, x: float, y: float, text: str, stroke: str, title: str) -> None:
+        """A packet that lost something here; its words unless others stand there."""
+        self.drawn.append(
+            f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" fill="none" stroke="{stroke}"'
+            f' stroke-width="1.6"><title>{title}</title></circle>'
+        )
+        if self.is_free(x + 1, y):
+            self.drawn.append(
+                f'<text x="{x + 7:.1f}" y="{y + 4:.1f}" font-size="11" fill="{stroke}">'
+                f"{html.escape(text)}</text>"
+            )
+
+    def is_free(self, x: float, y: float) -> bool:
+        """Whether a text at this place lies on no earlier one of its column."""
+        is_free = y - self.texts.get(x, -NEAR) >= NEAR
+        if is_free:
+            self.texts[x] = y
+        return is_free
 
 
 #: Columns of a sequence: the way of a packet, whichever of equal paths it takes.

@@ -5,17 +5,31 @@ from __future__ import annotations
 import html
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import polars
 
 from trimline import drawings
-from trimline.comparison import by_size, cells, ended, quantile, size_name, sized, table
+from trimline.comparison import (
+    Measure,
+    by_size,
+    cells,
+    ended,
+    measured,
+    quantile,
+    size_name,
+    sized,
+    table_of,
+)
 from trimline.files import MalformedResult
-from trimline.results import PORTS, SERIES, Results, counters
+from trimline.looks import PALETTE, colours_of, label_of
+from trimline.results import PORTS, SERIES, Result, Results, counters
+from trimline.swept import shown
 
 #: Points of one curve: more are not seen on a screen.
 POINTS = 600
@@ -27,8 +41,16 @@ MOST, MOST_SEEDS, MOST_DRAWINGS = 8, 3, 4
 MOST_PORTS = 5 * 4096
 TOO_LARGE = '<p class="note">A network of this size is not drawn; ports.csv has its links.</p>'
 
-#: As in the figures: colours that colour-blind readers can tell apart.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+#: Rows of the table of links that did not bring packets.
+MOST_LINKS = 24
+
+#: What is drawn over a swept key.
+OVER_SWEEP = (
+    "FCT median (µs)",
+    "FCT p99 (µs)",
+    "goodput, all flows (Gb/s)",
+    "retransmitted (% of packets)",
+)
 
 #: Samples over time: what is shown of them.
 OVER_TIME = (
@@ -74,6 +96,8 @@ class Page:
         # Of a long sweep some points are drawn; the table has all.
         names = list(self.groups)
         self.drawn = {names[place]: self.groups[names[place]] for place in spread(len(names), MOST)}
+        self.colours = colours_of(self.drawn)
+        self.measured = measured(results, include_stopped=include_stopped)
 
     def text(self) -> str:
         """The whole page."""
@@ -83,6 +107,7 @@ class Page:
             self.stopped(),
             self.verdicts(),
             self.numbers(),
+            self.sweeps(),
             self.completion(),
             self.slowdown(),
             self.throughput(),
@@ -120,7 +145,7 @@ class Page:
         found = self.results.stopped
         if not found:
             return ""
-        names = ", ".join(f"{run.group or 'scenario'} seed {run.seed}" for run in found[:12])
+        names = ", ".join(f"{label_of(run.group)} seed {run.seed}" for run in found[:12])
         more = f" and {len(found) - 12} more" if len(found) > 12 else ""
         enters = (
             "They are in the numbers below." if self.include_stopped else "They enter no number."
@@ -140,8 +165,8 @@ class Page:
 
     def numbers(self) -> str:
         """The table of a comparison, one column a series."""
-        rows = cells(table(self.results, include_stopped=self.include_stopped))
-        rows[0][0] = ""
+        rows = cells(table_of(self.measured))
+        rows[0] = ["", *map(label_of, self.measured)]
         if len(rows[0]) > MOST:
             # A sweep: a line for each point.
             rows = [list(row) for row in zip(*rows, strict=True)]
@@ -174,15 +199,16 @@ class Page:
         for _, values, places, count in curves:
             shares = {v: 100 * (p + 1) / count for v, p in zip(values, places, strict=True)}
             columns.append([rounded(shares.get(x)) for x in xs])
-        plot = self.curves([series for series, *_ in curves], [rounded(x) for x in xs], columns)
+        names = [series for series, *_ in curves]
+        plot = self.curves(names, [rounded(x) for x in xs], columns)
         plot |= {"x": "Flow completion time (µs)", "y": "Flows (%)", "xlog": True, "ymax": 100}
-        note = "First send to last byte at the receiver, all seeds together. "
+        note = "From a flow's start to its last byte at the receiver, all seeds together. "
         note += "A curve ends below 100 % where flows were not delivered. Drag to zoom."
         return "<h2>Flows</h2>" + self.plot("Completion times", note, plot)
 
     def slowdown(self) -> str:
         """Slowdown by flow size: median and 99th percentile."""
-        values: dict[str, dict[str, float]] = {}
+        values: dict[tuple[str, str], dict[str, float]] = {}
         names: dict[str, None] = {}
         for series, runs in self.drawn.items():
             flows = polars.concat([ended(run) for run in runs])
@@ -190,37 +216,90 @@ class Page:
                 name = size_name(low, high)
                 names[name] = None
                 for share, word in ((0.5, "median"), (0.99, "p99")):
-                    key = f"{series or 'scenario'} {word}"
-                    values.setdefault(key, {})[name] = quantile(chosen["slowdown"], share)
+                    found = values.setdefault((series, word), {})
+                    found[name] = quantile(chosen["slowdown"], share)
         if not values:
             return ""
         columns = [[rounded(row.get(name)) for name in names] for row in values.values()]
-        plot = self.curves(list(values), list(range(len(names))), columns)
+        plot = self.curves([series for series, _ in values], list(range(len(names))), columns)
+        for each, (series, word) in zip(plot["series"], values, strict=True):
+            each |= {"name": f"{label_of(series)} {word}", "dash": int(word == "p99")}
         plot |= {"x": "Flow size", "y": "Slowdown", "ylog": True, "points": True}
         plot["ticks"] = list(names)
         return self.plot("Slowdown by size", "Completion time over that in an idle network.", plot)
 
     def throughput(self) -> str:
-        """Goodput of long-lived flows by rank."""
-        ranked: dict[str, list[float]] = {}
-        for run in (run for runs in self.drawn.values() for run in runs[:MOST_SEEDS]):
-            long = run.scan().filter(polars.col("size_bytes").is_null())
-            got = long.select("measured_bytes").collect(engine="streaming")["measured_bytes"]
-            if len(got):
-                name = f"{run.group or 'scenario'} seed {run.seed}"
-                scale = 8_000 / max(run.summary["measured_ps"], 1)
-                ranked[name] = [value * scale for value in got.sort()]
+        """Goodput of long-lived flows by rank: a mean over seeds, and the seeds as a band."""
+        ranked = {}
+        for series, runs in self.drawn.items():
+            seeds = [goodputs(run) for run in runs if run.summary["measured_ps"]]
+            most = max(map(len, seeds), default=0)
+            # A rank is that of the same flow count in every seed.
+            same = [values for values in seeds if len(values) == most]
+            if most:
+                ranked[series] = list(zip(*same, strict=True))
         if not ranked:
             return ""
-        most = max(map(len, ranked.values()))
-        xs = list(spread(most))
-        columns = [
-            [rounded(values[x]) if x < len(values) else None for x in xs]
-            for values in ranked.values()
-        ]
+        xs = list(spread(max(map(len, ranked.values()))))
+
+        def column(rank: Callable[[Sequence[float]], float], by_rank: list[Any]) -> list[Any]:
+            return [rounded(rank(by_rank[x])) if x < len(by_rank) else None for x in xs]
+
+        columns = [column(fmean, by_rank) for by_rank in ranked.values()]
         plot = self.curves(list(ranked), xs, columns)
+        bands = [column(each, by_rank) for by_rank in ranked.values() for each in (min, max)]
+        note = "After the warm-up."
+        if any(len(by_rank[0]) > 1 for by_rank in ranked.values()):
+            note += " The mean over seeds; a band holds all of them."
+            plot["data"] += bands
+            plot["bands"] = len(ranked)
         plot |= {"x": "Flow, by rank", "y": "Goodput (Gb/s)"}
-        return self.plot("Throughput of long-lived flows", "After the warm-up.", plot)
+        return self.plot("Throughput of long-lived flows", note, plot)
+
+    def sweeps(self) -> str:
+        """Each number over each swept key: a curve for all that is the same but the key."""
+        parts = []
+        for key, kind in self.results.types.items():
+            lines: dict[str, dict[str, str]] = {}
+            for group, runs in self.groups.items():
+                run = runs[0]
+                if key in run.point:
+                    rest = {name: value for name, value in run.point.items() if name != key}
+                    line = replace(run, point=rest).group
+                    lines.setdefault(line, {})[shown(run.point[key])] = group
+            labels = in_order(kind, {label for line in lines.values() for label in line})
+            if len(labels) < 2:
+                continue
+            chosen = {name: lines[name] for name in list(lines)[:MOST]}
+            parts += [self.over_key(key, labels, chosen, measure) for measure in OVER_SWEEP]
+        found = [part for part in parts if part]
+        return "<h2>Over what was swept</h2>" + "".join(found) if found else ""
+
+    def over_key(
+        self, key: str, labels: list[str], lines: dict[str, dict[str, str]], measure: str
+    ) -> str:
+        """One number over a key, its interval as a band; empty if no run has it."""
+        columns: list[list[Any]] = []
+        bands: list[list[Any]] = []
+        for line in lines.values():
+            values = [self.measured[line[label]] if label in line else () for label in labels]
+            found = [Measure.of([run.get(measure) for run in runs]) for runs in values]
+            columns.append([each and rounded(each.mean) for each in found])
+            half = [each.half_width or 0.0 if each else 0.0 for each in found]
+            for sign in (-1, 1):
+                ends = zip(found, half, strict=True)
+                bands.append([each and rounded(each.mean + sign * most) for each, most in ends])
+        if not any(value is not None for column in columns for value in column):
+            return ""
+        plot = self.curves(list(lines), list(range(len(labels))), columns)
+        plot |= {"x": key, "y": measure, "ticks": labels, "points": True}
+        note = "Mean over seeds."
+        if any(low != high for low, high in zip(bands[::2], bands[1::2], strict=True)):
+            plot["data"] += bands
+            plot["bands"] = len(lines)
+            note += " A band is the 95 % interval."
+        more = "" if len(lines) < MOST else f" The first {MOST} curves."
+        return self.plot(f"{measure} over {key}", f"{note}{more}", plot)
 
     def over_time(self) -> str:
         """Utilisation and queues of the layers over time, of the first run of each series."""
@@ -233,8 +312,12 @@ class Page:
             times = samples["time_ps"].unique(maintain_order=True)
             keep = [place for place in spread(len(times))]
             xs = [rounded(times[place] / 1e6) for place in keep]
-            name = f"{series or 'scenario'}, seed {runs[0].seed}"
-            note = "By layer of switch ports. A packet counts when it begins to leave."
+            name = f"{label_of(series)}, seed {runs[0].seed}"
+            note = (
+                "By layer of switch ports, and of hosts' links. A packet counts when it begins to "
+                "leave. Of hosts the queue is what they have not sent once of flows of a size."
+            )
+            changes = runs[0].manifest.get("link_events", [])
             events = [
                 (counter, f"Packets {counter} in each interval", 1.0)
                 for counter in counters(runs[0].folder / "series.csv", SERIES)
@@ -247,8 +330,12 @@ class Page:
                 for layer in layers:
                     values = samples.filter(polars.col("layer") == layer)[column]
                     columns.append([rounded(values[place] * scale) for place in keep])
-                plot = self.curves([str(layer) for layer in layers], xs, columns)
+                plot = {
+                    "series": by_place([str(layer) for layer in layers]),
+                    "data": [xs, *columns],
+                }
                 plot |= {"x": "Time (µs)", "y": label}
+                plot["events"] = [[each["at_ps"] / 1e6, each["what"]] for each in changes]
                 parts.append(self.plot(f"{label}: {name}", note, plot))
         return "<h2>Over time</h2>" + "".join(parts) if parts else ""
 
@@ -261,8 +348,13 @@ class Page:
                 counted = counters(runs[0].folder / "ports.csv", PORTS)
                 drawing = drawings.topology(links) if len(links) <= MOST_PORTS else TOO_LARGE
                 if drawing:
-                    name = html.escape(f"{series or 'scenario'}, seed {runs[0].seed}")
-                    parts.append(f"<h3>{name}</h3>{drawing}{counted_by_layer(links, counted)}")
+                    name = html.escape(f"{label_of(series)}, seed {runs[0].seed}")
+                    whole = f'<div class="wide">{drawing}</div>'
+                    parts.append(f"<h3>{name}</h3>{whole}{counted_by_layer(links, counted)}")
+            lost = lossy(runs[0])
+            if lost:
+                name = html.escape(f"{label_of(series)}, seed {runs[0].seed}")
+                parts.append(f"<h3>{name}: packets that links did not bring</h3>{lost}")
         note = (
             "Each line is a link, coloured by the busier of its two directions over the whole run; "
             "point at one for its numbers."
@@ -277,10 +369,13 @@ class Page:
             if (run.folder / "timeline.csv").is_file():
                 drawing = drawings.sequence(run.timeline)
                 if drawing:
-                    name = html.escape(f"{run.group or 'scenario'}, seed {run.seed}")
-                    parts.append(f"<h3>{name}</h3>{drawing}")
+                    name = html.escape(f"{label_of(run.group)}, seed {run.seed}")
+                    whole = f'<div class="wide">{drawing}</div>'
+                    parts.append(f"<h3>{name}</h3>{apart(run)}{whole}")
         note = (
-            "Time runs down. Trimmed headers, NACKs, PULLs and what they bring, as they happened."
+            "Time runs down. Trimmed headers, NACKs, PULLs and what they bring, as they happened. "
+            "A thick line straight down is a packet that waits in a queue; a number is that of a "
+            "packet where it begins."
         )
         head = f'<h2>Packets</h2><p class="note">{note}</p>{drawings.kinds()}'
         return head + "".join(parts) if parts else ""
@@ -304,12 +399,37 @@ class Page:
         return f"<h2>Made of</h2>{scenario}<h3>Manifests</h3>{''.join(rows)}{note}"
 
     def curves(self, names: list[str], xs: list[Any], columns: list[list[Any]]) -> dict[str, Any]:
-        """Curves over the same places, each with its colour."""
+        """Curves over the same places, each group with its colour."""
+        colours = {**colours_of(names), **self.colours}
         series = [
-            {"name": name or "scenario", "colour": COLOURS[place % len(COLOURS)]}
+            {"name": label_of(name), "colour": colours[name], "dash": place}
             for place, name in enumerate(names)
         ]
         return {"series": series, "data": [xs, *columns]}
+
+
+def by_place(names: Sequence[str]) -> list[dict[str, Any]]:
+    """Curves that are no groups of runs."""
+    return [
+        {"name": name, "colour": PALETTE[place % len(PALETTE)], "dash": place}
+        for place, name in enumerate(names)
+    ]
+
+
+def goodputs(run: Result) -> list[float]:
+    """Goodput of each long-lived flow of a run after the warm-up in Gb/s, ascending."""
+    long = run.scan().filter(polars.col("size_bytes").is_null())
+    got = long.select("measured_bytes").collect(engine="streaming")["measured_bytes"].sort()
+    return [value * 8_000 / run.summary["measured_ps"] for value in got]
+
+
+def in_order(kind: Any, labels: set[str]) -> list[str]:
+    """Values of a swept key from the least to the largest."""
+    if kind == polars.Int64:
+        return sorted(labels, key=int)
+    if isinstance(kind, polars.Enum):
+        return [label for label in kind.categories if label in labels]
+    return sorted(labels)
 
 
 def findings(rows: Sequence[dict[str, Any]]) -> str:
@@ -330,16 +450,56 @@ def findings(rows: Sequence[dict[str, Any]]) -> str:
         lines.append(f'<tr><td>{name}</td>{inside}<td class="{kind}">{word}</td></tr>')
     names = ("finding", "paper", "reference", "ours", "range", "unit", "verdict")
     head = "".join(f"<th>{name}</th>" for name in names)
-    return f"<table><tr>{head}</tr>{''.join(lines)}</table>"
+    return f'<div class="wide"><table><tr>{head}</tr>{"".join(lines)}</table></div>'
 
 
 def counted_by_layer(links: polars.DataFrame, names: Sequence[str]) -> str:
     """What the ports of each layer counted, as a table."""
     sums = links.group_by("layer", maintain_order=True).agg(polars.col(*names).sum())
     head = "".join(f"<th>{html.escape(name)}</th>" for name in ("layer", *names))
-    rows = ("".join(f"<td>{cell(value)}</td>" for value in row) for row in sums.iter_rows())
+    rows = (
+        f"<td>{html.escape(layer)}</td>" + "".join(f"<td>{value:,}</td>" for value in values)
+        for layer, *values in sums.iter_rows()
+    )
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     return f'<div class="wide"><table><tr>{head}</tr>{body}</table></div>'
+
+
+def apart(run: Result) -> str:
+    """The parts of the completion time of a traced flow, if it has one."""
+    path = run.folder / "parts.csv"
+    if not path.is_file():
+        return ""
+    parts = polars.read_csv(path, schema_overrides={"time_ps": polars.Int64})
+    whole = max(int(parts["time_ps"].sum()), 1)
+    cells = [
+        (html.escape(name), f"{ps / 1e6:.3f}", f"{100 * ps / whole:.1f}")
+        for name, ps in [*parts.iter_rows(), ("completion time", whole)]
+    ]
+    rows = ("<tr>" + "".join(f"<td>{each}</td>" for each in row) + "</tr>" for row in cells)
+    head = "<tr><th></th><th>µs</th><th>%</th></tr>"
+    return f'<div class="wide"><table>{head}{"".join(rows)}</table></div>'
+
+
+def lossy(run: Result) -> str:
+    """Links that did not bring packets, those with the most first, by cause."""
+    if not (run.folder / "links.csv").is_file():
+        return ""
+    causes = ("failed", "lost", "corrupted")
+    links = run.links.with_columns(all=polars.sum_horizontal(*causes))
+    found = links.filter(polars.col("all") > 0).sort("all", descending=True, maintain_order=True)
+    if not len(found):
+        return ""
+    head = "".join(f"<th>{name}</th>" for name in ("link", *causes))
+    rows = (
+        f"<tr><td>{html.escape(row['name'])}</td>"
+        + "".join(f"<td>{row[cause]}</td>" for cause in causes)
+        + "</tr>"
+        for row in found.head(MOST_LINKS).iter_rows(named=True)
+    )
+    more = len(found) - MOST_LINKS
+    note = f'<p class="note">and {more} more links</p>' if more > 0 else ""
+    return f'<div class="wide"><table><tr>{head}</tr>{"".join(rows)}</table></div>{note}'
 
 
 def cell(value: object) -> str:

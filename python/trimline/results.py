@@ -13,7 +13,7 @@ from typing import Any
 
 import polars
 
-from trimline.files import MalformedResult, point_of, read_json
+from trimline.files import MalformedResult, read_json
 from trimline.swept import Value, shown, type_of, typed
 
 #: flows.csv, as narrow as its numbers are: a row of a flow takes about a hundred bytes. Signed, so
@@ -44,6 +44,15 @@ FLOWS: dict[str, Any] = {
 
 #: ports.csv: the columns that are no counters. Every other column is one (`counters`).
 PORTS: dict[str, Any] = {"name": polars.String, "rate_bps": polars.Int64}
+
+#: links.csv: a counter for each cause why a link did not bring a packet.
+LINKS: dict[str, Any] = {
+    "name": polars.String,
+    "failed": polars.Int64,
+    "lost": polars.Int64,
+    "corrupted": polars.Int64,
+    "rate_bps": polars.Int64,
+}
 
 #: series.csv: likewise.
 SERIES: dict[str, Any] = {
@@ -83,7 +92,7 @@ class Result:
     @property
     def interrupted(self) -> bool:
         """Whether it was stopped before its end: its numbers are not those of the scenario."""
-        return bool(self.summary.get("interrupted", False))
+        return bool(self.summary["interrupted"])
 
     @cached_property
     def summary(self) -> dict[str, Any]:
@@ -107,16 +116,22 @@ class Result:
     @property
     def ports(self) -> polars.DataFrame:
         """ports.csv: a row a switch port with its link, what left it and what it did."""
+        share = polars.lit(None, polars.Float64)
+        if span := self.summary["simulated_ps"]:
+            share = polars.col("bytes") * (8e12 / span) / polars.col("rate_bps")
         return (
             counted(self.folder / "ports.csv", PORTS, "ports")
             .with_columns(
                 layer=polars.col("name").str.replace_all(r" \d+", ""),
-                utilisation=polars.col("bytes")
-                * (8e12 / self.summary["simulated_ps"])
-                / polars.col("rate_bps"),
+                utilisation=share,
             )
             .collect()
         )
+
+    @property
+    def links(self) -> polars.DataFrame:
+        """links.csv: a row a link, hosts' included, and the packets that it did not bring."""
+        return scan(self.folder / "links.csv", LINKS, "links").collect()
 
     @property
     def queues(self) -> polars.DataFrame:
@@ -149,12 +164,19 @@ class Results(Sequence[Result]):
             for path in sorted(path.parent for path in folder.rglob("manifest.json")):
                 parts = path.relative_to(folder).parts
                 if not any(part.startswith(".") for part in parts):
-                    found[path] = (read_result(path), Origin.of(path))
+                    # The same folder under another name is the same result.
+                    found.setdefault(path.resolve(), (read_result(path), Origin.of(path)))
         if not found:
             raise MalformedResult(f"{', '.join(map(str, folders))}: no result with a manifest.json")
         names = origins([origin for _, origin in found.values()])
         runs = (replace(run, origin=names[origin.folder]) for run, origin in found.values())
-        return Results(Path(folders[0]), tuple(runs))
+        made = Results(Path(folders[0]), tuple(runs))
+        return replace(made, runs=tuple(sorted(made.runs, key=made.place_of)))
+
+    def place_of(self, run: Result) -> tuple[Any, ...]:
+        """Where a run stands among those of its folder: by series, swept values as sizes, seed."""
+        at = tuple((key, rank(self.types[key], value)) for key, value in run.point.items())
+        return (run.origin, run.series, at, run.seed)
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -204,6 +226,11 @@ class Results(Sequence[Result]):
         return self._all("ports")
 
     @property
+    def links(self) -> polars.DataFrame:
+        """All links, and what they did not bring: links.csv (`output.links`)."""
+        return self._all("links")
+
+    @property
     def queues(self) -> polars.DataFrame:
         """Queues and utilisation over time (`output.series`)."""
         return self._all("queues")
@@ -227,6 +254,13 @@ class Results(Sequence[Result]):
             if include_stopped or not run.interrupted:
                 groups.setdefault(run.group, []).append(run)
         return groups
+
+
+def rank(kind: Any, value: Value) -> tuple[float, str]:
+    """Where a swept value stands among those of its column."""
+    if isinstance(kind, polars.Enum):
+        return (list(kind.categories).index(shown(value)), "")
+    return (float(value), "") if isinstance(value, int) else (0.0, shown(value))
 
 
 def keyed(run: Result, frame: polars.LazyFrame, types: Mapping[str, Any]) -> polars.LazyFrame:
@@ -256,10 +290,14 @@ class Origin:
     def of(place: Path) -> Origin:
         """From the result's manifest: its name is its place below the command's folder."""
         manifest = read_json(place / "manifest.json")
-        name, whole = Path(str(manifest.get("run", ""))).parts, place.resolve()
+        try:
+            run, fingerprint = manifest["run"], manifest["scenario_sha256"]
+        except KeyError as error:
+            raise MalformedResult(f"{place}/manifest.json: no {error}") from error
+        name, whole = Path(str(run)).parts, place.resolve()
         is_below = bool(name) and whole.parts[-len(name) :] == name
         folder = whole.parents[len(name) - 1] if is_below else whole
-        return Origin(folder, place, str(manifest.get("scenario_sha256")))
+        return Origin(folder, place, str(fingerprint))
 
 
 def origins(found: Sequence[Origin]) -> dict[Path, str]:
@@ -275,17 +313,20 @@ def origins(found: Sequence[Origin]) -> dict[Path, str]:
     if len(first) == 1:
         return dict.fromkeys(first, "")
     above = Path(os.path.commonpath([folder.parent for folder in first]))
-    return {folder: str(folder.relative_to(above)).removesuffix("/runs") for folder in first}
+    whole = {folder: str(folder.relative_to(above)) for folder in first}
+    short = {folder: name.removesuffix("/runs") for folder, name in whole.items()}
+    # `a` and `a/runs` are two folders.
+    is_distinct = len(set(short.values())) == len(short)
+    return short if is_distinct else whole
 
 
 def row(run: Result) -> str:
     """A run in the table of a notebook."""
-    summary = run.summary
-    flows, fct = summary.get("flows", {}), summary.get("fct_receiver_us") or {}
+    flows, fct = run.summary["flows"], run.summary["fct_receiver_us"]
     name = " ".join(part for part in (run.group, f"seed {run.seed}") if part)
-    done = flows.get("completed", 0) + flows.get("delivered", 0)
-    times = (f"{fct[key]:.1f}" if key in fct else "-" for key in ("p50", "p99"))
-    cells = (name, flows.get("total", "-"), done, *times, "stopped" if run.interrupted else "")
+    done = flows["completed"] + flows["delivered"]
+    times = (f"{fct[key]:.1f}" if fct else "-" for key in ("p50", "p99"))
+    cells = (name, flows["total"], done, *times, "stopped" if run.interrupted else "")
     return "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in cells) + "</tr>"
 
 
@@ -314,8 +355,9 @@ def read_result(folder: Path) -> Result:
     manifest = read_json(folder / "manifest.json")
     summary = read_json(folder / "summary.json")
     try:
-        name = str(manifest["run"])
-        point = typed(point_of(Path(name)))
+        # A name has other characters where the file system wants them.
+        point = typed({str(key): str(value) for key, value in manifest["point"]})
+        _ = summary["interrupted"]
         result = Result(folder, str(summary["series"]), point, int(summary["seed"]))
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedResult(f"{folder}: no usable {error} in manifest and summary") from error

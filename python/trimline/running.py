@@ -58,10 +58,8 @@ def claimed(scenario: Scenario, folder: Path, runs: Sequence[RunName]) -> Iterat
         warnings.warn(sentence, stacklevel=4)
     claim, removed = scenario.checked.claim(folder, places)
     try:
-        named = [name for name in removed if name]
-        if named:
-            what = f"{len(named)} runs of an earlier command removed from {folder}"
-            warnings.warn(f"{what}: {', '.join(named[:4])}", stacklevel=4)
+        if removed:
+            warnings.warn(removed, stacklevel=4)
         yield
     finally:
         claim.release()

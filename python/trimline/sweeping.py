@@ -47,7 +47,8 @@ def sweep(
     to the byte. A result is written when its run ends, whole or not at all; with `resume` runs
     whose result is there, of the same scenario by the same program, are not done again. A run
     whose worker dies is tried again on another, three times in all. Folder and memory are as in
-    `run`; of runs that fit one by one only so many are under way as fit together.
+    `run`; of runs that fit one by one only so many are under way as fit together. The memory of a
+    cluster's workers is not known and not checked.
     """
     read = Scenario.of(scenario, settings=settings, seeds=seeds)
     folder = Path(out) if out is not None else read.folder()

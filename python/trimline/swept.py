@@ -8,37 +8,17 @@ from typing import Any
 
 import polars
 
+from trimline import _core
+
 #: A value of a sweep: a number, a boolean, or what else the scenario writes there.
 Value = int | bool | str
 
 #: Units of scenarios, each in the smallest of its kind.
-UNITS = {
-    "ps": 1.0,
-    "ns": 1e3,
-    "us": 1e6,
-    "ms": 1e9,
-    "s": 1e12,
-    "B": 1.0,
-    "KB": 1e3,
-    "MB": 1e6,
-    "GB": 1e9,
-    "KiB": 1024.0,
-    "MiB": 1024.0**2,
-    "GiB": 1024.0**3,
-    "bps": 1.0,
-    "Kbps": 1e3,
-    "Mbps": 1e6,
-    "Gbps": 1e9,
-    "Tbps": 1e12,
-    "pkt": 1.0,
-    "%": 1.0,
-    # As the names of runs have it.
-    "-": 1.0,
-}
+UNITS = _core.units()
 
 
 def typed(labels: Mapping[str, str]) -> dict[str, Value]:
-    """Labels of a run's name as values."""
+    """Labels of a point as values."""
     return {key: value_of(label) for key, label in labels.items()}
 
 
@@ -70,7 +50,10 @@ def type_of(values: Sequence[Value]) -> Any:
 
 def size(value: Value) -> float | None:
     """How large a quantity is among others of its kind."""
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?) ?([A-Za-z%-]*)", shown(value))
+    part = re.fullmatch("([0-9]+)[/:]([1-9][0-9]*)", shown(value))
+    if part is not None:
+        return int(part[1]) / int(part[2])
+    match = re.fullmatch(r"([0-9]+\.?[0-9]*) *([A-Za-z/%]*)", shown(value))
     if match is None or (match[2] and match[2] not in UNITS):
         return None
-    return float(match[1]) * UNITS.get(match[2], 1.0)
+    return float(match[1]) * UNITS.get(match[2], 1)

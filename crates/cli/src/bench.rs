@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use trimline_sim::scenario::Scenario;
 
 use crate::failure::Failure;
-use crate::results::{columns, print};
+use crate::terminal::{columns, print};
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {

@@ -35,6 +35,24 @@ pub(crate) fn directory(folder: &Path, run: &Run, runs: usize) -> PathBuf {
     if runs == 1 { folder.to_owned() } else { folder.join(&run.name) }
 }
 
+/// A sentence that names what was removed from a folder; the folder's own result has no name there. `None`: nothing.
+pub(crate) fn words_of(folder: &Path, removed: &[String]) -> Option<String> {
+    const MOST: usize = 4;
+    let named = |name: &String| if name.is_empty() { "its own result" } else { name }.to_owned();
+    let names: Vec<String> = removed.iter().take(MOST).map(named).collect();
+    let runs = match removed.len() {
+        0 => return None,
+        1 => "a run",
+        _ => "runs",
+    };
+    let more = match removed.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let folder = folder.display();
+    Some(format!("{runs} of an earlier command removed from {folder}: {}{more}", names.join(", ")))
+}
+
 impl Claim {
     /// Takes the folder.
     ///
@@ -62,6 +80,27 @@ impl Claim {
         settings: &[String],
         runs: &[Place<'_>],
     ) -> Result<Vec<String>, Failure> {
+        let stale = self.survey(scenario, settings, runs)?;
+        let summary = self.folder.join(SUMMARY);
+        if self.has_summary_of_runs()? {
+            fs::remove_file(&summary).map_err(|error| Failure::io(&summary, &error))?;
+        }
+        for place in &stale {
+            self.remove(place).map_err(|error| Failure::io(&self.folder, &error))?;
+        }
+        Ok(stale.iter().map(|place| self.name_of(place).display().to_string()).collect())
+    }
+
+    /// What [`Claim::clear`] would remove. Nothing is removed before all is known to be well.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn survey(
+        &self,
+        scenario: &Scenario,
+        settings: &[String],
+        runs: &[Place<'_>],
+    ) -> Result<Vec<PathBuf>, Failure> {
         let failed = |error: io::Error| Failure::io(&self.folder, &error);
         let own: BTreeMap<&Path, &Run> = runs.iter().map(|(place, run)| (&**place, *run)).collect();
         let (mut stale, mut foreign) = (Vec::new(), Vec::new());
@@ -90,16 +129,8 @@ impl Claim {
         if !foreign.is_empty() {
             return Err(self.refuse(&foreign, &scenario.name));
         }
-        // Nothing is removed before all is known to be well.
         self.check(runs, &stale)?;
-        let summary = self.folder.join(SUMMARY);
-        if self.has_summary_of_runs()? {
-            fs::remove_file(&summary).map_err(|error| Failure::io(&summary, &error))?;
-        }
-        for place in &stale {
-            self.remove(place).map_err(failed)?;
-        }
-        Ok(stale.iter().map(|place| self.name_of(place).display().to_string()).collect())
+        Ok(stale)
     }
 
     /// Whether a command wrote a result for this scenario into this folder.
@@ -402,6 +433,19 @@ mod tests {
         assert!(!folder.join("seed-9").join(MANIFEST).exists());
         assert_eq!(fs::read_to_string(folder.join("seed-9/notes.txt")).unwrap(), "mine");
         fs::remove_dir_all(scratch).unwrap();
+    }
+
+    #[test]
+    fn what_was_removed_is_named() {
+        let of = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            words_of(Path::new("out/x"), &names)
+        };
+        let end = |words: &str| Some(format!("of an earlier command removed from out/x: {words}"));
+        assert_eq!(of(&[]), None);
+        assert_eq!(of(&[""]).map(|words| words.replace("a run ", "")), end("its own result"));
+        let six = of(&["", "b", "c", "d", "e", "f"]).map(|words| words.replace("runs ", ""));
+        assert_eq!(six, end("its own result, b, c, d and 2 more"));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
-use trimline_sim::scenario::Scenario;
+use trimline_sim::scenario::Run;
 use trimline_sim::transports::Transports;
 
 use crate::failure::Failure;
@@ -55,7 +55,10 @@ pub(crate) fn compare(
     }
     // What the table needs is known before the runs, not behind them.
     check_package("plot.comparison").map_err(Failure::message)?;
-    say_slow_timers(&scenario);
+    // Defaults that decide more than the transports do.
+    for note in slow_timers(&scenario.runs) {
+        eprintln!("note: {note}");
+    }
     let out = options.run.out.clone().unwrap_or_else(|| default_folder(path, "compare"));
     let code = run_scenario(&scenario, &settings, &out, &options.run)?;
     if code != ExitCode::SUCCESS {
@@ -97,29 +100,24 @@ fn with_series(
     timers: Option<&str>,
     transports: &Transports,
 ) -> String {
-    let has_timers = |name: &str| {
-        let known = transports.find(name);
-        known.is_some_and(|known| known.grammar().keys.iter().any(|key| key.name == "timers"))
-    };
     let series = names.iter().map(|name| {
-        let timers = timers.filter(|_| has_timers(name));
+        let timers = timers.filter(|_| has_timers(name, transports));
         let keys = timers.map_or(String::new(), |timers| format!(" timers = \"{timers}\" "));
         format!("\n[[series]]\nname = \"{name}\"\ntransport.{name} = {{{keys}}}\n")
     });
     std::iter::once(text.to_owned()).chain(series).collect()
 }
 
-/// Says on the terminal where the defaults of some transports decide more than the transports do.
-fn say_slow_timers(scenario: &Scenario) {
-    for note in slow_timers(scenario) {
-        eprintln!("note: {note}");
-    }
+/// Whether a transport has timers that a preset sets.
+pub(crate) fn has_timers(name: &str, transports: &Transports) -> bool {
+    let known = transports.find(name);
+    known.is_some_and(|known| known.grammar().keys.iter().any(|key| key.name == "timers"))
 }
 
 /// Timers made for other networks, where another transport of the comparison has none such.
-fn slow_timers(scenario: &Scenario) -> Vec<String> {
+pub(crate) fn slow_timers<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<String> {
     let mut of: Vec<(&str, Option<String>)> = Vec::new();
-    for chosen in scenario.runs.iter().flat_map(|run| &run.plan.transports) {
+    for chosen in runs.into_iter().flat_map(|run| &run.plan.transports) {
         let found = (chosen.name(), chosen.slow_timers());
         if !of.contains(&found) {
             of.push(found);
@@ -131,8 +129,8 @@ fn slow_timers(scenario: &Scenario) -> Vec<String> {
     let note = |(name, slow): &(&str, Option<String>)| {
         slow.as_ref().map(|slow| {
             format!(
-                "{name} has timers of hosts on the Internet ({slow}): they may decide more than the transport; \
-                 --timers datacenter has shorter ones"
+                "{name} has timers of hosts on the Internet ({slow}): they may decide more than the transport; the \
+                 timers `datacenter` are shorter"
             )
         })
     };
@@ -154,6 +152,7 @@ fn asked(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trimline_sim::scenario::Scenario;
 
     #[test]
     fn every_transport_becomes_a_series() {
@@ -179,7 +178,7 @@ mod tests {
             let text = with_series(base, names, timers, &known);
             let scenario =
                 Scenario::parse("s", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
-            slow_timers(&scenario)
+            slow_timers(&scenario.runs)
         };
         let said = notes(&["ndp", "dctcp"], None);
         assert!(said.len() == 1 && said[0].contains("dctcp has timers"), "{said:?}");

@@ -140,10 +140,14 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
             vec![group(flows, flows, 1.0, anywhere)]
         }
         Matrix::Listed(listed) => {
-            let bytes: u64 = listed.flows.iter().map(|flow| flow.size.get()).sum();
-            let flows = listed.flows.len() as f64;
-            let packets = (bytes as f64 / flows / payload).ceil();
-            vec![Group { packets, ..group(flows, 1.0, 1.0, anywhere) }]
+            let sizes = listed.flows.iter().filter_map(|flow| flow.size);
+            let (bytes, sized) = sizes
+                .fold((0.0, 0.0), |(bytes, flows), size| (bytes + size.get() as f64, flows + 1.0));
+            let endless = listed.flows.len() as f64 - sized;
+            let packets = (bytes / f64::max(sized, 1.0) / payload).ceil();
+            let of = |flows, packets| Group { packets, ..group(flows, 1.0, 1.0, anywhere) };
+            let both = [of(sized, packets), of(endless, f64::INFINITY)];
+            both.into_iter().filter(|group| group.flows > 0.0).collect()
         }
         Matrix::Requests(queries) => {
             let clients = if queries.client.is_some() { 1.0 } else { all };

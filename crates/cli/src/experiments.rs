@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::failure::Failure;
 use crate::findings::Expected;
-use crate::results::print;
+use crate::terminal::print;
 
 mod embedded {
     include!(concat!(env!("OUT_DIR"), "/experiments.rs"));

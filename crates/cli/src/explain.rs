@@ -11,8 +11,8 @@ use crate::failure::Failure;
 use crate::load::overloads;
 use crate::memory::human_bytes;
 use crate::plan_words::{Line, different, plural, words};
-use crate::results::{print, shortened};
 use crate::scenario_file::read_scenario;
+use crate::terminal::{print, shortened};
 
 pub(crate) fn explain(
     path: &Path,

@@ -9,7 +9,13 @@ use trimline_sim::formats::sizes::Reading;
 use trimline_sim::scenario::distributions;
 
 use crate::failure::Failure;
-use crate::results::{columns, print};
+use crate::terminal::{columns, print};
+
+/// Whether a file has htsim's flows: by its name, unless somebody says.
+pub(crate) fn is_matrix(path: &Path, format: Option<&str>) -> bool {
+    let is_named = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("cm"));
+    format.map_or(is_named, |format| format == "htsim")
+}
 
 /// The scenario of a file that is none: htsim's connection matrix (`.cm`, or by its `format`) becomes its flows on a
 /// FatTree with as many hosts. HPCC's flows do not say how many hosts there are: the settings must. `None` for a
@@ -18,10 +24,9 @@ use crate::results::{columns, print};
 /// # Errors
 /// The file cannot be read.
 pub(crate) fn scenario_of(path: &Path, format: Option<&str>) -> Result<Option<String>, Failure> {
-    let is_matrix = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("cm"));
     match format {
         Some("hpcc") => return Ok(Some(flows_of(path, "hpcc", ""))),
-        None if !is_matrix => return Ok(None),
+        _ if !is_matrix(path, format) => return Ok(None),
         _ => {}
     }
     let text = fs::read_to_string(path).map_err(|error| Failure::io(path, &error))?;

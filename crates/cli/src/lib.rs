@@ -28,6 +28,7 @@ mod outcome;
 mod plan_words;
 mod quantity;
 mod quick;
+mod reference;
 mod report;
 mod reproduce;
 mod results;
@@ -38,6 +39,7 @@ mod scenario_file;
 pub mod single;
 mod stats;
 pub mod switch_ports;
+mod terminal;
 mod testbed;
 mod trace;
 mod transport;
@@ -185,6 +187,9 @@ enum Verb {
         /// Do not draw.
         #[arg(long)]
         no_plot: bool,
+        /// Begin runs that seem to need more memory than there is.
+        #[arg(long)]
+        ignore_memory: bool,
         #[command(flatten)]
         library: Library,
     },
@@ -261,6 +266,8 @@ enum Verb {
     },
     /// Print the JSON Schema of scenario files.
     Schema,
+    /// Print every key of a scenario, the switch profiles, the names of links and the columns of every file.
+    Reference,
     /// List the transports that scenarios can name.
     Transports {
         /// Print them as JSON: names, labels and colours of figures.
@@ -350,7 +357,18 @@ fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -
         Verb::Report { folders, out, include_stopped } => {
             report::report(&folders, out, include_stopped)
         }
-        Verb::Reproduce { ids, json, settings, jobs, quick, out, resume, no_plot, library } => {
+        Verb::Reproduce {
+            ids,
+            json,
+            settings,
+            jobs,
+            quick,
+            out,
+            resume,
+            no_plot,
+            ignore_memory,
+            library,
+        } => {
             let default = if quick { "out/quick" } else { "out" };
             let options = reproduce::Options {
                 json,
@@ -360,6 +378,7 @@ fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -
                 tier: if quick { verdicts::Tier::Quick } else { verdicts::Tier::Full },
                 resume,
                 no_plot,
+                ignore_memory,
                 library: library.directory,
                 transports: transports.clone(),
             };
@@ -373,7 +392,11 @@ fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -
         Verb::Stats { file, every } => stats::stats(&file, every),
         Verb::Testbed(options) => testbed::testbed(&options),
         Verb::Schema => {
-            results::print(&trimline_sim::scenario::schema(transports));
+            terminal::print(&trimline_sim::scenario::schema(transports));
+            Ok(ExitCode::SUCCESS)
+        }
+        Verb::Reference => {
+            terminal::print(&reference::reference(transports));
             Ok(ExitCode::SUCCESS)
         }
         Verb::Transports { json } => Ok(transport::list(transports, json)),

@@ -5,6 +5,25 @@ use std::fs;
 use trimline_sim::scenario::Run;
 
 use crate::estimate::Estimate;
+use crate::execute::Threads;
+use crate::failure::Failure;
+
+/// As many threads, and only so many of these runs at a time as memory holds.
+///
+/// # Errors
+/// One of them alone needs more than there is, unless `ignore`.
+pub(crate) fn fitted(runs: &[&Run], threads: Threads, ignore: bool) -> Result<Threads, Failure> {
+    if ignore {
+        return Ok(threads);
+    }
+    let at_once = threads.workers(runs.len());
+    let fitting = fit(runs, at_once)
+        .map_err(|problem| Failure::message(format!("{problem}, or --ignore-memory")))?;
+    if fitting < at_once {
+        eprintln!("note: {fitting} of {at_once} runs at a time, as many as memory holds");
+    }
+    Ok(threads.at_most(fitting))
+}
 
 /// How many of these runs may be under way at the same time, at most `at_once`.
 ///

@@ -1,15 +1,16 @@
 //! A plan in words: every setting that acts, a line each.
 
+use trimline_metrics::manifest;
 use trimline_packet::TimeDelta;
 use trimline_sim::plan::{
-    Arrivals, Connection, EngineChoice, Gap, LinkChange, Matrix, Plan, ServiceModel, Share, Size,
-    Spraying, Workload,
+    Arrivals, Connection, EngineChoice, Gap, LinkChange, LinkEvent, Matrix, Plan, ServiceModel,
+    Share, Size, Spraying, Workload,
 };
 use trimline_sim::scenario::Output;
 use trimline_sim::topology::{self, Clos, HostDelay, LinkId, Processing};
 use trimline_sim::transports::time;
 
-use crate::results::shortened;
+use crate::terminal::shortened;
 
 /// Columns of a terminal, and where the words of a line begin.
 const WIDTH: usize = 80;
@@ -201,23 +202,36 @@ fn event_words(plan: &Plan) -> Option<Line> {
     if plan.link_events.is_empty() {
         return None;
     }
-    let change = |event: &trimline_sim::plan::LinkEvent| {
-        let what = match event.change {
-            LinkChange::Rate(rate) => format!("sends at {rate}"),
-            LinkChange::Fail => "fails".to_owned(),
-            LinkChange::Restore => "is restored".to_owned(),
-        };
-        let both = if event.both_directions { " and back" } else { "" };
-        format!("{}{both} {what} at {}", names_of(plan, &[event.link]), time(event.at))
-    };
+    let said = |event: &LinkEvent| format!("{} at {}", change_words(plan, event), time(event.at));
     // Every name takes a look at all links: of many events some are said.
-    let some: Vec<String> = plan.link_events.iter().take(6).map(change).collect();
+    let some: Vec<String> = plan.link_events.iter().take(6).map(said).collect();
     let more = match plan.link_events.len() - some.len() {
         0 => String::new(),
         more => format!(", and {more} more"),
     };
     let known = time(plan.routing_convergence);
     Some(Line::new("events", format!("{}{more}; routing knows {known} later", some.join(", "))))
+}
+
+/// What becomes of a link.
+fn change_words(plan: &Plan, event: &LinkEvent) -> String {
+    let what = match event.change {
+        LinkChange::Rate(rate) => format!("sends at {rate}"),
+        LinkChange::Fail => "fails".to_owned(),
+        LinkChange::Restore => "is restored".to_owned(),
+    };
+    let both = if event.both_directions { " and back" } else { "" };
+    format!("{}{both} {what}", names_of(plan, &[event.link]))
+}
+
+/// The changes of links for a manifest: of very many the first.
+pub(crate) fn link_changes(plan: &Plan) -> Vec<manifest::LinkChange> {
+    const MOST: usize = 64;
+    let change = |event: &LinkEvent| manifest::LinkChange {
+        at_ps: event.at.as_ps(),
+        what: change_words(plan, event),
+    };
+    plan.link_events.iter().take(MOST).map(change).collect()
 }
 
 /// The names of links, by who sends on them.
@@ -246,11 +260,12 @@ fn switch_words(about: &str, plan: &Plan, model: &ServiceModel) -> Vec<Line> {
 }
 
 fn output_words(plan: &Plan, output: &Output) -> String {
-    let Output { flows, ports, latencies, timeline, fct, series } = *output;
+    let Output { flows, ports, links, latencies, timeline, fct, series } = *output;
     let every = plan.sample_every.map(|every| format!("series every {}", time(every)));
     let files = [
         (flows, "flows"),
         (ports, "ports"),
+        (links, "links"),
         (latencies, "latencies"),
         (timeline, "timeline"),
         (fct, "fct"),

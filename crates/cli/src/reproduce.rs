@@ -16,8 +16,10 @@ use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped
 use crate::experiments::{Experiment, choose, load, reference};
 use crate::failure::Failure;
 use crate::finding::Finding;
+use crate::memory;
 use crate::outcome::{self, Outcome};
-use crate::results::{Earlier, earlier, print, say_resumed, write_run};
+use crate::results::{Earlier, earlier, say_resumed, write_run};
+use crate::terminal::print;
 use crate::verdicts::{self, Tier, Verdict};
 
 pub(crate) struct Options {
@@ -28,6 +30,8 @@ pub(crate) struct Options {
     pub(crate) tier: Tier,
     pub(crate) resume: bool,
     pub(crate) no_plot: bool,
+    /// Runs that seem not to fit begin all the same.
+    pub(crate) ignore_memory: bool,
     pub(crate) library: Option<PathBuf>,
     pub(crate) transports: Transports,
 }
@@ -55,6 +59,9 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
             Ok(scenario)
         })
         .collect::<Result<Vec<Scenario>, Failure>>()?;
+    for scenario in &scenarios {
+        memory::fitted(&Vec::from_iter(&scenario.runs), threads.at_most(1), options.ignore_memory)?;
+    }
     catch_interrupts()?;
 
     let mut judged = Vec::new();
@@ -71,7 +78,7 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
             .map(|(run, _)| run_directory(&out, run))
             .collect();
         forget(&out, &kept).map_err(|error| Failure::io(&out, &error))?;
-        let outcomes = run_all(scenario, findings, found, &out, &options.settings, threads)?;
+        let outcomes = run_all(scenario, found, &out, threads, options, findings)?;
         if is_stopped() {
             eprintln!(
                 "stopped: {} holds what there was until then; --resume goes on",
@@ -164,13 +171,16 @@ fn forget_runs(directory: &Path, kept: &BTreeSet<PathBuf>) -> std::io::Result<()
 /// reduced to what the findings ask: hundreds of runs would keep thousands of flows and ports each.
 fn run_all(
     scenario: &Scenario,
-    findings: &[Finding],
     found: Vec<Option<Outcome>>,
     out: &Path,
-    settings: &[String],
     threads: Threads,
+    options: &Options,
+    findings: &[Finding],
 ) -> Result<Vec<Outcome>, Failure> {
     let pending: Vec<usize> = (0..found.len()).filter(|&run| found[run].is_none()).collect();
+    let waiting: Vec<&Run> = pending.iter().map(|&run| &scenario.runs[run]).collect();
+    let threads = memory::fitted(&waiting, threads, options.ignore_memory)?;
+    let settings = &options.settings;
     let outcomes = Mutex::new(found);
     execute(&scenario.runs, &pending, threads, &|index, done| {
         let run = &scenario.runs[index];

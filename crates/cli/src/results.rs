@@ -14,11 +14,7 @@ use trimline_sim::scenario::{Run, Scenario};
 
 use crate::execute::Done;
 use crate::failure::Failure;
-
-/// Prints to stdout. A reader that has gone away (`| head`) is no error.
-pub(crate) fn print(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
-}
+use crate::plan_words::link_changes;
 
 /// The manifest of a run before it begins.
 fn manifest(scenario: &Scenario, settings: &[String], run: &Run) -> Manifest {
@@ -31,8 +27,10 @@ fn manifest(scenario: &Scenario, settings: &[String], run: &Run) -> Manifest {
         plan_sha256: text_hash(&format!("{:?}", run.plan)),
         settings: settings.to_vec(),
         run: run.name.clone(),
+        point: run.point.clone(),
         seed: run.plan.seed,
         host_link: run.plan.host_link(),
+        link_events: link_changes(&run.plan),
         engine: match run.plan.engine {
             EngineChoice::Windows => "windows",
             EngineChoice::Heap => "heap",
@@ -75,6 +73,9 @@ pub(crate) fn write_run(
         }
         if run.output.ports {
             made.write("ports.csv", table::ports(record))?;
+        }
+        if run.output.links {
+            made.write("links.csv", table::links(record))?;
         }
         if run.output.latencies {
             made.write("latencies.csv", table::latencies(record))?;
@@ -160,57 +161,5 @@ pub(crate) fn say_resumed(finished: usize, foreign: usize, runs: usize) {
         eprintln!(
             "{foreign} results are of another scenario or program: these runs are done again"
         );
-    }
-}
-
-/// Rows as columns of equal width, the first flush left, the others flush right.
-pub(crate) fn columns(rows: &[Vec<String>]) -> String {
-    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
-    };
-    let widths: Vec<usize> = (0..count).map(|column| width(column).unwrap_or(0)).collect();
-    let mut text = String::new();
-    for row in rows {
-        let mut line = String::new();
-        for (column, cell) in row.iter().enumerate() {
-            let padding = " ".repeat(widths[column] - cell.chars().count());
-            let separator = if column == 0 { "" } else { "  " };
-            line += separator;
-            line +=
-                &if column == 0 { format!("{cell}{padding}") } else { format!("{padding}{cell}") };
-        }
-        text += line.trim_end();
-        text.push('\n');
-    }
-    text
-}
-
-/// A list of which the middle goes when it is long.
-pub(crate) fn shortened(values: &[&str]) -> String {
-    match values {
-        [first, second, .., last] if values.len() > 8 => {
-            format!("{first}, {second}, ..., {last} ({} values)", values.len())
-        }
-        values => values.join(", "),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_line_up() {
-        let rows = [vec!["run".into(), "Gb/s".into()], vec!["seed-1".to_owned(), "µ".to_owned()]];
-        assert_eq!(columns(&rows), "run     Gb/s\nseed-1     µ\n");
-    }
-
-    #[test]
-    fn long_lists_are_shortened() {
-        let values: Vec<String> = (1..=9).map(|n| n.to_string()).collect();
-        let values: Vec<&str> = values.iter().map(String::as_str).collect();
-        assert_eq!(shortened(&values), "1, 2, ..., 9 (9 values)");
-        assert_eq!(shortened(&values[..2]), "1, 2");
     }
 }

@@ -15,9 +15,10 @@ use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped
 use crate::failure::Failure;
 use crate::load::overloads;
 use crate::memory;
-use crate::results::{Earlier, earlier, print, say_resumed, shortened, write_run};
+use crate::results::{Earlier, earlier, say_resumed, write_run};
 use crate::run_table;
 use crate::scenario_file::{default_folder, read_scenario};
+use crate::terminal::print;
 
 /// How a scenario is run, and what is said of it.
 #[derive(Clone, Debug)]
@@ -66,9 +67,12 @@ pub(crate) fn run_scenario(
         false => vec![None; scenario.runs.len()],
     };
     let pending: Vec<usize> = (0..found.len()).filter(|&run| found[run].is_none()).collect();
-    let threads = fitted(scenario, &pending, threads, options)?;
+    let waiting: Vec<&Run> = pending.iter().map(|&run| &scenario.runs[run]).collect();
+    let threads = memory::fitted(&waiting, threads, options.ignore_memory)?;
     let places: Vec<_> = scenario.runs.iter().map(|run| (directory(run), run)).collect();
-    say_removed(out, &claim.clear(scenario, settings, &places)?);
+    if let Some(words) = claim::words_of(out, &claim.clear(scenario, settings, &places)?) {
+        eprintln!("note: {words}");
+    }
 
     let summaries = Mutex::new(found);
     execute(&scenario.runs, &pending, threads, &|index, done| {
@@ -118,26 +122,6 @@ fn found(
     found
 }
 
-/// As many threads, and only so many runs at a time as memory holds.
-fn fitted(
-    scenario: &Scenario,
-    pending: &[usize],
-    threads: Threads,
-    options: &Options,
-) -> Result<Threads, Failure> {
-    if options.ignore_memory {
-        return Ok(threads);
-    }
-    let runs: Vec<&Run> = pending.iter().map(|&run| &scenario.runs[run]).collect();
-    let at_once = threads.workers(runs.len());
-    let fitting = memory::fit(&runs, at_once)
-        .map_err(|problem| Failure::message(format!("{problem}, or --ignore-memory")))?;
-    if fitting < at_once {
-        eprintln!("note: {fitting} of {at_once} runs at a time, as many as memory holds");
-    }
-    Ok(threads.at_most(fitting))
-}
-
 /// Runs that differ in their seed alone.
 fn groups(done: &[(&Run, &Summary)], counting: Counting) -> Vec<Aggregate> {
     let is_one = |(a, _): &(&Run, &Summary), (b, _): &(&Run, &Summary)| {
@@ -183,19 +167,5 @@ fn say_overload(scenario: &Scenario) {
     }
     if said.len() > MOST {
         eprintln!("warning: and {} more; `trimline explain` says which", said.len() - MOST);
-    }
-}
-
-/// Says on the terminal which runs of an earlier command went.
-fn say_removed(out: &Path, names: &[String]) {
-    let names: Vec<&str> =
-        names.iter().filter(|name| !name.is_empty()).map(|name| &**name).collect();
-    if !names.is_empty() {
-        let runs = if names.len() == 1 { "a run" } else { "runs" };
-        eprintln!(
-            "note: {runs} of an earlier command removed from {}: {}",
-            out.display(),
-            shortened(&names)
-        );
     }
 }

@@ -2,9 +2,9 @@
 //! Long-lived flows and flows of a size have tables of their own, because they have other numbers.
 
 use trimline_metrics::summary::WorkloadAggregate;
-use trimline_metrics::{Aggregate, Interval, Summary, WorkloadSummary};
+use trimline_metrics::{Aggregate, Interval, LinkCounters, Summary, WorkloadSummary};
 
-use crate::results::columns;
+use crate::terminal::columns;
 
 /// Columns of a terminal.
 const WIDTH: usize = 80;
@@ -27,6 +27,7 @@ pub(crate) fn tables(runs: &[(&str, &Summary)], groups: &[Aggregate]) -> String 
     if !several.is_empty() {
         text += &over_seeds(&several);
     }
+    text += &losses(runs);
     let stopped = runs.iter().filter(|(_, run)| run.interrupted).count();
     if stopped > 0 {
         let enters = match runs.len() {
@@ -41,6 +42,20 @@ pub(crate) fn tables(runs: &[(&str, &Summary)], groups: &[Aggregate]) -> String 
         text += &format!("\n{hidden} more workloads are in summary.json\n");
     }
     text
+}
+
+/// What links did not bring, by cause: a transport that resends for that is no slower than its links.
+fn losses(runs: &[(&str, &Summary)]) -> String {
+    let mut lost = LinkCounters::default();
+    runs.iter().for_each(|(_, run)| lost.add(&run.links));
+    let LinkCounters { failed, lost, corrupted } = lost;
+    let of = if runs.len() == 1 { String::new() } else { format!(" in {} runs", runs.len()) };
+    match failed + lost + corrupted {
+        0 => String::new(),
+        all => format!(
+            "\nlinks did not bring {all} packets{of}: {lost} lost, {corrupted} damaged, {failed} while down\n"
+        ),
+    }
 }
 
 fn of_runs(runs: &[(&str, &Summary)]) -> String {
@@ -187,8 +202,7 @@ mod tests {
         let summaries = scenario.runs.iter().map(run).collect();
         (scenario, summaries)
     }
-
-    const MIXED: &str = "seeds = \"1..2\"\nduration = \"1ms\"\ntopology.star.hosts = 9\n\
+    const MIXED: &str = "impairment.loss = \"1%\"\nseeds = \"1..2\"\nduration = \"1ms\"\ntopology.star.hosts = 9\n\
         [[workload]]\nname = \"background\"\npermutation = {}\nsize = \"long-lived\"\n\
         [[workload]]\nname = \"replies-of-a-long-name\"\nsize = \"90KB\"\n\
         incast = { receiver = 0, senders = 8 }\n\

@@ -3,11 +3,11 @@
 use std::path::{Component, Path, PathBuf};
 
 use trimline_metrics::manifest::text_hash;
-use trimline_sim::scenario::Scenario;
-use trimline_sim::transports::Transports;
+use trimline_sim::scenario::{Scenario, ScenarioError};
+use trimline_sim::transports::{Transports, time};
 
 use crate::failure::Failure;
-use crate::foreign::scenario_of;
+use crate::foreign::{is_matrix, scenario_of};
 
 /// Reads a scenario file and everything laid over it. Without a name it has that of its file.
 pub(crate) fn read_scenario(
@@ -16,7 +16,33 @@ pub(crate) fn read_scenario(
     settings: &[String],
     transports: &Transports,
 ) -> Result<Scenario, Failure> {
-    parse_scenario(path, &scenario_text(path, format)?, settings, transports)
+    let text = scenario_text(path, format)?;
+    let is_matrix = is_matrix(path, format);
+    let scenario = match parse_scenario(path, &text, settings, transports) {
+        // Nobody wrote the scenario of such a file: its lines are nobody's.
+        Err(Failure::Scenario(error)) if is_matrix && error.place.source.text == text => {
+            let ScenarioError { problem, expected, .. } = *error;
+            let name = path.display().to_string();
+            let place = if problem.contains(&name) { String::new() } else { format!("{name}: ") };
+            return Err(Failure::message(format!("{place}{problem}; expected {expected}")));
+        }
+        read => read?,
+    };
+    let says_rates =
+        |setting: &String| ["topology", "links"].iter().any(|key| setting.starts_with(key));
+    if is_matrix
+        && !settings.iter().any(says_rates)
+        && let Some(run) = scenario.runs.first()
+    {
+        let link = run.plan.topology.host_link;
+        eprintln!(
+            "note: {} says no rate: links of {} and {}; others with --topology, or --set links.rate=100Gbps",
+            path.display(),
+            link.rate,
+            time(link.delay)
+        );
+    }
+    Ok(scenario)
 }
 
 /// The text of a scenario, also of a file that is none but can be run; `format` says that it is one of flows.

@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use trimline_metrics::ResultFolder;
 use trimline_sim::Progress;
-use trimline_sim::scenario::Scenario;
+use trimline_sim::scenario::{Run, Scenario};
+use trimline_sim::transports::Transports;
 
 use crate::claim;
 pub use crate::claim::Claim;
@@ -16,7 +17,7 @@ use crate::failure::Failure;
 use crate::foreign::scenario_of;
 use crate::results::{Earlier, earlier, write_run};
 use crate::scenario_file;
-use crate::{load, memory};
+use crate::{compare, load, memory};
 
 /// A scenario with the name that its results bear.
 #[derive(Debug)]
@@ -63,6 +64,11 @@ pub fn default_folder(path: &Path, what: &str) -> PathBuf {
     scenario_file::default_folder(path, what)
 }
 
+/// Whether a built-in transport has timers that a preset sets.
+pub fn has_timers(transport: &str) -> bool {
+    compare::has_timers(transport, &Transports::built_in())
+}
+
 impl Named {
     /// Reads a scenario; `file` is its name in errors, and names in it are relative to the folder of `file`.
     ///
@@ -89,7 +95,7 @@ impl Named {
 
     /// Every run, in the order series, sweep, seeds.
     pub fn runs(&self) -> Vec<Known> {
-        let known = |run: &trimline_sim::scenario::Run| Known {
+        let known = |run: &Run| Known {
             name: run.name.clone(),
             series: run.plan.series.clone(),
             point: run.point.clone(),
@@ -99,34 +105,63 @@ impl Named {
     }
 
     /// Takes `folder` for the runs at `places` until the claim is dropped: what an earlier command left there of the
-    /// same scenario, and is none of these runs as they are now, is removed. Gives the names of that.
+    /// same scenario, and is none of these runs as they are now, is removed. Gives a sentence that names it.
     ///
     /// # Errors
-    /// One line: another command is writing there, or the folder holds something else.
-    pub fn claim(&self, folder: &Path, places: &[usize]) -> Result<(Claim, Vec<String>), String> {
-        let runs: Vec<_> = places
-            .iter()
-            .filter_map(|&place| self.scenario.runs.get(place))
-            .map(|run| (claim::directory(folder, run, places.len()), run))
-            .collect();
+    /// One line: another command is writing there, the folder holds something else, or there is no such run.
+    pub fn claim(
+        &self,
+        folder: &Path,
+        places: &[usize],
+    ) -> Result<(Claim, Option<String>), String> {
+        let runs = self.runs_at(places)?.into_iter();
+        let runs: Vec<_> =
+            runs.map(|run| (claim::directory(folder, run, places.len()), run)).collect();
         let claim = Claim::take(folder).map_err(one_line)?;
         let removed = claim.clear(&self.scenario, &self.settings, &runs).map_err(one_line)?;
-        Ok((claim, removed))
+        Ok((claim, claim::words_of(folder, &removed)))
     }
 
     /// How many of the runs at `places` memory holds at the same time, at most `at_once`.
     ///
     /// # Errors
-    /// One line: one of them alone needs more than there is.
+    /// One line: one of them alone needs more than there is, or there is no such run.
     pub fn fit(&self, places: &[usize], at_once: usize) -> Result<usize, String> {
-        let runs: Vec<_> = places.iter().filter_map(|&run| self.scenario.runs.get(run)).collect();
-        memory::fit(&runs, at_once)
+        memory::fit(&self.runs_at(places)?, at_once)
     }
 
     /// Where the runs at `places` are asked for more than their network carries: a sentence each.
-    pub fn overload(&self, places: &[usize]) -> Vec<String> {
-        let runs = places.iter().filter_map(|&run| self.scenario.runs.get(run));
-        load::overloads(runs).into_iter().map(|(sentence, _)| sentence).collect()
+    ///
+    /// # Errors
+    /// One line: there is no such run.
+    pub fn overload(&self, places: &[usize]) -> Result<Vec<String>, String> {
+        let said = load::overloads(self.runs_at(places)?);
+        Ok(said.into_iter().map(|(sentence, _)| sentence).collect())
+    }
+
+    /// Transports of the runs at `places` whose timers may decide more than they do, where others have none such: a
+    /// sentence each.
+    ///
+    /// # Errors
+    /// One line: there is no such run.
+    pub fn slow_timers(&self, places: &[usize]) -> Result<Vec<String>, String> {
+        Ok(compare::slow_timers(self.runs_at(places)?))
+    }
+
+    /// Whether there are runs at these places.
+    ///
+    /// # Errors
+    /// One line: there is no such run.
+    pub fn check(&self, places: &[usize]) -> Result<(), String> {
+        self.runs_at(places).map(|_| ())
+    }
+
+    fn runs_at(&self, places: &[usize]) -> Result<Vec<&Run>, String> {
+        let runs = &self.scenario.runs;
+        let at = |&place: &usize| {
+            runs.get(place).ok_or_else(|| format!("no run {place} of {}", runs.len()))
+        };
+        places.iter().map(at).collect()
     }
 
     /// Whether the result of a run is in `directory`.
@@ -148,9 +183,7 @@ impl Named {
         resume: bool,
         watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<Ending, String> {
-        let Some(run) = self.scenario.runs.get(place) else {
-            return Err(format!("no run {place} of {}", self.scenario.runs.len()));
-        };
+        let run = self.runs_at(&[place])?[0];
         if resume && self.is_there(place, directory) {
             return Ok(Ending::Found);
         }

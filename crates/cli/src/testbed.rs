@@ -12,7 +12,7 @@ use trimline_stack::testbed::namespace;
 use crate::failure::Failure;
 use crate::findings::Expected;
 use crate::quantity;
-use crate::results::print;
+use crate::terminal::print;
 use crate::verdicts::{self, Tier, Verdict};
 
 /// What is run on the testbed.

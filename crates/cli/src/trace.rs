@@ -5,16 +5,20 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use trimline_metrics::{FlowRecord, RunRecord, capture, perfetto};
-use trimline_sim::plan::{EngineChoice, Plan, Watch};
+use trimline_metrics::capture::{Capture, Frames};
+use trimline_metrics::parts::{self, Part};
+use trimline_metrics::{FlowRecord, RunRecord, Timeline, capture, perfetto};
+use trimline_packet::Packet;
+use trimline_sim::plan::{EngineChoice, Plan, Watch, Workload};
 use trimline_sim::scenario::Scenario;
 use trimline_sim::transports::Transports;
 
-use crate::claim::Claim;
+use crate::claim::{self, Claim};
 use crate::execute::{Done, catch_interrupts, interrupted, is_stopped};
 use crate::failure::Failure;
-use crate::results::{print, write_run};
+use crate::results::write_run;
 use crate::scenario_file::{default_folder, read_scenario};
+use crate::terminal::{columns, print};
 
 /// What is traced, and where it goes.
 #[derive(Debug)]
@@ -39,28 +43,12 @@ pub(crate) fn trace(
     let place = place_of(&scenario, options.run.as_deref())?;
     let out = options.out.clone().unwrap_or_else(|| default_folder(path, "trace"));
     let claim = Claim::take(&out)?;
-    claim.clear(&scenario, settings, &[(out.clone(), &scenario.runs[place])])?;
+    claim.survey(&scenario, settings, &[(out.clone(), &scenario.runs[place])])?;
     catch_interrupts()?;
     let plan = &mut scenario.runs[place].plan;
     let mut only: Option<FlowRecord> = None;
     if let Some(row) = options.flow {
-        plan.timeline = None;
-        let record = perform(plan)?;
-        let Some(flow) = record.flows.get(row) else {
-            return Err(Failure::message(format!(
-                "no flow {row}: the run has {} flows, 0 to {}, as in the rows of its flows.csv",
-                record.flows.len(),
-                record.flows.len().saturating_sub(1)
-            )));
-        };
-        plan.timeline = Some(Watch {
-            places: Vec::new(),
-            flows: vec![(flow.source, flow.destination)],
-            from: trimline_packet::TimeDelta::ZERO,
-            to: None,
-            keep_packets: true,
-        });
-        only = Some(flow);
+        only = Some(chosen(plan, row)?);
     }
     let Some(watch) = &mut plan.timeline else {
         return Err(Failure::message(
@@ -75,10 +63,12 @@ pub(crate) fn trace(
         eprintln!("stopped: nothing was written");
         return Ok(interrupted());
     }
+    let mut apart = None;
     if let Some(flow) = &only {
         keep(&mut record, flow);
+        apart = parts::parts(&record.timeline, flow);
     }
-    let captured = capture::pcapng(&record.timeline);
+    let captured = captured(&record.timeline, &scenario.runs[place].plan);
     if captured.left_out > 0 {
         eprintln!(
             "{} packets are not in the capture: the wire format has no such packet",
@@ -87,25 +77,84 @@ pub(crate) fn trace(
     }
     let events = record.timeline.events.len();
     let json = perfetto::trace(&record.timeline);
+    // A mistake in the command, or a stop, leaves what was there.
+    let removed = claim.clear(&scenario, settings, &[(out.clone(), &scenario.runs[place])])?;
+    if let Some(words) = claim::words_of(&out, &removed) {
+        eprintln!("note: {words}");
+    }
     scenario.runs[place].output.timeline = true;
     let run = &scenario.runs[place];
     let done = Done { record, wall: start.elapsed(), threads: 1 };
     write_run(&out, &scenario, settings, run, &done, &[("trace.json", json)])?;
-    let file = out.join("trace.pcapng");
-    trimline_metrics::result_folder::write_file(&file, &captured.bytes)
-        .map_err(|error| Failure::io(&file, &error))?;
+    write_capture(&out, &captured.bytes, apart.as_deref())?;
+    if let Some(parts) = &apart {
+        print(&words_of(parts));
+    }
     print(&format!(
         "{events} events, {} packets\n\
-         {}   for Wireshark with tools/wireshark/ndp.lua\n\
+         {}   for Wireshark (NDP with tools/wireshark/ndp.lua)\n\
          {}     for ui.perfetto.dev\n\
          {}   as a table; `trimline report {}` draws it\n",
         captured.packets,
-        file.display(),
+        out.join("trace.pcapng").display(),
         out.join("trace.json").display(),
         out.join("timeline.csv").display(),
         out.display()
     ));
     Ok(ExitCode::SUCCESS)
+}
+
+/// The flow of a row of flows.csv; from now on the plan watches it.
+fn chosen(plan: &mut Plan, row: usize) -> Result<FlowRecord, Failure> {
+    plan.timeline = None;
+    let record = perform(plan)?;
+    let Some(flow) = record.flows.get(row) else {
+        return Err(Failure::message(format!(
+            "no flow {row}: the run has {} flows, 0 to {}, as in the rows of its flows.csv",
+            record.flows.len(),
+            record.flows.len().saturating_sub(1)
+        )));
+    };
+    plan.timeline = Some(Watch {
+        places: Vec::new(),
+        flows: vec![(flow.source, flow.destination)],
+        from: trimline_packet::TimeDelta::ZERO,
+        to: None,
+        keep_packets: true,
+    });
+    Ok(flow)
+}
+
+/// The packets of a timeline, those of each workload as its transport would send them.
+fn captured(timeline: &Timeline, plan: &Plan) -> Capture {
+    let of = |(number, workload): (u32, &Workload)| -> Box<dyn Frames> {
+        let events = timeline.events.iter().zip(&timeline.packets);
+        let own = events.filter(|(event, _)| event.flow.workload == number);
+        let packets: Vec<Packet> = own.map(|(_, packet)| *packet).collect();
+        plan.transport_of(workload).frames(&packets).unwrap_or_else(|| Box::new(capture::Own))
+    };
+    let mut frames: Vec<Box<dyn Frames>> = (0..).zip(&plan.workloads).map(of).collect();
+    capture::pcapng(timeline, &mut frames)
+}
+
+/// What a trace has beside a run's files.
+fn write_capture(out: &Path, capture: &[u8], apart: Option<&[Part]>) -> Result<(), Failure> {
+    let write = |name: &str, bytes: &[u8]| {
+        let file = out.join(name);
+        trimline_metrics::result_folder::write_file(&file, bytes)
+            .map_err(|error| Failure::io(&file, &error))
+    };
+    write("trace.pcapng", capture)?;
+    apart.map_or(Ok(()), |parts| write("parts.csv", &parts::csv(parts)))
+}
+
+/// A completion time and its parts, for a terminal.
+fn words_of(parts: &[Part]) -> String {
+    let us = |ps: u64| format!("{:.3} us", ps as f64 / 1e6);
+    let all = parts.iter().map(|part| part.ps).sum();
+    let mut rows = vec![vec!["completion time".to_owned(), us(all)]];
+    rows.extend(parts.iter().map(|part| vec![format!("  {}", part.name), us(part.ps)]));
+    columns(&rows)
 }
 
 fn place_of(scenario: &Scenario, name: Option<&str>) -> Result<usize, Failure> {

@@ -8,7 +8,7 @@ use serde_json::json;
 use trimline_sim::transports::Transports;
 
 use crate::failure::Failure;
-use crate::results::{columns, print};
+use crate::terminal::{columns, print};
 
 /// Files of the crate, and their templates.
 const FILES: [(&str, &str); 7] = [

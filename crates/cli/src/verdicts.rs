@@ -8,7 +8,7 @@ use serde_json::json;
 use trimline_metrics::{Interval, result_folder};
 
 use crate::failure::Failure;
-use crate::results::columns;
+use crate::terminal::columns;
 
 /// Whether all runs of an experiment were run, or some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -235,6 +235,38 @@ fn a_run_beyond_memory_is_refused_with_the_number() {
     assert!(said(&refused).contains("--ignore-memory"), "{}", said(&refused));
     let short = ["run", "large.toml", "--set", "duration=1us", "--ignore-memory", "--quiet"];
     assert_eq!(succeeded(&scratch.trimline(&short)), "");
+    // A reproduction is refused as well, before its first run.
+    let paths = ["--set", "duration=1000s", "--set", "output.timeline.flows=[[0, 431]]"];
+    let refused = scratch.trimline(&[&["reproduce", "ndp/fig14"], &paths[..]].concat());
+    assert_eq!(refused.status.code(), Some(2));
+    let words = said(&refused);
+    assert!(words.contains("of memory") && words.contains("--ignore-memory"), "{words}");
+    assert!(!scratch.0.join("out/ndp").exists());
+}
+
+#[test]
+fn a_trace_that_is_misused_removes_nothing() {
+    let scratch = Scratch::new("trace-misuse");
+    scratch.write("incast.toml", INCAST);
+    let out = ["--out", "x"];
+    succeeded(&scratch.trimline(&[&["run", "incast.toml", "--seeds", "1..2"], &out[..]].concat()));
+    let before = results(&scratch.0.join("x"), true);
+    assert_eq!(before.len(), 2);
+    for more in [&["--flow", "99"][..], &[]] {
+        let refused = scratch.trimline(&[&["trace", "incast.toml"], &out[..], more].concat());
+        assert_eq!(refused.status.code(), Some(2), "{more:?}");
+        assert_eq!(results(&scratch.0.join("x"), true), before);
+    }
+    let done = scratch.trimline(&[&["trace", "incast.toml", "--flow", "0"], &out[..]].concat());
+    succeeded(&done);
+    assert!(said(&done).contains("removed from x: seed-1, seed-2"), "{}", said(&done));
+    // The parts of its completion time are all of it.
+    let column = |text: &str, place: usize| -> Vec<u64> {
+        let cells = text.lines().filter_map(|line| line.split(',').nth(place));
+        cells.filter_map(|cell| cell.parse().ok()).collect()
+    };
+    let fct = column(&scratch.read("x/flows.csv"), 6)[0];
+    assert_eq!(column(&scratch.read("x/parts.csv"), 1).iter().sum::<u64>(), fct);
 }
 
 #[test]

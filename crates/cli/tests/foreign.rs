@@ -75,6 +75,41 @@ fn a_topology_of_htsim_takes_the_place_of_the_fat_tree() {
 }
 
 #[test]
+fn a_flow_of_size_0_sends_until_the_end() {
+    let folder = scratch("size-0");
+    let flows = "Nodes 16\nConnections 3\n0->1 id 1 start 0 size 0\n2->3 id 2 start 0 size 90000\n\
+                 4->5 id 3 start 5000000 size 0\n";
+    fs::write(folder.join("a.cm"), flows).unwrap();
+    let output = trimline(&folder, &["run", "a.cm"]);
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let problem = "a.cm:3: `0->1 size 0` sends until the end of the run, and nothing says when that is; expected \
+                   `duration` in the scenario, or --set duration=1ms";
+    assert!(text.contains(problem), "{text}");
+    let words = ["run", "a.cm", "--set", "duration=1ms", "--out", "out"];
+    let output = trimline(&folder, &words);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{text}");
+    // The file says no rate: what was taken is said.
+    let rate = "note: a.cm says no rate: links of 10 Gb/s and 1us; others with --topology, or --set links.rate=100Gbps";
+    assert_eq!(text.trim_end(), rate);
+    let flows = fs::read_to_string(folder.join("out/flows.csv")).unwrap();
+    assert_eq!(flows.matches(",long-lived").count(), 2, "{flows}");
+    assert_eq!(flows.matches(",completed").count(), 1, "{flows}");
+    // 1.2 MB a millisecond at 10 Gb/s.
+    let sent = |source: &str| -> u64 {
+        let mut rows = flows.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let row = rows.find(|row| row[2] == source).expect("a row");
+        row[11].parse().expect("a number")
+    };
+    assert!(sent("0") > 1_000_000 && sent("4") > 1_000_000, "{flows}");
+    let said = ["explain", "a.cm", "--set", "duration=1ms", "--set", "links.rate=100Gbps"];
+    let output = trimline(&folder, &said);
+    assert!(output.status.success());
+    assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
 fn a_mistake_in_a_connection_matrix_names_its_line() {
     let folder = scratch("mistake");
     fs::write(folder.join("a.cm"), permutation(16).replace("3->8", "3->16")).unwrap();

@@ -1,5 +1,5 @@
 //! A timeline as a capture file: pcapng with nanoseconds, one interface a port or host, every packet in the form that
-//! it would have on the wire (`trimline_packet::wire`).
+//! it would have on the wire (`trimline_packet::wire`, or that of its transport: [`Frames`]).
 //!
 //! A packet is captured where it begins to leave: once a link, as whole or as trimmed as it then is. Host `n` has
 //! the address 10.0.0.0 + n + 1; the path is the UDP source port.
@@ -50,8 +50,24 @@ impl Routes for Addresses {
     }
 }
 
-/// The departures of a timeline whose packets were kept.
-pub fn pcapng(timeline: &Timeline) -> Capture {
+/// Makes frames of packets, in the order in which they were sent.
+pub trait Frames {
+    /// A packet that leaves at a time, as a whole frame; `None` if it has none.
+    fn frame(&mut self, packet: &Packet, time_ps: u64) -> Option<Vec<u8>>;
+}
+
+/// Packets in the form of this repository's own wire format.
+#[derive(Clone, Copy, Debug)]
+pub struct Own;
+
+impl Frames for Own {
+    fn frame(&mut self, packet: &Packet, _time_ps: u64) -> Option<Vec<u8>> {
+        frame(packet)
+    }
+}
+
+/// The departures of a timeline whose packets were kept; `frames_of` has for each workload who makes its frames.
+pub fn pcapng(timeline: &Timeline, frames_of: &mut [Box<dyn Frames>]) -> Capture {
     let mut writer = Writer::default();
     writer.section();
     // Interfaces in the order of their first packets.
@@ -62,7 +78,11 @@ pub fn pcapng(timeline: &Timeline) -> Capture {
         if event.what != What::Depart {
             continue;
         }
-        let Some(frame) = frame(packet) else {
+        let made = match frames_of.get_mut(event.flow.workload as usize) {
+            Some(frames) => frames.frame(packet, event.time_ps),
+            None => frame(packet),
+        };
+        let Some(frame) = made else {
             capture.left_out += 1;
             continue;
         };
@@ -210,7 +230,7 @@ mod tests {
                 packet(64, Service::Trimmed),
             ],
         };
-        let capture = pcapng(&timeline);
+        let capture = pcapng(&timeline, &mut []);
         assert_eq!((capture.packets, capture.left_out), (2, 0));
         let word =
             |at: usize| u32::from_le_bytes(*capture.bytes[at..].first_chunk().expect("four bytes"));

@@ -7,6 +7,7 @@
 
 pub mod by_workload;
 pub mod capture;
+pub mod columns;
 mod csv;
 pub mod distribution;
 #[cfg(test)]
@@ -15,6 +16,7 @@ pub mod flow;
 pub mod flow_store;
 pub mod manifest;
 pub mod measure;
+pub mod parts;
 pub mod perfetto;
 pub mod place;
 pub mod record;
@@ -31,7 +33,7 @@ pub use flow_store::FlowStore;
 pub use manifest::Manifest;
 pub use measure::Measure;
 pub use place::{Direction, Layer, PortPlace};
-pub use record::{HostLink, PacketLatency, PortRecord, RunRecord};
+pub use record::{HostLink, LinkCounters, LinkRecord, PacketLatency, PortRecord, RunRecord};
 pub use result_folder::ResultFolder;
 pub use samples::{PortGroup, Sample, Samples};
 pub use statistics::{Interval, interval, quantile};

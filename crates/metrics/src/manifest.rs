@@ -31,10 +31,14 @@ pub struct Manifest {
     pub settings: Vec<String>,
     /// Name of the run: series, point of the sweep, seed.
     pub run: String,
+    /// The point of the sweep, as the scenario writes it: keys and values.
+    pub point: Vec<(String, String)>,
     /// Seed of the run.
     pub seed: u64,
     /// The links of hosts, and a full data packet on them: what goodputs and ideal times are compared with.
     pub host_link: HostLink,
+    /// Changes of links, in the order of the scenario.
+    pub link_events: Vec<LinkChange>,
     /// Engine that drove it.
     pub engine: String,
     /// Threads that drove it.
@@ -47,6 +51,15 @@ pub struct Manifest {
     pub packet_hops: u64,
     /// Of wall time.
     pub packet_hops_per_second: f64,
+}
+
+/// Something that happens to a link during a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkChange {
+    /// When, from the beginning of the run.
+    pub at_ps: u64,
+    /// What, in words.
+    pub what: String,
 }
 
 impl Manifest {
@@ -124,8 +137,10 @@ mod tests {
             plan_sha256: "p".into(),
             settings: vec![],
             run: "seed-1".into(),
+            point: vec![("load".into(), "50%".into())],
             seed: 1,
             host_link: HostLink { rate_bps: 10, payload_bytes: 9, header_bytes: 1 },
+            link_events: vec![LinkChange { at_ps: 7, what: "host 3 fails".into() }],
             engine: "windows".into(),
             threads: 1,
             interrupted: false,

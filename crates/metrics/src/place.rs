@@ -4,12 +4,14 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A layer of switches.
+/// A layer of switches, or the hosts below them.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Layer {
+    /// Hosts: a layer of links, without ports of switches.
+    Host,
     /// Switches that hosts are connected to: tops of racks, leaves, the switch of a star.
     #[default]
     Tor,
@@ -50,6 +52,7 @@ pub struct PortPlace {
 impl fmt::Display for Layer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Layer::Host => "host",
             Layer::Tor => "tor",
             Layer::Aggregation => "aggregation",
             Layer::Spine => "spine",

@@ -55,6 +55,45 @@ impl std::ops::Deref for PortRecord {
     }
 }
 
+/// Packets that a link did not bring, by cause.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+pub struct LinkCounters {
+    /// The link was down.
+    pub failed: u64,
+    /// Lost by chance.
+    pub lost: u64,
+    /// Damaged, and thrown away at the far end.
+    pub corrupted: u64,
+}
+
+impl LinkCounters {
+    /// The names of all counters, as columns.
+    pub const NAMES: [&'static str; 3] = ["failed", "lost", "corrupted"];
+
+    /// All counters, in the order of [`LinkCounters::NAMES`].
+    pub fn values(&self) -> [u64; 3] {
+        [self.failed, self.lost, self.corrupted]
+    }
+
+    /// Adds those of another link.
+    pub fn add(&mut self, other: &LinkCounters) {
+        self.failed += other.failed;
+        self.lost += other.lost;
+        self.corrupted += other.corrupted;
+    }
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LinkRecord {
+    /// The port or host that sends on it, such as `tor 3 down 2` or `host 7`.
+    pub name: String,
+    /// What it did not bring.
+    pub counters: LinkCounters,
+    /// Rate at the beginning, in bit/s.
+    pub rate_bps: u64,
+}
+
 /// How long one packet took, from its first sending until its ACK arrived at the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PacketLatency {
@@ -83,6 +122,8 @@ pub struct RunRecord {
     pub samples: Samples,
     /// Output ports of switches.
     pub ports: Vec<PortRecord>,
+    /// Links, those of ports in their order before those of hosts.
+    pub links: Vec<LinkRecord>,
     /// Simulated time at the end of the run.
     pub simulated_ps: u64,
     /// Length of the measured interval: simulated time less the warm-up.

@@ -10,14 +10,16 @@ pub use crate::manifest::MANIFEST;
 use crate::manifest::Origin;
 
 /// Every file that commands write into the directory of a result. Others are their owner's.
-pub const FILES: [&str; 14] = [
+pub const FILES: [&str; 16] = [
     MANIFEST,
     "summary.json",
     "scenario.toml",
     "flows.csv",
     "ports.csv",
+    "links.csv",
     "latencies.csv",
     "timeline.csv",
+    "parts.csv",
     "series.csv",
     "fct.txt",
     "measures.json",

@@ -14,7 +14,7 @@ pub struct Samples {
     pub samples: Vec<Sample>,
 }
 
-/// Ports of switches of one kind that send in one direction.
+/// Ports of switches of one kind that send in one direction, or all hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PortGroup {
     /// Layer of their switches.
@@ -38,9 +38,10 @@ pub struct Sample {
     pub group: u32,
     /// What they did since then.
     pub counters: PortCounters,
-    /// Bytes in all queues of all ports now, packets on the wire included.
+    /// Bytes in all queues of all ports now, packets on the wire included. Of hosts: payload that was handed over to
+    /// them, in flows of a size, and that they have not sent once.
     pub queue_bytes: u64,
-    /// Bytes in the queues of the fullest port now.
+    /// Bytes in the queues of the fullest port now, or at the host with the most.
     pub queue_bytes_max: u64,
 }
 
@@ -106,8 +107,8 @@ mod tests {
             }],
         };
         let expected = "\
-time_ps,layer,utilisation,packets,bytes,trimmed,dropped,returned,queue_bytes_mean,queue_bytes_max
-30000000,tor up,0.725120,4,36256,1,0,0,4532.000000,9064
+time_ps,layer,utilisation,packets,bytes,trimmed,dropped,returned,marked,queue_bytes_mean,queue_bytes_max
+30000000,tor up,0.725120,4,36256,1,0,0,0,4532.000000,9064
 ";
         assert_eq!(String::from_utf8(csv(&samples)).unwrap(), expected);
     }

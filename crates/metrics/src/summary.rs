@@ -9,7 +9,7 @@ use trimline_packet::PortCounters;
 use crate::by_workload::{WorkloadSummary, by_workload};
 use crate::distribution::{distribution, rounded};
 use crate::flow::{FlowEnd, FlowRecord};
-use crate::record::RunRecord;
+use crate::record::{LinkCounters, RunRecord};
 use crate::statistics::{Interval, interval, mean};
 
 pub use crate::distribution::{Distribution, Goodput};
@@ -58,6 +58,8 @@ pub struct Summary {
     /// What the switch ports did, summed over them.
     #[serde(with = "port_counts")]
     pub ports: PortCounters,
+    /// What links did not bring, summed over them.
+    pub links: LinkCounters,
     /// Packets that left a link, control and headers included.
     pub packet_hops: u64,
     /// Hops for each packet of `packets_delivered`: the work that one packet costs.
@@ -251,6 +253,8 @@ impl Summary {
         drop(goodputs);
         let mut ports = PortCounters::default();
         record.ports.iter().for_each(|port| ports.add(&port.counters));
+        let mut links = LinkCounters::default();
+        record.links.iter().for_each(|link| links.add(&link.counters));
         // Slowdowns as parts per million, so that they sort as integers.
         let slowdown = |flow: &FlowRecord| {
             let (fct, ideal) = (u128::from(flow.fct_receiver_ps?), u128::from(flow.ideal_fct_ps?));
@@ -280,6 +284,7 @@ impl Summary {
             path_removals: totals.path_removals,
             path_restorations: totals.path_restorations,
             ports,
+            links,
             packet_hops: record.packet_hops,
             hops_per_delivered_packet: ratio(record.packet_hops, record.packets_delivered),
             workloads: by_workload(flows, record.measured_ps),

@@ -1,4 +1,4 @@
-//! flows.csv and ports.csv: one row a flow, one row a port, the unit at the end of each name.
+//! flows.csv, ports.csv and links.csv: one row a flow, a port, a link; the unit at the end of each name.
 
 use std::io::{self, Write};
 
@@ -6,7 +6,7 @@ use trimline_packet::PortCounters;
 
 use crate::csv::{table, write_table};
 use crate::flow::{FlowEnd, FlowRecord};
-use crate::record::{PacketLatency, PortRecord, RunRecord};
+use crate::record::{LinkRecord, PacketLatency, PortRecord, RunRecord};
 use crate::statistics::quantile;
 
 /// The columns of flows.csv. A number that a flow does not have is an empty field.
@@ -50,6 +50,18 @@ pub fn write_flows(record: &RunRecord, out: impl Write) -> io::Result<()> {
 /// ports.csv, rows in the order of the record.
 pub fn ports(record: &RunRecord) -> Vec<u8> {
     table(&port_columns(), record.ports.iter().map(port_row))
+}
+
+/// The columns of links.csv.
+pub const LINK_COLUMNS: [&str; 5] = ["name", "failed", "lost", "corrupted", "rate_bps"];
+
+/// links.csv, rows in the order of the record.
+pub fn links(record: &RunRecord) -> Vec<u8> {
+    let row = |link: &LinkRecord| {
+        let [failed, lost, corrupted] = link.counters.values().map(|value| value.to_string());
+        [link.name.clone(), failed, lost, corrupted, link.rate_bps.to_string()]
+    };
+    table(&LINK_COLUMNS, record.links.iter().map(row))
 }
 
 /// The columns of latencies.csv.
@@ -156,11 +168,22 @@ reply,0,1,0,270000,7,259792000,266099200,259792000,266099200,1.000000,270000,270
     fn ports_csv_to_the_byte() {
         let text = ports(&record(Vec::new()));
         let expected = "\
-name,packets,bytes,trimmed,dropped,returned,rate_bps
-tor 0 down 0,31,280000,1,0,0,0
-core 3 down 2,0,0,0,4,2,0
+name,packets,bytes,trimmed,dropped,returned,marked,rate_bps
+tor 0 down 0,31,280000,1,0,0,0,0
+core 3 down 2,0,0,0,4,2,0,0
 ";
         assert_eq!(String::from_utf8(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn links_csv_to_the_byte() {
+        let text = links(&record(Vec::new()));
+        let expected =
+            "name,failed,lost,corrupted,rate_bps\ntor 0 down 0,0,0,0,10\nhost 0,1,2,3,10\n";
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
+        let json = crate::Summary::new(&record(Vec::new())).to_json();
+        let json: String = json.split_whitespace().collect();
+        assert!(json.contains(r#""links":{"failed":1,"lost":2,"corrupted":3}"#), "{json}");
     }
 
     /// A counter is one line of a list: here it must turn up in every file by itself.

@@ -69,6 +69,8 @@ pub enum What {
     Depart,
     /// Its last bit arrived at a host.
     Arrive,
+    /// The port marked it: it had no mark of congestion (ECN) before.
+    Mark,
     /// It found no place at a port and goes back to its sender.
     Return,
     /// It found no place at a port and is gone.
@@ -102,6 +104,7 @@ impl What {
         match self {
             What::Enqueue => "enqueue",
             What::Trim => "trim",
+            What::Mark => "mark",
             What::Depart => "depart",
             What::Arrive => "arrive",
             What::Return => "return",

@@ -51,6 +51,8 @@ counters! {
     dropped,
     /// Headers that were sent back to their senders.
     returned,
+    /// Packets that had no mark of congestion (ECN) before.
+    marked,
 }
 
 impl PortCounters {
@@ -76,13 +78,15 @@ mod tests {
 
     #[test]
     fn values_come_in_the_order_of_the_names_and_back() {
-        let counters = PortCounters { packets: 1, bytes: 2, trimmed: 3, dropped: 4, returned: 5 };
-        assert_eq!(PortCounters::NAMES, ["packets", "bytes", "trimmed", "dropped", "returned"]);
-        assert_eq!(counters.values(), [1, 2, 3, 4, 5]);
+        let counters =
+            PortCounters { packets: 1, bytes: 2, trimmed: 3, dropped: 4, returned: 5, marked: 6 };
+        let names = ["packets", "bytes", "trimmed", "dropped", "returned", "marked"];
+        assert_eq!(PortCounters::NAMES, names);
+        assert_eq!(counters.values(), [1, 2, 3, 4, 5, 6]);
         assert_eq!(PortCounters::from_values(counters.values()), counters);
         let mut twice = counters;
         twice.add(&counters);
-        assert_eq!(twice.values(), [2, 4, 6, 8, 10]);
+        assert_eq!(twice.values(), [2, 4, 6, 8, 10, 12]);
         assert_eq!(twice.since(&counters), counters);
     }
 }

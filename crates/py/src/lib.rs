@@ -55,21 +55,28 @@ impl Scenario {
         runs.map(|run| (run.name, run.series, run.point, run.seed)).collect()
     }
 
-    /// Takes a folder for the runs at these places: the claim, and what was removed there. What stands in the way is
-    /// an `OSError`.
-    fn claim(&self, folder: PathBuf, places: Vec<usize>) -> PyResult<(Claim, Vec<String>)> {
+    /// Takes a folder for the runs at these places: the claim, and a sentence of what was removed there. What stands
+    /// in the way is an `OSError`.
+    fn claim(&self, folder: PathBuf, places: Vec<usize>) -> PyResult<(Claim, Option<String>)> {
+        self.0.check(&places).map_err(PyValueError::new_err)?;
         let (claim, removed) = self.0.claim(&folder, &places).map_err(PyOSError::new_err)?;
         Ok((Claim(Some(claim)), removed))
     }
 
     /// How many of these runs memory holds at the same time; a `MemoryError` if one alone needs more than there is.
     fn fit(&self, places: Vec<usize>, at_once: usize) -> PyResult<usize> {
+        self.0.check(&places).map_err(PyValueError::new_err)?;
         self.0.fit(&places, at_once).map_err(PyMemoryError::new_err)
     }
 
     /// Where these runs are asked for more than their network carries, a sentence each.
-    fn overload(&self, places: Vec<usize>) -> Vec<String> {
-        self.0.overload(&places)
+    fn overload(&self, places: Vec<usize>) -> PyResult<Vec<String>> {
+        self.0.overload(&places).map_err(PyValueError::new_err)
+    }
+
+    /// Transports of these runs whose timers may decide more than they do, a sentence each.
+    fn slow_timers(&self, places: Vec<usize>) -> PyResult<Vec<String>> {
+        self.0.slow_timers(&places).map_err(PyValueError::new_err)
     }
 
     /// Whether the result of a run is in a directory.
@@ -161,6 +168,18 @@ fn schema() -> String {
     trimline_sim::scenario::schema(&trimline_sim::transports::Transports::built_in())
 }
 
+/// Whether a transport has timers that a preset sets.
+#[pyfunction]
+fn has_timers(transport: &str) -> bool {
+    single::has_timers(transport)
+}
+
+/// Units of the quantities of scenarios, each in the smallest of its kind.
+#[pyfunction]
+fn units() -> BTreeMap<&'static str, u64> {
+    trimline_sim::scenario::units().collect()
+}
+
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
@@ -171,5 +190,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(command, module)?)?;
     module.add_function(wrap_pyfunction!(default_folder, module)?)?;
     module.add_function(wrap_pyfunction!(schema, module)?)?;
+    module.add_function(wrap_pyfunction!(units, module)?)?;
+    module.add_function(wrap_pyfunction!(has_timers, module)?)?;
     Ok(())
 }

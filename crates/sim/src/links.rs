@@ -102,7 +102,17 @@ impl Impairment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passage {
     Arrives(Time),
+    Gone(Loss),
+}
+
+/// Why a link does not bring a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// The link was down.
+    Failed,
+    /// By chance.
     Lost,
+    /// It was damaged, and thrown away at the far end.
     Corrupted,
 }
 
@@ -192,6 +202,8 @@ pub(crate) struct Links {
     ends: Shared<Option<Ends>>,
     /// The most that a packet may be delayed beyond transmission, propagation and what ends always take.
     most_delay: TimeDelta,
+    /// From this unit on somebody counts what is sent: hosts, where a run is sampled.
+    counted_from: u32,
 }
 
 impl Links {
@@ -237,7 +249,18 @@ impl Links {
             failed: vec![false; if fails { units as usize } else { 0 }].into(),
             ends: Vec::new().into(),
             most_delay,
+            counted_from: u32::MAX,
         }
+    }
+
+    /// The same links; what these units and those behind them send is counted.
+    pub(crate) fn counted(self, from: u32) -> Links {
+        Links { counted_from: from, ..self }
+    }
+
+    /// Whether what hosts send is counted.
+    pub(crate) fn counts_hosts(&self) -> bool {
+        self.counted_from != u32::MAX
     }
 
     /// The same links between hosts whose delays vary as the network says.
@@ -269,8 +292,15 @@ impl Links {
         // SAFETY: promised by the caller.
         let (impaired, failed, ends) =
             unsafe { (self.impaired.view(), self.failed.view(), self.ends.view()) };
-        let (impairment, most_delay) = (self.impairment.clone(), self.most_delay);
-        Links { steps: Vec::new(), taken: 0, impairment, impaired, failed, ends, most_delay }
+        Links {
+            steps: Vec::new(),
+            taken: 0,
+            impairment: self.impairment.clone(),
+            impaired,
+            failed,
+            ends,
+            ..*self
+        }
     }
 
     /// Everything that will happen.
@@ -304,13 +334,19 @@ impl Links {
 
     /// Whether a packet on this link must ask for its passage.
     pub(crate) fn is_impaired(&self, link: LinkId) -> bool {
-        self.failed.find(link.index()) == Some(&true) || self.draws(link)
+        let is_counted = link.unit() >= self.counted_from;
+        is_counted || self.failed.find(link.index()) == Some(&true) || self.draws(link)
     }
 
     /// Whether chance decides what becomes of a packet on this link.
     pub(crate) fn draws(&self, link: LinkId) -> bool {
         let is_drawn = self.impaired.find(link.index()).is_some_and(Option::is_some);
         is_drawn || self.ends.find(link.index()).is_some_and(Option::is_some)
+    }
+
+    /// Whether a packet may be lost on any link at any time.
+    pub(crate) fn may_lose(&self) -> bool {
+        self.failed.len() > 0 || self.impaired.len() > 0
     }
 
     /// The most that a packet may be delayed beyond transmission, propagation and what ends always take.
@@ -336,15 +372,15 @@ impl Links {
             at = host.pass(at, transmission);
         }
         if self.failed.find(unit) == Some(&true) {
-            return Passage::Lost;
+            return Passage::Gone(Loss::Failed);
         }
         let mut link = self.impaired.find_mut(unit).and_then(Option::as_mut);
         if let Some(link) = &mut link {
             if self.impairment.loss.strikes(&mut link.stream) {
-                return Passage::Lost;
+                return Passage::Gone(Loss::Lost);
             }
             if self.impairment.corruption.strikes(&mut link.stream) {
-                return Passage::Corrupted;
+                return Passage::Gone(Loss::Corrupted);
             }
         }
         if let Some(host) = ends.and_then(|ends| ends.receiver.as_mut()) {
@@ -384,8 +420,8 @@ mod tests {
         let (loss, corruption) = (share(10_000_000), share(50_000_000));
         let mut links = impaired(Impairment { loss, corruption, ..Impairment::default() });
         let passages = passages(&mut links);
-        let count = |fate| passages.iter().filter(|&&passage| passage == fate).count();
-        let (lost, corrupted) = (count(Passage::Lost), count(Passage::Corrupted));
+        let count = |loss| passages.iter().filter(|&&each| each == Passage::Gone(loss)).count();
+        let (lost, corrupted) = (count(Loss::Lost), count(Loss::Corrupted));
         assert!((900..1100).contains(&lost), "{lost}");
         assert!((4_700..5_200).contains(&corrupted), "{corrupted}");
         assert!(Share::from_billionths(1_000_000_001).is_none());
@@ -481,10 +517,11 @@ mod tests {
         let whole = passages(&mut cable(&Impairment::default(), spread, TimeDelta::ZERO));
         let lossy = passages(&mut cable(&loss, spread, TimeDelta::ZERO));
         let lost = |passages: &[Passage]| -> Vec<bool> {
-            passages.iter().map(|&passage| passage == Passage::Lost).collect()
+            passages.iter().map(|&passage| passage == Passage::Gone(Loss::Lost)).collect()
         };
         assert_eq!(lost(&lossy), lost(&passages(&mut cable(&loss, TimeDelta::ZERO, spread))));
-        let arrived = whole.iter().zip(&lossy).filter(|(_, lossy)| **lossy != Passage::Lost);
+        let arrived =
+            whole.iter().zip(&lossy).filter(|(_, lossy)| **lossy != Passage::Gone(Loss::Lost));
         assert!(arrived.clone().count() > 60_000 && arrived.clone().count() < 80_000);
         assert!(arrived.into_iter().all(|(whole, lossy)| whole == lossy));
         // Each direction and each host has a stream of its own.

@@ -20,13 +20,14 @@ mod views;
 
 use std::cmp::Ordering;
 
+use trimline_metrics::LinkCounters;
 use trimline_packet::{BitRate, ByteCount, Handle, HostId, Packets, PortCounters, Time, TimeDelta};
 use trimline_switch::{Displaced, Fate, OutputPort, Pool, PortModel};
 use trimline_transport::Stream;
 
 use crate::arena::Arena;
 use crate::flows::Flows;
-use crate::links::{LinkChange, Links, Passage, Step};
+use crate::links::{LinkChange, Links, Loss, Passage, Step};
 use crate::protocol::Protocol;
 use crate::random;
 use crate::table::{self, Shared};
@@ -162,11 +163,9 @@ pub(crate) struct Ledger {
     pub(crate) dropped: u64,
     /// Their bytes.
     pub(crate) dropped_bytes: u64,
-    /// Packets that links lost.
-    pub(crate) lost_on_link: u64,
-    /// Packets that links damaged.
-    pub(crate) corrupted: u64,
-    /// The bytes of both.
+    /// Packets that links did not bring.
+    pub(crate) lost: u64,
+    /// Their bytes.
     pub(crate) lost_bytes: u64,
     /// Bytes that trimming cut.
     pub(crate) cut_bytes: u64,
@@ -215,6 +214,10 @@ pub(crate) struct Network<E, P: OutputPort> {
     /// One a unit, when some flow leaves the choice of paths to the switches.
     choices: Shared<Stream>,
     counters: Shared<PortCounters>,
+    /// By unit; empty in a run whose links lose nothing.
+    losses: Shared<LinkCounters>,
+    /// By host: what it sent; empty in a run that is not sampled.
+    sent: Shared<PortCounters>,
     displaced: Displaced,
     pub(crate) flows: Flows,
     /// Hosts tell each other when flows start, without packets: none may be behind.
@@ -292,12 +295,24 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             None => &self.ports[unit as usize].link,
         };
         let transmission = transmitter.busy_until - now;
+        let host = unit.wrapping_sub(self.routes.ports()) as usize;
+        if let Some(sent) = self.sent.find_mut(host) {
+            sent.packets += 1;
+            sent.bytes += u64::from(self.arena.packet(handle).wire_bytes);
+        }
         match self.links.passage(unit, now, at, transmission) {
             Passage::Arrives(at) => {
                 return calendar.arrive(&mut self.arena, next, at, handle, unit);
             }
-            Passage::Lost => self.ledger.lost_on_link += 1,
-            Passage::Corrupted => self.ledger.corrupted += 1,
+            Passage::Gone(loss) => {
+                self.ledger.lost += 1;
+                let counters = self.losses.find_mut(unit as usize).expect("links that may lose");
+                *match loss {
+                    Loss::Failed => &mut counters.failed,
+                    Loss::Lost => &mut counters.lost,
+                    Loss::Corrupted => &mut counters.corrupted,
+                } += 1;
+            }
         }
         calendar.lost(&self.arena, unit, handle);
         self.ledger.lost_bytes += u64::from(self.arena.packet(handle).wire_bytes);
@@ -339,8 +354,19 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         self.ledger.created + self.port_hops
     }
 
-    pub(crate) fn port_counters(&self) -> impl Iterator<Item = &PortCounters> {
-        self.counters.iter()
+    /// What each link did not bring, ports before hosts.
+    pub(crate) fn link_counters(&self) -> impl Iterator<Item = LinkCounters> {
+        let of = |unit: u32| self.losses.find(unit as usize).copied().unwrap_or_default();
+        (0..self.routes.units()).map(of)
+    }
+
+    /// What happened at each port.
+    pub(crate) fn port_counters(&self) -> impl Iterator<Item = PortCounters> {
+        let marked = self.ports.iter().map(|unit| u64::from(unit.port.marked()));
+        self.counters
+            .iter()
+            .zip(marked)
+            .map(|(counted, marked)| PortCounters { marked, ..*counted })
     }
 }
 

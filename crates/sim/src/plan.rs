@@ -6,8 +6,9 @@ use std::fmt;
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 
+use trimline_metrics::capture::Frames;
 use trimline_metrics::{HostLink, RunRecord, flow_store};
-use trimline_packet::{ByteCount, TimeDelta};
+use trimline_packet::{ByteCount, Packet, TimeDelta};
 use trimline_transport::Framing;
 
 pub use trimline_switch::{BesideModel, ServiceModel};
@@ -189,6 +190,9 @@ pub trait Choice: fmt::Debug + Send + Sync + 'static {
     fn words(&self, plan: &Plan) -> String;
     /// Timers that are long beside a data centre's round trips, in words.
     fn slow_timers(&self) -> Option<String>;
+    /// Who makes frames of these packets for a capture, which are in the order of time. `None`: packets have the form of
+    /// this repository's own wire format.
+    fn frames(&self, packets: &[Packet]) -> Option<Box<dyn Frames>>;
     /// What the flows of a group will take.
     fn work(&self, plan: &Plan, group: &Group) -> Work;
     /// Runs a plan of which it is the only transport, or the only one that is not built in, or the first.
@@ -431,8 +435,8 @@ pub struct ListedFlow {
     pub source: u32,
     /// Destination host.
     pub destination: u32,
-    /// Payload bytes.
-    pub size: ByteCount,
+    /// Payload bytes; `None`: it has no end.
+    pub size: Option<ByteCount>,
     /// When it starts: after the workload's start, or when a trigger fires.
     pub start: ListedStart,
     /// The trigger that its last ACK activates, at its source.

@@ -5,7 +5,8 @@ use std::collections::BinaryHeap;
 use std::io;
 
 use trimline_metrics::{
-    FlowEnd, FlowRecord, FlowStore, Name, PacketLatency, PortRecord, RunRecord, Samples, Timeline,
+    FlowEnd, FlowRecord, FlowStore, LinkRecord, Name, PacketLatency, PortRecord, RunRecord,
+    Samples, Timeline,
 };
 use trimline_packet::{ByteCount, Time, TimeDelta};
 use trimline_switch::OutputPort;
@@ -249,9 +250,18 @@ impl<'a, E: Protocol> Records<'a, E> {
             .port_counters()
             .enumerate()
             .map(|(port, counters)| PortRecord {
-                counters: *counters,
+                counters,
                 place: network.routes.port_place(port as u32),
                 rate_bps: network.routes.link(port as u32).spec.rate.as_bps(),
+            })
+            .collect();
+        let links = network
+            .link_counters()
+            .zip(0..)
+            .map(|(counters, unit)| LinkRecord {
+                name: network.routes.unit_name(unit),
+                counters,
+                rate_bps: network.routes.link(unit).spec.rate.as_bps(),
             })
             .collect();
         self.latencies.sort_unstable();
@@ -264,6 +274,7 @@ impl<'a, E: Protocol> Records<'a, E> {
             host_link: self.plan.host_link(),
             flows: self.flows,
             ports,
+            links,
             simulated_ps: now.as_ps(),
             measured_ps: now.saturating_since(Time::ZERO + self.plan.warm_up).as_ps(),
             packet_hops: network.packet_hops(),

@@ -1,10 +1,11 @@
-//! Looks at all switch ports at equal distances of time, and adds them up by layer.
+//! Looks at all switch ports and hosts at equal distances of time, and adds them up by layer.
 
-use trimline_metrics::{PortGroup, PortPlace, Sample, Samples};
+use trimline_metrics::{Direction, Layer, PortGroup, PortPlace, Sample, Samples};
 use trimline_packet::{PortCounters, Time, TimeDelta};
 use trimline_switch::OutputPort;
 
 use crate::network::Network;
+use crate::plan::Plan;
 use crate::protocol::Protocol;
 
 /// The samples of a run in the making.
@@ -17,12 +18,15 @@ pub(crate) struct Sampler {
     group_of: Vec<u32>,
     /// By group: its counters at the last sample.
     before: Vec<PortCounters>,
+    /// By workload: payload of a full packet.
+    payloads: Vec<u64>,
     samples: Samples,
 }
 
 impl Sampler {
     pub(crate) fn new<E: Protocol, P: OutputPort>(
         network: &Network<E, P>,
+        plan: &Plan,
         every: TimeDelta,
     ) -> Sampler {
         let mut samples = Samples::default();
@@ -41,12 +45,25 @@ impl Sampler {
                 place as u32
             })
             .collect();
+        let (ports, hosts) = (network.routes.ports(), network.routes.hosts());
+        let rates = (ports..ports + hosts).map(|unit| network.routes.link(unit).spec.rate.as_bps());
+        samples.groups.push(PortGroup {
+            layer: Layer::Host,
+            direction: Direction::Up,
+            ports: u64::from(hosts),
+            rate_bps: rates.sum(),
+        });
         Sampler {
             every,
             next: Time::ZERO + every,
             last: Time::ZERO,
             group_of,
             before: vec![PortCounters::default(); samples.groups.len()],
+            payloads: plan
+                .workloads
+                .iter()
+                .map(|workload| u64::from(plan.transport_of(workload).payload_bytes()))
+                .collect(),
             samples,
         }
     }
@@ -71,10 +88,17 @@ impl Sampler {
         let mut taken: Vec<Sample> = (0..self.before.len() as u32).map(fresh).collect();
         for (port, (counters, &group)) in network.port_counters().zip(&self.group_of).enumerate() {
             let sample = &mut taken[group as usize];
-            sample.counters.add(counters);
+            sample.counters.add(&counters);
             let queue = network.queued_bytes(port as u32);
             sample.queue_bytes += queue;
             sample.queue_bytes_max = sample.queue_bytes_max.max(queue);
+        }
+        // Hosts are the last group.
+        if let Some(hosts) = taken.last_mut() {
+            network.host_counters().for_each(|counters| hosts.counters.add(counters));
+            let unsent = network.unsent_bytes(&self.payloads);
+            hosts.queue_bytes = unsent.iter().sum();
+            hosts.queue_bytes_max = unsent.into_iter().max().unwrap_or(0);
         }
         for (sample, before) in taken.iter_mut().zip(&mut self.before) {
             let now = sample.counters;

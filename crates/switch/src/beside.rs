@@ -174,6 +174,10 @@ where
             Err(queue) => self.droppable.queue_packets(queue),
         }
     }
+
+    fn marked(&self) -> u32 {
+        self.main.marked().wrapping_add(self.droppable.marked())
+    }
 }
 
 #[cfg(test)]

@@ -102,6 +102,9 @@ pub trait OutputPort: Default + Send + Sync {
 
     /// Packets of a queue, the one on the wire included.
     fn queue_packets(&self, queue: usize) -> u32;
+
+    /// Packets that this port marked and nobody had marked before, modulo 2^32.
+    fn marked(&self) -> u32;
 }
 
 impl PortModel for ServiceModel {
@@ -197,5 +200,9 @@ impl<const Q: usize> OutputPort for Port<Q> {
     #[inline]
     fn queue_packets(&self, queue: usize) -> u32 {
         Port::queue_packets(self, queue)
+    }
+
+    fn marked(&self) -> u32 {
+        Port::marked(self)
     }
 }

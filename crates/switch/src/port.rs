@@ -23,6 +23,8 @@ pub struct Port<const Q: usize> {
     /// Packets that the queue whose turn it is has sent in this turn; with two queues, turns of the round
     /// that are over.
     served: u32,
+    /// Packets that this port marked.
+    marked: u32,
     /// Memory of the packet on the wire, zero when there is none.
     wire_bytes: u32,
     /// The queue that the packet on the wire came from.
@@ -48,6 +50,7 @@ impl<const Q: usize> Port<Q> {
         Port {
             queues: [Queue::EMPTY; Q],
             served: 0,
+            marked: 0,
             wire_bytes: 0,
             wire_queue: 0,
             turn: 0,
@@ -179,6 +182,12 @@ impl<const Q: usize> Port<Q> {
     #[inline]
     pub fn queue_packets(&self, queue: usize) -> u32 {
         self.queues[queue].packets
+    }
+
+    /// Packets that this port marked and nobody had marked before.
+    #[inline]
+    pub fn marked(&self) -> u32 {
+        self.marked
     }
 
     /// Packets on the wire: zero or one.
@@ -458,7 +467,7 @@ impl<const Q: usize> Port<Q> {
     }
 
     fn mark_enqueued<K: Packets, C: Chance>(
-        &self,
+        &mut self,
         queue: usize,
         packet: Handle,
         bytes: u32,
@@ -476,14 +485,14 @@ impl<const Q: usize> Port<Q> {
             above > 0 && u64::from(around.chance.below(u32::MAX)) < probability
         };
         if mark {
-            congestion_experienced(around.packets.packet_mut(packet));
+            self.congestion_experienced(around.packets.packet_mut(packet));
         }
     }
 
     /// Marks an arriving packet where its queue has a threshold for those.
     #[inline]
     fn mark_by_threshold<P: Packets>(
-        &self,
+        &mut self,
         queue: usize,
         packet: Handle,
         bytes: u32,
@@ -501,13 +510,13 @@ impl<const Q: usize> Port<Q> {
             Unit::Bytes => (list.bytes, bytes),
         };
         if u64::from(length) + u64::from(own) * u64::from(count_self) > u64::from(above) {
-            congestion_experienced(packets.packet_mut(packet));
+            self.congestion_experienced(packets.packet_mut(packet));
         }
     }
 
     #[inline]
     fn mark_dequeued<P: Packets>(
-        &self,
+        &mut self,
         queue: usize,
         packet: Handle,
         model: &ServiceModel,
@@ -525,7 +534,15 @@ impl<const Q: usize> Port<Q> {
             Unit::Bytes => (list.bytes, self.wire_bytes),
         };
         if length - own * u32::from(!count_self) > above {
-            congestion_experienced(packets.packet_mut(packet));
+            self.congestion_experienced(packets.packet_mut(packet));
+        }
+    }
+
+    fn congestion_experienced(&mut self, packet: &mut Packet) {
+        let is_new = packet.marks & (Packet::MARK_ECT | Packet::MARK_CE) == Packet::MARK_ECT;
+        if is_new {
+            packet.marks |= Packet::MARK_CE;
+            self.marked = self.marked.wrapping_add(1);
         }
     }
 }
@@ -535,12 +552,6 @@ impl<const Q: usize> Port<Q> {
 struct Kept {
     packets: u32,
     bytes: u32,
-}
-
-fn congestion_experienced(packet: &mut Packet) {
-    if packet.marks & Packet::MARK_ECT != 0 {
-        packet.marks |= Packet::MARK_CE;
-    }
 }
 
 #[cfg(test)]

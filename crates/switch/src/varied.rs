@@ -149,6 +149,10 @@ impl<P: OutputPort> OutputPort for Varied<P> {
     fn queue_packets(&self, queue: usize) -> u32 {
         self.port.queue_packets(queue)
     }
+
+    fn marked(&self) -> u32 {
+        self.port.marked()
+    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from trimline.files import MalformedResult
 from trimline.plot import packets, style, sweeps, transfers
 from trimline.plot.incast import Ideal
-from trimline.plot.lines import marked, seeds
+from trimline.plot.lines import direct, marked, seeds
 from trimline.plot.results import Experiment, Run
 
 
@@ -30,7 +30,7 @@ def draw(experiment: Experiment, folder: Path) -> list[Path]:
 
 
 def fig14(experiment: Experiment) -> Figure:
-    """Throughput of every flow of a permutation, by rank: all seeds, their mean, the published."""
+    """Throughput of the flows of a permutation by rank: mean and band of seeds, the published."""
     figure, axes = pyplot.subplots(figsize=(6.0, 4.8), layout="constrained")
     full = experiment.runs[0].host_link.full_gbps
     marked(axes, full, f"full link {full:.2f} Gb/s")
@@ -38,9 +38,10 @@ def fig14(experiment: Experiment) -> Figure:
         colour = style.colour_of(series)
         ranked = [sorted(run.throughput_gbps()) for run in runs]
         same_length(series, ranked)
-        for throughput in ranked:
-            axes.plot(throughput, color=colour, linewidth=0.7, alpha=0.35)
-        mean = [fmean(at_rank) for at_rank in zip(*ranked, strict=True)]
+        by_rank = list(zip(*ranked, strict=True))
+        mean = [fmean(at_rank) for at_rank in by_rank]
+        low, high = ([side(at_rank) for at_rank in by_rank] for side in (min, max))
+        axes.fill_between(range(len(mean)), low, high, color=colour, alpha=0.2, linewidth=0)
         label = f"{style.name_of(series)}, simulated ({seeds(runs)})"
         axes.plot(mean, color=colour, linestyle=style.line_of(series), label=label)
     for column, throughput in experiment.reference.items():
@@ -66,59 +67,76 @@ def fig14(experiment: Experiment) -> Figure:
 
 
 def fig16(experiment: Experiment) -> Figure:
-    """First and last FCT of an incast by senders; below, what the last costs over the ideal."""
-    figure, (above, below) = pyplot.subplots(
-        2, sharex=True, figsize=(6.0, 6.0), height_ratios=(1.7, 1), layout="constrained"
+    """An incast by its senders, a panel a question: the last, the first, the preferred flow."""
+    figure, panels = pyplot.subplots(
+        2, 2, sharex=True, figsize=(10.4, 7.0), layout="constrained", squeeze=False
     )
+    (last, over), (first, preferred) = panels
     every = [run for run in experiment.runs if not prioritised(run)]
     counts = sorted({len(run.flows) for run in every})
     ideal = Ideal.of(every)
-    above.plot(
-        counts,
-        [ideal.ms(count) for count in counts],
-        color=style.GREY,
-        linestyle=":",
-        label="ideal: the link never idle",
-    )
+    ends: dict[Axes, list[tuple[float, float, str, str]]] = {axes: [] for axes in panels.flat}
+
+    def line(axes: Axes, runs: Sequence[Run], value: Callable[[Run], float], name: str) -> None:
+        colour = style.PURPLE if prioritised(runs[0]) else style.colour_of(runs[0].series)
+        end = plot_seeds(axes, runs, value, colour)
+        ends[axes].append((*end, f"{name} ({seeds(runs)})", colour))
+
+    for axes in (last, preferred):
+        axes.plot(counts, [ideal.ms(count) for count in counts], color=style.GREY, linestyle=":")
+        ends[axes].append((counts[-1], ideal.ms(counts[-1]), "ideal: link never idle", style.GREY))
     for series, runs in ndp_first(experiment):
-        colour = style.colour_of(series)
         if prioritised(runs[0]):
-            plot_seeds(above, runs, preferred_ms, style.PURPLE, "NDP prioritised, simulated", "-.")
+            line(preferred, runs, preferred_ms, "preferred flow")
             continue
         if series.startswith("dctcp-shared-"):
             # The factor's effect is in the table; here it would only hide lines.
             continue
         name = style.name_of(series)
-        plot_seeds(above, runs, lambda run: run.fct_ms()[-1], colour, f"{name} last, simulated")
-        pale = style.SKY if colour == style.BLUE else colour
-        plot_seeds(above, runs, lambda run: run.fct_ms()[0], pale, f"{name} first, simulated", "--")
-        plot_seeds(
-            below,
-            runs,
-            lambda run: ideal.over_percent(run.fct_ms()[-1], len(run.flows)),
-            colour,
-            f"{name} last, simulated",
-        )
+        line(last, runs, lambda run: run.fct_ms()[-1], name)
+        line(first, runs, lambda run: run.fct_ms()[0], name)
+        line(over, runs, lambda run: ideal.over_percent(run.fct_ms()[-1], len(run.flows)), name)
+    ndp = experiment.series().get("ndp")
+    if ndp:
+        line(preferred, ndp, lambda run: run.fct_ms()[-1], "last of the others")
     reference = experiment.reference
     if reference:
         senders = reference["senders"]
-        last = [seconds * 1e3 for seconds in reference["fct_max_s"]]
-        first = [seconds * 1e3 for seconds in reference["fct_min_s"]]
-        dots = {"color": style.BLACK, "linestyle": "none", "markersize": 3}
-        above.plot(senders, last, marker="o", label="NDP last, authors' htsim", **dots)
-        above.plot(senders, first, marker="x", label="NDP first, authors' htsim", **dots)
-        over = [ideal.over_percent(fct, n) for n, fct in zip(senders, last, strict=True)]
-        below.plot(senders, over, marker="o", label="NDP last, authors' htsim", **dots)
-    above.set(ylabel="Flow completion time (ms)", yscale="log")
-    figure.suptitle(f"Incast: each sender {ideal.size_bytes // 1000} KB to one receiver")
-    above.yaxis.set_major_formatter("{x:g}")
-    above.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
-    below.axhline(0, color=style.GREY, linewidth=0.8, linestyle=":")
-    below.set(ylabel="Last over ideal (%)", xlabel="Senders", xlim=(-5, None))
+        theirs = {
+            panel: [seconds * 1e3 for seconds in reference[column]]
+            for panel, column in ((last, "fct_max_s"), (first, "fct_min_s"))
+        }
+        theirs[over] = [
+            ideal.over_percent(fct, n) for n, fct in zip(senders, theirs[last], strict=True)
+        ]
+        for axes, values in theirs.items():
+            axes.plot(
+                senders, values, color=style.BLACK, linestyle="none", marker="o", markersize=3
+            )
+            axes.plot([], [], "o", color=style.BLACK, markersize=3, label="NDP, authors' htsim")
+            axes.legend(loc="upper left")
+    questions = {
+        last: "When is the last flow done?",
+        over: "By how much over the ideal?",
+        first: "When is the first flow done?",
+        preferred: "And one that is pulled before the others?",
+    }
+    for axes, question in questions.items():
+        axes.set_title(question, loc="left")
+        axes.set(ylabel="FCT (ms)", yscale="log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.set_xlim(0, max(counts) * 1.01)
+    over.axhline(0, color=style.GREY, linewidth=0.8, linestyle=":")
     # From a tenth of a percent to the thousands that time-outs cost.
-    below.set_yscale("symlog", linthresh=0.1)
-    below.set_ylim(0, None)
-    below.yaxis.set_major_formatter("{x:g}")
+    over.set_yscale("symlog", linthresh=0.1)
+    over.set_ylim(0, None)
+    over.set_ylabel("Over the ideal (%)")
+    over.yaxis.set_major_formatter("{x:g}")
+    for axes in (first, preferred):
+        axes.set_xlabel("Senders")
+    figure.suptitle(f"Incast: each sender {ideal.size_bytes // 1000} KB to one receiver")
+    for axes, found in ends.items():
+        direct(axes, found)
     return figure
 
 
@@ -243,26 +261,21 @@ def ndp_first(experiment: Experiment) -> list[tuple[str, list[Run]]]:
 
 
 def plot_seeds(
-    axes: Axes,
-    runs: Sequence[Run],
-    value: Callable[[Run], float],
-    colour: str,
-    label: str,
-    linestyle: str = "-",
-) -> None:
-    """A value by number of senders: each seed a light line, their mean a strong one."""
-    by_seed: dict[int, list[tuple[int, float]]] = {}
+    axes: Axes, runs: Sequence[Run], value: Callable[[Run], float], colour: str
+) -> tuple[float, float]:
+    """A value by number of senders: the mean of the seeds, and a band that holds them all.
+
+    Gives where the line ends.
+    """
     by_count: dict[int, list[float]] = {}
     for run in runs:
-        count, here = len(run.flows), value(run)
-        by_seed.setdefault(run.seed, []).append((count, here))
-        by_count.setdefault(count, []).append(here)
-    for points in by_seed.values():
-        senders, values = zip(*sorted(points), strict=True)
-        axes.plot(senders, values, color=colour, linestyle=linestyle, linewidth=0.6, alpha=0.35)
+        by_count.setdefault(len(run.flows), []).append(value(run))
     counts = sorted(by_count)
     mean = [fmean(by_count[count]) for count in counts]
-    axes.plot(counts, mean, color=colour, linestyle=linestyle, label=f"{label} ({seeds(runs)})")
+    axes.plot(counts, mean, color=colour)
+    low, high = ([side(by_count[count]) for count in counts] for side in (min, max))
+    axes.fill_between(counts, low, high, color=colour, alpha=0.2, linewidth=0)
+    return counts[-1], mean[-1]
 
 
 def prioritised(run: Run) -> bool:

@@ -74,3 +74,34 @@ def marked_at(axes: Axes, x: float, words: str, height: float = 0.02) -> None:
         color=style.GREY,
         fontsize=7,
     )
+
+
+def direct(axes: Axes, ends: Sequence[tuple[float, float, str, str]], gap: float = 0.055) -> None:
+    """Words at the right of the axes, each beside the end of its line, and none on another.
+
+    An end is its place, its words and its colour; the limits and scales of the axes are set before.
+    """
+    share = axes.transData + axes.transAxes.inverted()
+    heights = [(float(share.transform((x, y))[1]), text, colour) for x, y, text, colour in ends]
+    # Upwards, each at least a gap above the one below; then down again from the top.
+    heights.sort(key=lambda end: end[0])
+    places: list[float] = []
+    for height, _, _ in heights:
+        places.append(max(height, places[-1] + gap) if places else height)
+    most = 1.0
+    for number in reversed(range(len(places))):
+        places[number] = min(places[number], most)
+        most = places[number] - gap
+    for (height, text, colour), at in zip(heights, places, strict=True):
+        axes.annotate(
+            text,
+            (1.0, height),
+            xycoords="axes fraction",
+            xytext=(1.04, at),
+            textcoords="axes fraction",
+            va="center",
+            fontsize=7,
+            color=colour,
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5},
+        )

@@ -358,6 +358,7 @@ fn of_packets(spec: &Spec) -> Refused<Of> {
             let known = [
                 ("enqueue", What::Enqueue),
                 ("trim", What::Trim),
+                ("mark", What::Mark),
                 ("depart", What::Depart),
                 ("arrive", What::Arrive),
                 ("return", What::Return),

@@ -43,6 +43,19 @@ impl Connection {
     }
 }
 
+/// What a switch may change of a packet.
+#[derive(Clone, Copy)]
+struct Looks {
+    service: ServiceClass,
+    is_marked: bool,
+}
+
+impl Looks {
+    fn of(packet: &Packet) -> Looks {
+        Looks { service: packet.service, is_marked: packet.marks & Packet::MARK_CE != 0 }
+    }
+}
+
 /// The timeline of a run in the making.
 pub(crate) struct Recorder {
     from: Time,
@@ -61,9 +74,9 @@ pub(crate) struct Recorder {
     now: Time,
     ports: u32,
     /// By handle: at which port the packet waits, and as what.
-    waiting: Vec<Option<(u32, ServiceClass)>>,
+    waiting: Vec<Option<(u32, Looks)>>,
     /// What the present event brought.
-    arriving: Option<(Handle, ServiceClass)>,
+    arriving: Option<(Handle, Looks)>,
     /// Departures of the present event that still need their end: place in the timeline, and service.
     departed: Vec<(usize, ServiceClass)>,
     timeline: Timeline,
@@ -153,7 +166,7 @@ impl Recorder {
         }
     }
 
-    fn place_of(&mut self, handle: Handle) -> &mut Option<(u32, ServiceClass)> {
+    fn place_of(&mut self, handle: Handle) -> &mut Option<(u32, Looks)> {
         if self.waiting.len() <= handle.index() {
             self.waiting.resize(handle.index() + 1, None);
         }
@@ -168,10 +181,26 @@ impl Recorder {
         }
     }
 
+    /// A packet leaves a port, which may have marked it on its way in or out, or its host.
+    fn leave(&mut self, arena: &Arena, unit: u32, handle: Handle) {
+        if unit < self.ports {
+            let before = self.before(handle);
+            self.note_mark(unit, arena.packet(handle), before);
+        }
+        *self.place_of(handle) = None;
+    }
+
     /// What a packet was before the present event, where it is not on its way.
-    fn before(&mut self, handle: Handle) -> Option<ServiceClass> {
+    fn before(&mut self, handle: Handle) -> Option<Looks> {
         let arrived = self.arriving.filter(|&(arriving, _)| arriving == handle);
-        arrived.map(|(_, service)| service).or(self.place_of(handle).map(|(_, service)| service))
+        arrived.map(|(_, looks)| looks).or(self.place_of(handle).map(|(_, looks)| looks))
+    }
+
+    /// Notes that a port has marked a packet, which it has `before`.
+    fn note_mark(&mut self, port: u32, packet: &Packet, before: Option<Looks>) {
+        if Looks::of(packet).is_marked && before.is_some_and(|before| !before.is_marked) {
+            self.note(port, packet, What::Mark, None);
+        }
     }
 }
 
@@ -183,20 +212,20 @@ impl Observer for Recorder {
             return;
         }
         let packet = *arena.packet(arriving);
-        self.arriving = Some((arriving, packet.service));
+        self.arriving = Some((arriving, Looks::of(&packet)));
         if unit >= self.ports {
             self.note(unit, &packet, What::Arrive, None);
         }
     }
 
     fn departs(&mut self, arena: &Arena, unit: u32, handle: Handle) {
-        *self.place_of(handle) = None;
+        self.leave(arena, unit, handle);
         self.see(unit, arena.packet(handle));
         self.note_departure(unit, arena.packet(handle));
     }
 
     fn lost(&mut self, arena: &Arena, unit: u32, handle: Handle) {
-        *self.place_of(handle) = None;
+        self.leave(arena, unit, handle);
         self.see(unit, arena.packet(handle));
         self.note_departure(unit, arena.packet(handle));
         self.note(unit, arena.packet(handle), What::Lose, None);
@@ -204,7 +233,8 @@ impl Observer for Recorder {
 
     fn displaced(&mut self, arena: &Arena, port: u32, handle: Handle, fate: Fate) {
         let packet = arena.packet(handle);
-        let was_whole = self.before(handle).is_some_and(|service| service == Service::Trimmable);
+        let before = self.before(handle);
+        let was_whole = before.is_some_and(|before| before.service == Service::Trimmable);
         if was_whole && packet.service == Service::Trimmed {
             self.note(port, packet, What::Trim, None);
         }
@@ -235,14 +265,15 @@ impl Observer for Recorder {
         }
         for (handle, packet) in network.waiting(unit) {
             let before = self.before(handle);
-            let now = Some((unit, packet.service));
-            if std::mem::replace(self.place_of(handle), now) == now {
+            let earlier = self.place_of(handle).replace((unit, Looks::of(packet)));
+            if earlier.is_some_and(|(port, was)| (port, was.service) == (unit, packet.service)) {
                 continue;
             }
             let is_cut = packet.service == Service::Trimmed
-                && before.is_some_and(|before| before == Service::Trimmable);
+                && before.is_some_and(|before| before.service == Service::Trimmable);
             let what = if is_cut { What::Trim } else { What::Enqueue };
             self.note(unit, packet, what, Some(network.queue_of(unit, packet.service)));
+            self.note_mark(unit, packet, before);
         }
         self.name(network);
     }

@@ -96,6 +96,12 @@ impl Totals {
         self.counters[0]
     }
 
+    /// Packets that were sent, each once.
+    pub(crate) fn sent_once(&self) -> u64 {
+        let [_, sent, signalled, returned, timed_out, ..] = self.counters;
+        sent.saturating_sub(signalled + returned + timed_out)
+    }
+
     fn each(&self, other: &Totals, with: impl Fn(u64, u64) -> u64) -> Totals {
         let counters = array::from_fn(|place| with(self.counters[place], other.counters[place]));
         Totals { counters, packets: with(self.packets, other.packets) }

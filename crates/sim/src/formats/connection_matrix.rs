@@ -37,8 +37,8 @@ pub struct Connection {
     pub id: u32,
     /// When it starts.
     pub start: Start,
-    /// Payload bytes.
-    pub size: ByteCount,
+    /// Payload bytes; `None` (`size 0`): it sends until the end of the run.
+    pub size: Option<ByteCount>,
     /// Activated when the sender has every ACK.
     pub send_done_trigger: Option<u32>,
     /// Activated when the receiver has every byte.
@@ -288,12 +288,12 @@ fn connection(
         destination,
         id: 0,
         start: Start::At(TimeDelta::ZERO),
-        size: ByteCount::ZERO,
+        size: None,
         send_done_trigger: None,
         recv_done_trigger: None,
         priority: None,
     };
-    let (mut has_start, mut has_trigger) = (false, false);
+    let (mut has_start, mut has_trigger, mut has_size) = (false, false, false);
     for (key, value) in fields(text, line, words, &["addon"], CONNECTION)? {
         let whole = || whole(text, line, key, value, CONNECTION);
         let wrong = |what: &str| text.error(line, format!("`{key} {value}`: {what}"), CONNECTION);
@@ -315,8 +315,11 @@ fn connection(
                 connection.start = Start::Trigger(whole()?);
             }
             "size" => {
-                let bytes = value.parse().ok().filter(|&bytes| bytes > 0 && bytes <= u64::MAX / 2);
-                connection.size = ByteCount::new(bytes.ok_or_else(|| wrong("no number of bytes"))?);
+                has_size = true;
+                let bytes = value.parse().ok().filter(|&bytes| bytes <= u64::MAX / 2);
+                let bytes: u64 = bytes.ok_or_else(|| wrong("no number of bytes"))?;
+                // As in htsim: a flow of no size sends for ever.
+                connection.size = (bytes > 0).then(|| ByteCount::new(bytes));
             }
             "send_done_trigger" => connection.send_done_trigger = Some(whole()?),
             "recv_done_trigger" => connection.recv_done_trigger = Some(whole()?),
@@ -335,7 +338,7 @@ fn connection(
             if has_start { "both start and trigger" } else { "neither start nor trigger" };
         return Err(text.error(line, problem, CONNECTION));
     }
-    if connection.size == ByteCount::ZERO {
+    if !has_size {
         return Err(text.error(line, "no size", CONNECTION));
     }
     Ok(connection)
@@ -426,7 +429,7 @@ mod tests {
             (3, format!("{head}0->1 size 1\n")),
             (3, format!("{head}0->1 start 0 trigger 1 size 1\n")),
             (3, format!("{head}0->1 start 0\n")),
-            (3, format!("{head}0->1 start 0 size 0\n")),
+            (3, format!("{head}0->1 start 0 size -1\n")),
             (3, format!("{head}0->1 start -1 size 1\n")),
             (3, format!("{head}0->1 id 0 start 0 size 1\n")),
             (3, format!("{head}0->1 start 0 size 1 colour red\n")),

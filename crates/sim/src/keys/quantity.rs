@@ -34,6 +34,14 @@ pub(crate) enum QueueSize {
 
 const PACKETS: Units = &[("pkt", 1)];
 
+/// Every unit that a scenario knows, in the smallest of its kind.
+pub fn units() -> impl Iterator<Item = (&'static str, u64)> {
+    [quantity::RATES, quantity::DURATIONS, BYTES, quantity::SHARES, PACKETS]
+        .into_iter()
+        .flatten()
+        .copied()
+}
+
 impl Quantity {
     /// The end of "expected ...".
     pub(crate) const fn expected(self) -> &'static str {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use trimline_metrics::LinkCounters;
 use trimline_packet::{HostId, PortCounters, Time};
 use trimline_switch::{Displaced, OutputPort, Pool};
 use trimline_transport::flow;
@@ -85,6 +86,8 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             pools.push(Pool::none());
         }
         let units_that_choose = if flows.any_switch_random() { routes.units() } else { 0 };
+        let senders = if links.counts_hosts() { routes.hosts() as usize } else { 0 };
+        let lossy = if links.may_lose() { routes.units() as usize } else { 0 };
         Network {
             seed,
             hosts,
@@ -96,6 +99,8 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             coins: streams("coin", routes.ports()).collect(),
             choices: streams("next hop", units_that_choose).collect(),
             counters: vec![PortCounters::default(); ports.len()].into(),
+            sent: vec![PortCounters::default(); senders].into(),
+            losses: vec![LinkCounters::default(); lossy].into(),
             ports,
             routes,
             displaced: Displaced::default(),

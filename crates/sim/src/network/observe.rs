@@ -1,9 +1,11 @@
 //! What is looked at between two events: by a recorder, and by checks.
 
-use trimline_packet::{Handle, Packet, Packets, ServiceClass, Time};
+use trimline_packet::{ByteCount, Handle, Packet, Packets, PortCounters, ServiceClass, Time};
 use trimline_switch::{OutputPort, PortModel};
+use trimline_transport::Half;
 
 use super::Network;
+use crate::flows::{Seat, Totals};
 use crate::protocol::Protocol;
 
 impl<E: Protocol, P: OutputPort> Network<E, P> {
@@ -65,6 +67,46 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     pub(crate) fn queued_bytes(&self, port: u32) -> u64 {
         let port = &self.ports[port as usize].port;
         (0..P::QUEUES).map(|queue| u64::from(port.queue_bytes(queue))).sum()
+    }
+
+    /// What each host sent, in a run that is sampled.
+    pub(crate) fn host_counters(&self) -> impl Iterator<Item = &PortCounters> {
+        self.sent.iter()
+    }
+
+    /// By host: payload that applications have handed over and that it has not sent once, of flows of a size.
+    ///
+    /// `payloads` are the bytes of a full packet, by workload.
+    pub(crate) fn unsent_bytes(&self, payloads: &[u64]) -> Vec<u64> {
+        let mut unsent = vec![0; self.hosts.len()];
+        for opened in self.flows.under_way() {
+            let Seat { flow, sender, acknowledged: None, receiver, .. } = self.flows.seat(opened)
+            else {
+                continue;
+            };
+            let totals = |host, half, slot: Option<u32>| {
+                slot.map_or(Totals::default(), |slot| self.totals(host, half, slot))
+            };
+            let sent = totals(flow.source, Half::Sending, sender);
+            let (flow, sent) = match self.flows.carries_messages(opened) {
+                false => (flow, sent),
+                true => {
+                    let received = totals(flow.destination, Half::Receiving, receiver);
+                    match self.flows.course(opened, sent, received) {
+                        Some(course) => (course.flow, course.totals),
+                        None => continue,
+                    }
+                }
+            };
+            let Some(size) = flow.size else { continue };
+            let sent = sent.sent_once() * payloads[flow.workload as usize];
+            unsent[flow.source.index()] += size.get().saturating_sub(sent);
+        }
+        for course in self.flows.waiting() {
+            let size = course.flow.size.map_or(0, ByteCount::get);
+            unsent[course.flow.source.index()] += size;
+        }
+        unsent
     }
 
     /// When the last bit of what a unit sent last leaves it.

@@ -38,6 +38,8 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
                 coins: self.coins.view(),
                 choices: self.choices.view(),
                 counters: self.counters.view(),
+                losses: self.losses.view(),
+                sent: self.sent.view(),
                 displaced: Displaced::default(),
                 flows: self.flows.view(),
                 has_notices: self.has_notices,
@@ -72,8 +74,7 @@ impl Ledger {
         self.delivered_bytes += other.delivered_bytes;
         self.dropped += other.dropped;
         self.dropped_bytes += other.dropped_bytes;
-        self.lost_on_link += other.lost_on_link;
-        self.corrupted += other.corrupted;
+        self.lost += other.lost;
         self.lost_bytes += other.lost_bytes;
         self.cut_bytes += other.cut_bytes;
     }

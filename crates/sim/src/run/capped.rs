@@ -108,6 +108,10 @@ impl OutputPort for Capped {
     fn queue_packets(&self, queue: usize) -> u32 {
         self.port.queue_packets(queue)
     }
+
+    fn marked(&self) -> u32 {
+        self.port.marked()
+    }
 }
 
 /// A random small network with NDP.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use trimline_packet::TimeDelta;
+use trimline_packet::{ByteCount, TimeDelta};
 
-use crate::formats::connection_matrix::{self, Start};
+use crate::formats::connection_matrix::{self, Connection, Start};
 use crate::formats::{hpcc, htsim_topology};
 use crate::keys::error::ScenarioError;
 use crate::keys::read::{few_packets, in_file, text_of};
@@ -56,6 +56,7 @@ pub(super) fn flows(
     file: &Node,
     clos: &Clos,
     payload_bytes: u16,
+    duration: Option<TimeDelta>,
 ) -> Result<(Listed, Vec<LinkEvent>), ScenarioError> {
     let (name, text) = text_of(file, "flows of htsim (.cm) or HPCC")?;
     let hosts = clos.hosts();
@@ -70,6 +71,16 @@ pub(super) fn flows(
         let matrix = connection_matrix::parse(&name, &text).map_err(|e| in_file(file, &e))?;
         if matrix.nodes != hosts {
             return Err(outside(1, format!("`Nodes {}` in a network of {hosts}", matrix.nodes)));
+        }
+        let endless = matrix.connections.iter().find(|connection| connection.size.is_none());
+        if let (Some(endless), None) = (endless, duration) {
+            let Connection { source, destination, line, .. } = endless;
+            let problem = format!(
+                "{name}:{line}: `{source}->{destination} size 0` sends until the end of the run, and nothing says when \
+                 that is"
+            );
+            let expected = "`duration` in the scenario, or --set duration=1ms";
+            return Err(ScenarioError::new(&file.place, problem, expected));
         }
         let numbers: BTreeMap<u32, u32> = matrix.triggers.keys().copied().zip(0..).collect();
         let number = |trigger: Option<u32>| trigger.and_then(|id| numbers.get(&id).copied());
@@ -112,7 +123,7 @@ pub(super) fn flows(
         let flows = flows.iter().map(|flow| ListedFlow {
             source: flow.source,
             destination: flow.destination,
-            size: flow.size,
+            size: Some(flow.size),
             start: ListedStart::At(flow.start),
             on_acknowledged: None,
             on_delivered: None,
@@ -122,7 +133,8 @@ pub(super) fn flows(
     if listed.flows.is_empty() {
         return Err(outside(1, "no flows".to_owned()));
     }
-    let largest = listed.flows.iter().map(|flow| flow.size.get()).max().unwrap_or(1);
+    let sizes = listed.flows.iter().filter_map(|flow| flow.size);
+    let largest = sizes.map(ByteCount::get).max().unwrap_or(1);
     few_packets(file, largest, payload_bytes)?;
     Ok((listed, missing))
 }

@@ -16,12 +16,12 @@ pub(crate) static SCENARIO: Grammar = Grammar {
     about: "A Trimline scenario.",
     alternatives: &[],
     keys: &[
-        optional("name", Form::Name, "Name of the scenario; without it the file's name."),
-        optional("description", Form::Text, "What the scenario shows."),
+        optional("name", Form::Name, "Name of the scenario. Default: the file's name."),
+        optional("description", Form::Text, "What the scenario shows. Default: empty."),
         optional(
             "duration",
             DURATION,
-            "Simulated time; without it the run ends when every sized flow has ended.",
+            "Simulated time. Default: until every sized flow has ended.",
         ),
         optional(
             "warm_up",
@@ -144,7 +144,7 @@ static LINKS: Grammar = Grammar {
         optional(
             "preset",
             Form::Word(PRESETS),
-            "Rate of every link, and initial_window \"bdp\", where they are not given.",
+            "Rate of every link, and initial_window \"bdp\", where they are not given. Default: none.",
         ),
         optional("rate", RATE, "Rate of each direction. Default: the preset's, or 10Gbps."),
         optional("delay", DURATION, "Propagation delay. Default: 1us."),
@@ -159,8 +159,8 @@ static LINK: Grammar = Grammar {
     about: "The links of one tier.",
     alternatives: &[],
     keys: &[
-        optional("rate", RATE, "Rate of each direction."),
-        optional("delay", DURATION, "Propagation delay."),
+        optional("rate", RATE, "Rate of each direction. Default: that of all links."),
+        optional("delay", DURATION, "Propagation delay. Default: that of all links."),
         processing::FRAMING_KEY,
     ],
 };
@@ -169,7 +169,11 @@ static LINK_EVENT: Grammar = Grammar {
     about: "One change of one link. At one instant changes come before everything else, in the order of the file.",
     alternatives: &[],
     keys: &[
-        optional("name", Form::Name, "A name by which a series or a sweep changes this event."),
+        optional(
+            "name",
+            Form::Name,
+            "A name by which a series or a sweep changes this event. Default: none.",
+        ),
         required("at", DURATION, "When, from the beginning of the run."),
         required(
             "link",
@@ -245,17 +249,17 @@ macro_rules! port_keys {
         optional(
             "coin",
             Form::Boolean,
-            "Whether a coin decides between the arriving packet and the tail (NDP 3.1); otherwise the arriving packet is trimmed.",
+            "Whether a coin decides between the arriving packet and the tail (NDP 3.1); otherwise the arriving packet is trimmed. Default: the profile's.",
         ),
         optional(
             "return_to_sender",
             Form::Boolean,
-            "Whether a header that finds its queue full goes back to its sender (NDP 3.2.4); otherwise it is dropped.",
+            "Whether a header that finds its queue full goes back to its sender (NDP 3.2.4); otherwise it is dropped. Default: the profile's.",
         ),
         optional(
             "ecn_threshold",
             QUEUE,
-            "Occupancy from which the data queue marks. Profile ecn only.",
+            "Occupancy from which the data queue marks. Profile ecn only. Default: the profile's.",
         ),
         optional(
             "ecn_mark_at",
@@ -312,7 +316,7 @@ static PORT: Grammar = Grammar {
             Form::Word(&["up", "down"]),
             "The ports that lead away from hosts, or towards them. Default: both.",
         ),
-        optional("link", Form::Text, "One port, named as in link_event: \"tor 0 down 1\"."),
+        optional("link", Form::Text, "One port, named as in link_event: \"tor 0 down 1\". Default: all of the layer and direction."),
         ;
     ],
 };
@@ -359,7 +363,7 @@ static WORKLOAD: Grammar = Grammar {
         optional(
             "size",
             Form::Either(&[Form::Word(&["long-lived"]), BYTES, Form::Table(&SIZE)]),
-            "Payload of each flow, \"long-lived\", or a distribution. Required without `file`.",
+            "Payload of each flow, \"long-lived\", or a distribution. Default: none; it is needed without `file`.",
         ),
         optional(
             "arrivals",
@@ -390,7 +394,7 @@ static WORKLOAD: Grammar = Grammar {
         optional(
             "transport",
             Form::Transport,
-            "Which of the tables under `transport` its flows use. Needed where there are several.",
+            "Which of the tables under `transport` its flows use. Default: the only one; it is needed where there are several.",
         ),
     ],
 };
@@ -498,7 +502,7 @@ static PARTITION_AGGREGATE: Grammar = Grammar {
         optional(
             "mean_service_time",
             DURATION,
-            "The same, drawn for each request: exponential, by its mean.",
+            "The same, drawn for each request: exponential, by its mean. Default: `service_time`.",
         ),
     ],
 };
@@ -511,7 +515,11 @@ static RANDOM: Grammar = Grammar {
     alternatives: &[],
     keys: &[
         optional("flows", Form::Integer(1, 65_535), "Flows of each host. Default: 1."),
-        optional("excluding", Form::List(&HOST), "Hosts that neither send nor receive."),
+        optional(
+            "excluding",
+            Form::List(&HOST),
+            "Hosts that neither send nor receive. Default: none.",
+        ),
     ],
 };
 
@@ -545,7 +553,7 @@ static INCAST: Grammar = Grammar {
         optional(
             "excluding",
             Form::List(&HOST),
-            "Hosts that are never drawn, beside the receiver.",
+            "Hosts that are never drawn, beside the receiver. Default: none.",
         ),
         optional(
             "choose",
@@ -561,6 +569,11 @@ static OUTPUT: Grammar = Grammar {
     keys: &[
         optional("flows", Form::Boolean, "flows.csv: one row a flow. Default: true."),
         optional("ports", Form::Boolean, "ports.csv: one row a switch port. Default: false."),
+        optional(
+            "links",
+            Form::Boolean,
+            "links.csv: one row a link, hosts' included: packets that it did not bring, by cause. Default: false.",
+        ),
         optional(
             "series",
             DURATION,
@@ -591,12 +604,12 @@ static TIMELINE: Grammar = Grammar {
         optional(
             "places",
             Form::List(&Form::Text),
-            "Ports and hosts, named as in link_event: \"tor 0 down 0\", \"host 7\".",
+            "Ports and hosts, named as in link_event: \"tor 0 down 0\", \"host 7\". Default: none.",
         ),
         optional(
             "flows",
             Form::List(&Form::List(&HOST)),
-            "Flows by their [source, destination], with their ACKs, NACKs and PULLs.",
+            "Flows by their [source, destination], with their ACKs, NACKs and PULLs. Default: none.",
         ),
         optional("from", DURATION, "Nothing earlier. Default: 0."),
         optional("to", DURATION, "Nothing at this time or later. Default: the end of the run."),

@@ -13,6 +13,7 @@ mod grammar;
 mod links;
 mod port_keys;
 mod processing;
+mod reference;
 mod resolve;
 mod schema;
 mod shared_memory;
@@ -22,6 +23,8 @@ mod tests;
 mod workloads;
 
 pub use crate::keys::error::{Place, ScenarioError, Source};
+pub use crate::keys::quantity::units;
+pub use reference::{profiles, reference};
 pub use schema::schema;
 
 use crate::plan::Plan;
@@ -61,6 +64,8 @@ pub struct Output {
     pub flows: bool,
     /// ports.csv.
     pub ports: bool,
+    /// links.csv: what links did not bring.
+    pub links: bool,
     /// latencies.csv: quantiles of the time that packets took.
     pub latencies: bool,
     /// timeline.csv: what happened, event by event.

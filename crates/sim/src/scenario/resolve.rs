@@ -80,6 +80,7 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
         Output {
             flows: flag("flows", true),
             ports: flag("ports", false),
+            links: flag("links", false),
             latencies: flag("latencies", false),
             timeline: root.at(&["output", "timeline"]).is_some(),
             fct: flag("fct", false),

@@ -26,7 +26,7 @@ pub(super) const OF_SWITCH_KEY: Key = optional(
 pub(super) const OF_PORT_KEY: Key = optional(
     OF_PORT,
     QUEUE,
-    "The same, given for each port: a switch of 12 ports shares 12 times as much.",
+    "The same, given for each port: a switch of 12 ports shares 12 times as much. Default: none.",
 );
 pub(super) const ALPHA_KEY: Key = optional(
     ALPHA,

@@ -18,7 +18,7 @@ use crate::plan::{PortRule, SharedMemory};
 use crate::topology::{self, Clos};
 
 /// NDP 6.1: DCTCP marks at 30 packets.
-const ECN_MARK: u32 = 30;
+pub(super) const ECN_MARK: u32 = 30;
 
 /// Keys of a rule that say which ports it is for.
 const SELECTORS: [&str; 3] = ["layer", "direction", "link"];

@@ -51,6 +51,7 @@ fn a_minimal_file_has_the_defaults_of_the_paper() {
         Output {
             flows: true,
             ports: false,
+            links: false,
             latencies: false,
             timeline: false,
             fct: false,

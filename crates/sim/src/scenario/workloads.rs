@@ -42,7 +42,7 @@ pub(super) fn workloads(
                 }
                 refuse_endless(file, transport, "a long-lived matrix")?;
                 let (listed, links) =
-                    super::files::flows(node, file, topology, transport.payload_bytes())?;
+                    super::files::flows(node, file, topology, transport.payload_bytes(), duration)?;
                 missing.extend(links);
                 (Matrix::Listed(listed.into()), REQUEST)
             }

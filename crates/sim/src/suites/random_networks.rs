@@ -297,3 +297,32 @@ pub fn seeds(default: u64) -> Range<u64> {
         None => 0..variable("TRIMLINE_SEEDS").unwrap_or(default),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ops::ControlFlow;
+
+    /// On any shape, with links of any rates, by any paths. That it is no bound far below is shown by the flows that
+    /// reach it.
+    #[test]
+    fn no_flow_is_faster_than_its_ideal() {
+        let (mut flows, mut exact) = (0, 0);
+        for number in 0..120 {
+            let record = crate::run(&case(number), &mut |_| ControlFlow::Continue(()));
+            let record = record.unwrap_or_else(|error| panic!("case {number}: {error}"));
+            for flow in record.flows.iter() {
+                let Some((took, ideal)) = flow.fct_receiver_ps.zip(flow.ideal_fct_ps) else {
+                    continue;
+                };
+                assert!(took >= ideal, "case {number}: {took} < {ideal}, {flow:?}");
+                if let Some((took, ideal)) = flow.fct_sender_ps.zip(flow.ideal_fct_sender_ps) {
+                    assert!(took >= ideal, "case {number}: {took} < {ideal}, {flow:?}");
+                }
+                flows += 1;
+                exact += u32::from(took == ideal);
+            }
+        }
+        assert!(flows > 300 && exact > 15, "{exact} of {flows}");
+    }
+}

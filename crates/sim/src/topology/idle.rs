@@ -96,8 +96,9 @@ impl Clos {
             + self.ideal_completion(last, first, 0, ack, ack)
     }
 
-    /// When the last byte of a transfer arrives in an idle network, sent without a pause: the last
-    /// packet, shorter or not, behind `full_packets` full ones on every link of the way.
+    /// The least time in which a transfer of so many full packets and a last one, shorter or not, can arrive on links
+    /// as they are at the beginning: whatever paths the packets take, in whatever order. Exact where all links are alike
+    /// and the last packet is full, and where there is one path.
     pub fn ideal_completion(
         &self,
         source: HostId,
@@ -106,20 +107,74 @@ impl Clos {
         full_wire: ByteCount,
         last_wire: ByteCount,
     ) -> TimeDelta {
-        let mut slowest = TimeDelta::ZERO;
-        let mut first_full = TimeDelta::ZERO;
-        let mut last = TimeDelta::ZERO;
-        for link in self.links_between(source, destination) {
-            let full = link.transmission(full_wire);
-            slowest = slowest.max(full);
-            first_full = first_full + full;
-            let before = match full_packets {
-                0 => TimeDelta::ZERO,
-                packets => first_full + slowest * (packets - 1),
-            };
-            last = last.max(before) + link.transmission(last_wire) + link.delay;
-            first_full = first_full + link.delay;
+        let way = self.links_between(source, destination);
+        match self.paths_between(source, destination) {
+            1 => one_after_the_other(&way, full_packets, full_wire, last_wire),
+            _ => side_by_side(&way, full_packets, full_wire, last_wire),
         }
-        last
     }
+
+    /// Equal paths between two hosts.
+    fn paths_between(&self, source: HostId, destination: HostId) -> u32 {
+        let tor = |host: HostId| host.get() / self.hosts_per_tor;
+        let pod = |host: HostId| tor(host) / self.tors_per_pod;
+        match self.tiers {
+            0 | 1 => 1,
+            _ if tor(source) == tor(destination) => 1,
+            _ if pod(source) == pod(destination) => self.aggregations_per_pod,
+            _ => self.aggregations_per_pod * self.cores_per_aggregation,
+        }
+    }
+}
+
+/// On one path packets keep their order: the last one is behind the full ones on every link of the way.
+fn one_after_the_other(
+    way: &[LinkSpec],
+    full_packets: u64,
+    full_wire: ByteCount,
+    last_wire: ByteCount,
+) -> TimeDelta {
+    let mut slowest = TimeDelta::ZERO;
+    let mut first_full = TimeDelta::ZERO;
+    let mut last = TimeDelta::ZERO;
+    for link in way {
+        let full = link.transmission(full_wire);
+        slowest = slowest.max(full);
+        first_full = first_full + full;
+        let before = match full_packets {
+            0 => TimeDelta::ZERO,
+            packets => first_full + slowest * (packets - 1),
+        };
+        last = last.max(before) + link.transmission(last_wire) + link.delay;
+        first_full = first_full + link.delay;
+    }
+    last
+}
+
+/// On several paths a short packet overtakes full ones, and the links between are shared by nobody. What all packets
+/// cross is the first link and the last.
+fn side_by_side(
+    way: &[LinkSpec],
+    full_packets: u64,
+    full_wire: ByteCount,
+    last_wire: ByteCount,
+) -> TimeDelta {
+    let over = |links: &[LinkSpec], wire| {
+        let took = |link: &LinkSpec| link.transmission(wire) + link.delay;
+        links.iter().map(took).fold(TimeDelta::ZERO, |sum, each| sum + each)
+    };
+    let (Some((first, behind)), Some((last, before))) = (way.split_first(), way.split_last())
+    else {
+        return TimeDelta::ZERO;
+    };
+    let on = |link: &LinkSpec| link.transmission(full_wire) * full_packets;
+    // Whatever leaves the source last has the rest of the way before it, as long as the short packet's at least.
+    let all = on(first) + first.transmission(last_wire) + first.delay + over(behind, last_wire);
+    if full_packets == 0 {
+        return all;
+    }
+    // So has the last full packet, and so has the first one before the last link begins with them.
+    let full = on(first) + first.delay + over(behind, full_wire);
+    let through = over(before, full_wire) + on(last) + last.delay;
+    all.max(full).max(through)
 }

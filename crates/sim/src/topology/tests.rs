@@ -181,4 +181,12 @@ fn ideal_completion_is_the_base_model() {
     assert_eq!(ideal(30), 259_792_000);
     assert_eq!(ideal(50), 404_816_000);
     assert_eq!(ideal(1), 49_507_200);
+    // A short packet behind 29 full ones may be first at the last link, by another path; below one ToR it may not.
+    let short = |destination| {
+        let last = ByteCount::new(100);
+        clos.ideal_completion(HostId::new(0), HostId::new(destination), 29, wire, last).as_ps()
+    };
+    assert_eq!(short(15), ideal(29));
+    let below = clos.ideal_completion(HostId::new(0), HostId::new(1), 28, wire, wire).as_ps();
+    assert_eq!(short(1), below + 80_000);
 }

@@ -10,6 +10,7 @@
 
 mod cbr;
 mod estimate;
+mod frames;
 mod keys;
 mod ndp;
 mod pull_gaps;
@@ -24,6 +25,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+pub use trimline_metrics::capture::Frames;
 use trimline_metrics::{FlowRecord, PacketLatency, RunRecord};
 use trimline_packet::{HostId, Packet, Time, TimeDelta};
 use trimline_transport::{Allowed, Disposition, Endpoint, Framing, HostTables, flow};
@@ -97,6 +99,11 @@ pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
     /// Timers that are long beside a data centre's round trips, in words: in a comparison they tell more of the timers
     /// than of the transport. `None` without such timers.
     fn slow_timers(self, _config: &ConfigOf<Self>) -> Option<String> {
+        None
+    }
+    /// Who makes frames of these packets for a capture, which are in the order of time. `None`: packets have the form of
+    /// this repository's own wire format.
+    fn frames(self, _config: &ConfigOf<Self>, _packets: &[Packet]) -> Option<Box<dyn Frames>> {
         None
     }
     /// What a group of flows takes, for the estimate before a run. [`windowed`] and [`constant_rate`] are at hand.
@@ -231,6 +238,9 @@ impl<T: Transport> Choice for Configured<T> {
     }
     fn slow_timers(&self) -> Option<String> {
         self.transport.slow_timers(&self.config)
+    }
+    fn frames(&self, packets: &[Packet]) -> Option<Box<dyn Frames>> {
+        self.transport.frames(&self.config, packets)
     }
     fn work(&self, plan: &Plan, group: &Group) -> Work {
         self.transport.work(&self.config, plan, group)

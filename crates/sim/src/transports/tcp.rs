@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use trimline_metrics::FlowRecord;
-use trimline_packet::{HostId, TimeDelta};
+use trimline_packet::{HostId, Packet, TimeDelta};
 use trimline_transport::tcp::{Config, Control, Endpoint, Handshake, MAX_SUBFLOWS};
 use trimline_transport::{Framing, flow};
 
+use super::frames::Segments;
 use super::words::time;
 use super::{
-    BYTES, DURATION, Draws, Form, Grammar, Group, Key, Keys, Plan, Protocol, Sample, ScenarioError,
-    Setting, Traits, Transport, Work, optional, windowed,
+    BYTES, DURATION, Draws, Form, Frames, Grammar, Group, Key, Keys, Plan, Protocol, Sample,
+    ScenarioError, Setting, Traits, Transport, Work, optional, windowed,
 };
 use crate::topology::Clos;
 
@@ -387,6 +388,10 @@ impl Transport for Family {
         windowed(plan, config.payload_bytes, FRAMING, 1.0 / f64::from(config.ack_every), group)
     }
 
+    fn frames(self, config: &Config, packets: &[Packet]) -> Option<Box<dyn Frames>> {
+        Some(Box::new(Segments::new(config, packets)))
+    }
+
     fn samples(self) -> Vec<Sample<Config>> {
         // Queues of eight packets, or one, that cannot trim what TCP sends leave it little.
         let sample = |name, config| Sample { name, config, least_bytes: 1_000_000 };
@@ -432,7 +437,7 @@ impl Transport for Family {
             Family::Tcp => config.control = draws.one_of(&[Control::NewReno, Control::Cubic]),
             Family::Dctcp => {
                 config.control = Control::Dctcp { gain_shift: draws.below(6) as u8 };
-                config.grows_when_marked = config.initial_window % 2 == 0;
+                config.grows_when_marked = config.initial_window.is_multiple_of(2);
             }
             Family::Mptcp => config.subflows = draws.one_of(&[2, 3, 8]),
         }

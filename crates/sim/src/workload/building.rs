@@ -205,7 +205,8 @@ impl Building<'_> {
     }
 
     fn listed(&mut self, place: u32, workload: &Workload, listed: &Listed) -> Result<(), String> {
-        self.counts.known += listed.flows.len() as u64;
+        let sized = listed.flows.iter().filter(|flow| flow.size.is_some());
+        self.counts.known += sized.count() as u64;
         self.counts.to_come += listed.flows.len() as i64;
         let mut flows_of = vec![0u64; self.setup.hosts as usize];
         for (number, flow) in (0u32..).zip(&listed.flows) {

@@ -174,7 +174,6 @@ impl Setup {
     ) -> Flow {
         let flow = self.listed(workload).flow(number);
         let destination = HostId::new(flow.destination);
-        let size = Some(flow.size);
-        self.sized_flow(workload, source, destination, index, start, number, size)
+        self.sized_flow(workload, source, destination, index, start, number, flow.size)
     }
 }

@@ -1,7 +1,7 @@
 //! Links that slow down, fail, come back, lose, corrupt and reorder.
 
 use crate::plans::{both, fattree, plan, run, star, workload};
-use trimline_metrics::{FlowEnd, RunRecord};
+use trimline_metrics::{FlowEnd, LinkCounters, RunRecord};
 use trimline_packet::{BitRate, TimeDelta};
 use trimline_sim::plan::{Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Spraying};
 use trimline_sim::topology::{self, Clos, LinkId};
@@ -20,6 +20,10 @@ pub(crate) fn event(clos: &Clos, us: u64, name: &str, change: LinkChange) -> Lin
 
 fn packets(record: &RunRecord, port: &str) -> u64 {
     record.ports.iter().find(|known| known.name() == port).expect("a port of this name").packets
+}
+
+fn lost(record: &RunRecord, link: &str) -> LinkCounters {
+    record.links.iter().find(|known| known.name == link).expect("a link of this name").counters
 }
 
 /// One flow of 30 packets alone, all pushed, from host 0 to host 1 of a star, and what happens.
@@ -67,6 +71,11 @@ fn what_is_on_the_wire_when_a_link_fails_arrives_and_the_rest_is_lost() {
     // the 15th begins after 100 us.
     assert_eq!((flow.end, flow.retransmissions_timeout), (FlowEnd::Completed, 14));
     assert_eq!(flow.packets_sent, 44);
+    // Both directions failed: 12 packets of the one, two ACKs and their pulls of the other.
+    let gone = |name: &str| lost(&record, name);
+    assert_eq!(gone("host 0"), LinkCounters { failed: 12, ..LinkCounters::default() });
+    assert!(gone("tor 0 down 0").failed >= 2, "{:?}", gone("tor 0 down 0"));
+    assert_eq!(gone("host 1"), LinkCounters::default());
 }
 
 #[test]

@@ -28,8 +28,8 @@ fn count(timeline: &Timeline, what: What) -> BTreeMap<u32, u64> {
 fn agrees(record: &RunRecord) {
     let timeline = &record.timeline;
     let of = |what| count(timeline, what);
-    let [departed, trimmed, dropped, returned] =
-        [What::Depart, What::Trim, What::Drop, What::Return].map(of);
+    let [departed, trimmed, dropped, returned, marked, lost] =
+        [What::Depart, What::Trim, What::Drop, What::Return, What::Mark, What::Lose].map(of);
     for (place, port) in record.ports.iter().enumerate() {
         assert_eq!(timeline.places[place], port.name());
         let seen = |counts: &BTreeMap<u32, u64>| counts.get(&(place as u32)).copied().unwrap_or(0);
@@ -37,6 +37,12 @@ fn agrees(record: &RunRecord) {
         assert_eq!(seen(&trimmed), port.trimmed, "trims at {}", port.name());
         assert_eq!(seen(&dropped), port.dropped, "drops at {}", port.name());
         assert_eq!(seen(&returned), port.returned, "returns at {}", port.name());
+        assert_eq!(seen(&marked), port.marked, "marks at {}", port.name());
+    }
+    for (place, link) in record.links.iter().enumerate() {
+        assert_eq!(timeline.places[place], link.name);
+        let seen = lost.get(&(place as u32)).copied().unwrap_or(0);
+        assert_eq!(seen, link.counters.values().iter().sum::<u64>(), "losses of {}", link.name);
     }
     assert_eq!(departed.values().sum::<u64>(), record.packet_hops);
 
@@ -64,7 +70,7 @@ fn agrees(record: &RunRecord) {
                     "{event:?}"
                 );
             }
-            What::Trim | What::Return | What::Drop | What::Lose => {}
+            What::Trim | What::Mark | What::Return | What::Drop | What::Lose => {}
         }
     }
 }
@@ -88,6 +94,21 @@ fn a_timeline_is_what_happened_and_changes_nothing() {
         assert_eq!(RunRecord { timeline: Timeline::default(), ..with }, without, "seed {seed}");
     }
     assert!(trims > 1000 && losses > 50, "{trims} trims, {losses} losses");
+}
+
+#[test]
+fn marks_are_events_of_the_ports_that_made_them() {
+    let base = "duration = \"1ms\"\ntopology.fattree.k = 4\ntransport.dctcp = {}\n[[workload]]\nname = \"w\"\n\
+                incast = { receiver = 0, senders = 8 }\nsize = \"300KB\"\n";
+    let scenario = trimline_sim::scenario::Scenario::parse("s", base, &[]);
+    let mut plan = scenario.unwrap_or_else(|error| panic!("{error}")).runs[0].plan.clone();
+    let without = run(&plan);
+    plan.timeline = Some(watch_everything(&plan));
+    let with = run(&plan);
+    agrees(&with);
+    let marks = with.ports.iter().map(|port| port.marked).sum::<u64>();
+    assert!(marks > 100, "{marks} marks");
+    assert_eq!(RunRecord { timeline: Timeline::default(), ..with }, without);
 }
 
 #[test]

@@ -309,10 +309,12 @@ fn samples_change_nothing_and_add_up_to_the_counters() {
     let groups = with.samples.groups.iter();
     let layers: Vec<String> =
         groups.map(|group| format!("{} {}", group.layer, group.direction)).collect();
-    assert_eq!(layers, ["tor down", "tor up", "aggregation down", "aggregation up", "core down"]);
-    assert_eq!(with.samples.samples.len(), 60 * 5);
+    let fabric = ["tor down", "tor up", "aggregation down", "aggregation up", "core down"];
+    assert_eq!(layers, [&fabric[..], &["host up"]].concat());
+    assert_eq!(with.samples.samples.len(), 60 * 6);
     let last = with.samples.samples.last().unwrap().time_ps;
-    let sampled: u64 = with.samples.samples.iter().map(|sample| sample.counters.bytes).sum();
+    let of_ports = with.samples.samples.iter().filter(|sample| sample.group < 5);
+    let sampled: u64 = of_ports.map(|sample| sample.counters.bytes).sum();
     let counted: u64 = with.ports.iter().map(|port| port.bytes).sum();
     assert!(sampled < counted && sampled as f64 > counted as f64 * last as f64 / 2.1e9);
     // Full links, no queue of more than eight packets and its headers.
@@ -322,4 +324,23 @@ fn samples_change_nothing_and_add_up_to_the_counters() {
         assert!((0.8..1.1).contains(&share), "{share}");
         assert!(sample.queue_bytes_max <= 9 * 9064 + 72_000);
     }
+}
+
+#[test]
+fn samples_say_what_hosts_send_and_have_not_sent() {
+    // Two flows of ten packets from one host, at 0 and 50 us, and nothing else: 7.2512 us a packet.
+    let text = "output.series = \"10us\"\nduration = \"200us\"\ntopology.star.hosts = 3\n[[workload]]\n\
+                name = \"a\"\npairs = [[0, 1]]\nsize = \"90KB\"\n[[workload]]\nname = \"b\"\n\
+                pairs = [[0, 2]]\nsize = \"90KB\"\nstart = \"50us\"\n";
+    let record = record(text);
+    let hosts: Vec<_> = record.samples.samples.iter().filter(|sample| sample.group == 1).collect();
+    let unsent: Vec<u64> = hosts.iter().map(|sample| sample.queue_bytes / 9000).collect();
+    // A sample at 50 us comes before what begins then.
+    assert_eq!(unsent[..7], [8, 7, 5, 4, 3, 11, 10]);
+    assert_eq!(unsent[14..], [0; 6]);
+    assert_eq!(hosts[0].queue_bytes, hosts[0].queue_bytes_max);
+    assert_eq!(hosts[0].counters.packets, 2, "at 0 and 7.25 us; the first ACK comes later");
+    let sent: u64 = hosts.iter().map(|sample| sample.counters.bytes).sum();
+    let down: u64 = record.ports.iter().map(|port| port.bytes).sum();
+    assert_eq!(sent, down, "one switch: what hosts send is what it sends");
 }

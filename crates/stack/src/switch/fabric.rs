@@ -229,7 +229,11 @@ impl Fabric {
     /// What happened at each port, in the order of [`Fabric::with_chance`], with its number at its
     /// switch.
     pub fn counters(&self) -> impl Iterator<Item = (u32, u16, PortCounters)> + '_ {
-        self.ports.iter().map(|port| (port.switch, port.local, port.counters))
+        let counted = |port: &Port| {
+            let marked = u64::from(port.egress.marked());
+            (port.switch, port.local, PortCounters { marked, ..port.counters })
+        };
+        self.ports.iter().map(counted)
     }
 
     /// Packets in each queue of a port, the one on the wire included.

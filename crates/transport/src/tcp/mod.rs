@@ -11,6 +11,7 @@ mod endpoint;
 mod outstanding;
 mod receiver;
 mod round_trip;
+mod said;
 mod segment;
 mod sender;
 mod subflow;
@@ -18,6 +19,7 @@ mod subflow;
 pub use crate::flow::{Command, Event};
 pub use config::{Config, Control, Handshake, MAX_SUBFLOWS, ReceiverStatistics, SenderStatistics};
 pub use endpoint::Endpoint;
+pub use said::Said;
 pub use segment::{MARK_CWR, MARK_ECE};
 
 #[cfg(test)]

@@ -1,0 +1,121 @@
+//! `trimline reference`: every key of a scenario, the switch profiles, the names of links, the columns of every file.
+//! docs/reference.md is what it prints.
+
+use std::fmt::Write;
+
+use trimline_metrics::columns::{EVENTS, FILES};
+use trimline_sim::scenario::{self, Scenario};
+use trimline_sim::topology;
+use trimline_sim::transports::Transports;
+
+/// The reference of a program that knows these transports, as Markdown.
+pub(crate) fn reference(transports: &Transports) -> String {
+    let mut text = String::from(
+        "# Reference\n\n\
+         `trimline reference` prints this page from the program itself. Keys are from the grammar that reads scenarios,\n\
+         columns from the code that writes files.\n\n\
+         ## Keys of a scenario\n\n\
+         A key without a source has a default that is chosen. An example is one value that the key takes. Where a table\n\
+         stands in double brackets there may be several.\n",
+    );
+    text += &scenario::reference(transports);
+    text += &scenario::profiles();
+    text += &links();
+    text += &files();
+    text += &transports_known(transports);
+    text
+}
+
+/// Topologies whose links are shown.
+const SHAPES: [(&str, &str); 4] = [
+    ("topology.star.hosts = 2", "a star of two hosts"),
+    (
+        "topology.leafspine = { leaves = 2, spines = 1, hosts_per_leaf = 1 }",
+        "two leaves and a spine",
+    ),
+    ("topology.fattree.k = 2", "a FatTree of switches with two ports"),
+    ("topology.back_to_back = {}", "two hosts and a cable"),
+];
+
+/// How links are named, with all names of some small networks.
+fn links() -> String {
+    let mut text = String::from(
+        "\n## Names of links\n\n\
+         A link has two directions. Each is named after the port or host that sends on it: layer, number of the switch\n\
+         in its layer, `up` (away from hosts) or `down`, number of the port among those; or `host` and its number. All\n\
+         numbers begin at 0. Layers are `tor` (also leaves, and the switch of a star), `aggregation`, `spine` and `core`.\n\n\
+         | network | links |\n|---|---|\n",
+    );
+    for (shape, words) in SHAPES {
+        let scenario =
+            format!("{shape}\n[[workload]]\nname = \"w\"\npermutation = {{}}\nsize = \"1KB\"\n");
+        let read = Scenario::parse("", &scenario, &[]);
+        let named = |run: &scenario::Run| {
+            let links = topology::links(&run.plan.topology).into_iter();
+            links.map(|(name, _)| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        };
+        let names = read.ok().and_then(|read| read.runs.first().map(named)).unwrap_or_default();
+        let _ = writeln!(text, "| {words}: `{shape}` | {names} |");
+    }
+    text
+}
+
+/// The files of a run, column by column.
+fn files() -> String {
+    let mut text = String::from(
+        "\n## Files of a run\n\n\
+         A number that a row does not have is an empty field. Times are whole picoseconds. summary.json has the sums and\n\
+         quantiles of these, manifest.json what made them; their names end in their units.\n",
+    );
+    for file in FILES {
+        let _ = write!(
+            text,
+            "\n### {}\n\nA row is {}. `output.{}` asks for it.\n\n| column | unit | what it says |\n|---|---|---|\n",
+            file.file, file.row, file.key
+        );
+        for column in file.columns {
+            let _ = writeln!(text, "| `{}` | {} | {} |", column.name, column.unit, column.about);
+        }
+    }
+    text += "\n### Events of a timeline\n\n| event | what happened to a packet |\n|---|---|\n";
+    for (name, about) in EVENTS {
+        let _ = writeln!(text, "| `{name}` | {about} |");
+    }
+    text
+}
+
+/// The transports, with their labels in figures.
+fn transports_known(transports: &Transports) -> String {
+    let mut text =
+        String::from("\n## Transports\n\n| transport | in figures | what it is |\n|---|---|---|\n");
+    for transport in transports.iter() {
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {} |",
+            transport.name(),
+            transport.label(),
+            transport.about()
+        );
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// TRIMLINE_BLESS=1 writes the page anew.
+    #[test]
+    fn the_page_is_what_the_program_prints() {
+        let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference.md");
+        let text = reference(&Transports::built_in());
+        if std::env::var_os("TRIMLINE_BLESS").is_some() {
+            std::fs::write(file, &text).unwrap();
+        }
+        let page = std::fs::read_to_string(file).unwrap_or_default();
+        assert_eq!(text, page, "docs/reference.md is old: `trimline reference` prints it");
+        // Every key of the grammar is in it, and the names of every network that is shown.
+        assert!(text.matches("`host 0`").count() >= SHAPES.len());
+        assert!(!text.contains("| `` |"));
+    }
+}

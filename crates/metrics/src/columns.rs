@@ -1,0 +1,228 @@
+//! What stands in the files of a run, column by column, for people. The names are those that the files have; a test
+//! holds the two together.
+
+/// A column of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: &'static str,
+    /// What one is, empty for names and words.
+    pub unit: &'static str,
+    /// What it says.
+    pub about: &'static str,
+}
+
+/// A file of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileColumns {
+    /// Its name.
+    pub file: &'static str,
+    /// The key of `output` that asks for it.
+    pub key: &'static str,
+    /// What a row is.
+    pub row: &'static str,
+    /// Its columns, in order.
+    pub columns: &'static [Column],
+}
+
+const fn column(name: &'static str, unit: &'static str, about: &'static str) -> Column {
+    Column { name, unit, about }
+}
+
+const fn packets(name: &'static str, about: &'static str) -> Column {
+    column(name, "packets", about)
+}
+
+const TIME: &str = "ps";
+
+/// Every table of a run.
+pub const FILES: [FileColumns; 6] = [
+    FileColumns { file: "flows.csv", key: "flows", row: "a flow", columns: &FLOWS },
+    FileColumns {
+        file: "ports.csv",
+        key: "ports",
+        row: "an output port of a switch, with its link",
+        columns: &PORTS,
+    },
+    FileColumns {
+        file: "links.csv",
+        key: "links",
+        row: "one direction of a link, those of hosts behind those of ports",
+        columns: &LINKS,
+    },
+    FileColumns {
+        file: "series.csv",
+        key: "series",
+        row: "a layer of links at one time: ports of switches by layer and direction, and hosts",
+        columns: &SERIES,
+    },
+    FileColumns {
+        file: "latencies.csv",
+        key: "latencies",
+        row: "a quantile of the times from a packet's first sending until its ACK arrived",
+        columns: &LATENCIES,
+    },
+    FileColumns {
+        file: "timeline.csv",
+        key: "timeline",
+        row: "an event, in the order of time",
+        columns: &TIMELINE,
+    },
+];
+
+const FLOWS: [Column; 21] = [
+    column("workload", "", "name of the workload"),
+    column("index", "", "number among the flows of its source and workload, from 0"),
+    column("source", "host", "sends"),
+    column("destination", "host", "receives"),
+    column("size_bytes", "bytes", "payload; empty for a long-lived flow"),
+    column("start_ps", TIME, "when the application started it, from the beginning of the run"),
+    column(
+        "fct_receiver_ps",
+        TIME,
+        "from the start until the last byte arrived; empty if none did",
+    ),
+    column("fct_sender_ps", TIME, "from the start until the last ACK arrived; empty if none did"),
+    column(
+        "ideal_fct_ps",
+        TIME,
+        "the least time until the last byte can arrive on idle links; a bound that no flow is below",
+    ),
+    column("ideal_fct_sender_ps", TIME, "the same until the last ACK can arrive"),
+    column("slowdown", "", "fct_receiver_ps over ideal_fct_ps"),
+    column("delivered_bytes", "bytes", "payload that arrived, each byte once"),
+    column("measured_bytes", "bytes", "the same, after the warm-up"),
+    packets("packets_sent", "data packets sent, again or not"),
+    packets("retransmissions_signalled", "sent again because the receiver told of a loss"),
+    packets("retransmissions_return", "sent again because the header came back"),
+    packets("retransmissions_timeout", "sent again because of a time-out"),
+    packets("trims", "trimmed headers that arrived at the receiver"),
+    packets("returns", "headers that came back to the sender"),
+    column("timeouts", "", "time-outs of the sender"),
+    column("end", "", "completed (acknowledged), delivered, run-ended, long-lived or not-started"),
+];
+
+const COUNTED: [Column; 6] = [
+    packets("packets", "began to leave"),
+    column("bytes", "bytes", "of these on the wire"),
+    packets("trimmed", "lost their payload at the port"),
+    packets("dropped", "found no place"),
+    packets("returned", "headers that were sent back to their senders"),
+    packets("marked", "got a mark of congestion (ECN) and had none before"),
+];
+
+const RATE: Column = column("rate_bps", "bit/s", "rate of the link at the beginning");
+
+const PORTS: [Column; 8] = {
+    let [a, b, c, d, e, f] = COUNTED;
+    [column("name", "", "layer, switch, direction, link"), a, b, c, d, e, f, RATE]
+};
+
+const LINKS: [Column; 5] = [
+    column("name", "", "the port or host that sends on it"),
+    packets("failed", "lost because the link was down"),
+    packets("lost", "lost by chance (`impairment.loss`)"),
+    packets("corrupted", "damaged and thrown away at the far end (`impairment.corruption`)"),
+    RATE,
+];
+
+const SERIES: [Column; 11] = {
+    let [a, b, c, d, e, f] = COUNTED;
+    [
+        column("time_ps", TIME, "of the sample, from the beginning of the run"),
+        column("layer", "", "layer and direction; `host up` are the links that hosts send on"),
+        column("utilisation", "share", "bytes since the sample before over what the links carry"),
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        column(
+            "queue_bytes_mean",
+            "bytes",
+            "in the queues of a port now, mean over the layer; of hosts: payload of flows of a size that they have \
+             not sent once",
+        ),
+        column("queue_bytes_max", "bytes", "the same, at the port or host with the most"),
+    ]
+};
+
+const LATENCIES: [Column; 3] = [
+    column("packets", "", "all, or later: behind the first window of their flows"),
+    column("share_permille", "permille", "share of packets that took at most this long"),
+    column("latency_ps", TIME, "the time"),
+];
+
+const TIMELINE: [Column; 15] = [
+    column("time_ps", TIME, "when, from the beginning of the run"),
+    column("until_ps", TIME, "of departures: when the last bit has left"),
+    column("place", "", "port or host"),
+    column("event", "", "what happened; see below"),
+    column("packet", "", "data, header (trimmed), returned, ack, nack, pull or reset, from now on"),
+    column("workload", "", "of the flow, as in flows.csv; so are the next three"),
+    column("index", "", "of the flow"),
+    column("source", "host", "of the flow, whichever way the packet goes"),
+    column("destination", "host", "of the flow"),
+    column("sequence", "", "packet number in the flow; of a PULL the pull counter"),
+    column("attempt", "", "which transmission of this packet number, from 0, modulo 4"),
+    column("path", "", "the path that the sender chose"),
+    column("wire_bytes", "bytes", "on the wire from now on"),
+    packets(
+        "queue_packets",
+        "in the queue for such packets, after all that the port did at this instant",
+    ),
+    column("queue_bytes", "bytes", "the same"),
+];
+
+/// Events of a timeline by name, and what each says.
+pub const EVENTS: [(&str, &str); 8] = [
+    ("enqueue", "it arrived at a port and waits there"),
+    ("trim", "it lost its payload; what is left waits at the port"),
+    ("mark", "the port marked it (ECN); it had no mark before"),
+    ("depart", "its first bit is on the link of a port or host; `until_ps` is its last"),
+    ("arrive", "its last bit arrived at a host"),
+    ("return", "it found no place at a port; its header goes back to its sender"),
+    ("drop", "it found no place at a port and is gone"),
+    ("lose", "the link did not bring it: down, chance or damage (links.csv counts by cause)"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::timeline::{TIMELINE_COLUMNS, What};
+    use crate::{samples, table};
+
+    #[test]
+    fn every_file_has_the_columns_that_are_described() {
+        let written: [Vec<&str>; 6] = [
+            table::FLOW_COLUMNS.to_vec(),
+            table::port_columns(),
+            table::LINK_COLUMNS.to_vec(),
+            samples::columns(),
+            table::LATENCY_COLUMNS.to_vec(),
+            TIMELINE_COLUMNS.to_vec(),
+        ];
+        for (described, written) in FILES.iter().zip(written) {
+            let names: Vec<&str> = described.columns.iter().map(|column| column.name).collect();
+            assert_eq!(names, written, "{}", described.file);
+            for column in described.columns {
+                let unit =
+                    ["_ps", "_bytes", "_bps"].into_iter().find(|end| column.name.ends_with(end));
+                let expected = unit.map(|unit| match unit {
+                    "_ps" => TIME,
+                    "_bps" => "bit/s",
+                    _ => "bytes",
+                });
+                assert!(expected.is_none_or(|unit| column.unit == unit), "{column:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_event_is_described() {
+        use What::*;
+        let all = [Enqueue, Trim, Mark, Depart, Arrive, Return, Drop, Lose];
+        assert_eq!(EVENTS.map(|(name, _)| name), all.map(What::name));
+    }
+}

@@ -1,0 +1,295 @@
+//! The grammar as a document for people: every key with its value, its default, its meaning, its source and an example.
+
+use std::fmt::Write;
+
+use trimline_switch::profiles::{self, Sizes};
+
+use super::grammar::SCENARIO;
+use super::switch::ECN_MARK;
+use crate::keys::form::{Form, Grammar, Key, Language};
+use crate::keys::quantity::Quantity;
+use crate::transports::Transports;
+
+/// A key of the reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) name: &'static str,
+    /// What may stand behind it, with its units.
+    pub(crate) value: String,
+    /// What holds without it.
+    pub(crate) default: String,
+    pub(crate) meaning: String,
+    /// Where the rule or the default comes from.
+    pub(crate) source: String,
+    /// A value as the file writes it; empty for tables.
+    pub(crate) example: String,
+}
+
+/// Every key of a scenario for a program that knows these transports, as Markdown: a section for each table.
+pub fn reference(transports: &Transports) -> String {
+    let language = &transports.language();
+    let mut text = String::new();
+    let first = Section { path: String::new(), is_list: false, grammar: &SCENARIO };
+    let mut sections = vec![first];
+    while !sections.is_empty() {
+        let next = sections.remove(0);
+        next.write(&mut text, language);
+        let of = |key: &Key| tables(&join(&next.path, key.name), &key.form, language);
+        // A table's tables stand behind it.
+        let below: Vec<Section> = next.grammar.keys.iter().flat_map(of).collect();
+        sections.splice(0..0, below);
+    }
+    text
+}
+
+/// Payload, and packet on the wire, with which constants of profiles are shown: those of the NDP paper.
+const SIZES: (u16, u16) = (9000, 9064);
+
+/// Every switch profile with its constants, as Markdown.
+pub fn profiles() -> String {
+    let (payload_bytes, packet_bytes) = SIZES;
+    let mut text = format!(
+        "\n## Switch profiles\n\n\
+         The constants of each `switch.profile`, for packets of {payload_bytes} B of payload, {packet_bytes} B on the\n\
+         wire. `spec/deviations.toml` says where each comes from.\n"
+    );
+    for profile in &profiles::ALL {
+        let sizes = Sizes { packets: profile.packets, payload_bytes, packet_bytes, mark: ECN_MARK };
+        let about = profile.about.trim_end_matches('.');
+        let _ = write!(text, "\n### `{}`\n\n{about}.\n\n", profile.name);
+        let model = (profile.build)(sizes).build();
+        for words in model.map(|model| model.words()).unwrap_or_default() {
+            let _ = writeln!(text, "- {words}");
+        }
+    }
+    text
+}
+
+/// A table of the file.
+struct Section {
+    path: String,
+    /// An array of such tables.
+    is_list: bool,
+    grammar: &'static Grammar,
+}
+
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+impl Section {
+    fn write(&self, text: &mut String, language: &Language) {
+        let Section { path, is_list, grammar } = self;
+        let title = match (path.is_empty(), is_list) {
+            (true, _) => "A scenario".to_owned(),
+            (false, true) => format!("`[[{path}]]`"),
+            (false, false) => format!("`[{path}]`"),
+        };
+        let one = match grammar.alternatives {
+            [] => String::new(),
+            names => format!(" Exactly one of `{}`.", names.join("`, `")),
+        };
+        let about = grammar.about.trim_end_matches('.');
+        let _ = write!(text, "\n### {title}\n\n{about}.{one}\n");
+        if !grammar.keys.is_empty() {
+            text.push_str("\n| key | value | default | meaning | source | example |\n|---|---|---|---|---|---|\n");
+        }
+        for key in grammar.keys {
+            let Entry { name, value, default, meaning, source, example } =
+                entry(key, grammar, language);
+            let name = if name.is_empty() { "..." } else { name };
+            let example = if example.is_empty() { example } else { format!("`{example}`") };
+            let _ = writeln!(
+                text,
+                "| `{name}` | {value} | {default} | {meaning} | {source} | {example} |"
+            );
+        }
+    }
+}
+
+/// The tables that may stand behind a key.
+fn tables(path: &str, form: &Form, language: &Language) -> Vec<Section> {
+    let section = |grammar, is_list| vec![Section { path: path.to_owned(), is_list, grammar }];
+    match form {
+        Form::Table(grammar) => section(grammar, false),
+        Form::Tables(grammar) => section(grammar, true),
+        Form::Either(forms) => forms.iter().flat_map(|form| tables(path, form, language)).collect(),
+        Form::Transports => {
+            let of = |key: &Key| tables(&join(path, key.name), &key.form, language);
+            language.transports.iter().flat_map(of).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// What is said of a key.
+pub(crate) fn entry(key: &Key, table: &Grammar, language: &Language) -> Entry {
+    let (meaning, default) = without_default(key.about);
+    let is_table =
+        matches!(key.form, Form::Table(_) | Form::Tables(_) | Form::Overrides | Form::Transports);
+    let default = match (key.required, default) {
+        (true, _) => "required".to_owned(),
+        (false, Some(default)) => default,
+        (false, None) if table.alternatives.contains(&key.name) => "one of these".to_owned(),
+        (false, None) if is_table => String::new(),
+        (false, None) => inline_default(key.about).unwrap_or_default(),
+    };
+    let source = match sources(key.about) {
+        found if found.is_empty() && is_table => String::new(),
+        found if found.is_empty() => "chosen".to_owned(),
+        found => found.join("; "),
+    };
+    let of_name = match key.name {
+        "file" => Some("\"flows.txt\"".to_owned()),
+        "description" => Some("\"Thirty hosts answer one\"".to_owned()),
+        _ => None,
+    };
+    let example = of_name
+        .or_else(|| example(&key.form, language))
+        .map_or(String::new(), |value| format!("{} = {value}", key.name));
+    Entry { name: key.name, value: value(&key.form, language), default, meaning, source, example }
+}
+
+/// The text without its sentence "Default: ...", and what that says.
+fn without_default(about: &str) -> (String, Option<String>) {
+    let Some(begin) = about.find("Default: ") else { return (about.to_owned(), None) };
+    let rest = &about[begin + "Default: ".len()..];
+    let end = rest.find(". ").unwrap_or(rest.trim_end_matches('.').len());
+    let behind = rest[end..].trim_start_matches('.').trim_start();
+    let meaning = format!("{}{behind}", &about[..begin]);
+    (meaning.trim_end().to_owned(), Some(rest[..end].to_owned()))
+}
+
+/// The default of a text such as `"new" (default): ...`: the words before the parenthesis, back to the last comma.
+fn inline_default(about: &str) -> Option<String> {
+    let before = &about[..about.find(" (default")?];
+    let begin = before.rfind([',', ':', '.']).map_or(0, |place| place + 1);
+    Some(before[begin..].trim().trim_matches('"').to_owned())
+}
+
+/// Papers and standards that a text names in parentheses.
+fn sources(about: &str) -> Vec<&str> {
+    let known = |word: &&str| {
+        ["RFC", "NDP", "DCTCP", "MPTCP", "htsim", "Linux"].iter().any(|name| word.contains(name))
+    };
+    let inside = about.split('(').skip(1).filter_map(|rest| rest.split(')').next());
+    let parts =
+        inside.flat_map(|inside| inside.split("; ")).map(|part| part.trim_start_matches("default"));
+    parts
+        .map(str::trim)
+        .filter(known)
+        .filter(|part| part.chars().any(|c| c.is_ascii_digit()))
+        .collect()
+}
+
+/// What may stand behind a key, in words.
+fn value(form: &Form, language: &Language) -> String {
+    match form {
+        Form::Text => "text".to_owned(),
+        Form::Name => "name: letters, digits, `-`, `_`, `.`".to_owned(),
+        Form::Integer(low, i64::MAX) => format!("integer from {low}"),
+        Form::Integer(low, high) => format!("integer, {low} to {high}"),
+        Form::Boolean => "true or false".to_owned(),
+        Form::Quantity(quantity) => of_quantity(*quantity).0.to_owned(),
+        Form::Word(words) => format!("\"{}\"", words.join("\", \"")),
+        Form::Table(_) => "table".to_owned(),
+        Form::Tables(_) => "tables".to_owned(),
+        Form::List(inner) => format!("list, each: {}", value(inner, language)),
+        Form::Either(forms) => {
+            let all: Vec<String> = forms.iter().map(|form| value(form, language)).collect();
+            all.join("; or ")
+        }
+        Form::Range => "range, both ends included".to_owned(),
+        Form::Sweep => "keys with lists or ranges".to_owned(),
+        Form::Overrides => "keys of the scenario".to_owned(),
+        Form::Transports => "tables".to_owned(),
+        Form::Transport => format!("\"{}\"", language.names().join("\", \"")),
+    }
+}
+
+/// A value as the file writes it.
+pub(crate) fn example(form: &Form, language: &Language) -> Option<String> {
+    Some(match form {
+        Form::Text => "\"tor 0 down 1\"".to_owned(),
+        Form::Name => "\"a\"".to_owned(),
+        Form::Integer(low, _) => low.max(&1).to_string(),
+        Form::Boolean => "true".to_owned(),
+        Form::Quantity(quantity) => format!("\"{}\"", of_quantity(*quantity).1),
+        Form::Word(words) => format!("\"{}\"", words.first()?),
+        Form::List(inner) => format!("[{}]", example(inner, language)?),
+        Form::Either(forms) => forms.iter().find_map(|form| example(form, language))?,
+        Form::Range => "\"1..5\"".to_owned(),
+        Form::Transport => format!("\"{}\"", language.names().first()?),
+        Form::Table(_) | Form::Tables(_) | Form::Sweep | Form::Overrides | Form::Transports => {
+            return None;
+        }
+    })
+}
+
+/// A quantity with its units, and an example.
+fn of_quantity(quantity: Quantity) -> (&'static str, &'static str) {
+    match quantity {
+        Quantity::Rate => ("rate: bps, Kbps, Mbps, Gbps, Tbps, also as b/s", "10Gbps"),
+        Quantity::Duration => ("time: ps, ns, us, ms, s", "20us"),
+        Quantity::Bytes => ("bytes: B, KB, MB, GB of 1000; KiB, MiB, GiB of 1024", "90KB"),
+        Quantity::Queue => ("packets: pkt; or bytes: B, KB, MB, GB, KiB, MiB, GiB", "8pkt"),
+        Quantity::Ratio => ("ratio N:1", "10:1"),
+        Quantity::Share => ("share: %, ppm, ppb", "0.1%"),
+        Quantity::Factor => ("factor from 1/65536 to 65535", "1/4"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn every(grammar: &'static Grammar, language: &Language, seen: &mut Vec<Entry>) {
+        for key in grammar.keys {
+            seen.push(entry(key, grammar, language));
+            for inner in tables("", &key.form, language) {
+                every(inner.grammar, language, seen);
+            }
+            if let Form::Quantity(quantity) = key.form {
+                let text = of_quantity(quantity).1;
+                assert!(quantity.check(text).is_ok(), "{}: {text}", key.name);
+            }
+        }
+    }
+
+    #[test]
+    fn every_key_says_what_holds_without_it_and_has_an_example() {
+        let language = Transports::built_in().language();
+        let mut seen = Vec::new();
+        every(&SCENARIO, &language, &mut seen);
+        assert!(seen.len() > 150, "{}", seen.len());
+        let silent: Vec<&str> = (seen.iter())
+            .filter(|entry| entry.default.is_empty() && !entry.example.is_empty())
+            .map(|entry| entry.name)
+            .collect();
+        assert_eq!(silent, [""; 0], "keys that say neither `required` nor a default");
+        for entry in &seen {
+            assert!(
+                !entry.meaning.contains('|') && !entry.meaning.contains("Default"),
+                "{entry:?}"
+            );
+            assert!(
+                entry.example.is_empty() || toml::de::DeTable::parse(&entry.example).is_ok(),
+                "{entry:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn defaults_and_sources_are_read_from_the_text() {
+        let text = "Tiers. Default: 3 (NDP 3.1). Always.";
+        assert_eq!(
+            without_default(text),
+            ("Tiers. Always.".to_owned(), Some("3 (NDP 3.1)".to_owned()))
+        );
+        assert_eq!(
+            sources("NewReno (default; RFC 5681, RFC 6582) or (chosen)"),
+            ["RFC 5681, RFC 6582"]
+        );
+        assert_eq!(inline_default("\"new\" (default): a"), Some("new".to_owned()));
+    }
+}

@@ -1,0 +1,113 @@
+//! What a segment says in the words of the standards: the value of a packet read back, for who shows it.
+
+use alloc::vec::Vec;
+
+use trimline_packet::{Flags, Kind, Packet};
+
+use super::config::Config;
+use super::segment::{self, Block, Extra};
+
+/// A segment or an ACK. Segments are numbered, not bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// The subflow, 0 where there is one.
+    pub subflow: u8,
+    /// Of data: the segment. Of an ACK: the next segment that is missing.
+    pub number: u32,
+    /// Of data, with several subflows: the segment of the connection. Of an ACK: the connection's next missing one.
+    pub of_connection: Option<u32>,
+    /// Bytes of payload.
+    pub payload: u16,
+    /// It opens the subflow, or answers what does.
+    pub is_syn: bool,
+    /// A message ends here.
+    pub is_last: bool,
+    /// When it was sent, in ticks of the sender's.
+    pub stamp: Option<u32>,
+    /// The time stamp that it answers.
+    pub echo: Option<u32>,
+    /// Runs of segments beyond the number, each a first one and how many; one that came twice stands in front (RFC 2883).
+    pub blocks: Vec<Block>,
+}
+
+impl Said {
+    /// What a DATA packet or ACK of the TCP family says; `None` for any other. `near` is a number of its subflow's that
+    /// lies less than 2^15 away: only the low bits of a number are sent where there are several subflows.
+    pub fn of(packet: &Packet, config: &Config, near: u32) -> Option<Said> {
+        let header = &packet.header;
+        let is_single = config.subflows == 1;
+        let word = header.sequence;
+        let number = if is_single { word } else { segment::whole(word, near) };
+        let short_time = config.timestamps.then_some(word & 0xffff).filter(|_| !is_single);
+        let mut said = Said {
+            subflow: if is_single { 0 } else { segment::subflow(header.flags) },
+            number,
+            of_connection: None,
+            payload: 0,
+            is_syn: header.flags.contains(Flags::SYN),
+            is_last: header.flags.contains(Flags::LAST),
+            stamp: None,
+            echo: None,
+            blocks: Vec::new(),
+        };
+        match header.kind {
+            Kind::Data => {
+                said.payload = segment::payload(packet);
+                let is_alone = said.payload == 0;
+                said.stamp = short_time.or(config.timestamps.then_some(header.extra));
+                said.of_connection = (!is_single && !is_alone).then_some(header.extra);
+            }
+            Kind::Ack => {
+                said.echo = short_time;
+                match Extra::decode(packet.marks, number, header.extra) {
+                    Extra::Nothing => {}
+                    Extra::Echo(time) => said.echo = Some(time),
+                    Extra::Connection(next) => said.of_connection = Some(next),
+                    Extra::Blocks(blocks) => said.blocks.extend(blocks.as_slice()),
+                    Extra::Twice(sequence, blocks) => {
+                        said.blocks.push((sequence, 1));
+                        said.blocks.extend(blocks.as_slice());
+                    }
+                }
+            }
+            Kind::Nack | Kind::Pull | Kind::Reset => return None,
+        }
+        Some(said)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::segment::Blocks;
+    use super::*;
+    use alloc::vec;
+    use trimline_packet::{ConnectionId, Header, HostId, PathId};
+
+    fn ack(config: &Config, extra: Extra, number: u32) -> Option<Said> {
+        let (marks, extra) = extra.encode(number);
+        let header = Header {
+            kind: Kind::Ack,
+            flags: Flags::default(),
+            path: PathId::new(0),
+            connection: ConnectionId::new(1),
+            sequence: number,
+            extra,
+        };
+        let packet = Packet::control(HostId::new(0), HostId::new(1), header);
+        Said::of(&Packet { marks, ..packet }, config, number)
+    }
+
+    #[test]
+    fn an_ack_says_blocks_echoes_and_what_came_twice() {
+        let config = super::super::tests::config();
+        let said = |extra| ack(&config, extra, 100).expect("an ACK");
+        assert_eq!(said(Extra::Echo(7)).echo, Some(7));
+        let mut blocks = Blocks::NONE;
+        blocks.push((105, 3));
+        assert_eq!(said(Extra::Blocks(blocks)).blocks, [(105, 3)]);
+        assert_eq!(said(Extra::Twice(90, blocks)).blocks, vec![(90, 1), (105, 3)]);
+        let several = Config { subflows: 2, timestamps: true, ..config };
+        let found = ack(&several, Extra::Connection(9), 0x12_0007).expect("an ACK");
+        assert_eq!((found.of_connection, found.echo), (Some(9), Some(7)));
+    }
+}

@@ -1,0 +1,223 @@
+"""What the documents say works: their blocks run, their commands and make targets are there."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib
+import importlib.util
+import io
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import tomllib
+import types
+import unittest
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+from unittest import mock
+
+import trimline
+from tests import skip
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+
+#: First words of a line in a shell.
+SHELL = ("make", "trimline", "trimline-switch", "cargo", "cd", "scripts/beside.py")
+
+#: Blocks that are neither Python, TOML nor commands, by their first line.
+OTHERS = {
+    'let mut host = Host::open("eth0", address, BitRate::from_gbps(10), |_| {})?;',
+    "## subject of the change",
+}
+
+#: Words that stand for something of the reader's, and what they are here.
+MEANT = {
+    "SCENARIO.toml": "scenario.toml",
+    "SCENARIO": "scenario.toml",
+    "FLOWS.cm": "flows.cm",
+    "X.topo": "x.topo",
+    "DIR...": "out",
+    "N": "0",
+    "NAME": "paced",
+    "a,b": "ndp,dctcp",
+}
+
+SMALL = """
+name = "seeds"
+seeds = "1..2"
+topology.star.hosts = 4
+
+[[workload]]
+name = "w"
+permutation = {}
+size = "9KB"
+"""
+
+
+def blocks(path: Path) -> Iterator[str]:
+    """The indented blocks of a document, those of lists left out."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    block: list[str] = []
+    is_block = False
+    for before, line in zip(["", *lines], [*lines, "end"], strict=False):
+        begins = line.startswith("    ") and not before.strip()
+        is_block = (line.startswith("    ") and (begins or is_block)) or (is_block and not line)
+        if is_block:
+            block.append(line[4:])
+        elif block:
+            yield "\n".join(block).strip("\n")
+            block = []
+
+
+def is_python(block: str) -> bool:
+    """Whether a block is a script."""
+    with contextlib.suppress(SyntaxError):
+        tree = ast.parse(block)
+        return any(
+            isinstance(each, ast.Import | ast.ImportFrom | ast.Call) for each in ast.walk(tree)
+        )
+    return False
+
+
+def is_toml(block: str) -> bool:
+    """Whether a block is a scenario."""
+    with contextlib.suppress(tomllib.TOMLDecodeError):
+        return bool(tomllib.loads(block))
+    return False
+
+
+def commands(block: str) -> list[list[str]]:
+    """The words of each line of a shell block; comments left out."""
+    return [line.split("#")[0].split() for line in block.splitlines() if line.strip()]
+
+
+def is_shell(block: str) -> bool:
+    """Whether every line of a block begins with a command."""
+    return all(words and words[0] in SHELL for words in commands(block))
+
+
+class Cluster:
+    """A cluster of Slurm or Kubernetes, played by one on this machine."""
+
+    started: ClassVar[list[Cluster]] = []
+
+    def __init__(self, **about: object) -> None:
+        """Starts it, whatever it is asked for."""
+        dask: Any = importlib.import_module("dask.distributed")
+        self.local = dask.LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None
+        )
+        self.scheduler_address = self.local.scheduler_address
+        Cluster.started.append(self)
+
+    def scale(self, count: int = 0, *, jobs: int = 0) -> None:
+        """More workers than this machine has are not asked for."""
+        assert count or jobs
+
+
+class Blocks(unittest.TestCase):
+    """Indented blocks of README.md and docs."""
+
+    def setUp(self) -> None:
+        """A fresh folder with the examples and the scenario that the documents speak of."""
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.folder = Path(scratch.name)
+        shutil.copytree(ROOT / "examples", self.folder / "examples")
+        (self.folder / "seeds.toml").write_text(SMALL, encoding="utf-8")
+
+    def of(self, kind: Any) -> list[tuple[Path, str]]:
+        """The blocks of a kind, each with its document."""
+        return [(path, block) for path in DOCUMENTS for block in blocks(path) if kind(block)]
+
+    def test_every_block_is_of_a_kind_that_is_checked(self) -> None:
+        """Nothing is left out because nobody knows what it is."""
+        kinds = (is_shell, is_toml, is_python)
+        for path in DOCUMENTS:
+            for block in blocks(path):
+                known = any(kind(block) for kind in kinds)
+                self.assertTrue(known or block.splitlines()[0] in OTHERS, f"{path}:\n{block}")
+
+    def test_scenarios_run(self) -> None:
+        """Each TOML block, one run of it, for a short time."""
+        found = self.of(lambda block: not is_shell(block) and is_toml(block))
+        self.assertGreater(len(found), 1)
+        for number, (path, block) in enumerate(found):
+            scenario = trimline.Scenario.of(block + "\n")
+            short = {"duration": "50us", "warm_up": "0us", "seeds": 1}
+            with self.subTest(path=path.name):
+                self.assertGreater(len(scenario.runs), 0)
+                results = trimline.run(
+                    scenario, self.folder / f"block-{number}", settings=short, progress=False
+                )
+                self.assertGreater(len(results.flows), 0)
+
+    def test_scripts_run(self) -> None:
+        """Each Python block, in a fresh folder; that of the wheel's test is run there."""
+        if importlib.util.find_spec("dask.distributed") is None:
+            skip(self, "no dask")
+        # Before modules are played: what is imported then is forgotten.
+        importlib.import_module("dask.distributed")
+        found = self.of(lambda block: not is_shell(block) and is_python(block))
+        self.assertGreater(len(found), 3)
+        wheel = (ROOT / "scripts/wheel_test.sh").read_text(encoding="utf-8")
+        played = {
+            "dask_jobqueue": types.SimpleNamespace(SLURMCluster=Cluster),
+            "dask_kubernetes": types.SimpleNamespace(),
+            "dask_kubernetes.operator": types.SimpleNamespace(KubeCluster=Cluster),
+        }
+        for path, block in found:
+            with self.subTest(path=path.name, block=block.splitlines()[0]):
+                if block in wheel:
+                    # `make wheel-test` runs it.
+                    continue
+                with (
+                    contextlib.chdir(self.folder),
+                    contextlib.redirect_stdout(io.StringIO()),
+                    mock.patch.dict(sys.modules, played),
+                ):
+                    exec(compile(block, str(path), "exec"), {"trimline": trimline})
+        self.assertEqual(len(Cluster.started), 2)
+        for cluster in Cluster.started:
+            cluster.local.close()
+
+    def test_commands_are_there(self) -> None:
+        """Every command line of a block and of the README's table is understood; targets exist."""
+        lines = [words for _, block in self.of(is_shell) for words in commands(block)]
+        readme = (ROOT / "README.md").read_text(encoding="utf-8")
+        lines += [row.split() for row in re.findall(r"^\| `(trimline [^`]*)`", readme, re.M)]
+        rules = re.findall(r"^([a-z0-9 -]+):", (ROOT / "Makefile").read_text(), re.M)
+        targets = {target for rule in rules for target in rule.split()}
+        text = "".join(path.read_text(encoding="utf-8") for path in DOCUMENTS)
+        lines += [["make", target] for target in re.findall(r"`make ([a-z0-9-]+)", text)]
+        understood = 0
+        for words in lines:
+            if words[0] == "make":
+                self.assertIn(words[1], targets, f"make {words[1]}")
+            if words[0] == "trimline":
+                self.understands(words[1:])
+                understood += 1
+        self.assertGreater(understood, 20)
+
+    def understands(self, words: list[str]) -> None:
+        """A command whose verb and options exist answers `--help` behind them."""
+        words = [MEANT.get(word.strip("[]"), word.strip("[]")) for word in words]
+        # What the shell does with its output is not the command's.
+        words = words[: next((n for n, word in enumerate(words) if word in "<>|"), len(words))]
+        asked = subprocess.run(
+            [sys.executable, "-m", "trimline", *words, "--help"],
+            cwd=ROOT / "python",
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        self.assertEqual(asked.returncode, 0, f"trimline {' '.join(words)}: {asked.stderr}")
+
+
+if __name__ == "__main__":
+    unittest.main()

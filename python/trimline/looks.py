@@ -1,0 +1,117 @@
+"""The colour and the name of every series, wherever it is drawn.
+
+Colours are those of Okabe and Ito, which colour-blind readers can tell apart.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from zlib import crc32
+
+BLUE = "#0072B2"
+VERMILION = "#D55E00"
+GREEN = "#009E73"
+PURPLE = "#CC79A7"
+ORANGE = "#E69F00"
+SKY = "#56B4E9"
+BLACK = "#000000"
+GREY = "#767676"
+
+#: Colours of things that have none of their own, in turn.
+PALETTE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, BLACK)
+
+#: The transports that the simulator has: `trimline transports --json` says the same.
+TRANSPORTS: dict[str, dict[str, str]] = json.loads(
+    (Path(__file__).parent / "plot" / "transports.json").read_text(encoding="utf-8")
+)
+
+#: Protocols that only published results show.
+PUBLISHED = {
+    "dcqcn": {"label": "DCQCN", "colour": PURPLE},
+    "phost": {"label": "pHost", "colour": ORANGE},
+    "homa": {"label": "Homa", "colour": SKY},
+}
+
+#: A protocol has one colour, in every figure and from every source.
+PROTOCOLS = {name: known["colour"] for name, known in (PUBLISHED | TRANSPORTS).items()}
+
+#: How a protocol is written.
+NAMES = {name: known["label"] for name, known in (PUBLISHED | TRANSPORTS).items()}
+
+#: Colours of series whose protocol nobody here knows, by their name.
+UNKNOWN = ("#882255", "#44AA99", "#999933", "#AA4499", "#332288")
+
+#: Colours of series that are named after a switch profile, not after a protocol.
+PROFILES = {"paper": BLUE, "htsim": ORANGE, "csg-htsim": PURPLE}
+
+#: Colours of series that are not their protocol's only ones in a figure.
+OWN = {"dctcp-shared": "#7A3E00"}
+
+
+def protocol_of(series: str) -> str:
+    """The protocol that a series is named after: the first known one in it."""
+    words = series.lower().replace("_", "-").split("-")
+    return next((word for word in words if word in PROTOCOLS), "")
+
+
+def colour_of(series: str) -> str:
+    """The colour of the protocol of a series, or of its profile; else one that its name chooses."""
+    known = OWN.get(series) or PROTOCOLS.get(protocol_of(series)) or PROFILES.get(series)
+    return known or UNKNOWN[crc32(series.encode()) % len(UNKNOWN)]
+
+
+def name_of(series: str) -> str:
+    """The series as a reader wants it: `ndp-iw23` becomes `NDP iw23`, `htsim` a profile of NDP.
+
+    A series that names neither a known protocol nor a profile keeps its own name.
+    """
+    if series in PROFILES:
+        return f"NDP, profile {series}"
+    if not protocol_of(series):
+        return series
+    protocol, _, packets = series.partition("-")
+    if protocol in ("dctcp", "mptcp") and packets.isdigit():
+        return f"{NAMES[protocol]}, queues of {packets}"
+    if series == "dctcp-shared":
+        return "DCTCP, shared buffers"
+    words = series.replace("_", "-").split("-")
+    return " ".join(NAMES.get(word.lower(), word) for word in words)
+
+
+def series_of(group: str) -> str:
+    """The series of a group of runs: `origin: series key=value`, each part there or not."""
+    words = (word for word in group.split(" ") if "=" not in word and not word.endswith(":"))
+    return next(words, "")
+
+
+def colours_of(groups: Iterable[str]) -> dict[str, str]:
+    """A colour for each group of a figure: a protocol has its own, and no two are alike.
+
+    Of several groups of one protocol the first has its colour; the others take what is left.
+    """
+    names = list(dict.fromkeys(groups))
+    found: dict[str, str] = {}
+    for name in names:
+        series = series_of(name)
+        own = OWN.get(series) or PROTOCOLS.get(protocol_of(series)) or PROFILES.get(series)
+        if own is not None and own not in found.values():
+            found[name] = own
+    known = {*PROTOCOLS.values(), *PROFILES.values()}
+    # A protocol that is not here may be in the next figure: its colour comes last.
+    spare = sorted(dict.fromkeys((*UNKNOWN, *PALETTE)), key=lambda each: each in known)
+    if not found:
+        spare = list(PALETTE)
+    for place, name in enumerate(names):
+        if name not in found:
+            left = [colour for colour in spare if colour not in found.values()]
+            found[name] = left[0] if left else PALETTE[place % len(PALETTE)]
+    return {name: found[name] for name in names}
+
+
+def label_of(group: str) -> str:
+    """A group of runs as a reader wants it."""
+    series = series_of(group)
+    words = [name_of(word) if word == series else word for word in group.split(" ") if word]
+    return " ".join(words) or "scenario"
