@@ -103,6 +103,7 @@ impl Account {
             "without_way": seen.without_way,
             "implausible": seen.implausible,
             "unsent": host.unsent(),
+            "unreadable": host.unreadable(),
             "connections": host.core().connections(),
             "peers": host.core().peers(),
             "paths": paths,

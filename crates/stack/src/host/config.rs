@@ -115,6 +115,12 @@ pub fn payload_of_mtu(mtu: usize, address: IpAddr) -> Result<u16, String> {
 }
 
 impl Config {
+    /// Bytes of the longest IP packet that this host sends.
+    pub(super) fn longest_packet(&self) -> usize {
+        let headers = if self.address.is_ipv6() { HEADERS_V6 } else { HEADERS_V4 };
+        headers + usize::from(self.ndp.payload_bytes) + EXTENSION_ROOM
+    }
+
     /// NDP's parameters for a host with this address on a link of this MTU and rate. What the paper
     /// sets for hosts with a core of their own is longer here: a host that shares its cores answers
     /// late, and what only came late must not be sent again. First window 30 packets; RTO and the

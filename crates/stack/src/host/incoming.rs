@@ -141,6 +141,21 @@ impl Incoming {
         is_behind || self.distance(sequence).is_some()
     }
 
+    /// Whether a packet is here already, or was.
+    pub(super) fn has(&self, sequence: u32) -> bool {
+        let distance = sequence.wrapping_sub(self.next as u32);
+        (distance as i32) < 0 || self.early.contains_key(&(self.next + u64::from(distance)))
+    }
+
+    /// Nothing more will come: what nobody can read any more goes.
+    pub(super) fn give_up(&mut self) {
+        self.early.clear();
+        self.early_bytes = 0;
+        if self.reads == Some(Reads::Messages) {
+            self.stream.truncate(self.ends.back().map_or(self.stream.start(), |&end| end));
+        }
+    }
+
     /// Whether a packet is the first that is missing.
     pub(super) fn is_next(&self, sequence: u32) -> bool {
         sequence == self.next as u32

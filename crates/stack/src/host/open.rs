@@ -84,7 +84,8 @@ impl Host<Udp> {
 impl<I: PacketIo + 'static> Host<I> {
     /// The same host, whatever carries its frames.
     pub fn boxed(self) -> Host<Box<dyn PacketIo>> {
-        let Host { io, core, clock, waiter, pending, spare, links, latest } = self;
-        Host { io: Box::new(io), core, clock, waiter, pending, spare, links, latest }
+        let Host { io, core, clock, waiter, pending, spare, links, latest, begun_again } = self;
+        let io = Box::new(io);
+        Host { io, core, clock, waiter, pending, spare, links, latest, begun_again }
     }
 }

@@ -11,6 +11,8 @@ pub(crate) mod netlink;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use super::unfinished::{self, Unfinished};
+
 /// The result of a system call.
 pub(crate) fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
@@ -161,6 +163,12 @@ pub(crate) fn set_number(
 
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
+/// Bytes of the longest frame, and of what the kernel says before it.
+const LONGEST_FRAME: usize = (1 << 16) + 64;
+
+/// Memory that the kernel may use for frames that are longer than a place of the ring.
+const LONG_FRAMES: libc::c_int = 4 << 20;
+
 /// Bytes of a page of memory.
 fn page_size() -> usize {
     // SAFETY: takes a number and gives one.
@@ -168,50 +176,47 @@ fn page_size() -> usize {
     usize::try_from(bytes).unwrap_or(4096)
 }
 
-/// Fills in the UDP checksum of a frame that never left this machine: its sender left that to a device, and wrote
-/// the sum of the addresses, protocol and length in its place.
-fn complete_checksum(frame: &mut [u8]) {
-    let udp = match frame.get(12..15) {
-        Some(&[0x08, 0x00, first]) => 14 + usize::from(first & 15) * 4,
-        Some(&[0x86, 0xdd, _]) => 54,
-        _ => return,
-    };
-    let Some(&[high, low]) = frame.get(udp + 4..udp + 6) else { return };
-    let length = usize::from(u16::from_be_bytes([high, low]));
-    let Some(datagram) = frame.get_mut(udp..udp + length).filter(|datagram| datagram.len() >= 8)
-    else {
-        return;
-    };
-    let words = datagram.chunks(2).map(|pair| match *pair {
-        [high, low] => u64::from(u16::from_be_bytes([high, low])),
-        [last] => u64::from(last) << 8,
-        _ => 0,
-    });
-    let mut sum: u64 = words.sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    // Zero would say that there is none.
-    let check = match !(sum as u16) {
-        0 => 0xffff,
-        check => check,
-    };
-    datagram[6..8].copy_from_slice(&check.to_be_bytes());
-}
-
-/// A packet socket with a ring of received frames.
+/// A packet socket with a ring of received frames, and one to send.
 #[derive(Debug)]
 pub(crate) struct Ring {
     fd: OwnedFd,
+    sender: OwnedFd,
     memory: *mut u8,
     bytes: usize,
     frame_bytes: usize,
     frames: usize,
     at: usize,
+    /// Memory for a frame that is longer than a place.
+    long: Vec<u8>,
+    /// Memory for frames that came as one.
+    part: Vec<u8>,
+    /// Frames that could not be handed over.
+    refused: u64,
 }
 
 // SAFETY: the memory is the ring's alone, and the kernel does not care which thread reads it.
 unsafe impl Send for Ring {}
+
+/// A packet socket that is bound to nothing.
+fn packet_socket() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
+    unsafe { Ok(OwnedFd::from_raw_fd(checked(libc::socket(libc::AF_PACKET, kind, 0))?)) }
+}
+
+/// Binds a packet socket to an interface, for frames of this protocol; of protocol 0 none arrive.
+fn bind_packet_socket(fd: &OwnedFd, link: &Link, protocol: u16) -> io::Result<()> {
+    // SAFETY: an address of zeros is valid.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as libc::c_ushort;
+    address.sll_protocol = protocol.to_be();
+    address.sll_ifindex = link.index as libc::c_int;
+    let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    let pointer: *const libc::sockaddr_ll = &address;
+    // SAFETY: the address lives through the call, and its length is its own.
+    checked(unsafe { libc::bind(fd.as_raw_fd(), pointer.cast(), length) })?;
+    Ok(())
+}
 
 /// One instruction of a classic BPF program.
 const fn step(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
@@ -259,15 +264,18 @@ impl Ring {
     /// Opens a socket on an interface, with a filter for a UDP port or without.
     pub(crate) fn open(link: &Link, frames: usize, port: Option<u16>) -> io::Result<Ring> {
         let page = page_size();
-        // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
-        let fd = unsafe {
-            let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-            OwnedFd::from_raw_fd(checked(libc::socket(libc::AF_PACKET, kind, 0))?)
-        };
+        // What is sent by the first would have to say how far it is finished.
+        let (fd, sender) = (packet_socket()?, packet_socket()?);
+        set_number(&sender, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
+        bind_packet_socket(&sender, link, 0)?;
         let option = |name, value: libc::c_int| set(&fd, libc::SOL_PACKET, name, &value);
         option(libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as libc::c_int)?;
         option(PACKET_IGNORE_OUTGOING, 1)?;
-        option(libc::PACKET_QDISC_BYPASS, 1)?;
+        option(libc::PACKET_VNET_HDR, 1)?;
+        // A frame that is longer than a place waits at the socket.
+        option(libc::PACKET_COPY_THRESH, 1)?;
+        set_number(&fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, LONG_FRAMES)
+            .or_else(|_| set_number(&fd, libc::SOL_SOCKET, libc::SO_RCVBUF, LONG_FRAMES))?;
         // Header, address and alignment before the frame take less than 128 bytes.
         let needed = link.mtu + 14 + 128;
         let frame_bytes =
@@ -300,30 +308,35 @@ impl Ring {
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let ring = Ring { fd, memory: memory.cast(), bytes, frame_bytes, frames, at: 0 };
-        // SAFETY: an address of zeros is valid; it lives through the call.
-        unsafe {
-            let mut address: libc::sockaddr_ll = std::mem::zeroed();
-            address.sll_family = libc::AF_PACKET as libc::c_ushort;
-            address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-            address.sll_ifindex = link.index as libc::c_int;
-            let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-            let pointer: *const libc::sockaddr_ll = &address;
-            checked(libc::bind(ring.fd.as_raw_fd(), pointer.cast(), length))?;
-        }
+        let memory = memory.cast();
+        let (long, part) = (Vec::new(), Vec::new());
+        let ring =
+            Ring { fd, sender, memory, bytes, frame_bytes, frames, at: 0, long, part, refused: 0 };
+        bind_packet_socket(&ring.fd, link, libc::ETH_P_ALL as u16)?;
         Ok(ring)
     }
 
+    /// Becomes readable when frames arrive.
     pub(crate) fn fd(&self) -> &OwnedFd {
         &self.fd
     }
 
-    /// Hands the next frame over, if there is one.
+    /// What frames are sent by.
+    pub(crate) fn sender(&self) -> &OwnedFd {
+        &self.sender
+    }
+
+    /// Frames that arrived and could not be handed over: tagged, cut short, or joined in a way that is not known.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Hands the next frame over, if there is one, or the frames that came as one.
     #[inline]
     pub(crate) fn next(&mut self, take: &mut dyn FnMut(&[u8])) -> bool {
-        const HEADER: usize = size_of::<libc::tpacket2_hdr>();
+        const BEFORE: usize = size_of::<libc::tpacket2_hdr>() + unfinished::BYTES;
+        const LONG: u32 = 1 << 1;
         const VLAN: u32 = 1 << 4;
-        const UNSUMMED: u32 = 1 << 3;
         // SAFETY: the place is inside the mapping, aligned to 16 bytes at least, and the kernel only
         // changes a frame's bytes while its status says that the frame is the kernel's.
         unsafe {
@@ -337,15 +350,19 @@ impl Ring {
             let mac = usize::from((*header).tp_mac);
             let length = (*header).tp_snaplen as usize;
             let whole = (*header).tp_len as usize == length;
-            let inside = mac >= HEADER && mac + length <= self.frame_bytes;
+            let inside = mac >= BEFORE && mac + length <= self.frame_bytes;
             // A tagged frame has lost its tag: it is for another network.
-            if whole && inside && seen & VLAN == 0 {
+            let is_tagged = seen & VLAN != 0;
+            let is_taken = if seen & LONG != 0 {
+                self.take_long(is_tagged, take)
+            } else if whole && inside && !is_tagged {
+                let said = start.add(mac - unfinished::BYTES).cast::<[u8; unfinished::BYTES]>();
                 let frame = std::slice::from_raw_parts_mut(start.add(mac), length);
-                if seen & UNSUMMED != 0 {
-                    complete_checksum(frame);
-                }
-                take(frame);
-            }
+                Unfinished::of(&said.read()).finish(frame, &mut self.part, take)
+            } else {
+                false
+            };
+            self.refused += u64::from(!is_taken);
             status.store(libc::TP_STATUS_KERNEL, std::sync::atomic::Ordering::Release);
         }
         self.at += 1;
@@ -353,6 +370,25 @@ impl Ring {
             self.at = 0;
         }
         true
+    }
+
+    /// Hands over what waits at the socket. Gives whether that was possible.
+    #[cold]
+    fn take_long(&mut self, is_tagged: bool, take: &mut dyn FnMut(&[u8])) -> bool {
+        self.long.resize(LONGEST_FRAME, 0);
+        let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+        let (place, room) = (self.long.as_mut_ptr().cast(), self.long.len());
+        // SAFETY: the memory lives through the call, and its length is its own.
+        let got = unsafe { libc::recv(self.fd.as_raw_fd(), place, room, flags) };
+        let got = usize::try_from(got).unwrap_or(0);
+        let Some((said, frame)) = self
+            .long
+            .get_mut(..got)
+            .and_then(<[u8]>::split_first_chunk_mut::<{ unfinished::BYTES }>)
+        else {
+            return false;
+        };
+        !is_tagged && Unfinished::of(said).finish(frame, &mut self.part, take)
     }
 
     /// Frames that found no place since this was asked last.

@@ -175,6 +175,16 @@ impl TestNetwork {
         Ok(TestNetwork { hosts, middle, shape, mtu })
     }
 
+    /// No host leaves sums, or the cutting of long frames, to its interface: frames cross cables as they would cross
+    /// those of copper. Where switches are in between it is so already.
+    ///
+    /// # Errors
+    /// An interface is gone.
+    pub fn make_frames_plain(&self) -> io::Result<()> {
+        let mut hosts = self.hosts.iter();
+        hosts.try_for_each(|host| host.namespace.inside(|| sys::plain_frames(&host.interface)))
+    }
+
     /// Its shape.
     pub fn shape(&self) -> &Shape {
         &self.shape

@@ -100,3 +100,22 @@ fn what_has_ended_is_forgotten() {
     server.receive_frame(ms(3000), &request(address(9), 7, b"y"));
     assert!(server.accept().is_some());
 }
+
+/// Somebody who guessed a connection's number, and no count of it, pulls nothing.
+#[test]
+fn a_pull_of_what_was_never_sent_pulls_nothing() {
+    for (counter, is_plausible) in [(1_000_000, false), (40, true)] {
+        let mut server = server(|_| {});
+        server.receive_frame(ms(1), &request(address(9), 5, b"x"));
+        let connection = server.accept().unwrap();
+        server.send(connection, &[7; 500_000]).unwrap();
+        let before = run_to(&mut server, ms(3)).len();
+        assert!(before > 30, "{before} packets of a first window");
+        let mut forged = Forged { kind: Kind::Pull, ..Forged::syn(address(9), 5) };
+        (forged.flags, forged.sequence) = (Flags::FROM_OPENER, counter);
+        server.receive_frame(ms(4), &forged.frame(b"", &[]));
+        let pulled = run_to(&mut server, ms(5)).len();
+        assert_eq!(pulled > 0, is_plausible, "{pulled} packets for {counter}");
+        assert_eq!(server.statistics().implausible, u64::from(!is_plausible));
+    }
+}

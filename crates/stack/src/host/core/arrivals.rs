@@ -1,7 +1,11 @@
 //! Frames from the network: what may come, what is refused, and what becomes of it.
 //!
-//! Nothing that a peer says is arithmetic before it is checked, and what is refused for want of room is refused
-//! before the endpoint hears of it: what was ACKed is kept until the application has it.
+//! A number of a peer is checked before anything is calculated with it. A payload for which there is no room is
+//! refused before the endpoint hears of it: what was ACKed is kept until the application has it.
+//!
+//! Room is a connection's, its peer's and the host's ([`super::super::Limits`]). A connection for which the others of
+//! its peer, or of all, leave no room is not pulled until they do. If it holds the beginning of a message itself and
+//! its application can read nothing, waiting might never end: then it fails.
 
 use trimline_packet::wire::{Datagram, Error, Ethernet, Frame, Parsed, Routes, What};
 use trimline_packet::{Flags, HostId, Kind, Packet, Service, Time};
@@ -22,8 +26,12 @@ const MORE_PULLS: u64 = 64;
 enum Verdict {
     /// The endpoint takes it, of this connection if the application has one.
     Take(Option<u32>),
-    /// It is taken as its header alone: there is no room for its payload now.
+    /// It is taken as its header alone: its connection keeps what it may.
     Cut(u32),
+    /// The same, because of what others keep.
+    Crowded(u32),
+    /// It is the next of a message for the rest of which there will be no room.
+    Full(u32),
     /// It cannot be meant.
     Implausible,
     /// There is no room for what it would open.
@@ -59,7 +67,7 @@ impl Core {
 
     fn take(&mut self, now: Time, ethernet: Ethernet, parsed: &Parsed<'_>) {
         let Datagram { source, destination, .. } = parsed.datagram;
-        // Nor does anything come from here.
+        // A packet from this host's own address is forged.
         if self.peers.host(destination) != Some(ME) || self.peers.host(source) == Some(ME) {
             self.statistics.misdirected += 1;
             return;
@@ -79,10 +87,19 @@ impl Core {
         let index = match self.verdict(&packet, name) {
             Verdict::Take(index) => index,
             Verdict::Cut(index) => {
-                self.statistics.without_room += 1;
-                (packet.service, packet.wire_bytes) =
-                    (Service::Trimmed.into(), Packet::HEADER_BYTES);
+                self.cut(&mut packet);
                 Some(index)
+            }
+            Verdict::Crowded(index) => {
+                self.cut(&mut packet);
+                self.wait_for_others(index);
+                Some(index)
+            }
+            Verdict::Full(index) => {
+                self.statistics.without_room += 1;
+                self.fail(now, index, Failure::NoRoom);
+                // The endpoint refuses it.
+                None
             }
             Verdict::Implausible => {
                 self.statistics.implausible += 1;
@@ -104,6 +121,12 @@ impl Core {
             self.entries[index as usize].heard = now;
         }
         self.deliver(now, &packet, index, parsed);
+    }
+
+    /// A packet is its header from now on.
+    fn cut(&mut self, packet: &mut Packet) {
+        self.statistics.without_room += 1;
+        (packet.service, packet.wire_bytes) = (Service::Trimmed.into(), Packet::HEADER_BYTES);
     }
 
     /// Gives a packet to the endpoint, and its payload to the application.
@@ -188,9 +211,22 @@ impl Core {
         if !entry.incoming.expects(header.sequence) {
             return Verdict::Implausible;
         }
-        match self.has_room(index, packet) {
-            true => Verdict::Take(Some(index)),
-            false => Verdict::Cut(index),
+        // A header takes no room, and a copy none that is not taken.
+        if packet.service == Service::Trimmed || entry.incoming.has(header.sequence) {
+            return Verdict::Take(Some(index));
+        }
+        if !self.has_own_room(index, packet) {
+            return Verdict::Cut(index);
+        }
+        if self.others_leave_room(entry.name.peer, u64::from(header.payload_length())) {
+            return Verdict::Take(Some(index));
+        }
+        let is_stuck = entry.kept > 0 && entry.incoming.waiting() == 0;
+        match entry.incoming.is_next(header.sequence) {
+            true if is_stuck => Verdict::Full(index),
+            // The next one decides.
+            false if is_stuck => Verdict::Cut(index),
+            true | false => Verdict::Crowded(index),
         }
     }
 
@@ -215,25 +251,27 @@ impl Core {
             && of_peer.accepted < limits.peer_connections
             && of_all.half_open < limits.half_open
             && of_peer.half_open < limits.peer_half_open
-            && of_all.kept + length <= limits.host_bytes
-            && of_peer.kept + length <= limits.peer_bytes;
+            && self.others_leave_room(name.peer, length);
         if has_room { Verdict::Take(None) } else { Verdict::Beyond }
     }
 
-    /// Whether the payload of a packet can be kept.
-    fn has_room(&self, index: u32, packet: &Packet) -> bool {
+    /// Whether a connection may keep the payload of a packet.
+    fn has_own_room(&self, index: u32, packet: &Packet) -> bool {
         let entry = &self.entries[index as usize];
         let limits = &self.config.limits;
         let length = u64::from(packet.header.payload_length());
-        let of_connection = match entry.incoming.is_next(packet.header.sequence) {
+        match entry.incoming.is_next(packet.header.sequence) {
             // Twice: what was pulled before the application was found not to read is under way.
             true => entry.incoming.waiting() <= 2 * limits.receive_buffer,
             false => entry.incoming.early() + length <= limits.early_bytes,
-        };
-        let (of_peer, of_all) = self.peers.holdings(entry.name.peer);
-        of_connection
-            && of_peer.kept + length <= limits.peer_bytes
-            && of_all.kept + length <= limits.host_bytes
+        }
+    }
+
+    /// Whether this host may keep so many bytes more of a peer.
+    fn others_leave_room(&self, peer: HostId, length: u64) -> bool {
+        let (of_peer, of_all) = self.peers.holdings(peer);
+        let limits = &self.config.limits;
+        of_peer.kept + length <= limits.peer_bytes && of_all.kept + length <= limits.host_bytes
     }
 
     /// A receiver pulls no more than arrived there.
@@ -271,14 +309,62 @@ impl Core {
         if !entry.in_use {
             return;
         }
+        let (waiting, most) = (entry.incoming.waiting(), self.config.limits.receive_buffer);
+        entry.held = if entry.held { waiting > most / 2 } else { waiting >= most };
+        self.count_kept(index);
+        self.tell_holds(index);
+    }
+
+    /// What a connection keeps is counted anew. Others may go on if that makes room for them.
+    pub(super) fn count_kept(&mut self, index: u32) {
+        let entry = &mut self.entries[index as usize];
         let kept = entry.incoming.kept();
         let before = std::mem::replace(&mut entry.kept, kept);
         let peer = entry.name.peer;
+        let were_full = self.are_full(peer);
         self.peers.holds(peer, |holdings| holdings.kept = holdings.kept - before + kept);
-        let (waiting, most) = (entry.incoming.waiting(), self.config.limits.receive_buffer);
-        let holds = if entry.held { waiting > most / 2 } else { waiting >= most };
-        if holds != entry.held {
-            entry.held = holds;
+        if self.crowded.is_empty() || were_full == self.are_full(peer) {
+            return;
+        }
+        let is_freed = |core: &Core, peer| core.are_full(peer) == (false, false);
+        let freed: Vec<(HostId, u32)> = match were_full {
+            (_, true) => self.crowded.iter().copied().filter(|&(p, _)| is_freed(self, p)).collect(),
+            (_, false) => {
+                let of_peer = self.crowded.range((peer, 0)..=(peer, u32::MAX)).copied();
+                of_peer.filter(|&(p, _)| is_freed(self, p)).collect()
+            }
+        };
+        for (peer, index) in freed {
+            self.crowded.remove(&(peer, index));
+            self.entries[index as usize].crowded = false;
+            self.tell_holds(index);
+        }
+    }
+
+    /// Whether this host keeps nearly all that it may of a peer, and of all.
+    fn are_full(&self, peer: HostId) -> (bool, bool) {
+        let (of_peer, of_all) = self.peers.holdings(peer);
+        let nearly = |limit: u64| limit - limit / 8;
+        let limits = &self.config.limits;
+        (of_peer.kept > nearly(limits.peer_bytes), of_all.kept > nearly(limits.host_bytes))
+    }
+
+    /// Nothing is pulled on a connection before others have made room.
+    #[cold]
+    fn wait_for_others(&mut self, index: u32) {
+        let peer = self.entries[index as usize].name.peer;
+        if self.are_full(peer) != (false, false) {
+            self.crowded.insert((peer, index));
+            self.entries[index as usize].crowded = true;
+            self.tell_holds(index);
+        }
+    }
+
+    /// Tells the endpoint whether a connection is pulled, if it does not know.
+    fn tell_holds(&mut self, index: u32) {
+        let entry = &mut self.entries[index as usize];
+        let holds = entry.held || entry.crowded;
+        if std::mem::replace(&mut entry.holds, holds) != holds {
             let key = entry.name.key(Half::Receiving);
             self.command(self.clock, Command::Hold { key, holds });
         }

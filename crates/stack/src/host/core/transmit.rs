@@ -142,8 +142,13 @@ impl Core {
             bytes.resize(bytes.len().max(SHORTEST), 0);
         }
         let sent = bytes.len() + if is_apart { length } else { 0 };
-        self.statistics.frames_out += 1;
-        self.statistics.bytes_out += sent as u64;
+        match has_way {
+            true => {
+                self.statistics.frames_out += 1;
+                self.statistics.bytes_out += sent as u64;
+            }
+            false => self.statistics.without_way += 1,
+        }
         let owner = of.as_ref().map(|lent| lent.entry);
         let payload = if is_apart { of } else { None };
         // The packet may have made room for the endpoint to learn of more.
