@@ -102,6 +102,7 @@ impl Account {
             "without_room": seen.without_room,
             "without_way": seen.without_way,
             "implausible": seen.implausible,
+            "challenged": seen.challenged,
             "unsent": host.unsent(),
             "unreadable": host.unreadable(),
             "connections": host.core().connections(),

@@ -11,6 +11,10 @@ use super::{Error, What};
 
 const MESSAGE_END: u8 = 1;
 const CLOSE: u8 = 2;
+const TOKEN: u8 = 3;
+
+/// Bytes of a token.
+pub const TOKEN_BYTES: usize = 8;
 
 /// One record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +26,9 @@ pub enum Record<'a> {
     /// This packet is the last of its half of the connection. The receiver refuses later packet
     /// numbers and enters time-wait once it has all before.
     Close,
+    /// Proof of an address. In a NACK without a pull: the receiver kept nothing, not even that it was asked; who sees
+    /// this at the address that it sent from shows it with its next first packets. In DATA: what it was given.
+    Token([u8; TOKEN_BYTES]),
     /// A type that this version does not know. The receiver skips it.
     Unknown {
         /// Its number.
@@ -44,10 +51,14 @@ impl Record<'_> {
                 bytes.extend_from_slice(&end.to_be_bytes());
             }
             Record::Close => bytes.extend_from_slice(&[CLOSE, 0]),
+            Record::Token(token) => {
+                bytes.extend_from_slice(&[TOKEN, TOKEN_BYTES as u8]);
+                bytes.extend_from_slice(&token);
+            }
             Record::Unknown { number, value } => {
                 let error = Error::new(What::Record, bytes.len());
                 let length = u8::try_from(value.len()).map_err(|_| error)?;
-                if number == MESSAGE_END || number == CLOSE {
+                if matches!(number, MESSAGE_END | CLOSE | TOKEN) {
                     return Err(error);
                 }
                 bytes.extend_from_slice(&[number, length]);
@@ -87,6 +98,7 @@ impl<'a> Records<'a> {
                 Record::MessageEnd(message_end)
             }
             (CLOSE, []) => Record::Close,
+            (TOKEN, value) => Record::Token(value.try_into().map_err(|_| error)?),
             (MESSAGE_END | CLOSE, _) => return Err(error),
             (number, value) => Record::Unknown { number, value },
         };

@@ -30,7 +30,7 @@ mod tests;
 
 use core::fmt;
 
-pub use extension::{Record, Records};
+pub use extension::{Record, Records, TOKEN_BYTES};
 pub use frame::{Datagram, Ethernet, Frame, Lengths, Parsed};
 pub use header::{Fields, HEADER_BYTES, View};
 pub use profile::Profile;

@@ -295,8 +295,9 @@ proptest! {
 
     #[test]
     fn records_parse_back(ends in proptest::collection::vec(0u16..9000, 0..6), close in any::<bool>(),
-        value in proptest::collection::vec(any::<u8>(), 0..=255), number in 3u8..) {
+        value in proptest::collection::vec(any::<u8>(), 0..=255), number in 4u8..) {
         let mut records: Vec<Record> = ends.into_iter().map(Record::MessageEnd).collect();
+        records.push(Record::Token([number; TOKEN_BYTES]));
         records.push(Record::Unknown { number, value: &value });
         if close {
             records.push(Record::Close);
@@ -666,11 +667,14 @@ fn malformed_records_end_the_extension() {
     check(&[2, 0, 1, 2, 0], 1);
     check(&[1, 1, 5], 0);
     check(&[2, 1, 0], 0);
+    check(&[3, 7, 0, 0, 0, 0, 0, 0, 0], 0);
     check(&[1, 2, 0, 11], 0);
     check(&[1, 2, 0, 10, 9, 3, 0, 0], 1);
     let mut bytes = Vec::new();
-    let known = Record::Unknown { number: 2, value: &[] };
-    assert_eq!(known.emit(&mut bytes).map_err(|error| error.what), Err(What::Record));
+    for number in [1, 2, 3] {
+        let known = Record::Unknown { number, value: &[] };
+        assert_eq!(known.emit(&mut bytes).map_err(|error| error.what), Err(What::Record));
+    }
     assert!(bytes.is_empty());
 }
 
@@ -681,4 +685,15 @@ fn errors_say_what_and_where() {
     bytes[50] ^= 1;
     let error = parsed(&bytes, &Profile::PAPER).unwrap_err();
     assert_eq!(error.to_string(), "header check does not match at byte 44");
+}
+
+#[test]
+fn every_reason_stands_at_its_number_and_has_a_name_of_its_own() {
+    use std::string::ToString;
+    for (place, what) in What::ALL.into_iter().enumerate() {
+        assert_eq!(what as usize, place);
+        let same = What::ALL.into_iter().filter(|other| other.name() == what.name());
+        assert_eq!(same.count(), 1, "{}", what.name());
+        assert!(Error::new(what, 7).to_string().ends_with("at byte 7"));
+    }
 }

@@ -89,6 +89,9 @@ pub struct Config {
     /// A connection fails whose peer was not heard for so long ([`super::Failure::Silent`]). Both ends ask several
     /// times before. `None`: never.
     pub silence: Option<TimeDelta>,
+    /// A connection is opened for those alone who show a token of this host; others are given one, and nothing is kept
+    /// of them (RFC 9000, section 8). The first connection of a peer takes a round trip more, later ones do not.
+    pub validates_addresses: bool,
     /// What to do when there is nothing to do.
     pub idle: Idle,
     /// What a waiting call would send when it returns waits for the next call, and goes together with
@@ -165,6 +168,7 @@ impl Config {
             send_buffer: 1 << 20,
             limits: Limits::default(),
             silence: Some(TimeDelta::from_ms(30_000)),
+            validates_addresses: false,
             idle: Idle::Block,
             sends_later: false,
             streams: None,

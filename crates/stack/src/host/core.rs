@@ -17,6 +17,7 @@ use super::numbers::Numbers;
 use super::outgoing::Outgoing;
 use super::peers::{ME, Peers};
 use super::scoreboard::Board;
+use super::tokens::Tokens;
 use super::{Connection, Failure, Options, Statistics};
 use crate::random;
 
@@ -25,6 +26,7 @@ mod calls;
 mod scores;
 mod silence;
 mod transmit;
+mod validation;
 
 use silence::Watch;
 pub(super) use transmit::Written;
@@ -102,6 +104,9 @@ pub struct Core {
     /// Connections that have ended here and not yet at the endpoint.
     ended: Vec<Name>,
     watch: Watch,
+    tokens: Tokens,
+    /// Answers to strangers of whom nothing is kept, whole frames.
+    challenges: VecDeque<Vec<u8>>,
     /// Connections for which others leave no room.
     crowded: BTreeSet<(HostId, u32)>,
     /// Peers whose next hop nobody has looked up.
@@ -141,6 +146,8 @@ impl Core {
             ended: Vec::new(),
             watch: Watch::new(streams.seed()),
             slots: Slots::new(streams),
+            tokens: Tokens::new(),
+            challenges: VecDeque::new(),
             crowded: BTreeSet::new(),
             unresolved: Vec::new(),
             learns_next_hops: true,

@@ -6,6 +6,7 @@ use trimline_packet::wire::{Record, Records};
 use trimline_transport::WINDOW_LIMIT;
 
 use super::buffer::Buffer;
+use super::tokens::Token;
 
 /// A packet that arrived before one that it follows.
 #[derive(Debug)]
@@ -221,10 +222,18 @@ fn records(extension: &[u8], payload_length: usize, mut end: impl FnMut(u16)) ->
         match record {
             Record::MessageEnd(at) => end(at),
             Record::Close => closes = true,
-            Record::Unknown { .. } => {}
+            Record::Token(_) | Record::Unknown { .. } => {}
         }
     }
     closes
+}
+
+/// The token in an extension, if there is one.
+pub(super) fn token(extension: &[u8], payload_length: usize) -> Option<Token> {
+    Records::new(extension, payload_length).flatten().find_map(|record| match record {
+        Record::Token(token) => Some(token),
+        Record::MessageEnd(_) | Record::Close | Record::Unknown { .. } => None,
+    })
 }
 
 /// Whether every record of an extension can be read, and the ends rise.

@@ -25,6 +25,7 @@ mod open;
 mod outgoing;
 mod peers;
 mod scoreboard;
+mod tokens;
 mod wait;
 
 use std::collections::VecDeque;
@@ -148,6 +149,8 @@ pub struct Statistics {
     pub without_way: u64,
     /// Packets of data that were taken as headers: what has arrived is not read.
     pub without_room: u64,
+    /// First packets of strangers that were answered with a token ([`Config::validates_addresses`]).
+    pub challenged: u64,
     /// Frames that name what cannot be: packets too far ahead, pulls and resets of what was never sent.
     pub implausible: u64,
     /// Frames that were refused, by the place of the reason in [`What::ALL`].

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use super::hashing::Quick;
+use super::tokens::Token;
 use trimline_packet::wire::Routes;
 use trimline_packet::wire::route::{entropy_of, path_of};
 use trimline_packet::{HostId, PathId, Time, TimeDelta};
@@ -44,6 +45,8 @@ struct Peer {
     named: bool,
     /// When it was made known, or opened a connection last.
     seen: Time,
+    /// What it wants to be shown by those who open connections.
+    token: Option<Token>,
     holdings: Holdings,
 }
 
@@ -131,6 +134,7 @@ impl Peers {
             next_hop: None,
             named: false,
             seen: now,
+            token: None,
             holdings: Holdings::default(),
         };
         self.strangers += 1;
@@ -199,6 +203,16 @@ impl Peers {
     pub(super) fn lacks_way(&self, address: IpAddr) -> bool {
         let peer = self.host(address).map(|host| &self.peers[host.index()]);
         peer.is_some_and(|peer| peer.is_in_use() && peer.next_hop.is_none())
+    }
+
+    /// What a peer wants to be shown.
+    pub(super) fn token(&self, host: HostId) -> Option<Token> {
+        self.peers[host.index()].token
+    }
+
+    /// A peer has given a token.
+    pub(super) fn set_token(&mut self, host: HostId, token: Token) {
+        self.peers[host.index()].token = Some(token);
     }
 
     pub(super) fn next_hop(&self, host: HostId) -> Option<[u8; 6]> {

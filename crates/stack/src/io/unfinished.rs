@@ -197,7 +197,8 @@ mod tests {
             frames.iter().for_each(|frame| joined.extend_from_slice(&frame[udp + UDP_BYTES..]));
             let segment = frames[0].len() - udp - UDP_BYTES;
             let mut seen = Vec::new();
-            let unfinished = said(udp, UDP, segment as u16);
+            // As linux/virtio_net.h has it.
+            let unfinished = said(udp, 5, segment as u16);
             assert!(
                 unfinished.finish(&mut joined, &mut Vec::new(), &mut |one| seen.push(one.to_vec()))
             );

@@ -32,6 +32,8 @@ pub enum Carrier {
     Raw,
     /// A new NDP connection for each request.
     Ndp,
+    /// The same of a server that wants to be shown a token, which the client has from its first request.
+    NdpValidated,
     /// A new TCP connection for each, the request in its SYN (RFC 7413).
     FastOpen,
     /// A new TCP connection for each.
@@ -42,14 +44,21 @@ pub enum Carrier {
 
 impl Carrier {
     /// All of them.
-    pub const ALL: [Carrier; 5] =
-        [Carrier::Raw, Carrier::Ndp, Carrier::FastOpen, Carrier::Tcp, Carrier::TcpKept];
+    pub const ALL: [Carrier; 6] = [
+        Carrier::Raw,
+        Carrier::Ndp,
+        Carrier::NdpValidated,
+        Carrier::FastOpen,
+        Carrier::Tcp,
+        Carrier::TcpKept,
+    ];
 
     /// As tables write it.
     pub fn name(self) -> &'static str {
         match self {
             Carrier::Raw => "raw echo",
             Carrier::Ndp => "NDP",
+            Carrier::NdpValidated => "NDP with tokens",
             Carrier::FastOpen => "TFO",
             Carrier::Tcp => "TCP",
             Carrier::TcpKept => "TCP, one connection",
@@ -175,7 +184,7 @@ impl<'a> Run<'a> {
     fn serve(&self) -> io::Result<()> {
         match self.carrier {
             Carrier::Raw => self.serve_raw(),
-            Carrier::Ndp => self.serve_ndp(),
+            Carrier::Ndp | Carrier::NdpValidated => self.serve_ndp(),
             Carrier::FastOpen | Carrier::Tcp | Carrier::TcpKept => self.serve_tcp(),
         }
     }
@@ -209,7 +218,8 @@ impl<'a> Run<'a> {
 
     fn serve_ndp(&self) -> io::Result<()> {
         let clock = Clock::real();
-        let config = host_config(self.network, 1, self.polls)?;
+        let mut config = host_config(self.network, 1, self.polls)?;
+        config.validates_addresses = self.carrier == Carrier::NdpValidated;
         let mut host = self.network.host(1, config, &clock)?;
         host.listen(SERVICE);
         self.ready.store(true, Ordering::Release);
@@ -326,7 +336,7 @@ impl<'a> Run<'a> {
         };
         match self.carrier {
             Carrier::Raw => self.ask_raw(&mut record),
-            Carrier::Ndp => self.ask_ndp(&mut record),
+            Carrier::Ndp | Carrier::NdpValidated => self.ask_ndp(&mut record),
             Carrier::FastOpen | Carrier::Tcp | Carrier::TcpKept => self.ask_tcp(&mut record),
         }?;
         Ok(taken)

@@ -81,7 +81,9 @@ fn sockets_to_interface(network: &TestNetwork) -> (Host<Udp>, Host<AfPacket>) {
     let act = || Host::open("h1", network::address(1, 0).into(), rate(), |_| {});
     let mut server = network.hosts[1].namespace.inside(act).unwrap();
     server.listen(SERVICE);
-    let act = || Host::open_udp(network::address(0, 0).into(), 1500, 1, rate(), |_| {});
+    // Several datagrams at a time: the rate is no limit.
+    let fast = BitRate::from_gbps(100);
+    let act = || Host::open_udp(network::address(0, 0).into(), 1500, 1, fast, |_| {});
     let mut client = network.hosts[0].namespace.inside(act).unwrap();
     let peer = network::address(1, 0).into();
     client.resolve(peer);
@@ -126,7 +128,8 @@ fn what_a_kernel_left_to_a_device_is_done_by_the_receiver() {
 #[test]
 fn the_way_back_is_the_kernels_not_the_frames() {
     let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
-    let act = || Host::open("h1", network::address(1, 0).into(), rate(), |_| {});
+    let change = |config: &mut Config| config.validates_addresses = false;
+    let act = || Host::open("h1", network::address(1, 0).into(), rate(), change);
     let mut server = network.hosts[1].namespace.inside(act).unwrap();
     server.listen(SERVICE);
     let mut socket = network.socket(0).unwrap();

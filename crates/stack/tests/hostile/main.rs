@@ -11,6 +11,7 @@ mod reading;
 mod silence;
 mod switches;
 mod two;
+mod validation;
 mod ways;
 
 use std::net::{IpAddr, Ipv4Addr};

@@ -75,6 +75,9 @@ impl Core {
         if !incoming::is_readable(parsed.extension, parsed.payload.len()) {
             return self.statistics.refuse(Error { what: What::Record, at: 0 });
         }
+        if self.config.validates_addresses && self.is_stranger(now, parsed) {
+            return self.challenge(now, ethernet, &parsed.datagram);
+        }
         if self.peers.host(source).is_none() && !self.admit(now, ethernet, &parsed.datagram) {
             self.statistics.beyond_limits += 1;
             return;
@@ -84,6 +87,11 @@ impl Core {
             Err(error) => return self.statistics.refuse(error),
         };
         let name = Name::of(&packet);
+        if packet.header.kind == Kind::Nack
+            && let Some(token) = incoming::token(parsed.extension, 0)
+        {
+            return self.was_challenged(now, &packet, name, token);
+        }
         let index = match self.verdict(&packet, name) {
             Verdict::Take(index) => index,
             Verdict::Cut(index) => {

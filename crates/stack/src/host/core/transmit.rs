@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use trimline_packet::wire::{Datagram, Ethernet};
+use trimline_packet::wire::{Datagram, Ethernet, Record};
 use trimline_packet::{ByteCount, Flags, Kind, Packet, Time};
 use trimline_transport::{Allowed, Endpoint};
 
@@ -55,8 +55,10 @@ impl Core {
     /// When the next packet can be sent.
     pub(super) fn next_transmit(&self) -> Time {
         let free = self.busy_until.saturating_since(Time::ZERO).saturating_sub(self.ahead);
-        let ready =
-            if self.watch.asks() { Time::ZERO } else { self.endpoint.transmit_at(Allowed::ALL) };
+        let ready = match self.watch.asks() || !self.challenges.is_empty() {
+            true => Time::ZERO,
+            false => self.endpoint.transmit_at(Allowed::ALL),
+        };
         ready.max(Time::ZERO + free).max(self.clock)
     }
 
@@ -64,15 +66,20 @@ impl Core {
     /// the host's own pace, which a thread that was held up follows later, though not without limit.
     pub fn transmit(&mut self, now: Time) -> Option<(Time, Packet)> {
         let (at, packet) = self.next_packet(now)?;
-        let written = self.write_frame(now, &packet, usize::MAX);
-        self.frame = written.bytes;
+        self.frame = match self.challenges.pop_front() {
+            Some(challenge) => challenge,
+            None => self.write_frame(now, &packet, usize::MAX).bytes,
+        };
         Some((at, packet))
     }
 
     /// The same, with a long payload left where it is: its bytes stay there until something arrives.
     pub(in crate::host) fn transmit_apart(&mut self, now: Time) -> Option<(Packet, Written)> {
         let (_, packet) = self.next_packet(now)?;
-        let written = self.write_frame(now, &packet, APART);
+        let written = match self.challenges.pop_front() {
+            Some(bytes) => Written { head: bytes.len(), bytes, payload: None, has_way: true },
+            None => self.write_frame(now, &packet, APART),
+        };
         Some((packet, written))
     }
 
@@ -90,9 +97,12 @@ impl Core {
         let earliest = now.saturating_since(Time::ZERO).saturating_sub(behind * LATE_PACKETS);
         let at = due.max(Time::ZERO + earliest);
         self.clock = at;
-        let packet = match self.next_question() {
-            Some(question) => question,
-            None => self.endpoint.poll_transmit(at, Allowed::ALL)?,
+        let packet = if let Some(challenge) = self.next_challenge() {
+            challenge
+        } else if let Some(question) = self.next_question() {
+            question
+        } else {
+            self.endpoint.poll_transmit(at, Allowed::ALL)?
         };
         let wire = ByteCount::new(u64::from(packet.wire_bytes));
         self.busy_until = at.max(self.busy_until) + self.config.send_rate.transmission(wire);
@@ -115,6 +125,12 @@ impl Core {
             };
             let owner = *self.names.get(&name).expect("a half that sends has its bytes");
             let outgoing = &mut self.entries[owner as usize].outgoing;
+            if header.flags.contains(Flags::SYN)
+                && let Some(token) = self.peers.token(packet.destination)
+            {
+                outgoing.shown = Some(token);
+                Record::Token(token).emit(&mut self.extension).expect("a known record");
+            }
             let at = outgoing.packet(header.sequence, header.payload_length(), &mut self.extension);
             let path = header.path.get();
             let lost_on = outgoing.takes(header.sequence, path, header.flags.attempt());
