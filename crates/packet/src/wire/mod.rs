@@ -15,6 +15,9 @@
 //! | [`frame`] | [`Frame`] the bytes of a whole frame, [`Datagram`] its meaning; trim, turn round |
 //! | [`route`] | addresses and ports to hosts and paths: a [`Datagram`] and a [`crate::Packet`] |
 //!
+//! Hosts that share a key put eight bytes behind the 16, before the payload, that nobody else can make
+//! ([`Frame::tag`]). To switches they are payload.
+//!
 //! Parsers are total: no sequence of bytes makes them panic. What can be emitted parses back to what
 //! it was. Not here: sockets, ARP, routing, fragments (a fragment is refused).
 
@@ -31,7 +34,7 @@ mod tests;
 use core::fmt;
 
 pub use extension::{Record, Records, TOKEN_BYTES};
-pub use frame::{Datagram, Ethernet, Frame, Lengths, Parsed};
+pub use frame::{Datagram, Ethernet, Frame, Lengths, Parsed, TAG_BYTES, Tag};
 pub use header::{Fields, HEADER_BYTES, View};
 pub use profile::Profile;
 pub use route::Routes;
@@ -107,6 +110,8 @@ what! {
     Marks "marks" "marks that IP cannot express",
     /// A record of the extension that is cut, or whose value has the wrong length or range.
     Record "record" "malformed extension record",
+    /// The tag is not that of the key, or missing.
+    Tag "tag" "tag does not match",
     /// An address that belongs to no host, or a host or path without an address.
     Address "address" "no such address",
 }

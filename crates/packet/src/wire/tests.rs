@@ -293,6 +293,44 @@ proptest! {
         prop_assert_eq!(parsed(&bytes, &profile).unwrap().packet(&fabric), Ok(packet));
     }
 
+    /// A tag is where it was put, what is behind it reads as it would without, and a switch that cuts at 70 bytes (IPv6:
+    /// 90) or more leaves it.
+    #[test]
+    fn a_tag_stands_before_the_payload(
+        length in 0u16..3000,
+        extension in proptest::collection::vec(any::<u8>(), 0..20),
+        tag in any::<[u8; TAG_BYTES]>(),
+        v6 in any::<bool>(),
+        cut_at in 64u16..200,
+    ) {
+        let mut datagram = data(length);
+        if v6 {
+            (datagram.source, datagram.destination) =
+                (Ipv6Addr::new(1, 2, 3, 4, 5, 6, 7, 8).into(), Ipv6Addr::new(8, 7, 6, 5, 4, 3, 2, 1).into());
+        }
+        let payload: Vec<u8> = (0..length).map(|n| n as u8).collect();
+        let profile = Profile { trimmed_bytes: cut_at, ..Profile::PAPER };
+        let (ethernet, mut bytes) = (Ethernet::default(), Vec::new());
+        datagram
+            .emit_tagged_headers(ethernet, &profile, &tag, [&payload, &[]], &extension, &mut bytes)
+            .unwrap();
+        bytes.extend_from_slice(&payload);
+        bytes.extend_from_slice(&extension);
+        let frame = Frame::new(&bytes).unwrap();
+        let parsed = frame.parse_tagged(&profile).unwrap();
+        prop_assert_eq!((parsed.datagram, parsed.payload), (datagram, &payload[..]));
+        prop_assert_eq!((parsed.extension, frame.tag()), (&extension[..], Some(tag)));
+        let survives = frame.tag_survives(&profile);
+        prop_assert_eq!(survives, cut_at >= if v6 { 90 } else { 70 });
+        let left = Frame::trim(&mut bytes, &profile, false, Lengths::Updated).unwrap();
+        bytes.truncate(left);
+        Frame::turn_round(&mut bytes, &profile).unwrap();
+        let frame = Frame::new(&bytes).unwrap();
+        let parsed = frame.parse_tagged(&profile).unwrap();
+        prop_assert_eq!(parsed.datagram.fields, datagram.fields);
+        prop_assert!(!survives || frame.tag() == Some(tag));
+    }
+
     #[test]
     fn records_parse_back(ends in proptest::collection::vec(0u16..9000, 0..6), close in any::<bool>(),
         value in proptest::collection::vec(any::<u8>(), 0..=255), number in 4u8..) {

@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 
-use trimline_packet::wire::Profile;
+use trimline_packet::wire::{Profile, TAG_BYTES};
 use trimline_packet::{BitRate, TimeDelta};
 use trimline_transport::ndp::{self, PathPenalty, PullSpacing};
 
 use super::directory::Streams;
+use super::key::Key;
 use super::outgoing::EXTENSION_ROOM;
 use super::wait::Idle;
 
@@ -92,6 +93,8 @@ pub struct Config {
     /// A connection is opened for those alone who show a token of this host; others are given one, and nothing is kept
     /// of them (RFC 9000, section 8). The first connection of a peer takes a round trip more, later ones do not.
     pub validates_addresses: bool,
+    /// A key that peers share: what does not bear its tag is refused. Set by [`Config::share`].
+    pub key: Option<Key>,
     /// What to do when there is nothing to do.
     pub idle: Idle,
     /// What a waiting call would send when it returns waits for the next call, and goes together with
@@ -121,7 +124,15 @@ impl Config {
     /// Bytes of the longest IP packet that this host sends.
     pub(super) fn longest_packet(&self) -> usize {
         let headers = if self.address.is_ipv6() { HEADERS_V6 } else { HEADERS_V4 };
-        headers + usize::from(self.ndp.payload_bytes) + EXTENSION_ROOM
+        let tag = if self.key.is_some() { TAG_BYTES } else { 0 };
+        headers + tag + usize::from(self.ndp.payload_bytes) + EXTENSION_ROOM
+    }
+
+    /// Peers share this key from now on. Packets make room for its tag.
+    pub fn share(&mut self, key: Key) {
+        if self.key.replace(key).is_none() {
+            self.ndp.payload_bytes = self.ndp.payload_bytes.saturating_sub(TAG_BYTES as u16).max(1);
+        }
     }
 
     /// NDP's parameters for a host with this address on a link of this MTU and rate. What the paper
@@ -169,6 +180,7 @@ impl Config {
             limits: Limits::default(),
             silence: Some(TimeDelta::from_ms(30_000)),
             validates_addresses: false,
+            key: None,
             idle: Idle::Block,
             sends_later: false,
             streams: None,

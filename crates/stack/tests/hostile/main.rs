@@ -4,6 +4,7 @@
 mod ahead;
 mod clocks;
 mod interfaces;
+mod keys;
 mod lifetimes;
 mod limits;
 mod links;

@@ -163,9 +163,18 @@ fn forged_challenges_change_nothing() {
         two.run_for(TimeDelta::from_ms(1));
     }
     assert_eq!((two.data, two.client.statistics().implausible), (before, 4));
-    two.client.send(near, b"more").unwrap();
-    two.run_for(TimeDelta::from_ms(1));
-    assert_eq!(two.server.receive(far), Ok(Some(b"more".to_vec())));
+    // In the middle of a message, for every packet that may be on its way.
+    two.client.send(near, &[8; 1_000_000]).unwrap();
+    two.run_for(TimeDelta::from_us(300));
+    for sequence in 0..1000 {
+        let mut forged = Forged { kind: Kind::Nack, ..Forged::syn(address(1), 5) };
+        (forged.flags, forged.sequence) = (0, sequence);
+        let frame = forged.frame_to(address(2), b"", &[Record::Token([9; 8])]);
+        two.client.receive_frame(two.now, &frame);
+    }
+    assert_eq!(two.client.statistics().implausible, 1004);
+    two.run_for(TimeDelta::from_ms(10));
+    assert_eq!(two.server.receive(far), Ok(Some(vec![8; 1_000_000])));
 }
 
 /// Who receives what is sent to an address has its token, and no other address's.

@@ -57,12 +57,32 @@ impl Core {
         self.close_ended(now);
         self.statistics.frames_in += 1;
         self.statistics.bytes_in += bytes.len() as u64;
-        let parsed = Frame::new(bytes)
-            .and_then(|frame| Ok((frame.ethernet(), frame.parse(&self.config.profile)?)));
-        match parsed {
+        let frame = Frame::new(bytes);
+        match frame.and_then(|frame| Ok((frame.ethernet(), self.understand(&frame)?))) {
             Ok((ethernet, parsed)) => self.take(now, ethernet, &parsed),
             Err(error) => self.statistics.refuse(error),
         }
+    }
+
+    /// What a frame says. With a key nothing is believed that does not bear its tag; a header that was cut bears half
+    /// of it, or none where switches cut before it.
+    fn understand<'a>(&self, frame: &Frame<'a>) -> Result<Parsed<'a>, Error> {
+        let profile = &self.config.profile;
+        let Some(key) = &self.config.key else { return frame.parse(profile) };
+        let parsed = frame.parse_tagged(profile)?;
+        let Datagram { source, destination, service, .. } = parsed.datagram;
+        let (addresses, header) = ([source, destination], frame.header());
+        let (header, tag) = (header.bytes(), frame.tag());
+        let is_genuine = match service.service() {
+            Service::Trimmed | Service::Returned if !frame.tag_survives(profile) => true,
+            Service::Trimmed | Service::Returned => {
+                tag.is_some_and(|tag| key.made_header(tag, addresses, header))
+            }
+            Service::Trimmable | Service::Control | Service::Droppable => {
+                tag == Some(key.tag(addresses, header, &[parsed.payload, parsed.extension]))
+            }
+        };
+        if is_genuine { Ok(parsed) } else { Err(Error { what: What::Tag, at: 0 }) }
     }
 
     fn take(&mut self, now: Time, ethernet: Ethernet, parsed: &Parsed<'_>) {

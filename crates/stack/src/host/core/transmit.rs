@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use trimline_packet::wire::{Datagram, Ethernet, Record};
+use trimline_packet::wire::{Datagram, Ethernet, Record, Tag};
 use trimline_packet::{ByteCount, Flags, Kind, Packet, Time};
 use trimline_transport::{Allowed, Endpoint};
 
@@ -144,8 +144,16 @@ impl Core {
         let ethernet = Ethernet { destination, source: self.config.ethernet };
         let (profile, extension) = (&self.config.profile, &self.extension);
         let mut bytes = std::mem::take(&mut self.frame);
+        let tag = self.tag(&datagram, payload, extension);
         datagram
-            .emit_headers(ethernet, profile, payload, extension, &mut bytes)
+            .emit_tagged_headers(
+                ethernet,
+                profile,
+                tag.as_ref().map_or(&[], |tag| &tag[..]),
+                payload,
+                extension,
+                &mut bytes,
+            )
             .expect("an endpoint sends what can be written");
         let head = bytes.len();
         let length = payload[0].len() + payload[1].len();
@@ -174,6 +182,19 @@ impl Core {
             self.hand_over_one(now, owner);
         }
         Written { bytes, head, payload, has_way }
+    }
+
+    /// What the key makes of a packet, if there is one.
+    pub(super) fn tag(
+        &self,
+        datagram: &Datagram,
+        payload: [&[u8]; 2],
+        extension: &[u8],
+    ) -> Option<Tag> {
+        let key = self.config.key.as_ref()?;
+        let Datagram { source, destination, fields, .. } = datagram;
+        let header = fields.emit(*source, *destination);
+        Some(key.tag([*source, *destination], &header, &[payload[0], payload[1], extension]))
     }
 
     /// The payload that was left where it is.

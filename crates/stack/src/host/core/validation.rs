@@ -64,9 +64,12 @@ impl Core {
         let known = self.peers.host(datagram.source).and_then(|peer| self.peers.next_hop(peer));
         let destination = known.unwrap_or(ethernet.source);
         let back = Ethernet { destination, source: self.config.ethernet };
+        let tag = self.tag(&answer, [&[]; 2], &extension);
+        let tag = tag.as_ref().map_or(&[][..], |tag| &tag[..]);
         answer
-            .emit(back, &self.config.profile, &[], &extension, &mut bytes)
+            .emit_tagged_headers(back, &self.config.profile, tag, [&[]; 2], &extension, &mut bytes)
             .expect("what was received can be answered");
+        bytes.extend_from_slice(&extension);
         self.statistics.challenged += 1;
         self.statistics.frames_out += 1;
         self.statistics.bytes_out += bytes.len() as u64;
