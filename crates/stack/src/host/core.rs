@@ -106,7 +106,9 @@ pub struct Core {
     watch: Watch,
     tokens: Tokens,
     /// Answers to strangers of whom nothing is kept, whole frames.
-    challenges: VecDeque<Vec<u8>>,
+    to_strangers: VecDeque<Vec<u8>>,
+    /// Until when no stranger is refused.
+    refused_until: Time,
     /// Connections for which others leave no room.
     crowded: BTreeSet<(HostId, u32)>,
     /// Peers whose next hop nobody has looked up.
@@ -147,7 +149,8 @@ impl Core {
             watch: Watch::new(streams.seed()),
             slots: Slots::new(streams),
             tokens: Tokens::new(),
-            challenges: VecDeque::new(),
+            to_strangers: VecDeque::new(),
+            refused_until: Time::ZERO,
             crowded: BTreeSet::new(),
             unresolved: Vec::new(),
             learns_next_hops: true,
@@ -217,6 +220,7 @@ impl Core {
         self.peers.set_back(by);
         self.watch.set_back(by);
         (self.clock, self.busy_until) = (self.clock.set_back(by), self.busy_until.set_back(by));
+        self.refused_until = self.refused_until.set_back(by);
         for entry in &mut self.entries {
             entry.heard = entry.heard.set_back(by);
             entry.options.deadline = entry.options.deadline.map(|deadline| deadline.set_back(by));

@@ -20,7 +20,7 @@ const REFRESH: TimeDelta = TimeDelta::from_ms(5_000);
 const LOOKUPS: usize = 64;
 
 /// Peers without a way that are asked for again with every look; the others are with the next refresh.
-const MISSING: usize = 1024;
+const MISSING: usize = 128;
 
 /// The first and the longest wait after an interface took no frame.
 const FIRST_WAIT: TimeDelta = TimeDelta::from_us(20);

@@ -110,6 +110,8 @@ impl AfPacket {
                 io::Error::new(error.kind(), text)
             })?;
             sys::drop_everything(&socket)?;
+            // What waits for a neighbour that is not there fills it.
+            socket.set_nonblocking(true)?;
             self.quiet.push(socket);
         }
         let (port, returned_dscp) = (profile.port, profile.returned);

@@ -157,3 +157,37 @@ fn without_a_kernel_the_way_back_is_the_frames() {
     server.turn().unwrap();
     assert_eq!(b.rx_burst(8, &mut |_| {}).unwrap(), 1);
 }
+
+/// Strangers whose addresses nobody has: the kernel looks for each of them, and the host does not wait for that.
+#[test]
+fn strangers_that_nobody_finds_hold_nobody_up() {
+    let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
+    let change = |config: &mut Config| config.validates_addresses = false;
+    let act = || Host::open("h1", network::address(1, 0).into(), rate(), change);
+    let mut server = network.hosts[1].namespace.inside(act).unwrap();
+    server.listen(SERVICE);
+    let mut socket = network.socket(0).unwrap();
+    let start = Instant::now();
+    let mut send = |source: Ipv4Addr, number: u32| {
+        let forged = Forged::syn(source.into(), number);
+        let mut frame = forged.frame_to(network::address(1, 0).into(), b"x", &[]);
+        frame[..6].copy_from_slice(&network::ethernet(1));
+        frame[6..12].copy_from_slice(&network::ethernet(0));
+        socket.tx_burst(&[&[&frame]]).unwrap();
+        server.turn().unwrap();
+        super::serve(server.core());
+        let mut answers = 0;
+        socket.rx_burst(64, &mut |_| answers += 1).unwrap();
+        answers
+    };
+    for number in 0..3000 {
+        send(Ipv4Addr::from(0x0a10_0000 + number), number);
+    }
+    // The other end of the cable is known.
+    for number in 0.. {
+        if send(network::address(0, 0), 5000 + number) > 0 {
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "it waited for strangers");
+    }
+}

@@ -1,5 +1,6 @@
 //! A half that the protocol remembers and a connection that an application has live and end together.
 
+use super::two::Two;
 use super::*;
 use trimline_stack::host::Options;
 
@@ -118,4 +119,18 @@ fn a_pull_of_what_was_never_sent_pulls_nothing() {
         assert_eq!(pulled > 0, is_plausible, "{pulled} packets for {counter}");
         assert_eq!(server.statistics().implausible, u64::from(!is_plausible));
     }
+}
+
+/// A half that a late answer opened would be nobody's, and pull for ever.
+#[test]
+fn an_answer_on_an_abandoned_connection_leaves_nothing() {
+    let mut two = Two::new(|_| {});
+    let (near, far) = two.open(b"never mind");
+    two.client.abandon(two.now, near);
+    // The server does not know it yet.
+    two.server.send(far, &[7; 50_000]).unwrap();
+    two.run_for(TimeDelta::from_ms(10));
+    two.server.abandon(two.now, far);
+    two.run_for(TimeDelta::from_ms(10_000));
+    assert_eq!((two.client.next(), two.server.next()), (Time::NEVER, Time::NEVER));
 }

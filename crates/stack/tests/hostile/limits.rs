@@ -70,7 +70,7 @@ fn who_listens_on_nothing_keeps_nothing() {
     for number in 0..1000 {
         core.receive_frame(ms(1), &request(address(9), number, &[7; 1000]));
     }
-    assert_eq!((core.connections(), core.accept()), (0, None));
+    assert_eq!((core.connections(), core.peers(), core.accept()), (0, 0, None));
     // One RESET, not a flood of them.
     assert!(run_to(&mut core, ms(2)).len() <= 2);
 }

@@ -364,11 +364,11 @@ impl Sender {
             return;
         }
         // Newest first, so that the oldest goes first.
-        for sequence in self.window.newest_first() {
-            let Some(record) = self.window.record(sequence) else { continue };
+        for place in self.window.newest_first() {
+            let Some(record) = self.window.record(place) else { continue };
             if record.state == State::InFlight {
                 self.unheard -= u32::from(record.heard());
-                self.window.wait_before(sequence, State::Returned);
+                self.window.wait_before(place, State::Returned);
                 self.credit = (self.credit + 1).min(WINDOW_LIMIT);
             }
         }

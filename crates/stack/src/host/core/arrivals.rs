@@ -7,6 +7,8 @@
 //! its peer, or of all, leave no room is not pulled until they do. If it holds the beginning of a message itself and
 //! its application can read nothing, waiting might never end: then it fails.
 
+use std::net::IpAddr;
+
 use trimline_packet::wire::{Datagram, Error, Ethernet, Frame, Parsed, Routes, What};
 use trimline_packet::{Flags, HostId, Kind, Packet, Service, Time};
 use trimline_transport::ndp::{Command, Event};
@@ -98,9 +100,14 @@ impl Core {
         if self.config.validates_addresses && self.is_stranger(now, parsed) {
             return self.challenge(now, ethernet, &parsed.datagram);
         }
-        if self.peers.host(source).is_none() && !self.admit(now, ethernet, &parsed.datagram) {
-            self.statistics.beyond_limits += 1;
-            return;
+        if self.peers.host(source).is_none() {
+            if !self.is_welcome(&parsed.datagram) {
+                return self.refuse_stranger(now, ethernet, &parsed.datagram);
+            }
+            if !self.admit(now, ethernet, source) {
+                self.statistics.beyond_limits += 1;
+                return;
+            }
         }
         let mut packet = match parsed.packet(&self.peers) {
             Ok(packet) => packet,
@@ -185,16 +192,10 @@ impl Core {
         }
     }
 
-    /// Someone new, who perhaps opens a connection. Gives whether there is room for another peer.
-    fn admit(&mut self, now: Time, ethernet: Ethernet, datagram: &Datagram) -> bool {
-        match datagram.fields.kind {
-            // It opens a connection, or hears that it has none.
-            Kind::Data | Kind::Pull => {}
-            // Of somebody unknown: what follows says so.
-            Kind::Ack | Kind::Nack | Kind::Reset => return true,
-        }
+    /// Someone new, who may open a connection. Gives whether there is room for another peer.
+    fn admit(&mut self, now: Time, ethernet: Ethernet, source: IpAddr) -> bool {
         let Core { peers, boards, config, .. } = self;
-        let admitted = peers.admit(now, datagram.source, config.limits.peers, |gone: HostId| {
+        let admitted = peers.admit(now, source, config.limits.peers, |gone: HostId| {
             if let Some(board) = boards.get_mut(gone.index()) {
                 *board = None;
             }
@@ -473,8 +474,8 @@ impl Core {
         let known = self.names.get(&name).copied();
         let index = match known {
             Some(index) => index,
-            // The application has abandoned what the peer answers on.
-            None if opened_here => return,
+            // The application has abandoned what the peer answers on: nobody would ever end that half.
+            None if opened_here => return self.command(now, Command::Abandon { key }),
             None => {
                 let index = self.entry(name, service_port, Options::default());
                 let connection = self.handle(index);

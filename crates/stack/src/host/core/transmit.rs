@@ -17,7 +17,7 @@ const LATE_PACKETS: u64 = 8;
 const APART: usize = 1400;
 
 /// The shortest Ethernet frame, without FCS.
-const SHORTEST: usize = 60;
+pub(super) const SHORTEST: usize = 60;
 
 /// A payload that lies with its connection.
 #[derive(Debug)]
@@ -55,7 +55,7 @@ impl Core {
     /// When the next packet can be sent.
     pub(super) fn next_transmit(&self) -> Time {
         let free = self.busy_until.saturating_since(Time::ZERO).saturating_sub(self.ahead);
-        let ready = match self.watch.asks() || !self.challenges.is_empty() {
+        let ready = match self.watch.asks() || !self.to_strangers.is_empty() {
             true => Time::ZERO,
             false => self.endpoint.transmit_at(Allowed::ALL),
         };
@@ -66,8 +66,8 @@ impl Core {
     /// the host's own pace, which a thread that was held up follows later, though not without limit.
     pub fn transmit(&mut self, now: Time) -> Option<(Time, Packet)> {
         let (at, packet) = self.next_packet(now)?;
-        self.frame = match self.challenges.pop_front() {
-            Some(challenge) => challenge,
+        self.frame = match self.to_strangers.pop_front() {
+            Some(answer) => answer,
             None => self.write_frame(now, &packet, usize::MAX).bytes,
         };
         Some((at, packet))
@@ -76,7 +76,7 @@ impl Core {
     /// The same, with a long payload left where it is: its bytes stay there until something arrives.
     pub(in crate::host) fn transmit_apart(&mut self, now: Time) -> Option<(Packet, Written)> {
         let (_, packet) = self.next_packet(now)?;
-        let written = match self.challenges.pop_front() {
+        let written = match self.to_strangers.pop_front() {
             Some(bytes) => Written { head: bytes.len(), bytes, payload: None, has_way: true },
             None => self.write_frame(now, &packet, APART),
         };
@@ -97,8 +97,8 @@ impl Core {
         let earliest = now.saturating_since(Time::ZERO).saturating_sub(behind * LATE_PACKETS);
         let at = due.max(Time::ZERO + earliest);
         self.clock = at;
-        let packet = if let Some(challenge) = self.next_challenge() {
-            challenge
+        let packet = if let Some(answer) = self.next_to_stranger() {
+            answer
         } else if let Some(question) = self.next_question() {
             question
         } else {
