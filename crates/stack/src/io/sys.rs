@@ -181,11 +181,9 @@ fn page_size() -> usize {
 pub(crate) struct Ring {
     fd: OwnedFd,
     sender: OwnedFd,
-    memory: *mut u8,
+    places: Places,
+    /// Bytes of the mapping.
     bytes: usize,
-    frame_bytes: usize,
-    frames: usize,
-    at: usize,
     /// Memory for a frame that is longer than a place.
     long: Vec<u8>,
     /// Memory for frames that came as one.
@@ -194,8 +192,85 @@ pub(crate) struct Ring {
     refused: u64,
 }
 
+/// The places of a ring, one behind the other.
+#[derive(Debug)]
+struct Places {
+    memory: *mut u8,
+    frame_bytes: usize,
+    frames: usize,
+    at: usize,
+}
+
+/// What lies in a place.
+enum Place<'a> {
+    /// A frame.
+    Frame(Unfinished, &'a mut [u8]),
+    /// The beginning of a frame, which waits at the socket.
+    Long,
+    /// A frame that has lost its tag: it is for another network.
+    Tagged { is_long: bool },
+    /// The beginning of a frame.
+    Cut,
+}
+
 // SAFETY: the memory is the ring's alone, and the kernel does not care which thread reads it.
-unsafe impl Send for Ring {}
+unsafe impl Send for Places {}
+
+impl Places {
+    /// Shows what is in the next place, if the kernel has put something there, and gives the place back.
+    #[inline]
+    fn next(&mut self, look: impl FnOnce(Place<'_>)) -> bool {
+        const BEFORE: usize = size_of::<libc::tpacket2_hdr>() + unfinished::BYTES;
+        const LONG: u32 = 1 << 1;
+        const VLAN: u32 = 1 << 4;
+        // SAFETY: the place is inside the memory, aligned to 16 bytes at least, and the kernel only
+        // changes a frame's bytes while its status says that the frame is the kernel's.
+        unsafe {
+            let start = self.memory.add(self.at * self.frame_bytes);
+            let header: *mut libc::tpacket2_hdr = start.cast();
+            let status = std::sync::atomic::AtomicU32::from_ptr(&raw mut (*header).tp_status);
+            let seen = status.load(std::sync::atomic::Ordering::Acquire);
+            if seen & libc::TP_STATUS_USER == 0 {
+                return false;
+            }
+            let mac = usize::from((*header).tp_mac);
+            let length = (*header).tp_snaplen as usize;
+            let whole = (*header).tp_len as usize == length;
+            let inside = mac >= BEFORE && mac + length <= self.frame_bytes;
+            let is_long = seen & LONG != 0;
+            look(if seen & VLAN != 0 {
+                Place::Tagged { is_long }
+            } else if is_long {
+                Place::Long
+            } else if whole && inside {
+                let said = start.add(mac - unfinished::BYTES).cast::<[u8; unfinished::BYTES]>();
+                let frame = std::slice::from_raw_parts_mut(start.add(mac), length);
+                Place::Frame(Unfinished::of(&said.read()), frame)
+            } else {
+                Place::Cut
+            });
+            status.store(libc::TP_STATUS_KERNEL, std::sync::atomic::Ordering::Release);
+        }
+        self.at += 1;
+        if self.at == self.frames {
+            self.at = 0;
+        }
+        true
+    }
+}
+
+/// A frame that waits at a packet socket, and what the kernel says of it.
+#[cold]
+fn receive_long<'a>(fd: &OwnedFd, memory: &'a mut Vec<u8>) -> Option<(Unfinished, &'a mut [u8])> {
+    memory.resize(LONGEST_FRAME, 0);
+    let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+    let (place, room) = (memory.as_mut_ptr().cast(), memory.len());
+    // SAFETY: the memory lives through the call, and its length is its own.
+    let got = unsafe { libc::recv(fd.as_raw_fd(), place, room, flags) };
+    let frame = memory.get_mut(..usize::try_from(got).unwrap_or(0))?;
+    let (said, frame) = frame.split_first_chunk_mut::<{ unfinished::BYTES }>()?;
+    Some((Unfinished::of(said), frame))
+}
 
 /// A packet socket that is bound to nothing.
 fn packet_socket() -> io::Result<OwnedFd> {
@@ -308,10 +383,9 @@ impl Ring {
         if memory == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
-        let memory = memory.cast();
+        let places = Places { memory: memory.cast(), frame_bytes, frames, at: 0 };
         let (long, part) = (Vec::new(), Vec::new());
-        let ring =
-            Ring { fd, sender, memory, bytes, frame_bytes, frames, at: 0, long, part, refused: 0 };
+        let ring = Ring { fd, sender, places, bytes, long, part, refused: 0 };
         bind_packet_socket(&ring.fd, link, libc::ETH_P_ALL as u16)?;
         Ok(ring)
     }
@@ -334,61 +408,23 @@ impl Ring {
     /// Hands the next frame over, if there is one, or the frames that came as one.
     #[inline]
     pub(crate) fn next(&mut self, take: &mut dyn FnMut(&[u8])) -> bool {
-        const BEFORE: usize = size_of::<libc::tpacket2_hdr>() + unfinished::BYTES;
-        const LONG: u32 = 1 << 1;
-        const VLAN: u32 = 1 << 4;
-        // SAFETY: the place is inside the mapping, aligned to 16 bytes at least, and the kernel only
-        // changes a frame's bytes while its status says that the frame is the kernel's.
-        unsafe {
-            let start = self.memory.add(self.at * self.frame_bytes);
-            let header: *mut libc::tpacket2_hdr = start.cast();
-            let status = std::sync::atomic::AtomicU32::from_ptr(&raw mut (*header).tp_status);
-            let seen = status.load(std::sync::atomic::Ordering::Acquire);
-            if seen & libc::TP_STATUS_USER == 0 {
-                return false;
-            }
-            let mac = usize::from((*header).tp_mac);
-            let length = (*header).tp_snaplen as usize;
-            let whole = (*header).tp_len as usize == length;
-            let inside = mac >= BEFORE && mac + length <= self.frame_bytes;
-            // A tagged frame has lost its tag: it is for another network.
-            let is_tagged = seen & VLAN != 0;
-            let is_taken = if seen & LONG != 0 {
-                self.take_long(is_tagged, take)
-            } else if whole && inside && !is_tagged {
-                let said = start.add(mac - unfinished::BYTES).cast::<[u8; unfinished::BYTES]>();
-                let frame = std::slice::from_raw_parts_mut(start.add(mac), length);
-                Unfinished::of(&said.read()).finish(frame, &mut self.part, take)
-            } else {
-                false
+        let Ring { places, fd, long, part, refused, .. } = self;
+        places.next(|place| {
+            let is_taken = match place {
+                Place::Frame(said, frame) => said.finish(frame, part, take),
+                Place::Long => match receive_long(fd, long) {
+                    Some((said, frame)) => said.finish(frame, part, take),
+                    None => false,
+                },
+                Place::Tagged { is_long } => {
+                    // What waits at the socket waits for nobody else.
+                    is_long.then(|| receive_long(fd, long));
+                    false
+                }
+                Place::Cut => false,
             };
-            self.refused += u64::from(!is_taken);
-            status.store(libc::TP_STATUS_KERNEL, std::sync::atomic::Ordering::Release);
-        }
-        self.at += 1;
-        if self.at == self.frames {
-            self.at = 0;
-        }
-        true
-    }
-
-    /// Hands over what waits at the socket. Gives whether that was possible.
-    #[cold]
-    fn take_long(&mut self, is_tagged: bool, take: &mut dyn FnMut(&[u8])) -> bool {
-        self.long.resize(LONGEST_FRAME, 0);
-        let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
-        let (place, room) = (self.long.as_mut_ptr().cast(), self.long.len());
-        // SAFETY: the memory lives through the call, and its length is its own.
-        let got = unsafe { libc::recv(self.fd.as_raw_fd(), place, room, flags) };
-        let got = usize::try_from(got).unwrap_or(0);
-        let Some((said, frame)) = self
-            .long
-            .get_mut(..got)
-            .and_then(<[u8]>::split_first_chunk_mut::<{ unfinished::BYTES }>)
-        else {
-            return false;
-        };
-        !is_tagged && Unfinished::of(said).finish(frame, &mut self.part, take)
+            *refused += u64::from(!is_taken);
+        })
     }
 
     /// Frames that found no place since this was asked last.
@@ -413,7 +449,7 @@ impl Ring {
 impl Drop for Ring {
     fn drop(&mut self) {
         // SAFETY: the mapping is ours and nobody has a slice of it any more.
-        unsafe { libc::munmap(self.memory.cast(), self.bytes) };
+        unsafe { libc::munmap(self.places.memory.cast(), self.bytes) };
     }
 }
 
@@ -440,6 +476,24 @@ impl std::fmt::Debug for Batch {
 impl Batch {
     /// Sends frames on a bound packet socket; gives how many there was room for.
     pub(crate) fn send(&mut self, fd: &OwnedFd, frames: &[&[&[u8]]]) -> io::Result<usize> {
+        self.write(frames);
+        let messages = &mut self.messages;
+        // SAFETY: messages, vectors and the bytes that they name live through the call.
+        let sent = unsafe {
+            let (pointer, count) = (messages.as_mut_ptr(), messages.len() as libc::c_uint);
+            match messages.as_mut_slice() {
+                [one] => {
+                    let sent = libc::sendmsg(fd.as_raw_fd(), &one.msg_hdr, libc::MSG_DONTWAIT);
+                    (sent as libc::c_int).min(1)
+                }
+                _ => libc::sendmmsg(fd.as_raw_fd(), pointer, count, libc::MSG_DONTWAIT),
+            }
+        };
+        refused_or(sent).map(|sent| sent.unwrap_or(0) as usize)
+    }
+
+    /// A message for each frame, as the system call reads it.
+    fn write(&mut self, frames: &[&[&[u8]]]) {
         let Batch { vectors, messages } = self;
         vectors.clear();
         messages.clear();
@@ -454,18 +508,6 @@ impl Batch {
             next = unsafe { next.add(pieces.len()) };
             message
         }));
-        // SAFETY: messages, vectors and the bytes that they name live through the call.
-        let sent = unsafe {
-            let (pointer, count) = (messages.as_mut_ptr(), messages.len() as libc::c_uint);
-            match messages.as_mut_slice() {
-                [one] => {
-                    let sent = libc::sendmsg(fd.as_raw_fd(), &one.msg_hdr, libc::MSG_DONTWAIT);
-                    (sent as libc::c_int).min(1)
-                }
-                _ => libc::sendmmsg(fd.as_raw_fd(), pointer, count, libc::MSG_DONTWAIT),
-            }
-        };
-        refused_or(sent).map(|sent| sent.unwrap_or(0) as usize)
     }
 }
 
@@ -507,4 +549,111 @@ pub(crate) fn drop_everything(socket: &std::net::UdpSocket) -> io::Result<()> {
 pub(crate) fn set_buffers(socket: &impl AsRawFd, bytes: libc::c_int) -> io::Result<()> {
     set_number(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes)?;
     set_number(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a message says to the system call: its bytes, piece by piece.
+    fn pieces(header: &libc::msghdr) -> Vec<Vec<u8>> {
+        // SAFETY: the vectors were written for this message, and their bytes live.
+        let vectors = unsafe { std::slice::from_raw_parts(header.msg_iov, header.msg_iovlen) };
+        let bytes = vectors.iter().map(|one| {
+            // SAFETY: as above.
+            unsafe { std::slice::from_raw_parts(one.iov_base.cast::<u8>(), one.iov_len) }.to_vec()
+        });
+        bytes.collect()
+    }
+
+    #[test]
+    fn a_batch_names_the_pieces_of_its_frames() {
+        let frames: [&[&[u8]]; 3] = [&[b"one", b" frame"], &[b"another"], &[b"a", b"b", b"c"]];
+        let mut batch = Batch::default();
+        for _ in 0..2 {
+            batch.write(&frames);
+            for (message, frame) in batch.messages.iter().zip(frames) {
+                assert_eq!(pieces(&message.msg_hdr), frame);
+            }
+        }
+    }
+
+    /// Memory as a ring has it, whose kernel is the test.
+    struct Kernel {
+        words: Vec<u128>,
+        at: usize,
+    }
+
+    const FRAME_BYTES: usize = 256;
+    const FRAMES: usize = 3;
+    const MAC: usize = 96;
+
+    impl Kernel {
+        fn new() -> (Kernel, Places) {
+            let mut words = vec![0; FRAME_BYTES * FRAMES / 16];
+            let memory = words.as_mut_ptr().cast();
+            (
+                Kernel { words, at: 0 },
+                Places { memory, frame_bytes: FRAME_BYTES, frames: FRAMES, at: 0 },
+            )
+        }
+
+        fn put(&mut self, places: &Places, status: u32, length: u32, said: u8, frame: &[u8]) {
+            // SAFETY: the place is inside the memory that both share, and the other side does not look at it now.
+            unsafe {
+                let start = places.memory.add(self.at * FRAME_BYTES);
+                let header: *mut libc::tpacket2_hdr = start.cast();
+                (*header).tp_mac = MAC as u16;
+                (*header).tp_snaplen = frame.len() as u32;
+                (*header).tp_len = length;
+                start.add(MAC - unfinished::BYTES).write(said);
+                start.add(MAC).copy_from_nonoverlapping(frame.as_ptr(), frame.len());
+                (*header).tp_status = libc::TP_STATUS_USER | status;
+            }
+            self.at = (self.at + 1) % FRAMES;
+        }
+    }
+
+    #[test]
+    fn places_of_a_ring_are_read_in_turn_and_given_back() {
+        let (mut kernel, mut places) = Kernel::new();
+        assert!(!places.next(|_| panic!("nothing is there")));
+        for number in 0..10u8 {
+            let frame = [number; 100];
+            kernel.put(&places, 0, 100, 0, &frame);
+            let mut seen = Vec::new();
+            assert!(places.next(|place| match place {
+                Place::Frame(said, bytes) => {
+                    assert_eq!(said, Unfinished::default());
+                    seen = bytes.to_vec();
+                    // It is the reader's while it reads.
+                    bytes.fill(0);
+                }
+                _ => panic!("a whole frame"),
+            }));
+            assert_eq!(seen, frame);
+            assert!(!places.next(|_| panic!("it was given back")));
+        }
+        let check = |kernel: &mut Kernel, places: &mut Places, status, length, expected: &str| {
+            kernel.put(places, status, length, 1, &[7; 100]);
+            let mut what = "";
+            places.next(|place| {
+                what = match place {
+                    Place::Frame(said, _) if said == Unfinished::default() => "frame",
+                    Place::Frame(..) => "unfinished",
+                    Place::Long => "long",
+                    Place::Tagged { is_long: true } => "long and tagged",
+                    Place::Tagged { .. } => "tagged",
+                    Place::Cut => "cut",
+                }
+            });
+            assert_eq!(what, expected);
+        };
+        check(&mut kernel, &mut places, 0, 100, "unfinished");
+        check(&mut kernel, &mut places, 0, 101, "cut");
+        check(&mut kernel, &mut places, 1 << 1, 3000, "long");
+        check(&mut kernel, &mut places, 1 << 4, 100, "tagged");
+        check(&mut kernel, &mut places, 1 << 4 | 1 << 1, 3000, "long and tagged");
+        drop(kernel.words);
+    }
 }
