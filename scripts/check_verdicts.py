@@ -105,7 +105,7 @@ FLOW_COLUMNS = {
 #: What each quantity takes beside `quantity`: a key that is not here changes nothing that is known.
 KNOWN = {
     "fct": FLOW_KEYS | LIST_KEYS | {"at", "unit"},
-    "slowdown": FLOW_KEYS | LIST_KEYS,
+    "slowdown": FLOW_KEYS | LIST_KEYS | {"at"},
     "goodput": FLOW_KEYS | LIST_KEYS | {"unit"},
     "fair_share": FLOW_KEYS | LIST_KEYS,
     "incast_overhead": FLOW_KEYS,
@@ -227,13 +227,14 @@ def of_flows(measure, run, flows):
     if quantity in ("fct", "slowdown"):
         if measure.get("reduce") in ("sum", "least_tenth", "mean_less_least_tenth"):
             raise Refused(f"no {measure['reduce']} of {quantity}")
-        at = "receiver" if quantity == "slowdown" else measure.get("at")
+        at = measure.get("at", "receiver" if quantity == "slowdown" else None)
         column = named({"receiver": "fct_receiver_ps", "sender": "fct_sender_ps"}, at)
         times = [None if flow[column] == "" else Fraction(int(flow[column])) for flow in flows]
         if quantity == "fct":
             ideals = [unit_of(measure, PS_OF)] * len(flows)
         else:
-            ideals = [int(flow["ideal_fct_ps"] or 0) for flow in flows]
+            ideal = {"receiver": "ideal_fct_ps", "sender": "ideal_fct_sender_ps"}[at]
+            ideals = [int(flow[ideal] or 0) for flow in flows]
         pairs = zip(times, ideals, strict=True)
         values = [time / ideal if time is not None and ideal else None for time, ideal in pairs]
         return reduced(values, measure, missing_is_most=True)

@@ -28,6 +28,7 @@ FLOWS: dict[str, Any] = {
     "fct_receiver_ps": polars.Int64,
     "fct_sender_ps": polars.Int64,
     "ideal_fct_ps": polars.Int64,
+    "ideal_fct_sender_ps": polars.Int64,
     "slowdown": polars.Float64,
     "delivered_bytes": polars.Int64,
     "measured_bytes": polars.Int64,

@@ -22,8 +22,6 @@ const NANOSECONDS_PER_HOP: [(f64, f64); 8] = [
 ];
 /// The heap engine's time over that of the windows engine.
 const HEAP_FACTOR: f64 = 4.0;
-/// Payload bytes of a full packet where flows follow each other.
-const PAYLOAD: u16 = 9000;
 
 /// What a run, or several, will take.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -200,11 +198,12 @@ fn remembered(plan: &Plan) -> f64 {
 
 /// How many flows of a connection follow each other.
 fn rounds(plan: &Plan, workload: &Workload, seconds: f64, packets: f64) -> f64 {
-    let (clos, framing) = (&plan.topology, plan.transport_of(workload).framing());
+    let (clos, transport) = (&plan.topology, plan.transport_of(workload));
+    let (payload, framing) = (transport.payload_bytes(), transport.framing());
     let time = |time: TimeDelta| time.as_ps() as f64 / 1e12;
-    let wire_bits = f64::from(framing.wire_bytes(PAYLOAD)) * 8.0;
+    let wire_bits = f64::from(framing.wire_bytes(payload)) * 8.0;
     let idle = packets * wire_bits / clos.host_link.rate.as_bps() as f64
-        + time(clos.idle_round_trip(PAYLOAD, framing));
+        + time(clos.idle_round_trip(payload, framing));
     let rounds = match workload.arrivals {
         Arrivals::Once => return 1.0,
         Arrivals::Periodic { every, until } => {

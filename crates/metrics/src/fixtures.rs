@@ -17,6 +17,7 @@ pub(crate) fn flow(source: u32, size: Option<u64>, fct: Option<u64>) -> FlowReco
         fct_receiver_ps: fct,
         fct_sender_ps: fct.map(|fct| fct + 6_307_200),
         ideal_fct_ps: size.map(|_| 259_792_000),
+        ideal_fct_sender_ps: size.map(|_| 266_099_200),
         delivered_bytes: size.unwrap_or(1_000_000),
         measured_bytes: size.unwrap_or(900_000),
         packets_sent: 31,

@@ -100,6 +100,8 @@ pub struct FlowRecord {
     pub fct_sender_ps: Option<u64>,
     /// The receiver's completion time in an idle network.
     pub ideal_fct_ps: Option<u64>,
+    /// The sender's: with the way back of the last ACK.
+    pub ideal_fct_sender_ps: Option<u64>,
     /// Payload bytes that arrived, duplicates not counted.
     pub delivered_bytes: u64,
     /// Payload bytes that arrived inside the measured interval (after the warm-up).
@@ -145,6 +147,7 @@ impl FlowRecord {
             fct_receiver_ps: None,
             fct_sender_ps: None,
             ideal_fct_ps: None,
+            ideal_fct_sender_ps: None,
             delivered_bytes: 0,
             measured_bytes: 0,
             packets_sent: 0,

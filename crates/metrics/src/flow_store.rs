@@ -374,6 +374,7 @@ fn encode(record: &FlowRecord, workload: u32, out: &mut Vec<u8>) {
         fct_receiver_ps,
         fct_sender_ps,
         ideal_fct_ps,
+        ideal_fct_sender_ps,
         delivered_bytes,
         measured_bytes,
         packets_sent,
@@ -397,6 +398,7 @@ fn encode(record: &FlowRecord, workload: u32, out: &mut Vec<u8>) {
         some(fct_receiver_ps),
         some(fct_sender_ps),
         some(ideal_fct_ps),
+        some(ideal_fct_sender_ps),
         delivered_bytes,
         measured_bytes,
         packets_sent,
@@ -426,6 +428,7 @@ fn decode(names: &[Name], mut number: impl FnMut() -> u64) -> FlowRecord {
         fct_receiver_ps: number().checked_sub(1),
         fct_sender_ps: number().checked_sub(1),
         ideal_fct_ps: number().checked_sub(1),
+        ideal_fct_sender_ps: number().checked_sub(1),
         delivered_bytes: number(),
         measured_bytes: number(),
         packets_sent: number(),
@@ -456,7 +459,7 @@ mod tests {
     fn record() -> impl Strategy<Value = FlowRecord> {
         let numbers = prop::collection::vec(prop_oneof![0u64..3, any::<u64>()], 12);
         let some = || prop::option::of(0u64..u64::MAX);
-        (0usize..3, 0u64..4, 0u32..3, 0u64..3, [some(), some(), some(), some()], numbers).prop_map(
+        (0usize..3, 0u64..4, 0u32..3, 0u64..3, [some(), some(), some(), some(), some()], numbers).prop_map(
             |(workload, index, source, start_ps, some, numbers)| FlowRecord {
                 workload: ["b", "a", "c"][workload].into(),
                 index,
@@ -467,6 +470,7 @@ mod tests {
                 fct_receiver_ps: some[1],
                 fct_sender_ps: some[2],
                 ideal_fct_ps: some[3],
+                ideal_fct_sender_ps: some[4],
                 delivered_bytes: numbers[1],
                 measured_bytes: numbers[2],
                 packets_sent: numbers[3],

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::record::HostLink;
-use crate::result_folder::MANIFEST;
+
+/// The file whose presence says that a directory is a result.
+pub const MANIFEST: &str = "manifest.json";
 
 /// What made a result. A result without its manifest is not plotted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -5,10 +5,9 @@ use std::fs;
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use crate::manifest::Origin;
+pub use crate::manifest::MANIFEST;
 
-/// The file whose presence says that a directory is a result.
-pub const MANIFEST: &str = "manifest.json";
+use crate::manifest::Origin;
 
 /// Every file that commands write into the directory of a result. Others are their owner's.
 pub const FILES: [&str; 14] = [

@@ -10,7 +10,7 @@ use crate::record::{PacketLatency, PortRecord, RunRecord};
 use crate::statistics::quantile;
 
 /// The columns of flows.csv. A number that a flow does not have is an empty field.
-pub const FLOW_COLUMNS: [&str; 20] = [
+pub const FLOW_COLUMNS: [&str; 21] = [
     "workload",
     "index",
     "source",
@@ -20,6 +20,7 @@ pub const FLOW_COLUMNS: [&str; 20] = [
     "fct_receiver_ps",
     "fct_sender_ps",
     "ideal_fct_ps",
+    "ideal_fct_sender_ps",
     "slowdown",
     "delivered_bytes",
     "measured_bytes",
@@ -92,7 +93,7 @@ pub fn slowdown(flow: &FlowRecord) -> Option<String> {
     Some(format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000))
 }
 
-fn flow_row(flow: &FlowRecord) -> [String; 20] {
+fn flow_row(flow: &FlowRecord) -> [String; 21] {
     let number = |number: Option<u64>| number.map(|n| n.to_string()).unwrap_or_default();
     [
         flow.workload.to_string(),
@@ -104,6 +105,7 @@ fn flow_row(flow: &FlowRecord) -> [String; 20] {
         number(flow.fct_receiver_ps),
         number(flow.fct_sender_ps),
         number(flow.ideal_fct_ps),
+        number(flow.ideal_fct_sender_ps),
         slowdown(flow).unwrap_or_default(),
         flow.delivered_bytes.to_string(),
         flow.measured_bytes.to_string(),
@@ -141,11 +143,11 @@ mod tests {
         let mut text = Vec::new();
         write_flows(&run, &mut text).unwrap();
         let expected = "\
-workload,index,source,destination,size_bytes,start_ps,fct_receiver_ps,fct_sender_ps,ideal_fct_ps,slowdown,delivered_bytes,measured_bytes,packets_sent,retransmissions_signalled,retransmissions_return,retransmissions_timeout,trims,returns,timeouts,end
-reply,0,1,0,,0,,,,,1000000,900000,31,1,0,0,1,0,0,long-lived
-reply,0,1,0,270000,0,,,259792000,,270000,270000,31,1,0,0,1,0,0,run-ended
-reply,0,2,0,270000,0,300000000,306307200,259792000,1.154770,270000,270000,31,1,0,0,1,0,0,completed
-reply,0,1,0,270000,7,259792000,266099200,259792000,1.000000,270000,270000,31,1,0,0,1,0,0,completed
+workload,index,source,destination,size_bytes,start_ps,fct_receiver_ps,fct_sender_ps,ideal_fct_ps,ideal_fct_sender_ps,slowdown,delivered_bytes,measured_bytes,packets_sent,retransmissions_signalled,retransmissions_return,retransmissions_timeout,trims,returns,timeouts,end
+reply,0,1,0,,0,,,,,,1000000,900000,31,1,0,0,1,0,0,long-lived
+reply,0,1,0,270000,0,,,259792000,266099200,,270000,270000,31,1,0,0,1,0,0,run-ended
+reply,0,2,0,270000,0,300000000,306307200,259792000,266099200,1.154770,270000,270000,31,1,0,0,1,0,0,completed
+reply,0,1,0,270000,7,259792000,266099200,259792000,266099200,1.000000,270000,270000,31,1,0,0,1,0,0,completed
 ";
         assert_eq!(String::from_utf8(text).unwrap(), expected);
     }

@@ -189,9 +189,11 @@ impl<'a, E: Protocol> Records<'a, E> {
         let workload = self.names[flow.workload as usize].clone();
         let (source, destination) = (flow.source.get(), flow.destination.get());
         let size = flow.size.map(ByteCount::get);
+        let ideal = flow.size.map(|size| self.ideal(flow, size));
         FlowRecord {
             start_ps: flow.start.as_ps(),
-            ideal_fct_ps: flow.size.map(|size| self.ideal(flow, size).as_ps()),
+            ideal_fct_ps: ideal.map(TimeDelta::as_ps),
+            ideal_fct_sender_ps: ideal.map(|ideal| (ideal + self.way_back(flow)).as_ps()),
             ..FlowRecord::not_started(workload, flow.index, source, destination, size)
         }
     }
@@ -210,6 +212,13 @@ impl<'a, E: Protocol> Records<'a, E> {
             ByteCount::new(payload + header),
             ByteCount::new(last + header),
         )
+    }
+
+    /// What an ACK takes in an idle network, from a flow's destination to its source.
+    fn way_back(&self, flow: &Flow) -> TimeDelta {
+        let transport = self.plan.transport_of(&self.plan.workloads[flow.workload as usize]);
+        let ack = ByteCount::new(u64::from(transport.framing().header));
+        self.plan.topology.ideal_completion(flow.destination, flow.source, 0, ack, ack)
     }
 
     /// The record of the run, which stopped at `now`.

@@ -22,6 +22,7 @@ fn record(finding: &Finding, size: Option<u64>) -> RunRecord {
         let index = u64::from(destination);
         FlowRecord {
             ideal_fct_ps: size.map(|_| 50 * US),
+            ideal_fct_sender_ps: size.map(|_| 60 * US),
 
             packets_sent: 100,
             end: if size.is_some() { FlowEnd::RunEnded } else { FlowEnd::LongLived },

@@ -27,6 +27,8 @@ pub(super) enum Value {
     FctSender,
     /// FCT at the receiver over the ideal one.
     Slowdown,
+    /// FCT at the sender over the ideal one there.
+    SlowdownSender,
     /// Goodput, Gb/s.
     Goodput,
     /// Goodput in percent of the rate of a host's link.
@@ -69,15 +71,22 @@ pub(super) fn number(
     match value {
         Value::FctReceiver => reduce.of(&ps(|flow| flow.fct_receiver_ps), Missing::Most),
         Value::FctSender => reduce.of(&ps(|flow| flow.fct_sender_ps), Missing::Most),
-        Value::Slowdown => reduce.of(&flows.each(record, slowdown), Missing::Most),
+        Value::Slowdown => {
+            let of = |flow: &FlowRecord| ratio(flow.fct_receiver_ps, flow.ideal_fct_ps);
+            reduce.of(&flows.each(record, of), Missing::Most)
+        }
+        Value::SlowdownSender => {
+            let of = |flow: &FlowRecord| ratio(flow.fct_sender_ps, flow.ideal_fct_sender_ps);
+            reduce.of(&flows.each(record, of), Missing::Most)
+        }
         Value::Goodput => reduce.of(&goodputs(), Missing::Least),
         Value::LinkShare => link_share(&goodputs(), percent_of_gbps(record)?, reduce.reduction),
         Value::FairShare => fair_share(&goodputs(), percent_of_gbps(record)?, reduce.reduction),
     }
 }
 
-fn slowdown(flow: &FlowRecord) -> Option<f64> {
-    let (fct, ideal) = (flow.fct_receiver_ps?, flow.ideal_fct_ps?);
+fn ratio(fct: Option<u64>, ideal: Option<u64>) -> Option<f64> {
+    let (fct, ideal) = (fct?, ideal?);
     (ideal > 0).then(|| fct as f64 / ideal as f64)
 }
 

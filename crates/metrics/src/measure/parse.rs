@@ -13,7 +13,7 @@ const REDUCED: &[&str] = &["reduce", "within"];
 /// Every quantity, and the keys that it takes.
 const QUANTITIES: &[(&str, &[&[&str]])] = &[
     ("fct", &[&["at", "unit"], FLOWS, REDUCED]),
-    ("slowdown", &[FLOWS, REDUCED]),
+    ("slowdown", &[&["at"], FLOWS, REDUCED]),
     ("goodput", &[&["unit"], FLOWS, REDUCED]),
     ("fair_share", &[FLOWS, REDUCED]),
     ("incast_overhead", &[FLOWS]),
@@ -209,7 +209,10 @@ fn of_flows(spec: &Spec) -> Refused<Of> {
         }
         "slowdown" => {
             refuse(spec, reduction, &of_goodputs)?;
-            (flows::Value::Slowdown, Reduced::plain(reduction))
+            let known =
+                [("receiver", flows::Value::Slowdown), ("sender", flows::Value::SlowdownSender)];
+            let at = spec.at.as_deref().or(Some("receiver"));
+            (choice("at", at, &known)?, Reduced::plain(reduction))
         }
         "goodput" if spec.unit.as_deref() == Some(LINK_SHARE) => {
             reduced(spec, reduction, &[(LINK_SHARE, 1.0)])

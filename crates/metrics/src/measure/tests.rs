@@ -170,6 +170,11 @@ fn values_are_reduced() {
         of(json!({ "quantity": "slowdown", "reduce": "max" }), &run),
         Some(4e6 / 259_792_000.0)
     );
+    // At the sender, against the ideal time there: 6.3 us later each.
+    assert_eq!(
+        of(json!({ "quantity": "slowdown", "at": "sender", "reduce": "max" }), &run),
+        Some((4e6 + 6_307_200.0) / 266_099_200.0)
+    );
 }
 
 #[test]

@@ -39,6 +39,7 @@ fn counters(record: &mut FlowRecord) -> [&mut u64; COUNTERS] {
         fct_receiver_ps: _,
         fct_sender_ps: _,
         ideal_fct_ps: _,
+        ideal_fct_sender_ps: _,
         delivered_bytes,
         measured_bytes: _,
         packets_sent,

@@ -90,8 +90,10 @@ fn a_flow_alone_takes_its_ideal_time() {
             let (from, to) = (HostId::new(flow.destination), HostId::new(flow.source));
             let header = ByteCount::new(64);
             let back = plan.topology.ideal_completion(from, to, 0, header, header).as_ps();
-            assert_eq!(flow.fct_sender_ps, flow.ideal_fct_ps.map(|fct| fct + back));
+            assert_eq!(flow.ideal_fct_sender_ps, flow.ideal_fct_ps.map(|fct| fct + back));
+            assert_eq!(flow.fct_sender_ps, flow.ideal_fct_sender_ps);
         }
+        assert!(flow.fct_sender_ps >= flow.ideal_fct_sender_ps, "{plan:#?}");
     }
 }
 

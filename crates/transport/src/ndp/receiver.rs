@@ -144,9 +144,9 @@ impl Receiver {
             self.end = sequence.wrapping_add(1);
             self.missing += offset + 1 - span;
             self.delivered = false;
-            self.last = last;
-        } else if offset + 1 == span {
-            // The newest packet again: between its copies the sender may have got more to send.
+        }
+        // Also of the newest packet again: between its copies the sender may have got more to send.
+        if offset + 1 >= span {
             self.last = last;
         }
         // NDP 3.2-e: what is here already is no reason to pull.

@@ -232,9 +232,12 @@ impl Receiver {
         let side = self.side(number);
         let is_behind_gap = side.end.wrapping_sub(side.arrivals.base()) as i32 > 0;
         let is_in_order = offset == 0;
-        // RFC 7323 4.3 (2): of the segment that the last ACK asked for.
-        if sequence.wrapping_sub(side.acked) as i32 <= 0 {
-            side.stamp = if is_single { header.extra } else { header.sequence };
+        // RFC 7323 4.3 (2): of the segment that the last ACK asked for. A copy that was under way for long is older than
+        // that one: an ACK that waits does not echo it.
+        let (stamp, unused) = if is_single { (header.extra, 0) } else { (header.sequence, 16) };
+        let is_older = ((stamp << unused).wrapping_sub(side.stamp << unused) as i32) < 0;
+        if sequence.wrapping_sub(side.acked) as i32 <= 0 && !(is_older && side.pending > 0) {
+            side.stamp = stamp;
         }
         if !is_known {
             side.arrivals.insert(sequence);
@@ -420,20 +423,24 @@ mod tests {
     use rand_xoshiro::rand_core::SeedableRng;
     use trimline_packet::{ConnectionId, Service};
 
-    /// RFC 8257 3.2: an ACK of two segments never mixes a marked one with one that is not.
-    #[test]
-    fn what_came_before_a_change_of_marks_is_answered_with_its_own() {
-        let control = Control::Dctcp { gain_shift: 4 };
-        let config = Config { control, ecn: true, ack_every: 2, ..config() };
-        let (peer, connection) = (HostId::new(1), ConnectionId::new(0));
-        let key = Key { peer, connection, opened_here: false, half: Half::Receiving };
-        let mut receiver = Receiver::new(&[PathId::new(0)], Stream::seed_from_u64(1));
-        let mut answers = VecDeque::new();
-        let mut seen = Vec::new();
-        for (sequence, is_marked) in (0..).zip([false, true, true, true, false, false]) {
+    /// A receiving half, and the ACKs that it sends when a segment arrives.
+    struct Lone {
+        receiver: Receiver,
+        config: Config,
+    }
+
+    impl Lone {
+        fn new(config: Config) -> Lone {
+            let receiver = Receiver::new(&[PathId::new(0)], Stream::seed_from_u64(1));
+            Lone { receiver, config }
+        }
+
+        fn answers(&mut self, sequence: u32, is_marked: bool) -> VecDeque<Packet> {
+            let (peer, connection) = (HostId::new(1), ConnectionId::new(0));
+            let host = HostId::new(0);
             let packet = Packet {
                 source: peer,
-                destination: HostId::new(0),
+                destination: host,
                 header: Header {
                     kind: Kind::Data,
                     flags: Flags::default().with(Flags::FROM_OPENER),
@@ -450,11 +457,58 @@ mod tests {
                     Packet::MARK_ECT
                 },
             };
-            receiver.arrive(Time::ZERO, &packet, &config, HostId::new(0), &key, &mut answers);
-            let echo = |ack: Packet| (ack.header.sequence, ack.marks & MARK_ECE != 0);
-            seen.extend(answers.drain(..).map(|ack| (sequence, echo(ack))));
+            let key = Key { peer, connection, opened_here: false, half: Half::Receiving };
+            let mut answers = VecDeque::new();
+            self.receiver.arrive(Time::ZERO, &packet, &self.config, host, &key, &mut answers);
+            answers
         }
+    }
+
+    /// RFC 8257 3.2: an ACK of two segments never mixes a marked one with one that is not, and one that was sent already is
+    /// not sent again.
+    #[test]
+    fn what_came_before_a_change_of_marks_is_answered_with_its_own() {
+        let seen = |marks: &[bool]| {
+            let control = Control::Dctcp { gain_shift: 4 };
+            let mut lone = Lone::new(Config { control, ecn: true, ack_every: 2, ..config() });
+            let mut seen = Vec::new();
+            for (sequence, &is_marked) in (0..).zip(marks) {
+                let echo = |ack: Packet| (ack.header.sequence, ack.marks & MARK_ECE != 0);
+                let answers = lone.answers(sequence, is_marked);
+                seen.extend(answers.into_iter().map(|ack| (sequence, echo(ack))));
+            }
+            seen
+        };
         let expected = [(1, (1, false)), (2, (3, true)), (4, (4, true)), (5, (6, false))];
-        assert_eq!(seen, expected);
+        assert_eq!(seen(&[false, true, true, true, false, false]), expected);
+        assert_eq!(seen(&[false, false, true, true]), [(1, (2, false)), (3, (4, true))]);
+    }
+
+    /// RFC 2018 4: a block is a run of neighbours, that of the newest segment is always among them, the most recent
+    /// others follow, and none lies before the number.
+    #[test]
+    fn blocks_are_runs_and_the_newest_are_told() {
+        let mut lone = Lone::new(Config { sack: true, ..config() });
+        let mut said = |sequence| {
+            let ack = lone.answers(sequence, false)[0];
+            match Extra::decode(ack.marks, ack.header.sequence, ack.header.extra) {
+                Extra::Blocks(blocks) => (ack.header.sequence, blocks.as_slice().to_vec()),
+                other => (ack.header.sequence, alloc::vec![(0, other.encode(0).1)]),
+            }
+        };
+        assert_eq!(said(2), (0, alloc::vec![(2, 1)]));
+        assert_eq!(said(4), (0, alloc::vec![(2, 1), (4, 1)]));
+        // Behind a run, before one, and between two.
+        assert_eq!(said(5), (0, alloc::vec![(2, 1), (4, 2)]));
+        assert_eq!(said(3), (0, alloc::vec![(2, 4)]));
+        assert_eq!(said(1), (0, alloc::vec![(1, 5)]));
+        for far in [8, 12] {
+            said(far);
+        }
+        // Of four runs the three that changed last.
+        assert_eq!(said(10), (0, alloc::vec![(8, 1), (10, 1), (12, 1)]));
+        assert_eq!(said(6), (0, alloc::vec![(1, 6), (10, 1), (12, 1)]));
+        // What is acknowledged is in no block.
+        assert_eq!(said(0), (7, alloc::vec![(8, 1), (10, 1), (12, 1)]));
     }
 }

@@ -60,6 +60,13 @@ pub(super) fn draw_path(paths: &[PathId], stream: &mut Stream) -> PathId {
     paths[place as usize]
 }
 
+/// The place of the first segment that a subflow may take over: what it offered itself may lie before, and wait for ever
+/// for a subflow whose path is dead.
+#[inline]
+fn offer_to(reinjected: &VecDeque<(u32, u8)>, subflow: u8) -> Option<usize> {
+    reinjected.iter().position(|&(_, origin)| origin != subflow)
+}
+
 /// Segments of a message, and the payload of the last one.
 fn segments(config: &Config, length: u64) -> (u32, u16) {
     let payload = u64::from(config.payload_bytes);
@@ -158,7 +165,7 @@ impl Sender {
         {
             return true;
         }
-        self.reinjected.front().is_some_and(|&(_, origin)| origin != subflow)
+        offer_to(&self.reinjected, subflow).is_some()
     }
 
     #[inline]
@@ -274,13 +281,13 @@ impl Sender {
             0 => &mut self.first,
             number => &mut self.others[usize::from(number) - 1],
         };
-        let data = || match reinjected.front() {
-            Some(&(data, origin)) if origin != number => {
-                reinjected.pop_front();
+        let offer = offer_to(reinjected, number);
+        let data = || match offer.and_then(|place| reinjected.remove(place)) {
+            Some((data, _)) => {
                 is_reinjected = true;
                 data
             }
-            _ => {
+            None => {
                 let data = *next;
                 *next = data.wrapping_add(1);
                 data
@@ -414,11 +421,8 @@ impl Sender {
 
     /// What arrived need not be sent again.
     fn forget_reinjected(&mut self) {
-        while let Some(&(data, _)) = self.reinjected.front()
-            && (data.wrapping_sub(self.unacknowledged) as i32) < 0
-        {
-            self.reinjected.pop_front();
-        }
+        let oldest = self.unacknowledged;
+        self.reinjected.retain(|&(data, _)| data.wrapping_sub(oldest) as i32 >= 0);
     }
 
     /// RFC 6356: the increase of all subflows, when the window of one has changed by a segment.

@@ -93,7 +93,8 @@ pub(super) struct Subflow {
     is_rescued: bool,
     /// The newest block of the last ACK: most of the next one's is known.
     last_block: Block,
-    /// Where recovery ends.
+    /// Where recovery begins and ends: what it resends lies between.
+    recover_from: u32,
     recover: u32,
     /// When the oldest segment is resent.
     pub(super) deadline: Time,
@@ -133,6 +134,7 @@ impl Subflow {
             judged: 0,
             is_rescued: false,
             last_block: (0, 0),
+            recover_from: 0,
             recover: 0,
             deadline: Time::NEVER,
             congestion: Congestion::new(config),
@@ -397,6 +399,7 @@ impl Subflow {
         self.recover = self.sent.next();
         self.congestion.lost(self.sent.len());
         let first = self.sent.first();
+        self.recover_from = first;
         if self.lost == 0 {
             self.mark_lost(first);
         }
@@ -409,8 +412,8 @@ impl Subflow {
     fn hear_blocks(&mut self, ack: &Ack, acked: u32, statistics: &mut SenderStatistics) -> bool {
         let blocks = match ack.extra {
             Extra::Blocks(blocks) => blocks,
-            Extra::Twice(_, blocks) => {
-                self.arrived_twice(statistics);
+            Extra::Twice(sequence, blocks) => {
+                self.arrived_twice(sequence, statistics);
                 blocks
             }
             _ => return false,
@@ -517,9 +520,11 @@ impl Subflow {
             let sequence = first.wrapping_add(distance);
             self.mark_lost(sequence);
         }
-        // RFC 5682 2.1 (1): only a time-out of what was not resent before is tested.
-        self.test = if config.frto && is_first { Test::Resent } else { Test::None };
+        // RFC 5682 2.1 (1): a time-out within the repair of another one is not tested.
+        let is_tested = config.frto && self.phase != Phase::Loss;
+        self.test = if is_tested { Test::Resent } else { Test::None };
         self.phase = Phase::Loss;
+        self.recover_from = first;
         self.recover = self.sent.next();
         self.duplicates = 0;
         self.is_forced = false;
@@ -587,8 +592,18 @@ impl Subflow {
     }
 
     /// RFC 2883, RFC 3708: a segment came twice. When that is so of everything that was resent, nothing was
-    /// lost.
-    fn arrived_twice(&mut self, statistics: &mut SenderStatistics) {
+    /// lost. A copy of what was not resent is the network's; of what was acknowledged earlier it is known only whether
+    /// this recovery can have resent it.
+    fn arrived_twice(&mut self, sequence: u32, statistics: &mut SenderStatistics) {
+        let from = self.recover_from;
+        let was_resent = if self.sent.contains(sequence) {
+            self.sent.record(sequence).is_resent
+        } else {
+            sequence.wrapping_sub(from) < self.recover.wrapping_sub(from)
+        };
+        if !was_resent {
+            return;
+        }
         match self.undo {
             Some(1) => self.take_back(statistics),
             Some(count) if count > 1 => self.undo = Some(count - 1),

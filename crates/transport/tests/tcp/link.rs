@@ -43,9 +43,15 @@ pub(crate) fn config() -> Config {
 pub(crate) struct Table {
     slots: BTreeMap<(u32, u32, bool), u32>,
     paths: u16,
+    /// Every connection that is not there was forgotten.
+    pub(crate) has_forgotten: bool,
 }
 
 impl Table {
+    pub(crate) fn new(paths: u16) -> Table {
+        Table { paths, ..Table::default() }
+    }
+
     fn name(key: Key) -> (u32, u32, bool) {
         (key.peer.get(), key.connection.get(), key.half == Half::Sending)
     }
@@ -59,6 +65,9 @@ impl HostTables for Table {
         let slot = self.slots.len() as u32;
         assert!(self.slots.insert(Table::name(key), slot).is_none(), "{key:?} assigned twice");
         slot
+    }
+    fn accepts(&self, _key: Key) -> bool {
+        !self.has_forgotten
     }
     fn release(&mut self, _key: Key, _slot: u32) {}
     fn paths(&self, _peer: HostId, paths: &mut Vec<PathId>) {
@@ -137,7 +146,7 @@ impl Network {
         let host = |number: usize| {
             let mut host = Host {
                 endpoint: Endpoint::new(HostId::new(number as u32), config.clone()),
-                directory: Table { paths: paths as u16, ..Table::default() },
+                directory: Table::new(paths as u16),
                 nic_free: Time::ZERO,
                 wake: Time::NEVER,
                 received: BTreeMap::new(),

@@ -1,9 +1,17 @@
 //! TCP endpoints held to their RFCs: endpoints against each other over a virtual link that drops, marks, loses,
 //! doubles and holds.
 
+mod beginning;
 mod impaired;
 mod link;
+mod lone;
+mod losses;
+mod marks;
 mod messages;
 mod paths;
+mod receiving;
 mod recovery;
 mod sharing;
+mod subflows;
+mod timer;
+mod undoing;

@@ -1,5 +1,6 @@
 //! Several subflows.
 
+use proptest::prelude::*;
 use trimline_packet::{BitRate, Kind, TimeDelta};
 use trimline_transport::tcp::Config;
 
@@ -86,4 +87,51 @@ fn a_lone_packet_reordered_between_subflows_costs_nothing() {
     network.run(us(5_000_000));
     let statistics = network.hosts[1].endpoint.sender_statistics(0);
     assert_eq!((statistics.packets_sent, statistics.timeouts), (2_000, 0));
+}
+
+/// RFC 8684 3.3.6: what a dead path holds is sent on the other one when that one comes back, whichever timed out first.
+#[test]
+fn what_a_dead_path_holds_is_sent_when_the_other_one_comes_back() {
+    for dead in [0, 1] {
+        let mut network = Network::new(2, 2, &subflows(2));
+        network.capacity = 60;
+        network.impairment = Box::new(move |now, packet| {
+            let until = if packet.header.path.get() == dead { us(60_000_000) } else { us(90_000) };
+            let is_lost = (us(50_000)..until).contains(&now);
+            if is_lost && packet.header.kind == Kind::Data { Fate::Drop } else { Fate::Pass }
+        });
+        network.open(1, 0, 1, Some(20_000));
+        network.run(us(20_000_000));
+        assert_eq!(network.received(1), 20_000, "path {dead} is dead");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// While one path works in the end, everything arrives and is acknowledged, whichever others have died by then and
+    /// whatever was dead in between.
+    #[test]
+    fn one_path_that_works_is_enough(
+        count in 4u8..=8,
+        receive_window in prop_oneof![Just(10u16), Just(100), Just(8192)],
+        outages in prop::collection::vec((0u64..40_000, 0u64..60_000), 4),
+        dead in prop::collection::vec(any::<bool>(), 3),
+        segments in 1u64..2000,
+    ) {
+        let mut network = Network::new(2, 4, &Config { receive_window, ..subflows(count) });
+        network.capacity = 30;
+        network.impairment = Box::new(move |now, packet| {
+            let path = usize::from(packet.header.path.get());
+            let (start, length) = outages[path];
+            let is_dead = dead.get(path).is_some_and(|is_dead| *is_dead);
+            let end = if is_dead { us(1 << 40) } else { us(start + length) };
+            let is_data = packet.header.kind == Kind::Data && packet.wire_bytes > 64;
+            if is_data && (us(start)..end).contains(&now) { Fate::Drop } else { Fate::Pass }
+        });
+        network.open(1, 0, 1, Some(segments));
+        network.run(us(30_000_000));
+        prop_assert_eq!(network.received(1) as u64, segments);
+        prop_assert!(network.acknowledged_at(1).is_some());
+    }
 }

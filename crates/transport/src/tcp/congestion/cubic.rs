@@ -218,4 +218,55 @@ mod tests {
         cubic.undo();
         assert_eq!(cubic.curve.maximum, 100 * ONE);
     }
+
+    /// RFC 9438 4.2: the target is the curve's value a round trip later, and half more than the window at most.
+    #[test]
+    fn the_target_is_a_round_trip_ahead_and_within_reach() {
+        let later = Time::from_ps(1_000_000_000_000);
+        let grown = |start: u64, round_trip| {
+            let mut cubic = Cubic::default();
+            cubic.reduce_for_loss(100 * ONE);
+            cubic.grow(start * ONE, &ack(Time::ZERO, round_trip));
+            (cubic.grow(start * ONE, &ack(later, round_trip)) - start * ONE) * 1000 / ONE
+        };
+        // K is 4.217 s: 100 - 0.4 x 2.217^3 = 95.64 after two seconds, (95.64 - 70) / 70 = 0.366.
+        assert_eq!(grown(70, TimeDelta::from_ms(1000)), 366);
+        // From 10 segments K is 6.082 s: 85 or more after four seconds, and (15 - 10) / 10 is the most.
+        assert_eq!(grown(10, TimeDelta::from_ms(3000)), 500);
+    }
+
+    /// RFC 9438 4.3: beyond the window of before the estimate grows by a segment each round trip, as a Reno flow.
+    #[test]
+    fn beyond_the_window_of_before_growth_is_that_of_reno() {
+        let mut cubic = Cubic::default();
+        let mut window = cubic.reduce_for_loss(10 * ONE);
+        let mut at_20 = 0;
+        for rtt in 0..30u64 {
+            if rtt == 20 {
+                at_20 = window;
+            }
+            let now = Time::from_ps(rtt * 100_000_000);
+            for _ in 0..window / ONE {
+                window = cubic.grow(window, &ack(now, TimeDelta::from_us(100)));
+            }
+        }
+        let grown = (window - at_20) * 10 / ONE;
+        assert!((90..=100).contains(&grown), "{grown} tenths of a segment");
+    }
+
+    /// RFC 9438 4.2, 4.6: a reduction begins a new stage, also one for a mark, and its curve begins there.
+    #[test]
+    fn a_reduction_begins_the_curve_anew() {
+        for reduce in [Cubic::reduce_for_loss, Cubic::reduce_for_mark] {
+            let mut cubic = Cubic::default();
+            let round_trip = TimeDelta::from_us(100);
+            let at = |ms: u64| Time::from_ps(ms * 1_000_000_000);
+            cubic.reduce_for_loss(100 * ONE);
+            cubic.grow(70 * ONE, &ack(at(0), round_trip));
+            cubic.grow(100 * ONE, &ack(at(5_000), round_trip));
+            assert_eq!(reduce(&mut cubic, 100 * ONE) / ONE, 70);
+            let window = cubic.grow(70 * ONE, &ack(at(5_100), round_trip));
+            assert!(window - 70 * ONE < ONE / 50, "{window}");
+        }
+    }
 }

@@ -48,7 +48,7 @@ impl Law for Dctcp {
         window - ((u128::from(window) * u128::from(self.alpha)) >> 33) as u64
     }
 
-    /// RFC 8257 3.4: a loss is answered as by any TCP.
+    /// RFC 8257 3.5: a loss is answered as by any TCP.
     fn reduce_for_loss(&mut self, used: u64) -> u64 {
         half(used)
     }
@@ -78,5 +78,30 @@ mod tests {
         assert!(dctcp.alpha.abs_diff(ONE / 4) < ONE / 16, "{}", dctcp.alpha);
         let reduced = dctcp.reduce_for_mark(16 * ONE);
         assert!(reduced.abs_diff(14 * ONE) < ONE / 2, "{reduced}");
+    }
+
+    /// RFC 8257 3.3: alpha = alpha (1 - g) + g F, once for each window of data, and at most 1.
+    #[test]
+    fn alpha_moves_once_a_window_by_the_gain() {
+        let mut dctcp = Dctcp::new(3);
+        let mut hear = |number, echo| {
+            dctcp.hear(&Signals { number, next: number + 16, acked: 1, echo });
+            dctcp.alpha
+        };
+        assert_eq!(hear(1, true), ONE);
+        // Those of the next window come with the ACKs of 17 segments.
+        assert!((2..18).all(|number| hear(number, false) == ONE));
+        let first = ONE / 8 * 7;
+        assert_eq!(hear(18, false), first);
+        assert!((19..35).all(|number| hear(number, true) == first));
+        assert_eq!(hear(35, true), first / 8 * 7 + ONE / 8);
+    }
+
+    /// RFC 8257 3.5: a loss halves the window however few marks there were.
+    #[test]
+    fn a_loss_halves_whatever_alpha_says() {
+        let mut dctcp = Dctcp { alpha: ONE / 100, ..Dctcp::new(4) };
+        assert_eq!(dctcp.reduce_for_loss(16 * ONE), 8 * ONE);
+        assert_eq!(dctcp.reduce_for_timeout(16 * ONE), 8 * ONE);
     }
 }

@@ -81,3 +81,22 @@ pub(super) fn additive(window: u64, ack: &Acked) -> u64 {
 pub(super) const fn half(window: u64) -> u64 {
     window / 2
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// RFC 6356 3: the lesser of the linked increase and a flow's own. RFC 5681 3.1: a segment at most.
+    #[test]
+    fn an_increase_is_that_of_a_flow_at_most() {
+        let grown = |acked, share: Option<u64>| {
+            let linked = share.map(|share| Linked { share });
+            let window =
+                additive(10 * ONE, &Acked { now: Time::ZERO, acked, round_trip: None, linked });
+            (window - 10 * ONE) * 1000 / ONE
+        };
+        assert_eq!([grown(1, None), grown(3, None), grown(20, None)], [99, 299, 1000]);
+        assert_eq!([grown(1, Some(ONE / 32)), grown(2, Some(ONE / 32))], [31, 62]);
+        assert_eq!(grown(1, Some(ONE / 4)), 99);
+    }
+}

@@ -4,7 +4,7 @@ use trimline_packet::TimeDelta;
 
 use super::law::Linked;
 
-/// The increase of every subflow (RFC 6356 3.1), from their windows (Q32.32) and round trips.
+/// The increase of every subflow (RFC 6356 3), from their windows (Q32.32) and round trips.
 ///
 /// alpha = total x max(w / rtt^2) / (sum of w / rtt)^2; given is alpha / total.
 pub(in crate::tcp) fn linked(subflows: impl Iterator<Item = (u64, TimeDelta)> + Clone) -> Linked {

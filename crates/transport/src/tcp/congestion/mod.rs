@@ -288,4 +288,69 @@ mod tests {
             assert!(congestion.window() < reduced, "{control:?}");
         }
     }
+
+    /// RFC 3465 2.3: an ACK opens the window of slow start by two segments at most, however many it acknowledges.
+    #[test]
+    fn an_ack_counts_for_two_segments_at_most() {
+        let config = Config { initial_window: 10, ..config() };
+        let mut congestion = Congestion::new(&config);
+        let windows = [1, 2, 8].map(|count| {
+            congestion.grow(&Acked { acked: count, ..acked() });
+            congestion.window() / ONE
+        });
+        assert_eq!(windows, [11, 13, 15]);
+    }
+
+    /// RFC 5681 (4): two segments at least. RFC 3168 6.1.2: a mark may leave one.
+    #[test]
+    fn a_loss_leaves_two_segments_and_a_mark_one() {
+        for control in [Control::NewReno, Control::Cubic, Control::Dctcp { gain_shift: 4 }] {
+            let config = Config { initial_window: 3, control, ecn: true, ..config() };
+            let mut congestion = Congestion::new(&config);
+            congestion.lost(1);
+            assert_eq!((congestion.window(), congestion.threshold()), (2 * ONE, 2 * ONE));
+            congestion.timed_out(1, true);
+            assert_eq!((congestion.window(), congestion.threshold()), (ONE, 2 * ONE));
+            let mut congestion = Congestion::new(&config);
+            for number in 1..10 {
+                congestion
+                    .heard_marks(&Signals { number, next: number, acked: 1, echo: true }, false);
+            }
+            assert_eq!((congestion.window(), congestion.threshold()), (ONE, ONE), "{control:?}");
+        }
+    }
+
+    /// RFC 6582 3.2 step 3: min(ssthresh, max(FlightSize, SMSS) + SMSS).
+    #[test]
+    fn a_window_does_not_open_all_at_once_after_a_recovery() {
+        let left = [0, 1, 3, 20].map(|flight| {
+            let mut congestion = Congestion::new(&Config { initial_window: 16, ..config() });
+            congestion.lost(16);
+            congestion.recovered(flight);
+            congestion.window() / ONE
+        });
+        assert_eq!(left, [2, 2, 4, 8]);
+    }
+
+    /// RFC 4015 3, RFC 9438 4.9: window, threshold and curve are what they were.
+    #[test]
+    fn an_undo_leaves_nothing_of_a_reduction() {
+        let config = Config { initial_window: 50, control: Control::Cubic, ..config() };
+        let grown = |is_undone: bool| {
+            let mut congestion = Congestion::new(&config);
+            congestion.lost(50);
+            let before = (congestion.window(), congestion.threshold());
+            if is_undone {
+                congestion.timed_out(30, true);
+                congestion.undo();
+            }
+            assert_eq!((congestion.window(), congestion.threshold()), before);
+            for second in 0..5 {
+                let now = Time::from_ps(second * 1_000_000_000_000);
+                congestion.grow(&Acked { now, ..acked() });
+            }
+            congestion.window()
+        };
+        assert_eq!(grown(true), grown(false));
+    }
 }

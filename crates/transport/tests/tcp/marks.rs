@@ -1,0 +1,65 @@
+//! ECN (RFC 3168): what is marked, what is echoed, and what answers it.
+
+use trimline_packet::Packet;
+use trimline_transport::tcp::{Config, Handshake, MARK_CWR, MARK_ECE};
+
+use crate::lone::*;
+
+const SEGMENT: u64 = 1 << 16;
+const ECT: u8 = Packet::MARK_ECT;
+const CE: u8 = Packet::MARK_CE;
+
+fn ecn(window: u16) -> Config {
+    Config { ecn: true, ..standing(window) }
+}
+
+/// RFC 3168 6.1.3: an echo from the first mark on until the sender says that it has acted, also when that segment is
+/// marked itself. 6.1.4: an ACK is not ECN-capable.
+#[test]
+fn a_mark_is_echoed_until_the_sender_has_acted() {
+    let mut receiver = Lone::receiver(&ecn(8));
+    let marks = [ECT, ECT | CE, ECT, ECT | MARK_CWR, ECT, ECT | CE | MARK_CWR, ECT];
+    let echoes: Vec<u8> = (0..)
+        .zip(marks)
+        .map(|(sequence, marks)| receiver.answers(&Packet { marks, ..segment(sequence) })[0].marks)
+        .collect();
+    assert_eq!(echoes, [0, MARK_ECE, MARK_ECE, 0, 0, MARK_ECE, MARK_ECE]);
+    assert_eq!(receiver.seen().marked, 2);
+}
+
+/// RFC 3168 6.1.1, 6.1.2: data is ECN-capable and the SYN is not; the first echo of a window halves the window, the next
+/// new segment says so, the others change nothing, not even by growth.
+#[test]
+fn an_echo_halves_the_window_once_and_the_next_segment_says_so() {
+    let mut sender = Lone::sender(&Config { handshake: Handshake::ThreeWay, ..ecn(8) }, None);
+    let marks =
+        |sender: &mut Lone| -> Vec<u8> { sender.all().iter().map(|packet| packet.marks).collect() };
+    assert_eq!(marks(&mut sender), [0]);
+    sender.hear(&syn_answer());
+    assert_eq!(marks(&mut sender), [ECT; 8]);
+    for number in 1..=4 {
+        sender.hear(&echo(number));
+        assert_eq!((marks(&mut sender), sender.window()), (vec![], 4 * SEGMENT));
+    }
+    sender.hear(&echo(5));
+    assert_eq!(marks(&mut sender), [ECT | MARK_CWR]);
+    sender.hear(&echo(6));
+    assert_eq!(marks(&mut sender), [ECT]);
+    sender.hear(&echo(8));
+    assert_eq!(sender.window(), 4 * SEGMENT);
+    sender.hear(&echo(9));
+    assert_eq!(sender.window(), 2 * SEGMENT);
+}
+
+/// RFC 3168 6.1.5, 6.1.2: what is resent is not ECN-capable, and it is a new segment that says that the window was reduced.
+#[test]
+fn what_is_resent_has_no_marks() {
+    let mut sender = Lone::sender(&ecn(8), None);
+    sender.all();
+    sender.hear(&echo(1));
+    let resent = sender.hear_times(3, &ack(1)).all();
+    assert_eq!(resent.iter().map(|packet| packet.header.sequence).collect::<Vec<_>>(), [1]);
+    assert_eq!(resent[0].marks, 0);
+    let new = sender.answers(&ack(8));
+    assert_eq!((new[0].header.sequence, new[0].marks), (8, ECT | MARK_CWR));
+}

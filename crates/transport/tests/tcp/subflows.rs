@@ -1,0 +1,76 @@
+//! Several subflows, a packet at a time.
+
+use trimline_packet::Packet;
+use trimline_transport::tcp::Config;
+
+use crate::lone::*;
+
+/// The subflow of a segment, and its number in the connection.
+fn named(packet: &Packet) -> (u8, u32) {
+    (packet.header.flags.bits() >> 3 & 7, packet.header.extra)
+}
+
+fn names(packets: &[Packet]) -> Vec<(u8, u32)> {
+    packets.iter().map(named).collect()
+}
+
+/// Two subflows, the first of which takes the even segments.
+fn pushed(receive_window: u16) -> Lone {
+    let config = Config { subflows: 2, receive_window, ..standing(4) };
+    let mut sender = Lone::sender(&config, None);
+    let expected: Vec<(u8, u32)> = (0..8).map(|data| ((data % 2) as u8, data)).collect();
+    assert_eq!(names(&sender.all()), expected);
+    sender
+}
+
+/// RFC 8684 3.3.4: the receive window is of the connection, whatever a subflow has acknowledged.
+#[test]
+fn the_receive_window_is_of_the_connection() {
+    let mut sender = pushed(8);
+    assert_eq!(sender.answers(&subflow_ack(1, 4, 0)), []);
+    let sent = sender.answers(&subflow_ack(0, 1, 2));
+    assert_eq!(names(&sent).iter().map(|&(_, data)| data).collect::<Vec<_>>(), [8, 9]);
+    // An older ACK of the connection takes nothing back.
+    sender.hear(&subflow_ack(0, 2, 4));
+    let sent = sender.answers(&subflow_ack(0, 2, 2));
+    assert_eq!(names(&sent).iter().map(|&(_, data)| data).collect::<Vec<_>>(), [10, 11]);
+}
+
+/// RFC 8684 3.3.6: a time-out of one subflow offers what it has outstanding to the other one, once, and not what the
+/// connection has acknowledged.
+#[test]
+fn a_timeout_offers_what_is_outstanding_to_the_other_subflow() {
+    let mut sender = pushed(8);
+    let early = sender.at(5_000).answers(&subflow_ack(1, 4, 2));
+    assert_eq!(names(&early).iter().map(|&(_, data)| data).collect::<Vec<_>>(), [8, 9]);
+    assert_eq!(sender.timeout(100_000), Some(10_000));
+    // 0 had arrived, and 2 arrives meanwhile: the other subflow sends neither. 10 is new.
+    let again = names(&sender.answers(&subflow_ack(1, 4, 4)));
+    assert_eq!(again, [(0, 0), (1, 4), (1, 6), (1, 10)]);
+    assert_eq!(sender.sent().retransmissions_timeout, 3);
+    // What one subflow was offered goes no third way.
+    assert_eq!(names(&sender.at(10_100).answers(&subflow_ack(1, 9, 4))), [(1, 11)]);
+    assert_eq!(sender.answers(&subflow_ack(1, 10, 4)), []);
+    assert_eq!(sender.timeout(100_000), Some(30_000));
+    assert_eq!(names(&sender.all()), [(0, 0)]);
+}
+
+/// RFC 8684 3.3.6: what the connection has acknowledged is not offered.
+#[test]
+fn what_the_connection_has_is_not_offered() {
+    let mut sender = pushed(8);
+    assert_eq!(names(&sender.at(5_000).answers(&subflow_ack(1, 4, 2))), [(1, 8), (1, 9)]);
+    assert_eq!(sender.timeout(100_000), Some(10_000));
+    assert_eq!(names(&sender.all()), [(0, 0), (1, 2), (1, 4)]);
+}
+
+/// RFC 8684 3.3.6: a subflow leaves to the other ones what it has offered.
+#[test]
+fn a_subflow_does_not_take_what_it_offered() {
+    let mut sender = pushed(16);
+    assert_eq!(names(&sender.at(5_000).answers(&subflow_ack(1, 1, 0))), [(1, 8)]);
+    assert_eq!(sender.timeout(100_000), Some(10_000));
+    // All that it had sent arrived late, and 3 is missing: 4 and 6 are offered still.
+    let sent = sender.answers(&subflow_ack(0, 4, 3));
+    assert_eq!(names(&sent), [(0, 9), (0, 10)]);
+}
