@@ -41,11 +41,12 @@ fn address(host: usize) -> IpAddr {
     Ipv4Addr::new(10, 0, 0, host as u8 + 1).into()
 }
 
-fn host(number: usize, is_validating: bool, has_key: bool) -> Core {
+fn host(number: usize, choices: u8) -> Core {
     let mut config = Config::new(address(number), 1500, BitRate::from_gbps(10)).expect("room");
     config.streams = Some(Streams::seeded(number as u64));
-    config.validates_addresses = is_validating;
-    if has_key {
+    config.validates_addresses = choices & 1 != 0;
+    config.joins_acks = choices & 8 != 0;
+    if choices & 2 != 0 {
         config.share(Key::new([7; 16]));
     }
     config.limits.receive_buffer = 20_000;
@@ -98,6 +99,11 @@ fn forged(choices: &mut Choices<'_>, to: usize) -> Vec<u8> {
         0 => Some(Record::Close),
         1 => Some(Record::MessageEnd((length / 2 * usize::from(is_data)) as u16)),
         2 => Some(Record::Token([choices.any(); 8])),
+        3 => Some(Record::Acked {
+            connection: u32::from(choices.any() % 20),
+            sequence: u32::from(choices.any()),
+            flags: choices.any(),
+        }),
         _ => None,
     };
     if let Some(record) = record {
@@ -215,7 +221,7 @@ impl World {
 pub(crate) fn core(bytes: &[u8]) {
     let mut choices = Choices(bytes);
     let first = choices.any();
-    let hosts = [0, 1].map(|number| host(number, first & 1 != 0, first & 2 != 0));
+    let hosts = [0, 1].map(|number| host(number, first));
     // Shortly before the clock begins again, or at its beginning.
     let now =
         if first & 4 != 0 { EPOCH.saturating_sub(TimeDelta::from_ms(50)) } else { TimeDelta::ZERO };

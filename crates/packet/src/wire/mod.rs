@@ -33,7 +33,7 @@ mod tests;
 
 use core::fmt;
 
-pub use extension::{Record, Records, TOKEN_BYTES};
+pub use extension::{ACKED_BYTES, Record, Records, TOKEN_BYTES};
 pub use frame::{Datagram, Ethernet, Frame, Lengths, Parsed, TAG_BYTES, Tag};
 pub use header::{Fields, HEADER_BYTES, View};
 pub use profile::Profile;

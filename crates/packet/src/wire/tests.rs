@@ -333,9 +333,11 @@ proptest! {
 
     #[test]
     fn records_parse_back(ends in proptest::collection::vec(0u16..9000, 0..6), close in any::<bool>(),
-        value in proptest::collection::vec(any::<u8>(), 0..=255), number in 4u8..) {
+        value in proptest::collection::vec(any::<u8>(), 0..=255), number in 5u8..) {
         let mut records: Vec<Record> = ends.into_iter().map(Record::MessageEnd).collect();
         records.push(Record::Token([number; TOKEN_BYTES]));
+        let (connection, sequence) = (u32::from(number) << 23, 77);
+        records.push(Record::Acked { connection, sequence, flags: number });
         records.push(Record::Unknown { number, value: &value });
         if close {
             records.push(Record::Close);
@@ -706,10 +708,11 @@ fn malformed_records_end_the_extension() {
     check(&[1, 1, 5], 0);
     check(&[2, 1, 0], 0);
     check(&[3, 7, 0, 0, 0, 0, 0, 0, 0], 0);
+    check(&[4, 8, 0, 0, 0, 0, 0, 0, 0, 0], 0);
     check(&[1, 2, 0, 11], 0);
     check(&[1, 2, 0, 10, 9, 3, 0, 0], 1);
     let mut bytes = Vec::new();
-    for number in [1, 2, 3] {
+    for number in [1, 2, 3, 4] {
         let known = Record::Unknown { number, value: &[] };
         assert_eq!(known.emit(&mut bytes).map_err(|error| error.what), Err(What::Record));
     }

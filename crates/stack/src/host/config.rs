@@ -93,6 +93,9 @@ pub struct Config {
     /// A connection is opened for those alone who show a token of this host; others are given one, and nothing is kept
     /// of them (RFC 9000, section 8). The first connection of a peer takes a round trip more, later ones do not.
     pub validates_addresses: bool,
+    /// An ACK that pulls nothing rides in the extension of a packet to the same peer that is sent with it, where there
+    /// is room: a frame less. Peers understand it in any case.
+    pub joins_acks: bool,
     /// A key that peers share: what does not bear its tag is refused. Set by [`Config::share`].
     pub key: Option<Key>,
     /// What to do when there is nothing to do.
@@ -180,6 +183,7 @@ impl Config {
             limits: Limits::default(),
             silence: Some(TimeDelta::from_ms(30_000)),
             validates_addresses: false,
+            joins_acks: false,
             key: None,
             idle: Idle::Block,
             sends_later: false,

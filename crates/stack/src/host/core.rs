@@ -23,11 +23,13 @@ use crate::random;
 
 mod arrivals;
 mod calls;
+mod riding;
 mod scores;
 mod silence;
 mod transmit;
 mod validation;
 
+use riding::Riding;
 use silence::Watch;
 pub(super) use transmit::Written;
 
@@ -107,6 +109,8 @@ pub struct Core {
     tokens: Tokens,
     /// Answers to strangers of whom nothing is kept, whole frames.
     to_strangers: VecDeque<Vec<u8>>,
+    /// ACKs that look for a packet to ride in, or ride in the next one.
+    riding: Riding,
     /// Until when no stranger is refused.
     refused_until: Time,
     /// Connections for which others leave no room.
@@ -150,6 +154,7 @@ impl Core {
             slots: Slots::new(streams),
             tokens: Tokens::new(),
             to_strangers: VecDeque::new(),
+            riding: Riding::default(),
             refused_until: Time::ZERO,
             crowded: BTreeSet::new(),
             unresolved: Vec::new(),

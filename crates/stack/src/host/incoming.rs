@@ -222,7 +222,7 @@ fn records(extension: &[u8], payload_length: usize, mut end: impl FnMut(u16)) ->
         match record {
             Record::MessageEnd(at) => end(at),
             Record::Close => closes = true,
-            Record::Token(_) | Record::Unknown { .. } => {}
+            Record::Token(_) | Record::Acked { .. } | Record::Unknown { .. } => {}
         }
     }
     closes
@@ -232,7 +232,9 @@ fn records(extension: &[u8], payload_length: usize, mut end: impl FnMut(u16)) ->
 pub(super) fn token(extension: &[u8], payload_length: usize) -> Option<Token> {
     Records::new(extension, payload_length).flatten().find_map(|record| match record {
         Record::Token(token) => Some(token),
-        Record::MessageEnd(_) | Record::Close | Record::Unknown { .. } => None,
+        Record::MessageEnd(_) | Record::Close | Record::Acked { .. } | Record::Unknown { .. } => {
+            None
+        }
     })
 }
 

@@ -28,7 +28,7 @@ impl Host<AfPacket> {
         let mut socket = AfPacket::open_port(interface, Profile::PAPER.port)?;
         let mut config = Config::new(address, socket.caps().mtu, rate).map_err(io::Error::other)?;
         config.ethernet = socket.ethernet();
-        config.validates_addresses = true;
+        (config.validates_addresses, config.joins_acks) = (true, true);
         change(&mut config);
         let addresses: Vec<IpAddr> = match config.ways.as_slice() {
             [] => vec![config.address],
@@ -70,7 +70,7 @@ impl Host<Udp> {
             .map_err(|error| io::Error::new(error.kind(), format!("{address}: {error}")))?;
         let mut config = Config::new(address, socket.caps().mtu, rate).map_err(io::Error::other)?;
         config.entropies = paths;
-        config.validates_addresses = true;
+        (config.validates_addresses, config.joins_acks) = (true, true);
         change(&mut config);
         Ok(Host::new(socket, config, Clock::real()))
     }

@@ -120,6 +120,7 @@ fn host_config(network: &TestNetwork, number: u32, polls: bool) -> io::Result<Co
     config.ndp.rto = TimeDelta::from_ms(1);
     config.ndp.pull_repeat = TimeDelta::from_ms(1);
     config.ndp.time_wait = TimeDelta::from_ms(10);
+    config.joins_acks = true;
     config.idle = if polls { Idle::Poll } else { Idle::Sleep };
     Ok(config)
 }

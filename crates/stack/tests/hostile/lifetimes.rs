@@ -128,8 +128,10 @@ fn an_answer_on_an_abandoned_connection_leaves_nothing() {
     let (near, far) = two.open(b"never mind");
     two.client.abandon(two.now, near);
     // The server does not know it yet.
-    two.server.send(far, &[7; 50_000]).unwrap();
-    two.run_for(TimeDelta::from_ms(10));
+    two.server.send(far, &[7; 500_000]).unwrap();
+    // And then the way to it is gone.
+    two.run_for(TimeDelta::from_us(20));
+    two.connected = false;
     two.server.abandon(two.now, far);
     two.run_for(TimeDelta::from_ms(10_000));
     assert_eq!((two.client.next(), two.server.next()), (Time::NEVER, Time::NEVER));

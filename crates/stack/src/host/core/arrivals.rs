@@ -9,7 +9,7 @@
 
 use std::net::IpAddr;
 
-use trimline_packet::wire::{Datagram, Error, Ethernet, Frame, Parsed, Routes, What};
+use trimline_packet::wire::{Datagram, Error, Ethernet, Frame, Parsed, Records, Routes, What};
 use trimline_packet::{Flags, HostId, Kind, Packet, Service, Time};
 use trimline_transport::ndp::{Command, Event};
 use trimline_transport::{Disposition, Endpoint, Half, Key};
@@ -109,16 +109,26 @@ impl Core {
                 return;
             }
         }
-        let mut packet = match parsed.packet(&self.peers) {
+        let packet = match parsed.packet(&self.peers) {
             Ok(packet) => packet,
             Err(error) => return self.statistics.refuse(error),
         };
+        if packet.header.kind == Kind::Data {
+            let records = Records::new(parsed.extension, parsed.payload.len()).flatten();
+            Core::riders(&packet, records).for_each(|ack| self.take_packet(now, ack, &[], &[]));
+        }
         let name = Name::of(&packet);
         if packet.header.kind == Kind::Nack
             && let Some(token) = incoming::token(parsed.extension, 0)
         {
             return self.was_challenged(now, &packet, name, token);
         }
+        self.take_packet(now, packet, parsed.payload, parsed.extension);
+    }
+
+    /// A packet of a known peer: what becomes of it, and of its payload.
+    fn take_packet(&mut self, now: Time, mut packet: Packet, payload: &[u8], extension: &[u8]) {
+        let name = Name::of(&packet);
         let index = match self.verdict(&packet, name) {
             Verdict::Take(index) => index,
             Verdict::Cut(index) => {
@@ -155,7 +165,7 @@ impl Core {
         {
             self.entries[index as usize].heard = now;
         }
-        self.deliver(now, &packet, index, parsed);
+        self.deliver(now, &packet, index, (payload, extension));
     }
 
     /// A packet is its header from now on.
@@ -165,7 +175,13 @@ impl Core {
     }
 
     /// Gives a packet to the endpoint, and its payload to the application.
-    fn deliver(&mut self, now: Time, packet: &Packet, index: Option<u32>, parsed: &Parsed<'_>) {
+    fn deliver(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        index: Option<u32>,
+        (payload, extension): (&[u8], &[u8]),
+    ) {
         self.clock = self.clock.max(now);
         let begun = index.is_some_and(|index| {
             let entry = &self.entries[index as usize];
@@ -183,7 +199,7 @@ impl Core {
             && let Some(index) = self.slots.owner(slot)
         {
             let incoming = &mut self.entries[index as usize].incoming;
-            let progress = incoming.insert(sequence, parsed.payload, parsed.extension);
+            let progress = incoming.insert(sequence, payload, extension);
             if progress {
                 self.progressed(index);
             }

@@ -55,7 +55,8 @@ impl Core {
     /// When the next packet can be sent.
     pub(super) fn next_transmit(&self) -> Time {
         let free = self.busy_until.saturating_since(Time::ZERO).saturating_sub(self.ahead);
-        let ready = match self.watch.asks() || !self.to_strangers.is_empty() {
+        let is_waiting = !self.to_strangers.is_empty() || self.riding.is_waiting();
+        let ready = match is_waiting || self.watch.asks() {
             true => Time::ZERO,
             false => self.endpoint.transmit_at(Allowed::ALL),
         };
@@ -102,7 +103,7 @@ impl Core {
         } else if let Some(question) = self.next_question() {
             question
         } else {
-            self.endpoint.poll_transmit(at, Allowed::ALL)?
+            self.next_of_endpoint(at)?
         };
         let wire = ByteCount::new(u64::from(packet.wire_bytes));
         self.busy_until = at.max(self.busy_until) + self.config.send_rate.transmission(wire);
@@ -132,6 +133,7 @@ impl Core {
                 Record::Token(token).emit(&mut self.extension).expect("a known record");
             }
             let at = outgoing.packet(header.sequence, header.payload_length(), &mut self.extension);
+            self.riding.write(&mut self.extension);
             let path = header.path.get();
             let lost_on = outgoing.takes(header.sequence, path, header.flags.attempt());
             self.note_sent(now, packet.destination, path, lost_on);
