@@ -1,7 +1,8 @@
 //! ACKs that ride in packets of data: a request and its answer are a frame each then.
 //!
 //! An ACK that pulls nothing is held while the endpoint is asked for what comes next, at the same instant. If that is
-//! data to the same peer with room behind its payload, the ACK is a record there; else it goes first, as it would have.
+//! data to the same peer with room behind its payload, the ACK is a record there; else it goes before what is no data,
+//! and right behind what is.
 
 use std::collections::VecDeque;
 
@@ -18,7 +19,7 @@ const MOST: usize = 4;
 /// See the module.
 #[derive(Debug, Default)]
 pub(super) struct Riding {
-    /// Packets that the endpoint gave and that go before further ones.
+    /// Control packets that the endpoint gave and that go before further ones.
     waiting: VecDeque<Packet>,
     /// What rides in the packet that is written next.
     in_next: Vec<Header>,
@@ -64,10 +65,15 @@ impl Core {
         };
         if let Some(data) = next
             && data.header.kind == Kind::Data
-            && acks.iter().all(|ack| ack.destination == data.destination)
-            && self.has_room_behind(&data, acks.len())
         {
-            self.riding.in_next = acks.iter().map(|ack| ack.header).collect();
+            if acks.iter().all(|ack| ack.destination == data.destination)
+                && self.has_room_behind(&data, acks.len())
+            {
+                self.riding.in_next = acks.iter().map(|ack| ack.header).collect();
+            } else {
+                // Data cannot wait: when it is written its bytes must still be there.
+                self.riding.waiting = acks;
+            }
             return Some(data);
         }
         acks.extend(next);
