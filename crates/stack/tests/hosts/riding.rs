@@ -132,3 +132,23 @@ fn messages_of_any_length_leave_room_for_acks() {
         }
     }
 }
+
+/// Four ACKs wait when the first of four answers goes, which fills its packet.
+#[test]
+fn a_full_packet_carries_no_ack() {
+    let mut two = Two::new([true; 2], 0);
+    for _ in 0..4 {
+        let one = two.client.connect(address(1, false), SERVICE, Options::default()).unwrap();
+        two.client.send(one, &[7; 1411]).unwrap();
+        two.client.close(one);
+        two.asked.push(one);
+    }
+    for _ in 0..10 {
+        two.now += TimeDelta::from_us(10);
+        two.cross(true);
+    }
+    two.serve();
+    two.cross(false);
+    two.end();
+    assert!(two.frames >= 12, "{} frames", two.frames);
+}

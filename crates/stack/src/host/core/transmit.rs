@@ -119,26 +119,9 @@ impl Core {
         // A first packet without payload is of an empty stream.
         let is_question = header.payload_length() == 0 && !header.flags.contains(Flags::SYN);
         if header.kind == Kind::Data && !is_question {
-            let name = Name {
-                peer: packet.destination,
-                connection: header.connection,
-                opened_here: header.flags.contains(Flags::FROM_OPENER),
-            };
-            let owner = *self.names.get(&name).expect("a half that sends has its bytes");
-            let outgoing = &mut self.entries[owner as usize].outgoing;
-            if header.flags.contains(Flags::SYN)
-                && let Some(token) = self.peers.token(packet.destination)
-            {
-                outgoing.shown = Some(token);
-                Record::Token(token).emit(&mut self.extension).expect("a known record");
-            }
-            let at = outgoing.packet(header.sequence, header.payload_length(), &mut self.extension);
-            self.riding.write(&mut self.extension);
-            let path = header.path.get();
-            let lost_on = outgoing.takes(header.sequence, path, header.flags.attempt());
-            self.note_sent(now, packet.destination, path, lost_on);
-            payload = self.entries[owner as usize].outgoing.slices(&at);
-            of = Some(Lent { entry: owner, at });
+            let lent = self.place(now, packet);
+            payload = self.entries[lent.entry as usize].outgoing.slices(&lent.at);
+            of = Some(lent);
         }
         let datagram = Datagram::of(packet, &self.peers).expect("a peer has an address");
         let next_hop = self.peers.next_hop(packet.destination);
@@ -184,6 +167,30 @@ impl Core {
             self.hand_over_one(now, owner);
         }
         Written { bytes, head, payload, has_way }
+    }
+
+    /// Where the payload of a packet lies that is sent now. Its records are in the extension then.
+    fn place(&mut self, now: Time, packet: &Packet) -> Lent {
+        let header = &packet.header;
+        let name = Name {
+            peer: packet.destination,
+            connection: header.connection,
+            opened_here: header.flags.contains(Flags::FROM_OPENER),
+        };
+        let entry = *self.names.get(&name).expect("a half that sends has its bytes");
+        let outgoing = &mut self.entries[entry as usize].outgoing;
+        if header.flags.contains(Flags::SYN)
+            && let Some(token) = self.peers.token(packet.destination)
+        {
+            outgoing.shown = Some(token);
+            Record::Token(token).emit(&mut self.extension).expect("a known record");
+        }
+        let at = outgoing.packet(header.sequence, header.payload_length(), &mut self.extension);
+        self.riding.write(&mut self.extension);
+        let path = header.path.get();
+        let lost_on = outgoing.takes(header.sequence, path, header.flags.attempt());
+        self.note_sent(now, packet.destination, path, lost_on);
+        Lent { entry, at }
     }
 
     /// What the key makes of a packet, if there is one.
