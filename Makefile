@@ -5,7 +5,7 @@ TRIMLINE := target/release/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig21
 
-.PHONY: help demo test binaries outside lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz large-result quick hashes mutations mutations-some checked
+.PHONY: help demo test binaries outside lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz soak miri large-result quick hashes mutations mutations-some checked
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
@@ -32,6 +32,8 @@ help:
 	@echo "make rtl-icarus          some vectors under a second simulator; rtl-icarus-all: all"
 	@echo "make rtl-mutations       mistakes in the RTL, and the vector that finds each: minutes"
 	@echo "make rtl-fmax            the clock it would close timing at on an ECP5: minutes (yosys)"
+	@echo "make miri                the memory that system calls are given, in an interpreter (nightly Rust with Miri)"
+	@echo "make soak                hosts and a switch in floods, kills and flaps: ten minutes; SECONDS=30 for less"
 	@echo "make validation          run every experiment, judge it twice, write its table into docs/validation.md"
 
 prerequisites:
@@ -196,6 +198,16 @@ checked: prerequisites
 data-races: prerequisites
 	@cargo +nightly --version >/dev/null 2>&1 || { echo "missing: nightly Rust; bring it with: rustup toolchain install nightly" >&2; exit 1; }
 	python3 scripts/data_races.py
+
+# Everything goes wrong for ten minutes, or for SECONDS; nightly, not in CI.
+soak: prerequisites
+	cargo run --release --locked --package trimline-stack --example soak -- $(SECONDS)
+
+# What the system calls are given, and what they leave, in an interpreter that knows whose memory is whose.
+miri: prerequisites
+	@cargo +nightly miri --version >/dev/null 2>&1 || { echo "missing: Miri; bring it with: rustup +nightly component add miri" >&2; exit 1; }
+	MIRIFLAGS=-Zmiri-strict-provenance cargo +nightly miri test --locked --package trimline-stack --lib -- \
+		io::sys::tests io::sys::rings io::sys::datagrams io::unfinished
 
 # With cargo-fuzz as it will be run, without it only compiled.
 fuzz-build: prerequisites

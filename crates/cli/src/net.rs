@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError, TrySendError};
 use std::time::{Duration, Instant, SystemTime};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use clap::{Args, Subcommand};
 use hdrhistogram::Histogram;
 use trimline_packet::{BitRate, Time, TimeDelta};
-use trimline_stack::host::{Config, Connection, Core, Failure as Broken, Host, Idle, Options};
+use trimline_stack::host::{Config, Connection, Core, Failure as Broken, Host, Idle, Key, Options};
 use trimline_stack::io::PacketIo;
 
 use crate::failure::Failure;
@@ -54,6 +54,9 @@ pub(crate) struct Interface {
     /// Give a peer up that was not heard for so many seconds.
     #[arg(long, value_name = "S", default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
     silence: u64,
+    /// Believe those alone who share the key in this file: 32 hexadecimal digits.
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
     /// Write what went through here, as JSON, twice a second and after the command, for `trimline stats`.
     #[arg(long, value_name = "FILE")]
     stats: Option<PathBuf>,
@@ -126,11 +129,23 @@ pub(crate) struct Ping {
     gap: u64,
 }
 
+/// The key in a file.
+fn read_key(file: &Path) -> io::Result<Key> {
+    let named = |error: &dyn std::fmt::Display| format!("{}: {error}", file.display());
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| io::Error::new(error.kind(), named(&error)))?;
+    Key::parse(&text).map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, named(&error)))
+}
+
 /// A host, to which the peer is known that it will call.
 fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<Host<Box<dyn PacketIo>>> {
     let Interface { address, mtu, paths, poll, .. } = *interface;
     let rate = interface.rate;
+    let key = interface.key.as_deref().map(read_key).transpose()?;
     let change = |config: &mut Config| {
+        if let Some(key) = key {
+            config.share(key);
+        }
         config.idle = if poll { Idle::Poll } else { Idle::Block };
         config.silence = Some(TimeDelta::from_ms(interface.silence * 1000));
     };

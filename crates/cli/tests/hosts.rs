@@ -102,6 +102,36 @@ fn requests_are_answered_over_udp_without_any_right() {
     }
 }
 
+/// Hosts with a key answer those who have the same.
+#[test]
+fn a_key_is_shared_or_nothing_is_answered() {
+    let place = Place::new("key");
+    fs::write(place.0.join("key"), "000102030405060708090a0b0c0d0e0f\n").unwrap();
+    fs::write(place.0.join("other"), "100102030405060708090a0b0c0d0e0f\n").unwrap();
+    fs::write(place.0.join("short"), "0001\n").unwrap();
+    let serve = ["rpc", "serve", "--udp", "-a", "127.0.0.21", "--seconds", "120", "--key", "key"];
+    let _server = Ends(place.program("trimline", &serve).spawn().unwrap());
+    let ping = |key: &[&str]| {
+        let ping = ["ping", "127.0.0.21", "--udp", "-a", "127.0.0.22", "-c", "1", "--gap", "1"];
+        words(&place.run("trimline", &[&ping[..], key].concat()))
+    };
+    // The server takes a moment.
+    let mut said = String::new();
+    for _ in 0..20 {
+        said = ping(&["--key", "key"]).0;
+        if said.contains("1 of 1 answered") {
+            break;
+        }
+    }
+    assert!(said.contains("1 of 1 answered"), "{said}");
+    for other in [&["--key", "other"][..], &[]] {
+        let (said, _) = ping(other);
+        assert!(said.contains("0 of 1 answered"), "{other:?}: {said}");
+    }
+    let (_, problem) = ping(&["--key", "short"]);
+    assert!(problem.contains("short: expected 32 hexadecimal digits"), "{problem}");
+}
+
 #[test]
 fn a_file_crosses_over_udp() {
     let place = Place::new("cat");

@@ -40,6 +40,15 @@ impl Time {
     pub const fn saturating_add(self, delta: TimeDelta) -> Time {
         Time(self.0.saturating_add(delta.0))
     }
+
+    /// The same instant for a clock that was set back by so much: what is older is at [`Time::ZERO`], and
+    /// [`Time::NEVER`] stays.
+    pub const fn set_back(self, by: TimeDelta) -> Time {
+        match self {
+            Time::NEVER => Time::NEVER,
+            Time(ps) => Time(ps.saturating_sub(by.0)),
+        }
+    }
 }
 
 /// A span of time in picoseconds.

@@ -6,9 +6,18 @@ use std::time::Instant;
 
 use trimline_packet::{Time, TimeDelta};
 
-/// After so long a real clock begins at zero again: 2^63 ps, 106 days. Half of all times lie beyond it, so a time that
-/// was computed before is still told from one that has passed.
+/// After so long a real clock begins at zero again: 2^63 ps, 106 days. [`Time`] counts twice as far, so a deadline that
+/// was set shortly before lies beyond the epoch and does not wrap.
 pub(crate) const EPOCH: TimeDelta = TimeDelta::from_ps(1 << 63);
+
+/// A clock falls for one reason alone: it begins again. Then it falls by an epoch, less the time in which nobody
+/// looked at it.
+const LEAST_FALL: TimeDelta = TimeDelta::from_ps(1 << 62);
+
+/// Whether a clock that says `now` has begun again since it said `before`.
+pub(crate) fn begins_again(before: Time, now: Time) -> bool {
+    now.saturating_add(LEAST_FALL) <= before
+}
 
 /// A clock that rises, and begins again after 106 days. Copies of one clock agree.
 #[derive(Clone, Debug)]
@@ -56,12 +65,12 @@ impl Clock {
     }
 }
 
-/// A deadline as the clock counts now, which may have been set before it began again: one in the later half of an
-/// epoch whose first quarter has not passed is of the epoch before.
+/// A deadline as a clock counts that has begun again. In the first quarter of an epoch, a deadline in the later half is
+/// taken for one of the epoch before.
 pub(crate) fn in_this_epoch(now: Time, deadline: Time) -> Time {
-    let is_of_before = deadline != Time::NEVER && deadline.as_ps() >= EPOCH.as_ps() / 2;
-    if is_of_before && now.as_ps() < EPOCH.as_ps() / 4 {
-        return Time::ZERO + deadline.saturating_since(Time::ZERO + EPOCH);
+    let is_of_before = deadline.as_ps() >= EPOCH.as_ps() / 2;
+    match is_of_before && now.as_ps() < EPOCH.as_ps() / 4 {
+        true => deadline.set_back(EPOCH),
+        false => deadline,
     }
-    deadline
 }

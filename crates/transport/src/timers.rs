@@ -20,9 +20,7 @@ pub(super) const fn doubled(interval: TimeDelta, times: u8) -> TimeDelta {
 
 /// A time after the clock was set back: what is past is at zero, and what never comes still does not.
 pub(super) fn set_back(time: &mut Time, by: TimeDelta) {
-    if *time != Time::NEVER {
-        *time = Time::ZERO + time.saturating_since(Time::ZERO + by);
-    }
+    *time = time.set_back(by);
 }
 
 /// Deadlines, earliest first; among equal ones the lower slot first.

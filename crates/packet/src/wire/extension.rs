@@ -11,6 +11,14 @@ use super::{Error, What};
 
 const MESSAGE_END: u8 = 1;
 const CLOSE: u8 = 2;
+const TOKEN: u8 = 3;
+const ACKED: u8 = 4;
+
+/// Bytes of a token.
+pub const TOKEN_BYTES: usize = 8;
+
+/// Bytes of a record that ACKs a packet.
+pub const ACKED_BYTES: usize = 11;
 
 /// One record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +30,19 @@ pub enum Record<'a> {
     /// This packet is the last of its half of the connection. The receiver refuses later packet
     /// numbers and enters time-wait once it has all before.
     Close,
+    /// Proof of an address. In a NACK without a pull: the receiver kept nothing, not even that it was asked; who sees
+    /// this at the address that it sent from shows it with its next first packets. In DATA: what it was given.
+    Token([u8; TOKEN_BYTES]),
+    /// An ACK that pulls nothing, of any connection of the two hosts: the receiver takes it as it would the packet. If
+    /// the extension is cut off, the sender of what was ACKed waits for its time-out.
+    Acked {
+        /// [`super::View::connection`] of the ACK.
+        connection: u32,
+        /// [`super::View::sequence`] of the ACK.
+        sequence: u32,
+        /// [`super::View::flags`] of the ACK.
+        flags: u8,
+    },
     /// A type that this version does not know. The receiver skips it.
     Unknown {
         /// Its number.
@@ -44,10 +65,20 @@ impl Record<'_> {
                 bytes.extend_from_slice(&end.to_be_bytes());
             }
             Record::Close => bytes.extend_from_slice(&[CLOSE, 0]),
+            Record::Token(token) => {
+                bytes.extend_from_slice(&[TOKEN, TOKEN_BYTES as u8]);
+                bytes.extend_from_slice(&token);
+            }
+            Record::Acked { connection, sequence, flags } => {
+                bytes.extend_from_slice(&[ACKED, ACKED_BYTES as u8 - 2]);
+                bytes.extend_from_slice(&connection.to_be_bytes());
+                bytes.extend_from_slice(&sequence.to_be_bytes());
+                bytes.push(flags);
+            }
             Record::Unknown { number, value } => {
                 let error = Error::new(What::Record, bytes.len());
                 let length = u8::try_from(value.len()).map_err(|_| error)?;
-                if number == MESSAGE_END || number == CLOSE {
+                if matches!(number, MESSAGE_END | CLOSE | TOKEN | ACKED) {
                     return Err(error);
                 }
                 bytes.extend_from_slice(&[number, length]);
@@ -87,7 +118,13 @@ impl<'a> Records<'a> {
                 Record::MessageEnd(message_end)
             }
             (CLOSE, []) => Record::Close,
-            (MESSAGE_END | CLOSE, _) => return Err(error),
+            (TOKEN, value) => Record::Token(value.try_into().map_err(|_| error)?),
+            (ACKED, &[a, b, c, d, e, f, g, h, flags]) => Record::Acked {
+                connection: u32::from_be_bytes([a, b, c, d]),
+                sequence: u32::from_be_bytes([e, f, g, h]),
+                flags,
+            },
+            (MESSAGE_END | CLOSE | ACKED, _) => return Err(error),
             (number, value) => Record::Unknown { number, value },
         };
         Ok((record, end))

@@ -61,6 +61,12 @@ const TIME_TO_LIVE: u8 = 64;
 /// The shortest Ethernet frame, without FCS.
 const SHORTEST: usize = 60;
 
+/// Bytes of the tag that hosts with a key put behind the 16.
+pub const TAG_BYTES: usize = 8;
+
+/// What hosts with a key make of it, the 16 bytes, both addresses, the payload and the extension.
+pub type Tag = [u8; TAG_BYTES];
+
 /// The two addresses of the Ethernet header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ethernet {
@@ -280,15 +286,31 @@ impl<'a> Frame<'a> {
         View::new(&self.bytes[self.layout.header()..]).expect("the layout was checked")
     }
 
+    /// The bytes behind the 16 where hosts with a key have their tag, if they were not cut.
+    pub fn tag(&self) -> Option<Tag> {
+        self.bytes[self.layout.end()..].first_chunk().copied()
+    }
+
+    /// Whether the tag outlasts a cut at this profile's size.
+    pub fn tag_survives(&self, profile: &Profile) -> bool {
+        let size = usize::from(profile.trimmed_bytes).saturating_sub(FCS_BYTES);
+        size >= self.layout.end() + TAG_BYTES
+    }
+
     fn udp_word(&self, at: &Range<usize>) -> u16 {
         word(self.bytes, &within(at, self.layout.udp))
     }
 
     /// Everything behind the 16 bytes, if the packet is whole. The IP length is not needed: UDP's
     /// says the same, and its checksum vouches for it.
-    fn rest(&self, payload_length: usize) -> Result<(&'a [u8], &'a [u8]), Incomplete> {
+    fn rest(
+        &self,
+        tag_bytes: usize,
+        payload_length: usize,
+    ) -> Result<(&'a [u8], &'a [u8]), Incomplete> {
         let length = usize::from(self.udp_word(&field::udp::LENGTH));
-        let least = field::udp::BYTES + HEADER_BYTES + payload_length;
+        let before = field::udp::BYTES + HEADER_BYTES + tag_bytes;
+        let least = before + payload_length;
         if !(least..=self.layout.longest()).contains(&length) {
             return Err(Incomplete::Cut);
         }
@@ -298,7 +320,7 @@ impl<'a> Frame<'a> {
         if self.udp_word(&field::udp::CHECKSUM) == 0 || !sum.holds() {
             return Err(Incomplete::Damaged);
         }
-        Ok(udp[field::udp::BYTES + HEADER_BYTES..].split_at(payload_length))
+        Ok(udp[before..].split_at(payload_length))
     }
 
     /// What the frame says. DATA that is not all there is a trimmed header, whatever its DSCP; what is
@@ -307,13 +329,25 @@ impl<'a> Frame<'a> {
     /// # Errors
     /// Refuse the frame and count it by [`Error::what`].
     pub fn parse(&self, profile: &Profile) -> Result<Parsed<'a>, Error> {
+        self.parse_behind(profile, 0)
+    }
+
+    /// The same of a frame with a tag. Whether it is the right one is not looked at: see [`Frame::tag`].
+    ///
+    /// # Errors
+    /// As [`Frame::parse`].
+    pub fn parse_tagged(&self, profile: &Profile) -> Result<Parsed<'a>, Error> {
+        self.parse_behind(profile, TAG_BYTES)
+    }
+
+    fn parse_behind(&self, profile: &Profile, tag_bytes: usize) -> Result<Parsed<'a>, Error> {
         let (source, destination) = (self.source(), self.destination());
         let fields = self
             .header()
             .parse(source, destination)
             .map_err(|error| error.moved(self.layout.header()))?;
         // No packet ever carried so much: the header lies about what was sent.
-        let sent = field::udp::BYTES + HEADER_BYTES + fields.payload_length();
+        let sent = field::udp::BYTES + HEADER_BYTES + tag_bytes + fields.payload_length();
         if sent > self.layout.longest() {
             return Err(Error::new(What::Length, self.layout.header()));
         }
@@ -333,7 +367,7 @@ impl<'a> Frame<'a> {
         }
 
         let damaged = Error::new(What::UdpChecksum, self.layout.udp + field::udp::CHECKSUM.start);
-        let rest = self.rest(fields.payload_length());
+        let rest = self.rest(tag_bytes, fields.payload_length());
         let none: (&[u8], &[u8]) = (&[], &[]);
         let is_data = match fields.kind {
             Kind::Data => true,
@@ -470,6 +504,22 @@ impl Datagram {
         extension: &[u8],
         headers: &mut Vec<u8>,
     ) -> Result<(), Error> {
+        self.emit_tagged_headers(ethernet, profile, &[], payload, extension, headers)
+    }
+
+    /// The same with a tag, or with none of no bytes. A tag is in UDP's length and checksum.
+    ///
+    /// # Errors
+    /// As [`Datagram::emit`].
+    pub fn emit_tagged_headers(
+        &self,
+        ethernet: Ethernet,
+        profile: &Profile,
+        tag: &[u8],
+        payload: [&[u8]; 2],
+        extension: &[u8],
+        headers: &mut Vec<u8>,
+    ) -> Result<(), Error> {
         let bytes = headers;
         let cut = matches!(self.service.service(), Service::Trimmed | Service::Returned);
         let lawful = match self.fields.kind {
@@ -499,16 +549,17 @@ impl Datagram {
         }
         let ip_bytes = if v6 { field::v6::BYTES } else { field::v4::BYTES };
         let layout = Layout { v6, udp: field::IP + ip_bytes };
-        let sent =
-            field::udp::BYTES + HEADER_BYTES + self.fields.payload_length() + extension.len();
+        let before = field::udp::BYTES + HEADER_BYTES + tag.len();
+        let sent = before + self.fields.payload_length() + extension.len();
         if sent > layout.longest() {
             return Err(Error::new(What::Length, field::v4::LENGTH.start));
         }
-        let left = if cut { field::udp::BYTES + HEADER_BYTES } else { sent };
+        let left = if cut { before } else { sent };
 
         bytes.clear();
         bytes.resize(layout.udp + field::udp::BYTES, 0);
         bytes.extend_from_slice(&self.fields.emit(self.source, self.destination));
+        bytes.extend_from_slice(tag);
 
         bytes[field::MAC_DESTINATION].copy_from_slice(&ethernet.destination);
         bytes[field::MAC_SOURCE].copy_from_slice(&ethernet.source);

@@ -52,6 +52,11 @@ impl<'a> View<'a> {
         }
     }
 
+    /// The bytes.
+    pub const fn bytes(&self) -> &'a [u8; HEADER_BYTES] {
+        self.0
+    }
+
     /// Version of the format. The receiver refuses one that it does not know.
     pub fn version(&self) -> u8 {
         self.0[field::VERSION_AND_KIND] >> 4

@@ -15,6 +15,9 @@
 //! | [`frame`] | [`Frame`] the bytes of a whole frame, [`Datagram`] its meaning; trim, turn round |
 //! | [`route`] | addresses and ports to hosts and paths: a [`Datagram`] and a [`crate::Packet`] |
 //!
+//! Hosts that share a key put eight bytes behind the 16, before the payload, that nobody else can make
+//! ([`Frame::tag`]). To switches they are payload.
+//!
 //! Parsers are total: no sequence of bytes makes them panic. What can be emitted parses back to what
 //! it was. Not here: sockets, ARP, routing, fragments (a fragment is refused).
 
@@ -30,8 +33,8 @@ mod tests;
 
 use core::fmt;
 
-pub use extension::{Record, Records};
-pub use frame::{Datagram, Ethernet, Frame, Lengths, Parsed};
+pub use extension::{ACKED_BYTES, Record, Records, TOKEN_BYTES};
+pub use frame::{Datagram, Ethernet, Frame, Lengths, Parsed, TAG_BYTES, Tag};
 pub use header::{Fields, HEADER_BYTES, View};
 pub use profile::Profile;
 pub use route::Routes;
@@ -45,43 +48,72 @@ pub struct Error {
     pub at: usize,
 }
 
-/// What is wrong with bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+/// Declares [`What`] with the name and the words of each variant: none can lack either.
+macro_rules! what {
+    ($($(#[$doc:meta])+ $variant:ident $name:literal $words:literal,)+) => {
+        /// What is wrong with bytes.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum What {
+            $($(#[$doc])+ $variant,)+
+        }
+
+        impl What {
+            /// All of them. The place of each is its number (`what as usize`).
+            pub const ALL: [What; [$($name),+].len()] = [$(What::$variant),+];
+
+            /// What a counter of it is called.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(What::$variant => $name,)+
+                }
+            }
+
+            const fn words(self) -> &'static str {
+                match self {
+                    $(What::$variant => $words,)+
+                }
+            }
+        }
+    };
+}
+
+what! {
     /// The bytes end inside a header, or there is no room to write.
-    Truncated,
+    Truncated "truncated" "bytes end too early",
     /// The EtherType is neither IPv4 nor IPv6.
-    EtherType,
+    EtherType "ether_type" "neither IPv4 nor IPv6",
     /// The IP version contradicts the EtherType, or the two addresses are of different families.
-    IpVersion,
+    IpVersion "ip_version" "wrong IP version",
     /// The IPv4 header is shorter than 20 bytes.
-    IpHeader,
+    IpHeader "ip_header" "IPv4 header too short",
     /// A fragment.
-    Fragment,
+    Fragment "fragment" "a fragment",
     /// Not UDP.
-    Protocol,
+    Protocol "protocol" "not UDP",
     /// The checksum of the IPv4 header does not match.
-    IpChecksum,
+    IpChecksum "ip_checksum" "IPv4 header checksum does not match",
     /// The UDP checksum of a complete packet does not match, or is missing.
-    UdpChecksum,
+    UdpChecksum "udp_checksum" "UDP checksum does not match",
     /// A UDP port that is not the protocol's.
-    Port,
+    Port "port" "not this protocol's UDP port",
     /// A length that does not fit its field, or that contradicts the header.
-    Length,
+    Length "length" "impossible length",
     /// The check of the 16 bytes does not match: refuse and count.
-    Check,
+    Check "check" "header check does not match",
     /// A version of the header that is not known.
-    Version,
+    Version "version" "unknown header version",
     /// A type of packet that is not known.
-    Kind,
+    Kind "kind" "unknown packet type",
     /// A DSCP that the profile does not name, or that this type of packet never bears.
-    Service,
+    Service "service" "DSCP not in the profile, or not for this packet type",
     /// Congestion marks that IP cannot express.
-    Marks,
+    Marks "marks" "marks that IP cannot express",
     /// A record of the extension that is cut, or whose value has the wrong length or range.
-    Record,
+    Record "record" "malformed extension record",
+    /// The tag is not that of the key, or missing.
+    Tag "tag" "tag does not match",
     /// An address that belongs to no host, or a host or path without an address.
-    Address,
+    Address "address" "no such address",
 }
 
 impl Error {
@@ -97,26 +129,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let what = match self.what {
-            What::Truncated => "bytes end too early",
-            What::EtherType => "neither IPv4 nor IPv6",
-            What::IpVersion => "wrong IP version",
-            What::IpHeader => "IPv4 header too short",
-            What::Fragment => "a fragment",
-            What::Protocol => "not UDP",
-            What::IpChecksum => "IPv4 header checksum does not match",
-            What::UdpChecksum => "UDP checksum does not match",
-            What::Port => "not this protocol's UDP port",
-            What::Length => "impossible length",
-            What::Check => "header check does not match",
-            What::Version => "unknown header version",
-            What::Kind => "unknown packet type",
-            What::Service => "DSCP not in the profile, or not for this packet type",
-            What::Marks => "marks that IP cannot express",
-            What::Record => "malformed extension record",
-            What::Address => "no such address",
-        };
-        write!(f, "{what} at byte {}", self.at)
+        write!(f, "{} at byte {}", self.what.words(), self.at)
     }
 }
 

@@ -293,10 +293,51 @@ proptest! {
         prop_assert_eq!(parsed(&bytes, &profile).unwrap().packet(&fabric), Ok(packet));
     }
 
+    /// A tag is where it was put, what is behind it reads as it would without, and a switch that cuts at 70 bytes (IPv6:
+    /// 90) or more leaves it.
+    #[test]
+    fn a_tag_stands_before_the_payload(
+        length in 0u16..3000,
+        extension in proptest::collection::vec(any::<u8>(), 0..20),
+        tag in any::<[u8; TAG_BYTES]>(),
+        v6 in any::<bool>(),
+        cut_at in 64u16..200,
+    ) {
+        let mut datagram = data(length);
+        if v6 {
+            (datagram.source, datagram.destination) =
+                (Ipv6Addr::new(1, 2, 3, 4, 5, 6, 7, 8).into(), Ipv6Addr::new(8, 7, 6, 5, 4, 3, 2, 1).into());
+        }
+        let payload: Vec<u8> = (0..length).map(|n| n as u8).collect();
+        let profile = Profile { trimmed_bytes: cut_at, ..Profile::PAPER };
+        let (ethernet, mut bytes) = (Ethernet::default(), Vec::new());
+        datagram
+            .emit_tagged_headers(ethernet, &profile, &tag, [&payload, &[]], &extension, &mut bytes)
+            .unwrap();
+        bytes.extend_from_slice(&payload);
+        bytes.extend_from_slice(&extension);
+        let frame = Frame::new(&bytes).unwrap();
+        let parsed = frame.parse_tagged(&profile).unwrap();
+        prop_assert_eq!((parsed.datagram, parsed.payload), (datagram, &payload[..]));
+        prop_assert_eq!((parsed.extension, frame.tag()), (&extension[..], Some(tag)));
+        let survives = frame.tag_survives(&profile);
+        prop_assert_eq!(survives, cut_at >= if v6 { 90 } else { 70 });
+        let left = Frame::trim(&mut bytes, &profile, false, Lengths::Updated).unwrap();
+        bytes.truncate(left);
+        Frame::turn_round(&mut bytes, &profile).unwrap();
+        let frame = Frame::new(&bytes).unwrap();
+        let parsed = frame.parse_tagged(&profile).unwrap();
+        prop_assert_eq!(parsed.datagram.fields, datagram.fields);
+        prop_assert!(!survives || frame.tag() == Some(tag));
+    }
+
     #[test]
     fn records_parse_back(ends in proptest::collection::vec(0u16..9000, 0..6), close in any::<bool>(),
-        value in proptest::collection::vec(any::<u8>(), 0..=255), number in 3u8..) {
+        value in proptest::collection::vec(any::<u8>(), 0..=255), number in 5u8..) {
         let mut records: Vec<Record> = ends.into_iter().map(Record::MessageEnd).collect();
+        records.push(Record::Token([number; TOKEN_BYTES]));
+        let (connection, sequence) = (u32::from(number) << 23, 77);
+        records.push(Record::Acked { connection, sequence, flags: number });
         records.push(Record::Unknown { number, value: &value });
         if close {
             records.push(Record::Close);
@@ -666,11 +707,15 @@ fn malformed_records_end_the_extension() {
     check(&[2, 0, 1, 2, 0], 1);
     check(&[1, 1, 5], 0);
     check(&[2, 1, 0], 0);
+    check(&[3, 7, 0, 0, 0, 0, 0, 0, 0], 0);
+    check(&[4, 8, 0, 0, 0, 0, 0, 0, 0, 0], 0);
     check(&[1, 2, 0, 11], 0);
     check(&[1, 2, 0, 10, 9, 3, 0, 0], 1);
     let mut bytes = Vec::new();
-    let known = Record::Unknown { number: 2, value: &[] };
-    assert_eq!(known.emit(&mut bytes).map_err(|error| error.what), Err(What::Record));
+    for number in [1, 2, 3, 4] {
+        let known = Record::Unknown { number, value: &[] };
+        assert_eq!(known.emit(&mut bytes).map_err(|error| error.what), Err(What::Record));
+    }
     assert!(bytes.is_empty());
 }
 
@@ -681,4 +726,15 @@ fn errors_say_what_and_where() {
     bytes[50] ^= 1;
     let error = parsed(&bytes, &Profile::PAPER).unwrap_err();
     assert_eq!(error.to_string(), "header check does not match at byte 44");
+}
+
+#[test]
+fn every_reason_stands_at_its_number_and_has_a_name_of_its_own() {
+    use std::string::ToString;
+    for (place, what) in What::ALL.into_iter().enumerate() {
+        assert_eq!(what as usize, place);
+        let same = What::ALL.into_iter().filter(|other| other.name() == what.name());
+        assert_eq!(same.count(), 1, "{}", what.name());
+        assert!(Error::new(what, 7).to_string().ends_with("at byte 7"));
+    }
 }

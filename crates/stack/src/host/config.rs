@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 
-use trimline_packet::wire::Profile;
+use trimline_packet::wire::{Profile, TAG_BYTES};
 use trimline_packet::{BitRate, TimeDelta};
 use trimline_transport::ndp::{self, PathPenalty, PullSpacing};
 
 use super::directory::Streams;
+use super::key::Key;
 use super::outgoing::EXTENSION_ROOM;
 use super::wait::Idle;
 
@@ -89,6 +90,14 @@ pub struct Config {
     /// A connection fails whose peer was not heard for so long ([`super::Failure::Silent`]). Both ends ask several
     /// times before. `None`: never.
     pub silence: Option<TimeDelta>,
+    /// A connection is opened for those alone who show a token of this host; others are given one, and nothing is kept
+    /// of them (RFC 9000, section 8). The first connection of a peer takes a round trip more, later ones do not.
+    pub validates_addresses: bool,
+    /// An ACK that pulls nothing rides in the extension of a packet to the same peer that is sent with it, where there
+    /// is room: a frame less. Peers understand it in any case.
+    pub joins_acks: bool,
+    /// A key that peers share: what does not bear its tag is refused. Set by [`Config::share`].
+    pub key: Option<Key>,
     /// What to do when there is nothing to do.
     pub idle: Idle,
     /// What a waiting call would send when it returns waits for the next call, and goes together with
@@ -115,6 +124,20 @@ pub fn payload_of_mtu(mtu: usize, address: IpAddr) -> Result<u16, String> {
 }
 
 impl Config {
+    /// Bytes of the longest IP packet that this host sends.
+    pub(super) fn longest_packet(&self) -> usize {
+        let headers = if self.address.is_ipv6() { HEADERS_V6 } else { HEADERS_V4 };
+        let tag = if self.key.is_some() { TAG_BYTES } else { 0 };
+        headers + tag + usize::from(self.ndp.payload_bytes) + EXTENSION_ROOM
+    }
+
+    /// Peers share this key from now on. Packets make room for its tag.
+    pub fn share(&mut self, key: Key) {
+        if self.key.replace(key).is_none() {
+            self.ndp.payload_bytes = self.ndp.payload_bytes.saturating_sub(TAG_BYTES as u16).max(1);
+        }
+    }
+
     /// NDP's parameters for a host with this address on a link of this MTU and rate. What the paper
     /// sets for hosts with a core of their own is longer here: a host that shares its cores answers
     /// late, and what only came late must not be sent again. First window 30 packets; RTO and the
@@ -159,6 +182,9 @@ impl Config {
             send_buffer: 1 << 20,
             limits: Limits::default(),
             silence: Some(TimeDelta::from_ms(30_000)),
+            validates_addresses: false,
+            joins_acks: false,
+            key: None,
             idle: Idle::Block,
             sends_later: false,
             streams: None,

@@ -17,17 +17,24 @@ use super::numbers::Numbers;
 use super::outgoing::Outgoing;
 use super::peers::{ME, Peers};
 use super::scoreboard::Board;
+use super::tokens::Tokens;
 use super::{Connection, Failure, Options, Statistics};
 use crate::random;
 
 mod arrivals;
 mod calls;
+mod riding;
 mod scores;
 mod silence;
 mod transmit;
+mod validation;
 
+use riding::Riding;
 use silence::Watch;
 pub(super) use transmit::Written;
+
+/// Handles of ended connections that a list of an application keeps, beside as many as are in use.
+const FEW_HANDLES: usize = 64;
 
 /// What one connection is called by both ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -65,8 +72,12 @@ struct Entry {
     taken: bool,
     /// The peer opened it, and nothing could be read yet.
     half_open: bool,
-    /// Nothing more is pulled.
+    /// Its application does not read: nothing more is pulled.
     held: bool,
+    /// Its peer or this host has no room: nothing more is pulled.
+    crowded: bool,
+    /// What the endpoint knows of both.
+    holds: bool,
     /// Bytes of it that are counted among its peer's.
     kept: u64,
     /// When the peer was heard last.
@@ -92,9 +103,18 @@ pub struct Core {
     accepted: VecDeque<Connection>,
     /// Connections with something new to read.
     readable: VecDeque<Connection>,
-    /// Connections that have ended, of which the endpoint does not know it.
+    /// Connections that have ended here and not yet at the endpoint.
     ended: Vec<Name>,
     watch: Watch,
+    tokens: Tokens,
+    /// Answers to strangers of whom nothing is kept, whole frames.
+    to_strangers: VecDeque<Vec<u8>>,
+    /// ACKs that look for a packet to ride in, or ride in the next one.
+    riding: Riding,
+    /// Until when no stranger is refused.
+    refused_until: Time,
+    /// Connections for which others leave no room.
+    crowded: BTreeSet<(HostId, u32)>,
     /// Peers whose next hop nobody has looked up.
     unresolved: Vec<HostId>,
     /// The way back is the way that a packet came: nobody else knows it.
@@ -124,14 +144,19 @@ impl Core {
             endpoint: ndp::Endpoint::new(ME, config.ndp.clone()),
             peers: Peers::new(config.address, &config.ways, config.entropies),
             boards: Vec::new(),
-            slots: Slots::new(streams),
             entries: Vec::new(),
             free: Vec::new(),
             names: HashMap::default(),
             numbers: Numbers::default(),
             services: Vec::new(),
             ended: Vec::new(),
-            watch: Watch::default(),
+            watch: Watch::new(streams.seed()),
+            slots: Slots::new(streams),
+            tokens: Tokens::new(),
+            to_strangers: VecDeque::new(),
+            riding: Riding::default(),
+            refused_until: Time::ZERO,
+            crowded: BTreeSet::new(),
             unresolved: Vec::new(),
             learns_next_hops: true,
             accepted: VecDeque::new(),
@@ -178,9 +203,14 @@ impl Core {
         }
     }
 
-    /// Every peer that this host knows.
-    pub(super) fn known_peers(&self) -> Vec<IpAddr> {
-        self.peers.known().map(|(_, address)| address).collect()
+    /// The peers that this host named, and those that have something here.
+    pub(super) fn peers_in_use(&self) -> Vec<IpAddr> {
+        self.peers.in_use().collect()
+    }
+
+    /// Whether a peer is in use, and nobody knows the way to it.
+    pub(super) fn lacks_way(&self, peer: IpAddr) -> bool {
+        self.peers.lacks_way(peer)
     }
 
     /// Whether packets can be sent to an address.
@@ -190,21 +220,19 @@ impl Core {
 
     /// The clock was set back by so much: all times that this host remembers are, too.
     pub fn set_back(&mut self, by: TimeDelta) {
-        let back = |time: Time| match time {
-            Time::NEVER => Time::NEVER,
-            time => Time::ZERO + time.saturating_since(Time::ZERO + by),
-        };
         self.endpoint.set_back(by);
         self.boards.iter_mut().flatten().for_each(|board| board.set_back(by));
-        self.peers.set_back(back);
-        self.watch.set_back(back);
-        (self.clock, self.busy_until) = (back(self.clock), back(self.busy_until));
+        self.peers.set_back(by);
+        self.watch.set_back(by);
+        (self.clock, self.busy_until) = (self.clock.set_back(by), self.busy_until.set_back(by));
+        self.refused_until = self.refused_until.set_back(by);
         for entry in &mut self.entries {
-            entry.heard = back(entry.heard);
-            entry.options.deadline = entry.options.deadline.map(back);
+            entry.heard = entry.heard.set_back(by);
+            entry.options.deadline = entry.options.deadline.map(|deadline| deadline.set_back(by));
         }
         let deadlines = std::mem::take(&mut self.deadlines).into_iter();
-        self.deadlines = deadlines.map(|(time, index, one)| (back(time), index, one)).collect();
+        self.deadlines =
+            deadlines.map(|(time, index, one)| (time.set_back(by), index, one)).collect();
     }
 
     /// The endpoint, to be looked at.
@@ -245,6 +273,8 @@ impl Core {
             taken: name.opened_here,
             half_open: !name.opened_here,
             held: false,
+            crowded: false,
+            holds: false,
             kept: 0,
             heard: self.clock,
         };
@@ -275,8 +305,8 @@ impl Core {
     /// Frees what nobody needs: everything was sent and ACKed, everything read; or its application has
     /// abandoned it, as it must what failed.
     ///
-    /// A connection and the endpoint's halves of it live equally long: until now neither was closed there, so the
-    /// endpoint remembers both from here on, and knows each copy of their packets until then.
+    /// The endpoint does not close a half by itself. So until here it knows every copy of the connection's packets,
+    /// and from here on it remembers both halves for time-wait.
     fn retire(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
         let sent = entry.outgoing.is_closed() && entry.outgoing.is_complete();
@@ -289,13 +319,14 @@ impl Core {
         entry.incoming = Incoming::default();
         let (name, generation, deadline) = (entry.name, entry.generation, entry.options.deadline);
         let accepted = u32::from(!name.opened_here);
-        let (half_open, kept) = (u32::from(entry.half_open), entry.kept);
+        let half_open = u32::from(entry.half_open);
         self.peers.holds(name.peer, |holdings| {
             holdings.connections -= 1;
             holdings.accepted -= accepted;
             holdings.half_open -= half_open;
-            holdings.kept -= kept;
         });
+        self.crowded.remove(&(name.peer, index));
+        self.count_kept(index);
         if self.entries[index as usize].failure.is_none() {
             self.watch.closed();
             self.ended.push(name);
@@ -327,12 +358,15 @@ impl Core {
             entry.failure = Some(failure);
             self.watch.closed();
         }
+        // What can never be read makes room for others.
+        entry.incoming.give_up();
         // What no application has yet is nobody's to abandon.
         entry.abandoned = failure == Failure::Closed || !entry.taken;
         let name = entry.name;
         for half in [Half::Sending, Half::Receiving] {
             self.command(now, Command::Abandon { key: name.key(half) });
         }
+        self.account(index);
         self.list_readable(index);
         self.retire(index);
     }
@@ -342,6 +376,17 @@ impl Core {
         if !std::mem::replace(&mut entry.listed, true) {
             let connection = self.handle(index);
             self.readable.push_back(connection);
+        }
+        // An application need not ask for either list.
+        let most = 2 * self.connections() + FEW_HANDLES;
+        for list in [&mut self.readable, &mut self.accepted] {
+            if list.len() > most {
+                let entries = &self.entries;
+                list.retain(|one| {
+                    let entry = &entries[one.index as usize];
+                    entry.in_use && entry.generation == one.generation
+                });
+            }
         }
     }
 

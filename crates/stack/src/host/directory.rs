@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use trimline_packet::{HostId, PathId};
+use rand_xoshiro::rand_core::RngCore;
+use trimline_packet::{ConnectionId, HostId, PathId};
 use trimline_transport::{Half, HostTables, Key, Stream};
 
 use super::hashing::Quick;
-use super::peers::Peers;
+use super::peers::{ME, Peers};
 use crate::random;
 
 /// Random streams of connections by their names: for runs that are to be the same again.
@@ -23,6 +24,15 @@ impl Streams {
             let name = u64::from(key.peer.get()) << 32 | u64::from(key.connection.get());
             random::stream(seed ^ random::mix(flags), name)
         }))
+    }
+}
+
+impl Streams {
+    /// A number for what a host draws by itself: of a half that cannot be, one of this host with itself.
+    pub(super) fn seed(&self) -> u64 {
+        let connection = ConnectionId::new(0);
+        let key = Key { peer: ME, connection, opened_here: true, half: Half::Sending };
+        (self.0)(key).next_u64()
     }
 }
 

@@ -6,6 +6,7 @@ use trimline_packet::wire::{Record, Records};
 use trimline_transport::WINDOW_LIMIT;
 
 use super::buffer::Buffer;
+use super::tokens::Token;
 
 /// A packet that arrived before one that it follows.
 #[derive(Debug)]
@@ -141,6 +142,21 @@ impl Incoming {
         is_behind || self.distance(sequence).is_some()
     }
 
+    /// Whether a packet is here already, or was.
+    pub(super) fn has(&self, sequence: u32) -> bool {
+        let distance = sequence.wrapping_sub(self.next as u32);
+        (distance as i32) < 0 || self.early.contains_key(&(self.next + u64::from(distance)))
+    }
+
+    /// Nothing more will come: what nobody can read any more goes.
+    pub(super) fn give_up(&mut self) {
+        self.early.clear();
+        self.early_bytes = 0;
+        if self.reads == Some(Reads::Messages) {
+            self.stream.truncate(self.ends.back().map_or(self.stream.start(), |&end| end));
+        }
+    }
+
     /// Whether a packet is the first that is missing.
     pub(super) fn is_next(&self, sequence: u32) -> bool {
         sequence == self.next as u32
@@ -206,10 +222,20 @@ fn records(extension: &[u8], payload_length: usize, mut end: impl FnMut(u16)) ->
         match record {
             Record::MessageEnd(at) => end(at),
             Record::Close => closes = true,
-            Record::Unknown { .. } => {}
+            Record::Token(_) | Record::Acked { .. } | Record::Unknown { .. } => {}
         }
     }
     closes
+}
+
+/// The token in an extension, if there is one.
+pub(super) fn token(extension: &[u8], payload_length: usize) -> Option<Token> {
+    Records::new(extension, payload_length).flatten().find_map(|record| match record {
+        Record::Token(token) => Some(token),
+        Record::MessageEnd(_) | Record::Close | Record::Acked { .. } | Record::Unknown { .. } => {
+            None
+        }
+    })
 }
 
 /// Whether every record of an extension can be read, and the ends rise.

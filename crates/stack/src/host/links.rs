@@ -19,6 +19,9 @@ const REFRESH: TimeDelta = TimeDelta::from_ms(5_000);
 /// Peers that are looked up in one turn.
 const LOOKUPS: usize = 64;
 
+/// Peers without a way that are asked for again with every look; the others are with the next refresh.
+const MISSING: usize = 128;
+
 /// The first and the longest wait after an interface took no frame.
 const FIRST_WAIT: TimeDelta = TimeDelta::from_us(20);
 const LONGEST_WAIT: TimeDelta = TimeDelta::from_ms(1);
@@ -54,26 +57,30 @@ impl fmt::Display for News {
 pub(super) struct Links {
     state: LinkState,
     /// Bytes of the longest packet that this host sends.
-    mtu: usize,
+    longest: usize,
     looked: Option<Time>,
     refreshed: Time,
     news: VecDeque<News>,
     /// Peers that are to be looked up.
     wanted: Vec<IpAddr>,
+    /// Peers that were looked up and have no way yet.
+    missing: Vec<IpAddr>,
     /// Until when nothing is offered to an interface that took nothing, and how long that was.
     blocked: Time,
     wait: TimeDelta,
 }
 
 impl Links {
-    pub(super) fn new(mtu: usize) -> Links {
+    /// An interface with this MTU, for packets of `longest` bytes at most.
+    pub(super) fn new(mtu: usize, longest: usize) -> Links {
         Links {
             state: LinkState { running: true, mtu },
-            mtu,
+            longest,
             looked: None,
             refreshed: Time::ZERO,
             news: VecDeque::new(),
             wanted: Vec::new(),
+            missing: Vec::new(),
             blocked: Time::ZERO,
             wait: TimeDelta::ZERO,
         }
@@ -117,9 +124,7 @@ impl Links {
         io: &mut impl PacketIo,
         core: &mut Core,
     ) -> io::Result<()> {
-        while let Some(peer) = core.next_unresolved() {
-            self.wanted.push(peer);
-        }
+        self.wanted.extend(std::iter::from_fn(|| core.next_unresolved()));
         if self.wanted.is_empty() && self.looked.is_some_and(|at| now < at.saturating_add(LOOK)) {
             return Ok(());
         }
@@ -127,10 +132,12 @@ impl Links {
             self.looked = Some(now);
             let state = io.link()?;
             self.compare(state);
+            // The kernel was asked to look for them.
+            self.wanted.append(&mut self.missing);
         }
         if now >= self.refreshed.saturating_add(REFRESH) {
             self.refreshed = now;
-            self.wanted = core.known_peers();
+            self.wanted = core.peers_in_use();
         }
         self.find(io, core);
         Ok(())
@@ -143,7 +150,7 @@ impl Links {
             (false, true) => self.news.push_back(News::Up),
             (true, true) | (false, false) => {}
         }
-        match (before.mtu >= self.mtu, state.mtu >= self.mtu) {
+        match (before.mtu >= self.longest, state.mtu >= self.longest) {
             (true, false) => self.news.push_back(News::TooNarrow(state.mtu)),
             (false, true) => self.news.push_back(News::WideEnough),
             (true, true) | (false, false) => {}
@@ -159,7 +166,10 @@ impl Links {
             let Some(peer) = self.wanted.pop() else { return };
             match io.next_hop(peer) {
                 NextHop::Known(ethernet) => core.set_next_hop(peer, ethernet),
-                // What was known stays until something else is; what was not is asked for with the next look.
+                // What was known stays until something else is.
+                NextHop::Unknown if core.lacks_way(peer) && self.missing.len() < MISSING => {
+                    self.missing.push(peer);
+                }
                 NextHop::Given | NextHop::Unknown => {}
             }
         }

@@ -19,12 +19,14 @@ mod core;
 mod directory;
 mod hashing;
 mod incoming;
+mod key;
 mod links;
 mod numbers;
 mod open;
 mod outgoing;
 mod peers;
 mod scoreboard;
+mod tokens;
 mod wait;
 
 use std::collections::VecDeque;
@@ -33,11 +35,11 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
 
-use trimline_packet::wire::Error;
+use trimline_packet::wire::{Error, What};
 use trimline_packet::{Kind, Time, TimeDelta};
 
 use self::core::Written;
-use crate::clock::{Clock, EPOCH, in_this_epoch};
+use crate::clock::{Clock, EPOCH, begins_again, in_this_epoch};
 use crate::io::{Caps, LinkState, PacketIo, Pieces};
 
 use self::links::Links;
@@ -45,6 +47,7 @@ use self::links::Links;
 pub use config::{Config, Limits, payload_of_mtu};
 pub use core::Core;
 pub use directory::Streams;
+pub use key::Key;
 pub use links::News;
 pub use scoreboard::{PathCounters, PathStatus};
 pub use wait::{Idle, Waiter};
@@ -82,6 +85,8 @@ pub enum Failure {
     Empty,
     /// A message that is longer than [`Limits::message_bytes`].
     TooLong,
+    /// This host keeps as much of the peer, or of all, as it may ([`Limits`]), and the message is not whole.
+    NoRoom,
     /// The peer was not heard for so long.
     Silent(TimeDelta),
 }
@@ -96,6 +101,7 @@ impl fmt::Display for Failure {
             Failure::Full => "the send buffer is full",
             Failure::Empty => "a message needs at least one byte",
             Failure::TooLong => "a message is longer than this host takes",
+            Failure::NoRoom => "this host has no room for the rest of a message",
             Failure::Silent(quiet) => {
                 let tenths = quiet.as_ps() / 100_000_000_000;
                 return write!(f, "the peer was not heard for {}.{} s", tenths / 10, tenths % 10);
@@ -116,34 +122,11 @@ impl From<Failure> for io::Error {
             Failure::Deadline | Failure::Silent(_) => io::ErrorKind::TimedOut,
             Failure::Full => io::ErrorKind::WouldBlock,
             Failure::Empty | Failure::TooLong => io::ErrorKind::InvalidInput,
+            Failure::NoRoom => io::ErrorKind::OutOfMemory,
         };
         io::Error::new(kind, failure)
     }
 }
-
-/// Reasons to refuse a frame.
-const REASONS: usize = 17;
-
-/// Their names, in the order of [`trimline_packet::wire::What`].
-const REASON_NAMES: [&str; REASONS] = [
-    "truncated",
-    "ether_type",
-    "ip_version",
-    "ip_header",
-    "fragment",
-    "protocol",
-    "ip_checksum",
-    "udp_checksum",
-    "port",
-    "length",
-    "check",
-    "version",
-    "kind",
-    "service",
-    "marks",
-    "record",
-    "address",
-];
 
 /// What went through a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -168,10 +151,12 @@ pub struct Statistics {
     pub without_way: u64,
     /// Packets of data that were taken as headers: what has arrived is not read.
     pub without_room: u64,
+    /// First packets of strangers that were answered with a token ([`Config::validates_addresses`]).
+    pub challenged: u64,
     /// Frames that name what cannot be: packets too far ahead, pulls and resets of what was never sent.
     pub implausible: u64,
-    /// Frames that were refused, by [`trimline_packet::wire::What`].
-    pub refused: [u64; REASONS],
+    /// Frames that were refused, by the place of the reason in [`What::ALL`].
+    pub refused: [u64; What::ALL.len()],
 }
 
 impl Statistics {
@@ -181,7 +166,7 @@ impl Statistics {
 
     /// Frames that were refused, each reason with its name.
     pub fn refused_by_reason(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        REASON_NAMES.into_iter().zip(self.refused)
+        What::ALL.into_iter().map(What::name).zip(self.refused)
     }
 
     /// All frames that were refused.
@@ -195,9 +180,6 @@ const BURST: usize = 64;
 
 /// How long before the link is free a frame may be handed over.
 const AHEAD: TimeDelta = TimeDelta::from_us(2);
-
-/// By so much the clock falls at least when it begins again; nothing else makes it fall.
-const EPOCH_SLACK: TimeDelta = TimeDelta::from_ps(1 << 62);
 
 /// ACKs that one packet of data may overtake.
 const FEW: usize = 2;
@@ -216,6 +198,8 @@ pub struct Host<I> {
     links: Links,
     /// The latest time that was seen: it falls when the clock begins again.
     latest: Time,
+    /// Whether it has.
+    begun_again: bool,
 }
 
 impl<I: PacketIo> Host<I> {
@@ -227,7 +211,7 @@ impl<I: PacketIo> Host<I> {
         }
         let caps = io.caps();
         core.learns_next_hops = !caps.finds_next_hops;
-        let links = Links::new(caps.mtu);
+        let links = Links::new(caps.mtu, core.config.longest_packet());
         Host {
             io,
             core,
@@ -237,6 +221,7 @@ impl<I: PacketIo> Host<I> {
             spare: Vec::new(),
             links,
             latest: Time::ZERO,
+            begun_again: false,
         }
     }
 
@@ -275,6 +260,11 @@ impl<I: PacketIo> Host<I> {
         self.io.lost()
     }
 
+    /// Frames that arrived at the interface and could not be handed over: see [`PacketIo::unreadable`].
+    pub fn unreadable(&self) -> u64 {
+        self.io.unreadable()
+    }
+
     /// The time.
     pub fn now(&self) -> Time {
         self.clock.now()
@@ -308,9 +298,10 @@ impl<I: PacketIo> Host<I> {
 
     /// Takes what has arrived. Gives whether there was anything, and the time.
     fn hear(&mut self) -> io::Result<(bool, Time)> {
-        let Host { core, clock, io, links, latest, .. } = self;
+        let Host { core, clock, io, links, latest, begun_again, .. } = self;
         let before = clock.now();
-        if before.saturating_add(EPOCH_SLACK) < *latest {
+        if begins_again(*latest, before) {
+            *begun_again = true;
             core.set_back(EPOCH);
             links.set_back();
             core.pulls_heard.clear();
@@ -340,7 +331,6 @@ impl<I: PacketIo> Host<I> {
             while self.pending.len() < BURST {
                 let Some((packet, written)) = self.core.transmit_apart(now) else { break };
                 if !written.has_way {
-                    self.core.statistics.without_way += 1;
                     self.core.frame = written.bytes;
                     continue;
                 }
@@ -400,7 +390,8 @@ impl<I: PacketIo> Host<I> {
         }
     }
 
-    /// Turns until `is_done` or the deadline. Gives whether it is done.
+    /// Turns until `is_done` or the deadline. Gives whether it is done. After the clock has begun again a deadline may
+    /// be 53 days ahead at most.
     ///
     /// # Errors
     /// As [`Host::turn`].
@@ -430,7 +421,9 @@ impl<I: PacketIo> Host<I> {
                 self.transmit(now)?;
                 return Ok(true);
             }
-            deadline = in_this_epoch(now, deadline);
+            if self.begun_again {
+                deadline = in_this_epoch(now, deadline);
+            }
             if now >= deadline {
                 return Ok(false);
             }

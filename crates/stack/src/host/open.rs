@@ -13,8 +13,8 @@ use crate::io::udp::Udp;
 use crate::io::{PacketIo, neighbours};
 
 impl Host<AfPacket> {
-    /// Opens an interface. The Ethernet address and the MTU are the interface's. `change` has the last
-    /// word about the parameters.
+    /// Opens an interface. The Ethernet address and the MTU are the interface's, and addresses of strangers are
+    /// validated. `change` has the last word about the parameters.
     ///
     /// # Errors
     /// No such interface, no right to open it, an address that is not the interface's or that another process has,
@@ -28,6 +28,7 @@ impl Host<AfPacket> {
         let mut socket = AfPacket::open_port(interface, Profile::PAPER.port)?;
         let mut config = Config::new(address, socket.caps().mtu, rate).map_err(io::Error::other)?;
         config.ethernet = socket.ethernet();
+        (config.validates_addresses, config.joins_acks) = (true, true);
         change(&mut config);
         let addresses: Vec<IpAddr> = match config.ways.as_slice() {
             [] => vec![config.address],
@@ -54,7 +55,7 @@ impl Host<AfPacket> {
 
 impl Host<Udp> {
     /// Opens UDP sockets at an address of this machine, `paths` of them to send from, on a way that carries `mtu` bytes
-    /// with IP headers. `change` has the last word about the parameters.
+    /// with IP headers. Addresses of strangers are validated. `change` has the last word about the parameters.
     ///
     /// # Errors
     /// No such address, or an MTU that leaves no room.
@@ -69,6 +70,7 @@ impl Host<Udp> {
             .map_err(|error| io::Error::new(error.kind(), format!("{address}: {error}")))?;
         let mut config = Config::new(address, socket.caps().mtu, rate).map_err(io::Error::other)?;
         config.entropies = paths;
+        (config.validates_addresses, config.joins_acks) = (true, true);
         change(&mut config);
         Ok(Host::new(socket, config, Clock::real()))
     }
@@ -84,7 +86,8 @@ impl Host<Udp> {
 impl<I: PacketIo + 'static> Host<I> {
     /// The same host, whatever carries its frames.
     pub fn boxed(self) -> Host<Box<dyn PacketIo>> {
-        let Host { io, core, clock, waiter, pending, spare, links, latest } = self;
-        Host { io: Box::new(io), core, clock, waiter, pending, spare, links, latest }
+        let Host { io, core, clock, waiter, pending, spare, links, latest, begun_again } = self;
+        let io = Box::new(io);
+        Host { io, core, clock, waiter, pending, spare, links, latest, begun_again }
     }
 }

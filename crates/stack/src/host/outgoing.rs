@@ -4,15 +4,16 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use trimline_packet::wire::Record;
+use trimline_packet::wire::{Record, TOKEN_BYTES};
 
 use super::buffer::Buffer;
+use super::tokens::Token;
 
 /// Ends of messages in one packet, at most.
 const ENDS: usize = 8;
 
-/// Bytes behind the payload that a packet may need: [`ENDS`] records of four bytes, and one that closes.
-pub(super) const EXTENSION_ROOM: usize = 4 * ENDS + 2;
+/// Bytes behind the payload that a packet may need: [`ENDS`] records of four bytes, one that closes, and a token.
+pub(super) const EXTENSION_ROOM: usize = 4 * ENDS + 2 + 2 + TOKEN_BYTES;
 
 /// A packet that was sent.
 #[derive(Clone, Copy, Debug)]
@@ -48,6 +49,8 @@ pub(super) struct Outgoing {
     pub(super) opened: bool,
     /// It waits in the host's list of halves with something to hand over.
     pub(super) listed: bool,
+    /// What its first packets were shown to the peer with.
+    pub(super) shown: Option<Token>,
 }
 
 impl Outgoing {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use super::hashing::Quick;
+use super::tokens::Token;
 use trimline_packet::wire::Routes;
 use trimline_packet::wire::route::{entropy_of, path_of};
 use trimline_packet::{HostId, PathId, Time, TimeDelta};
@@ -42,9 +43,17 @@ struct Peer {
     next_hop: Option<[u8; 6]>,
     /// This host named it: it stays.
     named: bool,
-    /// When it was made known, or anything came from it that it is known for.
+    /// When it was made known, or opened a connection last.
     seen: Time,
+    /// What it wants to be shown by those who open connections.
+    token: Option<Token>,
     holdings: Holdings,
+}
+
+impl Peer {
+    fn is_in_use(&self) -> bool {
+        self.named || self.holdings.connections > 0 || self.holdings.halves > 0
+    }
 }
 
 /// All hosts that this one has heard of.
@@ -125,6 +134,7 @@ impl Peers {
             next_hop: None,
             named: false,
             seen: now,
+            token: None,
             holdings: Holdings::default(),
         };
         self.strangers += 1;
@@ -144,11 +154,10 @@ impl Peers {
 
     fn forget_if_old(&mut self, now: Time, host: HostId) -> bool {
         let peer = &self.peers[host.index()];
-        let Holdings { connections, halves, .. } = peer.holdings;
         let is_old = now >= peer.seen.saturating_add(AGE);
         // One that was forgotten leaves its address behind, and no longer its entry.
         let is_there = self.addresses.get(&peer.canonical).is_some_and(|&(there, _)| there == host);
-        if peer.named || connections > 0 || halves > 0 || !is_old || !is_there {
+        if peer.is_in_use() || !is_old || !is_there {
             return false;
         }
         self.addresses.remove(&peer.canonical);
@@ -171,8 +180,8 @@ impl Peers {
     }
 
     /// The clock was set back.
-    pub(super) fn set_back(&mut self, back: impl Fn(Time) -> Time) {
-        self.peers.iter_mut().for_each(|peer| peer.seen = back(peer.seen));
+    pub(super) fn set_back(&mut self, by: TimeDelta) {
+        self.peers.iter_mut().for_each(|peer| peer.seen = peer.seen.set_back(by));
     }
 
     /// What belongs to a peer, and what to all.
@@ -185,11 +194,25 @@ impl Peers {
         self.strangers
     }
 
-    /// Every peer that is known, this host left out, with the address of it.
-    pub(super) fn known(&self) -> impl Iterator<Item = (HostId, IpAddr)> + '_ {
-        let all = (0..).map(HostId::new).zip(&self.peers).skip(1);
-        all.map(|(host, peer)| (host, peer.canonical))
-            .filter(|&(host, address)| self.host(address) == Some(host))
+    /// The addresses of the peers that this host named, or that something belongs to.
+    pub(super) fn in_use(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.peers.iter().skip(1).filter(|peer| peer.is_in_use()).map(|peer| peer.canonical)
+    }
+
+    /// Whether a peer of this address is in use, and no way to it is known.
+    pub(super) fn lacks_way(&self, address: IpAddr) -> bool {
+        let peer = self.host(address).map(|host| &self.peers[host.index()]);
+        peer.is_some_and(|peer| peer.is_in_use() && peer.next_hop.is_none())
+    }
+
+    /// What a peer wants to be shown.
+    pub(super) fn token(&self, host: HostId) -> Option<Token> {
+        self.peers[host.index()].token
+    }
+
+    /// A peer has given a token.
+    pub(super) fn set_token(&mut self, host: HostId, token: Token) {
+        self.peers[host.index()].token = Some(token);
     }
 
     pub(super) fn next_hop(&self, host: HostId) -> Option<[u8; 6]> {

@@ -5,6 +5,9 @@
 //! when its receiver has copied it, so that a later frame can overwrite it; and a socket with such a ring
 //! cannot send anything else.
 //!
+//! A kernel at the other end of a virtual cable may leave checksums, and the cutting of datagrams that it joined, to a
+//! device that is not there. What it left is done here (`unfinished`).
+//!
 //! The kernel of the host sees every frame too. [`AfPacket::open_host`] keeps NDP's packets from it where it may, and
 //! from being answered with ICMP errors where not.
 
@@ -22,9 +25,6 @@ use super::{Caps, ETHERNET_BYTES, LinkState, NextHop, PacketIo, Pieces, neighbou
 /// Frames that a ring holds.
 const RING_FRAMES: usize = 512;
 
-/// The port of the discard service.
-const DISCARD: u16 = 9;
-
 /// Frames that one system call sends.
 const BATCH: usize = 64;
 
@@ -37,8 +37,8 @@ pub struct AfPacket {
     /// Sockets that swallow what the kernel would answer, and hold the port of each address.
     quiet: Vec<UdpSocket>,
     netlink: Netlink,
-    /// Whether the link was up when somebody looked last.
-    running: bool,
+    /// How the link was when somebody looked last.
+    seen: LinkState,
     /// Bytes of the longest packet when it was opened.
     mtu: usize,
     /// Frames that could not be sent.
@@ -87,15 +87,16 @@ impl AfPacket {
             batch: Batch::default(),
             quiet: Vec::new(),
             netlink: Netlink::open()?,
-            running: true,
+            seen: LinkState { running: true, mtu: link.mtu },
             mtu: link.mtu,
             unsent: 0,
             ingress: None,
         })
     }
 
-    /// Takes the protocol's port at each address, for this process alone, and throws away what arrives there: so
-    /// the kernel sends no ICMP errors, and need not look at its packets at all.
+    /// Takes the protocol's port at each address, for this process alone. Since somebody has the port, the kernel sends
+    /// no ICMP errors; since that socket takes nothing, the packets cost no memory. Where the kernel allows it, they
+    /// are dropped before its IP sees them.
     pub(crate) fn claim(&mut self, profile: &Profile, addresses: &[IpAddr]) -> io::Result<()> {
         let known = self.netlink.addresses(self.link.index)?;
         for &address in addresses {
@@ -109,17 +110,14 @@ impl AfPacket {
                 io::Error::new(error.kind(), text)
             })?;
             sys::drop_everything(&socket)?;
+            // What waits for a neighbour that is not there fills it.
+            socket.set_nonblocking(true)?;
             self.quiet.push(socket);
         }
         let (port, returned_dscp) = (profile.port, profile.returned);
         let own = Own { addresses, port, returned_dscp };
         self.ingress = sys::ingress::drop_own(self.link.index, &own).ok();
         Ok(())
-    }
-
-    /// Whether frames that find no room will find none: nothing is at the other end.
-    fn is_down(&self) -> bool {
-        !self.running
     }
 
     /// Whether packets of the port are kept from the kernel's own protocols, and not only from being answered.
@@ -167,11 +165,12 @@ impl PacketIo for AfPacket {
         while sent < fitting {
             let batch = &frames[sent..fitting.min(sent + BATCH)];
             let taken = match batch {
-                [[piece]] => sys::send_one(self.ring.fd(), piece).map(usize::from),
-                _ => self.batch.send(self.ring.fd(), batch),
+                [[piece]] => sys::send_one(self.ring.sender(), piece).map(usize::from),
+                _ => self.batch.send(self.ring.sender(), batch),
             };
             match taken {
-                Ok(0) if self.is_down() => {}
+                // Nothing is at the other end: there will be no room either.
+                Ok(0) if !self.seen.running => {}
                 Ok(taken) if taken < batch.len() => return Ok(sent + taken),
                 Ok(taken) => {
                     sent += taken;
@@ -209,13 +208,8 @@ impl PacketIo for AfPacket {
     }
 
     fn link(&mut self) -> io::Result<LinkState> {
-        let now = self.netlink.link(self.link.index);
-        let LinkNow { running, mtu } = now.map_err(|error| match error.raw_os_error() {
-            Some(libc::ENODEV) => io::Error::new(io::ErrorKind::NotFound, "the interface is gone"),
-            _ => error,
-        })?;
-        self.running = running;
-        Ok(LinkState { running, mtu })
+        self.seen = state_after(self.seen, self.netlink.link(self.link.index))?;
+        Ok(self.seen)
     }
 
     fn next_hop(&mut self, peer: IpAddr) -> NextHop {
@@ -226,7 +220,9 @@ impl PacketIo for AfPacket {
                 let own = self.quiet.iter().find(|socket| {
                     socket.local_addr().is_ok_and(|own| own.is_ipv4() == neighbour.is_ipv4())
                 });
-                own.map(|socket| socket.send_to(&[0], (neighbour, DISCARD)));
+                let to = neighbours::discard_port(neighbour, self.link.index);
+                // Whether it found its way is seen in the table of neighbours.
+                let _ = own.map_or(Ok(0), |socket| socket.send_to(&[0], to));
                 NextHop::Unknown
             }
             Err(_) => NextHop::Unknown,
@@ -235,5 +231,39 @@ impl PacketIo for AfPacket {
 
     fn lost(&self) -> u64 {
         self.unsent
+    }
+
+    fn unreadable(&self) -> u64 {
+        self.ring.refused()
+    }
+}
+
+/// How a link is, after the kernel was asked. Only an interface that is gone is an error: an answer that did not come
+/// says nothing new.
+fn state_after(before: LinkState, asked: io::Result<LinkNow>) -> io::Result<LinkState> {
+    match asked {
+        Ok(LinkNow { running, mtu }) => Ok(LinkState { running, mtu }),
+        Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {
+            Err(io::Error::new(io::ErrorKind::NotFound, "the interface is gone"))
+        }
+        Err(_) => Ok(before),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_interface_that_is_gone_is_an_error() {
+        let before = LinkState { running: false, mtu: 900 };
+        for number in [libc::ENOBUFS, libc::EAGAIN, libc::EINTR, libc::ENOMEM, libc::EPERM] {
+            let asked = Err(io::Error::from_raw_os_error(number));
+            assert_eq!(state_after(before, asked).unwrap(), before, "error {number}");
+        }
+        let gone = Err(io::Error::from_raw_os_error(libc::ENODEV));
+        assert!(state_after(before, gone).unwrap_err().to_string().contains("gone"));
+        let now = state_after(before, Ok(LinkNow { running: true, mtu: 1500 })).unwrap();
+        assert_eq!(now, LinkState { running: true, mtu: 1500 });
     }
 }

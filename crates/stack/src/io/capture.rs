@@ -110,4 +110,8 @@ impl<I: PacketIo> PacketIo for Captured<I> {
     fn lost(&self) -> u64 {
         self.io.lost()
     }
+
+    fn unreadable(&self) -> u64 {
+        self.io.unreadable()
+    }
 }

@@ -144,6 +144,18 @@ impl Outbox {
         pieces: &[&[u8]],
         parcels: &[Parcel],
     ) -> io::Result<usize> {
+        self.write(pieces, parcels);
+        let messages = &mut self.messages;
+        // SAFETY: messages and all that they name live through the call.
+        let sent = unsafe {
+            let (pointer, count) = (messages.as_mut_ptr(), messages.len() as libc::c_uint);
+            libc::sendmmsg(socket.as_raw_fd(), pointer, count, libc::MSG_DONTWAIT)
+        };
+        refused_or(sent).map(|sent| sent.unwrap_or(0) as usize)
+    }
+
+    /// A message for each parcel, as the system call reads it.
+    fn write(&mut self, pieces: &[&[u8]], parcels: &[Parcel]) {
         let Outbox { vectors, addresses, controls, messages } = self;
         vectors.clear();
         vectors.extend(pieces.iter().map(slice_of));
@@ -185,12 +197,6 @@ impl Outbox {
             }
             messages.push(message);
         }
-        // SAFETY: messages and all that they name live through the call.
-        let sent = unsafe {
-            let (pointer, count) = (messages.as_mut_ptr(), messages.len() as libc::c_uint);
-            libc::sendmmsg(socket.as_raw_fd(), pointer, count, libc::MSG_DONTWAIT)
-        };
-        refused_or(sent).map(|sent| sent.unwrap_or(0) as usize)
     }
 }
 
@@ -323,10 +329,11 @@ unsafe fn said(header: &libc::msghdr) -> (u8, Option<usize>) {
     let (mut class, mut segment) = (0, None);
     // SAFETY: the caller's promise; data are read as they are, aligned or not.
     unsafe {
+        // A reference to the header would not reach the data behind it.
         let mut place = libc::CMSG_FIRSTHDR(header);
-        while let Some(message) = place.as_ref() {
-            let data = libc::CMSG_DATA(message);
-            match (message.cmsg_level, message.cmsg_type) {
+        while !place.is_null() {
+            let data = libc::CMSG_DATA(place);
+            match ((*place).cmsg_level, (*place).cmsg_type) {
                 (libc::IPPROTO_IP, libc::IP_TOS) => class = data.read(),
                 (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
                     class = data.cast::<libc::c_int>().read_unaligned() as u8;
@@ -340,4 +347,77 @@ unsafe fn said(header: &libc::msghdr) -> (u8, Option<usize>) {
         }
     }
     (class, segment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The length of segments that a message asks for.
+    fn segment(header: &libc::msghdr) -> Option<u16> {
+        // SAFETY: the control messages were written for this header.
+        unsafe {
+            let mut place = libc::CMSG_FIRSTHDR(header);
+            while !place.is_null() {
+                if ((*place).cmsg_level, (*place).cmsg_type) == (libc::SOL_UDP, UDP_SEGMENT) {
+                    return Some(libc::CMSG_DATA(place).cast::<u16>().read_unaligned());
+                }
+                place = libc::CMSG_NXTHDR(header, place);
+            }
+        }
+        None
+    }
+
+    #[test]
+    fn parcels_are_written_as_the_kernel_reads_them() {
+        let to: [SocketAddr; 2] = [
+            "10.0.0.1:49199".parse().unwrap(),
+            SocketAddrV6::new("fe80::1".parse().unwrap(), 49_199, 0, 3).into(),
+        ];
+        let pieces: [&[u8]; 4] = [b"one", b"two", b"a long piece", b"."];
+        let parcel = |to, class, segments, pieces: Range<usize>| Parcel {
+            to,
+            class,
+            segment: 3,
+            segments,
+            bytes: 6,
+            pieces,
+        };
+        let parcels = [parcel(to[0], 0xb8, 2, 0..2), parcel(to[1], 0x2a, 1, 2..4)];
+        let mut outbox = Outbox::default();
+        for _ in 0..2 {
+            outbox.write(&pieces, &parcels);
+            for (message, parcel) in outbox.messages.iter().zip(&parcels) {
+                let header = &message.msg_hdr;
+                // SAFETY: all that the message names was written for it, and lives.
+                unsafe {
+                    let name: *const libc::sockaddr_storage = header.msg_name.cast();
+                    assert_eq!(address(&*name), Some(parcel.to));
+                    let vectors = std::slice::from_raw_parts(header.msg_iov, header.msg_iovlen);
+                    let bytes = vectors.iter().map(|one| {
+                        std::slice::from_raw_parts(one.iov_base.cast::<u8>(), one.iov_len)
+                    });
+                    assert!(bytes.eq(pieces[parcel.pieces.clone()].iter().copied()));
+                    assert_eq!(said(header).0, parcel.class);
+                }
+                assert_eq!(segment(header), (parcel.segments > 1).then_some(3));
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_received_comes_apart() {
+        let mut inbox = Inbox::new();
+        let from: SocketAddr = "10.0.0.1:5".parse().unwrap();
+        let whole = |length, segment| Some(Received { from, class: 7, length, segment });
+        inbox.memory[..6].copy_from_slice(b"abcdef");
+        inbox.memory[2 * BUFFER_BYTES..2 * BUFFER_BYTES + 3].copy_from_slice(b"xyz");
+        inbox.received = vec![whole(6, 4), None, whole(3, 3), whole(0, 1)];
+        let mut seen = Vec::new();
+        while let Some((sender, class, bytes)) = inbox.next() {
+            assert_eq!((sender, class), (from, 7));
+            seen.push(bytes.to_vec());
+        }
+        assert_eq!(seen, [&b"abcd"[..], b"ef", b"xyz"]);
+    }
 }

@@ -87,85 +87,102 @@ impl Program {
     }
 }
 
+/// Codes of instructions, as linux/bpf.h and linux/filter.h put them together.
+mod code {
+    pub(super) const MOVE: u8 = 0xbf;
+    pub(super) const MOVE_NUMBER: u8 = 0xb7;
+    pub(super) const AND: u8 = 0x57;
+    pub(super) const SHIFT_LEFT: u8 = 0x67;
+    pub(super) const SHIFT_RIGHT: u8 = 0x77;
+    pub(super) const LOAD_WORD: u8 = 0x20;
+    pub(super) const LOAD_HALF: u8 = 0x28;
+    pub(super) const LOAD_BYTE: u8 = 0x30;
+    pub(super) const HALF_AT_INDEX: u8 = 0x48;
+    pub(super) const IF_EQUAL: u8 = 0x15;
+    pub(super) const IF_NOT_EQUAL: u8 = 0x55;
+    // Of the lower 32 bits: a word is not extended by its sign.
+    pub(super) const IF_WORD_EQUAL: u8 = 0x16;
+    pub(super) const IF_WORD_NOT_EQUAL: u8 = 0x56;
+    pub(super) const GO: u8 = 0x05;
+    pub(super) const EXIT: u8 = 0x95;
+}
+
 /// Drops what is [`Own`], and leaves everything else to others: other addresses, other ports, fragments, and a packet
 /// that ends before what is asked for.
 fn program(own: &Own<'_>) -> io::Result<Vec<Instruction>> {
-    const MOVE: u8 = 0xbf;
-    const MOVE_NUMBER: u8 = 0xb7;
-    const AND: u8 = 0x57;
-    const SHIFT_LEFT: u8 = 0x67;
-    const SHIFT_RIGHT: u8 = 0x77;
-    const LOAD_WORD: u8 = 0x20;
-    const LOAD_HALF: u8 = 0x28;
-    const LOAD_BYTE: u8 = 0x30;
-    const HALF_AT_INDEX: u8 = 0x48;
-    const IF_EQUAL: u8 = 0x15;
-    const IF_NOT_EQUAL: u8 = 0x55;
-    // Of the lower 32 bits: a word is not extended by its sign.
-    const IF_WORD_EQUAL: u8 = 0x16;
-    const IF_WORD_NOT_EQUAL: u8 = 0x56;
-    const GO: u8 = 0x05;
-    const EXIT: u8 = 0x95;
-    const FRAGMENT: i32 = 0x3fff;
     let mut p = Program::default();
     // Loads read the packet of register 6 into register 0; register 7 is the length of the IP header, 8 the DSCP.
-    p.step(MOVE, 0x16, 0);
-    p.step(LOAD_HALF, 0, 12);
-    p.jump(IF_NOT_EQUAL, 0, 0x0800, Label::V6);
-    p.step(LOAD_BYTE, 0, 23);
-    p.jump(IF_NOT_EQUAL, 0, 17, Label::Leave);
-    p.step(LOAD_HALF, 0, 20);
-    p.step(AND, 0, FRAGMENT);
-    p.jump(IF_NOT_EQUAL, 0, 0, Label::Leave);
-    p.step(LOAD_WORD, 0, 30);
-    for address in own.addresses {
-        if let IpAddr::V4(address) = address {
-            p.jump(IF_WORD_EQUAL, 0, u32::from(*address) as i32, Label::V4);
-        }
-    }
-    p.jump(GO, 0, 0, Label::Leave);
-    p.here(Label::V4);
-    p.step(LOAD_BYTE, 0, 15);
-    p.step(SHIFT_RIGHT, 0, 2);
-    p.step(MOVE, 0x08, 0);
-    p.step(LOAD_BYTE, 0, 14);
-    p.step(AND, 0, 15);
-    p.step(SHIFT_LEFT, 0, 2);
-    p.step(MOVE, 0x07, 0);
-    p.jump(GO, 0, 0, Label::Ports);
+    p.step(code::MOVE, 0x16, 0);
+    p.step(code::LOAD_HALF, 0, 12);
+    p.jump(code::IF_NOT_EQUAL, 0, 0x0800, Label::V6);
+    p.look_at_v4(own.addresses);
     p.here(Label::V6);
-    p.jump(IF_NOT_EQUAL, 0, 0x86dd, Label::Leave);
-    // A fragment has another header there.
-    p.step(LOAD_BYTE, 0, 20);
-    p.jump(IF_NOT_EQUAL, 0, 17, Label::Leave);
-    p.step(LOAD_HALF, 0, 14);
-    p.step(SHIFT_RIGHT, 0, 6);
-    p.step(AND, 0, 63);
-    p.step(MOVE, 0x08, 0);
-    p.step(MOVE_NUMBER, 7, 40);
-    for (number, address) in own.addresses.iter().enumerate() {
-        let IpAddr::V6(address) = address else { continue };
-        for (word, place) in u128_words(u128::from(*address)).into_iter().zip([38, 42, 46, 50]) {
-            p.step(LOAD_WORD, 0, place);
-            p.jump(IF_WORD_NOT_EQUAL, 0, word as i32, Label::Address(number));
-        }
-        p.jump(GO, 0, 0, Label::Ports);
-        p.here(Label::Address(number));
-    }
-    p.jump(GO, 0, 0, Label::Leave);
+    p.look_at_v6(own.addresses);
     p.here(Label::Ports);
-    p.step(HALF_AT_INDEX, 0x70, 16);
-    p.jump(IF_EQUAL, 0, i32::from(own.port), Label::Drop);
-    p.jump(IF_NOT_EQUAL, 8, i32::from(own.returned_dscp), Label::Leave);
-    p.step(HALF_AT_INDEX, 0x70, 14);
-    p.jump(IF_EQUAL, 0, i32::from(own.port), Label::Drop);
+    p.step(code::HALF_AT_INDEX, 0x70, 16);
+    p.jump(code::IF_EQUAL, 0, i32::from(own.port), Label::Drop);
+    p.jump(code::IF_NOT_EQUAL, 8, i32::from(own.returned_dscp), Label::Leave);
+    p.step(code::HALF_AT_INDEX, 0x70, 14);
+    p.jump(code::IF_EQUAL, 0, i32::from(own.port), Label::Drop);
     p.here(Label::Leave);
-    p.step(MOVE_NUMBER, 0, TCX_NEXT);
-    p.step(EXIT, 0, 0);
+    p.step(code::MOVE_NUMBER, 0, TCX_NEXT);
+    p.step(code::EXIT, 0, 0);
     p.here(Label::Drop);
-    p.step(MOVE_NUMBER, 0, TCX_DROP);
-    p.step(EXIT, 0, 0);
+    p.step(code::MOVE_NUMBER, 0, TCX_DROP);
+    p.step(code::EXIT, 0, 0);
     p.finish()
+}
+
+impl Program {
+    /// Goes to the ports of whole UDP packets over IPv4 to these addresses, and leaves the others.
+    fn look_at_v4(&mut self, addresses: &[IpAddr]) {
+        const FRAGMENT: i32 = 0x3fff;
+        self.step(code::LOAD_BYTE, 0, 23);
+        self.jump(code::IF_NOT_EQUAL, 0, 17, Label::Leave);
+        self.step(code::LOAD_HALF, 0, 20);
+        self.step(code::AND, 0, FRAGMENT);
+        self.jump(code::IF_NOT_EQUAL, 0, 0, Label::Leave);
+        self.step(code::LOAD_WORD, 0, 30);
+        for address in addresses {
+            if let IpAddr::V4(address) = address {
+                self.jump(code::IF_WORD_EQUAL, 0, u32::from(*address) as i32, Label::V4);
+            }
+        }
+        self.jump(code::GO, 0, 0, Label::Leave);
+        self.here(Label::V4);
+        self.step(code::LOAD_BYTE, 0, 15);
+        self.step(code::SHIFT_RIGHT, 0, 2);
+        self.step(code::MOVE, 0x08, 0);
+        self.step(code::LOAD_BYTE, 0, 14);
+        self.step(code::AND, 0, 15);
+        self.step(code::SHIFT_LEFT, 0, 2);
+        self.step(code::MOVE, 0x07, 0);
+        self.jump(code::GO, 0, 0, Label::Ports);
+    }
+
+    /// The same over IPv6, if it is that. The ports follow.
+    fn look_at_v6(&mut self, addresses: &[IpAddr]) {
+        self.jump(code::IF_NOT_EQUAL, 0, 0x86dd, Label::Leave);
+        // A fragment has another header there.
+        self.step(code::LOAD_BYTE, 0, 20);
+        self.jump(code::IF_NOT_EQUAL, 0, 17, Label::Leave);
+        self.step(code::LOAD_HALF, 0, 14);
+        self.step(code::SHIFT_RIGHT, 0, 6);
+        self.step(code::AND, 0, 63);
+        self.step(code::MOVE, 0x08, 0);
+        self.step(code::MOVE_NUMBER, 7, 40);
+        for (number, address) in addresses.iter().enumerate() {
+            let IpAddr::V6(address) = address else { continue };
+            for (word, place) in u128_words(u128::from(*address)).into_iter().zip([38, 42, 46, 50])
+            {
+                self.step(code::LOAD_WORD, 0, place);
+                self.jump(code::IF_WORD_NOT_EQUAL, 0, word as i32, Label::Address(number));
+            }
+            self.jump(code::GO, 0, 0, Label::Ports);
+            self.here(Label::Address(number));
+        }
+        self.jump(code::GO, 0, 0, Label::Leave);
+    }
 }
 
 /// Its 32-bit words, the highest first.

@@ -13,6 +13,8 @@ pub mod neighbours;
 pub(crate) mod sys;
 pub mod udp;
 
+mod unfinished;
+
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::BorrowedFd;
@@ -107,6 +109,12 @@ pub trait PacketIo {
     fn lost(&self) -> u64 {
         0
     }
+
+    /// Frames that arrived and could not be handed over: they were cut short, tagged for another network, or joined
+    /// in a way that is not known.
+    fn unreadable(&self) -> u64 {
+        0
+    }
 }
 
 /// Any backend: for programs that choose when they run.
@@ -141,6 +149,10 @@ impl<I: PacketIo + ?Sized> PacketIo for Box<I> {
 
     fn lost(&self) -> u64 {
         (**self).lost()
+    }
+
+    fn unreadable(&self) -> u64 {
+        (**self).unreadable()
     }
 }
 

@@ -1,10 +1,13 @@
 //! Next hops, from the kernel's tables: its routes, and its neighbours (ARP, IPv6 neighbour discovery).
 
 use std::io;
-use std::net::{IpAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::time::{Duration, Instant};
 
 use super::sys::netlink::Netlink;
+
+/// The port of the discard service.
+const DISCARD: u16 = 9;
 
 /// How long the kernel may look for a neighbour.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -32,8 +35,18 @@ pub fn next_hop(interface: u32, destination: IpAddr) -> io::Result<[u8; 6]> {
             IpAddr::V4(_) => [0, 0, 0, 0].into(),
             IpAddr::V6(_) => [0u16; 8].into(),
         };
-        UdpSocket::bind((any, 0))?.send_to(&[0], (neighbour, 9)).ok();
+        UdpSocket::bind((any, 0))?.send_to(&[0], discard_port(neighbour, interface)).ok();
         std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The discard port of a neighbour on an interface: an address of this link alone needs its number.
+pub(crate) fn discard_port(neighbour: IpAddr, interface: u32) -> SocketAddr {
+    match neighbour {
+        IpAddr::V6(address) if address.is_unicast_link_local() => {
+            SocketAddrV6::new(address, DISCARD, 0, interface).into()
+        }
+        neighbour => (neighbour, DISCARD).into(),
     }
 }
 

@@ -7,9 +7,13 @@ pub(crate) mod datagrams;
 pub(crate) mod ingress;
 #[path = "netlink.rs"]
 pub(crate) mod netlink;
+#[path = "rings.rs"]
+mod rings;
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+pub(crate) use rings::Ring;
 
 /// The result of a system call.
 pub(crate) fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
@@ -159,226 +163,9 @@ pub(crate) fn set_number(
     Ok(())
 }
 
-const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
-
-/// Bytes of a page of memory.
-fn page_size() -> usize {
-    // SAFETY: takes a number and gives one.
-    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    usize::try_from(bytes).unwrap_or(4096)
-}
-
-/// Fills in the UDP checksum of a frame that never left this machine: its sender left that to a device, and wrote
-/// the sum of the addresses, protocol and length in its place.
-fn complete_checksum(frame: &mut [u8]) {
-    let udp = match frame.get(12..15) {
-        Some(&[0x08, 0x00, first]) => 14 + usize::from(first & 15) * 4,
-        Some(&[0x86, 0xdd, _]) => 54,
-        _ => return,
-    };
-    let Some(&[high, low]) = frame.get(udp + 4..udp + 6) else { return };
-    let length = usize::from(u16::from_be_bytes([high, low]));
-    let Some(datagram) = frame.get_mut(udp..udp + length).filter(|datagram| datagram.len() >= 8)
-    else {
-        return;
-    };
-    let words = datagram.chunks(2).map(|pair| match *pair {
-        [high, low] => u64::from(u16::from_be_bytes([high, low])),
-        [last] => u64::from(last) << 8,
-        _ => 0,
-    });
-    let mut sum: u64 = words.sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    // Zero would say that there is none.
-    let check = match !(sum as u16) {
-        0 => 0xffff,
-        check => check,
-    };
-    datagram[6..8].copy_from_slice(&check.to_be_bytes());
-}
-
-/// A packet socket with a ring of received frames.
-#[derive(Debug)]
-pub(crate) struct Ring {
-    fd: OwnedFd,
-    memory: *mut u8,
-    bytes: usize,
-    frame_bytes: usize,
-    frames: usize,
-    at: usize,
-}
-
-// SAFETY: the memory is the ring's alone, and the kernel does not care which thread reads it.
-unsafe impl Send for Ring {}
-
 /// One instruction of a classic BPF program.
 const fn step(code: u32, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
     libc::sock_filter { code: code as u16, jt, jf, k }
-}
-
-fn attach(fd: &OwnedFd, program: &mut [libc::sock_filter]) -> io::Result<()> {
-    let program =
-        libc::sock_fprog { len: program.len() as libc::c_ushort, filter: program.as_mut_ptr() };
-    set(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
-}
-
-/// Passes UDP over IPv4 or IPv6 with this port at either end; lengths are not looked at.
-fn port_filter(port: u16) -> [libc::sock_filter; 14] {
-    let port = u32::from(port);
-    // As linux/filter.h encodes them.
-    const LOAD_HALF: u32 = 0x28;
-    const LOAD_BYTE: u32 = 0x30;
-    const HALF_AT_INDEX: u32 = 0x48;
-    const INDEX: u32 = 0x01;
-    const INDEX_BY_V4_LENGTH: u32 = 0xb1;
-    const EQUAL: u32 = 0x15;
-    const JUMP: u32 = 0x05;
-    const GIVE: u32 = 0x06;
-    // A jump counts the steps that it leaves out.
-    [
-        step(LOAD_HALF, 0, 0, 12),
-        step(EQUAL, 0, 4, 0x0800),
-        step(LOAD_BYTE, 0, 0, 23),
-        step(EQUAL, 0, 9, 17),
-        step(INDEX_BY_V4_LENGTH, 0, 0, 14),
-        step(JUMP, 0, 0, 2),
-        step(EQUAL, 0, 6, 0x86dd),
-        step(INDEX, 0, 0, 40),
-        step(HALF_AT_INDEX, 0, 0, 14),
-        step(EQUAL, 2, 0, port),
-        step(HALF_AT_INDEX, 0, 0, 16),
-        step(EQUAL, 0, 1, port),
-        step(GIVE, 0, 0, u32::MAX),
-        step(GIVE, 0, 0, 0),
-    ]
-}
-
-impl Ring {
-    /// Opens a socket on an interface, with a filter for a UDP port or without.
-    pub(crate) fn open(link: &Link, frames: usize, port: Option<u16>) -> io::Result<Ring> {
-        let page = page_size();
-        // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
-        let fd = unsafe {
-            let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-            OwnedFd::from_raw_fd(checked(libc::socket(libc::AF_PACKET, kind, 0))?)
-        };
-        let option = |name, value: libc::c_int| set(&fd, libc::SOL_PACKET, name, &value);
-        option(libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as libc::c_int)?;
-        option(PACKET_IGNORE_OUTGOING, 1)?;
-        option(libc::PACKET_QDISC_BYPASS, 1)?;
-        // Header, address and alignment before the frame take less than 128 bytes.
-        let needed = link.mtu + 14 + 128;
-        let frame_bytes =
-            if needed <= page { needed.next_power_of_two() } else { needed.next_multiple_of(page) };
-        let block_bytes = frame_bytes.max(page);
-        let blocks = (frames * frame_bytes).div_ceil(block_bytes);
-        let frames = blocks * (block_bytes / frame_bytes);
-        let request = libc::tpacket_req {
-            tp_block_size: block_bytes as libc::c_uint,
-            tp_block_nr: blocks as libc::c_uint,
-            tp_frame_size: frame_bytes as libc::c_uint,
-            tp_frame_nr: frames as libc::c_uint,
-        };
-        set(&fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
-        if let Some(port) = port {
-            attach(&fd, &mut port_filter(port))?;
-        }
-        let bytes = blocks * block_bytes;
-        // SAFETY: a new mapping of the socket's ring, which is this long.
-        let memory = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED,
-                fd.as_raw_fd(),
-                0,
-            )
-        };
-        if memory == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let ring = Ring { fd, memory: memory.cast(), bytes, frame_bytes, frames, at: 0 };
-        // SAFETY: an address of zeros is valid; it lives through the call.
-        unsafe {
-            let mut address: libc::sockaddr_ll = std::mem::zeroed();
-            address.sll_family = libc::AF_PACKET as libc::c_ushort;
-            address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-            address.sll_ifindex = link.index as libc::c_int;
-            let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
-            let pointer: *const libc::sockaddr_ll = &address;
-            checked(libc::bind(ring.fd.as_raw_fd(), pointer.cast(), length))?;
-        }
-        Ok(ring)
-    }
-
-    pub(crate) fn fd(&self) -> &OwnedFd {
-        &self.fd
-    }
-
-    /// Hands the next frame over, if there is one.
-    #[inline]
-    pub(crate) fn next(&mut self, take: &mut dyn FnMut(&[u8])) -> bool {
-        const HEADER: usize = size_of::<libc::tpacket2_hdr>();
-        const VLAN: u32 = 1 << 4;
-        const UNSUMMED: u32 = 1 << 3;
-        // SAFETY: the place is inside the mapping, aligned to 16 bytes at least, and the kernel only
-        // changes a frame's bytes while its status says that the frame is the kernel's.
-        unsafe {
-            let start = self.memory.add(self.at * self.frame_bytes);
-            let header: *mut libc::tpacket2_hdr = start.cast();
-            let status = std::sync::atomic::AtomicU32::from_ptr(&raw mut (*header).tp_status);
-            let seen = status.load(std::sync::atomic::Ordering::Acquire);
-            if seen & libc::TP_STATUS_USER == 0 {
-                return false;
-            }
-            let mac = usize::from((*header).tp_mac);
-            let length = (*header).tp_snaplen as usize;
-            let whole = (*header).tp_len as usize == length;
-            let inside = mac >= HEADER && mac + length <= self.frame_bytes;
-            // A tagged frame has lost its tag: it is for another network.
-            if whole && inside && seen & VLAN == 0 {
-                let frame = std::slice::from_raw_parts_mut(start.add(mac), length);
-                if seen & UNSUMMED != 0 {
-                    complete_checksum(frame);
-                }
-                take(frame);
-            }
-            status.store(libc::TP_STATUS_KERNEL, std::sync::atomic::Ordering::Release);
-        }
-        self.at += 1;
-        if self.at == self.frames {
-            self.at = 0;
-        }
-        true
-    }
-
-    /// Frames that found no place since this was asked last.
-    pub(crate) fn lost(&self) -> io::Result<u32> {
-        let mut counted = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
-        let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-        let pointer: *mut libc::tpacket_stats = &mut counted;
-        // SAFETY: the structure lives through the call, and its length is its own.
-        checked(unsafe {
-            libc::getsockopt(
-                self.fd.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                pointer.cast(),
-                &mut length,
-            )
-        })?;
-        Ok(counted.tp_drops)
-    }
-}
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours and nobody has a slice of it any more.
-        unsafe { libc::munmap(self.memory.cast(), self.bytes) };
-    }
 }
 
 fn slice_of(piece: &&[u8]) -> libc::iovec {
@@ -404,6 +191,24 @@ impl std::fmt::Debug for Batch {
 impl Batch {
     /// Sends frames on a bound packet socket; gives how many there was room for.
     pub(crate) fn send(&mut self, fd: &OwnedFd, frames: &[&[&[u8]]]) -> io::Result<usize> {
+        self.write(frames);
+        let messages = &mut self.messages;
+        // SAFETY: messages, vectors and the bytes that they name live through the call.
+        let sent = unsafe {
+            let (pointer, count) = (messages.as_mut_ptr(), messages.len() as libc::c_uint);
+            match messages.as_mut_slice() {
+                [one] => {
+                    let sent = libc::sendmsg(fd.as_raw_fd(), &one.msg_hdr, libc::MSG_DONTWAIT);
+                    (sent as libc::c_int).min(1)
+                }
+                _ => libc::sendmmsg(fd.as_raw_fd(), pointer, count, libc::MSG_DONTWAIT),
+            }
+        };
+        refused_or(sent).map(|sent| sent.unwrap_or(0) as usize)
+    }
+
+    /// A message for each frame, as the system call reads it.
+    fn write(&mut self, frames: &[&[&[u8]]]) {
         let Batch { vectors, messages } = self;
         vectors.clear();
         messages.clear();
@@ -418,18 +223,6 @@ impl Batch {
             next = unsafe { next.add(pieces.len()) };
             message
         }));
-        // SAFETY: messages, vectors and the bytes that they name live through the call.
-        let sent = unsafe {
-            let (pointer, count) = (messages.as_mut_ptr(), messages.len() as libc::c_uint);
-            match messages.as_mut_slice() {
-                [one] => {
-                    let sent = libc::sendmsg(fd.as_raw_fd(), &one.msg_hdr, libc::MSG_DONTWAIT);
-                    (sent as libc::c_int).min(1)
-                }
-                _ => libc::sendmmsg(fd.as_raw_fd(), pointer, count, libc::MSG_DONTWAIT),
-            }
-        };
-        refused_or(sent).map(|sent| sent.unwrap_or(0) as usize)
     }
 }
 
@@ -471,4 +264,32 @@ pub(crate) fn drop_everything(socket: &std::net::UdpSocket) -> io::Result<()> {
 pub(crate) fn set_buffers(socket: &impl AsRawFd, bytes: libc::c_int) -> io::Result<()> {
     set_number(socket, libc::SOL_SOCKET, libc::SO_RCVBUF, bytes)?;
     set_number(socket, libc::SOL_SOCKET, libc::SO_SNDBUF, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a message says to the system call: its bytes, piece by piece.
+    fn pieces(header: &libc::msghdr) -> Vec<Vec<u8>> {
+        // SAFETY: the vectors were written for this message, and their bytes live.
+        let vectors = unsafe { std::slice::from_raw_parts(header.msg_iov, header.msg_iovlen) };
+        let bytes = vectors.iter().map(|one| {
+            // SAFETY: as above.
+            unsafe { std::slice::from_raw_parts(one.iov_base.cast::<u8>(), one.iov_len) }.to_vec()
+        });
+        bytes.collect()
+    }
+
+    #[test]
+    fn a_batch_names_the_pieces_of_its_frames() {
+        let frames: [&[&[u8]]; 3] = [&[b"one", b" frame"], &[b"another"], &[b"a", b"b", b"c"]];
+        let mut batch = Batch::default();
+        for _ in 0..2 {
+            batch.write(&frames);
+            for (message, frame) in batch.messages.iter().zip(frames) {
+                assert_eq!(pieces(&message.msg_hdr), frame);
+            }
+        }
+    }
 }

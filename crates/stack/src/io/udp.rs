@@ -40,6 +40,8 @@ pub struct Udp {
     frame: Vec<u8>,
     /// Datagrams that could not be sent.
     unsent: u64,
+    /// Datagrams that are no frame of the protocol.
+    unreadable: u64,
 }
 
 /// What becomes of a frame.
@@ -82,6 +84,7 @@ impl Udp {
             outbox: Outbox::default(),
             frame: Vec::new(),
             unsent: 0,
+            unreadable: 0,
         })
     }
 
@@ -216,7 +219,7 @@ fn wrap(
 
 impl PacketIo for Udp {
     fn rx_burst(&mut self, most: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
-        let Udp { receiver, inbox, frame, profile, address, .. } = self;
+        let Udp { receiver, inbox, frame, profile, address, unreadable, .. } = self;
         let mut count = 0;
         while count < most && inbox.fill(receiver)? {
             // What is left in the inbox is taken next time: nobody waits after a full burst.
@@ -224,8 +227,9 @@ impl PacketIo for Udp {
                 && let Some((from, class, payload)) = inbox.next()
             {
                 count += 1;
-                if wrap(frame, profile, (from, *address), class, payload).is_some() {
-                    take(frame);
+                match wrap(frame, profile, (from, *address), class, payload) {
+                    Some(()) => take(frame),
+                    None => *unreadable += 1,
                 }
             }
         }
@@ -283,6 +287,10 @@ impl PacketIo for Udp {
 
     fn lost(&self) -> u64 {
         self.unsent
+    }
+
+    fn unreadable(&self) -> u64 {
+        self.unreadable
     }
 }
 

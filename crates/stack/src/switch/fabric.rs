@@ -133,19 +133,19 @@ impl Fabric {
 
     /// The clock was set back by so much: all times that the switches remember are, too.
     pub fn set_back(&mut self, by: TimeDelta) {
-        let back = |time: Time| match time {
-            Time::NEVER => Time::NEVER,
-            time => Time::ZERO + time.saturating_since(Time::ZERO + by),
-        };
+        for switch in &mut self.switches {
+            switch.forwarding.set_back(by);
+        }
         for port in &mut self.ports {
-            (port.busy_until, port.planned) = (back(port.busy_until), back(port.planned));
+            (port.busy_until, port.planned) =
+                (port.busy_until.set_back(by), port.planned.set_back(by));
         }
         for host in &mut self.hosts {
-            host.busy_until = back(host.busy_until);
+            host.busy_until = host.busy_until.set_back(by);
         }
         let events = std::mem::take(&mut self.events).into_iter();
         let moved = |Reverse((time, class, tie, made, event)): Reverse<Planned>| {
-            Reverse((back(time), class, tie, made, event))
+            Reverse((time.set_back(by), class, tie, made, event))
         };
         self.events = events.map(moved).collect();
     }

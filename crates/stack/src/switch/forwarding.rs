@@ -80,6 +80,17 @@ impl Learned {
 }
 
 impl Forwarding {
+    /// The clock was set back by so much: what was heard is as old as before.
+    pub(super) fn set_back(&mut self, by: TimeDelta) {
+        match self {
+            Forwarding::L2(Learned { entries, swept_until }) => {
+                *swept_until = swept_until.set_back(by);
+                entries.values_mut().for_each(|(_, heard)| *heard = heard.set_back(by));
+            }
+            Forwarding::L3 { .. } => {}
+        }
+    }
+
     /// Where a frame that came in by `port` leaves. L3 takes one from the hops it may live.
     pub(super) fn exit(&mut self, now: Time, port: u16, bytes: &mut [u8]) -> Exit {
         match self {

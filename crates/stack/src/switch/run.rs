@@ -4,9 +4,9 @@ use std::io;
 
 use trimline_packet::{Time, TimeDelta};
 
-use crate::clock::{Clock, EPOCH};
+use crate::clock::{Clock, EPOCH, begins_again};
 use crate::host::{Idle, Waiter};
-use crate::io::PacketIo;
+use crate::io::{ETHERNET_BYTES, PacketIo};
 
 use super::fabric::Fabric;
 
@@ -24,17 +24,16 @@ pub struct Runner<I> {
     unflushed: Vec<bool>,
     /// Frames that an interface did not take.
     refused: u64,
-    /// Why interfaces were given up, if they were.
-    lost: Vec<Option<String>>,
+    /// Interfaces that were given up.
+    lost: Vec<bool>,
+    /// What has happened to them and was not said yet.
+    unsaid: Vec<PortNews>,
     /// Interfaces whose links were up when they were looked at last.
     running: Vec<bool>,
     looked: Option<Time>,
     /// The latest time that was seen: it falls when the clock begins again.
     latest: Time,
 }
-
-/// A clock that begins again falls by an epoch, less what nobody looked at it for.
-const EPOCH_SLACK: TimeDelta = TimeDelta::from_ps(1 << 62);
 
 /// How often interfaces are looked at.
 const LOOK: TimeDelta = TimeDelta::from_ms(100);
@@ -46,8 +45,40 @@ pub enum PortNews {
     Down(usize),
     /// Its link is up again.
     Up(usize),
-    /// The interface is gone, for this reason: the port is dead.
+    /// The interface is gone, for this reason: the port is dead. It is said once.
     Lost(usize, String),
+}
+
+/// The other side of a port: what a frame meets there.
+struct Exits<'a, I> {
+    interfaces: &'a mut [I],
+    unflushed: &'a mut [bool],
+    lost: &'a mut [bool],
+    unsaid: &'a mut Vec<PortNews>,
+    refused: &'a mut u64,
+}
+
+impl<I: PacketIo> Exits<'_, I> {
+    /// Sends a frame. What a port cannot carry is refused and costs nothing else.
+    fn pass_on(&mut self, port: usize, frame: &[u8]) {
+        let interface = &mut self.interfaces[port];
+        if self.lost[port] || frame.len() > interface.caps().mtu + ETHERNET_BYTES {
+            *self.refused += 1;
+            return;
+        }
+        match interface.tx_burst(&[&[frame]]) {
+            Ok(1) => self.unflushed[port] = true,
+            Ok(_) => *self.refused += 1,
+            Err(error) => self.lose(port, &error),
+        }
+    }
+
+    /// Gives a port up.
+    fn lose(&mut self, port: usize, error: &io::Error) {
+        if !std::mem::replace(&mut self.lost[port], true) {
+            self.unsaid.push(PortNews::Lost(port, error.to_string()));
+        }
+    }
 }
 
 impl<I: PacketIo> Runner<I> {
@@ -74,7 +105,8 @@ impl<I: PacketIo> Runner<I> {
             idle,
             unflushed: vec![false; count],
             refused: 0,
-            lost: vec![None; count],
+            lost: vec![false; count],
+            unsaid: Vec::new(),
             running: vec![true; count],
             looked: None,
             latest: Time::ZERO,
@@ -86,7 +118,7 @@ impl<I: PacketIo> Runner<I> {
         &self.fabric
     }
 
-    /// Frames that an interface had no room for.
+    /// Frames that an interface had no room for, or cannot carry.
     pub fn refused(&self) -> u64 {
         self.refused
     }
@@ -94,13 +126,13 @@ impl<I: PacketIo> Runner<I> {
     /// Looks at the interfaces, if that was long ago. Gives what has happened to them.
     pub fn look(&mut self) -> Vec<PortNews> {
         let now = self.clock.now();
+        let mut news = std::mem::take(&mut self.unsaid);
         if self.looked.is_some_and(|at| now < at.saturating_add(LOOK)) {
-            return Vec::new();
+            return news;
         }
         self.looked = Some(now);
-        let mut news = Vec::new();
         for port in 0..self.interfaces.len() {
-            if self.lost[port].is_some() {
+            if self.lost[port] {
                 continue;
             }
             match self.interfaces[port].link() {
@@ -113,7 +145,7 @@ impl<I: PacketIo> Runner<I> {
                     }
                 }
                 Err(error) => {
-                    self.lost[port] = Some(error.to_string());
+                    self.lost[port] = true;
                     news.push(PortNews::Lost(port, error.to_string()));
                 }
             }
@@ -128,52 +160,37 @@ impl<I: PacketIo> Runner<I> {
     /// All interfaces are gone.
     pub fn turn(&mut self) -> io::Result<bool> {
         let now = self.clock.now();
-        if now.saturating_add(EPOCH) <= self.latest.saturating_add(EPOCH_SLACK) {
+        if begins_again(self.latest, now) {
             self.fabric.set_back(EPOCH);
             self.looked = None;
         }
         self.latest = now;
-        let Runner { fabric, interfaces, unflushed, refused, lost, .. } = self;
-        let mut any = false;
-        let mut pass_on =
-            |interfaces: &mut Vec<I>, lost: &mut Vec<Option<String>>, host: u32, frame: &[u8]| {
-                let index = host as usize;
-                if lost[index].is_some() {
-                    *refused += 1;
-                    return;
-                }
-                match interfaces[index].tx_burst(&[&[frame]]) {
-                    Ok(1) => unflushed[index] = true,
-                    Ok(_) => *refused += 1,
-                    Err(problem) => lost[index] = Some(problem.to_string()),
-                }
-            };
+        let Runner { fabric, interfaces, unflushed, refused, lost, unsaid, .. } = self;
+        let mut exits = Exits { interfaces, unflushed, lost, unsaid, refused };
         // What was due before these arrivals happened before them.
-        any |= fabric.advance(now, &mut |_, host, frame| pass_on(interfaces, lost, host, frame));
-        for (host, interface) in interfaces.iter_mut().enumerate() {
-            if lost[host].is_some() {
+        let mut any =
+            fabric.advance(now, &mut |_, host, frame| exits.pass_on(host as usize, frame));
+        for port in 0..exits.interfaces.len() {
+            if exits.lost[port] {
                 continue;
             }
-            let mut take = |frame: &[u8]| fabric.host_sends(now, host as u32, frame);
-            match interface.rx_burst(BURST, &mut take) {
+            let mut take = |frame: &[u8]| fabric.host_sends(now, port as u32, frame);
+            match exits.interfaces[port].rx_burst(BURST, &mut take) {
                 Ok(taken) => any |= taken > 0,
-                Err(problem) => lost[host] = Some(problem.to_string()),
+                Err(error) => exits.lose(port, &error),
             }
         }
-        any |= fabric.advance(now, &mut |_, host, frame| pass_on(interfaces, lost, host, frame));
-        for (host, interface) in self.interfaces.iter_mut().enumerate() {
-            if std::mem::take(&mut self.unflushed[host])
-                && let Err(problem) = interface.flush()
+        any |= fabric.advance(now, &mut |_, host, frame| exits.pass_on(host as usize, frame));
+        for port in 0..exits.interfaces.len() {
+            if std::mem::take(&mut exits.unflushed[port])
+                && let Err(error) = exits.interfaces[port].flush()
             {
-                self.lost[host] = Some(problem.to_string());
+                exits.lose(port, &error);
             }
         }
-        match self.lost.iter().find(|lost| lost.is_none()) {
-            None if !self.lost.is_empty() => {
-                let why = self.lost[0].clone().unwrap_or_default();
-                Err(io::Error::other(format!("no interface is left: {why}")))
-            }
-            _ => Ok(any),
+        match !self.lost.is_empty() && self.lost.iter().all(|&lost| lost) {
+            true => Err(io::Error::other("no interface is left")),
+            false => Ok(any),
         }
     }
 
@@ -187,11 +204,19 @@ impl<I: PacketIo> Runner<I> {
             if is_over(&self.fabric, &news) {
                 return Ok(());
             }
-            if self.turn()? {
-                self.waiter.busy();
-                continue;
+            match self.turn() {
+                Ok(false) => {}
+                Ok(true) => {
+                    self.waiter.busy();
+                    continue;
+                }
+                // The last of them is said too.
+                Err(error) => {
+                    is_over(&self.fabric, &std::mem::take(&mut self.unsaid));
+                    return Err(error);
+                }
             }
-            let there = self.interfaces.iter().zip(&self.lost).filter(|(_, lost)| lost.is_none());
+            let there = self.interfaces.iter().zip(&self.lost).filter(|&(_, &lost)| !lost);
             let fds = there.filter_map(|(interface, _)| interface.poll_fd());
             self.waiter.idle(self.idle, self.clock.now(), self.fabric.next(), fds)?;
         }

@@ -60,6 +60,21 @@ fn config(network: &TestNetwork, number: u32, flow: &Flow) -> io::Result<Config>
     Ok(config)
 }
 
+/// How long the other end may take to be there.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Waits for the receiver: what is sent before it is there is lost.
+fn wait_for(ready: &AtomicBool) -> io::Result<()> {
+    let start = Instant::now();
+    while !ready.load(Ordering::Acquire) {
+        if start.elapsed() > PATIENCE {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "the receiver does not start"));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
 /// One NDP flow.
 ///
 /// # Errors
@@ -67,7 +82,7 @@ fn config(network: &TestNetwork, number: u32, flow: &Flow) -> io::Result<Config>
 pub fn ndp(flow: Flow) -> io::Result<Bulk> {
     let network = TestNetwork::build(Shape::BackToBack, usize::from(flow.payload) + 100)?;
     let clock = Clock::real();
-    let over = AtomicBool::new(false);
+    let (over, ready) = (AtomicBool::new(false), AtomicBool::new(false));
     let delivered = AtomicU64::new(0);
     let warm = flow.time / 5;
     thread::scope(|scope| {
@@ -75,6 +90,7 @@ pub fn ndp(flow: Flow) -> io::Result<Bulk> {
             sys::pin(1);
             let mut host = network.host(1, config(&network, 1, &flow)?, &clock)?;
             host.listen(SERVICE);
+            ready.store(true, Ordering::Release);
             let mut bytes = vec![0; 1 << 18];
             let (mut connection, mut all) = (None, 0);
             while !over.load(Ordering::Relaxed) {
@@ -97,7 +113,7 @@ pub fn ndp(flow: Flow) -> io::Result<Bulk> {
         let sender = scope.spawn(|| -> io::Result<Bulk> {
             sys::pin(0);
             let mut host = network.host(0, config(&network, 0, &flow)?, &clock)?;
-            thread::sleep(Duration::from_millis(30));
+            wait_for(&ready)?;
             let peer = address(1, 0).into();
             let connection = host.connect(peer, SERVICE, Options::default())?;
             let bytes = vec![0x5a; 1 << 20];
@@ -155,12 +171,13 @@ pub fn ndp(flow: Flow) -> io::Result<Bulk> {
 /// A right is missing.
 pub fn raw(payload: u16, time: Duration) -> io::Result<Bulk> {
     let network = TestNetwork::build(Shape::BackToBack, usize::from(payload) + 100)?;
-    let over = AtomicBool::new(false);
+    let (over, ready) = (AtomicBool::new(false), AtomicBool::new(false));
     let delivered = AtomicU64::new(0);
     thread::scope(|scope| {
         let receiver = scope.spawn(|| -> io::Result<()> {
             sys::pin(1);
             let mut socket = network.socket(1)?;
+            ready.store(true, Ordering::Release);
             let mut all = 0;
             while !over.load(Ordering::Relaxed) {
                 let taken = socket.rx_burst(64, &mut |_| all += u64::from(payload))?;
@@ -174,7 +191,7 @@ pub fn raw(payload: u16, time: Duration) -> io::Result<Bulk> {
         let sender = scope.spawn(|| -> io::Result<Bulk> {
             sys::pin(0);
             let mut socket = network.socket(0)?;
-            thread::sleep(Duration::from_millis(30));
+            wait_for(&ready)?;
             let frame = super::rpc::raw_frame(&vec![0x5a; payload.into()]);
             let whole = [frame.as_slice()];
             let pieces = [whole.as_slice() as Pieces<'_>; 32];

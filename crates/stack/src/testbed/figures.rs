@@ -68,6 +68,7 @@ pub fn fig08(requests: u64) -> io::Result<Report> {
         ("tcp_over_ndp_polling", of("tcp", "polling") / of("ndp", "polling")),
         ("tfo_over_ndp_blocking", of("tfo", "blocking") / of("ndp", "blocking")),
         ("kept_over_ndp_polling", of("kept", "polling") / of("ndp", "polling")),
+        ("validated_over_ndp_polling", of("ndp_validated", "polling") / of("ndp", "polling")),
     ];
     for (name, ratio) in ratios {
         report.measure(name, ratio);
@@ -80,6 +81,7 @@ fn key(carrier: Carrier) -> &'static str {
     match carrier {
         Carrier::Raw => "raw",
         Carrier::Ndp => "ndp",
+        Carrier::NdpValidated => "ndp_validated",
         Carrier::FastOpen => "tfo",
         Carrier::Tcp => "tcp",
         Carrier::TcpKept => "kept",

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use trimline_packet::BitRate;
 use trimline_packet::wire::Profile;
@@ -12,6 +14,8 @@ use super::sys;
 use crate::clock::Clock;
 use crate::host::{self, Host};
 use crate::io::afpacket::AfPacket;
+use crate::io::sys::link;
+use crate::io::sys::netlink::Netlink;
 use crate::switch;
 
 /// A host of the testbed.
@@ -107,6 +111,24 @@ pub fn ethernet(host: u32) -> [u8; 6] {
     [2, 0, 0, 0, (host >> 8) as u8, host as u8 + 1]
 }
 
+/// How long the kernel may take to bring a link up.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The kernel notices a link that is up a moment later, on a busy machine much later. Until then it throws away what
+/// its sockets send.
+fn wait_until_running(interface: &str) -> io::Result<()> {
+    let (mut netlink, link) = (Netlink::open()?, link(interface)?);
+    let start = Instant::now();
+    while !netlink.link(link.index)?.running {
+        if start.elapsed() > PATIENCE {
+            let text = format!("{interface} does not come up");
+            return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
 impl TestNetwork {
     /// Builds namespaces and cables.
     ///
@@ -172,7 +194,23 @@ impl TestNetwork {
             }
             host.namespace.ip(&lines)?;
         }
+        for host in &hosts {
+            host.namespace.inside(|| wait_until_running(&host.interface))?;
+            if let Some(middle) = &middle {
+                middle.inside(|| wait_until_running(&format!("p{}", host.number)))?;
+            }
+        }
         Ok(TestNetwork { hosts, middle, shape, mtu })
+    }
+
+    /// No host leaves sums, or the cutting of long frames, to its interface: frames cross cables as they would cross
+    /// those of copper. Where switches are in between it is so already.
+    ///
+    /// # Errors
+    /// An interface is gone.
+    pub fn make_frames_plain(&self) -> io::Result<()> {
+        let mut hosts = self.hosts.iter();
+        hosts.try_for_each(|host| host.namespace.inside(|| sys::plain_frames(&host.interface)))
     }
 
     /// Its shape.

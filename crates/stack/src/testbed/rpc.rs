@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use trimline_packet::wire::Profile;
@@ -21,6 +21,8 @@ use std::os::fd::{AsRawFd, RawFd};
 /// Bytes of a request, and of its answer.
 pub const REQUEST_BYTES: usize = 1024;
 
+const REQUEST: [u8; REQUEST_BYTES] = [0x5a; REQUEST_BYTES];
+
 const SERVICE: u16 = 7;
 
 /// What carries requests.
@@ -30,6 +32,8 @@ pub enum Carrier {
     Raw,
     /// A new NDP connection for each request.
     Ndp,
+    /// The same of a server that wants to be shown a token, which the client has from its first request.
+    NdpValidated,
     /// A new TCP connection for each, the request in its SYN (RFC 7413).
     FastOpen,
     /// A new TCP connection for each.
@@ -40,14 +44,21 @@ pub enum Carrier {
 
 impl Carrier {
     /// All of them.
-    pub const ALL: [Carrier; 5] =
-        [Carrier::Raw, Carrier::Ndp, Carrier::FastOpen, Carrier::Tcp, Carrier::TcpKept];
+    pub const ALL: [Carrier; 6] = [
+        Carrier::Raw,
+        Carrier::Ndp,
+        Carrier::NdpValidated,
+        Carrier::FastOpen,
+        Carrier::Tcp,
+        Carrier::TcpKept,
+    ];
 
     /// As tables write it.
     pub fn name(self) -> &'static str {
         match self {
             Carrier::Raw => "raw echo",
             Carrier::Ndp => "NDP",
+            Carrier::NdpValidated => "NDP with tokens",
             Carrier::FastOpen => "TFO",
             Carrier::Tcp => "TCP",
             Carrier::TcpKept => "TCP, one connection",
@@ -62,25 +73,39 @@ fn latencies() -> Latencies {
     Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("sound bounds")
 }
 
+/// One measurement.
+struct Run<'a> {
+    network: &'a TestNetwork,
+    carrier: Carrier,
+    polls: bool,
+    requests: u64,
+    /// How long anybody waits for the other end.
+    patience: Duration,
+    /// The server is there.
+    ready: AtomicBool,
+    /// One of the two has ended.
+    over: AtomicBool,
+}
+
 /// Times `requests` requests between two hosts on a cable, after a tenth as many to warm up. Both ends
 /// poll, or both block.
 ///
 /// # Errors
-/// A right is missing, or a contender fails.
+/// A right is missing, a contender fails, or the other end says nothing for five seconds.
 pub fn measure(carrier: Carrier, polls: bool, requests: u64) -> io::Result<Latencies> {
     let network = TestNetwork::build(Shape::BackToBack, 1500)?;
-    let over = AtomicBool::new(false);
+    let run = Run::new(&network, carrier, polls, requests);
     thread::scope(|scope| {
         let server = scope.spawn(|| {
             sys::pin(1);
-            let outcome = serve(&network, carrier, polls, &over);
-            over.store(true, Ordering::Relaxed);
+            let outcome = run.serve();
+            run.over.store(true, Ordering::Relaxed);
             outcome
         });
         let client = scope.spawn(|| {
             sys::pin(0);
-            let outcome = ask(&network, carrier, polls, requests, &over);
-            over.store(true, Ordering::Relaxed);
+            let outcome = run.ask();
+            run.over.store(true, Ordering::Relaxed);
             outcome
         });
         let asked = client.join().map_err(|_| io::Error::other("the client panicked"))?;
@@ -95,250 +120,320 @@ fn host_config(network: &TestNetwork, number: u32, polls: bool) -> io::Result<Co
     config.ndp.rto = TimeDelta::from_ms(1);
     config.ndp.pull_repeat = TimeDelta::from_ms(1);
     config.ndp.time_wait = TimeDelta::from_ms(10);
+    config.joins_acks = true;
     config.idle = if polls { Idle::Poll } else { Idle::Sleep };
     Ok(config)
 }
 
-/// Waits as the policy says; the longest wait is short, so that the end of a run is seen.
-fn pause(polls: bool, turns: &mut u32, fd: RawFd) -> io::Result<()> {
-    *turns += 1;
-    if !polls {
-        wait_readable(&[fd], 50_000_000)?;
-    } else if turns.is_multiple_of(64) {
-        thread::yield_now();
-    } else {
-        std::hint::spin_loop();
-    }
-    Ok(())
+/// A wait for something that may never come.
+struct Wait<'a> {
+    run: &'a Run<'a>,
+    since: Instant,
+    turns: u32,
+    /// Whether the end of the run ends it.
+    until_over: bool,
 }
 
-fn serve(
-    network: &TestNetwork,
-    carrier: Carrier,
-    polls: bool,
-    over: &AtomicBool,
-) -> io::Result<()> {
-    match carrier {
-        Carrier::Raw => {
-            let mut socket = network.socket(1)?;
-            let (mut frame, mut turns) = (Vec::new(), 0);
-            while !over.load(Ordering::Relaxed) {
-                let taken = socket.rx_burst(1, &mut |bytes| {
-                    frame.clear();
-                    frame.extend_from_slice(bytes);
-                })?;
-                if taken == 0 {
-                    let fd = socket.poll_fd().map_or(-1, |fd| fd.as_raw_fd());
-                    pause(polls, &mut turns, fd)?;
-                    continue;
-                }
-                for byte in 0..6 {
-                    frame.swap(byte, byte + 6);
-                }
-                socket.tx_burst(&[&[&frame]])?;
-                socket.flush()?;
-            }
-            Ok(())
+impl Wait<'_> {
+    /// Waits as the policy says, until the descriptor may be readable. False: the run is over.
+    ///
+    /// # Errors
+    /// Nothing came for so long.
+    fn pause(&mut self, what: &str, fd: RawFd) -> io::Result<bool> {
+        self.turns += 1;
+        if self.until_over && self.run.over.load(Ordering::Relaxed) {
+            return Ok(false);
         }
-        Carrier::Ndp => {
-            let clock = Clock::real();
-            let config = host_config(network, 1, polls)?;
-            let mut host = network.host(1, config, &clock)?;
-            host.listen(SERVICE);
-            while !over.load(Ordering::Relaxed) {
-                let stop = host.now().saturating_add(TimeDelta::from_ms(50));
-                host.run_until(stop, |core| {
-                    let mut any = false;
-                    while core.accept().is_some() {}
-                    while let Some(connection) = core.next_readable() {
-                        if let Ok(Some(request)) = core.receive(connection) {
-                            any |= core.send(connection, &request).is_ok();
-                            core.close(connection);
+        if !self.run.polls {
+            // The longest wait is short, so that the end of a run is seen.
+            wait_readable(&[fd], 50_000_000)?;
+        } else if self.turns.is_multiple_of(64) {
+            thread::yield_now();
+        } else {
+            std::hint::spin_loop();
+        }
+        let is_looked_at = !self.run.polls || self.turns.is_multiple_of(1024);
+        match is_looked_at && !self.until_over && self.since.elapsed() > self.run.patience {
+            true => Err(io::Error::new(io::ErrorKind::TimedOut, self.run.silence(what))),
+            false => Ok(true),
+        }
+    }
+}
+
+impl<'a> Run<'a> {
+    fn new(network: &'a TestNetwork, carrier: Carrier, polls: bool, requests: u64) -> Run<'a> {
+        let (ready, over) = (AtomicBool::new(false), AtomicBool::new(false));
+        let patience = Duration::from_secs(5);
+        Run { network, carrier, polls, requests, patience, ready, over }
+    }
+
+    fn silence(&self, what: &str) -> String {
+        let (carrier, seconds) = (self.carrier.name(), self.patience.as_secs_f32());
+        format!("{carrier}: no {what} in {seconds} s")
+    }
+
+    /// A client waits as long as it has patience.
+    fn wait(&self) -> Wait<'_> {
+        Wait { run: self, since: Instant::now(), turns: 0, until_over: false }
+    }
+
+    /// A server waits until the run is over.
+    fn wait_for_request(&self) -> Wait<'_> {
+        Wait { until_over: true, ..self.wait() }
+    }
+
+    fn serve(&self) -> io::Result<()> {
+        match self.carrier {
+            Carrier::Raw => self.serve_raw(),
+            Carrier::Ndp | Carrier::NdpValidated => self.serve_ndp(),
+            Carrier::FastOpen | Carrier::Tcp | Carrier::TcpKept => self.serve_tcp(),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    fn serve_raw(&self) -> io::Result<()> {
+        let mut socket = self.network.socket(1)?;
+        self.ready.store(true, Ordering::Release);
+        let (mut frame, mut wait) = (Vec::new(), self.wait_for_request());
+        while !self.is_over() {
+            let taken = socket.rx_burst(1, &mut |bytes| {
+                frame.clear();
+                frame.extend_from_slice(bytes);
+            })?;
+            if taken == 0 {
+                let fd = socket.poll_fd().map_or(-1, |fd| fd.as_raw_fd());
+                wait.pause("request", fd)?;
+                continue;
+            }
+            for byte in 0..6 {
+                frame.swap(byte, byte + 6);
+            }
+            socket.tx_burst(&[&[&frame]])?;
+            socket.flush()?;
+        }
+        Ok(())
+    }
+
+    fn serve_ndp(&self) -> io::Result<()> {
+        let clock = Clock::real();
+        let mut config = host_config(self.network, 1, self.polls)?;
+        config.validates_addresses = self.carrier == Carrier::NdpValidated;
+        let mut host = self.network.host(1, config, &clock)?;
+        host.listen(SERVICE);
+        self.ready.store(true, Ordering::Release);
+        while !self.is_over() {
+            let stop = host.now().saturating_add(TimeDelta::from_ms(50));
+            host.run_until(stop, |core| {
+                let mut any = false;
+                while core.accept().is_some() {}
+                while let Some(connection) = core.next_readable() {
+                    if let Ok(Some(request)) = core.receive(connection) {
+                        any |= core.send(connection, &request).is_ok();
+                        core.close(connection);
+                    }
+                }
+                any
+            })?;
+        }
+        Ok(())
+    }
+
+    fn serve_tcp(&self) -> io::Result<()> {
+        self.network.hosts[1].namespace.enter()?;
+        let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, SERVICE))?;
+        sys::set_congestion(&listener, "cubic")?;
+        sys::accept_fast_open(&listener)?;
+        listener.set_nonblocking(true)?;
+        self.ready.store(true, Ordering::Release);
+        let mut wait = self.wait_for_request();
+        while !self.is_over() {
+            match listener.accept() {
+                Ok((mut stream, _)) => {
+                    stream.set_nodelay(true)?;
+                    stream.set_nonblocking(true)?;
+                    let mut bytes = [0; REQUEST_BYTES];
+                    while self.take(&mut stream, &mut bytes, self.wait_for_request())? {
+                        self.give(&mut stream, &bytes)?;
+                        if self.carrier != Carrier::TcpKept {
+                            break;
                         }
                     }
-                    any
-                })?;
-            }
-            Ok(())
-        }
-        Carrier::FastOpen | Carrier::Tcp | Carrier::TcpKept => {
-            network.hosts[1].namespace.enter()?;
-            let listener = TcpListener::bind((Ipv4Addr::UNSPECIFIED, SERVICE))?;
-            sys::set_congestion(&listener, "cubic")?;
-            sys::accept_fast_open(&listener)?;
-            listener.set_nonblocking(true)?;
-            let mut turns = 0;
-            while !over.load(Ordering::Relaxed) {
-                match listener.accept() {
-                    Ok((mut stream, _)) => {
-                        stream.set_nodelay(true)?;
-                        stream.set_nonblocking(true)?;
-                        let mut bytes = [0; REQUEST_BYTES];
-                        while take(&mut stream, &mut bytes, polls, over)? {
-                            give(&mut stream, &bytes, polls)?;
-                            if carrier != Carrier::TcpKept {
-                                break;
-                            }
-                        }
-                    }
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        pause(polls, &mut turns, listener.as_raw_fd())?;
-                    }
-                    Err(error) => return Err(error),
                 }
-            }
-            Ok(())
-        }
-    }
-}
-
-/// Reads a whole message. False: the stream ended, or the run did.
-fn take(
-    stream: &mut TcpStream,
-    bytes: &mut [u8],
-    polls: bool,
-    over: &AtomicBool,
-) -> io::Result<bool> {
-    let (mut got, mut turns) = (0, 0);
-    while got < bytes.len() {
-        match stream.read(&mut bytes[got..]) {
-            Ok(0) => return Ok(false),
-            Ok(count) => got += count,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                if over.load(Ordering::Relaxed) {
-                    return Ok(false);
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    wait.pause("request", listener.as_raw_fd())?;
                 }
-                pause(polls, &mut turns, stream.as_raw_fd())?;
+                Err(error) => return Err(error),
             }
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(false),
-            Err(error) => return Err(error),
         }
+        Ok(())
     }
-    Ok(true)
-}
 
-/// Writes a whole message, on a connection that may still be opening.
-fn give(stream: &mut TcpStream, bytes: &[u8], polls: bool) -> io::Result<()> {
-    let (mut given, mut turns) = (0, 0u32);
-    while given < bytes.len() {
-        match stream.write(&bytes[given..]) {
-            Ok(count) => given += count,
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::WouldBlock | io::ErrorKind::NotConnected
-                ) =>
-            {
-                // Rare: room comes back within microseconds.
-                turns += 1;
-                if polls && !turns.is_multiple_of(64) {
-                    std::hint::spin_loop();
-                } else {
+    /// Reads a whole message. False: the stream ended, or the run did.
+    fn take(&self, stream: &mut TcpStream, bytes: &mut [u8], wait: Wait<'_>) -> io::Result<bool> {
+        let (mut got, mut wait) = (0, wait);
+        while got < bytes.len() {
+            match stream.read(&mut bytes[got..]) {
+                Ok(0) => return Ok(false),
+                Ok(count) => got += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if !wait.pause("answer", stream.as_raw_fd())? {
+                        return Ok(false);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => return Ok(false),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Writes a whole message, on a connection that may still be opening.
+    fn give(&self, stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
+        let (mut given, mut turns, start) = (0, 0u32, Instant::now());
+        while given < bytes.len() {
+            match stream.write(&bytes[given..]) {
+                Ok(count) => given += count,
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::WouldBlock | io::ErrorKind::NotConnected
+                    ) =>
+                {
+                    // Rare: room comes back within microseconds.
+                    turns += 1;
+                    if self.polls && !turns.is_multiple_of(64) {
+                        std::hint::spin_loop();
+                        continue;
+                    }
                     thread::yield_now();
-                }
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-fn ask(
-    network: &TestNetwork,
-    carrier: Carrier,
-    polls: bool,
-    requests: u64,
-    over: &AtomicBool,
-) -> io::Result<Latencies> {
-    // The server is to be there first.
-    thread::sleep(std::time::Duration::from_millis(30));
-    let mut taken = latencies();
-    let mut record = |number: u64, start: Instant| {
-        if number >= requests / 10 {
-            taken.saturating_record(start.elapsed().as_nanos() as u64);
-        }
-    };
-    let all = 0..requests + requests / 10;
-    let request = [0x5a; REQUEST_BYTES];
-    match carrier {
-        Carrier::Raw => {
-            let mut socket = network.socket(0)?;
-            let frame = raw_frame(&request);
-            let mut turns = 0;
-            for number in all {
-                let start = Instant::now();
-                socket.tx_burst(&[&[&frame]])?;
-                socket.flush()?;
-                while socket.rx_burst(1, &mut |_| {})? == 0 {
-                    if over.load(Ordering::Relaxed) {
-                        return Err(io::Error::other("the server stopped"));
+                    if start.elapsed() > self.patience {
+                        let text = self.silence("room for a message");
+                        return Err(io::Error::new(io::ErrorKind::TimedOut, text));
                     }
-                    let fd = socket.poll_fd().map_or(-1, |fd| fd.as_raw_fd());
-                    pause(polls, &mut turns, fd)?;
                 }
-                record(number, start);
+                Err(error) => return Err(error),
             }
         }
-        Carrier::Ndp => {
-            let clock = Clock::real();
-            let mut config = host_config(network, 0, polls)?;
-            // The next request follows at once.
-            config.sends_later = true;
-            let mut host = network.host(0, config, &clock)?;
-            for number in all {
-                let start = Instant::now();
-                let connection = host.connect(address(1, 0).into(), SERVICE, Options::default())?;
-                host.core().send(connection, &request)?;
-                host.core().close(connection);
-                let answer = host.receive(connection, TimeDelta::from_ms(5000))?;
-                if answer != request {
-                    return Err(io::Error::other("another answer"));
-                }
-                record(number, start);
-                // The end of the connection came with the answer.
-                match host.core().receive(connection) {
-                    Err(Failure::Closed) => {}
-                    other => return Err(io::Error::other(format!("not the end: {other:?}"))),
-                }
-            }
-        }
-        Carrier::FastOpen | Carrier::Tcp | Carrier::TcpKept => {
-            network.hosts[0].namespace.enter()?;
-            let open = if carrier == Carrier::FastOpen { Open::Fast } else { Open::Plain };
-            let connect = || sys::tcp_connect(address(1, 0), SERVICE, open, !polls, &request);
-            let mut kept = None;
-            for number in all {
-                let start = Instant::now();
-                let (mut stream, sent) = match kept.take() {
-                    Some(stream) => (stream, 0),
-                    None => connect()?,
-                };
-                give(&mut stream, &request[sent..], polls)?;
-                let mut answer = [0; REQUEST_BYTES];
-                if !take_answer(&mut stream, &mut answer, polls, over)? || answer != request {
-                    return Err(io::Error::other("no answer, or another one"));
-                }
-                record(number, start);
-                if carrier == Carrier::TcpKept {
-                    kept = Some(stream);
-                }
-            }
-        }
+        Ok(())
     }
-    Ok(taken)
-}
 
-fn take_answer(
-    stream: &mut TcpStream,
-    answer: &mut [u8],
-    polls: bool,
-    over: &AtomicBool,
-) -> io::Result<bool> {
-    if polls {
-        return take(stream, answer, polls, over);
+    fn ask(&self) -> io::Result<Latencies> {
+        // The server is to be there first: a frame that nobody receives is lost.
+        let start = Instant::now();
+        while !self.ready.load(Ordering::Acquire) {
+            if self.is_over() || start.elapsed() > self.patience {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, self.silence("server")));
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        let mut taken = latencies();
+        let mut record = |number: u64, start: Instant| {
+            if number >= self.requests / 10 {
+                taken.saturating_record(start.elapsed().as_nanos() as u64);
+            }
+        };
+        match self.carrier {
+            Carrier::Raw => self.ask_raw(&mut record),
+            Carrier::Ndp | Carrier::NdpValidated => self.ask_ndp(&mut record),
+            Carrier::FastOpen | Carrier::Tcp | Carrier::TcpKept => self.ask_tcp(&mut record),
+        }?;
+        Ok(taken)
     }
-    // The socket blocks by itself.
-    stream.read_exact(answer).map(|()| true)
+
+    /// The numbers of the requests, those that warm up first.
+    fn numbers(&self) -> std::ops::Range<u64> {
+        0..self.requests + self.requests / 10
+    }
+
+    fn ask_raw(&self, record: &mut dyn FnMut(u64, Instant)) -> io::Result<()> {
+        let mut socket = self.network.socket(0)?;
+        let frame = raw_frame(&REQUEST);
+        for number in self.numbers() {
+            let start = Instant::now();
+            socket.tx_burst(&[&[&frame]])?;
+            socket.flush()?;
+            let mut wait = self.wait();
+            while socket.rx_burst(1, &mut |_| {})? == 0 {
+                if self.is_over() {
+                    return Err(io::Error::other("the server stopped"));
+                }
+                let fd = socket.poll_fd().map_or(-1, |fd| fd.as_raw_fd());
+                wait.pause("echo", fd)?;
+            }
+            record(number, start);
+        }
+        Ok(())
+    }
+
+    fn ask_ndp(&self, record: &mut dyn FnMut(u64, Instant)) -> io::Result<()> {
+        let clock = Clock::real();
+        let mut config = host_config(self.network, 0, self.polls)?;
+        // The next request follows at once.
+        config.sends_later = true;
+        let mut host = self.network.host(0, config, &clock)?;
+        let patience = TimeDelta::from_ns(self.patience.as_nanos() as u64);
+        for number in self.numbers() {
+            let start = Instant::now();
+            let connection = host.connect(address(1, 0).into(), SERVICE, Options::default())?;
+            host.core().send(connection, &REQUEST)?;
+            host.core().close(connection);
+            let answer = host.receive(connection, patience)?;
+            if answer != REQUEST {
+                return Err(io::Error::other("another answer"));
+            }
+            record(number, start);
+            // The end of the connection came with the answer.
+            match host.core().receive(connection) {
+                Err(Failure::Closed) => {}
+                other => return Err(io::Error::other(format!("not the end: {other:?}"))),
+            }
+        }
+        Ok(())
+    }
+
+    fn ask_tcp(&self, record: &mut dyn FnMut(u64, Instant)) -> io::Result<()> {
+        self.network.hosts[0].namespace.enter()?;
+        let open = if self.carrier == Carrier::FastOpen { Open::Fast } else { Open::Plain };
+        let connect = || {
+            let opened = sys::tcp_connect(address(1, 0), SERVICE, open, !self.polls, &REQUEST)?;
+            // Of a socket that blocks by itself: as long as it has patience.
+            opened.0.set_read_timeout(Some(self.patience))?;
+            Ok::<_, io::Error>(opened)
+        };
+        let mut kept = None;
+        for number in self.numbers() {
+            let start = Instant::now();
+            let (mut stream, sent) = match kept.take() {
+                Some(stream) => (stream, 0),
+                None => connect()?,
+            };
+            self.give(&mut stream, &REQUEST[sent..])?;
+            let mut answer = [0; REQUEST_BYTES];
+            if !self.take_answer(&mut stream, &mut answer)? || answer != REQUEST {
+                return Err(io::Error::other("no answer, or another one"));
+            }
+            record(number, start);
+            if self.carrier == Carrier::TcpKept {
+                kept = Some(stream);
+            }
+        }
+        Ok(())
+    }
+
+    fn take_answer(&self, stream: &mut TcpStream, answer: &mut [u8]) -> io::Result<bool> {
+        if self.polls {
+            return self.take(stream, answer, self.wait());
+        }
+        match stream.read_exact(answer) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                Err(io::Error::new(io::ErrorKind::TimedOut, self.silence("answer")))
+            }
+            done => done.map(|()| true),
+        }
+    }
 }
 
 /// A frame of NDP's port that no host of the protocol sees.
@@ -366,4 +461,40 @@ pub(super) fn raw_frame(payload: &[u8]) -> Vec<u8> {
         .emit(ethernet, &Profile::PAPER, payload, &[], &mut frame)
         .expect("a whole packet of 1 KB");
     frame
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::namespace::allowed;
+
+    /// A frame that is lost, a server that does not come: nobody waits for ever.
+    #[test]
+    fn a_server_that_says_nothing_is_given_up() {
+        let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
+        for polls in [true, false] {
+            for is_ready in [false, true] {
+                let mut run = Run::new(&network, Carrier::Raw, polls, 3);
+                run.patience = Duration::from_millis(100);
+                run.ready = AtomicBool::new(is_ready);
+                let error = run.ask().expect_err("nobody is there");
+                assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{error}");
+                let what = if is_ready { "no echo" } else { "no server" };
+                assert!(error.to_string().contains(what), "{error}");
+            }
+        }
+        // A listener that accepts nothing and answers nothing.
+        let listen = || TcpListener::bind((Ipv4Addr::UNSPECIFIED, SERVICE));
+        let _listener = network.hosts[1].namespace.inside(listen).unwrap();
+        for carrier in [Carrier::Ndp, Carrier::Tcp, Carrier::FastOpen] {
+            for polls in [true, false] {
+                let mut run = Run::new(&network, carrier, polls, 3);
+                run.patience = Duration::from_millis(100);
+                run.ready = AtomicBool::new(true);
+                let outcome = thread::scope(|scope| scope.spawn(|| run.ask()).join().unwrap());
+                let error = outcome.expect_err("nobody answers");
+                assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{}: {error}", carrier.name());
+            }
+        }
+    }
 }

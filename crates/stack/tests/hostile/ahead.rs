@@ -35,7 +35,7 @@ mod heap {
     static COUNTING: Counting = Counting;
 
     /// Bytes that this thread holds.
-    pub(super) fn held() -> isize {
+    pub(crate) fn held() -> isize {
         HELD.with(Cell::get)
     }
 }
@@ -109,4 +109,47 @@ fn what_a_host_keeps_in_all_is_bounded() {
         let most = if peers == 1 { 24 << 20 } else { 80 << 20 };
         assert!(held < most, "{held} B of 223 MB, of {peers} peers");
     }
+}
+
+/// A header that a switch cut has no payload to be kept, and a copy none that is not there already.
+#[test]
+fn headers_and_copies_find_room_where_there_is_none() {
+    let mut server = server(|config| config.limits.early_bytes = 3000);
+    let mut forged = Forged::syn(address(9), 1);
+    for sequence in [1, 2, 1, 2, 2] {
+        forged.sequence = sequence;
+        server.receive_frame(ms(1), &forged.frame(&[7; 1200], &[]));
+    }
+    forged.sequence = 3;
+    let mut cut = forged.frame(&[7; 1200], &[]);
+    let profile = &Profile::PAPER;
+    let left = Frame::trim(&mut cut, profile, false, trimline_packet::wire::Lengths::Updated);
+    cut.truncate(left.unwrap());
+    server.receive_frame(ms(1), &cut);
+    assert_eq!(server.statistics().without_room, 0);
+    server.receive_frame(ms(1), &forged.frame(&[7; 1200], &[]));
+    assert_eq!(server.statistics().without_room, 1);
+}
+
+/// An application that is told of connections by `accept` alone has no list of those that can be read.
+#[test]
+fn lists_that_nobody_asks_for_do_not_grow() {
+    let mut server = server(|_| {});
+    let mut now = ms(1);
+    let mut serve = |count: u32| {
+        for number in 0..count {
+            now += TimeDelta::from_ms(1);
+            server.receive_frame(now, &request(address(9), number % 5000, b"x"));
+            if let Some(connection) = server.accept() {
+                server.receive(connection).unwrap();
+                server.abandon(now, connection);
+            }
+            sent(&mut server, now);
+            server.expire(now);
+        }
+        heap::held()
+    };
+    let before = serve(20_000);
+    let grown = serve(100_000) - before;
+    assert!(grown < 100_000, "{grown} B for 100,000 connections");
 }

@@ -1,5 +1,6 @@
 //! A half that the protocol remembers and a connection that an application has live and end together.
 
+use super::two::Two;
 use super::*;
 use trimline_stack::host::Options;
 
@@ -99,4 +100,39 @@ fn what_has_ended_is_forgotten() {
     // The number is free again.
     server.receive_frame(ms(3000), &request(address(9), 7, b"y"));
     assert!(server.accept().is_some());
+}
+
+/// Somebody who guessed a connection's number, and no count of it, pulls nothing.
+#[test]
+fn a_pull_of_what_was_never_sent_pulls_nothing() {
+    for (counter, is_plausible) in [(1_000_000, false), (40, true)] {
+        let mut server = server(|_| {});
+        server.receive_frame(ms(1), &request(address(9), 5, b"x"));
+        let connection = server.accept().unwrap();
+        server.send(connection, &[7; 500_000]).unwrap();
+        let before = run_to(&mut server, ms(3)).len();
+        assert!(before > 30, "{before} packets of a first window");
+        let mut forged = Forged { kind: Kind::Pull, ..Forged::syn(address(9), 5) };
+        (forged.flags, forged.sequence) = (Flags::FROM_OPENER, counter);
+        server.receive_frame(ms(4), &forged.frame(b"", &[]));
+        let pulled = run_to(&mut server, ms(5)).len();
+        assert_eq!(pulled > 0, is_plausible, "{pulled} packets for {counter}");
+        assert_eq!(server.statistics().implausible, u64::from(!is_plausible));
+    }
+}
+
+/// A half that a late answer opened would be nobody's, and pull for ever.
+#[test]
+fn an_answer_on_an_abandoned_connection_leaves_nothing() {
+    let mut two = Two::new(|_| {});
+    let (near, far) = two.open(b"never mind");
+    two.client.abandon(two.now, near);
+    // The server does not know it yet.
+    two.server.send(far, &[7; 500_000]).unwrap();
+    // And then the way to it is gone.
+    two.run_for(TimeDelta::from_us(20));
+    two.connected = false;
+    two.server.abandon(two.now, far);
+    two.run_for(TimeDelta::from_ms(10_000));
+    assert_eq!((two.client.next(), two.server.next()), (Time::NEVER, Time::NEVER));
 }

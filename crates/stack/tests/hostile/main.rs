@@ -4,12 +4,16 @@
 mod ahead;
 mod clocks;
 mod interfaces;
+mod keys;
 mod lifetimes;
 mod limits;
 mod links;
 mod reading;
 mod silence;
+mod switches;
 mod two;
+mod validation;
+mod ways;
 
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -52,13 +56,14 @@ struct Forged {
     flags: u8,
     connection: u32,
     sequence: u32,
+    service: u16,
 }
 
 impl Forged {
     /// The first packet of a connection to the service.
     fn syn(source: IpAddr, connection: u32) -> Forged {
         let flags = Flags::SYN | Flags::FROM_OPENER;
-        Forged { source, kind: Kind::Data, flags, connection, sequence: 0 }
+        Forged { source, kind: Kind::Data, flags, connection, sequence: 0, service: SERVICE }
     }
 
     /// Its frame, with a payload and with records behind it.
@@ -69,7 +74,7 @@ impl Forged {
     /// The same for another host.
     fn frame_to(self, destination: IpAddr, payload: &[u8], records: &[Record<'_>]) -> Vec<u8> {
         let extra = match self.kind {
-            Kind::Data => Header::data_extra(payload.len() as u16, SERVICE),
+            Kind::Data => Header::data_extra(payload.len() as u16, self.service),
             Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset => 0,
         };
         let service = match self.kind {

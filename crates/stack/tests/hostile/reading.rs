@@ -1,9 +1,9 @@
-//! NDP is receiver-driven: an application that does not read is not sent to.
+//! An application that does not read is not sent to: NDP's receiver asks for each packet, and then asks for none.
 
 use super::two::Two;
 use super::*;
 
-/// The client writes 100 MB into a stream that nobody reads, and then somebody does.
+/// A client writes into a stream that nobody reads, until no more is taken. Then somebody reads.
 #[test]
 fn a_receiver_that_does_not_read_stops_pulling_and_goes_on_when_it_does() {
     let mut two = Two::new(|_| {});
@@ -67,4 +67,87 @@ fn messages_that_nobody_takes_stop_the_sender() {
     let kept = two.server.kept();
     assert!(kept <= 215_000 && sent < 140, "{kept} B, {sent} messages");
     assert_eq!(two.client.send(near, &[1; 10_000]), Err(Failure::Full), "the sender hears of it");
+}
+
+/// Messages that are taken whole: together they are longer than what is kept of one peer. The one that finds no room
+/// fails, and makes room for the others. None of them waits for ever.
+#[test]
+fn long_messages_of_one_peer_do_not_wait_for_each_other() {
+    let mut two = Two::new(|_| {});
+    let message = vec![7; 60_000_000];
+    let near = [(); 3].map(|()| {
+        let one = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
+        two.client.send(one, &message).unwrap();
+        one
+    });
+    let (mut far, mut whole, mut failed) = (Vec::new(), 0, 0);
+    for _ in 0..300 {
+        two.run_for(TimeDelta::from_ms(10));
+        far.extend(std::iter::from_fn(|| two.server.accept()));
+        far.retain(|&one| match two.server.receive(one) {
+            Ok(None) => true,
+            Ok(Some(got)) => {
+                assert!(got == message);
+                whole += 1;
+                false
+            }
+            Err(failure) => {
+                assert_eq!(failure, Failure::NoRoom);
+                failed += 1;
+                two.server.abandon(two.now, one);
+                false
+            }
+        });
+    }
+    assert_eq!((whole, failed), (2, 1), "two of three have room");
+    let ends = near.map(|one| two.client.failure(one));
+    assert_eq!(ends.iter().filter(|&&end| end == Some(Failure::Refused)).count(), 1, "{ends:?}");
+    assert_eq!(two.server.kept(), 0);
+    let before = two.data;
+    two.run_for(TimeDelta::from_ms(1000));
+    assert!(two.data - before < 20, "{} packets in a second", two.data - before);
+}
+
+/// Streams of one peer that nobody reads: none is pulled beyond what is kept of the peer, and all go on.
+#[test]
+fn streams_of_one_peer_share_its_room() {
+    let mut two = Two::new(|config| config.limits.peer_bytes = 2 << 20);
+    let count = 16;
+    let streams: Vec<_> = (0..count).map(|_| two.open(b"0")).collect();
+    let mut given = vec![0u64; count];
+    let byte = |at: u64| (at % 251) as u8;
+    let write = |two: &mut Two, given: &mut [u64]| {
+        for (given, (near, _)) in given.iter_mut().zip(&streams) {
+            let bytes: Vec<u8> = (*given..*given + 10_000).map(byte).collect();
+            let most = bytes.len().min((1_000_000 - *given) as usize);
+            *given += two.client.write(*near, &bytes[..most]).unwrap() as u64;
+        }
+    };
+    for _ in 0..500 {
+        write(&mut two, &mut given);
+        two.run_for(TimeDelta::from_ms(1));
+    }
+    assert!(two.server.kept() <= 2 << 20);
+    assert!(two.server.statistics().without_room > 0, "there was no room for all");
+    let before = two.data;
+    two.run_for(TimeDelta::from_ms(1000));
+    // Each sender tries now and then, since it is owed a pull.
+    assert!(two.data - before < 20 * count as u64, "{} packets", two.data - before);
+    let (mut got, mut bytes) = (vec![0u64; count], vec![0; 1 << 16]);
+    for _ in 0..20_000 {
+        for (got, &(_, far)) in got.iter_mut().zip(&streams) {
+            let read = two.server.read(far, &mut bytes).unwrap();
+            for &one in &bytes[..read] {
+                let expected = if *got == 0 { b'0' } else { byte(*got - 1) };
+                assert!(one == expected, "byte {got}");
+                *got += 1;
+            }
+        }
+        write(&mut two, &mut given);
+        two.run_for(TimeDelta::from_ms(1));
+        if got.iter().all(|&got| got == 1_000_001) {
+            return;
+        }
+    }
+    panic!("{got:?} bytes arrived");
 }

@@ -4,6 +4,7 @@ mod at_most_once;
 mod hostile;
 mod impaired;
 mod paths;
+mod riding;
 mod talk;
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

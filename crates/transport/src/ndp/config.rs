@@ -159,6 +159,12 @@ pub enum Command {
         /// Whether to hold, or to go on.
         holds: bool,
     },
+    /// The receiver kept nothing of the first window: it goes again, as if it had not been sent. Says nothing once the
+    /// peer has answered.
+    Renew {
+        /// The sending half.
+        key: Key,
+    },
     /// NDP 3.2.3: routing learned of a failure, or of its end. From now on the half sends on these
     /// paths only; what is in flight on others is resent when it times out. An empty list changes
     /// nothing: packets are rather lost than never sent.

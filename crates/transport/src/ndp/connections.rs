@@ -207,6 +207,18 @@ impl Endpoint {
         }
     }
 
+    /// The receiver kept nothing of the first window.
+    #[cold]
+    pub(super) fn renew(&mut self, now: Time, key: Key, directory: &mut impl HostTables) {
+        let Some(slot) = directory.find(key) else { return };
+        let entry = &mut self.slots[slot as usize];
+        let Role::Sending(sender) = &mut entry.role else { return };
+        if entry.life != Life::TimeWait {
+            sender.renew();
+            self.sender_changed(now, slot);
+        }
+    }
+
     /// What a half sends bears this class.
     pub(super) fn classify(&mut self, key: Key, class: u8, directory: &mut impl HostTables) {
         let Some(slot) = directory.find(key) else { return };

@@ -498,6 +498,7 @@ impl crate::Endpoint for Endpoint {
             Command::Send { key, length } => self.send(now, key, length.get(), directory),
             Command::Prioritise { key, class } => self.prioritise(key, class, directory),
             Command::Hold { key, holds } => self.hold(now, key, holds, directory),
+            Command::Renew { key } => self.renew(now, key, directory),
             Command::Paths { key, paths } => self.use_paths(key, &paths, directory),
             Command::Avoid { key, path, until } => self.avoid(key, path, until, directory),
             Command::Classify { key, class } => self.classify(key, class, directory),

@@ -357,6 +357,23 @@ impl Sender {
         }
     }
 
+    /// The receiver kept nothing of the first window: it goes again, with the credit that it had. After any answer of
+    /// a receiver that has kept something, or a pull, nothing changes.
+    pub(super) fn renew(&mut self) {
+        if self.answers > 0 || self.pull_counter > 0 {
+            return;
+        }
+        // Newest first, so that the oldest goes first.
+        for place in self.window.newest_first() {
+            let Some(record) = self.window.record(place) else { continue };
+            if record.state == State::InFlight {
+                self.unheard -= u32::from(record.heard());
+                self.window.wait_before(place, State::Returned);
+                self.credit = (self.credit + 1).min(WINDOW_LIMIT);
+            }
+        }
+    }
+
     /// A pull counter arrived.
     #[inline]
     pub(super) fn pulled(&mut self, counter: u32) {
@@ -508,6 +525,7 @@ mod tests {
     use super::*;
     use crate::ndp::tests::{PENALTY, config};
     use crate::{Half, Stream};
+    use alloc::vec::Vec;
     use rand_xoshiro::rand_core::SeedableRng;
     use trimline_packet::ConnectionId;
 
@@ -531,5 +549,29 @@ mod tests {
         (0..PENALTY.min_nacks).for_each(|_| board.nack(bad));
         sender.acked(first.header.sequence, first.header.flags.attempt());
         assert_eq!(sender.paths.permute(due, Some(&PENALTY)), 1);
+    }
+
+    /// A receiver that kept nothing: the window is as it was before it was sent. After an answer nothing changes.
+    #[test]
+    fn a_first_window_that_was_not_kept_goes_again_whole() {
+        let config = Config { initial_window: 4, ..config() };
+        let paths = Paths::new(&[PathId::new(0)], Stream::seed_from_u64(1), None);
+        let mut sender = Sender::new(Time::ZERO, &config, Some(90_000), 0, 0, paths);
+        let (here, connection) = (HostId::new(0), ConnectionId::new(1));
+        let key = Key { peer: HostId::new(1), connection, opened_here: true, half: Half::Sending };
+        let send = |sender: &mut Sender| {
+            let mut all = Vec::new();
+            while sender.ready() {
+                let (packet, _) = sender.transmit(Time::ZERO, &config, here, &key);
+                all.push((packet.header.sequence, packet.header.flags.attempt()));
+            }
+            all
+        };
+        assert_eq!(send(&mut sender), [(0, 0), (1, 0), (2, 0), (3, 0)]);
+        sender.renew();
+        assert_eq!(send(&mut sender), [(0, 1), (1, 1), (2, 1), (3, 1)]);
+        sender.acked(0, 1);
+        sender.renew();
+        assert_eq!(send(&mut sender), [], "the receiver has kept one");
     }
 }

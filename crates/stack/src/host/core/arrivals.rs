@@ -1,9 +1,15 @@
 //! Frames from the network: what may come, what is refused, and what becomes of it.
 //!
-//! Nothing that a peer says is arithmetic before it is checked, and what is refused for want of room is refused
-//! before the endpoint hears of it: what was ACKed is kept until the application has it.
+//! A number of a peer is checked before anything is calculated with it. A payload for which there is no room is
+//! refused before the endpoint hears of it: what was ACKed is kept until the application has it.
+//!
+//! Room is a connection's, its peer's and the host's ([`super::super::Limits`]). A connection for which the others of
+//! its peer, or of all, leave no room is not pulled until they do. If it holds the beginning of a message itself and
+//! its application can read nothing, waiting might never end: then it fails.
 
-use trimline_packet::wire::{Datagram, Error, Ethernet, Frame, Parsed, Routes, What};
+use std::net::IpAddr;
+
+use trimline_packet::wire::{Datagram, Error, Ethernet, Frame, Parsed, Records, Routes, What};
 use trimline_packet::{Flags, HostId, Kind, Packet, Service, Time};
 use trimline_transport::ndp::{Command, Event};
 use trimline_transport::{Disposition, Endpoint, Half, Key};
@@ -22,8 +28,12 @@ const MORE_PULLS: u64 = 64;
 enum Verdict {
     /// The endpoint takes it, of this connection if the application has one.
     Take(Option<u32>),
-    /// It is taken as its header alone: there is no room for its payload now.
+    /// It is taken as its header alone: its connection keeps what it may.
     Cut(u32),
+    /// The same, because of what others keep.
+    Crowded(u32),
+    /// It is the next of a message for the rest of which there will be no room.
+    Full(u32),
     /// It cannot be meant.
     Implausible,
     /// There is no room for what it would open.
@@ -49,17 +59,37 @@ impl Core {
         self.close_ended(now);
         self.statistics.frames_in += 1;
         self.statistics.bytes_in += bytes.len() as u64;
-        let parsed = Frame::new(bytes)
-            .and_then(|frame| Ok((frame.ethernet(), frame.parse(&self.config.profile)?)));
-        match parsed {
+        let frame = Frame::new(bytes);
+        match frame.and_then(|frame| Ok((frame.ethernet(), self.understand(&frame)?))) {
             Ok((ethernet, parsed)) => self.take(now, ethernet, &parsed),
             Err(error) => self.statistics.refuse(error),
         }
     }
 
+    /// What a frame says. With a key nothing is believed that does not bear its tag; a header that was cut bears half
+    /// of it, or none where switches cut before it.
+    fn understand<'a>(&self, frame: &Frame<'a>) -> Result<Parsed<'a>, Error> {
+        let profile = &self.config.profile;
+        let Some(key) = &self.config.key else { return frame.parse(profile) };
+        let parsed = frame.parse_tagged(profile)?;
+        let Datagram { source, destination, service, .. } = parsed.datagram;
+        let (addresses, header) = ([source, destination], frame.header());
+        let (header, tag) = (header.bytes(), frame.tag());
+        let is_genuine = match service.service() {
+            Service::Trimmed | Service::Returned if !frame.tag_survives(profile) => true,
+            Service::Trimmed | Service::Returned => {
+                tag.is_some_and(|tag| key.made_header(tag, addresses, header))
+            }
+            Service::Trimmable | Service::Control | Service::Droppable => {
+                tag == Some(key.tag(addresses, header, &[parsed.payload, parsed.extension]))
+            }
+        };
+        if is_genuine { Ok(parsed) } else { Err(Error { what: What::Tag, at: 0 }) }
+    }
+
     fn take(&mut self, now: Time, ethernet: Ethernet, parsed: &Parsed<'_>) {
         let Datagram { source, destination, .. } = parsed.datagram;
-        // Nor does anything come from here.
+        // A packet from this host's own address is forged.
         if self.peers.host(destination) != Some(ME) || self.peers.host(source) == Some(ME) {
             self.statistics.misdirected += 1;
             return;
@@ -67,22 +97,54 @@ impl Core {
         if !incoming::is_readable(parsed.extension, parsed.payload.len()) {
             return self.statistics.refuse(Error { what: What::Record, at: 0 });
         }
-        if self.peers.host(source).is_none() && !self.admit(now, ethernet, &parsed.datagram) {
-            self.statistics.beyond_limits += 1;
-            return;
+        if self.config.validates_addresses && self.is_stranger(now, parsed) {
+            return self.challenge(now, ethernet, &parsed.datagram);
         }
-        let mut packet = match parsed.packet(&self.peers) {
+        if self.peers.host(source).is_none() {
+            if !self.is_welcome(&parsed.datagram) {
+                return self.refuse_stranger(now, ethernet, &parsed.datagram);
+            }
+            if !self.admit(now, ethernet, source) {
+                self.statistics.beyond_limits += 1;
+                return;
+            }
+        }
+        let packet = match parsed.packet(&self.peers) {
             Ok(packet) => packet,
             Err(error) => return self.statistics.refuse(error),
         };
+        if packet.header.kind == Kind::Data {
+            let records = Records::new(parsed.extension, parsed.payload.len()).flatten();
+            Core::riders(&packet, records).for_each(|ack| self.take_packet(now, ack, &[], &[]));
+        }
+        let name = Name::of(&packet);
+        if packet.header.kind == Kind::Nack
+            && let Some(token) = incoming::token(parsed.extension, 0)
+        {
+            return self.was_challenged(now, &packet, name, token);
+        }
+        self.take_packet(now, packet, parsed.payload, parsed.extension);
+    }
+
+    /// A packet of a known peer: what becomes of it, and of its payload.
+    fn take_packet(&mut self, now: Time, mut packet: Packet, payload: &[u8], extension: &[u8]) {
         let name = Name::of(&packet);
         let index = match self.verdict(&packet, name) {
             Verdict::Take(index) => index,
             Verdict::Cut(index) => {
-                self.statistics.without_room += 1;
-                (packet.service, packet.wire_bytes) =
-                    (Service::Trimmed.into(), Packet::HEADER_BYTES);
+                self.cut(&mut packet);
                 Some(index)
+            }
+            Verdict::Crowded(index) => {
+                self.cut(&mut packet);
+                self.wait_for_others(index);
+                Some(index)
+            }
+            Verdict::Full(index) => {
+                self.statistics.without_room += 1;
+                self.fail(now, index, Failure::NoRoom);
+                // The endpoint refuses it.
+                None
             }
             Verdict::Implausible => {
                 self.statistics.implausible += 1;
@@ -103,11 +165,23 @@ impl Core {
         {
             self.entries[index as usize].heard = now;
         }
-        self.deliver(now, &packet, index, parsed);
+        self.deliver(now, &packet, index, (payload, extension));
+    }
+
+    /// A packet is its header from now on.
+    fn cut(&mut self, packet: &mut Packet) {
+        self.statistics.without_room += 1;
+        (packet.service, packet.wire_bytes) = (Service::Trimmed.into(), Packet::HEADER_BYTES);
     }
 
     /// Gives a packet to the endpoint, and its payload to the application.
-    fn deliver(&mut self, now: Time, packet: &Packet, index: Option<u32>, parsed: &Parsed<'_>) {
+    fn deliver(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        index: Option<u32>,
+        (payload, extension): (&[u8], &[u8]),
+    ) {
         self.clock = self.clock.max(now);
         let begun = index.is_some_and(|index| {
             let entry = &self.entries[index as usize];
@@ -125,7 +199,7 @@ impl Core {
             && let Some(index) = self.slots.owner(slot)
         {
             let incoming = &mut self.entries[index as usize].incoming;
-            let progress = incoming.insert(sequence, parsed.payload, parsed.extension);
+            let progress = incoming.insert(sequence, payload, extension);
             if progress {
                 self.progressed(index);
             }
@@ -134,16 +208,10 @@ impl Core {
         }
     }
 
-    /// Someone new, who perhaps opens a connection. Gives whether there is room for another peer.
-    fn admit(&mut self, now: Time, ethernet: Ethernet, datagram: &Datagram) -> bool {
-        match datagram.fields.kind {
-            // It opens a connection, or hears that it has none.
-            Kind::Data | Kind::Pull => {}
-            // Of somebody unknown: what follows says so.
-            Kind::Ack | Kind::Nack | Kind::Reset => return true,
-        }
+    /// Someone new, who may open a connection. Gives whether there is room for another peer.
+    fn admit(&mut self, now: Time, ethernet: Ethernet, source: IpAddr) -> bool {
         let Core { peers, boards, config, .. } = self;
-        let admitted = peers.admit(now, datagram.source, config.limits.peers, |gone: HostId| {
+        let admitted = peers.admit(now, source, config.limits.peers, |gone: HostId| {
             if let Some(board) = boards.get_mut(gone.index()) {
                 *board = None;
             }
@@ -188,9 +256,22 @@ impl Core {
         if !entry.incoming.expects(header.sequence) {
             return Verdict::Implausible;
         }
-        match self.has_room(index, packet) {
-            true => Verdict::Take(Some(index)),
-            false => Verdict::Cut(index),
+        // A header takes no room, and a copy none that is not taken.
+        if packet.service == Service::Trimmed || entry.incoming.has(header.sequence) {
+            return Verdict::Take(Some(index));
+        }
+        if !self.has_own_room(index, packet) {
+            return Verdict::Cut(index);
+        }
+        if self.others_leave_room(entry.name.peer, u64::from(header.payload_length())) {
+            return Verdict::Take(Some(index));
+        }
+        let is_stuck = entry.kept > 0 && entry.incoming.waiting() == 0;
+        match entry.incoming.is_next(header.sequence) {
+            true if is_stuck => Verdict::Full(index),
+            // The next one decides.
+            false if is_stuck => Verdict::Cut(index),
+            true | false => Verdict::Crowded(index),
         }
     }
 
@@ -215,25 +296,27 @@ impl Core {
             && of_peer.accepted < limits.peer_connections
             && of_all.half_open < limits.half_open
             && of_peer.half_open < limits.peer_half_open
-            && of_all.kept + length <= limits.host_bytes
-            && of_peer.kept + length <= limits.peer_bytes;
+            && self.others_leave_room(name.peer, length);
         if has_room { Verdict::Take(None) } else { Verdict::Beyond }
     }
 
-    /// Whether the payload of a packet can be kept.
-    fn has_room(&self, index: u32, packet: &Packet) -> bool {
+    /// Whether a connection may keep the payload of a packet.
+    fn has_own_room(&self, index: u32, packet: &Packet) -> bool {
         let entry = &self.entries[index as usize];
         let limits = &self.config.limits;
         let length = u64::from(packet.header.payload_length());
-        let of_connection = match entry.incoming.is_next(packet.header.sequence) {
+        match entry.incoming.is_next(packet.header.sequence) {
             // Twice: what was pulled before the application was found not to read is under way.
             true => entry.incoming.waiting() <= 2 * limits.receive_buffer,
             false => entry.incoming.early() + length <= limits.early_bytes,
-        };
-        let (of_peer, of_all) = self.peers.holdings(entry.name.peer);
-        of_connection
-            && of_peer.kept + length <= limits.peer_bytes
-            && of_all.kept + length <= limits.host_bytes
+        }
+    }
+
+    /// Whether this host may keep so many bytes more of a peer.
+    fn others_leave_room(&self, peer: HostId, length: u64) -> bool {
+        let (of_peer, of_all) = self.peers.holdings(peer);
+        let limits = &self.config.limits;
+        of_peer.kept + length <= limits.peer_bytes && of_all.kept + length <= limits.host_bytes
     }
 
     /// A receiver pulls no more than arrived there.
@@ -271,14 +354,62 @@ impl Core {
         if !entry.in_use {
             return;
         }
+        let (waiting, most) = (entry.incoming.waiting(), self.config.limits.receive_buffer);
+        entry.held = if entry.held { waiting > most / 2 } else { waiting >= most };
+        self.count_kept(index);
+        self.tell_holds(index);
+    }
+
+    /// What a connection keeps is counted anew. Others may go on if that makes room for them.
+    pub(super) fn count_kept(&mut self, index: u32) {
+        let entry = &mut self.entries[index as usize];
         let kept = entry.incoming.kept();
         let before = std::mem::replace(&mut entry.kept, kept);
         let peer = entry.name.peer;
+        let were_full = self.are_full(peer);
         self.peers.holds(peer, |holdings| holdings.kept = holdings.kept - before + kept);
-        let (waiting, most) = (entry.incoming.waiting(), self.config.limits.receive_buffer);
-        let holds = if entry.held { waiting > most / 2 } else { waiting >= most };
-        if holds != entry.held {
-            entry.held = holds;
+        if self.crowded.is_empty() || were_full == self.are_full(peer) {
+            return;
+        }
+        let is_freed = |core: &Core, peer| core.are_full(peer) == (false, false);
+        let freed: Vec<(HostId, u32)> = match were_full {
+            (_, true) => self.crowded.iter().copied().filter(|&(p, _)| is_freed(self, p)).collect(),
+            (_, false) => {
+                let of_peer = self.crowded.range((peer, 0)..=(peer, u32::MAX)).copied();
+                of_peer.filter(|&(p, _)| is_freed(self, p)).collect()
+            }
+        };
+        for (peer, index) in freed {
+            self.crowded.remove(&(peer, index));
+            self.entries[index as usize].crowded = false;
+            self.tell_holds(index);
+        }
+    }
+
+    /// Whether this host keeps nearly all that it may of a peer, and of all.
+    fn are_full(&self, peer: HostId) -> (bool, bool) {
+        let (of_peer, of_all) = self.peers.holdings(peer);
+        let nearly = |limit: u64| limit - limit / 8;
+        let limits = &self.config.limits;
+        (of_peer.kept > nearly(limits.peer_bytes), of_all.kept > nearly(limits.host_bytes))
+    }
+
+    /// Nothing is pulled on a connection before others have made room.
+    #[cold]
+    fn wait_for_others(&mut self, index: u32) {
+        let peer = self.entries[index as usize].name.peer;
+        if self.are_full(peer) != (false, false) {
+            self.crowded.insert((peer, index));
+            self.entries[index as usize].crowded = true;
+            self.tell_holds(index);
+        }
+    }
+
+    /// Tells the endpoint whether a connection is pulled, if it does not know.
+    fn tell_holds(&mut self, index: u32) {
+        let entry = &mut self.entries[index as usize];
+        let holds = entry.held || entry.crowded;
+        if std::mem::replace(&mut entry.holds, holds) != holds {
             let key = entry.name.key(Half::Receiving);
             self.command(self.clock, Command::Hold { key, holds });
         }
@@ -359,8 +490,8 @@ impl Core {
         let known = self.names.get(&name).copied();
         let index = match known {
             Some(index) => index,
-            // The application has abandoned what the peer answers on.
-            None if opened_here => return,
+            // The application has abandoned what the peer answers on: nobody would ever end that half.
+            None if opened_here => return self.command(now, Command::Abandon { key }),
             None => {
                 let index = self.entry(name, service_port, Options::default());
                 let connection = self.handle(index);

@@ -45,21 +45,20 @@ pub(super) struct Watch {
     asks: Vec<u32>,
 }
 
-impl Default for Watch {
-    fn default() -> Watch {
+impl Watch {
+    /// Nobody is to be looked at.
+    pub(super) fn new(seed: u64) -> Watch {
         Watch {
             open: 0,
             next: None,
             at: 0,
             looked: Time::ZERO,
             awake: Time::ZERO,
-            seed: random::seed(),
+            seed,
             asks: Vec::new(),
         }
     }
-}
 
-impl Watch {
     /// There is one more connection.
     pub(super) fn opened(&mut self) {
         self.open += 1;
@@ -84,9 +83,9 @@ impl Watch {
     }
 
     /// The clock was set back.
-    pub(super) fn set_back(&mut self, back: impl Fn(Time) -> Time) {
-        self.next = self.next.map(&back);
-        (self.looked, self.awake) = (back(self.looked), back(self.awake));
+    pub(super) fn set_back(&mut self, by: TimeDelta) {
+        self.next = self.next.map(|next| next.set_back(by));
+        (self.looked, self.awake) = (self.looked.set_back(by), self.awake.set_back(by));
     }
 
     /// Whether a peer is to be asked.

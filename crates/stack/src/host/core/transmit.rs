@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use trimline_packet::wire::{Datagram, Ethernet};
+use trimline_packet::wire::{Datagram, Ethernet, Record, Tag};
 use trimline_packet::{ByteCount, Flags, Kind, Packet, Time};
 use trimline_transport::{Allowed, Endpoint};
 
@@ -17,7 +17,7 @@ const LATE_PACKETS: u64 = 8;
 const APART: usize = 1400;
 
 /// The shortest Ethernet frame, without FCS.
-const SHORTEST: usize = 60;
+pub(super) const SHORTEST: usize = 60;
 
 /// A payload that lies with its connection.
 #[derive(Debug)]
@@ -55,8 +55,11 @@ impl Core {
     /// When the next packet can be sent.
     pub(super) fn next_transmit(&self) -> Time {
         let free = self.busy_until.saturating_since(Time::ZERO).saturating_sub(self.ahead);
-        let ready =
-            if self.watch.asks() { Time::ZERO } else { self.endpoint.transmit_at(Allowed::ALL) };
+        let is_waiting = !self.to_strangers.is_empty() || self.riding.is_waiting();
+        let ready = match is_waiting || self.watch.asks() {
+            true => Time::ZERO,
+            false => self.endpoint.transmit_at(Allowed::ALL),
+        };
         ready.max(Time::ZERO + free).max(self.clock)
     }
 
@@ -64,15 +67,20 @@ impl Core {
     /// the host's own pace, which a thread that was held up follows later, though not without limit.
     pub fn transmit(&mut self, now: Time) -> Option<(Time, Packet)> {
         let (at, packet) = self.next_packet(now)?;
-        let written = self.write_frame(now, &packet, usize::MAX);
-        self.frame = written.bytes;
+        self.frame = match self.to_strangers.pop_front() {
+            Some(answer) => answer,
+            None => self.write_frame(now, &packet, usize::MAX).bytes,
+        };
         Some((at, packet))
     }
 
     /// The same, with a long payload left where it is: its bytes stay there until something arrives.
     pub(in crate::host) fn transmit_apart(&mut self, now: Time) -> Option<(Packet, Written)> {
         let (_, packet) = self.next_packet(now)?;
-        let written = self.write_frame(now, &packet, APART);
+        let written = match self.to_strangers.pop_front() {
+            Some(bytes) => Written { head: bytes.len(), bytes, payload: None, has_way: true },
+            None => self.write_frame(now, &packet, APART),
+        };
         Some((packet, written))
     }
 
@@ -90,9 +98,12 @@ impl Core {
         let earliest = now.saturating_since(Time::ZERO).saturating_sub(behind * LATE_PACKETS);
         let at = due.max(Time::ZERO + earliest);
         self.clock = at;
-        let packet = match self.next_question() {
-            Some(question) => question,
-            None => self.endpoint.poll_transmit(at, Allowed::ALL)?,
+        let packet = if let Some(answer) = self.next_to_stranger() {
+            answer
+        } else if let Some(question) = self.next_question() {
+            question
+        } else {
+            self.next_of_endpoint(at)?
         };
         let wire = ByteCount::new(u64::from(packet.wire_bytes));
         self.busy_until = at.max(self.busy_until) + self.config.send_rate.transmission(wire);
@@ -108,19 +119,9 @@ impl Core {
         // A first packet without payload is of an empty stream.
         let is_question = header.payload_length() == 0 && !header.flags.contains(Flags::SYN);
         if header.kind == Kind::Data && !is_question {
-            let name = Name {
-                peer: packet.destination,
-                connection: header.connection,
-                opened_here: header.flags.contains(Flags::FROM_OPENER),
-            };
-            let owner = *self.names.get(&name).expect("a half that sends has its bytes");
-            let outgoing = &mut self.entries[owner as usize].outgoing;
-            let at = outgoing.packet(header.sequence, header.payload_length(), &mut self.extension);
-            let path = header.path.get();
-            let lost_on = outgoing.takes(header.sequence, path, header.flags.attempt());
-            self.note_sent(now, packet.destination, path, lost_on);
-            payload = self.entries[owner as usize].outgoing.slices(&at);
-            of = Some(Lent { entry: owner, at });
+            let lent = self.place(now, packet);
+            payload = self.entries[lent.entry as usize].outgoing.slices(&lent.at);
+            of = Some(lent);
         }
         let datagram = Datagram::of(packet, &self.peers).expect("a peer has an address");
         let next_hop = self.peers.next_hop(packet.destination);
@@ -128,8 +129,16 @@ impl Core {
         let ethernet = Ethernet { destination, source: self.config.ethernet };
         let (profile, extension) = (&self.config.profile, &self.extension);
         let mut bytes = std::mem::take(&mut self.frame);
+        let tag = self.tag(&datagram, payload, extension);
         datagram
-            .emit_headers(ethernet, profile, payload, extension, &mut bytes)
+            .emit_tagged_headers(
+                ethernet,
+                profile,
+                tag.as_ref().map_or(&[], |tag| &tag[..]),
+                payload,
+                extension,
+                &mut bytes,
+            )
             .expect("an endpoint sends what can be written");
         let head = bytes.len();
         let length = payload[0].len() + payload[1].len();
@@ -142,8 +151,13 @@ impl Core {
             bytes.resize(bytes.len().max(SHORTEST), 0);
         }
         let sent = bytes.len() + if is_apart { length } else { 0 };
-        self.statistics.frames_out += 1;
-        self.statistics.bytes_out += sent as u64;
+        match has_way {
+            true => {
+                self.statistics.frames_out += 1;
+                self.statistics.bytes_out += sent as u64;
+            }
+            false => self.statistics.without_way += 1,
+        }
         let owner = of.as_ref().map(|lent| lent.entry);
         let payload = if is_apart { of } else { None };
         // The packet may have made room for the endpoint to learn of more.
@@ -153,6 +167,43 @@ impl Core {
             self.hand_over_one(now, owner);
         }
         Written { bytes, head, payload, has_way }
+    }
+
+    /// Where the payload of a packet lies that is sent now. Its records are in the extension then.
+    fn place(&mut self, now: Time, packet: &Packet) -> Lent {
+        let header = &packet.header;
+        let name = Name {
+            peer: packet.destination,
+            connection: header.connection,
+            opened_here: header.flags.contains(Flags::FROM_OPENER),
+        };
+        let entry = *self.names.get(&name).expect("a half that sends has its bytes");
+        let outgoing = &mut self.entries[entry as usize].outgoing;
+        if header.flags.contains(Flags::SYN)
+            && let Some(token) = self.peers.token(packet.destination)
+        {
+            outgoing.shown = Some(token);
+            Record::Token(token).emit(&mut self.extension).expect("a known record");
+        }
+        let at = outgoing.packet(header.sequence, header.payload_length(), &mut self.extension);
+        self.riding.write(&mut self.extension);
+        let path = header.path.get();
+        let lost_on = outgoing.takes(header.sequence, path, header.flags.attempt());
+        self.note_sent(now, packet.destination, path, lost_on);
+        Lent { entry, at }
+    }
+
+    /// What the key makes of a packet, if there is one.
+    pub(super) fn tag(
+        &self,
+        datagram: &Datagram,
+        payload: [&[u8]; 2],
+        extension: &[u8],
+    ) -> Option<Tag> {
+        let key = self.config.key.as_ref()?;
+        let Datagram { source, destination, fields, .. } = datagram;
+        let header = fields.emit(*source, *destination);
+        Some(key.tag([*source, *destination], &header, &[payload[0], payload[1], extension]))
     }
 
     /// The payload that was left where it is.

@@ -1,0 +1,106 @@
+//! ACKs that ride in packets of data: a request and its answer are a frame each then.
+//!
+//! An ACK that pulls nothing is held while the endpoint is asked for what comes next, at the same instant. If that is
+//! data to the same peer with room behind its payload, the ACK is a record there; else it goes before what is no data,
+//! and right behind what is.
+
+use std::collections::VecDeque;
+
+use trimline_packet::wire::{ACKED_BYTES, Record};
+use trimline_packet::{ConnectionId, Flags, Header, Kind, Packet, Service, Time};
+use trimline_transport::{Allowed, Endpoint};
+
+use super::super::peers::ME;
+use super::Core;
+
+/// ACKs that one packet carries, at most.
+const MOST: usize = 4;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Riding {
+    /// Control packets that the endpoint gave and that go before further ones.
+    waiting: VecDeque<Packet>,
+    /// What rides in the packet that is written next.
+    in_next: Vec<Header>,
+}
+
+impl Riding {
+    /// Whether packets wait that were taken from the endpoint.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// The records of the packet that is written now.
+    pub(super) fn write(&mut self, extension: &mut Vec<u8>) {
+        for Header { connection, sequence, flags, .. } in self.in_next.drain(..) {
+            let (connection, flags) = (connection.get(), flags.bits());
+            let record = Record::Acked { connection, sequence, flags };
+            record.emit(extension).expect("a known record");
+        }
+    }
+}
+
+/// An ACK that only says that something arrived.
+fn is_idle_ack(packet: &Packet) -> bool {
+    packet.header.kind == Kind::Ack && packet.header.pull_counter().is_none()
+}
+
+impl Core {
+    /// The next packet of the endpoint, with ACKs in it that may ride there.
+    pub(super) fn next_of_endpoint(&mut self, at: Time) -> Option<Packet> {
+        if let Some(packet) = self.riding.waiting.pop_front() {
+            return Some(packet);
+        }
+        let first = self.endpoint.poll_transmit(at, Allowed::ALL)?;
+        if !self.config.joins_acks || !is_idle_ack(&first) {
+            return Some(first);
+        }
+        let mut acks = VecDeque::from([first]);
+        let next = loop {
+            match self.endpoint.poll_transmit(at, Allowed::ALL) {
+                Some(packet) if is_idle_ack(&packet) && acks.len() < MOST => acks.push_back(packet),
+                other => break other,
+            }
+        };
+        if let Some(data) = next
+            && data.header.kind == Kind::Data
+        {
+            if acks.iter().all(|ack| ack.destination == data.destination)
+                && self.has_room_behind(&data, acks.len())
+            {
+                self.riding.in_next = acks.iter().map(|ack| ack.header).collect();
+            } else {
+                // Data cannot wait: when it is written its bytes must still be there.
+                self.riding.waiting = acks;
+            }
+            return Some(data);
+        }
+        acks.extend(next);
+        self.riding.waiting = acks;
+        self.riding.waiting.pop_front()
+    }
+
+    fn has_room_behind(&self, data: &Packet, acks: usize) -> bool {
+        // Records of the packet itself have room of their own.
+        let free = self.config.ndp.payload_bytes - data.header.payload_length();
+        acks * ACKED_BYTES <= usize::from(free)
+    }
+
+    /// The ACKs that ride in a packet, each as the packet that it would have been.
+    pub(super) fn riders<'a>(
+        packet: &Packet,
+        records: impl Iterator<Item = Record<'a>>,
+    ) -> impl Iterator<Item = Packet> {
+        let (peer, path) = (packet.source, packet.header.path);
+        records.filter_map(move |record| {
+            let Record::Acked { connection, sequence, flags } = record else { return None };
+            let (connection, flags) = (ConnectionId::new(connection), Flags::from_bits(flags));
+            let header = Header { kind: Kind::Ack, flags, path, connection, sequence, extra: 0 };
+            let mut ack = Packet::control(peer, ME, header);
+            ack.service = Service::Control.into();
+            // One that pulls does not ride.
+            ack.header.pull_counter().is_none().then_some(ack)
+        })
+    }
+}

@@ -1,0 +1,378 @@
+//! Packet sockets whose frames the kernel puts into memory that it shares with this process (TPACKET_V2).
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+use super::super::unfinished::{self, Unfinished};
+use super::{Link, checked, set, set_number, step};
+
+const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
+
+/// Bytes of the longest frame, and of what the kernel says before it.
+const LONGEST_FRAME: usize = (1 << 16) + 64;
+
+/// Memory that the kernel may use for frames that are longer than a place of the ring.
+const LONG_FRAMES: libc::c_int = 4 << 20;
+
+/// Bytes of a page of memory.
+fn page_size() -> usize {
+    // SAFETY: takes a number and gives one.
+    let bytes = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(bytes).unwrap_or(4096)
+}
+
+/// A packet socket with a ring of received frames, and one to send.
+#[derive(Debug)]
+pub(crate) struct Ring {
+    fd: OwnedFd,
+    sender: OwnedFd,
+    places: Places,
+    /// Bytes of the mapping.
+    bytes: usize,
+    /// Memory for a frame that is longer than a place.
+    long: Vec<u8>,
+    /// Memory for frames that came as one.
+    part: Vec<u8>,
+    /// Frames that could not be handed over.
+    refused: u64,
+}
+
+/// The places of a ring, one behind the other.
+#[derive(Debug)]
+struct Places {
+    memory: *mut u8,
+    frame_bytes: usize,
+    frames: usize,
+    at: usize,
+}
+
+/// What lies in a place.
+enum Place<'a> {
+    /// A frame.
+    Frame(Unfinished, &'a mut [u8]),
+    /// The beginning of a frame, which waits at the socket.
+    Long,
+    /// A frame that has lost its tag: it is for another network.
+    Tagged { is_long: bool },
+    /// The beginning of a frame.
+    Cut,
+}
+
+// SAFETY: the memory is the ring's alone, and the kernel does not care which thread reads it.
+unsafe impl Send for Places {}
+
+impl Places {
+    /// Shows what is in the next place, if the kernel has put something there, and gives the place back.
+    #[inline]
+    fn next(&mut self, look: impl FnOnce(Place<'_>)) -> bool {
+        const BEFORE: usize = size_of::<libc::tpacket2_hdr>() + unfinished::BYTES;
+        const LONG: u32 = 1 << 1;
+        const VLAN: u32 = 1 << 4;
+        // SAFETY: the place is inside the memory, aligned to 16 bytes at least, and the kernel only
+        // changes a frame's bytes while its status says that the frame is the kernel's.
+        unsafe {
+            let start = self.memory.add(self.at * self.frame_bytes);
+            let header: *mut libc::tpacket2_hdr = start.cast();
+            let status = std::sync::atomic::AtomicU32::from_ptr(&raw mut (*header).tp_status);
+            let seen = status.load(std::sync::atomic::Ordering::Acquire);
+            if seen & libc::TP_STATUS_USER == 0 {
+                return false;
+            }
+            let mac = usize::from((*header).tp_mac);
+            let length = (*header).tp_snaplen as usize;
+            let whole = (*header).tp_len as usize == length;
+            let inside = mac >= BEFORE && mac + length <= self.frame_bytes;
+            let is_long = seen & LONG != 0;
+            look(if seen & VLAN != 0 {
+                Place::Tagged { is_long }
+            } else if is_long {
+                Place::Long
+            } else if whole && inside {
+                let said = start.add(mac - unfinished::BYTES).cast::<[u8; unfinished::BYTES]>();
+                let frame = std::slice::from_raw_parts_mut(start.add(mac), length);
+                Place::Frame(Unfinished::of(&said.read()), frame)
+            } else {
+                Place::Cut
+            });
+            status.store(libc::TP_STATUS_KERNEL, std::sync::atomic::Ordering::Release);
+        }
+        self.at += 1;
+        if self.at == self.frames {
+            self.at = 0;
+        }
+        true
+    }
+}
+
+/// A frame that waits at a packet socket, and what the kernel says of it.
+#[cold]
+fn receive_long<'a>(fd: &OwnedFd, memory: &'a mut Vec<u8>) -> Option<(Unfinished, &'a mut [u8])> {
+    memory.resize(LONGEST_FRAME, 0);
+    let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+    let (place, room) = (memory.as_mut_ptr().cast(), memory.len());
+    // SAFETY: the memory lives through the call, and its length is its own.
+    let got = unsafe { libc::recv(fd.as_raw_fd(), place, room, flags) };
+    let frame = memory.get_mut(..usize::try_from(got).unwrap_or(0))?;
+    let (said, frame) = frame.split_first_chunk_mut::<{ unfinished::BYTES }>()?;
+    Some((Unfinished::of(said), frame))
+}
+
+/// A packet socket that is bound to nothing.
+fn packet_socket() -> io::Result<OwnedFd> {
+    let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
+    unsafe { Ok(OwnedFd::from_raw_fd(checked(libc::socket(libc::AF_PACKET, kind, 0))?)) }
+}
+
+/// Binds a packet socket to an interface, for frames of this protocol; of protocol 0 none arrive.
+fn bind_packet_socket(fd: &OwnedFd, link: &Link, protocol: u16) -> io::Result<()> {
+    // SAFETY: an address of zeros is valid.
+    let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
+    address.sll_family = libc::AF_PACKET as libc::c_ushort;
+    address.sll_protocol = protocol.to_be();
+    address.sll_ifindex = link.index as libc::c_int;
+    let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    let pointer: *const libc::sockaddr_ll = &address;
+    // SAFETY: the address lives through the call, and its length is its own.
+    checked(unsafe { libc::bind(fd.as_raw_fd(), pointer.cast(), length) })?;
+    Ok(())
+}
+
+fn attach(fd: &OwnedFd, program: &mut [libc::sock_filter]) -> io::Result<()> {
+    let program =
+        libc::sock_fprog { len: program.len() as libc::c_ushort, filter: program.as_mut_ptr() };
+    set(fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
+}
+
+/// Passes UDP over IPv4 or IPv6 with this port at either end; lengths are not looked at.
+fn port_filter(port: u16) -> [libc::sock_filter; 14] {
+    let port = u32::from(port);
+    // As linux/filter.h encodes them.
+    const LOAD_HALF: u32 = 0x28;
+    const LOAD_BYTE: u32 = 0x30;
+    const HALF_AT_INDEX: u32 = 0x48;
+    const INDEX: u32 = 0x01;
+    const INDEX_BY_V4_LENGTH: u32 = 0xb1;
+    const EQUAL: u32 = 0x15;
+    const JUMP: u32 = 0x05;
+    const GIVE: u32 = 0x06;
+    // A jump counts the steps that it leaves out.
+    [
+        step(LOAD_HALF, 0, 0, 12),
+        step(EQUAL, 0, 4, 0x0800),
+        step(LOAD_BYTE, 0, 0, 23),
+        step(EQUAL, 0, 9, 17),
+        step(INDEX_BY_V4_LENGTH, 0, 0, 14),
+        step(JUMP, 0, 0, 2),
+        step(EQUAL, 0, 6, 0x86dd),
+        step(INDEX, 0, 0, 40),
+        step(HALF_AT_INDEX, 0, 0, 14),
+        step(EQUAL, 2, 0, port),
+        step(HALF_AT_INDEX, 0, 0, 16),
+        step(EQUAL, 0, 1, port),
+        step(GIVE, 0, 0, u32::MAX),
+        step(GIVE, 0, 0, 0),
+    ]
+}
+
+impl Ring {
+    /// Opens a socket on an interface, with a filter for a UDP port or without.
+    pub(crate) fn open(link: &Link, frames: usize, port: Option<u16>) -> io::Result<Ring> {
+        let page = page_size();
+        // What is sent by the first would have to say how far it is finished.
+        let (fd, sender) = (packet_socket()?, packet_socket()?);
+        set_number(&sender, libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, 1)?;
+        bind_packet_socket(&sender, link, 0)?;
+        let option = |name, value: libc::c_int| set(&fd, libc::SOL_PACKET, name, &value);
+        option(libc::PACKET_VERSION, libc::tpacket_versions::TPACKET_V2 as libc::c_int)?;
+        option(PACKET_IGNORE_OUTGOING, 1)?;
+        option(libc::PACKET_VNET_HDR, 1)?;
+        // A frame that is longer than a place waits at the socket.
+        option(libc::PACKET_COPY_THRESH, 1)?;
+        set_number(&fd, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, LONG_FRAMES)
+            .or_else(|_| set_number(&fd, libc::SOL_SOCKET, libc::SO_RCVBUF, LONG_FRAMES))?;
+        // Header, address and alignment before the frame take less than 128 bytes.
+        let needed = link.mtu + 14 + 128;
+        let frame_bytes =
+            if needed <= page { needed.next_power_of_two() } else { needed.next_multiple_of(page) };
+        let block_bytes = frame_bytes.max(page);
+        let blocks = (frames * frame_bytes).div_ceil(block_bytes);
+        let frames = blocks * (block_bytes / frame_bytes);
+        let request = libc::tpacket_req {
+            tp_block_size: block_bytes as libc::c_uint,
+            tp_block_nr: blocks as libc::c_uint,
+            tp_frame_size: frame_bytes as libc::c_uint,
+            tp_frame_nr: frames as libc::c_uint,
+        };
+        set(&fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
+        if let Some(port) = port {
+            attach(&fd, &mut port_filter(port))?;
+        }
+        let bytes = blocks * block_bytes;
+        // SAFETY: a new mapping of the socket's ring, which is this long.
+        let memory = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_SHARED,
+                fd.as_raw_fd(),
+                0,
+            )
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let places = Places { memory: memory.cast(), frame_bytes, frames, at: 0 };
+        let (long, part) = (Vec::new(), Vec::new());
+        let ring = Ring { fd, sender, places, bytes, long, part, refused: 0 };
+        bind_packet_socket(&ring.fd, link, libc::ETH_P_ALL as u16)?;
+        Ok(ring)
+    }
+
+    /// Becomes readable when frames arrive.
+    pub(crate) fn fd(&self) -> &OwnedFd {
+        &self.fd
+    }
+
+    /// What frames are sent by.
+    pub(crate) fn sender(&self) -> &OwnedFd {
+        &self.sender
+    }
+
+    /// Frames that arrived and could not be handed over: tagged, cut short, or joined in a way that is not known.
+    pub(crate) fn refused(&self) -> u64 {
+        self.refused
+    }
+
+    /// Hands the next frame over, if there is one, or the frames that came as one.
+    #[inline]
+    pub(crate) fn next(&mut self, take: &mut dyn FnMut(&[u8])) -> bool {
+        let Ring { places, fd, long, part, refused, .. } = self;
+        places.next(|place| {
+            let is_taken = match place {
+                Place::Frame(said, frame) => said.finish(frame, part, take),
+                Place::Long => match receive_long(fd, long) {
+                    Some((said, frame)) => said.finish(frame, part, take),
+                    None => false,
+                },
+                Place::Tagged { is_long } => {
+                    // What waits at the socket waits for nobody else.
+                    is_long.then(|| receive_long(fd, long));
+                    false
+                }
+                Place::Cut => false,
+            };
+            *refused += u64::from(!is_taken);
+        })
+    }
+
+    /// Frames that found no place since this was asked last.
+    pub(crate) fn lost(&self) -> io::Result<u32> {
+        let mut counted = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+        let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
+        let pointer: *mut libc::tpacket_stats = &mut counted;
+        // SAFETY: the structure lives through the call, and its length is its own.
+        checked(unsafe {
+            libc::getsockopt(
+                self.fd.as_raw_fd(),
+                libc::SOL_PACKET,
+                libc::PACKET_STATISTICS,
+                pointer.cast(),
+                &mut length,
+            )
+        })?;
+        Ok(counted.tp_drops)
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is ours and nobody has a slice of it any more.
+        unsafe { libc::munmap(self.places.memory.cast(), self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Memory as a ring has it, whose kernel is the test.
+    struct Kernel {
+        words: Vec<u128>,
+        at: usize,
+    }
+
+    const FRAME_BYTES: usize = 256;
+    const FRAMES: usize = 3;
+    const MAC: usize = 96;
+
+    impl Kernel {
+        fn new() -> (Kernel, Places) {
+            let mut words = vec![0; FRAME_BYTES * FRAMES / 16];
+            let memory = words.as_mut_ptr().cast();
+            (
+                Kernel { words, at: 0 },
+                Places { memory, frame_bytes: FRAME_BYTES, frames: FRAMES, at: 0 },
+            )
+        }
+
+        fn put(&mut self, places: &Places, status: u32, length: u32, said: u8, frame: &[u8]) {
+            // SAFETY: the place is inside the memory that both share, and the other side does not look at it now.
+            unsafe {
+                let start = places.memory.add(self.at * FRAME_BYTES);
+                let header: *mut libc::tpacket2_hdr = start.cast();
+                (*header).tp_mac = MAC as u16;
+                (*header).tp_snaplen = frame.len() as u32;
+                (*header).tp_len = length;
+                start.add(MAC - unfinished::BYTES).write(said);
+                start.add(MAC).copy_from_nonoverlapping(frame.as_ptr(), frame.len());
+                (*header).tp_status = libc::TP_STATUS_USER | status;
+            }
+            self.at = (self.at + 1) % FRAMES;
+        }
+    }
+
+    #[test]
+    fn places_of_a_ring_are_read_in_turn_and_given_back() {
+        let (mut kernel, mut places) = Kernel::new();
+        assert!(!places.next(|_| panic!("nothing is there")));
+        for number in 0..10u8 {
+            let frame = [number; 100];
+            kernel.put(&places, 0, 100, 0, &frame);
+            let mut seen = Vec::new();
+            assert!(places.next(|place| match place {
+                Place::Frame(said, bytes) => {
+                    assert_eq!(said, Unfinished::default());
+                    seen = bytes.to_vec();
+                    // It is the reader's while it reads.
+                    bytes.fill(0);
+                }
+                _ => panic!("a whole frame"),
+            }));
+            assert_eq!(seen, frame);
+            assert!(!places.next(|_| panic!("it was given back")));
+        }
+        let check = |kernel: &mut Kernel, places: &mut Places, status, length, expected: &str| {
+            kernel.put(places, status, length, 1, &[7; 100]);
+            let mut what = "";
+            places.next(|place| {
+                what = match place {
+                    Place::Frame(said, _) if said == Unfinished::default() => "frame",
+                    Place::Frame(..) => "unfinished",
+                    Place::Long => "long",
+                    Place::Tagged { is_long: true } => "long and tagged",
+                    Place::Tagged { .. } => "tagged",
+                    Place::Cut => "cut",
+                }
+            });
+            assert_eq!(what, expected);
+        };
+        check(&mut kernel, &mut places, 0, 100, "unfinished");
+        check(&mut kernel, &mut places, 0, 101, "cut");
+        check(&mut kernel, &mut places, 1 << 1, 3000, "long");
+        check(&mut kernel, &mut places, 1 << 4, 100, "tagged");
+        check(&mut kernel, &mut places, 1 << 4 | 1 << 1, 3000, "long and tagged");
+        drop(kernel.words);
+    }
+}

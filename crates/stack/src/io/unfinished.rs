@@ -1,0 +1,248 @@
+//! Frames that their sender's kernel did not finish, as they cross a cable that is none (veth): a checksum was left to
+//! a device, or several datagrams of one length are one frame.
+//!
+//! The kernel says so in front of each frame (struct virtio_net_hdr of linux/virtio_net.h).
+
+use super::ETHERNET_BYTES;
+
+/// What the kernel says of a frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Unfinished {
+    /// The checksum is missing: the sum of these bytes and all behind them belongs there.
+    sum: Option<(usize, usize)>,
+    /// How frames are joined, 0 if they are not.
+    joined: u8,
+    /// Bytes behind the headers of each but the last.
+    segment: usize,
+}
+
+/// Bytes that the kernel says it in.
+pub(super) const BYTES: usize = 10;
+
+const NEEDS_SUM: u8 = 1;
+/// Datagrams of UDP: VIRTIO_NET_HDR_GSO_UDP_L4.
+const UDP: u8 = 5;
+/// A mark of congestion beside the kind.
+const MARKED: u8 = 0x80;
+
+const UDP_BYTES: usize = 8;
+const IPV6_BYTES: usize = 40;
+
+impl Unfinished {
+    /// Reads what the kernel says, in the order of bytes of this machine.
+    pub(super) fn of(bytes: &[u8; BYTES]) -> Unfinished {
+        let half = |at: usize| usize::from(u16::from_ne_bytes([bytes[at], bytes[at + 1]]));
+        Unfinished {
+            sum: (bytes[0] & NEEDS_SUM != 0).then(|| (half(6), half(8))),
+            joined: bytes[1] & !MARKED,
+            segment: half(4),
+        }
+    }
+
+    /// Hands a frame over as its receiver should see it, or each that it is made of. Gives whether that is possible.
+    pub(super) fn finish(
+        self,
+        frame: &mut [u8],
+        memory: &mut Vec<u8>,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> bool {
+        match (self.joined, self.sum) {
+            (0, None) => {
+                take(frame);
+                true
+            }
+            (0, Some((from, place))) => {
+                let Some(sum) = frame.get(from..).map(sum) else { return false };
+                let Some(field) = frame.get_mut(from + place..from + place + 2) else {
+                    return false;
+                };
+                field.copy_from_slice(&complement(sum).to_be_bytes());
+                take(frame);
+                true
+            }
+            (UDP, Some((udp, 6))) => cut(frame, udp, self.segment, memory, take).is_some(),
+            (_, _) => false,
+        }
+    }
+}
+
+/// Cuts datagrams apart that share the headers of the first.
+fn cut(
+    frame: &[u8],
+    udp: usize,
+    segment: usize,
+    memory: &mut Vec<u8>,
+    take: &mut dyn FnMut(&[u8]),
+) -> Option<()> {
+    let (headers, payload) = frame.split_at_checked(udp + UDP_BYTES)?;
+    let is_v6 = match headers.get(12..15)? {
+        &[0x08, 0x00, first] => {
+            (udp == ETHERNET_BYTES + usize::from(first & 15) * 4).then_some(false)
+        }
+        [0x86, 0xdd, _] => (udp == ETHERNET_BYTES + IPV6_BYTES).then_some(true),
+        _ => None,
+    }?;
+    if segment == 0 || payload.is_empty() {
+        return None;
+    }
+    for part in payload.chunks(segment) {
+        memory.clear();
+        memory.extend_from_slice(headers);
+        memory.extend_from_slice(part);
+        let udp_length = UDP_BYTES + part.len();
+        let (ip_length, addresses) = match is_v6 {
+            true => (udp_length, ETHERNET_BYTES + 8..ETHERNET_BYTES + 40),
+            false => (udp - ETHERNET_BYTES + udp_length, ETHERNET_BYTES + 12..ETHERNET_BYTES + 20),
+        };
+        let at = if is_v6 { ETHERNET_BYTES + 4 } else { ETHERNET_BYTES + 2 };
+        set(memory, at, u16::try_from(ip_length).ok()?);
+        if !is_v6 {
+            set(memory, ETHERNET_BYTES + 10, 0);
+            let check = !folded(sum(&memory[ETHERNET_BYTES..udp]));
+            set(memory, ETHERNET_BYTES + 10, check);
+        }
+        set(memory, udp + 4, udp_length as u16);
+        set(memory, udp + 6, 0);
+        let pseudo = sum(&memory[addresses]) + 17 + udp_length as u64;
+        let check = complement(pseudo + sum(&memory[udp..]));
+        set(memory, udp + 6, check);
+        take(memory);
+    }
+    Some(())
+}
+
+fn set(bytes: &mut [u8], at: usize, number: u16) {
+    bytes[at..at + 2].copy_from_slice(&number.to_be_bytes());
+}
+
+/// The sum of 16-bit words (RFC 1071).
+fn sum(bytes: &[u8]) -> u64 {
+    let words = bytes.chunks(2).map(|pair| match *pair {
+        [high, low] => u64::from(u16::from_be_bytes([high, low])),
+        [last] => u64::from(last) << 8,
+        _ => 0,
+    });
+    words.sum()
+}
+
+fn folded(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+/// The checksum of a sum. Zero would say that there is none (RFC 768).
+fn complement(sum: u64) -> u16 {
+    match !folded(sum) {
+        0 => 0xffff,
+        check => check,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+    use trimline_packet::wire::{Datagram, Ethernet, Fields, Frame, Profile};
+    use trimline_packet::{ConnectionId, Flags, Header, Kind, Service};
+
+    fn addresses(v6: bool) -> [IpAddr; 2] {
+        match v6 {
+            true => [1, 2].map(|last| Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last).into()),
+            false => [1, 2].map(|last| Ipv4Addr::new(10, 0, 0, last).into()),
+        }
+    }
+
+    /// A frame of DATA with this payload.
+    fn frame(v6: bool, sequence: u32, payload: &[u8]) -> Vec<u8> {
+        let [source, destination] = addresses(v6);
+        let datagram = Datagram {
+            source,
+            destination,
+            entropy: 50_000,
+            service: Service::Trimmable.into(),
+            marks: 0,
+            fields: Fields {
+                kind: Kind::Data,
+                flags: Flags::default(),
+                connection: ConnectionId::new(7),
+                sequence,
+                extra: Header::data_extra(payload.len() as u16, 9),
+            },
+        };
+        let mut bytes = Vec::new();
+        datagram.emit(Ethernet::default(), &Profile::PAPER, payload, &[], &mut bytes).unwrap();
+        bytes
+    }
+
+    fn said(sum_from: usize, kind: u8, segment: u16) -> Unfinished {
+        let mut bytes = [0; BYTES];
+        (bytes[0], bytes[1]) = (NEEDS_SUM, kind);
+        bytes[4..6].copy_from_slice(&segment.to_ne_bytes());
+        bytes[6..8].copy_from_slice(&(sum_from as u16).to_ne_bytes());
+        bytes[8..10].copy_from_slice(&6u16.to_ne_bytes());
+        Unfinished::of(&bytes)
+    }
+
+    #[test]
+    fn joined_datagrams_come_apart_as_they_were() {
+        for v6 in [false, true] {
+            let udp = if v6 { 54 } else { 34 };
+            // The last is shorter.
+            let frames: Vec<Vec<u8>> = (0..5)
+                .map(|n| frame(v6, n, &vec![n as u8; if n == 4 { 91 } else { 300 }]))
+                .collect();
+            let mut joined = frames[0][..udp + UDP_BYTES].to_vec();
+            frames.iter().for_each(|frame| joined.extend_from_slice(&frame[udp + UDP_BYTES..]));
+            let segment = frames[0].len() - udp - UDP_BYTES;
+            let mut seen = Vec::new();
+            // As linux/virtio_net.h has it.
+            let unfinished = said(udp, 5, segment as u16);
+            assert!(
+                unfinished.finish(&mut joined, &mut Vec::new(), &mut |one| seen.push(one.to_vec()))
+            );
+            assert_eq!(seen.len(), 5);
+            for (number, (seen, frame)) in seen.iter().zip(&frames).enumerate() {
+                let parsed = Frame::new(seen).unwrap().parse(&Profile::PAPER).unwrap();
+                assert_eq!(parsed.datagram.fields.sequence, number as u32);
+                assert_eq!(seen, frame, "v6 {v6}, {number}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_sum_that_was_left_to_a_device_is_made() {
+        for v6 in [false, true] {
+            let udp = if v6 { 54 } else { 34 };
+            let whole = frame(v6, 1, &[9; 101]);
+            let mut left = whole.clone();
+            let addresses = if v6 { 22..54 } else { 26..34 };
+            let pseudo = sum(&left[addresses]) + 17 + (left.len() - udp) as u64;
+            set(&mut left, udp + 6, folded(pseudo));
+            assert_ne!(left, whole);
+            let mut seen = Vec::new();
+            let unfinished = said(udp, 0, 0);
+            assert!(unfinished.finish(&mut left, &mut Vec::new(), &mut |one| seen = one.to_vec()));
+            assert_eq!(seen, whole);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_finished_is_refused() {
+        let whole = frame(false, 1, &[9; 101]);
+        let check = |unfinished: Unfinished, bytes: &[u8]| {
+            let mut none = |_: &[u8]| panic!("it was handed over");
+            assert!(!unfinished.finish(&mut bytes.to_vec(), &mut Vec::new(), &mut none));
+        };
+        // A sum outside, segments of TCP, no segment, headers that are not there, another protocol.
+        check(said(1000, 0, 0), &whole);
+        check(said(whole.len() - 7, 0, 0), &whole);
+        check(said(34, 1, 100), &whole);
+        check(said(34, UDP, 0), &whole);
+        check(said(54, UDP, 100), &whole);
+        check(said(34, UDP, 100), &whole[..40]);
+        check(said(34, UDP, 100), &whole[..42]);
+        check(Unfinished { sum: None, joined: UDP, segment: 100 }, &whole);
+    }
+}

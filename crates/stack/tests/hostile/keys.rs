@@ -1,0 +1,136 @@
+//! Hosts that share a key believe nobody else.
+
+use super::two::Two;
+use super::*;
+use trimline_packet::wire::Lengths;
+use trimline_stack::host::Key;
+
+fn keyed(key: u8) -> impl Fn(&mut Config) {
+    move |config| {
+        config.validates_addresses = true;
+        config.share(Key::new([key; 16]));
+    }
+}
+
+/// Frames that a server refused for their tag.
+fn forged(core: &Core) -> u64 {
+    let mut by_reason = core.statistics().refused_by_reason();
+    by_reason.find(|&(name, _)| name == "tag").map_or(0, |(_, count)| count)
+}
+
+#[test]
+fn hosts_that_share_a_key_talk() {
+    let mut two = Two::new(keyed(1));
+    let message: Vec<u8> = (0..200_000u32).map(|n| n as u8).collect();
+    let near = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
+    two.client.send(near, &message).unwrap();
+    two.run_for(TimeDelta::from_ms(10));
+    let far = two.server.accept().expect("it was opened");
+    assert_eq!(two.server.receive(far), Ok(Some(message.clone())));
+    two.server.send(far, &message).unwrap();
+    two.run_for(TimeDelta::from_ms(10));
+    assert_eq!(two.client.receive(near), Ok(Some(message)));
+    assert_eq!((forged(&two.client), forged(&two.server)), (0, 0));
+}
+
+/// Where switches cut a header before its tag, a packet that seems to be cut may be anybody's: it draws a token, and
+/// nothing more.
+#[test]
+fn who_has_no_key_or_another_one_is_not_heard() {
+    for (other, trimmed_bytes) in [(None, 70), (Some(2), 70), (None, 64), (Some(2), 64)] {
+        let profile = Profile { trimmed_bytes, ..Profile::PAPER };
+        let mut two = Two::new(|config| {
+            config.profile = profile;
+            if let Some(other) = other {
+                keyed(other)(config);
+            }
+        });
+        two.server = server(|config| {
+            config.profile = profile;
+            keyed(1)(config);
+        });
+        let near = two.client.connect(address(1), SERVICE, Default::default()).unwrap();
+        two.client.send(near, &[7; 20_000]).unwrap();
+        two.run_for(TimeDelta::from_ms(1000));
+        let seen = *two.server.statistics();
+        assert!(seen.frames_in > 20, "{seen:?}");
+        assert_eq!(seen.frames_out, seen.challenged, "cut at {trimmed_bytes}");
+        assert_eq!(forged(&two.server) + seen.challenged, seen.frames_in);
+        assert!(trimmed_bytes == 64 || seen.challenged == 0);
+        assert_eq!((two.server.connections(), two.server.peers()), (0, 0));
+    }
+}
+
+/// The first frame of a connection that does not need a token, of a client with a key.
+fn first_frame(profile: Profile) -> (Core, Vec<u8>) {
+    let change = |config: &mut Config| {
+        config.share(Key::new([1; 16]));
+        config.profile = profile;
+    };
+    let mut client = Core::new({
+        let mut config = config(2);
+        change(&mut config);
+        config
+    });
+    client.add_peer(address(1), &[], [2; 6]);
+    let near = client.connect(address(1), SERVICE, Default::default()).unwrap();
+    client.send(near, &[7; 1000]).unwrap();
+    client.transmit(ms(1)).unwrap();
+    (server(change), client.frame().to_vec())
+}
+
+/// Whoever changes a packet can make its sums right, and not its tag.
+#[test]
+fn a_packet_that_was_changed_is_refused() {
+    let profile = Profile::PAPER;
+    for place in [None, Some(0), Some(500), Some(999), Some(1000), Some(1003)] {
+        let (mut server, frame) = first_frame(profile);
+        let frame = Frame::new(&frame).unwrap();
+        let parsed = frame.parse_tagged(&profile).unwrap();
+        let mut datagram = parsed.datagram;
+        let mut behind = [parsed.payload, parsed.extension].concat();
+        match place {
+            Some(place) => behind[place] ^= 1,
+            None => datagram.fields.sequence ^= 1,
+        }
+        let (payload, extension) = behind.split_at(parsed.payload.len());
+        let (tag, mut bytes) = (frame.tag().unwrap(), Vec::new());
+        datagram
+            .emit_tagged_headers(
+                frame.ethernet(),
+                &profile,
+                &tag,
+                [payload, &[]],
+                extension,
+                &mut bytes,
+            )
+            .unwrap();
+        bytes.extend_from_slice(&behind);
+        server.receive_frame(ms(1), &bytes);
+        assert_eq!((forged(&server), server.connections()), (1, 0), "byte {place:?}");
+    }
+    let (mut server, frame) = first_frame(profile);
+    server.receive_frame(ms(1), &frame);
+    assert_eq!((forged(&server), server.connections()), (0, 1), "as it was");
+}
+
+/// A header that a switch cut, genuine or of somebody without the key, behind switches that leave its tag and
+/// behind such as cut it off.
+#[test]
+fn a_header_is_genuine_where_its_tag_is_left() {
+    for (trimmed_bytes, is_known) in [(64, false), (69, false), (70, true), (128, true)] {
+        let profile = Profile { trimmed_bytes, ..Profile::PAPER };
+        for is_forged in [false, true] {
+            let (mut server, mut frame) = first_frame(profile);
+            if is_forged {
+                // The tag: whoever forges it has to guess.
+                frame[58] ^= 1;
+            }
+            let left = Frame::trim(&mut frame, &profile, false, Lengths::Updated).unwrap();
+            server.receive_frame(ms(1), &frame[..left]);
+            let refused = u64::from(is_forged && is_known);
+            assert_eq!(forged(&server), refused, "cut at {trimmed_bytes}, forged {is_forged}");
+            assert_eq!(server.statistics().trimmed_in, 1 - refused);
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Which peers the kernel is asked for, and when: on a virtual clock, with a kernel of the test's own.
+
+use super::*;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Mutex};
+
+use trimline_stack::clock::Clock;
+use trimline_stack::host::Host;
+use trimline_stack::io::mem::{self, Mem};
+use trimline_stack::io::{Caps, LinkState, NextHop, PacketIo, Pieces};
+
+/// An interface whose kernel finds a way when it was asked often enough.
+struct Kernel {
+    io: Mem,
+    finds_at: usize,
+    asked: Arc<Mutex<Vec<IpAddr>>>,
+    mtu: Arc<Mutex<usize>>,
+}
+
+impl PacketIo for Kernel {
+    fn rx_burst(&mut self, most: usize, take: &mut dyn FnMut(&[u8])) -> io::Result<usize> {
+        self.io.rx_burst(most, take)
+    }
+    fn tx_burst(&mut self, frames: &[Pieces<'_>]) -> io::Result<usize> {
+        self.io.tx_burst(frames)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.io.flush()
+    }
+    fn poll_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.io.poll_fd()
+    }
+    fn caps(&self) -> Caps {
+        Caps { finds_next_hops: true, ..self.io.caps() }
+    }
+    fn link(&mut self) -> io::Result<LinkState> {
+        Ok(LinkState { running: true, mtu: *self.mtu.lock().unwrap() })
+    }
+    fn next_hop(&mut self, peer: IpAddr) -> NextHop {
+        let mut asked = self.asked.lock().unwrap();
+        asked.push(peer);
+        match asked.iter().filter(|&&one| one == peer).count() >= self.finds_at {
+            true => NextHop::Known([2; 6]),
+            false => NextHop::Unknown,
+        }
+    }
+}
+
+/// A server, the other end of its cable, and what happens around it.
+struct World {
+    host: Host<Kernel>,
+    cable: Mem,
+    clock: Clock,
+    asked: Arc<Mutex<Vec<IpAddr>>>,
+    mtu: Arc<Mutex<usize>>,
+}
+
+impl World {
+    fn new(finds_at: usize, change: impl FnOnce(&mut Config)) -> World {
+        let (io, cable) = mem::pair(1500).unwrap();
+        let clock = Clock::new_virtual();
+        let (asked, mtu) = (Arc::new(Mutex::new(Vec::new())), Arc::new(Mutex::new(1500)));
+        let kernel = Kernel { io, finds_at, asked: Arc::clone(&asked), mtu: Arc::clone(&mtu) };
+        let mut config = config(1);
+        change(&mut config);
+        let mut host = Host::new(kernel, config, clock.clone());
+        host.listen(SERVICE);
+        World { host, cable, clock, asked, mtu }
+    }
+
+    /// Lets the host have a turn every millisecond. Gives how many frames it sent.
+    fn run_to(&mut self, until_ms: u64) -> usize {
+        let (from, mut sent) = (self.clock.now().as_ps() / 1_000_000_000, 0);
+        for now in from..=until_ms {
+            self.clock.advance_to(ms(now));
+            self.host.turn().unwrap();
+            sent += self.cable.rx_burst(64, &mut |_| {}).unwrap();
+        }
+        sent
+    }
+
+    fn asked_for(&self, peer: IpAddr) -> usize {
+        self.asked.lock().unwrap().iter().filter(|&&one| one == peer).count()
+    }
+}
+
+/// The kernel takes a moment to find a neighbour.
+#[test]
+fn a_way_that_is_not_known_yet_is_asked_for_again_soon() {
+    let mut world = World::new(3, |_| {});
+    world.cable.tx_burst(&[&[&request(address(9), 1, b"x")]]).unwrap();
+    assert_eq!(world.run_to(50), 0, "there is no way");
+    let seen = *world.host.statistics();
+    assert_eq!((seen.frames_out, seen.bytes_out), (0, 0), "what has no way is not sent");
+    assert!(seen.without_way > 0);
+    assert_eq!(world.asked_for(address(9)), 1);
+    world.run_to(450);
+    assert_eq!(world.asked_for(address(9)), 3, "it is found by the third question");
+    world.cable.tx_burst(&[&[&request(address(9), 1, b"x")]]).unwrap();
+    assert_eq!(world.run_to(460), 1, "its request came again, and is ACKed");
+}
+
+/// A flood of strangers is no reason to ask the kernel for each of them again and again.
+#[test]
+fn only_peers_with_something_here_are_asked_for_again() {
+    let mut world = World::new(1, |_| {});
+    world.cable.tx_burst(&[&[&request(address(9), 1, b"x")]]).unwrap();
+    for number in 10..100 {
+        // To no service: nothing is kept of it.
+        let forged = Forged { service: 99, ..Forged::syn(address(number), 1) };
+        world.cable.tx_burst(&[&[&forged.frame(b"x", &[])]]).unwrap();
+    }
+    world.host.core().add_peer(address(200), &[], [3; 6]);
+    world.run_to(21_000);
+    for peer in [9, 200] {
+        assert!(world.asked_for(address(peer)) >= 4, "every five seconds");
+    }
+    for number in 10..100 {
+        assert!(world.asked_for(address(number)) <= 1, "{number}");
+    }
+}
+
+/// What counts is what the host sends, not what the interface could carry.
+#[test]
+fn a_host_that_sends_short_packets_does_not_mind_a_smaller_mtu() {
+    for (payload, minds) in [(900, false), (1200, true)] {
+        let mut world = World::new(1, |config| config.ndp.payload_bytes = payload);
+        world.run_to(200);
+        *world.mtu.lock().unwrap() = 1000;
+        world.run_to(400);
+        assert_eq!(world.host.news().is_some(), minds, "{payload} B");
+    }
+}
