@@ -74,7 +74,10 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Rust source with the text of every experiment and reference file.
+/// What an experiment may have and still be built in. One that names further files needs its folder.
+const ALONE: [&str; 4] = ["README.md", "expected.toml", "scenario.toml", "testbed.toml"];
+
+/// Rust source with the text of every experiment that names no files of its own, and of every reference file.
 fn experiments(root: &Path) -> String {
     println!("cargo::rerun-if-changed={}", root.display());
     let mut source = String::from("/// (id, scenario.toml, expected.toml)\n");
@@ -83,7 +86,8 @@ fn experiments(root: &Path) -> String {
         for experiment in entries(&paper) {
             let (scenario, expected) =
                 (experiment.join("scenario.toml"), experiment.join("expected.toml"));
-            if scenario.exists() && expected.exists() {
+            let is_alone = entries(&experiment).iter().all(|file| ALONE.contains(&&*name(file)));
+            if scenario.exists() && expected.exists() && is_alone {
                 let id = format!("{}/{}", name(&paper), name(&experiment));
                 let _ = writeln!(
                     source,
