@@ -5,7 +5,7 @@ TRIMLINE := target/release/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig21
 
-.PHONY: help demo test binaries outside lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz soak miri large-result quick hashes mutations mutations-some checked
+.PHONY: help demo test outside lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz soak miri large-result quick hashes mutations mutations-some checked
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
@@ -42,10 +42,6 @@ prerequisites:
 release: prerequisites
 	cargo build --release --locked --package trimline-cli
 
-# Both at a time: the last step of each, link-time optimisation, takes one core and a minute.
-binaries: prerequisites
-	cargo build --release --locked --package trimline-cli --package trimline-py
-
 # The compiled part of the Python package, beside its sources.
 module: prerequisites
 	cargo build --release --locked --package trimline-py
@@ -74,7 +70,7 @@ hashes: quick
 
 # The schema in the repository is what the program prints. Verdicts are computed a second time, by a program
 # that shares no code with the first. The experiments take seconds.
-test: binaries release module venv
+test: release module venv
 	$(TRIMLINE) schema | diff - schema/scenario.schema.json
 	$(TRIMLINE) run crates/cli/tests/golden/scenario.toml --out out/golden
 	diff out/golden/flows.csv crates/cli/tests/golden/flows.csv
