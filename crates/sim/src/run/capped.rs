@@ -152,7 +152,7 @@ fn run(plan: &Plan, rate: BitRate, engine: EngineChoice, threads: usize) -> RunR
 #[test]
 fn engines_and_threads_agree_on_ports_with_a_cap() {
     // Headers take 0.7 % of what data takes: below, at and above a cap of that.
-    let caps = [20_000_000, 60_000_000, 300_000_000];
+    let caps = [2_000_000, 20_000_000, 100_000_000];
     let mut slowed = [0; 3];
     for seed in 0..60 {
         let plan = plan(seed);
@@ -166,5 +166,6 @@ fn engines_and_threads_agree_on_ports_with_a_cap() {
         let free = run(&plan, BitRate::from_gbps(1000), EngineChoice::Windows, 1);
         slowed[cap] += u32::from(free.packets_delivered > heap.packets_delivered);
     }
-    assert!(slowed[0] == 20 && slowed[1] > 0, "runs slowed by each cap, of 20: {slowed:?}");
+    let [low, middle, high] = slowed;
+    assert!(low > 16 && middle > 10 && low + middle + high > 30, "of 20 each: {slowed:?}");
 }
