@@ -11,7 +11,30 @@ pub(super) struct Buffer {
     start: u64,
 }
 
+/// Bytes of memory that are worth keeping for others (chosen: a request of 1 KB, and what goes with it).
+const LITTLE: usize = 4096;
+
+/// An empty list; with the memory of this one, if it `keeps` it and that is little.
+pub(super) fn emptied<T>(mut list: VecDeque<T>, keeps: bool) -> VecDeque<T> {
+    if !keeps || list.capacity() * size_of::<T>() > LITTLE {
+        return VecDeque::new();
+    }
+    list.clear();
+    list
+}
+
 impl Buffer {
+    /// A window at the beginning of a stream; with the memory of this one, if it `keeps` it and that is little.
+    pub(super) fn emptied(self, keeps: bool) -> Buffer {
+        Buffer { bytes: emptied(self.bytes, keeps), start: 0 }
+    }
+
+    /// Bytes for which it has memory.
+    #[cfg(test)]
+    pub(super) fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// Offset behind the newest byte.
     pub(super) fn end(&self) -> u64 {
         self.start + self.len() as u64

@@ -33,6 +33,13 @@ use riding::Riding;
 use silence::Watch;
 pub(super) use transmit::Written;
 
+/// How often in an RTO a host that blocks wakes for timers (chosen: a time-out is a quarter late at most). Each
+/// connection has several, and most are in vain.
+const TIMERS_AN_RTO: u64 = 4;
+
+/// Ended connections whose memory waits for the next ones.
+const FEW_MEMORIES: usize = 64;
+
 /// Handles of ended connections that a list of an application keeps, beside as many as are in use.
 const FEW_HANDLES: usize = 64;
 
@@ -258,13 +265,17 @@ impl Core {
     fn entry(&mut self, name: Name, service_port: u16, options: Options) -> u32 {
         let free = self.free.pop();
         let index = free.unwrap_or(self.entries.len() as u32);
+        let old = self.entries.get_mut(index as usize);
+        let (outgoing, incoming) = old.map_or_else(Default::default, |old| {
+            (std::mem::take(&mut old.outgoing), std::mem::take(&mut old.incoming))
+        });
         let entry = Entry {
             generation: free.map_or(0, |index| self.entries[index as usize].generation + 1),
             name,
             service_port,
             options,
-            outgoing: Outgoing::default(),
-            incoming: Incoming::default(),
+            outgoing,
+            incoming,
             failure: None,
             listed: false,
             abandoned: false,
@@ -315,8 +326,10 @@ impl Core {
             return;
         }
         entry.in_use = false;
-        entry.outgoing = Outgoing::default();
-        entry.incoming = Incoming::default();
+        // The memory of a few goes to the next ones.
+        let keeps = self.free.len() < FEW_MEMORIES;
+        entry.outgoing = std::mem::take(&mut entry.outgoing).emptied(keeps);
+        entry.incoming = std::mem::take(&mut entry.incoming).emptied(keeps);
         let (name, generation, deadline) = (entry.name, entry.generation, entry.options.deadline);
         let accepted = u32::from(!name.opened_here);
         let half_open = u32::from(entry.half_open);
@@ -392,12 +405,15 @@ impl Core {
 
     /// Tells the endpoint what it may send.
     fn hand_over(&mut self, now: Time) {
-        for index in std::mem::take(&mut self.unhanded) {
+        // Nobody lists any meanwhile.
+        let mut unhanded = std::mem::take(&mut self.unhanded);
+        for index in unhanded.drain(..) {
             self.entries[index as usize].outgoing.listed = false;
             if self.entries[index as usize].in_use {
                 self.hand_over_one(now, index);
             }
         }
+        self.unhanded = unhanded;
     }
 
     fn hand_over_one(&mut self, now: Time, index: u32) {
@@ -445,9 +461,25 @@ impl Core {
 
     /// When a timer or a deadline is due.
     pub(super) fn next_timer(&self) -> Time {
+        self.endpoint.poll_timeout().min(self.next_deadline())
+    }
+
+    /// When a connection's deadline is due, or a look for silence.
+    fn next_deadline(&self) -> Time {
         let deadline = self.deadlines.first().map_or(Time::NEVER, |&(time, ..)| time);
         let watch = if self.config.silence.is_some() { self.watch.next() } else { Time::NEVER };
-        self.endpoint.poll_timeout().min(deadline).min(watch)
+        deadline.min(watch)
+    }
+
+    /// The same as [`Core::next`] for a host that blocks at `now`: the endpoint's timers (time-outs, repeated PULLs, what
+    /// is forgotten) are left until some of them are due together.
+    pub(super) fn next_wake(&self, now: Time) -> Time {
+        if !self.unhanded.is_empty() {
+            return self.clock;
+        }
+        let together = TimeDelta::from_ps(self.config.ndp.rto.as_ps() / TIMERS_AN_RTO);
+        let timers = self.endpoint.poll_timeout().max(now.saturating_add(together));
+        self.next_transmit().min(timers).min(self.next_deadline())
     }
 
     /// Timers and deadlines that are due. Gives whether there were any.
@@ -475,5 +507,31 @@ impl Core {
             }
         }
         any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trimline_packet::BitRate;
+
+    #[test]
+    fn timers_wait_for_each_other_and_deadlines_do_not() {
+        let ms = |ms| Time::ZERO.saturating_add(TimeDelta::from_ms(ms));
+        let mut config = Config::new([10, 0, 0, 1].into(), 1500, BitRate::from_gbps(10)).unwrap();
+        config.silence = None;
+        config.ndp.rto = TimeDelta::from_ms(20);
+        let mut core = Core::new(config);
+        let peer = [10, 0, 0, 2].into();
+        core.add_peer(peer, &[], [2; 6]);
+        assert_eq!(core.next_wake(ms(0)), Time::NEVER);
+        let connection = core.connect(peer, 7, Options::default()).unwrap();
+        core.send(connection, b"x").unwrap();
+        assert!(core.transmit(ms(0)).is_some() && core.transmit(ms(1)).is_none());
+        assert_eq!(core.next(), ms(20));
+        assert_eq!(core.next_wake(ms(10)), ms(20), "what is far away is waited for exactly");
+        assert_eq!(core.next_wake(ms(19)), ms(24), "and what is near a quarter of an RTO");
+        core.set_deadline(connection, Some(ms(21)));
+        assert_eq!(core.next_wake(ms(19)), ms(21));
     }
 }

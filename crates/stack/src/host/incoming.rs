@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use trimline_packet::wire::{Record, Records};
 use trimline_transport::WINDOW_LIMIT;
 
-use super::buffer::Buffer;
+use super::buffer::{Buffer, emptied};
 use super::tokens::Token;
 
 /// A packet that arrived before one that it follows.
@@ -64,6 +64,12 @@ impl Incoming {
         let distance = sequence.wrapping_sub(self.next as u32);
         let most = u64::from(AHEAD).saturating_add(self.arrived.saturating_mul(AHEAD_FOR_EACH));
         (u64::from(distance) < most.min(u64::from(WINDOW_LIMIT))).then_some(distance)
+    }
+
+    /// A half that has not begun; with the memory of this one, if it `keeps` it and that is little.
+    pub(super) fn emptied(self, keeps: bool) -> Incoming {
+        let (stream, ends) = (self.stream.emptied(keeps), emptied(self.ends, keeps));
+        Incoming { stream, ends, ..Incoming::default() }
     }
 
     /// A packet that the endpoint accepted, each number once. Gives whether the application can now

@@ -284,6 +284,14 @@ impl<I: PacketIo> Host<I> {
         }
     }
 
+    /// When this host wakes by itself, if it waits from now on.
+    fn wakes_at(&self, now: Time) -> Time {
+        match self.core.config.idle {
+            Idle::Block | Idle::Sleep if self.pending.is_empty() => self.core.next_wake(now),
+            Idle::Block | Idle::Sleep | Idle::Poll => self.next(),
+        }
+    }
+
     /// Takes what has arrived, does what is due and sends what may be sent. Never waits. Gives whether
     /// there was anything.
     ///
@@ -315,7 +323,7 @@ impl<I: PacketIo> Host<I> {
             core.receive_frame(at, frame);
         })?;
         let heard = now.is_some();
-        let now = now.unwrap_or_else(|| clock.now());
+        let now = now.unwrap_or(before);
         links.look(now, io, core)?;
         Ok((core.expire(now) || heard, now))
     }
@@ -430,7 +438,7 @@ impl<I: PacketIo> Host<I> {
             if heard || sent || due {
                 self.waiter.busy();
             } else {
-                let due = self.next().min(deadline);
+                let due = self.wakes_at(now).min(deadline);
                 let fds = self.io.poll_fd().into_iter();
                 self.waiter.idle(self.core.config.idle, now, due, fds)?;
             }

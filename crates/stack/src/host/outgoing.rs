@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use trimline_packet::wire::{Record, TOKEN_BYTES};
 
-use super::buffer::Buffer;
+use super::buffer::{Buffer, emptied};
 use super::tokens::Token;
 
 /// Ends of messages in one packet, at most.
@@ -54,6 +54,13 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
+    /// A half that has not begun; with the memory of this one, if it `keeps` it and that is little.
+    pub(super) fn emptied(self, keeps: bool) -> Outgoing {
+        let Outgoing { stream, ends, sent, .. } = self;
+        let (ends, sent) = (emptied(ends, keeps), emptied(sent, keeps));
+        Outgoing { stream: stream.emptied(keeps), ends, sent, ..Outgoing::default() }
+    }
+
     /// Bytes that are kept: not sent, or not ACKed.
     pub(super) fn bytes(&self) -> usize {
         self.stream.len()
@@ -205,6 +212,34 @@ mod tests {
     use super::super::incoming::{Incoming, is_readable};
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_half_with_the_memory_of_another_begins_anew() {
+        let begun = format!("{:?}", (Outgoing::default(), Incoming::default()));
+        for keeps in [true, false] {
+            let (mut out, mut extension) = (Outgoing::default(), Vec::new());
+            out.message(&[7; 100]);
+            out.message(&[8; 50]);
+            out.close();
+            let length = out.hand_over() as u16;
+            let at = out.packet(0, length, &mut extension);
+            let payload = out.slices(&at).concat();
+            let mut incoming = Incoming::default();
+            incoming.insert(0, &payload, &extension);
+            // Early, and behind the end: nobody reads it.
+            incoming.insert(2, b"early", &[]);
+            assert_eq!(incoming.message().unwrap(), [7; 100]);
+            let emptied = format!("{:?}", (out.emptied(keeps), incoming.emptied(keeps)));
+            assert_eq!(emptied, begun, "{keeps}");
+        }
+        // A transfer's memory is not kept.
+        let mut out = Outgoing::default();
+        out.write(&[9; 100_000]);
+        assert_eq!(out.emptied(true).stream.capacity(), 0);
+        let mut out = Outgoing::default();
+        out.write(&[9; 1000]);
+        assert!(out.emptied(true).stream.capacity() >= 1000);
+    }
 
     #[test]
     fn a_packet_has_the_ends_of_eight_messages_and_no_more() {

@@ -1,23 +1,25 @@
 //! What a thread does while there is nothing to do.
 //!
-//! Poll, then let others run, then block. Never pure spinning: two threads that spin on one core hold each
-//! other up for whole time slices. And never sleeping up to a deadline: timers wake tens of microseconds
-//! late, so the last stretch before a pull is due is polled.
+//! Poll, then let others run, then block; block earlier where letting others run takes long. Never pure spinning: two
+//! threads that spin on one core hold each other up for whole time slices. And never sleeping up to a deadline: timers
+//! wake tens of microseconds late, so the last stretch before a pull is due is polled.
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use trimline_packet::{Time, TimeDelta};
 
-use crate::io::wait_readable;
+use crate::io::Alarm;
 
 /// What to do while there is nothing to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Idle {
     /// Poll and let others run, for as long as it takes: the shortest latency, a core.
     Poll,
-    /// Poll and let others run a while, then block until a frame arrives or something is due.
+    /// Poll and let others run a while, then block until a frame arrives or something is due. Beside a thread that
+    /// never waits, block nearly at once.
     Block,
     /// Block at once: the least work; what is due goes as late as timers wake.
     Sleep,
@@ -29,6 +31,11 @@ const SPINS: u32 = 64;
 const YIELDS: u32 = 4096;
 /// Then one turn in so many lets others run.
 const YIELD_EVERY: u32 = 64;
+/// A thread that let others run for so long shares its processor with one that does not let others run.
+const LONG_YIELD: Duration = Duration::from_micros(500);
+/// So often it then blocks without letting others run first: who blocks is woken within microseconds, who yields gets
+/// the processor back after a time slice.
+const CROWDED_WAITS: u32 = 1000;
 /// How late a timer of the kernel may wake (`nanosleep` here: 65 us): so long before a deadline nobody
 /// blocks.
 const OVERSLEEP: TimeDelta = TimeDelta::from_us(100);
@@ -36,9 +43,15 @@ const OVERSLEEP: TimeDelta = TimeDelta::from_us(100);
 const LONGEST: TimeDelta = TimeDelta::from_ms(100);
 
 /// How long there has been nothing to do.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Waiter {
     turns: u32,
+    /// Waits that are still to block at once, since another thread needs the processor.
+    crowded: u32,
+    /// What wakes this thread by itself, once it has blocked.
+    alarm: Option<Alarm>,
+    /// When that rings.
+    rings: Option<Time>,
 }
 
 impl Waiter {
@@ -64,20 +77,100 @@ impl Waiter {
         let left = due.saturating_since(now);
         let (patience, early) = match policy {
             Idle::Poll => (u32::MAX, OVERSLEEP),
+            Idle::Block if self.crowded > 0 => (SPINS, OVERSLEEP),
             Idle::Block => (SPINS + YIELDS, OVERSLEEP),
             Idle::Sleep => (0, TimeDelta::ZERO),
         };
         if self.turns <= patience || left <= early {
             if self.turns > SPINS && self.turns.is_multiple_of(YIELD_EVERY) {
-                thread::yield_now();
+                self.let_others_run();
             } else {
                 std::hint::spin_loop();
             }
             return Ok(false);
         }
         let wait = left.saturating_sub(early).min(LONGEST);
-        let raw: Vec<_> = fds.map(|fd| fd.as_raw_fd()).collect();
-        wait_readable(&raw, wait.as_ps() / 1000)?;
+        self.crowded = self.crowded.saturating_sub(1);
+        self.block(now, wait, fds.map(|fd| fd.as_raw_fd()))?;
         Ok(true)
+    }
+
+    fn let_others_run(&mut self) {
+        let before = Instant::now();
+        thread::yield_now();
+        if before.elapsed() > LONG_YIELD {
+            self.crowded = CROWDED_WAITS;
+        }
+    }
+
+    /// Blocks for so long at most. An alarm that rings earlier stays as it is: what follows each other quickly, as
+    /// requests do, sets none.
+    fn block(
+        &mut self,
+        now: Time,
+        wait: TimeDelta,
+        fds: impl Iterator<Item = RawFd>,
+    ) -> io::Result<()> {
+        let until = now.saturating_add(wait);
+        let alarm = match &mut self.alarm {
+            Some(alarm) => alarm,
+            None => self.alarm.insert(Alarm::new()?),
+        };
+        if self.rings.is_none_or(|at| at > until) {
+            alarm.set(wait.as_ps() / 1000)?;
+            self.rings = Some(until);
+        }
+        if alarm.wait(fds)? {
+            self.rings = None;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::io::sys;
+    use std::os::fd::AsFd;
+
+    #[test]
+    fn who_shares_a_processor_blocks_without_yielding() {
+        let bell = sys::event_fd().unwrap();
+        sys::ring(&bell).unwrap();
+        let due = Time::ZERO.saturating_add(TimeDelta::from_ms(90_000));
+        let mut waiter = Waiter { crowded: 2, ..Waiter::default() };
+        // How many turns it takes to block, when something is heard each time.
+        let mut check = |policy: Idle, turns: u32| {
+            let mut one = || {
+                let fds = std::iter::once(bell.as_fd());
+                waiter.idle(policy, Time::ZERO, due, fds).unwrap()
+            };
+            assert!((1..turns).all(|_| !one()) && one(), "{policy:?}: {turns}");
+            waiter.busy();
+        };
+        check(Idle::Sleep, 1);
+        check(Idle::Block, SPINS + 1);
+        assert_eq!(waiter.crowded, 0, "then it tries again");
+    }
+
+    #[test]
+    fn an_alarm_stays_set_unless_something_is_due_earlier() {
+        let bell = sys::event_fd().unwrap();
+        sys::ring(&bell).unwrap();
+        let ms = |ms| Time::ZERO.saturating_add(TimeDelta::from_ms(ms));
+        let mut waiter = Waiter::default();
+        let mut check = |now: Time, due: Time, rings: Option<Time>| {
+            let fds = std::iter::once(bell.as_fd());
+            assert!(waiter.idle(Idle::Sleep, now, due, fds).unwrap());
+            assert_eq!(waiter.rings, rings);
+        };
+        check(ms(0), ms(90_000), Some(ms(100)));
+        check(ms(50), ms(120), Some(ms(100)));
+        check(ms(60), ms(80), Some(ms(80)));
+        // Nothing but the alarm: it rings, and is set again.
+        let (start, now) = (std::time::Instant::now(), ms(70));
+        let nobody = std::iter::empty;
+        assert!(waiter.idle(Idle::Sleep, now, ms(72), nobody()).unwrap());
+        assert!(waiter.rings.is_none() && start.elapsed().as_millis() >= 2);
     }
 }

@@ -104,8 +104,9 @@ impl AfPacket {
                 let text = format!("{address} is not an address of this interface");
                 return Err(io::Error::new(io::ErrorKind::AddrNotAvailable, text));
             }
-            let socket = UdpSocket::bind((address, profile.port)).map_err(|error| {
-                let port = profile.port;
+            let (port, index) = (profile.port, self.link.index);
+            let place = neighbours::on_link(address, port, index);
+            let socket = UdpSocket::bind(place).map_err(|error| {
                 let text = format!("{address}, UDP port {port}: {error} (another host process?)");
                 io::Error::new(error.kind(), text)
             })?;

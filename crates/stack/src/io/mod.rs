@@ -159,4 +159,4 @@ impl<I: PacketIo + ?Sized> PacketIo for Box<I> {
 /// Bytes of the Ethernet header, which an MTU does not count.
 pub(crate) const ETHERNET_BYTES: usize = 14;
 
-pub(crate) use sys::wait_readable;
+pub(crate) use sys::{Alarm, wait_readable};

@@ -40,14 +40,24 @@ pub fn next_hop(interface: u32, destination: IpAddr) -> io::Result<[u8; 6]> {
     }
 }
 
-/// The discard port of a neighbour on an interface: an address of this link alone needs its number.
+/// The discard port of a neighbour on an interface.
 pub(crate) fn discard_port(neighbour: IpAddr, interface: u32) -> SocketAddr {
-    match neighbour {
-        IpAddr::V6(address) if address.is_unicast_link_local() => {
-            SocketAddrV6::new(address, DISCARD, 0, interface).into()
+    on_link(neighbour, DISCARD, interface)
+}
+
+/// A port of an address on an interface: an address of this link alone needs the interface's number.
+pub(crate) fn on_link(address: IpAddr, port: u16, interface: u32) -> SocketAddr {
+    match address {
+        IpAddr::V6(own) if is_link_local(address) => {
+            SocketAddrV6::new(own, port, 0, interface).into()
         }
-        neighbour => (neighbour, DISCARD).into(),
+        address => (address, port).into(),
     }
+}
+
+/// Whether an address is of one link alone: another link may have the same.
+pub(crate) fn is_link_local(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
 }
 
 /// The Ethernet address of the next hop to a destination, or the neighbour whose address the kernel does not know.
@@ -59,6 +69,10 @@ pub(crate) fn look_up(
     interface: u32,
     destination: IpAddr,
 ) -> io::Result<Result<[u8; 6], IpAddr>> {
+    // The kernel would name the route of any interface.
+    if is_link_local(destination) {
+        return Ok(netlink.neighbour(interface, destination)?.ok_or(destination));
+    }
     let (by, gateway) = netlink.route(destination).map_err(|error| {
         io::Error::new(error.kind(), format!("route to {destination}: {error}"))
     })?;

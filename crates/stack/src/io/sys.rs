@@ -47,17 +47,73 @@ pub(crate) fn silence(bell: &OwnedFd) {
     unsafe { libc::read(bell.as_raw_fd(), count.as_mut_ptr().cast(), count.len()) };
 }
 
+fn timespec(ns: u64) -> libc::timespec {
+    libc::timespec {
+        tv_sec: (ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+    }
+}
+
+fn readable(fd: libc::c_int) -> libc::pollfd {
+    libc::pollfd { fd, events: libc::POLLIN, revents: 0 }
+}
+
 /// Waits until one of the descriptors is readable, at most `timeout_ns`. Gives whether one is.
-pub(crate) fn wait_readable(fds: &[libc::c_int], timeout_ns: u64) -> io::Result<bool> {
-    let mut polled: Vec<libc::pollfd> =
-        fds.iter().map(|&fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
-    let timeout = libc::timespec {
-        tv_sec: (timeout_ns / 1_000_000_000) as libc::time_t,
-        tv_nsec: (timeout_ns % 1_000_000_000) as libc::c_long,
-    };
+pub(crate) fn wait_readable(
+    fds: impl Iterator<Item = libc::c_int>,
+    timeout_ns: u64,
+) -> io::Result<bool> {
+    let mut polled: Vec<libc::pollfd> = fds.map(readable).collect();
+    poll(&mut polled, Some(timespec(timeout_ns)))
+}
+
+/// A timer with a descriptor, which stays set from one wait to the next: setting a timer of the kernel anew for every
+/// wait is dear where a hypervisor has the hardware.
+#[derive(Debug)]
+pub(crate) struct Alarm {
+    timer: OwnedFd,
+    /// What is waited for; memory that is kept.
+    polled: Vec<libc::pollfd>,
+}
+
+impl Alarm {
+    /// One that is not set.
+    pub(crate) fn new() -> io::Result<Alarm> {
+        let flags = libc::TFD_NONBLOCK | libc::TFD_CLOEXEC;
+        // SAFETY: takes numbers only; a descriptor that is not negative is new and ours.
+        let timer = unsafe {
+            OwnedFd::from_raw_fd(checked(libc::timerfd_create(libc::CLOCK_MONOTONIC, flags))?)
+        };
+        Ok(Alarm { timer, polled: Vec::new() })
+    }
+
+    /// Lets it ring in so many nanoseconds, once, and not at the time for which it was set before.
+    pub(crate) fn set(&mut self, ns: u64) -> io::Result<()> {
+        // Zero would never ring.
+        let (it_interval, it_value) = (timespec(0), timespec(ns.max(1)));
+        let time = libc::itimerspec { it_interval, it_value };
+        let timer = self.timer.as_raw_fd();
+        // SAFETY: the time lives through the call; the old one is not asked for.
+        checked(unsafe { libc::timerfd_settime(timer, 0, &time, std::ptr::null_mut()) }).map(drop)
+    }
+
+    /// Waits until one of the descriptors is readable, or it rings. Gives whether it rang: it goes on ringing until it
+    /// is set again.
+    pub(crate) fn wait(&mut self, fds: impl Iterator<Item = libc::c_int>) -> io::Result<bool> {
+        self.polled.clear();
+        self.polled.push(readable(self.timer.as_raw_fd()));
+        self.polled.extend(fds.map(readable));
+        poll(&mut self.polled, None)?;
+        Ok(self.polled[0].revents != 0)
+    }
+}
+
+/// Waits for descriptors, at most for so long. Gives whether something is to be seen at one.
+fn poll(polled: &mut [libc::pollfd], timeout: Option<libc::timespec>) -> io::Result<bool> {
+    let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
     // SAFETY: the array and the time live through the call; its length is the array's.
     let ready = unsafe {
-        libc::ppoll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, &timeout, std::ptr::null())
+        libc::ppoll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, timeout, std::ptr::null())
     };
     // An error that waits at a socket, as when its link went down, makes it readable until somebody takes it.
     polled.iter().filter(|one| one.revents & libc::POLLERR != 0).for_each(|one| take_error(one.fd));
@@ -279,6 +335,24 @@ mod tests {
             unsafe { std::slice::from_raw_parts(one.iov_base.cast::<u8>(), one.iov_len) }.to_vec()
         });
         bytes.collect()
+    }
+
+    #[test]
+    fn an_alarm_rings_until_it_is_set_again() {
+        let mut alarm = Alarm::new().unwrap();
+        let start = std::time::Instant::now();
+        alarm.set(3_000_000).unwrap();
+        assert!(alarm.wait(std::iter::empty()).unwrap());
+        assert!(start.elapsed().as_millis() >= 3);
+        assert!(alarm.wait(std::iter::empty()).unwrap(), "it goes on ringing");
+        // Somebody else is heard while it is set for later.
+        alarm.set(60_000_000_000).unwrap();
+        let bell = event_fd().unwrap();
+        ring(&bell).unwrap();
+        assert!(!alarm.wait(std::iter::once(bell.as_raw_fd())).unwrap());
+        alarm.set(0).unwrap();
+        assert!(alarm.wait(std::iter::empty()).unwrap(), "at once");
+        assert!(start.elapsed().as_secs() < 30);
     }
 
     #[test]

@@ -17,6 +17,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use trimline_packet::wire::{Datagram, Ethernet, Frame, HEADER_BYTES, Profile, View};
 use trimline_packet::{Kind, Packet, Service};
 
+use super::neighbours::is_link_local;
 use super::sys;
 use super::sys::datagrams::{self, Inbox, Outbox, Parcel};
 use super::{Caps, ETHERNET_BYTES, PacketIo, Pieces};
@@ -61,6 +62,10 @@ impl Udp {
     /// # Errors
     /// The address is not this host's, or the port is taken.
     pub fn open(address: IpAddr, mtu: usize, paths: u16, profile: Profile) -> io::Result<Udp> {
+        if is_link_local(address) {
+            let text = "an address of one link alone needs an interface, and not UDP sockets";
+            return Err(io::Error::new(ErrorKind::Unsupported, text));
+        }
         let receiver = UdpSocket::bind((address, profile.port))?;
         receiver.set_nonblocking(true)?;
         sys::set_buffers(&receiver, 4 << 20)?;

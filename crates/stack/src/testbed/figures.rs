@@ -9,8 +9,8 @@ use std::time::Duration;
 use trimline_packet::BitRate;
 
 use super::incast::{self, Answer, Completions};
-use super::rpc::{self, Carrier};
-use super::{bulk, forwarder};
+use super::rpc::{self, Carrier, Latencies};
+use super::{bulk, contact, forwarder};
 
 /// What a program measured.
 #[derive(Debug, Default)]
@@ -44,36 +44,115 @@ impl Report {
 /// The kernel refuses what the testbed needs.
 pub fn fig08(requests: u64) -> io::Result<Report> {
     let mut report = Report::default();
-    report.line("                       mode        median      p90      p99 (us)");
-    let mut csv = String::from("carrier,mode,quantile,ns\n");
-    for carrier in Carrier::ALL {
-        for (mode, polls) in [("polling", true), ("blocking", false)] {
-            let taken = rpc::measure(carrier, polls, requests)?;
-            let us = |quantile| taken.value_at_quantile(quantile) as f64 / 1000.0;
-            let (median, p90, p99) = (us(0.5), us(0.9), us(0.99));
-            let name = carrier.name();
-            report.line(&format!("{name:22} {mode:9} {median:8.1} {p90:8.1} {p99:8.1}"));
-            report.measure(format!("{}_{mode}_us", key(carrier)), median);
-            for permille in 1..1000 {
-                let quantile = f64::from(permille) / 1000.0;
-                let ns = taken.value_at_quantile(quantile);
-                let _ = writeln!(csv, "{name},{mode},{quantile},{ns}");
-            }
+    // The speed of a machine that others use changes: what is compared is measured in the same round.
+    let rounds = ROUNDS.min(requests.max(1));
+    let mut taken: BTreeMap<(&str, &str), Vec<Latencies>> = BTreeMap::new();
+    for _ in 0..rounds {
+        for (carrier, (mode, polls)) in every_way() {
+            let one = rpc::measure(carrier, polls, requests / rounds)?;
+            taken.entry((key(carrier), mode)).or_default().push(one);
         }
     }
-    let of = |carrier: &str, mode: &str| report.of(&format!("{carrier}_{mode}_us"));
-    let ratios = [
-        ("ndp_over_raw_polling", of("ndp", "polling") / of("raw", "polling")),
-        ("tfo_over_ndp_polling", of("tfo", "polling") / of("ndp", "polling")),
-        ("tcp_over_ndp_polling", of("tcp", "polling") / of("ndp", "polling")),
-        ("tfo_over_ndp_blocking", of("tfo", "blocking") / of("ndp", "blocking")),
-        ("kept_over_ndp_polling", of("kept", "polling") / of("ndp", "polling")),
-        ("validated_over_ndp_polling", of("ndp_validated", "polling") / of("ndp", "polling")),
-    ];
-    for (name, ratio) in ratios {
-        report.measure(name, ratio);
+    report.line(&format!("medians of {rounds} rounds; (least, most) of their medians"));
+    report.line("                       mode        median      p90      p99 (us)");
+    let mut csv = String::from("carrier,mode,round,quantile,ns\n");
+    for (carrier, (mode, _)) in every_way() {
+        add_latencies(&mut report, &mut csv, (carrier, mode), &taken[&(key(carrier), mode)]);
+    }
+    for (name, over, under, mode) in RATIOS {
+        let pairs = taken[&(over, mode)].iter().zip(&taken[&(under, mode)]);
+        let mut ratios: Vec<f64> =
+            pairs.map(|(over, under)| us(over, 0.5) / us(under, 0.5)).collect();
+        ratios.sort_by(f64::total_cmp);
+        let (least, most) = (quantile(&ratios, 0.0), quantile(&ratios, 1.0));
+        let median = quantile(&ratios, 0.5);
+        report.line(&format!("{name:28} {median:6.2} ({least:.2}, {most:.2})"));
+        report.measure(name, median);
     }
     report.files.push(("latencies.csv".to_owned(), csv));
+    Ok(report)
+}
+
+/// Rounds in which everything is measured once.
+const ROUNDS: u64 = 5;
+
+/// What is compared: a name, over, under, and how both wait.
+const RATIOS: [(&str, &str, &str, &str); 7] = [
+    ("ndp_over_raw_polling", "ndp", "raw", "polling"),
+    ("tfo_over_ndp_polling", "tfo", "ndp", "polling"),
+    ("tcp_over_ndp_polling", "tcp", "ndp", "polling"),
+    ("tfo_over_ndp_blocking", "tfo", "ndp", "blocking"),
+    ("kept_over_ndp_polling", "kept", "ndp", "polling"),
+    ("kept_over_ndp_blocking", "kept", "ndp", "blocking"),
+    ("validated_over_ndp_polling", "ndp_validated", "ndp", "polling"),
+];
+
+/// Every carrier, polling and blocking.
+fn every_way() -> impl Iterator<Item = (Carrier, (&'static str, bool))> {
+    let modes = [("polling", true), ("blocking", false)];
+    Carrier::ALL.into_iter().flat_map(move |carrier| modes.map(|mode| (carrier, mode)))
+}
+
+fn us(taken: &Latencies, quantile: f64) -> f64 {
+    taken.value_at_quantile(quantile) as f64 / 1000.0
+}
+
+/// A line, a measure and the distributions of one carrier: medians over its rounds.
+fn add_latencies(
+    report: &mut Report,
+    csv: &mut String,
+    (carrier, mode): (Carrier, &str),
+    rounds: &[Latencies],
+) {
+    let sorted = |share| {
+        let mut values: Vec<f64> = rounds.iter().map(|one| us(one, share)).collect();
+        values.sort_by(f64::total_cmp);
+        values
+    };
+    let at = |share| quantile(&sorted(share), 0.5);
+    let (name, medians) = (carrier.name(), sorted(0.5));
+    let (least, most) = (quantile(&medians, 0.0), quantile(&medians, 1.0));
+    let (median, p90, p99) = (at(0.5), at(0.9), at(0.99));
+    report.line(&format!(
+        "{name:22} {mode:9} {median:8.1} {p90:8.1} {p99:8.1}   ({least:.1}, {most:.1})"
+    ));
+    report.measure(format!("{}_{mode}_us", key(carrier)), median);
+    for (round, taken) in rounds.iter().enumerate() {
+        for permille in 1..1000 {
+            let share = f64::from(permille) / 1000.0;
+            let ns = taken.value_at_quantile(share);
+            let _ = writeln!(csv, "{name},{mode},{round},{share},{ns}");
+        }
+    }
+}
+
+/// The first and the next request of so many new clients, of a server that validates addresses and of one that does
+/// not.
+///
+/// # Errors
+/// The kernel refuses what the testbed needs.
+pub fn first_contact(clients: u64) -> io::Result<Report> {
+    let mut report = Report::default();
+    report.line(&format!("{clients} clients, medians (90th percentiles) in us"));
+    report.line("server      mode        first request     next request");
+    for (server, validates) in [("validates", true), ("does not", false)] {
+        for (mode, polls) in [("polling", true), ("blocking", false)] {
+            let taken = contact::measure(validates, polls, clients)?;
+            let words = |taken| format!("{:8.1} ({:.1})", us(taken, 0.5), us(taken, 0.9));
+            let (first, next) = (words(&taken.first), words(&taken.next));
+            report.line(&format!("{server:11} {mode:9} {first:>17} {next:>17}"));
+            let key = if validates { "validated" } else { "open" };
+            report.measure(format!("{key}_first_{mode}_us"), us(&taken.first, 0.5));
+            report.measure(format!("{key}_next_{mode}_us"), us(&taken.next, 0.5));
+        }
+    }
+    for mode in ["polling", "blocking"] {
+        for which in ["first", "next"] {
+            let of = |server: &str| report.of(&format!("{server}_{which}_{mode}_us"));
+            let ratio = of("validated") / of("open");
+            report.measure(format!("validated_over_open_{which}_{mode}"), ratio);
+        }
+    }
     Ok(report)
 }
 

@@ -4,6 +4,7 @@
 //! them with their interfaces. Root is not needed where a user may make user namespaces.
 
 pub mod bulk;
+pub mod contact;
 pub mod figures;
 pub mod forwarder;
 pub mod group;

@@ -14,7 +14,8 @@ use trimline_packet::{BitRate, TimeDelta};
 use super::network::{Shape, TestNetwork, address};
 use super::sys::{self, Open};
 use crate::clock::Clock;
-use crate::host::{Config, Failure, Idle, Options};
+use crate::host::{Config, Failure, Host, Idle, Options};
+use crate::io::afpacket::AfPacket;
 use crate::io::{PacketIo, wait_readable};
 use std::os::fd::{AsRawFd, RawFd};
 
@@ -69,12 +70,16 @@ impl Carrier {
 /// Latencies in nanoseconds.
 pub type Latencies = Histogram<u64>;
 
-fn latencies() -> Latencies {
+pub(super) fn latencies() -> Latencies {
     Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("sound bounds")
 }
 
+fn elapsed_ns(start: Instant) -> u64 {
+    start.elapsed().as_nanos() as u64
+}
+
 /// One measurement.
-struct Run<'a> {
+pub(super) struct Run<'a> {
     network: &'a TestNetwork,
     carrier: Carrier,
     polls: bool,
@@ -95,23 +100,7 @@ struct Run<'a> {
 pub fn measure(carrier: Carrier, polls: bool, requests: u64) -> io::Result<Latencies> {
     let network = TestNetwork::build(Shape::BackToBack, 1500)?;
     let run = Run::new(&network, carrier, polls, requests);
-    thread::scope(|scope| {
-        let server = scope.spawn(|| {
-            sys::pin(1);
-            let outcome = run.serve();
-            run.over.store(true, Ordering::Relaxed);
-            outcome
-        });
-        let client = scope.spawn(|| {
-            sys::pin(0);
-            let outcome = run.ask();
-            run.over.store(true, Ordering::Relaxed);
-            outcome
-        });
-        let asked = client.join().map_err(|_| io::Error::other("the client panicked"))?;
-        server.join().map_err(|_| io::Error::other("the server panicked"))??;
-        asked
-    })
+    run.beside_server(|| run.ask())
 }
 
 /// The paper's times: hosts with a core of their own.
@@ -146,7 +135,7 @@ impl Wait<'_> {
         }
         if !self.run.polls {
             // The longest wait is short, so that the end of a run is seen.
-            wait_readable(&[fd], 50_000_000)?;
+            wait_readable([fd].into_iter(), 50_000_000)?;
         } else if self.turns.is_multiple_of(64) {
             thread::yield_now();
         } else {
@@ -161,10 +150,39 @@ impl Wait<'_> {
 }
 
 impl<'a> Run<'a> {
-    fn new(network: &'a TestNetwork, carrier: Carrier, polls: bool, requests: u64) -> Run<'a> {
+    pub(super) fn new(
+        network: &'a TestNetwork,
+        carrier: Carrier,
+        polls: bool,
+        requests: u64,
+    ) -> Run<'a> {
         let (ready, over) = (AtomicBool::new(false), AtomicBool::new(false));
         let patience = Duration::from_secs(5);
         Run { network, carrier, polls, requests, patience, ready, over }
+    }
+
+    /// What a client does on a processor of its own, beside the server on another.
+    pub(super) fn beside_server<T: Send>(
+        &self,
+        ask: impl FnOnce() -> io::Result<T> + Send,
+    ) -> io::Result<T> {
+        thread::scope(|scope| {
+            let server = scope.spawn(|| {
+                sys::pin(1);
+                let outcome = self.serve();
+                self.over.store(true, Ordering::Relaxed);
+                outcome
+            });
+            let client = scope.spawn(|| {
+                sys::pin(0);
+                let outcome = self.wait_for_server().and_then(|()| ask());
+                self.over.store(true, Ordering::Relaxed);
+                outcome
+            });
+            let asked = client.join().map_err(|_| io::Error::other("the client panicked"))?;
+            server.join().map_err(|_| io::Error::other("the server panicked"))??;
+            asked
+        })
     }
 
     fn silence(&self, what: &str) -> String {
@@ -320,8 +338,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn ask(&self) -> io::Result<Latencies> {
-        // The server is to be there first: a frame that nobody receives is lost.
+    /// The server is to be there first: a frame that nobody receives is lost.
+    fn wait_for_server(&self) -> io::Result<()> {
         let start = Instant::now();
         while !self.ready.load(Ordering::Acquire) {
             if self.is_over() || start.elapsed() > self.patience {
@@ -329,10 +347,14 @@ impl<'a> Run<'a> {
             }
             thread::sleep(Duration::from_millis(1));
         }
+        Ok(())
+    }
+
+    fn ask(&self) -> io::Result<Latencies> {
         let mut taken = latencies();
-        let mut record = |number: u64, start: Instant| {
+        let mut record = |number: u64, ns: u64| {
             if number >= self.requests / 10 {
-                taken.saturating_record(start.elapsed().as_nanos() as u64);
+                taken.saturating_record(ns);
             }
         };
         match self.carrier {
@@ -348,7 +370,7 @@ impl<'a> Run<'a> {
         0..self.requests + self.requests / 10
     }
 
-    fn ask_raw(&self, record: &mut dyn FnMut(u64, Instant)) -> io::Result<()> {
+    fn ask_raw(&self, record: &mut dyn FnMut(u64, u64)) -> io::Result<()> {
         let mut socket = self.network.socket(0)?;
         let frame = raw_frame(&REQUEST);
         for number in self.numbers() {
@@ -363,38 +385,48 @@ impl<'a> Run<'a> {
                 let fd = socket.poll_fd().map_or(-1, |fd| fd.as_raw_fd());
                 wait.pause("echo", fd)?;
             }
-            record(number, start);
+            record(number, elapsed_ns(start));
         }
         Ok(())
     }
 
-    fn ask_ndp(&self, record: &mut dyn FnMut(u64, Instant)) -> io::Result<()> {
-        let clock = Clock::real();
+    /// A host that asks.
+    pub(super) fn client(&self, clock: &Clock) -> io::Result<Host<AfPacket>> {
         let mut config = host_config(self.network, 0, self.polls)?;
         // The next request follows at once.
         config.sends_later = true;
-        let mut host = self.network.host(0, config, &clock)?;
+        self.network.host(0, config, clock)
+    }
+
+    /// A request and its answer, on a connection of their own: nanoseconds.
+    pub(super) fn request(&self, host: &mut Host<AfPacket>) -> io::Result<u64> {
         let patience = TimeDelta::from_ns(self.patience.as_nanos() as u64);
+        let start = Instant::now();
+        let connection = host.connect(address(1, 0).into(), SERVICE, Options::default())?;
+        host.core().send(connection, &REQUEST)?;
+        host.core().close(connection);
+        let answer = host.receive(connection, patience)?;
+        if answer != REQUEST {
+            return Err(io::Error::other("another answer"));
+        }
+        let ns = elapsed_ns(start);
+        // The end of the connection came with the answer.
+        match host.core().receive(connection) {
+            Err(Failure::Closed) => Ok(ns),
+            other => Err(io::Error::other(format!("not the end: {other:?}"))),
+        }
+    }
+
+    fn ask_ndp(&self, record: &mut dyn FnMut(u64, u64)) -> io::Result<()> {
+        let clock = Clock::real();
+        let mut host = self.client(&clock)?;
         for number in self.numbers() {
-            let start = Instant::now();
-            let connection = host.connect(address(1, 0).into(), SERVICE, Options::default())?;
-            host.core().send(connection, &REQUEST)?;
-            host.core().close(connection);
-            let answer = host.receive(connection, patience)?;
-            if answer != REQUEST {
-                return Err(io::Error::other("another answer"));
-            }
-            record(number, start);
-            // The end of the connection came with the answer.
-            match host.core().receive(connection) {
-                Err(Failure::Closed) => {}
-                other => return Err(io::Error::other(format!("not the end: {other:?}"))),
-            }
+            record(number, self.request(&mut host)?);
         }
         Ok(())
     }
 
-    fn ask_tcp(&self, record: &mut dyn FnMut(u64, Instant)) -> io::Result<()> {
+    fn ask_tcp(&self, record: &mut dyn FnMut(u64, u64)) -> io::Result<()> {
         self.network.hosts[0].namespace.enter()?;
         let open = if self.carrier == Carrier::FastOpen { Open::Fast } else { Open::Plain };
         let connect = || {
@@ -415,7 +447,7 @@ impl<'a> Run<'a> {
             if !self.take_answer(&mut stream, &mut answer)? || answer != REQUEST {
                 return Err(io::Error::other("no answer, or another one"));
             }
-            record(number, start);
+            record(number, elapsed_ns(start));
             if self.carrier == Carrier::TcpKept {
                 kept = Some(stream);
             }
@@ -477,7 +509,8 @@ mod tests {
                 let mut run = Run::new(&network, Carrier::Raw, polls, 3);
                 run.patience = Duration::from_millis(100);
                 run.ready = AtomicBool::new(is_ready);
-                let error = run.ask().expect_err("nobody is there");
+                let error =
+                    run.wait_for_server().and_then(|()| run.ask()).expect_err("nobody is there");
                 assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{error}");
                 let what = if is_ready { "no echo" } else { "no server" };
                 assert!(error.to_string().contains(what), "{error}");

@@ -2,6 +2,7 @@
 
 use super::*;
 use std::io;
+use std::net::Ipv6Addr;
 use std::time::{Duration, Instant};
 
 use trimline_stack::clock::Clock;
@@ -9,7 +10,7 @@ use trimline_stack::host::Host;
 use trimline_stack::io::afpacket::AfPacket;
 use trimline_stack::io::udp::Udp;
 use trimline_stack::io::{PacketIo, mem};
-use trimline_stack::testbed::namespace::allowed;
+use trimline_stack::testbed::namespace::{Namespace, allowed};
 use trimline_stack::testbed::network::{self, Shape, TestNetwork};
 
 fn rate() -> BitRate {
@@ -122,6 +123,53 @@ fn what_a_kernel_left_to_a_device_is_done_by_the_receiver() {
     assert!(client.caps().joins_datagrams, "this kernel joins what is sent");
     assert_eq!(server.statistics().refused_in_all(), 0, "{:?}", server.statistics());
     assert_eq!(server.unreadable(), 0, "{:?}", server.statistics());
+}
+
+/// Two cables of one host, with the same addresses on both, which are of a link alone: who opens the first asks the
+/// server on the first.
+#[test]
+fn an_address_of_a_link_is_looked_for_on_that_link() {
+    let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
+    let [near, far] = [&network.hosts[0].namespace, &network.hosts[1].namespace];
+    let other = Namespace::new().unwrap();
+    // The kernel takes the route of the other cable when it is not told which: it has the lower metric.
+    let cable = format!("link add a0 type veth peer name h1 netns {}", other.path());
+    near.ip(&[cable]).unwrap();
+    let [own, peer] = [1, 2].map(|last| Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, last));
+    let ends = [(near, "h0", own), (near, "a0", own), (far, "h1", peer), (&other, "h1", peer)];
+    for (namespace, interface, address) in ends {
+        namespace.set(&format!("ipv6/conf/{interface}/disable_ipv6"), "0").unwrap();
+        let line = format!("addr add {address}/64 dev {interface} nodad");
+        namespace.ip(&[format!("link set {interface} up"), line]).unwrap();
+    }
+    near.ip(&["route add fe80::/64 dev a0 metric 1".to_owned()]).unwrap();
+    let open = |namespace: &Namespace, interface: &str, address: Ipv6Addr| {
+        namespace.inside(|| Host::open(interface, address.into(), rate(), |_| {})).unwrap()
+    };
+    let mut servers = [open(far, "h1", peer), open(&other, "h1", peer)];
+    servers.iter_mut().for_each(|server| server.listen(SERVICE));
+    for (number, interface) in ["h0", "a0"].into_iter().enumerate() {
+        let mut client = open(near, interface, own);
+        near.inside(|| client.resolve(peer.into())).unwrap();
+        let connection = client.connect(peer.into(), SERVICE, Default::default()).unwrap();
+        client.core().send(connection, interface.as_bytes()).unwrap();
+        client.core().close(connection);
+        let start = Instant::now();
+        loop {
+            client.turn().unwrap();
+            for (place, server) in servers.iter_mut().enumerate() {
+                server.turn().unwrap();
+                super::serve(server.core());
+                assert!(place == number || server.core().connections() == 0, "the other one");
+            }
+            match client.core().receive(connection).expect("nobody refuses it") {
+                Some(answer) => break assert_eq!(answer, interface.as_bytes()),
+                None => assert!(start.elapsed() < Duration::from_secs(20), "{interface}"),
+            }
+        }
+    }
+    let sockets = near.inside(|| Host::open_udp(own.into(), 1500, 1, rate(), |_| {}));
+    assert!(sockets.unwrap_err().to_string().contains("needs an interface"));
 }
 
 /// A frame with a forged Ethernet source does not turn the answers to somebody else.

@@ -15,7 +15,7 @@ use trimline_stack::io::{PacketIo, neighbours};
 use trimline_stack::testbed::group::Group;
 use trimline_stack::testbed::namespace::allowed;
 use trimline_stack::testbed::network::{Shape, TestNetwork, address, ethernet};
-use trimline_stack::testbed::{bulk, incast, rpc};
+use trimline_stack::testbed::{bulk, contact, incast, rpc};
 
 #[test]
 fn messages_cross_a_cable_with_the_neighbours_of_the_kernel() {
@@ -148,6 +148,15 @@ fn every_carrier_of_requests_answers() {
             let Some(taken) = allowed(rpc::measure(carrier, polls, 200)) else { return };
             assert_eq!(taken.len(), 200, "{}", carrier.name());
         }
+    }
+}
+
+/// A server that validates addresses wants a round trip more of the first request, and of no other.
+#[test]
+fn the_first_contact_is_timed_apart_from_the_next() {
+    for validates in [true, false] {
+        let Some(taken) = allowed(contact::measure(validates, true, 3)) else { return };
+        assert_eq!((taken.first.len(), taken.next.len()), (3, 3), "{validates}");
     }
 }
 

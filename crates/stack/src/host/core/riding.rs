@@ -56,7 +56,8 @@ impl Core {
         if !self.config.joins_acks || !is_idle_ack(&first) {
             return Some(first);
         }
-        let mut acks = VecDeque::from([first]);
+        let mut acks = std::mem::take(&mut self.riding.waiting);
+        acks.push_back(first);
         let next = loop {
             match self.endpoint.poll_transmit(at, Allowed::ALL) {
                 Some(packet) if is_idle_ack(&packet) && acks.len() < MOST => acks.push_back(packet),
@@ -69,11 +70,10 @@ impl Core {
             if acks.iter().all(|ack| ack.destination == data.destination)
                 && self.has_room_behind(&data, acks.len())
             {
-                self.riding.in_next = acks.iter().map(|ack| ack.header).collect();
-            } else {
-                // Data cannot wait: when it is written its bytes must still be there.
-                self.riding.waiting = acks;
+                self.riding.in_next.extend(acks.drain(..).map(|ack| ack.header));
             }
+            // Data cannot wait: when it is written its bytes must still be there.
+            self.riding.waiting = acks;
             return Some(data);
         }
         acks.extend(next);
