@@ -30,7 +30,6 @@ TRANSPORTS: dict[str, dict[str, str]] = json.loads(
 #: Protocols that only published results show.
 PUBLISHED = {
     "dcqcn": {"label": "DCQCN", "colour": PURPLE},
-    "phost": {"label": "pHost", "colour": ORANGE},
     "homa": {"label": "Homa", "colour": SKY},
 }
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import polars
 
-from trimline import drawings
+from trimline import completion, drawings, one_by_one
 from trimline.comparison import (
     Measure,
     by_size,
@@ -26,13 +26,11 @@ from trimline.comparison import (
     sized,
     table_of,
 )
+from trimline.curves import by_place, rounded, spread
 from trimline.files import MalformedResult
-from trimline.looks import PALETTE, colours_of, label_of
+from trimline.looks import colours_of, label_of
 from trimline.results import PORTS, SERIES, Result, Results, counters
 from trimline.swept import shown
-
-#: Points of one curve: more are not seen on a screen.
-POINTS = 600
 
 #: Curves of one plot, seeds of a curve by rank, drawings of one kind: more would hide each other.
 MOST, MOST_SEEDS, MOST_DRAWINGS = 8, 3, 4
@@ -109,9 +107,11 @@ class Page:
             self.numbers(),
             self.sweeps(),
             self.completion(),
+            self.taken_apart(),
             self.slowdown(),
             self.throughput(),
             self.over_time(),
+            self.chosen(),
             self.topology(),
             self.sequence(),
             self.made_of(),
@@ -205,6 +205,16 @@ class Page:
         note = "From a flow's start to its last byte at the receiver, all seeds together. "
         note += "A curve ends below 100 % where flows were not delivered. Drag to zoom."
         return "<h2>Flows</h2>" + self.plot("Completion times", note, plot)
+
+    def taken_apart(self) -> str:
+        """Means of the parts of completion times, by flow size."""
+        table = completion.table(self.drawn)
+        note = (
+            "Means over flows, all seeds together. A flow waits at its host until its first packet "
+            "begins to leave. The idle network is the least time. Everything else is queues, "
+            "pulls, windows and retransmissions."
+        )
+        return f'<h3>Where the time goes</h3><p class="note">{note}</p>{table}' if table else ""
 
     def slowdown(self) -> str:
         """Slowdown by flow size: median and 99th percentile."""
@@ -339,6 +349,17 @@ class Page:
                 parts.append(self.plot(f"{label}: {name}", note, plot))
         return "<h2>Over time</h2>" + "".join(parts) if parts else ""
 
+    def chosen(self) -> str:
+        """Chosen flows and ports over time, of the first run of each series."""
+        parts = []
+        for series, runs in list(self.drawn.items())[:MOST_DRAWINGS]:
+            changes = runs[0].manifest.get("link_events", [])
+            events = [[each["at_ps"] / 1e6, each["what"]] for each in changes]
+            name = f"{label_of(series)}, seed {runs[0].seed}"
+            for label, note, plot in (*one_by_one.flows(runs[0]), *one_by_one.ports(runs[0])):
+                parts.append(self.plot(f"{label}: {name}", note, plot | {"events": events}))
+        return "<h2>Chosen flows and ports</h2>" + "".join(parts) if parts else ""
+
     def topology(self) -> str:
         """The network, links coloured by their utilisation."""
         parts = []
@@ -406,14 +427,6 @@ class Page:
             for place, name in enumerate(names)
         ]
         return {"series": series, "data": [xs, *columns]}
-
-
-def by_place(names: Sequence[str]) -> list[dict[str, Any]]:
-    """Curves that are no groups of runs."""
-    return [
-        {"name": name, "colour": PALETTE[place % len(PALETTE)], "dash": place}
-        for place, name in enumerate(names)
-    ]
 
 
 def goodputs(run: Result) -> list[float]:
@@ -505,18 +518,6 @@ def lossy(run: Result) -> str:
 def cell(value: object) -> str:
     """A number in a table."""
     return f"{value:.6g}" if isinstance(value, int | float) else "-"
-
-
-def spread(count: int, most: int = POINTS) -> list[int]:
-    """At most so many places of `count`, first and last among them."""
-    if count <= most:
-        return list(range(count))
-    return sorted({round(place * (count - 1) / (most - 1)) for place in range(most)})
-
-
-def rounded(value: float | None) -> float | None:
-    """Five significant digits: more are not seen, and they take room."""
-    return None if value is None else float(f"{value:.5g}")
 
 
 def asset(name: str) -> str:

@@ -21,10 +21,12 @@ from trimline.swept import Value, shown, type_of, typed
 FLOWS: dict[str, Any] = {
     "workload": polars.Categorical,
     "index": polars.Int32,
+    "id": polars.UInt32,
     "source": polars.Int32,
     "destination": polars.Int32,
     "size_bytes": polars.Int64,
     "start_ps": polars.Int64,
+    "host_wait_ps": polars.Int64,
     "fct_receiver_ps": polars.Int64,
     "fct_sender_ps": polars.Int64,
     "ideal_fct_ps": polars.Int64,
@@ -63,7 +65,31 @@ SERIES: dict[str, Any] = {
     "queue_bytes_max": polars.Int64,
 }
 
-#: timeline.csv: likewise.
+#: flow_series.csv: the columns that every transport has. Others are a transport's own.
+FLOW_SERIES: dict[str, Any] = {
+    "time_ps": polars.Int64,
+    "workload": polars.Categorical,
+    "index": polars.Int32,
+    "source": polars.Int32,
+    "destination": polars.Int32,
+    "rate_bps": polars.Int64,
+    "packets_sent": polars.Int64,
+    "retransmissions": polars.Int64,
+    "trims": polars.Int64,
+    "returns": polars.Int64,
+    "timeouts": polars.Int64,
+    "delivered_bytes": polars.Int64,
+}
+
+#: port_series.csv: the columns that are no counters.
+PORT_SERIES: dict[str, Any] = {
+    "time_ps": polars.Int64,
+    "name": polars.String,
+    "utilisation": polars.Float64,
+    "queue_bytes": polars.Int64,
+}
+
+#: timeline.csv: the times.
 TIMELINE: dict[str, Any] = {"time_ps": polars.Int64, "until_ps": polars.Int64}
 
 #: Rows of the table of runs in a notebook.
@@ -137,6 +163,20 @@ class Result:
     def queues(self) -> polars.DataFrame:
         """Queues and utilisation over time, one row a layer of ports and sample."""
         return counted(self.folder / "series.csv", SERIES, "series").collect()
+
+    @property
+    def flow_series(self) -> polars.DataFrame:
+        """Chosen flows over time; columns of transports are floats, null where one has none."""
+        path = self.folder / "flow_series.csv"
+        frame = scan(path, FLOW_SERIES, "series.flows", everything=True)
+        own = [name for name in frame.collect_schema().names() if name not in FLOW_SERIES]
+        return frame.cast(dict.fromkeys(own, polars.Float64)).collect()
+
+    @property
+    def port_series(self) -> polars.DataFrame:
+        """Chosen ports over time: queue, utilisation, and what they counted in each interval."""
+        path = self.folder / "port_series.csv"
+        return counted(path, PORT_SERIES, "series.ports").collect()
 
     @property
     def timeline(self) -> polars.DataFrame:
@@ -235,6 +275,16 @@ class Results(Sequence[Result]):
         """Queues and utilisation over time (`output.series`)."""
         return self._all("queues")
 
+    @property
+    def flow_series(self) -> polars.DataFrame:
+        """Chosen flows over time (`output.series.flows`)."""
+        return self._all("flow_series")
+
+    @property
+    def port_series(self) -> polars.DataFrame:
+        """Chosen ports over time (`output.series.ports`)."""
+        return self._all("port_series")
+
     def _all(self, frame: str) -> polars.DataFrame:
         lazy = [keyed(run, getattr(run, frame).lazy(), self.types) for run in self.runs]
         return polars.concat(lazy, how="diagonal").collect()
@@ -330,11 +380,17 @@ def row(run: Result) -> str:
     return "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in cells) + "</tr>"
 
 
-def scan(path: Path, types: dict[str, Any], table: str) -> polars.LazyFrame:
-    """A table of a result; `table` is its word in the scenario's `output`."""
+def scan(
+    path: Path, types: dict[str, Any], table: str, *, everything: bool = False
+) -> polars.LazyFrame:
+    """A table of a result; `table` is its word in the scenario's `output`.
+
+    `everything` reads all rows before it says what other columns hold.
+    """
     if not path.is_file():
         raise MalformedResult(f"{path} is missing: the scenario must ask for it (output.{table})")
-    return polars.scan_csv(path, schema_overrides=types)
+    inferred = None if everything else 100
+    return polars.scan_csv(path, schema_overrides=types, infer_schema_length=inferred)
 
 
 def counters(path: Path, others: dict[str, Any]) -> list[str]:

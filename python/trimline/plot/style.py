@@ -56,8 +56,8 @@ SETTINGS = {
 
 
 def line_of(series: str) -> str:
-    """A second run of a protocol with larger queues has the same colour, dash-dotted."""
-    return "-." if series.endswith("-200") else "-"
+    """Runs of a protocol with other queues have the same colour, and each a line of its own."""
+    return {"194": ":", "200": "-."}.get(series.rsplit("-", 1)[-1], "-")
 
 
 def note(figure: Figure, words: str) -> None:

@@ -1,0 +1,49 @@
+"""Chosen flows and ports over time, and completion times taken apart."""
+
+from __future__ import annotations
+
+import polars
+
+import trimline
+from tests.test_package import INCAST, InScratch
+from trimline import completion
+
+
+class OverTime(InScratch):
+    """What a run says of single flows."""
+
+    def test_chosen_flows_and_ports_are_frames_and_plots(self) -> None:
+        """What a series chooses adds up to flows and ports, and is drawn."""
+        series = {"every": "20us", "flows": [[1, 0], [9, 0]], "ports": ["tor 0 down 0"]}
+        scenario = {**INCAST, "output": {"series": series, "ports": True}}
+        scenario["workload"] = [
+            {"name": "w", "pairs": [[1, 0], [9, 0]], "size": "90KB", "start": "1us"}
+        ]
+        results = trimline.run(scenario, self.out)
+        rows = results.flow_series
+        sent = rows.group_by("source").agg(polars.col("packets_sent").sum())
+        flows = results.flows.select("source", "packets_sent")
+        self.assertEqual(sorted(sent.iter_rows()), sorted(flows.iter_rows()))
+        self.assertEqual(rows["pulls_sent"].dtype, polars.Float64)
+        self.assertGreater(results.port_series["queue_bytes"].max(), 9_000)
+        page = trimline.report(results.folder).read_text(encoding="utf-8")
+        for words in ("Chosen flows and ports", "Pulls sent", "w 0: 9 to 0", "tor 0 down 0"):
+            self.assertIn(words, page)
+        with self.assertRaisesRegex(trimline.MalformedResult, "output.series.flows"):
+            _ = trimline.run(INCAST, self.out / "without").flow_series
+
+    def test_completion_times_are_taken_apart(self) -> None:
+        """The parts of a completion time are all of it, and none is less than nothing."""
+        workload = {"name": "w", "pairs": [[1, 0], [1, 2], [3, 0]], "size": "90KB"}
+        run = trimline.run({**INCAST, "output": {}, "workload": [workload]}, self.out)[0]
+        parts = completion.parts(run)
+        self.assertEqual(len(parts), 3)
+        for whole, *each in parts.select("fct_us", "host_wait_us", "ideal_us", "rest_us").rows():
+            self.assertAlmostEqual(whole, sum(each))
+            self.assertTrue(all(part >= 0 for part in each), each)
+        # The second flow of a host goes behind packets of the first: 9064 B at 10 Gb/s each.
+        *others, wait = sorted(parts["host_wait_us"])
+        self.assertEqual(others, [0, 0])
+        self.assertGreaterEqual(wait, 7.2512)
+        page = trimline.report(run.folder).read_text(encoding="utf-8")
+        self.assertIn("Where the time goes", page)
