@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use trimline_packet::wire::route::{entropy_of, path_of};
 use trimline_packet::wire::{Datagram, Ethernet, Profile, Routes};
-use trimline_packet::{HostId, Packet, PathId};
+use trimline_packet::{HostId, Packet, PathId, Pause};
 
 use crate::timeline::{Timeline, What};
 
@@ -67,6 +67,9 @@ impl Frames for Own {
 }
 
 /// The departures of a timeline whose packets were kept; `frames_of` has for each workload who makes its frames.
+///
+/// # Panics
+/// A packet is of a workload that has nobody there.
 pub fn pcapng(timeline: &Timeline, frames_of: &mut [Box<dyn Frames>]) -> Capture {
     let mut writer = Writer::default();
     writer.section();
@@ -78,9 +81,9 @@ pub fn pcapng(timeline: &Timeline, frames_of: &mut [Box<dyn Frames>]) -> Capture
         if event.what != What::Depart {
             continue;
         }
-        let made = match frames_of.get_mut(event.flow.workload as usize) {
-            Some(frames) => frames.frame(packet, event.time_ps),
-            None => frame(packet),
+        let made = match Pause::of(packet) {
+            Some(pause) => Some(pause_frame(pause, event.place)),
+            None => frames_of[event.flow.workload as usize].frame(packet, event.time_ps),
         };
         let Some(frame) = made else {
             capture.left_out += 1;
@@ -97,6 +100,21 @@ pub fn pcapng(timeline: &Timeline, frames_of: &mut [Box<dyn Frames>]) -> Capture
     }
     capture.bytes = writer.bytes;
     capture
+}
+
+/// A pause frame (IEEE 802.1Qbb): MAC control, opcode 0x0101, a bit for each class, their times in quanta.
+fn pause_frame(pause: Pause, place: u32) -> Vec<u8> {
+    const TO: [u8; 6] = [0x01, 0x80, 0xc2, 0x00, 0x00, 0x01];
+    let [_, a, b, c] = place.to_be_bytes();
+    let mut frame = [&TO[..], &[0x02, 1, 0, a, b, c], &[0x88, 0x08, 0x01, 0x01, 0]].concat();
+    frame.push(pause.classes);
+    for class in 0..8 {
+        let quanta = if pause.stopped >> class & 1 != 0 { pause.quanta } else { 0 };
+        frame.extend(quanta.to_be_bytes());
+    }
+    // The shortest frame without its check sequence.
+    frame.resize(60, 0);
+    frame
 }
 
 /// A packet as a frame.
@@ -230,7 +248,7 @@ mod tests {
                 packet(64, Service::Trimmed),
             ],
         };
-        let capture = pcapng(&timeline, &mut []);
+        let capture = pcapng(&timeline, &mut [Box::new(Own)]);
         assert_eq!((capture.packets, capture.left_out), (2, 0));
         let word =
             |at: usize| u32::from_le_bytes(*capture.bytes[at..].first_chunk().expect("four bytes"));

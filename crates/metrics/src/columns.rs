@@ -36,7 +36,7 @@ const fn packets(name: &'static str, about: &'static str) -> Column {
 const TIME: &str = "ps";
 
 /// Every table of a run.
-pub const FILES: [FileColumns; 6] = [
+pub const FILES: [FileColumns; 9] = [
     FileColumns { file: "flows.csv", key: "flows", row: "a flow", columns: &FLOWS },
     FileColumns {
         file: "ports.csv",
@@ -51,10 +51,28 @@ pub const FILES: [FileColumns; 6] = [
         columns: &LINKS,
     },
     FileColumns {
+        file: "pauses.csv",
+        key: "ports",
+        row: "one direction of a link, as links.csv; only with `switch.pfc`",
+        columns: &PAUSES,
+    },
+    FileColumns {
         file: "series.csv",
         key: "series",
         row: "a layer of links at one time: ports of switches by layer and direction, and hosts",
         columns: &SERIES,
+    },
+    FileColumns {
+        file: "flow_series.csv",
+        key: "series.flows",
+        row: "a chosen flow at one time, while it is under way; columns of its transport stand behind these",
+        columns: &FLOW_SERIES,
+    },
+    FileColumns {
+        file: "port_series.csv",
+        key: "series.ports",
+        row: "a chosen port at one time",
+        columns: &PORT_SERIES,
     },
     FileColumns {
         file: "latencies.csv",
@@ -70,13 +88,23 @@ pub const FILES: [FileColumns; 6] = [
     },
 ];
 
-const FLOWS: [Column; 21] = [
+const FLOWS: [Column; 23] = [
     column("workload", "", "name of the workload"),
     column("index", "", "number among the flows of its source and workload, from 0"),
+    column(
+        "id",
+        "",
+        "its number in a file of flows (`id` in htsim's .cm); empty where no file gave one",
+    ),
     column("source", "host", "sends"),
     column("destination", "host", "receives"),
     column("size_bytes", "bytes", "payload; empty for a long-lived flow"),
     column("start_ps", TIME, "when the application started it, from the beginning of the run"),
+    column(
+        "host_wait_ps",
+        TIME,
+        "from the start until its first packet began to leave its host; empty if none did",
+    ),
     column(
         "fct_receiver_ps",
         TIME,
@@ -126,6 +154,13 @@ const LINKS: [Column; 5] = [
     RATE,
 ];
 
+const PAUSES: [Column; 4] = [
+    column("name", "", "the port or host that sends on it"),
+    column("sent", "frames", "pause frames that this end sent to the other"),
+    column("received", "frames", "pause frames that it received from there"),
+    column("stopped_ps", TIME, "how long any of its classes was stopped"),
+];
+
 const SERIES: [Column; 11] = {
     let [a, b, c, d, e, f] = COUNTED;
     [
@@ -145,6 +180,37 @@ const SERIES: [Column; 11] = {
              not sent once",
         ),
         column("queue_bytes_max", "bytes", "the same, at the port or host with the most"),
+    ]
+};
+
+const FLOW_SERIES: [Column; 12] = [
+    column("time_ps", TIME, "of the row, from the beginning of the run"),
+    column("workload", "", "of the flow, as in flows.csv; so are the next three"),
+    column("index", "", "of the flow"),
+    column("source", "host", "sends"),
+    column("destination", "host", "receives"),
+    column("rate_bps", "bit/s", "payload that arrived since the row before, over the time since"),
+    packets("packets_sent", "data packets sent since the row before, again or not"),
+    packets("retransmissions", "of these sent again, whatever the cause"),
+    packets("trims", "trimmed headers that arrived at the receiver since the row before"),
+    packets("returns", "headers that came back to the sender since the row before"),
+    column("timeouts", "", "time-outs of the sender since the row before"),
+    column("delivered_bytes", "bytes", "payload that arrived since the row before, each byte once"),
+];
+
+const PORT_SERIES: [Column; 10] = {
+    let [a, b, c, d, e, f] = COUNTED;
+    [
+        column("time_ps", TIME, "of the row, from the beginning of the run"),
+        column("name", "", "layer, switch, direction, link"),
+        column("utilisation", "share", "bytes since the row before over what the link carries"),
+        a,
+        b,
+        c,
+        d,
+        e,
+        f,
+        column("queue_bytes", "bytes", "in all its queues now, the packet on the wire included"),
     ]
 };
 
@@ -191,15 +257,18 @@ pub const EVENTS: [(&str, &str); 8] = [
 mod tests {
     use super::*;
     use crate::timeline::{TIMELINE_COLUMNS, What};
-    use crate::{samples, table};
+    use crate::{samples, series, table};
 
     #[test]
     fn every_file_has_the_columns_that_are_described() {
-        let written: [Vec<&str>; 6] = [
+        let written: [Vec<&str>; 9] = [
             table::FLOW_COLUMNS.to_vec(),
             table::port_columns(),
             table::LINK_COLUMNS.to_vec(),
+            table::PAUSE_COLUMNS.to_vec(),
             samples::columns(),
+            series::flow_columns(),
+            series::port_columns(),
             table::LATENCY_COLUMNS.to_vec(),
             TIMELINE_COLUMNS.to_vec(),
         ];

@@ -23,3 +23,10 @@ pub(crate) fn write_table<R: AsRef<[String]>>(
     rows.try_for_each(|row| writer.write_record(row.as_ref()))?;
     writer.flush()
 }
+
+/// A quotient with six decimals, rounded half up; in integers, so that the digits are the same everywhere.
+pub(crate) fn share(part: u128, whole: u128) -> String {
+    let whole = whole.max(1);
+    let millionths = (part * 2_000_000 + whole) / (2 * whole);
+    format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000)
+}

@@ -3,7 +3,7 @@
 use trimline_packet::PortCounters;
 
 use crate::flow::{FlowEnd, FlowRecord};
-use crate::place::{Direction, Layer, PortPlace};
+use crate::place::{Direction, Layer, LinkPlace, PortPlace};
 use crate::record::{HostLink, LinkCounters, LinkRecord, PortRecord, RunRecord};
 use crate::timeline::Timeline;
 
@@ -61,13 +61,17 @@ pub(crate) fn record(flows: Vec<FlowRecord>) -> RunRecord {
                 ..PortRecord::default()
             },
         ],
-        links: [("tor 0 down 0", [0, 0, 0]), ("host 0", [1, 2, 3])]
-            .map(|(name, [failed, lost, corrupted])| LinkRecord {
-                name: name.to_owned(),
-                counters: LinkCounters { failed, lost, corrupted },
-                rate_bps: 10,
-            })
-            .into(),
+        links: [
+            (LinkPlace::Port(PortPlace::default()), [0, 0, 0]),
+            (LinkPlace::Host(0), [1, 2, 3]),
+        ]
+        .map(|(place, [failed, lost, corrupted])| LinkRecord {
+            place,
+            counters: LinkCounters { failed, lost, corrupted },
+            rate_bps: 10,
+        })
+        .into(),
+        pauses: Vec::new(),
         simulated_ps: 2_000_000_000,
         measured_ps: 1_000_000_000,
         packet_hops: 500,

@@ -2,6 +2,7 @@
 
 use std::borrow::Borrow;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::ops::Deref;
 use std::sync::Arc;
 
@@ -86,6 +87,8 @@ pub struct FlowRecord {
     pub workload: Name,
     /// Number of the flow among those of its source and workload.
     pub index: u64,
+    /// What a file of flows calls it, where the file gave it a number.
+    pub id: Option<NonZeroU32>,
     /// Source host.
     pub source: u32,
     /// Destination host.
@@ -94,6 +97,8 @@ pub struct FlowRecord {
     pub size_bytes: Option<u64>,
     /// When the application started it.
     pub start_ps: u64,
+    /// From start until its first packet began to leave its host.
+    pub host_wait_ps: Option<u64>,
     /// From start until the last byte arrived at the receiver.
     pub fct_receiver_ps: Option<u64>,
     /// From start until the last ACK arrived at the sender.
@@ -140,10 +145,12 @@ impl FlowRecord {
         FlowRecord {
             workload,
             index,
+            id: None,
             source,
             destination,
             size_bytes,
             start_ps: 0,
+            host_wait_ps: None,
             fct_receiver_ps: None,
             fct_sender_ps: None,
             ideal_fct_ps: None,

@@ -10,6 +10,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::mem;
+use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::flow::{FlowEnd, FlowRecord, Name};
@@ -367,10 +368,12 @@ fn encode(record: &FlowRecord, workload: u32, out: &mut Vec<u8>) {
     let FlowRecord {
         workload: _,
         index,
+        id,
         source,
         destination,
         size_bytes,
         start_ps,
+        host_wait_ps,
         fct_receiver_ps,
         fct_sender_ps,
         ideal_fct_ps,
@@ -391,10 +394,12 @@ fn encode(record: &FlowRecord, workload: u32, out: &mut Vec<u8>) {
     for number in [
         u64::from(workload),
         index,
+        id.map_or(0, |id| u64::from(id.get())),
         u64::from(source),
         u64::from(destination),
         some(size_bytes),
         start_ps,
+        some(host_wait_ps),
         some(fct_receiver_ps),
         some(fct_sender_ps),
         some(ideal_fct_ps),
@@ -421,10 +426,12 @@ fn decode(names: &[Name], mut number: impl FnMut() -> u64) -> FlowRecord {
     FlowRecord {
         workload: names[number() as usize].clone(),
         index: number(),
+        id: NonZeroU32::new(number() as u32),
         source: number() as u32,
         destination: number() as u32,
         size_bytes: number().checked_sub(1),
         start_ps: number(),
+        host_wait_ps: number().checked_sub(1),
         fct_receiver_ps: number().checked_sub(1),
         fct_sender_ps: number().checked_sub(1),
         ideal_fct_ps: number().checked_sub(1),
@@ -457,16 +464,25 @@ mod tests {
     use proptest::prelude::*;
 
     fn record() -> impl Strategy<Value = FlowRecord> {
-        let numbers = prop::collection::vec(prop_oneof![0u64..3, any::<u64>()], 12);
+        let numbers = prop::collection::vec(prop_oneof![0u64..3, any::<u64>()], 13);
         let some = || prop::option::of(0u64..u64::MAX);
-        (0usize..3, 0u64..4, 0u32..3, 0u64..3, [some(), some(), some(), some(), some()], numbers)
+        (
+            0usize..3,
+            0u64..4,
+            0u32..3,
+            0u64..3,
+            [some(), some(), some(), some(), some(), some()],
+            numbers,
+        )
             .prop_map(|(workload, index, source, start_ps, some, numbers)| FlowRecord {
                 workload: ["b", "a", "c"][workload].into(),
                 index,
+                id: NonZeroU32::new(numbers[12] as u32),
                 source,
                 destination: numbers[0] as u32,
                 size_bytes: some[0],
                 start_ps,
+                host_wait_ps: some[5],
                 fct_receiver_ps: some[1],
                 fct_sender_ps: some[2],
                 ideal_fct_ps: some[3],

@@ -22,6 +22,7 @@ pub mod place;
 pub mod record;
 pub mod result_folder;
 pub mod samples;
+pub mod series;
 pub mod statistics;
 pub mod summary;
 pub mod table;
@@ -32,10 +33,13 @@ pub use flow::{FlowEnd, FlowRecord, Name};
 pub use flow_store::FlowStore;
 pub use manifest::Manifest;
 pub use measure::Measure;
-pub use place::{Direction, Layer, PortPlace};
-pub use record::{HostLink, LinkCounters, LinkRecord, PacketLatency, PortRecord, RunRecord};
+pub use place::{Direction, Layer, LinkPlace, PortPlace};
+pub use record::{
+    HostLink, LinkCounters, LinkRecord, PacketLatency, PauseRecord, PortRecord, RunRecord,
+};
 pub use result_folder::ResultFolder;
 pub use samples::{PortGroup, Sample, Samples};
+pub use series::{FlowSeries, PortSeries, Reading, Readings, SeriesColumn};
 pub use statistics::{Interval, interval, quantile};
 pub use summary::{Aggregate, Summary};
 pub use timeline::Timeline;

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::timeline::{Event, Timeline, What};
+use crate::timeline::{Event, FlowName, Timeline, What};
 
 /// The trace as JSON text that ends with a newline.
 pub fn trace(timeline: &Timeline) -> String {
@@ -31,13 +31,16 @@ fn us(ps: u64) -> f64 {
 
 fn of_event(timeline: &Timeline, event: &Event) -> Vec<Value> {
     let workload = timeline.workloads.get(event.flow.workload as usize);
-    let flow = format!(
-        "{} {} -> {} ({})",
-        workload.map_or("", String::as_str),
-        event.flow.source,
-        event.flow.destination,
-        event.flow.index
-    );
+    let flow = match event.flow == FlowName::NOBODY {
+        true => "none".to_owned(),
+        false => format!(
+            "{} {} -> {} ({})",
+            workload.map_or("", String::as_str),
+            event.flow.source,
+            event.flow.destination,
+            event.flow.index
+        ),
+    };
     let about = json!({
         "flow": flow,
         "sequence": event.sequence,

@@ -49,6 +49,24 @@ pub struct PortPlace {
     pub link: u32,
 }
 
+/// Who sends on one direction of a link. Its text, such as `tor 3 down 2` or `host 7`, is the link's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkPlace {
+    /// An output port of a switch.
+    Port(PortPlace),
+    /// A host.
+    Host(u32),
+}
+
+impl fmt::Display for LinkPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LinkPlace::Port(port) => port.fmt(f),
+            LinkPlace::Host(host) => write!(f, "{} {host}", Layer::Host),
+        }
+    }
+}
+
 impl fmt::Display for Layer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use trimline_packet::PortCounters;
 
 use crate::flow_store::FlowStore;
-use crate::place::PortPlace;
+use crate::place::{LinkPlace, PortPlace};
 use crate::samples::Samples;
 use crate::timeline::Timeline;
 
@@ -84,14 +84,27 @@ impl LinkCounters {
 }
 
 /// One direction of a link.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkRecord {
-    /// The port or host that sends on it, such as `tor 3 down 2` or `host 7`.
-    pub name: String,
+    /// The port or host that sends on it; as text the link's name.
+    pub place: LinkPlace,
     /// What it did not bring.
     pub counters: LinkCounters,
     /// Rate at the beginning, in bit/s.
     pub rate_bps: u64,
+}
+
+/// What priority flow control did on one direction of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PauseRecord {
+    /// The port or host that sends on it.
+    pub place: LinkPlace,
+    /// Pause frames that this end has sent to the other.
+    pub sent: u64,
+    /// Pause frames that it received from there.
+    pub received: u64,
+    /// How long any of its classes was stopped.
+    pub stopped_ps: u64,
 }
 
 /// How long one packet took, from its first sending until its ACK arrived at the sender.
@@ -124,6 +137,8 @@ pub struct RunRecord {
     pub ports: Vec<PortRecord>,
     /// Links, those of ports in their order before those of hosts.
     pub links: Vec<LinkRecord>,
+    /// The same links with priority flow control; empty without.
+    pub pauses: Vec<PauseRecord>,
     /// Simulated time at the end of the run.
     pub simulated_ps: u64,
     /// Length of the measured interval: simulated time less the warm-up.

@@ -10,17 +10,20 @@ pub use crate::manifest::MANIFEST;
 use crate::manifest::Origin;
 
 /// Every file that commands write into the directory of a result. Others are their owner's.
-pub const FILES: [&str; 16] = [
+pub const FILES: [&str; 19] = [
     MANIFEST,
     "summary.json",
     "scenario.toml",
     "flows.csv",
     "ports.csv",
     "links.csv",
+    "pauses.csv",
     "latencies.csv",
     "timeline.csv",
     "parts.csv",
     "series.csv",
+    "flow_series.csv",
+    "port_series.csv",
     "fct.txt",
     "measures.json",
     "findings.json",

@@ -1,9 +1,10 @@
-//! What the ports of each layer did over time: series.csv.
+//! What a run samples over time: the ports of each layer in series.csv; chosen flows and ports in [`crate::series`].
 
 use trimline_packet::PortCounters;
 
-use crate::csv::table;
+use crate::csv::{share, table};
 use crate::place::{Direction, Layer};
+use crate::series::{FlowSeries, PortSeries};
 
 /// Samples of a run at equal distances.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,6 +13,10 @@ pub struct Samples {
     pub groups: Vec<PortGroup>,
     /// In order of time, one for each layer and instant.
     pub samples: Vec<Sample>,
+    /// Chosen flows.
+    pub flows: FlowSeries,
+    /// Chosen ports.
+    pub ports: PortSeries,
 }
 
 /// Ports of switches of one kind that send in one direction, or all hosts.
@@ -72,13 +77,6 @@ pub fn csv(samples: &Samples) -> Vec<u8> {
     table(&columns(), rows)
 }
 
-/// A quotient with six decimals, rounded half up; in integers, so that the digits are the same everywhere.
-fn share(part: u128, whole: u128) -> String {
-    let whole = whole.max(1);
-    let millionths = (part * 2_000_000 + whole) / (2 * whole);
-    format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -105,6 +103,7 @@ mod tests {
                 queue_bytes_max: 9_064,
                 ..Sample::default()
             }],
+            ..Samples::default()
         };
         let expected = "\
 time_ps,layer,utilisation,packets,bytes,trimmed,dropped,returned,marked,queue_bytes_mean,queue_bytes_max

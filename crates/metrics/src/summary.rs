@@ -33,6 +33,8 @@ pub struct Summary {
     /// over FCT at the receiver. `None` without such flows, and where both kinds are beside each other: `workloads`
     /// then has each.
     pub goodput_gbps: Option<Goodput>,
+    /// Start to first packet on the wire, of flows that have sent one.
+    pub host_wait_us: Option<Distribution>,
     /// First send to last byte at the receiver, of delivered flows.
     pub fct_receiver_us: Option<Distribution>,
     /// First send to last ACK at the sender, of completed flows.
@@ -268,6 +270,7 @@ impl Summary {
             interrupted: record.interrupted,
             flows: counts,
             goodput_gbps,
+            host_wait_us: distribution(flows.iter().filter_map(|flow| flow.host_wait_ps)),
             fct_receiver_us: distribution(flows.iter().filter_map(|flow| flow.fct_receiver_ps)),
             fct_sender_us: distribution(flows.iter().filter_map(|flow| flow.fct_sender_ps)),
             slowdown: distribution(flows.iter().filter_map(|flow| slowdown(&flow))),

@@ -6,17 +6,19 @@ use trimline_packet::PortCounters;
 
 use crate::csv::{table, write_table};
 use crate::flow::{FlowEnd, FlowRecord};
-use crate::record::{LinkRecord, PacketLatency, PortRecord, RunRecord};
+use crate::record::{LinkRecord, PacketLatency, PauseRecord, PortRecord, RunRecord};
 use crate::statistics::quantile;
 
 /// The columns of flows.csv. A number that a flow does not have is an empty field.
-pub const FLOW_COLUMNS: [&str; 21] = [
+pub const FLOW_COLUMNS: [&str; 23] = [
     "workload",
     "index",
+    "id",
     "source",
     "destination",
     "size_bytes",
     "start_ps",
+    "host_wait_ps",
     "fct_receiver_ps",
     "fct_sender_ps",
     "ideal_fct_ps",
@@ -52,6 +54,18 @@ pub fn ports(record: &RunRecord) -> Vec<u8> {
     table(&port_columns(), record.ports.iter().map(port_row))
 }
 
+/// The columns of pauses.csv.
+pub const PAUSE_COLUMNS: [&str; 4] = ["name", "sent", "received", "stopped_ps"];
+
+/// pauses.csv, rows in the order of the record.
+pub fn pauses(record: &RunRecord) -> Vec<u8> {
+    let row = |pauses: &PauseRecord| {
+        let PauseRecord { place, sent, received, stopped_ps } = pauses;
+        [place.to_string(), sent.to_string(), received.to_string(), stopped_ps.to_string()]
+    };
+    table(&PAUSE_COLUMNS, record.pauses.iter().map(row))
+}
+
 /// The columns of links.csv.
 pub const LINK_COLUMNS: [&str; 5] = ["name", "failed", "lost", "corrupted", "rate_bps"];
 
@@ -59,7 +73,7 @@ pub const LINK_COLUMNS: [&str; 5] = ["name", "failed", "lost", "corrupted", "rat
 pub fn links(record: &RunRecord) -> Vec<u8> {
     let row = |link: &LinkRecord| {
         let [failed, lost, corrupted] = link.counters.values().map(|value| value.to_string());
-        [link.name.clone(), failed, lost, corrupted, link.rate_bps.to_string()]
+        [link.place.to_string(), failed, lost, corrupted, link.rate_bps.to_string()]
     };
     table(&LINK_COLUMNS, record.links.iter().map(row))
 }
@@ -105,15 +119,17 @@ pub fn slowdown(flow: &FlowRecord) -> Option<String> {
     Some(format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000))
 }
 
-fn flow_row(flow: &FlowRecord) -> [String; 21] {
+fn flow_row(flow: &FlowRecord) -> [String; 23] {
     let number = |number: Option<u64>| number.map(|n| n.to_string()).unwrap_or_default();
     [
         flow.workload.to_string(),
         flow.index.to_string(),
+        number(flow.id.map(|id| u64::from(id.get()))),
         flow.source.to_string(),
         flow.destination.to_string(),
         number(flow.size_bytes),
         flow.start_ps.to_string(),
+        number(flow.host_wait_ps),
         number(flow.fct_receiver_ps),
         number(flow.fct_sender_ps),
         number(flow.ideal_fct_ps),
@@ -146,6 +162,7 @@ mod tests {
     fn flows_csv_to_the_byte() {
         let mut late = flow(1, Some(270_000), Some(259_792_000));
         late.start_ps = 7;
+        (late.id, late.host_wait_ps) = (std::num::NonZeroU32::new(7), Some(0));
         let run = record(vec![
             late,
             flow(2, Some(270_000), Some(300_000_000)),
@@ -155,11 +172,11 @@ mod tests {
         let mut text = Vec::new();
         write_flows(&run, &mut text).unwrap();
         let expected = "\
-workload,index,source,destination,size_bytes,start_ps,fct_receiver_ps,fct_sender_ps,ideal_fct_ps,ideal_fct_sender_ps,slowdown,delivered_bytes,measured_bytes,packets_sent,retransmissions_signalled,retransmissions_return,retransmissions_timeout,trims,returns,timeouts,end
-reply,0,1,0,,0,,,,,,1000000,900000,31,1,0,0,1,0,0,long-lived
-reply,0,1,0,270000,0,,,259792000,266099200,,270000,270000,31,1,0,0,1,0,0,run-ended
-reply,0,2,0,270000,0,300000000,306307200,259792000,266099200,1.154770,270000,270000,31,1,0,0,1,0,0,completed
-reply,0,1,0,270000,7,259792000,266099200,259792000,266099200,1.000000,270000,270000,31,1,0,0,1,0,0,completed
+workload,index,id,source,destination,size_bytes,start_ps,host_wait_ps,fct_receiver_ps,fct_sender_ps,ideal_fct_ps,ideal_fct_sender_ps,slowdown,delivered_bytes,measured_bytes,packets_sent,retransmissions_signalled,retransmissions_return,retransmissions_timeout,trims,returns,timeouts,end
+reply,0,,1,0,,0,,,,,,,1000000,900000,31,1,0,0,1,0,0,long-lived
+reply,0,,1,0,270000,0,,,,259792000,266099200,,270000,270000,31,1,0,0,1,0,0,run-ended
+reply,0,,2,0,270000,0,,300000000,306307200,259792000,266099200,1.154770,270000,270000,31,1,0,0,1,0,0,completed
+reply,0,7,1,0,270000,7,0,259792000,266099200,259792000,266099200,1.000000,270000,270000,31,1,0,0,1,0,0,completed
 ";
         assert_eq!(String::from_utf8(text).unwrap(), expected);
     }
@@ -199,7 +216,11 @@ core 3 down 2,0,0,0,4,2,0,0
             rate_bps: 1,
         };
         let sample = crate::Sample { time_ps: 1, counters, ..crate::Sample::default() };
-        run.samples = crate::Samples { groups: vec![group], samples: vec![sample] };
+        run.samples = crate::Samples {
+            groups: vec![group],
+            samples: vec![sample],
+            ..crate::Samples::default()
+        };
         let json = crate::Summary::new(&run).to_json();
         for file in [ports(&run), crate::samples::csv(&run.samples)] {
             let text = String::from_utf8(file).unwrap();

@@ -58,6 +58,12 @@ pub struct FlowName {
     pub destination: u32,
 }
 
+impl FlowName {
+    /// Of a packet that belongs to no flow.
+    pub const NOBODY: FlowName =
+        FlowName { workload: u32::MAX, index: 0, source: u32::MAX, destination: u32::MAX };
+}
+
 /// What happened to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
@@ -96,6 +102,8 @@ pub enum PacketKind {
     Pull,
     /// RESET.
     Reset,
+    /// A frame of priority flow control: of no flow, from one end of a link to the other.
+    Pause,
 }
 
 impl What {
@@ -125,6 +133,7 @@ impl PacketKind {
             PacketKind::Nack => "nack",
             PacketKind::Pull => "pull",
             PacketKind::Reset => "reset",
+            PacketKind::Pause => "pause",
         }
     }
 }
@@ -164,6 +173,10 @@ pub const TIMELINE_COLUMNS: [&str; 15] = [
 pub fn csv(timeline: &Timeline) -> Vec<u8> {
     let name =
         |names: &[String], number: u32| names.get(number as usize).cloned().unwrap_or_default();
+    let of_flow = |event: &Event, number: &dyn ToString| match event.flow == FlowName::NOBODY {
+        true => String::new(),
+        false => number.to_string(),
+    };
     let rows = timeline.events.iter().map(|event| {
         [
             event.time_ps.to_string(),
@@ -172,12 +185,12 @@ pub fn csv(timeline: &Timeline) -> Vec<u8> {
             event.what.name().to_owned(),
             event.packet.name().to_owned(),
             name(&timeline.workloads, event.flow.workload),
-            event.flow.index.to_string(),
-            event.flow.source.to_string(),
-            event.flow.destination.to_string(),
-            event.sequence.to_string(),
-            event.attempt.to_string(),
-            event.path.to_string(),
+            of_flow(event, &event.flow.index),
+            of_flow(event, &event.flow.source),
+            of_flow(event, &event.flow.destination),
+            of_flow(event, &event.sequence),
+            of_flow(event, &event.attempt),
+            of_flow(event, &event.path),
             event.wire_bytes.to_string(),
             event.queue.map(|(packets, _)| packets.to_string()).unwrap_or_default(),
             event.queue.map(|(_, bytes)| bytes.to_string()).unwrap_or_default(),

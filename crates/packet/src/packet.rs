@@ -184,6 +184,15 @@ impl ServiceClass {
     /// The most urgent priority.
     pub const MOST_URGENT: u8 = 7;
     const SERVICE_BITS: u8 = 7;
+    /// Of no service: a frame between the two ends of a link ([`Pause`](crate::Pause)). No queue ever holds one, and no
+    /// transport sends one.
+    pub const LINK: ServiceClass = ServiceClass(Service::COUNT as u8);
+
+    /// Whether this is [`ServiceClass::LINK`].
+    #[inline]
+    pub const fn is_link(self) -> bool {
+        self.0 == ServiceClass::LINK.0
+    }
 
     /// A service and a priority, modulo 8. Services that have no priority are given 0.
     #[inline]

@@ -122,6 +122,25 @@ where
         }
     }
 
+    fn pause(&mut self, queue: usize) {
+        match Self::split(queue) {
+            Ok(queue) => self.main.pause(queue),
+            Err(queue) => self.droppable.pause(queue),
+        }
+    }
+
+    fn resume(&mut self, queue: usize) {
+        match Self::split(queue) {
+            Ok(queue) => self.main.resume(queue),
+            Err(queue) => self.droppable.resume(queue),
+        }
+    }
+
+    #[inline]
+    fn is_sending(&self) -> bool {
+        self.main.is_sending() || self.droppable.is_sending()
+    }
+
     #[inline]
     fn next_start(&self, free_at: Time) -> Time {
         self.main.next_start(free_at).min(self.droppable.next_start(free_at))

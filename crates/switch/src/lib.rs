@@ -18,6 +18,7 @@ mod beside;
 mod bump;
 mod deficits;
 mod displaced;
+mod ingress;
 mod list;
 pub mod model;
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub use around::Around;
 pub use beside::{Beside, BesideModel};
 pub use deficits::Deficits;
 pub use displaced::{Displaced, Fate};
+pub use ingress::{Arrival, CLASSES, Ingress, PauseModel};
 pub use model::{
     Action, Choices, Classifier, Limit, Marker, ModelError, QueueChoices, Scheduler, ServiceModel,
 };

@@ -308,6 +308,8 @@ pub struct ServiceModel {
     pub(crate) is_plain: bool,
     /// A plain model that marks: a queue has a threshold.
     pub(crate) has_threshold: bool,
+    /// One queue that takes exact sizes from the pool, and marks by a threshold at most.
+    pub(crate) is_one_pooled: bool,
     pub(crate) classifier: Classifier,
     pub(crate) trimmed_bytes: u16,
     cell_bytes: u16,
@@ -423,6 +425,9 @@ impl Choices {
             queues: flat,
             is_plain,
             has_threshold: self.queues.iter().any(|queue| queue.marker != Marker::None),
+            is_one_pooled: self.cell_bytes == 1
+                && matches!(&self.queues[..], [only] if only.pool.is_some()
+                    && !matches!(only.marker, Marker::Ramp { .. })),
             classifier: self.classifier,
             trimmed_bytes: self.trimmed_bytes,
             cell_bytes: self.cell_bytes,

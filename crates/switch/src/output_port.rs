@@ -61,6 +61,17 @@ pub trait OutputPort: Default + Send + Sync {
         packets: &mut K,
     ) -> bool;
 
+    /// The same under a model whose one queue takes its memory from the switch's pool. Under others nothing happens.
+    fn enqueue_pooled<K: Packets>(
+        &mut self,
+        _packet: Handle,
+        _model: &Self::Model,
+        _packets: &mut K,
+        _pool: &mut Pool,
+    ) -> bool {
+        false
+    }
+
     /// A packet arrives. It is queued, or it or others lose their place: they are appended to
     /// [`Around::displaced`], in the order in which it happened.
     fn enqueue<K: Packets, C: Chance>(
@@ -78,6 +89,15 @@ pub trait OutputPort: Default + Send + Sync {
 
     /// What was on the wire has left: its memory is released, and nothing is sent.
     fn release(&mut self, model: &Self::Model, pool: &mut Pool);
+
+    /// A queue stops sending. Its packet on the wire goes on.
+    fn pause(&mut self, queue: usize);
+
+    /// A queue may send again.
+    fn resume(&mut self, queue: usize);
+
+    /// Whether a packet is on the wire whose memory was not released yet.
+    fn is_sending(&self) -> bool;
 
     /// When the port will next start to send, if nothing arrives first and its transmitter is free at `free_at`: then,
     /// or later though packets wait (a class with a cap on its rate), or never.
@@ -146,6 +166,17 @@ impl<const Q: usize> OutputPort for Port<Q> {
         Port::enqueue_plainly(self, packet, model, packets)
     }
 
+    #[inline(always)]
+    fn enqueue_pooled<K: Packets>(
+        &mut self,
+        packet: Handle,
+        model: &ServiceModel,
+        packets: &mut K,
+        pool: &mut Pool,
+    ) -> bool {
+        Port::enqueue_pooled(self, packet, model, packets, pool)
+    }
+
     #[inline]
     fn enqueue<K: Packets, C: Chance>(
         &mut self,
@@ -166,6 +197,19 @@ impl<const Q: usize> OutputPort for Port<Q> {
     #[inline]
     fn release(&mut self, model: &ServiceModel, pool: &mut Pool) {
         Port::release(self, model, pool);
+    }
+
+    fn pause(&mut self, queue: usize) {
+        Port::pause(self, queue);
+    }
+
+    fn resume(&mut self, queue: usize) {
+        Port::resume(self, queue);
+    }
+
+    #[inline(always)]
+    fn is_sending(&self) -> bool {
+        Port::is_sending(self)
     }
 
     #[inline(always)]

@@ -70,7 +70,9 @@ impl<const Q: usize> Port<Q> {
         packet: Handle,
         around: &mut Around<'_, ServiceModel, K, C>,
     ) {
-        if !self.enqueue_plainly(packet, around.model, around.packets) {
+        if !self.enqueue_plainly(packet, around.model, around.packets)
+            && !self.enqueue_pooled(packet, around.model, around.packets, around.pool)
+        {
             self.enqueue_slowly(packet, around);
         }
     }
@@ -100,6 +102,30 @@ impl<const Q: usize> Port<Q> {
             let list = &mut self.queues[usize::from(lane.queue)];
             list.push(packets, packet, u32::from(bytes));
             self.eligible |= lane.bit & self.open;
+        }
+        fits
+    }
+
+    /// The same as [`Port::enqueue_plainly`] under a model whose one queue takes its memory from the pool. Under others
+    /// nothing happens.
+    #[inline(always)]
+    pub fn enqueue_pooled<P: Packets>(
+        &mut self,
+        packet: Handle,
+        model: &ServiceModel,
+        packets: &mut P,
+        pool: &mut Pool,
+    ) -> bool {
+        let arriving = packets.packet(packet);
+        let (service, bytes) = (arriving.service.service(), u32::from(arriving.wire_bytes));
+        let fits = model.is_one_pooled && self.admits(0, service, bytes, model, pool);
+        if fits {
+            if model.has_threshold {
+                self.mark_by_threshold(0, packet, bytes, model, packets);
+            }
+            self.queues[0].push(packets, packet, bytes);
+            self.eligible |= 1 & self.open;
+            pool.take(bytes);
         }
         fits
     }
@@ -136,6 +162,12 @@ impl<const Q: usize> Port<Q> {
             pool.give(self.wire_bytes);
         }
         self.release_wire();
+    }
+
+    /// Whether a packet is on the wire whose memory was not released yet.
+    #[inline]
+    pub fn is_sending(&self) -> bool {
+        self.wire_bytes != 0
     }
 
     /// Whether a packet waits, not counting the one on the wire, and its class is not paused.

@@ -118,6 +118,19 @@ impl<P: OutputPort> OutputPort for Varied<P> {
         self.port.release(model, pool);
     }
 
+    fn pause(&mut self, queue: usize) {
+        self.port.pause(queue);
+    }
+
+    fn resume(&mut self, queue: usize) {
+        self.port.resume(queue);
+    }
+
+    #[inline]
+    fn is_sending(&self) -> bool {
+        self.port.is_sending()
+    }
+
     #[inline]
     fn next_start(&self, free_at: Time) -> Time {
         self.port.next_start(free_at)

@@ -126,8 +126,11 @@ fn marker_words(marker: Marker) -> String {
             format!(", marks {at} beyond {above} {unit}{itself}")
         }
         Marker::Ramp { kmin, kmax, pmax } => {
-            let percent = (u64::from(pmax) * 100) >> 32;
-            format!(", marks from {kmin} B, {percent} % at {kmax} B, everything beyond")
+            // To the nearest hundredth of a percent: one percent of 2^32 is no whole number.
+            let hundredths = ((u64::from(pmax) * 10_000) + (1 << 31)) >> 32;
+            let (whole, rest) = (hundredths / 100, hundredths % 100);
+            let rest = if rest == 0 { String::new() } else { format!(".{rest:02}") };
+            format!(", marks from {kmin} B, {whole}{rest} % at {kmax} B, everything beyond")
         }
     }
 }
@@ -135,6 +138,20 @@ fn marker_words(marker: Marker) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ramp_is_said_to_a_hundredth_of_a_percent() {
+        let said = |pmax| {
+            let mut choices = crate::Choices::ecn(8, 3);
+            choices.queues[0].marker = Marker::Ramp { kmin: 5, kmax: 9, pmax };
+            choices.build().unwrap().words().concat()
+        };
+        for (pmax, words) in
+            [(u32::MAX / 100, " 1 % "), (u32::MAX, " 100 % "), (1 << 27, " 3.13 % ")]
+        {
+            assert!(said(pmax).contains(&format!("from 5 B,{words}at 9 B")), "{}", said(pmax));
+        }
+    }
 
     #[test]
     fn every_profile_knows_its_name_and_says_what_it_does() {

@@ -5,4 +5,3 @@ mod codel;
 mod fastlane;
 mod opf;
 mod pfabric;
-mod pfc;

@@ -1,0 +1,226 @@
+//! Priority flow control (IEEE 802.1Qbb): what a switch holds of the packets of one input, and when it tells the sender
+//! at the other end of that link to stop.
+//!
+//! A class is a queue of the switch's ports. What an input holds counts from the arrival of a packet until its last bit
+//! has left, whatever port it waits at. Above XOFF the class is stopped, at XON it may go on. The packet that crosses
+//! XOFF, and behind it what is on its way meanwhile, the headroom, find room above.
+
+/// The classes that a port can have: its queues.
+pub const CLASSES: usize = 8;
+
+/// When inputs stop their senders: the same for all inputs of a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PauseModel {
+    /// An input that holds more bytes of a class than this stops it.
+    pub xoff: u32,
+    /// A stopped class of which the input holds this or less may go on.
+    pub xon: u32,
+    /// A bit for each class that is never dropped: the others are not counted.
+    pub lossless: u8,
+    /// How long a class stops unless told again, in units of 512 bit times.
+    pub quanta: u16,
+}
+
+impl PauseModel {
+    /// The headroom that a link needs, `2 d R + 2 MTU + 64`: what comes while the frame waits behind a packet of the
+    /// reverse direction, is sent, travels and finds the sender at the beginning of a packet, and what was on its way.
+    /// `flight` is what the link carries in the time that it takes from end to end, both directions together.
+    pub const fn headroom(flight: u64, largest_packet: u16) -> u64 {
+        flight + 2 * largest_packet as u64 + trimline_packet::Pause::BYTES as u64
+    }
+}
+
+/// What becomes of a packet that arrives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// It is counted.
+    Counted,
+    /// It is counted, and its class must stop.
+    Stops,
+    /// The memory of the input is full: it is lost.
+    NoRoom,
+}
+
+/// What one input of a switch holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ingress {
+    held: [u32; CLASSES],
+    stopped: u8,
+}
+
+impl Ingress {
+    /// A packet of a lossless class arrives, at an input with so much memory above XOFF: a packet and the headroom.
+    #[inline]
+    pub fn arrive(
+        &mut self,
+        class: usize,
+        bytes: u16,
+        above_xoff: u32,
+        model: &PauseModel,
+    ) -> Arrival {
+        let held = self.held[class] + u32::from(bytes);
+        if held > model.xoff.saturating_add(above_xoff) {
+            return Arrival::NoRoom;
+        }
+        self.held[class] = held;
+        let stops = held > model.xoff && self.stopped >> class & 1 == 0;
+        self.stopped |= u8::from(stops) << class;
+        if stops { Arrival::Stops } else { Arrival::Counted }
+    }
+
+    /// The last bit of a packet of a lossless class has left. Gives whether its class may go on from now on.
+    #[inline]
+    pub fn leave(&mut self, class: usize, bytes: u16, model: &PauseModel) -> bool {
+        self.held[class] -= u32::from(bytes);
+        let resumes = self.stopped >> class & 1 != 0 && self.held[class] <= model.xon;
+        self.stopped &= !(u8::from(resumes) << class);
+        resumes
+    }
+
+    /// The classes that are stopped now, a bit each.
+    #[inline]
+    pub fn stopped(&self) -> u8 {
+        self.stopped
+    }
+
+    /// Bytes of a class.
+    pub fn held(&self, class: usize) -> u32 {
+        self.held[class]
+    }
+
+    /// The link has failed: nobody is told anything, and whoever sends on it later is told anew.
+    pub fn forget(&mut self) {
+        self.stopped = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{World, packet};
+    use crate::{Port, ServiceModel};
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+    use trimline_packet::{Handle, Packets, Service, Time};
+
+    fn model(xoff: u32, xon: u32) -> PauseModel {
+        PauseModel { xoff, xon, lossless: 1, quanta: u16::MAX }
+    }
+
+    #[test]
+    fn a_class_stops_above_xoff_goes_on_at_xon_and_is_lost_beyond_the_headroom() {
+        let model = model(3000, 1500);
+        let mut ingress = Ingress::default();
+        let arrive = |ingress: &mut Ingress| ingress.arrive(2, 1500, 1500, &model);
+        assert_eq!(arrive(&mut ingress), Arrival::Counted);
+        assert_eq!(arrive(&mut ingress), Arrival::Counted, "at XOFF, not above it");
+        assert_eq!(arrive(&mut ingress), Arrival::Stops);
+        assert_eq!((ingress.held(2), ingress.stopped()), (4500, 1 << 2));
+        assert_eq!(arrive(&mut ingress), Arrival::NoRoom);
+        assert_eq!(ingress.held(2), 4500, "what is lost is not held");
+        assert!(!ingress.leave(2, 1500, &model), "3000 are more than XON");
+        assert_eq!(arrive(&mut ingress), Arrival::Counted, "it was told already");
+        assert!(!ingress.leave(2, 1500, &model) && ingress.leave(2, 1500, &model));
+        assert!(!ingress.leave(2, 1500, &model), "once");
+        assert_eq!((ingress.held(2), ingress.stopped()), (0, 0));
+    }
+
+    #[test]
+    fn headroom_is_two_delays_two_packets_and_a_frame() {
+        // 10 Gb/s and 1 us carry 1250 B from end to end; 100 Gb/s ten times as much.
+        assert_eq!(PauseModel::headroom(2 * 1250, 9064), 20_692);
+        assert_eq!(PauseModel::headroom(2 * 12_500, 9064), 43_192);
+    }
+
+    proptest! {
+        /// The sender hears of every change of its state and of nothing else, and classes do not touch each other.
+        #[test]
+        fn what_the_sender_was_told_is_what_is_held(
+            steps in prop::collection::vec((0usize..8, 1u16..3000, any::<bool>()), 1..300),
+            (xoff, xon) in (0u32..20_000, 0u32..20_000),
+            above_xoff in 0u32..10_000,
+        ) {
+            let model = PauseModel { xoff, xon: xon.min(xoff), lossless: u8::MAX, quanta: 1 };
+            let mut ingress = Ingress::default();
+            let mut queues: [Vec<u16>; 8] = Default::default();
+            let mut told = [false; 8];
+            for (class, bytes, leaves) in steps {
+                if leaves {
+                    let Some(bytes) = queues[class].pop() else { continue };
+                    if ingress.leave(class, bytes, &model) {
+                        prop_assert!(told[class]);
+                        told[class] = false;
+                    }
+                } else {
+                    match ingress.arrive(class, bytes, above_xoff, &model) {
+                        Arrival::NoRoom => {}
+                        arrival => {
+                            queues[class].push(bytes);
+                            if arrival == Arrival::Stops {
+                                prop_assert!(!told[class]);
+                                told[class] = true;
+                            }
+                        }
+                    }
+                }
+                for class in 0..8 {
+                    let held = queues[class].iter().copied().map(u32::from).sum::<u32>();
+                    prop_assert_eq!(ingress.held(class), held);
+                    prop_assert_eq!(ingress.stopped() >> class & 1 != 0, told[class]);
+                    prop_assert!(held <= xoff + above_xoff);
+                    prop_assert!(told[class] || held <= xoff, "above XOFF and not told");
+                    prop_assert!(!told[class] || held > model.xon, "at XON and not told");
+                }
+            }
+        }
+    }
+
+    /// The first switch's port to the second and the second's port to the host, which sends one packet in the time of
+    /// three. What the second tells the first takes effect at once. Gives what arrived at the host and what was dropped.
+    fn two_switches(model: &PauseModel) -> (u32, usize) {
+        let downstream_model = ServiceModel::drop_tail(8);
+        let upstream_model = ServiceModel::drop_tail(100);
+        let (mut upstream, mut downstream) = (Port::<1>::new(), Port::<1>::new());
+        let mut world = World::new();
+        let mut ingress = Ingress::default();
+        for sequence in 0..100 {
+            let handle = world.packets.add(packet(Service::Droppable, 1500, sequence));
+            upstream.enqueue(handle, &mut world.around(Time::ZERO, &upstream_model));
+        }
+        let (mut link, mut on_wire, mut delivered): (Option<Handle>, Option<Handle>, u32) =
+            (None, None, 0);
+        for step in 0..400 {
+            // The second switch sends one packet in three steps. Its memory is free when it has left.
+            if step % 3 == 0 {
+                let left = on_wire.take();
+                on_wire = downstream.dequeue(&mut world.around(Time::ZERO, &downstream_model));
+                if let Some(left) = left {
+                    delivered += 1;
+                    if ingress.leave(0, world.packets.packet(left).wire_bytes, model) {
+                        upstream.resume(0);
+                    }
+                }
+            }
+            // What the first switch sent arrives one step later.
+            if let Some(arriving) = link.take() {
+                let bytes = world.packets.packet(arriving).wire_bytes;
+                if ingress.arrive(0, bytes, u32::MAX, model) == Arrival::Stops {
+                    upstream.pause(0);
+                }
+                downstream.enqueue(arriving, &mut world.around(Time::ZERO, &downstream_model));
+            }
+            // A stopped port still finishes what is on its wire, and has no packet to offer.
+            link = upstream.dequeue(&mut world.around(Time::ZERO, &upstream_model));
+            assert!(!(ingress.stopped() != 0 && link.is_some()), "a stopped port sent");
+            assert!(!(ingress.stopped() != 0 && upstream.is_backlogged()), "and has an event");
+        }
+        (delivered, world.displaced.list().len())
+    }
+
+    #[test]
+    fn a_sender_that_stops_loses_nothing_and_one_that_does_not_much() {
+        assert_eq!(two_switches(&model(5 * 1500, 2 * 1500)), (100, 0));
+        let (delivered, dropped) = two_switches(&model(u32::MAX, 0));
+        assert!(dropped > 50 && delivered as usize + dropped == 100, "{delivered} {dropped}");
+    }
+}
