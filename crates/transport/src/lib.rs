@@ -21,8 +21,10 @@ extern crate alloc;
 
 mod arrivals;
 pub mod cbr;
+pub mod dcqcn;
 pub mod flow;
 pub mod ndp;
+pub mod phost;
 mod round_robin;
 pub mod tcp;
 mod timers;

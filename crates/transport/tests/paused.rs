@@ -6,7 +6,9 @@ use proptest::prelude::*;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, Packet, PathId, Service, Time};
 use trimline_packet::{Kind, TimeDelta};
-use trimline_transport::{Allowed, Endpoint, HostTables, Key, Stream, cbr, flow, ndp, tcp};
+use trimline_transport::{
+    Allowed, Endpoint, HostTables, Key, Stream, cbr, dcqcn, flow, ndp, phost, tcp,
+};
 
 /// Slots of the halves at one host.
 #[derive(Default)]
@@ -165,6 +167,45 @@ fn cbr_host(host: HostId) -> cbr::Endpoint {
     cbr::Endpoint::new(host, config)
 }
 
+fn phost_host(host: HostId) -> phost::Endpoint {
+    let packet_times = |count: u64| TimeDelta::from_ns(count * 1200);
+    let config = phost::Config {
+        payload_bytes: 1436,
+        packet_time: packet_times(1),
+        free_tokens: 8,
+        free_for: phost::FreeTokens::AllFlows,
+        token_window: 8,
+        token_expiry: packet_times(10),
+        downgrade: packet_times(25),
+        resend: packet_times(9),
+        rts_repeat: packet_times(100),
+        time_wait: TimeDelta::from_ms(1),
+        receiver_order: phost::Order::Srpt,
+        sender_order: phost::Order::Srpt,
+    };
+    phost::Endpoint::new(host, config)
+}
+
+fn dcqcn_host(host: HostId) -> dcqcn::Endpoint {
+    let config = dcqcn::Config {
+        payload_bytes: 1436,
+        line_rate: BitRate::from_gbps(10),
+        least_rate: BitRate::from_bps(10_000_000),
+        gain_shift: 8,
+        alpha_timer: TimeDelta::from_us(55),
+        increase_timer: TimeDelta::from_us(55),
+        increase_bytes: ByteCount::new(10_000_000),
+        recoveries: 5,
+        additive_increase: BitRate::from_bps(40_000_000),
+        hyper_increase: BitRate::from_bps(400_000_000),
+        cnp_interval: TimeDelta::from_us(50),
+        ack_every: 1,
+        window: None,
+        rto: TimeDelta::from_us(500),
+    };
+    dcqcn::Endpoint::new(host, config)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -177,6 +218,18 @@ proptest! {
     #[test]
     fn tcp_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
         let paused = run(tcp_host, seed);
+        prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
+    }
+
+    #[test]
+    fn phost_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
+        let paused = run(phost_host, seed);
+        prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
+    }
+
+    #[test]
+    fn dcqcn_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
+        let paused = run(dcqcn_host, seed);
         prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
     }
 

@@ -278,6 +278,17 @@ pub struct SenderStatistics {
     pub path_removals: u64,
 }
 
+/// How far a sending half is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SenderProgress {
+    /// Packets that were sent and not heard of.
+    pub in_flight: u32,
+    /// Packets that are to be sent again.
+    pub waiting: u32,
+    /// The highest pull counter heard.
+    pub pulls: u32,
+}
+
 /// What a receiving half has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverStatistics {

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time, TimeDelta};
 
-use super::config::{Command, Config, Event, ReceiverStatistics, SenderStatistics};
+use super::config::{Command, Config, Event, ReceiverStatistics, SenderProgress, SenderStatistics};
 use super::latencies::{Latencies, Latency};
 use super::pull_queue::{Gaps, PullQueue};
 use super::receiver::{Arrival, Receiver, Repeat};
@@ -132,6 +132,28 @@ impl Endpoint {
     /// nothing unless [`Config::record_latencies`] asks.
     pub fn latencies(&self, slot: u32) -> &[Latency] {
         self.latencies.as_deref().map_or(&[], |latencies| latencies.of(slot))
+    }
+
+    /// How far the sending half in `slot` is.
+    ///
+    /// # Panics
+    /// A slot that is not of a sending half.
+    pub fn sender_progress(&self, slot: u32) -> SenderProgress {
+        match self.slots.get(slot as usize).map(|entry| &entry.role) {
+            Some(Role::Sending(sender)) => sender.progress(),
+            _ => panic!("slot {slot} is not of a sending half"),
+        }
+    }
+
+    /// Pulls of the receiving half in `slot` that are queued.
+    ///
+    /// # Panics
+    /// A slot that is not of a receiving half.
+    pub fn pulls_queued(&self, slot: u32) -> u32 {
+        match self.slots.get(slot as usize).map(|entry| &entry.role) {
+            Some(Role::Receiving(receiver)) => receiver.pulls(),
+            _ => panic!("slot {slot} is not of a receiving half"),
+        }
     }
 
     /// What the receiving half in `slot` has seen, also after it has finished, until the slot is

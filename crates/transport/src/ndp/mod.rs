@@ -20,7 +20,7 @@ mod window;
 
 pub use config::{
     Command, Config, Event, PathPenalty, PullGap, PullGaps, PullSpacing, ReceiverStatistics,
-    SenderStatistics,
+    SenderProgress, SenderStatistics,
 };
 pub use endpoint::Endpoint;
 pub use latencies::Latency;

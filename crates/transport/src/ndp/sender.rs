@@ -38,7 +38,7 @@
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time, TimeDelta};
 
-use super::config::{Config, PathPenalty, SenderStatistics};
+use super::config::{Config, PathPenalty, SenderProgress, SenderStatistics};
 use super::paths::{NO_PATH, Paths};
 use super::turns::Queued;
 use super::window::{Record, State, Window};
@@ -93,6 +93,12 @@ pub(super) struct Sender {
 }
 
 impl Sender {
+    /// How far the half is.
+    pub(super) const fn progress(&self) -> SenderProgress {
+        let (in_flight, waiting) = (self.window.in_flight(), self.window.waiting());
+        SenderProgress { in_flight, waiting, pulls: self.pull_counter }
+    }
+
     /// A half with its first window to push.
     pub(super) fn new(
         now: Time,

@@ -121,6 +121,19 @@ pub struct SenderStatistics {
     pub undone: u64,
 }
 
+/// How far a sending half is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SenderProgress {
+    /// Congestion window, summed over subflows, in segments, Q32.32.
+    pub window: u64,
+    /// Segments in flight, summed over subflows.
+    pub in_flight: u32,
+    /// The longest smoothed round trip of a subflow, once one was measured.
+    pub round_trip: Option<TimeDelta>,
+    /// The averaged share of marked segments (RFC 8257), Q32.32; `None` with another law than DCTCP's.
+    pub alpha: Option<u64>,
+}
+
 /// What a receiving half has seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReceiverStatistics {

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use trimline_packet::{ByteCount, Flags, HostId, Kind, Packet, PathId, Time};
 
-use super::config::{Config, ReceiverStatistics, SenderStatistics};
+use super::config::{Config, ReceiverStatistics, SenderProgress, SenderStatistics};
 use super::receiver::Receiver;
 use super::segment;
 use super::sender::Sender;
@@ -114,6 +114,17 @@ impl Endpoint {
     pub fn window(&self, slot: u32, subflow: u8) -> u64 {
         match self.slots.get(slot as usize).map(|entry| &entry.role) {
             Some(Role::Sending(sender)) => sender.window(subflow) >> 16,
+            _ => panic!("slot {slot} is not of a sending half"),
+        }
+    }
+
+    /// How far the sending half in `slot` is.
+    ///
+    /// # Panics
+    /// A slot that is not of a sending half.
+    pub fn progress(&self, slot: u32) -> SenderProgress {
+        match self.slots.get(slot as usize).map(|entry| &entry.role) {
+            Some(Role::Sending(sender)) => sender.progress(),
             _ => panic!("slot {slot} is not of a sending half"),
         }
     }

@@ -17,7 +17,9 @@ mod sender;
 mod subflow;
 
 pub use crate::flow::{Command, Event};
-pub use config::{Config, Control, Handshake, MAX_SUBFLOWS, ReceiverStatistics, SenderStatistics};
+pub use config::{
+    Config, Control, Handshake, MAX_SUBFLOWS, ReceiverStatistics, SenderProgress, SenderStatistics,
+};
 pub use endpoint::Endpoint;
 pub use said::Said;
 pub use segment::{MARK_CWR, MARK_ECE};

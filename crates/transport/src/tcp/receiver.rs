@@ -196,7 +196,13 @@ impl Receiver {
         self.class = header.flags.class();
         let bytes = segment::payload(packet);
         if bytes == 0 {
-            control.push_back(self.ack(config, host, key, number, Flags::SYN, Extra::Nothing));
+            // A SYN that comes again may find data behind it. What its answer acknowledges no subflow sends again, so it
+            // says how far the connection is, like every other (RFC 8684 3.3.2).
+            let extra = match config.subflows {
+                0 | 1 => Extra::Nothing,
+                _ => Extra::Connection(self.whole.base()),
+            };
+            control.push_back(self.ack(config, host, key, number, Flags::SYN, extra));
             return None;
         }
         let is_single = config.subflows <= 1;

@@ -18,7 +18,7 @@ use alloc::collections::VecDeque;
 use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time, TimeDelta};
 
-use super::config::{Config, Handshake, SenderStatistics};
+use super::config::{Config, Handshake, SenderProgress, SenderStatistics};
 use super::congestion::{Linked, linked};
 use super::segment::{self, Extra, MARK_CWR, MARK_ECE};
 use super::subflow::{Ack, Subflow};
@@ -148,6 +148,17 @@ impl Sender {
     /// The congestion window of a subflow, Q32.32.
     pub(super) fn window(&self, subflow: u8) -> u64 {
         self.at(subflow).congestion.window()
+    }
+
+    /// How far the half is.
+    pub(super) fn progress(&self) -> SenderProgress {
+        let subflows = || core::iter::once(&self.first).chain(self.others.iter());
+        SenderProgress {
+            window: subflows().map(|subflow| subflow.congestion.window()).sum(),
+            in_flight: subflows().map(Subflow::pipe).sum(),
+            round_trip: subflows().filter_map(|subflow| subflow.round_trip.smoothed()).max(),
+            alpha: self.first.congestion.alpha(),
+        }
     }
 
     /// Whether everything was acknowledged.
@@ -381,7 +392,8 @@ impl Sender {
             extra,
             sent: match extra {
                 Extra::Echo(echo) => Some(segment::stamped(now, echo)),
-                Extra::Connection(_) if config.timestamps => {
+                // The answer to a SYN echoes no segment.
+                Extra::Connection(_) if config.timestamps && !header.flags.contains(Flags::SYN) => {
                     Some(segment::short_stamped(now, header.sequence))
                 }
                 _ => None,

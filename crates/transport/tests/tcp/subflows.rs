@@ -74,3 +74,20 @@ fn a_subflow_does_not_take_what_it_offered() {
     let sent = sender.answers(&subflow_ack(0, 4, 3));
     assert_eq!(names(&sent), [(0, 9), (0, 10)]);
 }
+
+/// RFC 8684 3.3.2: every ACK says how far the connection is. If a SYN comes again behind data, its answer acknowledges that
+/// data on its subflow, and would otherwise leave a full window closed for ever.
+#[test]
+fn the_answer_to_a_syn_that_comes_again_says_how_far_the_connection_is() {
+    let config = Config { subflows: 2, receive_window: 1, ..standing(4) };
+    let mut receiver = Lone::receiver(&config);
+    assert_eq!(receiver.answers(&syn()).len(), 1);
+    let answers = receiver.answers(&segment(0));
+    assert_eq!(answers, [subflow_ack(0, 1, 1)], "this one is lost");
+    let [again] = &receiver.answers(&syn())[..] else { panic!("one answer") };
+    assert_eq!((again.header.sequence >> 16, again.header.extra, again.marks), (1, 1, 2 << 4));
+
+    let mut sender = Lone::sender(&config, None);
+    assert_eq!(sender.all().len(), 1);
+    assert_eq!(names(&sender.answers(again)).len(), 1, "the window is open again");
+}

@@ -22,6 +22,11 @@ impl Dctcp {
         // RFC 8257 4.2: alpha begins at 1, so that the first mark is a strong one.
         Dctcp { alpha: ONE, acked: 0, marked: 0, end: 0, gain_shift }
     }
+
+    /// The averaged share of marked segments, Q32.32.
+    pub(super) const fn alpha(&self) -> u64 {
+        self.alpha
+    }
 }
 
 impl Law for Dctcp {

@@ -97,6 +97,14 @@ impl Congestion {
         self.window
     }
 
+    /// DCTCP's averaged share of marked segments, Q32.32.
+    pub(super) const fn alpha(&self) -> Option<u64> {
+        match &self.law {
+            Choice::Dctcp(law) => Some(law.alpha()),
+            Choice::NewReno(_) | Choice::Cubic(_) => None,
+        }
+    }
+
     /// The slow start threshold, Q32.32.
     #[cfg(test)]
     pub(super) const fn threshold(&self) -> u64 {

@@ -1,0 +1,67 @@
+//! The parameters of a DCQCN host, and what it counts.
+
+use trimline_packet::{BitRate, ByteCount, TimeDelta};
+
+/// Parameters of every connection of a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Payload of a full packet in bytes; the header adds 64 on the wire.
+    pub payload_bytes: u16,
+    /// The rate at which a flow begins, and the greatest one: that of the NIC.
+    pub line_rate: BitRate,
+    /// The least rate. The paper names none; chosen: that of 802.1Qau, 10 Mb/s.
+    pub least_rate: BitRate,
+    /// `alpha` is averaged with the gain 2^-`gain_shift` (the paper: 8, which is 1/256).
+    pub gain_shift: u8,
+    /// Time without a CNP after which `alpha` falls (the paper: 55 us).
+    pub alpha_timer: TimeDelta,
+    /// Time between two increases of the rate (the paper: 55 us).
+    pub increase_timer: TimeDelta,
+    /// Bytes on the wire between two increases of the rate (the paper: 10 MB).
+    pub increase_bytes: ByteCount,
+    /// Increases of fast recovery, F (the paper: 5).
+    pub recoveries: u32,
+    /// What additive increase adds to the target, R_AI (the paper: 40 Mb/s).
+    pub additive_increase: BitRate,
+    /// What hyper increase adds to the target, once more each time, R_HAI. The paper names none; chosen: ten times
+    /// R_AI, the proportion of 802.1Qau.
+    pub hyper_increase: BitRate,
+    /// The least time between two CNPs of a flow (the paper: 50 us).
+    pub cnp_interval: TimeDelta,
+    /// Packets for which the sender asks for one ACK.
+    pub ack_every: u8,
+    /// Bytes of payload that a flow may have outstanding. The paper has no such limit.
+    pub window: Option<ByteCount>,
+    /// Time without an answer after which the sender goes back. It doubles until something is acknowledged.
+    pub rto: TimeDelta,
+}
+
+/// What a sending half has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SenderStatistics {
+    /// Packets sent, those that were sent again included.
+    pub packets_sent: u64,
+    /// Packets sent again behind a NACK.
+    pub resent_nack: u64,
+    /// Packets sent again behind a time-out.
+    pub resent_timeout: u64,
+    /// Time-outs.
+    pub timeouts: u64,
+    /// CNPs that arrived.
+    pub cnps: u64,
+}
+
+/// What a receiving half has seen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReceiverStatistics {
+    /// Payload bytes that arrived in order.
+    pub bytes: u64,
+    /// Packets that arrived in order.
+    pub packets: u64,
+    /// Packets that arrived out of order, or again, and were not kept.
+    pub discarded: u64,
+    /// Packets that arrived marked "congestion experienced".
+    pub marked: u64,
+    /// CNPs sent.
+    pub cnps: u64,
+}

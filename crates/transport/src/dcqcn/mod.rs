@@ -1,0 +1,69 @@
+//! DCQCN (Zhu et al., "Congestion control for large-scale RDMA deployments", SIGCOMM 2015): rates that fall when
+//! switches mark, for networks that priority flow control keeps from dropping.
+//!
+//! One connection is one stream from its opener to its peer, on one path, as a queue pair of RoCEv2 has it. The switch
+//! is the congestion point, and its marks are the switch's own affair (a ramp of probability, RED). The receiver is the
+//! notification point: it tells of marks with a CNP ([`Endpoint`]'s receiving halves). The sender is the reaction
+//! point: CNPs cut its rate, time and bytes raise it again.
+//!
+//! # The packet
+//! | field | data | ACK | NACK | CNP |
+//! |---|---|---|---|---|
+//! | `kind` | DATA | ACK | NACK | ACK |
+//! | `sequence` | packet of the stream, from 0 | the next packet that is missing | the packet that is missing | 0 |
+//! | `flags` | LAST (of a message); FROM_OPENER; [`ACK_REQUEST`]; class | class | class | class |
+//! | `marks` | ECT, and CE of a switch | none | none | [`MARK_CNP`] |
+//! | `extra` | payload bytes, as in every DATA packet | 0 | 0 | 0 |
+//!
+//! A CNP is a control packet of its own, as in RoCEv2 (opcode 0x81). It cannot ride in an ACK there: a receiver may
+//! answer several packets at once, and a CNP must not wait for that. It is of kind ACK, which every switch and every
+//! trace knows as a packet to a sender; the mark, that of ECN-Echo in the TCP family, tells it apart. It acknowledges
+//! nothing, for a real one has no number: whoever receives one looks at the mark alone.
+//!
+//! # What gets lost
+//! Recovery is go-back-N: a receiver takes packets in order only, names the missing one once, and the sender begins
+//! again there. A time-out does the same when nothing was heard. In a lossless network neither happens.
+
+mod config;
+mod endpoint;
+mod pacing;
+mod rate;
+mod receiver;
+mod sender;
+
+pub use crate::flow::{Command, Event};
+pub use config::{Config, ReceiverStatistics, SenderStatistics};
+pub use endpoint::Endpoint;
+pub use rate::{ALPHA_ONE, LEAST_TIMER};
+
+/// [`Packet::marks`](trimline_packet::Packet::marks): congestion notification, packets of the flow were marked. The
+/// receiver of one reacts, and reads nothing else of it.
+pub const MARK_CNP: u8 = 1 << 2;
+/// A flag of data: its receiver answers with an ACK (the AckReq bit of RoCEv2).
+pub const ACK_REQUEST: u8 = 1 << 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trimline_packet::{BitRate, ByteCount, TimeDelta};
+
+    /// The paper's, at 10 Gb/s.
+    pub(super) fn config() -> Config {
+        Config {
+            payload_bytes: 9000,
+            line_rate: BitRate::from_gbps(10),
+            least_rate: BitRate::from_bps(10_000_000),
+            gain_shift: 8,
+            alpha_timer: TimeDelta::from_us(55),
+            increase_timer: TimeDelta::from_us(55),
+            increase_bytes: ByteCount::new(10_000_000),
+            recoveries: 5,
+            additive_increase: BitRate::from_bps(40_000_000),
+            hyper_increase: BitRate::from_bps(400_000_000),
+            cnp_interval: TimeDelta::from_us(50),
+            ack_every: 1,
+            window: None,
+            rto: TimeDelta::from_ms(10),
+        }
+    }
+}

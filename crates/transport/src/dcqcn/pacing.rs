@@ -1,0 +1,205 @@
+//! When a flow may send its next packet: the integral of a rate that changes with time.
+//!
+//! A packet is work: its bits on the wire. The rate takes it away as time goes by, and the next packet may go when none
+//! is left. A change of the rate therefore acts at once, also between two packets of a slow flow. A NIC that was busy
+//! delays a packet; the next ones keep their times, one full packet late at most (chosen).
+
+use trimline_packet::{Time, TimeDelta};
+
+use super::config::Config;
+use super::rate::Reaction;
+
+/// Picoseconds of a second: work is counted in bits times this, so that nothing is rounded.
+const SECOND_PS: i64 = 1_000_000_000_000;
+
+/// The work of so many bytes.
+#[inline]
+fn work(bytes: u16) -> i64 {
+    i64::from(bytes) * 8 * SECOND_PS
+}
+
+/// The pace of one flow.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pace {
+    reaction: Reaction,
+    /// What was left at `at`. Below zero: for how much the flow could have sent and did not.
+    left: i64,
+    at: Time,
+}
+
+impl Pace {
+    /// A flow that may send at once.
+    pub(super) fn new(now: Time, config: &Config) -> Pace {
+        Pace { reaction: Reaction::new(config), left: 0, at: now }
+    }
+
+    /// Takes the work of the time up to `until` away, in which the rate does not change. No more than a full packet is
+    /// saved up.
+    #[inline]
+    fn drain(&mut self, until: Time, config: &Config) {
+        let least =
+            -work(config.payload_bytes.saturating_add(trimline_packet::Packet::HEADER_BYTES));
+        let done = u128::from((until - self.at).as_ps()) * u128::from(self.reaction.current_bps());
+        let done = i64::try_from(done).unwrap_or(i64::MAX);
+        self.left = self.left.saturating_sub(done).max(least);
+        self.at = until;
+    }
+
+    /// Brings the rate up to date.
+    #[inline]
+    fn advance(&mut self, now: Time, config: &Config) {
+        if self.reaction.next_change() <= now {
+            self.expire(now, config);
+        }
+        self.drain(now, config);
+    }
+
+    fn expire(&mut self, now: Time, config: &Config) {
+        loop {
+            self.reaction.pass(now, config);
+            let change = self.reaction.next_change();
+            if change > now {
+                return;
+            }
+            // Passing over changes leaves none before what was drained last, but for this one.
+            self.drain(change.max(self.at), config);
+            self.reaction.expire(config);
+        }
+    }
+
+    /// A packet of so many bytes on the wire is sent.
+    #[inline]
+    pub(super) fn sent(&mut self, now: Time, wire_bytes: u16, config: &Config) {
+        self.advance(now, config);
+        self.left += work(wire_bytes);
+        self.reaction.sent(u64::from(wire_bytes), config);
+    }
+
+    /// A CNP arrived.
+    pub(super) fn notified(&mut self, now: Time, config: &Config) {
+        self.advance(now, config);
+        self.reaction.notified(now, config);
+    }
+
+    /// When the next packet may go if no CNP comes before; perhaps in the past.
+    #[inline]
+    pub(super) fn due(&self, config: &Config) -> Time {
+        let mut pace = *self;
+        loop {
+            if pace.left <= 0 {
+                return pace.at;
+            }
+            let takes = pace.left.cast_unsigned().div_ceil(pace.reaction.current_bps());
+            let due = pace.at.saturating_add(TimeDelta::from_ps(takes));
+            let change = pace.reaction.next_change();
+            if due <= change {
+                return due;
+            }
+            pace.expire(change, config);
+        }
+    }
+
+    /// The rate and `alpha` at a time that is not before the last call's.
+    pub(super) fn look(&self, now: Time, config: &Config) -> (u64, u64) {
+        let mut pace = *self;
+        pace.advance(now.max(self.at), config);
+        (pace.reaction.current_bps(), pace.reaction.alpha_at(now, config))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::config;
+    use super::*;
+    use proptest::prelude::*;
+    use trimline_packet::BitRate;
+
+    const FULL: u16 = 9064;
+    /// 9064 bytes at 10 Gb/s.
+    const GAP_PS: u64 = 7_251_200;
+
+    fn ps(ps: u64) -> Time {
+        Time::from_ps(ps)
+    }
+
+    #[test]
+    fn packets_go_at_the_line_rate_until_a_notification_halves_it() {
+        let config = config();
+        let mut pace = Pace::new(Time::ZERO, &config);
+        assert_eq!(pace.due(&config), Time::ZERO);
+        for number in 0..5 {
+            pace.sent(ps(number * GAP_PS), FULL, &config);
+            assert_eq!(pace.due(&config), ps((number + 1) * GAP_PS));
+        }
+        // Half of the gap has gone by: the other half takes twice as long.
+        pace.notified(ps(4 * GAP_PS + GAP_PS / 2), &config);
+        assert_eq!(pace.due(&config), ps(4 * GAP_PS + GAP_PS / 2 + GAP_PS));
+    }
+
+    #[test]
+    fn a_busy_nic_is_made_up_for_by_one_packet_and_no_more() {
+        let config = config();
+        let mut pace = Pace::new(Time::ZERO, &config);
+        pace.sent(Time::ZERO, FULL, &config);
+        pace.sent(ps(GAP_PS + 100), FULL, &config);
+        assert_eq!(pace.due(&config), ps(2 * GAP_PS), "the next one keeps its time");
+        pace.sent(ps(9 * GAP_PS), FULL, &config);
+        assert_eq!(pace.due(&config), ps(9 * GAP_PS));
+        pace.sent(ps(9 * GAP_PS), FULL, &config);
+        assert_eq!(pace.due(&config), ps(10 * GAP_PS));
+    }
+
+    /// Slow enough that the rate rises several times in the gap.
+    #[test]
+    fn a_rise_between_two_packets_brings_the_next_one_forward() {
+        let config = config();
+        let mut pace = Pace::new(Time::ZERO, &config);
+        for _ in 0..10 {
+            pace.notified(Time::ZERO, &config);
+        }
+        // At 10 Mb/s and a target of 19.5 Mb/s.
+        pace.sent(Time::ZERO, FULL, &config);
+        let mut rate = 10_000_000_u64;
+        let mut target = 19_531_250_u64;
+        let (mut bits_ps, mut stage) = (u128::from(FULL) * 8 * 1_000_000_000_000, 0);
+        let step_ps = 55_000_000;
+        while bits_ps > u128::from(rate) * u128::from(step_ps) {
+            bits_ps -= u128::from(rate) * u128::from(step_ps);
+            stage += 1;
+            target += if stage > 5 { 40_000_000 } else { 0 };
+            rate = (rate + target).div_ceil(2);
+        }
+        let expected = stage * step_ps + bits_ps.div_ceil(u128::from(rate)) as u64;
+        assert_eq!(pace.due(&config).as_ps(), expected);
+        assert!(stage > 6 && expected < 1_000_000_000, "and not 7.25 ms: {expected}");
+    }
+
+    proptest! {
+        /// Looking at it changes nothing: however often it is brought up to date, the result is the same.
+        #[test]
+        fn it_does_not_matter_when_it_is_looked_at(
+            steps in prop::collection::vec((0u64..400_000_000, 0u8..4), 1..60),
+            least in 1u64..200,
+        ) {
+            let config = Config { least_rate: BitRate::from_bps(least * 1_000_000), ..config() };
+            let mut seldom = Pace::new(Time::ZERO, &config);
+            let mut often = seldom;
+            let mut now = Time::ZERO;
+            for (gap, what) in steps {
+                let begin = now;
+                now += TimeDelta::from_ps(gap);
+                for part in 1..=7 {
+                    often.advance(begin + TimeDelta::from_ps(gap / 7 * part), &config);
+                }
+                match what {
+                    0 => [&mut seldom, &mut often].map(|pace| pace.notified(now, &config)),
+                    1 => continue,
+                    _ if seldom.due(&config) > now => continue,
+                    _ => [&mut seldom, &mut often].map(|pace| pace.sent(now, FULL, &config)),
+                };
+                prop_assert_eq!(seldom.due(&config), often.due(&config));
+                prop_assert_eq!(seldom.look(now, &config), often.look(now, &config));
+            }
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The receiving half of a connection: takes packets in order, answers them, and tells of marks (the notification
+//! point).
+
+use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Time};
+
+use super::config::{Config, ReceiverStatistics};
+use super::{ACK_REQUEST, MARK_CNP};
+use crate::Key;
+
+/// The receiving half.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    /// The next packet that is missing.
+    expected: u32,
+    /// It was named in a NACK, and has not come since.
+    is_named: bool,
+    /// When the next CNP may go.
+    cnp_after: Time,
+    /// The way of the answers.
+    path: PathId,
+    pub(super) statistics: ReceiverStatistics,
+}
+
+/// What a packet was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrived {
+    /// The one that was missing; a message may end with it.
+    InOrder {
+        ends_message: bool,
+    },
+    OutOfOrder,
+}
+
+impl Receiver {
+    pub(super) fn new(path: PathId) -> Receiver {
+        Receiver {
+            expected: 0,
+            is_named: false,
+            cnp_after: Time::ZERO,
+            path,
+            statistics: ReceiverStatistics::default(),
+        }
+    }
+
+    /// Answers take this path from now on.
+    pub(super) fn use_path(&mut self, path: PathId) {
+        self.path = path;
+    }
+
+    pub(super) fn path(&self) -> PathId {
+        self.path
+    }
+
+    fn control(&self, kind: Kind, sequence: u32, data: &Packet, host: HostId, key: &Key) -> Packet {
+        let Header { flags, connection, .. } = data.header;
+        let flags = Flags::default().with_class(flags.class());
+        let header = Header { kind, flags, path: self.path, connection, sequence, extra: 0 };
+        Packet::control(host, key.peer, header)
+    }
+
+    /// A CNP, if this packet is marked and the last one was sent long enough ago. DCQCN 3.1: one for each flow every
+    /// 50 us, when a marked packet arrives.
+    #[inline]
+    pub(super) fn notify(
+        &mut self,
+        now: Time,
+        data: &Packet,
+        config: &Config,
+        host: HostId,
+        key: &Key,
+    ) -> Option<Packet> {
+        if data.marks & Packet::MARK_CE == 0 {
+            return None;
+        }
+        self.statistics.marked += 1;
+        if now < self.cnp_after {
+            return None;
+        }
+        self.cnp_after = now + config.cnp_interval;
+        self.statistics.cnps += 1;
+        let cnp = self.control(Kind::Ack, 0, data, host, key);
+        Some(Packet { marks: MARK_CNP, ..cnp })
+    }
+
+    /// A whole packet of data arrived. Gives what it was, and the answer.
+    #[inline]
+    pub(super) fn arrive(
+        &mut self,
+        data: &Packet,
+        host: HostId,
+        key: &Key,
+    ) -> (Arrived, Option<Packet>) {
+        let Header { sequence, flags, .. } = data.header;
+        let beyond = sequence.wrapping_sub(self.expected);
+        if beyond == 0 {
+            self.expected = sequence.wrapping_add(1);
+            self.is_named = false;
+            self.statistics.packets += 1;
+            self.statistics.bytes += u64::from(data.header.payload_length());
+            let ack = flags.contains(ACK_REQUEST);
+            let ack = ack.then(|| self.control(Kind::Ack, self.expected, data, host, key));
+            return (Arrived::InOrder { ends_message: flags.contains(Flags::LAST) }, ack);
+        }
+        self.statistics.discarded += 1;
+        if beyond < 1 << 31 {
+            // InfiniBand 9.7.5.2.8: named once, until it has come.
+            let is_new = !core::mem::replace(&mut self.is_named, true);
+            let nack = is_new.then(|| self.control(Kind::Nack, self.expected, data, host, key));
+            return (Arrived::OutOfOrder, nack);
+        }
+        // It has come before: the ACK was lost, or is on its way.
+        let ack = self.control(Kind::Ack, self.expected, data, host, key);
+        (Arrived::OutOfOrder, Some(ack))
+    }
+}

@@ -1,0 +1,271 @@
+//! The sending half of a connection: its messages, where it is in them, and its pace.
+
+use alloc::collections::VecDeque;
+
+use trimline_packet::{HostId, Packet, PathId, Service, Time};
+
+use super::ACK_REQUEST;
+use super::config::{Config, SenderStatistics};
+use super::pacing::Pace;
+use crate::Key;
+use crate::round_robin::Links;
+use crate::timers::doubled;
+
+/// The time-out doubles so often at most (chosen).
+const MOST_DOUBLINGS: u8 = 6;
+
+/// A message that was not acknowledged whole.
+#[derive(Clone, Copy, Debug)]
+struct Message {
+    /// The packet behind its last one.
+    end: u32,
+    /// Payload of that last one.
+    last_bytes: u16,
+}
+
+/// Why packets are sent again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause {
+    Nack,
+    Timeout,
+}
+
+/// The sending half.
+#[derive(Debug)]
+pub(super) struct Sender {
+    pace: Pace,
+    /// When the next packet may go: what `pace` says, kept until it changes.
+    due: Time,
+    /// With which time it is in the heap of those that wait; [`Time::NEVER`] if it is not.
+    pub(super) listed: Time,
+    /// When the oldest packet times out; [`Time::NEVER`] while none is outstanding.
+    pub(super) deadline: Time,
+    /// When an ACK was asked for last.
+    asked_at: Time,
+    /// Neighbours in the ring of those that may send.
+    pub(super) ready: Links,
+    /// The next packet to be sent.
+    next: u32,
+    /// The packet after the highest that was ever sent.
+    highest: u32,
+    /// The oldest one that is not acknowledged.
+    unacknowledged: u32,
+    path: PathId,
+    /// Packets since an ACK was asked for.
+    unasked: u8,
+    /// Time-outs since something was acknowledged.
+    backoff: u8,
+    class: u8,
+    is_endless: bool,
+    cause: Cause,
+    /// The oldest first.
+    messages: VecDeque<Message>,
+    pub(super) statistics: SenderStatistics,
+}
+
+impl Sender {
+    pub(super) fn new(now: Time, config: &Config, class: u8, path: PathId) -> Sender {
+        Sender {
+            pace: Pace::new(now, config),
+            due: now,
+            listed: Time::NEVER,
+            deadline: Time::NEVER,
+            asked_at: now,
+            ready: Links::OUTSIDE,
+            next: 0,
+            highest: 0,
+            unacknowledged: 0,
+            path,
+            unasked: 0,
+            backoff: 0,
+            class,
+            is_endless: false,
+            cause: Cause::Nack,
+            messages: VecDeque::new(),
+            statistics: SenderStatistics::default(),
+        }
+    }
+
+    /// Packets take one of these from now on, unless theirs is among them.
+    pub(super) fn use_paths(&mut self, paths: &[PathId], draw: impl FnOnce() -> PathId) {
+        if !paths.is_empty() && !paths.contains(&self.path) {
+            self.path = draw();
+        }
+    }
+
+    /// The data never ends.
+    pub(super) fn never_end(&mut self) {
+        self.is_endless = true;
+    }
+
+    /// When the next packet may go if no CNP comes before; perhaps in the past.
+    #[inline]
+    pub(super) fn due(&self) -> Time {
+        self.due
+    }
+
+    /// The rate and `alpha` at a time.
+    pub(super) fn look(&self, now: Time, config: &Config) -> (u64, u64) {
+        self.pace.look(now, config)
+    }
+
+    /// A CNP arrived.
+    pub(super) fn notified(&mut self, now: Time, config: &Config) {
+        self.statistics.cnps += 1;
+        self.pace.notified(now, config);
+        self.due = self.pace.due(config);
+    }
+
+    /// A further message.
+    pub(super) fn append(&mut self, config: &Config, length: u64) {
+        if self.is_endless || length == 0 {
+            return;
+        }
+        let payload = u64::from(config.payload_bytes);
+        let last_bytes = match length % payload {
+            0 => config.payload_bytes,
+            rest => rest as u16,
+        };
+        let begin = self.messages.back().map_or(self.unacknowledged, |message| message.end);
+        let end = begin.wrapping_add(length.div_ceil(payload) as u32);
+        self.messages.push_back(Message { end, last_bytes });
+    }
+
+    /// Whether a packet is part of what was handed over.
+    #[inline]
+    fn is_there(&self, sequence: u32) -> bool {
+        self.is_endless
+            || self
+                .messages
+                .back()
+                .is_some_and(|last| last.end.wrapping_sub(sequence).wrapping_sub(1) < 1 << 31)
+    }
+
+    /// Whether there is a packet to send, however soon.
+    #[inline]
+    pub(super) fn has_data(&self, config: &Config) -> bool {
+        self.is_there(self.next)
+            && config.window.is_none_or(|window| {
+                let outstanding = u64::from(self.next.wrapping_sub(self.unacknowledged));
+                // One packet at least, however small the window.
+                outstanding == 0
+                    || (outstanding + 1) * u64::from(config.payload_bytes) <= window.get()
+            })
+    }
+
+    /// Payload of a packet, and whether a message ends with it.
+    #[inline]
+    fn length(&self, config: &Config, sequence: u32) -> (u16, bool) {
+        let behind = sequence.wrapping_add(1);
+        match self.messages.iter().find(|message| message.end == behind) {
+            Some(message) => (message.last_bytes, true),
+            None => (config.payload_bytes, false),
+        }
+    }
+
+    /// The next packet.
+    #[inline]
+    pub(super) fn transmit(
+        &mut self,
+        now: Time,
+        config: &Config,
+        host: HostId,
+        key: &Key,
+    ) -> Packet {
+        let sequence = self.next;
+        let (length, is_last) = self.length(config, sequence);
+        let mut packet = key.data(host, self.path, sequence, length, is_last, Service::Droppable);
+        packet.marks = Packet::MARK_ECT;
+        packet.header.flags = packet.header.flags.with_class(self.class);
+        self.next = sequence.wrapping_add(1);
+        if self.asks(now, config, is_last) {
+            packet.header.flags = packet.header.flags.with(ACK_REQUEST);
+            (self.unasked, self.asked_at) = (0, now);
+        }
+        if sequence == self.highest {
+            self.highest = self.next;
+        } else {
+            match self.cause {
+                Cause::Nack => self.statistics.resent_nack += 1,
+                Cause::Timeout => self.statistics.resent_timeout += 1,
+            }
+        }
+        self.statistics.packets_sent += 1;
+        if self.deadline == Time::NEVER {
+            self.restart(now, config);
+        }
+        self.pace.sent(now, packet.wire_bytes, config);
+        self.due = self.pace.due(config);
+        packet
+    }
+
+    /// Whether this packet asks for an ACK: the last of a message, of a window, and of so many; and one in a quarter of
+    /// the time-out, so that slow flows do not time out.
+    #[inline]
+    fn asks(&mut self, now: Time, config: &Config, is_last: bool) -> bool {
+        self.unasked = self.unasked.saturating_add(1);
+        is_last
+            || self.unasked >= config.ack_every
+            || !self.has_data(config)
+            || (now - self.asked_at).as_ps() >= config.rto.as_ps() / 4
+    }
+
+    fn restart(&mut self, now: Time, config: &Config) {
+        self.deadline = now.saturating_add(doubled(config.rto, self.backoff));
+    }
+
+    /// Everything before `sequence` has arrived. Gives how many messages ended.
+    #[inline]
+    pub(super) fn acknowledged(&mut self, now: Time, config: &Config, sequence: u32) -> u32 {
+        let new = sequence.wrapping_sub(self.unacknowledged);
+        if new == 0 || new > self.highest.wrapping_sub(self.unacknowledged) {
+            return 0;
+        }
+        let is_overtaken = self.next.wrapping_sub(self.unacknowledged) < new;
+        self.unacknowledged = sequence;
+        if is_overtaken {
+            self.next = sequence;
+        }
+        self.backoff = 0;
+        self.deadline = Time::NEVER;
+        if self.next != sequence {
+            self.restart(now, config);
+        }
+        self.end_messages()
+    }
+
+    /// Forgets the messages that are acknowledged whole. Gives how many.
+    fn end_messages(&mut self) -> u32 {
+        let mut ended = 0;
+        let is_over = |message: &Message, at: u32| at.wrapping_sub(message.end) < 1 << 31;
+        while self.messages.front().is_some_and(|front| is_over(front, self.unacknowledged)) {
+            self.messages.pop_front();
+            ended += 1;
+        }
+        ended
+    }
+
+    /// The receiver misses `sequence`, and has everything before it. Gives how many messages ended.
+    pub(super) fn missed(&mut self, now: Time, config: &Config, sequence: u32) -> u32 {
+        let ended = self.acknowledged(now, config, sequence);
+        // What a NACK names that was acknowledged since has come.
+        if sequence == self.unacknowledged && sequence != self.highest {
+            self.go_back(Cause::Nack);
+        }
+        ended
+    }
+
+    /// The next packet is the oldest that is not acknowledged.
+    fn go_back(&mut self, cause: Cause) {
+        self.cause = cause;
+        self.next = self.unacknowledged;
+        self.deadline = Time::NEVER;
+    }
+
+    /// The deadline has come.
+    pub(super) fn time_out(&mut self) {
+        self.statistics.timeouts += 1;
+        self.backoff = (self.backoff + 1).min(MOST_DOUBLINGS);
+        self.go_back(Cause::Timeout);
+    }
+}

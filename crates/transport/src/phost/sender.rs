@@ -1,0 +1,205 @@
+//! The sending half of a flow: its free tokens and those that it was given.
+
+use alloc::collections::VecDeque;
+
+use trimline_packet::{Flags, Header, HostId, Kind, Packet, Service, Time, TimeDelta};
+
+use super::config::{Config, times};
+use super::ranking::Rank;
+use super::spray::Spray;
+use crate::{Arrivals, Key, WINDOW_LIMIT};
+
+/// The RTS waits eight times as long as at first, at most.
+const MOST_DOUBLINGS: u8 = 3;
+
+/// Leave to send one packet.
+#[derive(Clone, Copy, Debug)]
+struct Token {
+    expiry: Time,
+    sequence: u32,
+    number: u16,
+    is_free: bool,
+}
+
+/// The sending half of a flow.
+#[derive(Debug)]
+pub(super) struct Sender {
+    pub(super) key: Key,
+    pub(super) paths: Spray,
+    /// Place among the flows of this host, while there is a token.
+    pub(super) rank: Option<Rank>,
+    /// The number of the flow, or of its turn.
+    pub(super) number: u64,
+    length: Option<u64>,
+    packets: u32,
+    class: u8,
+    /// Packets below this one have gone on a free token, or never will.
+    next_free: u32,
+    free: u32,
+    free_expiry: Time,
+    tokens: VecDeque<Token>,
+    /// Packets that were sent, and how many.
+    sent: Arrivals,
+    sent_count: u32,
+    /// When the RTS is repeated.
+    rts_at: Time,
+    doublings: u8,
+    has_ended: bool,
+}
+
+impl Sender {
+    /// A flow begins.
+    pub(super) fn new(
+        now: Time,
+        key: Key,
+        paths: Spray,
+        length: Option<u64>,
+        class: u8,
+        config: &Config,
+    ) -> Sender {
+        let packets = config.packets_of(length);
+        let free = config.free_of(packets);
+        // They need as many packet times, and then expire as others do.
+        let in_use = times(config.packet_time, free);
+        Sender {
+            key,
+            paths,
+            rank: None,
+            number: 0,
+            length,
+            packets,
+            class,
+            next_free: 0,
+            free,
+            free_expiry: now.saturating_add(in_use).saturating_add(config.token_expiry),
+            tokens: VecDeque::new(),
+            sent: Arrivals::default(),
+            sent_count: 0,
+            rts_at: now.saturating_add(config.rts_repeat),
+            doublings: 0,
+            has_ended: false,
+        }
+    }
+
+    /// The request to send.
+    pub(super) fn rts(&mut self, host: HostId) -> Packet {
+        let flags = Flags::default().with(Flags::SYN | Flags::FROM_OPENER).with_class(self.class);
+        let header = Header {
+            kind: Kind::Pull,
+            flags,
+            path: self.paths.next(),
+            connection: self.key.connection,
+            sequence: self.packets,
+            extra: self.free,
+        };
+        Packet::control(host, self.key.peer, header)
+    }
+
+    /// Packets that were never sent.
+    pub(super) fn left(&self) -> u32 {
+        self.packets - self.sent_count
+    }
+
+    /// Whether there is a token.
+    pub(super) fn is_ready(&self) -> bool {
+        self.next_free < self.free || !self.tokens.is_empty()
+    }
+
+    /// A token arrived. A sender keeps as many as a receiver gives without an answer; what no receiver asks for is
+    /// ignored.
+    pub(super) fn given(&mut self, now: Time, header: &Header, config: &Config) {
+        let sequence = header.sequence;
+        let is_beyond = sequence >= self.packets
+            || (sequence >= self.sent.base() && sequence - self.sent.base() >= WINDOW_LIMIT);
+        if self.has_ended || is_beyond || self.tokens.len() >= config.token_window as usize {
+            return;
+        }
+        let expiry = now.saturating_add(config.token_expiry);
+        let number = header.extra as u16;
+        self.tokens.push_back(Token { expiry, sequence, number, is_free: false });
+    }
+
+    /// The token that expires first. All but the free ones live equally long.
+    fn take(&mut self) -> Option<Token> {
+        let is_free = self.next_free < self.free
+            && self.tokens.front().is_none_or(|token| self.free_expiry <= token.expiry);
+        if !is_free {
+            return self.tokens.pop_front();
+        }
+        let sequence = self.next_free;
+        self.next_free += 1;
+        Some(Token { expiry: self.free_expiry, sequence, number: sequence as u16, is_free })
+    }
+
+    /// Uses a token: the packet, and whether it was sent before.
+    pub(super) fn send(&mut self, host: HostId, config: &Config) -> Option<(Packet, bool)> {
+        let Token { sequence, number, is_free, .. } = self.take()?;
+        let payload = u64::from(config.payload_bytes);
+        let before = u64::from(sequence) * payload;
+        let length = self.length.map_or(payload, |length| (length - before).min(payload)) as u16;
+        let is_last = self.length.is_some() && sequence + 1 == self.packets;
+        let path = self.paths.next();
+        let mut packet = self.key.data(host, path, sequence, length, is_last, Service::Droppable);
+        packet.header.extra = Header::data_extra(length, number);
+        packet.header.flags = packet.header.flags.with_class(self.class);
+        if is_free {
+            packet.header.flags = packet.header.flags.with(Flags::SYN);
+        }
+        let is_repeated = sequence < self.sent.base() || self.sent.contains(sequence);
+        if !is_repeated {
+            self.sent.insert(sequence);
+            self.sent_count += 1;
+        }
+        Some((packet, is_repeated))
+    }
+
+    /// The receiver was heard: the RTS has arrived.
+    pub(super) fn heard(&mut self, now: Time, config: &Config) {
+        self.rts_at = now.saturating_add(config.rts_repeat);
+        self.doublings = 0;
+    }
+
+    /// The ACK of a flow of so many packets: whether it is this one, for the first time.
+    pub(super) fn end(&mut self, packets: u32) -> bool {
+        if packets != self.packets || self.length.is_none() || self.has_ended {
+            return false;
+        }
+        self.has_ended = true;
+        self.next_free = self.free;
+        self.tokens = VecDeque::new();
+        self.sent.shrink();
+        true
+    }
+
+    /// When something next happens by itself.
+    pub(super) fn deadline(&self) -> Time {
+        if self.has_ended {
+            return Time::NEVER;
+        }
+        let token = self.tokens.front().map_or(Time::NEVER, |token| token.expiry);
+        let free = if self.next_free < self.free { self.free_expiry } else { Time::NEVER };
+        self.rts_at.min(token).min(free)
+    }
+
+    /// Tokens whose time has come expire.
+    pub(super) fn expire(&mut self, now: Time) {
+        if self.free_expiry <= now {
+            self.next_free = self.free;
+        }
+        while self.tokens.front().is_some_and(|token| token.expiry <= now) {
+            self.tokens.pop_front();
+        }
+    }
+
+    /// Whether the RTS is to be repeated, which then waits longer.
+    pub(super) fn repeats(&mut self, now: Time, config: &Config) -> bool {
+        if self.has_ended || self.rts_at > now {
+            return false;
+        }
+        self.doublings = (self.doublings + 1).min(MOST_DOUBLINGS);
+        let wait =
+            TimeDelta::from_ps(config.rts_repeat.as_ps().saturating_mul(1 << self.doublings));
+        self.rts_at = now.saturating_add(wait);
+        true
+    }
+}

@@ -1,0 +1,45 @@
+//! Which path a packet takes.
+
+use alloc::vec::Vec;
+
+use rand_xoshiro::rand_core::RngCore;
+use trimline_packet::PathId;
+
+use crate::Stream;
+
+/// All paths to a peer: a packet on each, in an order that is drawn anew for each round.
+#[derive(Debug)]
+pub(super) struct Spray {
+    /// Those of this round that were taken, then the others.
+    paths: Vec<PathId>,
+    taken: usize,
+    stream: Stream,
+}
+
+impl Spray {
+    /// # Panics
+    /// No path.
+    pub(super) fn new(paths: Vec<PathId>, stream: Stream) -> Spray {
+        assert!(!paths.is_empty(), "a connection has at least one path");
+        Spray { paths, taken: 0, stream }
+    }
+
+    /// Uses these paths from now on, in a new round; an empty list changes nothing.
+    pub(super) fn replace(&mut self, paths: Vec<PathId>) {
+        if !paths.is_empty() {
+            (self.paths, self.taken) = (paths, 0);
+        }
+    }
+
+    /// The path of the next packet.
+    pub(super) fn next(&mut self) -> PathId {
+        if self.taken == self.paths.len() {
+            self.taken = 0;
+        }
+        let left = (self.paths.len() - self.taken) as u64;
+        let draw = ((self.stream.next_u64() >> 32) * left) >> 32;
+        self.paths.swap(self.taken, self.taken + draw as usize);
+        self.taken += 1;
+        self.paths[self.taken - 1]
+    }
+}

@@ -1,0 +1,185 @@
+//! Go-back-N: whatever is lost comes, in order, and once.
+
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use trimline_packet::{ByteCount, Kind, Time};
+use trimline_transport::Endpoint as _;
+use trimline_transport::Stream;
+use trimline_transport::dcqcn::{ACK_REQUEST, Command, Config, Event};
+
+use crate::link::{Fate, Pair, config, us};
+
+/// Everything arrived once and in order, and both ends know.
+fn is_over(pair: &Pair, packets: u32) {
+    let expected: Vec<(u32, u32)> = (0..packets).map(|sequence| (0, sequence)).collect();
+    assert_eq!(pair.hosts[1].accepted, expected);
+    assert!(matches!(pair.hosts[1].events[..], [(_, Event::Delivered { .. })]));
+    assert!(matches!(pair.hosts[0].events[..], [(_, Event::Acknowledged { .. })]));
+}
+
+#[test]
+fn whichever_packet_is_lost_the_flow_goes_back_to_it_once() {
+    for ack_every in [1, 4] {
+        for lost in 0..20 {
+            let mut pair = Pair::new(&Config { ack_every, ..config() });
+            let mut is_lost = false;
+            pair.fate = Box::new(move |_, packet| {
+                let is_it = packet.header.kind == Kind::Data && packet.header.sequence == lost;
+                if is_it && !std::mem::replace(&mut is_lost, true) {
+                    Fate::Drop
+                } else {
+                    Fate::Pass
+                }
+            });
+            pair.open(0, Some(20));
+            pair.run(us(10_000));
+            is_over(&pair, 20);
+            let seen = pair.hosts[0].endpoint.sender_statistics(0);
+            // Nobody can miss the last one.
+            let (timeouts, is_last) = (seen.timeouts, lost == 19);
+            assert_eq!(timeouts, u64::from(is_last), "packet {lost}");
+            let resent = if is_last { seen.resent_timeout } else { seen.resent_nack };
+            // At most what was sent in the round trip of 12.5 us until the NACK came.
+            assert!((1..=12).contains(&resent), "packet {lost}: {resent}");
+            assert_eq!(seen.resent_nack + seen.resent_timeout, resent);
+            let nacks = pair.sent(1, |packet| packet.header.kind == Kind::Nack);
+            assert_eq!(nacks.len(), usize::from(!is_last), "named once");
+        }
+    }
+}
+
+#[test]
+fn whichever_answer_is_lost_the_flow_ends() {
+    for lost in 0..10 {
+        let mut pair = Pair::new(&config());
+        let mut answers = 0;
+        pair.fate = Box::new(move |_, packet| {
+            if packet.header.kind == Kind::Data {
+                return Fate::Pass;
+            }
+            answers += 1;
+            if answers == lost + 1 { Fate::Drop } else { Fate::Pass }
+        });
+        pair.open(0, Some(10));
+        pair.run(us(10_000));
+        is_over(&pair, 10);
+        let seen = pair.hosts[0].endpoint.sender_statistics(0);
+        assert_eq!(seen.timeouts, u64::from(lost == 9), "ACKs are cumulative: answer {lost}");
+    }
+}
+
+#[test]
+fn flows_end_where_one_packet_of_twenty_is_lost_in_either_direction() {
+    for seed in 0..20 {
+        let config = Config { ack_every: 1 + (seed % 3) as u8, ..config() };
+        let mut pair = Pair::new(&config);
+        let mut dice = Stream::seed_from_u64(seed);
+        pair.fate = Box::new(move |_, _| match dice.next_u64() % 20 {
+            0 => Fate::Drop,
+            1 => Fate::Mark,
+            _ => Fate::Pass,
+        });
+        pair.open(0, Some(300));
+        pair.run(us(3_000_000));
+        is_over(&pair, 300);
+        assert_eq!(pair.hosts[0].endpoint.poll_timeout(), Time::NEVER, "nothing is armed");
+        let seen = pair.hosts[0].endpoint.sender_statistics(0);
+        assert!(seen.resent_nack > 0, "seed {seed}");
+    }
+}
+
+#[test]
+fn time_outs_double_until_something_is_acknowledged_and_64_times_at_most() {
+    let mut pair = Pair::new(&config());
+    pair.fate = Box::new(|_, _| Fate::Drop);
+    pair.open(0, Some(1));
+    pair.run(us(400_000));
+    let sent = pair.sent(0, |_| true);
+    let gaps: Vec<u64> =
+        sent.windows(2).map(|pair| (pair[1] - pair[0]).as_ps() / 1_000_000_000).collect();
+    assert_eq!(gaps, [1, 2, 4, 8, 16, 32, 64, 64, 64, 64, 64]);
+    pair.fate = Box::new(|_, _| Fate::Pass);
+    pair.run(us(500_000));
+    is_over(&pair, 1);
+}
+
+#[test]
+fn an_ack_answers_so_many_packets_and_the_last_one() {
+    let mut pair = Pair::new(&Config { ack_every: 4, ..config() });
+    pair.open(0, Some(10));
+    pair.run(us(1000));
+    is_over(&pair, 10);
+    let sent = pair.hosts[0].sent.iter();
+    let asked = sent.filter(|(_, packet)| packet.header.flags.contains(ACK_REQUEST));
+    let asked: Vec<u32> = asked.map(|(_, packet)| packet.header.sequence).collect();
+    assert_eq!(asked, [3, 7, 9]);
+    let acks: Vec<u32> = pair.hosts[1].sent.iter().map(|(_, ack)| ack.header.sequence).collect();
+    assert_eq!(acks, [4, 8, 10]);
+}
+
+/// At 10 Mb/s a packet takes 1.2 ms, which is more than the time-out: each is asked for.
+#[test]
+fn a_slow_flow_with_few_acks_does_not_time_out() {
+    let config = Config { ack_every: 200, increase_timer: us(1_000_000) - Time::ZERO, ..config() };
+    let mut pair = Pair::new(&config);
+    pair.fate = Box::new(
+        |_, packet| {
+            if packet.header.kind == Kind::Data { Fate::Mark } else { Fate::Pass }
+        },
+    );
+    pair.open(0, None);
+    pair.run(us(100_000));
+    let seen = pair.hosts[0].endpoint.sender_statistics(0);
+    assert!(seen.packets_sent > 80 && seen.timeouts == 0, "{seen:?}");
+}
+
+#[test]
+fn a_window_holds_back_what_is_not_acknowledged() {
+    let window = Some(ByteCount::new(1436 * 4 + 1));
+    let mut pair = Pair::new(&Config { window, ack_every: 200, ..config() });
+    pair.open(0, Some(12));
+    pair.run(us(1000));
+    is_over(&pair, 12);
+    let sent = pair.sent(0, |_| true);
+    // Four at once, then four for each ACK, which the last of a window asks for.
+    let gaps: Vec<bool> =
+        sent.windows(2).map(|pair| (pair[1] - pair[0]).as_ps() > 2_000_000).collect();
+    let long = [3, 7];
+    assert!(gaps.iter().enumerate().all(|(at, &gap)| gap == long.contains(&at)), "{gaps:?}");
+}
+
+#[test]
+fn messages_follow_each_other_and_each_is_told_of() {
+    let mut pair = Pair::new(&config());
+    let lost = [1, 4];
+    let mut seen = Vec::new();
+    pair.fate = Box::new(move |_, packet| {
+        let sequence = packet.header.sequence;
+        let is_new = packet.header.kind == Kind::Data && !seen.contains(&sequence);
+        if is_new {
+            seen.push(sequence);
+        }
+        if is_new && lost.contains(&sequence) { Fate::Drop } else { Fate::Pass }
+    });
+    pair.open_bytes(0, Some(2000));
+    let key = trimline_transport::Key {
+        peer: trimline_packet::HostId::new(1),
+        connection: trimline_packet::ConnectionId::new(0),
+        opened_here: true,
+        half: trimline_transport::Half::Sending,
+    };
+    for length in [100, 0, 4000] {
+        let host = &mut pair.hosts[0];
+        let send = Command::Send { key, length: ByteCount::new(length) };
+        host.endpoint.handle_command(pair.now, send, &mut host.table);
+    }
+    pair.run(us(10_000));
+    let bytes = pair.hosts[1].endpoint.receiver_statistics(0).bytes;
+    assert_eq!(bytes, 6100);
+    assert_eq!((pair.hosts[0].events.len(), pair.hosts[1].events.len()), (3, 3));
+    // 1436 + 564; 100; 1436 + 1436 + 1128.
+    let mut lengths = [0; 6];
+    for (_, packet) in &pair.hosts[0].sent {
+        lengths[packet.header.sequence as usize] = packet.wire_bytes - 64;
+    }
+    assert_eq!(lengths, [1436, 564, 100, 1436, 1436, 1128]);
+}

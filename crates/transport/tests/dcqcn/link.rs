@@ -1,0 +1,189 @@
+//! Two hosts, and what lies between them: a NIC each, a delay each way, and a fate for each packet.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use rand_xoshiro::rand_core::SeedableRng;
+use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, Packet, PathId, Time, TimeDelta};
+use trimline_transport::dcqcn::{Command, Config, Endpoint, Event};
+use trimline_transport::{Allowed, Disposition, Endpoint as _, Half, HostTables, Key, Stream};
+
+pub(crate) fn us(us: u64) -> Time {
+    Time::from_ps(us * 1_000_000)
+}
+
+/// The paper's parameters at 10 Gb/s, with small packets.
+pub(crate) fn config() -> Config {
+    Config {
+        payload_bytes: 1436,
+        line_rate: BitRate::from_gbps(10),
+        least_rate: BitRate::from_bps(10_000_000),
+        gain_shift: 8,
+        alpha_timer: TimeDelta::from_us(55),
+        increase_timer: TimeDelta::from_us(55),
+        increase_bytes: ByteCount::new(10_000_000),
+        recoveries: 5,
+        additive_increase: BitRate::from_bps(40_000_000),
+        hyper_increase: BitRate::from_bps(400_000_000),
+        cnp_interval: TimeDelta::from_us(50),
+        ack_every: 1,
+        window: None,
+        rto: TimeDelta::from_ms(1),
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Table(BTreeMap<(u32, u32, bool), u32>);
+
+impl Table {
+    fn name(key: Key) -> (u32, u32, bool) {
+        (key.peer.get(), key.connection.get(), key.half == Half::Sending)
+    }
+}
+
+impl HostTables for Table {
+    fn find(&self, key: Key) -> Option<u32> {
+        self.0.get(&Table::name(key)).copied()
+    }
+    fn assign(&mut self, key: Key) -> u32 {
+        let slot = self.0.len() as u32;
+        assert!(self.0.insert(Table::name(key), slot).is_none(), "{key:?} assigned twice");
+        slot
+    }
+    fn release(&mut self, _key: Key, _slot: u32) {}
+    fn paths(&self, _peer: HostId, paths: &mut Vec<PathId>) {
+        paths.push(PathId::new(0));
+    }
+    fn stream(&self, key: Key) -> Stream {
+        Stream::seed_from_u64(u64::from(key.connection.get()))
+    }
+}
+
+/// What becomes of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Pass,
+    Drop,
+    Mark,
+}
+
+pub(crate) struct Host {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) table: Table,
+    nic_free: Time,
+    arrivals: VecDeque<(Time, Packet)>,
+    pub(crate) sent: Vec<(Time, Packet)>,
+    pub(crate) events: Vec<(Time, Event)>,
+    /// Packets that the application got, in order.
+    pub(crate) accepted: Vec<(u32, u32)>,
+}
+
+type Impairment = Box<dyn FnMut(Time, &Packet) -> Fate>;
+
+/// Host 0 opens connections to host 1, over 5 us each way.
+pub(crate) struct Pair {
+    pub(crate) now: Time,
+    pub(crate) hosts: [Host; 2],
+    pub(crate) fate: Impairment,
+    config: Config,
+}
+
+const DELAY: TimeDelta = TimeDelta::from_us(5);
+
+impl Pair {
+    pub(crate) fn new(config: &Config) -> Pair {
+        let host = |number| {
+            let mut host = Host {
+                endpoint: Endpoint::new(HostId::new(number), config.clone()),
+                table: Table::default(),
+                nic_free: Time::ZERO,
+                arrivals: VecDeque::new(),
+                sent: Vec::new(),
+                events: Vec::new(),
+                accepted: Vec::new(),
+            };
+            host.endpoint.handle_command(Time::ZERO, Command::Listen, &mut host.table);
+            host
+        };
+        let fate = Box::new(|_: Time, _: &Packet| Fate::Pass);
+        Pair { now: Time::ZERO, hosts: [host(0), host(1)], fate, config: config.clone() }
+    }
+
+    pub(crate) fn open(&mut self, connection: u32, packets: Option<u64>) {
+        let payload = u64::from(self.config.payload_bytes);
+        self.open_bytes(connection, packets.map(|packets| packets * payload));
+    }
+
+    pub(crate) fn open_bytes(&mut self, connection: u32, bytes: Option<u64>) {
+        let open = Command::Open {
+            peer: HostId::new(1),
+            connection: ConnectionId::new(connection),
+            class: 0,
+            length: bytes.map(ByteCount::new),
+            paths: vec![PathId::new(0)],
+            stream: Stream::seed_from_u64(0),
+        };
+        let host = &mut self.hosts[0];
+        host.endpoint.handle_command(self.now, open, &mut host.table);
+    }
+
+    /// When anything happens next.
+    fn next(&self) -> Time {
+        let of = |host: &Host| {
+            let arrival = host.arrivals.front().map_or(Time::NEVER, |&(at, _)| at);
+            let send = host.endpoint.transmit_at(Allowed::ALL).max(host.nic_free).max(self.now);
+            arrival.min(send).min(host.endpoint.poll_timeout())
+        };
+        self.hosts.iter().map(of).min().expect("two hosts")
+    }
+
+    /// Runs until a time, or until nothing happens any more.
+    pub(crate) fn run(&mut self, until: Time) {
+        while self.next() <= until {
+            self.now = self.next();
+            for number in 0..2 {
+                self.step(number);
+            }
+        }
+        if until != Time::NEVER {
+            self.now = until;
+        }
+    }
+
+    fn step(&mut self, number: usize) {
+        let now = self.now;
+        let host = &mut self.hosts[number];
+        while host.arrivals.front().is_some_and(|&(at, _)| at <= now) {
+            let (_, packet) = host.arrivals.pop_front().expect("an arrival");
+            let what = host.endpoint.handle_packet(now, &packet, &mut host.table);
+            if let Disposition::Accept { sequence, .. } = what {
+                host.accepted.push((packet.header.connection.get(), sequence));
+            }
+        }
+        if host.endpoint.poll_timeout() <= now {
+            host.endpoint.handle_timeout(now, &mut host.table);
+            assert!(host.endpoint.poll_timeout() > now, "a timer that was handled is past");
+        }
+        while let Some(event) = host.endpoint.poll_event() {
+            host.events.push((now, event));
+        }
+        if host.nic_free > now || host.endpoint.transmit_at(Allowed::ALL) > now {
+            return;
+        }
+        let mut packet = host.endpoint.poll_transmit(now, Allowed::ALL).expect("what was promised");
+        host.sent.push((now, packet));
+        let takes = self.config.line_rate.transmission(ByteCount::new(packet.wire_bytes.into()));
+        host.nic_free = now + takes;
+        match (self.fate)(now, &packet) {
+            Fate::Drop => return,
+            Fate::Mark => packet.marks |= Packet::MARK_CE,
+            Fate::Pass => {}
+        }
+        self.hosts[1 - number].arrivals.push_back((now + takes + DELAY, packet));
+    }
+
+    /// What a host has sent of a kind.
+    pub(crate) fn sent(&self, number: usize, wanted: impl Fn(&Packet) -> bool) -> Vec<Time> {
+        let sent = self.hosts[number].sent.iter();
+        sent.filter(|(_, packet)| wanted(packet)).map(|&(at, _)| at).collect()
+    }
+}

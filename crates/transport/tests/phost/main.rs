@@ -1,0 +1,7 @@
+//! pHost endpoints held to their paper: one endpoint against packets made by hand, and endpoints against each other over
+//! links that lose, double and reorder.
+
+mod impaired;
+mod lone;
+mod receiving;
+mod sending;

@@ -1,0 +1,248 @@
+//! Whom a receiver gives its tokens, and when.
+
+use trimline_packet::{Flags, Kind, Packet, Service};
+use trimline_transport::Disposition;
+use trimline_transport::flow::Event;
+use trimline_transport::phost::{Config, Order};
+
+use crate::lone::{Lone, config, data, free_data, rts};
+
+/// Times and packets of tokens for one flow.
+fn of_one(tokens: &[(u64, u32, u32)]) -> Vec<(u64, u32)> {
+    tokens.iter().map(|&(half, _, sequence)| (half, sequence)).collect()
+}
+
+#[test]
+fn a_token_goes_each_packet_time_until_a_window_is_unanswered() {
+    let mut lone = Lone::listening(config());
+    lone.at(4).hear(&rts(1, 20, 0));
+    let tokens = of_one(&lone.tokens(8));
+    let expected: Vec<(u64, u32)> = (0..8).map(|number| (4 + 2 * number, number as u32)).collect();
+    assert_eq!(tokens, expected);
+    // 25 packet times after the last one it may have another, and so on.
+    assert_eq!(of_one(&lone.tokens(2)), [(18 + 50, 8), (18 + 100, 9)]);
+}
+
+#[test]
+fn tokens_carry_their_packet_and_their_number() {
+    let mut lone = Lone::listening(config());
+    lone.hear(&rts(1, 20, 3));
+    let token = lone.next().expect("a token");
+    let header = token.header;
+    assert_eq!((header.kind, header.flags.bits(), token.wire_bytes), (Kind::Pull, 0, 64));
+    assert_eq!((header.sequence, header.extra), (3, 3), "three packets come on free tokens");
+    assert!(token.service == Service::Control);
+}
+
+#[test]
+fn what_arrives_answers_its_token_and_those_before_it() {
+    let mut lone = Lone::listening(config());
+    lone.hear(&rts(1, 40, 0));
+    lone.tokens(8);
+    lone.at(20).hear(&data(1, 3, 3));
+    assert_eq!(of_one(&lone.tokens(4)), [(20, 8), (22, 9), (24, 10), (26, 11)]);
+    assert_eq!(lone.sends_at(), Some(26 + 50));
+    // An older one, and one of a token that was never given, change nothing.
+    lone.hear(&data(1, 1, 1));
+    lone.hear(&data(1, 30, 12));
+    assert_eq!(lone.sends_at(), Some(26 + 50));
+    lone.hear(&data(1, 11, 11));
+    assert_eq!(lone.tokens(8).len(), 8);
+    assert_eq!(lone.sends_at(), Some(28 + 14 + 50));
+}
+
+#[test]
+fn what_is_missing_is_asked_for_again_nine_packet_times_after_the_last_token() {
+    let mut lone = Lone::listening(config());
+    lone.hear(&rts(1, 4, 0));
+    assert_eq!(of_one(&lone.tokens(4)), [(0, 0), (2, 1), (4, 2), (6, 3)]);
+    lone.at(10).hear(&data(1, 0, 0));
+    lone.hear(&data(1, 2, 2));
+    assert_eq!(of_one(&lone.tokens(3)), [(6 + 18, 1), (26, 3), (26 + 18, 1)]);
+}
+
+#[test]
+fn packets_on_free_tokens_are_due_one_each_packet_time() {
+    let mut lone = Lone::listening(config());
+    lone.at(2).hear(&rts(1, 5, 5));
+    assert_eq!(lone.sends_at(), Some(2 + 2 * 5 + 18));
+    lone.at(6).hear(&free_data(1, 1));
+    assert_eq!(lone.sends_at(), Some(2 + 2 * 5 + 18));
+    assert_eq!(of_one(&lone.tokens(2)), [(30, 0), (32, 2)]);
+}
+
+#[test]
+fn free_tokens_count_as_unanswered() {
+    let mut lone = Lone::listening(config());
+    lone.hear(&rts(1, 20, 8));
+    assert_eq!(lone.sends_at(), Some(50));
+    lone.at(4).hear(&free_data(1, 0));
+    assert_eq!(of_one(&lone.tokens(1)), [(4, 8)]);
+    assert_eq!(lone.sends_at(), Some(4 + 50));
+}
+
+/// The flows that the next tokens are for: three flows with this many packets, without data.
+fn served(order: Order, packets: [u32; 3], classes: [u8; 3]) -> Vec<u32> {
+    let mut lone = Lone::listening(Config { receiver_order: order, token_window: 3, ..config() });
+    for (flow, (packets, class)) in (0..).zip(packets.into_iter().zip(classes)) {
+        let mut rts = rts(flow, packets, 0);
+        rts.header.flags = rts.header.flags.with_class(class);
+        lone.hear(&rts);
+    }
+    lone.tokens(9).iter().map(|&(_, flow, _)| flow).collect()
+}
+
+#[test]
+fn the_flow_with_the_fewest_packets_left_has_the_next_token() {
+    assert_eq!(served(Order::Srpt, [30, 10, 20], [0; 3]), [1, 1, 1, 2, 2, 2, 0, 0, 0]);
+    assert_eq!(served(Order::Srpt, [30, 30, 30], [0; 3]), [0, 0, 0, 1, 1, 1, 2, 2, 2]);
+    assert_eq!(served(Order::Srpt, [30, 10, 20], [1, 0, 0]), [0, 0, 0, 1, 1, 1, 2, 2, 2]);
+    assert_eq!(served(Order::Fair, [30, 10, 20], [0; 3]), [0, 1, 2, 0, 1, 2, 0, 1, 2]);
+    assert_eq!(served(Order::Fair, [30, 10, 20], [0, 0, 3]), [2, 2, 2, 0, 1, 0, 1, 0, 1]);
+}
+
+#[test]
+fn packets_left_are_those_that_have_not_arrived() {
+    let mut lone = Lone::listening(config());
+    lone.hear(&rts(0, 12, 0));
+    lone.hear(&rts(1, 11, 0));
+    let flows = |tokens: Vec<(u64, u32, u32)>| -> Vec<u32> {
+        tokens.iter().map(|&(_, flow, _)| flow).collect()
+    };
+    assert_eq!(flows(lone.tokens(3)), [1, 1, 1]);
+    // Two of the longer one: it is the shorter one now, however many were asked for.
+    lone.at(6).hear(&data(0, 10, 0));
+    lone.hear(&data(0, 11, 0));
+    assert_eq!(flows(lone.tokens(2)), [0, 0]);
+    lone.at(10).hear(&data(1, 0, 0));
+    assert_eq!(flows(lone.tokens(1)), [0], "of equal ones the one that came first");
+    lone.at(12).hear(&data(1, 1, 1));
+    assert_eq!(flows(lone.tokens(1)), [1]);
+}
+
+#[test]
+fn a_busy_nic_is_made_up_for_by_one_packet_time() {
+    let mut lone = Lone::listening(Config { token_window: 100, ..config() });
+    lone.hear(&rts(1, 90, 0));
+    assert_eq!(lone.at(0).numbers(Kind::Pull), [0]);
+    assert_eq!(lone.at(3).numbers(Kind::Pull), [1]);
+    assert_eq!(lone.sends_at(), Some(4), "counted from when it was due");
+    assert_eq!(lone.at(4).numbers(Kind::Pull), [2]);
+    assert_eq!(lone.at(40).numbers(Kind::Pull), [3, 4]);
+    assert_eq!(lone.sends_at(), Some(42));
+}
+
+#[test]
+fn what_nobody_wanted_is_not_made_up_for() {
+    let mut lone = Lone::listening(config());
+    lone.hear(&rts(1, 1, 0));
+    lone.tokens(1);
+    lone.at(10).hear(&data(1, 0, 0));
+    lone.all();
+    lone.at(40).hear(&rts(2, 9, 0));
+    assert_eq!(lone.numbers(Kind::Pull), [0]);
+    assert_eq!(lone.sends_at(), Some(42));
+}
+
+fn last(mut packet: Packet) -> Packet {
+    packet.header.flags = packet.header.flags.with(Flags::LAST);
+    packet
+}
+
+#[test]
+fn a_flow_is_delivered_once_and_acknowledged_as_often_as_its_sender_asks() {
+    let mut lone = Lone::listening(config());
+    lone.hear(&rts(1, 2, 2));
+    let accepted = |sequence| Disposition::Accept { slot: 0, sequence };
+    assert_eq!(lone.hear(&last(free_data(1, 1))), accepted(1));
+    assert_eq!(lone.hear(&free_data(1, 1)), Disposition::Discard);
+    assert_eq!((lone.next(), lone.events()), (None, vec![]));
+    assert_eq!(lone.hear(&free_data(1, 0)), accepted(0));
+    assert_eq!(lone.numbers(Kind::Ack), [2]);
+    assert!(matches!(lone.events()[..], [Event::Delivered { slot: 0, .. }]));
+    lone.hear(&rts(1, 2, 2));
+    assert_eq!(lone.numbers(Kind::Ack), [2]);
+    assert_eq!(lone.hear(&free_data(1, 0)), Disposition::Discard);
+    assert_eq!(lone.numbers(Kind::Ack), [2]);
+    assert_eq!((lone.events(), lone.sends_at()), (vec![], None));
+    let seen = lone.endpoint.statistics(0);
+    assert_eq!((seen.packets, seen.bytes), (2, 2872));
+}
+
+#[test]
+fn a_flow_of_nothing_has_ended_when_it_is_announced() {
+    let mut lone = Lone::listening(config());
+    lone.hear(&rts(1, 0, 0));
+    assert_eq!((lone.numbers(Kind::Ack), lone.events().len()), (vec![0], 1));
+}
+
+#[test]
+fn a_flow_is_known_by_the_first_packet_that_comes() {
+    let mut lone = Lone::listening(config());
+    // Without the RTS nobody knows how many there are.
+    assert_ne!(lone.hear(&free_data(1, 2)), Disposition::Discard);
+    assert_eq!(lone.sends_at(), None);
+    lone.at(3).hear(&rts(1, 20, 8));
+    lone.hear(&free_data(1, 7));
+    assert_eq!(lone.tokens(1), [(3, 1, 8)]);
+    // But for the last packet.
+    let mut lone = Lone::listening(config());
+    lone.at(3).hear(&last(free_data(1, 2)));
+    assert_eq!(lone.sends_at(), Some(3 + 2 * 3 + 18));
+    assert_eq!(of_one(&lone.tokens(2)), [(27, 0), (29, 1)]);
+}
+
+#[test]
+fn who_does_not_listen_or_has_forgotten_answers_nothing() {
+    let mut deaf = Lone::new(config());
+    let mut forgetful = Lone::listening(config());
+    forgetful.table.has_forgotten = true;
+    let mut listening = Lone::listening(config());
+    for lone in [&mut deaf, &mut forgetful] {
+        lone.hear(&rts(1, 20, 0));
+        lone.hear(&free_data(1, 0));
+    }
+    listening.hear(&data(1, 3, 3));
+    for mut lone in [deaf, forgetful, listening] {
+        assert_eq!((lone.next(), lone.sends_at()), (None, None));
+    }
+}
+
+#[test]
+fn a_packet_without_its_payload_has_not_arrived() {
+    let mut lone = Lone::listening(config());
+    lone.hear(&rts(1, 2, 2));
+    let mut trimmed = free_data(1, 0);
+    trimmed.trim(64);
+    assert_eq!(lone.hear(&trimmed), Disposition::Discard);
+    let mut back = free_data(1, 1);
+    back.trim(64);
+    back.turn_round();
+    assert_eq!(lone.hear(&back), Disposition::Discard);
+    let seen = *lone.endpoint.statistics(0);
+    assert_eq!((seen.packets, seen.headers), (0, 1));
+    assert_eq!(of_one(&lone.tokens(2)), [(4 + 18, 0), (24, 1)]);
+}
+
+#[test]
+fn packets_far_ahead_of_a_missing_one_are_not_asked_for_and_not_taken() {
+    let limit = trimline_transport::WINDOW_LIMIT;
+    let mut lone = Lone::listening(Config { token_window: limit * 2, free_tokens: 0, ..config() });
+    lone.hear(&rts(1, 2 * limit, 0));
+    assert_eq!(lone.hear(&data(1, limit, 0)), Disposition::Discard);
+    let tokens = lone.tokens(limit as usize + 1);
+    let (half, _, sequence) = tokens[limit as usize];
+    assert_eq!((half, sequence), (2 * u64::from(limit - 1) + 18, 0), "a new round");
+}
+
+#[test]
+fn a_half_that_is_forgotten_asks_for_nothing() {
+    let mut lone = Lone::listening(config());
+    lone.hear(&rts(1, 20, 0));
+    lone.hear(&rts(2, 20, 0));
+    lone.tokens(8);
+    lone.endpoint.forget(0);
+    assert_eq!(lone.tokens(8).iter().map(|&(_, flow, _)| flow).collect::<Vec<_>>(), [2; 8]);
+    lone.endpoint.forget(1);
+    assert_eq!(lone.sends_at(), None);
+}
