@@ -25,7 +25,9 @@ WORKLOADS = {
     "incast-431x450KB": ("10ms", "60ms"),
     "tcp-432": ("5ms", "10ms"),
     "dctcp-432": ("5ms", "10ms"),
+    "dctcp-shared-432": ("5ms", "10ms"),
     "mptcp-432": ("5ms", "10ms"),
+    "phost-432": ("5ms", "10ms"),
 }
 
 

@@ -3,10 +3,10 @@
 
 A change that must move no result is shown by two equal lists. A series that is new has a line of its own.
 
-    scripts/result_hashes.py DIR [--renamed OLD=NEW] [--check FILE]
+    scripts/result_hashes.py DIR [--renamed OLD=NEW] [--without COLUMN] [--check FILE]
 
 DIR holds the results of `trimline reproduce`: out, or out/quick. --renamed hashes an older result as if a column had
-its new name. --check compares with an earlier list and says which lines differ.
+its new name, --without as if a column were not there. --check compares with an earlier list and says which lines differ.
 
 Exit status: 0 done, 1 a series differs from the list or is missing, 2 misuse.
 """
@@ -29,20 +29,29 @@ def runs_of(folder):
     return found
 
 
-def content(path, renamed):
+def content(path, renamed, without):
     """The bytes of a table, its columns under their new names."""
     header, _, rows = path.read_bytes().partition(b"\n")
     columns = [renamed.get(column, column) for column in header.decode().split(",")]
-    return ",".join(columns).encode() + b"\n" + rows
+    missing = [column for column in without if column not in columns]
+    if missing:
+        sys.exit(f"error: {path} has no column {', '.join(missing)}")
+    if not without:
+        return ",".join(columns).encode() + b"\n" + rows
+    # No field of flows.csv is quoted: names of workloads have no commas.
+    kept = [place for place, column in enumerate(columns) if column not in without]
+    lines = [",".join(columns).encode(), *rows.split(b"\n")[:-1]]
+    fields = (line.split(b",") for line in lines)
+    return b"".join(b",".join(row[place] for place in kept) + b"\n" for row in fields)
 
 
-def hashes(folder, renamed):
+def hashes(folder, renamed, without=()):
     """(experiment, series) -> (runs, hash)."""
     groups = {}
     for (experiment, series, run), path in runs_of(folder).items():
         count, digest = groups.setdefault((experiment, series), ([0], hashlib.sha256()))
         count[0] += 1
-        digest.update(run.encode() + b"\0" + hashlib.sha256(content(path, renamed)).digest())
+        digest.update(run.encode() + b"\0" + hashlib.sha256(content(path, renamed, without)).digest())
     return {key: (count[0], digest.hexdigest()[:32]) for key, (count, digest) in groups.items()}
 
 
@@ -56,13 +65,14 @@ def main():
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("folder", type=Path)
     arguments.add_argument("--renamed", action="append", default=[], metavar="OLD=NEW")
+    arguments.add_argument("--without", action="append", default=[], metavar="COLUMN")
     arguments.add_argument("--check", type=Path, metavar="FILE")
     arguments = arguments.parse_args()
     if not arguments.folder.is_dir():
         print(f"error: no folder {arguments.folder}", file=sys.stderr)
         return 2
     renamed = dict(pair.split("=", 1) for pair in arguments.renamed)
-    found = hashes(arguments.folder, renamed)
+    found = hashes(arguments.folder, renamed, arguments.without)
     if not found:
         print(f"error: no flows.csv in {arguments.folder}", file=sys.stderr)
         return 2

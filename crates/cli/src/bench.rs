@@ -103,12 +103,20 @@ const STANDARD: [Workload; 5] = [
 ];
 
 /// The permutation with the TCP family, as it was measured in the authors' simulator: queues of 100 packets, every
-/// segment answered. Part of the standard workloads.
-const FAMILY: [Workload; 3] = [
+/// segment answered; DCTCP also where the ports of a switch share as much memory. Then lossless networks, whose inputs
+/// stop at 15 packets: with DCQCN, and with DCTCP as NDP's authors had it in DCQCN's place. Part of the standard
+/// workloads.
+const FAMILY: [Workload; 6] = [
     Workload::permutation("tcp-432", 432, "100.1ms"),
     Workload::permutation("dctcp-432", 432, "100.1ms"),
+    Workload::permutation("dctcp-shared-432", 432, "100.1ms"),
     Workload::permutation("mptcp-432", 432, "20.1ms"),
+    Workload::permutation("dcqcn-432", 432, "20.1ms"),
+    Workload::permutation("dcqcn-window-432", 432, "20.1ms"),
 ];
+
+/// The permutation with pHost, with its own switch of eight packets a port. Part of the standard workloads.
+const PHOST: [Workload; 1] = [Workload::permutation("phost-432", 432, "20.1ms")];
 
 /// FatTrees of 4 to 64 ports a switch, for as long as about the same work takes: from half a millisecond on most of
 /// it is the steady state, the first windows being pushed in 0.17 ms.
@@ -144,7 +152,7 @@ const LARGE: [Workload; 4] = [
 
 impl Workload {
     fn named(name: &str) -> Result<&'static Workload, Failure> {
-        let all = || STANDARD.iter().chain(&FAMILY).chain(&SCALE).chain(&LARGE);
+        let all = || STANDARD.iter().chain(&FAMILY).chain(&PHOST).chain(&SCALE).chain(&LARGE);
         all().find(|workload| workload.name == name).ok_or_else(|| {
             let names: Vec<&str> = all().map(|workload| workload.name).collect();
             Failure::message(format!("no workload `{name}`; there are {}", names.join(", ")))
@@ -162,9 +170,22 @@ impl Workload {
                 "transport.dctcp = { ack_every = 1, sack = false, rto_min = \"10ms\" }\n\
                  switch = { data_queue = \"906400B\", ecn_threshold = \"271920B\" }"
             }
+            "dctcp-shared-432" => {
+                "transport.dctcp = { ack_every = 1, sack = false, rto_min = \"10ms\" }\n\
+                 switch = { shared_buffer_per_port = \"906400B\", ecn_threshold = \"271920B\" }"
+            }
             "mptcp-432" => {
                 "transport.mptcp = { ack_every = 1, rto_min = \"10ms\" }\n\
                  switch.data_queue = \"906400B\""
+            }
+            "phost-432" => "transport.phost = {}",
+            "dcqcn-432" => {
+                "transport.dcqcn = {}\n\
+                 switch.pfc = { xoff = \"15pkt\", xon = \"12pkt\" }"
+            }
+            "dcqcn-window-432" => {
+                "transport.dctcp = { initial_threshold = 15, ack_every = 1, sack = false, rto_initial = \"10ms\", rto_min = \"10ms\" }\n\
+                 switch = { ecn_threshold = \"16pkt\", ecn_mark_at = \"dequeue\", pfc = { xoff = \"15pkt\", xon = \"12pkt\" } }"
             }
             _ => "transport.ndp = { initial_window = 23, rto = \"5.37ms\" }",
         }
@@ -195,7 +216,7 @@ pub(crate) fn bench(options: &Options) -> Result<ExitCode, Failure> {
         Some(name) => vec![Workload::named(name)?],
         None if options.scale => SCALE.iter().collect(),
         None if options.large => LARGE.iter().collect(),
-        None => STANDARD.iter().chain(&FAMILY).collect(),
+        None => STANDARD.iter().chain(&FAMILY).chain(&PHOST).collect(),
     };
     let repeat = options.repeat.unwrap_or(match options.threads {
         _ if options.large => 1,
@@ -372,7 +393,7 @@ mod tests {
 
     #[test]
     fn every_workload_is_one_run() {
-        for workload in STANDARD.iter().chain(&FAMILY).chain(&SCALE).chain(&LARGE) {
+        for workload in STANDARD.iter().chain(&FAMILY).chain(&PHOST).chain(&SCALE).chain(&LARGE) {
             let scenario = Scenario::parse(workload.name, &workload.scenario(), &[]);
             let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(scenario.runs.len(), 1, "{}", workload.name);

@@ -1,6 +1,8 @@
 //! Files of other simulators on the command line: a connection matrix as a scenario, `trimline formats`.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -11,10 +13,23 @@ use trimline_sim::scenario::distributions;
 use crate::failure::Failure;
 use crate::terminal::{columns, print};
 
-/// Whether a file has htsim's flows: by its name, unless somebody says.
+/// Whether a file has htsim's flows: by its name or its first word, unless somebody says.
 pub(crate) fn is_matrix(path: &Path, format: Option<&str>) -> bool {
-    let is_named = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("cm"));
-    format.map_or(is_named, |format| format == "htsim")
+    let is_named = || {
+        let is =
+            |extension: &OsStr| ["cm", "tm"].iter().any(|is| extension.eq_ignore_ascii_case(is));
+        path.extension().is_some_and(is)
+    };
+    format.map_or_else(|| is_named() || begins_as_matrix(path), |format| format == "htsim")
+}
+
+/// Whether the first word of a file is that of a connection matrix: no scenario begins so.
+fn begins_as_matrix(path: &Path) -> bool {
+    let Ok(file) = fs::File::open(path) else { return false };
+    let lines = BufReader::new(file.take(1 << 16)).lines().map_while(Result::ok);
+    let mut words = lines.filter(|line| !line.trim_start().starts_with('#'));
+    let first = words.find_map(|line| line.split_whitespace().next().map(str::to_owned));
+    first.is_some_and(|word| word == "Nodes")
 }
 
 /// The scenario of a file that is none: htsim's connection matrix (`.cm`, or by its `format`) becomes its flows on a
@@ -40,6 +55,24 @@ pub(crate) fn scenario_of(path: &Path, format: Option<&str>) -> Result<Option<St
         None => String::new(),
     };
     Ok(Some(flows_of(path, "htsim", &topology)))
+}
+
+/// What a matrix lacks whose hosts no FatTree has, when no setting says a topology.
+pub(crate) fn lacks_topology(
+    path: &Path,
+    format: Option<&str>,
+    settings: &[String],
+) -> Option<String> {
+    if format == Some("hpcc") || settings.iter().any(|setting| setting.starts_with("topology")) {
+        return None;
+    }
+    let name = path.display().to_string();
+    let matrix = connection_matrix::parse(&name, &fs::read_to_string(path).ok()?).ok()?;
+    let hosts = matrix.nodes;
+    let expected = "--topology FILE with the network, a .topo of htsim";
+    fattree(hosts)
+        .is_none()
+        .then(|| format!("{name}: no FatTree has {hosts} hosts; expected {expected}"))
 }
 
 fn flows_of(path: &Path, format: &str, topology: &str) -> String {

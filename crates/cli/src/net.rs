@@ -322,7 +322,7 @@ fn load(
         Histogram::new_with_bounds(1, 600_000_000_000, 3).map_err(io::Error::other)?;
     let mut waiting: Vec<(Connection, Time)> = Vec::new();
     let (mut asked, mut failed) = (0u64, 0u64);
-    let mut why = None;
+    let (mut why, mut is_gone) = (None, false);
     let begin = host.now();
     let gap = rate_rps.map(|rps| TimeDelta::from_ps(1_000_000_000_000 / rps.max(1)));
     while asked < count || !waiting.is_empty() {
@@ -362,6 +362,7 @@ fn load(
                         Err(failure) => {
                             failed += 1;
                             why = Some(failure);
+                            is_gone |= matches!(failure, Broken::Silent(_));
                         }
                         Ok(_) => failed += 1,
                     }
@@ -373,8 +374,12 @@ fn load(
         say_news(&mut host);
         account.update(&mut host)?;
         if waiting.len() == before && host.now() >= patience {
-            failed += waiting.len() as u64;
+            is_gone = true;
             why = why.or(Some(Broken::Silent(PATIENCE)));
+        }
+        // Who is not heard is asked nothing more.
+        if is_gone {
+            failed += waiting.len() as u64;
             break;
         }
     }
@@ -411,8 +416,11 @@ pub(crate) fn cat(what: &Cat) -> Result<ExitCode, Failure> {
 
 const CAT_SERVICE: u16 = 8;
 
-/// Bytes that are read or written at once.
+/// Bytes that are written at once.
 const CHUNK: usize = 1 << 18;
+
+/// Bytes that are read at once: a pipe has no more.
+const INPUT: usize = 1 << 16;
 
 /// Chunks that wait between the host and standard input or output.
 const CHUNKS: usize = 8;
@@ -431,13 +439,15 @@ fn writer() -> (SyncSender<Vec<u8>>, std::thread::JoinHandle<io::Result<()>>) {
     (chunks, std::thread::spawn(write))
 }
 
-/// Chunks of standard input, read in a thread of its own; an empty one is its end.
-fn reader() -> Receiver<io::Result<Vec<u8>>> {
+/// Chunks of standard input, read in a thread of its own; an empty one is its end. What is given back is used again.
+fn reader() -> (Receiver<io::Result<Vec<u8>>>, SyncSender<Vec<u8>>) {
     let (chunks, waiting) = mpsc::sync_channel(CHUNKS);
+    let (back, used) = mpsc::sync_channel::<Vec<u8>>(CHUNKS);
     std::thread::spawn(move || {
         let mut input = io::stdin().lock();
         loop {
-            let mut chunk = vec![0; CHUNK];
+            let mut chunk = used.try_recv().unwrap_or_default();
+            chunk.resize(INPUT, 0);
             let read = input.read(&mut chunk).map(|count| {
                 chunk.truncate(count);
                 chunk
@@ -448,7 +458,7 @@ fn reader() -> Receiver<io::Result<Vec<u8>>> {
             }
         }
     });
-    waiting
+    (waiting, back)
 }
 
 /// The first connection of the service, of a peer that is wanted.
@@ -522,13 +532,17 @@ fn send(peer: IpAddr, interface: &Interface) -> io::Result<ExitCode> {
     let mut host = open(interface, Some(peer))?;
     let mut account = account(interface);
     let connection = host.connect(peer, CAT_SERVICE, Options::default())?;
-    let input = reader();
+    let (input, back) = reader();
     let (mut chunk, mut given) = (Vec::new(), 0);
+    let (mut all, mut begin) = (0u64, None);
     loop {
         if given == chunk.len() {
             match input.try_recv() {
                 Ok(read) => {
-                    (chunk, given) = (read?, 0);
+                    // Where there is no room for it, it is not used again.
+                    let _ = back.try_send(std::mem::replace(&mut chunk, read?));
+                    given = 0;
+                    begin = begin.or_else(|| Some(Instant::now()));
                     if chunk.is_empty() {
                         break;
                     }
@@ -546,7 +560,8 @@ fn send(peer: IpAddr, interface: &Interface) -> io::Result<ExitCode> {
             };
             taken != Ok(0)
         })?;
-        given += taken.map_err(|failure| broken(peer, failure))?;
+        let taken = taken.map_err(|failure| broken(peer, failure))?;
+        (given, all) = (given + taken, all + taken as u64);
         say_news(&mut host);
         account.update(&mut host)?;
     }
@@ -559,6 +574,10 @@ fn send(peer: IpAddr, interface: &Interface) -> io::Result<ExitCode> {
     if let Some(failure) = host.core().failure(connection) {
         return Err(broken(peer, failure));
     }
+    // What was reached, which is less than the rate where the machine is busy.
+    let seconds = begin.map_or(0.0, |begin: Instant| begin.elapsed().as_secs_f64());
+    let gbps = all as f64 * 8e-9 / seconds.max(1e-9);
+    eprintln!("{all} B in {seconds:.3} s, {gbps:.2} Gb/s");
     account.write(&mut host)?;
     Ok(ExitCode::SUCCESS)
 }

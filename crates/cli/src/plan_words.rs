@@ -3,11 +3,11 @@
 use trimline_metrics::manifest;
 use trimline_packet::TimeDelta;
 use trimline_sim::plan::{
-    Arrivals, Connection, EngineChoice, Gap, LinkChange, LinkEvent, Matrix, Plan, ServiceModel,
-    Share, Size, Spraying, Workload,
+    Arrivals, Connection, EngineChoice, Gap, LinkChange, LinkEvent, Matrix, Plan, Sampled,
+    ServiceModel, Share, Size, Spraying, Workload,
 };
 use trimline_sim::scenario::Output;
-use trimline_sim::topology::{self, Clos, HostDelay, LinkId, Processing};
+use trimline_sim::topology::{self, Clos, HostDelay, LinkId, LinkSpec, Processing};
 use trimline_sim::transports::time;
 
 use crate::terminal::shortened;
@@ -85,6 +85,7 @@ pub(crate) fn words(plan: &Plan, output: &Output) -> Vec<Line> {
         );
         lines.push(Line::new("memory", words));
     }
+    lines.extend(lossless_words(plan));
     for chosen in &plan.transports {
         for text in chosen.words(plan).lines() {
             let (about, words) = text.trim().split_once("  ").unwrap_or(("", text.trim()));
@@ -159,11 +160,44 @@ fn shape_words(clos: &Clos) -> String {
     }
 }
 
-fn link_words(clos: &Clos) -> String {
+/// The links of each tier.
+fn tiers(clos: &Clos) -> impl Iterator<Item = (&'static str, LinkSpec)> {
     let links =
         [("host", clos.host_link), ("ToR", clos.tor_link), ("aggregation", clos.aggregation_link)];
-    let tiers = usize::from(clos.tiers.max(1));
-    let links = links[..tiers].iter().map(|(tier, link)| {
+    links.into_iter().take(usize::from(clos.tiers.max(1)))
+}
+
+/// What is lossless, and when inputs stop their senders.
+fn lossless_words(plan: &Plan) -> Option<Line> {
+    let lossless = plan.lossless?;
+    let all = (1u16 << plan.switch.queue_count()) - 1;
+    let what = match u16::from(lossless.classes) == all {
+        true => "everything is lossless",
+        false => "data is lossless, control packets go first and may be dropped",
+    };
+    let mut inputs: Vec<(LinkSpec, Vec<&str>)> = Vec::new();
+    for (tier, link) in tiers(&plan.topology) {
+        match inputs.iter_mut().find(|(known, _)| *known == link) {
+            Some((_, tiers)) => tiers.push(tier),
+            None => inputs.push((link, vec![tier])),
+        }
+    }
+    let headroom = |(link, tiers): &(LinkSpec, Vec<&str>)| {
+        let bytes = plan.headroom(link).unwrap_or(0);
+        format!("{bytes} B at {} and {} ({})", link.rate, time(link.delay), tiers.join(", "))
+    };
+    let headrooms: Vec<String> = inputs.iter().map(headroom).collect();
+    let words = format!(
+        "priority flow control: {what}; an input that holds more than {} B (XOFF) stops its sender, at {} B (XON) it lets it go on; headroom {}",
+        lossless.xoff,
+        lossless.xon,
+        headrooms.join("; ")
+    );
+    Some(Line::new("pauses", words))
+}
+
+fn link_words(clos: &Clos) -> String {
+    let links = tiers(clos).map(|(tier, link)| {
         let framing = match link.framing_bytes {
             0 => String::new(),
             bytes => format!(", {bytes} B of framing"),
@@ -261,7 +295,17 @@ fn switch_words(about: &str, plan: &Plan, model: &ServiceModel) -> Vec<Line> {
 
 fn output_words(plan: &Plan, output: &Output) -> String {
     let Output { flows, ports, links, latencies, timeline, fct, series } = *output;
-    let every = plan.sample_every.map(|every| format!("series every {}", time(every)));
+    let every = plan.sample_every.map(|every| {
+        let Sampled { flows, ports } = &plan.sampled;
+        let chosen = match (flows.len(), ports.len()) {
+            (0, 0) => String::new(),
+            (flows, ports) => {
+                let (some, more) = (plural(flows), plural(ports));
+                format!(" (with {flows} chosen pair{some} of hosts and {ports} chosen port{more})")
+            }
+        };
+        format!("series every {}{chosen}", time(every))
+    });
     let files = [
         (flows, "flows"),
         (ports, "ports"),
@@ -451,6 +495,21 @@ mod tests {
             "[[link_event]]\nlink = \"host 1\"\nat = \"3us\"\nchange = { rate = \"1Gbps\" }\n";
         let words = of(&format!("{STAR}{event}")).replace("\n             ", " ");
         assert!(words.contains("host 1") && words.contains("sends at 1 Gb/s at 3us"), "{words}");
+    }
+
+    #[test]
+    fn what_is_lossless_is_said_with_the_headroom_of_each_rate() {
+        let pfc = "transport.dcqcn = {}\nswitch.pfc = { xoff = \"15pkt\", xon = \"12pkt\" }\n";
+        let words = of(&format!("{pfc}{STAR}")).replace("\n             ", " ");
+        // 2 x 1 us at 10 Gb/s, two packets of 9064 B and a frame of 64 B.
+        let said = "pauses     priority flow control: everything is lossless; an input that holds more than 135960 B (XOFF) stops its sender, at 108768 B (XON) it lets it go on; headroom 20692 B at 10 Gb/s and 1us (host)";
+        assert!(words.contains(said), "{words}");
+        let data = pfc.replace("xoff =", "classes = \"data\", headroom = \"9KB\", xoff =");
+        let tree = "topology.fattree.k = 4\nlinks.host.rate = \"1Gbps\"\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
+        let words = of(&format!("{data}{tree}")).replace("\n             ", " ");
+        assert!(words.contains("data is lossless, control packets go first"), "{words}");
+        assert!(words.contains("headroom 9000 B at 1 Gb/s and 1us (host); 9000 B at 10 Gb/s and 1us (ToR, aggregation)"), "{words}");
+        assert!(!of(STAR).contains("pauses"));
     }
 
     #[test]

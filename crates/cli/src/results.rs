@@ -6,7 +6,7 @@ use std::path::Path;
 
 use trimline_metrics::manifest::{scenario_hash, text_hash};
 use trimline_metrics::{
-    FlowRecord, Manifest, ResultFolder, RunRecord, Summary, samples, table, timeline,
+    FlowRecord, Manifest, ResultFolder, RunRecord, Summary, samples, series, table, timeline,
 };
 use trimline_sim::formats::hpcc::{self, Completion};
 use trimline_sim::plan::EngineChoice;
@@ -74,6 +74,9 @@ pub(crate) fn write_run(
         if run.output.ports {
             made.write("ports.csv", table::ports(record))?;
         }
+        if run.output.ports && !record.pauses.is_empty() {
+            made.write("pauses.csv", table::pauses(record))?;
+        }
         if run.output.links {
             made.write("links.csv", table::links(record))?;
         }
@@ -85,6 +88,12 @@ pub(crate) fn write_run(
         }
         if run.output.series {
             made.write("series.csv", samples::csv(&record.samples))?;
+        }
+        if !run.plan.sampled.flows.is_empty() {
+            made.write("flow_series.csv", series::flows_csv(&record.samples.flows))?;
+        }
+        if !run.plan.sampled.ports.is_empty() {
+            made.write("port_series.csv", series::ports_csv(&record.samples.ports))?;
         }
         if run.output.fct {
             let mut file = made.create("fct.txt")?;

@@ -7,7 +7,7 @@ use trimline_sim::scenario::{Scenario, ScenarioError};
 use trimline_sim::transports::{Transports, time};
 
 use crate::failure::Failure;
-use crate::foreign::{is_matrix, scenario_of};
+use crate::foreign::{is_matrix, lacks_topology, scenario_of};
 
 /// Reads a scenario file and everything laid over it. Without a name it has that of its file.
 pub(crate) fn read_scenario(
@@ -20,10 +20,17 @@ pub(crate) fn read_scenario(
     let is_matrix = is_matrix(path, format);
     let scenario = match parse_scenario(path, &text, settings, transports) {
         // Nobody wrote the scenario of such a file: its lines are nobody's.
-        Err(Failure::Scenario(error)) if is_matrix && error.place.source.text == text => {
+        Err(Failure::Scenario(error))
+            if is_matrix && (error.place.source.text == text || is_topology_named(&error)) =>
+        {
+            if let Some(words) = lacks_topology(path, format, settings) {
+                return Err(Failure::message(words));
+            }
+            let is_named = is_topology_named(&error);
             let ScenarioError { problem, expected, .. } = *error;
             let name = path.display().to_string();
-            let place = if problem.contains(&name) { String::new() } else { format!("{name}: ") };
+            let is_said = problem.contains(&name) || is_named;
+            let place = if is_said { String::new() } else { format!("{name}: ") };
             return Err(Failure::message(format!("{place}{problem}; expected {expected}")));
         }
         read => read?,
@@ -43,6 +50,12 @@ pub(crate) fn read_scenario(
         );
     }
     Ok(scenario)
+}
+
+/// Whether a mistake is in the file of `--topology`, which is a setting that nobody wrote.
+fn is_topology_named(error: &ScenarioError) -> bool {
+    let source = &error.place.source;
+    source.name == "--set" && source.text.starts_with("topology.file=")
 }
 
 /// The text of a scenario, also of a file that is none but can be run; `format` says that it is one of flows.

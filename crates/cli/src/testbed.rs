@@ -28,6 +28,8 @@ pub(crate) enum Figure {
     Fig11,
     /// Time between two PULLs at the sender.
     Fig12,
+    /// The first request to a server that validates addresses, and the next one.
+    FirstContact,
     /// One flow beside bare frames, and the switch beside a bare forwarder.
     Throughput,
 }
@@ -36,7 +38,7 @@ pub(crate) enum Figure {
 pub(crate) struct Options {
     /// What to run.
     figure: Figure,
-    /// Requests (fig08), repetitions of each incast, pairs of flows (throughput).
+    /// Requests (fig08), clients (first-contact), repetitions of each incast, pairs of flows (throughput).
     #[arg(long, value_name = "N")]
     repeat: Option<u64>,
     /// Virtual line rate of the switches; without a unit in Mb/s.
@@ -122,6 +124,7 @@ fn run(options: &Options) -> io::Result<Report> {
         Figure::Fig10 => figures::fig10(rate, repeats(5) as usize, capture),
         Figure::Fig11 => figures::fig11(),
         Figure::Fig12 => figures::fig12(),
+        Figure::FirstContact => figures::first_contact(repeats(200)),
         Figure::Throughput => figures::throughput(repeats(9).max(1)),
     }
 }

@@ -265,8 +265,10 @@ fn a_trace_that_is_misused_removes_nothing() {
         let cells = text.lines().filter_map(|line| line.split(',').nth(place));
         cells.filter_map(|cell| cell.parse().ok()).collect()
     };
-    let fct = column(&scratch.read("x/flows.csv"), 6)[0];
-    assert_eq!(column(&scratch.read("x/parts.csv"), 1).iter().sum::<u64>(), fct);
+    let flows = scratch.read("x/flows.csv");
+    let (wait, fct) = (column(&flows, 7)[0], column(&flows, 8)[0]);
+    let parts = column(&scratch.read("x/parts.csv"), 1);
+    assert_eq!((parts[0], parts.iter().sum::<u64>()), (wait, fct));
 }
 
 #[test]
@@ -433,7 +435,7 @@ fn example(name: &str) -> String {
 #[test]
 fn every_example_runs() {
     let scratch = Scratch::new("examples");
-    for name in ["minimal", "incast", "presets"] {
+    for name in ["minimal", "incast", "presets", "dcqcn"] {
         let explained = succeeded(&scratch.trimline(&["explain", &example(name)]));
         assert!(explained.contains("packet-hops"), "{explained}");
         succeeded(&scratch.trimline(&["run", &example(name), "--seeds", "1", "--out", name]));
@@ -638,7 +640,7 @@ fn ctrl_c_stops_cleanly_with_what_there_is() {
 fn transports_are_listed_with_what_figures_say() {
     let scratch = Scratch::new("transports");
     let text = succeeded(&scratch.trimline(&["transports"]));
-    assert!(text.lines().count() == 6 && text.contains("NDP (SIGCOMM 2017)"), "{text}");
+    assert!(text.lines().count() == 8 && text.contains("NDP (SIGCOMM 2017)"), "{text}");
     let json = succeeded(&scratch.trimline(&["transports", "--json"]));
     let all: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
     assert_eq!((&all[2]["name"], &all[2]["label"]), (&"dctcp".into(), &"DCTCP".into()));

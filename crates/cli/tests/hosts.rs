@@ -144,7 +144,10 @@ fn a_file_crosses_over_udp() {
     let mut send =
         place.program("trimline", &["cat", "send", "127.0.0.4", "--udp", "-a", "127.0.0.5"]);
     let output = send.stdin(fs::File::open(place.0.join("sent")).unwrap()).output().unwrap();
-    assert!(output.status.success(), "{}", words(&output).1);
+    let (_, said) = words(&output);
+    assert!(output.status.success(), "{said}");
+    // How fast it was.
+    assert!(said.starts_with("300000 B in ") && said.ends_with(" Gb/s\n"), "{said}");
     let mut listener = listener;
     assert!(listener.0.wait().unwrap().success());
     assert!(fs::read(place.0.join("got")).unwrap() == sent);
@@ -199,6 +202,105 @@ fn a_command_whose_peer_is_killed_ends_and_says_so() {
     sender.0.stdin.as_mut().unwrap().write_all(b"hello").unwrap();
     let (success, said) = ended(&mut sender.0, Duration::from_secs(5)).expect("it ends");
     assert!(!success && said.contains("127.0.1.99 was not heard"), "{said}");
+}
+
+/// How many processes are killed: `TRIMLINE_KILLS=200 cargo test -p trimline-cli --test hosts kills -- --nocapture`.
+fn kills() -> usize {
+    std::env::var("TRIMLINE_KILLS").map_or(8, |count| count.parse().expect("a number"))
+}
+
+/// The number of an address pair, and a moment that differs from round to round.
+fn pair(round: usize) -> ([String; 2], Duration) {
+    let place = |last: usize| format!("127.{}.{}.{last}", 10 + round / 250, round % 250);
+    ([place(1), place(2)], Duration::from_millis((round * 37 % 300) as u64))
+}
+
+/// One end of a transfer without end is killed. Gives how long the other one lived.
+fn kill_of_cat(place: &Place, round: usize, kills_listener: bool) -> Duration {
+    let ([near, far], moment) = pair(round);
+    let listen = ["cat", "listen", "--udp", "-a", &far, "--silence", "1"];
+    let mut listener = Ends(place.program("trimline", &listen).spawn().unwrap());
+    std::thread::sleep(Duration::from_millis(300));
+    let send = ["cat", "send", &far, "--udp", "-a", &near, "--silence", "1"];
+    let endless = fs::File::open("/dev/zero").unwrap();
+    let mut sender = Ends(place.program("trimline", &send).stdin(endless).spawn().unwrap());
+    let mut output = listener.0.stdout.take().unwrap();
+    output.read_exact(&mut [0]).expect("the transfer begins");
+    std::thread::spawn(move || std::io::copy(&mut output, &mut std::io::sink()));
+    std::thread::sleep(moment);
+    match kills_listener {
+        true => killed(listener, &mut sender),
+        false => killed(sender, &mut listener),
+    }
+}
+
+/// A server of requests is killed in the midst of them.
+fn kill_of_server(place: &Place, round: usize) -> Duration {
+    let ([near, far], moment) = pair(round);
+    let serve = ["rpc", "serve", "--udp", "-a", &far];
+    let server = Ends(place.program("trimline", &serve).spawn().unwrap());
+    std::thread::sleep(Duration::from_millis(300));
+    let load = ["rpc", "load", &far, "--udp", "-a", &near, "--silence", "1", "-c", "1000000000"];
+    let mut client = place.program("trimline", &load);
+    let mut client = Ends(client.args(["--concurrency", "8"]).spawn().unwrap());
+    std::thread::sleep(Duration::from_millis(200) + moment);
+    killed(server, &mut client)
+}
+
+/// A client is killed in the midst of its requests: the server answers the next one.
+fn kill_of_client(place: &Place, round: usize) {
+    let ([near, far], moment) = pair(round);
+    let serve = ["rpc", "serve", "--udp", "-a", &far];
+    let mut server = Ends(place.program("trimline", &serve).spawn().unwrap());
+    std::thread::sleep(Duration::from_millis(300));
+    let load = ["rpc", "load", &far, "--udp", "-a", &near, "-c", "1000000000"];
+    let client = Ends(place.program("trimline", &load).spawn().unwrap());
+    std::thread::sleep(Duration::from_millis(200) + moment);
+    drop(client);
+    let ping = ["ping", &far, "--udp", "-a", &near, "-c", "1", "--gap", "1"];
+    let (said, problem) = words(&place.run("trimline", &ping));
+    assert!(said.contains("1 of 1 answered"), "{round}: {said}{problem}");
+    assert!(server.0.try_wait().unwrap().is_none(), "{round}: the server has ended");
+}
+
+/// Kills one and waits for the other, which must fail in words.
+fn killed(mut one: Ends, other: &mut Ends) -> Duration {
+    assert!(one.0.try_wait().unwrap().is_none() && other.0.try_wait().unwrap().is_none());
+    drop(one);
+    let start = Instant::now();
+    let (success, said) = ended(&mut other.0, Duration::from_secs(8)).expect("it ends");
+    assert!(!success && said.contains("was not heard for"), "{said}");
+    start.elapsed()
+}
+
+/// Kills at many moments: of either end of `cat`, of the server and of the client of `rpc`. Who is left ends within the
+/// time-out and says whom it did not hear; a server goes on.
+#[test]
+fn kills_at_any_moment_leave_nobody_waiting() {
+    const AT_ONCE: usize = 4;
+    let place = Place::new("kills");
+    let all = kills();
+    let longest = std::thread::scope(|scope| {
+        let run = |first: usize| {
+            let place = &place;
+            let rounds = (first..all).step_by(AT_ONCE);
+            scope.spawn(move || {
+                let lived = rounds.map(|round| match (round + round / AT_ONCE) % 4 {
+                    0 => kill_of_cat(place, round, true),
+                    1 => kill_of_cat(place, round, false),
+                    2 => kill_of_server(place, round),
+                    _ => {
+                        kill_of_client(place, round);
+                        Duration::ZERO
+                    }
+                });
+                lived.max().unwrap_or_default()
+            })
+        };
+        let threads: Vec<_> = (0..AT_ONCE).map(run).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).max().unwrap()
+    });
+    println!("{all} kills; who was left ended after {longest:.1?} at most, with a time-out of 1 s");
 }
 
 /// A second process at an address hears that it is taken, and a client at its own address accepts nothing.

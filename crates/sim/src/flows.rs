@@ -60,7 +60,9 @@ struct Live {
     /// number is known and where; [`NO_SLOT`] before the half was opened, then [`CLOSED`] and the slot. Changed by the
     /// half's own host.
     halves: [AtomicU32; 2],
-    /// When the last ACK arrived, in picoseconds: never before.
+    /// When its first packet began to leave, in picoseconds: never before. Of a kept connection it is in [`kept`].
+    left: AtomicU64,
+    /// When the last ACK arrived.
     acknowledged: AtomicU64,
     /// When the last byte arrived.
     delivered: AtomicU64,
@@ -78,6 +80,7 @@ impl Default for Live {
         Live {
             generation: AtomicU32::new(0),
             halves: [const { AtomicU32::new(NO_SLOT) }; 2],
+            left: AtomicU64::new(Time::NEVER.as_ps()),
             acknowledged: AtomicU64::new(Time::NEVER.as_ps()),
             delivered: AtomicU64::new(Time::NEVER.as_ps()),
             before: AtomicU64::new(0),
@@ -169,6 +172,8 @@ pub(crate) struct Further {
 pub(crate) struct Seat {
     /// What it is.
     pub(crate) flow: Flow,
+    /// When its first packet began to leave.
+    pub(crate) left: Option<Time>,
     /// When the last byte arrived.
     pub(crate) delivered: Option<Time>,
     /// When the last ACK arrived.
@@ -441,6 +446,20 @@ impl Flows {
         self.live(opener, connection).map(Live::flow)
     }
 
+    /// A packet of a connection leaves the host that opened it. Gives whether it is the first of what the connection
+    /// carries.
+    pub(crate) fn leave(&mut self, opener: u32, connection: ConnectionId, now: Time) -> bool {
+        let Some(live) = self.live(opener, connection) else { return false };
+        if self.keeps[live.flow().workload as usize] {
+            return self.kept_at(opener, connection).leave(now);
+        }
+        let is_first = live.left.load(Ordering::Relaxed) == Time::NEVER.as_ps();
+        if is_first {
+            live.left.store(now.as_ps(), Ordering::Relaxed);
+        }
+        is_first
+    }
+
     /// The random stream of one half of a flow, named by what the flow is and not by its number.
     pub(crate) fn stream(&self, seed: u64, host: u32, key: Key) -> Stream {
         let flow = self.description(Flows::opener(host, key), key.connection);
@@ -558,6 +577,7 @@ impl Flows {
         };
         Seat {
             flow: *live.flow(),
+            left: time(&live.left),
             delivered: time(&live.delivered),
             acknowledged: time(&live.acknowledged),
             sender: slot(Half::Sending),
@@ -588,6 +608,7 @@ impl Flows {
         let generation = live.generation.load(Ordering::Relaxed);
         live.generation.store((generation + 1) % GENERATIONS, Ordering::Relaxed);
         live.halves.iter().for_each(|half| half.store(NO_SLOT, Ordering::Relaxed));
+        live.left.store(Time::NEVER.as_ps(), Ordering::Relaxed);
         live.acknowledged.store(Time::NEVER.as_ps(), Ordering::Relaxed);
         live.delivered.store(Time::NEVER.as_ps(), Ordering::Relaxed);
         live.before.store(0, Ordering::Relaxed);

@@ -10,6 +10,7 @@ mod keys;
 mod links;
 mod network;
 mod partition;
+mod pauses;
 pub mod plan;
 mod protocol;
 pub mod random;

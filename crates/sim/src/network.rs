@@ -7,14 +7,16 @@
 //!   exception is a returned header, which enters another port *of the same switch* at once.
 //! - At one instant a unit's transmitter acts before its arrivals, arrivals before timers, timers
 //!   before application starts. What an action makes possible at the same instant happens at once.
-//! - Ports are lazy: an arrival first performs all departures that were due before it; where the ports of
-//!   a switch share memory, those of all its ports.
+//! - Ports are lazy: an arrival first performs all departures that were due before it. Where the ports of
+//!   a switch are coupled, those of all its ports, in order of time ([`coupled`]).
 
 mod bounds;
 mod build;
+mod coupled;
 mod host;
 mod host_tables;
 mod observe;
+mod pauses;
 mod port;
 mod views;
 
@@ -28,6 +30,7 @@ use trimline_transport::Stream;
 use crate::arena::Arena;
 use crate::flows::Flows;
 use crate::links::{LinkChange, Links, Loss, Passage, Step};
+use crate::pauses::Pauses;
 use crate::protocol::Protocol;
 use crate::random;
 use crate::table::{self, Shared};
@@ -37,8 +40,8 @@ use crate::topology::{FarEnd, LinkId, LinkSpec, Routes};
 pub(crate) trait Calendar {
     /// `handle`, now on the link of unit `link`, arrives at `unit` at `at`.
     fn arrive(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32);
-    /// A port received a packet from another port of its switch, at once.
-    fn returned_into(&mut self, port: u32);
+    /// A port was changed by another port of its switch, at once: it received a packet, or acted.
+    fn touched(&mut self, port: u32);
     /// A packet loses its place at a port. For those who record it: nothing follows.
     #[inline]
     fn displaced(&mut self, _arena: &Arena, _port: u32, _handle: Handle, _fate: Fate) {}
@@ -144,6 +147,8 @@ struct HostUnit<E> {
     clock: Time,
     /// When the next of this host's flows starts.
     next_start_at: Time,
+    /// Flows that started here and of which no packet has left.
+    unsent: u32,
     endpoint: E,
 }
 
@@ -210,6 +215,10 @@ pub(crate) struct Network<E, P: OutputPort> {
     model: P::Model,
     /// One a switch.
     pools: Shared<Pool>,
+    /// What a port does depends on the others of its switch.
+    couples_ports: bool,
+    /// Priority flow control, where there is any.
+    pub(crate) pauses: Option<Box<Pauses>>,
     coins: Shared<Stream>,
     /// One a unit, when some flow leaves the choice of paths to the switches.
     choices: Shared<Stream>,
@@ -247,7 +256,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         let mut has_learned = false;
         while let Some(step) = self.links.take(now) {
             match step {
-                Step::Change(link, change) => self.change_link(link, change),
+                Step::Change(link, change) => self.change_link(link, change, now),
                 Step::Learn(link, works) => {
                     self.routes.learn(link, works);
                     has_learned = true;
@@ -259,7 +268,10 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         }
     }
 
-    fn change_link(&mut self, link: LinkId, change: LinkChange) {
+    fn change_link(&mut self, link: LinkId, change: LinkChange, now: Time) {
+        if change == LinkChange::Fail {
+            self.forget_pauses(link, now);
+        }
         let is_impaired = self.links.is_impaired(link);
         let first = self.routes.link(link.unit()).spec;
         let transmitter = match link.unit().checked_sub(self.routes.ports()) {

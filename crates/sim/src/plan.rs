@@ -3,12 +3,14 @@
 
 use std::any::Any;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 
 use trimline_metrics::capture::Frames;
-use trimline_metrics::{HostLink, RunRecord, flow_store};
+use trimline_metrics::{HostLink, RunRecord, SeriesColumn, flow_store};
 use trimline_packet::{ByteCount, Packet, TimeDelta};
+use trimline_switch::PauseModel;
 use trimline_transport::Framing;
 
 pub use trimline_switch::{BesideModel, ServiceModel};
@@ -17,7 +19,7 @@ pub use crate::formats::connection_matrix::Trigger;
 pub use crate::formats::sizes::SizeDistribution;
 pub use crate::links::{Impairment, LinkChange, LinkEvent, Share};
 
-use crate::topology::{Clos, LinkId};
+use crate::topology::{Clos, LinkId, LinkSpec};
 
 /// One run of a scenario.
 #[derive(Clone, Debug)]
@@ -36,6 +38,8 @@ pub struct Plan {
     pub port_rules: Vec<PortRule>,
     /// The memory that the queues of a switch share, when the model has some that do.
     pub shared_memory: SharedMemory,
+    /// Priority flow control: classes that are never dropped.
+    pub lossless: Option<Lossless>,
     /// The transports of the run, each with its parameters: at least one. A workload names its own by its place.
     pub transports: Vec<Chosen>,
     /// Who sends what to whom.
@@ -56,9 +60,28 @@ pub struct Plan {
     pub timeline: Option<Watch>,
     /// Time between two samples of all ports, layer by layer.
     pub sample_every: Option<TimeDelta>,
+    /// What is sampled one by one beside the layers.
+    pub sampled: Sampled,
+}
+
+/// Flows and ports that are sampled one by one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sampled {
+    /// (source, destination) of flows.
+    pub flows: Vec<(u32, u32)>,
+    /// Switch ports, by the links on which they send.
+    pub ports: Vec<LinkId>,
 }
 
 impl Plan {
+    /// With priority flow control: memory of the input of a link above XOFF and the packet that crosses it.
+    pub fn headroom(&self, link: &LinkSpec) -> Option<u64> {
+        let Lossless { headroom, .. } = self.lossless?;
+        let link = LinkSpec { delay: link.delay + self.impairment.reordering, ..*link };
+        let needed = || headroom_of(&link, link.delay, self.full_wire_bytes());
+        Some(headroom.map_or_else(needed, u64::from))
+    }
+
     /// The links of hosts, and a full data packet of the first transport on them.
     pub fn host_link(&self) -> HostLink {
         let chosen = self.transports.first();
@@ -100,6 +123,25 @@ impl SharedMemory {
             SharedMemory::OfPort(bytes) => ByteCount::new(bytes.get().saturating_mul(ports)),
         }
     }
+}
+
+/// Priority flow control (IEEE 802.1Qbb) at all inputs of all switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lossless {
+    /// An input that holds more bytes of a class than this stops its sender.
+    pub xoff: u32,
+    /// At this or less the sender may go on. Below `xoff`.
+    pub xon: u32,
+    /// Memory of an input above `xoff` and the packet that crosses it, in bytes: `None` for what its link needs.
+    pub headroom: Option<u32>,
+    /// The queues that are never dropped, a bit each.
+    pub classes: u8,
+}
+
+/// The headroom that the input of a link needs, whose frames take the delay `back` to the sender.
+pub(crate) fn headroom_of(spec: &LinkSpec, back: TimeDelta, largest_packet: u16) -> u64 {
+    let flight = spec.rate.bytes_in(spec.delay + back).get();
+    PauseModel::headroom(flight, largest_packet + spec.framing_bytes)
 }
 
 /// What a run records event by event: what happens at these places, and what happens to these flows
@@ -182,6 +224,8 @@ pub trait Choice: fmt::Debug + Send + Sync + 'static {
     fn framing(&self) -> Framing;
     /// What holds for all its flows.
     fn traits(&self) -> Traits;
+    /// What it tells of its flows over time, beside what is counted of every flow.
+    fn series_columns(&self) -> Vec<SeriesColumn>;
     /// Whether its connections take further messages.
     fn takes_messages(&self) -> bool;
     /// How long both ends remember a flow that has ended.
@@ -345,6 +389,14 @@ pub struct Workload {
     pub transport: u8,
 }
 
+impl Workload {
+    /// What a file calls the flow at this place of it; `None` where no file gave it a number.
+    pub(crate) fn id_of(&self, place: u32) -> Option<NonZeroU32> {
+        let Matrix::Listed(listed) = &self.matrix else { return None };
+        listed.flows.get(place as usize)?.id
+    }
+}
+
 /// Which connection carries a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Connection {
@@ -431,12 +483,16 @@ pub struct Listed {
 /// One flow of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedFlow {
+    /// Its number in the file, where it has one.
+    pub id: Option<NonZeroU32>,
     /// Source host.
     pub source: u32,
     /// Destination host.
     pub destination: u32,
     /// Payload bytes; `None`: it has no end.
     pub size: Option<ByteCount>,
+    /// Its priority class at the receiver, where the file gives priorities; else that of the workload.
+    pub class: Option<u8>,
     /// When it starts: after the workload's start, or when a trigger fires.
     pub start: ListedStart,
     /// The trigger that its last ACK activates, at its source.

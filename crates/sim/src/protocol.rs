@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use trimline_metrics::{FlowRecord, PacketLatency};
+use trimline_metrics::{FlowRecord, PacketLatency, Readings, SeriesColumn};
 use trimline_packet::{HostId, TimeDelta};
-use trimline_transport::{Endpoint, flow};
+use trimline_transport::{Endpoint, Half, flow};
 
 /// A transport's endpoint that the simulator can drive. It speaks [`flow::Command`] and [`flow::Event`]; commands and
 /// events of a transport's own are converted.
@@ -46,6 +46,13 @@ pub trait Protocol:
     fn connections(&self) -> (*const u8, usize) {
         (std::ptr::null(), 0)
     }
+    /// What the transport tells of its flows over time (`output.series`), beside what is counted of every flow: a
+    /// window, a rate, a share of marks.
+    fn series_columns(_config: &Self::Config) -> Vec<SeriesColumn> {
+        Vec::new()
+    }
+    /// Gives the values of these columns that the half in `slot` has. Called at the times of the series only.
+    fn read(&self, _slot: u32, _half: Half, _readings: &mut Readings<'_>) {}
     /// Appends how long the packets of the sending half in `slot` took, where that is recorded.
     fn latencies(&self, _slot: u32, _config: &Self::Config, _latencies: &mut Vec<PacketLatency>) {}
 }

@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 use std::io;
 
 use trimline_metrics::{
-    FlowEnd, FlowRecord, FlowStore, LinkRecord, Name, PacketLatency, PortRecord, RunRecord,
-    Samples, Timeline,
+    FlowEnd, FlowRecord, FlowStore, LinkRecord, Name, PacketLatency, PauseRecord, PortRecord,
+    RunRecord, Samples, Timeline,
 };
 use trimline_packet::{ByteCount, Time, TimeDelta};
 use trimline_switch::OutputPort;
@@ -76,7 +76,8 @@ impl<'a, E: Protocol> Records<'a, E> {
     }
 
     fn take_message(&mut self, course: &Course, now: Time) -> io::Result<()> {
-        let mut record = self.begun(&course.flow, course.delivered, course.acknowledged, now);
+        let mut record =
+            self.begun(&course.flow, course.left, course.delivered, course.acknowledged, now);
         self.packets_delivered += course.totals.write(&mut record);
         self.push(record, course.before)
     }
@@ -132,7 +133,7 @@ impl<'a, E: Protocol> Records<'a, E> {
         now: Time,
     ) -> io::Result<()> {
         let seat = network.flows.seat(opened);
-        let mut record = self.begun(&seat.flow, seat.delivered, seat.acknowledged, now);
+        let mut record = self.begun(&seat.flow, seat.left, seat.delivered, seat.acknowledged, now);
         if let Some(slot) = seat.sender {
             let sender = network.endpoint(seat.flow.source);
             sender.record_sender(slot, &mut record);
@@ -149,12 +150,14 @@ impl<'a, E: Protocol> Records<'a, E> {
     fn begun(
         &self,
         flow: &Flow,
+        left: Option<Time>,
         delivered: Option<Time>,
         acknowledged: Option<Time>,
         now: Time,
     ) -> FlowRecord {
         let since_start = |end: Time| (end - flow.start).as_ps();
         FlowRecord {
+            host_wait_ps: left.map(since_start),
             fct_receiver_ps: delivered.map(since_start),
             fct_sender_ps: acknowledged.map(since_start),
             end: match (flow.size, delivered, acknowledged) {
@@ -192,6 +195,7 @@ impl<'a, E: Protocol> Records<'a, E> {
         let size = flow.size.map(ByteCount::get);
         let ideal = flow.size.map(|size| self.ideal(flow, size));
         FlowRecord {
+            id: self.plan.workloads[flow.workload as usize].id_of(flow.token),
             start_ps: flow.start.as_ps(),
             ideal_fct_ps: ideal.map(TimeDelta::as_ps),
             ideal_fct_sender_ps: ideal.map(|ideal| (ideal + self.way_back(flow)).as_ps()),
@@ -259,11 +263,23 @@ impl<'a, E: Protocol> Records<'a, E> {
             .link_counters()
             .zip(0..)
             .map(|(counters, unit)| LinkRecord {
-                name: network.routes.unit_name(unit),
+                place: network.routes.unit_place(unit),
                 counters,
                 rate_bps: network.routes.link(unit).spec.rate.as_bps(),
             })
             .collect();
+        let pauses = network.pauses.as_ref().map_or_else(Vec::new, |pauses| {
+            let of = |unit| {
+                let (sent, counters) = pauses.counters(unit, now);
+                PauseRecord {
+                    place: network.routes.unit_place(unit),
+                    sent,
+                    received: counters.received,
+                    stopped_ps: counters.stopped_for.as_ps(),
+                }
+            };
+            (0..network.routes.units()).map(of).collect()
+        });
         self.latencies.sort_unstable();
         Ok(RunRecord {
             timeline: Timeline::default(),
@@ -275,6 +291,7 @@ impl<'a, E: Protocol> Records<'a, E> {
             flows: self.flows,
             ports,
             links,
+            pauses,
             simulated_ps: now.as_ps(),
             measured_ps: now.saturating_since(Time::ZERO + self.plan.warm_up).as_ps(),
             packet_hops: network.packet_hops(),

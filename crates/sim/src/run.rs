@@ -15,6 +15,7 @@ use crate::flows::Flows;
 use crate::links::Links;
 use crate::network::Network;
 use crate::partition::{Partition, division};
+use crate::pauses::LosslessInputs;
 use crate::plan::{Connection, EngineChoice, Plan, Progress, Resources, RunError, Size, Workload};
 use crate::protocol::Protocol;
 use crate::records::Records;
@@ -178,12 +179,14 @@ fn perform<E: Protocol, P: OutputPort>(
         // What nobody samples costs nothing: hosts then send as on any other link.
         if plan.sample_every.is_some() { links.counted(routes.ports()) } else { links }
     };
-    let switch = (model, plan.shared_memory, &plan.port_rules[..]);
+    let full_wire = plan.full_wire_bytes();
+    let inputs =
+        plan.lossless.map(|lossless| LosslessInputs { lossless, largest_packet: full_wire });
+    let switch = (model, plan.shared_memory, &plan.port_rules[..], inputs);
     let mut network = Network::<E, P>::new(&plan.topology, switch, config, flows, plan.seed, links);
     let records = Records::new(plan, config, resources.records_in_memory);
-    let full_wire = plan.full_wire_bytes();
     let mut timeline = Timeline::default();
-    let mut drive = Drive { plan, records, watch };
+    let mut drive = Drive { plan, config, records, watch };
     let stop = match (&plan.timeline, plan.engine) {
         (Some(asked), _) => {
             let workloads = plan.workloads.iter().map(|workload| workload.name.clone()).collect();
@@ -231,6 +234,7 @@ struct Stop {
 /// Drives a run to its end.
 struct Drive<'a, 'w, E: Protocol> {
     plan: &'a Plan,
+    config: &'a E::Config,
     records: Records<'a, E>,
     watch: &'w mut dyn FnMut(Progress) -> ControlFlow<()>,
 }
@@ -246,7 +250,8 @@ impl<E: Protocol> Drive<'_, '_, E> {
         let end = plan.duration.map(|duration| Time::ZERO + duration);
         let mut now = Time::ZERO;
         let (mut next_check, mut strides) = (0, 0u64);
-        let mut sampler = plan.sample_every.map(|every| Sampler::new(network, plan, every));
+        let mut sampler =
+            plan.sample_every.map(|every| Sampler::new(network, plan, self.config, every));
         loop {
             if now == warm_up {
                 recorded(self.records.begin_measuring(network, now))?;
@@ -321,6 +326,9 @@ fn stride<E: Protocol, P: OutputPort>(
         engine.settle(network, at);
         if change == at && change < next {
             network.change_links(at);
+            for unit in network.take_disturbed() {
+                engine.disturb(network, unit, at);
+            }
         } else if let Some(sampler) = sampler {
             sampler.sample(network, at);
         }

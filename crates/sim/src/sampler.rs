@@ -1,8 +1,13 @@
-//! Looks at all switch ports and hosts at equal distances of time, and adds them up by layer.
+//! Looks at all switch ports and hosts at equal distances of time, and adds them up by layer. What a scenario chose it
+//! looks at one by one.
+
+mod chosen;
 
 use trimline_metrics::{Direction, Layer, PortGroup, PortPlace, Sample, Samples};
 use trimline_packet::{PortCounters, Time, TimeDelta};
 use trimline_switch::OutputPort;
+
+use chosen::Chosen;
 
 use crate::network::Network;
 use crate::plan::Plan;
@@ -21,12 +26,14 @@ pub(crate) struct Sampler {
     /// By workload: payload of a full packet.
     payloads: Vec<u64>,
     samples: Samples,
+    chosen: Chosen,
 }
 
 impl Sampler {
     pub(crate) fn new<E: Protocol, P: OutputPort>(
         network: &Network<E, P>,
         plan: &Plan,
+        config: &E::Config,
         every: TimeDelta,
     ) -> Sampler {
         let mut samples = Samples::default();
@@ -65,6 +72,7 @@ impl Sampler {
                 .map(|workload| u64::from(plan.transport_of(workload).payload_bytes()))
                 .collect(),
             samples,
+            chosen: Chosen::new(network, plan, config),
         }
     }
 
@@ -106,11 +114,13 @@ impl Sampler {
             *before = now;
         }
         self.samples.samples.append(&mut taken);
+        self.chosen.sample(network, self.last, now);
         self.last = now;
         self.next = now + self.every;
     }
 
     pub(crate) fn into_samples(self) -> Samples {
-        self.samples
+        let (flows, ports) = self.chosen.into_series();
+        Samples { flows, ports, ..self.samples }
     }
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 pub use idle::{HostDelay, Processing};
-use trimline_metrics::{Direction, Layer, PortPlace};
+use trimline_metrics::{Direction, Layer, LinkPlace, PortPlace};
 use trimline_packet::{BitRate, ByteCount, HostId, PathId, TimeDelta};
 use trimline_transport::ANY_PATH;
 
@@ -506,9 +506,14 @@ impl Routes {
 
     /// A unit's place in words.
     pub(crate) fn unit_name(&self, unit: u32) -> String {
+        self.unit_place(unit).to_string()
+    }
+
+    /// Where a unit is.
+    pub(crate) fn unit_place(&self, unit: u32) -> LinkPlace {
         match unit.checked_sub(self.first_host) {
-            Some(host) => format!("host {host}"),
-            None => self.port_name(unit),
+            Some(host) => LinkPlace::Host(host),
+            None => LinkPlace::Port(self.port_place(unit)),
         }
     }
 

@@ -16,6 +16,7 @@ fn record(seed: u64, fcts_us: &[Option<u64>]) -> RunRecord {
         latencies: Vec::new(),
         timeline: Default::default(),
         ports: Vec::new(),
+        pauses: Vec::new(),
         links: Vec::new(),
         simulated_ps: 1,
         measured_ps: 1,

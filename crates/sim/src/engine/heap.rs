@@ -26,6 +26,8 @@ struct Event {
     tie: u64,
     unit: u32,
     handle: Handle,
+    /// The unit that sent it.
+    link: u32,
 }
 
 /// Somebody who looks on, event by event, and changes nothing.
@@ -50,7 +52,7 @@ pub(crate) struct Heap<O = ()> {
     events: BinaryHeap<Reverse<Event>>,
     /// The earliest pending wake of each unit.
     wakes: Vec<Time>,
-    returned_into: Vec<u32>,
+    touched: Vec<u32>,
     seed: u64,
     observer: O,
 }
@@ -59,10 +61,10 @@ impl<O: Observer> Calendar for Heap<O> {
     fn arrive(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32) {
         self.observer.departs(arena, link, handle);
         let tie = network::tie(self.seed, at, link);
-        self.events.push(Reverse(Event { at, class: Class::Arrival, tie, unit, handle }));
+        self.events.push(Reverse(Event { at, class: Class::Arrival, tie, unit, handle, link }));
     }
-    fn returned_into(&mut self, port: u32) {
-        self.returned_into.push(port);
+    fn touched(&mut self, port: u32) {
+        self.touched.push(port);
     }
     fn displaced(&mut self, arena: &Arena, unit: u32, handle: Handle, fate: Fate) {
         self.observer.displaced(arena, unit, handle, fate);
@@ -79,7 +81,7 @@ impl<O> Heap<O> {
         let mut heap = Heap {
             events: BinaryHeap::new(),
             wakes: vec![Time::NEVER; network.routes.units() as usize],
-            returned_into: Vec::new(),
+            touched: Vec::new(),
             seed: network.seed(),
             observer,
         };
@@ -104,6 +106,7 @@ impl<O> Heap<O> {
                 tie,
                 unit,
                 handle: Handle::NONE,
+                link: unit,
             }));
         }
     }
@@ -124,13 +127,22 @@ impl<E: Protocol, O: Observer, P: OutputPort> Engine<E, P> for Heap<O> {
             }
             self.observer.begins(&network.arena, unit, event.at, event.handle);
             let next = if unit < ports {
-                if event.class == Class::Arrival {
-                    network.port_ready(self, unit, event.at);
-                    network.port_arrive(self, unit, event.at, event.handle);
+                // Of a coupled switch the other ports come first, too: they are touched.
+                let is_coupled = network.couples_ports();
+                if is_coupled {
+                    network.switch_advance(self, network.routes.switch_of(unit), just_after);
                 } else {
                     network.port_advance(self, unit, just_after);
                 }
-                network.port_next(unit)
+                match event.class {
+                    Class::Arrival if is_coupled => {
+                        let arriving = (event.handle, event.link);
+                        network.coupled_arrive(self, unit, event.at, arriving);
+                    }
+                    Class::Arrival => network.port_arrive(self, unit, event.at, event.handle),
+                    Class::Wake => {}
+                }
+                network.port_wake(unit)
             } else {
                 match event.class {
                     Class::Arrival => {
@@ -150,13 +162,17 @@ impl<E: Protocol, O: Observer, P: OutputPort> Engine<E, P> for Heap<O> {
             if next != Time::NEVER {
                 self.wake(unit, next);
             }
-            while let Some(port) = self.returned_into.pop() {
+            while let Some(port) = self.touched.pop() {
                 self.observer.ends(network, port);
-                let next = network.port_next(port);
+                let next = network.port_wake(port);
                 if next != Time::NEVER {
                     self.wake(port, next);
                 }
             }
         }
+    }
+
+    fn disturb(&mut self, _network: &mut Network<E, P>, unit: u32, at: Time) {
+        self.wake(unit, at);
     }
 }

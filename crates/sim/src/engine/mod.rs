@@ -4,6 +4,7 @@
 //! what a unit does depends only on its own events in the order (time, class, tie), and both engines
 //! keep that order for every unit.
 
+mod agenda;
 mod exchange;
 mod flights;
 mod heap;
@@ -32,4 +33,6 @@ pub(crate) trait Engine<E: Protocol, P: OutputPort> {
     /// Units may be behind `limit` after [`Engine::run_until`], if nothing that they still have to do can
     /// be noticed by other units yet. Now they are not: for whoever looks at them, or changes links.
     fn settle(&mut self, _network: &mut Network<E, P>, _limit: Time) {}
+    /// Something that is no event has given a unit something to do at `at`, until when everything is settled.
+    fn disturb(&mut self, network: &mut Network<E, P>, unit: u32, at: Time);
 }

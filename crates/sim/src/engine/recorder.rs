@@ -119,7 +119,9 @@ impl Recorder {
     fn note(&mut self, unit: u32, packet: &Packet, what: What, queue: Option<(u32, u32)>) -> bool {
         let connection = Connection::of(packet);
         let ends = (connection.opener, connection.peer);
-        let is_wanted = (self.is_watched[unit as usize] || self.watched.contains(&ends))
+        let is_of_flow = !packet.service.is_link();
+        let is_wanted = (self.is_watched[unit as usize]
+            || is_of_flow && self.watched.contains(&ends))
             && self.now >= self.from
             && self.now < self.to;
         if is_wanted {
@@ -129,14 +131,16 @@ impl Recorder {
                 place: unit,
                 what,
                 packet: kind(packet),
-                flow: UNNAMED,
+                flow: if is_of_flow { UNNAMED } else { FlowName::NOBODY },
                 sequence: packet.header.sequence,
                 attempt: packet.header.flags.attempt(),
                 path: packet.header.path.get(),
                 wire_bytes: packet.wire_bytes,
                 queue,
             });
-            self.unnamed.push((self.timeline.events.len() - 1, connection));
+            if is_of_flow {
+                self.unnamed.push((self.timeline.events.len() - 1, connection));
+            }
             if self.keeps_packets {
                 self.timeline.packets.push(*packet);
             }
@@ -176,7 +180,7 @@ impl Recorder {
     /// A packet departs: perhaps the first of its connection, from the host that opens it.
     fn see(&mut self, unit: u32, packet: &Packet) {
         let connection = Connection::of(packet);
-        if unit.checked_sub(self.ports) == Some(connection.opener) {
+        if !packet.service.is_link() && unit.checked_sub(self.ports) == Some(connection.opener) {
             self.opened.push(connection);
         }
     }
@@ -213,7 +217,7 @@ impl Observer for Recorder {
         }
         let packet = *arena.packet(arriving);
         self.arriving = Some((arriving, Looks::of(&packet)));
-        if unit >= self.ports {
+        if unit >= self.ports || packet.service.is_link() {
             self.note(unit, &packet, What::Arrive, None);
         }
     }
@@ -280,6 +284,9 @@ impl Observer for Recorder {
 }
 
 fn kind(packet: &Packet) -> PacketKind {
+    if packet.service.is_link() {
+        return PacketKind::Pause;
+    }
     match (packet.header.kind, packet.service.service()) {
         (Kind::Data, Service::Trimmed) => PacketKind::Header,
         (Kind::Data, Service::Returned) => PacketKind::Returned,

@@ -32,9 +32,10 @@ enum Mode {
     /// So many links lead to a switch that what they could carry in one window would fill a header queue: what they
     /// do carry is counted at the beginning of each window.
     Counted(Counted),
-    /// Header queues are so small that they always could overflow, or the ports of a switch share memory: the ports of
-    /// every switch are visited together.
+    /// Header queues are so small that they always could overflow: the ports of every switch are visited together.
     Always,
+    /// The ports of every switch are coupled.
+    Coupled,
 }
 
 /// A bound on header queues.
@@ -77,8 +78,8 @@ impl Mode {
     /// The mode in which a network begins, in windows of `1 << shift` picoseconds.
     fn of<E: Protocol, P: OutputPort>(network: &Network<E, P>, shift: u32) -> Mode {
         let switches = network.routes.switches() as u32;
-        if network.shares_memory() {
-            return Mode::Always;
+        if network.couples_ports() {
+            return Mode::Coupled;
         }
         let (queue, bytes, longest_header, adds_one_header) = match network.returning() {
             Returning::Never => return Mode::Never,
@@ -117,7 +118,18 @@ impl Returns {
     pub(super) fn is_calm(&self) -> bool {
         match self.mode {
             Mode::Never | Mode::Calm(_) => true,
-            Mode::Alert { .. } | Mode::Counted(_) | Mode::Always => false,
+            Mode::Alert { .. } | Mode::Counted(_) | Mode::Always | Mode::Coupled => false,
+        }
+    }
+
+    /// Whether the ports of every switch are coupled.
+    #[inline]
+    pub(super) fn are_coupled(&self) -> bool {
+        match self.mode {
+            Mode::Coupled => true,
+            Mode::Never | Mode::Calm(_) | Mode::Alert { .. } | Mode::Counted(_) | Mode::Always => {
+                false
+            }
         }
     }
 
@@ -126,7 +138,9 @@ impl Returns {
     pub(super) fn is_counted(&self) -> bool {
         match self.mode {
             Mode::Counted(_) => true,
-            Mode::Never | Mode::Calm(_) | Mode::Alert { .. } | Mode::Always => false,
+            Mode::Never | Mode::Calm(_) | Mode::Alert { .. } | Mode::Always | Mode::Coupled => {
+                false
+            }
         }
     }
 
@@ -165,7 +179,7 @@ impl Returns {
                 let (ports, since) = self.risky[switch as usize];
                 ports > 0 && since <= window
             }
-            Mode::Always => true,
+            Mode::Always | Mode::Coupled => true,
         }
     }
 
@@ -181,9 +195,11 @@ impl Returns {
         match &self.mode {
             Mode::Never => false,
             Mode::Calm(watch) if !watch.is_risky(network, port) => false,
-            Mode::Calm(_) | Mode::Alert { .. } | Mode::Counted(_) | Mode::Always => {
-                self.note_closely(network, wheel, port)
-            }
+            Mode::Calm(_)
+            | Mode::Alert { .. }
+            | Mode::Counted(_)
+            | Mode::Always
+            | Mode::Coupled => self.note_closely(network, wheel, port),
         }
     }
 
@@ -205,7 +221,7 @@ impl Returns {
                 let bytes = network.queue_bytes(port, counted.queue);
                 counted.could_overflow(bytes, wheel.packets(port) + MOST_PENDING)
             }
-            Mode::Always => true,
+            Mode::Always | Mode::Coupled => true,
         }
     }
 

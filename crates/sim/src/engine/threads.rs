@@ -265,6 +265,10 @@ impl<E: Protocol, P: OutputPort> Engine<E, P> for Threads<'_, E, P> {
     fn settle(&mut self, network: &mut Network<E, P>, limit: Time) {
         self.order(network, Order::Settle(limit));
     }
+    fn disturb(&mut self, _network: &mut Network<E, P>, unit: u32, at: Time) {
+        self.part.windows.visit_at(unit, at);
+        self.team.others.iter().for_each(|member| lock(member).part.windows.visit_at(unit, at));
+    }
 }
 
 impl<E: Protocol, P: OutputPort> Drop for Threads<'_, E, P> {

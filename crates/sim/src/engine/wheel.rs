@@ -89,6 +89,8 @@ pub(super) struct Wheel {
     sorting: Vec<(Time, u32, Place)>,
     /// Units that still have something to do in the current window, after a limit inside it.
     unfinished: Vec<u32>,
+    /// Ports that others of their switch have changed, for who visits these together.
+    pub(super) touched: Vec<u32>,
     /// The earliest wake in `far` of each unit.
     far_wakes: Shared<Time>,
 }
@@ -147,6 +149,7 @@ impl Wheel {
             visited: u32::MAX,
             sorting: Vec::new(),
             unfinished: Vec::new(),
+            touched: Vec::new(),
             far_wakes,
         }
     }
@@ -523,8 +526,9 @@ impl Calendar for Wheel {
         }
     }
     #[inline]
-    fn returned_into(&mut self, _port: u32) {
-        // The ports of a switch that may return headers are visited together, this one included.
+    fn touched(&mut self, port: u32) {
+        // The ports of its switch are visited together, this one included.
+        self.touched.push(port);
     }
 }
 

@@ -30,14 +30,17 @@
 //! switch in one window, and the [`MOST_PENDING`](super::inbox::MOST_PENDING) packets that may wait for a visit. Other engines of
 //! this kind would have to give the returned header a delay; this one keeps the instant.
 //!
-//! # Shared memory
-//! Where the ports of a switch share memory, what one may keep depends on what the others hold at that instant:
-//! they are always visited together.
+//! # Coupled switches
+//! Where the ports of a switch share memory, what one may keep depends on what the others hold at that instant. Such
+//! a switch is visited in every window in which something happens at it, in one pass over its arrivals and what its
+//! ports do, in the order that [`crate::network`] gives. Only the ports with something to do in the window are looked
+//! at: each says at the end of a visit when it acts next.
 
 use trimline_packet::{Handle, Time, TimeDelta};
 use trimline_switch::OutputPort;
 
 use super::Engine;
+use super::agenda::Agenda;
 use super::exchange::{Mail, Outgoing};
 use super::returns::Returns;
 use super::wheel::Wheel;
@@ -67,6 +70,10 @@ pub(crate) struct Windows {
     units: Table<u32>,
     /// The arrivals at ports that are visited together.
     entries: Vec<Entry>,
+    /// What the ports of a coupled switch will do in this window.
+    agenda: Agenda,
+    /// The ports of a coupled switch that others of it have changed in this visit.
+    touched: Vec<u32>,
     returns: Returns,
     /// The last window in which something happened or came into the wheel.
     last_active: u64,
@@ -118,6 +125,8 @@ impl Windows {
             now: Time::ZERO,
             units: vec![mine; units as usize + FAR_AHEAD + 1].into(),
             entries: Vec::new(),
+            agenda: Agenda::default(),
+            touched: Vec::new(),
             last_active: 0,
         };
         for host in 0..network.routes.hosts() {
@@ -144,6 +153,15 @@ impl Windows {
     /// Whole windows in a span of time.
     pub(super) fn windows_in(&self, span: TimeDelta) -> u64 {
         span.as_ps() >> self.wheel.shift()
+    }
+
+    /// A unit is visited at `at` or in the window of it, if it is of this thread.
+    pub(super) fn visit_at(&mut self, unit: u32, at: Time) {
+        if self.wheel.is_mine(unit) {
+            self.wheel.plan(unit, (at.as_ps() >> self.wheel.shift()).max(self.wheel.current));
+            self.wheel.keep_unfinished();
+            self.last_active = self.wheel.current;
+        }
     }
 
     /// What goes to the units of other threads.
@@ -237,18 +255,14 @@ impl Windows {
         if self.returns.is_counted() {
             self.count_arrivals(network, count);
         }
-        for index in 0..count {
-            // Most of a visit's time would be waiting for memory: ask for what the next visits need, in
-            // two steps, because the second needs what the first brings. Past the last unit this prefetches
-            // units of an earlier window: harmless, and it saves a branch.
-            let far = self.units[index + FAR_AHEAD];
-            network.prefetch_unit(far);
-            self.wheel.prefetch_inbox(far);
-            let near = self.units[index + NEAR_AHEAD];
-            network.prefetch_second(near);
-            for first in self.wheel.firsts(near) {
-                network.arena.prefetch(first);
+        let mut index = 0;
+        if self.returns.are_coupled() {
+            while index < count && self.units[index] < ports {
+                index = self.visit_coupled(network, index, count, limit);
             }
+        }
+        for index in index..count {
+            self.look_ahead(network, index);
             let unit = self.units[index];
             if !self.wheel.is_due(unit) {
                 // What it was marked for was done in an earlier visit.
@@ -267,6 +281,21 @@ impl Windows {
         }
         self.wheel.deliver_letters();
         self.wheel.keep_unfinished();
+    }
+
+    /// Most of a visit's time would be waiting for memory: asks for what the next visits need, in two steps, because the
+    /// second needs what the first brings. Past the last unit this prefetches units of an earlier window: harmless, and
+    /// it saves a branch.
+    #[inline(always)]
+    fn look_ahead<E: Protocol, P: OutputPort>(&self, network: &Network<E, P>, index: usize) {
+        let far = self.units[index + FAR_AHEAD];
+        network.prefetch_unit(far);
+        self.wheel.prefetch_inbox(far);
+        let near = self.units[index + NEAR_AHEAD];
+        network.prefetch_second(near);
+        for first in self.wheel.firsts(near) {
+            network.arena.prefetch(first);
+        }
     }
 
     /// Finds the switches that may have to return a header in this window: all that arrives in it was sent
@@ -382,12 +411,116 @@ impl Windows {
         self.entries.sort_by(|a, b| network::order(seed, (a.at, a.link), (b.at, b.link)));
         for index in 0..self.entries.len() {
             let entry = self.entries[index];
-            network.port_ready(&mut self.wheel, entry.unit, entry.at);
+            let just_after = entry.at + TimeDelta::from_ps(1);
+            network.port_advance(&mut self.wheel, entry.unit, just_after);
             network.port_arrive(&mut self.wheel, entry.unit, entry.at, entry.handle);
         }
         for port in ports {
             network.port_advance(&mut self.wheel, port, limit);
             self.leave_port(network, port);
+        }
+        self.wheel.touched.clear();
+    }
+
+    /// Works through what happens at a coupled switch before `limit`: its ports are among the units to be visited,
+    /// from the place `first` on. Gives the place behind them.
+    #[inline(never)]
+    fn visit_coupled<E: Protocol, P: OutputPort>(
+        &mut self,
+        network: &mut Network<E, P>,
+        first: usize,
+        count: usize,
+        limit: Time,
+    ) -> usize {
+        let end = self.gather(network, first, count, limit);
+        if self.entries.len() > 1 {
+            let seed = network.seed();
+            let order = |a: &Entry, b: &Entry| network::order(seed, (a.at, a.link), (b.at, b.link));
+            self.entries.sort_unstable_by(order);
+        }
+        for index in 0..self.entries.len() {
+            let Entry { at, link, unit, handle } = self.entries[index];
+            // At one instant the transmitters act first.
+            self.act_until(network, at + TimeDelta::from_ps(1), limit);
+            if network.coupled_arrive(&mut self.wheel, unit, at, (handle, link)) {
+                self.act(network, unit, at, limit);
+            }
+            self.note_touched(network, limit);
+        }
+        self.act_until(network, limit, limit);
+        for index in first..end {
+            let port = self.units[index];
+            self.wheel.leave(port, Time::ZERO, network.coupled_next(port));
+        }
+        for port in self.touched.drain(..) {
+            self.wheel.leave(port, Time::ZERO, network.coupled_next(port));
+        }
+        end
+    }
+
+    /// Takes what arrives at the ports of a coupled switch before `limit`, and notes what they will do by themselves.
+    #[inline(always)]
+    fn gather<E: Protocol, P: OutputPort>(
+        &mut self,
+        network: &Network<E, P>,
+        first: usize,
+        count: usize,
+        limit: Time,
+    ) -> usize {
+        let ports = network.routes.ports_of(network.routes.switch_of(self.units[first]));
+        self.entries.clear();
+        let mut index = first;
+        while index < count && self.units[index] < ports.end {
+            self.look_ahead(network, index);
+            let unit = self.units[index];
+            index += 1;
+            self.agenda.note(network.coupled_next(unit), unit, limit);
+            self.wheel.open(unit);
+            loop {
+                let at = self.wheel.first_arrival(unit);
+                if at >= limit {
+                    break;
+                }
+                let (handle, link) = self.wheel.take_first(&network.arena, unit);
+                self.entries.push(Entry { at, link, unit, handle });
+            }
+        }
+        index
+    }
+
+    /// Performs what the ports of a coupled switch do by themselves before `until`.
+    #[inline(always)]
+    fn act_until<E: Protocol, P: OutputPort>(
+        &mut self,
+        network: &mut Network<E, P>,
+        until: Time,
+        limit: Time,
+    ) {
+        while let Some((now, port)) = self.agenda.take(until) {
+            self.act(network, port, now, limit);
+            self.note_touched(network, limit);
+        }
+    }
+
+    /// A port of a coupled switch acts, and says when it will again.
+    #[inline(always)]
+    fn act<E: Protocol, P: OutputPort>(
+        &mut self,
+        network: &mut Network<E, P>,
+        port: u32,
+        now: Time,
+        limit: Time,
+    ) {
+        let next = network.coupled_act(&mut self.wheel, port, now);
+        self.agenda.note(next, port, limit);
+    }
+
+    /// Notes when ports act next that others have changed, and that they are to be left, too.
+    #[inline(always)]
+    fn note_touched<E: Protocol, P: OutputPort>(&mut self, network: &Network<E, P>, limit: Time) {
+        while let Some(port) = self.wheel.touched.pop() {
+            self.agenda.note(network.coupled_next(port), port, limit);
+            self.touched.push(port);
         }
     }
 
@@ -458,6 +591,10 @@ impl<E: Protocol, P: OutputPort> Engine<E, P> for Windows {
             self.now = end;
             self.skip_to(self.idle_until().min(limit));
         }
+    }
+
+    fn disturb(&mut self, _network: &mut Network<E, P>, unit: u32, at: Time) {
+        self.visit_at(unit, at);
     }
 
     /// Works through what has arrived before `limit` at units that were not visited for it yet.

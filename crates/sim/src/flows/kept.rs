@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use trimline_metrics::FlowRecord;
+use trimline_metrics::series::COUNTED;
 use trimline_packet::{ConnectionId, Time};
 
 use crate::flow::Flow;
@@ -32,10 +33,12 @@ fn counters(record: &mut FlowRecord) -> [&mut u64; COUNTERS] {
     let FlowRecord {
         workload: _,
         index: _,
+        id: _,
         source: _,
         destination: _,
         size_bytes: _,
         start_ps: _,
+        host_wait_ps: _,
         fct_receiver_ps: _,
         fct_sender_ps: _,
         ideal_fct_ps: _,
@@ -102,6 +105,18 @@ impl Totals {
         sent.saturating_sub(signalled + returned + timed_out)
     }
 
+    /// What every flow's series counts, in the order of its columns.
+    pub(crate) fn series(&self) -> [u64; COUNTED.len()] {
+        let [bytes, sent, signalled, returned, timed_out, trims, returns, timeouts, _, _] =
+            self.counters;
+        [sent, signalled + returned + timed_out, trims, returns, timeouts, bytes]
+    }
+
+    /// With what the other half counted.
+    pub(crate) fn with(&self, other: &Totals) -> Totals {
+        self.each(other, |one, other| one + other)
+    }
+
     fn each(&self, other: &Totals, with: impl Fn(u64, u64) -> u64) -> Totals {
         let counters = array::from_fn(|place| with(self.counters[place], other.counters[place]));
         Totals { counters, packets: with(self.packets, other.packets) }
@@ -118,6 +133,8 @@ impl Totals {
 pub(crate) struct Course {
     /// What it is.
     pub(crate) flow: Flow,
+    /// When its first packet began to leave.
+    pub(crate) left: Option<Time>,
     /// When its last byte arrived.
     pub(crate) delivered: Option<Time>,
     /// When its last ACK arrived.
@@ -132,7 +149,7 @@ impl Course {
     /// That of a message which waits.
     pub(crate) fn waiting(flow: Flow) -> Course {
         let totals = Totals::default();
-        Course { flow, delivered: None, acknowledged: None, totals, before: 0 }
+        Course { flow, left: None, delivered: None, acknowledged: None, totals, before: 0 }
     }
 }
 
@@ -140,6 +157,8 @@ impl Course {
 #[derive(Clone, Copy)]
 struct Message {
     flow: Flow,
+    /// When its first packet began to leave.
+    left: Option<Time>,
     /// When its last byte arrived, and what the receiving half had counted then.
     delivered: Option<(Time, Totals)>,
 }
@@ -161,9 +180,10 @@ impl State {
         let (sent, own) = (sent.since(&self.sent), received.since(&self.received));
         Course {
             flow: message.flow,
+            left: message.left,
             delivered: message.delivered.map(|(at, _)| at),
             acknowledged: None,
-            totals: sent.each(&own, |sent, received| sent + received),
+            totals: sent.with(&own),
             before: before.saturating_sub(self.received.bytes()).min(own.bytes()),
         }
     }
@@ -185,8 +205,18 @@ impl Kept {
 
     /// A message begins, at its source.
     pub(super) fn begin(&self, flow: Flow) {
-        let before = self.state().message.replace(Message { flow, delivered: None });
+        let message = Message { flow, left: None, delivered: None };
+        let before = self.state().message.replace(message);
         assert!(before.is_none(), "a connection carries one message at a time");
+    }
+
+    /// A packet of the connection leaves its source. Gives whether it is the first of its message.
+    pub(super) fn leave(&self, now: Time) -> bool {
+        let mut state = self.state();
+        let Some(message) = state.message.as_mut() else { return false };
+        let is_first = message.left.is_none();
+        message.left.get_or_insert(now);
+        is_first
     }
 
     /// The last byte of the message arrived at its destination, whose half has counted so much.

@@ -6,6 +6,7 @@
 //! there one way through the network later, where htsim's acts at once.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 
 use trimline_packet::{ByteCount, TimeDelta};
 
@@ -24,6 +25,9 @@ pub struct ConnectionMatrix {
     pub failures: Vec<Failure>,
 }
 
+/// What htsim takes for the priority of a flow whose line says none: behind all that others have.
+pub const PRIORITY: u64 = 2_000_000;
+
 /// One flow.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connection {
@@ -33,8 +37,8 @@ pub struct Connection {
     pub source: u32,
     /// Destination host.
     pub destination: u32,
-    /// Its name in the file; 0 without one.
-    pub id: u32,
+    /// Its number in the file, where it has one.
+    pub id: Option<NonZeroU32>,
     /// When it starts.
     pub start: Start,
     /// Payload bytes; `None` (`size 0`): it sends until the end of the run.
@@ -43,7 +47,7 @@ pub struct Connection {
     pub send_done_trigger: Option<u32>,
     /// Activated when the receiver has every byte.
     pub recv_done_trigger: Option<u32>,
-    /// htsim's priority; nothing of ours reads it.
+    /// The receiver pulls flows with a lower number first.
     pub priority: Option<u64>,
 }
 
@@ -286,23 +290,25 @@ fn connection(
         line,
         source,
         destination,
-        id: 0,
+        id: None,
         start: Start::At(TimeDelta::ZERO),
         size: None,
         send_done_trigger: None,
         recv_done_trigger: None,
         priority: None,
     };
+    if let Some(word) = words.iter().find(|word| ["msg", "addon"].contains(word)) {
+        let problem = format!("`{word}`: messages on an open connection are not simulated");
+        return Err(text.error(line, problem, "flows, each with a connection of its own"));
+    }
     let (mut has_start, mut has_trigger, mut has_size) = (false, false, false);
-    for (key, value) in fields(text, line, words, &["addon"], CONNECTION)? {
+    for (key, value) in fields(text, line, words, &[], CONNECTION)? {
         let whole = || whole(text, line, key, value, CONNECTION);
         let wrong = |what: &str| text.error(line, format!("`{key} {value}`: {what}"), CONNECTION);
         match key {
             "id" => {
-                connection.id = whole()?;
-                if connection.id == 0 {
-                    return Err(wrong("0 is no name of a flow"));
-                }
+                let id = NonZeroU32::new(whole()?);
+                connection.id = Some(id.ok_or_else(|| wrong("0 is no name of a flow"))?);
             }
             "start" => {
                 has_start = true;
@@ -326,9 +332,6 @@ fn connection(
             "prio" => {
                 let priority = value.parse().map_err(|_| wrong("no whole number"))?;
                 connection.priority = Some(priority);
-            }
-            "addon" | "msg" => {
-                return Err(wrong("messages on an open connection are not simulated"));
             }
             _ => return Err(text.error(line, format!("unknown word `{key}`"), CONNECTION)),
         }
@@ -407,7 +410,10 @@ mod tests {
         let first = &matrix.connections[0];
         // Half up: a picosecond is the smallest time there is.
         assert_eq!(first.start, Start::At(TimeDelta::from_ps(2)));
-        assert_eq!((first.send_done_trigger, first.priority, first.id), (Some(7), Some(3), 1));
+        assert_eq!(
+            (first.send_done_trigger, first.priority, first.id),
+            (Some(7), Some(3), NonZeroU32::new(1))
+        );
         assert_eq!(matrix.connections[1].start, Start::Trigger(7));
         assert_eq!(matrix.triggers[&8].trigger, Trigger::After(1));
         assert_eq!(matrix.failures, [Failure { line: 11, switch: 5, link: 0 }]);

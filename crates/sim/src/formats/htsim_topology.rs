@@ -1,4 +1,9 @@
 //! htsim's topologies, `.topo`: two or three tiers of a fat tree, keys in any case.
+//!
+//! # Bundles
+//! `Bundle N` in a tier says that N parallel links join one of its switches with one of the tier below. Here the switch
+//! becomes N planes, each a switch with one link to each of those below: as many links of the same rate. A packet that
+//! goes up by one link of a bundle comes down by the same one of its bundle, where htsim's switch would choose among all.
 
 use std::collections::BTreeSet;
 
@@ -39,7 +44,7 @@ const LARGEST: u64 = 1 << 20;
 /// Reads a file.
 ///
 /// # Errors
-/// The first mistake, and what is no folded Clos of single links.
+/// The first mistake, and what is no folded Clos.
 pub fn parse(file: &str, text: &str) -> Result<Topology, FormatError> {
     let text = Text { file, text };
     let (mut nodes, mut tiers, mut pod) = (None, None, None);
@@ -82,7 +87,12 @@ pub fn parse(file: &str, text: &str) -> Result<Topology, FormatError> {
             ("downlink_latency_ns", Some(tier)) => tier.latency_ps = Some(scaled(1_000)?),
             ("switch_latency_ns", Some(tier)) => tier.switch_latency_ps = scaled(1_000)?,
             ("oversubscribed", Some(tier)) => tier.oversubscribed = Some(whole()?),
-            ("bundle", Some(tier)) => tier.bundle = whole()?,
+            ("bundle", Some(tier)) => {
+                tier.bundle = whole()?;
+                if tier.bundle == 0 {
+                    return Err(wrong("`Bundle 0`".to_owned()));
+                }
+            }
             ("queue_up" | "queue_down", Some(_)) => {
                 let bytes = scaled(1)?;
                 queues.push((format!("tier {} {key}", blocks.len() - 1), bytes));
@@ -108,6 +118,21 @@ fn need(text: &Text<'_>, tier: &Tier, value: Option<u64>, name: &str) -> Result<
     value.ok_or_else(|| text.error(tier.line, format!("no `{name}` in this tier"), EXPECTED))
 }
 
+/// Links come in whole bundles at both of their ends.
+fn check_bundles(text: &Text<'_>, tiers: &[Tier]) -> Result<(), FormatError> {
+    for (below, tier) in tiers.iter().zip(&tiers[1..]) {
+        let ends =
+            [("Radix_Down", tier.radix_down), ("Radix_Up of the tier below", below.radix_up)];
+        for (name, radix) in ends {
+            if let Some(links) = radix.filter(|links| !links.is_multiple_of(tier.bundle)) {
+                let problem = format!("`Bundle {}` and {links} links as {name}", tier.bundle);
+                return Err(text.error(tier.line, problem, "a multiple of `Bundle`"));
+            }
+        }
+    }
+    Ok(())
+}
+
 fn clos(text: &Text<'_>, nodes: u64, pod: u64, tiers: &[Tier]) -> Result<Clos, FormatError> {
     let radix = |tier: &Tier| need(text, tier, tier.radix_down, "Radix_Down");
     let up = |tier: &Tier| need(text, tier, tier.radix_up, "Radix_Up");
@@ -116,10 +141,11 @@ fn clos(text: &Text<'_>, nodes: u64, pod: u64, tiers: &[Tier]) -> Result<Clos, F
     let unlike = |tier: &Tier, problem: String, expected: &str| {
         Err(text.error(tier.line, problem, expected.to_owned()))
     };
-    if let Some(tier) = tiers.iter().find(|tier| tier.bundle != 1) {
-        let problem = format!("`Bundle {}`: several cables as one link", tier.bundle);
-        return unlike(tier, problem, "Bundle 1, and the rate of the link");
+    if tor.bundle != 1 {
+        let problem = format!("`Bundle {}` of links to hosts", tor.bundle);
+        return unlike(tor, problem, "`Bundle 1`: a host has one link");
     }
+    check_bundles(text, tiers)?;
     if pod == 0 || !nodes.is_multiple_of(pod) || !pod.is_multiple_of(hosts_per_tor) {
         return unlike(
             tor,
@@ -141,19 +167,33 @@ fn clos(text: &Text<'_>, nodes: u64, pod: u64, tiers: &[Tier]) -> Result<Clos, F
     // With two tiers htsim has one pod; its spines are those that the ToRs' up-links reach.
     let (aggregations, cores) = if tiers.len() == 3 {
         let core = &tiers[2];
-        if radix(second)? != tors {
+        if radix(second)? != tors * second.bundle {
             let problem = format!("{} links down, but {tors} ToRs in a pod", radix(second)?);
-            return unlike(second, problem, "one link to every ToR of the pod");
+            return unlike(
+                second,
+                problem,
+                "one link, or a `Bundle` of them, to every ToR of the pod",
+            );
         }
-        if radix(core)? != pods {
+        if radix(core)? != pods * core.bundle {
             let problem = format!("{} links down, but {pods} pods", radix(core)?);
-            return unlike(core, problem, "one link to every pod");
+            return unlike(core, problem, "one link, or a `Bundle` of them, to every pod");
         }
-        (tor_ups, up(second)?)
+        // Each plane of an aggregation switch has its share of the links up.
+        let ups = up(second)?;
+        if !ups.is_multiple_of(second.bundle) {
+            let problem = format!("{ups} links up in {} planes", second.bundle);
+            return unlike(second, problem, "`Radix_Up` a multiple of `Bundle`");
+        }
+        (tor_ups, ups / second.bundle)
     } else {
-        if pods != 1 || radix(second)? != tors {
+        if pods != 1 || radix(second)? != tors * second.bundle {
             let problem = format!("{} links down, {tors} ToRs, {pods} pods", radix(second)?);
-            return unlike(second, problem, "one pod, and one link to every ToR");
+            return unlike(
+                second,
+                problem,
+                "one pod, and one link, or a `Bundle` of them, to every ToR",
+            );
         }
         (tor_ups, 0)
     };
@@ -216,6 +256,29 @@ mod tests {
     }
 
     #[test]
+    fn a_bundle_is_as_many_links_as_planes() {
+        // Two spines with two links to each of four leaves: four planes with one each.
+        let text =
+            TWO.replace("Radix_Up 2", "Radix_Up 4").replace("Oversubscribed 4", "Oversubscribed 2");
+        let text = text.replace("Radix_Down 4", "Radix_Down 8\nBundle 2");
+        let clos = parse("a.topo", &text).unwrap().clos;
+        assert_eq!((clos.hosts(), clos.tors_per_pod, clos.aggregations_per_pod), (32, 4, 4));
+        // Eight hosts; an aggregation switch has two links to each of two cores.
+        let text = "Nodes 8\nTiers 3\nPodsize 4\nTier 0\nDownlink_speed_Gbps 200\nRadix_Down 2\nRadix_Up 2\n\
+            Downlink_Latency_ns 1000\nTier 1\nDownlink_speed_Gbps 200\nRadix_Down 2\nRadix_Up 4\n\
+            Downlink_Latency_ns 1000\nTier 2\nDownlink_speed_Gbps 100\nRadix_Down 4\nDownlink_Latency_ns 1000\n\
+            Bundle 2\n";
+        let clos = parse("a.topo", text).unwrap().clos;
+        assert_eq!((clos.pods, clos.tors_per_pod, clos.hosts_per_tor), (2, 2, 2));
+        assert_eq!((clos.aggregations_per_pod, clos.cores_per_aggregation), (2, 4));
+        assert_eq!(clos.aggregation_link.rate, BitRate::from_gbps(100));
+        // Two links from each ToR to one aggregation switch too: two planes, each with two of its four links up.
+        let one = text.replace("Radix_Down 2\nRadix_Up 4", "Radix_Down 4\nRadix_Up 4\nBundle 2");
+        let clos = parse("a.topo", &one).unwrap().clos;
+        assert_eq!((clos.aggregations_per_pod, clos.cores_per_aggregation), (2, 2));
+    }
+
+    #[test]
     fn mistakes_name_file_and_line() {
         for (from, to, line) in [
             ("Radix_Down 8", "Radix_Down 7", 4),
@@ -224,6 +287,9 @@ mod tests {
             ("Podsize 32", "Podsize 16", 10),
             ("Oversubscribed 4", "Oversubscribed 2", 4),
             ("Oversubscribed 4", "Bundle 2", 4),
+            ("Radix_Down 4", "Radix_Down 4\nBundle 2", 10),
+            ("Radix_Down 4", "Radix_Down 4\nBundle 3", 10),
+            ("Radix_Down 4", "Radix_Down 4\nBundle 0", 13),
             ("Radix_Up 2", "Radix_Sideways 2", 7),
             ("Radix_Up 2\n", "", 4),
             ("Tier 1", "Tier 2", 10),

@@ -1,7 +1,7 @@
 //! What engines must know before a run: how soon and how late units can reach each other, and how many headers can
 //! come together.
 
-use trimline_packet::TimeDelta;
+use trimline_packet::{Pause, TimeDelta};
 use trimline_switch::{OutputPort, PortModel, Returning};
 
 use super::{LinkClass, Network};
@@ -13,9 +13,10 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         self.model.returning()
     }
 
-    /// Whether what a port may keep depends on the other ports of its switch.
-    pub(crate) fn shares_memory(&self) -> bool {
-        self.model.shares_memory()
+    /// Whether what a port does depends on the other ports of its switch: all of them are then visited together.
+    #[inline]
+    pub(crate) fn couples_ports(&self) -> bool {
+        self.couples_ports
     }
 
     /// The most headers that what arrives over one link within `span` can put into a queue.
@@ -33,15 +34,23 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         each * self.classes.iter().map(fastest).max().expect("a network has links")
     }
 
+    /// Bytes on the wire of the shortest packet.
+    fn shortest(&self) -> u16 {
+        match self.pauses {
+            None => E::FRAMING.least,
+            Some(_) => E::FRAMING.least.min(Pause::BYTES),
+        }
+    }
+
     /// The least time that a packet takes on a link, its propagation apart.
     pub(crate) fn least_transmission(&self) -> TimeDelta {
-        let least = |class: &LinkClass| class.transmission(E::FRAMING.least);
+        let least = |class: &LinkClass| class.transmission(self.shortest());
         self.classes.iter().map(least).min().expect("a network has links")
     }
 
     /// The least time between a unit's decision to send and the arrival of what it sends.
     pub(crate) fn lookahead(&self) -> TimeDelta {
-        let least = |class: &LinkClass| class.transmission(E::FRAMING.least) + class.delay;
+        let least = |class: &LinkClass| class.transmission(self.shortest()) + class.delay;
         self.classes.iter().map(least).min().expect("a network has links")
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trimline_metrics::LinkCounters;
 use trimline_packet::{HostId, PortCounters, Time};
-use trimline_switch::{Displaced, OutputPort, Pool};
+use trimline_switch::{Displaced, OutputPort, Pool, PortModel};
 use trimline_transport::flow;
 
 use super::host_tables::Tables;
@@ -12,6 +12,7 @@ use super::{HostUnit, Ledger, LinkClass, Network, PortUnit, Transmitter, class_o
 use crate::arena::Arena;
 use crate::flows::Flows;
 use crate::links::{LinkChange, Links, Step};
+use crate::pauses::{LosslessInputs, Pauses};
 use crate::plan::{PortRule, SharedMemory};
 use crate::protocol::Protocol;
 use crate::random;
@@ -22,7 +23,12 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// Builds the network; every flow of `flows` will start by itself.
     pub(crate) fn new(
         clos: &Clos,
-        (model, memory, rules): (&P::Model, SharedMemory, &[PortRule]),
+        (model, memory, rules, lossless): (
+            &P::Model,
+            SharedMemory,
+            &[PortRule],
+            Option<LosslessInputs>,
+        ),
         config: &E::Config,
         mut flows: Flows,
         seed: u64,
@@ -64,6 +70,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
                     link: transmitter(routes.ports() + host),
                     clock: Time::ZERO,
                     next_start_at: flows.next_start(host),
+                    unsent: 0,
                 }
             })
             .collect();
@@ -85,6 +92,13 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             // No port looks at it, but each is handed the first.
             pools.push(Pool::none());
         }
+        // Two hosts back to back have nobody between them who could stop them.
+        let lossless = lossless.filter(|_| routes.ports() > 0);
+        let pauses = lossless.map(|LosslessInputs { lossless, largest_packet }| {
+            // Where inputs are counted all ports have the same classes.
+            let queue_of = |class| ports[0].port.queue_of(model, class);
+            Box::new(Pauses::new(lossless, largest_packet, &routes, &links, queue_of))
+        });
         let units_that_choose = if flows.any_switch_random() { routes.units() } else { 0 };
         let senders = if links.counts_hosts() { routes.hosts() as usize } else { 0 };
         let lossy = if links.may_lose() { routes.units() as usize } else { 0 };
@@ -96,6 +110,8 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             arena: Arena::new(),
             model: model.clone(),
             pools: pools.into(),
+            couples_ports: model.shares_memory() || pauses.is_some(),
+            pauses,
             coins: streams("coin", routes.ports()).collect(),
             choices: streams("next hop", units_that_choose).collect(),
             counters: vec![PortCounters::default(); ports.len()].into(),

@@ -2,14 +2,14 @@
 
 use std::mem;
 
-use trimline_packet::{ConnectionId, Handle, HostId, Packets, Time};
+use trimline_packet::{ConnectionId, Flags, Handle, HostId, Packet, Packets, Time};
 use trimline_switch::OutputPort;
 use trimline_transport::{Allowed, Half, Key, flow};
 
 use super::host_tables::Tables;
 use super::{Calendar, Network, next_hop_draw};
 use crate::flow::Flow;
-use crate::flows::{Begun, Further, Opened, Totals};
+use crate::flows::{Begun, Flows, Further, Opened, Totals};
 use crate::protocol::Protocol;
 use crate::workload::Notice;
 
@@ -24,10 +24,34 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// When a host will next send, and when it will next do anything else by itself.
     #[inline(always)]
     pub(crate) fn host_outlook(&self, host: u32) -> (Time, Time) {
+        if self.pauses.is_some() {
+            return self.host_outlook_paused(host);
+        }
         let unit = &self.hosts[host as usize];
         let transmission =
             unit.endpoint.transmit_at(Allowed::ALL).max(unit.link.busy_until).max(unit.clock);
         (transmission, unit.endpoint.poll_timeout().min(unit.next_start_at))
+    }
+
+    /// The same where switches may tell hosts to stop.
+    #[inline(never)]
+    fn host_outlook_paused(&self, host: u32) -> (Time, Time) {
+        let pauses = self.pauses.as_ref().expect("a network with pauses");
+        let (unit, number) = (&self.hosts[host as usize], self.routes.ports() + host);
+        let allowed = pauses.allowed(number);
+        let transmission =
+            unit.endpoint.transmit_at(allowed).max(unit.link.busy_until).max(unit.clock);
+        let other = unit.endpoint.poll_timeout().min(unit.next_start_at);
+        (transmission, other.min(pauses.first_end(number)))
+    }
+
+    /// Which packets the NIC of a host takes now.
+    #[inline(always)]
+    fn host_allows(&self, host: u32) -> Allowed {
+        match &self.pauses {
+            None => Allowed::ALL,
+            Some(pauses) => pauses.allowed(self.routes.ports() + host),
+        }
     }
 
     /// Performs everything that a host does by itself before `limit`.
@@ -69,6 +93,13 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// A host's timer is due, or the start of a flow.
     #[cold]
     pub(crate) fn host_otherwise(&mut self, host: u32, now: Time) {
+        if let Some(pauses) = &mut self.pauses {
+            let number = self.routes.ports() + host;
+            if pauses.first_end(number) <= now {
+                self.hosts[host as usize].clock = now;
+                return pauses.end_at_host(number, now);
+            }
+        }
         let unit = &self.hosts[host as usize];
         if unit.endpoint.poll_timeout() <= now {
             self.host_timer(host, now.max(unit.clock));
@@ -80,15 +111,19 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// The NIC is free and the endpoint may have something to send.
     #[inline]
     pub(crate) fn host_transmit(&mut self, calendar: &mut impl Calendar, host: u32, now: Time) {
+        let allowed = self.host_allows(host);
         let unit = &mut self.hosts[host as usize];
         unit.clock = now;
-        let Some(packet) = unit.endpoint.poll_transmit(now, Allowed::ALL) else {
+        let Some(packet) = unit.endpoint.poll_transmit(now, allowed) else {
             assert!(
-                unit.endpoint.transmit_at(Allowed::ALL) > now,
+                unit.endpoint.transmit_at(allowed) > now,
                 "an endpoint that has nothing to send must say when it will"
             );
             return;
         };
+        if unit.unsent > 0 {
+            unit.unsent -= u32::from(left(&mut self.flows, host, now, &packet));
+        }
         self.ledger.created += 1;
         self.ledger.created_bytes += u64::from(packet.wire_bytes);
         let (arrival, is_impaired) = unit.link.begin(&self.classes, now, packet.wire_bytes);
@@ -151,6 +186,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         self.drain_events(host, now);
     }
 
+    /// A flow or a message begins.
     fn host_command(&mut self, host: u32, now: Time, command: flow::Command) {
         let mut directory = Tables {
             host: HostId::new(host),
@@ -158,13 +194,17 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             routes: &self.routes,
             seed: self.seed,
         };
-        let endpoint = &mut self.hosts[host as usize].endpoint;
-        endpoint.handle_command(now, command.into(), &mut directory);
+        let unit = &mut self.hosts[host as usize];
+        unit.unsent += 1;
+        unit.endpoint.handle_command(now, command.into(), &mut directory);
     }
 
     /// A host takes a packet, and does nothing else yet.
     #[inline(always)]
     pub(crate) fn host_receive(&mut self, host: u32, now: Time, handle: Handle) {
+        if self.pauses.is_some() && self.host_takes_pause(host, now, handle) {
+            return;
+        }
         let packet = *self.arena.packet(handle);
         self.arena.release(handle);
         self.ledger.delivered_bytes += u64::from(packet.wire_bytes);
@@ -290,4 +330,11 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     pub(crate) fn host_busy_until(&self, host: u32) -> Time {
         self.hosts[host as usize].link.busy_until
     }
+}
+
+/// A packet leaves a host. Gives whether it is the first of a flow of this host.
+#[cold]
+fn left(flows: &mut Flows, host: u32, now: Time, packet: &Packet) -> bool {
+    let is_own = packet.header.flags.contains(Flags::FROM_OPENER);
+    is_own && flows.leave(host, packet.header.connection, now)
 }

@@ -35,27 +35,20 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         }
     }
 
-    /// Performs what comes before an arrival at a port: its departures, and where the ports of a switch share
-    /// memory also theirs, and what they have sent gives its memory back.
-    #[inline]
-    pub(crate) fn port_ready(&mut self, calendar: &mut impl Calendar, port: u32, now: Time) {
-        let just_after = now + TimeDelta::from_ps(1);
-        if !self.model.shares_memory() {
-            return self.port_advance(calendar, port, just_after);
-        }
-        let switch = self.routes.switch_of(port);
-        for other in self.routes.ports_of(switch) {
-            self.port_advance(calendar, other, just_after);
-            let unit = &mut self.ports[other as usize];
-            if unit.link.busy_until <= now {
-                unit.port.release(&self.model, &mut self.pools[switch as usize]);
-            }
-        }
-    }
-
     /// A port that has something to send starts to send it.
     #[inline(always)]
     pub(crate) fn port_depart(&mut self, calendar: &mut impl Calendar, port: u32, now: Time) {
+        self.depart::<false>(calendar, port, now);
+    }
+
+    /// The same, for ports whose inputs are counted or not.
+    #[inline(always)]
+    pub(super) fn depart<const LOSSLESS: bool>(
+        &mut self,
+        calendar: &mut impl Calendar,
+        port: u32,
+        now: Time,
+    ) {
         let pool = pool_of(&self.model, &self.routes, port);
         let unit = &mut self.ports[port as usize];
         let pool = &mut self.pools[pool];
@@ -71,6 +64,11 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             let arena = &mut self.arena;
             let packet = arena.packet(handle);
             let bytes = packet.wire_bytes;
+            if LOSSLESS {
+                let class = unit.port.queue_of(&self.model, packet.service);
+                let pauses = self.pauses.as_mut().expect("a network with pauses");
+                pauses.departs(port, handle, class, bytes, now);
+            }
             let counters = &mut self.counters[port as usize];
             counters.packets += 1;
             counters.bytes += u64::from(bytes);
@@ -115,7 +113,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
 
     /// A packet arrives at a port that may have no room for it.
     #[inline(never)]
-    fn port_overflow(
+    pub(super) fn port_overflow(
         &mut self,
         calendar: &mut impl Calendar,
         port: u32,
@@ -175,9 +173,13 @@ impl<E: Protocol, P: OutputPort, C: Calendar> Fabric for Switch<'_, E, P, C> {
         let any = next_hop_draw(&mut network.choices, *port);
         let switch = network.routes.switch_of(*port);
         let way = network.routes.next_port(switch, destination, header.path, any);
-        network.port_advance(*calendar, way, *now + TimeDelta::from_ps(1));
-        network.port_arrive(*calendar, way, *now, packet);
-        calendar.returned_into(way);
+        if network.couples_ports() {
+            network.enqueue_coupled(*calendar, way, *now, packet);
+        } else {
+            network.port_advance(*calendar, way, *now + TimeDelta::from_ps(1));
+            network.port_arrive(*calendar, way, *now, packet);
+        }
+        calendar.touched(way);
     }
     fn free(&mut self, packet: Handle) {
         self.network.ledger.dropped += 1;

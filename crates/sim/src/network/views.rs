@@ -35,6 +35,8 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
                 routes: self.routes.view(),
                 model: self.model.clone(),
                 pools,
+                couples_ports: self.couples_ports,
+                pauses: self.pauses.as_ref().map(|pauses| Box::new(pauses.view())),
                 coins: self.coins.view(),
                 choices: self.choices.view(),
                 counters: self.counters.view(),

@@ -83,6 +83,15 @@ impl OutputPort for Capped {
     fn release(&mut self, model: &CappedModel, pool: &mut Pool) {
         self.port.release(&model.queues, pool);
     }
+    fn pause(&mut self, queue: usize) {
+        self.port.pause(queue);
+    }
+    fn resume(&mut self, queue: usize) {
+        self.port.resume(queue);
+    }
+    fn is_sending(&self) -> bool {
+        self.port.is_sending()
+    }
     fn next_start(&self, free_at: Time) -> Time {
         let when = |queue: usize, ready: Time| match self.port.first(queue).is_none() {
             true => Time::NEVER,

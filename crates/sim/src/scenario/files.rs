@@ -5,6 +5,7 @@ use std::path::Path;
 
 use trimline_packet::{ByteCount, TimeDelta};
 
+use super::priorities;
 use crate::formats::connection_matrix::{self, Connection, Start};
 use crate::formats::{hpcc, htsim_topology};
 use crate::keys::error::ScenarioError;
@@ -14,12 +15,14 @@ use crate::plan::{LinkChange, LinkEvent, Listed, ListedFlow, ListedStart};
 use crate::topology::{self, Clos};
 
 /// Whether the form is htsim's: as the scenario says, or by the name of the file.
-fn is_htsim(parent: Option<&Node>, file: &Node, extension: &str) -> bool {
+fn is_htsim(parent: Option<&Node>, file: &Node, extensions: &[&str]) -> bool {
     match parent.and_then(|parent| parent.child("format")).and_then(Node::text) {
         Some(format) => format == "htsim",
         None => {
             let name = Path::new(file.text().unwrap_or_default());
-            name.extension().is_some_and(|found| found.eq_ignore_ascii_case(extension))
+            name.extension().is_some_and(|found| {
+                extensions.iter().any(|extension| found.eq_ignore_ascii_case(extension))
+            })
         }
     }
 }
@@ -43,7 +46,7 @@ pub(super) fn topology(root: &Node, file: &Node) -> Result<Clos, ScenarioError> 
         ));
     }
     let (name, text) = text_of(file, "a topology of htsim (.topo) or HPCC")?;
-    let clos = match is_htsim(root.child("topology"), file, "topo") {
+    let clos = match is_htsim(root.child("topology"), file, &["topo"]) {
         true => htsim_topology::parse(&name, &text).map(|read| read.clos),
         false => hpcc::topology(&name, &text),
     };
@@ -67,7 +70,7 @@ pub(super) fn flows(
             format!("a file for {hosts} hosts, 0 to {}", hosts - 1),
         )
     };
-    let (listed, missing) = if is_htsim(Some(node), file, "cm") {
+    let (listed, missing) = if is_htsim(Some(node), file, &["cm", "tm"]) {
         let matrix = connection_matrix::parse(&name, &text).map_err(|e| in_file(file, &e))?;
         if matrix.nodes != hosts {
             return Err(outside(1, format!("`Nodes {}` in a network of {hosts}", matrix.nodes)));
@@ -79,12 +82,16 @@ pub(super) fn flows(
                 "{name}:{line}: `{source}->{destination} size 0` sends until the end of the run, and nothing says when \
                  that is"
             );
-            let expected = "`duration` in the scenario, or --set duration=1ms";
+            let expected =
+                "`duration` in the scenario, or --set duration=1ms (as htsim's -end 1000)";
             return Err(ScenarioError::new(&file.place, problem, expected));
         }
         let numbers: BTreeMap<u32, u32> = matrix.triggers.keys().copied().zip(0..).collect();
         let number = |trigger: Option<u32>| trigger.and_then(|id| numbers.get(&id).copied());
-        let flows = matrix.connections.iter().map(|connection| ListedFlow {
+        let classes = priorities::classes(node, file, &name, &matrix.connections)?;
+        let flows = matrix.connections.iter().zip(classes).map(|(connection, class)| ListedFlow {
+            class,
+            id: connection.id,
             source: connection.source,
             destination: connection.destination,
             size: connection.size,
@@ -121,9 +128,11 @@ pub(super) fn flows(
             return Err(outside(flow.line, format!("host {host} in a network of {hosts}")));
         }
         let flows = flows.iter().map(|flow| ListedFlow {
+            id: None,
             source: flow.source,
             destination: flow.destination,
             size: Some(flow.size),
+            class: None,
             start: ListedStart::At(flow.start),
             on_acknowledged: None,
             on_delivered: None,

@@ -1,6 +1,6 @@
 //! Every key of a scenario file: one table that the checker, the errors and the JSON Schema read.
 
-use super::{processing, shared_memory};
+use super::{lossless, processing, shared_memory};
 use crate::keys::form::{
     BYTES, DURATION, Form, Grammar, HOST, MAX_HOSTS, QUEUE, RATE, SHARE, optional, required,
 };
@@ -229,7 +229,7 @@ macro_rules! port_keys {
         optional(
             "profile",
             Form::Word(PROFILES),
-            "Whose constants. It also decides the defaults of the transport's pull_spacing and pull_ack. Default: paper; with TCP and MPTCP drop-tail; ecn with DCTCP and where TCP has ecn.",
+            "Whose constants. It also decides the defaults of the transport's pull_spacing and pull_ack. Default: paper; with TCP and MPTCP drop-tail; ecn with DCTCP, DCQCN and where TCP has ecn.",
         ),
         optional(
             "data_queue",
@@ -262,6 +262,11 @@ macro_rules! port_keys {
             "Occupancy from which the data queue marks. Profile ecn only. Default: the profile's.",
         ),
         optional(
+            "ecn_ramp",
+            Form::Table(&RAMP),
+            "A packet is marked with a probability that rises with the occupancy that it finds (RED; DCQCN), in place of ecn_threshold. Profile ecn only. Default: a threshold; with dcqcn alone, that of its paper.",
+        ),
+        optional(
             "ecn_mark_at",
             Form::Word(&["enqueue", "dequeue"]),
             "When the occupancy is looked at: as a packet arrives (default), or as it leaves. Profile ecn only.",
@@ -288,12 +293,23 @@ macro_rules! port_keys {
     ] };
 }
 
+static RAMP: Grammar = Grammar {
+    about: "The probability of a mark: 0 up to kmin, pmax at kmax, 1 beyond.",
+    alternatives: &[],
+    keys: &[
+        required("kmin", BYTES, "Occupancy up to which nothing is marked. DCQCN: 5KB at 40 Gb/s."),
+        required("kmax", BYTES, "Occupancy beyond which everything is marked. DCQCN: 200KB."),
+        required("pmax", SHARE, "Probability of a mark at kmax. DCQCN: 1%."),
+    ],
+};
+
 static SWITCH: Grammar = Grammar {
     about: "A profile, and what differs from it.",
     alternatives: &[],
     keys: port_keys![
         ;
         processing::LATENCY_KEY,
+        lossless::KEY,
         optional(
             "port",
             Form::Tables(&PORT),
@@ -358,7 +374,12 @@ static WORKLOAD: Grammar = Grammar {
         optional(
             "format",
             Form::Word(&["htsim", "hpcc"]),
-            "Form of the file: htsim's connection matrix or HPCC's flows. Default: htsim for .cm, else hpcc.",
+            "Form of the file: htsim's connection matrix or HPCC's flows. Default: htsim for .cm and .tm, else hpcc.",
+        ),
+        optional(
+            "priorities",
+            Form::Boolean,
+            "Whether the priorities of a connection matrix (`prio`) order the pulls of a receiver, a lower number first. Default: true.",
         ),
         optional(
             "size",
@@ -389,7 +410,7 @@ static WORKLOAD: Grammar = Grammar {
         optional(
             "spraying",
             Form::Word(&["sender-permuted", "per-flow", "switch-random"]),
-            "Who chooses the paths: the sender by random permutations (default of NDP and cbr, NDP 3.1.1); a hash of the flow, or of each subflow, which keeps its path (default of TCP, DCTCP and MPTCP); or every switch at random for every packet.",
+            "Who chooses the paths: the sender by random permutations (default of NDP, cbr and pHost, NDP 3.1.1); a hash of the flow, or of each subflow, which keeps its path (default of TCP, DCTCP, MPTCP and DCQCN); or every switch at random for every packet.",
         ),
         optional(
             "transport",
@@ -576,8 +597,8 @@ static OUTPUT: Grammar = Grammar {
         ),
         optional(
             "series",
-            DURATION,
-            "series.csv: utilisation and queues of each layer of ports, sampled this often. Default: none.",
+            Form::Either(&[DURATION, Form::Table(&SERIES_OUTPUT)]),
+            "series.csv: utilisation and queues of each layer of ports, sampled this often. A table chooses flows and ports beside the layers. Default: none.",
         ),
         optional(
             "fct",
@@ -593,6 +614,24 @@ static OUTPUT: Grammar = Grammar {
             "timeline",
             Form::Table(&TIMELINE),
             "timeline.csv: one row for each thing that happens at some places or to some flows. The run is then driven by the slow engine, heap, whatever `engine` says.",
+        ),
+    ],
+};
+
+static SERIES_OUTPUT: Grammar = Grammar {
+    about: "What is sampled, and how often: series.csv, and what is chosen one by one.",
+    alternatives: &[],
+    keys: &[
+        required("every", DURATION, "The time between two samples."),
+        optional(
+            "flows",
+            Form::List(&Form::List(&HOST)),
+            "flow_series.csv: flows by their [source, destination]. Default: none.",
+        ),
+        optional(
+            "ports",
+            Form::List(&Form::Text),
+            "port_series.csv: switch ports, named as in link_event: \"tor 0 down 0\". Default: none.",
         ),
     ],
 };

@@ -1,6 +1,7 @@
 //! From a checked tree to a plan: defaults filled in, and what no grammar can see refused.
 
 use trimline_packet::{BitRate, TimeDelta};
+use trimline_switch::Marker;
 use trimline_transport::Framing;
 
 use super::Output;
@@ -10,7 +11,7 @@ use crate::keys::form::MAX_HOSTS;
 use crate::keys::quantity;
 use crate::keys::read::{duration_of, number, pair, positive, read};
 use crate::keys::tree::Node;
-use crate::plan::{Chosen, EngineChoice, Plan, Traits, Watch};
+use crate::plan::{Chosen, EngineChoice, Plan, Sampled, Traits, Watch};
 use crate::topology::{self, Clos, LinkSpec, Processing};
 use crate::transports::{AnyTransport, Setting, Transports, keys_of};
 
@@ -37,9 +38,11 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
     let payload_bytes = transports.iter().map(|chosen| chosen.payload_bytes()).max().unwrap_or(0);
     let framings = transports.iter().map(|chosen| chosen.framing());
     let framing = framings.reduce(Framing::with).unwrap_or(Framing::NDP);
-    let ports = super::switch::ports(root, profile, &topology, payload_bytes, framing)?;
-    let (workloads, missing) = workloads(root, &topology, &transports, &named.places, duration)?;
     let mut links = super::links::links(root, &topology)?;
+    let packets = (payload_bytes, framing);
+    let switch = (profile, named.marker());
+    let ports = super::switch::ports(root, switch, &topology, packets, &links)?;
+    let (workloads, missing) = workloads(root, &topology, &transports, &named.places, duration)?;
     if !missing.is_empty() && links.events.is_empty() && root.child("routing_convergence").is_none()
     {
         // What a file says is missing was never there.
@@ -48,6 +51,8 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
     links.events.extend(missing);
     let timeline = root.at(&["output", "timeline"]);
     let timeline = timeline.map(|node| watch(node, &topology)).transpose()?;
+    let series = root.at(&["output", "series"]);
+    let sampled = series.map(|node| sampled(node, &topology)).transpose()?.unwrap_or_default();
     let plan = Plan {
         series: String::new(),
         seed: 0,
@@ -55,6 +60,7 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
         droppable: ports.droppable,
         port_rules: ports.rules,
         shared_memory: ports.memory,
+        lossless: ports.lossless,
         topology,
         transports,
         workloads,
@@ -69,10 +75,10 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
             _ => EngineChoice::Windows,
         },
         timeline,
-        sample_every: match root.at(&["output", "series"]) {
-            Some(every) => Some(positive(every)?),
-            None => None,
-        },
+        sample_every: series
+            .map(|node| positive(node.child("every").unwrap_or(node)))
+            .transpose()?,
+        sampled,
     };
     let flag = |key, default| root.at(&["output", key]).and_then(Node::boolean).unwrap_or(default);
     Ok((
@@ -84,9 +90,33 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
             latencies: flag("latencies", false),
             timeline: root.at(&["output", "timeline"]).is_some(),
             fct: flag("fct", false),
-            series: root.at(&["output", "series"]).is_some(),
+            series: series.is_some(),
         },
     ))
+}
+
+/// What a series samples one by one.
+fn sampled(node: &Node, topology: &Clos) -> Result<Sampled, ScenarioError> {
+    let list = |key| node.child(key).and_then(Node::list).unwrap_or(&[]);
+    let names = topology::links(topology);
+    let port = |node: &Node| {
+        let link = super::links::link(node, &names)?;
+        match node.text().is_some_and(|name| name.starts_with("host ")) {
+            false => Ok(link),
+            true => Err(ScenarioError::new(
+                &node.place,
+                "a host has no queue of packets",
+                "a port of a switch; `flows` has what hosts do",
+            )),
+        }
+    };
+    Ok(Sampled {
+        flows: list("flows")
+            .iter()
+            .map(|node| pair(node, topology.hosts()))
+            .collect::<Result<_, _>>()?,
+        ports: list("ports").iter().map(port).collect::<Result<_, _>>()?,
+    })
 }
 
 /// What a timeline shows.
@@ -316,6 +346,13 @@ impl<'a> Named<'a> {
             ));
         }
         Ok(profiles.first().copied().unwrap_or("paper"))
+    }
+
+    /// How queues mark that the scenario says nothing of: as its transports agree, or as their profile has it.
+    fn marker(&self) -> Option<Marker> {
+        let mut markers = self.used.iter().map(|used| used.marker());
+        let first = markers.next()?;
+        first.filter(|_| markers.all(|marker| marker == first))
     }
 
     /// All with their parameters.

@@ -8,6 +8,7 @@ use crate::keys::error::ScenarioError;
 use crate::keys::form::{Form, Key, QUEUE, optional};
 use crate::keys::quantity::{self, Quantity, QueueSize};
 use crate::keys::read::read;
+use crate::keys::tree::Node;
 use crate::plan::SharedMemory;
 use crate::topology::Clos;
 
@@ -33,6 +34,27 @@ pub(super) const ALPHA_KEY: Key = optional(
     Form::Quantity(Quantity::Factor),
     "A queue may hold up to this times what is free of the shared memory, and up to data_queue where that is given. Default: 1.",
 );
+
+/// The memory that a scenario gives, and where, whatever its ports are.
+pub(super) fn given<'a>(
+    keys: &Keys<'a>,
+    packet_bytes: u16,
+) -> Result<Option<(&'a Node, SharedMemory)>, ScenarioError> {
+    let bytes = |node| bytes_of(node, packet_bytes).map(ByteCount::new);
+    Ok(match (keys.get(OF_SWITCH), keys.get(OF_PORT)) {
+        (None, None) => None,
+        (Some(node), _) => Some((node, SharedMemory::OfSwitch(bytes(node)?))),
+        (None, Some(node)) => Some((node, SharedMemory::OfPort(bytes(node)?))),
+    })
+}
+
+/// A size in bytes.
+pub(super) fn bytes_of(node: &Node, packet_bytes: u16) -> Result<u64, ScenarioError> {
+    Ok(match read(node, quantity::queue, Quantity::Queue)? {
+        QueueSize::Packets(packets) => u64::from(packets) * u64::from(packet_bytes),
+        QueueSize::Bytes(bytes) => bytes,
+    })
+}
 
 /// Gives the queue of `choices` its memory from a pool, where the scenario asks for one, and the pool's size.
 pub(super) fn share(
@@ -71,11 +93,7 @@ pub(super) fn share(
             "a profile with one queue: drop-tail, ecn, cut-payload",
         ));
     }
-    let packet_bytes = u64::from(packet_bytes);
-    let bytes = match read(node, quantity::queue, Quantity::Queue)? {
-        QueueSize::Packets(packets) => u64::from(packets) * packet_bytes,
-        QueueSize::Bytes(bytes) => bytes,
-    };
+    let bytes = bytes_of(node, packet_bytes)?;
     let memory = match switch {
         Some(_) => SharedMemory::OfSwitch(ByteCount::new(bytes)),
         None => SharedMemory::OfPort(ByteCount::new(bytes)),

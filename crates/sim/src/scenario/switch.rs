@@ -7,14 +7,15 @@ use trimline_switch::{
 };
 use trimline_transport::Framing;
 
-use super::links::link;
+use super::links::{Links, link};
+use super::lossless;
 use super::port_keys::Keys;
 use super::shared_memory;
 use crate::keys::error::ScenarioError;
 use crate::keys::quantity::{self, Quantity, QueueSize};
 use crate::keys::read::read;
 use crate::keys::tree::Node;
-use crate::plan::{PortRule, SharedMemory};
+use crate::plan::{Lossless, PortRule, SharedMemory};
 use crate::topology::{self, Clos};
 
 /// NDP 6.1: DCTCP marks at 30 packets.
@@ -29,6 +30,7 @@ pub(super) struct Ports {
     pub(super) droppable: Option<ServiceModel>,
     pub(super) rules: Vec<PortRule>,
     pub(super) memory: SharedMemory,
+    pub(super) lossless: Option<Lossless>,
 }
 
 /// What the keys of a port's model are read for.
@@ -38,6 +40,9 @@ struct Context<'a> {
     topology: &'a Clos,
     payload_bytes: u16,
     framing: Framing,
+    links: &'a Links,
+    /// How queues mark, unless a key says it.
+    marker: Option<Marker>,
 }
 
 impl Context<'_> {
@@ -49,21 +54,25 @@ impl Context<'_> {
 /// The service models of a checked scenario, and the memory that ports share.
 pub(super) fn ports(
     root: &Node,
-    profile: &str,
+    (profile, marker): (&str, Option<Marker>),
     topology: &Clos,
-    payload_bytes: u16,
-    framing: Framing,
+    (payload_bytes, framing): (u16, Framing),
+    links: &Links,
 ) -> Result<Ports, ScenarioError> {
-    let context = Context { root, topology, payload_bytes, framing };
+    let context = Context { root, topology, payload_bytes, framing, links, marker };
     let switch = root.child("switch");
     let profile = named(profile, switch.unwrap_or(root))?;
     let keys = Keys { rule: None, switch, profile };
-    let (main, memory) = main_model(&keys, context)?;
+    let (main, shared) = main_model(&keys, context)?;
     let droppable = droppable(&keys, context)?;
     let nodes = switch.and_then(|switch| switch.child("port")).and_then(Node::list);
     let rule = |node| rule(node, keys, context);
     let rules = nodes.unwrap_or(&[]).iter().map(rule).collect::<Result<_, _>>()?;
-    Ok(Ports { switch: main, droppable, rules, memory })
+    let (memory, lossless) = match shared {
+        Shared::Memory(memory) => (memory, None),
+        Shared::Inputs(lossless) => (SharedMemory::None, Some(lossless)),
+    };
+    Ok(Ports { switch: main, droppable, rules, memory, lossless })
 }
 
 fn named(name: &str, node: &Node) -> Result<&'static Profile, ScenarioError> {
@@ -89,7 +98,7 @@ fn rule(node: &Node, base: Keys<'_>, context: Context<'_>) -> Result<PortRule, S
         None => Keys { rule: Some(node), ..base },
     };
     let (main, _) = main_model(&keys, context)?;
-    if main.shares_memory() != shares(&base) {
+    if main.shares_memory() != (shares(&base) && lossless::table(&base).is_none()) {
         return Err(ScenarioError::new(
             &node.place,
             format!("profile \"{}\" beside ports that share memory", keys.profile.name),
@@ -149,7 +158,7 @@ fn selected(node: &Node, topology: &Clos) -> Result<Vec<topology::LinkId>, Scena
 fn main_model(
     keys: &Keys<'_>,
     context: Context<'_>,
-) -> Result<(ServiceModel, SharedMemory), ScenarioError> {
+) -> Result<(ServiceModel, Shared), ScenarioError> {
     check_sizes(keys, context)?;
     let mut choices = sized(keys, context)?;
     if choices.queues.len() > 1 {
@@ -163,14 +172,18 @@ fn main_model(
         )?;
     }
     if keys.profile.marks {
-        choices.queues[0].marker = marker(keys)?;
+        choices.queues[0].marker = marker(keys, context.marker)?;
     } else {
-        let names = ["ecn_threshold", "ecn_mark_at", "ecn_count_self"];
+        let names = ["ecn_threshold", "ecn_ramp", "ecn_mark_at", "ecn_count_self"];
         refuse(keys, &names, "which does not mark", "profile \"ecn\"")?;
     }
-    let packet_bytes = context.packet_bytes();
-    let memory = shared_memory::share(keys, context.topology, packet_bytes, &mut choices)?;
-    Ok((built(keys, context, &choices)?, memory))
+    let (packet_bytes, topology) = (context.packet_bytes(), context.topology);
+    let shared = match lossless::inputs(keys, topology, packet_bytes, context.links, &mut choices)?
+    {
+        Some(lossless) => Shared::Inputs(lossless),
+        None => Shared::Memory(shared_memory::share(keys, topology, packet_bytes, &mut choices)?),
+    };
+    Ok((built(keys, context, &choices)?, shared))
 }
 
 /// Refuses keys that say nothing to this profile.
@@ -306,8 +319,24 @@ fn ndp_queues(
     Ok(())
 }
 
+/// What the ports of a switch have in common.
+enum Shared {
+    Memory(SharedMemory),
+    Inputs(Lossless),
+}
+
+/// Keys of a threshold.
+const OF_THRESHOLD: [&str; 3] = ["ecn_threshold", "ecn_mark_at", "ecn_count_self"];
+
 /// When a queue that marks does.
-fn marker(keys: &Keys<'_>) -> Result<Marker, ScenarioError> {
+fn marker(keys: &Keys<'_>, of_transport: Option<Marker>) -> Result<Marker, ScenarioError> {
+    if let Some(ramp) = keys.get("ecn_ramp") {
+        return ramp_of(keys, ramp);
+    }
+    let says_nothing = OF_THRESHOLD.iter().all(|name| keys.get(name).is_none());
+    if let Some(marker) = of_transport.filter(|_| says_nothing) {
+        return Ok(marker);
+    }
     let (unit, above) = threshold(keys.size("ecn_threshold")?, ECN_MARK);
     let at = match keys.get("ecn_mark_at").and_then(Node::text) {
         Some("dequeue") => MarkAt::Dequeue,
@@ -315,6 +344,38 @@ fn marker(keys: &Keys<'_>) -> Result<Marker, ScenarioError> {
     };
     let count_self = keys.get("ecn_count_self").and_then(Node::boolean) == Some(true);
     Ok(Marker::Threshold { unit, above, count_self, at })
+}
+
+/// A probability of marks that rises with the queue.
+fn ramp_of(keys: &Keys<'_>, ramp: &Node) -> Result<Marker, ScenarioError> {
+    if let Some((name, node)) = OF_THRESHOLD.iter().find_map(|name| Some((name, keys.get(name)?))) {
+        return Err(ScenarioError::new(
+            &node.place,
+            format!("`{name}` beside `ecn_ramp`"),
+            "one of the two: a ramp looks at what an arriving packet finds",
+        ));
+    }
+    let bytes = |key: &str| {
+        let node = ramp.child(key).unwrap_or(ramp);
+        let bytes = read(node, quantity::bytes, Quantity::Bytes)?.get();
+        u32::try_from(bytes).ok().filter(|&bytes| bytes <= u32::MAX / 4).ok_or_else(|| {
+            let most = format!("at most {} bytes", u32::MAX / 4);
+            ScenarioError::new(&node.place, format!("a queue of {bytes} bytes"), most)
+        })
+    };
+    let (kmin, kmax) = (bytes("kmin")?, bytes("kmax")?);
+    let node = ramp.child("pmax").unwrap_or(ramp);
+    let share = read(node, quantity::share, Quantity::Share)?;
+    if kmin >= kmax {
+        return Err(ScenarioError::new(
+            &ramp.place,
+            format!("a ramp from {kmin} B to {kmax} B"),
+            "a kmin below kmax",
+        ));
+    }
+    // Of 2^32.
+    let pmax = (share << 32) / 1_000_000_000;
+    Ok(Marker::Ramp { kmin, kmax, pmax: u32::try_from(pmax).unwrap_or(u32::MAX) })
 }
 
 fn threshold(size: Option<QueueSize>, packets: u32) -> (Unit, u32) {

@@ -518,9 +518,9 @@ fn mistakes_in_series_and_sweep_point_at_themselves() {
     assert_eq!(
         refused("switch.profile = \"htsim\"", "switch.profil = \"htsim\""),
         "scenario.toml:18:8: unknown key `profil` (at `profil`); expected one of profile, data_queue, \
-         header_queue, wrr, coin, return_to_sender, ecn_threshold, ecn_mark_at, ecn_count_self, \
-         droppable_queue, droppable_ecn_threshold, shared_buffer, shared_buffer_per_port, \
-         shared_buffer_alpha, latency, port; nearest: profile"
+         header_queue, wrr, coin, return_to_sender, ecn_threshold, ecn_ramp, ecn_mark_at, \
+         ecn_count_self, droppable_queue, droppable_ecn_threshold, shared_buffer, \
+         shared_buffer_per_port, shared_buffer_alpha, latency, pfc, port; nearest: profile"
     );
     assert_eq!(
         refused("switch.profile = \"htsim\"", "series = []"),

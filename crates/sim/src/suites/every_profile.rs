@@ -5,10 +5,14 @@ use trimline_switch::{Alpha, Choices, ServiceModel};
 
 use super::plans::{fattree, incast, plan, run, same_everywhere, workload};
 use crate::plan::{
-    Chosen, Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, SharedMemory, Spraying,
+    Chosen, Impairment, LinkChange, LinkEvent, Lossless, Matrix, Plan, Share, SharedMemory,
+    Spraying,
 };
 use crate::topology;
 use crate::transports::AnyTransport;
+
+/// The profile whose inputs stop their senders, at six packets.
+const LOSSLESS: &str = "lossless";
 
 /// Eight packets of each port, shared.
 fn shared() -> ServiceModel {
@@ -17,8 +21,9 @@ fn shared() -> ServiceModel {
     choices.build().expect("a model")
 }
 
-fn profiles() -> [(&'static str, ServiceModel); 9] {
+fn profiles() -> [(&'static str, ServiceModel); 10] {
     [
+        (LOSSLESS, ServiceModel::ecn(u32::MAX, 16)),
         ("shared", shared()),
         ("paper", ServiceModel::paper(8, 9000)),
         ("htsim", ServiceModel::htsim(8, 9000)),
@@ -86,6 +91,10 @@ pub fn every_profile(transport: &dyn AnyTransport) {
                 let case = format!("{} under {profile}, trouble: {is_troubled}", sample.name);
                 println!("{case}");
                 let mut plan = load(sample.config.clone(), switch.clone());
+                if profile == LOSSLESS {
+                    let (xoff, xon) = (6 * 9064, 4 * 9064);
+                    plan.lossless = Some(Lossless { xoff, xon, headroom: None, classes: 1 });
+                }
                 if is_troubled {
                     trouble(&mut plan);
                 }

@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use crate::plan::{
-    Arrivals, Choose, Chosen, Connection, EngineChoice, Impairment, Matrix, Plan, SharedMemory,
-    Size, Spraying, Workload,
+    Arrivals, Choose, Chosen, Connection, EngineChoice, Impairment, Matrix, Plan, Sampled,
+    SharedMemory, Size, Spraying, Workload,
 };
 use crate::topology::{Clos, LinkSpec, Processing};
 use trimline_metrics::RunRecord;
@@ -75,6 +75,7 @@ pub fn plan(topology: Clos, transport: Chosen, workloads: Vec<Workload>) -> Plan
         droppable: None,
         port_rules: Vec::new(),
         shared_memory: SharedMemory::None,
+        lossless: None,
         transports: vec![transport],
         workloads,
         duration: None,
@@ -85,6 +86,7 @@ pub fn plan(topology: Clos, transport: Chosen, workloads: Vec<Workload>) -> Plan
         engine: EngineChoice::Windows,
         timeline: None,
         sample_every: None,
+        sampled: Sampled::default(),
     }
 }
 
@@ -109,8 +111,8 @@ pub fn run_on(plan: &Plan, threads: usize) -> RunRecord {
 /// take as long as all others.
 const MOST_MEETINGS: u64 = 300_000;
 
-/// How often the threads of a run meet, at most: once in each of its windows, and only in those in which something
-/// happens.
+/// Roughly how often the threads of a run meet: once in each window in which something happens, and a packet-hop makes
+/// few of these.
 fn meetings(plan: &Plan, record: &RunRecord) -> u64 {
     let windows = record.simulated_ps / plan.topology.least_top_delay().as_ps().max(1);
     windows.min(8 * record.packet_hops)

@@ -2,12 +2,13 @@
 //! that are kept.
 
 use trimline_packet::{ByteCount, TimeDelta};
-use trimline_switch::{Alpha, BesideModel, ServiceModel};
+use trimline_switch::model::{MarkAt, Unit};
+use trimline_switch::{Alpha, BesideModel, Classifier, Limit, Marker, Scheduler, ServiceModel};
 use trimline_transport::{ndp, tcp};
 
 use super::plans::workload;
 use crate::plan::{
-    Arrivals, Connection, Gap, Matrix, Plan, PortRule, Queries, SharedMemory, Workload,
+    Arrivals, Connection, Gap, Lossless, Matrix, Plan, PortRule, Queries, SharedMemory, Workload,
 };
 use crate::random::Draws;
 use crate::topology::{self, HostDelay, Processing};
@@ -36,6 +37,40 @@ pub(super) fn share_memory(plan: &mut Plan, seed: u64) {
         0 => SharedMemory::OfPort(ByteCount::new(packet * draws.one_of(&[2, 10]))),
         _ => SharedMemory::OfSwitch(ByteCount::new(packet * draws.one_of(&[4, 40]))),
     };
+}
+
+/// Inputs that stop their senders early or late, whatever the transport; control packets in a queue of their own, or
+/// not.
+pub(super) fn stop_inputs(plan: &mut Plan, seed: u64) {
+    let mut draws = Draws::new(seed ^ 0x7066_6300_0000);
+    let packet = u32::from(plan.full_wire_bytes());
+    let mut choices = trimline_switch::Choices::drop_tail(1);
+    let queue = &mut choices.queues[0];
+    (queue.whole, queue.header) = (Limit::NONE, Limit::NONE);
+    let kmin = packet * draws.one_of(&[0, 1, 8]);
+    queue.marker = match draws.below(3) {
+        0 => Marker::None,
+        1 => Marker::Threshold {
+            unit: Unit::Bytes,
+            above: kmin,
+            count_self: false,
+            at: draws.one_of(&[MarkAt::Enqueue, MarkAt::Dequeue]),
+        },
+        _ => Marker::Ramp { kmin, kmax: kmin + 5 * packet, pmax: 1 << draws.below(32) },
+    };
+    let mut classes = 1;
+    if draws.below(2) == 0 {
+        choices.queues.insert(0, choices.queues[0].clone().marker(Marker::None));
+        choices.classifier = Classifier::HeaderAndData;
+        choices.scheduler = Scheduler::Strict;
+        classes = draws.one_of(&[0b10, 0b11]);
+    }
+    plan.switch = choices.build().expect("a model");
+    (plan.shared_memory, plan.droppable) = (SharedMemory::None, None);
+    plan.port_rules.clear();
+    let xoff = packet * draws.one_of(&[1, 3, 20]) + draws.below(100) as u32;
+    let xon = draws.below(u64::from(xoff)) as u32;
+    plan.lossless = Some(Lossless { xoff, xon, headroom: None, classes });
 }
 
 /// Ports that differ, and a queue beside the others for what may only be dropped.

@@ -14,6 +14,8 @@ use trimline_packet::{HostId, Kind, Packet};
 use trimline_transport::tcp::{Config, MARK_CWR, MARK_ECE, Said};
 
 const PORT: u16 = 5001;
+/// Its number as a protocol of IPv4.
+const TCP: u8 = 6;
 /// A tick of a time stamp in picoseconds, as a power of two.
 const TICK: u32 = 20;
 
@@ -220,6 +222,16 @@ impl Frames for Segments {
 fn framed(packet: &Packet, mut segment: Vec<u8>) -> Vec<u8> {
     let [from, to] = [packet.source, packet.destination].map(address);
     let length = segment.len() as u16;
+    let pseudo = [&from[..], &to, &[0, TCP], &length.to_be_bytes()].concat();
+    let check = ones_complement(&[&pseudo, &segment]);
+    segment[16..18].copy_from_slice(&check.to_be_bytes());
+    behind_ip(packet, TCP, &segment)
+}
+
+/// What a protocol of IPv4 has to carry, behind Ethernet and IPv4.
+pub(super) fn behind_ip(packet: &Packet, protocol: u8, content: &[u8]) -> Vec<u8> {
+    let [from, to] = [packet.source, packet.destination].map(address);
+    let length = content.len() as u16;
     let ecn = match (packet.marks & Packet::MARK_CE != 0, packet.marks & Packet::MARK_ECT != 0) {
         (true, _) => 3,
         (false, true) => 2,
@@ -227,21 +239,18 @@ fn framed(packet: &Packet, mut segment: Vec<u8>) -> Vec<u8> {
     };
     let mut ip = vec![0x45, ecn];
     ip.extend((20 + length).to_be_bytes());
-    // No fragment; 64 hops; TCP.
-    ip.extend([0, 0, 0x40, 0, 64, 6, 0, 0]);
+    // No fragment; 64 hops.
+    ip.extend([0, 0, 0x40, 0, 64, protocol, 0, 0]);
     ip.extend(from);
     ip.extend(to);
     let check = ones_complement(&[&ip]);
     ip[10..12].copy_from_slice(&check.to_be_bytes());
-    let pseudo = [&from[..], &to, &[0, 6], &length.to_be_bytes()].concat();
-    let check = ones_complement(&[&pseudo, &segment]);
-    segment[16..18].copy_from_slice(&check.to_be_bytes());
     let mac = |host: HostId| {
         let [_, a, b, c] = host.get().to_be_bytes();
         [0x02, 0, 0, a, b, c]
     };
     let (destination, source) = (mac(packet.destination), mac(packet.source));
-    [&destination[..], &source, &[8, 0], &ip, &segment].concat()
+    [&destination[..], &source, &[8, 0], &ip, content].concat()
 }
 
 /// 10.0.0.0 + n + 1, as in the captures of other transports.

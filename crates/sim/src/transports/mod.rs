@@ -9,11 +9,14 @@
 //! [`Transport::Endpoint`].
 
 mod cbr;
+mod dcqcn;
 mod estimate;
 mod frames;
 mod keys;
 mod ndp;
+mod phost;
 mod pull_gaps;
+mod roce;
 mod several;
 mod tcp;
 #[cfg(test)]
@@ -27,14 +30,18 @@ use std::sync::Arc;
 
 pub use trimline_metrics::capture::Frames;
 use trimline_metrics::{FlowRecord, PacketLatency, RunRecord};
+pub use trimline_metrics::{Reading, Readings, SeriesColumn};
 use trimline_packet::{HostId, Packet, Time, TimeDelta};
-use trimline_transport::{Allowed, Disposition, Endpoint, Framing, HostTables, flow};
+use trimline_switch::Marker;
+use trimline_transport::{Allowed, Disposition, Endpoint, Framing, Half, HostTables, flow};
 
 pub use cbr::Cbr;
+pub use dcqcn::Dcqcn;
 pub use estimate::{constant_rate, windowed};
 pub use keys::{Keys, Setting};
 pub use ndp::Ndp;
 pub(crate) use ndp::defaults as ndp_defaults;
+pub use phost::Phost;
 pub use tcp::Family;
 pub use words::time;
 
@@ -55,7 +62,9 @@ use several::{Nothing, Several, several};
 several::transports! {
     Ndp(trimline_transport::ndp::Endpoint): Ndp;
     Tcp(trimline_transport::tcp::Endpoint): Family::Tcp, Family::Dctcp, Family::Mptcp;
+    Dcqcn(trimline_transport::dcqcn::Endpoint): Dcqcn;
     Cbr(trimline_transport::cbr::Endpoint): Cbr;
+    Phost(trimline_transport::phost::Endpoint): Phost;
 }
 
 /// Parameters of a transport's hosts.
@@ -83,6 +92,10 @@ pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
     fn traits(self) -> Traits;
     /// The switch profile of a scenario that names none.
     fn profile(self, keys: &Keys<'_>) -> &'static str;
+    /// How queues that mark do it in a scenario that says nothing of it. `None`: as their profile has it.
+    fn marker(self) -> Option<Marker> {
+        None
+    }
     /// From its keys, which the grammar has accepted, to its parameters.
     ///
     /// # Errors
@@ -147,6 +160,8 @@ pub trait AnyTransport: fmt::Debug + Send + Sync + 'static {
     fn traits(&self) -> Traits;
     /// See [`Transport::profile`].
     fn profile(&self, keys: &Keys<'_>) -> &'static str;
+    /// See [`Transport::marker`].
+    fn marker(&self) -> Option<Marker>;
     /// See [`Transport::resolve`].
     ///
     /// # Errors
@@ -179,6 +194,9 @@ impl<T: Transport> AnyTransport for T {
     }
     fn profile(&self, keys: &Keys<'_>) -> &'static str {
         Transport::profile(*self, keys)
+    }
+    fn marker(&self) -> Option<Marker> {
+        Transport::marker(*self)
     }
     fn choose(&self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Chosen, ScenarioError> {
         self.resolve(keys, setting).map(|config| self.with(config))
@@ -221,6 +239,9 @@ impl<T: Transport> Choice for Configured<T> {
     }
     fn traits(&self) -> Traits {
         Transport::traits(self.transport)
+    }
+    fn series_columns(&self) -> Vec<SeriesColumn> {
+        T::Endpoint::series_columns(&self.config)
     }
     fn takes_messages(&self) -> bool {
         T::Endpoint::TAKES_MESSAGES

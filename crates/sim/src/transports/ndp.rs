@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use trimline_metrics::{FlowRecord, PacketLatency};
+use trimline_metrics::{FlowRecord, PacketLatency, Reading, Readings, SeriesColumn};
 use trimline_packet::{BitRate, ByteCount, HostId, TimeDelta};
 use trimline_transport::ndp::{Config, Endpoint, Order, PathPenalty, PullSpacing};
-use trimline_transport::{Framing, flow};
+use trimline_transport::{Framing, Half, flow};
 
 use super::words::time;
 use super::{
@@ -69,6 +69,25 @@ impl Protocol for Endpoint {
         self.connections_memory()
     }
 
+    fn series_columns(_config: &Config) -> Vec<SeriesColumn> {
+        COLUMNS.to_vec()
+    }
+
+    fn read(&self, slot: u32, half: Half, readings: &mut Readings<'_>) {
+        match half {
+            Half::Sending => {
+                let now = self.sender_progress(slot);
+                readings.give("in_flight_packets", now.in_flight.into());
+                readings.give("waiting_packets", now.waiting.into());
+                readings.give("pulls_received", now.pulls.into());
+            }
+            Half::Receiving => {
+                readings.give("pulls_sent", self.receiver_statistics(slot).pulls);
+                readings.give("pulls_queued", self.pulls_queued(slot).into());
+            }
+        }
+    }
+
     fn latencies(&self, slot: u32, config: &Config, latencies: &mut Vec<PacketLatency>) {
         latencies.extend(self.latencies(slot).iter().map(|latency| PacketLatency {
             first_window: latency.sequence < config.initial_window,
@@ -76,6 +95,45 @@ impl Protocol for Endpoint {
         }));
     }
 }
+
+/// What NDP tells of its flows over time. The window of NDP is what is in flight: pulls move it.
+const COLUMNS: [SeriesColumn; 5] = [
+    SeriesColumn {
+        name: "in_flight_packets",
+        unit: "packets",
+        about: "sent and not heard of: the window",
+        kind: Reading::Level,
+        decimals: 0,
+    },
+    SeriesColumn {
+        name: "waiting_packets",
+        unit: "packets",
+        about: "to be sent again at the next pull",
+        kind: Reading::Level,
+        decimals: 0,
+    },
+    SeriesColumn {
+        name: "pulls_received",
+        unit: "packets",
+        about: "packets that pulls asked the sender for, since the row before",
+        kind: Reading::Count,
+        decimals: 0,
+    },
+    SeriesColumn {
+        name: "pulls_sent",
+        unit: "packets",
+        about: "pulls that the receiver sent since the row before, alone or with an ACK or NACK",
+        kind: Reading::Count,
+        decimals: 0,
+    },
+    SeriesColumn {
+        name: "pulls_queued",
+        unit: "packets",
+        about: "pulls of the flow that wait at the receiver",
+        kind: Reading::Level,
+        decimals: 0,
+    },
+];
 
 static GRAMMAR: Grammar = Grammar {
     about: "Parameters of NDP.",

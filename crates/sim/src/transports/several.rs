@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use trimline_metrics::{FlowRecord, PacketLatency};
+use trimline_metrics::{FlowRecord, PacketLatency, Readings, SeriesColumn};
 use trimline_packet::{Flags, HostId, Packet, Service, Time, TimeDelta};
 use trimline_switch::Deficits;
 use trimline_transport::{Allowed, Disposition, Endpoint, Framing, Half, HostTables, Key, flow};
@@ -57,6 +57,16 @@ macro_rules! transports {
                         }
                     )+
                     Parameters::Outside(config) => X::time_wait(config),
+                }
+            }
+            fn series_columns<X: Protocol<Config = C>>(&self) -> Vec<SeriesColumn> {
+                match self {
+                    $(
+                        Parameters::$Variant(config) => {
+                            <$Endpoint as Protocol>::series_columns(config)
+                        }
+                    )+
+                    Parameters::Outside(config) => X::series_columns(config),
                 }
             }
             fn host<X: Protocol<Config = C>>(&self, host: HostId, seed: u64) -> Hosted<X> {
@@ -152,6 +162,12 @@ macro_rules! transports {
                 match self {
                     $(Hosted::$Variant(at) => at.record_receiver(slot, record),)+
                     Hosted::Outside(at) => at.record_receiver(slot, record),
+                }
+            }
+            fn read(&self, slot: u32, half: Half, readings: &mut Readings<'_>) {
+                match self {
+                    $(Hosted::$Variant(at) => at.read(slot, half, readings),)+
+                    Hosted::Outside(at) => at.read(slot, half, readings),
                 }
             }
             fn latencies(
@@ -311,6 +327,26 @@ impl<X: Protocol> Protocol for Several<X> {
     }
     fn record_receiver(&self, slot: u32, record: &mut FlowRecord) -> u64 {
         self.parts[self.owner(slot)].record_receiver(slot, record)
+    }
+    /// Those of all, each name once: a column of two transports has one meaning.
+    fn series_columns(config: &Self::Config) -> Vec<SeriesColumn> {
+        let form = |column: &SeriesColumn| (column.unit, column.kind, column.decimals);
+        let mut all: Vec<SeriesColumn> = Vec::new();
+        for column in config.iter().flat_map(Parameters::series_columns::<X>) {
+            match all.iter().find(|known| known.name == column.name) {
+                None => all.push(column),
+                Some(known) => assert_eq!(
+                    form(known),
+                    form(&column),
+                    "two transports write the column `{}` in two ways",
+                    column.name
+                ),
+            }
+        }
+        all
+    }
+    fn read(&self, slot: u32, half: Half, readings: &mut Readings<'_>) {
+        self.parts[self.owner(slot)].read(slot, half, readings);
     }
     fn latencies(&self, slot: u32, config: &Self::Config, latencies: &mut Vec<PacketLatency>) {
         let owner = self.owner(slot);

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use trimline_metrics::FlowRecord;
+use trimline_metrics::{FlowRecord, Reading, Readings, SeriesColumn};
 use trimline_packet::{HostId, Packet, TimeDelta};
 use trimline_transport::tcp::{Config, Control, Endpoint, Handshake, MAX_SUBFLOWS};
-use trimline_transport::{Framing, flow};
+use trimline_transport::{Framing, Half, flow};
 
 use super::frames::Segments;
 use super::words::time;
@@ -224,7 +224,67 @@ impl Protocol for Endpoint {
     fn connections(&self) -> (*const u8, usize) {
         self.connections_memory()
     }
+
+    fn series_columns(config: &Config) -> Vec<SeriesColumn> {
+        let is_dctcp = match config.control {
+            Control::Dctcp { .. } => true,
+            Control::NewReno | Control::Cubic => false,
+        };
+        [WINDOW, IN_FLIGHT, ROUND_TRIP].into_iter().chain(is_dctcp.then_some(ALPHA)).collect()
+    }
+
+    fn read(&self, slot: u32, half: Half, readings: &mut Readings<'_>) {
+        match half {
+            Half::Sending => {
+                let now = self.progress(slot);
+                readings.give(WINDOW.name, rounded(now.window, 1000));
+                readings.give(IN_FLIGHT.name, now.in_flight.into());
+                if let Some(time) = now.round_trip {
+                    readings.give(ROUND_TRIP.name, time.as_ps());
+                }
+                if let Some(alpha) = now.alpha {
+                    readings.give(ALPHA.name, rounded(alpha, 1_000_000));
+                }
+            }
+            Half::Receiving => {}
+        }
+    }
 }
+
+/// A number of Q32.32 in parts of one, rounded half up.
+fn rounded(number: u64, parts: u64) -> u64 {
+    ((u128::from(number) * u128::from(parts) + (1 << 31)) >> 32) as u64
+}
+
+/// What the TCP family tells of its flows over time.
+const WINDOW: SeriesColumn = SeriesColumn {
+    name: "window_packets",
+    unit: "packets",
+    about: "congestion window, summed over subflows",
+    kind: Reading::Level,
+    decimals: 3,
+};
+const IN_FLIGHT: SeriesColumn = SeriesColumn {
+    name: "in_flight_packets",
+    unit: "packets",
+    about: "sent, and neither acknowledged nor taken for lost, summed over subflows",
+    kind: Reading::Level,
+    decimals: 0,
+};
+const ROUND_TRIP: SeriesColumn = SeriesColumn {
+    name: "round_trip_ps",
+    unit: "ps",
+    about: "smoothed round trip, of the subflow with the longest",
+    kind: Reading::Level,
+    decimals: 0,
+};
+const ALPHA: SeriesColumn = SeriesColumn {
+    name: "alpha",
+    unit: "share",
+    about: "DCTCP's average share of marked segments",
+    kind: Reading::Level,
+    decimals: 6,
+};
 
 /// The TCP family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -437,6 +497,7 @@ impl Transport for Family {
             Family::Tcp => config.control = draws.one_of(&[Control::NewReno, Control::Cubic]),
             Family::Dctcp => {
                 config.control = Control::Dctcp { gain_shift: draws.below(6) as u8 };
+                // By what is drawn already: one more draw would give what follows other numbers.
                 config.grows_when_marked = config.initial_window.is_multiple_of(2);
             }
             Family::Mptcp => config.subflows = draws.one_of(&[2, 3, 8]),

@@ -192,7 +192,7 @@ fn what_nobody_knows_is_refused_with_the_nearest() {
     let refused = |keys: &str| plans(keys, ["", ""], "9KB").unwrap_err();
     assert_eq!(
         refused("transport.othre = {}"),
-        "s.toml:3:11: unknown key `othre` (at `othre`); expected one of ndp, tcp, dctcp, mptcp, cbr, \
+        "s.toml:3:11: unknown key `othre` (at `othre`); expected one of ndp, tcp, dctcp, mptcp, dcqcn, cbr, phost, \
          other; nearest: other"
     );
     assert!(refused("transport.other.strong = 1").contains("unknown key `strong`"));

@@ -174,6 +174,7 @@ impl Setup {
     ) -> Flow {
         let flow = self.listed(workload).flow(number);
         let destination = HostId::new(flow.destination);
-        self.sized_flow(workload, source, destination, index, start, number, flow.size)
+        let made = self.sized_flow(workload, source, destination, index, start, number, flow.size);
+        Flow { class: flow.class.unwrap_or(made.class), ..made }
     }
 }

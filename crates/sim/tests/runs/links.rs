@@ -23,7 +23,12 @@ fn packets(record: &RunRecord, port: &str) -> u64 {
 }
 
 fn lost(record: &RunRecord, link: &str) -> LinkCounters {
-    record.links.iter().find(|known| known.name == link).expect("a link of this name").counters
+    record
+        .links
+        .iter()
+        .find(|known| known.place.to_string() == link)
+        .expect("a link of this name")
+        .counters
 }
 
 /// One flow of 30 packets alone, all pushed, from host 0 to host 1 of a star, and what happens.

@@ -2,14 +2,17 @@
 
 mod applications;
 mod base_model;
+mod dcqcn;
 mod engines;
 mod every_transport;
 mod host_order;
 mod kept;
 mod links;
+mod pauses;
 mod plans;
 mod processing;
 mod random_networks;
+mod series;
 mod several;
 mod shared_memory;
 mod shares;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::plans::{incast, plan, run, star};
 use trimline_metrics::timeline::{Event, What};
-use trimline_metrics::{RunRecord, Timeline};
+use trimline_metrics::{FlowRecord, RunRecord, Timeline};
 use trimline_packet::TimeDelta;
 use trimline_sim::plan::{Plan, Watch};
 use trimline_sim::random::Draws;
@@ -40,9 +40,10 @@ fn agrees(record: &RunRecord) {
         assert_eq!(seen(&marked), port.marked, "marks at {}", port.name());
     }
     for (place, link) in record.links.iter().enumerate() {
-        assert_eq!(timeline.places[place], link.name);
+        let name = link.place.to_string();
+        assert_eq!(timeline.places[place], name);
         let seen = lost.get(&(place as u32)).copied().unwrap_or(0);
-        assert_eq!(seen, link.counters.values().iter().sum::<u64>(), "losses of {}", link.name);
+        assert_eq!(seen, link.counters.values().iter().sum::<u64>(), "losses of {name}");
     }
     assert_eq!(departed.values().sum::<u64>(), record.packet_hops);
 
@@ -75,9 +76,28 @@ fn agrees(record: &RunRecord) {
     }
 }
 
+/// What a flow waited at its host is the time until the first departure of its packets there.
+pub(crate) fn tells_waits(record: &RunRecord) {
+    let ports = record.ports.len() as u32;
+    let mut first: BTreeMap<(&str, u64, u32, u32), u64> = BTreeMap::new();
+    for event in record.timeline.events.iter().filter(|event| event.what == What::Depart) {
+        let flow = event.flow;
+        if event.place == ports + flow.source {
+            let workload = &*record.timeline.workloads[flow.workload as usize];
+            let key = (workload, flow.index, flow.source, flow.destination);
+            first.entry(key).or_insert(event.time_ps);
+        }
+    }
+    for flow in &record.flows {
+        let key = (&*flow.workload, flow.index, flow.source, flow.destination);
+        let waited = first.get(&key).map(|at| at - flow.start_ps);
+        assert_eq!(flow.host_wait_ps, waited, "{flow:?}");
+    }
+}
+
 #[test]
 fn a_timeline_is_what_happened_and_changes_nothing() {
-    let (mut trims, mut losses) = (0, 0);
+    let (mut trims, mut losses, mut waits) = (0, 0, 0);
     for seed in 0..60 {
         let mut plan = case(seed);
         if seed % 2 == 0 {
@@ -89,11 +109,15 @@ fn a_timeline_is_what_happened_and_changes_nothing() {
         plan.timeline = Some(watch_everything(&plan));
         let with = run(&plan);
         agrees(&with);
+        tells_waits(&with);
+        let is_long = |flow: &FlowRecord| flow.host_wait_ps.is_some_and(|wait| wait > 0);
+        waits += with.flows.iter().filter(is_long).count();
         trims += count(&with.timeline, What::Trim).values().sum::<u64>();
         losses += count(&with.timeline, What::Lose).values().sum::<u64>();
         assert_eq!(RunRecord { timeline: Timeline::default(), ..with }, without, "seed {seed}");
     }
     assert!(trims > 1000 && losses > 50, "{trims} trims, {losses} losses");
+    assert!(waits > 100, "{waits} flows that waited at their hosts");
 }
 
 #[test]

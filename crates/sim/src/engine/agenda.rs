@@ -1,0 +1,58 @@
+//! What the ports of one switch will do by themselves within a window.
+
+use trimline_packet::Time;
+
+/// Times and ports, the last one first. A few at a time: a port acts by itself once in the time that a packet takes.
+#[derive(Default)]
+pub(super) struct Agenda(Vec<(Time, u32)>);
+
+impl Agenda {
+    /// A port will act at `at`, unless that is `limit` or later.
+    #[inline(always)]
+    pub(super) fn note(&mut self, at: Time, port: u32, limit: Time) {
+        if at >= limit {
+            return;
+        }
+        let mut place = self.0.len();
+        self.0.push((at, port));
+        while place > 0 && self.0[place - 1] < (at, port) {
+            self.0[place] = self.0[place - 1];
+            place -= 1;
+        }
+        self.0[place] = (at, port);
+    }
+
+    /// Takes what comes first, at one instant the port with the lowest number, if it comes before `until`.
+    #[inline(always)]
+    pub(super) fn take(&mut self, until: Time) -> Option<(Time, u32)> {
+        self.0.pop_if(|&mut (at, _)| at < until)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn what_comes_first_is_taken_first(
+            noted in prop::collection::vec((0u64..50, 0u32..8), 0..60),
+            limit in 0u64..50,
+            until in 0u64..50,
+        ) {
+            let mut agenda = Agenda::default();
+            for &(at, port) in &noted {
+                agenda.note(Time::from_ps(at), port, Time::from_ps(limit));
+            }
+            let mut taken = Vec::new();
+            while let Some((at, port)) = agenda.take(Time::from_ps(until)) {
+                taken.push((at.as_ps(), port));
+            }
+            let mut expected = noted;
+            expected.retain(|&(at, _)| at < limit.min(until));
+            expected.sort_unstable();
+            prop_assert_eq!(taken, expected);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Switches whose ports depend on each other: they share memory, so that what one may keep depends on what all hold; or
+//! their inputs are counted, so that what one sends changes what another has to tell ([`super::pauses`]).
+//!
+//! Everything that happens at such a switch happens in one order: of time, and at one instant ports in order of their
+//! numbers, then arrivals. What leaves a wire is an event of its own, since it gives memory back.
+
+use trimline_packet::{Handle, Time};
+use trimline_switch::{OutputPort, PortModel};
+
+use super::{Calendar, Network, pool_of};
+use crate::protocol::Protocol;
+
+impl<E: Protocol, P: OutputPort> Network<E, P> {
+    /// When something next happens at a port of a coupled switch by itself: the last bit of what it sends leaves, or
+    /// it starts to send.
+    #[inline(always)]
+    pub(crate) fn coupled_next(&self, port: u32) -> Time {
+        let unit = &self.ports[port as usize];
+        let busy_until = unit.link.busy_until;
+        let own = if unit.port.is_sending() { busy_until } else { unit.next_departure() };
+        match &self.pauses {
+            None => own,
+            Some(pauses) => own.min(pauses.next(port, busy_until)),
+        }
+    }
+
+    /// When a port must be visited although nothing arrives.
+    #[inline]
+    pub(crate) fn port_wake(&self, port: u32) -> Time {
+        if self.couples_ports() { self.coupled_next(port) } else { self.port_next(port) }
+    }
+
+    /// Does what [`Network::coupled_next`] said, unless that has changed since. Gives when something happens next.
+    #[inline(always)]
+    pub(crate) fn coupled_act(
+        &mut self,
+        calendar: &mut impl Calendar,
+        port: u32,
+        now: Time,
+    ) -> Time {
+        if self.pauses.is_some() {
+            self.lossless_act(calendar, port, now);
+            return self.coupled_next(port);
+        }
+        let unit = &mut self.ports[port as usize];
+        if unit.link.busy_until <= now {
+            if unit.next_departure() <= now {
+                self.port_depart(calendar, port, now);
+            } else {
+                let pool = pool_of(&self.model, &self.routes, port);
+                unit.port.release(&self.model, &mut self.pools[pool]);
+            }
+        }
+        self.coupled_next(port)
+    }
+
+    /// A packet arrives over `link` at a port of a coupled switch, where nothing is behind. Gives whether the port may
+    /// act at once.
+    #[inline(always)]
+    pub(crate) fn coupled_arrive(
+        &mut self,
+        calendar: &mut impl Calendar,
+        port: u32,
+        now: Time,
+        (handle, link): (Handle, u32),
+    ) -> bool {
+        if self.pauses.is_some() {
+            return self.lossless_arrive(calendar, port, (now, link), handle);
+        }
+        self.enqueue_coupled(calendar, port, now, handle)
+    }
+
+    /// Queues a packet at a port of a coupled switch. Gives whether the port's transmitter is free.
+    #[inline(always)]
+    pub(super) fn enqueue_coupled(
+        &mut self,
+        calendar: &mut impl Calendar,
+        port: u32,
+        now: Time,
+        handle: Handle,
+    ) -> bool {
+        let pool = pool_of(&self.model, &self.routes, port);
+        let unit = &mut self.ports[port as usize];
+        // What it sent has been released.
+        let is_free = unit.link.busy_until <= now;
+        unit.link.busy_until = unit.link.busy_until.max(now);
+        let (model, packets) = (&self.model, &mut self.arena);
+        let is_queued = if model.is_plain() {
+            unit.port.enqueue_plainly(handle, model, packets)
+        } else {
+            unit.port.enqueue_pooled(handle, model, packets, &mut self.pools[pool])
+        };
+        if !is_queued {
+            self.port_overflow(calendar, port, now, handle);
+        }
+        is_free
+    }
+
+    /// Performs what happens at a coupled switch by itself before `limit`, in its order.
+    pub(crate) fn switch_advance(
+        &mut self,
+        calendar: &mut impl Calendar,
+        switch: u32,
+        limit: Time,
+    ) {
+        loop {
+            let first = self.routes.ports_of(switch).map(|port| (self.coupled_next(port), port));
+            let (now, port) = first.min().expect("a switch has ports");
+            if now >= limit {
+                return;
+            }
+            self.coupled_act(calendar, port, now);
+            calendar.touched(port);
+        }
+    }
+}

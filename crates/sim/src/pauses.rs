@@ -1,0 +1,348 @@
+//! What senders and inputs know of each other with priority flow control (IEEE 802.1Qbb).
+//!
+//! A class is a queue of the switch's ports. What is counted, and when a class stops or goes on, is
+//! [`trimline_switch::Ingress`]. What happens to ports and hosts is in [`crate::network`].
+
+use std::mem;
+
+use trimline_packet::{ByteCount, Handle, Packet, Pause, ServiceClass, Time, TimeDelta};
+use trimline_switch::{Arrival, CLASSES, Ingress, PauseModel};
+use trimline_transport::Allowed;
+
+use crate::links::{LinkChange, Links, Step};
+use crate::plan::{Lossless, headroom_of};
+use crate::table::Shared;
+use crate::topology::{LinkId, LinkSpec, Routes};
+
+/// Inputs that are counted, and the longest packet that they can receive.
+#[derive(Clone, Copy)]
+pub(crate) struct LosslessInputs {
+    pub(crate) lossless: Lossless,
+    pub(crate) largest_packet: u16,
+}
+
+/// What a sender was told, and how often.
+#[derive(Clone)]
+pub(crate) struct Sender {
+    /// By class: until when it stops.
+    until: [Time; CLASSES],
+    /// The classes that are stopped, a bit each.
+    pub(crate) stopped: u8,
+    /// Since when any is.
+    since: Time,
+    pub(crate) counters: PauseCounters,
+}
+
+impl Sender {
+    const FREE: Sender = Sender {
+        until: [Time::NEVER; CLASSES],
+        stopped: 0,
+        since: Time::ZERO,
+        counters: PauseCounters { received: 0, stopped_for: TimeDelta::ZERO },
+    };
+
+    /// When the first of the pauses ends by itself.
+    fn first_end(&self) -> Time {
+        self.until.into_iter().min().unwrap_or(Time::NEVER)
+    }
+
+    /// A class stops. Whether it did not before.
+    pub(crate) fn stop(&mut self, class: usize, now: Time, until: Time) -> bool {
+        self.until[class] = until;
+        if self.stopped == 0 {
+            self.since = now;
+        }
+        let is_new = self.stopped >> class & 1 == 0;
+        self.stopped |= 1 << class;
+        is_new
+    }
+
+    /// A class goes on.
+    pub(crate) fn go_on(&mut self, class: usize, now: Time) {
+        self.until[class] = Time::NEVER;
+        let before = self.stopped;
+        self.stopped &= !(1 << class);
+        if before != 0 && self.stopped == 0 {
+            self.counters.stopped_for = self.counters.stopped_for + (now - self.since);
+        }
+    }
+
+    /// The classes whose pauses have ended.
+    pub(crate) fn ended(&self, now: Time) -> impl Iterator<Item = usize> + use<> {
+        let until = self.until;
+        (0..CLASSES).filter(move |&class| until[class] <= now)
+    }
+}
+
+/// What pauses did at a sender.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PauseCounters {
+    /// Frames that it received.
+    pub(crate) received: u64,
+    /// How long any class was stopped.
+    pub(crate) stopped_for: TimeDelta,
+}
+
+/// Whose packet is on a port's wire.
+#[derive(Clone, Copy, Default)]
+struct OnWire {
+    input: u32,
+    class: u8,
+    /// Zero of a packet that does not count.
+    bytes: u16,
+}
+
+/// The receiving side of a port's link, and whose packet the port sends.
+#[derive(Clone)]
+pub(crate) struct Input {
+    pub(crate) ingress: Ingress,
+    /// Memory above XOFF: for the packet that crosses it, and the headroom.
+    above_xoff: u32,
+    /// The classes of whose changes the sender was not told yet, a bit each, and since when there are any.
+    pub(crate) untold: u8,
+    untold_since: Time,
+    /// When it must be told again.
+    pub(crate) renew_at: Time,
+    /// Half of a pause at the sender's fastest.
+    renew_after: TimeDelta,
+    on_wire: OnWire,
+    /// When the port began to send the last packet that was no pause frame.
+    last_departure: Time,
+    /// Frames that told the sender.
+    sent: u64,
+}
+
+impl Input {
+    /// The sender must be told of a class.
+    pub(crate) fn tell(&mut self, class: usize, now: Time) {
+        if self.untold == 0 {
+            self.untold_since = now;
+        }
+        self.untold |= 1 << class;
+    }
+
+    /// When the port must act for its input, if its transmitter is free from `free_at` on.
+    #[inline]
+    fn next(&self, free_at: Time) -> Time {
+        let told_at = match self.untold {
+            0 => Time::NEVER,
+            _ => self.untold_since.max(free_at),
+        };
+        told_at.min(self.renew_at)
+    }
+}
+
+/// What a network with priority flow control has beside its units.
+pub(crate) struct Pauses {
+    model: PauseModel,
+    /// By unit.
+    pub(crate) senders: Shared<Sender>,
+    /// By port: the input from the other end of its link.
+    pub(crate) inputs: Shared<Input>,
+    /// By unit: who sends on the same link in the other direction.
+    pub(crate) opposite: Shared<u32>,
+    /// By handle: the port by whose input the packet came.
+    came_by: Vec<u32>,
+    /// By class: the classes of packets that hosts may not send while it is stopped.
+    of_hosts: [u8; CLASSES],
+    /// Units whose pauses were forgotten between two events.
+    pub(crate) disturbed: Vec<u32>,
+}
+
+impl Pauses {
+    /// The inputs of a network in which nothing happened yet. `queue_of` gives the class of packets.
+    pub(crate) fn new(
+        lossless: Lossless,
+        largest_packet: u16,
+        routes: &Routes,
+        links: &Links,
+        queue_of: impl Fn(ServiceClass) -> usize,
+    ) -> Pauses {
+        let Lossless { xoff, xon, headroom, classes } = lossless;
+        let model = PauseModel { xoff, xon, lossless: classes, quanta: u16::MAX };
+        let opposite: Vec<u32> =
+            (0..routes.units()).map(|unit| routes.reverse(LinkId::new(unit)).unit()).collect();
+        let mut fastest: Vec<_> = (0..routes.units()).map(|unit| routes.link(unit).spec).collect();
+        for step in links.steps() {
+            if let Step::Change(link, LinkChange::Rate(rate)) = step {
+                let spec = &mut fastest[link.index()];
+                spec.rate = spec.rate.max(rate);
+            }
+        }
+        let input = |port: u32| {
+            let spec = fastest[opposite[port as usize] as usize];
+            let back = routes.link(port).spec.delay + links.most_delay();
+            let spec = LinkSpec { delay: spec.delay + links.most_delay(), ..spec };
+            let needed = headroom_of(&spec, back, largest_packet);
+            let pause = spec.rate.transmission(ByteCount::new(64 * u64::from(model.quanta)));
+            Input {
+                ingress: Ingress::default(),
+                above_xoff: headroom
+                    .unwrap_or_else(|| u32::try_from(needed).unwrap_or(u32::MAX))
+                    .saturating_add(u32::from(largest_packet)),
+                untold: 0,
+                untold_since: Time::ZERO,
+                renew_at: Time::NEVER,
+                renew_after: TimeDelta::from_ps(pause.as_ps() / 2),
+                on_wire: OnWire::default(),
+                last_departure: Time::ZERO,
+                sent: 0,
+            }
+        };
+        let mut of_hosts = [0; CLASSES];
+        for service in ServiceClass::all() {
+            of_hosts[queue_of(service)] |= 1 << class_of_hosts(service);
+        }
+        Pauses {
+            model,
+            senders: vec![Sender::FREE; routes.units() as usize].into(),
+            inputs: (0..routes.ports()).map(input).collect(),
+            opposite: opposite.into(),
+            came_by: Vec::new(),
+            of_hosts,
+            disturbed: Vec::new(),
+        }
+    }
+
+    /// Another view, as [`Network::view`].
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn view(&self) -> Pauses {
+        // SAFETY: promised by the caller.
+        unsafe {
+            Pauses {
+                model: self.model,
+                senders: self.senders.view(),
+                inputs: self.inputs.view(),
+                opposite: self.opposite.view(),
+                came_by: Vec::new(),
+                of_hosts: self.of_hosts,
+                disturbed: Vec::new(),
+            }
+        }
+    }
+
+    /// When a port must act for its input, or because a pause ends, if its transmitter is free from `free_at` on.
+    #[inline]
+    pub(crate) fn next(&self, port: u32, free_at: Time) -> Time {
+        let sender = &self.senders[port as usize];
+        let end = if sender.stopped == 0 { Time::NEVER } else { sender.first_end() };
+        end.min(self.inputs[port as usize].next(free_at))
+    }
+
+    /// A packet comes by an input. Gives what becomes of it.
+    pub(crate) fn arrives(
+        &mut self,
+        handle: Handle,
+        input: u32,
+        class: usize,
+        bytes: u16,
+        now: Time,
+    ) -> Arrival {
+        if self.came_by.len() <= handle.index() {
+            self.came_by.resize(handle.index() + 1, 0);
+        }
+        self.came_by[handle.index()] = input;
+        if self.model.lossless >> class & 1 == 0 {
+            return Arrival::Counted;
+        }
+        let at = &mut self.inputs[input as usize];
+        let arrival = at.ingress.arrive(class, bytes, at.above_xoff, &self.model);
+        if arrival == Arrival::Stops {
+            at.tell(class, now);
+        }
+        arrival
+    }
+
+    /// A port begins to send a packet.
+    pub(crate) fn departs(
+        &mut self,
+        port: u32,
+        handle: Handle,
+        class: usize,
+        bytes: u16,
+        now: Time,
+    ) {
+        let is_counted = self.model.lossless >> class & 1 != 0;
+        let input = self.came_by[handle.index()];
+        let at = &mut self.inputs[port as usize];
+        at.on_wire =
+            OnWire { input, class: class as u8, bytes: if is_counted { bytes } else { 0 } };
+        at.last_departure = now;
+    }
+
+    /// The last bit of what a port sent has left. Gives the input whose sender must be told, if one must.
+    pub(crate) fn leaves(&mut self, port: u32, now: Time) -> Option<u32> {
+        let on_wire = mem::take(&mut self.inputs[port as usize].on_wire);
+        let OnWire { input, class, bytes } = on_wire;
+        let at = &mut self.inputs[input as usize];
+        let resumes = bytes > 0 && at.ingress.leave(usize::from(class), bytes, &self.model);
+        if resumes {
+            at.tell(usize::from(class), now);
+        }
+        resumes.then_some(input)
+    }
+
+    /// The frame that tells the sender of a port's input what holds now.
+    pub(crate) fn frame(&mut self, port: u32, now: Time) -> Pause {
+        let at = &mut self.inputs[port as usize];
+        let classes = mem::take(&mut at.untold);
+        let stopped = at.ingress.stopped() & classes;
+        at.renew_at = match at.ingress.stopped() {
+            0 => Time::NEVER,
+            _ => now + at.renew_after,
+        };
+        at.sent += 1;
+        Pause { classes, stopped, quanta: self.model.quanta }
+    }
+
+    /// Which packets a host may send.
+    pub(crate) fn allowed(&self, unit: u32) -> Allowed {
+        let stopped = self.senders[unit as usize].stopped;
+        let closed = (0..CLASSES).filter(|class| stopped >> class & 1 != 0);
+        Allowed::from_bits(!closed.fold(0, |bits, class| bits | self.of_hosts[class]))
+    }
+
+    /// When the first pause of a sender ends by itself.
+    pub(crate) fn first_end(&self, unit: u32) -> Time {
+        self.senders[unit as usize].first_end()
+    }
+
+    /// A host's pauses that have ended.
+    pub(crate) fn end_at_host(&mut self, unit: u32, now: Time) {
+        let sender = &mut self.senders[unit as usize];
+        sender.ended(now).for_each(|class| sender.go_on(class, now));
+    }
+
+    /// A host is told.
+    pub(crate) fn tell_host(&mut self, unit: u32, pause: Pause, lasts: TimeDelta, now: Time) {
+        let sender = &mut self.senders[unit as usize];
+        sender.counters.received += 1;
+        for class in (0..CLASSES).filter(|class| pause.classes >> class & 1 != 0) {
+            match pause.stopped >> class & 1 {
+                0 => sender.go_on(class, now),
+                _ => {
+                    sender.stop(class, now, now + lasts);
+                }
+            }
+        }
+    }
+
+    /// Frames that a unit has sent to the other end of its link, and what it was told from there.
+    pub(crate) fn counters(&self, unit: u32, now: Time) -> (u64, PauseCounters) {
+        let sender = &self.senders[unit as usize];
+        let mut counters = sender.counters;
+        if sender.stopped != 0 {
+            counters.stopped_for = counters.stopped_for + (now - sender.since);
+        }
+        let sent = self.inputs.find(unit as usize).map_or(0, |input| input.sent);
+        (sent, counters)
+    }
+}
+
+/// The class of packets of a service that a host's NIC knows.
+fn class_of_hosts(service: ServiceClass) -> u8 {
+    let pause = Pause { classes: 0, stopped: 0, quanta: 0 };
+    Packet { service, ..pause.to_packet() }.class()
+}

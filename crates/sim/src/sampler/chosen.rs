@@ -1,0 +1,181 @@
+//! Looks at the flows and ports that a scenario chose (`output.series`), one by one.
+
+use std::collections::BTreeMap;
+
+use trimline_metrics::series::{FlowRow, PortRow};
+use trimline_metrics::{FlowSeries, PortSeries, Reading, Readings};
+use trimline_packet::{ConnectionId, HostId, PortCounters, Time};
+use trimline_switch::OutputPort;
+use trimline_transport::Half;
+
+use crate::flow::Flow;
+use crate::flows::{Opened, Seat, Totals};
+use crate::network::Network;
+use crate::plan::Plan;
+use crate::protocol::Protocol;
+
+/// What was read of a flow at one time.
+#[derive(Clone)]
+struct Seen {
+    /// What the connection carried last.
+    flow: Flow,
+    counted: [u64; trimline_metrics::series::COUNTED.len()],
+    own: Vec<Option<u64>>,
+}
+
+/// The series of chosen flows and ports in the making.
+#[derive(Clone)]
+pub(super) struct Chosen {
+    /// (source, destination).
+    flows: Vec<(u32, u32)>,
+    /// By unit.
+    ports: Vec<u32>,
+    /// Flows at the last time, by opener and connection.
+    before: BTreeMap<(u32, ConnectionId), Seen>,
+    /// In the order of `ports`.
+    ports_before: Vec<PortCounters>,
+    flow_series: FlowSeries,
+    port_series: PortSeries,
+}
+
+impl Chosen {
+    pub(super) fn new<E: Protocol, P: OutputPort>(
+        network: &Network<E, P>,
+        plan: &Plan,
+        config: &E::Config,
+    ) -> Chosen {
+        let ports: Vec<u32> = plan.sampled.ports.iter().map(|link| link.unit()).collect();
+        let of = |&port: &u32| {
+            let rate = network.routes.link(port).spec.rate.as_bps();
+            (network.routes.port_place(port), rate)
+        };
+        let port_series = PortSeries { ports: ports.iter().map(of).collect(), rows: Vec::new() };
+        let asks = !plan.sampled.flows.is_empty();
+        Chosen {
+            flows: plan.sampled.flows.clone(),
+            ports_before: vec![PortCounters::default(); ports.len()],
+            ports,
+            before: BTreeMap::new(),
+            flow_series: FlowSeries {
+                workloads: plan.workloads.iter().map(|workload| workload.name.clone()).collect(),
+                columns: if asks { E::series_columns(config) } else { Vec::new() },
+                rows: Vec::new(),
+            },
+            port_series,
+        }
+    }
+
+    /// Takes the rows of `now`; the rows before were those of `last`.
+    pub(super) fn sample<E: Protocol, P: OutputPort>(
+        &mut self,
+        network: &Network<E, P>,
+        last: Time,
+        now: Time,
+    ) {
+        if !self.ports.is_empty() {
+            self.sample_ports(network, last, now);
+        }
+        if !self.flows.is_empty() {
+            self.sample_flows(network, last, now);
+        }
+    }
+
+    fn sample_ports<E: Protocol, P: OutputPort>(
+        &mut self,
+        network: &Network<E, P>,
+        last: Time,
+        now: Time,
+    ) {
+        let counters: Vec<PortCounters> = network.port_counters().collect();
+        for (number, (&port, before)) in (0..).zip(self.ports.iter().zip(&mut self.ports_before)) {
+            let counted = counters[port as usize];
+            self.port_series.rows.push(PortRow {
+                time_ps: now.as_ps(),
+                since_ps: last.as_ps(),
+                port: number,
+                counters: counted.since(before),
+                queue_bytes: network.queued_bytes(port),
+            });
+            *before = counted;
+        }
+    }
+
+    fn sample_flows<E: Protocol, P: OutputPort>(
+        &mut self,
+        network: &Network<E, P>,
+        last: Time,
+        now: Time,
+    ) {
+        let mut before = std::mem::take(&mut self.before);
+        for opened in network.flows.under_way() {
+            let seat = network.flows.seat(opened);
+            let ends = (seat.flow.source.get(), seat.flow.destination.get());
+            // A flow that ended before the last row has had its last row.
+            let is_over = seat.acknowledged.is_some_and(|at| at <= last);
+            if !self.flows.contains(&ends) || (is_over && !network.flows.carries_messages(opened)) {
+                continue;
+            }
+            let key = (opened.by, network.flows.connection(opened));
+            let earlier = before.remove(&key);
+            let seen = self.look(network, opened, &seat, earlier.as_ref());
+            self.flow_series.rows.push(self.row(&seen, earlier.as_ref(), last, now));
+            self.before.insert(key, seen);
+        }
+    }
+
+    /// What the halves of a flow have counted, and what the transport tells of them.
+    fn look<E: Protocol, P: OutputPort>(
+        &self,
+        network: &Network<E, P>,
+        opened: Opened,
+        seat: &Seat,
+        earlier: Option<&Seen>,
+    ) -> Seen {
+        let columns = &self.flow_series.columns;
+        let mut own = vec![None; columns.len()];
+        let mut readings = Readings::new(columns, &mut own);
+        let mut totals = Totals::default();
+        let halves: [(Half, HostId, Option<u32>); 2] = [
+            (Half::Sending, seat.flow.source, seat.sender),
+            (Half::Receiving, seat.flow.destination, seat.receiver),
+        ];
+        for (half, host, slot) in halves {
+            let Some(slot) = slot else { continue };
+            totals = totals.with(&network.totals(host, half, slot));
+            network.endpoint(host).read(slot, half, &mut readings);
+        }
+        // Between two messages of a kept connection it is still the one before.
+        let carried = network.flows.carried(opened.by, network.flows.connection(opened));
+        let flow = carried.or(earlier.map(|seen| seen.flow)).unwrap_or(seat.flow);
+        Seen { flow, counted: totals.series(), own }
+    }
+
+    fn row(&self, seen: &Seen, earlier: Option<&Seen>, last: Time, now: Time) -> FlowRow {
+        let mut row = FlowRow {
+            time_ps: now.as_ps(),
+            since_ps: last.as_ps(),
+            workload: seen.flow.workload,
+            index: seen.flow.index,
+            source: seen.flow.source.get(),
+            destination: seen.flow.destination.get(),
+            counted: seen.counted,
+            own: seen.own.clone(),
+        };
+        let Some(earlier) = earlier else { return row };
+        for (counted, before) in row.counted.iter_mut().zip(earlier.counted) {
+            *counted -= before;
+        }
+        let kinds = self.flow_series.columns.iter().map(|column| column.kind);
+        for (kind, (value, before)) in kinds.zip(row.own.iter_mut().zip(&earlier.own)) {
+            match kind {
+                Reading::Level => {}
+                Reading::Count => *value = value.map(|value| value - before.unwrap_or(0)),
+            }
+        }
+        row
+    }
+
+    pub(super) fn into_series(self) -> (FlowSeries, PortSeries) {
+        (self.flow_series, self.port_series)
+    }
+}

@@ -1,0 +1,58 @@
+//! Priorities of htsim's connection matrices. Each receiver pulls flows with a lower number first; ours have four
+//! classes, of which the highest is pulled first. So the numbers at one receiver are put in order.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
+
+use crate::formats::connection_matrix::{Connection, PRIORITY};
+use crate::keys::error::ScenarioError;
+use crate::keys::tree::Node;
+
+/// Classes of a receiver.
+const CLASSES: usize = 4;
+
+/// The class of each flow of a file; `None` for all where the file gives no priority, or they are not to count.
+pub(super) fn classes(
+    node: &Node,
+    file: &Node,
+    name: &str,
+    connections: &[Connection],
+) -> Result<Vec<Option<u8>>, ScenarioError> {
+    let are_used = node.child("priorities").and_then(Node::boolean).unwrap_or(true);
+    if !are_used || connections.iter().all(|connection| connection.priority.is_none()) {
+        return Ok(vec![None; connections.len()]);
+    }
+    if let Some(class) = node.child("class") {
+        return Err(ScenarioError::new(
+            &class.place,
+            format!("a class beside the priorities of {name}"),
+            "`file` without `class`, or `priorities = false`",
+        ));
+    }
+    let mut at: BTreeMap<u32, BTreeSet<u64>> = BTreeMap::new();
+    for connection in connections {
+        let known = at.entry(connection.destination).or_default();
+        known.insert(priority(connection));
+        if known.len() > CLASSES {
+            let Connection { destination, line, .. } = connection;
+            let problem = format!(
+                "{name}:{line}: host {destination} receives flows of more than {CLASSES} priorities"
+            );
+            let expected = format!(
+                "{CLASSES} at most, as many as a receiver has classes; or `priorities = false`, which treats all alike"
+            );
+            return Err(ScenarioError::new(&file.place, problem, expected));
+        }
+    }
+    let class = |connection: &Connection| {
+        // The more numbers are above that of a flow, the earlier it is pulled.
+        let above = (Bound::Excluded(priority(connection)), Bound::Unbounded);
+        let later = at[&connection.destination].range(above);
+        Some(later.count() as u8)
+    };
+    Ok(connections.iter().map(class).collect())
+}
+
+fn priority(connection: &Connection) -> u64 {
+    connection.priority.unwrap_or(PRIORITY)
+}

@@ -1,0 +1,384 @@
+//! DCQCN in the simulator.
+
+use std::sync::Arc;
+
+use trimline_metrics::FlowRecord;
+use trimline_packet::{BitRate, ByteCount, HostId, Packet, TimeDelta};
+use trimline_switch::Marker;
+use trimline_transport::dcqcn::{Config, Endpoint, LEAST_TIMER};
+use trimline_transport::{Framing, flow};
+
+use super::roce::Queues;
+use super::words::time;
+use super::{
+    BYTES, DURATION, Draws, Form, Frames, Grammar, Group, Keys, Plan, Protocol, RATE, Sample,
+    ScenarioError, Setting, Traits, Transport, Work, optional, windowed,
+};
+use crate::topology::Clos;
+
+/// What packets take beside their payload.
+const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
+
+/// DCQCN 5.2: at 40 Gb/s, from 5 KB on, 1 % at 200 KB. Taken as it is for every rate.
+const RAMP: Marker = Marker::Ramp { kmin: 5_000, kmax: 200_000, pmax: u32::MAX / 100 };
+
+static GRAMMAR: Grammar = Grammar {
+    about: "Parameters of DCQCN (Zhu et al., SIGCOMM 2015). Its switch is by default profile ecn with ecn_ramp = { kmin = \"5KB\", kmax = \"200KB\", pmax = \"1%\" }, the paper's at 40 Gb/s; switch.pfc makes the network lossless.",
+    alternatives: &[],
+    keys: &[
+        optional(
+            "payload",
+            BYTES,
+            "Payload of a full packet; the header adds 64 B. Default: 9000B, as of the other transports (RoCEv2 has 4096B at most).",
+        ),
+        optional(
+            "gain_shift",
+            Form::Integer(1, 16),
+            "alpha is averaged with the gain 2^-gain_shift. Default: 8, which is 1/256 (DCQCN 5.2).",
+        ),
+        optional(
+            "alpha_timer",
+            DURATION,
+            "Time without a CNP after which alpha falls. At least 1us. Default: 55us (DCQCN 5.2).",
+        ),
+        optional(
+            "timer",
+            DURATION,
+            "Time between two increases of the rate. At least 1us. Default: 55us (DCQCN 5.2).",
+        ),
+        optional(
+            "byte_counter",
+            BYTES,
+            "Bytes on the wire between two increases of the rate. Default: 10MB (DCQCN 5.2).",
+        ),
+        optional(
+            "fast_recoveries",
+            Form::Integer(0, 1_000),
+            "Increases that go half of the way back to the target before the target rises: F. Default: 5 (DCQCN 3.1).",
+        ),
+        optional(
+            "additive_increase",
+            RATE,
+            "What additive increase adds to the target: R_AI. Default: 40Mbps (DCQCN 5.2).",
+        ),
+        optional(
+            "hyper_increase",
+            RATE,
+            "What hyper increase adds to the target, once more each time: R_HAI. Default: 400Mbps (chosen: ten times R_AI, the proportion of 802.1Qau; the paper names none).",
+        ),
+        optional(
+            "min_rate",
+            RATE,
+            "The least rate of a flow. Default: 10Mbps, or the host's link if that is slower (chosen: that of 802.1Qau; the paper names none).",
+        ),
+        optional(
+            "cnp_interval",
+            DURATION,
+            "The least time between two CNPs of a flow. Default: 50us (DCQCN 3.1).",
+        ),
+        optional(
+            "ack_every",
+            Form::Integer(1, 255),
+            "Packets for which the sender asks for one ACK. The last one of a message always asks. Default: 1.",
+        ),
+        optional(
+            "window",
+            BYTES,
+            "Payload that a flow may have outstanding; one packet always may. Default: no limit, as in the paper.",
+        ),
+        optional(
+            "rto",
+            DURATION,
+            "Time without an answer after which a sender goes back to what is not acknowledged; it doubles up to 64 times. Default: 10ms (chosen: a lossless network needs none).",
+        ),
+    ],
+};
+
+impl Protocol for Endpoint {
+    const TAKES_MESSAGES: bool = true;
+
+    type Config = Config;
+
+    fn new(host: HostId, config: &Arc<Config>, _seed: u64) -> Self {
+        Endpoint::new(host, Arc::clone(config))
+    }
+
+    /// Whoever has everything acknowledged needs no further answer.
+    fn time_wait(_config: &Config) -> TimeDelta {
+        TimeDelta::ZERO
+    }
+
+    fn forget(&mut self, slot: u32) {
+        Endpoint::forget(self, slot);
+    }
+
+    fn statistics_of(&self, slot: u32) -> flow::Statistics {
+        let seen = self.receiver_statistics(slot);
+        let (packets, bytes) = (seen.packets, seen.bytes);
+        flow::Statistics { packets, bytes, ..flow::Statistics::default() }
+    }
+
+    fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
+        let seen = self.sender_statistics(slot);
+        record.packets_sent = seen.packets_sent;
+        record.retransmissions_signalled = seen.resent_nack;
+        record.retransmissions_timeout = seen.resent_timeout;
+        record.timeouts = seen.timeouts;
+    }
+
+    fn connections(&self) -> (*const u8, usize) {
+        self.connections_memory()
+    }
+}
+
+/// DCQCN.
+#[derive(Clone, Copy, Debug)]
+pub struct Dcqcn;
+
+impl Transport for Dcqcn {
+    type Endpoint = Endpoint;
+    const IS_BUILT_IN: bool = true;
+
+    fn name(self) -> &'static str {
+        "dcqcn"
+    }
+    fn label(self) -> &'static str {
+        "DCQCN"
+    }
+    fn colour(self) -> &'static str {
+        "#CC79A7"
+    }
+    fn about(self) -> &'static str {
+        "DCQCN: rates that CNPs cut, for RoCEv2."
+    }
+    fn grammar(self) -> &'static Grammar {
+        &GRAMMAR
+    }
+    fn traits(self) -> Traits {
+        Traits {
+            keeps_paths: true,
+            ends_flows: true,
+            no_latencies: Some("whose ACKs answer several packets"),
+            no_host_order: Some("whose flows take turns"),
+        }
+    }
+    fn profile(self, _keys: &Keys<'_>) -> &'static str {
+        "ecn"
+    }
+    fn marker(self) -> Option<Marker> {
+        Some(RAMP)
+    }
+
+    fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
+        let base = defaults(setting.topology.host_link.rate);
+        let config = Config {
+            payload_bytes: keys.payload(base.payload_bytes)?,
+            line_rate: base.line_rate,
+            least_rate: keys.rate("min_rate", base.least_rate)?,
+            gain_shift: keys.integer("gain_shift", base.gain_shift.into()) as u8,
+            alpha_timer: keys.timer("alpha_timer", base.alpha_timer)?,
+            increase_timer: keys.timer("timer", base.increase_timer)?,
+            increase_bytes: keys.bytes("byte_counter", base.increase_bytes)?,
+            recoveries: keys.integer("fast_recoveries", base.recoveries),
+            additive_increase: keys.rate("additive_increase", base.additive_increase)?,
+            hyper_increase: keys.rate("hyper_increase", base.hyper_increase)?,
+            cnp_interval: keys.duration("cnp_interval", base.cnp_interval)?,
+            ack_every: keys.integer("ack_every", base.ack_every.into()) as u8,
+            window: match keys.has("window") {
+                true => Some(keys.bytes("window", ByteCount::ZERO)?),
+                false => None,
+            },
+            rto: keys.timer("rto", base.rto)?,
+        };
+        check(&config, keys)?;
+        Ok(config)
+    }
+
+    fn payload_bytes(self, config: &Config) -> u16 {
+        config.payload_bytes
+    }
+
+    fn words(self, config: &Config) -> String {
+        let window = match config.window {
+            None => String::new(),
+            Some(window) => format!(", {window} outstanding at most"),
+        };
+        format!(
+            "DCQCN: {} to {} a flow, {} B a packet, a CNP each {}, g 1/{}, alpha falls after {}, increases each {} and {} by {} behind {} recoveries, an ACK for {} packets, time-out {}{window}",
+            config.least_rate,
+            config.line_rate,
+            config.payload_bytes,
+            time(config.cnp_interval),
+            1u64 << config.gain_shift,
+            time(config.alpha_timer),
+            time(config.increase_timer),
+            config.increase_bytes,
+            config.additive_increase,
+            config.recoveries,
+            config.ack_every,
+            time(config.rto),
+        )
+    }
+
+    fn work(self, config: &Config, plan: &Plan, group: &Group) -> Work {
+        windowed(plan, config.payload_bytes, FRAMING, 1.0 / f64::from(config.ack_every), group)
+    }
+
+    fn frames(self, config: &Config, _packets: &[Packet]) -> Option<Box<dyn Frames>> {
+        Some(Box::new(Queues::new(config)))
+    }
+
+    fn samples(self) -> Vec<Sample<Config>> {
+        // No loss slows it down: where queues hold one packet, it mostly goes back.
+        let sample = |name, config| Sample { name, config, least_bytes: 250_000 };
+        let base = Config { rto: TimeDelta::from_ms(1), ..defaults(BitRate::from_gbps(10)) };
+        let window = Some(ByteCount::new(90_000));
+        vec![
+            sample("dcqcn", base.clone()),
+            sample("dcqcn-window", Config { window, ack_every: 4, ..base }),
+        ]
+    }
+
+    fn random(self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Config {
+        let line_rate = topology.host_link.rate;
+        let least = draws.one_of(&[1_000_000, 10_000_000, 500_000_000]);
+        let mut us = |times: &[u64]| TimeDelta::from_us(draws.one_of(times));
+        Config {
+            payload_bytes,
+            least_rate: BitRate::from_bps(least).min(line_rate),
+            alpha_timer: us(&[1, 55]),
+            increase_timer: us(&[1, 55, 1_500]),
+            cnp_interval: us(&[0, 4, 50]),
+            rto: us(&[200, 1_000, 10_000]),
+            gain_shift: 1 + draws.below(10) as u8,
+            increase_bytes: ByteCount::new(draws.one_of(&[1, 150_000, 10_000_000])),
+            recoveries: draws.below(7) as u32,
+            ack_every: draws.one_of(&[1, 1, 3, 64]),
+            window: draws.one_of(&[None, None, Some(1), Some(40_000)]).map(ByteCount::new),
+            ..defaults(line_rate)
+        }
+    }
+}
+
+/// The paper's parameters, for a host's link.
+fn defaults(line_rate: BitRate) -> Config {
+    Config {
+        payload_bytes: 9000,
+        line_rate,
+        least_rate: BitRate::from_bps(10_000_000).min(line_rate),
+        gain_shift: 8,
+        alpha_timer: TimeDelta::from_us(55),
+        increase_timer: TimeDelta::from_us(55),
+        increase_bytes: ByteCount::new(10_000_000),
+        recoveries: 5,
+        additive_increase: BitRate::from_bps(40_000_000),
+        hyper_increase: BitRate::from_bps(400_000_000),
+        cnp_interval: TimeDelta::from_us(50),
+        ack_every: 1,
+        window: None,
+        rto: TimeDelta::from_ms(10),
+    }
+}
+
+/// Refuses what does not fit together.
+fn check(config: &Config, keys: &Keys<'_>) -> Result<(), ScenarioError> {
+    for (key, timer) in [("alpha_timer", config.alpha_timer), ("timer", config.increase_timer)] {
+        if timer < LEAST_TIMER {
+            let least = format!("at least {}", time(LEAST_TIMER));
+            return Err(keys.refuse(key, format!("a timer of {}", time(timer)), least));
+        }
+    }
+    if config.least_rate > config.line_rate {
+        return Err(keys.refuse(
+            "min_rate",
+            format!("a least rate of {}", config.least_rate),
+            format!("at most the rate of the host's link, {}", config.line_rate),
+        ));
+    }
+    if config.least_rate.as_bps() < 1_000_000 {
+        // A full packet takes half a second then.
+        return Err(keys.refuse(
+            "min_rate",
+            format!("a least rate of {}", config.least_rate),
+            "at least 1Mbps",
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+    use trimline_switch::{Choices, ServiceModel};
+
+    fn plan(keys: &str) -> Result<Plan, String> {
+        let text = format!(
+            "topology.star.hosts = 4\nworkload = [{{ name = \"w\", permutation = {{}}, size = \"9KB\" }}]\n{keys}"
+        );
+        let scenario = Scenario::parse("s.toml", &text, &[]).map_err(|error| error.to_string())?;
+        Ok(scenario.runs[0].plan.clone())
+    }
+
+    fn config(keys: &str) -> Config {
+        let plan = plan(keys).unwrap_or_else(|error| panic!("{error}"));
+        plan.transports[0].config::<Config>().expect("of DCQCN").clone()
+    }
+
+    #[test]
+    fn every_parameter_is_a_key_with_the_default_of_the_paper() {
+        assert_eq!(config("transport.dcqcn = {}"), defaults(BitRate::from_gbps(10)));
+        let keys = "transport.dcqcn = { payload = \"1000B\", gain_shift = 4, alpha_timer = \"1us\", \
+            timer = \"2us\", byte_counter = \"3KB\", fast_recoveries = 1, additive_increase = \"5Mbps\", \
+            hyper_increase = \"6Mbps\", min_rate = \"7Mbps\", cnp_interval = \"8us\", ack_every = 9, \
+            window = \"10KB\", rto = \"11us\" }";
+        let expected = Config {
+            payload_bytes: 1000,
+            line_rate: BitRate::from_gbps(10),
+            least_rate: BitRate::from_bps(7_000_000),
+            gain_shift: 4,
+            alpha_timer: TimeDelta::from_us(1),
+            increase_timer: TimeDelta::from_us(2),
+            increase_bytes: ByteCount::new(3_000),
+            recoveries: 1,
+            additive_increase: BitRate::from_bps(5_000_000),
+            hyper_increase: BitRate::from_bps(6_000_000),
+            cnp_interval: TimeDelta::from_us(8),
+            ack_every: 9,
+            window: Some(ByteCount::new(10_000)),
+            rto: TimeDelta::from_us(11),
+        };
+        assert_eq!(config(keys), expected);
+    }
+
+    #[test]
+    fn its_switch_marks_by_the_ramp_of_the_paper_unless_a_key_says_otherwise() {
+        let switch = |keys: &str| plan(keys).unwrap_or_else(|error| panic!("{error}")).switch;
+        let ramp = |marker| {
+            let mut choices = Choices::ecn(200, 30);
+            choices.queues[0].marker = marker;
+            choices.build().expect("a model")
+        };
+        assert_eq!(switch("transport.dcqcn = {}"), ramp(RAMP));
+        let same = "switch.ecn_ramp = { kmin = \"5KB\", kmax = \"200KB\", pmax = \"1%\" }";
+        assert_eq!(switch(&format!("transport.dcqcn = {{}}\n{same}")), ramp(RAMP));
+        let threshold = "transport.dcqcn = {}\nswitch.ecn_threshold = \"30pkt\"";
+        assert_eq!(switch(threshold), ServiceModel::ecn(200, 30));
+        let drops = "transport.dcqcn = {}\nswitch.profile = \"drop-tail\"";
+        assert_eq!(switch(drops), ServiceModel::drop_tail(200));
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_refused() {
+        for (keys, expected) in [
+            ("timer = \"999ns\"", "at least 1us"),
+            ("alpha_timer = \"1ns\"", "at least 1us"),
+            ("min_rate = \"11Gbps\"", "at most the rate of the host's link"),
+            ("min_rate = \"1kbps\"", "at least 1Mbps"),
+            ("rto = \"0us\"", "a time above zero"),
+        ] {
+            let error = plan(&format!("transport.dcqcn = {{ {keys} }}")).unwrap_err();
+            assert!(error.contains(expected), "{keys}: {error}");
+        }
+    }
+}

@@ -1,0 +1,337 @@
+//! pHost in the simulator (CoNEXT 2015).
+
+use std::sync::Arc;
+
+use trimline_packet::{BitRate, ByteCount, HostId, TimeDelta};
+use trimline_transport::phost::{Config, Endpoint, FreeTokens, Order};
+use trimline_transport::{Framing, flow};
+
+use super::words::time;
+use super::{
+    BYTES, DURATION, Draws, Form, Grammar, Group, Keys, Plan, Protocol, Sample, ScenarioError,
+    Setting, Traits, Transport, Work, optional, windowed,
+};
+use crate::topology::{Clos, LinkSpec};
+
+/// What packets take beside their payload.
+const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
+
+impl Protocol for Endpoint {
+    type Config = Config;
+
+    fn new(host: HostId, config: &Arc<Config>, _seed: u64) -> Self {
+        Endpoint::new(host, Arc::clone(config))
+    }
+
+    fn time_wait(config: &Config) -> TimeDelta {
+        config.time_wait
+    }
+
+    fn forget(&mut self, slot: u32) {
+        Endpoint::forget(self, slot);
+    }
+
+    fn statistics_of(&self, slot: u32) -> flow::Statistics {
+        *self.statistics(slot)
+    }
+
+    fn connections(&self) -> (*const u8, usize) {
+        self.connections_memory()
+    }
+}
+
+const ORDERS: Form = Form::Word(&["srpt", "fair"]);
+
+static GRAMMAR: Grammar = Grammar {
+    about: "Parameters of pHost. A packet time is that of a full packet on the host's link.",
+    alternatives: &[],
+    keys: &[
+        optional(
+            "payload",
+            BYTES,
+            "Payload of a full packet; the header adds 64 B. Default: 9000B.",
+        ),
+        optional(
+            "free_tokens",
+            Form::Integer(0, 32_767),
+            "First packets of a flow that wait for no token. Default: 8.",
+        ),
+        optional(
+            "free_for",
+            Form::Word(&["all", "short"]),
+            "The flows that have free tokens: \"all\" (default), or \"short\" ones that need no other tokens.",
+        ),
+        optional(
+            "token_window",
+            Form::Integer(1, 32_767),
+            "Tokens of a flow that may be unanswered, the free ones counted. Default: 8.",
+        ),
+        optional(
+            "token_expiry",
+            DURATION,
+            "How long a sender may use a token: a packet time at least. Default: 1.5 packet times.",
+        ),
+        optional(
+            "downgrade",
+            DURATION,
+            "A flow with a window of unanswered tokens gets no other for so long after the last one. Default: 25 packet times.",
+        ),
+        optional(
+            "resend",
+            DURATION,
+            "When all packets were asked for, the missing ones are asked for again so long after the last token. Default: 9 packet times.",
+        ),
+        optional(
+            "rts_repeat",
+            DURATION,
+            "A sender that has heard nothing for so long repeats its RTS; then it waits twice as long, up to eight times. Default: 100 packet times.",
+        ),
+        optional(
+            "receiver_order",
+            ORDERS,
+            "Which flow a receiver gives its next token: \"srpt\" (default), that with the fewest packets left, or \"fair\", each in turn.",
+        ),
+        optional(
+            "sender_order",
+            ORDERS,
+            "Which flow's token a sender uses next: \"srpt\" (default), that with the fewest packets not sent yet, or \"fair\", each in turn.",
+        ),
+        optional(
+            "time_wait",
+            DURATION,
+            "How long both ends remember a flow that has ended. Default: 1ms.",
+        ),
+    ],
+};
+
+/// pHost.
+#[derive(Clone, Copy, Debug)]
+pub struct Phost;
+
+impl Transport for Phost {
+    type Endpoint = Endpoint;
+    const IS_BUILT_IN: bool = true;
+
+    fn name(self) -> &'static str {
+        "phost"
+    }
+    fn label(self) -> &'static str {
+        "pHost"
+    }
+    fn colour(self) -> &'static str {
+        "#E69F00"
+    }
+    fn about(self) -> &'static str {
+        "pHost (CoNEXT 2015)."
+    }
+    fn grammar(self) -> &'static Grammar {
+        &GRAMMAR
+    }
+    fn traits(self) -> Traits {
+        Traits {
+            keeps_paths: false,
+            ends_flows: true,
+            no_latencies: Some("whose senders hear of no packet's arrival"),
+            no_host_order: Some("whose tokens say which flow sends (transport.phost.sender_order)"),
+        }
+    }
+    /// Strict priority for control packets, and eight packets of data. What may not be trimmed is dropped there.
+    fn profile(self, _keys: &Keys<'_>) -> &'static str {
+        "p4"
+    }
+
+    fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
+        let of_packets = defaults(keys.payload(9000)?, &setting.topology.host_link);
+        let order = |key| match keys.word(key) {
+            Some("fair") => Order::Fair,
+            _ => Order::Srpt,
+        };
+        let config = Config {
+            free_tokens: keys.integer("free_tokens", of_packets.free_tokens),
+            free_for: match keys.word("free_for") {
+                Some("short") => FreeTokens::ShortFlows,
+                _ => FreeTokens::AllFlows,
+            },
+            token_window: keys.integer("token_window", of_packets.token_window),
+            token_expiry: keys.duration("token_expiry", of_packets.token_expiry)?,
+            downgrade: keys.timer("downgrade", of_packets.downgrade)?,
+            resend: keys.timer("resend", of_packets.resend)?,
+            rts_repeat: keys.timer("rts_repeat", of_packets.rts_repeat)?,
+            time_wait: keys.duration("time_wait", of_packets.time_wait)?,
+            receiver_order: order("receiver_order"),
+            sender_order: order("sender_order"),
+            ..of_packets
+        };
+        if config.token_expiry < config.packet_time {
+            return Err(keys.refuse(
+                "token_expiry",
+                "tokens that expire within the time of a packet",
+                format!(
+                    "{} at least, the time of a packet on the host's link",
+                    time(config.packet_time)
+                ),
+            ));
+        }
+        Ok(config)
+    }
+
+    fn payload_bytes(self, config: &Config) -> u16 {
+        config.payload_bytes
+    }
+
+    fn words(self, config: &Config) -> String {
+        let order = |order| match order {
+            Order::Srpt => "the shortest first",
+            Order::Fair => "in turn",
+        };
+        format!(
+            "pHost: {} free tokens for {}, {} B a packet, {} tokens unanswered, each good for {}; receivers serve flows {}, senders {}",
+            config.free_tokens,
+            match config.free_for {
+                FreeTokens::AllFlows => "all flows",
+                FreeTokens::ShortFlows => "short flows",
+            },
+            config.payload_bytes,
+            config.token_window,
+            time(config.token_expiry),
+            order(config.receiver_order),
+            order(config.sender_order),
+        )
+    }
+
+    fn work(self, config: &Config, plan: &Plan, group: &Group) -> Work {
+        // A token for each packet.
+        windowed(plan, config.payload_bytes, FRAMING, 1.0, group)
+    }
+
+    fn samples(self) -> Vec<Sample<Config>> {
+        let base = defaults(9000, &LinkSpec::new(BitRate::from_gbps(10), TimeDelta::from_us(1)));
+        let short = Config {
+            free_for: FreeTokens::ShortFlows,
+            receiver_order: Order::Fair,
+            sender_order: Order::Fair,
+            ..base.clone()
+        };
+        let sample = |name, config| Sample { name, config, least_bytes: 1_000_000 };
+        vec![sample("phost", base), sample("phost, free tokens for short flows", short)]
+    }
+
+    fn random(self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Config {
+        let base = defaults(payload_bytes, &topology.host_link);
+        let packets = |draws: &mut Draws, counts: &[u64]| {
+            TimeDelta::from_ps(base.packet_time.as_ps().saturating_mul(draws.one_of(counts)))
+        };
+        Config {
+            free_tokens: draws.one_of(&[0, 1, 8, 8, 40]),
+            free_for: draws.one_of(&[FreeTokens::AllFlows, FreeTokens::ShortFlows]),
+            token_window: draws.one_of(&[1, 2, 8, 8, 30]),
+            token_expiry: draws.one_of(&[base.token_expiry, base.packet_time, base.downgrade]),
+            downgrade: packets(draws, &[1, 25, 25, 100]),
+            resend: packets(draws, &[1, 9, 9, 50]),
+            rts_repeat: packets(draws, &[10, 100]),
+            receiver_order: draws.one_of(&[Order::Srpt, Order::Srpt, Order::Fair]),
+            sender_order: draws.one_of(&[Order::Srpt, Order::Srpt, Order::Fair]),
+            ..base
+        }
+    }
+}
+
+/// The paper's parameters in packet times, as far as it names them; `spec/deviations.toml` says which it does not.
+fn defaults(payload_bytes: u16, link: &LinkSpec) -> Config {
+    let wire = ByteCount::new(u64::from(FRAMING.wire_bytes(payload_bytes)));
+    let packet_time = link.transmission(wire);
+    let halves =
+        |count: u64| TimeDelta::from_ps(packet_time.as_ps().saturating_mul(count).div_ceil(2));
+    Config {
+        payload_bytes,
+        packet_time,
+        free_tokens: 8,
+        free_for: FreeTokens::AllFlows,
+        token_window: 8,
+        token_expiry: halves(3),
+        downgrade: halves(50),
+        resend: halves(18),
+        rts_repeat: halves(200),
+        time_wait: TimeDelta::from_ms(1),
+        receiver_order: Order::Srpt,
+        sender_order: Order::Srpt,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+    use trimline_switch::ServiceModel;
+
+    fn plan(keys: &str) -> Result<Plan, String> {
+        let text = format!(
+            "topology.star.hosts = 4\nworkload = [{{ name = \"w\", permutation = {{}}, size = \"9KB\" }}]\n{keys}"
+        );
+        let scenario = Scenario::parse("s.toml", &text, &[]).map_err(|error| error.to_string())?;
+        Ok(scenario.runs[0].plan.clone())
+    }
+
+    fn config(keys: &str) -> Config {
+        let plan = plan(keys).unwrap_or_else(|error| panic!("{error}"));
+        plan.transports[0].config::<Config>().expect("pHost").clone()
+    }
+
+    #[test]
+    fn times_are_those_of_a_packet_on_the_hosts_link() {
+        let base = config("transport.phost = {}");
+        let packet = 7_251_200;
+        let ps = TimeDelta::from_ps;
+        assert_eq!((base.packet_time, base.token_expiry), (ps(packet), ps(packet * 3 / 2)));
+        assert_eq!((base.downgrade, base.resend), (ps(packet * 25), ps(packet * 9)));
+        assert_eq!((base.free_tokens, base.token_window), (8, 8));
+        assert_eq!((base.free_for, base.receiver_order), (FreeTokens::AllFlows, Order::Srpt));
+        let fast = config("transport.phost.payload = \"1436B\"\nlinks.rate = \"40Gbps\"");
+        assert_eq!((fast.packet_time, fast.token_expiry), (ps(300_000), ps(450_000)));
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let keys = "transport.phost = { free_tokens = 3, free_for = \"short\", token_window = 4, token_expiry = \"8us\", downgrade = \"9us\", resend = \"10us\", rts_repeat = \"11us\", time_wait = \"12us\", receiver_order = \"fair\", sender_order = \"fair\" }";
+        let us = TimeDelta::from_us;
+        let expected = Config {
+            free_tokens: 3,
+            free_for: FreeTokens::ShortFlows,
+            token_window: 4,
+            token_expiry: us(8),
+            downgrade: us(9),
+            resend: us(10),
+            rts_repeat: us(11),
+            time_wait: us(12),
+            receiver_order: Order::Fair,
+            sender_order: Order::Fair,
+            ..config("transport.phost = {}")
+        };
+        assert_eq!(config(keys), expected);
+    }
+
+    #[test]
+    fn its_switch_drops_data_behind_eight_packets_and_lets_control_go_first() {
+        let plan = plan("transport.phost = {}").unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(plan.switch, ServiceModel::p4(8, 9000));
+    }
+
+    #[test]
+    fn tokens_that_expire_within_a_packet_are_refused() {
+        assert!(plan("transport.phost.token_expiry = \"7251200ps\"").is_ok());
+        let refused = plan("transport.phost.token_expiry = \"7us\"").expect_err("too short");
+        for part in [
+            "s.toml:3:32",
+            "\"7us\"",
+            "tokens that expire within the time of a packet",
+            "expected 7.2512us at least",
+        ] {
+            assert!(refused.contains(part), "{part}: {refused}");
+        }
+        for key in ["downgrade", "resend", "rts_repeat"] {
+            let refused = plan(&format!("transport.phost.{key} = \"0s\""));
+            assert!(refused.expect_err("no time").contains("expected a time above zero"), "{key}");
+        }
+        assert!(plan("transport.phost.token_window = 0").is_err());
+    }
+}

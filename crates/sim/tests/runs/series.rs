@@ -1,0 +1,204 @@
+//! Chosen flows and ports over time: they add up to what the whole run counts, and change nothing.
+
+use std::collections::BTreeMap;
+
+use trimline_metrics::series::{FlowRow, FlowSeries};
+use trimline_metrics::{FlowRecord, PortRecord, RunRecord};
+use trimline_packet::TimeDelta;
+use trimline_sim::plan::{Connection, Plan, Sampled};
+use trimline_sim::scenario::Scenario;
+use trimline_sim::suites::plans::same_everywhere;
+use trimline_sim::topology;
+
+use crate::plans::run;
+
+fn plan(text: &str) -> Plan {
+    let scenario = Scenario::parse("s", text, &[]);
+    scenario.unwrap_or_else(|error| panic!("{error}\n{text}")).runs.remove(0).plan
+}
+
+/// An incast of eight flows to host 0, two of them chosen, with the port that they share.
+fn incast(transport: &str) -> Plan {
+    plan(&format!(
+        "topology.star.hosts = 9\n{transport}\noutput.series = {{ every = \"20us\", flows = [[1, 0], [2, 0]], \
+         ports = [\"tor 0 down 0\"] }}\n[[workload]]\nname = \"w\"\nincast = {{ receiver = 0, senders = 8 }}\n\
+         size = \"900KB\"\n"
+    ))
+}
+
+fn column(series: &FlowSeries, name: &str) -> usize {
+    let place = series.columns.iter().position(|column| column.name == name);
+    place.unwrap_or_else(|| panic!("no {name} among {:?}", series.columns))
+}
+
+fn values<'a>(
+    series: &'a FlowSeries,
+    name: &str,
+    source: u32,
+) -> impl Iterator<Item = Option<u64>> + 'a {
+    let place = column(series, name);
+    let rows = series.rows.iter().filter(move |row| row.source == source);
+    rows.map(move |row| row.own[place])
+}
+
+/// What the rows of each flow counted is what its record has, and the run is the one without a series.
+fn adds_up(plan: &Plan, record: &RunRecord) {
+    let without = run(&Plan { sample_every: None, sampled: Sampled::default(), ..plan.clone() });
+    assert_eq!(RunRecord { samples: Default::default(), ..record.clone() }, without);
+    let mut sums: BTreeMap<(u32, u64, u32, u32), [u64; 6]> = BTreeMap::new();
+    for FlowRow { workload, index, source, destination, counted, .. } in &record.samples.flows.rows
+    {
+        let sum = sums.entry((*workload, *index, *source, *destination)).or_default();
+        sum.iter_mut().zip(counted).for_each(|(sum, counted)| *sum += counted);
+    }
+    let chosen = |flow: &FlowRecord| plan.sampled.flows.contains(&(flow.source, flow.destination));
+    let flows: Vec<_> = record.flows.iter().filter(chosen).collect();
+    assert_eq!(flows.len(), sums.len());
+    for flow in flows {
+        let resent = flow.retransmissions_signalled
+            + flow.retransmissions_return
+            + flow.retransmissions_timeout;
+        let expected = [
+            flow.packets_sent,
+            resent,
+            flow.trims,
+            flow.returns,
+            flow.timeouts,
+            flow.delivered_bytes,
+        ];
+        assert_eq!(sums[&(0, flow.index, flow.source, flow.destination)], expected, "{flow:?}");
+    }
+}
+
+#[test]
+fn chosen_flows_and_ports_add_up_to_the_record_of_every_transport() {
+    for transport in ["ndp", "tcp", "dctcp", "mptcp"] {
+        let plan = incast(&format!("transport.{transport} = {{}}"));
+        let record = run(&plan);
+        adds_up(&plan, &record);
+        let ports = &record.samples.ports;
+        let sent: u64 = ports.rows.iter().map(|row| row.counters.bytes).sum();
+        let of = |port: &&PortRecord| port.place == ports.ports[0].0;
+        let all = record.ports.iter().find(of).unwrap().bytes;
+        // Of the last interval, which the run did not end, there is no row: 20 us at 10 Gb/s.
+        assert!(sent <= all && all <= sent + 25_000, "{transport}: {sent} of {all}");
+        assert!(ports.rows.iter().any(|row| row.queue_bytes > 50_000), "{transport}");
+    }
+}
+
+#[test]
+fn ndp_tells_of_its_pulls() {
+    let record = run(&incast("transport.ndp = { initial_window = 12 }"));
+    let series = &record.samples.flows;
+    for source in [1, 2] {
+        let received: u64 = values(series, "pulls_received", source).flatten().sum();
+        let sent: u64 = values(series, "pulls_sent", source).flatten().sum();
+        // Twelve packets are pushed. Every other one needs a pull; those with the last ACKs ask for nothing.
+        let rows = series.rows.iter().filter(|row| row.source == source);
+        let packets: u64 = rows.map(|row| row.counted[0]).sum();
+        assert!(
+            (packets - 12..=packets).contains(&received) && sent >= received,
+            "{sent}, {received}"
+        );
+        let in_flight = values(series, "in_flight_packets", source).flatten().max();
+        assert!(in_flight.is_some_and(|packets| (1..=12).contains(&packets)), "{in_flight:?}");
+        assert!(values(series, "pulls_queued", source).flatten().any(|pulls| pulls > 0));
+    }
+}
+
+#[test]
+fn a_window_of_tcp_moves_and_only_dctcp_has_an_alpha() {
+    let dctcp = run(&incast("transport.dctcp = {}"));
+    let series = &dctcp.samples.flows;
+    let windows: Vec<u64> = values(series, "window_packets", 1).flatten().collect();
+    assert_eq!(windows[0], 10_000, "ten segments in thousandths");
+    assert!(windows.iter().max() > windows.iter().min());
+    let alphas: Vec<u64> = values(series, "alpha", 1).flatten().collect();
+    assert!(
+        alphas.iter().all(|&alpha| alpha <= 1_000_000) && alphas.iter().min() < alphas.iter().max()
+    );
+    let rounds: Vec<u64> = values(series, "round_trip_ps", 1).flatten().collect();
+    // A SYN and its answer over four links at least; a segment and its ACK take 18 us.
+    assert!(rounds.iter().all(|&ps| ps > 4_000_000), "{rounds:?}");
+    assert!(rounds.iter().any(|&ps| ps > 18_000_000), "{rounds:?}");
+    let tcp = run(&incast("transport.tcp = {}"));
+    assert!(tcp.samples.flows.columns.iter().all(|column| column.name != "alpha"));
+}
+
+#[test]
+fn several_transports_have_the_columns_of_all() {
+    let text = "topology.star.hosts = 3\nswitch.profile = \"ecn\"\n\
+                transport = { ndp = {}, dctcp = {} }\n\
+                output.series = { every = \"10us\", flows = [[0, 1], [0, 2]] }\n\
+                [[workload]]\nname = \"a\"\npairs = [[0, 1]]\nsize = \"90KB\"\ntransport = \"ndp\"\n\
+                [[workload]]\nname = \"b\"\npairs = [[0, 2]]\nsize = \"90KB\"\ntransport = \"dctcp\"\n";
+    let record = run(&plan(text));
+    let series = &record.samples.flows;
+    let (pulls, alpha) = (column(series, "pulls_received"), column(series, "alpha"));
+    for row in &series.rows {
+        let is_ndp = row.destination == 1;
+        assert_eq!(
+            (row.own[pulls].is_some(), row.own[alpha].is_some()),
+            (is_ndp, !is_ndp),
+            "{row:?}"
+        );
+    }
+    assert!(series.rows.len() > 10);
+}
+
+#[test]
+fn messages_of_a_kept_connection_have_rows_of_their_own() {
+    let text = "topology.star.hosts = 2\noutput.series = { every = \"3us\", flows = [[0, 1]] }\n\
+                duration = \"400us\"\n[[workload]]\nname = \"w\"\npairs = [[0, 1]]\nsize = \"90KB\"\n\
+                arrivals.closed_loop = { gap = \"30us\", count = 3 }\nconnection = \"kept\"\n";
+    let plan = plan(text);
+    assert_eq!(plan.workloads[0].connection, Connection::Kept);
+    let series = run(&plan).samples.flows;
+    let sent: u64 = series.rows.iter().map(|row| row.counted[0]).sum();
+    assert_eq!(sent, 30);
+    let of = |index| series.rows.iter().filter(move |row| row.index == index);
+    for index in 0..3 {
+        let sent: u64 = of(index).map(|row| row.counted[0]).sum();
+        assert!((8..=12).contains(&sent), "message {index}: {sent}");
+    }
+}
+
+#[test]
+fn a_series_is_the_same_on_both_engines_and_on_threads() {
+    let text = "topology.fattree.k = 4\noutput.series = { every = \"17us\", flows = [[0, 15], [15, 0], [3, 9]], \
+                ports = [\"core 0 down 1\", \"tor 0 up 0\"] }\n[[workload]]\nname = \"w\"\nall_to_all = {}\n\
+                size = \"45KB\"\n";
+    let plan = plan(text);
+    let record = same_everywhere(&plan, 2);
+    assert!(record.samples.flows.rows.len() > 3 && record.samples.ports.rows.len() > 10);
+    let names: Vec<String> =
+        record.samples.ports.ports.iter().map(|(place, _)| place.to_string()).collect();
+    assert_eq!(names, ["core 0 down 1", "tor 0 up 0"]);
+    assert_eq!(plan.sample_every, Some(TimeDelta::from_us(17)));
+    assert_eq!(
+        topology::links(&plan.topology).iter().filter(|(name, _)| names.contains(name)).count(),
+        2
+    );
+}
+
+#[test]
+fn a_series_names_switch_ports_and_pairs_of_hosts() {
+    let refused = |series: &str| {
+        let text = format!(
+            "topology.star.hosts = 2\noutput.series = {series}\n[[workload]]\nname = \"w\"\npairs = [[0, 1]]\n\
+             size = \"9KB\"\n"
+        );
+        Scenario::parse("s", &text, &[]).unwrap_err().to_string()
+    };
+    for (series, problem) in [
+        ("{ flows = [[0, 1]] }", "`every`"),
+        ("{ every = \"0s\" }", "infinitely many at once"),
+        ("{ every = \"1us\", flows = [[0, 2]] }", "host 2"),
+        ("{ every = \"1us\", ports = [\"host 0\"] }", "a host has no queue of packets"),
+        ("{ every = \"1us\", ports = [\"tor 0 down 7\"] }", "no link is named `tor 0 down 7`"),
+        ("{ every = \"1us\", places = [] }", "`places`"),
+    ] {
+        let error = refused(series);
+        assert!(error.contains(problem), "{series}: {error}");
+    }
+}
