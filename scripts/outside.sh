@@ -18,12 +18,17 @@ export TRIMLINE_PYTHON="$root/.venv/bin/python"
 table=$(cargo run --offline --quiet -- compare scenario.toml --transports paced,ndp --out ../compare)
 printf '%s\n' "$table"
 for name in paced ndp; do
-    printf '%s\n' "$table" | grep --quiet --word-regexp "$name" || { echo "no column of $name" >&2; exit 1; }
+    grep --quiet --word-regexp "$name" <<<"$table" || { echo "no column of $name" >&2; exit 1; }
     test -s "../compare/$name/seed-1/flows.csv" || { echo "no run of $name" >&2; exit 1; }
 done
 # So are columns of its own.
-cargo run --offline --quiet -- run scenario.toml --out ../series --set 'output.series={every="20us",flows=[[1,0]]}' >../table
-head -1 ../series/seed-1/flow_series.csv | tr -d "\r" | tr "," "\n" | grep --quiet --line-regexp "outstanding_packets" #../series/seed-1/flow_series.csv
+cargo run --offline --quiet -- run scenario.toml --out ../series --set transport.paced={} \
+    --set 'output.series={every="20us",flows=[[1,0]]}' >../table
+columns=$(head -1 ../series/seed-1/flow_series.csv)
+case ",$columns," in
+*,outstanding_packets,*) ;;
+*) echo "no column outstanding_packets of paced: $columns" >&2; exit 1 ;;
+esac
 # Parameters from outside are parameters like any others.
 if cargo run --offline --quiet -- run scenario.toml --set transport.paced.rat=1Gbps 2>../message; then
     echo "a wrong key was accepted" >&2
