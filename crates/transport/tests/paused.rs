@@ -189,19 +189,8 @@ fn phost_host(host: HostId) -> phost::Endpoint {
 fn dcqcn_host(host: HostId) -> dcqcn::Endpoint {
     let config = dcqcn::Config {
         payload_bytes: 1436,
-        line_rate: BitRate::from_gbps(10),
-        least_rate: BitRate::from_bps(10_000_000),
-        gain_shift: 8,
-        alpha_timer: TimeDelta::from_us(55),
-        increase_timer: TimeDelta::from_us(55),
-        increase_bytes: ByteCount::new(10_000_000),
-        recoveries: 5,
-        additive_increase: BitRate::from_bps(40_000_000),
-        hyper_increase: BitRate::from_bps(400_000_000),
-        cnp_interval: TimeDelta::from_us(50),
-        ack_every: 1,
-        window: None,
         rto: TimeDelta::from_us(500),
+        ..dcqcn::Config::published(BitRate::from_gbps(10))
     };
     dcqcn::Endpoint::new(host, config)
 }

@@ -49,21 +49,19 @@ mod tests {
 
     /// The paper's, at 10 Gb/s.
     pub(super) fn config() -> Config {
-        Config {
-            payload_bytes: 9000,
-            line_rate: BitRate::from_gbps(10),
-            least_rate: BitRate::from_bps(10_000_000),
-            gain_shift: 8,
-            alpha_timer: TimeDelta::from_us(55),
-            increase_timer: TimeDelta::from_us(55),
-            increase_bytes: ByteCount::new(10_000_000),
-            recoveries: 5,
-            additive_increase: BitRate::from_bps(40_000_000),
-            hyper_increase: BitRate::from_bps(400_000_000),
-            cnp_interval: TimeDelta::from_us(50),
-            ack_every: 1,
-            window: None,
-            rto: TimeDelta::from_ms(10),
-        }
+        Config::published(BitRate::from_gbps(10))
+    }
+
+    #[test]
+    fn the_parameters_are_the_papers() {
+        let us = TimeDelta::from_us;
+        let config = config();
+        assert_eq!((config.alpha_timer, config.increase_timer, config.cnp_interval), (us(55), us(55), us(50)));
+        assert_eq!((config.gain_shift, config.recoveries), (8, 5));
+        assert_eq!(config.increase_bytes, ByteCount::new(10_000_000));
+        assert_eq!(config.additive_increase, BitRate::from_bps(40_000_000));
+        // No flow begins below its least rate.
+        let slow = BitRate::from_bps(2_000_000);
+        assert_eq!(Config::published(slow).least_rate, slow);
     }
 }

@@ -7,6 +7,11 @@ use super::ranking::Rank;
 use super::spray::Spray;
 use crate::{Arrivals, Key, WINDOW_LIMIT};
 
+/// Waits in silence that are as long as the first one: eight, then each is twice as long as the one before, up to 1024
+/// times.
+const FIRST_SILENCES: u8 = 8;
+const MOST_DOUBLINGS: u8 = 10;
+
 /// Whether a flow may have a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
@@ -61,6 +66,8 @@ pub(super) struct Receiver {
     free: u32,
     /// The last token was given, or the flow was heard of.
     asked_at: Time,
+    /// Waits for an answer that came to their end since the last packet of data.
+    silences: u8,
 }
 
 impl Receiver {
@@ -81,6 +88,7 @@ impl Receiver {
             answered: 0,
             free: 0,
             asked_at: now,
+            silences: 0,
         }
     }
 
@@ -123,6 +131,7 @@ impl Receiver {
             self.free = self.cursor.min(sequence + 1);
         }
         self.answer(header.service_port());
+        self.silences = 0;
         if sequence < base || self.arrivals.contains(sequence) {
             return Arrival::Duplicate;
         }
@@ -177,7 +186,7 @@ impl Receiver {
             wait = wait.max(config.downgrade);
         }
         match is_round_over || is_full {
-            true => Turn::At(self.asked_at.saturating_add(wait)),
+            true => Turn::At(self.asked_at.saturating_add(self.in_silence(wait))),
             false => Turn::Now,
         }
     }
@@ -191,9 +200,17 @@ impl Receiver {
         TimeDelta::from_ps(on_their_way.saturating_add(config.resend.as_ps()))
     }
 
+    /// A wait after waits that brought nothing. Without this, receivers whose sources cannot answer fill slow links with
+    /// tokens for ever, and no data comes through.
+    fn in_silence(&self, wait: TimeDelta) -> TimeDelta {
+        let doublings = self.silences.saturating_sub(FIRST_SILENCES - 1).min(MOST_DOUBLINGS);
+        TimeDelta::from_ps(wait.as_ps().saturating_mul(1 << doublings))
+    }
+
     /// The time that the flow had to wait for has come: one token may go unanswered more, and a round that is over
     /// begins again.
     pub(super) fn resume(&mut self, config: &Config) {
+        self.silences = self.silences.saturating_add(1);
         if self.has_full_window(config) {
             self.answered = self.tokens - u64::from(config.token_window - 1);
         }

@@ -15,19 +15,8 @@ pub(crate) fn us(us: u64) -> Time {
 pub(crate) fn config() -> Config {
     Config {
         payload_bytes: 1436,
-        line_rate: BitRate::from_gbps(10),
-        least_rate: BitRate::from_bps(10_000_000),
-        gain_shift: 8,
-        alpha_timer: TimeDelta::from_us(55),
-        increase_timer: TimeDelta::from_us(55),
-        increase_bytes: ByteCount::new(10_000_000),
-        recoveries: 5,
-        additive_increase: BitRate::from_bps(40_000_000),
-        hyper_increase: BitRate::from_bps(400_000_000),
-        cnp_interval: TimeDelta::from_us(50),
-        ack_every: 1,
-        window: None,
         rto: TimeDelta::from_ms(1),
+        ..Config::published(BitRate::from_gbps(10))
     }
 }
 

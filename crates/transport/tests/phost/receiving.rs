@@ -81,6 +81,42 @@ fn free_tokens_count_as_unanswered() {
     assert_eq!(lone.sends_at(), Some(4 + 50));
 }
 
+/// From each token to the next, behind a window of unanswered ones, in halves of a packet time.
+fn gaps(lone: &mut Lone, count: usize) -> Vec<u64> {
+    let times: Vec<u64> = lone.tokens(count + 1).iter().map(|&(half, _, _)| half).collect();
+    times.windows(2).map(|pair| pair[1] - pair[0]).collect()
+}
+
+#[test]
+fn a_flow_that_stays_silent_waits_twice_as_long_from_the_ninth_wait_on() {
+    let mut lone = Lone::listening(config());
+    lone.hear(&rts(1, 20_000, 0));
+    lone.tokens(7);
+    let waits = gaps(&mut lone, 22);
+    assert_eq!(waits[..8], [50; 8]);
+    let doubled: Vec<u64> = (1..=10).map(|times| 50 << times).collect();
+    assert_eq!(waits[8..18], doubled);
+    assert_eq!(waits[18..], [50 << 10; 4], "not longer and longer");
+    // A packet, be it an old one, and all is as at first.
+    lone.hear(&data(1, 0, 0));
+    assert_eq!(gaps(&mut lone, 8), [&[50; 7][..], &[100]].concat(), "the first wait is before these");
+}
+
+#[test]
+fn a_round_that_brings_nothing_is_repeated_more_and_more_slowly() {
+    let mut lone = Lone::listening(config());
+    lone.hear(&rts(1, 2, 0));
+    assert_eq!(of_one(&lone.tokens(2)), [(0, 0), (2, 1)]);
+    let starts = |lone: &mut Lone, rounds: usize| -> Vec<u64> {
+        lone.tokens(2 * rounds).iter().step_by(2).map(|&(half, _, _)| half).collect()
+    };
+    let first = starts(&mut lone, 10);
+    let waits: Vec<u64> = first.windows(2).map(|pair| pair[1] - pair[0] - 2).collect();
+    // The window of eight is full at the fourth round: 25 packet times are waited then, not nine.
+    assert_eq!(waits[..2], [18, 18]);
+    assert!(waits.is_sorted() && waits[8] >= 100, "{waits:?}");
+}
+
 /// The flows that the next tokens are for: three flows with this many packets, without data.
 fn served(order: Order, packets: [u32; 3], classes: [u8; 3]) -> Vec<u32> {
     let mut lone = Lone::listening(Config { receiver_order: order, token_window: 3, ..config() });
