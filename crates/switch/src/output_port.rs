@@ -18,6 +18,11 @@ pub trait PortModel: Clone + Send + Sync {
     fn shares_memory(&self) -> bool;
     /// From where ports return headers.
     fn returning(&self) -> Returning;
+    /// Whether the pool has room for so many bytes more whatever their order, in every queue: then no port depends on
+    /// another one of its switch. A model that cannot tell says no.
+    fn admits_all(&self, _pool: &Pool, _bytes: u64) -> bool {
+        false
+    }
 }
 
 /// From where ports return headers to their senders.
@@ -149,6 +154,12 @@ impl PortModel for ServiceModel {
                     == u32::MAX,
             },
         }
+    }
+
+    #[inline]
+    fn admits_all(&self, pool: &Pool, bytes: u64) -> bool {
+        let alpha = self.queues[0].pool.filter(|_| self.is_one_pooled);
+        alpha.is_some_and(|alpha| pool.admits_all(bytes, alpha))
     }
 }
 

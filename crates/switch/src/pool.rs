@@ -84,6 +84,16 @@ impl Pool {
         arriving as u64 <= free && queue as u128 + arriving as u128 <= threshold
     }
 
+    /// Whether every packet is admitted of those that bring so many bytes in all, in whichever order they come and
+    /// whatever leaves meanwhile.
+    #[inline]
+    pub const fn admits_all(&self, bytes: u64, alpha: Alpha) -> bool {
+        // No queue holds more than all of them do.
+        let most = self.used.saturating_add(bytes);
+        let Some(free) = self.capacity.checked_sub(most) else { return false };
+        most as u128 <= (free as u128 * alpha.bits() as u128) >> 16
+    }
+
     #[inline]
     pub(crate) fn take(&mut self, bytes: u32) {
         self.used += u64::from(bytes);
@@ -99,6 +109,7 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_queue_may_reach_its_threshold_and_the_memory_its_end() {
@@ -121,6 +132,47 @@ mod tests {
             (pool.used().get(), pool.free(), pool.capacity()),
             (0, pool.capacity(), ByteCount::new(1000))
         );
+    }
+
+    proptest! {
+        /// Whatever order packets come in, to whichever queue, and whatever leaves meanwhile.
+        #[test]
+        fn what_admits_all_admits_each(
+            held in prop::collection::vec(0u32..3000, 3),
+            steps in prop::collection::vec((0usize..3, 1u32..2000, any::<bool>()), 1..12),
+            capacity in 1u64..40_000,
+            eighths in 1u32..40,
+        ) {
+            let (alpha, mut pool) =
+                (Alpha::from_fraction(eighths, 8), Pool::new(ByteCount::new(capacity)));
+            let mut queues = held;
+            let used: u32 = queues.iter().sum();
+            prop_assume!(u64::from(used) <= capacity);
+            pool.take(used);
+            let all: u64 =
+                steps.iter().filter(|step| step.2).map(|step| u64::from(step.1)).sum();
+            prop_assume!(pool.admits_all(all, alpha));
+            for (queue, bytes, arrives) in steps {
+                if arrives {
+                    prop_assert!(pool.admits(queues[queue], bytes, alpha));
+                    pool.take(bytes);
+                    queues[queue] += bytes;
+                } else {
+                    let leaving = bytes.min(queues[queue]);
+                    pool.give(leaving);
+                    queues[queue] -= leaving;
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn all_are_admitted_up_to_the_threshold_of_what_would_be_free() {
+        let mut pool = Pool::new(ByteCount::new(1000));
+        let one = Alpha::from_fraction(1, 1);
+        pool.take(300);
+        assert!(pool.admits_all(200, one) && !pool.admits_all(201, one));
+        assert!(!pool.admits_all(u64::MAX, one));
     }
 
     #[test]

@@ -34,7 +34,7 @@ enum Mode {
     Counted(Counted),
     /// Header queues are so small that they always could overflow: the ports of every switch are visited together.
     Always,
-    /// The ports of every switch are coupled.
+    /// The ports of every switch are coupled: they are visited in one pass, or each alone while there is room for all.
     Coupled,
 }
 

@@ -75,6 +75,8 @@ pub(crate) struct Windows {
     /// The ports of a coupled switch that others of it have changed in this visit.
     touched: Vec<u32>,
     returns: Returns,
+    /// Ports of coupled switches may be visited alone while there is room for packets of so many bytes.
+    largest_packet: Option<u64>,
     /// The last window in which something happened or came into the wheel.
     last_active: u64,
 }
@@ -86,7 +88,7 @@ impl Windows {
         largest_packet: u16,
     ) -> Windows {
         let wheel = Windows::wheel(network, largest_packet);
-        Windows::with(network, wheel)
+        Windows::with(network, wheel, largest_packet)
     }
 
     /// The engines of several threads, each for the units of its own.
@@ -102,7 +104,7 @@ impl Windows {
         outgoing
             .into_iter()
             // SAFETY: promised by the caller.
-            .map(|outgoing| Windows::with(network, unsafe { whole.view(outgoing) }))
+            .map(|outgoing| Windows::with(network, unsafe { whole.view(outgoing) }, largest_packet))
             .collect()
     }
 
@@ -115,7 +117,11 @@ impl Windows {
     }
 
     /// An engine with a wheel in which nothing is planned yet.
-    fn with<E: Protocol, P: OutputPort>(network: &Network<E, P>, wheel: Wheel) -> Windows {
+    fn with<E: Protocol, P: OutputPort>(
+        network: &Network<E, P>,
+        wheel: Wheel,
+        largest_packet: u16,
+    ) -> Windows {
         let units = network.routes.units();
         // Padding, so that prefetching past the end is harmless: a unit of this thread, not of another.
         let mine = (0..units).find(|&unit| wheel.is_mine(unit)).expect("every thread has a part");
@@ -127,6 +133,7 @@ impl Windows {
             entries: Vec::new(),
             agenda: Agenda::default(),
             touched: Vec::new(),
+            largest_packet: network.shares_memory_alone().then_some(largest_packet.into()),
             last_active: 0,
         };
         for host in 0..network.routes.hosts() {
@@ -255,13 +262,11 @@ impl Windows {
         if self.returns.is_counted() {
             self.count_arrivals(network, count);
         }
-        let mut index = 0;
+        let mut first = 0;
         if self.returns.are_coupled() {
-            while index < count && self.units[index] < ports {
-                index = self.visit_coupled(network, index, count, limit);
-            }
+            first = self.visit_switches(network, limit, count);
         }
-        for index in index..count {
+        for index in first..count {
             self.look_ahead(network, index);
             let unit = self.units[index];
             if !self.wheel.is_due(unit) {
@@ -397,15 +402,7 @@ impl Windows {
         let ports = network.routes.ports_of(network.routes.switch_of(port));
         self.entries.clear();
         for unit in ports.clone() {
-            self.wheel.open(unit);
-            loop {
-                let at = self.wheel.first_arrival(unit);
-                if at >= limit {
-                    break;
-                }
-                let (handle, link) = self.wheel.take_first(&network.arena, unit);
-                self.entries.push(Entry { at, link, unit, handle });
-            }
+            self.take_arrivals(network, unit, limit);
         }
         let seed = network.seed();
         self.entries.sort_by(|a, b| network::order(seed, (a.at, a.link), (b.at, b.link)));
@@ -422,17 +419,87 @@ impl Windows {
         self.wheel.touched.clear();
     }
 
-    /// Works through what happens at a coupled switch before `limit`: its ports are among the units to be visited,
-    /// from the place `first` on. Gives the place behind them.
+    /// Works through what happens at coupled switches. Gives the place of the first unit that is not of one.
+    #[inline(never)]
+    fn visit_switches<E: Protocol, P: OutputPort>(
+        &mut self,
+        network: &mut Network<E, P>,
+        limit: Time,
+        count: usize,
+    ) -> usize {
+        let mut first = 0;
+        while first < count && self.units[first] < network.routes.ports() {
+            let (end, packets) = self.count_switch(network, first, count);
+            let bytes = self.largest_packet.map(|largest| largest * packets);
+            if bytes.is_some_and(|bytes| network.has_room_for(self.units[first], bytes)) {
+                for index in first..end {
+                    self.look_ahead(network, index);
+                    self.visit_with_room(network, self.units[index], limit);
+                }
+            } else {
+                self.visit_coupled(network, first, end, limit);
+            }
+            first = end;
+        }
+        first
+    }
+
+    /// The ports of one switch among the units to be visited, from the place `first` on: the place behind them, and the
+    /// packets in their inboxes. All that arrives in this window is there.
+    #[inline(always)]
+    fn count_switch<E: Protocol, P: OutputPort>(
+        &self,
+        network: &Network<E, P>,
+        first: usize,
+        count: usize,
+    ) -> (usize, u64) {
+        let ports = network.routes.ports_of(network.routes.switch_of(self.units[first]));
+        let (mut end, mut packets) = (first, 0);
+        while end < count && self.units[end] < ports.end {
+            packets += self.wheel.packets(self.units[end]);
+            end += 1;
+        }
+        (end, packets)
+    }
+
+    /// Works through what a port of a coupled switch does before `limit`, while there is room for all that arrives.
+    #[inline(always)]
+    fn visit_with_room<E: Protocol, P: OutputPort>(
+        &mut self,
+        network: &mut Network<E, P>,
+        port: u32,
+        limit: Time,
+    ) {
+        self.wheel.open(port);
+        let mut next = network.coupled_next(port);
+        let mut arrival = self.wheel.first_arrival(port);
+        loop {
+            // At one instant the transmitter acts first.
+            while arrival < next.min(limit) {
+                let packet = self.wheel.take_first(&network.arena, port);
+                network.coupled_arrive(&mut self.wheel, port, arrival, packet);
+                next = network.coupled_next(port);
+                arrival = self.wheel.first_arrival(port);
+            }
+            if next >= limit {
+                break;
+            }
+            next = network.coupled_act(&mut self.wheel, port, next);
+        }
+        self.wheel.leave(port, Time::ZERO, next);
+    }
+
+    /// Works through what happens at a coupled switch before `limit`: its ports are the units to be visited from the
+    /// place `first` to `end`.
     #[inline(never)]
     fn visit_coupled<E: Protocol, P: OutputPort>(
         &mut self,
         network: &mut Network<E, P>,
         first: usize,
-        count: usize,
+        end: usize,
         limit: Time,
-    ) -> usize {
-        let end = self.gather(network, first, count, limit);
+    ) {
+        self.gather(network, first, end, limit);
         if self.entries.len() > 1 {
             let seed = network.seed();
             let order = |a: &Entry, b: &Entry| network::order(seed, (a.at, a.link), (b.at, b.link));
@@ -455,7 +522,6 @@ impl Windows {
         for port in self.touched.drain(..) {
             self.wheel.leave(port, Time::ZERO, network.coupled_next(port));
         }
-        end
     }
 
     /// Takes what arrives at the ports of a coupled switch before `limit`, and notes what they will do by themselves.
@@ -464,28 +530,35 @@ impl Windows {
         &mut self,
         network: &Network<E, P>,
         first: usize,
-        count: usize,
+        end: usize,
         limit: Time,
-    ) -> usize {
-        let ports = network.routes.ports_of(network.routes.switch_of(self.units[first]));
+    ) {
         self.entries.clear();
-        let mut index = first;
-        while index < count && self.units[index] < ports.end {
+        for index in first..end {
             self.look_ahead(network, index);
             let unit = self.units[index];
-            index += 1;
             self.agenda.note(network.coupled_next(unit), unit, limit);
-            self.wheel.open(unit);
-            loop {
-                let at = self.wheel.first_arrival(unit);
-                if at >= limit {
-                    break;
-                }
-                let (handle, link) = self.wheel.take_first(&network.arena, unit);
-                self.entries.push(Entry { at, link, unit, handle });
-            }
+            self.take_arrivals(network, unit, limit);
         }
-        index
+    }
+
+    /// Takes what arrives at a unit before `limit` to the entries.
+    #[inline(always)]
+    fn take_arrivals<E: Protocol, P: OutputPort>(
+        &mut self,
+        network: &Network<E, P>,
+        unit: u32,
+        limit: Time,
+    ) {
+        self.wheel.open(unit);
+        loop {
+            let at = self.wheel.first_arrival(unit);
+            if at >= limit {
+                break;
+            }
+            let (handle, link) = self.wheel.take_first(&network.arena, unit);
+            self.entries.push(Entry { at, link, unit, handle });
+        }
     }
 
     /// Performs what the ports of a coupled switch do by themselves before `until`.

@@ -5,7 +5,7 @@
 //! numbers, then arrivals. What leaves a wire is an event of its own, since it gives memory back.
 
 use trimline_packet::{Handle, Time};
-use trimline_switch::{OutputPort, PortModel};
+use trimline_switch::{OutputPort, PortModel, Returning};
 
 use super::{Calendar, Network, pool_of};
 use crate::protocol::Protocol;
@@ -22,6 +22,20 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             None => own,
             Some(pauses) => own.min(pauses.next(port, busy_until)),
         }
+    }
+
+    /// Whether a switch has room for so many bytes more in whichever order they come, so that its ports do not depend on
+    /// each other.
+    #[inline(always)]
+    pub(crate) fn has_room_for(&self, port: u32, bytes: u64) -> bool {
+        let pool = &self.pools[pool_of(&self.model, &self.routes, port)];
+        self.model.admits_all(pool, bytes)
+    }
+
+    /// Whether the ports of a switch depend on each other by their memory alone: no input is counted, and what one port
+    /// cannot keep goes to no other.
+    pub(crate) fn shares_memory_alone(&self) -> bool {
+        self.pauses.is_none() && self.model.returning() == Returning::Never
     }
 
     /// When a port must be visited although nothing arrives.

@@ -103,7 +103,16 @@ pub fn run(plan: &Plan) -> RunRecord {
 /// # Panics
 /// As [`run`].
 pub fn run_on(plan: &Plan, threads: usize) -> RunRecord {
-    let record = crate::run_on(plan, threads, &mut |_| ControlFlow::Continue(()));
+    let is_watched = std::env::var_os("TRIMLINE_WATCH").is_some();
+    if is_watched {
+        eprintln!("{plan:#?}");
+    }
+    let record = crate::run_on(plan, threads, &mut |progress| {
+        if is_watched {
+            eprintln!("{progress:?}");
+        }
+        ControlFlow::Continue(())
+    });
     record.unwrap_or_else(|error| panic!("{error}: {plan:#?}"))
 }
 

@@ -170,7 +170,7 @@ impl Transport for Dcqcn {
     }
 
     fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
-        let base = defaults(setting.topology.host_link.rate);
+        let base = Config::published(setting.topology.host_link.rate);
         let config = Config {
             payload_bytes: keys.payload(base.payload_bytes)?,
             line_rate: base.line_rate,
@@ -231,7 +231,7 @@ impl Transport for Dcqcn {
     fn samples(self) -> Vec<Sample<Config>> {
         // No loss slows it down: where queues hold one packet, it mostly goes back.
         let sample = |name, config| Sample { name, config, least_bytes: 250_000 };
-        let base = Config { rto: TimeDelta::from_ms(1), ..defaults(BitRate::from_gbps(10)) };
+        let base = Config { rto: TimeDelta::from_ms(1), ..Config::published(BitRate::from_gbps(10)) };
         let window = Some(ByteCount::new(90_000));
         vec![
             sample("dcqcn", base.clone()),
@@ -255,28 +255,8 @@ impl Transport for Dcqcn {
             recoveries: draws.below(7) as u32,
             ack_every: draws.one_of(&[1, 1, 3, 64]),
             window: draws.one_of(&[None, None, Some(1), Some(40_000)]).map(ByteCount::new),
-            ..defaults(line_rate)
+            ..Config::published(line_rate)
         }
-    }
-}
-
-/// The paper's parameters, for a host's link.
-fn defaults(line_rate: BitRate) -> Config {
-    Config {
-        payload_bytes: 9000,
-        line_rate,
-        least_rate: BitRate::from_bps(10_000_000).min(line_rate),
-        gain_shift: 8,
-        alpha_timer: TimeDelta::from_us(55),
-        increase_timer: TimeDelta::from_us(55),
-        increase_bytes: ByteCount::new(10_000_000),
-        recoveries: 5,
-        additive_increase: BitRate::from_bps(40_000_000),
-        hyper_increase: BitRate::from_bps(400_000_000),
-        cnp_interval: TimeDelta::from_us(50),
-        ack_every: 1,
-        window: None,
-        rto: TimeDelta::from_ms(10),
     }
 }
 
@@ -308,26 +288,17 @@ fn check(config: &Config, keys: &Keys<'_>) -> Result<(), ScenarioError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{self, plan};
     use super::*;
-    use crate::scenario::Scenario;
     use trimline_switch::{Choices, ServiceModel};
 
-    fn plan(keys: &str) -> Result<Plan, String> {
-        let text = format!(
-            "topology.star.hosts = 4\nworkload = [{{ name = \"w\", permutation = {{}}, size = \"9KB\" }}]\n{keys}"
-        );
-        let scenario = Scenario::parse("s.toml", &text, &[]).map_err(|error| error.to_string())?;
-        Ok(scenario.runs[0].plan.clone())
-    }
-
     fn config(keys: &str) -> Config {
-        let plan = plan(keys).unwrap_or_else(|error| panic!("{error}"));
-        plan.transports[0].config::<Config>().expect("of DCQCN").clone()
+        testing::config(keys)
     }
 
     #[test]
     fn every_parameter_is_a_key_with_the_default_of_the_paper() {
-        assert_eq!(config("transport.dcqcn = {}"), defaults(BitRate::from_gbps(10)));
+        assert_eq!(config("transport.dcqcn = {}"), Config::published(BitRate::from_gbps(10)));
         let keys = "transport.dcqcn = { payload = \"1000B\", gain_shift = 4, alpha_timer = \"1us\", \
             timer = \"2us\", byte_counter = \"3KB\", fast_recoveries = 1, additive_increase = \"5Mbps\", \
             hyper_increase = \"6Mbps\", min_rate = \"7Mbps\", cnp_interval = \"8us\", ack_every = 9, \

@@ -20,6 +20,8 @@ mod roce;
 mod several;
 mod tcp;
 #[cfg(test)]
+mod testing;
+#[cfg(test)]
 mod tests;
 mod words;
 

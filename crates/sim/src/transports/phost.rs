@@ -84,7 +84,7 @@ static GRAMMAR: Grammar = Grammar {
         optional(
             "rts_repeat",
             DURATION,
-            "A sender that has heard nothing for so long repeats its RTS; then it waits twice as long, up to eight times. Default: 100 packet times.",
+            "A sender that has heard nothing for so long repeats its RTS; then it waits twice as long each time, up to 1024 times as long. Default: 100 packet times.",
         ),
         optional(
             "receiver_order",
@@ -260,21 +260,12 @@ fn defaults(payload_bytes: u16, link: &LinkSpec) -> Config {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{self, plan};
     use super::*;
-    use crate::scenario::Scenario;
     use trimline_switch::ServiceModel;
 
-    fn plan(keys: &str) -> Result<Plan, String> {
-        let text = format!(
-            "topology.star.hosts = 4\nworkload = [{{ name = \"w\", permutation = {{}}, size = \"9KB\" }}]\n{keys}"
-        );
-        let scenario = Scenario::parse("s.toml", &text, &[]).map_err(|error| error.to_string())?;
-        Ok(scenario.runs[0].plan.clone())
-    }
-
     fn config(keys: &str) -> Config {
-        let plan = plan(keys).unwrap_or_else(|error| panic!("{error}"));
-        plan.transports[0].config::<Config>().expect("pHost").clone()
+        testing::config(keys)
     }
 
     #[test]

@@ -563,22 +563,13 @@ fn check(config: &Config, keys: &Keys<'_>) -> Result<(), ScenarioError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{self, plan};
     use super::*;
-    use crate::plan::{Plan, Spraying};
-    use crate::scenario::Scenario;
+    use crate::plan::Spraying;
     use trimline_switch::{Choices, Limit, ServiceModel, model};
 
-    fn plan(keys: &str) -> Result<Plan, String> {
-        let text = format!(
-            "topology.star.hosts = 4\nworkload = [{{ name = \"w\", permutation = {{}}, size = \"9KB\" }}]\n{keys}"
-        );
-        let scenario = Scenario::parse("s.toml", &text, &[]).map_err(|error| error.to_string())?;
-        Ok(scenario.runs[0].plan.clone())
-    }
-
     fn config(keys: &str) -> Config {
-        let plan = plan(keys).unwrap_or_else(|error| panic!("{error}"));
-        plan.transports[0].config::<Config>().expect("one of the family").clone()
+        testing::config(keys)
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Every transport of the list that ends its flows, in random small networks.
 //!
 //! A failure prints the seed; `TRIMLINE_SEED=n` replays it alone. `TRIMLINE_SEEDS=n` runs n seeds,
-//! `TRIMLINE_ONCE=1` on one engine alone.
+//! `TRIMLINE_ONCE=1` on one engine alone; `TRIMLINE_WATCH=1` says what the networks are and how far they came.
 
 use trimline_sim::suites::{random_networks, seeds};
 use trimline_sim::transports::Transports;

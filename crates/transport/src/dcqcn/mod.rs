@@ -56,7 +56,10 @@ mod tests {
     fn the_parameters_are_the_papers() {
         let us = TimeDelta::from_us;
         let config = config();
-        assert_eq!((config.alpha_timer, config.increase_timer, config.cnp_interval), (us(55), us(55), us(50)));
+        assert_eq!(
+            (config.alpha_timer, config.increase_timer, config.cnp_interval),
+            (us(55), us(55), us(50))
+        );
         assert_eq!((config.gain_shift, config.recoveries), (8, 5));
         assert_eq!(config.increase_bytes, ByteCount::new(10_000_000));
         assert_eq!(config.additive_increase, BitRate::from_bps(40_000_000));

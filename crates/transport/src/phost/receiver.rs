@@ -2,15 +2,13 @@
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, Time, TimeDelta};
 
-use super::config::{Config, times};
+use super::config::{Config, MOST_DOUBLINGS, times};
 use super::ranking::Rank;
 use super::spray::Spray;
 use crate::{Arrivals, Key, WINDOW_LIMIT};
 
-/// Waits in silence that are as long as the first one: eight, then each is twice as long as the one before, up to 1024
-/// times.
+/// Waits in silence that are as long as the first one. Then each is twice as long as the one before.
 const FIRST_SILENCES: u8 = 8;
-const MOST_DOUBLINGS: u8 = 10;
 
 /// Whether a flow may have a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,13 +4,10 @@ use alloc::collections::VecDeque;
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, Service, Time, TimeDelta};
 
-use super::config::{Config, times};
+use super::config::{Config, MOST_DOUBLINGS, times};
 use super::ranking::Rank;
 use super::spray::Spray;
 use crate::{Arrivals, Key, WINDOW_LIMIT};
-
-/// The RTS waits eight times as long as at first, at most.
-const MOST_DOUBLINGS: u8 = 3;
 
 /// Leave to send one packet.
 #[derive(Clone, Copy, Debug)]

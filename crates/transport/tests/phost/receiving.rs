@@ -99,7 +99,11 @@ fn a_flow_that_stays_silent_waits_twice_as_long_from_the_ninth_wait_on() {
     assert_eq!(waits[18..], [50 << 10; 4], "not longer and longer");
     // A packet, be it an old one, and all is as at first.
     lone.hear(&data(1, 0, 0));
-    assert_eq!(gaps(&mut lone, 8), [&[50; 7][..], &[100]].concat(), "the first wait is before these");
+    assert_eq!(
+        gaps(&mut lone, 8),
+        [&[50; 7][..], &[100]].concat(),
+        "the first wait is before these"
+    );
 }
 
 #[test]

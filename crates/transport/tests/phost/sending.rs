@@ -102,7 +102,8 @@ fn an_rts_is_repeated_until_somebody_is_heard() {
     lone.open_packets(1, 20);
     assert_eq!(lone.all().len(), 1);
     let mut half = 0;
-    for wait in [200, 400, 800, 1600, 1600] {
+    let waits = (0..=10).map(|doublings| 200 << doublings);
+    for wait in waits.chain([200 << 10]) {
         half += wait;
         assert_eq!(lone.endpoint.poll_timeout(), halves(half));
         lone.at(half).expire();
