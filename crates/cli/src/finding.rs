@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use trimline_metrics::Measure;
 
+use crate::theirs::{Span, Theirs};
+
 /// One finding. It holds when the measure of every run that it is about lies within the bounds, or
 /// its mean over the seeds.
 #[derive(Clone, Debug, Deserialize)]
@@ -43,6 +45,8 @@ pub(crate) struct Finding<M = Measure> {
     pub(crate) paper: Option<f64>,
     /// What the authors' files say.
     pub(crate) reference: Option<f64>,
+    /// What their published program gives for this work, or that none does it; without it `reference`.
+    pub(crate) theirs: Option<Theirs>,
     pub(crate) lo: Option<f64>,
     pub(crate) hi: Option<f64>,
     /// Where a network that delivers nothing would satisfy the bounds: the finding about the same series that it
@@ -91,6 +95,14 @@ pub(crate) enum OverSeeds {
 }
 
 impl<M> Finding<M> {
+    /// What the authors' program gives: as it was measured, else as their files say.
+    pub(crate) fn span_of_theirs(&self) -> Option<Span> {
+        match &self.theirs {
+            Some(theirs) => theirs.span(),
+            None => self.reference.map(|value| Span { from: value, to: value }),
+        }
+    }
+
     /// Whether it is about runs of this series, or compares with them.
     pub(crate) fn is_asked_of(&self, series: &str) -> bool {
         self.series.as_deref().is_none_or(|own| own == series)

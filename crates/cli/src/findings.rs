@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::finding::{At, Finding, OverSeeds};
 use crate::outcome::Outcome;
 use crate::quick::Quick;
+use crate::theirs::{Missed, Theirs};
 use crate::verdicts::{Tier, Verdict};
 
 /// expected.toml, and testbed.toml, whose measures are names of what a testbed program measures.
@@ -44,6 +45,9 @@ impl<M: DeserializeOwned> Expected<M> {
             }
             if expected.finding.iter().filter(|other| other.name == finding.name).count() > 1 {
                 return Err(mistake("another finding has the same name"));
+            }
+            if let Some(what) = finding.theirs.as_ref().and_then(Theirs::mistake) {
+                return Err(mistake(what));
             }
             let Some(companion) = &finding.companion else { continue };
             let is_companion = |other: &&Finding<M>| {
@@ -198,16 +202,23 @@ impl<M> Finding<M> {
         let holds = ours.is_some_and(|ours| {
             self.lo.is_none_or(|lo| ours >= lo) && self.hi.is_none_or(|hi| ours <= hi)
         });
+        let theirs = self.span_of_theirs();
+        let is_missed = !holds && !not_judged;
+        let missed = ours
+            .filter(|_| is_missed)
+            .and_then(|ours| Missed::of(ours, [self.lo, self.hi], self.theirs.as_ref(), theirs));
         Verdict {
             name: self.name.clone(),
             paper: self.paper,
             reference: self.reference,
+            theirs: theirs.filter(|_| self.theirs.is_some()),
             ours,
             lo: self.lo,
             hi: self.hi,
             unit: unit.to_owned(),
             holds: holds || not_judged,
             not_judged,
+            missed,
             seeds: interval(&of_seeds),
         }
     }

@@ -41,6 +41,7 @@ mod stats;
 pub mod switch_ports;
 mod terminal;
 mod testbed;
+mod theirs;
 mod trace;
 mod transport;
 mod verdicts;

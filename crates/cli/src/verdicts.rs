@@ -9,6 +9,7 @@ use trimline_metrics::{Interval, result_folder};
 
 use crate::failure::Failure;
 use crate::terminal::columns;
+use crate::theirs::{Missed, Span};
 
 /// Whether all runs of an experiment were run, or some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,9 @@ pub(crate) struct Verdict {
     pub(crate) name: String,
     pub(crate) paper: Option<f64>,
     pub(crate) reference: Option<f64>,
+    /// What the authors' program gave, where it was run for this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) theirs: Option<Span>,
     /// Of all runs, the value nearest to breaking a bound or furthest beyond it; without bounds the
     /// mean. `None` when a run has no such value.
     pub(crate) ours: Option<f64>,
@@ -33,6 +37,9 @@ pub(crate) struct Verdict {
     /// The quick tier has none of the runs that it is about, or too few seeds for a mean.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) not_judged: bool,
+    /// Whether theirs misses it too, where it is missed and somebody has looked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) missed: Option<Missed>,
     /// Each seed's value, over seeds, where there are several.
     #[serde(skip_serializing_if = "is_of_one_seed")]
     pub(crate) seeds: Option<Interval>,
@@ -85,7 +92,13 @@ pub(crate) fn table(id: &str, title: &str, verdicts: &[Verdict], tier: Tier) -> 
         rows.push(vec![
             verdict.name.clone(),
             number(verdict.paper),
-            number(verdict.reference),
+            match verdict.theirs {
+                Some(Span { from, to }) if from < to => {
+                    format!("{}..{}", significant(from), significant(to))
+                }
+                Some(Span { from, .. }) => significant(from),
+                None => number(verdict.reference),
+            },
             number(verdict.ours),
             range,
             verdict.unit.clone(),
@@ -94,7 +107,7 @@ pub(crate) fn table(id: &str, title: &str, verdicts: &[Verdict], tier: Tier) -> 
                 _ if verdict.not_judged => "not judged",
                 (true, Some(_)) => "holds",
                 (true, None) => "reported",
-                (false, _) => "DOES NOT HOLD",
+                (false, _) => verdict.missed.map_or("DOES NOT HOLD", Missed::words),
             }
             .to_owned(),
         ]);

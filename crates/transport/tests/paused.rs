@@ -154,6 +154,7 @@ fn tcp_host(host: HostId) -> tcp::Endpoint {
         receive_window: 4096,
         restart_after_idle: false,
         grows_when_marked: false,
+        alpha_from_zero: false,
     };
     tcp::Endpoint::new(host, config)
 }

@@ -139,6 +139,11 @@ static DCTCP: Grammar = Grammar {
             Form::Boolean,
             "Whether an ACK that echoes a mark lets the window grow, as in htsim. Default: false (RFC 3168 6.1.2).",
         ),
+        optional(
+            "alpha_from_zero",
+            Form::Boolean,
+            "Whether the averaged share begins at 0, as in htsim, so that the first marks hardly count. Default: false, it begins at 1 (RFC 8257 4.2).",
+        ),
         PAYLOAD,
         INITIAL_WINDOW,
         INITIAL_THRESHOLD,
@@ -392,6 +397,7 @@ impl Transport for Family {
             receive_window,
             restart_after_idle: keys.flag("restart_after_idle", false),
             grows_when_marked: self == Family::Dctcp && keys.flag("grows_when_marked", false),
+            alpha_from_zero: self == Family::Dctcp && keys.flag("alpha_from_zero", false),
         };
         check(&config, keys)?;
         Ok(config)
@@ -416,6 +422,7 @@ impl Transport for Family {
             (config.frto, "F-RTO"),
             (config.restart_after_idle, "restart after idle"),
             (config.grows_when_marked, "growth when marked"),
+            (config.alpha_from_zero, "alpha from 0"),
         ];
         let options: Vec<&str> =
             options.iter().filter(|(is_on, _)| *is_on).map(|&(_, name)| name).collect();
@@ -499,6 +506,7 @@ impl Transport for Family {
                 config.control = Control::Dctcp { gain_shift: draws.below(6) as u8 };
                 // By what is drawn already: one more draw would give what follows other numbers.
                 config.grows_when_marked = config.initial_window.is_multiple_of(2);
+                config.alpha_from_zero = config.initial_window > 2;
             }
             Family::Mptcp => config.subflows = draws.one_of(&[2, 3, 8]),
         }
@@ -536,6 +544,7 @@ fn sample_config() -> Config {
         receive_window: 1024,
         restart_after_idle: false,
         grows_when_marked: false,
+        alpha_from_zero: false,
     }
 }
 

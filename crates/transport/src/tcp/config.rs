@@ -54,6 +54,8 @@ pub struct Config {
     /// Whether an ACK with an echo lets the window grow like any other. RFC 3168 6.1.2 says no, and RFC 8257 changes
     /// nothing of it; the DCTCP of htsim does.
     pub grows_when_marked: bool,
+    /// Whether DCTCP's `alpha` begins at 0, so that the first marks hardly count, as in htsim. RFC 8257 4.2: at 1.
+    pub alpha_from_zero: bool,
     /// How long a driver keeps both halves of a connection after everything was acknowledged and no more will be sent
     /// on it, so that what is late is answered (RFC 9293 3.6.1: twice the time that a segment can be in the network).
     /// A connection that is not forgotten takes more at any time, also later.

@@ -51,6 +51,7 @@ mod tests {
             receive_window: 4096,
             restart_after_idle: false,
             grows_when_marked: false,
+            alpha_from_zero: false,
             time_wait: TimeDelta::from_ms(10),
         }
     }

@@ -37,6 +37,7 @@ pub(crate) fn config() -> Config {
         receive_window: 4096,
         restart_after_idle: false,
         grows_when_marked: false,
+        alpha_from_zero: false,
     }
 }
 

@@ -18,9 +18,10 @@ pub(super) struct Dctcp {
 }
 
 impl Dctcp {
-    pub(super) const fn new(gain_shift: u8) -> Dctcp {
+    pub(super) const fn new(gain_shift: u8, from_zero: bool) -> Dctcp {
         // RFC 8257 4.2: alpha begins at 1, so that the first mark is a strong one.
-        Dctcp { alpha: ONE, acked: 0, marked: 0, end: 0, gain_shift }
+        let alpha = if from_zero { 0 } else { ONE };
+        Dctcp { alpha, acked: 0, marked: 0, end: 0, gain_shift }
     }
 
     /// The averaged share of marked segments, Q32.32.
@@ -69,7 +70,7 @@ mod tests {
 
     #[test]
     fn alpha_follows_the_share_of_marks_and_cuts_the_window_by_half_of_it() {
-        let mut dctcp = Dctcp::new(4);
+        let mut dctcp = Dctcp::new(4, false);
         // alpha begins at 1: the first mark halves.
         assert_eq!(dctcp.reduce_for_mark(16 * ONE), 8 * ONE);
         // Windows of 16 segments, a quarter marked: alpha goes to 1/4.
@@ -88,7 +89,7 @@ mod tests {
     /// RFC 8257 3.3: alpha = alpha (1 - g) + g F, once for each window of data, and at most 1.
     #[test]
     fn alpha_moves_once_a_window_by_the_gain() {
-        let mut dctcp = Dctcp::new(3);
+        let mut dctcp = Dctcp::new(3, false);
         let mut hear = |number, echo| {
             dctcp.hear(&Signals { number, next: number + 16, acked: 1, echo });
             dctcp.alpha
@@ -102,10 +103,19 @@ mod tests {
         assert_eq!(hear(35, true), first / 8 * 7 + ONE / 8);
     }
 
+    #[test]
+    fn alpha_from_zero_makes_the_first_window_of_marks_count_by_the_gain() {
+        let mut dctcp = Dctcp::new(4, true);
+        assert_eq!(dctcp.reduce_for_mark(16 * ONE), 16 * ONE);
+        dctcp.hear(&Signals { number: 1, next: 17, acked: 1, echo: true });
+        assert_eq!(dctcp.alpha, ONE / 16);
+        assert_eq!(dctcp.reduce_for_mark(32 * ONE), 31 * ONE);
+    }
+
     /// RFC 8257 3.5: a loss halves the window however few marks there were.
     #[test]
     fn a_loss_halves_whatever_alpha_says() {
-        let mut dctcp = Dctcp { alpha: ONE / 100, ..Dctcp::new(4) };
+        let mut dctcp = Dctcp { alpha: ONE / 100, ..Dctcp::new(4, false) };
         assert_eq!(dctcp.reduce_for_loss(16 * ONE), 8 * ONE);
         assert_eq!(dctcp.reduce_for_timeout(16 * ONE), 8 * ONE);
     }

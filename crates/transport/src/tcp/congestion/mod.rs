@@ -54,7 +54,9 @@ impl Choice {
         match config.control {
             Control::NewReno => Choice::NewReno(NewReno),
             Control::Cubic => Choice::Cubic(Box::default()),
-            Control::Dctcp { gain_shift } => Choice::Dctcp(Dctcp::new(gain_shift)),
+            Control::Dctcp { gain_shift } => {
+                Choice::Dctcp(Dctcp::new(gain_shift, config.alpha_from_zero))
+            }
         }
     }
 }

@@ -1,0 +1,131 @@
+//! What the authors' published program gives for the work of a finding, and what follows for a finding that is missed:
+//! it may miss the paper as theirs does, or miss the paper and theirs.
+
+use serde::{Deserialize, Serialize};
+
+/// What the authors' published program gives, or that none can say: exactly one of `value`, `from` with `to`, and `none`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Theirs {
+    /// Of one run, or of all.
+    value: Option<f64>,
+    /// The least of several runs.
+    from: Option<f64>,
+    /// The greatest of several runs.
+    to: Option<f64>,
+    /// Which program, and how it was run.
+    source: Option<String>,
+    /// Why no published program does this work.
+    none: Option<String>,
+}
+
+/// The least and the greatest of their runs.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(crate) struct Span {
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+}
+
+impl Theirs {
+    /// What is wrong with it.
+    pub(crate) fn mistake(&self) -> Option<&'static str> {
+        let said = [self.value.is_some(), self.from.or(self.to).is_some(), self.none.is_some()];
+        if said.iter().filter(|is_said| **is_said).count() != 1 {
+            return Some("theirs: exactly one of `value`, `from` with `to`, and `none`");
+        }
+        if self.from.is_some() != self.to.is_some()
+            || self.from.zip(self.to).is_some_and(|(from, to)| from > to)
+        {
+            return Some("theirs: `from` and `to`, the least and the greatest");
+        }
+        if self.source.is_none() != self.none.is_some() {
+            return Some("theirs: a number needs a `source`, and `none` is one");
+        }
+        None
+    }
+
+    /// Their numbers, where there are some.
+    pub(crate) fn span(&self) -> Option<Span> {
+        let (from, to) = self.value.map(|value| (value, value)).or(self.from.zip(self.to))?;
+        Some(Span { from, to })
+    }
+}
+
+/// Who else misses what is missed here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Missed {
+    /// Theirs is beyond the same bound.
+    AsTheirs,
+    /// Theirs is within the bound, so ours misses the paper and theirs.
+    Both,
+    /// No published program does this work.
+    NoProgram,
+}
+
+impl Missed {
+    /// Of a value beyond a bound. `None` where nobody has looked at theirs.
+    pub(crate) fn of(
+        ours: f64,
+        [lo, hi]: [Option<f64>; 2],
+        theirs: Option<&Theirs>,
+        span: Option<Span>,
+    ) -> Option<Missed> {
+        let Some(Span { from, to }) = span else { return theirs.map(|_| Missed::NoProgram) };
+        let below = lo.is_some_and(|lo| ours < lo && from < lo);
+        let above = hi.is_some_and(|hi| ours > hi && to > hi);
+        Some(if below || above { Missed::AsTheirs } else { Missed::Both })
+    }
+
+    /// As the table has it.
+    pub(crate) const fn words(self) -> &'static str {
+        match self {
+            Missed::AsTheirs => "MISSES THE PAPER, AS THEIRS DOES",
+            Missed::Both => "MISSES BOTH",
+            Missed::NoProgram => "MISSES THE PAPER; NO PROGRAM",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn theirs_is_one_number_or_two_or_none() {
+        for (text, mistake) in [
+            ("value = 1.0\nsource = \"s\"", None),
+            ("from = 1.0\nto = 2.0\nsource = \"s\"", None),
+            ("none = \"why\"", None),
+            ("source = \"s\"", Some("exactly one")),
+            ("value = 1.0\nnone = \"why\"", Some("exactly one")),
+            ("from = 1.0\nsource = \"s\"", Some("the least and the greatest")),
+            ("from = 2.0\nto = 1.0\nsource = \"s\"", Some("the least and the greatest")),
+            ("value = 1.0", Some("needs a `source`")),
+            ("none = \"why\"\nsource = \"s\"", Some("needs a `source`")),
+        ] {
+            let theirs: Theirs = toml::from_str(text).unwrap();
+            match (theirs.mistake(), mistake) {
+                (None, None) => {}
+                (Some(said), Some(part)) => assert!(said.contains(part), "{text}: {said}"),
+                (said, _) => panic!("{text}: {said:?}"),
+            }
+        }
+        assert!(toml::from_str::<Theirs>("mean = 1.0").is_err());
+    }
+
+    #[test]
+    fn a_miss_is_as_theirs_only_beyond_the_same_bound() {
+        let theirs = Theirs::default();
+        let of = |ours, from, to| {
+            Missed::of(ours, [Some(3.0), Some(9.0)], Some(&theirs), Some(Span { from, to }))
+        };
+        assert_eq!(of(10.0, 8.0, 9.5), Some(Missed::AsTheirs));
+        assert_eq!(of(10.0, 8.0, 9.0), Some(Missed::Both));
+        assert_eq!(of(10.0, 1.0, 2.0), Some(Missed::Both));
+        assert_eq!(of(2.0, 1.0, 8.0), Some(Missed::AsTheirs));
+        assert_eq!(of(2.0, 10.0, 12.0), Some(Missed::Both));
+        assert_eq!(Missed::of(2.0, [Some(3.0), None], Some(&theirs), None), Some(Missed::NoProgram));
+        assert_eq!(Missed::of(2.0, [Some(3.0), None], None, None), None);
+    }
+}
