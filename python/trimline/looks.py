@@ -43,10 +43,17 @@ NAMES = {name: known["label"] for name, known in (PUBLISHED | TRANSPORTS).items(
 UNKNOWN = ("#882255", "#44AA99", "#999933", "#AA4499", "#332288")
 
 #: Colours of series that are named after a switch profile, not after a protocol.
-PROFILES = {"paper": BLUE, "htsim": ORANGE, "csg-htsim": PURPLE}
+PROFILES = {"paper": BLUE, "htsim": ORANGE, "csg-htsim": SKY}
 
 #: Colours of series that are not their protocol's only ones in a figure.
-OWN = {"dctcp-shared": "#7A3E00"}
+OWN = {"dctcp-shared": "#7A3E00", "dcqcn-window": "#882255", "dcqcn-window-htsim": "#332288"}
+
+#: Series whose names say less than a reader needs.
+WORDS = {
+    "dctcp-shared": "DCTCP, shared buffers",
+    "dcqcn-window": "DCTCP's window over PFC",
+    "dcqcn-window-htsim": "htsim's window over PFC",
+}
 
 
 def protocol_of(series: str) -> str:
@@ -73,8 +80,8 @@ def name_of(series: str) -> str:
     protocol, _, packets = series.partition("-")
     if protocol in ("dctcp", "mptcp") and packets.isdigit():
         return f"{NAMES[protocol]}, queues of {packets}"
-    if series == "dctcp-shared":
-        return "DCTCP, shared buffers"
+    if series in WORDS:
+        return WORDS[series]
     words = series.replace("_", "-").split("-")
     return " ".join(NAMES.get(word.lower(), word) for word in words)
 

@@ -31,7 +31,7 @@ def draw(experiment: Experiment, folder: Path) -> list[Path]:
 
 def fig14(experiment: Experiment) -> Figure:
     """Throughput of the flows of a permutation by rank: mean and band of seeds, the published."""
-    figure, axes = pyplot.subplots(figsize=(6.0, 4.8), layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(6.4, 5.6), layout="constrained")
     full = experiment.runs[0].host_link.full_gbps
     marked(axes, full, f"full link {full:.2f} Gb/s")
     for series, runs in ndp_first(experiment):
@@ -129,7 +129,8 @@ def fig16(experiment: Experiment) -> Figure:
     over.axhline(0, color=style.GREY, linewidth=0.8, linestyle=":")
     # From a tenth of a percent to the thousands that time-outs cost.
     over.set_yscale("symlog", linthresh=0.1)
-    over.set_ylim(0, None)
+    # Above the thousands stands the legend.
+    over.set_ylim(0, 5_000)
     over.set_ylabel("Over the ideal (%)")
     over.yaxis.set_major_formatter("{x:g}")
     for axes in (first, preferred):
@@ -231,6 +232,7 @@ def fig22(experiment: Experiment) -> Figure:
 
 #: Every figure that can be drawn.
 FIGURES: dict[str, Callable[[Experiment], Figure]] = {
+    "ndp/coexist": transfers.coexist,
     "ndp/fig02": sweeps.fig02,
     "ndp/fig03": packets.fig03,
     "ndp/fig04": packets.fig04,

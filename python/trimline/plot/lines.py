@@ -103,5 +103,12 @@ def direct(axes: Axes, ends: Sequence[tuple[float, float, str, str]], gap: float
             fontsize=7,
             color=colour,
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5},
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "linewidth": 0.5,
+                # To the first letter: a line to the middle would cross other words.
+                "relpos": (0.0, 0.5),
+                "shrinkA": 0,
+            },
         )

@@ -318,33 +318,39 @@ def sec62scale(experiment: Experiment) -> Figure:
 
 def sec611(experiment: Experiment) -> Figure:
     """Mean throughput of a permutation by the number of hosts that also send to one of them."""
-    figure, axes = pyplot.subplots(layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(7.0, 4.8), layout="constrained")
 
     def utilization(run: Run) -> float:
         chosen = [flow for flow in run.flows if flow.workload == "permutation"]
         gbps = fmean(flow.measured_bytes * 8_000 / run.measured_ps for flow in chosen)
         return run.link_percent(gbps)
 
-    for series in ("ndp", "dctcp"):
+    there = experiment.series()
+    optional = ("dcqcn", "dcqcn-window", "dcqcn-window-htsim")
+    for series in ("ndp", "dctcp", *(name for name in optional if name in there)):
         runs = of_series(experiment, series)
         places, values = over(runs, lambda run: place(run, "senders"), utilization)
         label = f"{style.name_of(series)}, simulated ({seeds(runs)})"
         axes.plot(places, values, color=style.colour_of(series), marker="o", label=label)
-    for finding in experiment.findings:
-        if finding.paper is not None:
-            series = "ndp" if finding.name.startswith("NDP") else "dctcp"
-            axes.axhline(
-                finding.paper,
-                color=style.colour_of(series),
-                linewidth=0.9,
-                linestyle="--",
-                label=f"{style.name_of(series)}, paper",
-            )
+    # The paper has one number for each protocol, whatever the number of senders.
+    papers = {
+        finding.name.split()[0].strip(":").lower(): finding.paper
+        for finding in experiment.findings
+        if finding.paper is not None
+    }
+    for protocol, paper in papers.items():
+        axes.axhline(
+            paper,
+            color=style.colour_of(protocol),
+            linewidth=0.9,
+            linestyle="--",
+            label=f"{style.name_of(protocol)}, paper",
+        )
     axes.set(
         xlabel="Senders of the incast",
         ylabel=f"Permutation: {percent_of_link(experiment).lower()}".replace("gb/s", "Gb/s"),
         ylim=(0, 100),
-        title="A long-lived incast beside a permutation, 432 hosts",
     )
-    axes.legend(loc="upper right", bbox_to_anchor=(1.0, 0.86))
+    figure.suptitle("A long-lived incast beside a permutation, 432 hosts")
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return figure

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from statistics import fmean
 
 from matplotlib import pyplot
 from matplotlib.axes import Axes
@@ -16,6 +17,8 @@ from trimline.plot.results import Experiment, Run
 #: The link of Figure 19, and when its incast begins.
 PORT = "tor 0 down 1"
 INCAST_MS = 20.0
+#: Its series, from the top.
+OF_FIG19 = ("dctcp", "dcqcn", "dcqcn-window", "dcqcn-window-htsim", "ndp")
 #: Throughput is shown over intervals of this length.
 INTERVAL_MS = 0.5
 
@@ -42,7 +45,7 @@ def cumulative(axes: Axes, runs: Sequence[Run], workload: str | None, scale: flo
 
 def fig15(experiment: Experiment) -> Figure:
     """FCT of 90 KB beside long flows: the distribution of each protocol."""
-    figure, axes = pyplot.subplots(layout="constrained")
+    figure, axes = pyplot.subplots(figsize=(6.4, 4.6), layout="constrained")
     for runs in experiment.series().values():
         cumulative(axes, runs, "short", 1e6)
     flows = [flow for run in experiment.runs for flow in run.flows if flow.workload == "short"]
@@ -54,10 +57,10 @@ def fig15(experiment: Experiment) -> Figure:
         ylabel="Share of transfers",
         xscale="log",
         ylim=(0, 1.02),
-        title="90 KB beside four long flows from every other host, 432 hosts",
     )
     axes.xaxis.set_major_formatter("{x:g}")
-    axes.legend(loc="lower right")
+    figure.suptitle("90 KB beside four long flows from every other host, 432 hosts")
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return figure
 
 
@@ -99,19 +102,76 @@ def gbps(run: Run, taken: Callable[[dict[str, str]], bool]) -> tuple[list[float]
 
 
 def fig19(experiment: Experiment) -> Figure:
-    """Throughput of the long flow over time beside the incast: each seed a line."""
-    names = ("dctcp", "ndp")
+    """Throughput of the long flow over time beside the incast: each seed a line, each size a column."""
+    there = experiment.series()
+    names = [name for name in OF_FIG19 if name in there or name in ("dctcp", "ndp")]
+    sizes = [size for size in ("", "-450KB") if f"ndp{size}" in there or not size]
     figure, panels = pyplot.subplots(
-        len(names), sharex=True, figsize=(6.0, 4.6), layout="constrained"
+        len(names),
+        len(sizes),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+        figsize=(2.0 + 4.0 * len(sizes), 1.2 + 1.7 * len(names)),
+        layout="constrained",
     )
-    for axes, name in zip(panels, names, strict=True):
-        for run in of_series(experiment, name):
-            times, rates = gbps(run, lambda row: row["workload"] == "long")
-            axes.plot(times, rates, color=style.colour_of(name), linewidth=0.9, alpha=0.6)
-        marked_at(axes, INCAST_MS, "64 hosts send to the neighbour")
-        rate = of_series(experiment, name)[0].host_link.gbps
-        marked(axes, rate, "full link", right=True)
-        axes.set(ylabel="Gb/s", ylim=(0, 1.1 * rate), title=f"{style.name_of(name)}, simulated")
-    panels[-1].set_xlabel("Time (ms)")
+    for name, row in zip(names, panels, strict=True):
+        for size, axes in zip(sizes, row, strict=True):
+            runs = of_series(experiment, name + size)
+            for run in runs:
+                times, rates = gbps(run, lambda event: event["workload"] == "long")
+                axes.plot(times, rates, color=style.colour_of(name), linewidth=0.9, alpha=0.6)
+            bytes_each = max(flow.size_bytes or 0 for flow in runs[0].flows)
+            each = f" {bytes_each // 1000} KB each" if bytes_each else ""
+            marked_at(axes, INCAST_MS, f"64 hosts send{each} to the neighbour", 0.9)
+            rate = runs[0].host_link.gbps
+            marked(axes, rate, "full link", right=True)
+            axes.set(ylim=(0, 1.25 * rate), title=f"{style.name_of(name)}, simulated")
+        row[0].set_ylabel("Gb/s")
+    for axes in panels[-1]:
+        axes.set_xlabel("Time (ms)")
     figure.suptitle("A long flow beside an incast to its neighbour")
+    return figure
+
+
+def coexist(experiment: Experiment) -> Figure:
+    """What NDP and TCP have of one link, a bar each for every mixture of flows: the mean over seeds."""
+    figure, axes = pyplot.subplots(layout="constrained")
+    series = experiment.series().items()
+    shown = sorted(
+        (each for each in series if not each[0].endswith("its-end")),
+        key=lambda each: each[0] == "one-queue",
+    )
+    for shift, workload in ((-0.2, "ndp"), (0.2, "tcp")):
+        shares = [
+            fmean(
+                run.link_percent(
+                    sum(
+                        flow.measured_bytes * 8_000 / run.measured_ps
+                        for flow in run.flows
+                        if flow.workload == workload
+                    )
+                )
+                for run in runs
+            )
+            for _, runs in shown
+        ]
+        drawn = axes.bar(
+            [place + shift for place in range(len(shown))],
+            shares,
+            0.38,
+            color=style.PROTOCOLS[workload],
+            label=f"{style.NAMES[workload]}, simulated ({seeds(shown[0][1])})",
+        )
+        axes.bar_label(drawn, fmt="%.0f", fontsize=7)
+    axes.axhline(50, color=style.GREY, linewidth=0.8, linestyle=":")
+    axes.set_xticks(range(len(shown)), [name.replace("-", "\n", 3) for name, _ in shown])
+    axes.tick_params(axis="x", labelsize=7)
+    axes.set(
+        ylabel="Goodput of all flows (% of the link)",
+        ylim=(0, 115),
+        title="NDP and TCP into one port, each in a queue of its own but the last",
+    )
+    axes.grid(axis="x", visible=False)
+    axes.legend(loc="upper left", ncols=2)
     return figure
