@@ -583,6 +583,35 @@ def judge(finding, runs):
     return ours, (lo is None and hi is None) or room(ours) >= 0, of_seeds
 
 
+def theirs_of(finding):
+    """(least, greatest) of what the authors' program gives: measured for the finding, else its reference."""
+    theirs = finding.get("theirs")
+    if theirs is None:
+        least = greatest = finding.get("reference")
+    else:
+        least, greatest = (theirs.get("value", theirs.get(key)) for key in ("from", "to"))
+    return None if least is None else (exact(least), exact(greatest))
+
+
+def missed_by(finding, ours):
+    """Who misses what `ours` misses: theirs too, beyond the same bound; ours alone; or there is no program."""
+    theirs = theirs_of(finding)
+    if theirs is None:
+        return "no-program" if "theirs" in finding else None
+    lo, hi = finding.get("lo"), finding.get("hi")
+    below = lo is not None and ours < exact(lo) and theirs[0] < exact(lo)
+    above = hi is not None and ours > exact(hi) and theirs[1] > exact(hi)
+    return "as-theirs" if below or above else "both"
+
+
+def same_theirs(finding, reported):
+    """Whether the report has the numbers of the finding, and no others."""
+    expected = theirs_of(finding) if "theirs" in finding else None
+    if expected is None or reported is None:
+        return expected is None and reported is None
+    return [exact(reported[key]) for key in ("from", "to")] == list(expected)
+
+
 def student_t(degrees):
     """The two-sided 95 % quantile of Student's t, by halving on the closed form of its distribution."""
 
@@ -727,9 +756,13 @@ def main():
             interval = same_interval(of_seeds, theirs.get("seeds"))
             agrees = same_value and bounds and interval and holds == theirs["holds"]
             agrees = agrees and not_judged == theirs.get("not_judged", False)
+            missed = None if holds or ours is None else missed_by(finding, ours)
+            agrees = agrees and missed == theirs.get("missed")
+            agrees = agrees and same_theirs(finding, theirs.get("theirs"))
             differences += not agrees
             value = "-" if ours is None else f"{float(ours):.4f}"
             verdict = "not judged" if not_judged else "holds" if holds else "does not hold"
+            verdict += f" ({missed})" if missed else ""
             note = "" if agrees else f"   DIFFERS: reported {theirs}"
             print(f"{name}  {finding['name']}: {value} {theirs.get('unit', '')}, {verdict}{note}")
     print("the same verdicts" if differences == 0 else f"{differences} differences")

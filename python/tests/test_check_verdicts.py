@@ -101,6 +101,26 @@ class Rules(unittest.TestCase):
         self.check({"hi": 99}, [*runs, run("a", 3, None)], None, False)
         self.check({"hi": 99, "flows_from": 2}, [*runs, run("a", 3, 7, count=2)], 7, True)
 
+    def test_who_else_misses(self) -> None:
+        """Theirs must be beyond the same bound; without `theirs` the reference speaks for it."""
+        bounds: dict = {"lo": 3.0, "hi": 9.0}
+        for theirs, ours, missed in (
+            ({"from": 8.0, "to": 9.5}, 10, "as-theirs"),
+            ({"from": 8.0, "to": 9.0}, 10, "both"),
+            ({"value": 2.0}, 10, "both"),
+            ({"value": 2.0}, 1, "as-theirs"),
+            ({"none": "why"}, 1, "no-program"),
+        ):
+            finding = bounds | {"theirs": theirs}
+            self.assertEqual(JUDGE.missed_by(finding, Fraction(ours)), missed)
+        self.assertEqual(JUDGE.missed_by(bounds, Fraction(1)), None)
+        self.assertEqual(JUDGE.missed_by(bounds | {"reference": 5.0}, Fraction(1)), "both")
+        measured = {"theirs": {"value": 2.0}}
+        self.assertTrue(JUDGE.same_theirs(measured, {"from": 2.0, "to": 2.0}))
+        self.assertFalse(JUDGE.same_theirs(measured, {"from": 2.0, "to": 2.5}))
+        self.assertFalse(JUDGE.same_theirs(measured, None))
+        self.assertTrue(JUDGE.same_theirs({"reference": 1.0}, None))
+
     def test_interval_over_seeds(self) -> None:
         """Student's t from its distribution, and an interval that is not that of the values."""
         table = {1: 12.706, 2: 4.303, 4: 2.776, 9: 2.262, 30: 2.042}

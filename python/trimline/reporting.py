@@ -445,18 +445,36 @@ def in_order(kind: Any, labels: set[str]) -> list[str]:
     return sorted(labels)
 
 
+#: Of a finding that is missed, what is said of the authors' program.
+MISSED = {
+    "as-theirs": "misses the paper, as theirs does",
+    "both": "misses both",
+    "no-program": "misses the paper; no program",
+}
+
+
+def of_theirs(row: dict[str, Any]) -> str:
+    """What the authors' program gave for a finding, or what their files say."""
+    theirs = row.get("theirs")
+    if not theirs:
+        return cell(row.get("reference"))
+    least, greatest = cell(theirs["from"]), cell(theirs["to"])
+    return least if least == greatest else f"{least}..{greatest}"
+
+
 def findings(rows: Sequence[dict[str, Any]]) -> str:
     """The verdicts of an experiment as a table."""
     lines = []
     for row in rows:
         low, high = row.get("lo"), row.get("hi")
         bounds = f"{cell(low)}..{cell(high)}" if low is not None or high is not None else "-"
-        word, kind = ("holds", "holds") if row.get("holds") else ("does not hold", "fails")
+        missed = MISSED.get(str(row.get("missed")), "does not hold")
+        word, kind = ("holds", "holds") if row.get("holds") else (missed, "fails")
         if row.get("not_judged"):
             word = "not judged"
         elif bounds == "-" and kind == "holds":
             word = "reported"
-        cells = [cell(row.get(key)) for key in ("paper", "reference", "ours")]
+        cells = [cell(row.get("paper")), of_theirs(row), cell(row.get("ours"))]
         cells += [bounds, html.escape(str(row.get("unit", "")))]
         inside = "".join(f"<td>{each}</td>" for each in cells)
         name = html.escape(str(row.get("name", "")))

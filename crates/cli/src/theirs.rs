@@ -125,7 +125,10 @@ mod tests {
         assert_eq!(of(10.0, 1.0, 2.0), Some(Missed::Both));
         assert_eq!(of(2.0, 1.0, 8.0), Some(Missed::AsTheirs));
         assert_eq!(of(2.0, 10.0, 12.0), Some(Missed::Both));
-        assert_eq!(Missed::of(2.0, [Some(3.0), None], Some(&theirs), None), Some(Missed::NoProgram));
+        assert_eq!(
+            Missed::of(2.0, [Some(3.0), None], Some(&theirs), None),
+            Some(Missed::NoProgram)
+        );
         assert_eq!(Missed::of(2.0, [Some(3.0), None], None, None), None);
     }
 }
