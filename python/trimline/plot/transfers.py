@@ -102,7 +102,7 @@ def gbps(run: Run, taken: Callable[[dict[str, str]], bool]) -> tuple[list[float]
 
 
 def fig19(experiment: Experiment) -> Figure:
-    """Throughput of the long flow over time beside the incast: each seed a line, each size a column."""
+    """Throughput of the long flow beside the incast over time: a seed a line, a size a column."""
     there = experiment.series()
     names = [name for name in OF_FIG19 if name in there or name in ("dctcp", "ndp")]
     sizes = [size for size in ("", "-450KB") if f"ndp{size}" in there or not size]
@@ -135,7 +135,7 @@ def fig19(experiment: Experiment) -> Figure:
 
 
 def coexist(experiment: Experiment) -> Figure:
-    """What NDP and TCP have of one link, a bar each for every mixture of flows: the mean over seeds."""
+    """What NDP and TCP have of one link, for every mixture of flows: the mean over seeds."""
     figure, axes = pyplot.subplots(layout="constrained")
     series = experiment.series().items()
     shown = sorted(
