@@ -257,6 +257,28 @@ class Drawing(unittest.TestCase):
         self.findings("sec611", [finding])
         self.drawn("sec611")
 
+    def test_a_permutation_with_dcqcn(self) -> None:
+        """sec611: series that the paper's authors had are drawn where they are there."""
+        flows = [{"workload": "permutation", "measured_bytes": 9_000_000}]
+        for series in ("ndp", "dctcp", "dcqcn", "dcqcn-window"):
+            self.run_of("sec611", f"{series}/senders=10/seed-1", flows)
+        findings = [
+            {"name": name, "paper": paper, "unit": "%"}
+            for name, paper in (("NDP utilization", 92.0), ("DCQCN: utilization", 17.0))
+        ]
+        self.findings("sec611", findings)
+        self.drawn("sec611")
+
+    def test_ndp_beside_tcp(self) -> None:
+        """coexist: a bar for each kind of flow and every mixture but the one that only ends."""
+        flows = [
+            {"workload": "ndp", "measured_bytes": 6_000_000},
+            {"workload": "tcp", "measured_bytes": 5_000_000},
+        ]
+        for series in ("four-each", "one-queue", "incast-to-its-end"):
+            self.run_of("coexist", f"{series}/seed-1", flows)
+        self.drawn("coexist")
+
     def test_short_transfers(self) -> None:
         """fig15, fig23: distributions; a flow that did not end leaves the line below the top."""
         short: list[dict[str, object]]
