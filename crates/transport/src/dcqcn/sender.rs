@@ -2,7 +2,9 @@
 
 use alloc::collections::VecDeque;
 
-use trimline_packet::{HostId, Packet, PathId, Service, Time};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{RngCore, SeedableRng};
+use trimline_packet::{HostId, Packet, PathId, Service, Time, TimeDelta};
 
 use super::ACK_REQUEST;
 use super::config::{Config, SenderStatistics};
@@ -13,6 +15,8 @@ use crate::timers::doubled;
 
 /// The time-out doubles so often at most (chosen).
 const MOST_DOUBLINGS: u8 = 6;
+/// From so many time-outs in a row on each is longer by a drawn share of a quarter (chosen).
+const FIRST_SPREAD: u8 = 3;
 
 /// A message that was not acknowledged whole.
 #[derive(Clone, Copy, Debug)]
@@ -193,6 +197,7 @@ impl Sender {
         self.statistics.packets_sent += 1;
         if self.deadline == Time::NEVER {
             self.restart(now, config);
+            self.deadline = self.deadline.saturating_add(self.spread(config, host, key));
         }
         self.pace.sent(now, packet.wire_bytes, config);
         self.due = self.pace.due(config);
@@ -208,6 +213,19 @@ impl Sender {
             || self.unasked >= config.ack_every
             || !self.has_data(config)
             || (now - self.asked_at).as_ps() >= config.rto.as_ps() / 4
+    }
+
+    /// What is added to a time-out that follows others. Without it two senders whose packets meet in a small queue meet
+    /// there again after every time-out, and one of them may lose its first packet each time.
+    fn spread(&self, config: &Config, host: HostId, key: &Key) -> TimeDelta {
+        if self.backoff < FIRST_SPREAD {
+            return TimeDelta::ZERO;
+        }
+        let ends = u64::from(host.get()) << 32 | u64::from(key.peer.get());
+        let connection = u64::from(key.connection.get());
+        let seed = ends ^ connection.rotate_left(16) ^ self.statistics.timeouts.rotate_left(48);
+        let drawn = SplitMix64::seed_from_u64(seed).next_u64() >> 48;
+        TimeDelta::from_ps((doubled(config.rto, self.backoff).as_ps() >> 18).saturating_mul(drawn))
     }
 
     fn restart(&mut self, now: Time, config: &Config) {
