@@ -35,7 +35,8 @@ pub use manifest::Manifest;
 pub use measure::Measure;
 pub use place::{Direction, Layer, LinkPlace, PortPlace};
 pub use record::{
-    HostLink, LinkCounters, LinkRecord, PacketLatency, PauseRecord, PortRecord, RunRecord,
+    HostLink, LinkCounters, LinkRecord, PacketLatency, PauseCycles, PauseRecord, PortRecord,
+    RunRecord,
 };
 pub use result_folder::ResultFolder;
 pub use samples::{PortGroup, Sample, Samples};

@@ -44,15 +44,22 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         }
     }
 
+    /// The packets that wait in one queue of a port, without the one on the wire.
+    pub(crate) fn waiting_in(&self, port: u32, queue: usize) -> impl Iterator<Item = Handle> {
+        let some = |handle: Handle| (!handle.is_none()).then_some(handle);
+        let first = some(self.ports[port as usize].port.first(queue));
+        std::iter::successors(first, move |&handle| some(self.arena.next(handle)))
+    }
+
+    /// Whether a packet waits in one queue of a port, beside the one on the wire.
+    pub(crate) fn has_waiting(&self, port: u32, queue: usize) -> bool {
+        !self.ports[port as usize].port.first(queue).is_none()
+    }
+
     /// The packets that wait at a port, queue by queue, without the one on the wire.
     pub(crate) fn waiting(&self, port: u32) -> impl Iterator<Item = (Handle, &Packet)> {
-        let unit = &self.ports[port as usize];
-        (0..P::QUEUES).flat_map(move |queue| {
-            let some = |handle: Handle| (!handle.is_none()).then_some(handle);
-            let first = some(unit.port.first(queue));
-            std::iter::successors(first, move |&handle| some(self.arena.next(handle)))
-                .map(|handle| (handle, self.arena.packet(handle)))
-        })
+        let queues = (0..P::QUEUES).flat_map(move |queue| self.waiting_in(port, queue));
+        queues.map(|handle| (handle, self.arena.packet(handle)))
     }
 
     /// Packets and bytes of the queue of a port for packets of this class, the packet on the wire
