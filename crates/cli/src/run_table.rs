@@ -28,6 +28,7 @@ pub(crate) fn tables(runs: &[(&str, &Summary)], groups: &[Aggregate]) -> String 
         text += &over_seeds(&several);
     }
     text += &losses(runs);
+    text += &pauses(runs);
     let stopped = runs.iter().filter(|(_, run)| run.interrupted).count();
     if stopped > 0 {
         let enters = match runs.len() {
@@ -56,6 +57,40 @@ fn losses(runs: &[(&str, &Summary)]) -> String {
             "\nlinks did not bring {all} packets{of}: {lost} lost, {corrupted} damaged, {failed} while down\n"
         ),
     }
+}
+
+/// What priority flow control did, and what waited for itself.
+fn pauses(runs: &[(&str, &Summary)]) -> String {
+    let with = || runs.iter().filter_map(|(name, run)| Some((*name, run.pauses.as_ref()?)));
+    let count = with().count();
+    if count == 0 {
+        return String::new();
+    }
+    let sent: u64 = with().map(|(_, pauses)| pauses.sent).sum();
+    let of = if runs.len() == 1 { String::new() } else { format!(" in {count} runs") };
+    let mut text = format!("\npauses: {sent} frames{of}");
+    let longest = with().filter_map(|(_, pauses)| pauses.longest.as_ref());
+    if let Some(longest) = longest.rev().max_by_key(|longest| longest.stopped_ps) {
+        let milliseconds = fixed(longest.stopped_ps as f64 / 1e9, 3);
+        text += &format!(", stopped longest: {} ({milliseconds} ms)", longest.name);
+    }
+    text += "\n";
+    let passed: u64 = with().map(|(_, pauses)| pauses.cycles_passed).sum();
+    if passed > 0 {
+        text += &format!("paused ports waited for each other {passed} times, and went on\n");
+    }
+    for (name, pauses) in with().filter(|(_, pauses)| !pauses.deadlock.is_empty()) {
+        let name =
+            if name.is_empty() { String::new() } else { format!(" {}", shortened(name, 30)) };
+        text += &format!("\ndeadlock{name}: paused ports wait for each other for good\n");
+        for link in pauses.deadlock.iter().take(MOST) {
+            text += &format!("  {link}\n");
+        }
+        if pauses.deadlock.len() > MOST {
+            text += &format!("  and {} more in summary.json\n", pauses.deadlock.len() - MOST);
+        }
+    }
+    text
 }
 
 fn of_runs(runs: &[(&str, &Summary)]) -> String {

@@ -42,5 +42,5 @@ pub use result_folder::ResultFolder;
 pub use samples::{PortGroup, Sample, Samples};
 pub use series::{FlowSeries, PortSeries, Reading, Readings, SeriesColumn};
 pub use statistics::{Interval, interval, quantile};
-pub use summary::{Aggregate, Summary};
+pub use summary::{Aggregate, PauseSummary, Summary};
 pub use timeline::Timeline;

@@ -1,6 +1,8 @@
 //! What is looked at between two events: by a recorder, and by checks.
 
-use trimline_packet::{ByteCount, Handle, Packet, Packets, PortCounters, ServiceClass, Time};
+use trimline_packet::{
+    ByteCount, Handle, Packet, Packets, PortCounters, ServiceClass, Time, TimeDelta,
+};
 use trimline_switch::{OutputPort, PortModel};
 use trimline_transport::Half;
 
@@ -74,6 +76,12 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     pub(crate) fn queued_bytes(&self, port: u32) -> u64 {
         let port = &self.ports[port as usize].port;
         (0..P::QUEUES).map(|queue| u64::from(port.queue_bytes(queue))).sum()
+    }
+
+    /// How long pauses have stopped any class of a unit.
+    pub(crate) fn stopped_for(&self, unit: u32, now: Time) -> TimeDelta {
+        let pauses = self.pauses.as_ref();
+        pauses.map_or(TimeDelta::ZERO, |pauses| pauses.counters(unit, now).1.stopped_for)
     }
 
     /// What each host sent, in a run that is sampled.
