@@ -243,19 +243,29 @@ mod tests {
         incast = { receiver = 0, senders = 8 }\n\
         [[series]]\nname = \"as-in-the-paper-with-a-long-name\"\n";
 
+    /// Three leaves whose packets go round, and the same without detours.
+    const RING: &str = "topology.leafspine = { leaves = 3, spines = 1, hosts_per_leaf = 2 }\nduration = \"10ms\"\n\
+        transport.cbr = {}\nswitch = { profile = \"drop-tail\", pfc = { xoff = \"5pkt\" } }\n\
+        [[workload]]\nname = \"w\"\npairs = [[0, 4], [2, 0], [4, 2]]\nsize = \"long-lived\"\n\
+        [[series]]\nname = \"up-and-down\"\n\
+        [[series]]\nname = \"round\"\ndetour = [ { over = \"tor 0 up 0\", by = \"spine 0 down 1\" },\n\
+        { over = \"tor 1 up 0\", by = \"spine 0 down 2\" }, { over = \"tor 2 up 0\", by = \"spine 0 down 0\" } ]\n";
+
     /// What a person sees; the file beside is what it should be.
     #[test]
     fn the_tables_fit_a_terminal() {
-        let (scenario, mut summaries) = summaries(MIXED);
-        let shown = |summaries: &[Summary]| {
+        let shown = |scenario: &Scenario, summaries: &[Summary]| {
             let runs: Vec<(&str, &Summary)> =
                 scenario.runs.iter().map(|run| &*run.name).zip(summaries).collect();
             let all: Vec<&Summary> = summaries.iter().collect();
             tables(&runs, &[Aggregate::new(&[], &all, Counting::Whole)])
         };
-        let whole = shown(&summaries);
-        summaries[1].interrupted = true;
-        let text = format!("{whole}\n---\n\n{}", shown(&summaries));
+        let (scenario, mut of_mixed) = summaries(MIXED);
+        let whole = shown(&scenario, &of_mixed);
+        of_mixed[1].interrupted = true;
+        let stopped = shown(&scenario, &of_mixed);
+        let (scenario, of_ring) = summaries(RING);
+        let text = [whole, stopped, shown(&scenario, &of_ring)].join("\n---\n\n");
         for line in text.lines() {
             assert!(line.chars().count() <= WIDTH, "{line}");
         }
