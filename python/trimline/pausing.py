@@ -1,4 +1,4 @@
-"""Priority flow control in a report: what pauses did, by layer and link, and what waited for itself."""
+"""Priority flow control in a report: what pauses did, and which ports wait for themselves."""
 
 from __future__ import annotations
 

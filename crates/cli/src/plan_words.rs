@@ -510,6 +510,10 @@ mod tests {
             "[[link_event]]\nlink = \"host 1\"\nat = \"3us\"\nchange = { rate = \"1Gbps\" }\n";
         let words = of(&format!("{STAR}{event}")).replace("\n             ", " ");
         assert!(words.contains("host 1") && words.contains("sends at 1 Gb/s at 3us"), "{words}");
+        let detour = "[[detour]]\nover = \"host 1\"\nby = \"tor 0 down 2\"\n";
+        let words = of(&format!("{STAR}{detour}")).replace("\n             ", " ");
+        let said = "detours    what comes over host 1 leaves by tor 0 down 2\n";
+        assert!(words.contains(said), "{words}");
     }
 
     #[test]

@@ -81,8 +81,8 @@ fn pauses(runs: &[(&str, &Summary)]) -> String {
     }
     for (name, pauses) in with().filter(|(_, pauses)| !pauses.deadlock.is_empty()) {
         let name =
-            if name.is_empty() { String::new() } else { format!(" {}", shortened(name, 30)) };
-        text += &format!("\ndeadlock{name}: paused ports wait for each other for good\n");
+            if name.is_empty() { String::new() } else { format!(" in {}", shortened(name, 24)) };
+        text += &format!("\ndeadlock{name}: each of these paused ports waits for the next\n");
         for link in pauses.deadlock.iter().take(MOST) {
             text += &format!("  {link}\n");
         }

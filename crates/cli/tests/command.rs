@@ -73,7 +73,7 @@ fn a_deadlock_is_a_result_that_says_so() {
     let run = scratch.trimline(&["run", "s.toml", "--out", "out"]);
     assert!(run.status.success(), "{run:?}");
     let said = String::from_utf8(run.stdout).unwrap();
-    assert!(said.contains("deadlock: paused ports wait for each other for good\n  tor 0 up 0\n"));
+    assert!(said.contains("deadlock: each of these paused ports waits for the next\n  tor 0 up 0\n"));
     assert!(said.contains("* stopped before its end"), "{said}");
     let summary: serde_json::Value =
         serde_json::from_str(&scratch.read("out/summary.json")).unwrap();
