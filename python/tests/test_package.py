@@ -771,6 +771,9 @@ class Compare(InScratch):
         self.assertAlmostEqual(numbers["stopped, worst link (% of time)"], 100 * worst["stopped"])
         page = trimline.report(self.out).read_text(encoding="utf-8")
         self.assertIn("<h2>Pauses</h2>", page)
+        # Two leaves below a spine: four hosts each, and a link up.
+        self.assertEqual(page.count("<title>tor "), 8)
+        self.assertEqual(page.count("<title>spine 0 down "), 2)
         self.assertIn(f"<tr><td>{worst['name']}</td>", page)
         self.assertIn("Stopped by pauses (% of time): scenario, seed 1", page)
         self.assertNotIn("Deadlock", page)

@@ -73,7 +73,9 @@ fn a_deadlock_is_a_result_that_says_so() {
     let run = scratch.trimline(&["run", "s.toml", "--out", "out"]);
     assert!(run.status.success(), "{run:?}");
     let said = String::from_utf8(run.stdout).unwrap();
-    assert!(said.contains("deadlock: each of these paused ports waits for the next\n  tor 0 up 0\n"));
+    assert!(said.contains(
+        "deadlock in seed-1: each of these paused ports waits for the next\n  tor 0 up 0\n"
+    ));
     assert!(said.contains("* stopped before its end"), "{said}");
     let summary: serde_json::Value =
         serde_json::from_str(&scratch.read("out/summary.json")).unwrap();
@@ -87,7 +89,7 @@ fn a_deadlock_is_a_result_that_says_so() {
     let said = String::from_utf8(again.stderr).unwrap();
     assert!(said.contains("resumed: 1 of 1 runs are there"), "{said}");
     assert!(
-        said.contains("warning: deadlock of paused ports: tor 0 up 0, spine 0 down 1"),
+        said.contains("warning: seed-1: deadlock of paused ports: tor 0 up 0, spine 0 down 1"),
         "{said}"
     );
 }
