@@ -204,7 +204,7 @@ mod tests {
         fn a_cycle_is_found_where_one_can_come_back(
             edges in prop::collection::vec((0usize..12, 0usize..12), 0..30),
         ) {
-            let mut reach = vec![[false; 12]; 12];
+            let mut reach = [[false; 12]; 12];
             edges.iter().for_each(|&(from, to)| reach[from][to] = true);
             for over in 0..12 {
                 for from in 0..12 {
