@@ -49,7 +49,20 @@ class Pauses(InScratch):
         # Two leaves below a spine: four hosts each, and a link up.
         self.assertEqual(page.count("<title>tor "), 8)
         self.assertEqual(page.count("<title>spine 0 down "), 2)
-        self.assertIn(f"<tr><td>{worst['name']}</td>", page)
+        # The worst link comes first, and a layer has the mean and the most of its links.
+        links = page[page.index("<th>stopped for the longest</th>") :]
+        self.assertIn("</tr><tr><td>" + worst["name"], links[: links.index("</td>")])
+        hosts = pauses.filter(polars.col("layer") == "host")
+        mean, most = 100 * hosts["stopped"].mean(), 100 * hosts["stopped"].max()
+        sums = [
+            "host",
+            8,
+            hosts["sent"].sum(),
+            hosts["received"].sum(),
+            f"{mean:.1f}",
+            f"{most:.1f}",
+        ]
+        self.assertIn("".join(f"<td>{each}</td>" for each in sums), page)
         self.assertIn("Stopped by pauses (% of time): scenario, seed 1", page)
         self.assertNotIn("Deadlock", page)
 
