@@ -273,7 +273,8 @@ impl Transport for Dcqcn {
     fn samples(self) -> Vec<Sample<Config>> {
         // No loss slows it down: where queues hold one packet, it mostly goes back.
         let sample = |name, config| Sample { name, config, least_bytes: 250_000 };
-        let base = Config { rto: TimeDelta::from_ms(1), ..Config::published(BitRate::from_gbps(10)) };
+        let base =
+            Config { rto: TimeDelta::from_ms(1), ..Config::published(BitRate::from_gbps(10)) };
         let window = Some(ByteCount::new(90_000));
         vec![
             sample("dcqcn", base.clone()),
