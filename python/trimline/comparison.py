@@ -236,6 +236,10 @@ def measures(run: Result) -> dict[str, float]:
     found["marked (% of packets)"] = 100 * summary["ports"]["marked"] / sent
     found["lost on links (% of packets)"] = 100 * sum(summary["links"].values()) / sent
     found["time-outs"] = summary["timeouts"]
+    if pauses := summary.get("pauses"):
+        found["pause frames"] = pauses["sent"]
+        most = pauses["longest"]["stopped_ps"] if pauses["longest"] else 0
+        found["stopped, worst link (% of time)"] = 100 * most / max(summary["simulated_ps"], 1)
     if (run.folder / "series.csv").is_file():
         found.update(over_time(run))
     return found

@@ -60,11 +60,13 @@ def topology(ports: polars.DataFrame) -> str:
     if not tors:
         return ""
     hosts_per_tor = ports_of(load, "tor down")
-    aggregations, cores = count(load, "aggregation down"), count(load, "core down")
-    ups, downs = ports_of(load, "tor up"), ports_of(load, "aggregation down")
-    rows = {"core": 30.0, "aggregation": 150.0, "tor": 290.0, "host": 360.0}
+    # Of two tiers the upper one has a name of its own.
+    middle = "spine" if "spine down" in load else "aggregation"
+    aggregations, cores = count(load, f"{middle} down"), count(load, "core down")
+    ups, downs = ports_of(load, "tor up"), ports_of(load, f"{middle} down")
+    rows = {"core": 30.0, middle: 150.0, "tor": 290.0, "host": 360.0}
     if not cores:
-        rows = {"aggregation": 30.0, "tor": 170.0, "host": 240.0}
+        rows = {middle: 30.0, "tor": 170.0, "host": 240.0}
     if not aggregations:
         rows = {"tor": 30.0, "host": 120.0}
     lines = []
@@ -102,20 +104,19 @@ def topology(ports: polars.DataFrame) -> str:
         for port in range(ups):
             above = pod * ups + port if cores else port
             place = tor % downs if cores else tor
-            upper = ("aggregation", at_aggregation[above])
-            line(upper, ("tor", x), ("aggregation down", above, place), f"tor {tor} up {port}")
+            down = (f"{middle} down", above, place)
+            line((middle, at_aggregation[above]), ("tor", x), down, f"tor {tor} up {port}")
     per_aggregation = ports_of(load, "aggregation up")
     for each in range(aggregations):
         for port in range(per_aggregation):
             core = each % ups * per_aggregation + port
-            upper = ("core", at_core[core])
-            lower = ("aggregation", at_aggregation[each])
-            line(upper, lower, ("core down", core, each // ups), f"aggregation {each} up {port}")
+            ends = ("core", at_core[core]), (middle, at_aggregation[each])
+            line(*ends, ("core down", core, each // ups), f"aggregation {each} up {port}")
     # The busiest on top.
     drawn = "".join(text for _, text in sorted(lines, key=lambda line: line[0]))
     dots = "".join(
         f'<circle cx="{x:.1f}" cy="{rows[layer]:g}" r="3.5" fill="#1b1b1b"/>'
-        for layer, places in (("tor", at_tor), ("aggregation", at_aggregation), ("core", at_core))
+        for layer, places in (("tor", at_tor), (middle, at_aggregation), ("core", at_core))
         for x in places
     )
     words = "".join(

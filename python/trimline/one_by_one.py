@@ -57,7 +57,11 @@ def ports(run: Result) -> list[Plot]:
     path = run.folder / "port_series.csv"
     if not path.is_file():
         return []
-    shown = {"queue_bytes": ("Queue (KB)", 1e-3), "utilisation": ("Utilisation (%)", 100.0)}
+    shown = {
+        "queue_bytes": ("Queue (KB)", 1e-3),
+        "utilisation": ("Utilisation (%)", 100.0),
+        "stopped": ("Stopped by pauses (% of time)", 100.0),
+    }
     for counter in counters(path, PORT_SERIES):
         if counter not in SENT:
             shown[counter] = (f"Packets {counter} in each interval", 1.0)

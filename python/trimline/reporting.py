@@ -14,7 +14,7 @@ from typing import Any
 
 import polars
 
-from trimline import completion, drawings, one_by_one
+from trimline import completion, drawings, one_by_one, pausing
 from trimline.comparison import (
     Measure,
     by_size,
@@ -53,6 +53,7 @@ OVER_SWEEP = (
 #: Samples over time: what is shown of them.
 OVER_TIME = (
     ("utilisation", "Utilisation (%)", 100.0),
+    ("stopped", "Stopped by pauses (% of time)", 100.0),
     ("queue_bytes_mean", "Mean queue of a port (KB)", 1e-3),
     ("queue_bytes_max", "Fullest port (KB)", 1e-3),
 )
@@ -112,6 +113,7 @@ class Page:
             self.throughput(),
             self.over_time(),
             self.chosen(),
+            self.pauses(),
             self.topology(),
             self.sequence(),
             self.made_of(),
@@ -151,7 +153,9 @@ class Page:
             "They are in the numbers below." if self.include_stopped else "They enter no number."
         )
         what = f"Stopped before their end: {names}{more}. {enters}"
-        return f'<p class="note fails">{html.escape(what)}</p>'
+        named = (pausing.stuck(run, f"{label_of(run.group)} seed {run.seed}") for run in found)
+        stuck = "".join([each for each in named if each][:MOST_DRAWINGS])
+        return f'<p class="note fails">{html.escape(what)}</p>{stuck}'
 
     def verdicts(self) -> str:
         """The findings of the experiments in the folders."""
@@ -359,6 +363,24 @@ class Page:
             for label, note, plot in (*one_by_one.flows(runs[0]), *one_by_one.ports(runs[0])):
                 parts.append(self.plot(f"{label}: {name}", note, plot | {"events": events}))
         return "<h2>Chosen flows and ports</h2>" + "".join(parts) if parts else ""
+
+    def pauses(self) -> str:
+        """What priority flow control did, in the first run of each series."""
+        parts = []
+        # A run that waits for itself enters no number. What it waits for is seen here all the same.
+        stuck = [run for run in self.results.stopped if pausing.deadlock(run)]
+        shown = [runs[0] for runs in self.drawn.values()]
+        shown += [run for run in stuck if run not in shown]
+        for run in shown[:MOST_DRAWINGS]:
+            tables = pausing.section(run)
+            if tables:
+                name = html.escape(f"{label_of(run.group)}, seed {run.seed}")
+                parts.append(f"<h3>{name}</h3>{tables}")
+        note = (
+            "Priority flow control: frames that tell the other end of a link to stop, and for how "
+            "much of the run they stopped the sender of a link in any class."
+        )
+        return f'<h2>Pauses</h2><p class="note">{note}</p>' + "".join(parts) if parts else ""
 
     def topology(self) -> str:
         """The network, links coloured by their utilisation."""

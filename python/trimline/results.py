@@ -56,11 +56,20 @@ LINKS: dict[str, Any] = {
     "rate_bps": polars.Int64,
 }
 
-#: series.csv: likewise.
+#: pauses.csv: what priority flow control did on a link.
+PAUSES: dict[str, Any] = {
+    "name": polars.String,
+    "sent": polars.Int64,
+    "received": polars.Int64,
+    "stopped_ps": polars.Int64,
+}
+
+#: series.csv: the columns that are no counters.
 SERIES: dict[str, Any] = {
     "time_ps": polars.Int64,
     "layer": polars.Categorical,
     "utilisation": polars.Float64,
+    "stopped": polars.Float64,
     "queue_bytes_mean": polars.Float64,
     "queue_bytes_max": polars.Int64,
 }
@@ -86,6 +95,7 @@ PORT_SERIES: dict[str, Any] = {
     "time_ps": polars.Int64,
     "name": polars.String,
     "utilisation": polars.Float64,
+    "stopped": polars.Float64,
     "queue_bytes": polars.Int64,
 }
 
@@ -160,8 +170,20 @@ class Result:
         return scan(self.folder / "links.csv", LINKS, "links").collect()
 
     @property
+    def pauses(self) -> polars.DataFrame:
+        """pauses.csv: a row a link, hosts' included, its pause frames, and how long they acted.
+
+        `stopped` is the share of the run in which the sender of the link was stopped.
+        """
+        span = self.summary["simulated_ps"]
+        share = polars.col("stopped_ps") / span if span else polars.lit(None, polars.Float64)
+        layer = polars.col("name").str.replace_all(r" \d+", "")
+        frame = scan(self.folder / "pauses.csv", PAUSES, "ports, with switch.pfc")
+        return frame.with_columns(layer=layer, stopped=share).collect()
+
+    @property
     def queues(self) -> polars.DataFrame:
-        """Queues and utilisation over time, one row a layer of ports and sample."""
+        """Queues, utilisation and pauses over time, one row a layer of ports and sample."""
         return counted(self.folder / "series.csv", SERIES, "series").collect()
 
     @property
@@ -269,6 +291,12 @@ class Results(Sequence[Result]):
     def links(self) -> polars.DataFrame:
         """All links, and what they did not bring: links.csv (`output.links`)."""
         return self._all("links")
+
+    @property
+    def pauses(self) -> polars.DataFrame:
+        """All links of runs with priority flow control: pauses.csv (`output.ports`)."""
+        lossless = tuple(run for run in self.runs if run.summary.get("pauses"))
+        return replace(self, runs=lossless or self.runs)._all("pauses")
 
     @property
     def queues(self) -> polars.DataFrame:

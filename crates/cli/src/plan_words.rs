@@ -3,7 +3,7 @@
 use trimline_metrics::manifest;
 use trimline_packet::TimeDelta;
 use trimline_sim::plan::{
-    Arrivals, Connection, EngineChoice, Gap, LinkChange, LinkEvent, Matrix, Plan, Sampled,
+    Arrivals, Connection, Detour, EngineChoice, Gap, LinkChange, LinkEvent, Matrix, Plan, Sampled,
     ServiceModel, Share, Size, Spraying, Workload,
 };
 use trimline_sim::scenario::Output;
@@ -58,6 +58,7 @@ pub(crate) fn words(plan: &Plan, output: &Output) -> Vec<Line> {
     lines.extend(processing_words(&plan.topology));
     lines.extend(impairment_words(plan));
     lines.extend(event_words(plan));
+    lines.extend(detour_words(plan));
     lines.extend(switch_words("switch", plan, &plan.switch));
     if let Some(droppable) = &plan.droppable {
         let beside =
@@ -245,6 +246,20 @@ fn event_words(plan: &Plan) -> Option<Line> {
     };
     let known = time(plan.routing_convergence);
     Some(Line::new("events", format!("{}{more}; routing knows {known} later", some.join(", "))))
+}
+
+/// Packets that do not go up and down.
+fn detour_words(plan: &Plan) -> Option<Line> {
+    let said = |detour: &Detour| {
+        let names = [detour.over, detour.by].map(|link| names_of(plan, &[link]));
+        format!("what comes over {} leaves by {}", names[0], names[1])
+    };
+    let some: Vec<String> = plan.detours.iter().take(6).map(said).collect();
+    let more = match plan.detours.len() - some.len() {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    (!some.is_empty()).then(|| Line::new("detours", format!("{}{more}", some.join(", "))))
 }
 
 /// What becomes of a link.
@@ -495,6 +510,10 @@ mod tests {
             "[[link_event]]\nlink = \"host 1\"\nat = \"3us\"\nchange = { rate = \"1Gbps\" }\n";
         let words = of(&format!("{STAR}{event}")).replace("\n             ", " ");
         assert!(words.contains("host 1") && words.contains("sends at 1 Gb/s at 3us"), "{words}");
+        let detour = "[[detour]]\nover = \"host 1\"\nby = \"tor 0 down 2\"\n";
+        let words = of(&format!("{STAR}{detour}")).replace("\n             ", " ");
+        let said = "detours    what comes over host 1 leaves by tor 0 down 2\n";
+        assert!(words.contains(said), "{words}");
     }
 
     #[test]

@@ -157,7 +157,9 @@ pub(crate) fn earlier(
         return Earlier::Foreign;
     }
     match Summary::from_json(&text("summary.json")) {
-        Some(summary) if !found.interrupted => Earlier::Finished(Box::new(summary)),
+        Some(summary) if !found.interrupted || summary.is_deadlocked() => {
+            Earlier::Finished(Box::new(summary))
+        }
         _ => Earlier::Missing,
     }
 }

@@ -150,11 +150,23 @@ fn say(
         let folder = out.display().to_string();
         let all = json!({ "scenario": scenario.name, "folder": folder, "runs": runs, "over_seeds": groups });
         print(&format!("{all:#}\n"));
-    } else if !options.quiet {
+    }
+    if options.json || options.quiet {
+        say_deadlocks(done);
+    } else {
         let runs: Vec<(&str, &Summary)> =
             done.iter().map(|(run, summary)| (&*run.name, *summary)).collect();
         print(&run_table::tables(&runs, groups));
         print(&format!("\nresults: {}\n", out.display()));
+    }
+}
+
+/// Says beside other output which runs waited for themselves.
+fn say_deadlocks(done: &[(&Run, &Summary)]) {
+    for (run, summary) in done.iter().filter(|(_, summary)| summary.is_deadlocked()) {
+        let links = summary.pauses.as_ref().map_or(&[][..], |pauses| &pauses.deadlock);
+        let name = if run.name.is_empty() { String::new() } else { format!("{}: ", run.name) };
+        eprintln!("warning: {name}deadlock of paused ports: {}", links.join(", "));
     }
 }
 

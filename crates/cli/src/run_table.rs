@@ -28,6 +28,7 @@ pub(crate) fn tables(runs: &[(&str, &Summary)], groups: &[Aggregate]) -> String 
         text += &over_seeds(&several);
     }
     text += &losses(runs);
+    text += &pauses(runs);
     let stopped = runs.iter().filter(|(_, run)| run.interrupted).count();
     if stopped > 0 {
         let enters = match runs.len() {
@@ -56,6 +57,40 @@ fn losses(runs: &[(&str, &Summary)]) -> String {
             "\nlinks did not bring {all} packets{of}: {lost} lost, {corrupted} damaged, {failed} while down\n"
         ),
     }
+}
+
+/// What priority flow control did, and what waited for itself.
+fn pauses(runs: &[(&str, &Summary)]) -> String {
+    let with = || runs.iter().filter_map(|(name, run)| Some((*name, run.pauses.as_ref()?)));
+    let count = with().count();
+    if count == 0 {
+        return String::new();
+    }
+    let sent: u64 = with().map(|(_, pauses)| pauses.sent).sum();
+    let of = if runs.len() == 1 { String::new() } else { format!(" in {count} runs") };
+    let mut text = format!("\npauses: {sent} frames{of}");
+    let longest = with().filter_map(|(_, pauses)| pauses.longest.as_ref());
+    if let Some(longest) = longest.rev().max_by_key(|longest| longest.stopped_ps) {
+        let milliseconds = fixed(longest.stopped_ps as f64 / 1e9, 3);
+        text += &format!(", stopped longest: {} ({milliseconds} ms)", longest.name);
+    }
+    text += "\n";
+    let passed: u64 = with().map(|(_, pauses)| pauses.cycles_passed).sum();
+    if passed > 0 {
+        text += &format!("paused ports waited for each other {passed} times, and went on\n");
+    }
+    for (name, pauses) in with().filter(|(_, pauses)| !pauses.deadlock.is_empty()) {
+        let name =
+            if name.is_empty() { String::new() } else { format!(" in {}", shortened(name, 24)) };
+        text += &format!("\ndeadlock{name}: each of these paused ports waits for the next\n");
+        for link in pauses.deadlock.iter().take(MOST) {
+            text += &format!("  {link}\n");
+        }
+        if pauses.deadlock.len() > MOST {
+            text += &format!("  and {} more in summary.json\n", pauses.deadlock.len() - MOST);
+        }
+    }
+    text
 }
 
 fn of_runs(runs: &[(&str, &Summary)]) -> String {
@@ -208,19 +243,29 @@ mod tests {
         incast = { receiver = 0, senders = 8 }\n\
         [[series]]\nname = \"as-in-the-paper-with-a-long-name\"\n";
 
+    /// Three leaves whose packets go round, and the same without detours.
+    const RING: &str = "topology.leafspine = { leaves = 3, spines = 1, hosts_per_leaf = 2 }\nduration = \"10ms\"\n\
+        transport.cbr = {}\nswitch = { profile = \"drop-tail\", pfc = { xoff = \"5pkt\" } }\n\
+        [[workload]]\nname = \"w\"\npairs = [[0, 4], [2, 0], [4, 2]]\nsize = \"long-lived\"\n\
+        [[series]]\nname = \"up-and-down\"\n\
+        [[series]]\nname = \"round\"\ndetour = [ { over = \"tor 0 up 0\", by = \"spine 0 down 1\" },\n\
+        { over = \"tor 1 up 0\", by = \"spine 0 down 2\" }, { over = \"tor 2 up 0\", by = \"spine 0 down 0\" } ]\n";
+
     /// What a person sees; the file beside is what it should be.
     #[test]
     fn the_tables_fit_a_terminal() {
-        let (scenario, mut summaries) = summaries(MIXED);
-        let shown = |summaries: &[Summary]| {
+        let shown = |scenario: &Scenario, summaries: &[Summary]| {
             let runs: Vec<(&str, &Summary)> =
                 scenario.runs.iter().map(|run| &*run.name).zip(summaries).collect();
             let all: Vec<&Summary> = summaries.iter().collect();
             tables(&runs, &[Aggregate::new(&[], &all, Counting::Whole)])
         };
-        let whole = shown(&summaries);
-        summaries[1].interrupted = true;
-        let text = format!("{whole}\n---\n\n{}", shown(&summaries));
+        let (scenario, mut of_mixed) = summaries(MIXED);
+        let whole = shown(&scenario, &of_mixed);
+        of_mixed[1].interrupted = true;
+        let stopped = shown(&scenario, &of_mixed);
+        let (scenario, of_ring) = summaries(RING);
+        let text = [whole, stopped, shown(&scenario, &of_ring)].join("\n---\n\n");
         for line in text.lines() {
             assert!(line.chars().count() <= WIDTH, "{line}");
         }

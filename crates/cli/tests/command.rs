@@ -57,6 +57,43 @@ impl Drop for Scratch {
 const INCAST: &str = "topology.star.hosts = 9\n[[workload]]\nname = \"reply\"\nsize = \"90KB\"\n\
                       incast = { receiver = 0, senders = 8 }\n";
 
+/// Packets that go round, and pauses with them.
+const RING: &str = "topology.leafspine = { leaves = 3, spines = 1, hosts_per_leaf = 2 }\nduration = \"20ms\"\n\
+                    transport.cbr = {}\nswitch = { profile = \"drop-tail\", pfc = { xoff = \"5pkt\" } }\n\
+                    output.ports = true\n\
+                    detour = [ { over = \"tor 0 up 0\", by = \"spine 0 down 1\" },\n\
+                    { over = \"tor 1 up 0\", by = \"spine 0 down 2\" },\n\
+                    { over = \"tor 2 up 0\", by = \"spine 0 down 0\" } ]\n\
+                    [[workload]]\nname = \"w\"\npairs = [[0, 4], [2, 0], [4, 2]]\nsize = \"long-lived\"\n";
+
+#[test]
+fn a_deadlock_is_a_result_that_says_so() {
+    let scratch = Scratch::new("deadlock");
+    scratch.write("s.toml", RING);
+    let run = scratch.trimline(&["run", "s.toml", "--out", "out"]);
+    assert!(run.status.success(), "{run:?}");
+    let said = String::from_utf8(run.stdout).unwrap();
+    assert!(said.contains(
+        "deadlock in seed-1: each of these paused ports waits for the next\n  tor 0 up 0\n"
+    ));
+    assert!(said.contains("* stopped before its end"), "{said}");
+    let summary: serde_json::Value =
+        serde_json::from_str(&scratch.read("out/summary.json")).unwrap();
+    assert_eq!(summary["interrupted"], true);
+    let links = ["tor 0 up 0", "spine 0 down 1", "tor 1 up 0"];
+    let more = ["spine 0 down 2", "tor 2 up 0", "spine 0 down 0"];
+    assert_eq!(summary["pauses"]["deadlock"], serde_json::json!([links, more].concat()));
+    assert!(scratch.read("out/pauses.csv").contains("\ntor 0 up 0,"));
+    // It would end so every time: nobody runs it again.
+    let again = scratch.trimline(&["run", "s.toml", "--out", "out", "--resume", "--quiet"]);
+    let said = String::from_utf8(again.stderr).unwrap();
+    assert!(said.contains("resumed: 1 of 1 runs are there"), "{said}");
+    assert!(
+        said.contains("warning: seed-1: deadlock of paused ports: tor 0 up 0, spine 0 down 1"),
+        "{said}"
+    );
+}
+
 #[track_caller]
 fn succeeded(output: &Output) -> String {
     let stderr = String::from_utf8_lossy(&output.stderr);

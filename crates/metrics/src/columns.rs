@@ -161,12 +161,17 @@ const PAUSES: [Column; 4] = [
     column("stopped_ps", TIME, "how long any of its classes was stopped"),
 ];
 
-const SERIES: [Column; 11] = {
+const SERIES: [Column; 12] = {
     let [a, b, c, d, e, f] = COUNTED;
     [
         column("time_ps", TIME, "of the sample, from the beginning of the run"),
         column("layer", "", "layer and direction; `host up` are the links that hosts send on"),
         column("utilisation", "share", "bytes since the sample before over what the links carry"),
+        column(
+            "stopped",
+            "share",
+            "of the time since the sample before in which pauses stopped any class, mean over the layer",
+        ),
         a,
         b,
         c,
@@ -198,12 +203,17 @@ const FLOW_SERIES: [Column; 12] = [
     column("delivered_bytes", "bytes", "payload that arrived since the row before, each byte once"),
 ];
 
-const PORT_SERIES: [Column; 10] = {
+const PORT_SERIES: [Column; 11] = {
     let [a, b, c, d, e, f] = COUNTED;
     [
         column("time_ps", TIME, "of the row, from the beginning of the run"),
         column("name", "", "layer, switch, direction, link"),
         column("utilisation", "share", "bytes since the row before over what the link carries"),
+        column(
+            "stopped",
+            "share",
+            "of the time since the row before in which pauses stopped any class",
+        ),
         a,
         b,
         c,
@@ -225,7 +235,11 @@ const TIMELINE: [Column; 15] = [
     column("until_ps", TIME, "of departures: when the last bit has left"),
     column("place", "", "port or host"),
     column("event", "", "what happened; see below"),
-    column("packet", "", "data, header (trimmed), returned, ack, nack, pull or reset, from now on"),
+    column(
+        "packet",
+        "",
+        "data, header (trimmed), returned, ack, nack, pull, reset or pause, from now on",
+    ),
     column("workload", "", "of the flow, as in flows.csv; so are the next three"),
     column("index", "", "of the flow"),
     column("source", "host", "of the flow, whichever way the packet goes"),

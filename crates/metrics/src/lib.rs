@@ -35,11 +35,12 @@ pub use manifest::Manifest;
 pub use measure::Measure;
 pub use place::{Direction, Layer, LinkPlace, PortPlace};
 pub use record::{
-    HostLink, LinkCounters, LinkRecord, PacketLatency, PauseRecord, PortRecord, RunRecord,
+    HostLink, LinkCounters, LinkRecord, PacketLatency, PauseCycles, PauseRecord, PortRecord,
+    RunRecord,
 };
 pub use result_folder::ResultFolder;
 pub use samples::{PortGroup, Sample, Samples};
 pub use series::{FlowSeries, PortSeries, Reading, Readings, SeriesColumn};
 pub use statistics::{Interval, interval, quantile};
-pub use summary::{Aggregate, Summary};
+pub use summary::{Aggregate, PauseSummary, Summary};
 pub use timeline::Timeline;

@@ -107,6 +107,15 @@ pub struct PauseRecord {
     pub stopped_ps: u64,
 }
 
+/// Cycles of ports that were all paused with packets waiting, each by the switch of the next one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PauseCycles {
+    /// The links of one from whose ports nothing had left for as long as a pause lasts, in order: the run ended.
+    pub deadlock: Vec<LinkPlace>,
+    /// How often there was one that came to an end by itself.
+    pub passed: u64,
+}
+
 /// How long one packet took, from its first sending until its ACK arrived at the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PacketLatency {
@@ -139,6 +148,8 @@ pub struct RunRecord {
     pub links: Vec<LinkRecord>,
     /// The same links with priority flow control; empty without.
     pub pauses: Vec<PauseRecord>,
+    /// Cycles of paused ports.
+    pub pause_cycles: PauseCycles,
     /// Simulated time at the end of the run.
     pub simulated_ps: u64,
     /// Length of the measured interval: simulated time less the warm-up.

@@ -43,6 +43,8 @@ pub struct Sample {
     pub group: u32,
     /// What they did since then.
     pub counters: PortCounters,
+    /// How long pauses stopped any class of its ports, or its hosts, since then: summed over them.
+    pub stopped_ps: u64,
     /// Bytes in all queues of all ports now, packets on the wire included. Of hosts: payload that was handed over to
     /// them, in flows of a size, and that they have not sent once.
     pub queue_bytes: u64,
@@ -53,7 +55,7 @@ pub struct Sample {
 /// The columns of series.csv.
 pub fn columns() -> Vec<&'static str> {
     let counters = PortCounters::NAMES.into_iter();
-    let before = ["time_ps", "layer", "utilisation"].into_iter();
+    let before = ["time_ps", "layer", "utilisation", "stopped"].into_iter();
     before.chain(counters).chain(["queue_bytes_mean", "queue_bytes_max"]).collect()
 }
 
@@ -61,13 +63,15 @@ pub fn columns() -> Vec<&'static str> {
 pub fn csv(samples: &Samples) -> Vec<u8> {
     let rows = samples.samples.iter().filter_map(|sample| {
         let group = samples.groups.get(sample.group as usize)?;
+        let interval = u128::from(sample.time_ps - sample.since_ps);
         let mut row = vec![
             sample.time_ps.to_string(),
             format!("{} {}", group.layer, group.direction),
             share(
                 u128::from(sample.counters.bytes) * 8 * 1_000_000_000_000,
-                u128::from(group.rate_bps) * u128::from(sample.time_ps - sample.since_ps),
+                u128::from(group.rate_bps) * interval,
             ),
+            share(u128::from(sample.stopped_ps), u128::from(group.ports) * interval),
         ];
         row.extend(sample.counters.values().map(|value| value.to_string()));
         row.push(share(u128::from(sample.queue_bytes), u128::from(group.ports)));
@@ -99,6 +103,8 @@ mod tests {
                     trimmed: 1,
                     ..Default::default()
                 },
+                // Two of the four, for half of the ten microseconds.
+                stopped_ps: 10_000_000,
                 queue_bytes: 18_128,
                 queue_bytes_max: 9_064,
                 ..Sample::default()
@@ -106,8 +112,8 @@ mod tests {
             ..Samples::default()
         };
         let expected = "\
-time_ps,layer,utilisation,packets,bytes,trimmed,dropped,returned,marked,queue_bytes_mean,queue_bytes_max
-30000000,tor up,0.725120,4,36256,1,0,0,0,4532.000000,9064
+time_ps,layer,utilisation,stopped,packets,bytes,trimmed,dropped,returned,marked,queue_bytes_mean,queue_bytes_max
+30000000,tor up,0.725120,0.250000,4,36256,1,0,0,0,4532.000000,9064
 ";
         assert_eq!(String::from_utf8(csv(&samples)).unwrap(), expected);
     }

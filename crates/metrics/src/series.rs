@@ -3,7 +3,7 @@
 //! Some numbers are counted of every flow. Others are a transport's own: it lists them as [`SeriesColumn`] and gives their
 //! values through [`Readings`], by name. So a new transport needs no change here.
 
-use trimline_packet::PortCounters;
+use trimline_packet::{PortCounters, Time};
 
 use crate::csv::{share, table};
 use crate::place::PortPlace;
@@ -35,18 +35,28 @@ pub enum Reading {
 /// Where a transport gives the values of its columns.
 #[derive(Debug)]
 pub struct Readings<'a> {
+    now: Time,
     columns: &'a [SeriesColumn],
     values: &'a mut [Option<u64>],
 }
 
 impl<'a> Readings<'a> {
-    /// For these columns, a value each.
+    /// Of this time, for these columns, a value each.
     ///
     /// # Panics
     /// There is not one value for each column.
-    pub fn new(columns: &'a [SeriesColumn], values: &'a mut [Option<u64>]) -> Readings<'a> {
+    pub fn new(
+        now: Time,
+        columns: &'a [SeriesColumn],
+        values: &'a mut [Option<u64>],
+    ) -> Readings<'a> {
         assert_eq!(columns.len(), values.len(), "a value for each column");
-        Readings { columns, values }
+        Readings { now, columns, values }
+    }
+
+    /// The time of the row.
+    pub fn now(&self) -> Time {
+        self.now
     }
 
     /// Gives a value. What is not given is an empty field.
@@ -162,13 +172,15 @@ pub struct PortRow {
     pub port: u32,
     /// What it did since then.
     pub counters: PortCounters,
+    /// How long pauses stopped any of its classes since then.
+    pub stopped_ps: u64,
     /// Bytes in all its queues now, the packet on the wire included.
     pub queue_bytes: u64,
 }
 
 /// The columns of port_series.csv.
 pub fn port_columns() -> Vec<&'static str> {
-    let before = ["time_ps", "name", "utilisation"].into_iter();
+    let before = ["time_ps", "name", "utilisation", "stopped"].into_iter();
     before.chain(PortCounters::NAMES).chain(["queue_bytes"]).collect()
 }
 
@@ -177,8 +189,10 @@ pub fn ports_csv(series: &PortSeries) -> Vec<u8> {
     let rows = series.rows.iter().filter_map(|row| {
         let (place, rate_bps) = series.ports.get(row.port as usize)?;
         let sent = u128::from(row.counters.bytes) * 8 * 1_000_000_000_000;
-        let carried = u128::from(*rate_bps) * u128::from(row.time_ps - row.since_ps);
-        let mut cells = vec![row.time_ps.to_string(), place.to_string(), share(sent, carried)];
+        let interval = u128::from(row.time_ps - row.since_ps);
+        let mut cells = vec![row.time_ps.to_string(), place.to_string()];
+        cells.push(share(sent, u128::from(*rate_bps) * interval));
+        cells.push(share(u128::from(row.stopped_ps), interval));
         cells.extend(row.counters.values().map(|value| value.to_string()));
         cells.push(row.queue_bytes.to_string());
         Some(cells)
@@ -231,13 +245,14 @@ time_ps,workload,index,source,destination,rate_bps,packets_sent,retransmissions,
             time_ps: 30_000_000,
             since_ps: 20_000_000,
             counters,
+            stopped_ps: 2_500_000,
             queue_bytes: 18_128,
             ..PortRow::default()
         };
         let series = PortSeries { ports: vec![(place, 10_000_000_000)], rows: vec![row] };
         let expected = "\
-time_ps,name,utilisation,packets,bytes,trimmed,dropped,returned,marked,queue_bytes
-30000000,tor 2 down 1,0.725120,1,9064,0,0,0,1,18128
+time_ps,name,utilisation,stopped,packets,bytes,trimmed,dropped,returned,marked,queue_bytes
+30000000,tor 2 down 1,0.725120,0.250000,1,9064,0,0,0,1,18128
 ";
         assert_eq!(String::from_utf8(ports_csv(&series)).unwrap(), expected);
     }
@@ -245,6 +260,6 @@ time_ps,name,utilisation,packets,bytes,trimmed,dropped,returned,marked,queue_byt
     #[test]
     #[should_panic(expected = "gives `alpha`, and does not list it")]
     fn what_a_transport_gives_is_what_it_lists() {
-        Readings::new(&[WINDOW], &mut [None]).give("alpha", 1);
+        Readings::new(Time::ZERO, &[WINDOW], &mut [None]).give("alpha", 1);
     }
 }

@@ -62,12 +62,57 @@ pub struct Summary {
     pub ports: PortCounters,
     /// What links did not bring, summed over them.
     pub links: LinkCounters,
+    /// What priority flow control did; absent without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pauses: Option<PauseSummary>,
     /// Packets that left a link, control and headers included.
     pub packet_hops: u64,
     /// Hops for each packet of `packets_delivered`: the work that one packet costs.
     pub hops_per_delivered_packet: Option<f64>,
     /// Each workload, in the order of their first flows.
     pub workloads: Vec<WorkloadSummary>,
+}
+
+/// What priority flow control did in a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PauseSummary {
+    /// Pause frames that switches sent.
+    pub sent: u64,
+    /// Of these, those that arrived.
+    pub received: u64,
+    /// How long any class was stopped, summed over ports and hosts.
+    pub stopped_ps: u64,
+    /// The port or host that was stopped for the longest, the first of several: `None` if none ever was.
+    pub longest: Option<LongestStop>,
+    /// How often ports waited for each other in a circle that came apart by itself.
+    pub cycles_passed: u64,
+    /// The links of a circle that did not, in order: the run ended with it. Empty without one.
+    pub deadlock: Vec<String>,
+}
+
+/// Who was stopped for the longest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LongestStop {
+    /// The port or host, as the name of its link.
+    pub name: String,
+    /// For how long.
+    pub stopped_ps: u64,
+}
+
+/// What priority flow control did, if there was any.
+fn pauses(record: &RunRecord) -> Option<PauseSummary> {
+    let of = &record.pauses;
+    let longest = of.iter().filter(|link| link.stopped_ps > 0);
+    let longest = longest.rev().max_by_key(|link| link.stopped_ps);
+    (!of.is_empty()).then(|| PauseSummary {
+        sent: of.iter().map(|link| link.sent).sum(),
+        received: of.iter().map(|link| link.received).sum(),
+        stopped_ps: of.iter().map(|link| link.stopped_ps).sum(),
+        longest: longest
+            .map(|link| LongestStop { name: link.place.to_string(), stopped_ps: link.stopped_ps }),
+        cycles_passed: record.pause_cycles.passed,
+        deadlock: record.pause_cycles.deadlock.iter().map(ToString::to_string).collect(),
+    })
 }
 
 /// Flows by how they ended.
@@ -288,6 +333,7 @@ impl Summary {
             path_restorations: totals.path_restorations,
             ports,
             links,
+            pauses: pauses(record),
             packet_hops: record.packet_hops,
             hops_per_delivered_packet: ratio(record.packet_hops, record.packets_delivered),
             workloads: by_workload(flows, record.measured_ps),
@@ -302,6 +348,11 @@ impl Summary {
     /// What [`Summary::to_json`] wrote; `None` when it is something else.
     pub fn from_json(text: &str) -> Option<Summary> {
         serde_json::from_str(text).ok()
+    }
+
+    /// Whether ports that waited for each other ended the run: it would end so every time.
+    pub fn is_deadlocked(&self) -> bool {
+        self.pauses.as_ref().is_some_and(|pauses| !pauses.deadlock.is_empty())
     }
 
     fn retransmissions_per_packet(&self) -> Option<f64> {
@@ -400,6 +451,8 @@ pub(crate) fn to_json(value: &impl Serialize) -> String {
 mod tests {
     use super::*;
     use crate::fixtures::{flow, record};
+    use crate::record::PauseRecord;
+    use crate::{Direction, Layer, LinkPlace, PortPlace};
 
     fn summary() -> Summary {
         Summary::new(&record(vec![
@@ -441,6 +494,27 @@ mod tests {
         assert_eq!(goodput.mean, rounded((8.314344 + 4.157172) / 2.0));
         assert_eq!(summary.ports.dropped, 4);
         assert_eq!(summary.hops_per_delivered_packet, Some(16.666667));
+    }
+
+    #[test]
+    fn pauses_are_summed_and_the_port_that_was_stopped_for_the_longest_is_named() {
+        assert!(!summary().to_json().contains("pauses"), "without priority flow control");
+        let port = PortPlace { layer: Layer::Tor, switch: 0, direction: Direction::Up, link: 1 };
+        let (port, host) = (LinkPlace::Port(port), LinkPlace::Host);
+        let of = |place, stopped_ps| PauseRecord { place, sent: 7, received: 5, stopped_ps };
+        let mut record = record(vec![]);
+        record.pauses = vec![of(port, 40), of(host(2), 50), of(host(3), 50)];
+        let pauses = Summary::new(&record).pauses.unwrap();
+        assert_eq!((pauses.sent, pauses.received, pauses.stopped_ps), (21, 15, 140));
+        assert_eq!(pauses.longest, Some(LongestStop { name: "host 2".into(), stopped_ps: 50 }));
+        assert!(!Summary::new(&record).is_deadlocked());
+        record.pause_cycles.deadlock = vec![record.pauses[0].place];
+        let summary = Summary::new(&record);
+        assert!(summary.is_deadlocked());
+        assert_eq!(summary.pauses.as_ref().unwrap().deadlock, ["tor 0 up 1"]);
+        assert_eq!(Summary::from_json(&summary.to_json()), Some(summary));
+        record.pauses.iter_mut().for_each(|link| link.stopped_ps = 0);
+        assert_eq!(Summary::new(&record).pauses.unwrap().longest, None);
     }
 
     #[test]

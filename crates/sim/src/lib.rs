@@ -2,6 +2,7 @@
 //! ports of `trimline-switch` and the endpoints of `trimline-transport`.
 
 mod arena;
+mod deadlocks;
 mod engine;
 mod flow;
 mod flows;

@@ -246,6 +246,20 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         self.ports[port as usize].port.queue_bytes(queue)
     }
 
+    /// What arrives over a link leaves the switch there by one port, wherever it goes.
+    pub(crate) fn detour(&mut self, over: LinkId, by: LinkId) {
+        let transmitter = match over.unit().checked_sub(self.routes.ports()) {
+            Some(host) => &mut self.hosts[host as usize].link,
+            None => &mut self.ports[over.index()].link,
+        };
+        transmitter.far_end = FarEnd::unit(by.unit());
+    }
+
+    /// The rate of a port's link now.
+    pub(crate) fn rate(&self, port: u32) -> BitRate {
+        self.classes[self.ports[port as usize].link.class as usize].rate
+    }
+
     /// When a link changes next.
     pub(crate) fn next_link_event(&self) -> Time {
         self.links.next_at()

@@ -5,7 +5,7 @@
 
 use std::mem;
 
-use trimline_packet::{ByteCount, Handle, Packet, Pause, ServiceClass, Time, TimeDelta};
+use trimline_packet::{BitRate, ByteCount, Handle, Packet, Pause, ServiceClass, Time, TimeDelta};
 use trimline_switch::{Arrival, CLASSES, Ingress, PauseModel};
 use trimline_transport::Allowed;
 
@@ -30,6 +30,8 @@ pub(crate) struct Sender {
     pub(crate) stopped: u8,
     /// Since when any is.
     since: Time,
+    /// By class: since when it is, without a break.
+    class_since: [Time; CLASSES],
     pub(crate) counters: PauseCounters,
 }
 
@@ -38,6 +40,7 @@ impl Sender {
         until: [Time::NEVER; CLASSES],
         stopped: 0,
         since: Time::ZERO,
+        class_since: [Time::ZERO; CLASSES],
         counters: PauseCounters { received: 0, stopped_for: TimeDelta::ZERO },
     };
 
@@ -53,6 +56,9 @@ impl Sender {
             self.since = now;
         }
         let is_new = self.stopped >> class & 1 == 0;
+        if is_new {
+            self.class_since[class] = now;
+        }
         self.stopped |= 1 << class;
         is_new
     }
@@ -65,6 +71,11 @@ impl Sender {
         if before != 0 && self.stopped == 0 {
             self.counters.stopped_for = self.counters.stopped_for + (now - self.since);
         }
+    }
+
+    /// Since when a class is stopped without a break, if it is: nothing of it has begun to leave since then.
+    pub(crate) fn stopped_since(&self, class: usize) -> Option<Time> {
+        (self.stopped >> class & 1 != 0).then(|| self.class_since[class])
     }
 
     /// The classes whose pauses have ended.
@@ -106,8 +117,6 @@ pub(crate) struct Input {
     /// Half of a pause at the sender's fastest.
     renew_after: TimeDelta,
     on_wire: OnWire,
-    /// When the port began to send the last packet that was no pause frame.
-    last_departure: Time,
     /// Frames that told the sender.
     sent: u64,
 }
@@ -185,7 +194,6 @@ impl Pauses {
                 renew_at: Time::NEVER,
                 renew_after: TimeDelta::from_ps(pause.as_ps() / 2),
                 on_wire: OnWire::default(),
-                last_departure: Time::ZERO,
                 sent: 0,
             }
         };
@@ -256,20 +264,12 @@ impl Pauses {
     }
 
     /// A port begins to send a packet.
-    pub(crate) fn departs(
-        &mut self,
-        port: u32,
-        handle: Handle,
-        class: usize,
-        bytes: u16,
-        now: Time,
-    ) {
+    pub(crate) fn departs(&mut self, port: u32, handle: Handle, class: usize, bytes: u16) {
         let is_counted = self.model.lossless >> class & 1 != 0;
         let input = self.came_by[handle.index()];
         let at = &mut self.inputs[port as usize];
         at.on_wire =
             OnWire { input, class: class as u8, bytes: if is_counted { bytes } else { 0 } };
-        at.last_departure = now;
     }
 
     /// The last bit of what a port sent has left. Gives the input whose sender must be told, if one must.
@@ -295,6 +295,17 @@ impl Pauses {
         };
         at.sent += 1;
         Pause { classes, stopped, quanta: self.model.quanta }
+    }
+
+    /// The port by whose input a packet came that waits at a port.
+    pub(crate) fn input_of(&self, handle: Handle) -> u32 {
+        self.came_by[handle.index()]
+    }
+
+    /// How long a pause lasts at its longest, on a link of this rate.
+    pub(crate) fn longest(&self, rate: BitRate) -> TimeDelta {
+        let bits = Pause::QUANTUM_BITS * u64::from(self.model.quanta);
+        rate.transmission(ByteCount::new(bits / 8))
     }
 
     /// Which packets a host may send.

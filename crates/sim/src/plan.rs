@@ -40,6 +40,8 @@ pub struct Plan {
     pub shared_memory: SharedMemory,
     /// Priority flow control: classes that are never dropped.
     pub lossless: Option<Lossless>,
+    /// Packets that do not go up and down.
+    pub detours: Vec<Detour>,
     /// The transports of the run, each with its parameters: at least one. A workload names its own by its place.
     pub transports: Vec<Chosen>,
     /// Who sends what to whom.
@@ -91,6 +93,15 @@ impl Plan {
             header_bytes: chosen.map_or(0, |chosen| u64::from(chosen.framing().header)),
         }
     }
+}
+
+/// What arrives at a switch over one link leaves it by one port, wherever it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Detour {
+    /// The link to the switch.
+    pub over: LinkId,
+    /// The port, by the link on which it sends.
+    pub by: LinkId,
 }
 
 /// What some switch ports do.

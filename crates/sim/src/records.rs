@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 use std::io;
 
 use trimline_metrics::{
-    FlowEnd, FlowRecord, FlowStore, LinkRecord, Name, PacketLatency, PauseRecord, PortRecord,
-    RunRecord, Samples, Timeline,
+    FlowEnd, FlowRecord, FlowStore, LinkRecord, Name, PacketLatency, PauseCycles, PauseRecord,
+    PortRecord, RunRecord, Samples, Timeline,
 };
 use trimline_packet::{ByteCount, Time, TimeDelta};
 use trimline_switch::OutputPort;
@@ -292,6 +292,7 @@ impl<'a, E: Protocol> Records<'a, E> {
             ports,
             links,
             pauses,
+            pause_cycles: PauseCycles::default(),
             simulated_ps: now.as_ps(),
             measured_ps: now.saturating_since(Time::ZERO + self.plan.warm_up).as_ps(),
             packet_hops: network.packet_hops(),

@@ -6,21 +6,24 @@ mod capped;
 use std::io;
 use std::ops::ControlFlow;
 
-use trimline_metrics::{RunRecord, Timeline};
+use trimline_metrics::{PauseCycles, RunRecord, Timeline};
 use trimline_packet::{Time, TimeDelta};
 use trimline_switch::{Beside, BesideModel, Models, OutputPort, Port, Varied};
 
+use crate::deadlocks::Deadlocks;
 use crate::engine::{Engine, Heap, Recorder, Windows, together};
 use crate::flows::Flows;
 use crate::links::Links;
 use crate::network::Network;
 use crate::partition::{Partition, division};
 use crate::pauses::LosslessInputs;
-use crate::plan::{Connection, EngineChoice, Plan, Progress, Resources, RunError, Size, Workload};
+use crate::plan::{
+    Connection, Detour, EngineChoice, Plan, Progress, Resources, RunError, Size, Workload,
+};
 use crate::protocol::Protocol;
 use crate::records::Records;
 use crate::sampler::Sampler;
-use crate::topology::Routes;
+use crate::topology::{self, Routes};
 use crate::workload;
 
 /// Virtual time between two looks at the clock, the progress and the end of the run. Every engine
@@ -116,6 +119,11 @@ fn flows(plan: &Plan) -> Result<Flows, RunError> {
         return Err(RunError::Transport(problem));
     }
     plan.workloads.iter().try_for_each(|workload| check_kept(plan, workload))?;
+    let leads = |detour: &Detour| topology::leads_to(&plan.topology, detour.over, detour.by);
+    if !plan.detours.iter().all(leads) {
+        let problem = "a detour by a port of another switch than that to which its link leads";
+        return Err(RunError::Topology(problem.to_owned()));
+    }
     let applications = workload::applications(plan).map_err(RunError::Topology)?;
     let transports = plan.workloads.iter().map(|workload| workload.transport).collect();
     Ok(Flows::new(applications, hosts, transports))
@@ -184,6 +192,7 @@ fn perform<E: Protocol, P: OutputPort>(
         plan.lossless.map(|lossless| LosslessInputs { lossless, largest_packet: full_wire });
     let switch = (model, plan.shared_memory, &plan.port_rules[..], inputs);
     let mut network = Network::<E, P>::new(&plan.topology, switch, config, flows, plan.seed, links);
+    plan.detours.iter().for_each(|detour| network.detour(detour.over, detour.by));
     let records = Records::new(plan, config, resources.records_in_memory);
     let mut timeline = Timeline::default();
     let mut drive = Drive { plan, config, records, watch };
@@ -216,7 +225,7 @@ fn perform<E: Protocol, P: OutputPort>(
     check_conservation(&network);
     let samples = stop.sampler.map(Sampler::into_samples).unwrap_or_default();
     let record = drive.records.into_record(&mut network, stop.now, stop.is_interrupted);
-    Ok(RunRecord { timeline, samples, ..recorded(record)? })
+    Ok(RunRecord { timeline, samples, pause_cycles: stop.cycles, ..recorded(record)? })
 }
 
 /// Records that fit neither memory nor disk end a run.
@@ -229,6 +238,7 @@ struct Stop {
     now: Time,
     is_interrupted: bool,
     sampler: Option<Sampler>,
+    cycles: PauseCycles,
 }
 
 /// Drives a run to its end.
@@ -250,6 +260,7 @@ impl<E: Protocol> Drive<'_, '_, E> {
         let end = plan.duration.map(|duration| Time::ZERO + duration);
         let mut now = Time::ZERO;
         let (mut next_check, mut strides) = (0, 0u64);
+        let mut deadlocks = Deadlocks::default();
         let mut sampler =
             plan.sample_every.map(|every| Sampler::new(network, plan, self.config, every));
         loop {
@@ -266,10 +277,12 @@ impl<E: Protocol> Drive<'_, '_, E> {
                     network.flows.are_over() || now.saturating_since(last) > PATIENCE
                 }
             };
-            let is_interrupted = self.look(network, now).is_break() && !is_over;
+            let is_stuck = deadlocks.look(network, engine, now);
+            let is_interrupted = is_stuck || self.look(network, now).is_break() && !is_over;
             if is_over || is_interrupted {
                 engine.settle(network, now);
-                return Ok(Stop { now, is_interrupted, sampler });
+                let cycles = deadlocks.found(network);
+                return Ok(Stop { now, is_interrupted, sampler, cycles });
             }
             let mut next = now + STRIDE;
             if now < warm_up {

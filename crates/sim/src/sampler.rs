@@ -23,6 +23,8 @@ pub(crate) struct Sampler {
     group_of: Vec<u32>,
     /// By group: its counters at the last sample.
     before: Vec<PortCounters>,
+    /// By group: for how long its ports were stopped until then, summed over them.
+    stopped_before: Vec<u64>,
     /// By workload: payload of a full packet.
     payloads: Vec<u64>,
     samples: Samples,
@@ -66,6 +68,7 @@ impl Sampler {
             last: Time::ZERO,
             group_of,
             before: vec![PortCounters::default(); samples.groups.len()],
+            stopped_before: vec![0; samples.groups.len()],
             payloads: plan
                 .workloads
                 .iter()
@@ -100,10 +103,13 @@ impl Sampler {
             let queue = network.queued_bytes(port as u32);
             sample.queue_bytes += queue;
             sample.queue_bytes_max = sample.queue_bytes_max.max(queue);
+            sample.stopped_ps += network.stopped_for(port as u32, now).as_ps();
         }
         // Hosts are the last group.
         if let Some(hosts) = taken.last_mut() {
             network.host_counters().for_each(|counters| hosts.counters.add(counters));
+            let stopped = |host| network.stopped_for(network.routes.ports() + host, now).as_ps();
+            hosts.stopped_ps = (0..network.routes.hosts()).map(stopped).sum();
             let unsent = network.unsent_bytes(&self.payloads);
             hosts.queue_bytes = unsent.iter().sum();
             hosts.queue_bytes_max = unsent.into_iter().max().unwrap_or(0);
@@ -111,6 +117,11 @@ impl Sampler {
         for (sample, before) in taken.iter_mut().zip(&mut self.before) {
             let now = sample.counters;
             sample.counters = now.since(before);
+            *before = now;
+        }
+        for (sample, before) in taken.iter_mut().zip(&mut self.stopped_before) {
+            let now = sample.stopped_ps;
+            sample.stopped_ps -= *before;
             *before = now;
         }
         self.samples.samples.append(&mut taken);

@@ -138,6 +138,13 @@ impl LinkId {
     }
 }
 
+/// Whether a link leads to the switch of a port.
+pub fn leads_to(clos: &Clos, link: LinkId, port: LinkId) -> bool {
+    let routes = Routes::new(clos);
+    port.unit() < routes.ports()
+        && routes.link(link.unit()).far_end == FarEnd(routes.switch_of(port.unit()))
+}
+
 /// Every link of a network, each direction, with its name: that of the port that sends on it, such as
 /// `aggregation 3 up 2`, or of its host, such as `host 7`.
 pub fn links(clos: &Clos) -> Vec<(String, LinkId)> {
@@ -156,6 +163,11 @@ pub(crate) struct FarEnd(u32);
 
 impl FarEnd {
     const HOST: u32 = 1 << 31;
+
+    /// Every packet enters this unit, wherever it goes.
+    pub(crate) const fn unit(unit: u32) -> FarEnd {
+        FarEnd(FarEnd::HOST | unit)
+    }
 }
 
 /// One unit's link.
@@ -320,7 +332,7 @@ impl Routes {
             spec: processing.towards_switch(spec, self.switches[switch as usize].layer as usize),
         };
         let to_host = |host: u32, spec| Link {
-            far_end: FarEnd(FarEnd::HOST | (self.first_host + host)),
+            far_end: FarEnd::unit(self.first_host + host),
             spec: processing.towards_host(spec),
         };
         if unit >= self.first_host {
@@ -497,7 +509,7 @@ impl Routes {
             return LinkId(far_end & !FarEnd::HOST);
         }
         let near = match link.unit().checked_sub(self.first_host) {
-            Some(host) => FarEnd(FarEnd::HOST | (self.first_host + host)),
+            Some(host) => FarEnd::unit(self.first_host + host),
             None => FarEnd(self.switch_of(link.unit())),
         };
         let back = |&port: &u32| self.link(port).far_end == near;

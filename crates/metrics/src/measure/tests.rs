@@ -391,6 +391,7 @@ fn samples_are_of_a_layer_and_a_window() {
         counters: PortCounters { bytes: 12_500, ..PortCounters::default() },
         queue_bytes: bytes,
         queue_bytes_max: bytes,
+        stopped_ps: 0,
     };
     run.samples.samples =
         vec![sample(10, 0, 4000), sample(10, 1, 1), sample(20, 0, 8000), sample(30, 0, 2000)];

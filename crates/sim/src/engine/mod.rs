@@ -33,6 +33,16 @@ pub(crate) trait Engine<E: Protocol, P: OutputPort> {
     /// Units may be behind `limit` after [`Engine::run_until`], if nothing that they still have to do can
     /// be noticed by other units yet. Now they are not: for whoever looks at them, or changes links.
     fn settle(&mut self, _network: &mut Network<E, P>, _limit: Time) {}
+    /// Shows `look` the network as the thread sees it that drives a unit: with the packets that are there. Between two
+    /// calls of [`Engine::run_until`].
+    fn at_unit(
+        &mut self,
+        network: &Network<E, P>,
+        _unit: u32,
+        look: &mut dyn FnMut(&Network<E, P>),
+    ) {
+        look(network);
+    }
     /// Something that is no event has given a unit something to do at `at`, until when everything is settled.
     fn disturb(&mut self, network: &mut Network<E, P>, unit: u32, at: Time);
 }

@@ -265,6 +265,19 @@ impl<E: Protocol, P: OutputPort> Engine<E, P> for Threads<'_, E, P> {
     fn settle(&mut self, network: &mut Network<E, P>, limit: Time) {
         self.order(network, Order::Settle(limit));
     }
+    fn at_unit(
+        &mut self,
+        network: &Network<E, P>,
+        unit: u32,
+        look: &mut dyn FnMut(&Network<E, P>),
+    ) {
+        if self.part.windows.is_mine(unit) {
+            return look(network);
+        }
+        let members = self.team.others.iter().map(lock);
+        let mut owner = members.filter(|member| member.part.windows.is_mine(unit));
+        look(&owner.next().expect("every unit has a thread").network);
+    }
     fn disturb(&mut self, _network: &mut Network<E, P>, unit: u32, at: Time) {
         self.part.windows.visit_at(unit, at);
         self.team.others.iter().for_each(|member| lock(member).part.windows.visit_at(unit, at));

@@ -171,6 +171,11 @@ impl Windows {
         }
     }
 
+    /// Whether this thread drives a unit.
+    pub(super) fn is_mine(&self, unit: u32) -> bool {
+        self.wheel.is_mine(unit)
+    }
+
     /// What goes to the units of other threads.
     pub(super) fn outgoing(&mut self) -> Option<&mut Outgoing> {
         self.wheel.outgoing()

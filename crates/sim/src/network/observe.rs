@@ -1,6 +1,8 @@
 //! What is looked at between two events: by a recorder, and by checks.
 
-use trimline_packet::{ByteCount, Handle, Packet, Packets, PortCounters, ServiceClass, Time};
+use trimline_packet::{
+    ByteCount, Handle, Packet, Packets, PortCounters, ServiceClass, Time, TimeDelta,
+};
 use trimline_switch::{OutputPort, PortModel};
 use trimline_transport::Half;
 
@@ -44,15 +46,22 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         }
     }
 
+    /// The packets that wait in one queue of a port, without the one on the wire.
+    pub(crate) fn waiting_in(&self, port: u32, queue: usize) -> impl Iterator<Item = Handle> {
+        let some = |handle: Handle| (!handle.is_none()).then_some(handle);
+        let first = some(self.ports[port as usize].port.first(queue));
+        std::iter::successors(first, move |&handle| some(self.arena.next(handle)))
+    }
+
+    /// Whether a packet waits in one queue of a port, beside the one on the wire.
+    pub(crate) fn has_waiting(&self, port: u32, queue: usize) -> bool {
+        !self.ports[port as usize].port.first(queue).is_none()
+    }
+
     /// The packets that wait at a port, queue by queue, without the one on the wire.
     pub(crate) fn waiting(&self, port: u32) -> impl Iterator<Item = (Handle, &Packet)> {
-        let unit = &self.ports[port as usize];
-        (0..P::QUEUES).flat_map(move |queue| {
-            let some = |handle: Handle| (!handle.is_none()).then_some(handle);
-            let first = some(unit.port.first(queue));
-            std::iter::successors(first, move |&handle| some(self.arena.next(handle)))
-                .map(|handle| (handle, self.arena.packet(handle)))
-        })
+        let queues = (0..P::QUEUES).flat_map(move |queue| self.waiting_in(port, queue));
+        queues.map(|handle| (handle, self.arena.packet(handle)))
     }
 
     /// Packets and bytes of the queue of a port for packets of this class, the packet on the wire
@@ -67,6 +76,12 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     pub(crate) fn queued_bytes(&self, port: u32) -> u64 {
         let port = &self.ports[port as usize].port;
         (0..P::QUEUES).map(|queue| u64::from(port.queue_bytes(queue))).sum()
+    }
+
+    /// How long pauses have stopped any class of a unit.
+    pub(crate) fn stopped_for(&self, unit: u32, now: Time) -> TimeDelta {
+        let pauses = self.pauses.as_ref();
+        pauses.map_or(TimeDelta::ZERO, |pauses| pauses.counters(unit, now).1.stopped_for)
     }
 
     /// What each host sent, in a run that is sampled.

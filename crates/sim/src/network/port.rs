@@ -67,7 +67,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             if LOSSLESS {
                 let class = unit.port.queue_of(&self.model, packet.service);
                 let pauses = self.pauses.as_mut().expect("a network with pauses");
-                pauses.departs(port, handle, class, bytes, now);
+                pauses.departs(port, handle, class, bytes);
             }
             let counters = &mut self.counters[port as usize];
             counters.packets += 1;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use trimline_metrics::series::{FlowRow, PortRow};
 use trimline_metrics::{FlowSeries, PortSeries, Reading, Readings};
-use trimline_packet::{ConnectionId, HostId, PortCounters, Time};
+use trimline_packet::{ConnectionId, HostId, PortCounters, Time, TimeDelta};
 use trimline_switch::OutputPort;
 use trimline_transport::Half;
 
@@ -34,6 +34,8 @@ pub(super) struct Chosen {
     before: BTreeMap<(u32, ConnectionId), Seen>,
     /// In the order of `ports`.
     ports_before: Vec<PortCounters>,
+    /// Likewise.
+    stopped_before: Vec<TimeDelta>,
     flow_series: FlowSeries,
     port_series: PortSeries,
 }
@@ -54,6 +56,7 @@ impl Chosen {
         Chosen {
             flows: plan.sampled.flows.clone(),
             ports_before: vec![PortCounters::default(); ports.len()],
+            stopped_before: vec![TimeDelta::ZERO; ports.len()],
             ports,
             before: BTreeMap::new(),
             flow_series: FlowSeries {
@@ -87,16 +90,20 @@ impl Chosen {
         now: Time,
     ) {
         let counters: Vec<PortCounters> = network.port_counters().collect();
-        for (number, (&port, before)) in (0..).zip(self.ports.iter().zip(&mut self.ports_before)) {
+        let before = self.ports_before.iter_mut().zip(&mut self.stopped_before);
+        for (number, (&port, (before, stopped_before))) in (0..).zip(self.ports.iter().zip(before))
+        {
             let counted = counters[port as usize];
+            let stopped = network.stopped_for(port, now);
             self.port_series.rows.push(PortRow {
                 time_ps: now.as_ps(),
                 since_ps: last.as_ps(),
                 port: number,
                 counters: counted.since(before),
+                stopped_ps: stopped.as_ps() - stopped_before.as_ps(),
                 queue_bytes: network.queued_bytes(port),
             });
-            *before = counted;
+            (*before, *stopped_before) = (counted, stopped);
         }
     }
 
@@ -117,7 +124,7 @@ impl Chosen {
             }
             let key = (opened.by, network.flows.connection(opened));
             let earlier = before.remove(&key);
-            let seen = self.look(network, opened, &seat, earlier.as_ref());
+            let seen = self.look(network, now, (opened, &seat), earlier.as_ref());
             self.flow_series.rows.push(self.row(&seen, earlier.as_ref(), last, now));
             self.before.insert(key, seen);
         }
@@ -127,13 +134,13 @@ impl Chosen {
     fn look<E: Protocol, P: OutputPort>(
         &self,
         network: &Network<E, P>,
-        opened: Opened,
-        seat: &Seat,
+        now: Time,
+        (opened, seat): (Opened, &Seat),
         earlier: Option<&Seen>,
     ) -> Seen {
         let columns = &self.flow_series.columns;
         let mut own = vec![None; columns.len()];
-        let mut readings = Readings::new(columns, &mut own);
+        let mut readings = Readings::new(now, columns, &mut own);
         let mut totals = Totals::default();
         let halves: [(Half, HostId, Option<u32>); 2] = [
             (Half::Sending, seat.flow.source, seat.sender),

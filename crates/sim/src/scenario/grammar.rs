@@ -52,6 +52,11 @@ pub(crate) static SCENARIO: Grammar = Grammar {
             "How long after a link fails or is restored hosts and switches know. Default: 10ms.",
         ),
         optional("impairment", Form::Table(&IMPAIRMENT), "What links do to packets."),
+        optional(
+            "detour",
+            Form::Tables(&DETOUR),
+            "Packets that do not go up and down. With switch.pfc ports may then wait for each other in a circle.",
+        ),
         optional("switch", Form::Table(&SWITCH), "What every switch port does."),
         optional(
             "transport",
@@ -218,6 +223,19 @@ static IMPAIRMENT: Grammar = Grammar {
             "links",
             Form::List(&Form::Text),
             "Only these links, both directions, named as in link_event. Default: every link.",
+        ),
+    ],
+};
+
+static DETOUR: Grammar = Grammar {
+    about: "What arrives at a switch over one link leaves it by one port, wherever it goes; ideal times know nothing of it.",
+    alternatives: &[],
+    keys: &[
+        required("over", Form::Text, "The link, named as in link_event."),
+        required(
+            "by",
+            Form::Text,
+            "The port of the switch to which the link leads, named as in link_event.",
         ),
     ],
 };

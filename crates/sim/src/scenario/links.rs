@@ -6,7 +6,7 @@ use crate::keys::error::{ScenarioError, nearest};
 use crate::keys::quantity::{self, Quantity};
 use crate::keys::read::{duration_of, read};
 use crate::keys::tree::Node;
-use crate::plan::{Impairment, LinkChange, LinkEvent, Share};
+use crate::plan::{Detour, Impairment, LinkChange, LinkEvent, Share};
 use crate::topology::{self, Clos, LinkId};
 
 /// How long hosts and switches do not know of a failure (chosen).
@@ -20,14 +20,16 @@ pub(super) struct Links {
     pub(super) events: Vec<LinkEvent>,
     pub(super) convergence: TimeDelta,
     pub(super) impairment: Impairment,
+    pub(super) detours: Vec<Detour>,
 }
 
 /// The links of a checked scenario.
 pub(super) fn links(root: &Node, clos: &Clos) -> Result<Links, ScenarioError> {
     let events = root.child("link_event").and_then(Node::list).unwrap_or(&[]);
     let impairment = root.child("impairment");
-    let names = match (events, impairment) {
-        ([], None) => Vec::new(),
+    let detours = root.child("detour").and_then(Node::list).unwrap_or(&[]);
+    let names = match (events, impairment, detours) {
+        ([], None, []) => Vec::new(),
         _ => topology::links(clos),
     };
     let convergence = root.child("routing_convergence").map(duration_of).transpose()?;
@@ -38,6 +40,7 @@ pub(super) fn links(root: &Node, clos: &Clos) -> Result<Links, ScenarioError> {
             Some(node) => self::impairment(node, clos, &names)?,
             None => Impairment::default(),
         },
+        detours: detours.iter().map(|node| detour(node, clos, &names)).collect::<Result<_, _>>()?,
     })
 }
 
@@ -68,6 +71,20 @@ fn event(node: &Node, names: &[(String, LinkId)]) -> Result<LinkEvent, ScenarioE
             _ => LinkChange::Restore,
         },
     })
+}
+
+fn detour(node: &Node, clos: &Clos, names: &[(String, LinkId)]) -> Result<Detour, ScenarioError> {
+    let given = |key| node.child(key).unwrap_or(node);
+    let (over, by) = (link(given("over"), names)?, link(given("by"), names)?);
+    if topology::leads_to(clos, over, by) {
+        return Ok(Detour { over, by });
+    }
+    let of = given("over").text().unwrap_or_default();
+    Err(ScenarioError::new(
+        &given("by").place,
+        format!("`{of}` does not lead to the switch of this port"),
+        "a port of the switch at the far end of `over`",
+    ))
 }
 
 fn impairment(
@@ -175,6 +192,19 @@ mod tests {
             }
         );
         assert_eq!(parse("").unwrap().impairment, Impairment::default());
+    }
+
+    #[test]
+    fn a_detour_leads_from_a_link_to_a_port_of_its_switch() {
+        let detour = |by: &str| parse(&format!("[[detour]]\nover = \"tor 0 up 1\"\nby = \"{by}\""));
+        let plan = detour("aggregation 1 down 1").unwrap();
+        let links = topology::links(&plan.topology);
+        let (over, by) = (link_of(&links, "tor 0 up 1"), link_of(&links, "aggregation 1 down 1"));
+        assert_eq!(plan.detours, [Detour { over, by }]);
+        for elsewhere in ["aggregation 0 down 1", "tor 0 up 1", "host 3"] {
+            let error = detour(elsewhere).unwrap_err();
+            assert!(error.starts_with("s.toml:5:6: `tor 0 up 1` does not lead to"), "{error}");
+        }
     }
 
     #[test]

@@ -81,7 +81,7 @@ fn a_wrong_key_names_the_nearest() {
         "sedes",
         "scenario.toml:4:1: unknown key `sedes` (at `sedes`); expected one of name, description, \
          duration, warm_up, seeds, engine, topology, links, host, link_event, routing_convergence, \
-         impairment, switch, transport, workload, output, sweep, series; nearest: seeds",
+         impairment, detour, switch, transport, workload, output, sweep, series; nearest: seeds",
     );
     check(
         "hosts = 432",
@@ -526,7 +526,7 @@ fn mistakes_in_series_and_sweep_point_at_themselves() {
         refused("switch.profile = \"htsim\"", "series = []"),
         "scenario.toml:18:1: unknown key `series` (at `series`); expected one of name, name, \
          description, duration, warm_up, seeds, engine, topology, links, host, link_event, \
-         routing_convergence, impairment, switch, transport, workload, output, sweep; nearest: seeds"
+         routing_convergence, impairment, detour, switch, transport, workload, output, sweep; nearest: seeds"
             .replace("name, name", "name")
     );
     assert_eq!(

@@ -7,5 +7,5 @@ mod random_networks;
 mod variations;
 
 pub use every_profile::every_profile;
-pub use random_networks::{Seen, case, random_networks, seeds, unsettle};
+pub use random_networks::{Seen, case, lossless_networks, random_networks, seeds, unsettle};
 pub use variations::take_time;

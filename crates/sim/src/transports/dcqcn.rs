@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use trimline_metrics::FlowRecord;
+use trimline_metrics::{FlowRecord, Reading, Readings, SeriesColumn};
 use trimline_packet::{BitRate, ByteCount, HostId, Packet, TimeDelta};
 use trimline_switch::Marker;
-use trimline_transport::dcqcn::{Config, Endpoint, LEAST_TIMER};
-use trimline_transport::{Framing, flow};
+use trimline_transport::dcqcn::{ALPHA_ONE, Config, Endpoint, LEAST_TIMER};
+use trimline_transport::{Framing, Half, flow};
 
 use super::roce::Queues;
 use super::words::time;
@@ -129,7 +129,49 @@ impl Protocol for Endpoint {
     fn connections(&self) -> (*const u8, usize) {
         self.connections_memory()
     }
+
+    fn series_columns(_config: &Config) -> Vec<SeriesColumn> {
+        COLUMNS.to_vec()
+    }
+
+    fn read(&self, slot: u32, half: Half, readings: &mut Readings<'_>) {
+        match half {
+            Half::Sending => {
+                let now = readings.now();
+                readings.give("sending_rate_bps", self.rate(slot, now).as_bps());
+                let alpha = u128::from(self.alpha(slot, now));
+                readings.give("alpha", (alpha * 1_000_000 / u128::from(ALPHA_ONE)) as u64);
+                readings.give("in_flight_packets", self.in_flight(slot).into());
+            }
+            Half::Receiving => {}
+        }
+    }
 }
+
+/// What DCQCN tells of its flows over time.
+const COLUMNS: [SeriesColumn; 3] = [
+    SeriesColumn {
+        name: "sending_rate_bps",
+        unit: "bit/s",
+        about: "the rate at which the sender may send",
+        kind: Reading::Level,
+        decimals: 0,
+    },
+    SeriesColumn {
+        name: "alpha",
+        unit: "share",
+        about: "how congested the sender takes the path to be: the next CNP cuts the rate by half of it",
+        kind: Reading::Level,
+        decimals: 6,
+    },
+    SeriesColumn {
+        name: "in_flight_packets",
+        unit: "packets",
+        about: "sent and not acknowledged",
+        kind: Reading::Level,
+        decimals: 0,
+    },
+];
 
 /// DCQCN.
 #[derive(Clone, Copy, Debug)]

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use trimline_metrics::{Reading, Readings, SeriesColumn};
 use trimline_packet::{BitRate, ByteCount, HostId, TimeDelta};
 use trimline_transport::phost::{Config, Endpoint, FreeTokens, Order};
-use trimline_transport::{Framing, flow};
+use trimline_transport::{Framing, Half, flow};
 
 use super::words::time;
 use super::{
@@ -38,7 +39,41 @@ impl Protocol for Endpoint {
     fn connections(&self) -> (*const u8, usize) {
         self.connections_memory()
     }
+
+    fn series_columns(_config: &Config) -> Vec<SeriesColumn> {
+        COLUMNS.to_vec()
+    }
+
+    fn read(&self, slot: u32, half: Half, readings: &mut Readings<'_>) {
+        match half {
+            Half::Sending => {
+                let now = readings.now();
+                readings.give("tokens_held", self.tokens_held(slot, now).into());
+            }
+            Half::Receiving => {
+                readings.give("tokens_unanswered", self.tokens_unanswered(slot));
+            }
+        }
+    }
 }
+
+/// What pHost tells of its flows over time.
+const COLUMNS: [SeriesColumn; 2] = [
+    SeriesColumn {
+        name: "tokens_held",
+        unit: "packets",
+        about: "tokens that the sender may still use, the free ones among them",
+        kind: Reading::Level,
+        decimals: 0,
+    },
+    SeriesColumn {
+        name: "tokens_unanswered",
+        unit: "packets",
+        about: "tokens of the receiver that no packet has answered, the free ones among them",
+        kind: Reading::Level,
+        decimals: 0,
+    },
+];
 
 const ORDERS: Form = Form::Word(&["srpt", "fair"]);
 

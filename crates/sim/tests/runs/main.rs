@@ -3,6 +3,7 @@
 mod applications;
 mod base_model;
 mod dcqcn;
+mod deadlocks;
 mod engines;
 mod every_transport;
 mod host_order;

@@ -226,6 +226,39 @@ fn a_pause_is_renewed_while_it_must_last() {
     }
 }
 
+/// A port is told to renew a pause while it sends a packet for 7 ms: that packet counts until its last bit has left.
+#[test]
+fn a_packet_counts_to_its_last_bit_whatever_its_port_does_meanwhile() {
+    // Hosts 1 and 2 wait for the port to host 0, which has to stop host 0 for that to host 3.
+    let mut plan = constant(5, &[(1, 0), (2, 0), (0, 3), (4, 3)], 9000, 5 * PACKET);
+    plan.duration = Some(TimeDelta::from_ms(120));
+    for name in ["tor 0 down 0", "tor 0 down 3"] {
+        let link = link(&plan, name);
+        let change = LinkChange::Rate(BitRate::from_bps(10_000_000));
+        let at = TimeDelta::from_us(1);
+        plan.link_events.push(LinkEvent { at, link, both_directions: false, change });
+    }
+    let record = observed(&plan);
+    let port = || record.timeline.at(Some("tor 0 down 0"));
+    let sent: Vec<u64> =
+        frames(&record, "tor 0 down 1", What::Depart).map(|event| event.time_ps).collect();
+    let mut crossings = 0;
+    for (place, &at) in sent.iter().enumerate() {
+        // Half of a pause after the frame before, or when the input crosses a threshold.
+        if place > 0 && at - sent[place - 1] == RENEWAL_PS {
+            continue;
+        }
+        let arrives = |event: &Event| event.what == What::Enqueue && event.time_ps == at;
+        let leaves = |event: &Event| event.what == What::Depart && event.until_ps == Some(at);
+        assert!(port().into_iter().any(|event| arrives(event) || leaves(event)), "{at}");
+        crossings += 1;
+    }
+    assert!(crossings > 4 && sent.len() > 20, "{crossings} of {}", sent.len());
+}
+
+/// Half of 65535 times 512 bits at 10 Gb/s.
+const RENEWAL_PS: u64 = 1_677_696_000;
+
 /// What the ends of a link told each other is void when it fails: whoever sends on it goes on, and is told anew when it is
 /// back.
 #[test]

@@ -3,7 +3,9 @@
 use trimline_packet::{BitRate, TimeDelta};
 use trimline_sim::plan::{Plan, Workload};
 use trimline_sim::suites::plans;
-pub(crate) use trimline_sim::suites::plans::{both, fattree, incast, run, run_on, star, workload};
+pub(crate) use trimline_sim::suites::plans::{
+    both, fattree, incast, run, run_on, same_everywhere, star, workload,
+};
 use trimline_sim::topology::Clos;
 use trimline_sim::transports::{Ndp, Transport};
 use trimline_transport::ndp;

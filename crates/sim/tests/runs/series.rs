@@ -202,3 +202,68 @@ fn a_series_names_switch_ports_and_pairs_of_hosts() {
         assert!(error.contains(problem), "{series}: {error}");
     }
 }
+
+#[test]
+fn dcqcn_tells_of_its_rate_and_of_alpha() {
+    let plan = incast("transport.dcqcn = {}\nswitch.pfc = { xoff = \"30pkt\" }");
+    let record = same_everywhere(&plan, 2);
+    adds_up(&plan, &record);
+    let series = &record.samples.flows;
+    let of = |name| values(series, name, 1).flatten().collect::<Vec<u64>>();
+    let (rates, alphas) = (of("sending_rate_bps"), of("alpha"));
+    // At line rate with an alpha of one until the first CNP, which cuts it by half; alpha stays one then.
+    assert_eq!((rates[0], alphas[0]), (10_000_000_000, 1_000_000));
+    let cut = rates.iter().position(|&rate| rate < rates[0]).expect("a cut");
+    assert_eq!((rates[cut], alphas[cut]), (5_000_000_000, 1_000_000));
+    assert!(rates.iter().all(|&rate| (10_000_000..=10_000_000_000).contains(&rate)), "{rates:?}");
+    // Alpha falls by a 256th in 55 us without a CNP, and the rate rises by itself: also where no packet left since.
+    assert!(alphas.windows(2).any(|two| two[1] < two[0]), "{alphas:?}");
+    let rows: Vec<&FlowRow> = series.rows.iter().filter(|row| row.source == 1).collect();
+    let rises = |at: usize| rows[at].counted[0] == 0 && rates[at] > rates[at - 1];
+    assert!((1..rows.len()).any(rises), "{rates:?}");
+    assert!(of("in_flight_packets").iter().any(|&packets| packets > 1));
+}
+
+#[test]
+fn phost_tells_of_its_tokens() {
+    let plan = incast("transport.phost = {}");
+    let record = same_everywhere(&plan, 2);
+    adds_up(&plan, &record);
+    let series = &record.samples.flows;
+    for source in [1, 2] {
+        let unanswered: Vec<u64> = values(series, "tokens_unanswered", source).flatten().collect();
+        assert!(unanswered.iter().all(|&tokens| tokens <= 8), "a window: {unanswered:?}");
+        assert!(unanswered.contains(&8) && unanswered.contains(&0), "{unanswered:?}");
+    }
+    // Free ones at first; later those that the receiver shares out, which are used in 1.5 packet times.
+    let held: Vec<u64> = values(series, "tokens_held", 1).flatten().collect();
+    assert!((1..8).contains(&held[0]) && held.contains(&0), "{held:?}");
+}
+
+/// What a layer and a chosen port say of pauses adds up to pauses.csv.
+#[test]
+fn layers_and_ports_tell_for_how_long_they_were_stopped() {
+    let text = "topology.leafspine = { leaves = 2, spines = 1, hosts_per_leaf = 4 }\n\
+                switch = { profile = \"ecn\", pfc = { xoff = \"5pkt\" } }\ntransport.dcqcn = {}\n\
+                duration = \"2ms\"\noutput.series = { every = \"20us\", ports = [\"spine 0 down 0\"] }\n\
+                [[workload]]\nname = \"w\"\npairs = [[4, 0], [5, 0], [6, 0], [1, 0]]\nsize = \"long-lived\"\n";
+    let record = same_everywhere(&plan(text), 2);
+    let stopped = |words: &str| {
+        let of = record.pauses.iter().filter(|link| link.place.to_string().contains(words));
+        of.map(|link| link.stopped_ps).sum::<u64>()
+    };
+    let samples = &record.samples;
+    for (place, words) in ["tor", "tor", "spine", "host"].into_iter().enumerate() {
+        let words = match place {
+            0 => format!("{words} 0 down"),
+            1 => " up ".to_owned(),
+            _ => words.to_owned(),
+        };
+        let rows = samples.samples.iter().filter(|sample| sample.group == place as u32);
+        let sum: u64 = rows.map(|sample| sample.stopped_ps).sum();
+        assert_eq!(sum, stopped(&words), "{words}");
+        assert_eq!(sum > 0, place > 0, "hosts stop nobody: {words} {sum}");
+    }
+    let port: u64 = samples.ports.rows.iter().map(|row| row.stopped_ps).sum();
+    assert_eq!(port, stopped("spine 0 down 0"));
+}

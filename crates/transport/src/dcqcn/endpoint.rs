@@ -144,6 +144,14 @@ impl Endpoint {
         self.sender(slot).look(now, &self.config).1
     }
 
+    /// Packets of the sending half in `slot` that were sent and not acknowledged; of those sent again only these.
+    ///
+    /// # Panics
+    /// A slot that is not of a sending half.
+    pub fn in_flight(&self, slot: u32) -> u32 {
+        self.sender(slot).in_flight()
+    }
+
     /// Where the state of all connections lies, and its bytes, for drivers that prefetch.
     #[inline]
     pub fn connections_memory(&self) -> (*const u8, usize) {

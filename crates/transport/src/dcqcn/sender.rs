@@ -108,6 +108,11 @@ impl Sender {
         self.due
     }
 
+    /// Packets that were sent and not acknowledged, from the oldest on.
+    pub(super) fn in_flight(&self) -> u32 {
+        self.next.wrapping_sub(self.unacknowledged)
+    }
+
     /// The rate and `alpha` at a time.
     pub(super) fn look(&self, now: Time, config: &Config) -> (u64, u64) {
         self.pace.look(now, config)

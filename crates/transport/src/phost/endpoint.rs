@@ -119,6 +119,28 @@ impl Endpoint {
         }
     }
 
+    /// Tokens of the sending half in `slot` that it may still use at a time.
+    ///
+    /// # Panics
+    /// A slot that is not of a sending half.
+    pub fn tokens_held(&self, slot: u32, now: Time) -> u32 {
+        match self.slots.find(slot).map(|slot| &slot.role) {
+            Some(Role::Sending(sender)) => sender.held(now),
+            _ => panic!("slot {slot} is not of a sending half"),
+        }
+    }
+
+    /// Tokens of the receiving half in `slot` that no packet has answered.
+    ///
+    /// # Panics
+    /// A slot that is not of a receiving half.
+    pub fn tokens_unanswered(&self, slot: u32) -> u64 {
+        match self.slots.find(slot).map(|slot| &slot.role) {
+            Some(Role::Receiving(receiver)) => receiver.unanswered(),
+            _ => panic!("slot {slot} is not of a receiving half"),
+        }
+    }
+
     /// Where the table of flows lies, and its bytes, for drivers that prefetch.
     pub fn connections_memory(&self) -> (*const u8, usize) {
         self.slots.memory()

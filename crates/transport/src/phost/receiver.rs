@@ -164,6 +164,11 @@ impl Receiver {
         }
     }
 
+    /// Tokens that no packet has answered, the free ones among them.
+    pub(super) fn unanswered(&self) -> u64 {
+        if self.is_complete() { 0 } else { self.tokens - self.answered }
+    }
+
     fn has_full_window(&self, config: &Config) -> bool {
         self.tokens - self.answered >= u64::from(config.token_window)
     }

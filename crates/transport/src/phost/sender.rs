@@ -97,6 +97,12 @@ impl Sender {
         self.packets - self.sent_count
     }
 
+    /// Tokens that it may still use at a time, the free ones among them.
+    pub(super) fn held(&self, now: Time) -> u32 {
+        let free = if self.free_expiry > now { self.free - self.next_free } else { 0 };
+        free + self.tokens.iter().filter(|token| token.expiry > now).count() as u32
+    }
+
     /// Whether there is a token.
     pub(super) fn is_ready(&self) -> bool {
         self.next_free < self.free || !self.tokens.is_empty()

@@ -1,0 +1,226 @@
+//! Cycles of paused ports: every port waits for the next one, the last for the first.
+//!
+//! A port waits with a class for another where the switch at the other end of its link has stopped the class, and of
+//! what that input holds something waits at the other port, which is stopped too. Where nothing has left any port of a
+//! cycle for as long as a pause lasts, 3.36 ms at 10 Gb/s, nothing ever will: the run ends. Routes up and down make no
+//! cycle.
+
+use std::collections::BTreeSet;
+use std::iter;
+
+use trimline_metrics::PauseCycles;
+use trimline_packet::Time;
+use trimline_switch::{CLASSES, OutputPort};
+
+use crate::engine::Engine;
+use crate::network::Network;
+use crate::pauses::Pauses;
+use crate::protocol::Protocol;
+
+/// A class of a port that is stopped while packets of it wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Blocked {
+    port: u32,
+    class: usize,
+    since: Time,
+}
+
+/// What looks for cycles in a run, at equal distances of time.
+#[derive(Default)]
+pub(crate) struct Deadlocks {
+    /// There was a cycle at the last look.
+    stands: bool,
+    /// How often one has begun to stand.
+    begun: u64,
+    /// The ports of one that stands for good.
+    ports: Vec<u32>,
+}
+
+impl Deadlocks {
+    /// Looks at ports that have done everything before `now`. Gives whether a cycle stands for good.
+    pub(crate) fn look<E: Protocol, P: OutputPort>(
+        &mut self,
+        network: &Network<E, P>,
+        engine: &mut dyn Engine<E, P>,
+        now: Time,
+    ) -> bool {
+        let Some(pauses) = &network.pauses else { return false };
+        let blocked = blocked(network, pauses);
+        let mut edges = possible(network, pauses, &blocked);
+        let kept = kept(blocked.len(), &edges);
+        edges.retain(|&(from, to)| kept[from] && kept[to]);
+        confirm(network, engine, &blocked, &mut edges);
+        let stands = cycle(blocked.len(), &edges).is_some();
+        self.begun += u64::from(stands && !self.stands);
+        self.stands = stands;
+        let is_long = |at: usize| {
+            let Blocked { port, since, .. } = blocked[at];
+            now.saturating_since(since) >= pauses.longest(network.rate(port))
+        };
+        edges.retain(|&(from, to)| is_long(from) && is_long(to));
+        let found = cycle(blocked.len(), &edges).unwrap_or_default();
+        self.ports = found.into_iter().map(|at| blocked[at].port).collect();
+        !self.ports.is_empty()
+    }
+
+    /// What was found.
+    pub(crate) fn found<E: Protocol, P: OutputPort>(&self, network: &Network<E, P>) -> PauseCycles {
+        let place = |&port: &u32| network.routes.unit_place(port);
+        let deadlock: Vec<_> = self.ports.iter().map(place).collect();
+        PauseCycles { passed: self.begun - u64::from(!deadlock.is_empty()), deadlock }
+    }
+}
+
+/// Every class of every port that is stopped while packets of it wait, in order.
+fn blocked<E: Protocol, P: OutputPort>(network: &Network<E, P>, pauses: &Pauses) -> Vec<Blocked> {
+    let of_port = |port: u32| {
+        let sender = &pauses.senders[port as usize];
+        let classes = if sender.stopped == 0 { 0..0 } else { 0..CLASSES.min(P::QUEUES) };
+        classes.filter_map(move |class| {
+            let since = sender.stopped_since(class)?;
+            network.has_waiting(port, class).then_some(Blocked { port, class, since })
+        })
+    };
+    (0..network.routes.ports()).flat_map(of_port).collect()
+}
+
+/// Who may wait for whom, by their places: those of which the switch at the other end has stopped the class, for all
+/// there of the same class.
+fn possible<E: Protocol, P: OutputPort>(
+    network: &Network<E, P>,
+    pauses: &Pauses,
+    blocked: &[Blocked],
+) -> Vec<(usize, usize)> {
+    let of = |from: usize| {
+        let Blocked { port, class, .. } = blocked[from];
+        let input = pauses.opposite[port as usize];
+        let stops = |input: u32| pauses.inputs[input as usize].ingress.stopped() >> class & 1 != 0;
+        let is_stopped = input < network.routes.ports() && stops(input);
+        let there = if is_stopped {
+            network.routes.ports_of(network.routes.switch_of(input))
+        } else {
+            0..0
+        };
+        let first = blocked.partition_point(|other| other.port < there.start);
+        (first..blocked.len())
+            .take_while(move |&to| blocked[to].port < there.end)
+            .filter(move |&to| blocked[to].class == class)
+            .map(move |to| (from, to))
+    };
+    (0..blocked.len()).flat_map(of).collect()
+}
+
+/// Keeps those who wait for each other: packets that came by the one's link wait at the other.
+fn confirm<E: Protocol, P: OutputPort>(
+    network: &Network<E, P>,
+    engine: &mut dyn Engine<E, P>,
+    blocked: &[Blocked],
+    edges: &mut Vec<(usize, usize)>,
+) {
+    let mut confirmed = Vec::new();
+    for to in edges.iter().map(|&(_, to)| to).collect::<BTreeSet<_>>() {
+        let Blocked { port, class, .. } = blocked[to];
+        engine.at_unit(network, port, &mut |network| {
+            let pauses = network.pauses.as_ref().expect("a network with pauses");
+            let input = |from: usize| pauses.opposite[blocked[from].port as usize];
+            let mut unseen: Vec<usize> =
+                edges.iter().filter(|edge| edge.1 == to).map(|&(from, _)| from).collect();
+            for handle in network.waiting_in(port, class) {
+                let came_by = pauses.input_of(handle);
+                if let Some(place) = unseen.iter().position(|&from| input(from) == came_by) {
+                    confirmed.push((unseen.swap_remove(place), to));
+                }
+                if unseen.is_empty() {
+                    break;
+                }
+            }
+        });
+    }
+    confirmed.sort_unstable();
+    *edges = confirmed;
+}
+
+/// What is left of so many when those are taken away, again and again, who wait for nobody or for whom nobody waits.
+fn kept(count: usize, edges: &[(usize, usize)]) -> Vec<bool> {
+    let mut kept = vec![true; count];
+    loop {
+        let (mut waits, mut is_awaited) = (vec![false; count], vec![false; count]);
+        for &(from, to) in edges.iter().filter(|&&(from, to)| kept[from] && kept[to]) {
+            (waits[from], is_awaited[to]) = (true, true);
+        }
+        let next: Vec<bool> = (0..count).map(|at| waits[at] && is_awaited[at]).collect();
+        if next == kept {
+            return kept;
+        }
+        kept = next;
+    }
+}
+
+/// A cycle among so many who wait for each other, if there is one: the same for the same edges in the same order. It
+/// begins at its lowest place.
+fn cycle(count: usize, edges: &[(usize, usize)]) -> Option<Vec<usize>> {
+    let kept = kept(count, edges);
+    let next = |at: usize| {
+        let of = edges.iter().filter(|&&(from, to)| from == at && kept[to]);
+        of.map(|&(_, to)| to).min().expect("one that is kept waits for another that is")
+    };
+    let first = kept.iter().position(|&kept| kept)?;
+    let mut way = vec![first];
+    loop {
+        let after = next(*way.last().unwrap_or(&first));
+        let Some(begin) = way.iter().position(|&at| at == after) else {
+            way.push(after);
+            continue;
+        };
+        let mut cycle = way.split_off(begin);
+        let lowest = iter::zip(&cycle, 0..).min().map_or(0, |(_, place)| place);
+        cycle.rotate_left(lowest);
+        return Some(cycle);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_cycle_is_told_from_ways_that_lead_to_it_and_from_it() {
+        let check = |edges: &[(usize, usize)], expected: Option<&[usize]>| {
+            assert_eq!(cycle(9, edges).as_deref(), expected, "{edges:?}");
+        };
+        check(&[], None);
+        check(&[(0, 1), (1, 2), (0, 2), (3, 2)], None);
+        check(&[(1, 2), (2, 1)], Some(&[1, 2]));
+        check(&[(0, 4), (4, 7), (7, 2), (2, 4), (2, 8)], Some(&[2, 4, 7]));
+        check(&[(5, 6), (6, 5), (3, 4), (4, 3)], Some(&[3, 4]));
+        // Between two cycles.
+        check(&[(7, 8), (8, 7), (7, 1), (1, 4), (4, 5), (5, 4)], Some(&[4, 5]));
+    }
+
+    proptest! {
+        /// Where one can come back to where one began there is a cycle, and nowhere else; and it is one.
+        #[test]
+        fn a_cycle_is_found_where_one_can_come_back(
+            edges in prop::collection::vec((0usize..12, 0usize..12), 0..30),
+        ) {
+            let mut reach = [[false; 12]; 12];
+            edges.iter().for_each(|&(from, to)| reach[from][to] = true);
+            for over in 0..12 {
+                for from in 0..12 {
+                    for to in 0..12 {
+                        reach[from][to] |= reach[from][over] && reach[over][to];
+                    }
+                }
+            }
+            let found = cycle(12, &edges);
+            prop_assert_eq!(found.is_some(), (0..12).any(|at| reach[at][at]));
+            let Some(found) = found else { return Ok(()) };
+            let next = found.iter().cycle().skip(1);
+            prop_assert!(iter::zip(&found, next).all(|(&from, &to)| edges.contains(&(from, to))));
+            prop_assert_eq!(found.iter().min(), found.first());
+            let different: BTreeSet<_> = found.iter().collect();
+            prop_assert_eq!(different.len(), found.len());
+        }
+    }
+}
