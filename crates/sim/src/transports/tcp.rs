@@ -575,6 +575,7 @@ mod tests {
     use super::super::testing::{self, plan};
     use super::*;
     use crate::plan::Spraying;
+    use crate::scenario::Scenario;
     use trimline_switch::{Choices, Limit, ServiceModel, model};
 
     fn config(keys: &str) -> Config {
