@@ -53,6 +53,11 @@ INCAST: dict[str, Any] = {
 }
 
 
+def finished(folder: Path) -> int:
+    """Runs with a manifest, while folders come, go and are renamed."""
+    return sum("manifest.json" in names for _, _, names in os.walk(folder))
+
+
 def files(folder: Path) -> dict[str, bytes]:
     """What must repeat: every file but the manifest, which has the wall time."""
     found = (path for path in folder.rglob("*") if path.is_file())
@@ -496,7 +501,7 @@ class Sweep(InScratch):
         )
         words = [sys.executable, "-c", script, json.dumps(INCAST), str(self.out / "pool")]
         process = subprocess.Popen(words)
-        while len(list(self.out.rglob("manifest.json"))) < 5:
+        while finished(self.out) < 5:
             time.sleep(0.01)
         process.kill()
         process.wait()
@@ -527,7 +532,7 @@ class Sweep(InScratch):
             text=True,
             env={**os.environ, "TRIMLINE_TEST": self.out.name},
         ) as process:
-            while len(list(self.out.rglob("manifest.json"))) < 5:
+            while finished(self.out) < 5:
                 time.sleep(0.01)
             process.send_signal(signal.SIGINT)
             said = process.communicate(timeout=60)[1]
@@ -556,7 +561,7 @@ class Cluster(InScratch):
             victim = next(iter(cluster.workers.values())).process.process.pid
 
             def kill() -> None:
-                while len(list(self.out.rglob("manifest.json"))) < 5:
+                while finished(self.out) < 5:
                     time.sleep(0.01)
                 os.kill(victim, signal.SIGKILL)
 

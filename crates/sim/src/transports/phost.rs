@@ -119,7 +119,7 @@ static GRAMMAR: Grammar = Grammar {
         optional(
             "rts_repeat",
             DURATION,
-            "A sender that has heard nothing for so long repeats its RTS; then it waits twice as long each time, up to 1024 times as long. Default: 100 packet times.",
+            "A sender that has heard nothing for so long repeats its RTS; then it waits twice as long, up to eight times, and longer after 64 repeats. Default: 100 packet times.",
         ),
         optional(
             "receiver_order",

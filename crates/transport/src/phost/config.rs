@@ -45,7 +45,7 @@ pub struct Config {
     pub downgrade: TimeDelta,
     /// When all packets were asked for, those that did not come are asked for again so long after the last token.
     pub resend: TimeDelta,
-    /// A sender that has heard nothing for so long repeats its RTS; then it waits twice as long each time, up to 1024 times as long.
+    /// A sender that has heard nothing for so long repeats its RTS; then it waits twice as long, up to eight times, and longer after 64 repeats.
     pub rts_repeat: TimeDelta,
     /// How long both ends remember a flow that has ended.
     pub time_wait: TimeDelta,

@@ -9,6 +9,12 @@ use super::ranking::Rank;
 use super::spray::Spray;
 use crate::{Arrivals, Key, WINDOW_LIMIT};
 
+/// The wait for an answer to an RTS doubles with each of the first three repeats. An incast needs some 30 more of them
+/// where RTSs share a queue with data.
+const FIRST_DOUBLINGS: u16 = 3;
+/// Then it doubles after so many more, since links may be so slow that RTSs fill them.
+const REPEATS_PER_DOUBLING: u16 = 64;
+
 /// Leave to send one packet.
 #[derive(Clone, Copy, Debug)]
 struct Token {
@@ -40,7 +46,7 @@ pub(super) struct Sender {
     sent_count: u32,
     /// When the RTS is repeated.
     rts_at: Time,
-    doublings: u8,
+    repeats: u16,
     has_ended: bool,
 }
 
@@ -73,7 +79,7 @@ impl Sender {
             sent: Arrivals::default(),
             sent_count: 0,
             rts_at: now.saturating_add(config.rts_repeat),
-            doublings: 0,
+            repeats: 0,
             has_ended: false,
         }
     }
@@ -159,7 +165,7 @@ impl Sender {
     /// The receiver was heard: the RTS has arrived.
     pub(super) fn heard(&mut self, now: Time, config: &Config) {
         self.rts_at = now.saturating_add(config.rts_repeat);
-        self.doublings = 0;
+        self.repeats = 0;
     }
 
     /// The ACK of a flow of so many packets: whether it is this one, for the first time.
@@ -199,9 +205,10 @@ impl Sender {
         if self.has_ended || self.rts_at > now {
             return false;
         }
-        self.doublings = (self.doublings + 1).min(MOST_DOUBLINGS);
-        let wait =
-            TimeDelta::from_ps(config.rts_repeat.as_ps().saturating_mul(1 << self.doublings));
+        self.repeats = self.repeats.saturating_add(1);
+        let more = self.repeats.saturating_sub(FIRST_DOUBLINGS) / REPEATS_PER_DOUBLING;
+        let doublings = (self.repeats.min(FIRST_DOUBLINGS) + more).min(MOST_DOUBLINGS.into());
+        let wait = TimeDelta::from_ps(config.rts_repeat.as_ps().saturating_mul(1 << doublings));
         self.rts_at = now.saturating_add(wait);
         true
     }
