@@ -12,8 +12,8 @@ use crate::{Arrivals, Key, WINDOW_LIMIT};
 /// The wait for an answer to an RTS doubles with each of the first three repeats. An incast needs some 30 more of them
 /// where RTSs share a queue with data.
 const FIRST_DOUBLINGS: u16 = 3;
-/// Then it doubles after so many more, since links may be so slow that RTSs fill them.
-const REPEATS_PER_DOUBLING: u16 = 64;
+/// After so many it doubles with each one again, since links may be so slow that RTSs fill them.
+const MANY_REPEATS: u16 = 64;
 
 /// Leave to send one packet.
 #[derive(Clone, Copy, Debug)]
@@ -206,7 +206,7 @@ impl Sender {
             return false;
         }
         self.repeats = self.repeats.saturating_add(1);
-        let more = self.repeats.saturating_sub(FIRST_DOUBLINGS) / REPEATS_PER_DOUBLING;
+        let more = self.repeats.saturating_sub(MANY_REPEATS);
         let doublings = (self.repeats.min(FIRST_DOUBLINGS) + more).min(MOST_DOUBLINGS.into());
         let wait = TimeDelta::from_ps(config.rts_repeat.as_ps().saturating_mul(1 << doublings));
         self.rts_at = now.saturating_add(wait);

@@ -102,7 +102,8 @@ fn an_rts_is_repeated_until_somebody_is_heard() {
     lone.open_packets(1, 20);
     assert_eq!(lone.all().len(), 1);
     let mut half = 0;
-    let waits = [200, 400, 800].into_iter().chain([1600; 64]).chain([3200; 64]).chain([6400; 64]);
+    let waits = [200, 400, 800].into_iter().chain([1600; 62]);
+    let waits = waits.chain((4..=10).map(|doublings| 200 << doublings)).chain([200 << 10; 3]);
     for wait in waits {
         half += wait;
         assert_eq!(lone.endpoint.poll_timeout(), halves(half));
