@@ -4,8 +4,8 @@ use trimline_packet::TimeDelta;
 
 use super::ENDLESS;
 
-/// A wait that brings nothing doubles so often: it is 1024 times as long as at first then. Shorter ones would let hosts
-/// fill links that are much slower than their own with packets that are repeated in vain.
+/// Waits in vain double so often at most, which makes the longest 1024 times the first. Hosts that repeat packets more
+/// often fill links that are much slower than their own.
 pub(super) const MOST_DOUBLINGS: u8 = 10;
 
 /// Which flows have free tokens.
@@ -45,7 +45,8 @@ pub struct Config {
     pub downgrade: TimeDelta,
     /// When all packets were asked for, those that did not come are asked for again so long after the last token.
     pub resend: TimeDelta,
-    /// A sender that has heard nothing for so long repeats its RTS; then it waits twice as long, up to eight times, and longer after 64 repeats.
+    /// A sender that has heard nothing for so long repeats its RTS; then it waits twice as long, up to eight times,
+    /// and longer after 64 repeats.
     pub rts_repeat: TimeDelta,
     /// How long both ends remember a flow that has ended.
     pub time_wait: TimeDelta,
