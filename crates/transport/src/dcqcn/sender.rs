@@ -15,8 +15,10 @@ use crate::timers::doubled;
 
 /// The time-out doubles so often at most (chosen).
 const MOST_DOUBLINGS: u8 = 6;
-/// From so many time-outs in a row on each is longer by a drawn share of a quarter (chosen).
-const FIRST_SPREAD: u8 = 3;
+/// From so many time-outs in a row on each is longer by a drawn share of a quarter, and the sender is careful (chosen).
+const MANY_TIMEOUTS: u8 = 3;
+/// What a sender may have outstanding that is not careful.
+const UNLIMITED: u32 = u32::MAX;
 
 /// A message that was not acknowledged whole.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +59,10 @@ pub(super) struct Sender {
     path: PathId,
     /// Packets since an ACK was asked for.
     unasked: u8,
+    /// Packets that may be outstanding while it is careful; else [`UNLIMITED`].
+    most: u32,
+    /// It is careful until everything before this is acknowledged.
+    careful_until: u32,
     /// Time-outs since something was acknowledged.
     backoff: u8,
     class: u8,
@@ -81,6 +87,8 @@ impl Sender {
             unacknowledged: 0,
             path,
             unasked: 0,
+            most: UNLIMITED,
+            careful_until: 0,
             backoff: 0,
             class,
             is_endless: false,
@@ -153,12 +161,13 @@ impl Sender {
     /// Whether there is a packet to send, however soon.
     #[inline]
     pub(super) fn has_data(&self, config: &Config) -> bool {
+        let outstanding = self.in_flight();
         self.is_there(self.next)
+            && outstanding < self.most
             && config.window.is_none_or(|window| {
-                let outstanding = u64::from(self.next.wrapping_sub(self.unacknowledged));
+                let bytes = (u64::from(outstanding) + 1) * u64::from(config.payload_bytes);
                 // One packet at least, however small the window.
-                outstanding == 0
-                    || (outstanding + 1) * u64::from(config.payload_bytes) <= window.get()
+                outstanding == 0 || bytes <= window.get()
             })
     }
 
@@ -223,7 +232,7 @@ impl Sender {
     /// What is added to a time-out that follows others. Without it two senders whose packets meet in a small queue meet
     /// there again after every time-out, and one of them may lose its first packet each time.
     fn spread(&self, config: &Config, host: HostId, key: &Key) -> TimeDelta {
-        if self.backoff < FIRST_SPREAD {
+        if self.backoff < MANY_TIMEOUTS {
             return TimeDelta::ZERO;
         }
         let ends = u64::from(host.get()) << 32 | u64::from(key.peer.get());
@@ -249,12 +258,23 @@ impl Sender {
         if is_overtaken {
             self.next = sequence;
         }
+        if self.most != UNLIMITED {
+            self.widen(new);
+        }
         self.backoff = 0;
         self.deadline = Time::NEVER;
         if self.next != sequence {
             self.restart(now, config);
         }
         self.end_messages()
+    }
+
+    /// More arrived of what a careful sender sent.
+    #[cold]
+    fn widen(&mut self, packets: u32) {
+        let rest = self.careful_until.wrapping_sub(self.unacknowledged);
+        let is_over = rest.wrapping_sub(1) >= 1 << 31;
+        self.most = if is_over { UNLIMITED } else { self.most.saturating_add(packets) };
     }
 
     /// Forgets the messages that are acknowledged whole. Gives how many.
@@ -285,10 +305,15 @@ impl Sender {
         self.deadline = Time::NEVER;
     }
 
-    /// The deadline has come.
+    /// The deadline has come. After many in a row the sender is careful until what it had sent has arrived: one packet,
+    /// and one more for each that is acknowledged. A whole burst that is reordered on its way into a small queue leaves
+    /// a few of its packets, and rarely the one that is missing.
     pub(super) fn time_out(&mut self) {
         self.statistics.timeouts += 1;
         self.backoff = (self.backoff + 1).min(MOST_DOUBLINGS);
+        if self.backoff >= MANY_TIMEOUTS || self.most != UNLIMITED {
+            (self.most, self.careful_until) = (1, self.highest);
+        }
         self.go_back(Cause::Timeout);
     }
 }

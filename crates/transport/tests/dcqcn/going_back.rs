@@ -4,7 +4,7 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{ByteCount, Kind, Time};
 use trimline_transport::Endpoint as _;
 use trimline_transport::Stream;
-use trimline_transport::dcqcn::{ACK_REQUEST, Command, Config, Event};
+use trimline_transport::dcqcn::{ACK_REQUEST, Config, Event};
 
 use crate::link::{Fate, Pair, config, us};
 
@@ -109,6 +109,52 @@ fn time_outs_double_until_something_is_acknowledged_and_64_times_at_most() {
     is_over(&pair, 1);
 }
 
+/// A window that overtakes itself on its way into a queue with room for one: a few packets come of each, in any order.
+#[test]
+fn a_flow_ends_whose_bursts_are_reordered_and_mostly_lost() {
+    for seed in 0..20 {
+        let mut pair = Pair::new(&Config { ack_every: 200, ..config() });
+        let mut dice = Stream::seed_from_u64(seed);
+        pair.gap = us(50) - Time::ZERO;
+        pair.fate = Box::new(move |_, packet| match packet.header.kind {
+            Kind::Data => Fate::Late(us(dice.next_u64() % 200) - Time::ZERO),
+            _ => Fate::Pass,
+        });
+        pair.open(0, Some(60));
+        pair.run(us(400_000));
+        is_over(&pair, 60);
+    }
+}
+
+/// One packet after the third time-out in a row, and one more for each that arrives, until all that was sent has.
+#[test]
+fn after_three_time_outs_a_sender_is_careful() {
+    let mut pair = Pair::new(&Config { ack_every: 200, ..config() });
+    pair.fate = Box::new(|_, _| Fate::Drop);
+    pair.open(0, Some(40));
+    pair.run(us(14_500));
+    let sent = pair.sent(0, |_| true);
+    // At 0, 1, 3, 7 ms; the next is due at 15.
+    let bursts = [0, 1000, 3000, 7000]
+        .map(|at| sent.iter().filter(|&&sent| (us(at)..us(at + 900)).contains(&sent)).count());
+    assert_eq!(bursts, [40, 40, 40, 1]);
+    pair.fate = Box::new(|_, _| Fate::Pass);
+    pair.run(us(20_000));
+    is_over(&pair, 40);
+    let asked: Vec<u32> = pair.hosts[0].sent[121..]
+        .iter()
+        .filter(|(_, packet)| packet.header.flags.contains(ACK_REQUEST))
+        .map(|(_, packet)| packet.header.sequence)
+        .collect();
+    assert_eq!(asked, [0, 2, 6, 14, 30, 39], "windows of 1, 2, 4, 8, 16");
+    // Careful no more: a further message goes in one burst. Its first packet asks too, since a while has passed.
+    pair.hosts[0].sent.clear();
+    pair.send(0, 40 * 1436);
+    pair.run(us(21_000));
+    let asked = pair.sent(0, |packet| packet.header.flags.contains(ACK_REQUEST));
+    assert_eq!((pair.sent(0, |_| true).len(), asked.len()), (40, 2));
+}
+
 /// Two flows time out together, and the first of two packets that come at one time is lost.
 #[test]
 fn two_flows_that_always_meet_do_not_meet_for_ever() {
@@ -187,16 +233,8 @@ fn messages_follow_each_other_and_each_is_told_of() {
         if is_new && lost.contains(&sequence) { Fate::Drop } else { Fate::Pass }
     });
     pair.open_bytes(0, Some(2000));
-    let key = trimline_transport::Key {
-        peer: trimline_packet::HostId::new(1),
-        connection: trimline_packet::ConnectionId::new(0),
-        opened_here: true,
-        half: trimline_transport::Half::Sending,
-    };
     for length in [100, 0, 4000] {
-        let host = &mut pair.hosts[0];
-        let send = Command::Send { key, length: ByteCount::new(length) };
-        host.endpoint.handle_command(pair.now, send, &mut host.table);
+        pair.send(0, length);
     }
     pair.run(us(10_000));
     let bytes = pair.hosts[1].endpoint.receiver_statistics(0).bytes;

@@ -53,13 +53,18 @@ pub(crate) enum Fate {
     Pass,
     Drop,
     Mark,
+    /// It comes so much later, and others overtake it.
+    Late(TimeDelta),
 }
 
 pub(crate) struct Host {
     pub(crate) endpoint: Endpoint,
     pub(crate) table: Table,
     nic_free: Time,
+    /// In order of time.
     arrivals: VecDeque<(Time, Packet)>,
+    /// Before this the queue in front of it has no room.
+    has_room: Time,
     pub(crate) sent: Vec<(Time, Packet)>,
     pub(crate) events: Vec<(Time, Event)>,
     /// Packets that the application got, in order.
@@ -73,6 +78,8 @@ pub(crate) struct Pair {
     pub(crate) now: Time,
     pub(crate) hosts: [Host; 2],
     pub(crate) fate: Impairment,
+    /// After each arrival those of so long are lost.
+    pub(crate) gap: TimeDelta,
     config: Config,
 }
 
@@ -86,6 +93,7 @@ impl Pair {
                 table: Table::default(),
                 nic_free: Time::ZERO,
                 arrivals: VecDeque::new(),
+                has_room: Time::ZERO,
                 sent: Vec::new(),
                 events: Vec::new(),
                 accepted: Vec::new(),
@@ -94,7 +102,8 @@ impl Pair {
             host
         };
         let fate = Box::new(|_: Time, _: &Packet| Fate::Pass);
-        Pair { now: Time::ZERO, hosts: [host(0), host(1)], fate, config: config.clone() }
+        let hosts = [host(0), host(1)];
+        Pair { now: Time::ZERO, hosts, fate, gap: TimeDelta::ZERO, config: config.clone() }
     }
 
     pub(crate) fn open(&mut self, connection: u32, packets: Option<u64>) {
@@ -113,6 +122,19 @@ impl Pair {
         };
         let host = &mut self.hosts[0];
         host.endpoint.handle_command(self.now, open, &mut host.table);
+    }
+
+    /// A further message of a connection.
+    pub(crate) fn send(&mut self, connection: u32, bytes: u64) {
+        let key = Key {
+            peer: HostId::new(1),
+            connection: ConnectionId::new(connection),
+            opened_here: true,
+            half: Half::Sending,
+        };
+        let send = Command::Send { key, length: ByteCount::new(bytes) };
+        let host = &mut self.hosts[0];
+        host.endpoint.handle_command(self.now, send, &mut host.table);
     }
 
     /// When anything happens next.
@@ -142,7 +164,11 @@ impl Pair {
         let now = self.now;
         let host = &mut self.hosts[number];
         while host.arrivals.front().is_some_and(|&(at, _)| at <= now) {
-            let (_, packet) = host.arrivals.pop_front().expect("an arrival");
+            let (at, packet) = host.arrivals.pop_front().expect("an arrival");
+            if at < host.has_room {
+                continue;
+            }
+            host.has_room = at + self.gap;
             let what = host.endpoint.handle_packet(now, &packet, &mut host.table);
             if let Disposition::Accept { sequence, .. } = what {
                 host.accepted.push((packet.header.connection.get(), sequence));
@@ -162,12 +188,16 @@ impl Pair {
         host.sent.push((now, packet));
         let takes = self.config.line_rate.transmission(ByteCount::new(packet.wire_bytes.into()));
         host.nic_free = now + takes;
+        let mut at = now + takes + DELAY;
         match (self.fate)(now, &packet) {
             Fate::Drop => return,
             Fate::Mark => packet.marks |= Packet::MARK_CE,
+            Fate::Late(by) => at = at + by,
             Fate::Pass => {}
         }
-        self.hosts[1 - number].arrivals.push_back((now + takes + DELAY, packet));
+        let arrivals = &mut self.hosts[1 - number].arrivals;
+        let place = arrivals.partition_point(|&(other, _)| other <= at);
+        arrivals.insert(place, (at, packet));
     }
 
     /// What a host has sent of a kind.
