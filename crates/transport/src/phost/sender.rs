@@ -162,10 +162,10 @@ impl Sender {
         Some((packet, is_repeated))
     }
 
-    /// The receiver was heard: the RTS has arrived.
+    /// The receiver was heard: the RTS has arrived. It is repeated for the ACK, which may be lost, and no sooner than
+    /// before: senders that hear a token each now and then would fill slow links with RTSs.
     pub(super) fn heard(&mut self, now: Time, config: &Config) {
-        self.rts_at = now.saturating_add(config.rts_repeat);
-        self.repeats = 0;
+        self.rts_at = now.saturating_add(self.rts_wait(config));
     }
 
     /// The ACK of a flow of so many packets: whether it is this one, for the first time.
@@ -206,10 +206,14 @@ impl Sender {
             return false;
         }
         self.repeats = self.repeats.saturating_add(1);
+        self.rts_at = now.saturating_add(self.rts_wait(config));
+        true
+    }
+
+    /// How long an answer to an RTS is waited for.
+    fn rts_wait(&self, config: &Config) -> TimeDelta {
         let more = self.repeats.saturating_sub(MANY_REPEATS);
         let doublings = (self.repeats.min(FIRST_DOUBLINGS) + more).min(MOST_DOUBLINGS.into());
-        let wait = TimeDelta::from_ps(config.rts_repeat.as_ps().saturating_mul(1 << doublings));
-        self.rts_at = now.saturating_add(wait);
-        true
+        TimeDelta::from_ps(config.rts_repeat.as_ps().saturating_mul(1 << doublings))
     }
 }

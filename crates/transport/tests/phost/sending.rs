@@ -114,10 +114,33 @@ fn an_rts_is_repeated_until_somebody_is_heard() {
     }
     lone.hear(&token(1, 0, 0));
     assert_eq!(lone.numbers(Kind::Data), [0]);
-    lone.at(half + 199).expire();
-    assert_eq!((lone.next(), lone.endpoint.poll_timeout()), (None, halves(half + 200)));
-    lone.at(half + 200).expire();
+    // As long as before, from now on.
+    let wait = 200 << 10;
+    lone.at(half + wait - 1).expire();
+    assert_eq!((lone.next(), lone.endpoint.poll_timeout()), (None, halves(half + wait)));
+    lone.at(half + wait).expire();
     assert_eq!(lone.numbers(Kind::Pull), [20]);
+}
+
+/// Its wait begins again, and is no shorter than it was.
+#[test]
+fn a_token_puts_the_rts_off() {
+    let mut lone = Lone::new(Config { free_tokens: 0, ..config() });
+    lone.open_packets(1, 20);
+    lone.all();
+    for (sequence, half) in [(0, 150), (1, 300)] {
+        lone.at(half).expire();
+        lone.hear(&token(1, sequence, sequence));
+        assert_eq!(lone.numbers(Kind::Data), [sequence]);
+        lone.at(half + 4).expire();
+        assert_eq!((lone.next(), lone.endpoint.poll_timeout()), (None, halves(half + 200)));
+    }
+    lone.at(500).expire();
+    assert_eq!(lone.numbers(Kind::Pull), [20]);
+    lone.at(600).hear(&token(1, 2, 2));
+    assert_eq!(lone.numbers(Kind::Data), [2]);
+    lone.at(604).expire();
+    assert_eq!(lone.endpoint.poll_timeout(), halves(600 + 400));
 }
 
 /// The flows of the packets that leave, where each of three flows has this many packets and two tokens.
