@@ -128,19 +128,22 @@ fn a_token_puts_the_rts_off() {
     let mut lone = Lone::new(Config { free_tokens: 0, ..config() });
     lone.open_packets(1, 20);
     lone.all();
-    for (sequence, half) in [(0, 150), (1, 300)] {
-        lone.at(half).expire();
-        lone.hear(&token(1, sequence, sequence));
+    // The RTS at 500 and 1000 finds nobody.
+    let tokens = [(150, 350), (300, 500), (600, 1000), (1700, 2500)];
+    for (sequence, (half, rts)) in (0..).zip(tokens) {
+        lone.at(half).hear(&token(1, sequence, sequence));
         assert_eq!(lone.numbers(Kind::Data), [sequence]);
-        lone.at(half + 4).expire();
-        assert_eq!((lone.next(), lone.endpoint.poll_timeout()), (None, halves(half + 200)));
+        let next = tokens.get(sequence as usize + 1).map_or(u64::MAX, |&(half, _)| half);
+        while lone.endpoint.poll_timeout() < halves(rts.min(next)) {
+            lone.now = lone.endpoint.poll_timeout();
+            lone.expire();
+            assert_eq!(lone.next(), None);
+        }
+        if rts < next {
+            lone.at(rts).expire();
+            assert_eq!(lone.numbers(Kind::Pull), [20]);
+        }
     }
-    lone.at(500).expire();
-    assert_eq!(lone.numbers(Kind::Pull), [20]);
-    lone.at(600).hear(&token(1, 2, 2));
-    assert_eq!(lone.numbers(Kind::Data), [2]);
-    lone.at(604).expire();
-    assert_eq!(lone.endpoint.poll_timeout(), halves(600 + 400));
 }
 
 /// The flows of the packets that leave, where each of three flows has this many packets and two tokens.
