@@ -1,21 +1,24 @@
 //! Real packets from the command line: `trimline ping`, `rpc` and `cat`.
 
-use std::io::{self, Read, Write};
+mod cat;
+
+use std::io;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::mpsc::{self, Receiver, SyncSender, TryRecvError, TrySendError};
 use std::time::{Duration, Instant, SystemTime};
 
 use clap::{Args, Subcommand};
 use hdrhistogram::Histogram;
 use trimline_packet::{BitRate, Time, TimeDelta};
-use trimline_stack::host::{Config, Connection, Core, Failure as Broken, Host, Idle, Key, Options};
+use trimline_stack::host::{Config, Connection, Failure as Broken, Host, Idle, Key, Options};
 use trimline_stack::io::PacketIo;
 
 use crate::failure::Failure;
 use crate::quantity;
 use crate::stats::Account;
+
+pub(crate) use cat::cat;
 
 /// The longest that a server waits for the rest of a request, or for the ACKs of its answer.
 const LONGEST_REQUEST: TimeDelta = TimeDelta::from_ms(60_000);
@@ -403,181 +406,4 @@ fn load(
     }
     account.write(&mut host)?;
     Ok(ExitCode::from(u8::from(failed > 0)))
-}
-
-/// `trimline cat`.
-pub(crate) fn cat(what: &Cat) -> Result<ExitCode, Failure> {
-    match what {
-        Cat::Listen { interface, from } => listen(interface, *from),
-        Cat::Send { peer, interface } => send(*peer, interface),
-    }
-    .map_err(failed("cat"))
-}
-
-const CAT_SERVICE: u16 = 8;
-
-/// Bytes that are written at once.
-const CHUNK: usize = 1 << 18;
-
-/// Bytes that are read at once: a pipe has no more.
-const INPUT: usize = 1 << 16;
-
-/// Chunks that wait between the host and standard input or output.
-const CHUNKS: usize = 8;
-
-/// How long a host goes on by itself before it looks whether standard input or output is ready.
-const GLANCE: TimeDelta = TimeDelta::from_ms(2);
-
-/// Writes chunks to standard output in a thread of its own: while it is blocked, the protocol is not.
-fn writer() -> (SyncSender<Vec<u8>>, std::thread::JoinHandle<io::Result<()>>) {
-    let (chunks, waiting) = mpsc::sync_channel::<Vec<u8>>(CHUNKS);
-    let write = move || {
-        let mut out = io::stdout().lock();
-        waiting.iter().try_for_each(|chunk| out.write_all(&chunk))?;
-        out.flush()
-    };
-    (chunks, std::thread::spawn(write))
-}
-
-/// Chunks of standard input, read in a thread of its own; an empty one is its end. What is given back is used again.
-fn reader() -> (Receiver<io::Result<Vec<u8>>>, SyncSender<Vec<u8>>) {
-    let (chunks, waiting) = mpsc::sync_channel(CHUNKS);
-    let (back, used) = mpsc::sync_channel::<Vec<u8>>(CHUNKS);
-    std::thread::spawn(move || {
-        let mut input = io::stdin().lock();
-        loop {
-            let mut chunk = used.try_recv().unwrap_or_default();
-            chunk.resize(INPUT, 0);
-            let read = input.read(&mut chunk).map(|count| {
-                chunk.truncate(count);
-                chunk
-            });
-            let is_last = !matches!(&read, Ok(chunk) if !chunk.is_empty());
-            if chunks.send(read).is_err() || is_last {
-                return;
-            }
-        }
-    });
-    (waiting, back)
-}
-
-/// The first connection of the service, of a peer that is wanted.
-fn welcome(core: &mut Core, now: Time, from: Option<IpAddr>) -> Option<Connection> {
-    while let Some(connection) = core.accept() {
-        let peer = core.peer(connection);
-        if peer.is_some_and(|(peer, _)| from.is_none_or(|from| from == peer)) {
-            return Some(connection);
-        }
-        core.abandon(now, connection);
-    }
-    None
-}
-
-/// Accepts one connection and reads it to its end.
-fn listen(interface: &Interface, from: Option<IpAddr>) -> io::Result<ExitCode> {
-    let mut host = open(interface, None)?;
-    let mut account = account(interface);
-    host.listen(CAT_SERVICE);
-    let (chunks, writing) = writer();
-    let mut connection = None;
-    let mut bytes = vec![0; CHUNK];
-    let mut held: Option<Vec<u8>> = None;
-    loop {
-        let (now, mut got) = (host.now(), Ok(0));
-        let is_blocked = held.is_some();
-        host.run_until(now.saturating_add(GLANCE), |core| {
-            connection = connection.or_else(|| welcome(core, now, from));
-            if let Some(connection) = connection {
-                // While output is blocked nothing is read, but a peer that is gone is heard of.
-                let most = if is_blocked { 0 } else { bytes.len() };
-                got = core.read(connection, &mut bytes[..most]);
-            }
-            got != Ok(0) && !(is_blocked && got == Err(Broken::Closed))
-        })?;
-        say_news(&mut host);
-        let peer = connection.and_then(|connection| host.core().peer(connection));
-        let chunk = match (held.take(), got) {
-            (Some(held), Ok(_) | Err(Broken::Closed)) => held,
-            (None, Ok(0)) => Vec::new(),
-            (None, Ok(count)) => bytes[..count].to_vec(),
-            (None, Err(Broken::Closed)) => break,
-            (_, Err(failure)) => {
-                let peer = peer.map_or(interface.address, |(peer, _)| peer);
-                return Err(broken(peer, failure));
-            }
-        };
-        if !chunk.is_empty() {
-            match chunks.try_send(chunk) {
-                Ok(()) => {}
-                Err(TrySendError::Full(chunk)) => held = Some(chunk),
-                // It cannot be written: who writes says why.
-                Err(TrySendError::Disconnected(_)) => break,
-            }
-        }
-        account.update(&mut host)?;
-    }
-    drop(chunks);
-    if let Some(connection) = connection {
-        host.core().close(connection);
-        // The last ACK and our own end are on their way, and perhaps output is still written.
-        let until = host.now().saturating_add(TimeDelta::from_ms(200));
-        host.run_until(until, |_| false)?;
-    }
-    account.write(&mut host)?;
-    writing.join().map_err(|_| io::Error::other("who writes panicked"))??;
-    Ok(ExitCode::SUCCESS)
-}
-
-fn send(peer: IpAddr, interface: &Interface) -> io::Result<ExitCode> {
-    let mut host = open(interface, Some(peer))?;
-    let mut account = account(interface);
-    let connection = host.connect(peer, CAT_SERVICE, Options::default())?;
-    let (input, back) = reader();
-    let (mut chunk, mut given) = (Vec::new(), 0);
-    let (mut all, mut begin) = (0u64, None);
-    loop {
-        if given == chunk.len() {
-            match input.try_recv() {
-                Ok(read) => {
-                    // Where there is no room for it, it is not used again.
-                    let _ = back.try_send(std::mem::replace(&mut chunk, read?));
-                    given = 0;
-                    begin = begin.or_else(|| Some(Instant::now()));
-                    if chunk.is_empty() {
-                        break;
-                    }
-                }
-                Err(TryRecvError::Empty) => {}
-                Err(TryRecvError::Disconnected) => break,
-            }
-        }
-        let until = host.now().saturating_add(GLANCE);
-        let mut taken = Ok(0);
-        host.run_until(until, |core| {
-            taken = match core.failure(connection) {
-                Some(failure) => Err(failure),
-                None => core.write(connection, &chunk[given..]),
-            };
-            taken != Ok(0)
-        })?;
-        let taken = taken.map_err(|failure| broken(peer, failure))?;
-        (given, all) = (given + taken, all + taken as u64);
-        say_news(&mut host);
-        account.update(&mut host)?;
-    }
-    host.core().close(connection);
-    let is_over = |core: &mut Core| core.failure(connection).is_some() || core.is_sent(connection);
-    while !host.run_until(host.now().saturating_add(TimeDelta::from_ms(100)), is_over)? {
-        say_news(&mut host);
-        account.update(&mut host)?;
-    }
-    if let Some(failure) = host.core().failure(connection) {
-        return Err(broken(peer, failure));
-    }
-    // What was reached, which is less than the rate where the machine is busy.
-    let seconds = begin.map_or(0.0, |begin: Instant| begin.elapsed().as_secs_f64());
-    let gbps = all as f64 * 8e-9 / seconds.max(1e-9);
-    eprintln!("{all} B in {seconds:.3} s, {gbps:.2} Gb/s");
-    account.write(&mut host)?;
-    Ok(ExitCode::SUCCESS)
 }

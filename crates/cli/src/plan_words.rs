@@ -340,7 +340,12 @@ fn workload_line(plan: &Plan, workload: &Workload) -> Line {
         [_] => String::new(),
         _ => format!(", with {}", plan.transport_of(workload).name()),
     };
-    Line::new("workload", workload_words(workload, plan.topology.hosts()) + &with)
+    let paths = match (workload.spraying, plan.transport_of(workload).traits().keeps_paths) {
+        (Spraying::SwitchRandom, _) => "paths chosen by the switches",
+        (Spraying::SenderPermuted, false) => "paths permuted by the sender",
+        (Spraying::SenderPermuted, true) => "each flow, or part of one, on one path",
+    };
+    Line::new("workload", workload_words(workload, plan.topology.hosts(), paths) + &with)
 }
 
 pub(crate) fn plural(count: usize) -> &'static str {
@@ -371,7 +376,7 @@ fn processing_words(clos: &Clos) -> Option<Line> {
     Some(Line::new("processing", words))
 }
 
-fn workload_words(workload: &Workload, hosts: u32) -> String {
+fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
     let matrix = match &workload.matrix {
         Matrix::Permutation => format!("{hosts} hosts send to one other each"),
         Matrix::Incast { receiver, senders, .. } => {
@@ -426,10 +431,6 @@ fn workload_words(workload: &Workload, hosts: u32) -> String {
         0 => String::new(),
         _ => format!(" and up to {} later", time(workload.start_jitter)),
     };
-    let paths = match workload.spraying {
-        Spraying::SenderPermuted => "paths permuted by the sender",
-        Spraying::SwitchRandom => "paths chosen by the switches",
-    };
     let connection = match workload.connection {
         Connection::New => "",
         Connection::Kept => ", connections kept",
@@ -471,6 +472,24 @@ mod tests {
         let kept = workload("connection = \"kept\"\n").replace("\n             ", " ");
         assert!(kept.contains("connections kept"), "{kept}");
         assert_eq!(workload("connection = \"new\"\n"), workload(""));
+    }
+
+    #[test]
+    fn the_paths_of_a_flow_are_said() {
+        let chosen = ("spraying = \"switch-random\"\n", "paths chosen by the switches");
+        let own = [
+            ("ndp", "paths permuted by the sender"),
+            ("phost", "paths permuted by the sender"),
+            ("dctcp", "each flow, or part of one, on one path"),
+            ("dcqcn", "each flow, or part of one, on one path"),
+        ];
+        for (transport, said) in own {
+            for (key, said) in [("", said), chosen] {
+                let words = of(&format!("transport.{transport} = {{}}\n{STAR}{key}"));
+                let words = words.replace("\n             ", " ");
+                assert!(words.contains(said), "{transport}: {words}");
+            }
+        }
     }
 
     #[test]

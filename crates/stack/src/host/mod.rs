@@ -13,6 +13,7 @@
 //! packets open none. Numbers of connections start at random in each process: a client that is started
 //! again does not meet what its servers remember of it.
 
+mod bell;
 mod buffer;
 mod config;
 mod core;
@@ -33,7 +34,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use trimline_packet::wire::{Error, What};
 use trimline_packet::{Kind, Time, TimeDelta};
@@ -44,6 +45,7 @@ use crate::io::{Caps, LinkState, PacketIo, Pieces};
 
 use self::links::Links;
 
+pub use bell::Bell;
 pub use config::{Config, Limits, payload_of_mtu};
 pub use core::Core;
 pub use directory::Streams;
@@ -200,6 +202,8 @@ pub struct Host<I> {
     latest: Time,
     /// Whether it has.
     begun_again: bool,
+    /// What other threads wake it by.
+    bell: Option<Bell>,
 }
 
 impl<I: PacketIo> Host<I> {
@@ -222,7 +226,19 @@ impl<I: PacketIo> Host<I> {
             links,
             latest: Time::ZERO,
             begun_again: false,
+            bell: None,
         }
+    }
+
+    /// What wakes this host from another thread; the same one each time.
+    ///
+    /// # Errors
+    /// The system has no descriptor left.
+    pub fn bell(&mut self) -> io::Result<Bell> {
+        if self.bell.is_none() {
+            self.bell = Some(Bell::new()?);
+        }
+        Ok(self.bell.clone().expect("it was just made"))
     }
 
     /// Connections, messages, streams.
@@ -439,8 +455,11 @@ impl<I: PacketIo> Host<I> {
                 self.waiter.busy();
             } else {
                 let due = self.wakes_at(now).min(deadline);
-                let fds = self.io.poll_fd().into_iter();
-                self.waiter.idle(self.core.config.idle, now, due, fds)?;
+                let fds = self.io.poll_fd().into_iter().chain(self.bell.as_ref().map(Bell::as_fd));
+                let has_blocked = self.waiter.idle(self.core.config.idle, now, due, fds)?;
+                if let Some(bell) = self.bell.as_ref().filter(|_| has_blocked) {
+                    bell.silence();
+                }
             }
         }
     }
