@@ -192,7 +192,7 @@ impl Pair {
         match (self.fate)(now, &packet) {
             Fate::Drop => return,
             Fate::Mark => packet.marks |= Packet::MARK_CE,
-            Fate::Late(by) => at = at + by,
+            Fate::Late(by) => at += by,
             Fate::Pass => {}
         }
         let arrivals = &mut self.hosts[1 - number].arrivals;
