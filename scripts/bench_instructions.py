@@ -28,6 +28,8 @@ WORKLOADS = {
     "dctcp-shared-432": ("5ms", "10ms"),
     "mptcp-432": ("5ms", "10ms"),
     "phost-432": ("5ms", "10ms"),
+    "dcqcn-432": ("5ms", "10ms"),
+    "dcqcn-window-432": ("5ms", "10ms"),
 }
 
 
