@@ -23,18 +23,15 @@ const SERVICE: u16 = 8;
 /// Bytes that are written at once.
 const OUTPUT: usize = 1 << 18;
 
-/// After fewer bytes than this who writes lets more of them gather: a thread that is woken for every packet takes more
-/// time than the packet.
+/// The thread that writes waits after a chunk of fewer bytes, so that more gather: to be woken for every packet takes
+/// longer than the packet.
 const FEW: usize = 1 << 16;
 
-/// For so long.
+/// How long it waits.
 const GATHER: Duration = Duration::from_micros(150);
 
-/// Bytes that are read at once.
-const INPUT: usize = 1 << 17;
-
-/// Bytes that a pipe at standard input is asked to hold.
-const PIPE: usize = 1 << 20;
+/// Bytes that are read at once: a pipe has no more.
+const INPUT: usize = 1 << 16;
 
 /// Chunks of input that wait for the host.
 const INPUTS: usize = 16;
@@ -191,8 +188,6 @@ impl Input {
         let (sent, used) = mpsc::sync_channel::<Vec<u8>>(INPUTS);
         std::thread::spawn(move || {
             let mut input = io::stdin().lock();
-            // What is no pipe, or may not be so long, stays as it is.
-            let _ = rustix::pipe::fcntl_setpipe_size(io::stdin(), PIPE);
             loop {
                 let mut chunk = used.try_recv().unwrap_or_else(|_| vec![0; INPUT]);
                 let read = input.read(&mut chunk).map(|count| (chunk, count));
