@@ -105,6 +105,7 @@ FLOW_COLUMNS = {
 #: What each quantity takes beside `quantity`: a key that is not here changes nothing that is known.
 KNOWN = {
     "fct": FLOW_KEYS | LIST_KEYS | {"at", "unit"},
+    "waiting": FLOW_KEYS | LIST_KEYS | {"unit"},
     "slowdown": FLOW_KEYS | LIST_KEYS | {"at"},
     "goodput": FLOW_KEYS | LIST_KEYS | {"unit"},
     "fair_share": FLOW_KEYS | LIST_KEYS,
@@ -237,6 +238,13 @@ def of_flows(measure, run, flows):
             ideals = [int(flow[ideal] or 0) for flow in flows]
         pairs = zip(times, ideals, strict=True)
         values = [time / ideal if time is not None and ideal else None for time, ideal in pairs]
+        return reduced(values, measure, missing_is_most=True)
+    if quantity == "waiting":
+        if measure.get("reduce") in ("sum", "least_tenth", "mean_less_least_tenth"):
+            raise Refused(f"no {measure['reduce']} of {quantity}")
+        unit = unit_of(measure, PS_OF)
+        both = [(flow["fct_receiver_ps"], flow["ideal_fct_ps"]) for flow in flows]
+        values = [None if "" in each else Fraction(int(each[0]) - int(each[1])) / unit for each in both]
         return reduced(values, measure, missing_is_most=True)
     full = Fraction(run.link_bps, 10**9)
     if quantity == "fair_share":
@@ -451,7 +459,7 @@ def number_of(measure, run, flows):
         raise Refused(f"{quantity} by {', '.join(sorted(unknown))}")
     if not run.flows:
         return None
-    if quantity in ("fct", "slowdown", "goodput", "fair_share"):
+    if quantity in ("fct", "waiting", "slowdown", "goodput", "fair_share"):
         return of_flows(measure, run, flows)
     if quantity == "incast_overhead":
         return incast_overhead(run, flows)

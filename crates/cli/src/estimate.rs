@@ -103,6 +103,9 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
         alive: match workload.connection {
             Connection::New => flows * rounds.min(1.0 + remembered(plan) * rounds / seconds),
             Connection::Kept => flows * rounds.min(partners(workload, hosts)),
+            Connection::Pool(pool) => {
+                flows * rounds.min(partners(workload, hosts) * f64::from(pool.each))
+            }
         },
         packets,
         into,

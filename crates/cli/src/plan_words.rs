@@ -2,9 +2,11 @@
 
 use trimline_metrics::manifest;
 use trimline_packet::TimeDelta;
+use trimline_sim::offered;
 use trimline_sim::plan::{
-    Arrivals, Connection, Detour, EngineChoice, Gap, LinkChange, LinkEvent, Matrix, Plan, Sampled,
-    ServiceModel, Share, Size, Spraying, Workload,
+    Arrivals, Clock, Connection, Detour, EngineChoice, Gap, LinkChange, LinkEvent, Matrix,
+    PacedHosts, PhantomSettings, Plan, Pool, Sampled, ServiceModel, Share, Size, Spraying,
+    WhenBusy, Workload,
 };
 use trimline_sim::scenario::Output;
 use trimline_sim::topology::{self, Clos, HostDelay, LinkId, LinkSpec, Processing};
@@ -59,6 +61,8 @@ pub(crate) fn words(plan: &Plan, output: &Output) -> Vec<Line> {
     lines.extend(impairment_words(plan));
     lines.extend(event_words(plan));
     lines.extend(detour_words(plan));
+    lines.extend(phantom_words(plan));
+    lines.extend(pacer_words(plan));
     lines.extend(switch_words("switch", plan, &plan.switch));
     if let Some(droppable) = &plan.droppable {
         let beside =
@@ -96,7 +100,7 @@ pub(crate) fn words(plan: &Plan, output: &Output) -> Vec<Line> {
             }
         }
     }
-    lines.extend(plan.workloads.iter().take(MOST).map(|workload| workload_line(plan, workload)));
+    lines.extend((0..plan.workloads.len().min(MOST)).map(|place| workload_line(plan, place)));
     if plan.workloads.len() > MOST {
         lines.push(Line::new("", format!("and {} more workloads", plan.workloads.len() - MOST)));
     }
@@ -262,6 +266,62 @@ fn detour_words(plan: &Plan) -> Option<Line> {
     (!some.is_empty()).then(|| Line::new("detours", format!("{}{more}", some.join(", "))))
 }
 
+/// Phantom queues, alike ones together.
+fn phantom_words(plan: &Plan) -> Vec<Line> {
+    let mut groups: Vec<(PhantomSettings, Vec<LinkId>)> = Vec::new();
+    for phantom in &plan.bumps.phantoms {
+        // Of two for a link the later one holds.
+        groups.iter_mut().for_each(|(_, links)| links.retain(|link| *link != phantom.link));
+        match groups.iter_mut().find(|(settings, _)| *settings == phantom.settings) {
+            Some((_, links)) => links.push(phantom.link),
+            None => groups.push((phantom.settings, vec![phantom.link])),
+        }
+    }
+    groups.retain(|(_, links)| !links.is_empty());
+    let said = |(settings, links): &(PhantomSettings, Vec<LinkId>)| {
+        let PhantomSettings { drain, threshold, clock } = settings;
+        let text = format!(
+            "on {}: drains {drain}{}, marks what finds more than {threshold}",
+            names_of(plan, links),
+            clock_words(*clock),
+        );
+        Line::new("phantom", text)
+    };
+    groups.iter().map(said).collect()
+}
+
+/// When a counter moves, behind what it does.
+fn clock_words(clock: Clock) -> String {
+    match clock {
+        Clock::Continuous => String::new(),
+        Clock::Tick(tick) => format!(" every {}", time(tick)),
+    }
+}
+
+/// The pacers of hosts.
+fn pacer_words(plan: &Plan) -> Option<Line> {
+    let PacedHosts { hosts, settings, .. } = plan.bumps.paced.as_ref()?;
+    let whose = match hosts {
+        None => "of every host".to_owned(),
+        Some(hosts) => format!("of {} hosts", hosts.len()),
+    };
+    let percent = |billionths: u32| f64::from(billionths) / 1e7;
+    let chance = percent(settings.association_chance);
+    let lifetime = time(settings.association_lifetime);
+    let mut text = format!(
+        "{whose}: {chance} % of the echoes of congestion make their flow a paced one until {lifetime} behind the last; its rate follows every {} with weight {} % and {} B/s a byte that waits; {} tokens{}",
+        time(settings.interval),
+        percent(settings.gain),
+        settings.backlog_gain,
+        settings.bucket,
+        clock_words(settings.clock),
+    );
+    for warning in settings.warnings(plan.topology.host_link.rate) {
+        text += &format!("; mind: {warning}");
+    }
+    Some(Line::new("pacer", text))
+}
+
 /// What becomes of a link.
 fn change_words(plan: &Plan, event: &LinkEvent) -> String {
     let what = match event.change {
@@ -335,7 +395,8 @@ fn output_words(plan: &Plan, output: &Output) -> String {
     if files.is_empty() { "the summary alone".to_owned() } else { files.join(", ") }
 }
 
-fn workload_line(plan: &Plan, workload: &Workload) -> Line {
+fn workload_line(plan: &Plan, place: usize) -> Line {
+    let workload = &plan.workloads[place];
     let with = match &plan.transports[..] {
         [_] => String::new(),
         _ => format!(", with {}", plan.transport_of(workload).name()),
@@ -345,7 +406,12 @@ fn workload_line(plan: &Plan, workload: &Workload) -> Line {
         (Spraying::SenderPermuted, false) => "paths permuted by the sender",
         (Spraying::SenderPermuted, true) => "each flow, or part of one, on one path",
     };
-    Line::new("workload", workload_words(workload, plan.topology.hosts(), paths) + &with)
+    let load = offered(plan, place).map_or_else(String::new, |offered| {
+        let percent = offered.billionths as f64 / 1e7;
+        let links = offered.links as usize;
+        format!(", payload for {percent:.1} % of {links} link{}", plural(links))
+    });
+    Line::new("workload", workload_words(workload, plan.topology.hosts(), paths) + &load + &with)
 }
 
 pub(crate) fn plural(count: usize) -> &'static str {
@@ -410,6 +476,17 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
         (_, Size::Drawn(sizes)) => {
             format!("sizes drawn, {} B on the average", sizes.mean_millibytes() / 1000)
         }
+        (_, Size::Pareto(sizes)) => {
+            let (above, below) = sizes.shape();
+            let bound =
+                if sizes.is_bounded() { format!(" to {} B", sizes.most()) } else { String::new() };
+            format!(
+                "Pareto sizes of shape {}, {} B on the average, from {} B{bound}",
+                f64::from(above) / f64::from(below),
+                sizes.mean_bytes(),
+                sizes.least_millibytes() / 1000
+            )
+        }
     };
     let arrivals = match workload.arrivals {
         Arrivals::Once => String::new(),
@@ -432,8 +509,15 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
         _ => format!(" and up to {} later", time(workload.start_jitter)),
     };
     let connection = match workload.connection {
-        Connection::New => "",
-        Connection::Kept => ", connections kept",
+        Connection::New => String::new(),
+        Connection::Kept => ", connections kept".to_owned(),
+        Connection::Pool(Pool { each, when_busy }) => {
+            let else_words = match when_busy {
+                WhenBusy::Wait => "the first that becomes idle",
+                WhenBusy::LeastBusy => "behind the fewest",
+            };
+            format!(", {each} connections kept to each host, an idle one, else {else_words}")
+        }
     };
     format!(
         "{}: {matrix}, {size}{arrivals}, from {}{jitter}, class {}, {paths}{connection}",
@@ -463,6 +547,24 @@ mod tests {
             "[output]\ntimeline = { places = [\"host 1\", \"host 2\"], flows = [[0, 1]] }\n";
         let words = of(&format!("{STAR}{timeline}"));
         assert!(words.contains("timeline   of 2 places and 1 pairs of hosts, by the slow engine"));
+    }
+
+    #[test]
+    fn pools_heavy_tails_and_loads_are_said() {
+        let words = of("topology.star.hosts = 3\nduration = \"1ms\"\n[[workload]]\nname = \"w\"\n\
+             partition_aggregate = { client = 1, servers = 1 }\nconnection.each = 16\n\
+             size.pareto = { shape = \"1.05\", mean = \"100KB\", most = \"1GB\" }\n\
+             arrivals.poisson.load = \"40%\"\n");
+        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in [
+            "Pareto sizes of shape 1.05, 100000 B on the average, from ",
+            " B to 1000000000 B",
+            "16 connections kept to each host, an idle one, else the first that becomes idle",
+            "payload for 40.0 % of 1 link",
+        ] {
+            assert!(words.contains(part), "{part}: {words}");
+        }
+        assert_eq!(words.matches("payload for").count(), 1, "{words}");
     }
 
     #[test]

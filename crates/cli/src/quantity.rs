@@ -1,7 +1,7 @@
 //! Quantities on the command line.
 
-use trimline_packet::BitRate;
-use trimline_packet::quantity::{self, A_RATE};
+use trimline_packet::quantity::{self, A_DURATION, A_RATE, A_SIZE};
+use trimline_packet::{BitRate, ByteCount, TimeDelta};
 
 /// A rate with its unit; a bare number counts Mb/s.
 ///
@@ -11,6 +11,24 @@ pub(crate) fn rate(text: &str) -> Result<BitRate, String> {
     let bare = text.bytes().all(|byte| byte.is_ascii_digit());
     let read = if bare { quantity::rate(&format!("{text}Mbps")) } else { quantity::rate(text) };
     read.map_err(|fault| format!("it {fault}; expected {A_RATE}, or a number of Mb/s"))
+}
+
+/// A time with its unit.
+///
+/// # Errors
+/// What is wrong with the text, and what was expected.
+pub(crate) fn duration(text: &str) -> Result<TimeDelta, String> {
+    quantity::duration(text).map_err(|fault| format!("it {fault}; expected {A_DURATION}"))
+}
+
+/// A size with its unit; a bare number counts bytes.
+///
+/// # Errors
+/// What is wrong with the text, and what was expected.
+pub(crate) fn size(text: &str) -> Result<ByteCount, String> {
+    let bare = text.bytes().all(|byte| byte.is_ascii_digit());
+    let read = if bare { quantity::bytes(&format!("{text}B")) } else { quantity::bytes(text) };
+    read.map_err(|fault| format!("it {fault}; expected {A_SIZE}, or a number of bytes"))
 }
 
 #[cfg(test)]
@@ -25,6 +43,21 @@ mod tests {
         assert!(rate("10Gbs").unwrap_err().contains("unknown unit `Gbs`; nearest: 10Gbps"));
         for wrong in ["", "0", "1.5", "-1", "0Gbps"] {
             assert!(rate(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_time_has_a_unit() {
+        assert_eq!(duration("250us"), Ok(TimeDelta::from_us(250)));
+        assert!(duration("250").unwrap_err().contains("a time such as"));
+    }
+
+    #[test]
+    fn a_size_has_a_unit_or_counts_bytes() {
+        assert_eq!(size("450KB"), Ok(ByteCount::new(450_000)));
+        assert_eq!(size("1500"), Ok(ByteCount::new(1500)));
+        for wrong in ["", "-1", "1.5", "9 parsecs"] {
+            assert!(size(wrong).unwrap_err().contains("number of bytes"), "{wrong}");
         }
     }
 }

@@ -1,8 +1,10 @@
 //! What `trimline run` says of its runs: a row for each workload of each run, and means over seeds, in eighty columns.
 //! Long-lived flows and flows of a size have tables of their own, because they have other numbers.
 
+use std::collections::BTreeMap;
+
 use trimline_metrics::summary::WorkloadAggregate;
-use trimline_metrics::{Aggregate, Interval, LinkCounters, Summary, WorkloadSummary};
+use trimline_metrics::{Aggregate, Interval, LinkCounters, Load, Summary, WorkloadSummary};
 
 use crate::terminal::columns;
 
@@ -27,6 +29,7 @@ pub(crate) fn tables(runs: &[(&str, &Summary)], groups: &[Aggregate]) -> String 
     if !several.is_empty() {
         text += &over_seeds(&several);
     }
+    text += &loads(runs);
     text += &losses(runs);
     text += &pauses(runs);
     let stopped = runs.iter().filter(|(_, run)| run.interrupted).count();
@@ -43,6 +46,29 @@ pub(crate) fn tables(runs: &[(&str, &Summary)], groups: &[Aggregate]) -> String 
         text += &format!("\n{hidden} more workloads are in summary.json\n");
     }
     text
+}
+
+/// The load that Poisson arrivals were to bring and brought: of one run each, of several their range.
+fn loads(runs: &[(&str, &Summary)]) -> String {
+    let mut of: BTreeMap<&str, Vec<&Load>> = BTreeMap::new();
+    for one in runs.iter().flat_map(|(_, run)| &run.workloads) {
+        if let Some(load) = &one.load {
+            of.entry(&one.workload).or_default().push(load);
+        }
+    }
+    let range = |loads: &[&Load], value: fn(&Load) -> f64| {
+        let values = || loads.iter().map(|load| value(load));
+        let least = fixed(values().fold(f64::INFINITY, f64::min), 1);
+        let most = fixed(values().fold(0.0, f64::max), 1);
+        if least == most { format!("{least} %") } else { format!("{least} to {most} %") }
+    };
+    let line = |(workload, loads): (&&str, &Vec<&Load>)| {
+        let offered = range(loads, |load| load.offered_percent);
+        let realised = range(loads, |load| load.realised_percent);
+        format!("\nload of {}: {offered} offered, {realised} realised", shortened(workload, 24))
+    };
+    let text: String = of.iter().take(MOST).map(line).collect();
+    if text.is_empty() { text } else { text + "\n" }
 }
 
 /// What links did not bring, by cause: a transport that resends for that is no slower than its links.
@@ -237,6 +263,31 @@ mod tests {
         let summaries = scenario.runs.iter().map(run).collect();
         (scenario, summaries)
     }
+
+    #[test]
+    fn the_load_of_poisson_arrivals_is_said() {
+        let (_, one) = summaries(
+            "duration = \"1ms\"\ntopology.star.hosts = 9\n[[workload]]\nname = \"w\"\npermutation = {}\n\
+             size.pareto = { shape = \"1.05\", mean = \"100KB\" }\narrivals.poisson.load = \"40%\"\n",
+        );
+        let load = one[0].workloads[0].load.as_ref().expect("a load");
+        let text = tables(&[("", &one[0])], &[]);
+        let expected = format!(
+            "\nload of w: 40.0 % offered, {} % realised\n",
+            fixed(load.realised_percent, 1)
+        );
+        assert!(load.realised_percent > 0.0 && text.contains(&expected), "{text}");
+        let twice = Summary {
+            workloads: vec![WorkloadSummary {
+                load: Some(Load { offered_percent: 40.0, realised_percent: 55.0 }),
+                ..one[0].workloads[0].clone()
+            }],
+            ..one[0].clone()
+        };
+        let text = tables(&[("a", &one[0]), ("b", &twice)], &[]);
+        assert!(text.contains(" to 55.0 % realised"), "{text}");
+    }
+
     const MIXED: &str = "impairment.loss = \"1%\"\nseeds = \"1..2\"\nduration = \"1ms\"\ntopology.star.hosts = 9\n\
         [[workload]]\nname = \"background\"\npermutation = {}\nsize = \"long-lived\"\n\
         [[workload]]\nname = \"replies-of-a-long-name\"\nsize = \"90KB\"\n\

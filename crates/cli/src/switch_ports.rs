@@ -12,22 +12,26 @@ use crate::rows;
 /// The rows' key in a file that `trimline stats` prints.
 pub(crate) const KEY: &str = "ports";
 
+/// Of those that are marked, the ones that a phantom queue did.
+const BY_PHANTOM: &str = "marked_by_phantom";
+
 /// Columns of a row.
 pub(crate) fn columns() -> Vec<&'static str> {
-    ["switch", "port"].into_iter().chain(PortCounters::NAMES).collect()
+    ["switch", "port"].into_iter().chain(PortCounters::NAMES).chain([BY_PHANTOM]).collect()
 }
 
 fn port_rows(config: &Config, fabric: &Fabric) -> Vec<Value> {
-    let row = |(switch, port, seen): (u32, u16, PortCounters)| {
+    let row = |(number, (switch, port, seen)): (u32, (u32, u16, PortCounters))| {
         let name = config.switch.get(switch as usize).map_or("", |switch| switch.name.as_str());
         let mut row = Map::from_iter([("switch".to_owned(), json!(name))]);
         row.insert("port".to_owned(), json!(port));
         for (counter, value) in PortCounters::NAMES.iter().zip(seen.values()) {
             row.insert((*counter).to_owned(), json!(value));
         }
+        row.insert(BY_PHANTOM.to_owned(), json!(fabric.marked_by_phantom(number)));
         Value::Object(row)
     };
-    fabric.counters().map(row).collect()
+    (0..).zip(fabric.counters()).map(row).collect()
 }
 
 /// The ports of all switches, as text.

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 use std::{fs, io};
 
 use clap::{Args, ValueEnum};
-use trimline_packet::BitRate;
-use trimline_stack::testbed::figures::{self, Report};
-use trimline_stack::testbed::namespace;
+use trimline_packet::{BitRate, ByteCount, TimeDelta};
+use trimline_stack::testbed::coexist::Setting;
+use trimline_stack::testbed::report::Report;
+use trimline_stack::testbed::{figures, hull_figures, namespace};
 
 use crate::failure::Failure;
 use crate::findings::Expected;
@@ -32,13 +34,29 @@ pub(crate) enum Figure {
     FirstContact,
     /// One flow beside bare frames, and the switch beside a bare forwarder.
     Throughput,
+    /// NDP and the kernel's TCP into one port: long flows of both, and an incast of NDP beside TCP.
+    Coexist,
+    /// Two flows of the kernel's TCP into one port, with a phantom queue and without: Table 1 and Figure 2 of HULL.
+    Hull,
+}
+
+/// A figure of HULL.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum HullFigure {
+    /// Throughput, and how long frames wait at the port: TCP, TCP with ECN, a phantom queue.
+    #[value(name = "table1-real")]
+    Table1,
+    /// A phantom queue whose drain is swept.
+    #[value(name = "fig02-real")]
+    Fig02,
 }
 
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Options {
     /// What to run.
     figure: Figure,
-    /// Requests (fig08), clients (first-contact), repetitions of each incast, pairs of flows (throughput).
+    /// Requests (fig08), clients (first-contact), repetitions of each incast, pairs of flows (throughput), rounds
+    /// (coexist, hull).
     #[arg(long, value_name = "N")]
     repeat: Option<u64>,
     /// Virtual line rate of the switches; without a unit in Mb/s.
@@ -53,14 +71,150 @@ pub(crate) struct Options {
     /// Write every frame between a host and its switch into this file, for Wireshark (fig09 and fig10, NDP).
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
-    /// Print measures and verdicts as JSON.
+    /// Print measures and verdicts as JSON: an object a figure.
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    coexist: CoexistOptions,
+    #[command(flatten)]
+    hull: HullOptions,
+}
+
+/// What `hull` alone takes.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Options of hull")]
+struct HullOptions {
+    /// One of its two figures alone.
+    #[arg(long, value_name = "FIGURE")]
+    only: Option<HullFigure>,
+    /// Delay of every link; a round trip has four of them [default: 250us].
+    #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
+    delay: Option<TimeDelta>,
+}
+
+/// What `coexist` alone takes.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Options of coexist")]
+struct CoexistOptions {
+    /// Long flows of NDP, each from a host of its own [default: 4].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    ndp_flows: Option<u32>,
+    /// Long flows of TCP, each from a host of its own [default: 4].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    tcp_flows: Option<u32>,
+    /// Packets of TCP's queue [default: 200].
+    #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    tcp_queue: Option<u32>,
+    /// TCP's congestion control, as the kernel calls it [default: cubic; hull: reno].
+    #[arg(long, value_name = "NAME")]
+    congestion: Option<String>,
+    /// Seconds of each interval that is counted [default: 5; hull: 8].
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    seconds: Option<u64>,
+    /// Hosts that answer in an incast of NDP [default: 16].
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=64))]
+    incast_senders: Option<u32>,
+    /// Size of each answer; without a unit in bytes [default: 450KB].
+    #[arg(long, value_name = "SIZE", value_parser = answer_size)]
+    incast_bytes: Option<ByteCount>,
+    /// Incasts of a round beside TCP, one after the other; as many without TCP come first [default: 5].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    incasts: Option<u32>,
+}
+
+/// The longest answer of an incast: what a host takes as one message.
+const LONGEST_ANSWER: ByteCount = ByteCount::new(64_000_000);
+
+/// A size that an answer can have.
+fn answer_size(text: &str) -> Result<ByteCount, String> {
+    let size = quantity::size(text)?;
+    match size.get() >= 1 && size <= LONGEST_ANSWER {
+        true => Ok(size),
+        false => Err(format!("{text} is no size of an answer; expected 1 B to 64 MB")),
+    }
+}
+
+impl CoexistOptions {
+    /// The first option that was given and that this figure does not heed, and those that do.
+    fn first_unheeded(&self, figure: Figure) -> Option<(&'static str, &'static str)> {
+        let CoexistOptions {
+            ndp_flows,
+            tcp_flows,
+            tcp_queue,
+            congestion,
+            seconds,
+            incast_senders,
+            incast_bytes,
+            incasts,
+        } = self;
+        let (coexist, both) = ("coexist", "coexist and hull");
+        let given = [
+            ("--ndp-flows", ndp_flows.is_some(), coexist),
+            ("--tcp-flows", tcp_flows.is_some(), coexist),
+            ("--tcp-queue", tcp_queue.is_some(), coexist),
+            ("--congestion", congestion.is_some(), both),
+            ("--seconds", seconds.is_some(), both),
+            ("--incast-senders", incast_senders.is_some(), coexist),
+            ("--incast-bytes", incast_bytes.is_some(), coexist),
+            ("--incasts", incasts.is_some(), coexist),
+        ];
+        let heeds = |figures: &str| match figure {
+            Figure::Coexist => true,
+            Figure::Hull => figures == both,
+            Figure::Fig08
+            | Figure::Fig09
+            | Figure::Fig10
+            | Figure::Fig11
+            | Figure::Fig12
+            | Figure::FirstContact
+            | Figure::Throughput => false,
+        };
+        let mut unheeded =
+            given.into_iter().filter(|&(_, is_given, figures)| is_given && !heeds(figures));
+        unheeded.next().map(|(name, _, figures)| (name, figures))
+    }
+
+    fn setting(&self, rate: BitRate) -> Setting {
+        Setting {
+            rate,
+            ndp_flows: self.ndp_flows.unwrap_or(4),
+            tcp_flows: self.tcp_flows.unwrap_or(4),
+            tcp_queue: Some(self.tcp_queue.unwrap_or(200)),
+            congestion: self.congestion.clone().unwrap_or_else(|| "cubic".to_owned()),
+            time: Duration::from_secs(self.seconds.unwrap_or(5)),
+            senders: self.incast_senders.unwrap_or(16),
+            bytes: self.incast_bytes.map_or(450_000, ByteCount::get),
+            incasts: self.incasts.unwrap_or(5),
+        }
+    }
+}
+
+/// An option that the figure would not heed, and those that would.
+fn unheeded(options: &Options) -> Option<(&'static str, &'static str)> {
+    let figure = options.figure;
+    let is_hull = figure == Figure::Hull;
+    let HullOptions { only, delay } = &options.hull;
+    let of_hull = [("--only", only.is_some()), ("--delay", delay.is_some())];
+    let of_hull = of_hull.into_iter().find(|&(_, is_given)| is_given && !is_hull);
+    let has_capture = matches!(figure, Figure::Fig09 | Figure::Fig10);
+    let capture = options.capture.is_some().then_some("--capture").filter(|_| !has_capture);
+    let coexist = options.coexist.first_unheeded(figure);
+    coexist
+        .or(of_hull.map(|(name, _)| (name, "hull")))
+        .or(capture.map(|name| (name, "fig09 and fig10")))
+}
+
+/// One figure of a command: its folder of experiments, its name there, where its results go, and how it is measured.
+struct Part<'a> {
+    paper: &'static str,
+    figure: String,
+    folder: PathBuf,
+    run: Box<dyn Fn() -> io::Result<Report> + 'a>,
 }
 
 /// What the figure's folder expects.
-fn expected(directory: &Path, figure: &str) -> Result<Option<Expected<String>>, Failure> {
-    let path = directory.join("ndp").join(figure).join("testbed.toml");
+fn expected(directory: &Path, part: &Part<'_>) -> Result<Option<Expected<String>>, Failure> {
+    let path = directory.join(part.paper).join(&part.figure).join("testbed.toml");
     match fs::read_to_string(&path) {
         Ok(text) => Expected::parse(&path.display().to_string(), &text).map(Some),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -68,29 +222,58 @@ fn expected(directory: &Path, figure: &str) -> Result<Option<Expected<String>>, 
     }
 }
 
-/// Runs a figure and judges it. A capability that is missing is no failure: it is said, and nothing is
+/// Runs figures and judges them. A capability that is missing is no failure: it is said, and nothing is
 /// judged.
 pub(crate) fn testbed(options: &Options) -> Result<ExitCode, Failure> {
-    let figure = options.figure.to_possible_value().expect("every figure has a name");
-    let figure = figure.get_name().to_owned();
-    let expected = expected(&options.experiments, &figure)?;
-    let report = namespace::become_root().and_then(|()| run(options));
-    let report = match report {
-        Ok(report) => report,
-        Err(error) if namespace::is_forbidden(&error) => {
-            println!("SKIPPED testbed {figure}: {error} ({})", namespace::NEEDS);
-            return Ok(ExitCode::SUCCESS);
+    let name = options.figure.to_possible_value().expect("every figure has a name");
+    let name = name.get_name();
+    if let Some((option, figures)) = unheeded(options) {
+        let text = format!("testbed {name}: {option} is of {figures}; expected it there alone");
+        return Err(Failure::message(text));
+    }
+    let parts = parts(options, name);
+    let expected: Vec<Option<Expected<String>>> =
+        parts.iter().map(|part| expected(&options.experiments, part)).collect::<Result<_, _>>()?;
+    let skipped = |error: io::Error| match namespace::is_forbidden(&error) {
+        true => {
+            println!("SKIPPED testbed {name}: {error} ({})", namespace::NEEDS);
+            Ok(ExitCode::SUCCESS)
         }
-        Err(error) => return Err(Failure::message(format!("testbed {figure}: {error}"))),
+        false => Err(Failure::message(format!("testbed {name}: {error}"))),
     };
-    let folder = options.out.join(&figure);
+    if let Err(error) = namespace::become_root() {
+        return skipped(error);
+    }
+    let mut holds = true;
+    for (part, expected) in parts.iter().zip(&expected) {
+        match (part.run)() {
+            Ok(report) => holds &= judge(options, part, expected.as_ref(), &report)?,
+            Err(error) => return skipped(error),
+        }
+    }
+    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Judges what was measured, writes and prints it. Gives whether everything holds.
+fn judge(
+    options: &Options,
+    part: &Part<'_>,
+    expected: Option<&Expected<String>>,
+    report: &Report,
+) -> Result<bool, Failure> {
+    let Part { paper, figure, folder, run: _ } = part;
     let write = |name: &str, contents: &str| {
-        fs::create_dir_all(&folder)
+        fs::create_dir_all(folder)
             .and_then(|()| fs::write(folder.join(name), contents))
             .map_err(|error| Failure::message(format!("{}: {error}", folder.display())))
     };
-    let id = format!("ndp/{figure}");
-    let findings = expected.iter().flat_map(|expected| &expected.finding);
+    let id = format!("{paper}/{figure}");
+    // What the machine does not have is not judged: the report says so.
+    let is_there = |measure: &str| {
+        report.lacks.as_ref().is_none_or(|(_, beginning)| !measure.starts_with(beginning))
+    };
+    let findings = expected.into_iter().flat_map(|expected| &expected.finding);
+    let findings = findings.filter(|finding| is_there(&finding.measure));
     let judged: Vec<Verdict> =
         findings.map(|finding| finding.of_testbed(&report.measures)).collect();
     let json = serde_json::json!({ "figure": figure, "measures": report.measures });
@@ -98,33 +281,72 @@ pub(crate) fn testbed(options: &Options) -> Result<ExitCode, Failure> {
     for (name, contents) in &report.files {
         write(name, contents)?;
     }
-    verdicts::write(&folder, &id, &judged, Tier::Full)?;
+    verdicts::write(folder, &id, &judged, Tier::Full)?;
     if options.json {
         let mut json = json;
         json["findings"] = verdicts::as_json(&id, &judged, Tier::Full)["findings"].take();
         print(&format!("{json:#}\n"));
     } else {
         print(&report.table);
-        if let Some(expected) = &expected {
+        if let Some(expected) = expected {
             print(&verdicts::table(&id, &expected.title, &judged, Tier::Full));
         }
     }
     // What is only reported decides nothing.
     let is_missed = |verdict: &Verdict| !verdict.holds && verdict.lo.or(verdict.hi).is_some();
-    Ok(if judged.iter().any(is_missed) { ExitCode::from(1) } else { ExitCode::SUCCESS })
+    Ok(!judged.iter().any(is_missed))
 }
 
-fn run(options: &Options) -> io::Result<Report> {
+/// The figures of a command.
+fn parts<'a>(options: &'a Options, name: &str) -> Vec<Part<'a>> {
     let rate = options.rate;
     let capture = options.capture.as_deref();
     let repeats = |default: u64| options.repeat.unwrap_or(default);
+    let of_ndp = |run: Box<dyn Fn() -> io::Result<Report> + 'a>| {
+        let folder = options.out.join(name);
+        vec![Part { paper: "ndp", figure: name.to_owned(), folder, run }]
+    };
     match options.figure {
-        Figure::Fig08 => figures::fig08(repeats(20_000)),
-        Figure::Fig09 => figures::fig09(rate, repeats(10) as usize, capture),
-        Figure::Fig10 => figures::fig10(rate, repeats(5) as usize, capture),
-        Figure::Fig11 => figures::fig11(),
-        Figure::Fig12 => figures::fig12(),
-        Figure::FirstContact => figures::first_contact(repeats(200)),
-        Figure::Throughput => figures::throughput(repeats(9).max(1)),
+        Figure::Fig08 => of_ndp(Box::new(move || figures::fig08(repeats(20_000)))),
+        Figure::Fig09 => {
+            of_ndp(Box::new(move || figures::fig09(rate, repeats(10) as usize, capture)))
+        }
+        Figure::Fig10 => {
+            of_ndp(Box::new(move || figures::fig10(rate, repeats(5) as usize, capture)))
+        }
+        Figure::Fig11 => of_ndp(Box::new(figures::fig11)),
+        Figure::Fig12 => of_ndp(Box::new(figures::fig12)),
+        Figure::FirstContact => of_ndp(Box::new(move || figures::first_contact(repeats(200)))),
+        Figure::Throughput => of_ndp(Box::new(move || figures::throughput(repeats(9).max(1)))),
+        Figure::Coexist => of_ndp(Box::new(move || {
+            figures::coexist(&options.coexist.setting(rate), repeats(5).max(1))
+        })),
+        Figure::Hull => hull_parts(options, repeats(3).max(1)),
     }
+}
+
+/// The two figures of HULL, or the one that was asked for.
+fn hull_parts(options: &Options, rounds: u64) -> Vec<Part<'_>> {
+    let CoexistOptions { congestion, seconds, .. } = &options.coexist;
+    let hull = hull_figures::Options {
+        rate: options.rate,
+        delay: options.hull.delay.unwrap_or(TimeDelta::from_us(250)),
+        congestion: congestion.clone().unwrap_or_else(|| "reno".to_owned()),
+        time: Duration::from_secs(seconds.unwrap_or(8)),
+        rounds,
+    };
+    let all = HullFigure::value_variants().iter();
+    let wanted = all.filter(|figure| options.hull.only.is_none_or(|only| only == **figure));
+    let part = |figure: &HullFigure| {
+        let (figure, hull) = (*figure, hull.clone());
+        let value = figure.to_possible_value().expect("every figure has a name");
+        let name = value.get_name().to_owned();
+        let folder = options.out.join("hull").join(&name);
+        let run = move || match figure {
+            HullFigure::Table1 => hull_figures::table1(&hull),
+            HullFigure::Fig02 => hull_figures::fig02(&hull),
+        };
+        Part { paper: "hull", figure: name, folder, run: Box::new(run) }
+    };
+    wanted.map(part).collect()
 }

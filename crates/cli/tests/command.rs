@@ -512,7 +512,8 @@ fn a_mistake_is_named_and_writes_nothing() {
         first,
         "error: incast.toml:4:8: \"90kB\" has the unknown unit `kB` (at `\"90kB\"`); expected \
          \"long-lived\", or a size such as \"9000B\" (units: B, KB, MB, GB of 1000; KiB, MiB, GiB of \
-         1024), or a table with distribution, file, format, packet, interpolation; nearest: \"90KB\""
+         1024), or a table with distribution, file, format, packet, interpolation, \
+         pareto, mixture; nearest: \"90KB\""
     );
     assert!(stderr.contains("size = \"90kB\""), "the line is shown: {stderr}");
     assert_eq!(stderr.matches("has the unknown unit").count(), 1, "{stderr}");

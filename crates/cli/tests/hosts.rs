@@ -361,6 +361,19 @@ fn what_is_wrong_is_said_in_words() {
     );
     check("trimline", &["rpc", "serve", "--udp", "-a", "203.0.113.1"], &["203.0.113.1"]);
     check("trimline", &["stats", "missing.json"], &["missing.json"]);
+    let testbed = |arguments: &[&str], expected: &[&str]| {
+        check("trimline", &[&["testbed"], arguments].concat(), expected);
+    };
+    testbed(&["fig08", "--tcp-flows", "2"], &["fig08", "--tcp-flows", "coexist"]);
+    testbed(&["hull", "--tcp-flows", "2"], &["hull", "--tcp-flows", "coexist"]);
+    testbed(&["fig08", "--seconds", "2"], &["fig08", "--seconds", "coexist and hull"]);
+    testbed(&["coexist", "--only", "fig02-real"], &["coexist", "--only", "hull"]);
+    testbed(&["hull", "--only", "fig03"], &["fig03", "table1-real", "fig02-real"]);
+    testbed(&["hull", "--delay", "250"], &["--delay", "a time such as"]);
+    testbed(&["fig11", "--capture", "file.pcap"], &["fig11", "--capture", "fig09"]);
+    testbed(&["coexist", "--ndp-flows", "0"], &["--ndp-flows", "1..=64"]);
+    testbed(&["coexist", "--incast-bytes", "65MB"], &["--incast-bytes", "1 B to 64 MB"]);
+    testbed(&["coexist", "--incast-bytes", "many"], &["--incast-bytes", "expected a size"]);
     fs::write(place.0.join("list.json"), "[1]").unwrap();
     check("trimline", &["stats", "list.json"], &["list.json", "expected"]);
     check("trimline", &["stats", "list.json", "--every", "soon"], &["--every", "soon"]);
@@ -373,6 +386,10 @@ fn what_is_wrong_is_said_in_words() {
     config("[[switch]]\nname = \"a\"\nports = 4", &["line 3", "ports"]);
     config("[[switch]]\nname = \"a\"\n[[host]]\nswitch = \"a\"\ninterface = \"p\"", &["p", "rate"]);
     config("[[link]]\nbetween = [\"a\", \"b\"]", &["\"a\""]);
+    config(
+        "rate = \"1Gbps\"\nphantom_queue = { drain = \"100%\" }\n[[switch]]\nname = \"a\"\n[[host]]\nswitch = \"a\"\ninterface = \"p\"",
+        &["p: phantom_queue", "`drain` of 1 Gb/s is not below", "nearest: 950 Mb/s"],
+    );
     config("profile = \"papre\"", &["papre", "expected paper"]);
     check("trimline-switch", &["missing.toml"], &["missing.toml"]);
 }
@@ -384,4 +401,11 @@ fn the_example_of_a_network_is_in_order() {
     fs::copy(example, place.0.join("switch.toml")).unwrap();
     let (said, problem) = words(&place.run("trimline-switch", &["switch.toml", "--check"]));
     assert_eq!(said, "4 switches, 4 links, 4 hosts\n", "{problem}");
+    let text = fs::read_to_string(place.0.join("switch.toml")).unwrap();
+    let text = format!("phantom_queue = {{ tick = \"800ns\" }}\n{text}");
+    fs::write(place.0.join("switch.toml"), text).unwrap();
+    let (said, problem) = words(&place.run("trimline-switch", &["switch.toml", "--check"]));
+    let expected = "p0, p1, p2, p3, tor0 to spine0, tor0 to spine1, tor1 to spine0, tor1 to spine1: a phantom queue \
+                    drains at 950 Mb/s, every 0.800000 us, and marks what finds more than 1000 B\n";
+    assert_eq!(said, format!("4 switches, 4 links, 4 hosts\n{expected}"), "{problem}");
 }

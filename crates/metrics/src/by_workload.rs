@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::distribution::{Distribution, Goodput, distribution, rounded};
-use crate::flow::{FlowRecord, Name};
-use crate::flow_store::FlowStore;
+use crate::flow::{FlowEnd, FlowRecord, Name};
+use crate::record::{LoadRecord, RunRecord};
 
 /// What the flows of one workload came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -28,6 +28,29 @@ pub struct WorkloadSummary {
     pub retransmissions: u64,
     /// Time-outs of senders.
     pub timeouts: u64,
+    /// What Poisson arrivals were to bring, and brought; absent where flows arrive in another way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<Load>,
+}
+
+/// Payload over what links carry in the time of arrivals. With sizes of a heavy tail the two differ much: a run draws
+/// few of the flows that carry most bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    /// By the mean of the sizes and of the gaps.
+    pub offered_percent: f64,
+    /// By the sizes of the flows that began.
+    pub realised_percent: f64,
+}
+
+impl Load {
+    fn new(load: &LoadRecord, begun_bytes: u128) -> Load {
+        let capacity = load.capacity_bytes.max(1) as f64;
+        Load {
+            offered_percent: rounded(load.offered_billionths as f64 / 1e7),
+            realised_percent: rounded(begun_bytes as f64 / capacity * 100.0),
+        }
+    }
 }
 
 /// A workload in the making.
@@ -42,6 +65,7 @@ struct Sums {
     fct: Vec<u64>,
     retransmissions: u64,
     timeouts: u64,
+    begun_bytes: u128,
 }
 
 impl Sums {
@@ -58,9 +82,16 @@ impl Sums {
             + flow.retransmissions_return
             + flow.retransmissions_timeout;
         self.timeouts += flow.timeouts;
+        self.begun_bytes += match flow.end {
+            FlowEnd::NotStarted => 0,
+            FlowEnd::Completed | FlowEnd::Delivered | FlowEnd::RunEnded | FlowEnd::LongLived => {
+                u128::from(flow.size_bytes.unwrap_or(0))
+            }
+        };
     }
 
-    fn finish(self) -> WorkloadSummary {
+    fn finish(self, loads: &[LoadRecord]) -> WorkloadSummary {
+        let load = loads.iter().find(|load| load.workload == self.workload);
         WorkloadSummary {
             workload: self.workload,
             long_lived: self.long_lived,
@@ -73,15 +104,16 @@ impl Sums {
             fct_receiver_us: distribution(self.fct.into_iter()),
             retransmissions: self.retransmissions,
             timeouts: self.timeouts,
+            load: load.map(|load| Load::new(load, self.begun_bytes)),
         }
     }
 }
 
 /// Each workload of a run, in the order of their first flows.
-pub(crate) fn by_workload(flows: &FlowStore, measured_ps: u64) -> Vec<WorkloadSummary> {
+pub(crate) fn by_workload(record: &RunRecord) -> Vec<WorkloadSummary> {
     let mut places: BTreeMap<Name, usize> = BTreeMap::new();
     let mut sums: Vec<Sums> = Vec::new();
-    for flow in flows.iter() {
+    for flow in record.flows.iter() {
         let place = match places.get(&*flow.workload) {
             Some(&place) => place,
             None => {
@@ -90,9 +122,9 @@ pub(crate) fn by_workload(flows: &FlowStore, measured_ps: u64) -> Vec<WorkloadSu
                 sums.len() - 1
             }
         };
-        sums[place].add(&flow, measured_ps);
+        sums[place].add(&flow, record.measured_ps);
     }
-    sums.into_iter().map(Sums::finish).collect()
+    sums.into_iter().map(|sums| sums.finish(&record.loads)).collect()
 }
 
 #[cfg(test)]
@@ -110,7 +142,7 @@ mod tests {
             flow(3, Some(270_000), None),
             long,
         ]);
-        let found = by_workload(&record.flows, record.measured_ps);
+        let found = by_workload(&record);
         let names: Vec<&str> = found.iter().map(|one| &*one.workload).collect();
         assert_eq!(names, ["reply", "background"]);
         let (replies, background) = (&found[0], &found[1]);
@@ -120,5 +152,25 @@ mod tests {
         let goodput = background.goodput_gbps.as_ref();
         assert_eq!(goodput, Some(&Goodput { mean: 7.2, min: 7.2 }));
         assert_eq!(background.fct_receiver_us, None);
+        assert_eq!((&replies.load, &background.load), (&None, &None));
+    }
+
+    /// What began, whether it ended or not, over what the links could carry; a flow that was only due did not begin.
+    #[test]
+    fn the_load_that_was_realised_is_of_the_flows_that_began() {
+        let due = FlowRecord::not_started("reply".into(), 7, 0, 1, Some(1_000_000));
+        let mut record = record(vec![
+            flow(1, Some(270_000), Some(259_792_000)),
+            flow(3, Some(130_000), None),
+            due,
+        ]);
+        record.loads = vec![LoadRecord {
+            workload: "reply".into(),
+            offered_billionths: 150_000_000,
+            capacity_bytes: 5_000_000,
+        }];
+        let found = by_workload(&record);
+        let load = Load { offered_percent: 15.0, realised_percent: 8.0 };
+        assert_eq!(found[0].load, Some(load));
     }
 }

@@ -77,6 +77,7 @@ pub(crate) fn record(flows: Vec<FlowRecord>) -> RunRecord {
         measured_ps: 1_000_000_000,
         packet_hops: 500,
         packets_delivered: 30,
+        loads: Vec::new(),
         interrupted: false,
     }
 }

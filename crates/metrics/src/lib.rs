@@ -28,15 +28,15 @@ pub mod summary;
 pub mod table;
 pub mod timeline;
 
-pub use by_workload::WorkloadSummary;
+pub use by_workload::{Load, WorkloadSummary};
 pub use flow::{FlowEnd, FlowRecord, Name};
 pub use flow_store::FlowStore;
 pub use manifest::Manifest;
 pub use measure::Measure;
 pub use place::{Direction, Layer, LinkPlace, PortPlace};
 pub use record::{
-    HostLink, LinkCounters, LinkRecord, PacketLatency, PauseCycles, PauseRecord, PortRecord,
-    RunRecord,
+    HostLink, LinkCounters, LinkRecord, LoadRecord, PacketLatency, PauseCycles, PauseRecord,
+    PortRecord, RunRecord,
 };
 pub use result_folder::ResultFolder;
 pub use samples::{PortGroup, Sample, Samples};

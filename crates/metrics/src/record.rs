@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use trimline_packet::PortCounters;
 
+use crate::flow::Name;
 use crate::flow_store::FlowStore;
 use crate::place::{LinkPlace, PortPlace};
 use crate::samples::Samples;
@@ -125,6 +126,17 @@ pub struct PacketLatency {
     pub first_window: bool,
 }
 
+/// The load that a workload of Poisson arrivals was to bring, and what it is a share of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadRecord {
+    /// Name of the workload.
+    pub workload: Name,
+    /// Mean payload over what the links carry, in billionths.
+    pub offered_billionths: u64,
+    /// What these links carry in the time of arrivals, in bytes.
+    pub capacity_bytes: u64,
+}
+
 /// What one run (one series, one seed) measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRecord {
@@ -158,6 +170,8 @@ pub struct RunRecord {
     pub packet_hops: u64,
     /// DATA packets that arrived whole at their receiver, duplicates not counted.
     pub packets_delivered: u64,
+    /// Workloads whose flows arrive as a Poisson process.
+    pub loads: Vec<LoadRecord>,
     /// Whether the run was stopped before its end.
     pub interrupted: bool,
 }

@@ -227,6 +227,9 @@ pub struct WorkloadAggregate {
     pub fct_receiver_max_us: Option<Interval>,
     /// Retransmissions.
     pub retransmissions: Option<Interval>,
+    /// The load that Poisson arrivals brought, in percent; absent where flows arrive in another way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub realised_load_percent: Option<Interval>,
 }
 
 /// What runs count in a mean.
@@ -336,7 +339,7 @@ impl Summary {
             pauses: pauses(record),
             packet_hops: record.packet_hops,
             hops_per_delivered_packet: ratio(record.packet_hops, record.packets_delivered),
-            workloads: by_workload(flows, record.measured_ps),
+            workloads: by_workload(record),
         }
     }
 
@@ -400,6 +403,7 @@ impl WorkloadAggregate {
             fct_receiver_p99_us: fct(|distribution| distribution.p99),
             fct_receiver_max_us: fct(|distribution| distribution.max),
             retransmissions: over(runs, |run| Some(run.retransmissions as f64)),
+            realised_load_percent: over(runs, |run| Some(run.load.as_ref()?.realised_percent)),
         }
     }
 }

@@ -296,6 +296,9 @@ impl Packet {
     pub const MARK_ECT: u8 = 1 << 0;
     /// [`Packet::marks`]: congestion experienced.
     pub const MARK_CE: u8 = 1 << 1;
+    /// [`Packet::marks`] of an ACK: packets of the flow arrived with [`Packet::MARK_CE`], and its sender must hear of it.
+    /// ECN-Echo of the TCP family (RFC 3168, section 6.1.3; DCTCP), and what makes an ACK a CNP of DCQCN.
+    pub const MARK_ECE: u8 = 1 << 2;
     /// The class of headers and control packets: the most urgent one (IEEE 802.1Q, network control).
     pub const CONTROL_CLASS: u8 = 7;
     /// Bytes of a control packet and of a trimmed header (NDP 3.1: 64 bytes).
@@ -309,6 +312,13 @@ impl Packet {
             Service::Trimmed | Service::Returned | Service::Control => Packet::CONTROL_CLASS,
             Service::Trimmable | Service::Droppable => self.service.priority(),
         }
+    }
+
+    /// Whether this tells a sender that packets of its flow met congestion: an ACK with [`Packet::MARK_ECE`], whatever
+    /// the transport.
+    #[inline]
+    pub const fn echoes_congestion(&self) -> bool {
+        matches!(self.header.kind, Kind::Ack) && self.marks & Packet::MARK_ECE != 0
     }
 
     /// A packet without payload that goes ahead of data.
@@ -394,6 +404,30 @@ mod tests {
         assert_eq!((packet.class(), packet.trim(64)), (6, 1500));
         assert_eq!(packet.service, ServiceClass::from(Service::Trimmed));
         assert_eq!(packet.class(), Packet::CONTROL_CLASS);
+    }
+
+    #[test]
+    fn only_an_ack_with_the_mark_echoes_congestion() {
+        let check = |kind, marks, expected| {
+            let header = Header {
+                kind,
+                flags: Flags::default(),
+                path: PathId::new(0),
+                connection: ConnectionId::new(0),
+                sequence: 0,
+                extra: 0,
+            };
+            let packet =
+                Packet { marks, ..Packet::control(HostId::new(0), HostId::new(1), header) };
+            assert_eq!(packet.echoes_congestion(), expected, "{kind:?} {marks:#b}");
+        };
+        let others = !Packet::MARK_ECE;
+        check(Kind::Ack, Packet::MARK_ECE, true);
+        check(Kind::Ack, u8::MAX, true);
+        check(Kind::Ack, others, false);
+        for kind in [Kind::Data, Kind::Nack, Kind::Pull, Kind::Reset] {
+            check(kind, Packet::MARK_ECE, false);
+        }
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub(crate) struct Flow {
     pub(crate) class: u8,
     /// Switches choose its paths.
     pub(crate) switch_random: bool,
+    /// Which of the kept connections to its destination carries it, once that is known.
+    pub(crate) lane: Option<u16>,
 }
 
 impl Flow {
@@ -33,5 +35,6 @@ impl Flow {
         start: Time::NEVER,
         class: 0,
         switch_random: false,
+        lane: None,
     };
 }

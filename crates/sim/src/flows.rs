@@ -30,12 +30,12 @@ use trimline_packet::{ByteCount, ConnectionId, Time};
 use trimline_transport::{Half, Key, Stream, flow};
 
 pub(crate) use kept::{Course, Totals};
-use kept::{Kept, Lines};
+use kept::{Kept, Lines, Turn};
 
 use crate::flow::Flow;
 use crate::random;
 use crate::table::{Growing, Shared};
-use crate::workload::Applications;
+use crate::workload::{Applications, Keeping};
 
 /// Bits of a connection's number that are the flow's place; the others are its generation.
 const PLACE_BITS: u32 = 22;
@@ -196,6 +196,8 @@ pub(crate) struct Flows {
     transports: Arc<[u8]>,
     /// Whether each workload keeps its connections.
     keeps: Arc<[bool]>,
+    /// How.
+    keeping: Arc<[Keeping]>,
     /// By place, beside `live`; nothing where no workload keeps its connections.
     kept: Shared<Growing<Kept>>,
     any_switch_random: bool,
@@ -214,6 +216,7 @@ impl Flows {
         let keepers = if keeps.contains(&true) { hosts } else { 0 };
         Flows {
             keeps,
+            keeping: applications.keeping(),
             kept: (0..keepers).map(|_| Growing::new()).collect(),
             live: (0..hosts).map(|_| Growing::new()).collect(),
             books: (0..hosts).map(|_| Book::default()).collect(),
@@ -239,6 +242,7 @@ impl Flows {
                 live: self.live.view(),
                 books: self.books.view(),
                 keeps: Arc::clone(&self.keeps),
+                keeping: Arc::clone(&self.keeping),
                 kept: self.kept.view(),
                 messages: Vec::new(),
                 applications: self.applications.view(),
@@ -314,22 +318,27 @@ impl Flows {
     pub(crate) fn begin(&mut self, host: u32, now: Time) -> Option<Begun> {
         let flow = self.applications.take_start(host, now)?;
         self.seen.started += u64::from(flow.size.is_some());
-        let is_kept = self.keeps[flow.workload as usize];
-        if is_kept && let Some(line) = self.books[host as usize].kept.find(&flow) {
-            if line.is_busy {
-                line.waiting.push_back(flow);
-                return None;
-            }
-            line.is_busy = true;
-            let connection = line.connection;
-            return Some(Begun::Send(self.hand_over(host, connection, flow)));
+        if self.keeps[flow.workload as usize] {
+            return self.begin_message(host, flow);
         }
-        let connection = self.open(host, flow)?;
-        if is_kept {
-            self.books[host as usize].kept.open(&flow, connection);
-            self.kept[host as usize].grow_to(connection.get() & PLACE).begin(flow);
+        Some(Begun::Open(self.open(host, flow)?, flow))
+    }
+
+    /// A message begins, or waits.
+    fn begin_message(&mut self, host: u32, flow: Flow) -> Option<Begun> {
+        let owner =
+            [u64::from(flow.source.get()), self.workload_names[flow.workload as usize], flow.index];
+        let seed = self.applications.seed();
+        let draw = |idle| random::below(&mut random::stream(seed, "connection", &owner), idle);
+        let keeping = &self.keeping[flow.workload as usize];
+        let turn = self.books[host as usize].kept.place(flow, keeping, draw)?;
+        if turn.connection.is_some() {
+            return Some(Begun::Send(self.hand_over(host, turn)));
         }
-        Some(Begun::Open(connection, flow))
+        let connection = self.open(host, turn.flow)?;
+        self.books[host as usize].kept.open(&turn.flow, connection);
+        self.kept[host as usize].grow_to(connection.get() & PLACE).begin(turn.flow);
+        Some(Begun::Open(connection, turn.flow))
     }
 
     /// A number for the connection of a flow.
@@ -347,7 +356,9 @@ impl Flows {
     }
 
     /// A message is sent on a connection that carries no other.
-    fn hand_over(&mut self, host: u32, connection: ConnectionId, flow: Flow) -> Further {
+    fn hand_over(&mut self, host: u32, turn: Turn) -> Further {
+        let Turn { flow, connection } = turn;
+        let connection = connection.expect("a connection that was opened");
         self.kept_at(host, connection).begin(flow);
         let (peer, half) = (flow.destination, Half::Sending);
         let length = flow.size.expect("a message has a size");
@@ -525,7 +536,13 @@ impl Flows {
                 let kept = self.kept_at(Flows::opener(host, key), key.connection);
                 let flow = kept.deliver(now, totals);
                 self.applications.delivered(&flow, now);
-                None
+                if !self.keeping[flow.workload as usize].answers {
+                    return None;
+                }
+                // The requests are the workload before.
+                let keeping = &self.keeping[flow.workload as usize - 1];
+                let next = self.books[host as usize].kept.answered(&flow, keeping);
+                next.map(|turn| self.hand_over(host, turn))
             }
             flow::Event::Acknowledged { key, .. } => {
                 let live = self.live(host, key.connection).expect("a half is of a flow under way");
@@ -534,10 +551,9 @@ impl Flows {
                 self.seen.finished += 1;
                 self.messages.push(course);
                 self.applications.acknowledged(&course.flow, now);
-                let line = self.books[host as usize].kept.find(&course.flow).expect("a line");
-                let next = line.waiting.pop_front();
-                line.is_busy = next.is_some();
-                next.map(|flow| self.hand_over(host, key.connection, flow))
+                let keeping = &self.keeping[course.flow.workload as usize];
+                let next = self.books[host as usize].kept.acknowledged(&course.flow, keeping);
+                next.map(|turn| self.hand_over(host, turn))
             }
         }
     }

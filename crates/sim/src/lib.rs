@@ -2,6 +2,7 @@
 //! ports of `trimline-switch` and the endpoints of `trimline-transport`.
 
 mod arena;
+mod bumps;
 mod deadlocks;
 mod engine;
 mod flow;
@@ -10,6 +11,8 @@ pub mod formats;
 mod keys;
 mod links;
 mod network;
+mod offered;
+pub mod pareto;
 mod partition;
 mod pauses;
 pub mod plan;
@@ -25,6 +28,7 @@ pub mod topology;
 pub mod transports;
 mod workload;
 
+pub use offered::{Offered, offered};
 pub use partition::{Division, division};
 pub use plan::{Progress, Resources, RunError};
 pub use run::{run, run_on, run_with};

@@ -202,6 +202,8 @@ pub(crate) struct Links {
     ends: Shared<Option<Ends>>,
     /// The most that a packet may be delayed beyond transmission, propagation and what ends always take.
     most_delay: TimeDelta,
+    /// Per unit: whether something stands on the link and sees each packet; empty in a run without.
+    bumped: Shared<bool>,
     /// From this unit on somebody counts what is sent: hosts, where a run is sampled.
     counted_from: u32,
 }
@@ -249,6 +251,7 @@ impl Links {
             failed: vec![false; if fails { units as usize } else { 0 }].into(),
             ends: Vec::new().into(),
             most_delay,
+            bumped: Vec::new().into(),
             counted_from: u32::MAX,
         }
     }
@@ -256,6 +259,11 @@ impl Links {
     /// The same links; what these units and those behind them send is counted.
     pub(crate) fn counted(self, from: u32) -> Links {
         Links { counted_from: from, ..self }
+    }
+
+    /// The same links; something stands on some of them and sees each packet.
+    pub(crate) fn with_bumps(self, bumped: impl Iterator<Item = bool>) -> Links {
+        Links { bumped: bumped.collect(), ..self }
     }
 
     /// Whether what hosts send is counted.
@@ -292,6 +300,8 @@ impl Links {
         // SAFETY: promised by the caller.
         let (impaired, failed, ends) =
             unsafe { (self.impaired.view(), self.failed.view(), self.ends.view()) };
+        // SAFETY: the same.
+        let bumped = unsafe { self.bumped.view() };
         Links {
             steps: Vec::new(),
             taken: 0,
@@ -299,6 +309,7 @@ impl Links {
             impaired,
             failed,
             ends,
+            bumped,
             ..*self
         }
     }
@@ -306,6 +317,11 @@ impl Links {
     /// Everything that will happen.
     pub(crate) fn steps(&self) -> impl Iterator<Item = Step> + '_ {
         self.steps.iter().map(|&(_, step)| step)
+    }
+
+    /// Whether anything ever happens.
+    pub(crate) fn has_steps(&self) -> bool {
+        !self.steps.is_empty()
     }
 
     /// When something happens next.
@@ -334,8 +350,9 @@ impl Links {
 
     /// Whether a packet on this link must ask for its passage.
     pub(crate) fn is_impaired(&self, link: LinkId) -> bool {
-        let is_counted = link.unit() >= self.counted_from;
-        is_counted || self.failed.find(link.index()) == Some(&true) || self.draws(link)
+        let is_seen =
+            link.unit() >= self.counted_from || self.bumped.find(link.index()) == Some(&true);
+        is_seen || self.failed.find(link.index()) == Some(&true) || self.draws(link)
     }
 
     /// Whether chance decides what becomes of a packet on this link.

@@ -16,6 +16,7 @@ mod coupled;
 mod host;
 mod host_tables;
 mod observe;
+mod paced;
 mod pauses;
 mod port;
 mod views;
@@ -28,6 +29,7 @@ use trimline_switch::{Displaced, Fate, OutputPort, Pool, PortModel};
 use trimline_transport::Stream;
 
 use crate::arena::Arena;
+use crate::bumps::Bumps;
 use crate::flows::Flows;
 use crate::links::{LinkChange, Links, Loss, Passage, Step};
 use crate::pauses::Pauses;
@@ -219,6 +221,10 @@ pub(crate) struct Network<E, P: OutputPort> {
     couples_ports: bool,
     /// Priority flow control, where there is any.
     pub(crate) pauses: Option<Box<Pauses>>,
+    /// Phantom queues and pacers, where there are any.
+    bumps: Option<Box<Bumps>>,
+    /// Something stands between hosts and their links: a pacer, or switches that may tell them to stop.
+    has_stages: bool,
     coins: Shared<Stream>,
     /// One a unit, when some flow leaves the choice of paths to the switches.
     choices: Shared<Stream>,
@@ -321,6 +327,9 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             None => &self.ports[unit as usize].link,
         };
         let transmission = transmitter.busy_until - now;
+        if let Some(bumps) = &mut self.bumps {
+            bumps.pass(unit as usize, now, self.arena.packet_mut(handle));
+        }
         let host = unit.wrapping_sub(self.routes.ports()) as usize;
         if let Some(sent) = self.sent.find_mut(host) {
             sent.packets += 1;
@@ -388,7 +397,10 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
 
     /// What happened at each port.
     pub(crate) fn port_counters(&self) -> impl Iterator<Item = PortCounters> {
-        let marked = self.ports.iter().map(|unit| u64::from(unit.port.marked()));
+        let by_phantom = |port| self.bumps.as_ref().map_or(0, |bumps| bumps.marked(port));
+        let marked = self.ports.iter().enumerate();
+        let marked =
+            marked.map(move |(port, unit)| u64::from(unit.port.marked()) + by_phantom(port));
         self.counters
             .iter()
             .zip(marked)

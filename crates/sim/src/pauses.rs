@@ -109,6 +109,10 @@ pub(crate) struct Input {
     pub(crate) ingress: Ingress,
     /// Memory above XOFF: for the packet that crosses it, and the headroom.
     above_xoff: u32,
+    /// With so many bytes of a class it may cross XOFF within a lookahead.
+    restless_from: u32,
+    /// The classes that may, or are stopped, a bit each.
+    restless: u8,
     /// The classes of whose changes the sender was not told yet, a bit each, and since when there are any.
     pub(crate) untold: u8,
     untold_since: Time,
@@ -122,6 +126,16 @@ pub(crate) struct Input {
 }
 
 impl Input {
+    /// What the input holds of a class has changed. Whether it has become calm or ceased to be.
+    #[inline]
+    fn has_turned(&mut self, class: usize) -> bool {
+        let was_calm = self.restless == 0;
+        let is_restless = self.ingress.held(class) >= self.restless_from
+            || self.ingress.stopped() >> class & 1 != 0;
+        self.restless = self.restless & !(1 << class) | u8::from(is_restless) << class;
+        was_calm != (self.restless == 0)
+    }
+
     /// The sender must be told of a class.
     pub(crate) fn tell(&mut self, class: usize, now: Time) {
         if self.untold == 0 {
@@ -150,6 +164,10 @@ pub(crate) struct Pauses {
     pub(crate) inputs: Shared<Input>,
     /// By unit: who sends on the same link in the other direction.
     pub(crate) opposite: Shared<u32>,
+    /// By port: its switch.
+    switch_of: Shared<u32>,
+    /// By switch: how many of its inputs may cross XOFF or XON within a lookahead.
+    restless: Shared<u32>,
     /// By handle: the port by whose input the packet came.
     came_by: Vec<u32>,
     /// By class: the classes of packets that hosts may not send while it is stopped.
@@ -162,7 +180,7 @@ impl Pauses {
     /// The inputs of a network in which nothing happened yet. `queue_of` gives the class of packets.
     pub(crate) fn new(
         lossless: Lossless,
-        largest_packet: u16,
+        (largest_packet, lookahead): (u16, TimeDelta),
         routes: &Routes,
         links: &Links,
         queue_of: impl Fn(ServiceClass) -> usize,
@@ -183,12 +201,18 @@ impl Pauses {
             let back = routes.link(port).spec.delay + links.most_delay();
             let spec = LinkSpec { delay: spec.delay + links.most_delay(), ..spec };
             let needed = headroom_of(&spec, back, largest_packet);
+            // A lookahead's bytes, and the packet whose last bit is the first of them.
+            let soon = spec.rate.bytes_in(lookahead).get() + 1 + u64::from(largest_packet);
+            let restless_from = (u64::from(model.xoff) + 1).saturating_sub(soon) as u32;
             let pause = spec.rate.transmission(ByteCount::new(64 * u64::from(model.quanta)));
             Input {
                 ingress: Ingress::default(),
                 above_xoff: headroom
                     .unwrap_or_else(|| u32::try_from(needed).unwrap_or(u32::MAX))
                     .saturating_add(u32::from(largest_packet)),
+                restless_from,
+                // Where one lookahead may bring more than XOFF no input is ever calm.
+                restless: if restless_from == 0 { model.lossless } else { 0 },
                 untold: 0,
                 untold_since: Time::ZERO,
                 renew_at: Time::NEVER,
@@ -201,11 +225,19 @@ impl Pauses {
         for service in ServiceClass::all() {
             of_hosts[queue_of(service)] |= 1 << class_of_hosts(service);
         }
+        let inputs: Shared<Input> = (0..routes.ports()).map(input).collect();
+        let mut restless = vec![0; routes.switches()];
+        for port in 0..routes.ports() {
+            let is_restless = inputs[port as usize].restless != 0;
+            restless[routes.switch_of(port) as usize] += u32::from(is_restless);
+        }
         Pauses {
             model,
             senders: vec![Sender::FREE; routes.units() as usize].into(),
-            inputs: (0..routes.ports()).map(input).collect(),
+            inputs,
             opposite: opposite.into(),
+            switch_of: (0..routes.ports()).map(|port| routes.switch_of(port)).collect(),
+            restless: restless.into(),
             came_by: Vec::new(),
             of_hosts,
             disturbed: Vec::new(),
@@ -224,6 +256,8 @@ impl Pauses {
                 senders: self.senders.view(),
                 inputs: self.inputs.view(),
                 opposite: self.opposite.view(),
+                switch_of: self.switch_of.view(),
+                restless: self.restless.view(),
                 came_by: Vec::new(),
                 of_hosts: self.of_hosts,
                 disturbed: Vec::new(),
@@ -260,7 +294,37 @@ impl Pauses {
         if arrival == Arrival::Stops {
             at.tell(class, now);
         }
+        if at.has_turned(class) {
+            self.turn(input);
+        }
         arrival
+    }
+
+    /// An input has become calm, or has ceased to be.
+    fn turn(&mut self, input: u32) {
+        let restless = &mut self.restless[self.switch_of[input as usize] as usize];
+        *restless = match self.inputs[input as usize].restless {
+            0 => *restless - 1,
+            _ => *restless + 1,
+        };
+    }
+
+    /// Whether no input of a switch can cross XOFF or XON within a lookahead.
+    #[inline]
+    pub(crate) fn is_calm(&self, switch: u32) -> bool {
+        self.restless[switch as usize] == 0
+    }
+
+    /// The link to a port has failed: what was told of its input is void.
+    pub(crate) fn forget_input(&mut self, port: u32) {
+        let Some(input) = self.inputs.find_mut(port as usize) else { return };
+        input.ingress.forget();
+        (input.untold, input.renew_at) = (0, Time::NEVER);
+        let turns = (0..CLASSES).filter(|&class| input.has_turned(class)).count();
+        if turns % 2 != 0 {
+            self.turn(port);
+        }
+        self.disturbed.push(port);
     }
 
     /// A port begins to send a packet.
@@ -280,6 +344,9 @@ impl Pauses {
         let resumes = bytes > 0 && at.ingress.leave(usize::from(class), bytes, &self.model);
         if resumes {
             at.tell(usize::from(class), now);
+        }
+        if bytes > 0 && at.has_turned(usize::from(class)) {
+            self.turn(input);
         }
         resumes.then_some(input)
     }

@@ -13,11 +13,13 @@ use trimline_packet::{ByteCount, Packet, TimeDelta};
 use trimline_switch::PauseModel;
 use trimline_transport::Framing;
 
+pub use trimline_switch::bump::{Clock, PacerModel, PacerSettings, PhantomModel, PhantomSettings};
 pub use trimline_switch::{BesideModel, ServiceModel};
 
 pub use crate::formats::connection_matrix::Trigger;
 pub use crate::formats::sizes::SizeDistribution;
 pub use crate::links::{Impairment, LinkChange, LinkEvent, Share};
+pub use crate::pareto::Pareto;
 
 use crate::topology::{Clos, LinkId, LinkSpec};
 
@@ -40,6 +42,8 @@ pub struct Plan {
     pub shared_memory: SharedMemory,
     /// Priority flow control: classes that are never dropped.
     pub lossless: Option<Lossless>,
+    /// What stands on links: phantom queues and pacers (HULL).
+    pub bumps: Bumps,
     /// Packets that do not go up and down.
     pub detours: Vec<Detour>,
     /// The transports of the run, each with its parameters: at least one. A workload names its own by its place.
@@ -93,6 +97,37 @@ impl Plan {
             header_bytes: chosen.map_or(0, |chosen| u64::from(chosen.framing().header)),
         }
     }
+}
+
+/// What stands on links.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bumps {
+    /// Phantom queues; of two for a link the later one holds.
+    pub phantoms: Vec<PhantomLink>,
+    /// The pacers of hosts.
+    pub paced: Option<PacedHosts>,
+}
+
+/// The phantom queue of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PhantomLink {
+    /// The link, by the unit that sends on it.
+    pub link: LinkId,
+    /// What was asked for.
+    pub settings: PhantomSettings,
+    /// The same, checked for the rate of the link.
+    pub model: PhantomModel,
+}
+
+/// Hosts with a pacer, all with the same parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PacedHosts {
+    /// The hosts; `None`: all.
+    pub hosts: Option<Vec<u32>>,
+    /// What was asked for.
+    pub settings: PacerSettings,
+    /// The same, checked for the rate of the hosts' links.
+    pub model: PacerModel,
 }
 
 /// What arrives at a switch over one link leaves it by one port, wherever it goes.
@@ -239,6 +274,8 @@ pub trait Choice: fmt::Debug + Send + Sync + 'static {
     fn series_columns(&self) -> Vec<SeriesColumn>;
     /// Whether its connections take further messages.
     fn takes_messages(&self) -> bool;
+    /// Whether its senders answer marks.
+    fn answers_marks(&self) -> bool;
     /// How long both ends remember a flow that has ended.
     fn time_wait(&self) -> TimeDelta;
     /// The parameters in words: lines for `explain`.
@@ -417,6 +454,38 @@ pub enum Connection {
     /// The one connection of its workload from its source to its destination, which stays open: flows are messages
     /// on it, one after another, and each waits at its source until the one before was acknowledged.
     Kept,
+    /// One of several such connections that is idle. Where a client asks, an answer comes back on the connection of
+    /// its request, which is idle again when the answer is there.
+    Pool(Pool),
+}
+
+impl Connection {
+    /// Whether it stays open for further flows.
+    pub fn is_kept(self) -> bool {
+        match self {
+            Connection::New => false,
+            Connection::Kept | Connection::Pool(_) => true,
+        }
+    }
+}
+
+/// The connections of a workload from a source to a destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// How many: at least one. A flow takes one of those that are idle, drawn from a stream of its own.
+    pub each: u16,
+    /// What a flow does that finds none idle.
+    pub when_busy: WhenBusy,
+}
+
+/// What a flow does that finds all connections of its pool busy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenBusy {
+    /// It waits at its source for the first one that becomes idle, in the order of arrivals.
+    #[default]
+    Wait,
+    /// It waits for the one behind which the fewest wait, the first of several, whichever becomes idle before.
+    LeastBusy,
 }
 
 /// Who sends to whom.
@@ -480,6 +549,9 @@ pub struct Queries {
     pub servers: u32,
     /// How long a server takes between the last byte of a request and the beginning of its answer.
     pub service_time: Gap,
+    /// The record of an answer starts when its client asked, not when its server began it: completion times are those
+    /// that a client sees. Ideal times remain those of the answer alone.
+    pub from_request: bool,
 }
 
 /// The flows of a file.
@@ -530,6 +602,8 @@ pub enum Size {
     Fixed(ByteCount),
     /// Each drawn from its own stream.
     Drawn(Arc<SizeDistribution>),
+    /// The same, of a Pareto distribution.
+    Pareto(Pareto),
 }
 
 impl Size {
@@ -539,6 +613,7 @@ impl Size {
             Size::LongLived => None,
             Size::Fixed(size) => Some(size.get().saturating_mul(1000)),
             Size::Drawn(sizes) => Some(sizes.mean_millibytes()),
+            Size::Pareto(sizes) => Some(sizes.mean_millibytes()),
         }
     }
 }

@@ -15,6 +15,7 @@ use trimline_transport::Half;
 use crate::flow::Flow;
 use crate::flows::{Course, Opened, Seat, Totals};
 use crate::network::Network;
+use crate::offered::loads;
 use crate::plan::Plan;
 use crate::protocol::Protocol;
 
@@ -297,6 +298,7 @@ impl<'a, E: Protocol> Records<'a, E> {
             measured_ps: now.saturating_since(Time::ZERO + self.plan.warm_up).as_ps(),
             packet_hops: network.packet_hops(),
             packets_delivered: self.packets_delivered,
+            loads: loads(self.plan, now),
             interrupted: is_interrupted,
         })
     }

@@ -18,7 +18,7 @@ use crate::network::Network;
 use crate::partition::{Partition, division};
 use crate::pauses::LosslessInputs;
 use crate::plan::{
-    Connection, Detour, EngineChoice, Plan, Progress, Resources, RunError, Size, Workload,
+    Connection, Detour, EngineChoice, Plan, Pool, Progress, Resources, RunError, Size, Workload,
 };
 use crate::protocol::Protocol;
 use crate::records::Records;
@@ -134,11 +134,17 @@ fn check_kept(plan: &Plan, workload: &Workload) -> Result<(), RunError> {
     let transport = plan.transport_of(workload);
     let problem = match (workload.connection, &workload.size) {
         (Connection::New, _) => return Ok(()),
-        (Connection::Kept, Size::LongLived) => "whose flows never end".to_owned(),
-        (Connection::Kept, Size::Fixed(_) | Size::Drawn(_)) if !transport.takes_messages() => {
+        (Connection::Pool(Pool { each: 0, .. }), _) => "of which there are none".to_owned(),
+        (Connection::Kept | Connection::Pool(_), Size::LongLived) => {
+            "whose flows never end".to_owned()
+        }
+        (Connection::Kept | Connection::Pool(_), _) if !transport.takes_messages() => {
             format!("and transport `{}` sends one message on each", transport.name())
         }
-        (Connection::Kept, Size::Fixed(_) | Size::Drawn(_)) => return Ok(()),
+        (
+            Connection::Kept | Connection::Pool(_),
+            Size::Fixed(_) | Size::Drawn(_) | Size::Pareto(_),
+        ) => return Ok(()),
     };
     let name = &workload.name;
     Err(RunError::Workload(format!("`{name}` keeps its connections, {problem}")))
@@ -190,7 +196,7 @@ fn perform<E: Protocol, P: OutputPort>(
     let full_wire = plan.full_wire_bytes();
     let inputs =
         plan.lossless.map(|lossless| LosslessInputs { lossless, largest_packet: full_wire });
-    let switch = (model, plan.shared_memory, &plan.port_rules[..], inputs);
+    let switch = (model, plan.shared_memory, &plan.port_rules[..], inputs, &plan.bumps);
     let mut network = Network::<E, P>::new(&plan.topology, switch, config, flows, plan.seed, links);
     plan.detours.iter().for_each(|detour| network.detour(detour.over, detour.by));
     let records = Records::new(plan, config, resources.records_in_memory);

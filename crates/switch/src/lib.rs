@@ -14,13 +14,13 @@ extern crate alloc;
 
 mod around;
 mod beside;
-#[cfg(test)]
-mod bump;
+pub mod bump;
 mod deficits;
 mod displaced;
 mod ingress;
 mod list;
 pub mod model;
+pub mod nic;
 #[cfg(test)]
 mod oracle;
 mod output_port;

@@ -48,6 +48,28 @@ impl Chance for Coins {
     }
 }
 
+/// Draws that anyone can repeat (SplitMix64).
+#[derive(Clone, Debug)]
+pub(crate) struct Draws(pub(crate) u64);
+
+impl Draws {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+impl Chance for Draws {
+    fn coin(&mut self) -> bool {
+        self.next() >> 63 != 0
+    }
+    fn below(&mut self, bound: u32) -> u32 {
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u32
+    }
+}
+
 /// A packet from host 1 to host 2.
 pub(crate) fn packet(service: Service, wire_bytes: u16, sequence: u32) -> Packet {
     let kind = if service == Service::Control { Kind::Ack } else { Kind::Data };

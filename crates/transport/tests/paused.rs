@@ -179,6 +179,7 @@ fn phost_host(host: HostId) -> phost::Endpoint {
         token_expiry: packet_times(10),
         downgrade: packet_times(25),
         resend: packet_times(9),
+        receiver: phost::ReceiverRules::Prompt,
         rts_repeat: packet_times(100),
         time_wait: TimeDelta::from_ms(1),
         receiver_order: phost::Order::Srpt,

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trimline.files import MalformedResult
-from trimline.plot import packets, style, sweeps, transfers
+from trimline.plot import hull, packets, style, sweeps, transfers
 from trimline.plot.incast import Ideal
 from trimline.plot.lines import direct, marked, seeds
 from trimline.plot.results import Experiment, Run
@@ -232,6 +232,8 @@ def fig22(experiment: Experiment) -> Figure:
 
 #: Every figure that can be drawn.
 FIGURES: dict[str, Callable[[Experiment], Figure]] = {
+    "hull/fig02": hull.fig02,
+    "hull/fig08": hull.fig08,
     "ndp/coexist": transfers.coexist,
     "ndp/fig02": sweeps.fig02,
     "ndp/fig03": packets.fig03,
@@ -250,6 +252,7 @@ FIGURES: dict[str, Callable[[Experiment], Figure]] = {
     "ndp/sec323": packets.sec323,
     "ndp/sec611": sweeps.sec611,
     "ndp/sec62scale": sweeps.sec62scale,
+    "phost/homa-file": hull.homa_file,
 }
 
 #: Experiments that are a few numbers, and no figure.

@@ -69,6 +69,9 @@ fn run(options: &Options) -> Result<(), String> {
     if options.check {
         let (switches, links) = (config.switch.len(), config.link.len());
         println!("{switches} switches, {links} links, {} hosts", fabric.hosts());
+        for line in config.phantom_words().map_err(|error| format!("{path}: {error}"))? {
+            println!("{line}");
+        }
         return Ok(());
     }
     let ports: Result<Vec<AfPacket>, String> = config

@@ -23,6 +23,7 @@ fn record(seed: u64, fcts_us: &[Option<u64>]) -> RunRecord {
         measured_ps: 1,
         packet_hops: 1,
         packets_delivered: 1,
+        loads: Vec::new(),
         interrupted: false,
     }
 }

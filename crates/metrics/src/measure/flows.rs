@@ -25,6 +25,8 @@ pub(super) enum Value {
     FctReceiver,
     /// Time until the last ACK arrived at the sender, ps.
     FctSender,
+    /// FCT at the receiver less the ideal one, ps: what a flow of one packet waited.
+    Waiting,
     /// FCT at the receiver over the ideal one.
     Slowdown,
     /// FCT at the sender over the ideal one there.
@@ -71,6 +73,12 @@ pub(super) fn number(
     match value {
         Value::FctReceiver => reduce.of(&ps(|flow| flow.fct_receiver_ps), Missing::Most),
         Value::FctSender => reduce.of(&ps(|flow| flow.fct_sender_ps), Missing::Most),
+        Value::Waiting => {
+            let of = |flow: &FlowRecord| {
+                Some(flow.fct_receiver_ps?.saturating_sub(flow.ideal_fct_ps?) as f64)
+            };
+            reduce.of(&flows.each(record, of), Missing::Most)
+        }
         Value::Slowdown => {
             let of = |flow: &FlowRecord| ratio(flow.fct_receiver_ps, flow.ideal_fct_ps);
             reduce.of(&flows.each(record, of), Missing::Most)

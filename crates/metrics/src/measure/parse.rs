@@ -13,6 +13,7 @@ const REDUCED: &[&str] = &["reduce", "within"];
 /// Every quantity, and the keys that it takes.
 const QUANTITIES: &[(&str, &[&[&str]])] = &[
     ("fct", &[&["at", "unit"], FLOWS, REDUCED]),
+    ("waiting", &[&["unit"], FLOWS, REDUCED]),
     ("slowdown", &[&["at"], FLOWS, REDUCED]),
     ("goodput", &[&["unit"], FLOWS, REDUCED]),
     ("fair_share", &[FLOWS, REDUCED]),
@@ -55,7 +56,7 @@ type Refused<T> = Result<T, String>;
 pub(super) fn of(spec: &Spec) -> Refused<Of> {
     check_keys(spec)?;
     match spec.quantity.as_str() {
-        "fct" | "slowdown" | "goodput" | "fair_share" => of_flows(spec),
+        "fct" | "waiting" | "slowdown" | "goodput" | "fair_share" => of_flows(spec),
         "incast_overhead" => Ok(Of::IncastOverhead { flows: selection(spec)? }),
         "port_packets" | "port_bytes" | "port_trimmed" | "port_dropped" | "port_returned"
         | "utilisation" => of_ports(spec),
@@ -206,6 +207,10 @@ fn of_flows(spec: &Spec) -> Refused<Of> {
                 [("receiver", flows::Value::FctReceiver), ("sender", flows::Value::FctSender)];
             let value = choice("at", spec.at.as_deref(), &known)?;
             (value, reduced(spec, reduction, TIMES)?)
+        }
+        "waiting" => {
+            refuse(spec, reduction, &of_goodputs)?;
+            (flows::Value::Waiting, reduced(spec, reduction, TIMES)?)
         }
         "slowdown" => {
             refuse(spec, reduction, &of_goodputs)?;

@@ -75,7 +75,7 @@ pub(crate) struct Windows {
     /// The ports of a coupled switch that others of it have changed in this visit.
     touched: Vec<u32>,
     returns: Returns,
-    /// Ports of coupled switches may be visited alone while there is room for packets of so many bytes.
+    /// Ports of coupled switches may be visited alone while there is room for what arrives: packets of so many bytes.
     largest_packet: Option<u64>,
     /// The last window in which something happened or came into the wheel.
     last_active: u64,
@@ -133,7 +133,7 @@ impl Windows {
             entries: Vec::new(),
             agenda: Agenda::default(),
             touched: Vec::new(),
-            largest_packet: network.shares_memory_alone().then_some(largest_packet.into()),
+            largest_packet: network.may_be_apart().then_some(largest_packet.into()),
             last_active: 0,
         };
         for host in 0..network.routes.hosts() {
@@ -436,10 +436,10 @@ impl Windows {
         while first < count && self.units[first] < network.routes.ports() {
             let (end, packets) = self.count_switch(network, first, count);
             let bytes = self.largest_packet.map(|largest| largest * packets);
-            if bytes.is_some_and(|bytes| network.has_room_for(self.units[first], bytes)) {
+            if bytes.is_some_and(|bytes| network.is_apart(self.units[first], bytes)) {
                 for index in first..end {
                     self.look_ahead(network, index);
-                    self.visit_with_room(network, self.units[index], limit);
+                    self.visit_apart(network, self.units[index], limit);
                 }
             } else {
                 self.visit_coupled(network, first, end, limit);
@@ -467,9 +467,9 @@ impl Windows {
         (end, packets)
     }
 
-    /// Works through what a port of a coupled switch does before `limit`, while there is room for all that arrives.
+    /// Works through what a port of a coupled switch does before `limit`, while it does not depend on the others.
     #[inline(always)]
-    fn visit_with_room<E: Protocol, P: OutputPort>(
+    fn visit_apart<E: Protocol, P: OutputPort>(
         &mut self,
         network: &mut Network<E, P>,
         port: u32,
@@ -483,6 +483,7 @@ impl Windows {
             while arrival < next.min(limit) {
                 let packet = self.wheel.take_first(&network.arena, port);
                 network.coupled_arrive(&mut self.wheel, port, arrival, packet);
+                debug_assert!(self.wheel.touched.is_empty(), "the switch is calm");
                 next = network.coupled_next(port);
                 arrival = self.wheel.first_arrival(port);
             }

@@ -1,8 +1,13 @@
 //! Connections that stay and carry many messages, one after another.
 //!
-//! All messages of a workload from one host to another ride one connection. The first one opens it. A further one is
-//! handed to the endpoint when the last ACK of the one before has arrived; until then it waits in a [`Line`] at its
-//! source. A connection lives until the end of the run, so memory is that of pairs of hosts and of messages that wait.
+//! All messages of a workload from one host to another ride one connection, or one of several: those of a pool. The
+//! first message of each opens it. A further one is handed to the endpoint when the last ACK of the one before has
+//! arrived; until then it waits in a [`Line`] at its source, or for any [`Line`] to that destination. A connection lives
+//! until the end of the run, so memory is that of pairs of hosts and of messages that wait.
+//!
+//! # Pools of clients
+//! Both directions of a connection are one to a client: the answer goes back on the connection with the number of that
+//! of its request, and this one is idle again when the answer is there and the request acknowledged.
 //!
 //! # Records
 //! Endpoints count from the beginning of a connection. What counts for a message is the difference to what they had
@@ -21,9 +26,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use trimline_metrics::FlowRecord;
 use trimline_metrics::series::COUNTED;
-use trimline_packet::{ConnectionId, Time};
+use trimline_packet::{ConnectionId, HostId, Time};
 
 use crate::flow::Flow;
+use crate::plan::WhenBusy;
+use crate::workload::Keeping;
 
 /// Counters of a record.
 const COUNTERS: usize = 10;
@@ -245,33 +252,153 @@ impl Kept {
     }
 }
 
+/// A message whose turn has come, and its connection: nothing where that is not open.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Turn {
+    pub(super) flow: Flow,
+    pub(super) connection: Option<ConnectionId>,
+}
+
 /// A kept connection at its source.
-pub(super) struct Line {
-    pub(super) connection: ConnectionId,
+#[derive(Default)]
+struct Line {
+    /// Nothing before its first message.
+    connection: Option<ConnectionId>,
     /// A message is under way.
-    pub(super) is_busy: bool,
-    /// Messages behind it, in the order in which the application handed them over.
-    pub(super) waiting: VecDeque<Flow>,
+    is_sending: bool,
+    /// A request went out whose answer is not there.
+    is_asking: bool,
+    /// Messages of this connection behind it, in the order in which the application handed them over.
+    waiting: VecDeque<Flow>,
+}
+
+impl Line {
+    fn is_idle(&self) -> bool {
+        !self.is_sending && !self.is_asking
+    }
+
+    fn begin(&mut self, flow: Flow, keeping: &Keeping) -> Turn {
+        (self.is_sending, self.is_asking) = (true, keeping.asks);
+        Turn { flow, connection: self.connection }
+    }
+}
+
+/// The kept connections from a host to another.
+struct Lanes {
+    lines: Vec<Line>,
+    /// Messages that take the first connection which becomes idle, in order.
+    waiting: VecDeque<Flow>,
+}
+
+impl Lanes {
+    fn new(keeping: &Keeping) -> Lanes {
+        let lines = (0..keeping.lanes).map(|_| Line::default()).collect();
+        Lanes { lines, waiting: VecDeque::new() }
+    }
+
+    /// One of those that are idle, drawn where there are several.
+    fn idle(&self, draw: impl FnOnce(u64) -> u64) -> Option<u16> {
+        let mut idle = (0u16..).zip(&self.lines).filter(|(_, line)| line.is_idle());
+        let drawn = match idle.clone().count() {
+            0 => return None,
+            1 => 0,
+            several => draw(several as u64) as usize,
+        };
+        idle.nth(drawn).map(|(lane, _)| lane)
+    }
+
+    /// The one behind which the fewest wait.
+    fn least_busy(&self) -> u16 {
+        let lines = (0u16..).zip(&self.lines);
+        lines.min_by_key(|(_, line)| line.waiting.len()).map_or(0, |(lane, _)| lane)
+    }
+
+    /// A message begins, or waits.
+    fn place(
+        &mut self,
+        flow: Flow,
+        keeping: &Keeping,
+        draw: impl FnOnce(u64) -> u64,
+    ) -> Option<Turn> {
+        // An answer goes the way of its request.
+        let lane = match (flow.lane.or_else(|| self.idle(draw)), keeping.when_busy) {
+            (Some(lane), _) => lane,
+            (None, WhenBusy::LeastBusy) => self.least_busy(),
+            (None, WhenBusy::Wait) => {
+                self.waiting.push_back(flow);
+                return None;
+            }
+        };
+        let flow = Flow { lane: Some(lane), ..flow };
+        let line = &mut self.lines[usize::from(lane)];
+        if line.is_idle() {
+            return Some(line.begin(flow, keeping));
+        }
+        line.waiting.push_back(flow);
+        None
+    }
+
+    /// The message that a connection carries next, if it is idle and one waits for it.
+    fn next(&mut self, lane: u16, keeping: &Keeping) -> Option<Turn> {
+        let line = &mut self.lines[usize::from(lane)];
+        if !line.is_idle() {
+            return None;
+        }
+        let flow = line.waiting.pop_front().or_else(|| self.waiting.pop_front())?;
+        Some(line.begin(Flow { lane: Some(lane), ..flow }, keeping))
+    }
+}
+
+/// Whose connections they are.
+fn between(workload: u32, destination: HostId) -> (u32, u32) {
+    (workload, destination.get())
 }
 
 /// The kept connections that a host has opened, by workload and destination.
 #[derive(Default)]
-pub(super) struct Lines(BTreeMap<(u32, u32), Line>);
+pub(super) struct Lines(BTreeMap<(u32, u32), Lanes>);
 
 impl Lines {
-    /// That of a message, if it was opened.
-    pub(super) fn find(&mut self, flow: &Flow) -> Option<&mut Line> {
-        self.0.get_mut(&(flow.workload, flow.destination.get()))
+    /// A message begins, or waits. One of several idle connections is drawn, below their number.
+    pub(super) fn place(
+        &mut self,
+        flow: Flow,
+        keeping: &Keeping,
+        draw: impl FnOnce(u64) -> u64,
+    ) -> Option<Turn> {
+        let between = between(flow.workload, flow.destination);
+        self.0.entry(between).or_insert_with(|| Lanes::new(keeping)).place(flow, keeping, draw)
+    }
+
+    fn of(&mut self, workload: u32, destination: HostId, lane: Option<u16>) -> (&mut Lanes, u16) {
+        let lanes = self.0.get_mut(&between(workload, destination));
+        lanes.zip(lane).expect("a connection that carried a message")
     }
 
     /// The connection of a message was opened for it.
     pub(super) fn open(&mut self, flow: &Flow, connection: ConnectionId) {
-        let line = Line { connection, is_busy: true, waiting: VecDeque::new() };
-        self.0.insert((flow.workload, flow.destination.get()), line);
+        let (lanes, lane) = self.of(flow.workload, flow.destination, flow.lane);
+        lanes.lines[usize::from(lane)].connection = Some(connection);
+    }
+
+    /// The last ACK of a message arrived. Gives what goes next.
+    pub(super) fn acknowledged(&mut self, flow: &Flow, keeping: &Keeping) -> Option<Turn> {
+        let (lanes, lane) = self.of(flow.workload, flow.destination, flow.lane);
+        lanes.lines[usize::from(lane)].is_sending = false;
+        lanes.next(lane, keeping)
+    }
+
+    /// An answer arrived, whose requests are kept in this way. Gives what goes next.
+    pub(super) fn answered(&mut self, answer: &Flow, keeping: &Keeping) -> Option<Turn> {
+        let (lanes, lane) = self.of(answer.workload - 1, answer.source, answer.lane);
+        lanes.lines[usize::from(lane)].is_asking = false;
+        lanes.next(lane, keeping)
     }
 
     /// All messages that wait.
     pub(super) fn waiting(&self) -> impl Iterator<Item = &Flow> {
-        self.0.values().flat_map(|line| &line.waiting)
+        self.0.values().flat_map(|lanes| {
+            lanes.lines.iter().flat_map(|line| &line.waiting).chain(&lanes.waiting)
+        })
     }
 }

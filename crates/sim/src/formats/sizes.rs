@@ -184,6 +184,29 @@ impl SizeDistribution {
             .map_err(|problem| text.error(last_line, problem, expected))
     }
 
+    /// Sizes in bytes, each with its weight: a step. A size is drawn as often as its weight over the sum of all.
+    ///
+    /// # Errors
+    /// No size, one of nothing or beyond 2^50 B, and weights that are all 0 or whose sum exceeds 64 bits.
+    pub fn mixture(parts: &[(u64, u64)]) -> Result<SizeDistribution, &'static str> {
+        let mut parts = parts.to_vec();
+        parts.sort_unstable();
+        if parts.iter().any(|&(size, _)| !(1..=LARGEST).contains(&size)) {
+            return Err("a size of nothing, or beyond 2^50 B");
+        }
+        let sum = parts.iter().try_fold(0u64, |sum, &(_, weight)| sum.checked_add(weight));
+        let sum = sum.ok_or("weights that are too large")?;
+        if sum == 0 {
+            return Err("no weight");
+        }
+        let mut reached = 0;
+        let point = |&(size, weight): &(u64, u64)| {
+            reached += u128::from(weight);
+            (size, (u128::from(WHOLE) * reached / u128::from(sum)) as u64)
+        };
+        SizeDistribution::new(parts.iter().map(point).collect(), Reading::Step)
+    }
+
     fn new(points: Vec<(u64, u64)>, reading: Reading) -> Result<SizeDistribution, &'static str> {
         match points.last() {
             None => return Err("no points"),
@@ -296,6 +319,24 @@ mod tests {
         assert_eq!(sizes.size(WHOLE / 10), 300);
         let error = SizeDistribution::percentiles("t.csv", text, "c").unwrap_err();
         assert!(error.to_string().starts_with("t.csv:1: no column `c`"), "{error}");
+    }
+
+    #[test]
+    fn a_mixture_has_its_sizes_as_often_as_they_weigh() {
+        // HULL 6.2.
+        let sizes = SizeDistribution::mixture(&[(10_000_000, 1), (1000, 4)]).unwrap();
+        assert_eq!(sizes.points(), [(1000, WHOLE / 5 * 4), (10_000_000, WHOLE)]);
+        assert_eq!((sizes.size(WHOLE / 5 * 4 - 1), sizes.size(WHOLE / 5 * 4)), (1000, 10_000_000));
+        assert_eq!(sizes.mean_millibytes(), 2_000_800_000);
+        // Thirds, and a size that weighs nothing.
+        let sizes = SizeDistribution::mixture(&[(1, 1), (2, 1), (5, 0), (3, 1)]).unwrap();
+        let points = [(1, WHOLE / 3), (2, WHOLE / 3 * 2), (3, WHOLE), (5, WHOLE)];
+        assert_eq!(sizes.points(), points);
+        assert_eq!(sizes.size(WHOLE - 1), 3);
+        for parts in [&[][..], &[(0, 1)], &[(1, 0)], &[(LARGEST + 1, 1)], &[(1, u64::MAX), (2, 1)]]
+        {
+            assert!(SizeDistribution::mixture(parts).is_err(), "{parts:?}");
+        }
     }
 
     #[test]

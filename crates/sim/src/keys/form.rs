@@ -87,6 +87,20 @@ pub const fn optional(name: &'static str, form: Form, about: &'static str) -> Ke
     Key { name, form, required: false, about }
 }
 
+/// The switches that an entry is for.
+pub(crate) const LAYER: Key = optional(
+    "layer",
+    Form::Word(&["tor", "aggregation", "spine", "core"]),
+    "The switches. Default: all.",
+);
+
+/// The ports of these switches that it is for.
+pub(crate) const DIRECTION: Key = optional(
+    "direction",
+    Form::Word(&["up", "down"]),
+    "The ports that lead away from hosts, or towards them. Default: both.",
+);
+
 /// Bits per second.
 pub const RATE: Form = Form::Quantity(Quantity::Rate);
 /// A time.

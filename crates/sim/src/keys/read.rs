@@ -58,14 +58,17 @@ pub(crate) fn payload(node: &Node) -> Result<Option<u16>, ScenarioError> {
     Ok(Some(bytes.get() as u16))
 }
 
-/// Refuses a flow of no packet, and one of more than half of the sequence numbers, which would wrap.
+/// The packets of a flow, at most: half of the sequence numbers, for more would wrap.
+pub(crate) const MOST_PACKETS: u64 = u32::MAX as u64 / 2;
+
+/// Refuses a flow of no packet, and one of more than [`MOST_PACKETS`].
 pub(crate) fn few_packets(node: &Node, size: u64, payload_bytes: u16) -> Result<(), ScenarioError> {
     let packets = size.div_ceil(u64::from(payload_bytes));
-    if size == 0 || packets > u64::from(u32::MAX / 2) {
+    if size == 0 || packets > MOST_PACKETS {
         return Err(ScenarioError::new(
             &node.place,
             format!("a flow of {packets} packets"),
-            format!("from 1 to {} packets of {} B", u32::MAX / 2, payload_bytes),
+            format!("from 1 to {MOST_PACKETS} packets of {payload_bytes} B"),
         ));
     }
     Ok(())

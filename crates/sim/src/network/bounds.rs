@@ -50,8 +50,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
 
     /// The least time between a unit's decision to send and the arrival of what it sends.
     pub(crate) fn lookahead(&self) -> TimeDelta {
-        let least = |class: &LinkClass| class.transmission(self.shortest()) + class.delay;
-        self.classes.iter().map(least).min().expect("a network has links")
+        lookahead(self.classes.iter(), self.shortest())
     }
 
     /// The most time between a unit's decision to send and the arrival of what it sends.
@@ -60,4 +59,13 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         let most = self.classes.iter().map(most).max().expect("a network has links");
         most + self.links.most_delay()
     }
+}
+
+/// The least time between the decision to send and the arrival, with packets of so many bytes at least.
+pub(super) fn lookahead<'a>(
+    classes: impl Iterator<Item = &'a LinkClass>,
+    shortest: u16,
+) -> TimeDelta {
+    let least = |class: &LinkClass| class.transmission(shortest) + class.delay;
+    classes.map(least).min().expect("a network has links")
 }

@@ -3,17 +3,19 @@
 use std::sync::Arc;
 
 use trimline_metrics::LinkCounters;
-use trimline_packet::{HostId, PortCounters, Time};
+use trimline_packet::{HostId, Pause, PortCounters, Time};
 use trimline_switch::{Displaced, OutputPort, Pool, PortModel};
 use trimline_transport::flow;
 
+use super::bounds::lookahead;
 use super::host_tables::Tables;
 use super::{HostUnit, Ledger, LinkClass, Network, PortUnit, Transmitter, class_of};
 use crate::arena::Arena;
+use crate::bumps::Bumps;
 use crate::flows::Flows;
 use crate::links::{LinkChange, Links, Step};
 use crate::pauses::{LosslessInputs, Pauses};
-use crate::plan::{PortRule, SharedMemory};
+use crate::plan::{Bumps as BumpsOf, PortRule, SharedMemory};
 use crate::protocol::Protocol;
 use crate::random;
 use crate::table::Shared;
@@ -23,11 +25,12 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// Builds the network; every flow of `flows` will start by itself.
     pub(crate) fn new(
         clos: &Clos,
-        (model, memory, rules, lossless): (
+        (model, memory, rules, lossless, bumps): (
             &P::Model,
             SharedMemory,
             &[PortRule],
             Option<LosslessInputs>,
+            &BumpsOf,
         ),
         config: &E::Config,
         mut flows: Flows,
@@ -35,7 +38,12 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         links: impl FnOnce(&Routes) -> Links,
     ) -> Self {
         let mut routes = Routes::new(clos);
-        let links = links(&routes).with_hosts(clos, &routes, seed);
+        let bumps = Bumps::new(bumps, &routes, seed);
+        let mut links = links(&routes).with_hosts(clos, &routes, seed);
+        if let Some(bumps) = &bumps {
+            links =
+                links.with_bumps((0..routes.units() as usize).map(|unit| bumps.has_phantom(unit)));
+        }
         if links.steps().any(|step| matches!(step, Step::Learn(..))) {
             routes.expect_dead();
         }
@@ -97,7 +105,9 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         let pauses = lossless.map(|LosslessInputs { lossless, largest_packet }| {
             // Where inputs are counted all ports have the same classes.
             let queue_of = |class| ports[0].port.queue_of(model, class);
-            Box::new(Pauses::new(lossless, largest_packet, &routes, &links, queue_of))
+            let lookahead = lookahead(classes.iter(), E::FRAMING.least.min(Pause::BYTES));
+            let longest = (largest_packet, lookahead);
+            Box::new(Pauses::new(lossless, longest, &routes, &links, queue_of))
         });
         let units_that_choose = if flows.any_switch_random() { routes.units() } else { 0 };
         let senders = if links.counts_hosts() { routes.hosts() as usize } else { 0 };
@@ -111,7 +121,9 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             model: model.clone(),
             pools: pools.into(),
             couples_ports: model.shares_memory() || pauses.is_some(),
+            has_stages: pauses.is_some() || bumps.as_ref().is_some_and(|bumps| bumps.paces()),
             pauses,
+            bumps,
             coins: streams("coin", routes.ports()).collect(),
             choices: streams("next hop", units_that_choose).collect(),
             counters: vec![PortCounters::default(); ports.len()].into(),

@@ -4,7 +4,7 @@
 //! Everything that happens at such a switch happens in one order: of time, and at one instant ports in order of their
 //! numbers, then arrivals. What leaves a wire is an event of its own, since it gives memory back.
 
-use trimline_packet::{Handle, Time};
+use trimline_packet::{Handle, Time, TimeDelta};
 use trimline_switch::{OutputPort, PortModel, Returning};
 
 use super::{Calendar, Network, pool_of};
@@ -24,18 +24,27 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         }
     }
 
-    /// Whether a switch has room for so many bytes more in whichever order they come, so that its ports do not depend on
-    /// each other.
+    /// Whether the ports of a switch do not depend on each other for a lookahead, in which so many bytes arrive: it has
+    /// room for them in whichever order they come, and no input can cross XOFF or XON.
     #[inline(always)]
-    pub(crate) fn has_room_for(&self, port: u32, bytes: u64) -> bool {
+    pub(crate) fn is_apart(&self, port: u32, bytes: u64) -> bool {
+        if let Some(pauses) = &self.pauses {
+            if !pauses.is_calm(self.routes.switch_of(port)) {
+                return false;
+            }
+            if !self.model.shares_memory() {
+                return true;
+            }
+        }
         let pool = &self.pools[pool_of(&self.model, &self.routes, port)];
         self.model.admits_all(pool, bytes)
     }
 
-    /// Whether the ports of a switch depend on each other by their memory alone: no input is counted, and what one port
-    /// cannot keep goes to no other.
-    pub(crate) fn shares_memory_alone(&self) -> bool {
-        self.pauses.is_none() && self.model.returning() == Returning::Never
+    /// Whether the ports of a switch can be apart for a while: what one port cannot keep goes to no other. Packets that
+    /// a link delays by different times may come at once, which no input is ready for.
+    pub(crate) fn may_be_apart(&self) -> bool {
+        let is_steady = self.links.most_delay() == TimeDelta::ZERO && !self.links.has_steps();
+        self.model.returning() == Returning::Never && (self.pauses.is_none() || is_steady)
     }
 
     /// When a port must be visited although nothing arrives.

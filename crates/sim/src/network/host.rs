@@ -24,8 +24,8 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// When a host will next send, and when it will next do anything else by itself.
     #[inline(always)]
     pub(crate) fn host_outlook(&self, host: u32) -> (Time, Time) {
-        if self.pauses.is_some() {
-            return self.host_outlook_paused(host);
+        if self.has_stages {
+            return self.host_outlook_staged(host);
         }
         let unit = &self.hosts[host as usize];
         let transmission =
@@ -33,20 +33,22 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         (transmission, unit.endpoint.poll_timeout().min(unit.next_start_at))
     }
 
-    /// The same where switches may tell hosts to stop.
+    /// The same where switches may tell hosts to stop, or a pacer stands before the link.
     #[inline(never)]
-    fn host_outlook_paused(&self, host: u32) -> (Time, Time) {
-        let pauses = self.pauses.as_ref().expect("a network with pauses");
+    fn host_outlook_staged(&self, host: u32) -> (Time, Time) {
         let (unit, number) = (&self.hosts[host as usize], self.routes.ports() + host);
-        let allowed = pauses.allowed(number);
+        let other = unit.endpoint.poll_timeout().min(unit.next_start_at);
+        if let Some(next) = self.paced_outlook(host) {
+            return (next, other);
+        }
+        let allowed = self.host_allows(host);
         let transmission =
             unit.endpoint.transmit_at(allowed).max(unit.link.busy_until).max(unit.clock);
-        let other = unit.endpoint.poll_timeout().min(unit.next_start_at);
-        (transmission, other.min(pauses.first_end(number)))
+        let end = self.pauses.as_ref().map_or(Time::NEVER, |pauses| pauses.first_end(number));
+        (transmission, other.min(end))
     }
 
     /// Which packets the NIC of a host takes now.
-    #[inline(always)]
     fn host_allows(&self, host: u32) -> Allowed {
         match &self.pauses {
             None => Allowed::ALL,
@@ -111,7 +113,22 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// The NIC is free and the endpoint may have something to send.
     #[inline]
     pub(crate) fn host_transmit(&mut self, calendar: &mut impl Calendar, host: u32, now: Time) {
-        let allowed = self.host_allows(host);
+        let mut allowed = Allowed::ALL;
+        if self.has_stages {
+            if self.paced_transmit(calendar, host, now) {
+                return;
+            }
+            allowed = self.host_allows(host);
+        }
+        if let Some(packet) = self.pull(host, now, allowed) {
+            let handle = self.arena.insert(packet);
+            self.send(calendar, host, now, (handle, &packet));
+        }
+    }
+
+    /// The packet that the endpoint of a host gives up now.
+    #[inline(always)]
+    pub(super) fn pull(&mut self, host: u32, now: Time, allowed: Allowed) -> Option<Packet> {
         let unit = &mut self.hosts[host as usize];
         unit.clock = now;
         let Some(packet) = unit.endpoint.poll_transmit(now, allowed) else {
@@ -119,19 +136,31 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
                 unit.endpoint.transmit_at(allowed) > now,
                 "an endpoint that has nothing to send must say when it will"
             );
-            return;
+            return None;
         };
         if unit.unsent > 0 {
             unit.unsent -= u32::from(left(&mut self.flows, host, now, &packet));
         }
         self.ledger.created += 1;
         self.ledger.created_bytes += u64::from(packet.wire_bytes);
-        let (arrival, is_impaired) = unit.link.begin(&self.classes, now, packet.wire_bytes);
+        Some(packet)
+    }
+
+    /// A packet goes on the link of a host, which is free.
+    #[inline(always)]
+    pub(super) fn send(
+        &mut self,
+        calendar: &mut impl Calendar,
+        host: u32,
+        now: Time,
+        (handle, packet): (Handle, &Packet),
+    ) {
+        let link = &mut self.hosts[host as usize].link;
+        let (arrival, is_impaired) = link.begin(&self.classes, now, packet.wire_bytes);
         let sender = self.ports.len() as u32 + host;
         let any = next_hop_draw(&mut self.choices, sender);
         let (to, path) = (packet.destination, packet.header.path);
-        let next = self.routes.next_unit(unit.link.far_end, to, path, any);
-        let handle = self.arena.insert(packet);
+        let next = self.routes.next_unit(link.far_end, to, path, any);
         if is_impaired {
             self.pass(calendar, next, now, arrival, handle, sender);
         } else {
@@ -202,7 +231,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// A host takes a packet, and does nothing else yet.
     #[inline(always)]
     pub(crate) fn host_receive(&mut self, host: u32, now: Time, handle: Handle) {
-        if self.pauses.is_some() && self.host_takes_pause(host, now, handle) {
+        if self.has_stages && self.stage_receives(host, now, handle) {
             return;
         }
         let packet = *self.arena.packet(handle);
@@ -219,6 +248,15 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         };
         unit.endpoint.handle_packet(now, &packet, &mut directory);
         self.drain_events(host, now);
+    }
+
+    /// What stands between a host and its link sees what arrives. Whether that was for it alone.
+    #[inline(never)]
+    fn stage_receives(&mut self, host: u32, now: Time, handle: Handle) -> bool {
+        if let Some(bumps) = &mut self.bumps {
+            bumps.hear(host, now, self.arena.packet(handle));
+        }
+        self.pauses.is_some() && self.host_takes_pause(host, now, handle)
     }
 
     #[inline]

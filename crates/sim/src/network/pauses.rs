@@ -170,11 +170,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         }
         pauses.disturbed.push(link.unit());
         let receiver = pauses.opposite[link.index()];
-        if let Some(input) = pauses.inputs.find_mut(receiver as usize) {
-            input.ingress.forget();
-            (input.untold, input.renew_at) = (0, Time::NEVER);
-            pauses.disturbed.push(receiver);
-        }
+        pauses.forget_input(receiver);
     }
 
     /// Units that a change of links has given something to do: they must be visited.

@@ -37,6 +37,8 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
                 pools,
                 couples_ports: self.couples_ports,
                 pauses: self.pauses.as_ref().map(|pauses| Box::new(pauses.view())),
+                bumps: self.bumps.as_ref().map(|bumps| Box::new(bumps.view())),
+                has_stages: self.has_stages,
                 coins: self.coins.view(),
                 choices: self.choices.view(),
                 counters: self.counters.view(),

@@ -8,8 +8,10 @@ use crate::formats::FormatError;
 use crate::formats::sizes::{Form, Reading, SizeDistribution};
 use crate::keys::error::{ScenarioError, nearest};
 use crate::keys::quantity::{self, Quantity};
-use crate::keys::read::{in_file, read, text_of};
+use crate::keys::read::{MOST_PACKETS, few_packets, in_file, number, read, text_of};
 use crate::keys::tree::Node;
+use crate::pareto::{NoPareto, Pareto};
+use crate::plan::Size;
 
 /// Payload of a packet in files that count packets: Ethernet's 1500 B less 40 B of IP and TCP headers.
 const PACKET: u64 = 1460;
@@ -116,8 +118,92 @@ pub fn built_in() -> impl Iterator<Item = (&'static str, &'static str, SizeDistr
     })
 }
 
-/// The distribution of a checked `size` table.
-pub(super) fn distribution(node: &Node) -> Result<Arc<SizeDistribution>, ScenarioError> {
+/// The sizes of a checked `size` table, for flows of a transport with so large packets.
+pub(super) fn drawn(node: &Node, payload_bytes: u16) -> Result<Size, ScenarioError> {
+    let Some(parameters) = node.child("pareto").or(node.child("mixture")) else {
+        let sizes = distribution(node)?;
+        few_packets(node, sizes.largest(), payload_bytes)?;
+        return Ok(Size::Drawn(sizes));
+    };
+    let of_others = ["packet", "format", "interpolation"];
+    if let Some(stray) = of_others.iter().find_map(|key| node.child(key)) {
+        return Err(ScenarioError::new(
+            &stray.place,
+            "the form of a file for a distribution that has none",
+            "`packet`, `format` and `interpolation` beside `file` or `distribution`",
+        ));
+    }
+    match parameters.list() {
+        Some(parts) => mixture(parameters, parts, payload_bytes).map(Size::Drawn),
+        None => pareto(parameters, payload_bytes).map(Size::Pareto),
+    }
+}
+
+/// Sizes with their weights.
+fn mixture(
+    node: &Node,
+    parts: &[Node],
+    payload_bytes: u16,
+) -> Result<Arc<SizeDistribution>, ScenarioError> {
+    let mut sizes = Vec::with_capacity(parts.len());
+    for part in parts {
+        let place = part.child("size").unwrap_or(part);
+        let size = read(place, quantity::bytes, Quantity::Bytes)?;
+        few_packets(place, size.get(), payload_bytes)?;
+        sizes.push((size.get(), u64::from(number(part, "weight").unwrap_or(1))));
+    }
+    let sizes = SizeDistribution::mixture(&sizes).map_err(|problem| {
+        ScenarioError::new(&node.place, problem, "sizes of which one has a weight above 0")
+    })?;
+    Ok(Arc::new(sizes))
+}
+
+/// Sizes by shape and mean.
+fn pareto(node: &Node, payload_bytes: u16) -> Result<Pareto, ScenarioError> {
+    let under = |key| node.child(key).unwrap_or(node);
+    let shape = read(under("shape"), quantity::factor, Quantity::Factor)?;
+    let mean = read(under("mean"), quantity::bytes, Quantity::Bytes)?;
+    let sizes = match node.child("most") {
+        Some(most) => {
+            let bytes = read(most, quantity::bytes, Quantity::Bytes)?.get();
+            few_packets(most, bytes, payload_bytes)?;
+            Pareto::bounded(shape, mean.get(), bytes)
+        }
+        None => {
+            let most = MOST_PACKETS * u64::from(payload_bytes);
+            Pareto::unbounded(shape, mean.get(), most)
+        }
+    };
+    sizes.map_err(|mistake| {
+        let (key, problem, expected) = match mistake {
+            NoPareto::Shape => {
+                ("shape", "sizes without a mean".to_owned(), "a shape above 1".to_owned())
+            }
+            NoPareto::Mean(least) => (
+                "mean",
+                format!("a mean of {mean} makes the least size smaller than a byte"),
+                match least {
+                    Some(least) => format!("a mean of {least}B or more"),
+                    None => "a larger shape".to_owned(),
+                },
+            ),
+            NoPareto::Most if node.child("most").is_some() => (
+                "most",
+                "a largest size that does not exceed the mean".to_owned(),
+                format!("more than {mean}"),
+            ),
+            NoPareto::Most => (
+                "mean",
+                format!("a mean of {mean}"),
+                format!("less than {MOST_PACKETS} packets of {payload_bytes} B"),
+            ),
+        };
+        ScenarioError::new(&under(key).place, problem, expected)
+    })
+}
+
+/// The distribution of a `size` table that names one.
+fn distribution(node: &Node) -> Result<Arc<SizeDistribution>, ScenarioError> {
     let reading = match node.child("interpolation").and_then(Node::text) {
         Some("step") => Some(Reading::Step),
         Some("linear") => Some(Reading::Linear),
@@ -160,7 +246,7 @@ pub(super) fn distribution(node: &Node) -> Result<Arc<SizeDistribution>, Scenari
             return Err(ScenarioError::new(
                 &node.place,
                 "no distribution",
-                "`distribution` or `file`",
+                "`distribution`, `file`, `pareto` or `mixture`",
             ));
         }
     };

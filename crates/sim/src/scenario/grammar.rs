@@ -2,7 +2,7 @@
 
 use super::{lossless, processing, shared_memory};
 use crate::keys::form::{
-    BYTES, DURATION, Form, Grammar, HOST, MAX_HOSTS, QUEUE, RATE, SHARE, optional, required,
+    BYTES, DIRECTION, DURATION, Form, Grammar, HOST, LAYER, MAX_HOSTS, QUEUE, RATE, SHARE, optional, required,
 };
 use crate::keys::quantity::Quantity;
 
@@ -58,6 +58,7 @@ pub(crate) static SCENARIO: Grammar = Grammar {
             "Packets that do not go up and down. With switch.pfc ports may then wait for each other in a circle.",
         ),
         optional("switch", Form::Table(&SWITCH), "What every switch port does."),
+        super::bumps::PHANTOM_KEY,
         optional(
             "transport",
             Form::Transports,
@@ -340,16 +341,8 @@ static PORT: Grammar = Grammar {
     about: "Some ports, by layer and direction or by link, and keys of `switch` that are others for them. With a profile of its own an entry starts from that profile alone.",
     alternatives: &[],
     keys: port_keys![
-        optional(
-            "layer",
-            Form::Word(&["tor", "aggregation", "spine", "core"]),
-            "The switches. Default: all.",
-        ),
-        optional(
-            "direction",
-            Form::Word(&["up", "down"]),
-            "The ports that lead away from hosts, or towards them. Default: both.",
-        ),
+        LAYER,
+        DIRECTION,
         optional("link", Form::Text, "One port, named as in link_event: \"tor 0 down 1\". Default: all of the layer and direction."),
         ;
     ],
@@ -411,8 +404,8 @@ static WORKLOAD: Grammar = Grammar {
         ),
         optional(
             "connection",
-            Form::Word(&["new", "kept"]),
-            "\"new\" (default): a connection for each flow. \"kept\": one for all flows of the workload from one host to another, as messages one after another; it keeps its window and what else it has learned. Each waits until the one before was acknowledged, and this counts in its completion time.",
+            Form::Either(&[Form::Word(&["new", "kept"]), Form::Table(&POOL)]),
+            "\"new\" (default): a connection for each flow. \"kept\": one for all flows of the workload from one host to another, as messages one after another; it keeps its window and what else it has learned. Each waits until the one before was acknowledged, and this counts in its completion time. A table: several such connections, of which a flow takes an idle one.",
         ),
         optional("start", DURATION, "When the flows start. Default: 0."),
         optional(
@@ -438,9 +431,26 @@ static WORKLOAD: Grammar = Grammar {
     ],
 };
 
+static POOL: Grammar = Grammar {
+    about: "A pool of connections from each host to each that it sends to. They are opened by their first messages and stay open; window, alpha and round-trip times outlive a message (TCP's restart_after_idle says what a pause changes). A flow takes one of those that are idle, drawn at random. With partition_aggregate the answer comes back on the connection of its request, which is idle again when the answer is there (HULL 6.2).",
+    alternatives: &[],
+    keys: &[
+        required(
+            "each",
+            Form::Integer(1, 1024),
+            "Connections from one host to another. HULL 6.2: 16.",
+        ),
+        optional(
+            "when_busy",
+            Form::Word(&["wait", "least-busy"]),
+            "What a flow does that finds none idle. \"wait\" (default): it takes the first one that becomes idle, so that none is idle while a flow waits. \"least-busy\": it waits for the one behind which the fewest wait, and stays there. Both count in its completion time.",
+        ),
+    ],
+};
+
 static SIZE: Grammar = Grammar {
-    about: "A distribution of flow sizes, built in or of a file.",
-    alternatives: &["distribution", "file"],
+    about: "A distribution of flow sizes: built in, of a file, or by its parameters.",
+    alternatives: &["distribution", "file", "pareto", "mixture"],
     keys: &[
         optional(
             "distribution",
@@ -467,6 +477,43 @@ static SIZE: Grammar = Grammar {
             Form::Word(&["step", "linear"]),
             "Only the sizes of the distribution (step), or all between them (linear). Default: as its authors draw it, linear with hpcc and dcpim, step with homa and percentiles.",
         ),
+        optional(
+            "pareto",
+            Form::Table(&PARETO),
+            "A Pareto distribution: the share of flows larger than x is (least/x)^shape.",
+        ),
+        optional(
+            "mixture",
+            Form::List(&Form::Table(&PART)),
+            "Some sizes, each drawn as often as its weight over the sum of all.",
+        ),
+    ],
+};
+
+static PARETO: Grammar = Grammar {
+    about: "Sizes by shape and mean; the least size follows. With a shape near 1 most bytes are in flows that few runs draw: a run reports the load that it realised.",
+    alternatives: &[],
+    keys: &[
+        required(
+            "shape",
+            Form::Quantity(Quantity::Factor),
+            "Above 1, for the mean is infinite otherwise. HULL 6.3: \"1.05\".",
+        ),
+        required("mean", BYTES, "Mean size. HULL 6.3: 100KB."),
+        optional(
+            "most",
+            BYTES,
+            "A larger size is drawn again; the mean is kept. Default: no bound but that of the transport, 2^31-1 packets: a larger size becomes that.",
+        ),
+    ],
+};
+
+static PART: Grammar = Grammar {
+    about: "One size of a mixture.",
+    alternatives: &[],
+    keys: &[
+        required("size", BYTES, "Payload of the flow."),
+        optional("weight", Form::Integer(0, u32::MAX as i64), "Default: 1."),
     ],
 };
 
@@ -542,6 +589,11 @@ static PARTITION_AGGREGATE: Grammar = Grammar {
             "mean_service_time",
             DURATION,
             "The same, drawn for each request: exponential, by its mean. Default: `service_time`.",
+        ),
+        optional(
+            "fct_from",
+            Form::Word(&["answer", "request"]),
+            "When the record of an answer starts: as its server begins it (default), or as its client asked. The latter makes completion times those that a client sees (HULL 6.2); ideal times remain those of the answer alone.",
         ),
     ],
 };

@@ -5,6 +5,7 @@
 //! names file, line, column, the offending text, what was expected and the nearest valid word.
 //! [`schema`] is the same grammar as a JSON Schema, for editors.
 
+mod bumps;
 mod check;
 pub mod distributions;
 mod expand;

@@ -5,6 +5,7 @@ use trimline_switch::Marker;
 use trimline_transport::Framing;
 
 use super::Output;
+use super::bumps::Surroundings;
 use super::workloads::workloads;
 use crate::keys::error::{ScenarioError, nearest};
 use crate::keys::form::MAX_HOSTS;
@@ -42,6 +43,15 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
     let packets = (payload_bytes, framing);
     let switch = (profile, named.marker());
     let ports = super::switch::ports(root, switch, &topology, packets, &links)?;
+    let answers = transports.iter().any(|chosen| chosen.answers_marks());
+    let around = Surroundings {
+        topology: &topology,
+        answers_marks: answers,
+        is_lossless: ports.lossless.is_some(),
+        largest_packet: transports.iter().map(|chosen| chosen.full_wire_bytes()).max().unwrap_or(0),
+        events: &links.events,
+    };
+    let bumps = super::bumps::bumps(root, &around)?;
     let (workloads, missing) = workloads(root, &topology, &transports, &named.places, duration)?;
     if !missing.is_empty() && links.events.is_empty() && root.child("routing_convergence").is_none()
     {
@@ -61,6 +71,7 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
         port_rules: ports.rules,
         shared_memory: ports.memory,
         lossless: ports.lossless,
+        bumps,
         detours: links.detours,
         topology,
         transports,

@@ -114,7 +114,10 @@ fn shares(keys: &Keys<'_>) -> bool {
 }
 
 /// The ports that a rule is for.
-fn selected(node: &Node, topology: &Clos) -> Result<Vec<topology::LinkId>, ScenarioError> {
+pub(super) fn selected(
+    node: &Node,
+    topology: &Clos,
+) -> Result<Vec<topology::LinkId>, ScenarioError> {
     let names = topology::links(topology);
     let [layer, direction, one] = SELECTORS.map(|key| node.child(key));
     let of_port = |name: &str| !name.starts_with("host ");

@@ -81,7 +81,8 @@ fn a_wrong_key_names_the_nearest() {
         "sedes",
         "scenario.toml:4:1: unknown key `sedes` (at `sedes`); expected one of name, description, \
          duration, warm_up, seeds, engine, topology, links, host, link_event, routing_convergence, \
-         impairment, detour, switch, transport, workload, output, sweep, series; nearest: seeds",
+         impairment, detour, switch, phantom_queue, transport, workload, output, \
+         sweep, series; nearest: seeds",
     );
     check(
         "hosts = 432",
@@ -115,7 +116,8 @@ fn a_wrong_unit_names_the_nearest() {
         "\"450kB\"",
         "scenario.toml:12:8: \"450kB\" has the unknown unit `kB` (at `\"450kB\"`); expected \
          \"long-lived\", or a size such as \"9000B\" (units: B, KB, MB, GB of 1000; KiB, MiB, GiB \
-         of 1024), or a table with distribution, file, format, packet, interpolation; nearest: \"450KB\"",
+         of 1024), or a table with distribution, file, format, packet, interpolation, \
+         pareto, mixture; nearest: \"450KB\"",
     );
 }
 
@@ -526,7 +528,8 @@ fn mistakes_in_series_and_sweep_point_at_themselves() {
         refused("switch.profile = \"htsim\"", "series = []"),
         "scenario.toml:18:1: unknown key `series` (at `series`); expected one of name, name, \
          description, duration, warm_up, seeds, engine, topology, links, host, link_event, \
-         routing_convergence, impairment, detour, switch, transport, workload, output, sweep; nearest: seeds"
+         routing_convergence, impairment, detour, switch, phantom_queue, transport, workload, \
+         output, sweep; nearest: seeds"
             .replace("name, name", "name")
     );
     assert_eq!(

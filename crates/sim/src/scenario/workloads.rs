@@ -9,7 +9,8 @@ use crate::keys::quantity;
 use crate::keys::read::{duration_of, few_packets, host, number, pair, positive, read};
 use crate::keys::tree::Node;
 use crate::plan::{
-    Arrivals, Choose, Chosen, Connection, Gap, LinkEvent, Matrix, Queries, Size, Spraying, Workload,
+    Arrivals, Choose, Chosen, Connection, Gap, LinkEvent, Matrix, Pool, Queries, Size, Spraying,
+    WhenBusy, Workload,
 };
 use crate::topology::Clos;
 use crate::workload::{MOST_PAIRS, REQUEST};
@@ -102,9 +103,11 @@ fn spraying(node: &Node, transport: &Chosen) -> Result<Spraying, ScenarioError> 
 /// Whether the flows of a workload from one host to another share a connection.
 fn connection(node: &Node, size: &Size, transport: &Chosen) -> Result<Connection, ScenarioError> {
     let Some(asked) = node.child("connection") else { return Ok(Connection::New) };
-    if asked.text() != Some("kept") {
-        return Ok(Connection::New);
-    }
+    let kept = match (asked.table(), asked.text()) {
+        (Some(_), _) => Connection::Pool(pool(asked)),
+        (None, Some("kept")) => Connection::Kept,
+        (None, _) => return Ok(Connection::New),
+    };
     let refuse =
         |problem: &str, expected: &str| Err(ScenarioError::new(&asked.place, problem, expected));
     if node.child("file").is_some() {
@@ -120,7 +123,17 @@ fn connection(node: &Node, size: &Size, transport: &Chosen) -> Result<Connection
             format!("a kept connection of {}, which sends one flow on each", transport.name());
         return refuse(&problem, "\"new\" with this transport");
     }
-    Ok(Connection::Kept)
+    Ok(kept)
+}
+
+/// Several connections from each host to each.
+fn pool(node: &Node) -> Pool {
+    let when_busy = match node.child("when_busy").and_then(Node::text) {
+        Some("least-busy") => WhenBusy::LeastBusy,
+        _ => WhenBusy::Wait,
+    };
+    let each = number(node, "each").and_then(|each| u16::try_from(each).ok()).unwrap_or(1);
+    Pool { each, when_busy }
 }
 
 /// Requests as a workload of their own, before that of the answers.
@@ -272,9 +285,7 @@ fn size(
     }
     refuse_endless(node, transport, "\"long-lived\"")?;
     if node.table().is_some() {
-        let sizes = super::distributions::distribution(node)?;
-        few_packets(node, sizes.largest(), transport.payload_bytes())?;
-        return Ok(Size::Drawn(sizes));
+        return super::distributions::drawn(node, transport.payload_bytes());
     }
     sized(node, transport).map(Size::Fixed)
 }
@@ -356,6 +367,7 @@ fn queries(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
         client: node.child("client").map(|client| host(client, hosts)).transpose()?,
         servers,
         service_time,
+        from_request: node.child("fct_from").and_then(Node::text) == Some("request"),
     }))
 }
 

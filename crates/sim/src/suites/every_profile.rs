@@ -5,8 +5,8 @@ use trimline_switch::{Alpha, Choices, ServiceModel};
 
 use super::plans::{fattree, incast, plan, run, same_everywhere, workload};
 use crate::plan::{
-    Chosen, Impairment, LinkChange, LinkEvent, Lossless, Matrix, Plan, Share, SharedMemory,
-    Spraying,
+    Arrivals, Chosen, Connection, Gap, Impairment, LinkChange, LinkEvent, Lossless, Matrix, Pareto,
+    Plan, Pool, Queries, Share, SharedMemory, Size, Spraying, WhenBusy, Workload,
 };
 use crate::topology;
 use crate::transports::AnyTransport;
@@ -56,6 +56,37 @@ fn load(transport: Chosen, switch: ServiceModel) -> Plan {
     plan
 }
 
+/// Clients that ask servers over pools of connections where the transport has them, else over new ones, and answers of
+/// heavy-tailed sizes.
+fn ask(plan: &mut Plan) {
+    let takes_messages = plan.transports.iter().all(|chosen| chosen.takes_messages());
+    if !plan.transports.iter().all(|chosen| chosen.traits().ends_flows) {
+        return;
+    }
+    let queries = Queries {
+        client: None,
+        servers: 2,
+        service_time: Gap::Fixed(TimeDelta::from_us(3)),
+        from_request: true,
+    };
+    let requests = workload("ask-requests", Matrix::Requests(queries), Some(100));
+    let answers = Workload {
+        size: Size::Pareto(Pareto::bounded((105, 100), 10_000, 1_000_000).expect("sizes")),
+        ..workload("ask", Matrix::Responses, None)
+    };
+    let (mean, until) = (TimeDelta::from_us(200), TimeDelta::from_us(1500));
+    for workload in [requests, answers] {
+        plan.workloads.push(Workload {
+            arrivals: Arrivals::Poisson { mean, until },
+            connection: match takes_messages {
+                true => Connection::Pool(Pool { each: 2, when_busy: WhenBusy::Wait }),
+                false => Connection::New,
+            },
+            ..workload
+        });
+    }
+}
+
 /// Loss, damage, reordering, and a link that fails and comes back.
 fn trouble(plan: &mut Plan) {
     let share = |billionths| Share::from_billionths(billionths).expect("a share");
@@ -97,6 +128,7 @@ pub fn every_profile(transport: &dyn AnyTransport) {
                 }
                 if is_troubled {
                     trouble(&mut plan);
+                    ask(&mut plan);
                 }
                 let record = same_everywhere(&plan, if is_troubled { 3 } else { 2 });
                 assert_eq!(record, run(&plan), "{case}: twice");

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use crate::plan::{
-    Arrivals, Choose, Chosen, Connection, EngineChoice, Impairment, Matrix, Plan, Sampled,
+    Arrivals, Bumps, Choose, Chosen, Connection, EngineChoice, Impairment, Matrix, Plan, Sampled,
     SharedMemory, Size, Spraying, Workload,
 };
 use crate::topology::{Clos, LinkSpec, Processing};
@@ -76,6 +76,7 @@ pub fn plan(topology: Clos, transport: Chosen, workloads: Vec<Workload>) -> Plan
         port_rules: Vec::new(),
         shared_memory: SharedMemory::None,
         lossless: None,
+        bumps: Bumps::default(),
         detours: Vec::new(),
         transports: vec![transport],
         workloads,

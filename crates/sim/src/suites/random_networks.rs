@@ -8,7 +8,10 @@ use trimline_switch::ServiceModel;
 use trimline_transport::ndp::{self, PullSpacing};
 
 use super::plans::{fattree, incast, plan, run, same_everywhere, star, workload};
-use super::variations::{keep_connections, share_memory, stop_inputs, take_time, vary_ports};
+use super::variations::{
+    bump_links, draw_sizes, keep_connections, pool_connections, share_memory, stop_inputs,
+    take_time, vary_ports,
+};
 use crate::plan::{Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Size, Spraying};
 use crate::random::Draws;
 use crate::topology::{self, Clos, LinkSpec};
@@ -177,6 +180,8 @@ pub struct Seen {
     pub shared: u64,
     /// Flows that ended as messages on connections that are kept.
     pub kept: u64,
+    /// The same of pools, in which a message takes an idle connection.
+    pub pooled: u64,
     /// Pause frames that switches sent.
     pub pauses: u64,
 }
@@ -282,12 +287,15 @@ fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
     if seed % 9 == 8 {
         stop_inputs(&mut plan, seed);
     }
+    if seed % 5 == 3 {
+        bump_links(&mut plan, seed);
+    }
     for workload in &mut plan.workloads {
         // Small, so that a thousand runs take seconds.
         let most = 1 + draws.below(100_000);
         let size = match workload.size {
             Size::Fixed(size) => size.get().min(most),
-            Size::LongLived | Size::Drawn(_) => most,
+            Size::LongLived | Size::Drawn(_) | Size::Pareto(_) => most,
         };
         workload.size = Size::Fixed(ByteCount::new(size));
     }
@@ -312,7 +320,8 @@ fn use_transport(plan: &mut Plan, seed: u64, transport: &'static dyn AnyTranspor
 /// Runs the networks of these seeds: loss, corruption, reordering, links that slow down, fail and come back, tiny
 /// queues, memory that ports share. Every sized flow completes, packets and bytes are conserved, nothing is delivered
 /// twice, and both engines say the same, on one thread and on two or three. Every eleventh network runs a second time
-/// with connections that are kept, where its transports take further messages.
+/// with connections that are kept, where its transports take further messages; another eleventh with sizes of heavy tails,
+/// and with pools of connections where there can be.
 ///
 /// A failure's output ends with its seed and how to replay it. Transports that end no flow are left out.
 ///
@@ -333,6 +342,15 @@ pub fn random_networks(transports: &[&'static dyn AnyTransport], seeds: Range<u6
         if seed % 11 == 5 && plan.transports.iter().all(|chosen| chosen.takes_messages()) {
             keep_connections(&mut plan, seed);
             seen.kept += seen.look(&plan, seed);
+        }
+        if seed % 11 == 8 {
+            draw_sizes(&mut plan, seed);
+            let takes_messages = plan.transports.iter().all(|chosen| chosen.takes_messages());
+            if takes_messages {
+                pool_connections(&mut plan, seed);
+            }
+            let ended = seen.look(&plan, seed);
+            seen.pooled += if takes_messages { ended } else { 0 };
         }
     }
     seen

@@ -1,17 +1,21 @@
 //! What else may differ in a network: memory that ports share, ports that differ, parts that take time, connections
 //! that are kept.
 
-use trimline_packet::{ByteCount, TimeDelta};
+use std::sync::Arc;
+
+use trimline_packet::{BitRate, ByteCount, TimeDelta};
+use trimline_switch::bump::{Clock, Measured, PacerSettings, PhantomSettings};
 use trimline_switch::model::{MarkAt, Unit};
 use trimline_switch::{Alpha, BesideModel, Classifier, Limit, Marker, Scheduler, ServiceModel};
 use trimline_transport::{ndp, tcp};
 
 use super::plans::workload;
 use crate::plan::{
-    Arrivals, Connection, Gap, Lossless, Matrix, Plan, PortRule, Queries, SharedMemory, Workload,
+    Arrivals, Connection, Gap, Lossless, Matrix, PacedHosts, Pareto, PhantomLink, Plan, Pool,
+    PortRule, Queries, SharedMemory, Size, SizeDistribution, WhenBusy, Workload,
 };
 use crate::random::Draws;
-use crate::topology::{self, HostDelay, Processing};
+use crate::topology::{self, HostDelay, Processing, Routes};
 use crate::transports::{Family, Ndp, Transport};
 
 /// Queues that share memory, of four packets and more, whatever the transport.
@@ -71,6 +75,54 @@ pub(super) fn stop_inputs(plan: &mut Plan, seed: u64) {
     let xoff = packet * draws.one_of(&[1, 3, 20]) + draws.below(100) as u32;
     let xon = draws.below(u64::from(xoff)) as u32;
     plan.lossless = Some(Lossless { xoff, xon, headroom: None, classes });
+}
+
+/// Phantom queues on some links, and pacers at some hosts, whatever the transport.
+pub(super) fn bump_links(plan: &mut Plan, seed: u64) {
+    let mut draws = Draws::new(seed ^ 0x6275_6d70_0000);
+    let routes = Routes::new(&plan.topology);
+    let one_in = draws.one_of(&[1, 3]);
+    for (_, link) in topology::links(&plan.topology) {
+        if draws.below(one_in) != 0 {
+            continue;
+        }
+        let rate = routes.link(link.unit()).spec.rate;
+        let settings = PhantomSettings {
+            drain: BitRate::from_bps(rate.as_bps() / 100 * draws.one_of(&[50, 80, 95])),
+            threshold: ByteCount::new(draws.one_of(&[1, 1_000, 30_000])),
+            clock: draws.one_of(&[Clock::Continuous, Clock::Tick(TimeDelta::from_ns(800))]),
+        };
+        let model = settings.check(rate).expect("a drain below the rate");
+        plan.bumps.phantoms.push(PhantomLink { link, settings, model });
+    }
+    // A pacer hears of no pause.
+    if plan.lossless.is_none() && draws.below(2) == 0 {
+        plan.bumps.paced = Some(pace(plan, &mut draws));
+    }
+}
+
+/// Pacers that follow their flows fast or slowly, with little room or much.
+fn pace(plan: &Plan, draws: &mut Draws) -> PacedHosts {
+    let link = plan.topology.host_link.rate;
+    let packet = plan.full_wire_bytes();
+    let settings = PacerSettings {
+        interval: TimeDelta::from_us(draws.one_of(&[1, 7, 64])),
+        backlog_gain: draws.one_of(&[16, 375, 100_000]),
+        measured: draws.one_of(&[Measured::Paced, Measured::FromHost]),
+        least_rate: BitRate::from_bps(draws.one_of(&[500_000, 50_000_000])),
+        bucket: ByteCount::new(u64::from(packet) * draws.one_of(&[1, 2])),
+        clock: draws.one_of(&[Clock::Continuous, Clock::Tick(TimeDelta::from_us(16))]),
+        queue: ByteCount::new(u64::from(packet) * draws.one_of(&[2, 40])),
+        buckets: draws.one_of(&[1, 1, 4]),
+        association_chance: draws.one_of(&[1_000_000_000, 125_000_000]),
+        association_lifetime: TimeDelta::from_us(draws.one_of(&[10, 1_000, 10_000])),
+        flows: draws.one_of(&[1, 64]),
+        ..PacerSettings::simulated()
+    };
+    let model = settings.check(link, packet).expect("a pacer");
+    let hosts = plan.topology.hosts();
+    let some = (0..hosts).filter(|_| draws.below(2) == 0).collect();
+    PacedHosts { hosts: draws.one_of(&[true, false]).then_some(some), settings, model }
 }
 
 /// Ports that differ, and a queue beside the others for what may only be dropped.
@@ -147,6 +199,49 @@ pub(super) fn keep_connections(plan: &mut Plan, seed: u64) {
     }
 }
 
+/// The same with pools: several connections from a host to another, one of which is idle or none. Sizes are Pareto's, or
+/// one of two.
+pub(super) fn pool_connections(plan: &mut Plan, seed: u64) {
+    keep_connections(plan, seed);
+    let mut draws = Draws::new(seed ^ 0x706f_6f6c_7300);
+    for workload in &mut plan.workloads {
+        workload.size = heavy_tail(&workload.size, &mut draws);
+        if let Matrix::Requests(queries) = &mut workload.matrix {
+            queries.from_request = draws.below(2) == 0;
+        }
+    }
+    let each = draws.one_of(&[1, 2, 3, 16]);
+    let when_busy = draws.one_of(&[WhenBusy::Wait, WhenBusy::LeastBusy]);
+    for workload in &mut plan.workloads {
+        workload.connection = Connection::Pool(Pool { each, when_busy });
+    }
+}
+
+/// Every workload has sizes of a Pareto distribution, whatever its transport takes.
+pub(super) fn draw_sizes(plan: &mut Plan, seed: u64) {
+    let mut draws = Draws::new(seed ^ 0x7061_7265_746f);
+    for workload in &mut plan.workloads {
+        workload.size = heavy_tail(&workload.size, &mut draws);
+    }
+}
+
+/// Sizes about as large as those of before, few of them much larger.
+fn heavy_tail(size: &Size, draws: &mut Draws) -> Size {
+    let mean = size.mean_millibytes().unwrap_or(0) / 1000;
+    let most = 200_000;
+    let mean = mean.clamp(100, most / 4);
+    let shape = draws.one_of(&[(105, 100), (3, 2), (4, 1)]);
+    let pareto = match draws.below(3) {
+        0 => Pareto::bounded(shape, mean, most),
+        1 => Pareto::unbounded(shape, mean, most),
+        _ => {
+            let sizes = SizeDistribution::mixture(&[(mean, 4), (most, 1)]).expect("a mixture");
+            return Size::Drawn(Arc::new(sizes));
+        }
+    };
+    Size::Pareto(pareto.expect("sizes of 100 B and more"))
+}
+
 /// Some flows for each that a workload has, sooner or later than they end.
 fn arrivals(workload: &Workload, draws: &mut Draws) -> Arrivals {
     let gap = TimeDelta::from_us(draws.one_of(&[0, 1, 20, 300, 5_000]));
@@ -168,7 +263,8 @@ fn arrivals(workload: &Workload, draws: &mut Draws) -> Arrivals {
 fn queries(hosts: u32, draws: &mut Draws) -> [Workload; 2] {
     let servers = 1 + draws.below(u64::from(hosts - 1).min(3)) as u32;
     let service_time = Gap::Fixed(TimeDelta::from_us(draws.below(30)));
-    let asked = Matrix::Requests(Queries { client: None, servers, service_time });
+    let asked =
+        Matrix::Requests(Queries { client: None, servers, service_time, from_request: false });
     let gap = Gap::Fixed(TimeDelta::from_us(draws.below(100)));
     let arrivals = Arrivals::ClosedLoop { gap, count: Some(1 + draws.below(4) as u32) };
     let requests = workload("q-requests", asked, Some(1 + draws.below(3_000)));

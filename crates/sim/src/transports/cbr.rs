@@ -112,6 +112,10 @@ impl Transport for Cbr {
         Ok(config)
     }
 
+    fn answers_marks(self, _config: &Config) -> bool {
+        false
+    }
+
     fn payload_bytes(self, config: &Config) -> u16 {
         config.payload_bytes
     }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use trimline_metrics::capture::Frames;
 use trimline_packet::{HostId, Kind, Packet};
-use trimline_transport::tcp::{Config, MARK_CWR, MARK_ECE, Said};
+use trimline_transport::tcp::{Config, MARK_CWR, Said};
 
 const PORT: u16 = 5001;
 /// Its number as a protocol of IPv4.
@@ -194,7 +194,7 @@ impl Frames for Segments {
         set(&mut flags, ACK, answers > 0);
         set(&mut flags, PSH, is_data && said.is_last);
         let asks_for_ecn = self.config.ecn && said.is_syn && said.payload == 0;
-        set(&mut flags, ECE, packet.marks & MARK_ECE != 0 || asks_for_ecn);
+        set(&mut flags, ECE, packet.marks & Packet::MARK_ECE != 0 || asks_for_ecn);
         set(&mut flags, CWR, packet.marks & MARK_CWR != 0 || (asks_for_ecn && is_data));
         let (window, scale) = self.window();
         let window = if flags & SYN == 0 {

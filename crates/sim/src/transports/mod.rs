@@ -94,6 +94,10 @@ pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
     fn traits(self) -> Traits;
     /// The switch profile of a scenario that names none.
     fn profile(self, keys: &Keys<'_>) -> &'static str;
+    /// Whether its senders answer marks: ECN-Echo, or a CNP, makes them slower. One that does not say it is believed to.
+    fn answers_marks(self, _config: &ConfigOf<Self>) -> bool {
+        true
+    }
     /// How queues that mark do it in a scenario that says nothing of it. `None`: as their profile has it.
     fn marker(self) -> Option<Marker> {
         None
@@ -244,6 +248,9 @@ impl<T: Transport> Choice for Configured<T> {
     }
     fn series_columns(&self) -> Vec<SeriesColumn> {
         T::Endpoint::series_columns(&self.config)
+    }
+    fn answers_marks(&self) -> bool {
+        self.transport.answers_marks(&self.config)
     }
     fn takes_messages(&self) -> bool {
         T::Endpoint::TAKES_MESSAGES

@@ -306,6 +306,10 @@ impl Transport for Ndp {
         Ok(config)
     }
 
+    fn answers_marks(self, _config: &Config) -> bool {
+        false
+    }
+
     fn payload_bytes(self, config: &Config) -> u16 {
         config.payload_bytes
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trimline_metrics::{Reading, Readings, SeriesColumn};
 use trimline_packet::{BitRate, ByteCount, HostId, TimeDelta};
-use trimline_transport::phost::{Config, Endpoint, FreeTokens, Order};
+use trimline_transport::phost::{Config, Endpoint, FreeTokens, Order, ReceiverRules};
 use trimline_transport::{Framing, Half, flow};
 
 use super::words::time;
@@ -117,6 +117,11 @@ static GRAMMAR: Grammar = Grammar {
             "When all packets were asked for, the missing ones are asked for again so long after the last token. Default: 9 packet times.",
         ),
         optional(
+            "receiver",
+            Form::Word(&["prompt", "yaps"]),
+            "What the paper leaves open of receivers. \"prompt\" (default): a flow may have a token as soon as data answers an older one; free tokens cost no others; packets on them are asked for again after a packet time each and `resend`. \"yaps\", as the simulator of its authors: a receiver whose flows all wait gives no token before the first wait ends or an RTS arrives; an RTS of a flow with free tokens for all its packets makes it leave out as many; such packets are asked for again after two packet times each.",
+        ),
+        optional(
             "rts_repeat",
             DURATION,
             "A sender that has heard nothing for so long repeats its RTS; then it waits twice as long, up to eight times, and longer after 64 repeats. Default: 100 packet times.",
@@ -191,6 +196,10 @@ impl Transport for Phost {
             token_expiry: keys.duration("token_expiry", of_packets.token_expiry)?,
             downgrade: keys.timer("downgrade", of_packets.downgrade)?,
             resend: keys.timer("resend", of_packets.resend)?,
+            receiver: match keys.word("receiver") {
+                Some("yaps") => ReceiverRules::Yaps,
+                _ => ReceiverRules::Prompt,
+            },
             rts_repeat: keys.timer("rts_repeat", of_packets.rts_repeat)?,
             time_wait: keys.duration("time_wait", of_packets.time_wait)?,
             receiver_order: order("receiver_order"),
@@ -210,6 +219,10 @@ impl Transport for Phost {
         Ok(config)
     }
 
+    fn answers_marks(self, _config: &Config) -> bool {
+        false
+    }
+
     fn payload_bytes(self, config: &Config) -> u16 {
         config.payload_bytes
     }
@@ -220,7 +233,7 @@ impl Transport for Phost {
             Order::Fair => "in turn",
         };
         format!(
-            "pHost: {} free tokens for {}, {} B a packet, {} tokens unanswered, each good for {}; receivers serve flows {}, senders {}",
+            "pHost: {} free tokens for {}, {} B a packet, {} tokens unanswered, each good for {}; receivers serve flows {}{}, senders {}",
             config.free_tokens,
             match config.free_for {
                 FreeTokens::AllFlows => "all flows",
@@ -230,6 +243,10 @@ impl Transport for Phost {
             config.token_window,
             time(config.token_expiry),
             order(config.receiver_order),
+            match config.receiver {
+                ReceiverRules::Prompt => "",
+                ReceiverRules::Yaps => " by the rules of YAPS",
+            },
             order(config.sender_order),
         )
     }
@@ -256,7 +273,7 @@ impl Transport for Phost {
         let packets = |draws: &mut Draws, counts: &[u64]| {
             TimeDelta::from_ps(base.packet_time.as_ps().saturating_mul(draws.one_of(counts)))
         };
-        Config {
+        let mut config = Config {
             free_tokens: draws.one_of(&[0, 1, 8, 8, 40]),
             free_for: draws.one_of(&[FreeTokens::AllFlows, FreeTokens::ShortFlows]),
             token_window: draws.one_of(&[1, 2, 8, 8, 30]),
@@ -267,7 +284,12 @@ impl Transport for Phost {
             receiver_order: draws.one_of(&[Order::Srpt, Order::Srpt, Order::Fair]),
             sender_order: draws.one_of(&[Order::Srpt, Order::Srpt, Order::Fair]),
             ..base
+        };
+        // No draw of its own: seeds keep their networks.
+        if config.free_for == FreeTokens::ShortFlows && config.receiver_order == Order::Srpt {
+            config.receiver = ReceiverRules::Yaps;
         }
+        config
     }
 }
 
@@ -286,6 +308,7 @@ fn defaults(payload_bytes: u16, link: &LinkSpec) -> Config {
         token_expiry: halves(3),
         downgrade: halves(50),
         resend: halves(18),
+        receiver: ReceiverRules::Prompt,
         rts_repeat: halves(200),
         time_wait: TimeDelta::from_ms(1),
         receiver_order: Order::Srpt,
@@ -318,7 +341,7 @@ mod tests {
 
     #[test]
     fn every_key_is_read() {
-        let keys = "transport.phost = { free_tokens = 3, free_for = \"short\", token_window = 4, token_expiry = \"8us\", downgrade = \"9us\", resend = \"10us\", rts_repeat = \"11us\", time_wait = \"12us\", receiver_order = \"fair\", sender_order = \"fair\" }";
+        let keys = "transport.phost = { free_tokens = 3, free_for = \"short\", token_window = 4, token_expiry = \"8us\", downgrade = \"9us\", resend = \"10us\", receiver = \"yaps\", rts_repeat = \"11us\", time_wait = \"12us\", receiver_order = \"fair\", sender_order = \"fair\" }";
         let us = TimeDelta::from_us;
         let expected = Config {
             free_tokens: 3,
@@ -327,6 +350,7 @@ mod tests {
             token_expiry: us(8),
             downgrade: us(9),
             resend: us(10),
+            receiver: ReceiverRules::Yaps,
             rts_repeat: us(11),
             time_wait: us(12),
             receiver_order: Order::Fair,

@@ -403,6 +403,10 @@ impl Transport for Family {
         Ok(config)
     }
 
+    fn answers_marks(self, config: &Config) -> bool {
+        config.ecn
+    }
+
     fn payload_bytes(self, config: &Config) -> u16 {
         config.payload_bytes
     }

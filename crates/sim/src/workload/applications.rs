@@ -17,9 +17,8 @@ use super::arrivals::{ClosedLoop, OpenLoop};
 use super::due::{Activation, Due, Next, What};
 use super::incasts::Incasts;
 use super::queries::{Client, answer};
-use super::setup::{Kind, Setup};
+use super::setup::{Asked, Keeping, Kind, Setup};
 use crate::flow::Flow;
-use crate::plan::{Connection, Workload};
 use crate::table::Shared;
 
 /// One application of a host.
@@ -49,6 +48,8 @@ pub(super) struct HostApplications {
     pub(super) applications: Vec<(u32, Application)>,
     /// How often triggers of files, by workload and number, were activated as far as this host knows.
     activations: BTreeMap<Activation, u32>,
+    /// By workload and index of the answers that are owed here: what they have to know of their requests.
+    asked: BTreeMap<(u32, u64), Asked>,
 }
 
 impl HostApplications {
@@ -124,8 +125,15 @@ impl Applications {
     }
     /// Whether each workload keeps its connections.
     pub(crate) fn keeps(&self) -> Arc<[bool]> {
-        let keeps = |workload: &Workload| workload.connection == Connection::Kept;
-        self.setup.workloads.iter().map(keeps).collect()
+        self.setup.workloads.iter().map(|workload| workload.connection.is_kept()).collect()
+    }
+    /// How.
+    pub(crate) fn keeping(&self) -> Arc<[Keeping]> {
+        self.setup.keeping()
+    }
+    /// Seed of the run.
+    pub(crate) fn seed(&self) -> u64 {
+        self.setup.seed
     }
     pub(crate) fn any_switch_random(&self) -> bool {
         self.setup.any_switch_random()
@@ -185,7 +193,13 @@ impl Applications {
             }
             What::Answer(client) => {
                 self.counts.to_come -= 1;
-                flow(client, 0)
+                let answer = flow(client, 0);
+                match own.asked.remove(&(due.workload, due.index)) {
+                    None => answer,
+                    Some(Asked { lane, at }) => {
+                        Flow { lane, start: at.unwrap_or(answer.start), ..answer }
+                    }
+                }
             }
             What::Listed(number) => {
                 self.counts.to_come -= 1;
@@ -234,7 +248,11 @@ impl Applications {
             Kind::Plain => {}
             Kind::Requests => {
                 let own = &mut self.hosts[host as usize];
-                own.due.push(Reverse(answer(&self.setup, flow, now)));
+                let answer = answer(&self.setup, flow, now);
+                if let Some(asked) = self.setup.asked(flow) {
+                    own.asked.insert((answer.workload, answer.index), asked);
+                }
+                own.due.push(Reverse(answer));
             }
             Kind::Responses => self.answered(host, flow, now),
             Kind::Listed => {

@@ -20,7 +20,7 @@ use crate::plan::{Gap, Matrix, Queries, Size};
 use crate::random;
 
 /// The hosts that ask.
-pub(super) fn clients(queries: &Queries, hosts: u32) -> Range<u32> {
+pub(crate) fn clients(queries: &Queries, hosts: u32) -> Range<u32> {
     match queries.client {
         Some(client) => client..client + 1,
         None => 0..hosts,

@@ -8,7 +8,8 @@ use super::listed::Triggers;
 use super::matrix::members;
 use crate::flow::Flow;
 use crate::formats::sizes::WHOLE;
-use crate::plan::{Arrivals, Matrix, Plan, Size, Spraying, Workload};
+use crate::pareto::DRAWS;
+use crate::plan::{Arrivals, Connection, Matrix, Plan, Pool, Size, Spraying, WhenBusy, Workload};
 use crate::random;
 use crate::topology::Clos;
 
@@ -23,6 +24,28 @@ pub(super) enum Kind {
     Responses,
     /// What its file says.
     Listed,
+}
+
+/// How a workload keeps its connections, if it does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keeping {
+    /// How many from a source to a destination.
+    pub(crate) lanes: u16,
+    /// What a flow does that finds none idle.
+    pub(crate) when_busy: WhenBusy,
+    /// Its flows are requests, and a connection that carries one is busy until the answer is there.
+    pub(crate) asks: bool,
+    /// Its flows are the answers to these.
+    pub(crate) answers: bool,
+}
+
+/// What the answer to a request has to know of it.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    /// The connection of the pool that it came by.
+    pub(super) lane: Option<u16>,
+    /// When its client asked, if the answer counts from then.
+    pub(super) at: Option<Time>,
 }
 
 /// What never changes.
@@ -103,6 +126,35 @@ impl Setup {
         }
     }
 
+    /// How each workload keeps its connections.
+    pub(super) fn keeping(&self) -> Arc<[Keeping]> {
+        let of = |(place, workload): (usize, &Workload)| {
+            let (lanes, when_busy, is_pool) = match workload.connection {
+                Connection::New | Connection::Kept => (1, WhenBusy::Wait, false),
+                Connection::Pool(Pool { each, when_busy }) => (each, when_busy, true),
+            };
+            let (asks, answers) = match self.kind(place as u32) {
+                Kind::Requests => (is_pool, false),
+                Kind::Responses => (false, is_pool),
+                Kind::Plain | Kind::Listed => (false, false),
+            };
+            Keeping { lanes, when_busy, asks, answers }
+        };
+        self.workloads.iter().enumerate().map(of).collect()
+    }
+
+    /// What the answer to a request has to know of it.
+    pub(super) fn asked(&self, request: &Flow) -> Option<Asked> {
+        let workload = &self.workloads[request.workload as usize];
+        let Matrix::Requests(queries) = &workload.matrix else { return None };
+        let lane = match workload.connection {
+            Connection::New | Connection::Kept => None,
+            Connection::Pool(_) => request.lane,
+        };
+        let at = queries.from_request.then_some(request.start);
+        (lane.is_some() || at.is_some()).then_some(Asked { lane, at })
+    }
+
     pub(super) fn is_closed(&self, workload: u32) -> bool {
         matches!(self.workloads[workload as usize].arrivals, Arrivals::ClosedLoop { .. })
     }
@@ -135,15 +187,17 @@ impl Setup {
         start: Time,
         token: u32,
     ) -> Flow {
+        let draw = |bound| {
+            let owner = [u64::from(source.get()), self.names[workload as usize], index];
+            random::below(&mut random::stream(self.seed, "size", &owner), bound)
+        };
         let size = match &self.workloads[workload as usize].size {
             Size::LongLived => None,
-            Size::Fixed(size) => Some(*size),
-            Size::Drawn(sizes) => {
-                let owner = [u64::from(source.get()), self.names[workload as usize], index];
-                let mut draws = random::stream(self.seed, "size", &owner);
-                Some(ByteCount::new(sizes.size(random::below(&mut draws, WHOLE))))
-            }
+            Size::Fixed(size) => Some(size.get()),
+            Size::Drawn(sizes) => Some(sizes.size(draw(WHOLE))),
+            Size::Pareto(sizes) => Some(sizes.size(draw(DRAWS))),
         };
+        let size = size.map(ByteCount::new);
         self.sized_flow(workload, source, destination, index, start, token, size)
     }
 
@@ -160,7 +214,19 @@ impl Setup {
     ) -> Flow {
         let Workload { class, spraying, .. } = self.workloads[workload as usize];
         let switch_random = spraying == Spraying::SwitchRandom;
-        Flow { source, destination, workload, token, index, size, start, class, switch_random }
+        let lane = None;
+        Flow {
+            source,
+            destination,
+            workload,
+            token,
+            index,
+            size,
+            start,
+            class,
+            switch_random,
+            lane,
+        }
     }
 
     /// A flow of a file, which starts.

@@ -26,10 +26,12 @@ use std::net::IpAddr;
 use serde::Deserialize;
 use trimline_packet::wire::{Lengths, Profile};
 use trimline_packet::{BitRate, Packet, TimeDelta};
+use trimline_switch::bump::{PhantomModel, PhantomSettings};
 use trimline_switch::profiles::{self, Sizes};
 use trimline_switch::{BesideModel, ServiceModel};
 
 use super::forwarding::Spread;
+use super::phantom::{self, PhantomConfig};
 use super::quantity::{Delay, Rate, Share};
 use crate::io::mem::Impairments;
 
@@ -41,6 +43,8 @@ pub struct Config {
     pub rate: Option<Rate>,
     /// Propagation delay of every link that states no other.
     pub delay: Option<Delay>,
+    /// The phantom queue of every port that states no other; none without it.
+    pub phantom_queue: Option<PhantomConfig>,
     /// What ports do: a profile of the simulator.
     #[serde(default = "paper")]
     pub profile: String,
@@ -152,6 +156,8 @@ pub struct LinkConfig {
     pub rate: Option<Rate>,
     /// Its propagation delay.
     pub delay: Option<Delay>,
+    /// The phantom queue of the port at each of its ends.
+    pub phantom_queue: Option<PhantomConfig>,
     /// What it does to frames.
     #[serde(default)]
     pub impairment: ImpairmentConfig,
@@ -172,6 +178,8 @@ pub struct HostConfig {
     pub rate: Option<Rate>,
     /// Its propagation delay.
     pub delay: Option<Delay>,
+    /// The phantom queue of the port that leads to the host.
+    pub phantom_queue: Option<PhantomConfig>,
     /// What it does to frames.
     #[serde(default)]
     pub impairment: ImpairmentConfig,
@@ -215,6 +223,8 @@ pub(super) struct Layout {
     pub(super) switches: Vec<Vec<u32>>,
     /// Switch, line and far end of each port.
     pub(super) ports: Vec<(u32, Line, FarEnd)>,
+    /// The phantom queue of each port.
+    pub(super) phantoms: Vec<Option<PhantomModel>>,
     /// The port of each host.
     pub(super) hosts: Vec<u32>,
     /// For each switch the local ports that lead to each address.
@@ -268,6 +278,41 @@ impl Config {
         Ok(BesideModel { main, droppable })
     }
 
+    /// The phantom queue of a port, which says so itself or has that of all ports.
+    fn phantom(
+        &self,
+        place: &str,
+        own: Option<PhantomConfig>,
+        rate: BitRate,
+    ) -> Result<Option<(PhantomSettings, PhantomModel)>, String> {
+        let checked = own.or(self.phantom_queue).map(|phantom| phantom.check(rate)).transpose();
+        checked.map_err(|error| format!("{place}: phantom_queue: {error}"))
+    }
+
+    /// What phantom queues are on which ports: a line for each kind.
+    ///
+    /// # Errors
+    /// One that cannot be.
+    pub fn phantom_words(&self) -> Result<Vec<String>, String> {
+        let hosts = self.host.iter();
+        let hosts = hosts.map(|host| (host.interface.clone(), host.phantom_queue, host.rate));
+        let links = self.link.iter();
+        let links = links.map(|link| (link.between.join(" to "), link.phantom_queue, link.rate));
+        let mut kinds: Vec<(String, Vec<String>)> = Vec::new();
+        for (place, own, rate) in hosts.chain(links) {
+            let Some(Rate(rate)) = rate.or(self.rate) else { continue };
+            let Some((settings, _)) = self.phantom(&place, own, rate)? else { continue };
+            let words = phantom::words(&settings);
+            match kinds.iter_mut().find(|(known, _)| *known == words) {
+                Some((_, places)) => places.push(place),
+                None => kinds.push((words, vec![place])),
+            }
+        }
+        let line =
+            |(words, places): (String, Vec<String>)| format!("{}: {words}", places.join(", "));
+        Ok(kinds.into_iter().map(line).collect())
+    }
+
     /// Checks everything and computes ports and routes.
     pub(super) fn layout(&self) -> Result<Layout, String> {
         let mut profile = Profile::named(&self.dscp).ok_or_else(|| {
@@ -294,21 +339,25 @@ impl Config {
             }
         }
         let mut switches: Vec<Vec<u32>> = vec![Vec::new(); self.switch.len()];
-        let (mut ports, mut hosts) = (Vec::new(), Vec::new());
+        let (mut ports, mut hosts, mut phantoms) = (Vec::new(), Vec::new(), Vec::new());
         for (index, host) in self.host.iter().enumerate() {
             let switch = number(&host.switch)?;
             let line = line(&host.interface, host.rate, host.delay, host.impairment.rules())?;
             switches[switch].push(ports.len() as u32);
             hosts.push(ports.len() as u32);
+            let phantom = self.phantom(&host.interface, host.phantom_queue, line.rate)?;
+            phantoms.push(phantom.map(|(_, model)| model));
             ports.push((switch as u32, line, FarEnd::Host(index as u32)));
         }
         for link in &self.link {
             let ends = [number(&link.between[0])?, number(&link.between[1])?];
             let name = link.between.join(" to ");
             let line = line(&name, link.rate, link.delay, link.impairment.rules())?;
+            let phantom = self.phantom(&name, link.phantom_queue, line.rate)?;
             let first = ports.len() as u32;
             for (end, other) in [(0, 1), (1, 0)] {
                 switches[ends[end]].push(first + end as u32);
+                phantoms.push(phantom.map(|(_, model)| model));
                 ports.push((ends[end] as u32, line, FarEnd::Port(first + other)));
             }
         }
@@ -318,6 +367,7 @@ impl Config {
             lengths: if self.stale_lengths { Lengths::Stale } else { Lengths::Updated },
             switches,
             ports,
+            phantoms,
             hosts,
             routes: vec![Vec::new(); self.switch.len()],
         };

@@ -7,8 +7,11 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use hdrhistogram::Histogram;
 use rand_xoshiro::rand_core::RngCore;
-use trimline_packet::{ByteCount, Handle, Packet, Packets, PortCounters, Time, TimeDelta};
+use trimline_packet::{
+    ByteCount, Handle, Packet, Packets, PortCounters, ServiceClass, Time, TimeDelta,
+};
 use trimline_switch::{
     Around, Beside, BesideModel, Chance, Displaced, Fate, OutputPort, Pool, settle,
 };
@@ -18,6 +21,7 @@ use super::config::{Config, FarEnd, ForwardingLayer, Layout, Line};
 use super::forwarding::{Exit, Forwarding};
 use super::frames::Frames;
 use super::ip_header::IpHeader;
+use super::phantom::Phantom;
 use crate::io::mem::{Impairer, Impairments};
 use crate::random;
 
@@ -51,6 +55,32 @@ struct Port {
     coins: Coins,
     impairer: Option<Impairer>,
     counters: PortCounters,
+    queues: [QueueCounters; Egress::QUEUES],
+    phantom: Option<Box<Phantom>>,
+    waits: Option<Box<Waits>>,
+}
+
+/// How long frames waited at a port, in nanoseconds: from their last bit in to their first bit out.
+pub type Waits = Histogram<u64>;
+
+/// The longest wait that is told from longer ones.
+const LONGEST_WAIT: TimeDelta = TimeDelta::from_ms(60_000);
+
+impl Port {
+    fn marked_by_phantom(&self) -> u64 {
+        self.phantom.as_ref().map_or(0, |phantom| phantom.marked)
+    }
+}
+
+/// What happened at one queue of a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueCounters {
+    /// Packets that began to leave.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+    /// Packets that found no place.
+    pub dropped: u64,
 }
 
 #[derive(Debug)]
@@ -139,6 +169,9 @@ impl Fabric {
         for port in &mut self.ports {
             (port.busy_until, port.planned) =
                 (port.busy_until.set_back(by), port.planned.set_back(by));
+            if let Some(phantom) = &mut port.phantom {
+                phantom.set_back(by);
+            }
         }
         for host in &mut self.hosts {
             host.busy_until = host.busy_until.set_back(by);
@@ -162,7 +195,8 @@ impl Fabric {
         ties: Ties,
     ) -> Result<Fabric, String> {
         let seed = config.seed.unwrap_or_else(random::seed);
-        let Layout { model, profile, lengths, switches, ports, hosts, routes } = config.layout()?;
+        let Layout { model, profile, lengths, switches, ports, phantoms, hosts, routes } =
+            config.layout()?;
         let impairer = |rules: Impairments, owner: u64| {
             let impairs = rules.loss | rules.corruption | rules.duplication | rules.reordering != 0;
             let stream = random::stream(seed ^ random::mix(u64::MAX), owner);
@@ -190,6 +224,9 @@ impl Fabric {
             coins: Coins(coins(number)),
             impairer: impairer(line.rules, u64::from(number) << 1 | 1),
             counters: PortCounters::default(),
+            queues: [QueueCounters::default(); Egress::QUEUES],
+            phantom: phantoms[number as usize].map(|model| Box::new(Phantom::new(model))),
+            waits: None,
         });
         let ports = ports.collect();
         let switches = (0..).zip(switches.into_iter().zip(routes)).zip(&config.switch);
@@ -230,10 +267,33 @@ impl Fabric {
     /// switch.
     pub fn counters(&self) -> impl Iterator<Item = (u32, u16, PortCounters)> + '_ {
         let counted = |port: &Port| {
-            let marked = u64::from(port.egress.marked());
+            let marked = u64::from(port.egress.marked()) + port.marked_by_phantom();
             (port.switch, port.local, PortCounters { marked, ..port.counters })
         };
         self.ports.iter().map(counted)
+    }
+
+    /// What happened at the queue of a port in which packets of this class wait.
+    pub fn queue_counters(&self, port: u32, class: ServiceClass) -> QueueCounters {
+        let port = &self.ports[port as usize];
+        port.queues[port.egress.queue_of(&self.model, class)]
+    }
+
+    /// Packets that the phantom queue of a port has marked: some of those that [`Fabric::counters`] has as marked.
+    pub fn marked_by_phantom(&self, port: u32) -> u64 {
+        self.ports[port as usize].marked_by_phantom()
+    }
+
+    /// From now on how long frames wait at this port is counted.
+    pub fn watch_waits(&mut self, port: u32) {
+        let longest = LONGEST_WAIT.as_ps() / 1000;
+        let waits = Waits::new_with_bounds(1, longest, 3).expect("sound bounds");
+        self.ports[port as usize].waits = Some(Box::new(waits));
+    }
+
+    /// How long the frames that left this port had waited there, if that is counted.
+    pub fn waits(&self, port: u32) -> Option<&Waits> {
+        self.ports[port as usize].waits.as_deref()
     }
 
     /// Packets in each queue of a port, the one on the wire included.
@@ -369,6 +429,9 @@ impl Fabric {
             port.busy_until = now;
         }
         self.frames.at_last_hop = matches!(port.far_end, FarEnd::Host(_));
+        if port.waits.is_some() {
+            self.frames.set_since(handle, now);
+        }
         let (egress, mut around) = self.split(now, number);
         egress.enqueue(handle, &mut around);
         if self.displaced.is_changed() {
@@ -428,11 +491,22 @@ impl Fabric {
             self.settle_displaced(now, number);
         }
         let Some(handle) = sent else { return };
-        let packet = *self.frames.packet(handle);
         let port = &mut self.ports[number as usize];
+        // HULL 2.1: the phantom queue is in series with the port. It sees what leaves, when its first bit does.
+        if let Some(phantom) = &mut port.phantom {
+            phantom.pass(now, self.frames.packet_mut(handle));
+        }
+        if let Some(waits) = &mut port.waits {
+            let waited = now.saturating_since(self.frames.since(handle));
+            waits.saturating_record(waited.as_ps() / 1000);
+        }
+        let packet = *self.frames.packet(handle);
         let wire = packet.wire_bytes;
         port.counters.packets += 1;
         port.counters.bytes += u64::from(wire);
+        let queue = &mut port.queues[port.egress.queue_of(&self.model, packet.service)];
+        queue.packets += 1;
+        queue.bytes += u64::from(wire);
         port.busy_until = now + port.line.rate.transmission(ByteCount::new(wire.into()));
         let arrival = port.busy_until + port.line.delay;
         self.plan(number);
@@ -489,6 +563,9 @@ impl trimline_switch::Fabric for AroundPort<'_> {
         self.fabric.forward(self.now, switch, local, packet);
     }
     fn free(&mut self, packet: Handle) {
+        let class = self.fabric.frames.packet(packet).service;
+        let port = &mut self.fabric.ports[self.port as usize];
+        port.queues[port.egress.queue_of(&self.fabric.model, class)].dropped += 1;
         self.fabric.frames.release(packet);
     }
 }

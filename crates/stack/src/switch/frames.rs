@@ -5,7 +5,7 @@
 
 use trimline_packet::wire::{Frame, Lengths, Profile, View};
 use trimline_packet::{
-    ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service,
+    ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service, Time,
 };
 
 use super::ip_header::IpHeader;
@@ -17,6 +17,8 @@ const FCS_BYTES: usize = 4;
 struct Stored {
     packet: Packet,
     next: Handle,
+    /// When it came to the port where it waits, if that port wants to know.
+    since: Time,
     bytes: Vec<u8>,
 }
 
@@ -50,7 +52,8 @@ impl Frames {
             }
             None => {
                 let handle = Handle::new(self.slots.len() as u32);
-                self.slots.push(Stored { packet, next: Handle::NONE, bytes: frame.to_vec() });
+                let (next, since) = (Handle::NONE, Time::ZERO);
+                self.slots.push(Stored { packet, next, since, bytes: frame.to_vec() });
                 handle
             }
         }
@@ -63,6 +66,15 @@ impl Frames {
 
     pub(super) fn bytes_mut(&mut self, handle: Handle) -> &mut Vec<u8> {
         &mut self.slots[handle.index()].bytes
+    }
+
+    /// When it came to its port: what [`Frames::set_since`] was told last of this frame.
+    pub(super) fn since(&self, handle: Handle) -> Time {
+        self.slots[handle.index()].since
+    }
+
+    pub(super) fn set_since(&mut self, handle: Handle, since: Time) {
+        self.slots[handle.index()].since = since;
     }
 
     pub(super) fn release(&mut self, handle: Handle) {

@@ -10,13 +10,15 @@ mod fabric;
 mod forwarding;
 mod frames;
 mod ip_header;
+mod phantom;
 pub mod quantity;
 mod run;
 
 pub use config::{
     AddressConfig, Config, ForwardingLayer, HostConfig, ImpairmentConfig, LinkConfig, SwitchConfig,
 };
-pub use fabric::{Fabric, Ties};
+pub use fabric::{Fabric, QueueCounters, Ties, Waits};
 pub use forwarding::Spread;
 pub use frames::Frames;
+pub use phantom::PhantomConfig;
 pub use run::{PortNews, Runner};

@@ -3,8 +3,8 @@
 use std::fmt::Display;
 
 use serde::Deserialize;
-use trimline_packet::quantity::{self, A_DURATION, A_RATE, A_SHARE, Fault};
-use trimline_packet::{BitRate, TimeDelta};
+use trimline_packet::quantity::{self, A_DURATION, A_RATE, A_SHARE, A_SIZE, Fault};
+use trimline_packet::{BitRate, ByteCount, TimeDelta};
 
 /// The mistake in `text`, as one line.
 fn mistake(text: &str, expected: &str, fault: &Fault) -> String {
@@ -28,16 +28,35 @@ pub fn time(text: &str) -> Result<TimeDelta, String> {
     quantity::duration(text).map_err(|fault| mistake(text, A_DURATION, &fault))
 }
 
+/// A size: "1KB".
+///
+/// # Errors
+/// What was expected.
+pub fn size(text: &str) -> Result<ByteCount, String> {
+    quantity::bytes(text).map_err(|fault| mistake(text, A_SIZE, &fault))
+}
+
+/// Billionths of all.
+const ALL: u64 = 1_000_000_000;
+
+/// A share in billionths: "95%".
+///
+/// # Errors
+/// What was expected.
+pub fn billionths(text: &str) -> Result<u64, String> {
+    let billionths = quantity::share(text).map_err(|fault| mistake(text, A_SHARE, &fault))?;
+    if billionths > ALL {
+        return Err(format!("{text:?} is more than all"));
+    }
+    Ok(billionths)
+}
+
 /// A share of 2^32, rounded down: "1%".
 ///
 /// # Errors
 /// What was expected.
 pub fn share(text: &str) -> Result<u32, String> {
-    const ALL: u64 = 1_000_000_000;
-    let billionths = quantity::share(text).map_err(|fault| mistake(text, A_SHARE, &fault))?;
-    if billionths > ALL {
-        return Err(format!("{text:?} is more than all"));
-    }
+    let billionths = billionths(text)?;
     let share = (u128::from(billionths) << 32) / u128::from(ALL);
     Ok(u32::try_from(share).unwrap_or(u32::MAX))
 }
@@ -69,6 +88,22 @@ from_text! {
 from_text! {
     /// A share in a configuration.
     Share(u32), share
+}
+from_text! {
+    /// A share in a configuration, in billionths: of a rate.
+    Billionths(u64), billionths
+}
+from_text! {
+    /// A size in a configuration.
+    Size(ByteCount), size
+}
+
+impl Billionths {
+    /// This share of a rate, rounded down: none where nothing is left.
+    pub fn of(self, rate: BitRate) -> Option<BitRate> {
+        let bits = u128::from(rate.as_bps()) * u128::from(self.0) / u128::from(ALL);
+        (bits > 0).then(|| BitRate::from_bps(bits as u64))
+    }
 }
 
 /// An Ethernet address: "02:00:00:00:00:01".
@@ -102,6 +137,12 @@ mod tests {
         assert_eq!(time("1.5us"), Ok(TimeDelta::from_ns(1500)));
         assert_eq!(share("100%"), Ok(u32::MAX));
         assert_eq!(share("0.5%"), Ok(21_474_836));
+        let of = |share: &str| {
+            billionths(share).map(|share| Billionths(share).of(BitRate::from_bps(1_000)))
+        };
+        assert_eq!(of("95%"), Ok(Some(BitRate::from_bps(950))));
+        assert_eq!([of("0%"), of("0.01%")], [Ok(None), Ok(None)]);
+        assert_eq!(size("6KB"), Ok(ByteCount::new(6000)));
         assert_eq!(rate("1Tbps"), Ok(BitRate::from_gbps(1000)));
         assert_eq!(
             rate("100MBps").unwrap_err(),

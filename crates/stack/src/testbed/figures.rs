@@ -8,35 +8,11 @@ use std::time::Duration;
 
 use trimline_packet::BitRate;
 
+use super::coexist::{self, Interval, Setting};
 use super::incast::{self, Answer, Completions};
+use super::report::{Report, quantile};
 use super::rpc::{self, Carrier, Latencies};
 use super::{bulk, contact, forwarder};
-
-/// What a program measured.
-#[derive(Debug, Default)]
-pub struct Report {
-    /// Numbers by name, as testbed.toml asks for them.
-    pub measures: BTreeMap<String, f64>,
-    /// Lines for people.
-    pub table: String,
-    /// Further files: name and contents.
-    pub files: Vec<(String, String)>,
-}
-
-impl Report {
-    fn line(&mut self, text: &str) {
-        self.table.push_str(text);
-        self.table.push('\n');
-    }
-
-    fn measure(&mut self, name: impl Into<String>, value: f64) {
-        self.measures.insert(name.into(), value);
-    }
-
-    fn of(&self, name: &str) -> f64 {
-        self.measures.get(name).copied().unwrap_or(f64::NAN)
-    }
-}
 
 /// Time of a 1 KB request by carrier, polling and blocking.
 ///
@@ -164,14 +140,6 @@ fn key(carrier: Carrier) -> &'static str {
         Carrier::FastOpen => "tfo",
         Carrier::Tcp => "tcp",
         Carrier::TcpKept => "kept",
-    }
-}
-
-/// The value below which this share of sorted values lies.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    match sorted.len() {
-        0 => f64::NAN,
-        count => sorted[((count - 1) as f64 * share).round() as usize],
     }
 }
 
@@ -425,6 +393,138 @@ pub fn throughput(pairs: u64) -> io::Result<Report> {
         "16 ports, 64 B: bare forwarder {bare:.0} packets/s, switch {switched:.0} packets/s"
     ));
     report.measure("switch_over_forwarder_percent", switched / bare * 100.0);
+    Ok(report)
+}
+
+/// Long flows of NDP and TCP into one port, with a queue for each and with one for both; and incasts of NDP beside long
+/// flows of TCP. Each is measured once in every round.
+///
+/// # Errors
+/// The kernel refuses what the testbed needs.
+pub fn coexist(setting: &Setting, rounds: u64) -> io::Result<Report> {
+    let both = Setting { tcp_queue: None, ..setting.clone() };
+    let (mut own, mut one, mut incasts) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        own.push(coexist::long_flows(setting)?);
+        one.push(coexist::long_flows(&both)?);
+        incasts.push(coexist::incasts(setting)?);
+    }
+    let mut report = Report::default();
+    let Setting { rate, ndp_flows, tcp_flows, congestion, time, senders, bytes, .. } = setting;
+    report.line(&format!(
+        "{rate} a link, {rounds} rounds; {ndp_flows} long flows of NDP and {tcp_flows} of TCP ({congestion}) to one host, {} s",
+        time.as_secs_f64()
+    ));
+    report.line("                                                        median (least, most)");
+    let of_rate = |bps: f64| bps / rate.as_bps() as f64 * 100.0;
+    let mut long = |prefix: &str, name: &str, label: &str, value: &dyn Fn(&Interval) -> f64| {
+        let runs = if prefix.is_empty() { &own } else { &one };
+        let values = runs.iter().map(|(interval, _)| value(interval));
+        report.rounds(label, &format!("{prefix}{name}"), values);
+    };
+    let trimmed = |one: &Interval| {
+        let port = &one.port;
+        port.trimmed as f64 / (port.data.packets + port.trimmed).max(1) as f64 * 100.0
+    };
+    for (prefix, label) in [("", ""), ("one_queue_", "one queue: ")] {
+        let named = |text: &str| format!("{label}{text}");
+        let share = |one: &Interval| one.ndp_share() * 100.0;
+        long(prefix, "ndp_share_percent", &named("NDP, % of the goodput of both"), &share);
+        long(prefix, "tcp_share_percent", &named("TCP, % of the goodput of both"), &|one| {
+            100.0 - share(one)
+        });
+        long(prefix, "goodput_percent", &named("goodput of both, % of the rate"), &|one| {
+            of_rate(one.ndp_bps() + one.tcp_bps())
+        });
+        long(prefix, "timeouts", &named("TCP's time-outs"), &|one| one.kernel.timeouts as f64);
+        long(prefix, "sent_again", &named("TCP's segments sent again"), &|one| {
+            one.kernel.retransmissions as f64
+        });
+        long(prefix, "trimmed", &named("packets trimmed in NDP's data queue"), &|one| {
+            one.port.trimmed as f64
+        });
+        long(prefix, "headers_dropped", &named("packets dropped in NDP's header queue"), &|one| {
+            one.port.headers.dropped as f64
+        });
+        long(prefix, "data_dropped", &named("packets dropped in NDP's data queue"), &|one| {
+            one.port.data.dropped as f64
+        });
+    }
+    long("", "tcp_dropped", "packets dropped in TCP's queue", &|one| one.port.tcp.dropped as f64);
+    long("", "ndp_goodput_percent", "NDP, % of the rate", &|one| of_rate(one.ndp_bps()));
+    long("", "tcp_goodput_percent", "TCP, % of the rate", &|one| of_rate(one.tcp_bps()));
+    long("", "ndp_wire_percent", "NDP, % of the bytes that the port sent", &|one| {
+        one.ndp_wire_share() * 100.0
+    });
+    long("", "held_up_percent", "switch and NDP's hosts held up, % of the time", &|one| {
+        one.held_up_share() * 100.0
+    });
+    long("", "trimmed_percent", "trimmed, % of NDP's packets", &trimmed);
+
+    let ideal = setting.ideal().as_secs_f64() * 1000.0;
+    report.line(&format!(
+        "incasts of {senders} x {bytes} B beside {tcp_flows} flows of TCP, ideal alone {ideal:.1} ms"
+    ));
+    let mut tcp = |name: &str, label: &str, value: &dyn Fn(&coexist::Incasts) -> f64| {
+        report.rounds(label, name, incasts.iter().map(|(one, _)| value(one)));
+    };
+    tcp("tcp_before_percent", "TCP before, % of the rate", &|one| of_rate(one.before.tcp_bps()));
+    tcp("tcp_during_percent", "TCP during, % of the rate", &|one| of_rate(one.during.tcp_bps()));
+    tcp("tcp_loss_percent", "TCP's loss beyond half of the port, % of the half", &|one| {
+        100.0 - one.during.tcp_bps() / setting.fair_share() * 100.0
+    });
+    tcp("incast_timeouts", "TCP's time-outs", &|one| one.during.kernel.timeouts as f64);
+    tcp("incast_trimmed", "packets trimmed in NDP's data queue", &|one| {
+        one.during.port.trimmed as f64
+    });
+    tcp("incast_headers_dropped", "packets dropped in NDP's header queue", &|one| {
+        one.during.port.headers.dropped as f64
+    });
+    tcp("incast_data_dropped", "packets dropped in NDP's data queue", &|one| {
+        one.during.port.data.dropped as f64
+    });
+    tcp("incast_tcp_dropped", "packets dropped in TCP's queue", &|one| {
+        one.during.port.tcp.dropped as f64
+    });
+    tcp("incast_held_up_percent", "switch and NDP's hosts held up, % of the time", &|one| {
+        one.during.held_up_share() * 100.0
+    });
+    let all = |of: fn(&coexist::Incasts) -> &Vec<Completions>| {
+        incasts.iter().flat_map(move |(one, _)| lasts(of(one)))
+    };
+    report.rounds("last answer beside TCP, ms", "incast_ms", all(|one| &one.beside));
+    report.rounds("last answer without TCP, ms", "incast_alone_ms", all(|one| &one.alone));
+    // Alone it is the machine's: a switch or a host that is held up.
+    let over_ideal = all(|one| &one.alone).map(|last| last / ideal);
+    report.rounds("the same without TCP, over the ideal", "incast_alone_over_ideal", over_ideal);
+    let over_ideal = all(|one| &one.beside).map(|last| last / ideal);
+    report.rounds("last answer beside TCP, over the ideal", "incast_over_ideal", over_ideal);
+    let refused = own.iter().chain(&one).map(|(_, count)| count.refused);
+    let refused: u64 = refused.chain(incasts.iter().map(|(_, count)| count.refused)).sum();
+    report.line(&format!("frames that an interface or a cable did not take: {refused}"));
+    report.measure("refused", refused as f64);
+
+    let mut csv = String::from("round,incast,beside,server,ns\n");
+    for (round, (one, _)) in incasts.iter().enumerate() {
+        for (beside, all) in [("nothing", &one.alone), ("TCP", &one.beside)] {
+            for (incast, completions) in all.iter().enumerate() {
+                for (server, time) in (1..).zip(completions) {
+                    let (server, ns): (u32, _) = (server, time.as_nanos());
+                    let _ = writeln!(csv, "{round},{incast},{beside},{server},{ns}");
+                }
+            }
+        }
+    }
+    report.files.push(("completions.csv".to_owned(), csv));
+    let mut csv = String::from("queues,round,ndp_bps,tcp_bps,ndp_wire_share,held_up_share\n");
+    for (queues, runs) in [("own", &own), ("one", &one)] {
+        for (round, (one, _)) in runs.iter().enumerate() {
+            let (ndp, tcp) = (one.ndp_bps(), one.tcp_bps());
+            let (wire, held_up) = (one.ndp_wire_share(), one.held_up_share());
+            let _ = writeln!(csv, "{queues},{round},{ndp:.0},{tcp:.0},{wire:.6},{held_up:.6}");
+        }
+    }
+    report.files.push(("shares.csv".to_owned(), csv));
     Ok(report)
 }
 

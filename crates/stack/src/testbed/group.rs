@@ -43,9 +43,35 @@ pub fn with_switches<T>(
     capture: Option<&Path>,
     act: impl FnOnce() -> io::Result<T>,
 ) -> io::Result<(T, SwitchCount)> {
+    let watched = Watched { prepare: |_: &mut Fabric| {}, show: |_: &Fabric| {} };
+    with_watched_switches(network, settings, clock, capture, watched, act)
+}
+
+/// Who looks at switches that run.
+#[derive(Debug)]
+pub struct Watched<P, S> {
+    /// Is given them before they run.
+    pub prepare: P,
+    /// Is shown them by their thread each time that it looks for frames.
+    pub show: S,
+}
+
+/// The same, before somebody who looks.
+///
+/// # Errors
+/// As [`with_switches`].
+pub fn with_watched_switches<T>(
+    network: &TestNetwork,
+    settings: &str,
+    clock: &Clock,
+    capture: Option<&Path>,
+    watched: Watched<impl FnOnce(&mut Fabric), impl Fn(&Fabric) + Send>,
+    act: impl FnOnce() -> io::Result<T>,
+) -> io::Result<(T, SwitchCount)> {
     let text = network.shape().switches(settings);
     let config = switch::Config::parse(&text).map_err(io::Error::other)?;
-    let fabric = Fabric::new(&config).map_err(io::Error::other)?;
+    let mut fabric = Fabric::new(&config).map_err(io::Error::other)?;
+    (watched.prepare)(&mut fabric);
     let capture = capture.map(|path| Capture::create(path, clock)).transpose()?;
     let ports = network.ports()?.into_iter();
     let ports = ports.map(|port| Captured::new(port, capture.clone())).collect();
@@ -53,9 +79,14 @@ pub fn with_switches<T>(
         Runner::new(fabric, ports, clock.clone(), Idle::Block).map_err(io::Error::other)?;
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
-        let switches = scope.spawn(|| {
+        // Shown by the thread that has them.
+        let (show, over, runner) = (watched.show, &over, &mut runner);
+        let switches = scope.spawn(move || {
             sys::pin(1);
-            let outcome = runner.run(|_, _| over.load(Ordering::Relaxed));
+            let outcome = runner.run(|fabric, _| {
+                show(fabric);
+                over.load(Ordering::Relaxed)
+            });
             let mut count = SwitchCount::default();
             for (_, _, port) in runner.fabric().counters() {
                 count.packets += port.packets;

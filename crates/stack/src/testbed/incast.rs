@@ -23,9 +23,9 @@ pub const MTU: usize = 1600;
 /// packets, and the eight that a queue on the way may hold (the rule of `initial_window = "bdp"` in scenarios).
 const INITIAL_WINDOW: u32 = 13;
 
-const SERVICE: u16 = 7;
+pub(super) const SERVICE: u16 = 7;
 /// Bytes of a request: how many to answer with.
-const REQUEST_BYTES: usize = 8;
+pub(super) const REQUEST_BYTES: usize = 8;
 /// Hosts that answer.
 const SERVERS: u32 = 7;
 /// The longest that one incast may take.
@@ -81,14 +81,15 @@ pub fn ideal(rate: BitRate, answers: &[Answer]) -> Duration {
     Duration::from_nanos(rate.transmission(ByteCount::new(bytes)).as_ps() / 1000)
 }
 
-/// NDP hosts of a testbed, its switches running.
-fn ndp_hosts(
+/// The first so many hosts of a testbed as NDP's, its switches running.
+pub(super) fn ndp_hosts(
     network: &TestNetwork,
+    hosts: u32,
     rate: BitRate,
     initial_window: u32,
     clock: &Clock,
 ) -> io::Result<Group> {
-    let hosts = (0..network.shape().hosts()).map(|number| {
+    let hosts = (0..hosts).map(|number| {
         let mut config = network.config(number, rate)?;
         config.ndp.payload_bytes = PAYLOAD.min(config.ndp.payload_bytes);
         config.ndp.initial_window = initial_window;
@@ -118,7 +119,11 @@ fn answer_requests(hosts: &mut [Host<AfPacket>], data: &[u8]) {
 }
 
 /// One incast over NDP. Gives the completion of each answer, in the order asked for.
-fn ndp_incast(group: &mut Group, answers: &[Answer], data: &[u8]) -> io::Result<Completions> {
+pub(super) fn ndp_incast(
+    group: &mut Group,
+    answers: &[Answer],
+    data: &[u8],
+) -> io::Result<Completions> {
     let start = Instant::now();
     let mut waiting: Vec<(usize, Connection)> = Vec::new();
     for (place, answer) in answers.iter().enumerate() {
@@ -162,7 +167,7 @@ fn ndp_incast(group: &mut Group, answers: &[Answer], data: &[u8]) -> io::Result<
 /// hosts and switches apart, and what shares a core takes milliseconds.
 const WARM_UP: Duration = Duration::from_millis(200);
 
-fn warm_up(mut incast: impl FnMut() -> io::Result<Completions>) -> io::Result<()> {
+pub(super) fn warm_up(mut incast: impl FnMut() -> io::Result<Completions>) -> io::Result<()> {
     let start = Instant::now();
     loop {
         incast()?;
@@ -189,7 +194,8 @@ pub fn ndp(
     let settings =
         format!("rate = \"{}bps\"\npayload = {PAYLOAD}\npackets = {packets}", rate.as_bps());
     with_switches(&network, &settings, &clock, options.capture, || {
-        let mut group = ndp_hosts(&network, rate, options.initial_window, &clock)?;
+        let hosts = network.shape().hosts();
+        let mut group = ndp_hosts(&network, hosts, rate, options.initial_window, &clock)?;
         let longest = lists.iter().flatten().map(|answer| answer.bytes).max().unwrap_or(0);
         let data = vec![0x5a; longest as usize];
         let mut all = Vec::new();

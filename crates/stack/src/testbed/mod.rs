@@ -4,12 +4,18 @@
 //! them with their interfaces. Root is not needed where a user may make user namespaces.
 
 pub mod bulk;
+pub mod coexist;
 pub mod contact;
 pub mod figures;
 pub mod forwarder;
 pub mod group;
+pub mod hull;
+pub mod hull_figures;
 pub mod incast;
 pub mod namespace;
 pub mod network;
+pub mod report;
 pub mod rpc;
 mod sys;
+mod tcp;
+mod watch;

@@ -1,7 +1,9 @@
 //! Real frames between network namespaces. Where the machine does not allow them a test says SKIPPED and why.
 
 mod captured;
+mod coexist;
 mod crash;
+mod hull;
 
 use std::net::UdpSocket;
 use std::time::{Duration, Instant};

@@ -1,5 +1,7 @@
 //! What a software switch does with frames, on virtual time.
 
+mod phantom;
+
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -24,6 +24,8 @@
 //! Recovery is go-back-N: a receiver takes packets in order only, names the missing one once, and the sender begins
 //! again there. A time-out does the same when nothing was heard. In a lossless network neither happens.
 
+use trimline_packet::Packet;
+
 mod config;
 mod endpoint;
 mod pacing;
@@ -36,9 +38,9 @@ pub use config::{Config, ReceiverStatistics, SenderStatistics};
 pub use endpoint::Endpoint;
 pub use rate::{ALPHA_ONE, LEAST_TIMER};
 
-/// [`Packet::marks`](trimline_packet::Packet::marks): congestion notification, packets of the flow were marked. The
+/// [`Packet::marks`]: congestion notification, packets of the flow were marked. The
 /// receiver of one reacts, and reads nothing else of it.
-pub const MARK_CNP: u8 = 1 << 2;
+pub const MARK_CNP: u8 = Packet::MARK_ECE;
 /// A flag of data: its receiver answers with an ACK (the AckReq bit of RoCEv2).
 pub const ACK_REQUEST: u8 = 1 << 3;
 

@@ -17,6 +17,18 @@ pub enum FreeTokens {
     ShortFlows,
 }
 
+/// What the paper leaves open of a receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReceiverRules {
+    /// A flow may have its next token as soon as data answers an older one. Packets on free tokens cost no others, and
+    /// are asked for again after a packet time each and [`Config::resend`].
+    Prompt,
+    /// The simulator of pHost's authors, with three rules of its own. A receiver whose flows all wait gives no token
+    /// before the first wait ends or an RTS arrives, whatever data arrives. An RTS of a flow whose packets all have
+    /// free tokens makes it leave out as many tokens. Such packets are asked for again after two packet times each.
+    Yaps,
+}
+
 /// Whose turn it is among flows that may all go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
@@ -45,6 +57,8 @@ pub struct Config {
     pub downgrade: TimeDelta,
     /// When all packets were asked for, those that did not come are asked for again so long after the last token.
     pub resend: TimeDelta,
+    /// What a receiver does about free tokens, and when it has nobody to give a token to.
+    pub receiver: ReceiverRules,
     /// A sender that has heard nothing for so long repeats its RTS; then it waits twice as long, up to eight times,
     /// and longer after 64 repeats.
     pub rts_repeat: TimeDelta,

@@ -10,7 +10,8 @@ use alloc::vec::Vec;
 
 use trimline_packet::{ByteCount, Flags, HostId, Kind, Packet, Service, Time};
 
-use super::config::{Config, Order};
+use super::config::{Config, Order, ReceiverRules};
+use super::pace::Pace;
 use super::ranking::{Ranking, rank};
 use super::receiver::{Arrival, Place, Receiver, Turn};
 use super::sender::Sender;
@@ -79,8 +80,7 @@ pub struct Endpoint {
     asking: Ranking,
     /// Those that may have one at a time.
     waiting: BTreeSet<(Time, u32)>,
-    /// No token goes before.
-    token_due: Time,
+    pace: Pace,
     timers: Timers,
     events: VecDeque<Event>,
 }
@@ -93,6 +93,7 @@ impl Endpoint {
     pub fn new(host: HostId, config: impl Into<Arc<Config>>) -> Endpoint {
         let config = config.into();
         assert!(config.token_window > 0, "a window has at least one token");
+        let pace = Pace::new(config.packet_time);
         Endpoint {
             host,
             config,
@@ -102,7 +103,7 @@ impl Endpoint {
             sending: Ranking::new(),
             asking: Ranking::new(),
             waiting: BTreeSet::new(),
-            token_due: Time::ZERO,
+            pace,
             timers: Timers::NONE,
             events: VecDeque::new(),
         }
@@ -230,8 +231,15 @@ impl Endpoint {
     fn handle_rts(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
         let Some(slot) = self.receiving(now, packet, directory) else { return };
         let receiver = self.slots.at(slot).receiver();
-        receiver.announced(now, packet.header.sequence, packet.header.extra);
+        let is_new = receiver.announced(now, packet.header.sequence, packet.header.extra);
+        let free = receiver.all_free();
+        if is_new && self.config.receiver == ReceiverRules::Yaps {
+            self.pace.owe(now, free);
+        }
         self.follow(now, slot);
+        if is_new {
+            self.pace.wake();
+        }
     }
 
     fn handle_data(
@@ -291,10 +299,16 @@ impl Endpoint {
             }
         };
         let is_first = self.asking.is_empty();
+        let wake = self.waiting.first().map(|&(time, _)| time);
         self.put(slot, place);
-        if is_first && matches!(place, Place::Asking(_)) {
-            // What nobody wanted is not made up for.
-            self.token_due = self.token_due.max(now);
+        if !is_first || !matches!(place, Place::Asking(_)) {
+            return;
+        }
+        match (self.config.receiver, wake) {
+            (ReceiverRules::Yaps, Some(wake)) if self.pace.has_passed(now) => {
+                self.pace.sleep(now, wake);
+            }
+            (ReceiverRules::Yaps | ReceiverRules::Prompt, _) => self.pace.wanted(now),
         }
     }
 
@@ -339,10 +353,10 @@ impl Endpoint {
     /// When the next token goes.
     fn token_at(&self) -> Time {
         if !self.asking.is_empty() {
-            return self.token_due;
+            return self.pace.at();
         }
         let first = self.waiting.first();
-        first.map_or(Time::NEVER, |&(time, _)| time.max(self.token_due))
+        first.map_or(Time::NEVER, |&(time, _)| time.max(self.pace.at()))
     }
 
     /// The token that is due, if one is.
@@ -362,9 +376,7 @@ impl Endpoint {
         if self.config.receiver_order == Order::Fair {
             receiver.number = self.asking.number();
         }
-        // A NIC that was busy longer than a packet time is not made up for.
-        let earliest = now.as_ps().saturating_sub(self.config.packet_time.as_ps());
-        self.token_due = self.token_due.max(Time::from_ps(earliest)) + self.config.packet_time;
+        self.pace.given(now);
         self.place(now, slot);
         Some(token)
     }

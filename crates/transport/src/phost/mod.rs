@@ -33,12 +33,13 @@
 
 mod config;
 mod endpoint;
+mod pace;
 mod ranking;
 mod receiver;
 mod sender;
 mod spray;
 
-pub use config::{Config, FreeTokens, Order};
+pub use config::{Config, FreeTokens, Order, ReceiverRules};
 pub use endpoint::Endpoint;
 
 /// Packets of a flow that never runs out of data.

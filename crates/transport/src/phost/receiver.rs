@@ -2,7 +2,7 @@
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, Time, TimeDelta};
 
-use super::config::{Config, MOST_DOUBLINGS, times};
+use super::config::{Config, MOST_DOUBLINGS, ReceiverRules, times};
 use super::ranking::Rank;
 use super::spray::Spray;
 use crate::{Arrivals, Key, WINDOW_LIMIT};
@@ -90,10 +90,10 @@ impl Receiver {
         }
     }
 
-    /// An RTS arrived: the flow has so many packets, of which the first come on free tokens.
-    pub(super) fn announced(&mut self, now: Time, packets: u32, free: u32) {
+    /// An RTS arrived: the flow has so many packets, of which the first come on free tokens. Whether that is news.
+    pub(super) fn announced(&mut self, now: Time, packets: u32, free: u32) -> bool {
         if self.packets.is_some() {
-            return;
+            return false;
         }
         self.packets = Some(packets);
         self.free = free.min(packets).min(WINDOW_LIMIT);
@@ -101,6 +101,12 @@ impl Receiver {
         self.cursor = self.cursor.max(self.free);
         self.asked_at = now;
         self.settle();
+        true
+    }
+
+    /// How many packets come on free tokens, if all of them do.
+    pub(super) fn all_free(&self) -> u32 {
+        if self.packets == Some(self.free) { self.free } else { 0 }
     }
 
     /// Packets that have not arrived.
@@ -200,7 +206,11 @@ impl Receiver {
             return config.resend;
         }
         let on_their_way = times(config.packet_time, self.free).as_ps();
-        TimeDelta::from_ps(on_their_way.saturating_add(config.resend.as_ps()))
+        let more = match config.receiver {
+            ReceiverRules::Prompt => config.resend.as_ps(),
+            ReceiverRules::Yaps => on_their_way,
+        };
+        TimeDelta::from_ps(on_their_way.saturating_add(more))
     }
 
     /// A wait after waits that brought nothing. Without this, receivers whose sources cannot answer fill slow links with

@@ -22,7 +22,7 @@ pub use config::{
 };
 pub use endpoint::Endpoint;
 pub use said::Said;
-pub use segment::{MARK_CWR, MARK_ECE};
+pub use segment::MARK_CWR;
 
 #[cfg(test)]
 mod tests {

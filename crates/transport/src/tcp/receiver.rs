@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Time};
 
 use super::config::{Config, ReceiverStatistics};
-use super::segment::{self, Block, Blocks, Extra, MARK_CWR, MARK_ECE};
+use super::segment::{self, Block, Blocks, Extra, MARK_CWR};
 use super::sender::draw_path;
 use crate::arrivals::{Arrivals, WINDOW_LIMIT};
 use crate::{Key, Stream};
@@ -370,7 +370,7 @@ impl Receiver {
             sequence = segment::short_echo(sequence, side.stamp);
         }
         if config.ecn && side.echoes {
-            marks |= MARK_ECE;
+            marks |= Packet::MARK_ECE;
         }
         let header = Header {
             kind: Kind::Ack,
@@ -479,7 +479,7 @@ mod tests {
             let mut lone = Lone::new(Config { control, ecn: true, ack_every: 2, ..config() });
             let mut seen = Vec::new();
             for (sequence, &is_marked) in (0..).zip(marks) {
-                let echo = |ack: Packet| (ack.header.sequence, ack.marks & MARK_ECE != 0);
+                let echo = |ack: Packet| (ack.header.sequence, ack.marks & Packet::MARK_ECE != 0);
                 let answers = lone.answers(sequence, is_marked);
                 seen.extend(answers.into_iter().map(|ack| (sequence, echo(ack))));
             }

@@ -38,8 +38,6 @@
 
 use trimline_packet::{Flags, Packet, Time};
 
-/// [`Packet::marks`]: ECN-Echo, the receiver saw "congestion experienced" (RFC 3168).
-pub const MARK_ECE: u8 = 1 << 2;
 /// [`Packet::marks`]: congestion window reduced, the sender has acted on an echo (RFC 3168).
 pub const MARK_CWR: u8 = 1 << 3;
 
@@ -260,7 +258,7 @@ mod tests {
 
     fn through(extra: Extra, number: u32) -> Extra {
         let (marks, word) = extra.encode(number);
-        Extra::decode(marks | Packet::MARK_ECT | MARK_ECE | MARK_CWR, number, word)
+        Extra::decode(marks | Packet::MARK_ECT | Packet::MARK_ECE | MARK_CWR, number, word)
     }
 
     #[test]

@@ -20,7 +20,7 @@ use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time
 
 use super::config::{Config, Handshake, SenderProgress, SenderStatistics};
 use super::congestion::{Linked, linked};
-use super::segment::{self, Extra, MARK_CWR, MARK_ECE};
+use super::segment::{self, Extra, MARK_CWR};
 use super::subflow::{Ack, Subflow};
 use crate::round_robin::Links;
 use crate::{Key, Stream};
@@ -388,7 +388,7 @@ impl Sender {
         let extra = Extra::decode(packet.marks, next_missing, header.extra);
         let ack = Ack {
             number: next_missing,
-            echo: packet.marks & MARK_ECE != 0,
+            echo: packet.marks & Packet::MARK_ECE != 0,
             extra,
             sent: match extra {
                 Extra::Echo(echo) => Some(segment::stamped(now, echo)),

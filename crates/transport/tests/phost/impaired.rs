@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{ByteCount, ConnectionId, HostId, Packet, PathId, Time, TimeDelta};
 use trimline_transport::flow::{Command, Event};
-use trimline_transport::phost::{Config, Endpoint, FreeTokens, Order};
+use trimline_transport::phost::{Config, Endpoint, FreeTokens, Order, ReceiverRules};
 use trimline_transport::{Allowed, Disposition, Endpoint as _, Stream};
 
 use crate::lone::{Table, config};
@@ -139,12 +139,14 @@ proptest! {
         token_window in prop_oneof![Just(1), Just(8)],
         is_short in any::<bool>(),
         is_fair in any::<bool>(),
+        is_yaps in any::<bool>(),
     ) {
         let order = if is_fair { Order::Fair } else { Order::Srpt };
         let config = Config {
             free_tokens,
             free_for: if is_short { FreeTokens::ShortFlows } else { FreeTokens::AllFlows },
             token_window,
+            receiver: if is_yaps { ReceiverRules::Yaps } else { ReceiverRules::Prompt },
             receiver_order: order,
             sender_order: order,
             ..config()

@@ -5,7 +5,7 @@ use trimline_packet::{
     ByteCount, ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service, Time, TimeDelta,
 };
 use trimline_transport::flow::{Command, Event};
-use trimline_transport::phost::{Config, Endpoint, FreeTokens, Order};
+use trimline_transport::phost::{Config, Endpoint, FreeTokens, Order, ReceiverRules};
 use trimline_transport::{Allowed, Disposition, Endpoint as _, HostTables, Key, Stream};
 
 /// Half of the time of 1500 bytes at 10 Gb/s.
@@ -27,6 +27,7 @@ pub(crate) fn config() -> Config {
         token_expiry: packets(3),
         downgrade: packets(50),
         resend: packets(18),
+        receiver: ReceiverRules::Prompt,
         rts_repeat: packets(200),
         time_wait: TimeDelta::from_ms(1),
         receiver_order: Order::Srpt,

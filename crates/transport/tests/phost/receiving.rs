@@ -3,7 +3,7 @@
 use trimline_packet::{Flags, Kind, Packet, Service};
 use trimline_transport::Disposition;
 use trimline_transport::flow::Event;
-use trimline_transport::phost::{Config, Order};
+use trimline_transport::phost::{Config, Order, ReceiverRules};
 
 use crate::lone::{Lone, config, data, free_data, rts};
 
@@ -69,6 +69,94 @@ fn packets_on_free_tokens_are_due_one_each_packet_time() {
     lone.at(6).hear(&free_data(1, 1));
     assert_eq!(lone.sends_at(), Some(2 + 2 * 5 + 18));
     assert_eq!(of_one(&lone.tokens(2)), [(30, 0), (32, 2)]);
+}
+
+/// The rules of the simulator of pHost's authors.
+fn yaps() -> Config {
+    Config { receiver: ReceiverRules::Yaps, ..config() }
+}
+
+#[test]
+fn yaps_asks_for_free_packets_again_after_two_packet_times_each() {
+    let mut lone = Lone::listening(yaps());
+    lone.at(2).hear(&rts(1, 5, 5));
+    assert_eq!(lone.sends_at(), Some(2 + 4 * 5));
+    assert_eq!(of_one(&lone.tokens(1)), [(22, 0)]);
+    // From its first token on such a flow is as others are.
+    lone.at(23).hear(&free_data(1, 0));
+    for packet in 1..4 {
+        lone.hear(&free_data(1, packet));
+    }
+    assert_eq!(of_one(&lone.tokens(2)), [(24, 4), (24 + 18, 4)]);
+}
+
+#[test]
+fn yaps_leaves_out_a_token_for_each_free_packet_of_the_last_short_flow() {
+    let mut lone = Lone::listening(Config { token_window: 100, ..yaps() });
+    lone.hear(&rts(1, 90, 0));
+    assert_eq!(of_one(&lone.tokens(2)), [(0, 0), (2, 1)]);
+    lone.at(3).hear(&rts(2, 3, 3));
+    assert_eq!(lone.sends_at(), Some(4 + 2 * 3));
+    // An RTS again owes nothing again.
+    lone.at(9).hear(&rts(2, 3, 3));
+    assert_eq!(of_one(&lone.tokens(1)), [(10, 2)]);
+    // What is still owed is forgotten for the next.
+    lone.at(11).hear(&rts(3, 8, 8));
+    assert_eq!(lone.sends_at(), Some(12 + 2 * 8));
+    lone.at(15).hear(&rts(4, 1, 1));
+    assert_eq!(lone.sends_at(), Some(16 + 2));
+    // A long flow owes nothing.
+    lone.hear(&rts(5, 95, 8));
+    assert_eq!(lone.sends_at(), Some(16));
+}
+
+#[test]
+fn what_yaps_owes_while_nobody_wants_a_token_is_paid_by_time() {
+    let mut lone = Lone::listening(yaps());
+    let short = |lone: &mut Lone, half: u64, packets: u32| {
+        lone.at(half).hear(&rts(1, packets, packets));
+        for packet in 0..packets {
+            lone.hear(&free_data(1, packet));
+        }
+        lone.all();
+    };
+    short(&mut lone, 10, 5);
+    lone.at(13).hear(&rts(2, 60, 0));
+    assert_eq!(lone.sends_at(), Some(14), "two are paid, and the rest is forgotten");
+    lone.tokens(1);
+    lone.hear(&rts(3, 2, 2));
+    assert_eq!(lone.sends_at(), Some(16 + 4));
+    let mut idle = Lone::listening(yaps());
+    short(&mut idle, 10, 2);
+    idle.at(50).hear(&rts(2, 60, 0));
+    assert_eq!(idle.sends_at(), Some(50));
+}
+
+#[test]
+fn yaps_looks_again_when_a_wait_ends_or_an_rts_arrives() {
+    let blocked = |config| {
+        let mut lone = Lone::listening(config);
+        lone.hear(&rts(1, 90, 0));
+        lone.tokens(8);
+        lone
+    };
+    // Data before the next token is due, and data behind it.
+    let mut lone = blocked(yaps());
+    lone.at(15).hear(&data(1, 0, 0));
+    assert_eq!(lone.sends_at(), Some(16));
+    let mut lone = blocked(yaps());
+    lone.at(20).hear(&data(1, 7, 7));
+    assert_eq!(lone.sends_at(), Some(14 + 50), "25 packet times after the last token");
+    assert_eq!(of_one(&lone.tokens(2)), [(64, 8), (66, 9)]);
+    let mut prompt = blocked(config());
+    prompt.at(20).hear(&data(1, 7, 7));
+    assert_eq!(prompt.sends_at(), Some(20));
+    // Another flow's RTS.
+    let mut lone = blocked(yaps());
+    lone.at(20).hear(&data(1, 7, 7));
+    lone.at(30).hear(&rts(2, 60, 0));
+    assert_eq!(lone.sends_at(), Some(30));
+    assert_eq!(lone.tokens(3).len(), 3);
 }
 
 #[test]

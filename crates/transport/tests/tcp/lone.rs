@@ -5,7 +5,7 @@ use trimline_packet::{
     ByteCount, ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service, Time,
 };
 use trimline_transport::tcp::{
-    Command, Config, Endpoint, Handshake, MARK_ECE, ReceiverStatistics, SenderStatistics,
+    Command, Config, Endpoint, Handshake, ReceiverStatistics, SenderStatistics,
 };
 use trimline_transport::{Allowed, Disposition, Endpoint as _, Stream};
 
@@ -185,7 +185,7 @@ pub(crate) fn syn_answer() -> Packet {
 
 /// An ACK that echoes a mark.
 pub(crate) fn echo(number: u32) -> Packet {
-    Packet { marks: MARK_ECE, ..ack(number) }
+    Packet { marks: Packet::MARK_ECE, ..ack(number) }
 }
 
 /// An ACK of one of several subflows; `next` is the connection's own number.

@@ -1,13 +1,14 @@
 //! ECN (RFC 3168): what is marked, what is echoed, and what answers it.
 
 use trimline_packet::Packet;
-use trimline_transport::tcp::{Config, Handshake, MARK_CWR, MARK_ECE};
+use trimline_transport::tcp::{Config, Handshake, MARK_CWR};
 
 use crate::lone::*;
 
 const SEGMENT: u64 = 1 << 16;
 const ECT: u8 = Packet::MARK_ECT;
 const CE: u8 = Packet::MARK_CE;
+const ECE: u8 = Packet::MARK_ECE;
 
 fn ecn(window: u16) -> Config {
     Config { ecn: true, ..standing(window) }
@@ -23,7 +24,7 @@ fn a_mark_is_echoed_until_the_sender_has_acted() {
         .zip(marks)
         .map(|(sequence, marks)| receiver.answers(&Packet { marks, ..segment(sequence) })[0].marks)
         .collect();
-    assert_eq!(echoes, [0, MARK_ECE, MARK_ECE, 0, 0, MARK_ECE, MARK_ECE]);
+    assert_eq!(echoes, [0, ECE, ECE, 0, 0, ECE, ECE]);
     assert_eq!(receiver.seen().marked, 2);
 }
 

@@ -1,0 +1,168 @@
+//! Bumps on links (HULL, NSDI 2012): phantom queues, and the pacers of hosts. What they do is
+//! [`trimline_switch::bump`]; where a packet meets them is in [`crate::network`].
+
+use trimline_packet::{Handle, Packet, Packets, Time, TimeDelta};
+use trimline_switch::bump::{FlowId, Pacer, PacerModel, PhantomModel, PhantomQueue, Taken};
+use trimline_transport::Stream;
+
+use crate::plan::{self, PacedHosts, PhantomLink};
+use crate::random::{self, Draw};
+use crate::table::Shared;
+use crate::topology::Routes;
+
+/// The phantom queue of a link.
+#[derive(Clone)]
+struct Phantom {
+    model: PhantomModel,
+    queue: PhantomQueue,
+    /// Packets that it marked and that were not before.
+    marked: u64,
+}
+
+/// The pacer of a host.
+#[derive(Clone)]
+struct Paced {
+    pacer: Pacer,
+    /// Until when the packet that the host handed over last takes the way to the pacer.
+    taken_until: Time,
+}
+
+/// What a network has on its links. Nothing is here in a run without.
+pub(crate) struct Bumps {
+    /// By unit; empty in a run without phantom queues.
+    phantoms: Shared<Option<Box<Phantom>>>,
+    /// By host; empty in a run without pacers.
+    paced: Shared<Option<Box<Paced>>>,
+    /// By host that has one: whether an echo associates its flow.
+    coins: Shared<Stream>,
+    /// That of every host with a pacer.
+    model: Option<PacerModel>,
+}
+
+impl Bumps {
+    /// The bumps of a plan, if it has any: of two phantom queues of a link the later one holds.
+    pub(crate) fn new(plan: &plan::Bumps, routes: &Routes, seed: u64) -> Option<Box<Bumps>> {
+        let plan::Bumps { phantoms, paced } = plan;
+        let paced = paced.as_ref();
+        if phantoms.is_empty() && paced.is_none() {
+            return None;
+        }
+        let mut by_unit = vec![None; if phantoms.is_empty() { 0 } else { routes.units() as usize }];
+        for &PhantomLink { link, model, .. } in phantoms {
+            let phantom = Phantom { model, queue: PhantomQueue::new(), marked: 0 };
+            by_unit[link.index()] = Some(Box::new(phantom));
+        }
+        let hosts = if paced.is_some() { routes.hosts() } else { 0 };
+        let of_host = |host: u32| {
+            let PacedHosts { model, hosts, .. } = paced?;
+            let is_paced = hosts.as_ref().is_none_or(|hosts| hosts.contains(&host));
+            let pacer = || Paced { pacer: Pacer::new(model), taken_until: Time::ZERO };
+            is_paced.then(|| Box::new(pacer()))
+        };
+        let coin = |host: u32| random::stream(seed, "pacer", &[u64::from(host)]);
+        Some(Box::new(Bumps {
+            phantoms: by_unit.into(),
+            paced: (0..hosts).map(of_host).collect(),
+            coins: (0..hosts).map(coin).collect(),
+            model: paced.map(|paced| paced.model),
+        }))
+    }
+
+    /// Another view, as [`crate::network::Network::view`].
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn view(&self) -> Bumps {
+        // SAFETY: promised by the caller.
+        unsafe {
+            Bumps {
+                phantoms: self.phantoms.view(),
+                paced: self.paced.view(),
+                coins: self.coins.view(),
+                model: self.model,
+            }
+        }
+    }
+
+    /// Whether a packet on the link of a unit must be shown to a phantom queue.
+    pub(crate) fn has_phantom(&self, unit: usize) -> bool {
+        self.phantoms.find(unit).is_some_and(Option::is_some)
+    }
+
+    /// Whether any host has a pacer.
+    pub(crate) fn paces(&self) -> bool {
+        self.model.is_some()
+    }
+
+    /// A packet begins to be sent on the link of a unit.
+    pub(crate) fn pass(&mut self, unit: usize, now: Time, packet: &mut Packet) {
+        if let Some(Some(phantom)) = self.phantoms.find_mut(unit) {
+            phantom.marked += u64::from(phantom.queue.pass(now, packet, &phantom.model));
+        }
+    }
+
+    /// Packets that the phantom queue of a unit's link has marked.
+    pub(crate) fn marked(&self, unit: usize) -> u64 {
+        self.phantoms.find(unit).and_then(Option::as_ref).map_or(0, |phantom| phantom.marked)
+    }
+
+    fn paced(&self, host: u32) -> Option<(&Paced, &PacerModel)> {
+        let paced = self.paced.find(host as usize)?.as_ref()?;
+        Some((paced, self.model.as_ref()?))
+    }
+
+    fn paced_mut(&mut self, host: u32) -> Option<(&mut Paced, &PacerModel)> {
+        let paced = self.paced.find_mut(host as usize)?.as_mut()?;
+        Some((paced, self.model.as_ref()?))
+    }
+
+    /// When something happens next at the pacer of a host which hands a packet over at `ready`, if it may, and whose
+    /// link is free at `free_at`. `None` without a pacer.
+    pub(crate) fn next(&self, host: u32, ready: Time, free_at: Time) -> Option<Time> {
+        let (paced, model) = self.paced(host)?;
+        Some(paced.takes_at(ready).min(paced.pacer.next_start(free_at, model)))
+    }
+
+    /// Whether the pacer of a host takes a packet now rather than that it gives one.
+    pub(crate) fn takes(&self, host: u32, ready: Time, now: Time) -> bool {
+        self.paced(host).is_some_and(|(paced, _)| paced.takes_at(ready) <= now)
+    }
+
+    /// A host hands a packet to its pacer, which takes as long as on its link.
+    pub(crate) fn take(
+        &mut self,
+        host: u32,
+        (now, transmission): (Time, TimeDelta),
+        packet: Handle,
+        packets: &mut impl Packets,
+    ) -> Taken {
+        let (paced, model) = self.paced_mut(host).expect("a host with a pacer");
+        paced.taken_until = now + transmission;
+        let flow = FlowId::of_sent(packets.packet(packet));
+        paced.pacer.handle_packet(now, flow, packet, packets, model)
+    }
+
+    /// What a pacer sends now, on a link that is free.
+    pub(crate) fn give(&mut self, host: u32, now: Time, packets: &impl Packets) -> Option<Handle> {
+        let (paced, model) = self.paced_mut(host)?;
+        paced.pacer.poll_transmit(now, packets, model)
+    }
+
+    /// A packet arrives at a host.
+    pub(crate) fn hear(&mut self, host: u32, now: Time, packet: &Packet) {
+        if !packet.echoes_congestion() {
+            return;
+        }
+        let Some(Some(paced)) = self.paced.find_mut(host as usize) else { return };
+        let Some(model) = &self.model else { return };
+        let chance = &mut Draw { streams: &mut self.coins, unit: host };
+        paced.pacer.handle_echo(now, FlowId::of_received(packet), model, chance);
+    }
+}
+
+impl Paced {
+    /// When the pacer takes a packet that the host has at `ready`.
+    fn takes_at(&self, ready: Time) -> Time {
+        if self.pacer.is_open() { ready.max(self.taken_until) } else { Time::NEVER }
+    }
+}

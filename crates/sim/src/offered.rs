@@ -1,0 +1,174 @@
+//! The load that Poisson arrivals are to bring, in shares of what links carry.
+//!
+//! The links are those of the key `load`: of each source; of the receiver of incasts, or all hosts' where it is drawn;
+//! of the clients for the answers to queries. Only payload counts.
+
+use std::collections::BTreeSet;
+
+use trimline_metrics::LoadRecord;
+use trimline_packet::{BitRate, Time, TimeDelta};
+
+use crate::plan::{Arrivals, Matrix, Plan, Queries, Workload};
+use crate::workload::clients;
+
+/// What a Poisson workload offers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offered {
+    /// Mean payload over what the links carry, in billionths.
+    pub billionths: u64,
+    /// How many links it is a share of.
+    pub links: u32,
+    /// The rate of each.
+    pub rate: BitRate,
+    /// When the first flow may arrive.
+    pub from: TimeDelta,
+    /// None arrives at this time or later.
+    pub until: TimeDelta,
+}
+
+/// What the workload at this place of a plan offers. `None` where its arrivals are no Poisson process, and for the
+/// requests of queries, whose answers stand for them.
+pub fn offered(plan: &Plan, place: usize) -> Option<Offered> {
+    let workload = plan.workloads.get(place)?;
+    let Arrivals::Poisson { mean, until } = workload.arrivals else { return None };
+    let before = place.checked_sub(1).and_then(|place| plan.workloads.get(place));
+    let Shape { processes, flows, links } = shape(workload, before, plan.topology.hosts())?;
+    let rate = plan.topology.host_link.rate;
+    let millibytes = u128::from(workload.size.mean_millibytes()?);
+    // Bits a second are millibytes / 1000 * 8 / (picoseconds / 10^12); of them billionths of the rate.
+    let above =
+        (millibytes * u128::from(processes)).checked_mul(u128::from(flows) * 8_000_000_000)?;
+    let below = u128::from(links) * u128::from(rate.as_bps()) * u128::from(mean.as_ps());
+    let billionths = above.checked_mul(1_000_000_000)?.checked_div(below)?;
+    let billionths = u64::try_from(billionths).ok()?;
+    Some(Offered { billionths, links, rate, from: workload.start, until })
+}
+
+impl Offered {
+    /// Payload that the links carry in the time of arrivals, of a run that ended at `end`, in bytes.
+    fn capacity_bytes(&self, end: Time) -> u64 {
+        let until = (Time::ZERO + self.until).min(end);
+        let ps = until.saturating_since(Time::ZERO + self.from).as_ps();
+        let bits = u128::from(self.rate.as_bps()) * u128::from(self.links) * u128::from(ps);
+        u64::try_from(bits / 8_000_000_000_000).unwrap_or(u64::MAX)
+    }
+}
+
+/// The loads of a run that ended at `end`, for its record.
+pub(crate) fn loads(plan: &Plan, end: Time) -> Vec<LoadRecord> {
+    let of = |(place, workload): (usize, &Workload)| {
+        let offered = offered(plan, place)?;
+        Some(LoadRecord {
+            workload: workload.name.as_str().into(),
+            offered_billionths: offered.billionths,
+            capacity_bytes: offered.capacity_bytes(end),
+        })
+    };
+    plan.workloads.iter().enumerate().filter_map(of).collect()
+}
+
+/// Arrivals of a workload.
+struct Shape {
+    /// Poisson processes.
+    processes: u32,
+    /// Flows of each arrival.
+    flows: u32,
+    /// Links that carry them.
+    links: u32,
+}
+
+fn shape(workload: &Workload, before: Option<&Workload>, hosts: u32) -> Option<Shape> {
+    let of_sources = |sources: u32| Shape { processes: sources, flows: 1, links: sources };
+    Some(match &workload.matrix {
+        Matrix::Permutation | Matrix::AllToAll => of_sources(hosts),
+        Matrix::Random { excluding, .. } => {
+            of_sources(hosts.saturating_sub(excluding.len() as u32))
+        }
+        Matrix::Outcast { .. } => of_sources(1),
+        Matrix::Incast { senders, .. } => Shape { processes: 1, flows: *senders, links: 1 },
+        Matrix::RandomIncast { senders } => Shape { processes: 1, flows: *senders, links: hosts },
+        Matrix::Pairs(pairs) => {
+            let sources: BTreeSet<u32> = pairs.iter().map(|pair| pair.0).collect();
+            of_sources(sources.len() as u32)
+        }
+        Matrix::Responses => match &before?.matrix {
+            Matrix::Requests(queries) => answers(queries, hosts),
+            Matrix::Permutation
+            | Matrix::Random { .. }
+            | Matrix::AllToAll
+            | Matrix::Outcast { .. }
+            | Matrix::Incast { .. }
+            | Matrix::RandomIncast { .. }
+            | Matrix::Pairs(_)
+            | Matrix::Listed(_)
+            | Matrix::Responses => return None,
+        },
+        Matrix::Requests(_) | Matrix::Listed(_) => return None,
+    })
+}
+
+fn answers(queries: &Queries, hosts: u32) -> Shape {
+    let clients = clients(queries, hosts).len() as u32;
+    Shape { processes: clients, flows: queries.servers, links: clients }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    fn of(workload: &str) -> Vec<Option<u64>> {
+        let text = format!(
+            "duration = \"10ms\"\ntopology.star.hosts = 10\n[[workload]]\nname = \"w\"\nstart = \"1ms\"\n\
+             size = \"90KB\"\n{workload}\n"
+        );
+        let plan = Scenario::parse("s", &text, &[]).unwrap().runs.remove(0).plan;
+        let all = (0..plan.workloads.len()).map(|place| offered(&plan, place));
+        all.map(|offered| offered.map(|offered| offered.billionths)).collect()
+    }
+
+    /// The share is what the key `load` asks for, whatever the matrix.
+    #[test]
+    fn what_is_asked_for_is_offered() {
+        for matrix in [
+            "permutation = {}",
+            "random.flows = 3",
+            "random = { excluding = [0, 4] }",
+            "all_to_all = {}",
+            "outcast = { sender = 1, receivers = 4 }",
+            "incast = { receiver = 2, senders = 5 }",
+            "incast = { receiver = \"random\", senders = 5 }",
+            "pairs = [[0, 1], [0, 2], [3, 1]]",
+        ] {
+            let offered = of(&format!("{matrix}\narrivals.poisson.load = \"40%\""));
+            let [Some(billionths)] = offered[..] else { panic!("{matrix}") };
+            assert!(billionths.abs_diff(400_000_000) < 20, "{matrix}: {billionths}");
+        }
+        for matrix in ["{ servers = 3 }", "{ client = 4, servers = 1 }"] {
+            let ask = format!("partition_aggregate = {matrix}\narrivals.poisson.load = \"40%\"");
+            let offered = of(&ask);
+            let [None, Some(billionths)] = offered[..] else { panic!("{matrix}: {offered:?}") };
+            assert!(billionths.abs_diff(400_000_000) < 20, "{matrix}: {billionths}");
+        }
+        assert_eq!(of("permutation = {}\narrivals.periodic.every = \"1ms\""), [None]);
+        assert_eq!(of("permutation = {}"), [None]);
+    }
+
+    /// From the start of the workload to the end of arrivals or of the run.
+    #[test]
+    fn the_capacity_is_that_of_the_time_of_arrivals() {
+        let us = TimeDelta::from_us;
+        let offered = Offered {
+            billionths: 0,
+            links: 4,
+            rate: BitRate::from_gbps(10),
+            from: us(100),
+            until: us(300),
+        };
+        let bytes = |end| offered.capacity_bytes(Time::ZERO + us(end));
+        assert_eq!(
+            [bytes(50), bytes(200), bytes(300), bytes(900)],
+            [0, 500_000, 1_000_000, 1_000_000]
+        );
+    }
+}

@@ -1,0 +1,274 @@
+//! Flow sizes of a Pareto distribution, by shape and mean.
+//!
+//! The share of flows larger than `x` is `(least / x)^shape` (HULL 6.3: shape 1.05, mean 100 KB). With a shape near 1
+//! most bytes are in flows that few runs ever draw: the mean of any sample is then far below that of the distribution,
+//! most of the time. So a run reports the load that it realised beside the one that was asked for.
+//!
+//! With a bound the distribution is that of sizes up to the bound alone (a larger one is drawn again), and the least
+//! size is such that the mean is still what was asked for.
+//!
+//! Powers are libm's, the same on every machine.
+
+/// Draws are numbers below this, all equally likely.
+pub const DRAWS: u64 = 1 << 53;
+
+/// Why there is no such distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoPareto {
+    /// A shape of 1 or less: the mean is infinite.
+    Shape,
+    /// Some sizes would be below a byte. The least mean of which this is not true, in bytes; `None` where there is none.
+    Mean(Option<u64>),
+    /// A bound that does not exceed the mean.
+    Most,
+}
+
+/// Sizes of a Pareto distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pareto {
+    /// One number over another: above 1.
+    shape: (u32, u32),
+    mean_millibytes: u64,
+    least_millibytes: u64,
+    /// The largest size in bytes.
+    most: u64,
+    /// What would be larger is drawn again. Otherwise it becomes the largest size.
+    is_bounded: bool,
+}
+
+impl Pareto {
+    /// Without a bound. Flows have a most that their transport can number, in bytes: a size beyond it becomes this one,
+    /// and [`Pareto::mean_bytes`] knows nothing of it.
+    ///
+    /// # Errors
+    /// A shape of 1 or less, and sizes below a byte.
+    pub fn unbounded(shape: (u32, u32), mean_bytes: u64, most: u64) -> Result<Pareto, NoPareto> {
+        let above = excess(shape)?;
+        let mean_millibytes = mean_bytes.saturating_mul(1000);
+        // HULL 6.3: the mean is least * shape / (shape - 1).
+        let least = u128::from(mean_millibytes) * u128::from(above) / u128::from(shape.0);
+        if least < 1000 {
+            return Err(NoPareto::Mean(Some(u64::from(shape.0.div_ceil(above)))));
+        }
+        if most <= mean_bytes {
+            return Err(NoPareto::Most);
+        }
+        let least_millibytes = least as u64;
+        Ok(Pareto { shape, mean_millibytes, least_millibytes, most, is_bounded: false })
+    }
+
+    /// With a bound, in bytes.
+    ///
+    /// # Errors
+    /// A shape of 1 or less, sizes below a byte, and a bound that does not exceed the mean.
+    pub fn bounded(shape: (u32, u32), mean_bytes: u64, most: u64) -> Result<Pareto, NoPareto> {
+        excess(shape)?;
+        if most <= mean_bytes {
+            return Err(NoPareto::Most);
+        }
+        let with = |least_millibytes| Pareto {
+            shape,
+            mean_millibytes: mean_bytes.saturating_mul(1000),
+            least_millibytes,
+            most,
+            is_bounded: true,
+        };
+        // The mean rises with the least size.
+        let mean = |least| with(least).mean_of_bounded();
+        let (mut low, mut high) = (1000, mean_bytes.saturating_mul(1000));
+        if mean(low) > mean_bytes as f64 {
+            let least = mean(low).ceil() as u64;
+            return Err(NoPareto::Mean((least < most).then_some(least)));
+        }
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            let is_low = mean(middle) <= mean_bytes as f64;
+            *(if is_low { &mut low } else { &mut high }) = middle;
+        }
+        Ok(with(low))
+    }
+
+    fn exponent(&self) -> f64 {
+        f64::from(self.shape.0) / f64::from(self.shape.1)
+    }
+
+    fn least(&self) -> f64 {
+        self.least_millibytes as f64 / 1000.0
+    }
+
+    /// The share of flows, without the bound, that would exceed it.
+    fn beyond(&self) -> f64 {
+        match self.is_bounded {
+            true => libm::pow(self.least() / self.most as f64, self.exponent()),
+            false => 0.0,
+        }
+    }
+
+    /// The mean of sizes up to the bound.
+    fn mean_of_bounded(&self) -> f64 {
+        let shape = self.exponent();
+        let without = shape / (shape - 1.0) * self.least();
+        let bytes = 1.0 - libm::pow(self.least() / self.most as f64, shape - 1.0);
+        without * bytes / (1.0 - self.beyond())
+    }
+
+    /// The size for a uniform draw below [`DRAWS`], in bytes: at least one, and the smaller the larger the draw.
+    pub fn size(&self, draw: u64) -> u64 {
+        // Never zero.
+        let uniform = (draw + 1) as f64 / DRAWS as f64;
+        let share = uniform + (1.0 - uniform) * self.beyond();
+        let size = self.least() * libm::pow(share, -1.0 / self.exponent());
+        // Too large a number becomes the largest that there is.
+        ((size + 0.5) as u64).clamp(1, self.most)
+    }
+
+    /// The mean in bytes, as it was asked for.
+    pub fn mean_bytes(&self) -> u64 {
+        self.mean_millibytes / 1000
+    }
+
+    /// The same in thousandths of a byte.
+    pub fn mean_millibytes(&self) -> u64 {
+        self.mean_millibytes
+    }
+
+    /// The least size in thousandths of a byte.
+    pub fn least_millibytes(&self) -> u64 {
+        self.least_millibytes
+    }
+
+    /// The largest size in bytes.
+    pub fn most(&self) -> u64 {
+        self.most
+    }
+
+    /// Whether a larger size is drawn again.
+    pub fn is_bounded(&self) -> bool {
+        self.is_bounded
+    }
+
+    /// One number over another.
+    pub fn shape(&self) -> (u32, u32) {
+        self.shape
+    }
+}
+
+/// By how much the numerator of a shape exceeds its denominator.
+fn excess(shape: (u32, u32)) -> Result<u32, NoPareto> {
+    shape.0.checked_sub(shape.1).filter(|&above| above > 0).ok_or(NoPareto::Shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPE: (u32, u32) = (105, 100);
+    const TERABYTE: u64 = 1_000_000_000_000;
+
+    /// HULL 6.3.
+    fn hull() -> Pareto {
+        Pareto::unbounded(SHAPE, 100_000, 1000 * TERABYTE).unwrap()
+    }
+
+    /// The share of flows larger than `size`: half a byte more, for sizes are whole.
+    fn share_above(sizes: &Pareto, size: u64) -> f64 {
+        let (mut low, mut high) = (0, DRAWS);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match sizes.size(middle) > size {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        low as f64 / DRAWS as f64
+    }
+
+    /// Mean bytes of a flow, of flows no larger than `size`: each power of two of draws in equal parts.
+    fn bytes_up_to(sizes: &Pareto, size: u64) -> f64 {
+        const PARTS: u64 = 4096;
+        let least = share_above(sizes, size);
+        let mut sum = 0.0;
+        for octave in 13..53 {
+            let (first, step) = (1u64 << octave, (1u64 << octave) / PARTS);
+            for part in 0..PARTS.min(1 << octave) {
+                let draw = first + part * step + step / 2;
+                if draw as f64 / DRAWS as f64 > least {
+                    sum += sizes.size(draw) as f64 * step as f64;
+                }
+            }
+        }
+        sum / DRAWS as f64
+    }
+
+    #[test]
+    fn the_least_size_follows_from_shape_and_mean() {
+        assert_eq!(hull().least_millibytes(), 4_761_904);
+        assert_eq!(hull().size(DRAWS - 1), 4762);
+        assert_eq!(hull().mean_bytes(), 100_000);
+    }
+
+    /// Not of a sample, whose mean would be half of this: of the distribution function.
+    #[test]
+    fn the_distribution_function_is_that_of_pareto() {
+        let sizes = hull();
+        for size in [5_000u64, 10_000, 100_000, 1_000_000, 10_000_000, 10_000_000_000] {
+            let expected = (4_761.904 / (size as f64 + 0.5)).powf(1.05);
+            let found = share_above(&sizes, size);
+            assert!((found / expected - 1.0).abs() < 1e-6, "{size}: {found} {expected}");
+        }
+        // 96 % of flows are below 100 KB; three in ten thousand are above 10 MB.
+        assert!((share_above(&sizes, 100_000) - 0.0409).abs() < 1e-4);
+        assert!((share_above(&sizes, 10_000_000) - 0.000_324_6).abs() < 1e-6);
+    }
+
+    /// Flows below 100 KB carry 14.1 % of the bytes, those above 10 MB 68.2 %.
+    #[test]
+    fn most_bytes_are_in_few_flows() {
+        let sizes = hull();
+        let small = bytes_up_to(&sizes, 100_000) / 100_000.0;
+        let large = 1.0 - bytes_up_to(&sizes, 10_000_000) / 100_000.0;
+        assert!((small - 0.141_2).abs() < 2e-4, "{small}");
+        assert!((large - 0.682_1).abs() < 2e-4, "{large}");
+    }
+
+    #[test]
+    fn a_bound_keeps_the_mean() {
+        for (shape, most) in [((105, 100), 1_000_000_000), ((3, 2), 10_000_000), ((4, 1), 200_000)]
+        {
+            let sizes = Pareto::bounded(shape, 100_000, most).unwrap();
+            assert!(sizes.size(0) <= most && sizes.size(0) > most / 10 * 9, "{}", sizes.size(0));
+            assert!(sizes.size(DRAWS - 1).abs_diff(sizes.least_millibytes() / 1000) <= 1);
+            let mean = bytes_up_to(&sizes, most) / 100_000.0;
+            assert!((mean - 1.0).abs() < 2e-3, "{shape:?}: {mean}");
+            // A lower least size would be that of sizes without a bound.
+            let without = Pareto::unbounded(shape, 100_000, TERABYTE).unwrap();
+            assert!(sizes.least_millibytes() > without.least_millibytes());
+        }
+    }
+
+    #[test]
+    fn a_size_beyond_what_can_be_numbered_is_the_largest() {
+        let sizes = Pareto::unbounded(SHAPE, 100_000, 1_000_000).unwrap();
+        assert_eq!((sizes.size(0), sizes.most()), (1_000_000, 1_000_000));
+        // Below it nothing is another.
+        let middle = DRAWS / 2;
+        assert_eq!(sizes.size(middle), hull().size(middle));
+    }
+
+    #[test]
+    fn what_has_no_mean_or_no_bytes_is_refused() {
+        for shape in [(1, 1), (1, 2), (99, 100)] {
+            assert_eq!(Pareto::unbounded(shape, 1000, TERABYTE), Err(NoPareto::Shape));
+            assert_eq!(Pareto::bounded(shape, 1000, TERABYTE), Err(NoPareto::Shape));
+        }
+        assert_eq!(Pareto::unbounded(SHAPE, 20, TERABYTE), Err(NoPareto::Mean(Some(21))));
+        assert!(Pareto::unbounded(SHAPE, 21, TERABYTE).is_ok());
+        assert_eq!(Pareto::unbounded(SHAPE, 0, TERABYTE), Err(NoPareto::Mean(Some(21))));
+        assert_eq!(Pareto::bounded(SHAPE, 5000, 5000), Err(NoPareto::Most));
+        let Err(NoPareto::Mean(Some(least))) = Pareto::bounded(SHAPE, 5, 1_000_000) else {
+            panic!("sizes below a byte")
+        };
+        assert!(Pareto::bounded(SHAPE, least, 1_000_000).is_ok());
+        assert!(Pareto::bounded(SHAPE, least - 1, 1_000_000).is_err());
+    }
+}

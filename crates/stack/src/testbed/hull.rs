@@ -1,0 +1,306 @@
+//! Two long flows of the kernel's TCP into one port of the switch, which has a queue that marks, a phantom queue, or
+//! neither (HULL, NSDI 2012, 3.1): what they carry, and how long frames wait at the port by the switch's own clock.
+//!
+//! Hosts have no pacer, which HULL has in its NICs. They do not need it for bursts of segmentation offload (4.1): a host
+//! gives its interface one segment at a time.
+
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use trimline_packet::{BitRate, ByteCount, PortCounters, TimeDelta};
+
+use super::group::{Watched, with_watched_switches};
+use super::network::{Shape, TestNetwork};
+use super::tcp::{self, Received, TcpCounters};
+use super::watch::Watch;
+use crate::clock::Clock;
+use crate::switch::{Fabric, Waits};
+
+/// The MTU of every interface (HULL 6.1).
+const MTU: usize = 1500;
+
+/// The flows, each from a host of its own.
+const FLOWS: u32 = 2;
+
+/// How long flows go on before anything is counted: several sawteeth of TCP in the deep queue.
+const WARM_UP: Duration = Duration::from_secs(3);
+
+/// What marks at the port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marker {
+    /// Nothing: the queue drops what does not fit.
+    None,
+    /// The queue, from so many packets on.
+    Queue {
+        /// Packets.
+        packets: u32,
+    },
+    /// A phantom queue, every 800 ns (HULL 5.1).
+    Phantom {
+        /// The rate at which it drains.
+        drain: BitRate,
+        /// A packet that finds more than this there is marked.
+        threshold: ByteCount,
+    },
+}
+
+/// What is run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Setting {
+    /// Of every link.
+    pub rate: BitRate,
+    /// Of every link: a round trip has four of them.
+    pub delay: TimeDelta,
+    /// Packets of the port's queue.
+    pub queue: u32,
+    /// What marks.
+    pub marker: Marker,
+    /// TCP's congestion control, as the kernel calls it.
+    pub congestion: String,
+    /// Whether hosts ask for ECN.
+    pub has_ecn: bool,
+    /// How long the interval is that is counted.
+    pub time: Duration,
+}
+
+impl Setting {
+    /// Lines of the head of the switch's configuration.
+    fn switch(&self) -> String {
+        let Setting { rate, delay, queue, marker, .. } = self;
+        let (profile, key) = match marker {
+            Marker::None => ("drop-tail", String::new()),
+            Marker::Queue { packets } => ("ecn", format!("ecn_threshold = {packets}")),
+            Marker::Phantom { drain, threshold } => {
+                let (drain, threshold) = (drain.as_bps(), threshold.get());
+                let keys = format!("drain_rate = \"{drain}bps\", threshold = \"{threshold}B\"");
+                ("drop-tail", format!("phantom_queue = {{ {keys}, tick = \"800ns\" }}"))
+            }
+        };
+        format!(
+            "rate = \"{}bps\"\ndelay = \"{}ps\"\npayload = {MTU}\nprofile = \"{profile}\"\npackets = {queue}\n{key}",
+            rate.as_bps(),
+            delay.as_ps(),
+        )
+    }
+}
+
+/// The port of the receiver: hosts' ports are the first, and it is the first host.
+const PORT: u32 = 0;
+
+/// What the switch has counted at the port.
+#[derive(Clone, Debug)]
+struct Seen {
+    port: PortCounters,
+    by_phantom: u64,
+    waits: Waits,
+}
+
+impl Seen {
+    fn of(fabric: &Fabric) -> Seen {
+        let (_, _, port) = fabric.counters().next().expect("a star has a port for each host");
+        let waits = fabric.waits(PORT).expect("it was asked for").clone();
+        Seen { port, by_phantom: fabric.marked_by_phantom(PORT), waits }
+    }
+}
+
+/// What went through the port in the interval.
+#[derive(Clone, Debug)]
+pub struct Measured {
+    /// How long it was.
+    pub time: Duration,
+    /// The rate of the port.
+    pub rate: BitRate,
+    /// Bytes that the receiver's application had of each flow.
+    pub bytes: Vec<u64>,
+    /// What the port counted.
+    pub port: PortCounters,
+    /// Packets that the phantom queue marked.
+    pub by_phantom: u64,
+    /// How long frames waited at the port, in nanoseconds.
+    pub waits: Waits,
+    /// What the kernels of the senders counted.
+    pub kernel: TcpCounters,
+    /// How long the switch's thread had no processor; unknown where the kernel does not count it.
+    pub held_up: Option<Duration>,
+}
+
+impl Measured {
+    fn percent(&self, bytes: u64) -> f64 {
+        let bits = bytes as f64 * 8.0 / self.time.as_secs_f64().max(1e-9);
+        bits / self.rate.as_bps() as f64 * 100.0
+    }
+
+    /// Throughput of both flows as HULL has it, in frames: of the port's rate, in percent.
+    pub fn throughput_percent(&self) -> f64 {
+        self.percent(self.port.bytes)
+    }
+
+    /// Goodput of both flows: of the port's rate, in percent.
+    pub fn goodput_percent(&self) -> f64 {
+        self.percent(self.bytes.iter().sum())
+    }
+
+    /// The smaller flow's share of the goodput of both, in percent.
+    pub fn smaller_percent(&self) -> f64 {
+        let least = self.bytes.iter().min().copied().unwrap_or(0);
+        least as f64 / self.bytes.iter().sum::<u64>().max(1) as f64 * 100.0
+    }
+
+    /// The mean time that a frame waited, in microseconds.
+    pub fn mean_us(&self) -> f64 {
+        self.waits.mean() / 1000.0
+    }
+
+    /// The time that this share of frames waited at most, in microseconds.
+    pub fn wait_us(&self, share: f64) -> f64 {
+        self.waits.value_at_quantile(share) as f64 / 1000.0
+    }
+
+    /// Packets with a mark that the port made, in percent.
+    pub fn marked_percent(&self) -> f64 {
+        self.port.marked as f64 / self.port.packets.max(1) as f64 * 100.0
+    }
+
+    /// Share of the time that the switch's thread had no processor, in percent; no number where that is unknown.
+    pub fn held_up_percent(&self) -> f64 {
+        let held_up = self.held_up.map_or(f64::NAN, |held_up| held_up.as_secs_f64());
+        held_up / self.time.as_secs_f64().max(1e-9) * 100.0
+    }
+}
+
+/// What has been counted until a moment.
+struct Sight {
+    at: Instant,
+    bytes: Vec<u64>,
+    seen: Seen,
+    held_up: Option<Duration>,
+    kernel: TcpCounters,
+}
+
+fn since(from: &Sight, to: Sight, rate: BitRate) -> Measured {
+    let mut waits = to.seen.waits;
+    waits.subtract(&from.seen.waits).expect("the earlier of two states of one histogram");
+    Measured {
+        time: to.at - from.at,
+        rate,
+        bytes: to.bytes.iter().zip(&from.bytes).map(|(to, from)| to - from).collect(),
+        port: to.seen.port.since(&from.seen.port),
+        by_phantom: to.seen.by_phantom - from.seen.by_phantom,
+        waits,
+        kernel: to.kernel.since(from.kernel),
+        held_up: to.held_up.zip(from.held_up).map(|(to, from)| to.saturating_sub(from)),
+    }
+}
+
+/// Two long flows into one port.
+///
+/// # Errors
+/// A right is missing, the kernel has no such congestion control, or a flow breaks.
+pub fn long_flows(setting: &Setting) -> io::Result<Measured> {
+    let network = TestNetwork::build(Shape::Star(1 + FLOWS), MTU)?;
+    for host in &network.hosts {
+        host.namespace.set("ipv4/tcp_ecn", if setting.has_ecn { "1" } else { "0" })?;
+        // HULL 4.1: without segmentation offload. A kernel else cuts segments that it made together behind TCP.
+        host.namespace.ip(&[format!("link set dev {} gso_max_segs 1", host.interface)])?;
+    }
+    let (clock, watch) = (Clock::real(), Watch::new());
+    let watched = Watched {
+        prepare: |fabric: &mut Fabric| fabric.watch_waits(PORT),
+        show: |fabric: &Fabric| watch.show(|| Seen::of(fabric)),
+    };
+    let (measured, _) =
+        with_watched_switches(&network, &setting.switch(), &clock, None, watched, || {
+            let (receiver, senders) = network.hosts.split_first().expect("it has three hosts");
+            // The switch has a processor of its own: its thread reads frames when they come.
+            tcp::beside_flows(
+                senders,
+                receiver,
+                &setting.congestion,
+                Some(0),
+                |received: &Received| {
+                    let look = || -> io::Result<Sight> {
+                        let kernel = TcpCounters::of(senders)?;
+                        let (seen, held_up) = watch.ask()?;
+                        let bytes = received.of_each();
+                        Ok(Sight { at: Instant::now(), bytes, seen, held_up, kernel })
+                    };
+                    thread::sleep(WARM_UP);
+                    let before = look()?;
+                    thread::sleep(setting.time);
+                    Ok(since(&before, look()?, setting.rate))
+                },
+            )
+        })?;
+    Ok(measured)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(marker: Marker, expected: &str) {
+        let setting = Setting {
+            rate: BitRate::from_bps(8_000_000),
+            delay: TimeDelta::from_us(250),
+            queue: 7,
+            marker,
+            congestion: "reno".to_owned(),
+            has_ecn: true,
+            time: Duration::ZERO,
+        };
+        let head = "rate = \"8000000bps\"\ndelay = \"250000000ps\"\npayload = 1500\n";
+        assert_eq!(setting.switch(), format!("{head}{expected}"));
+    }
+
+    #[test]
+    fn the_switch_has_what_marks() {
+        check(Marker::None, "profile = \"drop-tail\"\npackets = 7\n");
+        check(Marker::Queue { packets: 3 }, "profile = \"ecn\"\npackets = 7\necn_threshold = 3");
+        let drain = BitRate::from_bps(7_600_000);
+        check(
+            Marker::Phantom { drain, threshold: ByteCount::new(1000) },
+            "profile = \"drop-tail\"\npackets = 7\n\
+             phantom_queue = { drain_rate = \"7600000bps\", threshold = \"1000B\", tick = \"800ns\" }",
+        );
+    }
+
+    #[test]
+    fn what_is_measured_is_what_came_in_the_interval() {
+        let waits = |values: &[u64]| {
+            let mut waits = Waits::new_with_bounds(1, 1_000_000, 3).unwrap();
+            values.iter().for_each(|&value| waits.saturating_record(value));
+            waits
+        };
+        let start = Instant::now();
+        let sight = |ms, values: &[u64], bytes: [u64; 2], port: u64| Sight {
+            at: start + Duration::from_millis(ms),
+            bytes: bytes.to_vec(),
+            seen: Seen {
+                port: PortCounters {
+                    packets: port,
+                    bytes: port * 1000,
+                    marked: port / 4,
+                    ..PortCounters::default()
+                },
+                by_phantom: port / 10,
+                waits: waits(values),
+            },
+            held_up: Some(Duration::from_millis(ms / 10)),
+            kernel: TcpCounters::default(),
+        };
+        let (before, after) = (
+            sight(0, &[1000], [0, 1000], 40),
+            sight(1000, &[1000, 2000, 4000], [30_000, 11_000], 80),
+        );
+        let measured = since(&before, after, BitRate::from_bps(640_000));
+        assert_eq!(measured.throughput_percent(), 50.0);
+        assert_eq!(measured.goodput_percent(), 50.0);
+        assert_eq!(measured.smaller_percent(), 25.0);
+        assert_eq!((measured.marked_percent(), measured.by_phantom), (25.0, 4));
+        assert_eq!(measured.held_up_percent(), 10.0);
+        assert_eq!(measured.waits.len(), 2);
+        assert!((measured.mean_us() - 3.0).abs() < 0.01, "{}", measured.mean_us());
+        assert!((measured.wait_us(0.99) - 4.0).abs() < 0.01);
+    }
+}

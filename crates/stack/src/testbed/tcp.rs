@@ -1,0 +1,206 @@
+//! Long flows of the kernel's TCP from several hosts of a testbed to one, and what the kernels count of them.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+use super::incast::SERVICE;
+use super::network::{TestHost, address};
+use super::sys::{self, Open};
+
+/// Bytes that a flow is given, or read, in one call.
+const CHUNK: usize = 1 << 16;
+
+/// A flow's two ends.
+struct Flow {
+    sender: TcpStream,
+    receiver: TcpStream,
+}
+
+/// What the receiver's application has read.
+#[derive(Debug)]
+pub(super) struct Received(Vec<AtomicU64>);
+
+impl Received {
+    /// Bytes of each flow, in the order of the senders.
+    pub(super) fn of_each(&self) -> Vec<u64> {
+        self.0.iter().map(|bytes| bytes.load(Ordering::Relaxed)).collect()
+    }
+
+    /// Bytes of all flows.
+    pub(super) fn sum(&self) -> u64 {
+        self.of_each().into_iter().sum()
+    }
+}
+
+/// The congestion controls that this kernel has.
+fn known() -> String {
+    let path = "/proc/sys/net/ipv4/tcp_available_congestion_control";
+    fs::read_to_string(path).unwrap_or_default().trim().to_owned()
+}
+
+/// What this kernel calls its DCTCP: its own, or the one that scripts/dctcp.sh loads.
+pub(super) fn dctcp() -> Option<&'static str> {
+    let known = known();
+    ["dctcp", "bpf_dctcp"].into_iter().find(|name| known.split_whitespace().any(|has| has == *name))
+}
+
+/// Names the congestion control of a socket.
+fn set_congestion(socket: &impl AsRawFd, congestion: &str) -> io::Result<()> {
+    sys::set_congestion(socket, congestion).map_err(|error| {
+        let text = format!(
+            "TCP's congestion control {congestion:?}: {error}; expected one of this kernel's: {}",
+            known()
+        );
+        io::Error::new(error.kind(), text)
+    })
+}
+
+/// Opens a flow from each of the senders, one after the other.
+fn open(senders: &[TestHost], receiver: &TestHost, congestion: &str) -> io::Result<Vec<Flow>> {
+    let bind = || TcpListener::bind((Ipv4Addr::UNSPECIFIED, SERVICE));
+    let listener = receiver.namespace.inside(bind)?;
+    // RFC 8257: a receiver of DCTCP says of each segment whether it was marked. What is accepted has the listener's.
+    set_congestion(&listener, congestion)?;
+    let flow = |host: &TestHost| {
+        let connect = || {
+            let to = address(receiver.number, 0);
+            let (stream, _) = sys::tcp_connect(to, SERVICE, Open::Plain, true, &[])?;
+            set_congestion(&stream, congestion)?;
+            Ok(stream)
+        };
+        let sender = host.namespace.inside(connect)?;
+        let (receiver, _) = listener.accept()?;
+        Ok(Flow { sender, receiver })
+    };
+    senders.iter().map(flow).collect()
+}
+
+/// Writes until the flow is over.
+fn send(mut stream: &TcpStream, over: &AtomicBool) -> io::Result<()> {
+    let bytes = vec![0x5a; CHUNK];
+    loop {
+        match stream.write_all(&bytes) {
+            _ if over.load(Ordering::Acquire) => return Ok(()),
+            outcome => outcome.map_err(|error| named("sender", &error))?,
+        }
+    }
+}
+
+/// Reads until the flow is over, and counts.
+fn receive(mut stream: &TcpStream, received: &AtomicU64, over: &AtomicBool) -> io::Result<()> {
+    let mut bytes = vec![0; CHUNK];
+    loop {
+        let outcome = stream.read(&mut bytes);
+        if over.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        match outcome.map_err(|error| named("receiver", &error))? {
+            0 => return Err(io::Error::other("a flow of TCP ended by itself")),
+            count => received.fetch_add(count as u64, Ordering::Relaxed),
+        };
+    }
+}
+
+fn named(end: &str, error: &io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("TCP's {end}: {error}"))
+}
+
+/// Keeps a flow from each of the senders to the receiver busy while `act` works, which gets the bytes that the
+/// receiver's application has read of each. The threads of flows are kept on `processor`, if one is named.
+///
+/// # Errors
+/// A flow cannot be opened or breaks, or `act` fails.
+pub(super) fn beside_flows<T>(
+    senders: &[TestHost],
+    receiver: &TestHost,
+    congestion: &str,
+    processor: Option<usize>,
+    act: impl FnOnce(&Received) -> io::Result<T>,
+) -> io::Result<T> {
+    let flows = open(senders, receiver, congestion)?;
+    let received = Received(flows.iter().map(|_| AtomicU64::new(0)).collect());
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let (received, over) = (&received, &over);
+        let place = move || processor.into_iter().for_each(sys::pin);
+        let sending = flows.iter().map(|flow| {
+            scope.spawn(move || {
+                place();
+                send(&flow.sender, over)
+            })
+        });
+        let mut threads: Vec<_> = sending.collect();
+        let receiving = flows.iter().zip(&received.0);
+        threads.extend(receiving.map(|(flow, received)| {
+            scope.spawn(move || {
+                place();
+                receive(&flow.receiver, received, over)
+            })
+        }));
+        let outcome = act(received);
+        over.store(true, Ordering::Release);
+        for end in flows.iter().flat_map(|flow| [&flow.sender, &flow.receiver]) {
+            // One that broke is shut already; its thread says so.
+            let _ = end.shutdown(Shutdown::Both);
+        }
+        let ends = threads.into_iter().map(|thread| thread.join());
+        let ends: Vec<io::Result<()>> = ends
+            .map(|end| end.unwrap_or_else(|_| Err(io::Error::other("a flow of TCP panicked"))))
+            .collect();
+        let done = outcome?;
+        ends.into_iter().collect::<io::Result<()>>().map(|()| done)
+    })
+}
+
+/// What the kernels of hosts have counted of TCP.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpCounters {
+    /// Segments that were sent again.
+    pub retransmissions: u64,
+    /// Retransmission timers that ran out.
+    pub timeouts: u64,
+}
+
+impl TcpCounters {
+    /// Of these hosts together.
+    ///
+    /// # Errors
+    /// A kernel that does not count them.
+    pub(super) fn of(hosts: &[TestHost]) -> io::Result<TcpCounters> {
+        let mut sum = TcpCounters::default();
+        for host in hosts {
+            let read = || {
+                let again = counter("snmp", "Tcp:", "RetransSegs")?;
+                Ok((again, counter("netstat", "TcpExt:", "TCPTimeouts")?))
+            };
+            let (retransmissions, timeouts) = host.namespace.inside(read)?;
+            sum.retransmissions += retransmissions;
+            sum.timeouts += timeouts;
+        }
+        Ok(sum)
+    }
+
+    /// What came since then.
+    pub(super) fn since(self, before: TcpCounters) -> TcpCounters {
+        TcpCounters {
+            retransmissions: self.retransmissions - before.retransmissions,
+            timeouts: self.timeouts - before.timeouts,
+        }
+    }
+}
+
+/// A counter of this thread's network namespace: of a file of /proc/net, the line of names and the line of values that
+/// begin with `table`.
+fn counter(file: &str, table: &str, name: &str) -> io::Result<u64> {
+    let path = format!("/proc/thread-self/net/{file}");
+    let text = fs::read_to_string(&path)?;
+    let mut lines = text.lines().filter_map(|line| line.strip_prefix(table));
+    let names = lines.next().unwrap_or_default().split_whitespace();
+    let mut values = names.zip(lines.next().unwrap_or_default().split_whitespace());
+    let value = values.find(|&(known, _)| known == name).and_then(|(_, value)| value.parse().ok());
+    value.ok_or_else(|| io::Error::other(format!("{path}: no {name}")))
+}

@@ -1,0 +1,87 @@
+//! NDP and the kernel's TCP into one port of the software switch (NDP 3.3).
+
+use std::time::Duration;
+
+use trimline_packet::BitRate;
+use trimline_stack::testbed::coexist::{self, Setting};
+use trimline_stack::testbed::incast::MTU;
+use trimline_stack::testbed::namespace::allowed;
+use trimline_stack::testbed::network::{Shape, TestNetwork};
+
+/// Slow, so that a thread that is held up for milliseconds does not empty NDP's queue of eight packets.
+fn setting() -> Setting {
+    Setting {
+        rate: BitRate::from_bps(50_000_000),
+        ndp_flows: 2,
+        tcp_flows: 2,
+        // Short, so that TCP fills it in the time that it has.
+        tcp_queue: Some(50),
+        congestion: "cubic".to_owned(),
+        time: Duration::from_secs(2),
+        senders: 6,
+        bytes: 100_000,
+        incasts: 3,
+    }
+}
+
+/// The half is 49 %: an eighth of the port and more to each side is the machine's.
+#[test]
+fn long_flows_share_a_port_that_has_a_queue_for_each() {
+    let Some((one, count)) = allowed(coexist::long_flows(&setting())) else { return };
+    let share = one.ndp_share();
+    assert!((0.35..0.65).contains(&share), "NDP has {share}: {one:?}");
+    let wire = one.ndp_wire_share();
+    assert!((0.35..0.65).contains(&wire), "NDP has {wire} of the bytes: {one:?}");
+    // What the switch sent is what the applications had, and headers: nothing was counted twice or as another's.
+    let payload = |bytes: u64, wire: u64| bytes as f64 / wire as f64;
+    let ndp = payload(one.ndp_bytes, one.port.data.bytes);
+    let tcp = payload(one.tcp_bytes, one.port.tcp.bytes);
+    assert!((0.85..1.05).contains(&ndp) && (0.85..1.05).contains(&tcp), "{one:?}");
+    // A frame of 64 KB would count as one packet, and its length as 65,535 bytes.
+    let mean = one.port.tcp.bytes / one.port.tcp.packets.max(1);
+    assert!((1000..=MTU as u64 + 18).contains(&mean), "{mean} B a frame: {one:?}");
+    // Each is told in its own way that the port is full.
+    assert!(one.port.trimmed > 0 && one.port.tcp.dropped > 0, "{one:?}");
+    assert_eq!((one.port.headers.dropped, one.port.data.dropped), (0, 0), "{one:?}");
+    assert!(one.kernel.retransmissions > 0, "{one:?}");
+    assert_eq!(count.refused, 0, "{count:?}");
+}
+
+/// "NDP may shut out competing TCP traffic."
+#[test]
+fn long_flows_of_ndp_shut_tcp_out_of_a_queue_for_both() {
+    let both = Setting { tcp_queue: None, ..setting() };
+    let Some((one, _)) = allowed(coexist::long_flows(&both)) else { return };
+    assert!(one.ndp_share() > 0.7, "{one:?}");
+}
+
+#[test]
+fn an_incast_takes_no_more_than_its_half_from_tcp() {
+    let setting = setting();
+    let Some((done, _)) = allowed(coexist::incasts(&setting)) else { return };
+    assert_eq!((done.alone.len(), done.beside.len()), (3, 3));
+    for completions in done.alone.iter().chain(&done.beside) {
+        assert_eq!(completions.len(), 6);
+        // Links are paced: nothing is faster than them.
+        let last = completions.iter().max().expect("six answers");
+        assert!(*last > setting.ideal().mul_f64(0.9), "{completions:?}");
+    }
+    assert!(done.before.ndp_bytes == 0 && done.before.port.data.packets == 0, "{done:?}");
+    assert_eq!(done.during.ndp_bytes, 3 * 6 * 100_000, "{done:?}");
+    assert!(done.during.port.trimmed > 0, "{done:?}");
+    let kept = done.during.tcp_bps() / setting.fair_share();
+    // Alone it has two halves.
+    assert!((0.65..1.5).contains(&kept), "TCP keeps {kept} of its half: {done:?}");
+}
+
+#[test]
+fn a_congestion_control_that_the_kernel_lacks_is_named() {
+    // Where no testbed can be the error is another one.
+    if allowed(TestNetwork::build(Shape::BackToBack, MTU)).is_none() {
+        return;
+    }
+    let setting = Setting { congestion: "vegetables".to_owned(), ..setting() };
+    let error = coexist::long_flows(&setting).expect_err("no kernel has it");
+    let said = error.to_string();
+    assert!(said.contains("vegetables") && said.contains("cubic"), "{said}");
+}

@@ -1,0 +1,90 @@
+//! How a counter that stands for a fluid moves with time.
+
+use trimline_packet::{BitRate, Time, TimeDelta};
+
+use super::volume::Volume;
+
+/// When a counter is brought up to date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// At every instant, exactly.
+    Continuous,
+    /// At the multiples of a time above zero and not between, as hardware does it (HULL 5.1). What happens at such an
+    /// instant finds the counter moved.
+    Tick(TimeDelta),
+}
+
+impl Clock {
+    /// What a counter moves by at a rate, after `from` and up to `to`. Nothing if `to` is earlier.
+    #[inline]
+    pub(super) fn moved(self, rate: BitRate, from: Time, to: Time) -> Volume {
+        match self {
+            Clock::Continuous => Volume::flowed(rate, to.saturating_since(from)),
+            Clock::Tick(tick) => {
+                let number = |time: Time| time.as_ps() / tick.as_ps();
+                Volume::flowed(rate, tick).times(number(to).saturating_sub(number(from)))
+            }
+        }
+    }
+
+    /// When a counter will have moved by so much after `from`.
+    #[inline]
+    pub(super) fn reaches(self, volume: Volume, rate: BitRate, from: Time) -> Time {
+        match self {
+            Clock::Continuous => from.saturating_add(volume.time_at(rate)),
+            Clock::Tick(_) if volume == Volume::ZERO => from,
+            Clock::Tick(tick) => {
+                let portions = volume.in_portions_of(Volume::flowed(rate, tick));
+                let number = (from.as_ps() / tick.as_ps()).saturating_add(portions);
+                Time::from_ps(number.saturating_mul(tick.as_ps()))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn clock() -> impl Strategy<Value = Clock> {
+        prop_oneof![
+            Just(Clock::Continuous),
+            (1u64..10_000_000).prop_map(|ps| Clock::Tick(TimeDelta::from_ps(ps))),
+        ]
+    }
+
+    proptest! {
+        /// A time that is cut in two moves as much as in one piece: nothing is lost between two looks.
+        #[test]
+        fn a_cut_loses_nothing(
+            clock in clock(),
+            bits in 1u64..1 << 40,
+            mut times in [0u64..1 << 40, 0u64..1 << 40, 0u64..1 << 40],
+        ) {
+            times.sort_unstable();
+            let [start, cut, end] = times.map(Time::from_ps);
+            let rate = BitRate::from_bps(bits);
+            let moved = |from, to| clock.moved(rate, from, to);
+            prop_assert_eq!(moved(start, cut).saturating_add(moved(cut, end)), moved(start, end));
+        }
+
+        /// The instant that is named is the first at which the counter has moved so far.
+        #[test]
+        fn it_reaches_an_amount_when_it_says(
+            clock in clock(),
+            bits in 1_000_000u64..1 << 40,
+            bytes in 0u64..10_000,
+            from in 0u64..1 << 40,
+        ) {
+            let (rate, from) = (BitRate::from_bps(bits), Time::from_ps(from));
+            let volume = Volume::of(trimline_packet::ByteCount::new(bytes));
+            let at = clock.reaches(volume, rate, from);
+            prop_assert!(clock.moved(rate, from, at) >= volume);
+            if at > from {
+                let before = Time::from_ps(at.as_ps() - 1);
+                prop_assert!(clock.moved(rate, from, before) < volume);
+            }
+        }
+    }
+}

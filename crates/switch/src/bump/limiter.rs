@@ -1,0 +1,136 @@
+//! One rate limiter of a pacer: a FIFO, a token bucket before its end, and the rate of that (HULL 4.2, figure 4).
+
+use trimline_packet::{BitRate, ByteCount, Handle, Packets, Time};
+
+use super::pacer_settings::PacerModel;
+use super::rate::Estimate;
+use super::tokens::Tokens;
+use crate::list::Queue;
+
+#[derive(Clone, Debug)]
+pub(super) struct Limiter {
+    tokens: Tokens,
+    estimate: Estimate,
+    /// The bucket's rate until the next update.
+    rate: BitRate,
+    queue: Queue,
+    /// Bytes of the first packet of the queue.
+    first_bytes: u16,
+    /// Packets that have left the queue.
+    left: u64,
+}
+
+impl Limiter {
+    pub(super) fn new(model: &PacerModel) -> Limiter {
+        let estimate = Estimate::new(model.first_rate, &model.law);
+        Limiter {
+            tokens: Tokens::full(model.depth),
+            rate: estimate.bucket_rate(&model.law),
+            estimate,
+            queue: Queue::EMPTY,
+            first_bytes: 0,
+            left: 0,
+        }
+    }
+
+    /// Brings rate and tokens up to date. The backlog has not changed since the last time.
+    #[inline]
+    pub(super) fn advance(&mut self, now: Time, model: &PacerModel) {
+        while self.estimate.next_update() <= now {
+            self.update(now, model);
+        }
+        self.tokens.accrue(now, self.rate, model.depth, model.clock);
+    }
+
+    /// An interval has ended: what the tokens of its time are is settled before the rate changes.
+    #[inline(never)]
+    fn update(&mut self, now: Time, model: &PacerModel) {
+        let ended = self.estimate.next_update();
+        self.tokens.accrue(ended, self.rate, model.depth, model.clock);
+        self.estimate.update(self.backlog(), now, &model.law);
+        self.rate = self.estimate.bucket_rate(&model.law);
+    }
+
+    /// Bytes come from the host that count for the rate.
+    #[inline]
+    pub(super) fn count(&mut self, bytes: u16) {
+        self.estimate.count(bytes);
+    }
+
+    /// Queues a packet, if the FIFO has room for it. One that the bucket can never have the tokens of has none.
+    #[inline]
+    pub(super) fn push<P: Packets>(
+        &mut self,
+        packet: Handle,
+        bytes: u16,
+        packets: &mut P,
+        model: &PacerModel,
+    ) -> bool {
+        let filled = self.queue.bytes.saturating_add(u32::from(bytes));
+        if filled > model.queue_bytes || bytes > model.largest_packet {
+            return false;
+        }
+        if self.queue.head.is_none() {
+            self.first_bytes = bytes;
+        }
+        self.queue.push(packets, packet, bytes.into());
+        true
+    }
+
+    /// The number of the packet queued last, counted from 1.
+    #[inline]
+    pub(super) fn last(&self) -> u64 {
+        self.left + u64::from(self.queue.packets)
+    }
+
+    /// Packets that have left the queue: all with numbers up to this.
+    #[inline]
+    pub(super) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// The first packet, if there are tokens for it.
+    #[inline]
+    pub(super) fn pop<P: Packets>(
+        &mut self,
+        now: Time,
+        packets: &P,
+        model: &PacerModel,
+    ) -> Option<Handle> {
+        if self.queue.head.is_none() {
+            return None;
+        }
+        self.advance(now, model);
+        if !self.tokens.take(self.first_bytes) {
+            return None;
+        }
+        let packet = self.queue.pop(packets);
+        self.queue.release(1, self.first_bytes.into());
+        self.left += 1;
+        if !self.queue.head.is_none() {
+            self.first_bytes = packets.packet(self.queue.head).wire_bytes;
+        }
+        Some(packet)
+    }
+
+    /// When to look again: when the first packet can go, or before that when the rate changes. Never if none waits.
+    #[inline]
+    pub(super) fn next(&self, model: &PacerModel) -> Time {
+        if self.queue.head.is_none() {
+            return Time::NEVER;
+        }
+        self.tokens.due(self.first_bytes, self.rate, model.clock).min(self.estimate.next_update())
+    }
+
+    /// The bucket's rate and the bytes that wait, at a time that is not before the last call's.
+    pub(super) fn look(&self, now: Time, model: &PacerModel) -> (BitRate, ByteCount) {
+        let mut limiter = self.clone();
+        limiter.advance(now, model);
+        (limiter.rate, limiter.backlog())
+    }
+
+    #[inline]
+    fn backlog(&self) -> ByteCount {
+        ByteCount::new(self.queue.bytes.into())
+    }
+}

@@ -1,0 +1,345 @@
+//! What a pacer is to do, and whether it can.
+
+use alloc::format;
+use alloc::vec::Vec;
+
+use trimline_packet::units::PICOSECONDS_PER_SECOND;
+use trimline_packet::{BitRate, ByteCount, TimeDelta};
+
+use super::clock::Clock;
+use super::rate::Law;
+use super::setting::SettingFault;
+use super::volume::Volume;
+
+/// Billionths: shares and probabilities are counted in them.
+const BILLION: u32 = 1_000_000_000;
+
+/// Which bytes the rate follows: M_r of equation (4). The paper says both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measured {
+    /// Those of packets that are paced, dropped ones included (HULL 4.2, footnote 2).
+    Paced,
+    /// Those of all packets that the host sends (HULL 4.2, the text). With several buckets, of each flow at its bucket.
+    FromHost,
+}
+
+/// The pacer of a host. Shares are in billionths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacerSettings {
+    /// Time between two updates of the rate, T_r.
+    pub interval: TimeDelta,
+    /// The weight of what was measured last, eta.
+    pub gain: u32,
+    /// What each byte of backlog adds to the rate with each update, beta, in B/s.
+    pub backlog_gain: u64,
+    /// Which bytes are measured.
+    pub measured: Measured,
+    /// The rate before anything was measured, within the bounds; `None`: the line's.
+    pub first_rate: Option<BitRate>,
+    /// The least rate.
+    pub least_rate: BitRate,
+    /// The bucket's rate is a multiple of this.
+    pub rate_step: BitRate,
+    /// Tokens that a bucket holds.
+    pub bucket: ByteCount,
+    /// When tokens come.
+    pub clock: Clock,
+    /// Bytes of packets that each bucket's FIFO holds.
+    pub queue: ByteCount,
+    /// Token buckets, each with a FIFO (HULL 4.2, remark 4). A flow keeps to one.
+    pub buckets: u8,
+    /// The probability with which an echo of congestion associates its flow, p_a.
+    pub association_chance: u32,
+    /// Time after the last echo at which the association of a flow ends, T_i.
+    pub association_lifetime: TimeDelta,
+    /// Flows that can be associated.
+    pub flows: u16,
+}
+
+impl PacerSettings {
+    /// The testbed's, at 1 Gb/s (HULL table 3, 5.1). The first rate is not given; chosen: the line's.
+    pub const fn testbed() -> PacerSettings {
+        PacerSettings {
+            interval: TimeDelta::from_us(64),
+            gain: BILLION / 8,
+            backlog_gain: 16,
+            measured: Measured::Paced,
+            first_rate: None,
+            least_rate: BitRate::from_bps(500_000),
+            rate_step: BitRate::from_bps(500_000),
+            bucket: ByteCount::new(3_000),
+            clock: Clock::Tick(TimeDelta::from_us(16)),
+            queue: ByteCount::new(128_000),
+            buckets: 1,
+            association_chance: BILLION / 8,
+            association_lifetime: TimeDelta::from_ms(10),
+            flows: 64,
+        }
+    }
+
+    /// The large simulation's, at 10 Gb/s (HULL 6.3). What it does not name is as in the testbed, but for the tick:
+    /// every 16 us a bucket of 3 KB would pass 1.5 Gb/s at most.
+    pub const fn simulated() -> PacerSettings {
+        PacerSettings {
+            interval: TimeDelta::from_ns(7_200),
+            backlog_gain: 375,
+            association_lifetime: TimeDelta::from_ms(1),
+            clock: Clock::Continuous,
+            ..PacerSettings::testbed()
+        }
+    }
+
+    /// Checks the settings for a link of this rate, and packets of up to so many bytes ([`wire_bytes`]).
+    ///
+    /// [`wire_bytes`]: trimline_packet::Packet::wire_bytes
+    ///
+    /// # Errors
+    /// The first setting that cannot be.
+    pub fn check(&self, link: BitRate, largest_packet: u16) -> Result<PacerModel, SettingFault> {
+        self.check_rates(link)?;
+        self.check_table()?;
+        let queue_bytes = self.check_queue(largest_packet)?;
+        Ok(PacerModel {
+            law: Law {
+                interval: self.interval,
+                gain: self.gain,
+                backlog_gain: self.backlog_gain,
+                least: self.least_rate,
+                most: link,
+                step: self.rate_step,
+            },
+            first_rate: self.first_rate.unwrap_or(link),
+            measured: self.measured,
+            depth: Volume::of(self.bucket),
+            clock: self.clock,
+            queue_bytes,
+            largest_packet,
+            buckets: self.buckets,
+            chance: self.association_chance,
+            lifetime: self.association_lifetime,
+            flows: self.flows,
+        })
+    }
+
+    fn check_rates(&self, link: BitRate) -> Result<(), SettingFault> {
+        // Rates are averaged in 2^-16 b/s, in 64 bits.
+        const MOST: BitRate = BitRate::from_bps(1 << 47);
+        let share = |billionths| format!("{billionths} billionths");
+        if self.interval == TimeDelta::ZERO {
+            let fault = SettingFault::new("interval", self.interval, "measures nothing");
+            return Err(fault.nearest(TimeDelta::from_ps(1)));
+        }
+        if self.gain == 0 || self.gain > BILLION {
+            let reason = "is no weight above 0 and up to 1: the rate would not follow the flows'";
+            let fault = SettingFault::new("gain", share(self.gain), reason);
+            return Err(fault.nearest(share(self.gain.clamp(1, BILLION))));
+        }
+        for (key, rate) in [("least_rate", self.least_rate), ("rate_step", self.rate_step)] {
+            if rate > link {
+                let fault = SettingFault::new(key, rate, "is above the link's rate");
+                return Err(fault.nearest(link));
+            }
+        }
+        if link > MOST {
+            let reason = "is more than a pacer can count";
+            return Err(SettingFault::new("link", link, reason).nearest(MOST));
+        }
+        if self.clock == Clock::Tick(TimeDelta::ZERO) {
+            let fault = SettingFault::new("clock", "a tick of no time", "never comes");
+            return Err(fault.nearest("continuous"));
+        }
+        Ok(())
+    }
+
+    fn check_table(&self) -> Result<(), SettingFault> {
+        let share = |billionths| format!("{billionths} billionths");
+        if self.association_chance == 0 || self.association_chance > BILLION {
+            let reason = "is no probability above 0: no flow would ever be paced";
+            let reason = if self.association_chance == 0 { reason } else { "is above 1" };
+            let fault =
+                SettingFault::new("association_chance", share(self.association_chance), reason);
+            return Err(fault.nearest(share(self.association_chance.clamp(1, BILLION))));
+        }
+        if self.association_lifetime == TimeDelta::ZERO {
+            let (value, reason) = (self.association_lifetime, "ends as it begins");
+            let fault = SettingFault::new("association_lifetime", value, reason);
+            return Err(fault.nearest(TimeDelta::from_ps(1)));
+        }
+        for (key, count) in [("flows", self.flows), ("buckets", self.buckets.into())] {
+            if count == 0 {
+                return Err(SettingFault::new(key, count, "paces nothing").nearest(1));
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the FIFO's capacity.
+    fn check_queue(&self, largest_packet: u16) -> Result<u32, SettingFault> {
+        let packet = ByteCount::new(largest_packet.into());
+        for (key, bytes, reason) in [
+            ("bucket", self.bucket, "which would never have the tokens to leave"),
+            ("queue", self.queue, "which would always be dropped"),
+        ] {
+            if bytes < packet {
+                let reason = format!("is less than a packet of {packet}, {reason}");
+                return Err(SettingFault::new(key, bytes, reason).nearest(packet));
+            }
+        }
+        u32::try_from(self.queue.get()).map_err(|_| {
+            let most = ByteCount::new(u32::MAX.into());
+            SettingFault::new("queue", self.queue, "is more than a pacer can count").nearest(most)
+        })
+    }
+
+    /// What is allowed, and probably not meant, on a link of this rate.
+    pub fn warnings(&self, link: BitRate) -> Vec<SettingFault> {
+        let mut warnings = Vec::new();
+        // Equation (4) with a backlog that grows by (M / T_r - R) T_r: linear, it is stable for beta T_r < eta.
+        let interval = u128::from(self.interval.as_ps());
+        let pushed = u128::from(self.backlog_gain) * interval;
+        let gain = u128::from(self.gain) * u128::from(PICOSECONDS_PER_SECOND / u64::from(BILLION));
+        if pushed >= gain && interval > 0 {
+            let reason = "times the interval is not below the gain: the rate oscillates";
+            let most = gain.div_ceil(interval).saturating_sub(1);
+            let fault = SettingFault::new("backlog_gain", self.backlog_gain, reason);
+            warnings.push(if most > 0 { fault.nearest(most) } else { fault });
+        }
+        if self.backlog_gain == 0 {
+            let reason = "never lets a backlog go that the rate just carries";
+            warnings.push(SettingFault::new("backlog_gain", 0, reason).nearest(1));
+        }
+        if let Clock::Tick(tick) = self.clock
+            && link.bytes_in(tick) > self.bucket
+            && tick > TimeDelta::ZERO
+        {
+            let bits = u128::from(self.bucket.get()) * 8 * u128::from(PICOSECONDS_PER_SECOND);
+            let most = u64::try_from(bits / u128::from(tick.as_ps())).unwrap_or(u64::MAX);
+            let reason = format!(
+                "fills a bucket of {} at {}: paced flows get no more of a link of {link}",
+                self.bucket,
+                BitRate::from_bps(most.max(1))
+            );
+            let fault = SettingFault::new("clock", format!("a tick of {tick}"), reason);
+            warnings.push(fault.nearest("continuous"));
+        }
+        warnings
+    }
+}
+
+/// Checked settings, which the pacers of many hosts share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PacerModel {
+    pub(super) law: Law,
+    pub(super) first_rate: BitRate,
+    pub(super) measured: Measured,
+    pub(super) depth: Volume,
+    pub(super) clock: Clock,
+    pub(super) queue_bytes: u32,
+    pub(super) largest_packet: u16,
+    pub(super) buckets: u8,
+    pub(super) chance: u32,
+    pub(super) lifetime: TimeDelta,
+    pub(super) flows: u16,
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::{String, ToString};
+
+    use super::*;
+
+    const GIGABIT: BitRate = BitRate::from_gbps(1);
+
+    fn check(change: impl FnOnce(&mut PacerSettings), expected: &str) {
+        let mut settings = PacerSettings::testbed();
+        change(&mut settings);
+        let checked = settings.check(GIGABIT, 1514);
+        let said = checked.map_or_else(|fault| fault.to_string(), |_| "right".into());
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn a_pacer_that_cannot_be_is_refused() {
+        check(|_| {}, "right");
+        check(
+            |s| s.interval = TimeDelta::ZERO,
+            "`interval` of 0.000000 us measures nothing; nearest: 0.000001 us",
+        );
+        check(
+            |s| s.gain = 0,
+            "`gain` of 0 billionths is no weight above 0 and up to 1: the rate would not follow the flows'; nearest: 1 billionths",
+        );
+        check(
+            |s| s.gain = BILLION + 1,
+            "`gain` of 1000000001 billionths is no weight above 0 and up to 1: the rate would not follow the flows'; nearest: 1000000000 billionths",
+        );
+        check(
+            |s| s.least_rate = BitRate::from_gbps(2),
+            "`least_rate` of 2 Gb/s is above the link's rate; nearest: 1 Gb/s",
+        );
+        check(
+            |s| s.rate_step = BitRate::from_gbps(2),
+            "`rate_step` of 2 Gb/s is above the link's rate; nearest: 1 Gb/s",
+        );
+        check(
+            |s| s.clock = Clock::Tick(TimeDelta::ZERO),
+            "`clock` of a tick of no time never comes; nearest: continuous",
+        );
+        check(
+            |s| s.association_chance = 0,
+            "`association_chance` of 0 billionths is no probability above 0: no flow would ever be paced; nearest: 1 billionths",
+        );
+        check(
+            |s| s.association_chance = u32::MAX,
+            "`association_chance` of 4294967295 billionths is above 1; nearest: 1000000000 billionths",
+        );
+        check(
+            |s| s.association_lifetime = TimeDelta::ZERO,
+            "`association_lifetime` of 0.000000 us ends as it begins; nearest: 0.000001 us",
+        );
+        check(|s| s.flows = 0, "`flows` of 0 paces nothing; nearest: 1");
+        check(|s| s.buckets = 0, "`buckets` of 0 paces nothing; nearest: 1");
+        check(
+            |s| s.bucket = ByteCount::new(1513),
+            "`bucket` of 1513 B is less than a packet of 1514 B, which would never have the tokens to leave; nearest: 1514 B",
+        );
+        check(
+            |s| s.queue = ByteCount::new(1513),
+            "`queue` of 1513 B is less than a packet of 1514 B, which would always be dropped; nearest: 1514 B",
+        );
+        check(
+            |s| s.queue = ByteCount::new(1 << 32),
+            "`queue` of 4294967296 B is more than a pacer can count; nearest: 4294967295 B",
+        );
+        check(|s| s.bucket = ByteCount::new(1514), "right");
+    }
+
+    fn warned(settings: PacerSettings, link: BitRate) -> Vec<String> {
+        settings.warnings(link).iter().map(ToString::to_string).collect()
+    }
+
+    /// HULL 4.4 sweeps beta to 2^14; with table 3's other constants the rate oscillates from 1954 on.
+    #[test]
+    fn what_is_probably_not_meant_is_warned_of() {
+        assert_eq!(warned(PacerSettings::testbed(), GIGABIT), [""; 0]);
+        assert_eq!(warned(PacerSettings::simulated(), BitRate::from_gbps(10)), [""; 0]);
+        let beta = |backlog_gain| PacerSettings { backlog_gain, ..PacerSettings::testbed() };
+        assert_eq!(warned(beta(1953), GIGABIT), [""; 0]);
+        assert_eq!(
+            warned(beta(1954), GIGABIT),
+            [
+                "`backlog_gain` of 1954 times the interval is not below the gain: the rate oscillates; nearest: 1953"
+            ]
+        );
+        assert_eq!(
+            warned(beta(0), GIGABIT),
+            ["`backlog_gain` of 0 never lets a backlog go that the rate just carries; nearest: 1"]
+        );
+        assert_eq!(
+            warned(PacerSettings::testbed(), BitRate::from_gbps(10)),
+            [
+                "`clock` of a tick of 16.000000 us fills a bucket of 3000 B at 1500 Mb/s: paced flows get no more of a link of 10 Gb/s; nearest: continuous"
+            ]
+        );
+    }
+}

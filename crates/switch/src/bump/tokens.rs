@@ -1,0 +1,48 @@
+//! The token bucket (HULL 4.2, 5.1).
+
+use trimline_packet::{BitRate, ByteCount, Time};
+
+use super::clock::Clock;
+use super::volume::Volume;
+
+/// Tokens that a rate brings up to the bucket's depth, and packets take.
+///
+/// Between two instants no more leaves than the rate brings meanwhile and the depth; with ticks, one tick's tokens more.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tokens {
+    held: Volume,
+    at: Time,
+}
+
+impl Tokens {
+    /// A full bucket.
+    pub(super) const fn full(depth: Volume) -> Tokens {
+        Tokens { held: depth, at: Time::ZERO }
+    }
+
+    /// Brings the tokens up to date, at a rate that has not changed since the last time.
+    #[inline]
+    pub(super) fn accrue(&mut self, until: Time, rate: BitRate, depth: Volume, clock: Clock) {
+        let brought = clock.moved(rate, self.at, until);
+        self.held = self.held.saturating_add(brought).min(depth);
+        self.at = self.at.max(until);
+    }
+
+    /// Takes the tokens of a packet. Gives whether there were enough; if not, none are taken.
+    #[inline]
+    pub(super) fn take(&mut self, bytes: u16) -> bool {
+        let needed = Volume::of(ByteCount::new(bytes.into()));
+        let is_enough = self.held >= needed;
+        if is_enough {
+            self.held = self.held.saturating_sub(needed);
+        }
+        is_enough
+    }
+
+    /// When there will be enough tokens for a packet, if the rate does not change.
+    #[inline]
+    pub(super) fn due(&self, bytes: u16, rate: BitRate, clock: Clock) -> Time {
+        let needed = Volume::of(ByteCount::new(bytes.into()));
+        clock.reaches(needed.saturating_sub(self.held), rate, self.at)
+    }
+}
