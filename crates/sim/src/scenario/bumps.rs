@@ -5,7 +5,9 @@ use trimline_switch::bump::{Clock, Measured, PacerSettings, PhantomSettings, Set
 
 use super::switch::selected;
 use crate::keys::error::ScenarioError;
-use crate::keys::form::{BYTES, DIRECTION, DURATION, Form, Grammar, Key, LAYER, MAX_HOSTS, RATE, SHARE, optional};
+use crate::keys::form::{
+    BYTES, DIRECTION, DURATION, Form, Grammar, Key, LAYER, MAX_HOSTS, RATE, SHARE, optional,
+};
 use crate::keys::quantity::{self, Quantity};
 use crate::keys::read::{duration_of, host, number, read};
 use crate::keys::tree::Node;

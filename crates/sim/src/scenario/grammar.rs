@@ -2,7 +2,8 @@
 
 use super::{lossless, processing, shared_memory};
 use crate::keys::form::{
-    BYTES, DIRECTION, DURATION, Form, Grammar, HOST, LAYER, MAX_HOSTS, QUEUE, RATE, SHARE, optional, required,
+    BYTES, DIRECTION, DURATION, Form, Grammar, HOST, LAYER, MAX_HOSTS, QUEUE, RATE, SHARE,
+    optional, required,
 };
 use crate::keys::quantity::Quantity;
 
