@@ -14,6 +14,7 @@ Exit status: 0 the same verdicts, 1 a difference, 2 misuse.
 
 import argparse
 import csv
+import itertools
 import json
 import math
 import sys
@@ -69,7 +70,7 @@ class Run:
         self.flows = None
 
     def table(self, name):
-        """The rows of ports.csv, latencies.csv, timeline.csv or series.csv, which the scenario must ask for."""
+        """The rows of ports.csv, hosts.csv, latencies.csv, timeline.csv or series.csv, which the scenario must ask for."""
         path = self.directory / f"{name}.csv"
         if not path.is_file():
             sys.exit(f"{self.name}: no {name}.csv; the scenario must ask for it (output.{name})")
@@ -128,11 +129,16 @@ KNOWN = {
     "latency": {"packets", "reduce", "unit"},
     "events": {"place", "event"},
     "idle_time": LIST_KEYS | {"place", "unit"},
+    "bursts": LIST_KEYS | {"place", "gap_us", "of", "unit"},
     "low_time": {"place", "interval_us", "below_percent", "unit"},
     "queue_found": LIST_KEYS | {"place"},
     "queue": LIST_KEYS | {"ports", "from_us", "to_us", "unit"},
     "fullest_queue": LIST_KEYS | {"ports", "from_us", "to_us", "unit"},
     "sampled_utilisation": LIST_KEYS | {"ports", "from_us", "to_us"},
+    "processor_load": {"host", "at"},
+    "bytes_an_answer": FLOW_KEYS | {"host", "unit"},
+    "host_dropped": {"host", "unit"},
+    "paced": {"host", "unit"},
 }
 
 PS_OF = {"ps": 1, "ns": 10**3, "us": 10**6, "ms": 10**9, "s": 10**12}
@@ -400,6 +406,27 @@ def low_time(departures, interval_ps, percent):
     return interval_ps * sum(100 * busy.get(each, 0) < percent * interval_ps for each in whole)
 
 
+def bursts(events, gap_ps, what):
+    """A number of each run of departures at a link that is never idle for so long between them."""
+    links, found = {}, []
+    for event in events:
+        if event["event"] == "depart":
+            links.setdefault(event["place"], []).append(event)
+    for departures in links.values():
+        begins = [int(event["time_ps"]) for event in departures]
+        ends = [int(event["until_ps"]) for event in departures]
+        cuts = [n for n in range(1, len(begins)) if begins[n] - ends[n - 1] >= gap_ps]
+        edges = [0, *cuts, len(begins)]
+        if what == "period":
+            found += [begins[b] - begins[a] for a, b in itertools.pairwise(edges[:-1])]
+            continue
+        for first, after in itertools.pairwise(edges):
+            size = sum(int(event["wire_bytes"]) for event in departures[first:after])
+            span = ends[after - 1] - begins[first]
+            found.append({"packets": after - first, "bytes": size, "span": span}[what])
+    return found
+
+
 EVENTS = ("enqueue", "trim", "mark", "depart", "arrive", "return", "drop", "lose")
 
 
@@ -418,6 +445,11 @@ def of_timeline(measure, run):
         unit = unit_of(measure, PS_OF)
         values = [Fraction(each, unit) for each in idle_times(here)]
         return reduced(values, measure, missing_is_most=True)
+    if quantity == "bursts":
+        units = {"bytes": BYTES_OF, "packets": {None: 1}, "span": PS_OF, "period": PS_OF}
+        unit = unit_of(measure, named(units, measure.get("of")))
+        found = bursts(here, 10**6 * measure["gap_us"], measure["of"])
+        return reduced([Fraction(each, unit) for each in found], measure, missing_is_most=True)
     found = [
         Fraction(int(event["queue_packets"]) - 1)
         for event in here
@@ -450,6 +482,27 @@ def of_samples(measure, run):
     return reduced(values, measure, missing_is_most=False)
 
 
+def of_hosts(measure, run, flows):
+    """What stands between transports and links, of one host or of all."""
+    quantity, host = measure["quantity"], measure.get("host")
+    mine = [row for row in run.table("hosts") if host is None or int(row["host"]) == host]
+    if not mine:
+        return None
+    if quantity == "processor_load":
+        column = named({"receiver": "receiving_ps", "sender": "sending_ps"}, measure.get("at"))
+        return Fraction(100 * total(mine, column), run.simulated_ps * len(mine))
+    if quantity == "bytes_an_answer":
+        unit = named(BYTES_OF, measure.get("unit"))
+        there = [flow for flow in flows if host is None or int(flow["destination"]) == host]
+        sent = total(mine, "sent")
+        return Fraction(total(there, "delivered_bytes"), sent * unit) if sent else None
+    columns = {
+        "host_dropped": ["queue_dropped", "ring_dropped", "pacer_dropped"],
+        "paced": ["paced"],
+    }[quantity]
+    return Fraction(total(mine, *columns), named(NUMBER_OF, measure.get("unit")))
+
+
 def number_of(measure, run, flows):
     """The number of one run, or None."""
     quantity = measure.get("quantity")
@@ -465,10 +518,12 @@ def number_of(measure, run, flows):
         return incast_overhead(run, flows)
     if quantity == "latency":
         return latency(measure, run)
-    if quantity in ("events", "idle_time", "low_time", "queue_found"):
+    if quantity in ("events", "idle_time", "bursts", "low_time", "queue_found"):
         return of_timeline(measure, run)
     if quantity in ("queue", "fullest_queue", "sampled_utilisation"):
         return of_samples(measure, run)
+    if quantity in ("processor_load", "bytes_an_answer", "host_dropped", "paced"):
+        return of_hosts(measure, run, flows)
     if quantity == "utilisation" or (
         quantity in PORT_COLUMNS and not {"per", "beyond"} & set(measure)
     ):

@@ -64,6 +64,9 @@ PAUSES: dict[str, Any] = {
     "stopped_ps": polars.Int64,
 }
 
+#: hosts.csv: the column that is no counter. Every other column is one.
+HOSTS: dict[str, Any] = {"host": polars.Int64}
+
 #: series.csv: the columns that are no counters.
 SERIES: dict[str, Any] = {
     "time_ps": polars.Int64,
@@ -182,6 +185,21 @@ class Result:
         return frame.with_columns(layer=layer, stopped=share).collect()
 
     @property
+    def hosts(self) -> polars.DataFrame:
+        """hosts.csv: a row a host, what its NIC's queue, processors and pacer did.
+
+        `sending` and `receiving` are processor time over the time of the run.
+        """
+        what = "ports, with host.fifo, host.cpu or host.pacer"
+        frame = counted(self.folder / "hosts.csv", HOSTS, what)
+        span = self.summary["simulated_ps"]
+        parts = {
+            name: polars.col(f"{name}_ps") / span if span else polars.lit(None, polars.Float64)
+            for name in ("sending", "receiving")
+        }
+        return frame.with_columns(**parts).collect()
+
+    @property
     def queues(self) -> polars.DataFrame:
         """Queues, utilisation and pauses over time, one row a layer of ports and sample."""
         return counted(self.folder / "series.csv", SERIES, "series").collect()
@@ -297,6 +315,12 @@ class Results(Sequence[Result]):
         """All links of runs with priority flow control: pauses.csv (`output.ports`)."""
         lossless = tuple(run for run in self.runs if run.summary.get("pauses"))
         return replace(self, runs=lossless or self.runs)._all("pauses")
+
+    @property
+    def hosts(self) -> polars.DataFrame:
+        """All hosts of runs with NICs, processors or pacers: hosts.csv (`output.ports`)."""
+        there = tuple(run for run in self.runs if (run.folder / "hosts.csv").exists())
+        return replace(self, runs=there or self.runs)._all("hosts")
 
     @property
     def queues(self) -> polars.DataFrame:

@@ -4,9 +4,9 @@ use trimline_metrics::manifest;
 use trimline_packet::TimeDelta;
 use trimline_sim::offered;
 use trimline_sim::plan::{
-    Arrivals, Clock, Connection, Detour, EngineChoice, Gap, LinkChange, LinkEvent, Matrix,
-    PacedHosts, PhantomSettings, Plan, Pool, Sampled, ServiceModel, Share, Size, Spraying,
-    WhenBusy, Workload,
+    Arrivals, Clock, Connection, Detour, EngineChoice, Gap, Interrupts, LinkChange, LinkEvent,
+    Matrix, PacedHosts, PhantomSettings, Plan, Pool, ReceiveHosts, ReceiverSettings, Sampled,
+    ServiceModel, Share, Size, Spraying, TransmitHosts, TransmitterSettings, WhenBusy, Workload,
 };
 use trimline_sim::scenario::Output;
 use trimline_sim::topology::{self, Clos, HostDelay, LinkId, LinkSpec, Processing};
@@ -28,7 +28,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    fn new(about: &str, words: impl Into<String>) -> Line {
+    pub(crate) fn new(about: &str, words: impl Into<String>) -> Line {
         Line { about: about.to_owned(), words: words.into() }
     }
 
@@ -62,6 +62,7 @@ pub(crate) fn words(plan: &Plan, output: &Output) -> Vec<Line> {
     lines.extend(event_words(plan));
     lines.extend(detour_words(plan));
     lines.extend(phantom_words(plan));
+    lines.extend(nic_words(plan));
     lines.extend(pacer_words(plan));
     lines.extend(switch_words("switch", plan, &plan.switch));
     if let Some(droppable) = &plan.droppable {
@@ -298,13 +299,65 @@ fn clock_words(clock: Clock) -> String {
     }
 }
 
+/// Which hosts have something.
+fn whose(hosts: Option<&Vec<u32>>) -> String {
+    match hosts {
+        None => "of every host".to_owned(),
+        Some(hosts) => format!("of {} hosts", hosts.len()),
+    }
+}
+
+/// The NICs and processors of hosts.
+fn nic_words(plan: &Plan) -> Vec<Line> {
+    let costs = |costs: &[(TimeDelta, &str)]| -> String {
+        let said = costs.iter().filter(|(cost, _)| *cost > TimeDelta::ZERO);
+        said.map(|(cost, of)| format!("; {} of a processor for each {of}", time(*cost))).collect()
+    };
+    let fifo = plan.nics.transmit.as_ref().map(|TransmitHosts { hosts, settings, .. }| {
+        let TransmitterSettings { queue, burst, per_burst } = settings;
+        let handed = match burst.get() {
+            0 => "packet by packet".to_owned(),
+            _ => format!("in bursts of up to {burst}"),
+        };
+        let whose = whose(hosts.as_ref());
+        let costs = costs(&[(*per_burst, "burst")]);
+        Line::new("fifo", format!("{whose}: all that it sends waits in a queue of {queue}, handed over {handed}{costs}"))
+    });
+    let cpu = plan.nics.receive.as_ref().map(|ReceiveHosts { hosts, settings, .. }| {
+        let ReceiverSettings { interrupts, ring, round, merge, processors, .. } = settings;
+        let told = match interrupts {
+            Interrupts::EachFrame => "an interrupt for each frame".to_owned(),
+            Interrupts::Coalesced { frames, time: most } => {
+                format!("an interrupt for {frames} frames, or {} behind the first", time(*most))
+            }
+            Interrupts::Adaptive(adaptive) => format!(
+                "an interrupt for {} frames, or {} to {} behind the first, as their rate is",
+                adaptive.frames,
+                time(adaptive.least),
+                time(adaptive.most)
+            ),
+        };
+        let joined = match merge.get() {
+            0 => String::new(),
+            _ => format!("; up to {merge} of a flow are taken as one"),
+        };
+        let costs = costs(&[
+            (settings.per_interrupt, "interrupt"),
+            (settings.per_packet, "frame"),
+            (settings.per_answer, "answer"),
+        ]);
+        Line::new("cpu", format!(
+            "{}: a ring of {ring} frames, {told}; {processors} at work, each on up to {round}{joined}{costs}",
+            whose(hosts.as_ref())
+        ))
+    });
+    fifo.into_iter().chain(cpu).collect()
+}
+
 /// The pacers of hosts.
 fn pacer_words(plan: &Plan) -> Option<Line> {
     let PacedHosts { hosts, settings, .. } = plan.bumps.paced.as_ref()?;
-    let whose = match hosts {
-        None => "of every host".to_owned(),
-        Some(hosts) => format!("of {} hosts", hosts.len()),
-    };
+    let whose = whose(hosts.as_ref());
     let percent = |billionths: u32| f64::from(billionths) / 1e7;
     let chance = percent(settings.association_chance);
     let lifetime = time(settings.association_lifetime);

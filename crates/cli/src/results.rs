@@ -77,6 +77,9 @@ pub(crate) fn write_run(
         if run.output.ports && !record.pauses.is_empty() {
             made.write("pauses.csv", table::pauses(record))?;
         }
+        if run.output.ports && !record.hosts.is_empty() {
+            made.write("hosts.csv", table::hosts(record))?;
+        }
         if run.output.links {
             made.write("links.csv", table::links(record))?;
         }

@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 
 use trimline_metrics::summary::WorkloadAggregate;
-use trimline_metrics::{Aggregate, Interval, LinkCounters, Load, Summary, WorkloadSummary};
+use trimline_metrics::{
+    Aggregate, HostSummary, Interval, LinkCounters, Load, Summary, WorkloadSummary,
+};
 
 use crate::terminal::columns;
 
@@ -32,6 +34,7 @@ pub(crate) fn tables(runs: &[(&str, &Summary)], groups: &[Aggregate]) -> String 
     text += &loads(runs);
     text += &losses(runs);
     text += &pauses(runs);
+    text += &hosts(runs);
     let stopped = runs.iter().filter(|(_, run)| run.interrupted).count();
     if stopped > 0 {
         let enters = match runs.len() {
@@ -117,6 +120,20 @@ fn pauses(runs: &[(&str, &Summary)]) -> String {
         }
     }
     text
+}
+
+/// Packets that hosts had no room for.
+fn hosts(runs: &[(&str, &Summary)]) -> String {
+    let with: Vec<&HostSummary> = runs.iter().filter_map(|(_, run)| run.hosts.as_ref()).collect();
+    let sum = |of: fn(&HostSummary) -> u64| with.iter().map(|hosts| of(hosts)).sum::<u64>();
+    let (queues, rings) = (sum(|hosts| hosts.queue_dropped), sum(|hosts| hosts.ring_dropped));
+    let pacers = sum(|hosts| hosts.pacer_dropped);
+    match queues + rings + pacers {
+        0 => String::new(),
+        all => format!(
+            "\nhosts dropped {all} packets: {queues} in NICs' queues, {rings} in their rings, {pacers} in pacers\n"
+        ),
+    }
 }
 
 fn of_runs(runs: &[(&str, &Summary)]) -> String {

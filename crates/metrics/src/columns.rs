@@ -36,7 +36,7 @@ const fn packets(name: &'static str, about: &'static str) -> Column {
 const TIME: &str = "ps";
 
 /// Every table of a run.
-pub const FILES: [FileColumns; 9] = [
+pub const FILES: [FileColumns; 10] = [
     FileColumns { file: "flows.csv", key: "flows", row: "a flow", columns: &FLOWS },
     FileColumns {
         file: "ports.csv",
@@ -55,6 +55,12 @@ pub const FILES: [FileColumns; 9] = [
         key: "ports",
         row: "one direction of a link, as links.csv; only with `switch.pfc`",
         columns: &PAUSES,
+    },
+    FileColumns {
+        file: "hosts.csv",
+        key: "ports",
+        row: "a host; only with `host.fifo`, `host.cpu` or `host.pacer`",
+        columns: &HOSTS,
     },
     FileColumns {
         file: "series.csv",
@@ -159,6 +165,24 @@ const PAUSES: [Column; 4] = [
     column("sent", "frames", "pause frames that this end sent to the other"),
     column("received", "frames", "pause frames that it received from there"),
     column("stopped_ps", TIME, "how long any of its classes was stopped"),
+];
+
+const HOSTS: [Column; 15] = [
+    column("host", "", "its number"),
+    packets("sent", "given up by the transport"),
+    column("bursts", "", "handed to the NIC at once (large send offload)"),
+    packets("queue_dropped", "found the NIC's queue full"),
+    column("sending_ps", TIME, "processor time for bursts"),
+    column("frames", "frames", "found a place in the ring of the NIC"),
+    column("ring_dropped", "frames", "found it full"),
+    column("interrupts", "", "of the NIC"),
+    column("taken", "", "times that a processor took frames, several of a flow as one"),
+    column("receiving_ps", TIME, "processor time for what arrived"),
+    packets("passed", "that the pacer let pass"),
+    packets("paced", "that it queued"),
+    packets("pacer_dropped", "found its FIFO full"),
+    column("associated", "", "times that a flow became one that is paced"),
+    column("refused", "", "times that one should have and the table was full"),
 ];
 
 const SERIES: [Column; 12] = {
@@ -275,11 +299,12 @@ mod tests {
 
     #[test]
     fn every_file_has_the_columns_that_are_described() {
-        let written: [Vec<&str>; 9] = [
+        let written: [Vec<&str>; 10] = [
             table::FLOW_COLUMNS.to_vec(),
             table::port_columns(),
             table::LINK_COLUMNS.to_vec(),
             table::PAUSE_COLUMNS.to_vec(),
+            table::host_columns(),
             samples::columns(),
             series::flow_columns(),
             series::port_columns(),

@@ -35,12 +35,12 @@ pub use manifest::Manifest;
 pub use measure::Measure;
 pub use place::{Direction, Layer, LinkPlace, PortPlace};
 pub use record::{
-    HostLink, LinkCounters, LinkRecord, LoadRecord, PacketLatency, PauseCycles, PauseRecord,
-    PortRecord, RunRecord,
+    HostCounters, HostLink, HostRecord, LinkCounters, LinkRecord, LoadRecord, PacketLatency,
+    PauseCycles, PauseRecord, PortRecord, RunRecord,
 };
 pub use result_folder::ResultFolder;
 pub use samples::{PortGroup, Sample, Samples};
 pub use series::{FlowSeries, PortSeries, Reading, Readings, SeriesColumn};
 pub use statistics::{Interval, interval, quantile};
-pub use summary::{Aggregate, PauseSummary, Summary};
+pub use summary::{Aggregate, HostSummary, PauseSummary, Summary};
 pub use timeline::Timeline;

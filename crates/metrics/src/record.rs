@@ -108,6 +108,104 @@ pub struct PauseRecord {
     pub stopped_ps: u64,
 }
 
+/// What was done between the transport of a host and its link: its NIC's queue, its processors, its pacer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HostCounters {
+    /// Packets that the transport gave up.
+    pub sent: u64,
+    /// Bursts that it handed to the NIC (large send offload).
+    pub bursts: u64,
+    /// Packets that found the NIC's queue full.
+    pub queue_dropped: u64,
+    /// Processor time for bursts.
+    pub sending_ps: u64,
+    /// Frames that found a place in the ring of the NIC.
+    pub frames: u64,
+    /// Frames that found it full.
+    pub ring_dropped: u64,
+    /// Interrupts.
+    pub interrupts: u64,
+    /// Times that a processor took frames, several of a flow as one.
+    pub taken: u64,
+    /// Processor time for what arrived.
+    pub receiving_ps: u64,
+    /// Packets that the pacer let pass.
+    pub passed: u64,
+    /// Packets that it queued.
+    pub paced: u64,
+    /// Packets that found its FIFO full.
+    pub pacer_dropped: u64,
+    /// How often a flow was associated with it.
+    pub associated: u64,
+    /// How often one was to be, and its table was full.
+    pub refused: u64,
+}
+
+impl HostCounters {
+    /// The names of all counters, as columns.
+    pub const NAMES: [&'static str; 14] = [
+        "sent",
+        "bursts",
+        "queue_dropped",
+        "sending_ps",
+        "frames",
+        "ring_dropped",
+        "interrupts",
+        "taken",
+        "receiving_ps",
+        "passed",
+        "paced",
+        "pacer_dropped",
+        "associated",
+        "refused",
+    ];
+
+    /// All counters, in the order of [`HostCounters::NAMES`].
+    pub fn values(&self) -> [u64; 14] {
+        let HostCounters {
+            sent,
+            bursts,
+            queue_dropped,
+            sending_ps,
+            frames,
+            ring_dropped,
+            interrupts,
+            taken,
+            receiving_ps,
+            passed,
+            paced,
+            pacer_dropped,
+            associated,
+            refused,
+        } = *self;
+        [
+            sent,
+            bursts,
+            queue_dropped,
+            sending_ps,
+            frames,
+            ring_dropped,
+            interrupts,
+            taken,
+            receiving_ps,
+            passed,
+            paced,
+            pacer_dropped,
+            associated,
+            refused,
+        ]
+    }
+}
+
+/// What one host's NIC, processors and pacer did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostRecord {
+    /// The host's number.
+    pub host: u32,
+    /// What they did; what it does not have has done nothing.
+    pub counters: HostCounters,
+}
+
 /// Cycles of ports that were all paused with packets waiting, each by the switch of the next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PauseCycles {
@@ -160,6 +258,8 @@ pub struct RunRecord {
     pub links: Vec<LinkRecord>,
     /// The same links with priority flow control; empty without.
     pub pauses: Vec<PauseRecord>,
+    /// Hosts with a NIC's queue, processors or pacers; empty in a run without.
+    pub hosts: Vec<HostRecord>,
     /// Cycles of paused ports.
     pub pause_cycles: PauseCycles,
     /// Simulated time at the end of the run.

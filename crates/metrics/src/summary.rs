@@ -9,7 +9,7 @@ use trimline_packet::PortCounters;
 use crate::by_workload::{WorkloadSummary, by_workload};
 use crate::distribution::{distribution, rounded};
 use crate::flow::{FlowEnd, FlowRecord};
-use crate::record::{LinkCounters, RunRecord};
+use crate::record::{HostCounters, LinkCounters, RunRecord};
 use crate::statistics::{Interval, interval, mean};
 
 pub use crate::distribution::{Distribution, Goodput};
@@ -65,12 +65,52 @@ pub struct Summary {
     /// What priority flow control did; absent without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<PauseSummary>,
+    /// What the NICs, processors and pacers of hosts did; absent without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hosts: Option<HostSummary>,
     /// Packets that left a link, control and headers included.
     pub packet_hops: u64,
     /// Hops for each packet of `packets_delivered`: the work that one packet costs.
     pub hops_per_delivered_packet: Option<f64>,
     /// Each workload, in the order of their first flows.
     pub workloads: Vec<WorkloadSummary>,
+}
+
+/// What stood between the transports of hosts and their links did in a run, summed over hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostSummary {
+    /// Packets that found the queue of their NIC full.
+    pub queue_dropped: u64,
+    /// Frames that found the ring of their NIC full.
+    pub ring_dropped: u64,
+    /// Packets that found the FIFO of their pacer full.
+    pub pacer_dropped: u64,
+    /// Interrupts.
+    pub interrupts: u64,
+    /// Packets that pacers let pass.
+    pub passed: u64,
+    /// Packets that they queued.
+    pub paced: u64,
+    /// How often a flow became one that is paced.
+    pub associated: u64,
+    /// How often one should have, and the table was full.
+    pub refused: u64,
+}
+
+/// What hosts did beside their transports, if there was anything.
+fn hosts(record: &RunRecord) -> Option<HostSummary> {
+    let sum =
+        |of: fn(&HostCounters) -> u64| record.hosts.iter().map(|host| of(&host.counters)).sum();
+    (!record.hosts.is_empty()).then(|| HostSummary {
+        queue_dropped: sum(|host| host.queue_dropped),
+        ring_dropped: sum(|host| host.ring_dropped),
+        pacer_dropped: sum(|host| host.pacer_dropped),
+        interrupts: sum(|host| host.interrupts),
+        passed: sum(|host| host.passed),
+        paced: sum(|host| host.paced),
+        associated: sum(|host| host.associated),
+        refused: sum(|host| host.refused),
+    })
 }
 
 /// What priority flow control did in a run.
@@ -337,6 +377,7 @@ impl Summary {
             ports,
             links,
             pauses: pauses(record),
+            hosts: hosts(record),
             packet_hops: record.packet_hops,
             hops_per_delivered_packet: ratio(record.packet_hops, record.packets_delivered),
             workloads: by_workload(record),
@@ -503,6 +544,7 @@ mod tests {
     #[test]
     fn pauses_are_summed_and_the_port_that_was_stopped_for_the_longest_is_named() {
         assert!(!summary().to_json().contains("pauses"), "without priority flow control");
+        assert!(!summary().to_json().contains("ring_dropped"), "without NICs");
         let port = PortPlace { layer: Layer::Tor, switch: 0, direction: Direction::Up, link: 1 };
         let (port, host) = (LinkPlace::Port(port), LinkPlace::Host);
         let of = |place, stopped_ps| PauseRecord { place, sent: 7, received: 5, stopped_ps };

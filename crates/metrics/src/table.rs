@@ -6,7 +6,9 @@ use trimline_packet::PortCounters;
 
 use crate::csv::{table, write_table};
 use crate::flow::{FlowEnd, FlowRecord};
-use crate::record::{LinkRecord, PacketLatency, PauseRecord, PortRecord, RunRecord};
+use crate::record::{
+    HostCounters, HostRecord, LinkRecord, PacketLatency, PauseRecord, PortRecord, RunRecord,
+};
 use crate::statistics::quantile;
 
 /// The columns of flows.csv. A number that a flow does not have is an empty field.
@@ -64,6 +66,20 @@ pub fn pauses(record: &RunRecord) -> Vec<u8> {
         [place.to_string(), sent.to_string(), received.to_string(), stopped_ps.to_string()]
     };
     table(&PAUSE_COLUMNS, record.pauses.iter().map(row))
+}
+
+/// The columns of hosts.csv.
+pub fn host_columns() -> Vec<&'static str> {
+    ["host"].into_iter().chain(HostCounters::NAMES).collect()
+}
+
+/// hosts.csv, rows in the order of the record.
+pub fn hosts(record: &RunRecord) -> Vec<u8> {
+    let row = |host: &HostRecord| -> Vec<String> {
+        let numbers = [u64::from(host.host)].into_iter().chain(host.counters.values());
+        numbers.map(|number| number.to_string()).collect()
+    };
+    table(&host_columns(), record.hosts.iter().map(row))
 }
 
 /// The columns of links.csv.

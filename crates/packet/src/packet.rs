@@ -299,6 +299,9 @@ impl Packet {
     /// [`Packet::marks`] of an ACK: packets of the flow arrived with [`Packet::MARK_CE`], and its sender must hear of it.
     /// ECN-Echo of the TCP family (RFC 3168, section 6.1.3; DCTCP), and what makes an ACK a CNP of DCQCN.
     pub const MARK_ECE: u8 = 1 << 2;
+    /// [`Packet::marks`] of data that a host's NIC hands over: the next packet of its flow is taken together with it
+    /// (generic receive offload), and one answer may do for both. Never on a wire.
+    pub const MARK_JOINED: u8 = 1 << 7;
     /// The class of headers and control packets: the most urgent one (IEEE 802.1Q, network control).
     pub const CONTROL_CLASS: u8 = 7;
     /// Bytes of a control packet and of a trimmed header (NDP 3.1: 64 bytes).

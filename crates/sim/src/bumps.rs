@@ -2,7 +2,9 @@
 //! [`trimline_switch::bump`]; where a packet meets them is in [`crate::network`].
 
 use trimline_packet::{Handle, Packet, Packets, Time, TimeDelta};
-use trimline_switch::bump::{FlowId, Pacer, PacerModel, PhantomModel, PhantomQueue, Taken};
+use trimline_switch::bump::{
+    FlowId, Pacer, PacerCounters, PacerModel, PhantomModel, PhantomQueue, Taken,
+};
 use trimline_transport::Stream;
 
 use crate::plan::{self, PacedHosts, PhantomLink};
@@ -55,7 +57,7 @@ impl Bumps {
         let hosts = if paced.is_some() { routes.hosts() } else { 0 };
         let of_host = |host: u32| {
             let PacedHosts { model, hosts, .. } = paced?;
-            let is_paced = hosts.as_ref().is_none_or(|hosts| hosts.contains(&host));
+            let is_paced = plan::is_among(host, hosts);
             let pacer = || Paced { pacer: Pacer::new(model), taken_until: Time::ZERO };
             is_paced.then(|| Box::new(pacer()))
         };
@@ -114,6 +116,16 @@ impl Bumps {
     fn paced_mut(&mut self, host: u32) -> Option<(&mut Paced, &PacerModel)> {
         let paced = self.paced.find_mut(host as usize)?.as_mut()?;
         Some((paced, self.model.as_ref()?))
+    }
+
+    /// Whether a host has a pacer.
+    pub(crate) fn has_pacer(&self, host: u32) -> bool {
+        self.paced(host).is_some()
+    }
+
+    /// What the pacer of a host has done.
+    pub(crate) fn pacer_counters(&self, host: u32) -> PacerCounters {
+        self.paced(host).map(|(paced, _)| paced.pacer.counters()).unwrap_or_default()
     }
 
     /// When something happens next at the pacer of a host which hands a packet over at `ready`, if it may, and whose

@@ -11,6 +11,7 @@ pub mod formats;
 mod keys;
 mod links;
 mod network;
+mod nics;
 mod offered;
 pub mod pareto;
 mod partition;

@@ -16,9 +16,9 @@ mod coupled;
 mod host;
 mod host_tables;
 mod observe;
-mod paced;
 mod pauses;
 mod port;
+mod staged;
 mod views;
 
 use std::cmp::Ordering;
@@ -32,6 +32,7 @@ use crate::arena::Arena;
 use crate::bumps::Bumps;
 use crate::flows::Flows;
 use crate::links::{LinkChange, Links, Loss, Passage, Step};
+use crate::nics::Nics;
 use crate::pauses::Pauses;
 use crate::protocol::Protocol;
 use crate::random;
@@ -223,7 +224,10 @@ pub(crate) struct Network<E, P: OutputPort> {
     pub(crate) pauses: Option<Box<Pauses>>,
     /// Phantom queues and pacers, where there are any.
     bumps: Option<Box<Bumps>>,
-    /// Something stands between hosts and their links: a pacer, or switches that may tell them to stop.
+    /// The queues and processors of hosts, where there are any.
+    nics: Option<Box<Nics>>,
+    /// Something stands between hosts and their links: a NIC's queue or processors, a pacer, or switches that may tell
+    /// them to stop.
     has_stages: bool,
     coins: Shared<Stream>,
     /// One a unit, when some flow leaves the choice of paths to the switches.

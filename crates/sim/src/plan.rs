@@ -14,6 +14,9 @@ use trimline_switch::PauseModel;
 use trimline_transport::Framing;
 
 pub use trimline_switch::bump::{Clock, PacerModel, PacerSettings, PhantomModel, PhantomSettings};
+pub use trimline_switch::nic::{
+    Adaptive, Interrupts, ReceiverModel, ReceiverSettings, TransmitterModel, TransmitterSettings,
+};
 pub use trimline_switch::{BesideModel, ServiceModel};
 
 pub use crate::formats::connection_matrix::Trigger;
@@ -44,6 +47,8 @@ pub struct Plan {
     pub lossless: Option<Lossless>,
     /// What stands on links: phantom queues and pacers (HULL).
     pub bumps: Bumps,
+    /// What hosts' NICs and processors do between their transports and their links.
+    pub nics: Nics,
     /// Packets that do not go up and down.
     pub detours: Vec<Detour>,
     /// The transports of the run, each with its parameters: at least one. A workload names its own by its place.
@@ -128,6 +133,42 @@ pub struct PacedHosts {
     pub settings: PacerSettings,
     /// The same, checked for the rate of the hosts' links.
     pub model: PacerModel,
+}
+
+/// Whether a host is one of these; `None`: all are.
+pub(crate) fn is_among(host: u32, hosts: &Option<Vec<u32>>) -> bool {
+    hosts.as_ref().is_none_or(|hosts| hosts.contains(&host))
+}
+
+/// The NICs and processors of hosts. What is not here takes no time.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Nics {
+    /// The queue in which all that a host sends waits for its link.
+    pub transmit: Option<TransmitHosts>,
+    /// What a host does with what arrives.
+    pub receive: Option<ReceiveHosts>,
+}
+
+/// Hosts whose NIC has a queue, all with the same parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransmitHosts {
+    /// The hosts; `None`: all.
+    pub hosts: Option<Vec<u32>>,
+    /// What was asked for.
+    pub settings: TransmitterSettings,
+    /// The same, checked for the packets of the run.
+    pub model: TransmitterModel,
+}
+
+/// Hosts whose processors take what arrives, all with the same parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReceiveHosts {
+    /// The hosts; `None`: all.
+    pub hosts: Option<Vec<u32>>,
+    /// What was asked for.
+    pub settings: ReceiverSettings,
+    /// The same, checked.
+    pub model: ReceiverModel,
 }
 
 /// What arrives at a switch over one link leaves it by one port, wherever it goes.

@@ -281,6 +281,7 @@ impl<'a, E: Protocol> Records<'a, E> {
             };
             (0..network.routes.units()).map(of).collect()
         });
+        let hosts = network.staged_hosts().collect();
         self.latencies.sort_unstable();
         Ok(RunRecord {
             timeline: Timeline::default(),
@@ -293,6 +294,7 @@ impl<'a, E: Protocol> Records<'a, E> {
             ports,
             links,
             pauses,
+            hosts,
             pause_cycles: PauseCycles::default(),
             simulated_ps: now.as_ps(),
             measured_ps: now.saturating_since(Time::ZERO + self.plan.warm_up).as_ps(),

@@ -196,8 +196,10 @@ fn perform<E: Protocol, P: OutputPort>(
     let full_wire = plan.full_wire_bytes();
     let inputs =
         plan.lossless.map(|lossless| LosslessInputs { lossless, largest_packet: full_wire });
-    let switch = (model, plan.shared_memory, &plan.port_rules[..], inputs, &plan.bumps);
-    let mut network = Network::<E, P>::new(&plan.topology, switch, config, flows, plan.seed, links);
+    let switch = (model, plan.shared_memory, &plan.port_rules[..], inputs);
+    let beside = (&plan.bumps, &plan.nics);
+    let (clos, seed) = (&plan.topology, plan.seed);
+    let mut network = Network::<E, P>::new(clos, switch, beside, config, flows, seed, links);
     plan.detours.iter().for_each(|detour| network.detour(detour.over, detour.by));
     let records = Records::new(plan, config, resources.records_in_memory);
     let mut timeline = Timeline::default();

@@ -16,8 +16,22 @@ pub(super) enum Value {
     /// Time in intervals, from the first departure on, in which whole DATA packets were on the link for less than a
     /// share of the interval, ps. An interval that is not over does not count.
     LowTime { interval_ps: u64, below_percent: u64, unit: f64 },
+    /// What the bursts of a place are: packets between which its link is idle for less than a gap.
+    Bursts { gap_ps: u64, of: BurstOf, reduce: Reduced },
     /// How many packets each retransmission found in its queue when it arrived, the packet on the wire included.
     QueueFound(Reduced),
+}
+
+/// A number that a burst has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BurstOf {
+    Packets,
+    /// On the wire.
+    Bytes,
+    /// From the first bit of the first packet to the last bit of the last one, ps.
+    Span,
+    /// From the first bit to that of the next burst, ps: the last burst has none.
+    Period,
 }
 
 /// The number of a run, at a place or at all; `None` where there was nothing to see.
@@ -28,6 +42,9 @@ pub(super) fn number(value: &Value, timeline: &Timeline, place: Option<&str>) ->
         Value::IdleTime(reduce) => reduce.of(&idle(timeline, place), Missing::Most),
         Value::LowTime { interval_ps, below_percent, unit } => {
             low(timeline, place, interval_ps, below_percent).map(|ps| ps / unit)
+        }
+        Value::Bursts { gap_ps, of, reduce } => {
+            reduce.of(&bursts(timeline, place, gap_ps, of), Missing::Most)
         }
         Value::QueueFound(reduce) => reduce.of(&found(timeline, place), Missing::Most),
     }
@@ -50,6 +67,42 @@ fn idle(timeline: &Timeline, place: Option<&str>) -> Vec<Option<f64>> {
         *free = event.until_ps.unwrap_or(event.time_ps);
     }
     links.values().map(|&(_, idle)| Some(idle as f64)).collect()
+}
+
+fn bursts(timeline: &Timeline, place: Option<&str>, gap: u64, of: BurstOf) -> Vec<Option<f64>> {
+    struct Burst {
+        begin: u64,
+        end: u64,
+        packets: u64,
+        bytes: u64,
+    }
+    let mut links: BTreeMap<u32, Vec<Burst>> = BTreeMap::new();
+    for event in timeline.at(place).filter(|event| event.what == What::Depart) {
+        let of_link = links.entry(event.place).or_default();
+        let end = event.until_ps.unwrap_or(event.time_ps);
+        match of_link.last_mut().filter(|burst| event.time_ps.saturating_sub(burst.end) < gap) {
+            Some(burst) => {
+                burst.end = end;
+                burst.packets += 1;
+                burst.bytes += u64::from(event.wire_bytes);
+            }
+            None => of_link.push(Burst {
+                begin: event.time_ps,
+                end,
+                packets: 1,
+                bytes: event.wire_bytes.into(),
+            }),
+        }
+    }
+    let value = |pair: &[Burst]| match of {
+        BurstOf::Packets => pair[0].packets,
+        BurstOf::Bytes => pair[0].bytes,
+        BurstOf::Span => pair[0].end - pair[0].begin,
+        BurstOf::Period => pair[1].begin - pair[0].begin,
+    };
+    let reach = if of == BurstOf::Period { 2 } else { 1 };
+    let values = links.values().flat_map(|bursts| bursts.windows(reach));
+    values.map(|pair| Some(value(pair) as f64)).collect()
 }
 
 fn low(timeline: &Timeline, place: Option<&str>, interval: u64, below_percent: u64) -> Option<f64> {

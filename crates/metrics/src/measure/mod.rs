@@ -8,6 +8,7 @@
 mod counts;
 mod events;
 mod flows;
+mod hosts;
 mod parse;
 mod ports;
 mod reduce;
@@ -51,6 +52,8 @@ enum Of {
     Count { of: counts::Count, per: Option<counts::Per>, scale: f64, flows: flows::Selection },
     /// A value of each port.
     Ports { value: ports::Value, ports: Vec<PortFilter>, reduce: Reduced },
+    /// What stands between hosts' transports and their links: of one host, or of all.
+    Hosts { value: hosts::Value, host: Option<u32>, scale: f64, flows: flows::Selection },
     /// How long packets took.
     Latency { later: bool, reduce: Reduced },
     /// Something about the events of a timeline.
@@ -93,6 +96,9 @@ impl Measure {
                 counts::number(of, per.as_ref(), *scale, record, flows)
             }
             Of::Ports { value, ports, reduce } => ports::number(*value, record, ports, reduce),
+            Of::Hosts { value, host, scale, flows } => {
+                hosts::number(*value, *host, *scale, record, flows)
+            }
             Of::Latency { later, reduce } => events::latency(record, *later, reduce),
             Of::Events { value, place } => {
                 events::number(value, &record.timeline, place.as_deref())
@@ -116,9 +122,11 @@ impl Measure {
     /// What the scenario must ask for.
     pub fn needs(&self) -> Option<Needs> {
         match &self.of {
-            Of::Flows { .. } | Of::IncastOverhead { .. } | Of::Count { .. } | Of::Ports { .. } => {
-                None
-            }
+            Of::Flows { .. }
+            | Of::IncastOverhead { .. }
+            | Of::Count { .. }
+            | Of::Ports { .. }
+            | Of::Hosts { .. } => None,
             Of::Latency { .. } => Some(Needs::Latencies),
             Of::Events { .. } => Some(Needs::Timeline),
             Of::Samples { .. } => Some(Needs::Series),

@@ -4,7 +4,8 @@ use super::Of;
 use super::counts::{Count, Per};
 use super::reduce::{Reduced, Reduction, UnitOf};
 use super::spec::{OneOrMore, PortFilter, Spec};
-use super::{events, flows, ports, samples};
+use super::{events, flows, hosts, ports, samples};
+use crate::record::HostCounters;
 use crate::timeline::What;
 
 const FLOWS: &[&str] = &["workload", "pair", "started_before_us", "size_bytes"];
@@ -36,11 +37,16 @@ const QUANTITIES: &[(&str, &[&[&str]])] = &[
     ("latency", &[&["packets", "unit"], REDUCED]),
     ("events", &[&["place", "event"]]),
     ("idle_time", &[&["place", "unit"], REDUCED]),
+    ("bursts", &[&["place", "gap_us", "of", "unit"], REDUCED]),
     ("low_time", &[&["place", "interval_us", "below_percent", "unit"]]),
     ("queue_found", &[&["place"], REDUCED]),
     ("queue", &[&["ports", "from_us", "to_us", "unit"], REDUCED]),
     ("fullest_queue", &[&["ports", "from_us", "to_us", "unit"], REDUCED]),
     ("sampled_utilisation", &[&["ports", "from_us", "to_us"], REDUCED]),
+    ("processor_load", &[&["host", "at"]]),
+    ("bytes_an_answer", &[&["host", "unit"], FLOWS]),
+    ("host_dropped", &[&["host", "unit"]]),
+    ("paced", &[&["host", "unit"]]),
 ];
 
 const TIMES: &[(&str, f64)] = &[("ps", 1.0), ("ns", 1e3), ("us", 1e6), ("ms", 1e9), ("s", 1e12)];
@@ -60,8 +66,11 @@ pub(super) fn of(spec: &Spec) -> Refused<Of> {
         "incast_overhead" => Ok(Of::IncastOverhead { flows: selection(spec)? }),
         "port_packets" | "port_bytes" | "port_trimmed" | "port_dropped" | "port_returned"
         | "utilisation" => of_ports(spec),
-        "latency" | "events" | "idle_time" | "low_time" | "queue_found" => of_packets(spec),
+        "latency" | "events" | "idle_time" | "bursts" | "low_time" | "queue_found" => {
+            of_packets(spec)
+        }
         "queue" | "fullest_queue" | "sampled_utilisation" => of_samples(spec),
+        "processor_load" | "bytes_an_answer" | "host_dropped" | "paced" => of_hosts(spec),
         _ => of_count(spec),
     }
 }
@@ -74,11 +83,15 @@ pub(super) fn unit_of<'a>(spec: &'a Spec, of: &Of) -> &'a str {
         | Of::Latency { reduce, .. }
         | Of::Samples { reduce, .. }
         | Of::Events {
-            value: events::Value::IdleTime(reduce) | events::Value::QueueFound(reduce),
+            value:
+                events::Value::IdleTime(reduce)
+                | events::Value::QueueFound(reduce)
+                | events::Value::Bursts { reduce, .. },
             ..
         } => Some(reduce.reduction),
         Of::Events { value: events::Value::Events(_) | events::Value::LowTime { .. }, .. }
         | Of::IncastOverhead { .. }
+        | Of::Hosts { .. }
         | Of::Count { .. } => None,
     };
     match reduce {
@@ -100,7 +113,7 @@ pub(super) fn unit_of<'a>(spec: &'a Spec, of: &Of) -> &'a str {
     }
     match spec.quantity.as_str() {
         "fair_share" => "% of the fair share",
-        "incast_overhead" | "utilisation" | "sampled_utilisation" => "%",
+        "incast_overhead" | "utilisation" | "sampled_utilisation" | "processor_load" => "%",
         "queue_found" => "packets",
         "path_removals" | "path_restorations" => "paths",
         _ => "",
@@ -373,6 +386,25 @@ fn of_packets(spec: &Spec) -> Refused<Of> {
             events::Value::Events(choice("event", spec.event.as_deref(), &known)?)
         }
         "idle_time" => events::Value::IdleTime(reduced(spec, reduction()?, TIMES)?),
+        "bursts" => {
+            let gap_us = spec.gap_us.filter(|us| *us > 0).ok_or("`gap_us` is missing or 0")?;
+            let gap_ps = gap_us.saturating_mul(1_000_000);
+            let known = [
+                ("packets", events::BurstOf::Packets),
+                ("bytes", events::BurstOf::Bytes),
+                ("span", events::BurstOf::Span),
+                ("period", events::BurstOf::Period),
+            ];
+            let of = choice("of", spec.of.as_deref(), &known)?;
+            let reduce = match of {
+                events::BurstOf::Packets => Reduced::plain(reduction()?),
+                events::BurstOf::Bytes => reduced(spec, reduction()?, BYTES)?,
+                events::BurstOf::Span | events::BurstOf::Period => {
+                    reduced(spec, reduction()?, TIMES)?
+                }
+            };
+            events::Value::Bursts { gap_ps, of, reduce }
+        }
         "low_time" => {
             let interval = spec.interval_us.filter(|us| *us > 0);
             let interval_us = interval.ok_or("`interval_us` is missing or 0")?;
@@ -384,6 +416,25 @@ fn of_packets(spec: &Spec) -> Refused<Of> {
         other => return Err(format!("`{other}` is no quantity of packets")),
     };
     Ok(Of::Events { value, place })
+}
+
+fn of_hosts(spec: &Spec) -> Refused<Of> {
+    let (value, scale) = match spec.quantity.as_str() {
+        "processor_load" => {
+            let known: [(&str, fn(&HostCounters) -> u64); 2] =
+                [("receiver", |host| host.receiving_ps), ("sender", |host| host.sending_ps)];
+            (hosts::Value::Load(choice("at", spec.at.as_deref(), &known)?), 1.0)
+        }
+        "bytes_an_answer" => (hosts::Value::BytesAnAnswer, unit(spec, BYTES)?),
+        "host_dropped" => {
+            let dropped: fn(&HostCounters) -> u64 =
+                |host| host.queue_dropped + host.ring_dropped + host.pacer_dropped;
+            (hosts::Value::Counter(dropped), unit_or_one(spec, COUNTS)?)
+        }
+        "paced" => (hosts::Value::Counter(|host| host.paced), unit_or_one(spec, COUNTS)?),
+        other => return Err(format!("`{other}` is no quantity of hosts")),
+    };
+    Ok(Of::Hosts { value, host: spec.host, scale, flows: selection(spec)? })
 }
 
 fn of_samples(spec: &Spec) -> Refused<Of> {

@@ -35,6 +35,9 @@ pub struct Spec {
     /// All ports but these; packets that these trimmed are not among those sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub beyond: Option<PortFilter>,
+    /// Hosts: only this one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<u32>,
     /// Latencies: of `all` packets, or of the `later` ones, behind the first window of their flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub packets: Option<String>,
@@ -44,6 +47,12 @@ pub struct Spec {
     /// Timelines: what happened.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<String>,
+    /// Bursts: a link that is idle for so long ends one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap_us: Option<u64>,
+    /// Bursts: their `packets`, `bytes` on the wire, `span` from first to last bit, or `period` from one to the next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of: Option<String>,
     /// Timelines: length of an interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval_us: Option<u64>,

@@ -5,7 +5,7 @@ use super::*;
 use crate::fixtures::{flow, port, record};
 use crate::flow::FlowRecord;
 use crate::place::{Direction, Layer};
-use crate::record::{HostLink, PacketLatency, PortRecord};
+use crate::record::{HostCounters, HostLink, HostRecord, PacketLatency, PortRecord};
 use crate::samples::{PortGroup, Sample};
 use crate::timeline::tests::event;
 use crate::timeline::{Event, PacketKind, What};
@@ -464,4 +464,60 @@ fn a_measure_is_read_as_it_was_written_and_says_its_unit() {
         assert_eq!(read.unit(), unit);
         assert_eq!(measure(spec).unwrap(), read);
     }
+}
+
+#[test]
+fn bursts_are_cut_where_a_link_is_idle_for_a_gap() {
+    let mut run = record(vec![flow(1, None, None)]);
+    let sends = |place, begin: u64, end: u64, bytes| Event {
+        place,
+        wire_bytes: bytes,
+        until_ps: Some(end * 1_000_000),
+        ..event(begin * 1_000_000, What::Depart)
+    };
+    run.timeline.places = vec!["host 0".into(), "host 1".into()];
+    // Idle for 9 and for 10 us: of a gap of 10 us only the second one is.
+    run.timeline.events = vec![
+        sends(0, 0, 1, 1_500),
+        sends(0, 10, 12, 3_000),
+        sends(1, 15, 16, 64),
+        sends(0, 22, 23, 1_500),
+        sends(0, 23, 24, 500),
+    ];
+    let of_bursts = |what: &str, reduce: &str, unit: Option<&str>| {
+        let spec = json!({ "quantity": "bursts", "place": "host 0", "gap_us": 10, "of": what, "reduce": reduce });
+        let unit = unit.map_or(json!({}), |unit| json!({ "unit": unit }));
+        of(with(spec, unit), &run)
+    };
+    assert_eq!(of_bursts("packets", "count", None), Some(2.0));
+    assert_eq!(of_bursts("bytes", "max", Some("B")), Some(4_500.0));
+    assert_eq!(of_bursts("bytes", "min", Some("KB")), Some(2.0));
+    assert_eq!(of_bursts("span", "max", Some("us")), Some(12.0));
+    assert_eq!(of_bursts("period", "max", Some("us")), Some(22.0));
+    let all = json!({ "quantity": "bursts", "gap_us": 1, "of": "packets", "reduce": "count" });
+    assert_eq!(of(all, &run), Some(4.0), "links are looked at one by one");
+}
+
+#[test]
+fn hosts_tell_of_processors_and_answers() {
+    let mut run = record(vec![flow(1, None, None)]);
+    let load = |at: &str, host: Option<u32>| {
+        let host = host.map_or(json!({}), |host| json!({ "host": host }));
+        with(json!({ "quantity": "processor_load", "at": at }), host)
+    };
+    assert_eq!(of(load("receiver", None), &run), None, "nothing is counted");
+    let delivered: u64 = run.flows.iter().map(|flow| flow.delivered_bytes).sum();
+    let destination = run.flows.iter().next().unwrap().destination;
+    run.simulated_ps = 1_000;
+    let of_host = |host, counters| HostRecord { host, counters };
+    let busy = HostCounters { receiving_ps: 500, sent: 4, ring_dropped: 2, ..Default::default() };
+    let other = HostCounters { sending_ps: 100, queue_dropped: 3, paced: 7, ..Default::default() };
+    run.hosts = vec![of_host(destination, busy), of_host(destination + 1, other)];
+    assert_eq!(of(load("receiver", Some(destination)), &run), Some(50.0));
+    assert_eq!(of(load("receiver", None), &run), Some(25.0), "the mean of both");
+    assert_eq!(of(load("sender", Some(destination + 1)), &run), Some(10.0));
+    let answers = json!({ "quantity": "bytes_an_answer", "host": destination, "unit": "B" });
+    assert_eq!(of(answers, &run), Some(delivered as f64 / 4.0));
+    assert_eq!(of(json!({ "quantity": "host_dropped" }), &run), Some(5.0));
+    assert_eq!(of(json!({ "quantity": "paced", "host": destination }), &run), Some(0.0));
 }

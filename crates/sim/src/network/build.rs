@@ -14,8 +14,9 @@ use crate::arena::Arena;
 use crate::bumps::Bumps;
 use crate::flows::Flows;
 use crate::links::{LinkChange, Links, Step};
+use crate::nics::Nics;
 use crate::pauses::{LosslessInputs, Pauses};
-use crate::plan::{Bumps as BumpsOf, PortRule, SharedMemory};
+use crate::plan::{Bumps as BumpsOf, Nics as NicsOf, PortRule, SharedMemory};
 use crate::protocol::Protocol;
 use crate::random;
 use crate::table::Shared;
@@ -25,13 +26,13 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// Builds the network; every flow of `flows` will start by itself.
     pub(crate) fn new(
         clos: &Clos,
-        (model, memory, rules, lossless, bumps): (
+        (model, memory, rules, lossless): (
             &P::Model,
             SharedMemory,
             &[PortRule],
             Option<LosslessInputs>,
-            &BumpsOf,
         ),
+        (bumps, nics): (&BumpsOf, &NicsOf),
         config: &E::Config,
         mut flows: Flows,
         seed: u64,
@@ -39,6 +40,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     ) -> Self {
         let mut routes = Routes::new(clos);
         let bumps = Bumps::new(bumps, &routes, seed);
+        let nics = Nics::new(nics, routes.hosts());
         let mut links = links(&routes).with_hosts(clos, &routes, seed);
         if let Some(bumps) = &bumps {
             links =
@@ -121,9 +123,12 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             model: model.clone(),
             pools: pools.into(),
             couples_ports: model.shares_memory() || pauses.is_some(),
-            has_stages: pauses.is_some() || bumps.as_ref().is_some_and(|bumps| bumps.paces()),
+            has_stages: pauses.is_some()
+                || nics.is_some()
+                || bumps.as_ref().is_some_and(|bumps| bumps.paces()),
             pauses,
             bumps,
+            nics,
             coins: streams("coin", routes.ports()).collect(),
             choices: streams("next hop", units_that_choose).collect(),
             counters: vec![PortCounters::default(); ports.len()].into(),

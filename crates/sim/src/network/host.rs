@@ -33,12 +33,13 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         (transmission, unit.endpoint.poll_timeout().min(unit.next_start_at))
     }
 
-    /// The same where switches may tell hosts to stop, or a pacer stands before the link.
+    /// The same where switches may tell hosts to stop, or something stands before the link.
     #[inline(never)]
     fn host_outlook_staged(&self, host: u32) -> (Time, Time) {
         let (unit, number) = (&self.hosts[host as usize], self.routes.ports() + host);
         let other = unit.endpoint.poll_timeout().min(unit.next_start_at);
-        if let Some(next) = self.paced_outlook(host) {
+        let other = other.min(self.next_delivery(host));
+        if let Some(next) = self.staged_outlook(host) {
             return (next, other);
         }
         let allowed = self.host_allows(host);
@@ -92,9 +93,12 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         }
     }
 
-    /// A host's timer is due, or the start of a flow.
+    /// A host's timer is due, or the start of a flow, or the transport hears of what waited in the NIC.
     #[cold]
     pub(crate) fn host_otherwise(&mut self, host: u32, now: Time) {
+        if self.next_delivery(host) <= now {
+            return self.deliver_due(host, now);
+        }
         if let Some(pauses) = &mut self.pauses {
             let number = self.routes.ports() + host;
             if pauses.first_end(number) <= now {
@@ -115,12 +119,15 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     pub(crate) fn host_transmit(&mut self, calendar: &mut impl Calendar, host: u32, now: Time) {
         let mut allowed = Allowed::ALL;
         if self.has_stages {
-            if self.paced_transmit(calendar, host, now) {
+            if self.staged_transmit(calendar, host, now) {
                 return;
             }
             allowed = self.host_allows(host);
         }
         if let Some(packet) = self.pull(host, now, allowed) {
+            if self.has_stages {
+                self.count_sent(host);
+            }
             let handle = self.arena.insert(packet);
             self.send(calendar, host, now, (handle, &packet));
         }
@@ -235,6 +242,12 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             return;
         }
         let packet = *self.arena.packet(handle);
+        self.hear(host, now, handle, &packet);
+    }
+
+    /// The transport of a host hears of a packet, which is no longer in the network.
+    #[inline(always)]
+    pub(super) fn hear(&mut self, host: u32, now: Time, handle: Handle, packet: &Packet) {
         self.arena.release(handle);
         self.ledger.delivered_bytes += u64::from(packet.wire_bytes);
         self.ledger.delivered[packet.service.service_index()] += 1;
@@ -246,17 +259,8 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             routes: &self.routes,
             seed: self.seed,
         };
-        unit.endpoint.handle_packet(now, &packet, &mut directory);
+        unit.endpoint.handle_packet(now, packet, &mut directory);
         self.drain_events(host, now);
-    }
-
-    /// What stands between a host and its link sees what arrives. Whether that was for it alone.
-    #[inline(never)]
-    fn stage_receives(&mut self, host: u32, now: Time, handle: Handle) -> bool {
-        if let Some(bumps) = &mut self.bumps {
-            bumps.hear(host, now, self.arena.packet(handle));
-        }
-        self.pauses.is_some() && self.host_takes_pause(host, now, handle)
     }
 
     #[inline]

@@ -1,8 +1,10 @@
 //! What is looked at between two events: by a recorder, and by checks.
 
+use trimline_metrics::{HostCounters, HostRecord};
 use trimline_packet::{
     ByteCount, Handle, Packet, Packets, PortCounters, ServiceClass, Time, TimeDelta,
 };
+use trimline_switch::bump::PacerCounters;
 use trimline_switch::{OutputPort, PortModel};
 use trimline_transport::Half;
 
@@ -82,6 +84,30 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     pub(crate) fn stopped_for(&self, unit: u32, now: Time) -> TimeDelta {
         let pauses = self.pauses.as_ref();
         pauses.map_or(TimeDelta::ZERO, |pauses| pauses.counters(unit, now).1.stopped_for)
+    }
+
+    /// What stands between hosts and their links has done; none in a run without.
+    pub(crate) fn staged_hosts(&self) -> impl Iterator<Item = HostRecord> {
+        let has_any = self.nics.is_some() || self.bumps.as_ref().is_some_and(|bumps| bumps.paces());
+        let hosts = if has_any { self.routes.hosts() } else { 0 };
+        (0..hosts).map(|host| {
+            let nic = self.nics.as_ref().map(|nics| nics.counters(host));
+            let pacer = self.bumps.as_ref().map(|bumps| bumps.pacer_counters(host));
+            let PacerCounters { passed, paced, dropped, associated, refused, dropped_bytes: _ } =
+                pacer.unwrap_or_default();
+            // Without a NIC's counters the pacer has seen all.
+            let to_pacer =
+                HostCounters { sent: passed + paced + dropped, ..HostCounters::default() };
+            let counters = HostCounters {
+                passed,
+                paced,
+                pacer_dropped: dropped,
+                associated,
+                refused,
+                ..nic.unwrap_or(to_pacer)
+            };
+            HostRecord { host, counters }
+        })
     }
 
     /// What each host sent, in a run that is sampled.

@@ -38,6 +38,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
                 couples_ports: self.couples_ports,
                 pauses: self.pauses.as_ref().map(|pauses| Box::new(pauses.view())),
                 bumps: self.bumps.as_ref().map(|bumps| Box::new(bumps.view())),
+                nics: self.nics.as_ref().map(|nics| Box::new(nics.view())),
                 has_stages: self.has_stages,
                 coins: self.coins.view(),
                 choices: self.choices.view(),

@@ -13,6 +13,7 @@ mod files;
 mod grammar;
 mod links;
 mod lossless;
+mod nics;
 mod port_keys;
 mod priorities;
 mod processing;

@@ -53,7 +53,7 @@ const SPREAD_KEY: Key = optional(
 );
 
 static HOST: Grammar = Grammar {
-    about: "The delay of every host, exceptions by direction, and how its connections share its link.",
+    about: "The delay of every host, exceptions by direction, how its connections share its link, and what stands between them and the link.",
     alternatives: &[],
     keys: &[
         DELAY_KEY,
@@ -65,7 +65,9 @@ static HOST: Grammar = Grammar {
             Form::Word(&["fair", "arrival", "round-robin"]),
             "How the NDP connections of a host share its link. \"fair\": pulled packets leave in the order of their pulls; a first window takes turns with the other connections. \"arrival\": all packets leave in the order in which they were allowed to, a first window in a row, as from a NIC with one queue. \"round-robin\": one packet of each connection in turn. Default: fair; round-robin with profile csg-htsim.",
         ),
+        super::nics::FIFO_KEY,
         super::bumps::PACER_KEY,
+        super::nics::CPU_KEY,
     ],
 };
 

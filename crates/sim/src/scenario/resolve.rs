@@ -44,14 +44,17 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
     let switch = (profile, named.marker());
     let ports = super::switch::ports(root, switch, &topology, packets, &links)?;
     let answers = transports.iter().any(|chosen| chosen.answers_marks());
+    let largest = transports.iter().map(|chosen| chosen.full_wire_bytes()).max().unwrap_or(0);
+    let is_lossless = ports.lossless.is_some();
     let around = Surroundings {
         topology: &topology,
         answers_marks: answers,
-        is_lossless: ports.lossless.is_some(),
-        largest_packet: transports.iter().map(|chosen| chosen.full_wire_bytes()).max().unwrap_or(0),
+        is_lossless,
+        largest_packet: largest,
         events: &links.events,
     };
     let bumps = super::bumps::bumps(root, &around)?;
+    let nics = super::nics::nics(root, topology.hosts(), largest, is_lossless)?;
     let (workloads, missing) = workloads(root, &topology, &transports, &named.places, duration)?;
     if !missing.is_empty() && links.events.is_empty() && root.child("routing_convergence").is_none()
     {
@@ -72,6 +75,7 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
         shared_memory: ports.memory,
         lossless: ports.lossless,
         bumps,
+        nics,
         detours: links.detours,
         topology,
         transports,

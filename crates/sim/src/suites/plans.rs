@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 
 use crate::plan::{
-    Arrivals, Bumps, Choose, Chosen, Connection, EngineChoice, Impairment, Matrix, Plan, Sampled,
-    SharedMemory, Size, Spraying, Workload,
+    Arrivals, Bumps, Choose, Chosen, Connection, EngineChoice, Impairment, Matrix, Nics, Plan,
+    Sampled, SharedMemory, Size, Spraying, Workload,
 };
 use crate::topology::{Clos, LinkSpec, Processing};
 use trimline_metrics::RunRecord;
@@ -77,6 +77,7 @@ pub fn plan(topology: Clos, transport: Chosen, workloads: Vec<Workload>) -> Plan
         shared_memory: SharedMemory::None,
         lossless: None,
         bumps: Bumps::default(),
+        nics: Nics::default(),
         detours: Vec::new(),
         transports: vec![transport],
         workloads,

@@ -9,8 +9,8 @@ use trimline_transport::ndp::{self, PullSpacing};
 
 use super::plans::{fattree, incast, plan, run, same_everywhere, star, workload};
 use super::variations::{
-    bump_links, draw_sizes, keep_connections, pool_connections, share_memory, stop_inputs,
-    take_time, vary_ports,
+    add_nics, bump_links, draw_sizes, keep_connections, pool_connections, share_memory,
+    stop_inputs, take_time, vary_ports,
 };
 use crate::plan::{Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Size, Spraying};
 use crate::random::Draws;
@@ -289,6 +289,9 @@ fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
     }
     if seed % 5 == 3 {
         bump_links(&mut plan, seed);
+    }
+    if seed % 7 == 5 {
+        add_nics(&mut plan, seed);
     }
     for workload in &mut plan.workloads {
         // Small, so that a thousand runs take seconds.

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_switch::bump::{Clock, Measured, PacerSettings, PhantomSettings};
 use trimline_switch::model::{MarkAt, Unit};
+use trimline_switch::nic::{Adaptive, Interrupts, ReceiverSettings, TransmitterSettings};
 use trimline_switch::{Alpha, BesideModel, Classifier, Limit, Marker, Scheduler, ServiceModel};
 use trimline_transport::{ndp, tcp};
 
 use super::plans::workload;
 use crate::plan::{
     Arrivals, Connection, Gap, Lossless, Matrix, PacedHosts, Pareto, PhantomLink, Plan, Pool,
-    PortRule, Queries, SharedMemory, Size, SizeDistribution, WhenBusy, Workload,
+    PortRule, Queries, ReceiveHosts, SharedMemory, Size, SizeDistribution, TransmitHosts, WhenBusy,
+    Workload,
 };
 use crate::random::Draws;
 use crate::topology::{self, HostDelay, Processing, Routes};
@@ -123,6 +125,48 @@ fn pace(plan: &Plan, draws: &mut Draws) -> PacedHosts {
     let hosts = plan.topology.hosts();
     let some = (0..hosts).filter(|_| draws.below(2) == 0).collect();
     PacedHosts { hosts: draws.one_of(&[true, false]).then_some(some), settings, model }
+}
+
+/// Queues in the NICs of hosts, and processors that take what arrives, whatever the transport.
+pub(super) fn add_nics(plan: &mut Plan, seed: u64) {
+    let mut draws = Draws::new(seed ^ 0x6e69_6373_0000);
+    let packet = plan.full_wire_bytes();
+    let us = TimeDelta::from_us;
+    let hosts = plan.topology.hosts();
+    let some = |draws: &mut Draws| match draws.below(3) {
+        0 => Some((0..hosts).filter(|_| draws.below(2) == 0).collect()),
+        _ => None,
+    };
+    // A queue hears of no pause.
+    if plan.lossless.is_none() && draws.below(3) != 0 {
+        let settings = TransmitterSettings {
+            queue: ByteCount::new(u64::from(packet) * draws.one_of(&[4, 40, 1_000])),
+            burst: ByteCount::new(draws.one_of(&[0, 5_000, 64_000])),
+            per_burst: TimeDelta::from_ns(draws.one_of(&[0, 300, 5_000])),
+        };
+        let model = settings.check(packet).expect("a queue");
+        plan.nics.transmit = Some(TransmitHosts { hosts: some(&mut draws), settings, model });
+    }
+    let processors = draws.one_of(&[1, 1, 3, 16]);
+    let settings = ReceiverSettings {
+        interrupts: match draws.below(3) {
+            0 => Interrupts::EachFrame,
+            1 => Interrupts::Coalesced {
+                frames: draws.one_of(&[2, 32]),
+                time: us(draws.one_of(&[0, 3, 50])),
+            },
+            _ => Interrupts::Adaptive(Adaptive { interval: us(20), ..Adaptive::mlx4() }),
+        },
+        ring: draws.one_of(&[16, 1_024]),
+        round: if processors > 1 { 1 } else { draws.one_of(&[1, 64]) },
+        merge: ByteCount::new(draws.one_of(&[0, 20_000, 64_000])),
+        processors,
+        per_interrupt: TimeDelta::from_ns(draws.one_of(&[0, 1_000])),
+        per_packet: TimeDelta::from_ns(draws.one_of(&[0, 260])),
+        per_answer: TimeDelta::from_ns(draws.one_of(&[0, 5_200])),
+    };
+    let model = settings.check().expect("processors");
+    plan.nics.receive = Some(ReceiveHosts { hosts: some(&mut draws), settings, model });
 }
 
 /// Ports that differ, and a queue beside the others for what may only be dropped.

@@ -10,6 +10,7 @@ mod host_order;
 mod hull;
 mod kept;
 mod links;
+mod nics;
 mod pauses;
 mod plans;
 mod pools;

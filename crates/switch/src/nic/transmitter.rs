@@ -52,6 +52,13 @@ pub struct TransmitterModel {
     largest_packet: u16,
 }
 
+impl TransmitterModel {
+    /// A processor's time for so many bursts.
+    pub fn work(&self, bursts: u64) -> TimeDelta {
+        self.per_burst * bursts
+    }
+}
+
 /// What a transmitter has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransmitterCounters {

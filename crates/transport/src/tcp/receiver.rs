@@ -279,14 +279,19 @@ impl Receiver {
         }
         let is_last = self.end.is_some() && self.is_complete(config);
         let side = self.side(number);
-        side.pending += 1;
-        if is_known
+        side.pending = side.pending.saturating_add(1);
+        let is_due = is_known
             || !is_in_order
             || is_behind_gap
             || is_last
             || side.pending >= config.ack_every
-            || header.flags.contains(Flags::LAST)
-        {
+            || header.flags.contains(Flags::LAST);
+        if packet.marks & Packet::MARK_JOINED != 0 {
+            // One ACK answers all that the NIC hands over together (HULL 4.1): the last segment of them comes now.
+            if is_due {
+                side.pending = side.pending.max(config.ack_every);
+            }
+        } else if is_due {
             let twice = (is_known && config.dsack).then_some(sequence);
             let ack = self.answer(config, host, key, number, twice);
             control.push_back(ack);
@@ -442,6 +447,12 @@ mod tests {
         }
 
         fn answers(&mut self, sequence: u32, is_marked: bool) -> VecDeque<Packet> {
+            let congested = if is_marked { Packet::MARK_CE } else { 0 };
+            self.answers_to(sequence, Packet::MARK_ECT | congested)
+        }
+
+        /// The same with all the marks of the segment.
+        fn answers_to(&mut self, sequence: u32, marks: u8) -> VecDeque<Packet> {
             let (peer, connection) = (HostId::new(1), ConnectionId::new(0));
             let host = HostId::new(0);
             let packet = Packet {
@@ -457,11 +468,7 @@ mod tests {
                 },
                 wire_bytes: 9064,
                 service: Service::Droppable.into(),
-                marks: if is_marked {
-                    Packet::MARK_ECT | Packet::MARK_CE
-                } else {
-                    Packet::MARK_ECT
-                },
+                marks,
             };
             let key = Key { peer, connection, opened_here: false, half: Half::Receiving };
             let mut answers = VecDeque::new();
@@ -488,6 +495,30 @@ mod tests {
         let expected = [(1, (1, false)), (2, (3, true)), (4, (4, true)), (5, (6, false))];
         assert_eq!(seen(&[false, true, true, true, false, false]), expected);
         assert_eq!(seen(&[false, false, true, true]), [(1, (2, false)), (3, (4, true))]);
+    }
+
+    /// HULL 4.1: segments that the NIC hands over together have one ACK, at the last of them; a lone one waits for another
+    /// as ever, and what must be answered at once is answered then.
+    #[test]
+    fn segments_that_are_handed_over_together_have_one_ack() {
+        let mut lone = Lone::new(Config { ack_every: 2, ..config() });
+        let mut acks = |sequence, is_joined| {
+            let marks = if is_joined { Packet::MARK_JOINED } else { 0 };
+            let answers = lone.answers_to(sequence, marks);
+            answers.into_iter().map(|ack| ack.header.sequence).collect::<Vec<_>>()
+        };
+        assert_eq!(acks(0, false), []);
+        assert_eq!(acks(1, false), [2]);
+        for sequence in 2..300 {
+            assert_eq!(acks(sequence, true), []);
+        }
+        assert_eq!(acks(300, false), [301]);
+        assert_eq!(acks(301, false), [], "alone, it waits for another");
+        // A gap: the first behind it is joined with the second, which tells of it at once.
+        assert_eq!(acks(303, true), []);
+        assert_eq!(acks(304, false), [302]);
+        assert_eq!(acks(302, true), []);
+        assert_eq!(acks(305, false), [306]);
     }
 
     /// RFC 2018 4: a block is a run of neighbours, that of the newest segment is always among them, the most recent

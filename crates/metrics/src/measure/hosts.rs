@@ -1,0 +1,49 @@
+//! Measures of what stands between the transports of hosts and their links.
+
+use super::flows::Selection;
+use crate::flow::FlowRecord;
+use crate::record::{HostCounters, HostRecord, RunRecord};
+
+/// One number of one host, or of all.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Value {
+    /// Processor time over the time of the run, in percent of one processor.
+    Load(fn(&HostCounters) -> u64),
+    /// Payload that flows brought over packets that the host sent: of a host that only answers, bytes an ACK.
+    BytesAnAnswer,
+    /// Something counted.
+    Counter(fn(&HostCounters) -> u64),
+}
+
+/// The number; `None` where no such host has anything that counts.
+pub(super) fn number(
+    value: Value,
+    host: Option<u32>,
+    scale: f64,
+    record: &RunRecord,
+    flows: &Selection,
+) -> Option<f64> {
+    let is_meant = |number: u32| host.is_none_or(|host| host == number);
+    let hosts: Vec<&HostRecord> =
+        record.hosts.iter().filter(|record| is_meant(record.host)).collect();
+    if hosts.is_empty() {
+        return None;
+    }
+    let sum =
+        |of: fn(&HostCounters) -> u64| hosts.iter().map(|host| of(&host.counters)).sum::<u64>();
+    let over = |count: u64, whole: u64| (whole > 0).then(|| count as f64 / whole as f64);
+    match value {
+        Value::Load(of) => {
+            over(sum(of), record.simulated_ps * hosts.len() as u64).map(|share| 100.0 * share)
+        }
+        Value::BytesAnAnswer => {
+            let arrived = |flow: &FlowRecord| match is_meant(flow.destination) {
+                true => flow.delivered_bytes,
+                false => 0,
+            };
+            let bytes = flows.each(record, arrived).iter().sum();
+            over(bytes, sum(|host| host.sent)).map(|bytes| bytes / scale)
+        }
+        Value::Counter(of) => Some(sum(of) as f64 / scale),
+    }
+}

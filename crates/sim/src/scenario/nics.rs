@@ -1,0 +1,278 @@
+//! What stands between the transports of hosts and their links: keys of a scenario for NICs and processors.
+
+use trimline_packet::{ByteCount, TimeDelta};
+use trimline_switch::bump::SettingFault;
+use trimline_switch::nic::{Adaptive, Interrupts, ReceiverSettings, TransmitterSettings};
+
+use crate::keys::error::ScenarioError;
+use crate::keys::form::{BYTES, DURATION, Form, Grammar, Key, MAX_HOSTS, optional, required};
+use crate::keys::quantity::{self, Quantity};
+use crate::keys::read::{duration_of, host, number, read};
+use crate::keys::tree::Node;
+use crate::plan::{Nics, ReceiveHosts, TransmitHosts};
+
+/// The key of a host's table for the queue of its NIC.
+pub(super) const FIFO_KEY: Key = optional(
+    "fifo",
+    Form::Either(&FIFOS),
+    "A queue, first in first out, in which all that a host sends waits for its link: data and ACKs of all connections in the order in which their transports gave them up. Bytes, or a table. Default: none: a packet is given up when the link is free.",
+);
+
+/// The key of a host's table for its processors.
+pub(super) const CPU_KEY: Key = optional(
+    "cpu",
+    Form::Table(&CPU),
+    "What a host's NIC and processors do with what arrives (HULL, NSDI 2012, 4.1): frames wait for an interrupt, then for a processor. Default: the transport hears of each packet at once.",
+);
+
+static FIFOS: [Form; 2] = [BYTES, Form::Table(&FIFO)];
+
+static FIFO: Grammar = Grammar {
+    about: "The queue of a NIC, and how a host fills it.",
+    alternatives: &[],
+    keys: &[
+        required("queue", BYTES, "What it holds, of all connections. What finds no room is lost."),
+        optional(
+            "lso",
+            BYTES,
+            "What a host hands over at once, for the NIC to cut into packets (large send offload). \"0B\": each packet by itself. Default: 64KB.",
+        ),
+        optional(
+            "burst_cost",
+            DURATION,
+            "A processor's time for what is handed over at once. Default: 0.",
+        ),
+        HOSTS_KEY,
+    ],
+};
+
+const HOSTS_KEY: Key = optional(
+    "hosts",
+    Form::List(&Form::Integer(0, MAX_HOSTS - 1)),
+    "The hosts that have one. Default: all.",
+);
+
+static CPU: Grammar = Grammar {
+    about: "The NIC's ring, its interrupts, and the processors that take frames from it. The transports of the TCP family answer frames that are taken together with one ACK.",
+    alternatives: &[],
+    keys: &[
+        optional(
+            "interrupts",
+            Form::Either(&INTERRUPTS),
+            "When the NIC tells a processor: \"each-frame\", or { frames, time }: so many frames wait, or this time since the first, whichever is earlier, or \"adaptive\": 44 frames or a time that follows the rate of frames (none below 400,000 a second, 128 us above 450,000; the rule of Linux's mlx4_en). Default: each-frame.",
+        ),
+        optional(
+            "ring",
+            COUNT,
+            "Frames that the NIC holds. What finds no room is lost. Default: 1024.",
+        ),
+        optional(
+            "round",
+            COUNT,
+            "Frames that a processor takes at once; after so many it looks again without an interrupt. Default: 64; 1 with several processors.",
+        ),
+        optional(
+            "gro",
+            BYTES,
+            "Bytes of neighbouring frames of a flow that are taken as one (generic receive offload). \"0B\": none. Default: 64KB.",
+        ),
+        optional("cores", Form::Integer(1, 255), "Processors that work side by side. Default: 1."),
+        optional("interrupt_cost", DURATION, "A processor's time for an interrupt. Default: 0."),
+        optional("packet_cost", DURATION, "The same for a frame. Default: 0."),
+        optional(
+            "answer_cost",
+            DURATION,
+            "The same for data that is taken as one, and its answer. Default: 0.",
+        ),
+        HOSTS_KEY,
+    ],
+};
+
+const COUNT: Form = Form::Integer(1, 1 << 20);
+
+static INTERRUPTS: [Form; 2] = [Form::Word(&["each-frame", "adaptive"]), Form::Table(&COALESCED)];
+
+static COALESCED: Grammar = Grammar {
+    about: "Interrupt coalescing.",
+    alternatives: &[],
+    keys: &[
+        required("frames", COUNT, "Frames that wait until one comes (rx-frames)."),
+        required("time", DURATION, "The longest that the first of them waits (rx-usecs)."),
+    ],
+};
+
+/// The NICs of a checked scenario, whose largest packet takes so many bytes.
+pub(super) fn nics(
+    root: &Node,
+    hosts: u32,
+    largest_packet: u16,
+    is_lossless: bool,
+) -> Result<Nics, ScenarioError> {
+    let transmit = root.at(&["host", "fifo"]).map(|node| {
+        if is_lossless {
+            return Err(ScenarioError::new(
+                &node.place,
+                "a NIC's queue beside switch.pfc: it keeps packets and hears of no pause",
+                "one of the two",
+            ));
+        }
+        fifo(node, hosts, largest_packet)
+    });
+    let receive = root.at(&["host", "cpu"]).map(|node| cpu(node, hosts));
+    Ok(Nics { transmit: transmit.transpose()?, receive: receive.transpose()? })
+}
+
+/// A fault of a setting at the key that says it, or at its table.
+fn at(node: &Node, keys: &[(&str, &'static str)], fault: &SettingFault) -> ScenarioError {
+    let key =
+        keys.iter().find(|(setting, _)| *setting == fault.key).map_or(fault.key, |known| known.1);
+    let place = node.child(key).unwrap_or(node);
+    let expected = match &fault.nearest {
+        Some(nearest) => format!("another value, the nearest being {nearest}"),
+        None => "another value".to_owned(),
+    };
+    let problem = format!("`{key}` of {} {}", fault.value, fault.reason);
+    ScenarioError::new(&place.place, problem, expected)
+}
+
+fn bytes(node: &Node) -> Result<ByteCount, ScenarioError> {
+    read(node, quantity::bytes, Quantity::Bytes)
+}
+
+fn time(node: &Node, key: &str) -> Result<TimeDelta, ScenarioError> {
+    node.child(key).map_or(Ok(TimeDelta::ZERO), duration_of)
+}
+
+fn hosts_of(node: &Node, all: u32) -> Result<Option<Vec<u32>>, ScenarioError> {
+    let list = node.child("hosts").and_then(Node::list);
+    list.map(|hosts| hosts.iter().map(|node| host(node, all)).collect()).transpose()
+}
+
+fn fifo(node: &Node, hosts: u32, largest_packet: u16) -> Result<TransmitHosts, ScenarioError> {
+    let lso = ByteCount::new(64_000);
+    let settings = TransmitterSettings {
+        queue: bytes(node.child("queue").unwrap_or(node))?,
+        burst: node.child("lso").map_or(Ok(lso), bytes)?,
+        per_burst: time(node, "burst_cost")?,
+    };
+    let keys = [("burst", "lso"), ("per_burst", "burst_cost")];
+    let model = settings.check(largest_packet).map_err(|fault| at(node, &keys, &fault))?;
+    Ok(TransmitHosts { hosts: hosts_of(node, hosts)?, settings, model })
+}
+
+fn interrupts(node: Option<&Node>) -> Result<Interrupts, ScenarioError> {
+    let Some(node) = node else { return Ok(Interrupts::EachFrame) };
+    match node.text() {
+        Some("adaptive") => Ok(Interrupts::Adaptive(Adaptive::mlx4())),
+        Some(_) => Ok(Interrupts::EachFrame),
+        None => Ok(Interrupts::Coalesced {
+            frames: number(node, "frames").unwrap_or(1),
+            time: time(node, "time")?,
+        }),
+    }
+}
+
+fn cpu(node: &Node, hosts: u32) -> Result<ReceiveHosts, ScenarioError> {
+    let processors = number(node, "cores").unwrap_or(1);
+    let round = if processors > 1 { 1 } else { 64 };
+    let settings = ReceiverSettings {
+        interrupts: interrupts(node.child("interrupts"))?,
+        ring: number(node, "ring").unwrap_or(1024),
+        round: number(node, "round").unwrap_or(round),
+        merge: node.child("gro").map_or(Ok(ByteCount::new(64_000)), bytes)?,
+        processors: processors as u8,
+        per_interrupt: time(node, "interrupt_cost")?,
+        per_packet: time(node, "packet_cost")?,
+        per_answer: time(node, "answer_cost")?,
+    };
+    let keys = [("merge", "gro"), ("processors", "cores")];
+    let model = settings.check().map_err(|fault| at(node, &keys, &fault))?;
+    Ok(ReceiveHosts { hosts: hosts_of(node, hosts)?, settings, model })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    fn parse(rest: &str) -> Result<Nics, String> {
+        let text = format!(
+            "topology.star.hosts = 4\nworkload = [{{ name = \"w\", permutation = {{}}, size = \"9KB\" }}]\n{rest}"
+        );
+        let scenario = Scenario::parse("s.toml", &text, &[]).map_err(|error| error.to_string())?;
+        Ok(scenario.runs[0].plan.nics.clone())
+    }
+
+    const TCP: &str = "transport.tcp = {}\n";
+
+    fn refused(rest: &str, parts: &[&str]) {
+        let error = parse(&format!("{TCP}{rest}")).expect_err(rest);
+        for part in parts {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_queue_is_one_word_or_a_table() {
+        let transmit = |rest: &str| parse(&format!("{TCP}{rest}")).unwrap().transmit.unwrap();
+        let short = transmit("host.fifo = \"2MB\"");
+        let expected = TransmitterSettings {
+            queue: ByteCount::new(2_000_000),
+            burst: ByteCount::new(64_000),
+            per_burst: TimeDelta::ZERO,
+        };
+        assert_eq!((short.settings, short.hosts), (expected, None));
+        let long = transmit(
+            "host.fifo = { queue = \"1MB\", lso = \"0B\", burst_cost = \"2us\", hosts = [1, 3] }",
+        );
+        let expected = TransmitterSettings {
+            queue: ByteCount::new(1_000_000),
+            burst: ByteCount::ZERO,
+            per_burst: TimeDelta::from_us(2),
+        };
+        assert_eq!((long.settings, long.hosts), (expected, Some(vec![1, 3])));
+    }
+
+    #[test]
+    fn every_key_of_processors_is_read() {
+        let receive =
+            |keys: &str| parse(&format!("{TCP}host.cpu = {{ {keys} }}")).unwrap().receive.unwrap();
+        let plain = receive("").settings;
+        assert_eq!(plain.interrupts, Interrupts::EachFrame);
+        assert_eq!((plain.ring, plain.round, plain.processors), (1024, 64, 1));
+        let us = TimeDelta::from_us;
+        let all = receive(
+            "interrupts = { frames = 32, time = \"16us\" }, ring = 9, round = 7, gro = \"9KB\", cores = 1, interrupt_cost = \"1us\", packet_cost = \"2us\", answer_cost = \"3us\", hosts = [2]",
+        );
+        let expected = ReceiverSettings {
+            interrupts: Interrupts::Coalesced { frames: 32, time: us(16) },
+            ring: 9,
+            round: 7,
+            merge: ByteCount::new(9_000),
+            processors: 1,
+            per_interrupt: us(1),
+            per_packet: us(2),
+            per_answer: us(3),
+        };
+        assert_eq!((all.settings, all.hosts), (expected, Some(vec![2])));
+        let many = receive("cores = 16, interrupts = \"adaptive\"").settings;
+        assert_eq!((many.round, many.processors), (1, 16));
+        assert_eq!(many.interrupts, Interrupts::Adaptive(Adaptive::mlx4()));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_at_its_key() {
+        refused("host.fifo = \"1KB\"", &["s.toml:4:13", "less than a packet", "nearest being"]);
+        refused("host.fifo = { lso = \"1KB\" }", &["s.toml:4", "`queue`"]);
+        refused("host.fifo = { queue = \"1MB\", lso = \"9GB\" }", &["s.toml:4:36", "`lso`"]);
+        refused("host.cpu = { ring = 0 }", &["s.toml:4"]);
+        refused("host.cpu = { cores = 2, round = 64 }", &["s.toml:4:33", "would overtake"]);
+        refused("host.cpu = { interrupts = { frames = 3 } }", &["`time`"]);
+        refused("host.cpu = { interrupts = \"soon\" }", &["each-frame"]);
+        refused("host.cpu = { hosts = [4] }", &["s.toml:4"]);
+        refused(
+            "switch.pfc = { xoff = \"90KB\", xon = \"60KB\" }\nhost.fifo = \"2MB\"",
+            &["beside switch.pfc"],
+        );
+    }
+}
