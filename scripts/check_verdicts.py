@@ -489,13 +489,14 @@ def of_hosts(measure, run, flows):
     if not mine:
         return None
     if quantity == "processor_load":
-        column = named({"receiver": "receiving_ps", "sender": "sending_ps"}, measure.get("at"))
-        return Fraction(100 * total(mine, column), run.simulated_ps * len(mine))
+        columns = {"receiver": "measured_receiving_ps", "sender": "measured_sending_ps"}
+        busy = total(mine, named(columns, measure.get("at")))
+        return Fraction(100 * busy, run.measured_ps * len(mine))
     if quantity == "bytes_an_answer":
         unit = named(BYTES_OF, measure.get("unit"))
         there = [flow for flow in flows if host is None or int(flow["destination"]) == host]
-        sent = total(mine, "sent")
-        return Fraction(total(there, "delivered_bytes"), sent * unit) if sent else None
+        sent = total(mine, "measured_sent")
+        return Fraction(total(there, "measured_bytes"), sent * unit) if sent else None
     columns = {
         "host_dropped": ["queue_dropped", "ring_dropped", "pacer_dropped"],
         "paced": ["paced"],

@@ -188,13 +188,13 @@ class Result:
     def hosts(self) -> polars.DataFrame:
         """hosts.csv: a row a host, what its NIC's queue, processors and pacer did.
 
-        `sending` and `receiving` are processor time over the time of the run.
+        `sending` and `receiving` are processor time over the measured interval.
         """
         what = "ports, with host.fifo, host.cpu or host.pacer"
         frame = counted(self.folder / "hosts.csv", HOSTS, what)
-        span = self.summary["simulated_ps"]
+        span = self.summary["measured_ps"]
         parts = {
-            name: polars.col(f"{name}_ps") / span if span else polars.lit(None, polars.Float64)
+            name: polars.col(f"measured_{name}_ps") / span if span else polars.lit(None, polars.Float64)
             for name in ("sending", "receiving")
         }
         return frame.with_columns(**parts).collect()

@@ -167,7 +167,7 @@ const PAUSES: [Column; 4] = [
     column("stopped_ps", TIME, "how long any of its classes was stopped"),
 ];
 
-const HOSTS: [Column; 15] = [
+const HOSTS: [Column; 18] = [
     column("host", "", "its number"),
     packets("sent", "given up by the transport"),
     column("bursts", "", "handed to the NIC at once (large send offload)"),
@@ -183,6 +183,9 @@ const HOSTS: [Column; 15] = [
     packets("pacer_dropped", "found its FIFO full"),
     column("associated", "", "times that a flow became one that is paced"),
     column("refused", "", "times that one should have and the table was full"),
+    packets("measured_sent", "as `sent`, after the warm-up"),
+    column("measured_sending_ps", TIME, "as `sending_ps`, after the warm-up"),
+    column("measured_receiving_ps", TIME, "as `receiving_ps`, after the warm-up"),
 ];
 
 const SERIES: [Column; 12] = {

@@ -204,6 +204,28 @@ pub struct HostRecord {
     pub host: u32,
     /// What they did; what it does not have has done nothing.
     pub counters: HostCounters,
+    /// Of that, what was before the warm-up ended.
+    pub before: HostCounters,
+}
+
+impl HostRecord {
+    /// The names of the counters that are also told from the end of the warm-up on.
+    pub const MEASURED: [&'static str; 3] =
+        ["measured_sent", "measured_sending_ps", "measured_receiving_ps"];
+
+    /// One counter from the end of the warm-up on.
+    pub fn measured(&self, of: impl Fn(&HostCounters) -> u64) -> u64 {
+        of(&self.counters) - of(&self.before)
+    }
+
+    /// Those of [`HostRecord::MEASURED`].
+    pub fn measured_values(&self) -> [u64; 3] {
+        [
+            self.measured(|host| host.sent),
+            self.measured(|host| host.sending_ps),
+            self.measured(|host| host.receiving_ps),
+        ]
+    }
 }
 
 /// Cycles of ports that were all paused with packets waiting, each by the switch of the next one.

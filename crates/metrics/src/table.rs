@@ -70,13 +70,14 @@ pub fn pauses(record: &RunRecord) -> Vec<u8> {
 
 /// The columns of hosts.csv.
 pub fn host_columns() -> Vec<&'static str> {
-    ["host"].into_iter().chain(HostCounters::NAMES).collect()
+    ["host"].into_iter().chain(HostCounters::NAMES).chain(HostRecord::MEASURED).collect()
 }
 
 /// hosts.csv, rows in the order of the record.
 pub fn hosts(record: &RunRecord) -> Vec<u8> {
     let row = |host: &HostRecord| -> Vec<String> {
         let numbers = [u64::from(host.host)].into_iter().chain(host.counters.values());
+        let numbers = numbers.chain(host.measured_values());
         numbers.map(|number| number.to_string()).collect()
     };
     table(&host_columns(), record.hosts.iter().map(row))

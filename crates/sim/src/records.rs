@@ -5,8 +5,8 @@ use std::collections::BinaryHeap;
 use std::io;
 
 use trimline_metrics::{
-    FlowEnd, FlowRecord, FlowStore, LinkRecord, Name, PacketLatency, PauseCycles, PauseRecord,
-    PortRecord, RunRecord, Samples, Timeline,
+    FlowEnd, FlowRecord, FlowStore, HostCounters, HostRecord, LinkRecord, Name, PacketLatency,
+    PauseCycles, PauseRecord, PortRecord, RunRecord, Samples, Timeline,
 };
 use trimline_packet::{ByteCount, Time, TimeDelta};
 use trimline_switch::OutputPort;
@@ -29,6 +29,8 @@ pub(crate) struct Records<'a, E: Protocol> {
     packets_delivered: u64,
     /// The warm-up is over.
     is_measuring: bool,
+    /// By host with stages: what they had done then.
+    hosts_before: Vec<HostCounters>,
     /// Sized flows whose sender knows that they ended, and when.
     ended: BinaryHeap<Reverse<(Time, Opened)>>,
 }
@@ -43,6 +45,7 @@ impl<'a, E: Protocol> Records<'a, E> {
             latencies: Vec::new(),
             packets_delivered: 0,
             is_measuring: false,
+            hosts_before: Vec::new(),
             ended: BinaryHeap::new(),
         }
     }
@@ -55,6 +58,7 @@ impl<'a, E: Protocol> Records<'a, E> {
     ) -> io::Result<()> {
         self.take_messages(network, now)?;
         self.is_measuring = true;
+        self.hosts_before = network.staged_hosts().collect();
         let under_way: Vec<Opened> = network.flows.under_way().collect();
         for opened in under_way {
             let Seat { flow, receiver: Some(slot), .. } = network.flows.seat(opened) else {
@@ -281,7 +285,9 @@ impl<'a, E: Protocol> Records<'a, E> {
             };
             (0..network.routes.units()).map(of).collect()
         });
-        let hosts = network.staged_hosts().collect();
+        let before = |host: u32| self.hosts_before.get(host as usize).copied().unwrap_or_default();
+        let of_host = |(host, counters)| HostRecord { host, counters, before: before(host) };
+        let hosts = (0..).zip(network.staged_hosts()).map(of_host).collect();
         self.latencies.sort_unstable();
         Ok(RunRecord {
             timeline: Timeline::default(),

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trimline.files import MalformedResult
-from trimline.plot import hull, packets, style, sweeps, transfers
+from trimline.plot import hosts, hull, packets, style, sweeps, transfers
 from trimline.plot.incast import Ideal
 from trimline.plot.lines import direct, marked, seeds
 from trimline.plot.results import Experiment, Run
@@ -233,6 +233,8 @@ def fig22(experiment: Experiment) -> Figure:
 #: Every figure that can be drawn.
 FIGURES: dict[str, Callable[[Experiment], Figure]] = {
     "hull/fig02": hull.fig02,
+    "hull/fig03": hosts.fig03,
+    "hull/table2": hosts.table2,
     "hull/fig08": hull.fig08,
     "ndp/coexist": transfers.coexist,
     "ndp/fig02": sweeps.fig02,

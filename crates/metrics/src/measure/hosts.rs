@@ -7,9 +7,10 @@ use crate::record::{HostCounters, HostRecord, RunRecord};
 /// One number of one host, or of all.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Value {
-    /// Processor time over the time of the run, in percent of one processor.
+    /// Processor time over the measured interval, in percent of one processor.
     Load(fn(&HostCounters) -> u64),
-    /// Payload that flows brought over packets that the host sent: of a host that only answers, bytes an ACK.
+    /// Payload that flows brought over packets that the host sent, both in the measured interval: of a host that only
+    /// answers, bytes an ACK.
     BytesAnAnswer,
     /// Something counted.
     Counter(fn(&HostCounters) -> u64),
@@ -31,18 +32,20 @@ pub(super) fn number(
     }
     let sum =
         |of: fn(&HostCounters) -> u64| hosts.iter().map(|host| of(&host.counters)).sum::<u64>();
+    let measured =
+        |of: fn(&HostCounters) -> u64| hosts.iter().map(|host| host.measured(of)).sum::<u64>();
     let over = |count: u64, whole: u64| (whole > 0).then(|| count as f64 / whole as f64);
     match value {
         Value::Load(of) => {
-            over(sum(of), record.simulated_ps * hosts.len() as u64).map(|share| 100.0 * share)
+            over(measured(of), record.measured_ps * hosts.len() as u64).map(|share| 100.0 * share)
         }
         Value::BytesAnAnswer => {
             let arrived = |flow: &FlowRecord| match is_meant(flow.destination) {
-                true => flow.delivered_bytes,
+                true => flow.measured_bytes,
                 false => 0,
             };
             let bytes = flows.each(record, arrived).iter().sum();
-            over(bytes, sum(|host| host.sent)).map(|bytes| bytes / scale)
+            over(bytes, measured(|host| host.sent)).map(|bytes| bytes / scale)
         }
         Value::Counter(of) => Some(sum(of) as f64 / scale),
     }

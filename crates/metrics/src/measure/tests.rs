@@ -506,13 +506,15 @@ fn hosts_tell_of_processors_and_answers() {
         with(json!({ "quantity": "processor_load", "at": at }), host)
     };
     assert_eq!(of(load("receiver", None), &run), None, "nothing is counted");
-    let delivered: u64 = run.flows.iter().map(|flow| flow.delivered_bytes).sum();
+    let delivered: u64 = run.flows.iter().map(|flow| flow.measured_bytes).sum();
     let destination = run.flows.iter().next().unwrap().destination;
-    run.simulated_ps = 1_000;
-    let of_host = |host, counters| HostRecord { host, counters };
-    let busy = HostCounters { receiving_ps: 500, sent: 4, ring_dropped: 2, ..Default::default() };
-    let other = HostCounters { sending_ps: 100, queue_dropped: 3, paced: 7, ..Default::default() };
-    run.hosts = vec![of_host(destination, busy), of_host(destination + 1, other)];
+    (run.simulated_ps, run.measured_ps) = (2_000, 1_000);
+    let of_host = |host, counters, before| HostRecord { host, counters, before };
+    let none = HostCounters::default();
+    let busy = HostCounters { receiving_ps: 900, sent: 9, ring_dropped: 2, ..none };
+    let before = HostCounters { receiving_ps: 400, sent: 5, ..none };
+    let other = HostCounters { sending_ps: 100, queue_dropped: 3, paced: 7, ..none };
+    run.hosts = vec![of_host(destination, busy, before), of_host(destination + 1, other, none)];
     assert_eq!(of(load("receiver", Some(destination)), &run), Some(50.0));
     assert_eq!(of(load("receiver", None), &run), Some(25.0), "the mean of both");
     assert_eq!(of(load("sender", Some(destination + 1)), &run), Some(10.0));

@@ -1,6 +1,6 @@
 //! What is looked at between two events: by a recorder, and by checks.
 
-use trimline_metrics::{HostCounters, HostRecord};
+use trimline_metrics::HostCounters;
 use trimline_packet::{
     ByteCount, Handle, Packet, Packets, PortCounters, ServiceClass, Time, TimeDelta,
 };
@@ -86,8 +86,8 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         pauses.map_or(TimeDelta::ZERO, |pauses| pauses.counters(unit, now).1.stopped_for)
     }
 
-    /// What stands between hosts and their links has done; none in a run without.
-    pub(crate) fn staged_hosts(&self) -> impl Iterator<Item = HostRecord> {
+    /// By host: what stands between it and its link has done; none in a run without.
+    pub(crate) fn staged_hosts(&self) -> impl Iterator<Item = HostCounters> {
         let has_any = self.nics.is_some() || self.bumps.as_ref().is_some_and(|bumps| bumps.paces());
         let hosts = if has_any { self.routes.hosts() } else { 0 };
         (0..hosts).map(|host| {
@@ -98,15 +98,14 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             // Without a NIC's counters the pacer has seen all.
             let to_pacer =
                 HostCounters { sent: passed + paced + dropped, ..HostCounters::default() };
-            let counters = HostCounters {
+            HostCounters {
                 passed,
                 paced,
                 pacer_dropped: dropped,
                 associated,
                 refused,
                 ..nic.unwrap_or(to_pacer)
-            };
-            HostRecord { host, counters }
+            }
         })
     }
 
