@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trimline.files import MalformedResult
-from trimline.plot import hull, packets, style, sweeps, transfers
+from trimline.plot import dynamic, hull, packets, style, sweeps, transfers
 from trimline.plot.incast import Ideal
 from trimline.plot.lines import direct, marked, seeds
 from trimline.plot.results import Experiment, Run
@@ -233,7 +233,12 @@ def fig22(experiment: Experiment) -> Figure:
 #: Every figure that can be drawn.
 FIGURES: dict[str, Callable[[Experiment], Figure]] = {
     "hull/fig02": hull.fig02,
+    "hull/fig05": hull.fig05,
+    "hull/fig06": hull.fig06,
     "hull/fig08": hull.fig08,
+    "hull/fig09": hull.fig09,
+    "hull/fig12": dynamic.fig12,
+    "hull/table4": dynamic.table4,
     "ndp/coexist": transfers.coexist,
     "ndp/fig02": sweeps.fig02,
     "ndp/fig03": packets.fig03,
@@ -256,7 +261,7 @@ FIGURES: dict[str, Callable[[Experiment], Figure]] = {
 }
 
 #: Experiments that are a few numbers, and no figure.
-TABLES = frozenset({"ndp/base", "ndp/secPhost"})
+TABLES = frozenset({"hull/base", "ndp/base", "ndp/secPhost"})
 
 
 def ndp_first(experiment: Experiment) -> list[tuple[str, list[Run]]]:
