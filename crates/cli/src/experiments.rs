@@ -95,9 +95,8 @@ pub(crate) fn choose(
 ) -> Result<Vec<Experiment>, Failure> {
     let names = |experiment: &Experiment, id: &str| {
         let paper = experiment.id.split('/').next();
-        let is_also = |figure: &String| {
-            id.split_once('/') == paper.map(|paper| (paper, figure.as_str()))
-        };
+        let is_also =
+            |figure: &String| id.split_once('/') == paper.map(|paper| (paper, figure.as_str()));
         id == "all"
             || experiment.id == id
             || paper == Some(id)

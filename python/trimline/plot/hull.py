@@ -135,11 +135,12 @@ def fig05(experiment: Experiment) -> Figure:
             latencies(below, drains, at, colour, label)
         above.set_title(words)
         below.set(xlabel="Drain (Mb/s)", yscale="log")
-        below.yaxis.set_major_formatter("{x:g}")
-    panels[0][0].set_ylabel("Goodput (Mb/s)")
-    panels[1][0].set_ylabel("Wait at the port (µs)\nsolid: mean; dashed: 99th percentile")
+        panels[0][0].set_ylabel("Goodput (Mb/s)")
+    panels[1][0].set_ylabel("Wait at the port (µs)")
     panels[0][0].legend(loc="upper left", title="Threshold", ncols=2)
-    figure.suptitle("Two long flows of DCTCP over a phantom queue")
+    figure.suptitle(
+        "Two long flows of DCTCP over a phantom queue; below: mean, dashed 99th percentile"
+    )
     return figure
 
 
@@ -153,11 +154,10 @@ def fig06(experiment: Experiment) -> Figure:
     pings = [fmean(waits_us(run, "ping")) for run in runs]
     left.plot(gains, pings, color=style.VERMILION, marker=".", label="pings: pacer and switch")
     left.plot(gains, waits, color=style.BLUE, marker=".", label="switch")
-    left.set(xlabel="β", ylabel="Mean wait (µs)", xscale="log", yscale="log")
-    left.yaxis.set_major_formatter("{x:g}")
+    left.set(xlabel="β", ylabel="Mean wait (µs)", ylim=(0, None))
     left.legend(loc="upper right")
     right.plot(gains, [goodput_mbps(run) for run in runs], color=style.BLUE, marker=".")
-    right.set(xlabel="β", ylabel="Goodput (Mb/s)", xscale="log", ylim=(0, 1000))
+    right.set(xlabel="β", ylabel="Goodput (Mb/s)", ylim=(0, 1000))
     for axes in (left, right):
         axes.set_xscale("log", base=2)
     figure.suptitle("Two paced flows over a phantom queue of 950 Mb/s and 1 KB")

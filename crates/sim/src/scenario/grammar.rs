@@ -612,11 +612,7 @@ static PARTITION_AGGREGATE: Grammar = Grammar {
             DURATION,
             "The same, drawn for each request: exponential, by its mean. Default: `service_time`.",
         ),
-        optional(
-            "excluding",
-            Form::List(&HOST),
-            "Hosts that are never asked. Default: none.",
-        ),
+        optional("excluding", Form::List(&HOST), "Hosts that are never asked. Default: none."),
         optional(
             "fct_from",
             Form::Word(&["answer", "request"]),
