@@ -17,6 +17,7 @@ import csv
 import itertools
 import json
 import math
+import re
 import sys
 import tomllib
 from fractions import Fraction
@@ -590,16 +591,33 @@ def value_of(finding, run):
     return None if run.interrupted else value
 
 
-def spread(run, key, values):
-    """Largest less smallest among the runs that differ from this one in one key of the sweep alone."""
+def beside(run, key, values):
+    """(place, value) of the runs that differ from this one in one key of the sweep alone."""
     rest = {name: label for name, label in run.point.items() if name != key}
-    group = [
-        value
+    return [
+        (other.point.get(key, ""), value)
         for other, value in values
         if (other.series, other.seed) == (run.series, run.seed)
         and {name: label for name, label in other.point.items() if name != key} == rest
     ]
+
+
+def spread(run, key, values):
+    """Largest less smallest among the runs that differ from this one in one key of the sweep alone."""
+    group = [value for _, value in beside(run, key, values)]
     return max(group) - min(group) if len(group) > 1 and None not in group else None
+
+
+def straightness(run, key, values):
+    """How much of the variance among such runs a straight line over the numbers of the key explains."""
+    group = beside(run, key, values)
+    numbers = [re.match(r"[0-9]+(\.[0-9]+)?", place) for place, _ in group]
+    if len(group) < 3 or None in numbers or any(value is None for _, value in group):
+        return None
+    xs, ys = [Fraction(number[0]) for number in numbers], [Fraction(value) for _, value in group]
+    pairs = [(x - mean(xs), y - mean(ys)) for x, y in zip(xs, ys)]
+    xx, xy, yy = (sum(f(x, y) for x, y in pairs) for f in (lambda x, y: x * x, lambda x, y: x * y, lambda x, y: y * y))
+    return xy * xy / (xx * yy) if xx and yy else None
 
 
 def excess(finding, run, value, runs):
@@ -619,6 +637,8 @@ def values_of(finding, runs):
         return [(run.seed, None) for run, _ in values]
     if "spread_over" in finding:
         return [(run.seed, spread(run, finding["spread_over"], values)) for run, _ in values]
+    if "linear_over" in finding:
+        return [(run.seed, straightness(run, finding["linear_over"], values)) for run, _ in values]
     if "against" in finding:
         return [(run.seed, excess(finding, run, value, runs)) for run, value in values]
     return [(run.seed, value) for run, value in values]

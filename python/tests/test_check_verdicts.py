@@ -81,6 +81,16 @@ class Rules(unittest.TestCase):
         self.check(finding | {"hi": 3.9}, runs, 4, False)
         self.check(finding | {"hi": 4}, runs[:1], None, False)
 
+    def test_straight_over_a_key(self) -> None:
+        """The share of the variance that a line over the numbers of the key explains."""
+        places = ["6pkt", "8pkt", "12pkt"]
+        straight = [run("a", 1, v, queue=q) for v, q in zip([10, 20, 40], places, strict=True)]
+        bent = [run("a", 1, v, queue=q) for v, q in zip([10, 40, 40], places, strict=True)]
+        finding = {"linear_over": "queue", "lo": 0.9}
+        self.check(finding, straight, 1, True)
+        self.check(finding, bent, Fraction(4, 7), False)
+        self.check(finding, straight[:2], None, False)
+
     def test_against_another_series(self) -> None:
         """Percent above the run at the same place with the same seed."""
         runs = [run("b", 1, 100, size="1"), run("b", 1, 200, size="2"), run("b", 2, 50, size="2")]

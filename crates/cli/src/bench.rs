@@ -72,7 +72,7 @@ struct Measurement {
     bytes_per_host: Option<f64>,
 }
 
-/// A standard workload: 10 Gb/s, 1 us a link, 9000 B, initial window 23.
+/// A standard workload: 10 Gb/s, 1 us a link, 9000 B, initial window 23; those of HULL have their paper's network.
 struct Workload {
     name: &'static str,
     hosts: u32,
@@ -86,6 +86,28 @@ impl Workload {
     const fn permutation(name: &'static str, hosts: u32, duration: &'static str) -> Workload {
         let flows = "permutation = {}\nsize = \"long-lived\"";
         Workload { name, hosts, duration: Some(duration), flows }
+    }
+
+    /// Poisson arrivals of Pareto's sizes; 13.9 s of them are five million flows.
+    const fn hull(name: &'static str) -> Workload {
+        let flows = "random = {}\nsize.pareto = { shape = \"1.05\", mean = \"100KB\" }\n\
+                     arrivals.poisson = { every = \"533.333us\", until = \"13.9s\" }\n\
+                     connection = { each = 16 }";
+        Workload { name, hosts: 192, duration: None, flows }
+    }
+
+    fn is_hull(&self) -> bool {
+        self.name.starts_with("hull-")
+    }
+
+    fn topology(&self) -> String {
+        if self.is_hull() {
+            return "seeds = [1]\n\
+                    topology.clos = { pods = 8, tors_per_pod = 4, hosts_per_tor = 6, aggregations_per_pod = 2, \
+                    cores_per_aggregation = 4 }\nlinks.delay = \"200ns\"\nhost.delay = \"500ns\""
+                .to_owned();
+        }
+        format!("topology.fattree.hosts = {}", self.hosts)
     }
 }
 
@@ -150,9 +172,16 @@ const LARGE: [Workload; 4] = [
     },
 ];
 
+/// HULL's large simulation (NSDI 2012, 6.3), once each unless told otherwise: five million flows of heavy-tailed sizes between
+/// 192 servers, by HULL, DCTCP and TCP. The seed is one of those whose sizes add up to less than 300 GB.
+const HULL: [Workload; 3] =
+    [Workload::hull("hull-192"), Workload::hull("hull-192-dctcp"), Workload::hull("hull-192-tcp")];
+
 impl Workload {
     fn named(name: &str) -> Result<&'static Workload, Failure> {
-        let all = || STANDARD.iter().chain(&FAMILY).chain(&PHOST).chain(&SCALE).chain(&LARGE);
+        let all = || {
+            STANDARD.iter().chain(&FAMILY).chain(&PHOST).chain(&SCALE).chain(&LARGE).chain(&HULL)
+        };
         all().find(|workload| workload.name == name).ok_or_else(|| {
             let names: Vec<&str> = all().map(|workload| workload.name).collect();
             Failure::message(format!("no workload `{name}`; there are {}", names.join(", ")))
@@ -187,6 +216,22 @@ impl Workload {
                 "transport.dctcp = { initial_threshold = 15, ack_every = 1, sack = false, rto_initial = \"10ms\", rto_min = \"10ms\" }\n\
                  switch = { ecn_threshold = \"16pkt\", ecn_mark_at = \"dequeue\", pfc = { xoff = \"15pkt\", xon = \"12pkt\" } }"
             }
+            "hull-192" => {
+                "transport.dctcp = { payload = \"1436B\", ack_every = 1, timers = \"datacenter\", rto_min = \"10ms\", \
+                 handshake = \"standing\", restart_after_idle = true }\n\
+                 switch = { profile = \"drop-tail\", data_queue = \"250pkt\" }\n\
+                 phantom_queue = [{ drain = \"95%\", threshold = \"1KB\" }]\nhost.pacer = {}"
+            }
+            "hull-192-dctcp" => {
+                "transport.dctcp = { payload = \"1436B\", ack_every = 1, timers = \"datacenter\", rto_min = \"10ms\", \
+                 handshake = \"standing\", restart_after_idle = true }\n\
+                 switch = { data_queue = \"250pkt\", ecn_threshold = \"65pkt\" }"
+            }
+            "hull-192-tcp" => {
+                "transport.tcp = { payload = \"1436B\", ack_every = 1, timers = \"datacenter\", rto_min = \"10ms\", \
+                 handshake = \"standing\", restart_after_idle = true }\n\
+                 switch.data_queue = \"250pkt\""
+            }
             _ => "transport.ndp = { initial_window = 23, rto = \"5.37ms\" }",
         }
     }
@@ -194,11 +239,11 @@ impl Workload {
     fn scenario(&self) -> String {
         let duration = self.duration.map(|time| format!("duration = \"{time}\"\n"));
         format!(
-            "{}topology.fattree.hosts = {}\n\
+            "{}{}\n\
              {}\n\
              [[workload]]\nname = \"bench\"\n{}\n",
             duration.unwrap_or_default(),
-            self.hosts,
+            self.topology(),
             self.transport(),
             self.flows
         )
@@ -219,7 +264,7 @@ pub(crate) fn bench(options: &Options) -> Result<ExitCode, Failure> {
         None => STANDARD.iter().chain(&FAMILY).chain(&PHOST).collect(),
     };
     let repeat = options.repeat.unwrap_or(match options.threads {
-        _ if options.large => 1,
+        _ if options.large || chosen.iter().any(|workload| workload.is_hull()) => 1,
         1 => 3,
         _ => 5,
     });
@@ -393,7 +438,9 @@ mod tests {
 
     #[test]
     fn every_workload_is_one_run() {
-        for workload in STANDARD.iter().chain(&FAMILY).chain(&PHOST).chain(&SCALE).chain(&LARGE) {
+        let all =
+            STANDARD.iter().chain(&FAMILY).chain(&PHOST).chain(&SCALE).chain(&LARGE).chain(&HULL);
+        for workload in all {
             let scenario = Scenario::parse(workload.name, &workload.scenario(), &[]);
             let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(scenario.runs.len(), 1, "{}", workload.name);

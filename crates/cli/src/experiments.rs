@@ -87,14 +87,20 @@ pub(crate) fn reference(directory: Option<&Path>, file: &str) -> Option<String> 
     })
 }
 
-/// Those of `experiments` that `ids` name: an experiment, all of a paper, or `all`; each once, in the
-/// order of `experiments`.
+/// Those of `experiments` that `ids` name: an experiment, one of the figures that it also shows, all of a paper, or
+/// `all`; each once, in the order of `experiments`.
 pub(crate) fn choose(
     experiments: Vec<Experiment>,
     ids: &[String],
 ) -> Result<Vec<Experiment>, Failure> {
     let names = |experiment: &Experiment, id: &str| {
-        id == "all" || experiment.id == id || experiment.id.split('/').next() == Some(id)
+        let paper = experiment.id.split('/').next();
+        let is_also =
+            |figure: &String| id.split_once('/') == paper.map(|paper| (paper, figure.as_str()));
+        id == "all"
+            || experiment.id == id
+            || paper == Some(id)
+            || experiment.expected.also.iter().any(is_also)
     };
     for id in ids {
         if !experiments.iter().any(|experiment| names(experiment, id)) {
@@ -119,6 +125,7 @@ pub(crate) fn list(directory: Option<&Path>, as_json: bool) -> Result<ExitCode, 
                 json!({
                     "id": experiment.id,
                     "title": experiment.expected.title,
+                    "also": experiment.expected.also,
                     "findings": experiment.expected.finding.len(),
                 })
             })

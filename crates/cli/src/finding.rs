@@ -33,6 +33,9 @@ pub(crate) struct Finding<M = Measure> {
     /// Not the measure itself, but the largest less the smallest among runs that differ in this key of
     /// the sweep alone.
     pub(crate) spread_over: Option<String>,
+    /// Not the measure itself, but how much of its variance among runs that differ in this key of the sweep alone a
+    /// straight line over the key's numbers explains (R squared): 1 for all of it. Three runs at least.
+    pub(crate) linear_over: Option<String>,
     /// Not the measure itself, but by how many percent it exceeds that of this series, at the same
     /// place of the sweep and with the same seed.
     pub(crate) against: Option<String>,

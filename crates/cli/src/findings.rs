@@ -20,6 +20,9 @@ use crate::verdicts::{Tier, Verdict};
 #[serde(deny_unknown_fields)]
 pub(crate) struct Expected<M = Measure> {
     pub(crate) title: String,
+    /// Other figures and tables of the paper that these runs show, by the names under which somebody looks for them.
+    #[serde(default)]
+    pub(crate) also: Vec<String>,
     /// Files of experiments/reference that belong into the figure.
     #[serde(default)]
     pub(crate) reference_files: Vec<String>,
@@ -142,7 +145,7 @@ impl<M> Finding<M> {
     /// Seed and number of each run, or group of runs, that the finding is about.
     fn values(&self, runs: &[Outcome], place: usize) -> Option<Vec<(u64, f64)>> {
         let about: Vec<&Outcome> = runs.iter().filter(|run| self.is_about(run)).collect();
-        if let Some(key) = &self.spread_over {
+        if let Some(key) = self.spread_over.as_ref().or(self.linear_over.as_ref()) {
             return about
                 .iter()
                 .map(|run| {
@@ -152,12 +155,14 @@ impl<M> Finding<M> {
                             && other.series == run.series
                             && other.point_without(key) == run.point_without(key)
                         {
-                            group.push(other.values[place]?);
+                            group.push((other.number_at(key), other.values[place]?));
                         }
                     }
-                    let largest = group.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-                    let smallest = group.iter().copied().fold(f64::INFINITY, f64::min);
-                    (group.len() > 1).then_some((run.seed, largest - smallest))
+                    let of_group = match self.spread_over {
+                        Some(_) => spread(&group),
+                        None => straightness(&group),
+                    };
+                    Some((run.seed, of_group?))
                 })
                 .collect();
         }
@@ -235,6 +240,27 @@ impl<M> Finding<M> {
         }
         values.iter().copied().min_by(|&a, &b| room(a).total_cmp(&room(b)))
     }
+}
+
+/// The largest value less the smallest.
+fn spread(group: &[(Option<f64>, f64)]) -> Option<f64> {
+    let values = || group.iter().map(|&(_, value)| value);
+    let largest = values().fold(f64::NEG_INFINITY, f64::max);
+    (group.len() > 1).then(|| largest - values().fold(f64::INFINITY, f64::min))
+}
+
+/// The share of the values' variance that a straight line over their places explains.
+fn straightness(group: &[(Option<f64>, f64)]) -> Option<f64> {
+    let points =
+        group.iter().map(|&(place, value)| Some((place?, value))).collect::<Option<Vec<_>>>()?;
+    let count = points.len() as f64;
+    let mean = |of: &dyn Fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
+    let (x, y) = (mean(&|point| point.0), mean(&|point| point.1));
+    let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
+        points.iter().map(|point| of(point.0 - x, point.1 - y)).sum()
+    };
+    let (xx, xy, yy) = (sum(&|x, _| x * x), sum(&|x, y| x * y), sum(&|_, y| y * y));
+    (points.len() > 2 && xx > 0.0 && yy > 0.0).then(|| xy * xy / (xx * yy))
 }
 
 #[cfg(test)]

@@ -94,6 +94,13 @@ impl Outcome {
     pub(crate) fn point_without(&self, key: &str) -> Vec<&(String, String)> {
         self.point.iter().filter(|(name, _)| name != key).collect()
     }
+
+    /// The number with which the place in the sweep over `key` begins: 950 of `950Mbps`.
+    pub(crate) fn number_at(&self, key: &str) -> Option<f64> {
+        let (_, label) = self.point.iter().find(|(name, _)| name == key)?;
+        let end = label.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(label.len());
+        label[..end].parse().ok()
+    }
 }
 
 #[cfg(test)]

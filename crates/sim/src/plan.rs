@@ -588,6 +588,8 @@ pub struct Queries {
     pub client: Option<u32>,
     /// Servers of each query, drawn from all other hosts.
     pub servers: u32,
+    /// Hosts that are no servers: ascending, each once. They ask like others.
+    pub excluding: Vec<u32>,
     /// How long a server takes between the last byte of a request and the beginning of its answer.
     pub service_time: Gap,
     /// The record of an answer starts when its client asked, not when its server began it: completion times are those

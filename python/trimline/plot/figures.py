@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trimline.files import MalformedResult
-from trimline.plot import hosts, hull, packets, style, sweeps, transfers
+from trimline.plot import dynamic, hosts, hull, packets, style, sweeps, transfers
 from trimline.plot.incast import Ideal
 from trimline.plot.lines import direct, marked, seeds
 from trimline.plot.results import Experiment, Run
@@ -234,8 +234,13 @@ def fig22(experiment: Experiment) -> Figure:
 FIGURES: dict[str, Callable[[Experiment], Figure]] = {
     "hull/fig02": hull.fig02,
     "hull/fig03": hosts.fig03,
-    "hull/table2": hosts.table2,
+    "hull/fig05": hull.fig05,
+    "hull/fig06": hull.fig06,
     "hull/fig08": hull.fig08,
+    "hull/fig09": hull.fig09,
+    "hull/fig12": dynamic.fig12,
+    "hull/table2": hosts.table2,
+    "hull/table4": dynamic.table4,
     "ndp/coexist": transfers.coexist,
     "ndp/fig02": sweeps.fig02,
     "ndp/fig03": packets.fig03,
@@ -258,7 +263,7 @@ FIGURES: dict[str, Callable[[Experiment], Figure]] = {
 }
 
 #: Experiments that are a few numbers, and no figure.
-TABLES = frozenset({"ndp/base", "ndp/secPhost"})
+TABLES = frozenset({"hull/base", "ndp/base", "ndp/secPhost"})
 
 
 def ndp_first(experiment: Experiment) -> list[tuple[str, list[Run]]]:

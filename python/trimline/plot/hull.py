@@ -27,15 +27,15 @@ SCHEMES = (
 RANGES_A_DECADE = 4
 
 
-def waits_us(run: Run) -> list[float]:
-    """What each probe waited beyond the ideal, ascending, in us."""
+def waits_us(run: Run, workload: str = "probe") -> list[float]:
+    """What each packet of a workload waited beyond the ideal, ascending, in us."""
     waits = [
         (flow.fct_receiver_ps - flow.ideal_fct_ps) / 1e6
         for flow in run.flows
-        if flow.workload == "probe" and flow.fct_receiver_ps and flow.ideal_fct_ps
+        if flow.workload == workload and flow.fct_receiver_ps and flow.ideal_fct_ps
     ]
     if not waits:
-        raise MalformedResult(f"{run.folder}: no probe arrived")
+        raise MalformedResult(f"{run.folder}: no {workload} arrived")
     return sorted(waits)
 
 
@@ -112,6 +112,76 @@ def fig02(experiment: Experiment) -> Figure:
     right.set_title("solid: mean; dashed: 99th percentile", fontsize=8)
     left.legend(loc="lower right")
     figure.suptitle("Two long flows over a phantom queue of 6 KB")
+    return figure
+
+
+def fig05(experiment: Experiment) -> Figure:
+    """Throughput and latency by drain: with pacers and without, a line a threshold."""
+    figure, panels = pyplot.subplots(
+        2, 2, figsize=(9.2, 7.2), sharex=True, sharey="row", layout="constrained"
+    )
+    colours = (style.BLUE, style.SKY, style.GREEN, style.ORANGE, style.VERMILION, style.PURPLE)
+    series = (("paced", "with pacers"), ("unpaced", "without"))
+    for (name, words), (above, below) in zip(series, panels.T, strict=True):
+        runs = experiment.series().get(name, [])
+        thresholds = sorted({place(run, "threshold") for run in runs})
+        for threshold, colour in zip(thresholds, colours, strict=False):
+            at = [run for run in runs if place(run, "threshold") == threshold]
+            at.sort(key=lambda run: place(run, "drain_rate"))
+            drains = [place(run, "drain_rate") for run in at]
+            label = f"{threshold:g} KB"
+            rates = [goodput_mbps(run) for run in at]
+            above.plot(drains, rates, color=colour, marker=".", label=label)
+            latencies(below, drains, at, colour, label)
+        above.set_title(words)
+        below.set(xlabel="Drain (Mb/s)", yscale="log")
+        panels[0][0].set_ylabel("Goodput (Mb/s)")
+    panels[1][0].set_ylabel("Wait at the port (µs)")
+    panels[0][0].legend(loc="upper left", title="Threshold", ncols=2)
+    figure.suptitle(
+        "Two long flows of DCTCP over a phantom queue; below: mean, dashed 99th percentile"
+    )
+    return figure
+
+
+def fig06(experiment: Experiment) -> Figure:
+    """Latency of the switch, round trips and throughput by beta."""
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(8.6, 4.0), layout="constrained")
+    runs = experiment.series().get("paced", [])
+    runs = sorted(runs, key=lambda run: place(run, "backlog_gain"))
+    gains = [place(run, "backlog_gain") for run in runs]
+    waits = [fmean(waits_us(run)) for run in runs]
+    pings = [fmean(waits_us(run, "ping")) for run in runs]
+    left.plot(gains, pings, color=style.VERMILION, marker=".", label="pings: pacer and switch")
+    left.plot(gains, waits, color=style.BLUE, marker=".", label="switch")
+    left.set(xlabel="β", ylabel="Mean wait (µs)", ylim=(0, None))
+    left.legend(loc="upper right")
+    right.plot(gains, [goodput_mbps(run) for run in runs], color=style.BLUE, marker=".")
+    right.set(xlabel="β", ylabel="Goodput (Mb/s)", ylim=(0, 1000))
+    for axes in (left, right):
+        axes.set_xscale("log", base=2)
+    figure.suptitle("Two paced flows over a phantom queue of 950 Mb/s and 1 KB")
+    return figure
+
+
+def fig09(experiment: Experiment) -> Figure:
+    """Latency by number of flows, packets of 1500 and 300 B."""
+    figure, (left, right) = pyplot.subplots(1, 2, figsize=(8.6, 4.2), layout="constrained")
+    for name, words, colour in (
+        ("mtu-1500", "packets of 1500 B", style.VERMILION),
+        ("mtu-300", "packets of 300 B", style.BLUE),
+    ):
+        runs = experiment.series().get(name, [])
+        runs = sorted(runs, key=lambda run: place(run, "senders"))
+        counts = [place(run, "senders") for run in runs]
+        latencies(left, counts, runs, colour, words)
+        rates = [goodput_mbps(run) for run in runs]
+        right.plot(counts, rates, color=colour, marker=".", label=words)
+    left.set(xlabel="Long flows", ylabel="Wait at the port (µs)", ylim=(0, None))
+    left.set_title("solid: mean; dashed: 99th percentile", fontsize=8)
+    right.set(xlabel="Long flows", ylabel="Goodput (Mb/s)", ylim=(0, 1000))
+    left.legend(loc="upper left")
+    figure.suptitle("More flows over a phantom queue of 800 Mb/s and 1 KB, pacers")
     return figure
 
 

@@ -87,14 +87,15 @@ fn outcomes(finding: &Finding, size: Option<u64>) -> Vec<Outcome> {
     let record = record(finding, size);
     let own = finding.series.clone().unwrap_or_default();
     let series = std::iter::once(own).chain(finding.against.clone());
-    let runs = series.flat_map(|series| [1, 2].map(|number| (series.clone(), number)));
+    let runs = series.flat_map(|series| [1, 2, 3].map(|number| (series.clone(), number)));
     let outcome = |(series, number): (String, u64)| {
         let mut point: BTreeMap<String, String> =
             finding.at.iter().map(|(key, at)| (key.clone(), label(at))).collect();
-        point.extend(finding.spread_over.clone().map(|key| (key, number.to_string())));
+        let over = finding.spread_over.as_ref().or(finding.linear_over.as_ref());
+        point.extend(over.map(|key| (key.clone(), number.to_string())));
         Outcome {
             series,
-            seed: if finding.spread_over.is_some() { 1 } else { number },
+            seed: if over.is_some() { 1 } else { number },
             point: point.into_iter().collect(),
             flows: finding.flows.or(finding.flows_from).unwrap_or(record.flows.len() as usize),
             values: vec![finding.measure.of(&record)],

@@ -88,6 +88,21 @@ fn a_spread_is_within_runs_that_differ_in_one_key() {
 }
 
 #[test]
+fn a_straight_line_over_the_numbers_of_a_key_explains_a_share() {
+    let runs = |middle| {
+        let queues = [("6pkt", 10), ("8pkt", middle), ("12pkt", 40)];
+        queues.map(|(queue, value)| ("ndp", "1", queue, value))
+    };
+    let finding = "lo = 0.9\nlinear_over = \"queue\"";
+    assert_eq!(swept(finding, &runs(20)).ours, Some(1.0));
+    let bent = swept(finding, &runs(40));
+    assert!((bent.ours.unwrap() - 4.0 / 7.0).abs() < 1e-12 && !bent.holds);
+    // Two points are always on a line, and places that are no numbers on none.
+    assert_eq!(swept(finding, &runs(20)[..2]).ours, None);
+    assert_eq!(swept(finding, &["a", "b", "c"].map(|queue| ("ndp", "1", queue, 1))).ours, None);
+}
+
+#[test]
 fn a_series_is_compared_with_another_at_the_same_place() {
     let runs = [
         ("other", "1", "6pkt", 100),

@@ -28,6 +28,11 @@ static PHANTOM: Grammar = Grammar {
     about: "A phantom queue on each of some links. Without layer, direction and link: on the link of every switch port. A later entry holds where two name a link.",
     alternatives: &[],
     keys: &[
+        optional(
+            "name",
+            Form::Name,
+            "A name by which a series or a sweep changes this entry. Default: none.",
+        ),
         LAYER,
         DIRECTION,
         optional(

@@ -87,9 +87,10 @@ static SERIES: Grammar = Grammar {
 
 static TOPOLOGY: Grammar = Grammar {
     about: "Exactly one shape.",
-    alternatives: &["fattree", "leafspine", "star", "back_to_back", "file"],
+    alternatives: &["fattree", "clos", "leafspine", "star", "back_to_back", "file"],
     keys: &[
         optional("fattree", Form::Table(&FATTREE), "FatTree of switches with k ports."),
+        optional("clos", Form::Table(&CLOS), "Three tiers with numbers of their own."),
         optional("leafspine", Form::Table(&LEAFSPINE), "Every leaf connected to every spine."),
         optional("star", Form::Table(&STAR), "One switch."),
         optional("back_to_back", Form::Table(&BACK_TO_BACK), "Two hosts and a cable."),
@@ -121,6 +122,26 @@ static FATTREE: Grammar = Grammar {
             "oversubscription",
             Form::Integer(1, 64),
             "Hosts of a ToR for each of its up-links. Default: 1.",
+        ),
+    ],
+};
+
+static CLOS: Grammar = Grammar {
+    about: "Three tiers. Aggregation switch number a of every pod has its up-links to the same cores, those of group a.",
+    alternatives: &[],
+    keys: &[
+        required("pods", Form::Integer(1, 128), "Pods, each connected once to every core."),
+        required("tors_per_pod", Form::Integer(1, 128), "ToR switches of a pod."),
+        required("hosts_per_tor", Form::Integer(1, 65_536), "Hosts below each ToR."),
+        required(
+            "aggregations_per_pod",
+            Form::Integer(1, 64),
+            "Aggregation switches of a pod, each connected once to every ToR of it.",
+        ),
+        required(
+            "cores_per_aggregation",
+            Form::Integer(1, 64),
+            "Up-links of an aggregation switch, each to a core.",
         ),
     ],
 };
@@ -591,6 +612,7 @@ static PARTITION_AGGREGATE: Grammar = Grammar {
             DURATION,
             "The same, drawn for each request: exponential, by its mean. Default: `service_time`.",
         ),
+        optional("excluding", Form::List(&HOST), "Hosts that are never asked. Default: none."),
         optional(
             "fct_from",
             Form::Word(&["answer", "request"]),

@@ -219,6 +219,15 @@ fn shape(root: &Node) -> Result<Clos, ScenarioError> {
                 clos.tors_per_pod = k;
             }
         }
+        "clos" => {
+            let of = |key| number(node, key).unwrap_or(1);
+            clos.tiers = 3;
+            clos.pods = of("pods");
+            clos.tors_per_pod = of("tors_per_pod");
+            clos.hosts_per_tor = of("hosts_per_tor");
+            clos.aggregations_per_pod = of("aggregations_per_pod");
+            clos.cores_per_aggregation = of("cores_per_aggregation");
+        }
         "leafspine" => {
             clos.tiers = 2;
             clos.tors_per_pod = number(node, "leaves").unwrap_or(1);

@@ -184,7 +184,7 @@ fn a_tree_that_does_not_exist_names_its_neighbours() {
         "[topology.fattree]\nhosts = 432",
         "topology = {}",
         "scenario.toml:6:12: none of the alternatives is given (at `{}`); expected exactly one of \
-         fattree, leafspine, star, back_to_back, file",
+         fattree, clos, leafspine, star, back_to_back, file",
     );
     check(
         "[topology.fattree]\nhosts = 432",
@@ -437,6 +437,13 @@ fn every_shape_becomes_a_clos() {
         (3, [8, 4, 16], [4, 4])
     );
     assert_eq!(shape("topology.fattree = { hosts = 32, tiers = 2 }"), (2, [1, 8, 4], [4, 0]));
+    assert_eq!(
+        shape(
+            "topology.clos = { pods = 8, tors_per_pod = 4, hosts_per_tor = 6, aggregations_per_pod = 2, \
+             cores_per_aggregation = 4 }"
+        ),
+        (3, [8, 4, 6], [2, 4])
+    );
     assert_eq!(
         shape("topology.leafspine = { leaves = 9, spines = 4, hosts_per_leaf = 16 }"),
         (2, [1, 9, 16], [4, 0])

@@ -341,15 +341,20 @@ fn excluded(node: &Node, hosts: u32) -> Result<Vec<u32>, ScenarioError> {
 }
 
 fn queries(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
+    let client = node.child("client").map(|client| host(client, hosts)).transpose()?;
+    let excluding = excluded(node, hosts)?;
     let servers = number(node, "servers").unwrap_or(0);
-    if servers > hosts - 1 {
+    // A client that is itself left out has one more server than the others.
+    let left_out = excluding.iter().filter(|&&host| client != Some(host)).count() as u32;
+    let others = (hosts - 1).saturating_sub(left_out);
+    if servers > others {
         let place = node.child("servers").unwrap_or(node);
         return Err(ScenarioError::new(
             &place.place,
-            format!("{servers} servers among {} other hosts", hosts - 1),
-            format!("at most {} servers", hosts - 1),
+            format!("{servers} servers among {others} other hosts"),
+            format!("at most {others} servers"),
         )
-        .nearest(Some((hosts - 1).to_string())));
+        .nearest(Some(others.to_string())));
     }
     let service_time = match (node.child("service_time"), node.child("mean_service_time")) {
         (Some(_), Some(mean)) => {
@@ -364,8 +369,9 @@ fn queries(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
         (None, None) => Gap::Fixed(TimeDelta::ZERO),
     };
     Ok(Matrix::Requests(Queries {
-        client: node.child("client").map(|client| host(client, hosts)).transpose()?,
+        client,
         servers,
+        excluding,
         service_time,
         from_request: node.child("fct_from").and_then(Node::text) == Some("request"),
     }))

@@ -66,6 +66,7 @@ fn ask(plan: &mut Plan) {
     let queries = Queries {
         client: None,
         servers: 2,
+        excluding: vec![1],
         service_time: Gap::Fixed(TimeDelta::from_us(3)),
         from_request: true,
     };

@@ -307,8 +307,13 @@ fn arrivals(workload: &Workload, draws: &mut Draws) -> Arrivals {
 fn queries(hosts: u32, draws: &mut Draws) -> [Workload; 2] {
     let servers = 1 + draws.below(u64::from(hosts - 1).min(3)) as u32;
     let service_time = Gap::Fixed(TimeDelta::from_us(draws.below(30)));
-    let asked =
-        Matrix::Requests(Queries { client: None, servers, service_time, from_request: false });
+    let asked = Matrix::Requests(Queries {
+        client: None,
+        servers,
+        excluding: vec![],
+        service_time,
+        from_request: false,
+    });
     let gap = Gap::Fixed(TimeDelta::from_us(draws.below(100)));
     let arrivals = Arrivals::ClosedLoop { gap, count: Some(1 + draws.below(4) as u32) };
     let requests = workload("q-requests", asked, Some(1 + draws.below(3_000)));

@@ -32,6 +32,12 @@ pub(crate) fn back_to_back() -> Clos {
     Clos { tiers: 0, hosts_per_tor: 1, tors_per_pod: 2, pods: 1, ..star() }
 }
 
+/// The tree of HULL's large simulation (NSDI 2012, 6.3).
+fn hull() -> Clos {
+    let counts = Clos { pods: 8, tors_per_pod: 4, hosts_per_tor: 6, ..fattree(4) };
+    Clos { aggregations_per_pod: 2, cores_per_aggregation: 4, ..counts }
+}
+
 /// Follows a packet from a unit's link until it enters a host; gives the links crossed.
 fn follow(routes: &Routes, unit: u32, to: HostId, path: PathId) -> (u32, usize) {
     let mut unit = unit;
@@ -46,9 +52,9 @@ fn follow(routes: &Routes, unit: u32, to: HostId, path: PathId) -> (u32, usize) 
 
 #[test]
 fn every_path_leads_there_over_the_shortest_way() {
-    for clos in [fattree(4), fattree(6), leaf_spine(), star(), back_to_back()] {
+    for clos in [fattree(4), fattree(6), hull(), leaf_spine(), star(), back_to_back()] {
         let routes = Routes::new(&clos);
-        for source in 0..clos.hosts() {
+        for source in (0..clos.hosts()).step_by(1 + clos.hosts() as usize / 64) {
             for destination in (0..clos.hosts()).filter(|&host| host != source) {
                 let (from, to) = (HostId::new(source), HostId::new(destination));
                 let mut paths = Vec::new();
@@ -169,6 +175,29 @@ fn a_432_host_fattree_has_the_units_it_should() {
             "core 0 down 0"
         ]
     );
+}
+
+/// HULL 6.3: 56 switches of 8 ports, 192 servers. Servers that offer 15 % of their links to all others load the links
+/// between ToRs and aggregation switches by 43.8 %, and those to the cores by 39.6 %.
+#[test]
+fn hulls_tree_has_the_switches_and_the_loads_of_its_paper() {
+    let clos = hull();
+    let routes = Routes::new(&clos);
+    assert_eq!((routes.switches(), routes.ports(), routes.hosts()), (56, 56 * 8, 192));
+    assert_eq!(clos.least_switch_ports(), 8);
+    let mut crossed = [0u32; 2];
+    let one = HostId::new(0);
+    for other in 1..clos.hosts() {
+        let links = clos.links_between(one, HostId::new(other)).len();
+        crossed[0] += u32::from(links >= 4);
+        crossed[1] += u32::from(links == 6);
+    }
+    let share = |count: u32, links: u32| {
+        0.15 * f64::from(clos.hosts() * count) / f64::from(clos.hosts() - 1) / f64::from(links)
+    };
+    let up_links = [clos.pods * clos.tors_per_pod * 2, clos.pods * 2 * 4];
+    assert!((share(crossed[0], up_links[0]) - 0.438).abs() < 0.000_5);
+    assert!((share(crossed[1], up_links[1]) - 0.396).abs() < 0.000_5);
 }
 
 #[test]

@@ -109,15 +109,17 @@ impl Client {
         let (wanted, hosts) = (queries.servers as usize, setup.hosts);
         let servers = &mut self.servers;
         servers.clear();
-        if wanted * 4 < hosts as usize {
+        let excluding = &queries.excluding;
+        if (wanted + excluding.len()) * 4 < hosts as usize {
             while servers.len() < wanted {
                 let server = other_than(host, hosts, &mut draws);
-                if !servers.contains(&server) {
+                if !servers.contains(&server) && !excluding.contains(&server) {
                     servers.push(server);
                 }
             }
         } else {
-            servers.extend((0..hosts).filter(|&other| other != host));
+            let is_server = |other: &u32| *other != host && !excluding.contains(other);
+            servers.extend((0..hosts).filter(is_server));
             random::shuffle(&mut draws, servers);
             servers.truncate(wanted);
         }

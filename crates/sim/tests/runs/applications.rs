@@ -1,5 +1,6 @@
 //! Applications, and the flows that they start: many, short, forgotten and numbered again.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -185,4 +186,20 @@ fn service_times_are_drawn_by_request() {
     assert!(alone.windows(2).all(|pair| pair[0].1 != pair[1].1), "{alone:?}");
     let other = "[[workload]]\nname = \"other\"\npermutation = {}\nsize = \"90KB\"\n";
     assert_eq!(alone, taken(&both(&plan(&text(other)))));
+}
+
+#[test]
+fn hosts_that_are_left_out_are_never_asked() {
+    // Few hosts, of which all others are listed, and many, of which some are drawn until they fit.
+    for hosts in [5u32, 40] {
+        let record = both(&plan(&format!(
+            "topology.star.hosts = {hosts}\n[[workload]]\nname = \"q\"\nsize = \"1KB\"\n\
+             partition_aggregate = {{ servers = 2, excluding = [1, 4] }}\n\
+             arrivals.closed_loop = {{ gap = \"10us\", count = 20 }}\n"
+        )));
+        let requests = record.flows.iter().filter(|flow| flow.workload == "q-requests");
+        let asked: BTreeSet<u32> = requests.map(|flow| flow.destination).collect();
+        let all = (0..hosts).filter(|host| ![1, 4].contains(host));
+        assert_eq!(asked, all.collect::<BTreeSet<u32>>());
+    }
 }
