@@ -254,7 +254,7 @@ macro_rules! port_keys {
         optional(
             "data_queue",
             QUEUE,
-            "Capacity of the data queue. Default: the profile's (paper: 8pkt).",
+            "Capacity of the data queue; with qos of the queue of each class. Default: the profile's (paper: 8pkt).",
         ),
         optional(
             "header_queue",
@@ -417,7 +417,7 @@ static WORKLOAD: Grammar = Grammar {
         optional(
             "class",
             Form::Integer(0, 3),
-            "Priority class at the receiver: 0 (default) to 3, the highest.",
+            "Priority class of the flows: 0 (default) to 3, the highest. NDP's and pHost's receivers pull a higher class first. Switches with profile qos send it first: all data bears its flow's class, and ACKs of TCP and DCQCN do; those of NDP and pHost, PULLs and tokens have class 0.",
         ),
         optional(
             "spraying",
