@@ -2,7 +2,7 @@
 
 use super::{lossless, processing, shared_memory};
 use crate::keys::form::{
-    BYTES, DIRECTION, DURATION, Form, Grammar, HOST, LAYER, MAX_HOSTS, QUEUE, RATE, SHARE,
+    BYTES, DIRECTION, DURATION, Form, Grammar, HOST, Key, LAYER, MAX_HOSTS, QUEUE, RATE, SHARE,
     optional, required,
 };
 use crate::keys::quantity::Quantity;
@@ -73,6 +73,40 @@ pub(crate) static SCENARIO: Grammar = Grammar {
             "Keys of the scenario, dotted or nested, each with a list of values or a range { from, to, step }: one run for every combination. In a list of named tables, the name is a key: workload.<name>.size.",
         ),
         optional("series", Form::Tables(&SERIES), "Variants of the scenario, run side by side."),
+        SCHEME_KEY,
+        SCHEMES_KEY,
+    ],
+};
+
+const SCHEME_KEY: Key = optional(
+    "scheme",
+    Form::Tables(&SCHEME),
+    "Schemes: what hosts and switches do together, under one name. Every series runs with each, as SERIES-SCHEME.",
+);
+const SCHEMES_KEY: Key = optional(
+    "schemes",
+    Form::List(&Form::Name),
+    "The schemes that run, by name: built in, or with a table. Default: all that have a table.",
+);
+
+/// A file of schemes.
+pub(crate) static SCHEMES_FILE: Grammar =
+    Grammar { about: "Schemes.", alternatives: &[], keys: &[SCHEME_KEY, SCHEMES_KEY] };
+
+static SCHEME: Grammar = Grammar {
+    about: "A scheme takes the place of the scenario's transport, of its switch but for the latency, of its phantom queues and pacers. A payload that the scenario gives its one transport is kept.",
+    alternatives: &[],
+    keys: &[
+        required("name", Form::Name, "Its name, unique in the scenario."),
+        optional(
+            "like",
+            Form::Word(&super::schemes::NAMES),
+            "The built-in scheme that it begins from; its thresholds fit the links' rate. Default: that of its name, if there is one.",
+        ),
+        optional("transport", Form::Transports, "The transport of every flow. Default: that of the scheme that it is like."),
+        optional("switch", Form::Table(&SWITCH), "What every switch port does. Default: as its transports have it."),
+        super::bumps::PHANTOM_KEY,
+        processing::HOST_KEY,
     ],
 };
 
