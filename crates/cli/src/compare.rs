@@ -271,7 +271,10 @@ mod tests {
             other => panic!("{schemes}: {other:?}"),
         };
         let unknown = refused("ndp,hul");
-        assert!(unknown.starts_with("--schemes:1:20: no scheme `hul`; expected one of"), "{unknown}");
+        assert!(
+            unknown.starts_with("--schemes:1:20: no scheme `hul`; expected one of"),
+            "{unknown}"
+        );
         assert!(unknown.ends_with("nearest: hull"), "{unknown}");
         assert!(refused("ndp,ndp").contains("scheme `ndp` twice"));
         assert!(refused("ndp,").contains("no name for a file"));

@@ -133,12 +133,7 @@ struct Basis<'a> {
 
 impl Basis<'_> {
     /// The tree of a point of the sweep: `whole`, or with a scheme the series, the scheme, the settings, the point.
-    fn tree(
-        self,
-        whole: Node,
-        point: &[Node],
-        language: &Language,
-    ) -> Result<Node, ScenarioError> {
+    fn tree(self, whole: Node, point: &[Node], language: &Language) -> Result<Node, ScenarioError> {
         let Some(scheme) = self.scheme else { return Ok(whole) };
         let mut tree = self.variant.clone();
         laying::lay(&mut tree, &whole, scheme, language)?;

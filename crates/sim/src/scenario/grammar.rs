@@ -103,8 +103,16 @@ static SCHEME: Grammar = Grammar {
             Form::Word(&super::schemes::NAMES),
             "The built-in scheme that it begins from; its thresholds fit the links' rate. Default: that of its name, if there is one.",
         ),
-        optional("transport", Form::Transports, "The transport of every flow. Default: that of the scheme that it is like."),
-        optional("switch", Form::Table(&SWITCH), "What every switch port does. Default: as its transports have it."),
+        optional(
+            "transport",
+            Form::Transports,
+            "The transport of every flow. Default: that of the scheme that it is like.",
+        ),
+        optional(
+            "switch",
+            Form::Table(&SWITCH),
+            "What every switch port does. Default: as its transports have it.",
+        ),
         super::bumps::PHANTOM_KEY,
         processing::HOST_KEY,
     ],

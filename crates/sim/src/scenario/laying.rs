@@ -185,7 +185,6 @@ const HEADER: u64 = 64;
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::plan::{Plan, SharedMemory};
     use crate::scenario::{Scenario, ScenarioError};
     use crate::transports::Transports;
@@ -223,7 +222,8 @@ mod tests {
         let pacer = "host.pacer.flows = 3\nphantom_queue = [{ drain = \"50%\" }]\n";
         // What a scheme does not say is not left of another.
         let other = plans(&format!("transport.dctcp = {{}}\n{named}"), &[]);
-        let base = BASE.replace("host = { delay = \"2us\" }\n", &format!("host.delay = \"2us\"\n{pacer}"));
+        let base =
+            BASE.replace("host = { delay = \"2us\" }\n", &format!("host.delay = \"2us\"\n{pacer}"));
         let base = base.replace("tcp.payload", "dctcp.payload");
         let scenario = Scenario::parse("s.toml", &format!("{named}{base}"), &[]);
         let plans: Vec<Plan> = scenario.unwrap().runs.into_iter().map(|run| run.plan).collect();
@@ -285,7 +285,11 @@ mod tests {
             [[series]]\nname = \"d\"\nschemes = []\n\
             [[scheme]]\nname = \"small\"\nlike = \"tcp\"\nswitch.data_queue = \"9pkt\"\n\
             [[scheme]]\nname = \"mine\"\ntransport.tcp.payload = \"700B\"\nswitch.profile = \"qos\"\n";
-        let scenario = Scenario::parse("s.toml", &format!("{BASE}{text}"), &["schemes=[\"small\",\"mine\"]".to_owned()]);
+        let scenario = Scenario::parse(
+            "s.toml",
+            &format!("{BASE}{text}"),
+            &["schemes=[\"small\",\"mine\"]".to_owned()],
+        );
         let all: Vec<String> =
             scenario.unwrap().runs.iter().map(|run| run.plan.series.clone()).collect();
         assert_eq!(all.len(), 8, "a setting holds in every series: {all:?}");
@@ -315,11 +319,20 @@ mod tests {
     fn what_makes_no_scheme_is_refused() {
         refused("schemes = [\"hul\"]\n", &["s.toml:1:12", "no scheme `hul`", "nearest: hull"]);
         refused("schemes = [\"ndp\", \"ndp\"]\n", &["scheme `ndp` twice"]);
-        refused("scheme = [{ name = \"x\" }]\n", &["scheme `x` says no transport", "`like`: one of ndp, hull"]);
+        refused(
+            "scheme = [{ name = \"x\" }]\n",
+            &["scheme `x` says no transport", "`like`: one of ndp, hull"],
+        );
         refused("scheme = [{ like = \"ndp\" }]\n", &["missing key `name`"]);
         refused("scheme = [{ name = \"x\", like = \"npd\" }]\n", &["nearest: \"ndp\""]);
-        refused("scheme = [{ name = \"ndp\", links.rate = \"1Gbps\" }]\n", &["unknown key `links`"]);
-        refused("scheme = [{ name = \"ndp\", switch.data_queu = \"9pkt\" }]\n", &["nearest: data_queue"]);
+        refused(
+            "scheme = [{ name = \"ndp\", links.rate = \"1Gbps\" }]\n",
+            &["unknown key `links`"],
+        );
+        refused(
+            "scheme = [{ name = \"ndp\", switch.data_queu = \"9pkt\" }]\n",
+            &["nearest: data_queue"],
+        );
         let text = BASE.replace("permutation = {}", "permutation = {}, transport = \"tcp\"");
         let error = Scenario::parse("s.toml", &format!("schemes = [\"ndp\"]\n{text}"), &[]);
         assert!(error.unwrap_err().to_string().contains("names its transport beside scheme `ndp`"));
@@ -332,7 +345,8 @@ mod tests {
         let known = Transports::built_in();
         let base = format!("{BASE}[[series]]\nname = \"own\"\n[[scheme]]\nname = \"tcp\"\n");
         let read = |text| Scenario::parse_schemes(("s.toml", &base), ("x.toml", text), &[], &known);
-        let scenario = read("[[scheme]]\nname = \"ndp\"\n[[scheme]]\nname = \"b\"\nlike = \"tcp\"\n");
+        let scenario =
+            read("[[scheme]]\nname = \"ndp\"\n[[scheme]]\nname = \"b\"\nlike = \"tcp\"\n");
         let series: Vec<String> =
             scenario.unwrap().runs.into_iter().map(|run| run.plan.series).collect();
         assert_eq!(series, ["ndp", "b"]);

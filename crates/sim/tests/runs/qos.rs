@@ -10,13 +10,15 @@ use trimline_transport::cbr;
 
 use crate::plans::{both, plan, run, star, workload};
 
-/// Two senders of packets of 1000 B at line rate for each of these classes, all to host 8, for 5 ms.
-fn hot(classes: &[u8], switch: ServiceModel, memory: u64) -> Plan {
+/// Two senders of packets of 1000 B at line rate for each of these classes, one class `later` than the one before, all to
+/// host 8, for 5 ms.
+fn hot(classes: &[u8], later: TimeDelta, switch: ServiceModel, memory: u64) -> Plan {
     let flows = |(place, &class): (usize, &u8)| {
         let first = 2 * place as u32;
         let pairs = Matrix::Pairs(vec![(first, 8), (first + 1, 8)]);
         let mut flows = workload(&format!("class-{class}"), pairs, None);
         flows.class = class;
+        flows.start = later * place as u64;
         flows
     };
     let workloads = classes.iter().enumerate().map(flows).collect();
@@ -40,18 +42,19 @@ fn held(record: &RunRecord) -> u64 {
 }
 
 /// The fixed point of Choudhury and Hahne's paper, for each class of a port as for each port: n full queues hold
-/// alpha / (1 + n alpha) of the memory each.
+/// alpha / (1 + n alpha) of the memory each. A class that comes later takes from one that sends.
 #[test]
 fn each_hot_class_of_a_port_has_its_dynamic_threshold() {
     let memory = 1_000_000;
     for (numerator, denominator) in [(1, 4), (1, 1), (2, 1), (8, 1)] {
-        for classes in [&[0][..], &[3, 0], &[3, 2, 1, 0]] {
+        for classes in [&[0][..], &[3, 0]] {
             let mut choices = Choices::qos(1);
             for queue in &mut choices.queues {
                 queue.pool = Some(Alpha::from_fraction(numerator, denominator));
                 (queue.whole, queue.header) = (Limit::NONE, Limit::NONE);
             }
-            let record = both(&hot(classes, choices.build().expect("a model"), memory));
+            let switch = choices.build().expect("a model");
+            let record = both(&hot(classes, TimeDelta::from_us(1500), switch, memory));
             let (count, numerator) = (classes.len() as u64, u64::from(numerator));
             let all = count * memory * numerator / (u64::from(denominator) + count * numerator);
             let case = format!("classes {classes:?}, alpha {numerator}/{denominator}");
@@ -64,7 +67,7 @@ fn each_hot_class_of_a_port_has_its_dynamic_threshold() {
 #[test]
 fn each_class_has_memory_of_its_own_where_none_is_shared() {
     for (classes, packets) in [(&[2][..], 10), (&[3, 0], 20), (&[3, 2, 1, 0], 40)] {
-        let record = both(&hot(classes, ServiceModel::qos(10), 0));
+        let record = both(&hot(classes, TimeDelta::ZERO, ServiceModel::qos(10), 0));
         assert!(held(&record).abs_diff(packets * 1000) <= 1000, "{classes:?}: {}", held(&record));
     }
 }
@@ -72,7 +75,7 @@ fn each_class_has_memory_of_its_own_where_none_is_shared() {
 /// Strict priority: the highest class has the link, and the others what it leaves.
 #[test]
 fn the_highest_class_has_the_link() {
-    let record = both(&hot(&[1, 3, 0], ServiceModel::qos(10), 0));
+    let record = both(&hot(&[1, 3, 0], TimeDelta::ZERO, ServiceModel::qos(10), 0));
     let delivered = |class: &str| {
         let flows = record.flows.iter().filter(|flow| flow.workload == class);
         flows.map(|flow| flow.delivered_bytes).sum::<u64>()
@@ -95,8 +98,8 @@ fn messages(class: u8) -> RunRecord {
     run(&scenario.runs[0].plan)
 }
 
-/// The data of a message waits at the port to host 0, its ACK at that to host 1, behind one packet at most each, unless
-/// both have the class of the long flows.
+/// SYN and data of a message wait at the port to host 0, their answers at that to host 1, behind one packet at most each,
+/// unless they have the class of the long flows.
 #[test]
 fn tcps_packets_bear_the_class_of_their_flow_and_so_do_its_acks() {
     let slowest = |class: u8| {
@@ -108,10 +111,10 @@ fn tcps_packets_bear_the_class_of_their_flow_and_so_do_its_acks() {
         };
         (longest(|flow| flow.fct_receiver_ps), longest(|flow| flow.fct_sender_ps))
     };
-    // A packet of 9064 B takes 7.2512 us; both ways of an idle network 2 us and little more each.
+    // A packet of 9064 B takes 7.2512 us; each way through an idle network 2 us and little more.
     for class in 1..4 {
         let (receiver, sender) = slowest(class);
-        assert!(receiver < 12_000_000 && sender < 24_000_000, "{class}: {receiver} {sender}");
+        assert!(receiver < 30_000_000 && sender < 40_000_000, "{class}: {receiver} {sender}");
     }
     let (receiver, sender) = slowest(0);
     assert!(receiver > 100_000_000 && sender > receiver + 50_000_000, "{receiver} {sender}");
