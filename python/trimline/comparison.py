@@ -1,4 +1,4 @@
-"""`trimline.compare` and the table and figure of `trimline compare`: transports on one workload."""
+"""`trimline.compare` and what `trimline compare` shows: transports or schemes on one workload."""
 
 from __future__ import annotations
 
@@ -89,9 +89,10 @@ class Comparison:
 
 def compare(
     scenario: Scenario | str | Path | Mapping[str, Any],
-    transports: Sequence[str],
+    transports: Sequence[str] = (),
     out: str | Path | None = None,
     *,
+    schemes: Sequence[str] = (),
     seeds: int | str | Sequence[int] | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
@@ -99,20 +100,29 @@ def compare(
     timers: str | None = None,
     ignore_memory: bool = False,
 ) -> Comparison:
-    """Runs a scenario with each transport, and measures all of them alike.
+    """Runs a scenario with each transport, or with each scheme, and measures all of them alike.
 
     Everything else of the scenario stays: topology, links, workloads, seeds; its own series are
     left out. Each transport runs over its own kind of switch, unless the scenario says
     `switch.profile`. `timers` is a preset of those transports that have timers: `linux`,
     `datacenter` or `rfc`. Timers that may decide more than the transports do are warned of. Memory
-    is as in `run`.
+    is as in `run`. A scheme is a transport with its switches, phantom queues and pacers: one that is
+    built in, or that has a table `scheme` in the scenario.
     """
     from trimline.sweeping import chosen, sweep  # noqa: PLC0415
 
+    if bool(transports) == bool(schemes):
+        raise ScenarioError("`transports` or `schemes` are compared; expected one of the two")
+    if schemes and timers is not None:
+        raise ScenarioError("schemes have timers of their own; expected no `timers`")
     read = Scenario.of(scenario, seeds=seeds)
-    text = with_series(read.text, transports, timers)
+    if schemes:
+        text = with_schemes(read.text, schemes)
+    else:
+        text = with_series(read.text, transports, timers)
+    names = schemes or transports
     laid = replace(read, text=text, settings=(*asked(read.text), *read.settings))
-    for sentence in laid.checked.slow_timers([run.place for run in chosen(laid, transports)]):
+    for sentence in laid.checked.slow_timers([run.place for run in chosen(laid, names)]):
         warnings.warn(sentence, stacklevel=2)
     folder = Path(out) if out is not None else read.folder("compare")
     results = sweep(
@@ -121,7 +131,7 @@ def compare(
         workers=workers,
         scheduler=scheduler,
         resume=resume,
-        series=transports,
+        series=names,
         ignore_memory=ignore_memory,
     )
     return Comparison(results, table(results))
@@ -149,6 +159,12 @@ def with_series(text: str, transports: Sequence[str], timers: str | None = None)
         # An inline list cannot be added to. Its series would be left out anyway.
         return tomli_w.dumps({key: value for key, value in read.items() if key != "series"}) + more
     return text + more
+
+
+def with_schemes(text: str, schemes: Sequence[str]) -> str:
+    """The scenario without its series, with these schemes."""
+    kept = {key: value for key, value in tomllib.loads(text).items() if key != "series"}
+    return tomli_w.dumps({"schemes": list(schemes)} | {**kept, "schemes": list(schemes)})
 
 
 def table(results: Results, *, include_stopped: bool = False) -> polars.DataFrame:
@@ -336,7 +352,7 @@ def text_of(rows: Sequence[Sequence[str]]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """What `trimline compare` calls when its runs are done: DIR TRANSPORT..., table and figure."""
+    """What `trimline compare` calls when its runs are done: DIR NAME..., table and figure."""
     try:
         read = Results.read(arguments[0])
         order = {name: place for place, name in enumerate(arguments[1:])}

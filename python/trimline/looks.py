@@ -27,8 +27,9 @@ TRANSPORTS: dict[str, dict[str, str]] = json.loads(
     (Path(__file__).parent / "plot" / "transports.json").read_text(encoding="utf-8")
 )
 
-#: Protocols that only published results show.
+#: Protocols that only published results show, and schemes that are more than a transport.
 PUBLISHED = {
+    "hull": {"label": "HULL", "colour": "#117733"},
     "dcqcn": {"label": "DCQCN", "colour": PURPLE},
     "homa": {"label": "Homa", "colour": SKY},
 }

@@ -1,11 +1,11 @@
-//! `trimline compare`: a scenario with one transport after the other. The runs are those of `run`, a series for each
-//! transport; the Python package makes the table and the figure.
+//! `trimline compare`: a scenario with one transport after the other, or with one scheme after the other. The runs are
+//! those of `run`, a series for each; the Python package makes the table and the figure.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
-use trimline_sim::scenario::Run;
+use trimline_sim::scenario::{Run, Scenario};
 use trimline_sim::transports::Transports;
 
 use crate::failure::Failure;
@@ -16,15 +16,23 @@ use crate::scenario_file::{default_folder, parse_scenario, scenario_text};
 /// What is compared, and where it goes.
 #[derive(Debug)]
 pub(crate) struct Options {
-    /// Names with commas.
-    pub(crate) transports: String,
+    pub(crate) compared: Compared,
     /// A preset of TCP's timers.
     pub(crate) timers: Option<String>,
     /// How the runs are done, and where.
     pub(crate) run: run::Options,
 }
 
-/// Runs the scenario at `path` with each transport, and shows table and figure.
+/// What a scenario runs with, one after the other.
+#[derive(Debug)]
+pub(crate) enum Compared {
+    /// Names with commas.
+    Transports(String),
+    /// Names with commas, or a file.
+    Schemes(String),
+}
+
+/// Runs the scenario at `path` with each transport or scheme, and shows table and figure.
 pub(crate) fn compare(
     path: &Path,
     format: Option<&str>,
@@ -32,26 +40,23 @@ pub(crate) fn compare(
     options: Options,
     transports: &Transports,
 ) -> Result<ExitCode, Failure> {
-    let names = names(&options.transports, transports)?;
-    let timers = options.timers.as_deref();
-    let series = |text: &str| with_series(text, &names, timers, transports);
     let text = scenario_text(path, format)?;
-    if text.parse::<toml::Table>().is_ok() && series(&text).parse::<toml::Table>().is_err() {
-        return Err(Failure::message(format!(
-            "{}: `series = [...]` cannot be added to; expected [[series]] tables",
-            path.display()
-        )));
-    }
     let settings: Vec<String> = asked(&text).into_iter().chain(settings.iter().cloned()).collect();
-    let mut scenario = parse_scenario(path, &series(&text), &settings, transports)?;
-    let is_transport = |series: &str| names.contains(&series);
-    let own: BTreeSet<String> = (scenario.runs.iter().map(|run| run.plan.series.clone()))
-        .filter(|series| !is_transport(series))
-        .collect();
+    let (scenario, own) = match &options.compared {
+        Compared::Transports(names) => {
+            let timers = options.timers.as_deref();
+            of_transports(path, &text, (names, timers), &settings, transports)?
+        }
+        Compared::Schemes(schemes) => of_schemes(path, &text, schemes, &settings, transports)?,
+    };
     if !own.is_empty() {
-        let own = Vec::from_iter(own).join(", ");
-        eprintln!("note: the scenario's own series are left out: {own}");
-        scenario.runs.retain(|run| is_transport(&run.plan.series));
+        eprintln!("note: the scenario's own series are left out: {}", own.join(", "));
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for run in &scenario.runs {
+        if !names.contains(&&*run.plan.series) {
+            names.push(&run.plan.series);
+        }
     }
     // What the table needs is known before the runs, not behind them.
     check_package("plot.comparison").map_err(Failure::message)?;
@@ -65,11 +70,73 @@ pub(crate) fn compare(
         return Ok(code);
     }
     let arguments: Vec<_> =
-        std::iter::once(out.into()).chain(names.iter().map(|&name| name.into())).collect();
+        std::iter::once(out.into()).chain(names.into_iter().map(Into::into)).collect();
     match call_package("comparison", &arguments, false)? {
         Some(0) => Ok(ExitCode::SUCCESS),
         _ => Ok(ExitCode::from(2)),
     }
+}
+
+/// The scenario with a series for each transport, and the names of its own.
+fn of_transports(
+    path: &Path,
+    text: &str,
+    (names, timers): (&str, Option<&str>),
+    settings: &[String],
+    transports: &Transports,
+) -> Result<(Scenario, Vec<String>), Failure> {
+    let names = self::names(names, transports)?;
+    let series = with_series(text, &names, timers, transports);
+    if text.parse::<toml::Table>().is_ok() && series.parse::<toml::Table>().is_err() {
+        return Err(Failure::message(format!(
+            "{}: `series = [...]` cannot be added to; expected [[series]] tables",
+            path.display()
+        )));
+    }
+    let mut scenario = parse_scenario(path, &series, settings, transports)?;
+    let is_transport = |series: &str| names.contains(&series);
+    let own: BTreeSet<String> = (scenario.runs.iter().map(|run| run.plan.series.clone()))
+        .filter(|series| !is_transport(series))
+        .collect();
+    scenario.runs.retain(|run| is_transport(&run.plan.series));
+    Ok((scenario, Vec::from_iter(own)))
+}
+
+/// The scenario with these schemes, and the names of its own series.
+fn of_schemes(
+    path: &Path,
+    text: &str,
+    schemes: &str,
+    settings: &[String],
+    transports: &Transports,
+) -> Result<(Scenario, Vec<String>), Failure> {
+    let file = Path::new(schemes);
+    let is_file = file.extension().is_some_and(|ending| ending == "toml") || file.is_file();
+    let (source, said) = match is_file {
+        true => {
+            let read = std::fs::read_to_string(file).map_err(|error| Failure::io(file, &error))?;
+            (schemes.to_owned(), read)
+        }
+        false => ("--schemes".to_owned(), list_of(schemes)),
+    };
+    let name = path.display().to_string();
+    let mut scenario =
+        Scenario::parse_schemes((&name, text), (&source, &said), settings, transports)?;
+    if scenario.name.is_empty() {
+        scenario.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    }
+    // What a result keeps runs again with the same schemes.
+    scenario.text = if is_file { format!("{text}\n{said}") } else { format!("{said}{text}") };
+    let read: Option<toml::Table> = text.parse().ok();
+    let own = read.as_ref().and_then(|read| read.get("series")?.as_array());
+    let named = |series: &toml::Value| Some(series.get("name")?.as_str()?.to_owned());
+    Ok((scenario, own.into_iter().flatten().filter_map(named).collect()))
+}
+
+/// Names with commas as the key of a scenario.
+fn list_of(names: &str) -> String {
+    let quoted = names.split(',').map(|name| serde_json::Value::from(name.trim()).to_string());
+    format!("schemes = [{}]\n", quoted.collect::<Vec<_>>().join(", "))
 }
 
 /// The names of a list with commas: each that of a transport, each once.
@@ -152,7 +219,6 @@ fn asked(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trimline_sim::scenario::Scenario;
 
     #[test]
     fn every_transport_becomes_a_series() {
@@ -187,6 +253,32 @@ mod tests {
         assert_eq!(notes(&["ndp", "dctcp"], Some("datacenter")), [""; 0]);
         // All have the same.
         assert_eq!(notes(&["tcp", "dctcp"], None), [""; 0]);
+    }
+
+    #[test]
+    fn schemes_are_those_of_a_list_or_of_a_file() {
+        let base = "schemes = [\"tcp\"]\ntopology.star.hosts = 3\nlinks.rate = \"40Gbps\"\n\
+            [[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n\
+            [[series]]\nname = \"mine\"\n";
+        let known = Transports::built_in();
+        let read = |schemes: &str| of_schemes(Path::new("s.toml"), base, schemes, &[], &known);
+        let (scenario, own) = read("hull, ndp").unwrap_or_else(|error| panic!("{error:?}"));
+        let series: Vec<&str> = scenario.runs.iter().map(|run| &*run.plan.series).collect();
+        assert_eq!((series, own), (vec!["hull", "ndp"], vec!["mine".to_owned()]));
+        assert!(scenario.text.starts_with("schemes = [\"hull\", \"ndp\"]\n"));
+        let refused = |schemes: &str| match read(schemes) {
+            Err(Failure::Scenario(error)) => error.to_string(),
+            other => panic!("{schemes}: {other:?}"),
+        };
+        let unknown = refused("ndp,hul");
+        assert!(
+            unknown.starts_with("--schemes:1:20: no scheme `hul`; expected one of"),
+            "{unknown}"
+        );
+        assert!(unknown.ends_with("nearest: hull"), "{unknown}");
+        assert!(refused("ndp,ndp").contains("scheme `ndp` twice"));
+        assert!(refused("ndp,").contains("no name for a file"));
+        assert!(matches!(read("none.toml"), Err(Failure::Message(_))));
     }
 
     #[test]

@@ -202,13 +202,17 @@ enum Verb {
         #[command(flatten)]
         library: Library,
     },
-    /// Run a scenario with several transports: one table, one figure.
+    /// Run a scenario with several transports, or with several schemes: one table, one figure.
     Compare {
         /// Scenario file (TOML), or flows: htsim's connection matrix (.cm), or as --format says.
         scenario: PathBuf,
         /// Names of transports with commas, such as ndp,dctcp.
-        #[arg(long, value_name = "NAMES")]
-        transports: String,
+        #[arg(long, value_name = "NAMES", required_unless_present = "schemes")]
+        transports: Option<String>,
+        /// Schemes instead: a transport with its switches, phantom queues and pacers, under one name. Names with commas
+        /// of ndp, hull, dctcp, tcp, dcqcn and phost; or a file (TOML) with a table [[scheme]] for each.
+        #[arg(long, value_name = "NAMES|FILE", conflicts_with_all = ["transports", "timers"])]
+        schemes: Option<String>,
         /// Timers of TCP, DCTCP and MPTCP: presets of their `timers`. Default: what the scenario says.
         #[arg(long, value_parser = ["linux", "datacenter", "rfc"])]
         timers: Option<String>,
@@ -345,8 +349,12 @@ fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -
             let format = settings.format.as_deref();
             run::run(&scenario, format, &settings.texts(), &runs.options(json), transports)
         }
-        Verb::Compare { scenario, transports: names, timers, settings, runs } => {
-            let options = compare::Options { transports: names, timers, run: runs.options(false) };
+        Verb::Compare { scenario, transports: names, schemes, timers, settings, runs } => {
+            let compared = match (schemes, names) {
+                (Some(schemes), _) => compare::Compared::Schemes(schemes),
+                (None, names) => compare::Compared::Transports(names.unwrap_or_default()),
+            };
+            let options = compare::Options { compared, timers, run: runs.options(false) };
             let format = settings.format.as_deref();
             compare::compare(&scenario, format, &settings.texts(), options, transports)
         }

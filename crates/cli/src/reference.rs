@@ -20,6 +20,7 @@ pub(crate) fn reference(transports: &Transports) -> String {
     );
     text += &scenario::reference(transports);
     text += &scenario::profiles();
+    text += &scenario::schemes();
     text += &links();
     text += &files();
     text += &transports_known(transports);

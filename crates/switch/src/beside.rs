@@ -1,6 +1,6 @@
 //! A port of two kinds of traffic that share the wire: NDP's beside what may only be dropped (NDP 3.3).
 
-use trimline_packet::{Handle, Packets, Service, ServiceClass, Time};
+use trimline_packet::{Handle, Packet, Packets, Service, ServiceClass, Time};
 
 use crate::Chance;
 use crate::around::Around;
@@ -158,6 +158,15 @@ where
             (Ok(queue), _) => self.main.is_pooled(&model.main, queue),
             (Err(queue), Some(model)) => self.droppable.is_pooled(model, queue),
             (Err(_), None) => false,
+        }
+    }
+
+    fn classify(&self, model: &BesideModel, packet: &Packet) -> usize {
+        match &model.droppable {
+            Some(model) if packet.service == Service::Droppable => {
+                A::QUEUES + self.droppable.classify(model, packet)
+            }
+            Some(_) | None => self.main.classify(&model.main, packet),
         }
     }
 

@@ -20,7 +20,8 @@ pub enum Classifier {
     /// NDP 3.1: trimmed headers, returned headers and control packets to queue 0, the header queue;
     /// whole data packets, trimmable or not, to queue 1, the data queue.
     HeaderAndData,
-    /// By the pull class in the header, which is 0 to 3: class 3 to queue 0, class 0 to queue 3.
+    /// By the class in the packet's header ([`Flags::class`](trimline_packet::Flags::class)), which is 0 to 3: class 3
+    /// to queue 0, class 0 to queue 3, control packets like data.
     Class,
     /// By the packet's priority ([`ServiceClass::priority`]), eight queues: data of priority 7 to queue 0, of priority
     /// 0 to queue 7. Headers and control packets go to queue 0 too: nothing is more urgent.
@@ -310,6 +311,8 @@ pub struct ServiceModel {
     pub(crate) has_threshold: bool,
     /// One queue that takes exact sizes from the pool, and marks by a threshold at most.
     pub(crate) is_one_pooled: bool,
+    /// The least factor of those queues that take exact sizes from the pool.
+    pub(crate) least_alpha: Option<Alpha>,
     pub(crate) classifier: Classifier,
     pub(crate) trimmed_bytes: u16,
     cell_bytes: u16,
@@ -428,6 +431,10 @@ impl Choices {
             is_one_pooled: self.cell_bytes == 1
                 && matches!(&self.queues[..], [only] if only.pool.is_some()
                     && !matches!(only.marker, Marker::Ramp { .. })),
+            least_alpha: match self.cell_bytes {
+                1 => self.queues.iter().filter_map(|queue| queue.pool).min(),
+                _ => None,
+            },
             classifier: self.classifier,
             trimmed_bytes: self.trimmed_bytes,
             cell_bytes: self.cell_bytes,
@@ -467,7 +474,7 @@ impl ServiceModel {
         self.queues.iter().any(|queue| queue.pool.is_some())
     }
 
-    /// The queue that takes packets of this class. With [`Classifier::Class`] that of pull class 0.
+    /// The queue that takes packets of this service and priority. With [`Classifier::Class`] that of class 0.
     pub fn queue_of(&self, class: impl Into<ServiceClass>) -> usize {
         let class = class.into();
         match self.classifier {
@@ -502,8 +509,9 @@ impl ServiceModel {
         self.trimmed_bytes
     }
 
+    /// The queue that takes this packet.
     #[inline]
-    pub(crate) fn classify(&self, packet: &Packet) -> usize {
+    pub fn classify(&self, packet: &Packet) -> usize {
         match self.classifier {
             Classifier::Single => 0,
             Classifier::HeaderAndData => 1 - is_header(packet.service.service()),

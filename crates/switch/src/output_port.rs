@@ -1,6 +1,6 @@
 //! What a driver asks of an output port, whatever its queues are.
 
-use trimline_packet::{Handle, Packets, Service, ServiceClass, Time};
+use trimline_packet::{Handle, Packet, Packets, Service, ServiceClass, Time};
 
 use crate::Chance;
 use crate::around::Around;
@@ -116,7 +116,10 @@ pub trait OutputPort: Default + Send + Sync {
     /// Whether a queue takes its memory from the switch's pool.
     fn is_pooled(&self, model: &Self::Model, queue: usize) -> bool;
 
-    /// The queue that takes packets of this class.
+    /// The queue that takes this packet.
+    fn classify(&self, model: &Self::Model, packet: &Packet) -> usize;
+
+    /// The queue that takes packets of this service and priority, where no flow's class decides.
     fn queue_of(&self, model: &Self::Model, class: ServiceClass) -> usize;
 
     /// The first packet that waits in a queue, [`Handle::NONE`] if there is none.
@@ -158,8 +161,7 @@ impl PortModel for ServiceModel {
 
     #[inline]
     fn admits_all(&self, pool: &Pool, bytes: u64) -> bool {
-        let alpha = self.queues[0].pool.filter(|_| self.is_one_pooled);
-        alpha.is_some_and(|alpha| pool.admits_all(bytes, alpha))
+        self.least_alpha.is_some_and(|alpha| pool.admits_all(bytes, alpha))
     }
 }
 
@@ -236,6 +238,11 @@ impl<const Q: usize> OutputPort for Port<Q> {
 
     fn is_pooled(&self, model: &ServiceModel, queue: usize) -> bool {
         model.is_pooled(queue)
+    }
+
+    #[inline]
+    fn classify(&self, model: &ServiceModel, packet: &Packet) -> usize {
+        model.classify(packet)
     }
 
     fn queue_of(&self, model: &ServiceModel, class: ServiceClass) -> usize {

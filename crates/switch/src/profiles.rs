@@ -13,6 +13,8 @@ use crate::model::{
 const PAPER_RATIO: u32 = 10;
 /// csg-htsim: all but strict priority.
 const CSG_RATIO: u32 = 100_000;
+/// Classes that a flow may have.
+const CLASSES: usize = 4;
 /// NDP 4: the NetFPGA switch has two 12 KB queues a port.
 const NETFPGA_BYTES: u32 = 12_000;
 
@@ -129,6 +131,18 @@ impl Choices {
         };
         Choices::single(QueueChoices::new(Limit::packets(packets)).marker(marker))
     }
+
+    /// A queue of `packets` packets for each of the four classes of flows, the highest class first; what does not fit
+    /// is dropped (HULL 6.2.2 has two such, in memory of their own or of the switch).
+    pub fn qos(packets: u32) -> Choices {
+        Choices {
+            queues: vec![QueueChoices::new(Limit::packets(packets)); CLASSES],
+            classifier: Classifier::Class,
+            scheduler: Scheduler::Strict,
+            trimmed_bytes: Packet::HEADER_BYTES,
+            cell_bytes: 1,
+        }
+    }
 }
 
 /// What a profile is built from.
@@ -162,7 +176,7 @@ pub struct Profile {
 }
 
 /// How many profiles there are.
-const COUNT: usize = 8;
+const COUNT: usize = 9;
 
 /// Every profile.
 pub static ALL: [Profile; COUNT] = [
@@ -230,6 +244,14 @@ pub static ALL: [Profile; COUNT] = [
         marks: true,
         build: |sizes| Choices::ecn(sizes.packets, sizes.mark),
     },
+    Profile {
+        name: "qos",
+        about: "A drop-tail queue for each class of flows; the highest class that waits goes first.",
+        packets: 200,
+        is_sized: true,
+        marks: false,
+        build: |sizes| Choices::qos(sizes.packets),
+    },
 ];
 
 /// Their names.
@@ -276,6 +298,7 @@ profiles! {
     cut_payload(packets: u32, packet_bytes: u16),
     drop_tail(packets: u32),
     ecn(packets: u32, mark: u32),
+    qos(packets: u32),
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use trimline_packet::{Handle, Packets, ServiceClass, Time};
+use trimline_packet::{Handle, Packet, Packets, ServiceClass, Time};
 
 use crate::Chance;
 use crate::around::Around;
@@ -142,6 +142,10 @@ impl<P: OutputPort> OutputPort for Varied<P> {
 
     fn is_pooled(&self, models: &Models<P::Model>, queue: usize) -> bool {
         self.port.is_pooled(self.model(models), queue)
+    }
+
+    fn classify(&self, models: &Models<P::Model>, packet: &Packet) -> usize {
+        self.port.classify(self.model(models), packet)
     }
 
     fn queue_of(&self, models: &Models<P::Model>, class: ServiceClass) -> usize {

@@ -58,7 +58,7 @@ impl ServiceModel {
             Classifier::Single => "all packets".to_string(),
             Classifier::HeaderAndData if queue == 0 => "headers and control".to_string(),
             Classifier::HeaderAndData => "data".to_string(),
-            Classifier::Class => format!("pull class {}", 3 - queue),
+            Classifier::Class => format!("class {}", 3 - queue),
             Classifier::Priority => format!("priority {}", 7 - queue),
         }
     }

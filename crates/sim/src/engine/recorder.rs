@@ -78,7 +78,7 @@ pub(crate) struct Recorder {
     /// What the present event brought.
     arriving: Option<(Handle, Looks)>,
     /// Departures of the present event that still need their end: place in the timeline, and service.
-    departed: Vec<(usize, ServiceClass)>,
+    departed: Vec<(usize, Packet)>,
     timeline: Timeline,
 }
 
@@ -166,7 +166,7 @@ impl Recorder {
 
     fn note_departure(&mut self, unit: u32, packet: &Packet) {
         if self.note(unit, packet, What::Depart, None) {
-            self.departed.push((self.timeline.events.len() - 1, packet.service));
+            self.departed.push((self.timeline.events.len() - 1, *packet));
         }
     }
 
@@ -256,11 +256,11 @@ impl Observer for Recorder {
 
     fn ends<E: Protocol, P: OutputPort>(&mut self, network: &Network<E, P>, unit: u32) {
         let until = network.busy_until(unit);
-        for &(place, service) in &self.departed {
-            let event = &mut self.timeline.events[place];
+        for (place, packet) in &self.departed {
+            let event = &mut self.timeline.events[*place];
             if event.place == unit {
                 event.until_ps = Some(until.as_ps());
-                event.queue = (unit < self.ports).then(|| network.queue_of(unit, service));
+                event.queue = (unit < self.ports).then(|| network.queue_of(unit, packet));
             }
         }
         self.departed.retain(|&(place, _)| self.timeline.events[place].place != unit);
@@ -276,7 +276,7 @@ impl Observer for Recorder {
             let is_cut = packet.service == Service::Trimmed
                 && before.is_some_and(|before| before.service == Service::Trimmable);
             let what = if is_cut { What::Trim } else { What::Enqueue };
-            self.note(unit, packet, what, Some(network.queue_of(unit, packet.service)));
+            self.note(unit, packet, what, Some(network.queue_of(unit, packet)));
             self.note_mark(unit, packet, before);
         }
         self.name(network);

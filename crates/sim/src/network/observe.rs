@@ -1,9 +1,7 @@
 //! What is looked at between two events: by a recorder, and by checks.
 
 use trimline_metrics::HostCounters;
-use trimline_packet::{
-    ByteCount, Handle, Packet, Packets, PortCounters, ServiceClass, Time, TimeDelta,
-};
+use trimline_packet::{ByteCount, Handle, Packet, Packets, PortCounters, Time, TimeDelta};
 use trimline_switch::bump::PacerCounters;
 use trimline_switch::{OutputPort, PortModel};
 use trimline_transport::Half;
@@ -66,11 +64,10 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         queues.map(|handle| (handle, self.arena.packet(handle)))
     }
 
-    /// Packets and bytes of the queue of a port for packets of this class, the packet on the wire
-    /// included.
-    pub(crate) fn queue_of(&self, port: u32, class: ServiceClass) -> (u32, u32) {
+    /// Packets and bytes of the queue of a port that takes this packet, the packet on the wire included.
+    pub(crate) fn queue_of(&self, port: u32, packet: &Packet) -> (u32, u32) {
         let port = &self.ports[port as usize].port;
-        let queue = port.queue_of(&self.model, class);
+        let queue = port.classify(&self.model, packet);
         (port.queue_packets(queue), port.queue_bytes(queue))
     }
 

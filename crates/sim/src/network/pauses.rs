@@ -36,7 +36,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             self.tell_port(port, pause, now);
             return true;
         }
-        let class = self.ports[port as usize].port.queue_of(&self.model, packet.service);
+        let class = self.ports[port as usize].port.classify(&self.model, &packet);
         let pauses = self.pauses.as_mut().expect("a network with pauses");
         let input = pauses.opposite[link as usize];
         match pauses.arrives(handle, input, class, packet.wire_bytes, now) {

@@ -65,7 +65,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             let packet = arena.packet(handle);
             let bytes = packet.wire_bytes;
             if LOSSLESS {
-                let class = unit.port.queue_of(&self.model, packet.service);
+                let class = unit.port.classify(&self.model, packet);
                 let pauses = self.pauses.as_mut().expect("a network with pauses");
                 pauses.departs(port, handle, class, bytes);
             }

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use trimline_metrics::RunRecord;
-use trimline_packet::{BitRate, ByteCount, Handle, Packets, ServiceClass, Time, TimeDelta};
+use trimline_packet::{BitRate, ByteCount, Handle, Packet, Packets, ServiceClass, Time, TimeDelta};
 use trimline_switch::{
     Around, Chance, Limit, OutputPort, Pool, Port, PortModel, Returning, ServiceModel,
 };
@@ -104,6 +104,9 @@ impl OutputPort for Capped {
     }
     fn is_pooled(&self, model: &CappedModel, queue: usize) -> bool {
         OutputPort::is_pooled(&self.port, &model.queues, queue)
+    }
+    fn classify(&self, model: &CappedModel, packet: &Packet) -> usize {
+        OutputPort::classify(&self.port, &model.queues, packet)
     }
     fn queue_of(&self, model: &CappedModel, class: ServiceClass) -> usize {
         OutputPort::queue_of(&self.port, &model.queues, class)

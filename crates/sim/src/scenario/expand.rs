@@ -1,9 +1,10 @@
-//! From one file to its runs: series, times sweep, times seeds.
+//! From one file to its runs: series, times schemes, times sweep, times seeds.
 
 use std::sync::Arc;
 
 use super::check::{Extent, range};
-use super::grammar::{SCENARIO, is_alternative};
+use super::grammar::{SCENARIO, SCHEMES_FILE, is_alternative};
+use super::laying::{self, Scheme};
 use super::resolve::resolve;
 use super::{Run, Scenario};
 use crate::keys::error::{Place, ScenarioError, Source};
@@ -28,8 +29,8 @@ struct Known<'a> {
 const MAX_RUNS: usize = 1_000_000;
 
 pub(super) fn expand(
-    file: &str,
-    text: &str,
+    (file, text): (&str, &str),
+    schemes: Option<(&str, &str)>,
     settings: &[String],
     transports: &Transports,
 ) -> Result<Scenario, ScenarioError> {
@@ -39,6 +40,17 @@ pub(super) fn expand(
     let known = Known { transports, language };
     // A mistake in the base is one even where every series hides it.
     SCENARIO.check(&base, Extent::Part, language)?;
+    if let Some((name, text)) = schemes {
+        let over = tree::parse(&Arc::new(Source::new(name, text)))?;
+        SCHEMES_FILE.check(&over, Extent::Whole, language)?;
+        if over.table().is_none_or(|table| table.entries.is_empty()) {
+            return Err(ScenarioError::new(&over.place, "no scheme", "at least one [[scheme]]"));
+        }
+        for key in ["series", laying::TABLES, laying::CHOSEN] {
+            base.take(key);
+        }
+        tree::lay(&mut base, &over, &is_alternative)?;
+    }
     let written = base.child("series").and_then(Node::list).unwrap_or(&[]);
     written.iter().chain([&base]).try_for_each(unmistakable)?;
     let settings = settings.iter().map(|text| setting(text)).collect::<Result<Vec<_>, _>>()?;
@@ -81,23 +93,65 @@ pub(super) fn expand(
         text: text.to_owned(),
         runs: Vec::new(),
     };
-    for (series, mut variant) in variants {
+    let mut names: Vec<String> = Vec::new();
+    for (series, variant) in variants {
+        let mut laid = variant.clone();
         for setting in &settings {
-            tree::lay(&mut variant, setting, &is_alternative)?;
+            tree::lay(&mut laid, setting, &is_alternative)?;
         }
-        let described =
-            |key| variant.child(key).and_then(Node::text).unwrap_or_default().to_owned();
+        let described = |key| laid.child(key).and_then(Node::text).unwrap_or_default().to_owned();
         scenario.name = described("name");
         scenario.description = described("description");
-        runs_of(&series, variant, known, &mut scenario.runs)?;
+        let schemes = laying::take(&mut laid)?;
+        let alone = schemes.is_empty().then_some(None);
+        for scheme in schemes.iter().map(Some).chain(alone) {
+            let parts = [&*series, scheme.map_or("", |scheme| &scheme.name)];
+            let name = parts.iter().filter(|part| !part.is_empty()).copied().collect::<Vec<_>>();
+            let name = name.join("-");
+            if names.contains(&name) {
+                return Err(ScenarioError::new(
+                    &variant.place,
+                    format!("two runs of series and scheme are named `{name}`"),
+                    "names of series and schemes that make one name each",
+                ));
+            }
+            let basis = Basis { variant: &variant, settings: &settings, scheme };
+            runs_of(&name, laid.clone(), basis, known, &mut scenario.runs)?;
+            names.push(name);
+        }
     }
     Ok(scenario)
 }
 
-/// Every run of one series.
+/// What a scheme is laid between: the series, and the settings.
+#[derive(Clone, Copy)]
+struct Basis<'a> {
+    variant: &'a Node,
+    settings: &'a [Node],
+    scheme: Option<&'a Scheme>,
+}
+
+impl Basis<'_> {
+    /// The tree of a point of the sweep: `whole`, or with a scheme the series, the scheme, the settings, the point.
+    fn tree(self, whole: Node, point: &[Node], language: &Language) -> Result<Node, ScenarioError> {
+        let Some(scheme) = self.scheme else { return Ok(whole) };
+        let mut tree = self.variant.clone();
+        laying::lay(&mut tree, &whole, scheme, language)?;
+        for over in self.settings.iter().chain(point) {
+            tree::lay(&mut tree, over, &is_alternative)?;
+        }
+        for key in ["sweep", laying::TABLES, laying::CHOSEN] {
+            tree.take(key);
+        }
+        Ok(tree)
+    }
+}
+
+/// Every run of one series, whose tree is `variant`, with one scheme or none.
 fn runs_of(
     series: &str,
     mut variant: Node,
+    basis: Basis<'_>,
     known: Known<'_>,
     runs: &mut Vec<Run>,
 ) -> Result<(), ScenarioError> {
@@ -125,11 +179,15 @@ fn runs_of(
             *slot = rest % axis.values.len();
             rest /= axis.values.len();
         }
+        let mut laid = Vec::new();
         for (slot, axis) in chosen.iter().zip(&axes) {
             let value = &axis.values[*slot];
-            tree::lay(&mut tree, &tree::branch(&axis.path, value.clone()), &is_alternative)?;
+            let branch = tree::branch(&axis.path, value.clone());
+            tree::lay(&mut tree, &branch, &is_alternative)?;
+            laid.push(branch);
             point.push((axis_name(axis, &axes), label(value)));
         }
+        let tree = basis.tree(tree, &laid, known.language)?;
         SCENARIO.check(&tree, Extent::Whole, known.language)?;
         let (plan, output) = resolve(&tree, known.transports)?;
         let seeds = seeds(&tree)?;

@@ -2,7 +2,7 @@
 
 use super::{lossless, processing, shared_memory};
 use crate::keys::form::{
-    BYTES, DIRECTION, DURATION, Form, Grammar, HOST, LAYER, MAX_HOSTS, QUEUE, RATE, SHARE,
+    BYTES, DIRECTION, DURATION, Form, Grammar, HOST, Key, LAYER, MAX_HOSTS, QUEUE, RATE, SHARE,
     optional, required,
 };
 use crate::keys::quantity::Quantity;
@@ -73,6 +73,48 @@ pub(crate) static SCENARIO: Grammar = Grammar {
             "Keys of the scenario, dotted or nested, each with a list of values or a range { from, to, step }: one run for every combination. In a list of named tables, the name is a key: workload.<name>.size.",
         ),
         optional("series", Form::Tables(&SERIES), "Variants of the scenario, run side by side."),
+        SCHEME_KEY,
+        SCHEMES_KEY,
+    ],
+};
+
+const SCHEME_KEY: Key = optional(
+    "scheme",
+    Form::Tables(&SCHEME),
+    "Schemes: what hosts and switches do together, under one name. Every series runs with each, as SERIES-SCHEME.",
+);
+const SCHEMES_KEY: Key = optional(
+    "schemes",
+    Form::List(&Form::Name),
+    "The schemes that run, by name: built in, or with a table. Default: all that have a table.",
+);
+
+/// A file of schemes.
+pub(crate) static SCHEMES_FILE: Grammar =
+    Grammar { about: "Schemes.", alternatives: &[], keys: &[SCHEME_KEY, SCHEMES_KEY] };
+
+static SCHEME: Grammar = Grammar {
+    about: "A scheme takes the place of the scenario's transport, of its switch but for the latency, of its phantom queues and pacers. A payload that the scenario gives its one transport is kept.",
+    alternatives: &[],
+    keys: &[
+        required("name", Form::Name, "Its name, unique in the scenario."),
+        optional(
+            "like",
+            Form::Word(&super::schemes::NAMES),
+            "The built-in scheme that it begins from; its thresholds fit the links' rate. Default: that of its name, if there is one.",
+        ),
+        optional(
+            "transport",
+            Form::Transports,
+            "The transport of every flow. Default: that of the scheme that it is like.",
+        ),
+        optional(
+            "switch",
+            Form::Table(&SWITCH),
+            "What every switch port does. Default: as its transports have it.",
+        ),
+        super::bumps::PHANTOM_KEY,
+        processing::HOST_KEY,
     ],
 };
 
@@ -275,7 +317,7 @@ macro_rules! port_keys {
         optional(
             "data_queue",
             QUEUE,
-            "Capacity of the data queue. Default: the profile's (paper: 8pkt).",
+            "Capacity of the data queue; with qos of the queue of each class. Default: the profile's (paper: 8pkt).",
         ),
         optional(
             "header_queue",
@@ -438,7 +480,7 @@ static WORKLOAD: Grammar = Grammar {
         optional(
             "class",
             Form::Integer(0, 3),
-            "Priority class at the receiver: 0 (default) to 3, the highest.",
+            "Priority class of the flows: 0 (default) to 3, the highest. NDP's and pHost's receivers pull a higher class first. Switches with profile qos send it first: all data bears its flow's class, and ACKs of TCP and DCQCN do; those of NDP and pHost, PULLs and tokens have class 0.",
         ),
         optional(
             "spraying",

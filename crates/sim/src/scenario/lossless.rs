@@ -104,6 +104,16 @@ pub(super) fn inputs(
 
 /// Refuses what contradicts priority flow control.
 fn check_beside(keys: &Keys<'_>, node: &Node, choices: &Choices) -> Result<(), ScenarioError> {
+    if choices.classifier == Classifier::Class {
+        return Err(ScenarioError::new(
+            &node.place,
+            format!(
+                "`{NAME}` with profile \"{}\", whose classes are those of flows",
+                keys.profile()
+            ),
+            "a profile with one queue that drops: drop-tail or ecn",
+        ));
+    }
     let trims = |action: &Action| matches!(action, Action::TrimArriving | Action::TrimByCoin);
     if choices.queues.len() > 1 || choices.queues[0].overflow.iter().any(trims) {
         return Err(ScenarioError::new(
@@ -271,6 +281,10 @@ mod tests {
         );
         refused("profile = \"paper\", pfc = { xoff = \"12pkt\" }", "which trims");
         refused("profile = \"cut-payload\", pfc = { xoff = \"12pkt\" }", "which trims");
+        refused(
+            "profile = \"qos\", pfc = { xoff = \"12pkt\" }",
+            "whose classes are those of flows",
+        );
         refused("data_queue = \"100pkt\", pfc = { xoff = \"12pkt\" }", "no limit of their own");
         refused("droppable_queue = \"9pkt\", pfc = { xoff = \"12pkt\" }", "and the other drop");
         refused("pfc = { xoff = \"3GB\" }", "at most 1073741823 bytes");

@@ -11,6 +11,7 @@ pub mod distributions;
 mod expand;
 mod files;
 mod grammar;
+mod laying;
 mod links;
 mod lossless;
 mod nics;
@@ -20,6 +21,7 @@ mod processing;
 mod reference;
 mod resolve;
 mod schema;
+mod schemes;
 mod shared_memory;
 mod switch;
 #[cfg(test)]
@@ -30,6 +32,7 @@ pub use crate::keys::error::{Place, ScenarioError, Source};
 pub use crate::keys::quantity::units;
 pub use reference::{profiles, reference};
 pub use schema::schema;
+pub use schemes::schemes;
 
 use crate::plan::Plan;
 use crate::transports::Transports;
@@ -101,6 +104,20 @@ impl Scenario {
         settings: &[String],
         transports: &Transports,
     ) -> Result<Scenario, ScenarioError> {
-        expand::expand(file, text, settings, transports)
+        expand::expand((file, text), None, settings, transports)
+    }
+
+    /// A scenario with these schemes in place of its own, without its series. `names` are the name and the text of what
+    /// says them: keys `scheme` and `schemes`.
+    ///
+    /// # Errors
+    /// As [`Scenario::parse`].
+    pub fn parse_schemes(
+        file: (&str, &str),
+        schemes: (&str, &str),
+        settings: &[String],
+        transports: &Transports,
+    ) -> Result<Scenario, ScenarioError> {
+        expand::expand(file, Some(schemes), settings, transports)
     }
 }

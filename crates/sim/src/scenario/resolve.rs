@@ -170,6 +170,11 @@ fn topology(root: &Node) -> Result<Clos, ScenarioError> {
     Ok(clos)
 }
 
+/// The rate of the hosts' links in a tree that may lack other things.
+pub(super) fn host_rate(root: &Node) -> Result<BitRate, ScenarioError> {
+    Ok(shape(root)?.host_link.rate)
+}
+
 /// Shape, rates and delays.
 fn shape(root: &Node) -> Result<Clos, ScenarioError> {
     if let Some(file) = root.at(&["topology", "file"]) {

@@ -1,7 +1,7 @@
 //! Memory that the ports of a switch share, in a scenario: its keys, and what they come to.
 
 use trimline_packet::ByteCount;
-use trimline_switch::{Alpha, Choices, Limit};
+use trimline_switch::{Alpha, Choices, Classifier, Limit};
 
 use super::port_keys::Keys;
 use crate::keys::error::ScenarioError;
@@ -22,7 +22,7 @@ pub(super) const KEYS: [&str; 3] = [OF_SWITCH, OF_PORT, ALPHA];
 pub(super) const OF_SWITCH_KEY: Key = optional(
     OF_SWITCH,
     QUEUE,
-    "Memory of each switch that the queues of all its ports share, by dynamic thresholds (Choudhury and Hahne 1998). Profiles drop-tail, ecn and cut-payload. Default: each queue has memory of its own.",
+    "Memory of each switch that the queues of all its ports share, by dynamic thresholds (Choudhury and Hahne 1998). Profiles drop-tail, ecn, cut-payload and qos. Default: each queue has memory of its own.",
 );
 pub(super) const OF_PORT_KEY: Key = optional(
     OF_PORT,
@@ -32,7 +32,7 @@ pub(super) const OF_PORT_KEY: Key = optional(
 pub(super) const ALPHA_KEY: Key = optional(
     ALPHA,
     Form::Quantity(Quantity::Factor),
-    "A queue may hold up to this times what is free of the shared memory, and up to data_queue where that is given. Default: 1.",
+    "A queue, with qos that of a class, may hold up to this times what is free of the shared memory, and up to data_queue where that is given. Default: 1.",
 );
 
 /// The memory that a scenario gives, and where, whatever its ports are.
@@ -56,7 +56,7 @@ pub(super) fn bytes_of(node: &Node, packet_bytes: u16) -> Result<u64, ScenarioEr
     })
 }
 
-/// Gives the queue of `choices` its memory from a pool, where the scenario asks for one, and the pool's size.
+/// Gives the queues of `choices` their memory from a pool, where the scenario asks for one, and the pool's size.
 pub(super) fn share(
     keys: &Keys<'_>,
     topology: &Clos,
@@ -83,14 +83,14 @@ pub(super) fn share(
         }
         (Some(node), None, _) | (None, Some(node), _) => node,
     };
-    if choices.queues.len() > 1 {
+    if choices.classifier == Classifier::HeaderAndData {
         return Err(ScenarioError::new(
             &node.place,
             format!(
                 "shared memory with profile \"{}\", whose queues have their own",
                 keys.profile()
             ),
-            "a profile with one queue: drop-tail, ecn, cut-payload",
+            "a profile whose queues can share: drop-tail, ecn, cut-payload, qos",
         ));
     }
     let bytes = bytes_of(node, packet_bytes)?;
@@ -112,10 +112,11 @@ pub(super) fn share(
             "more memory, or a larger factor",
         ));
     }
-    let queue = &mut choices.queues[0];
-    queue.pool = Some(alpha_value);
-    if key("data_queue").is_none() {
-        (queue.whole, queue.header) = (Limit::NONE, Limit::NONE);
+    for queue in &mut choices.queues {
+        queue.pool = Some(alpha_value);
+        if key("data_queue").is_none() {
+            (queue.whole, queue.header) = (Limit::NONE, Limit::NONE);
+        }
     }
     Ok(memory)
 }
@@ -153,12 +154,29 @@ mod tests {
     }
 
     #[test]
+    fn the_queue_of_each_class_takes_from_the_memory_of_its_switch() {
+        let keys = "profile = \"qos\", shared_buffer = \"4MB\", shared_buffer_alpha = \"21/100\"";
+        let mut choices = Choices::qos(200);
+        for queue in &mut choices.queues {
+            queue.pool = Some(Alpha::from_fraction(21, 100));
+            (queue.whole, queue.header) = (Limit::NONE, Limit::NONE);
+        }
+        assert_eq!(plan(keys).unwrap().switch, choices.build().unwrap());
+        let bounded = plan(&format!("{keys}, data_queue = \"90KB\"")).unwrap();
+        for queue in &mut choices.queues {
+            (queue.whole, queue.header) = (Limit::bytes(90_000), Limit::bytes(90_000));
+        }
+        assert_eq!(bounded.switch, choices.build().unwrap());
+    }
+
+    #[test]
     fn what_could_not_work_is_refused() {
         let refused = |keys| plan(keys).unwrap_err();
         let both = refused("shared_buffer = \"4MB\", shared_buffer_per_port = \"1MB\"");
         assert!(both.contains("beside `shared_buffer`") && both.contains("one of the two"));
         assert!(refused("shared_buffer_alpha = \"1\"").contains("without shared memory"));
         let ndp = refused("profile = \"paper\", shared_buffer = \"4MB\"");
+        assert!(ndp.contains("drop-tail, ecn, cut-payload, qos"), "{ndp}");
         assert!(ndp.contains("profile \"paper\", whose queues have their own"), "{ndp}");
         // Switches of four ports, alpha a sixteenth: a quarter of what a port has.
         let tiny = refused("shared_buffer_per_port = \"3pkt\", shared_buffer_alpha = \"1/16\"");

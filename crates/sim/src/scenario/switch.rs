@@ -3,7 +3,7 @@
 use trimline_switch::model::{MarkAt, Unit};
 use trimline_switch::profiles::{self, Profile, Sizes};
 use trimline_switch::{
-    Action, BesideModel, Choices, Limit, Marker, QueueChoices, Scheduler, ServiceModel,
+    Action, BesideModel, Choices, Classifier, Limit, Marker, QueueChoices, Scheduler, ServiceModel,
 };
 use trimline_transport::Framing;
 
@@ -164,14 +164,23 @@ fn main_model(
 ) -> Result<(ServiceModel, Shared), ScenarioError> {
     check_sizes(keys, context)?;
     let mut choices = sized(keys, context)?;
-    if choices.queues.len() > 1 {
+    let of_classes = choices.classifier == Classifier::Class;
+    if choices.classifier == Classifier::HeaderAndData {
         ndp_queues(keys, context, &mut choices)?;
     } else {
+        let why =
+            if of_classes { "which has a queue for each class" } else { "which has one queue" };
+        let expected = "a profile with a header queue: paper, htsim, csg-htsim, netfpga, p4";
+        refuse(keys, &["header_queue", "wrr", "coin", "return_to_sender"], why, expected)?;
+    }
+    if of_classes {
+        let names = ["droppable_queue", "droppable_ecn_threshold"];
+        let why = "whose queues are for packets that may be dropped";
         refuse(
             keys,
-            &["header_queue", "wrr", "coin", "return_to_sender"],
-            "which has one queue",
-            "a profile with a header queue: paper, htsim, csg-htsim, netfpga, p4",
+            &names,
+            why,
+            "the queues of the classes alone; `data_queue` is the size of each",
         )?;
     }
     if keys.profile.marks {
@@ -247,23 +256,24 @@ fn sized(keys: &Keys<'_>, context: Context<'_>) -> Result<Choices, ScenarioError
     };
     let mut choices =
         (profile.build)(Sizes { packets, payload_bytes, packet_bytes, mark: ECN_MARK });
-    // NDP's queues: 0 for headers, 1 for data. A single queue is both.
-    let is_single = choices.queues.len() == 1;
-    let queue = choices.queues.last_mut().expect("a profile has a queue");
-    match data {
-        Some(QueueSize::Bytes(bytes)) => {
-            queue.whole = Limit::bytes(bytes as u32);
-            if is_single {
-                queue.header = queue.whole;
+    // NDP's queues: 0 for headers, 1 for data. Others are for both.
+    let is_ndp = choices.classifier == Classifier::HeaderAndData;
+    for queue in choices.queues.iter_mut().skip(usize::from(is_ndp)) {
+        match data {
+            Some(QueueSize::Bytes(bytes)) => {
+                queue.whole = Limit::bytes(bytes as u32);
+                if !is_ndp {
+                    queue.header = queue.whole;
+                }
             }
+            Some(QueueSize::Packets(packets)) if !profile.is_sized => {
+                queue.whole = Limit::packets(packets);
+            }
+            Some(QueueSize::Packets(_)) | None => {}
         }
-        Some(QueueSize::Packets(packets)) if !profile.is_sized => {
-            queue.whole = Limit::packets(packets);
-        }
-        Some(QueueSize::Packets(_)) | None => {}
+        let at = keys.get("data_queue").or_else(|| keys.get("profile"));
+        holds_a_packet("data", queue.whole, at.unwrap_or(context.root), packet_bytes)?;
     }
-    let at = keys.get("data_queue").or_else(|| keys.get("profile"));
-    holds_a_packet("data", queue.whole, at.unwrap_or(context.root), packet_bytes)?;
     Ok(choices)
 }
 
@@ -445,6 +455,32 @@ mod tests {
         assert!(alone.contains("`droppable_queue` beside it"), "{alone}");
         let small = plan("switch.droppable_queue = \"9KB\"").unwrap_err();
         assert!(small.contains("droppable queue holds 9000 B"), "{small}");
+    }
+
+    #[test]
+    fn each_class_has_a_queue_of_the_size_that_is_given() {
+        let model = |keys: &str| plan(&format!("switch = {{ profile = \"qos\", {keys} }}"));
+        let switch = |keys| model(keys).unwrap().switch;
+        assert_eq!(switch("data_queue = \"10pkt\""), ServiceModel::qos(10));
+        assert_eq!(model("port = []").unwrap().switch, ServiceModel::qos(200));
+        let mut choices = Choices::qos(1);
+        for queue in &mut choices.queues {
+            (queue.whole, queue.header) = (Limit::bytes(15_000), Limit::bytes(15_000));
+        }
+        assert_eq!(switch("data_queue = \"15KB\""), choices.build().unwrap());
+        let refused = |keys| model(keys).unwrap_err();
+        let header = refused("header_queue = \"9KB\"");
+        assert!(
+            header
+                .contains("`header_queue` with profile \"qos\", which has a queue for each class"),
+            "{header}"
+        );
+        let beside = refused("droppable_queue = \"9pkt\"");
+        assert!(beside.contains("`data_queue` is the size of each"), "{beside}");
+        assert!(refused("ecn_threshold = \"9pkt\"").contains("which does not mark"));
+        assert!(refused("data_queue = \"9KB\"").contains("data queue holds 9000 B"));
+        let misspelt = plan("switch.profile = \"qoss\"").unwrap_err();
+        assert!(misspelt.contains("nearest: qos"), "{misspelt}");
     }
 
     #[test]

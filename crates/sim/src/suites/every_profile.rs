@@ -15,16 +15,19 @@ use crate::transports::AnyTransport;
 const LOSSLESS: &str = "lossless";
 
 /// Eight packets of each port, shared.
-fn shared() -> ServiceModel {
-    let mut choices = Choices::ecn(64, 4);
-    choices.queues[0].pool = Some(Alpha::from_fraction(1, 1));
+fn shared(mut choices: Choices) -> ServiceModel {
+    for queue in &mut choices.queues {
+        queue.pool = Some(Alpha::from_fraction(1, 1));
+    }
     choices.build().expect("a model")
 }
 
-fn profiles() -> [(&'static str, ServiceModel); 10] {
+fn profiles() -> [(&'static str, ServiceModel); 12] {
     [
         (LOSSLESS, ServiceModel::ecn(u32::MAX, 16)),
-        ("shared", shared()),
+        ("shared", shared(Choices::ecn(64, 4))),
+        ("qos", ServiceModel::qos(8)),
+        ("qos, shared", shared(Choices::qos(64))),
         ("paper", ServiceModel::paper(8, 9000)),
         ("htsim", ServiceModel::htsim(8, 9000)),
         ("csg-htsim", ServiceModel::csg_htsim(8, 9000)),
@@ -36,7 +39,7 @@ fn profiles() -> [(&'static str, ServiceModel); 10] {
     ]
 }
 
-/// A permutation, an incast into it, and flows whose paths the switches choose, for two milliseconds.
+/// A permutation, an incast into it, and flows whose paths the switches choose, each of a class, for two milliseconds.
 fn load(transport: Chosen, switch: ServiceModel) -> Plan {
     let mut endless = workload("endless", Matrix::Permutation, None);
     endless.start_jitter = TimeDelta::from_us(30);
@@ -45,8 +48,10 @@ fn load(transport: Chosen, switch: ServiceModel) -> Plan {
     spread.start = TimeDelta::from_us(300);
     spread.start_jitter = TimeDelta::from_us(500);
     spread.spraying = Spraying::SwitchRandom;
+    spread.class = 1;
     let mut sudden = incast(12, 45_000);
     sudden.start = TimeDelta::from_us(700);
+    sudden.class = 3;
     let mut plan = plan(fattree(4), transport, vec![endless, spread, sudden]);
     plan.switch = switch;
     // What no queue of the model uses does no harm.

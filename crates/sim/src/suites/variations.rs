@@ -25,10 +25,11 @@ pub(super) fn share_memory(plan: &mut Plan, seed: u64) {
     let mut draws = Draws::new(seed ^ 0x706f_6f6c_0000);
     let payload = plan.transports[0].payload_bytes();
     let packets = draws.one_of(&[2, 8, 60]);
-    let mut switch = match draws.below(4) {
+    let mut switch = match draws.below(5) {
         0 => trimline_switch::Choices::paper(packets, payload),
         1 => trimline_switch::Choices::p4(packets, payload),
         2 => trimline_switch::Choices::drop_tail(packets),
+        3 => trimline_switch::Choices::qos(packets),
         _ => trimline_switch::Choices::ecn(packets, packets / 3),
     };
     let alpha = draws.one_of(&[(1, 1), (3, 1), (64, 1)]);
@@ -185,10 +186,11 @@ pub(super) fn vary_ports(plan: &mut Plan, seed: u64) {
     let rules = if plan.switch.shares_memory() { 0 } else { 1 + draws.below(3) };
     for _ in 0..rules {
         let packets = draws.one_of(&[2, 8, 40]);
-        let main = match draws.below(4) {
+        let main = match draws.below(5) {
             0 => ServiceModel::paper(packets, payload),
             1 => ServiceModel::p4(packets, payload),
             2 => ServiceModel::drop_tail(packets),
+            3 => ServiceModel::qos(packets),
             _ => ServiceModel::cut_payload(packets, payload + 64),
         };
         let (every, first) = (1 + draws.below(3) as usize, draws.below(3) as usize);

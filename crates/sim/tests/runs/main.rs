@@ -15,6 +15,7 @@ mod pauses;
 mod plans;
 mod pools;
 mod processing;
+mod qos;
 mod random_networks;
 mod series;
 mod several;

@@ -504,7 +504,7 @@ impl Fabric {
         let wire = packet.wire_bytes;
         port.counters.packets += 1;
         port.counters.bytes += u64::from(wire);
-        let queue = &mut port.queues[port.egress.queue_of(&self.model, packet.service)];
+        let queue = &mut port.queues[port.egress.classify(&self.model, &packet)];
         queue.packets += 1;
         queue.bytes += u64::from(wire);
         port.busy_until = now + port.line.rate.transmission(ByteCount::new(wire.into()));
@@ -563,9 +563,9 @@ impl trimline_switch::Fabric for AroundPort<'_> {
         self.fabric.forward(self.now, switch, local, packet);
     }
     fn free(&mut self, packet: Handle) {
-        let class = self.fabric.frames.packet(packet).service;
+        let described = self.fabric.frames.packet(packet);
         let port = &mut self.fabric.ports[self.port as usize];
-        port.queues[port.egress.queue_of(&self.fabric.model, class)].dropped += 1;
+        port.queues[port.egress.classify(&self.fabric.model, described)].dropped += 1;
         self.fabric.frames.release(packet);
     }
 }

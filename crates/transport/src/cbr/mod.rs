@@ -60,6 +60,8 @@ struct Sender {
     /// The next of `paths`.
     turn: usize,
     sequence: u32,
+    /// What its packets bear.
+    class: u8,
     /// Payload bytes not sent yet; `None` never runs out.
     left: Option<u64>,
     /// When the next packet may be sent.
@@ -141,12 +143,12 @@ impl crate::Endpoint for Endpoint {
     fn handle_command(&mut self, now: Time, command: Command, directory: &mut impl HostTables) {
         match command {
             Command::Listen => self.is_listening = true,
-            Command::Open { peer, connection, length, paths, .. } => {
+            Command::Open { peer, connection, class, length, paths, .. } => {
                 assert!(!paths.is_empty(), "a connection has at least one path");
                 let key = Key { peer, connection, opened_here: true, half: Half::Sending };
                 let slot = directory.assign(key);
                 let left = length.map(ByteCount::get);
-                let sender = Sender { key, paths, turn: 0, sequence: 0, left, due: now };
+                let sender = Sender { key, paths, turn: 0, sequence: 0, class, left, due: now };
                 self.slots.at(slot).sender = Some(sender);
                 if left == Some(0) {
                     return self.events.push_back(Event::Sent { key, slot });
@@ -230,14 +232,16 @@ impl crate::Endpoint for Endpoint {
         sender.sequence = sequence.wrapping_add(1);
         statistics.packets += 1;
         statistics.bytes += u64::from(length);
-        let key = sender.key;
+        let (key, class) = (sender.key, sender.class);
         self.turns.pop_front();
         if is_last {
             self.events.push_back(Event::Sent { key, slot });
         } else {
             self.turns.push_back(slot);
         }
-        Some(key.data(self.host, path, sequence, length, is_last, Service::Trimmable))
+        let mut packet = key.data(self.host, path, sequence, length, is_last, Service::Trimmable);
+        packet.header.flags = packet.header.flags.with_class(class);
+        Some(packet)
     }
 
     fn poll_event(&mut self) -> Option<Event> {

@@ -1,0 +1,358 @@
+//! Schemes laid over a scenario: in place of its transport, its switches and what stands on its links.
+
+use std::sync::Arc;
+
+use super::grammar::is_alternative;
+use super::resolve;
+use super::schemes::{self, BuiltIn, Network};
+use crate::keys::error::{Place, ScenarioError, Source, nearest};
+use crate::keys::form::{Form, Language};
+use crate::keys::quantity::{self, Quantity};
+use crate::keys::read::read;
+use crate::keys::tree::{self, Entry, Node, Table, Value};
+
+/// The tables that make schemes, and the names of those that run.
+pub(super) const TABLES: &str = "scheme";
+pub(super) const CHOSEN: &str = "schemes";
+
+/// What of a scenario's switch is not its scheme's.
+const OF_SWITCHES: &str = "latency";
+
+/// A scheme of a scenario.
+#[derive(Clone, Debug)]
+pub(super) struct Scheme {
+    pub(super) name: String,
+    /// The built-in one that it begins from.
+    like: Option<&'static str>,
+    /// What its table says.
+    own: Option<Node>,
+}
+
+/// Takes the schemes out of a tree: those of `schemes`, else all that have a table.
+pub(super) fn take(tree: &mut Node) -> Result<Vec<Scheme>, ScenarioError> {
+    let (tables, chosen) = (tree.take(TABLES), tree.take(CHOSEN));
+    let nodes = tables.as_ref().and_then(|entry| entry.node.list()).unwrap_or(&[]);
+    let made: Vec<Scheme> = nodes.iter().map(of_table).collect::<Result<_, _>>()?;
+    for (place, scheme) in made.iter().enumerate() {
+        if made[..place].iter().any(|other| other.name == scheme.name) {
+            return Err(twice(&nodes[place].place, &scheme.name));
+        }
+    }
+    let Some(names) = chosen.as_ref().and_then(|entry| entry.node.list()) else { return Ok(made) };
+    let mut found: Vec<Scheme> = Vec::new();
+    for node in names {
+        let scheme = by_name(node, &made)?;
+        if found.iter().any(|other| other.name == scheme.name) {
+            return Err(twice(&node.place, &scheme.name));
+        }
+        found.push(scheme);
+    }
+    Ok(found)
+}
+
+fn twice(place: &Place, name: &str) -> ScenarioError {
+    ScenarioError::new(place, format!("scheme `{name}` twice"), "each scheme once")
+}
+
+fn by_name(node: &Node, made: &[Scheme]) -> Result<Scheme, ScenarioError> {
+    let name = node.text().unwrap_or_default();
+    if let Some(scheme) = made.iter().find(|scheme| scheme.name == name) {
+        return Ok(scheme.clone());
+    }
+    if let Some(BuiltIn { name, .. }) = schemes::named(name) {
+        return Ok(Scheme { name: (*name).to_owned(), like: Some(name), own: None });
+    }
+    let known = || made.iter().map(|scheme| &*scheme.name).chain(schemes::NAMES);
+    let expected = format!("one of {}", known().collect::<Vec<_>>().join(", "));
+    Err(ScenarioError::new(&node.place, format!("no scheme `{name}`"), expected)
+        .nearest(nearest(name, known())))
+}
+
+fn of_table(node: &Node) -> Result<Scheme, ScenarioError> {
+    let mut own = node.clone();
+    let Some(name) = own.take("name") else {
+        return Err(ScenarioError::new(
+            &node.place,
+            "missing key `name`",
+            "`name`: the name of the scheme",
+        ));
+    };
+    let text = name.node.text().unwrap_or_default();
+    let asked = own.take("like");
+    let like = asked.as_ref().and_then(|entry| entry.node.text()).unwrap_or(text);
+    let like = schemes::named(like).map(|scheme| scheme.name);
+    if like.is_none() && own.child("transport").is_none() {
+        return Err(ScenarioError::new(
+            &name.node.place,
+            format!("scheme `{text}` says no transport and is none of those that are built in"),
+            format!("`transport`, or `like`: one of {}", schemes::NAMES.join(", ")),
+        )
+        .nearest(nearest(text, schemes::NAMES)));
+    }
+    Ok(Scheme { name: text.to_owned(), like, own: Some(own) })
+}
+
+/// Lays a scheme over a tree. `whole` is the same tree with everything else laid over it: what the scheme is made for.
+pub(super) fn lay(
+    tree: &mut Node,
+    whole: &Node,
+    scheme: &Scheme,
+    language: &Language,
+) -> Result<(), ScenarioError> {
+    let named = whole.child("workload").and_then(Node::list).unwrap_or(&[]);
+    if let Some(node) = named.iter().find_map(|workload| workload.child("transport")) {
+        return Err(ScenarioError::new(
+            &node.place,
+            format!("a workload that names its transport beside scheme `{}`", scheme.name),
+            "workloads without `transport`: a scheme is the transport of all",
+        ));
+    }
+    let payload = payload(whole);
+    let mut over = keys(scheme, payload.as_ref(), whole)?;
+    if let Some(payload) = payload {
+        give_payload(&mut over, payload, language);
+    }
+    // A scheme takes the place of all that another would say.
+    for key in ["transport", "phantom_queue"] {
+        tree.take(key);
+    }
+    if let Value::Table(root) = &mut tree.value {
+        for entry in &mut root.entries {
+            let Value::Table(table) = &mut entry.node.value else { continue };
+            match &*entry.key {
+                "switch" => table.entries.retain(|key| key.key == OF_SWITCHES),
+                "host" => table.entries.retain(|key| key.key != "pacer"),
+                _ => {}
+            }
+        }
+    }
+    tree::lay(tree, &over, &is_alternative)
+}
+
+/// The payload that a scenario's one transport says.
+fn payload(whole: &Node) -> Option<Entry> {
+    match &whole.child("transport")?.table()?.entries[..] {
+        [only] => only.node.table()?.find("payload").cloned(),
+        _ => None,
+    }
+}
+
+/// Gives the payload to a transport that takes one and says none.
+fn give_payload(over: &mut Node, payload: Entry, language: &Language) {
+    let Value::Table(root) = &mut over.value else { return };
+    let Some(transport) = root.entries.iter_mut().find(|entry| entry.key == "transport") else {
+        return;
+    };
+    let Value::Table(transports) = &mut transport.node.value else { return };
+    let [only] = &mut transports.entries[..] else { return };
+    let known = language.transports.iter().find(|key| key.name == only.key);
+    let takes = known.is_some_and(|key| match &key.form {
+        Form::Table(grammar) => grammar.keys.iter().any(|key| key.name == payload.key),
+        _ => false,
+    });
+    let Value::Table(keys) = &mut only.node.value else { return };
+    if takes && keys.find(&payload.key).is_none() {
+        keys.entries.push(payload);
+    }
+}
+
+/// What a scheme says in this network.
+fn keys(scheme: &Scheme, payload: Option<&Entry>, whole: &Node) -> Result<Node, ScenarioError> {
+    let mut over = match scheme.like.and_then(schemes::named) {
+        None => {
+            let place = scheme.own.as_ref().map_or(&whole.place, |own| &own.place);
+            Node { value: Value::Table(Table::default()), place: place.clone() }
+        }
+        Some(like) => {
+            let payload = payload.map_or(Ok(PAYLOAD), |entry| {
+                read(&entry.node, quantity::bytes, Quantity::Bytes).map(|bytes| bytes.get())
+            })?;
+            let rate = resolve::host_rate(whole)?;
+            let network = Network { rate, packet_bytes: payload.saturating_add(HEADER) };
+            let name = format!("scheme {}", like.name);
+            tree::parse(&Arc::new(Source::new(&name, &(like.keys)(network))))?
+        }
+    };
+    if let Some(own) = &scheme.own {
+        tree::lay(&mut over, own, &is_alternative)?;
+    }
+    Ok(over)
+}
+
+/// What transports have by default, and their header.
+const PAYLOAD: u64 = 9000;
+const HEADER: u64 = 64;
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::{Plan, SharedMemory};
+    use crate::scenario::{Scenario, ScenarioError};
+    use crate::transports::Transports;
+    use trimline_packet::{ByteCount, TimeDelta};
+    use trimline_switch::model::{MarkAt, Unit};
+    use trimline_switch::{Limit, Marker, ServiceModel};
+
+    const BASE: &str = "topology.star.hosts = 4\ntransport.tcp.payload = \"1436B\"\n\
+        switch = { profile = \"drop-tail\", shared_buffer = \"4MB\", latency = \"300ns\" }\n\
+        host = { delay = \"2us\" }\n\
+        workload = [{ name = \"w\", permutation = {}, size = \"9KB\" }]\n";
+
+    fn parse(more: &str, settings: &[&str]) -> Result<Scenario, ScenarioError> {
+        let settings: Vec<String> = settings.iter().map(|&text| text.to_owned()).collect();
+        Scenario::parse("s.toml", &format!("{more}{BASE}"), &settings)
+    }
+
+    #[track_caller]
+    fn plans(more: &str, settings: &[&str]) -> Vec<Plan> {
+        let scenario = parse(more, settings).unwrap_or_else(|error| panic!("{error}"));
+        scenario.runs.into_iter().map(|run| run.plan).collect()
+    }
+
+    #[track_caller]
+    fn refused(more: &str, parts: &[&str]) {
+        let error = parse(more, &[]).expect_err(more).to_string();
+        for part in parts {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_scheme_takes_the_place_of_transport_switch_and_bumps() {
+        let named = "schemes = [\"ndp\", \"hull\", \"dctcp\", \"tcp\", \"dcqcn\", \"phost\"]\n";
+        let pacer = "host.pacer.flows = 3\nphantom_queue = [{ drain = \"50%\" }]\n";
+        // What a scheme does not say is not left of another.
+        let other = plans(&format!("transport.dctcp = {{}}\n{named}"), &[]);
+        let base =
+            BASE.replace("host = { delay = \"2us\" }\n", &format!("host.delay = \"2us\"\n{pacer}"));
+        let base = base.replace("tcp.payload", "dctcp.payload");
+        let scenario = Scenario::parse("s.toml", &format!("{named}{base}"), &[]);
+        let plans: Vec<Plan> = scenario.unwrap().runs.into_iter().map(|run| run.plan).collect();
+        let series: Vec<&str> = plans.iter().map(|plan| &*plan.series).collect();
+        assert_eq!(series, ["ndp", "hull", "dctcp", "tcp", "dcqcn", "phost"]);
+        for plan in &plans {
+            let chosen = &plan.transports[0];
+            let name = match &*plan.series {
+                "hull" => "dctcp",
+                name => name,
+            };
+            assert_eq!((chosen.name(), chosen.payload_bytes()), (name, 1436), "{}", plan.series);
+            assert_eq!(plan.shared_memory, SharedMemory::None, "{}", plan.series);
+            assert_eq!(plan.topology.processing.switch, [TimeDelta::from_ns(300); 3]);
+            assert_eq!(plan.topology.processing.host_send.least, TimeDelta::from_us(2));
+            let is_hull = plan.series == "hull";
+            assert_eq!(plan.bumps.paced.is_some(), is_hull);
+            assert_eq!(plan.bumps.phantoms.len(), if is_hull { 4 } else { 0 });
+            assert_eq!(plan.lossless.is_some(), plan.series == "dcqcn");
+        }
+        assert_eq!(plans[0].switch, ServiceModel::paper(8, 1436));
+        let hull = plans[1].bumps.paced.as_ref().expect("a pacer");
+        assert_eq!(hull.settings.bucket, ByteCount::new(3_000));
+        assert_eq!(hull.settings.flows, 64, "not what the scenario said");
+        assert_eq!(plans[3].switch, ServiceModel::drop_tail(200));
+        assert_eq!(other.len(), 6);
+    }
+
+    fn threshold(plan: &Plan) -> u32 {
+        let at = |above| {
+            let (unit, count_self, at) = (Unit::Bytes, false, MarkAt::Enqueue);
+            let mut choices = trimline_switch::Choices::ecn(200, 1);
+            choices.queues[0].marker = Marker::Threshold { unit, above, count_self, at };
+            choices.build().expect("a model")
+        };
+        let known = [30_000, 97_500, 390_000];
+        known.into_iter().find(|&above| at(above) == plan.switch).expect("a threshold")
+    }
+
+    #[test]
+    fn a_scheme_fits_the_rate_that_settings_and_sweep_leave() {
+        let named = "schemes = [\"dctcp\"]\n";
+        assert_eq!(threshold(&plans(named, &[])[0]), 97_500);
+        assert_eq!(threshold(&plans(named, &["links.rate=40Gbps"])[0]), 390_000);
+        let swept = format!("{named}sweep.links.rate = [\"1Gbps\", \"40Gbps\"]\n");
+        let swept = plans(&swept, &[]);
+        assert_eq!(swept.iter().map(threshold).collect::<Vec<_>>(), [30_000, 390_000]);
+        // Settings and sweep are laid over the scheme.
+        let set = plans(named, &["switch.data_queue=9pkt"]);
+        assert_eq!(set[0].switch.most_in_queue(0), Limit::packets(9));
+        let swept = plans(&format!("{named}sweep.switch.data_queue = [\"7pkt\"]\n"), &[]);
+        assert_eq!(swept[0].switch.most_in_queue(0), Limit::packets(7));
+    }
+
+    #[test]
+    fn tables_make_schemes_or_change_them() {
+        let text = "[[series]]\nname = \"a\"\nseeds = [3]\n[[series]]\nname = \"b\"\nschemes = [\"ndp\"]\n\
+            [[series]]\nname = \"c\"\nscheme.small.switch.data_queue = \"4pkt\"\n\
+            [[series]]\nname = \"d\"\nschemes = []\n\
+            [[scheme]]\nname = \"small\"\nlike = \"tcp\"\nswitch.data_queue = \"9pkt\"\n\
+            [[scheme]]\nname = \"mine\"\ntransport.tcp.payload = \"700B\"\nswitch.profile = \"qos\"\n";
+        let scenario = Scenario::parse(
+            "s.toml",
+            &format!("{BASE}{text}"),
+            &["schemes=[\"small\",\"mine\"]".to_owned()],
+        );
+        let all: Vec<String> =
+            scenario.unwrap().runs.iter().map(|run| run.plan.series.clone()).collect();
+        assert_eq!(all.len(), 8, "a setting holds in every series: {all:?}");
+        let scenario = Scenario::parse("s.toml", &format!("{BASE}{text}"), &[]).unwrap();
+        let found: Vec<(&str, &str)> =
+            scenario.runs.iter().map(|run| (&*run.name, &*run.plan.series)).collect();
+        assert_eq!(
+            found,
+            [
+                ("a-small/seed-3", "a-small"),
+                ("a-mine/seed-3", "a-mine"),
+                ("b-ndp/seed-1", "b-ndp"),
+                ("c-small/seed-1", "c-small"),
+                ("c-mine/seed-1", "c-mine"),
+                ("d/seed-1", "d")
+            ]
+        );
+        let [small, mine, _, smaller, ..] = &scenario.runs[..] else { panic!("six runs") };
+        assert_eq!(small.plan.switch, ServiceModel::drop_tail(9));
+        assert_eq!(smaller.plan.switch, ServiceModel::drop_tail(4));
+        assert_eq!(mine.plan.switch, ServiceModel::qos(200));
+        assert_eq!(mine.plan.transports[0].payload_bytes(), 700);
+        assert_eq!(small.plan.switch.most_in_queue(0), Limit::packets(9));
+    }
+
+    #[test]
+    fn what_makes_no_scheme_is_refused() {
+        refused("schemes = [\"hul\"]\n", &["s.toml:1:12", "no scheme `hul`", "nearest: hull"]);
+        refused("schemes = [\"ndp\", \"ndp\"]\n", &["scheme `ndp` twice"]);
+        refused(
+            "scheme = [{ name = \"x\" }]\n",
+            &["scheme `x` says no transport", "`like`: one of ndp, hull"],
+        );
+        refused("scheme = [{ like = \"ndp\" }]\n", &["missing key `name`"]);
+        refused("scheme = [{ name = \"x\", like = \"npd\" }]\n", &["nearest: \"ndp\""]);
+        refused(
+            "scheme = [{ name = \"ndp\", links.rate = \"1Gbps\" }]\n",
+            &["unknown key `links`"],
+        );
+        refused(
+            "scheme = [{ name = \"ndp\", switch.data_queu = \"9pkt\" }]\n",
+            &["nearest: data_queue"],
+        );
+        let text = BASE.replace("permutation = {}", "permutation = {}, transport = \"tcp\"");
+        let error = Scenario::parse("s.toml", &format!("schemes = [\"ndp\"]\n{text}"), &[]);
+        assert!(error.unwrap_err().to_string().contains("names its transport beside scheme `ndp`"));
+        let same = "schemes = [\"ndp\"]\nseries = [{ name = \"a\" }, { name = \"a-ndp\", schemes = [] }]\n";
+        refused(same, &["two runs of series and scheme are named `a-ndp`"]);
+    }
+
+    #[test]
+    fn schemes_from_elsewhere_leave_the_scenarios_own_out() {
+        let known = Transports::built_in();
+        let base = format!("{BASE}[[series]]\nname = \"own\"\n[[scheme]]\nname = \"tcp\"\n");
+        let read = |text| Scenario::parse_schemes(("s.toml", &base), ("x.toml", text), &[], &known);
+        let scenario =
+            read("[[scheme]]\nname = \"ndp\"\n[[scheme]]\nname = \"b\"\nlike = \"tcp\"\n");
+        let series: Vec<String> =
+            scenario.unwrap().runs.into_iter().map(|run| run.plan.series).collect();
+        assert_eq!(series, ["ndp", "b"]);
+        let error = |text| read(text).expect_err(text).to_string();
+        assert!(error("").contains("expected at least one [[scheme]]"), "{}", error(""));
+        assert!(error("links.rate = \"1Gbps\"").contains("x.toml:1:1: unknown key `links`"));
+        assert!(error("[[scheme]]\nname = \"q\"\n").starts_with("x.toml:2:8: scheme `q` says no"));
+    }
+}
