@@ -603,7 +603,7 @@ def beside(run, key, values):
 
 
 def spread(run, key, values):
-    """Largest less smallest among the runs that differ from this one in one key of the sweep alone."""
+    """Largest less smallest among these."""
     group = [value for _, value in beside(run, key, values)]
     return max(group) - min(group) if len(group) > 1 and None not in group else None
 
@@ -612,11 +612,11 @@ def straightness(run, key, values):
     """How much of the variance among such runs a straight line over the numbers of the key explains."""
     group = beside(run, key, values)
     numbers = [re.match(r"[0-9]+(\.[0-9]+)?", place) for place, _ in group]
-    if len(group) < 3 or None in numbers or any(value is None for _, value in group):
+    if len(group) < 3 or None in numbers or None in (value for _, value in group):
         return None
     xs, ys = [Fraction(number[0]) for number in numbers], [Fraction(value) for _, value in group]
-    pairs = [(x - mean(xs), y - mean(ys)) for x, y in zip(xs, ys)]
-    xx, xy, yy = (sum(f(x, y) for x, y in pairs) for f in (lambda x, y: x * x, lambda x, y: x * y, lambda x, y: y * y))
+    xs, ys = [x - mean(xs) for x in xs], [y - mean(ys) for y in ys]
+    xx, xy, yy = (sum(a * b for a, b in zip(*pair)) for pair in ((xs, xs), (xs, ys), (ys, ys)))
     return xy * xy / (xx * yy) if xx and yy else None
 
 
@@ -635,10 +635,9 @@ def values_of(finding, runs):
     values = [(run, run.values[finding["name"]]) for run in runs if is_about(finding, run)]
     if any(value is None for _, value in values):
         return [(run.seed, None) for run, _ in values]
-    if "spread_over" in finding:
-        return [(run.seed, spread(run, finding["spread_over"], values)) for run, _ in values]
-    if "linear_over" in finding:
-        return [(run.seed, straightness(run, finding["linear_over"], values)) for run, _ in values]
+    for kind, of in (("spread_over", spread), ("linear_over", straightness)):
+        if kind in finding:
+            return [(run.seed, of(run, finding[kind], values)) for run, _ in values]
     if "against" in finding:
         return [(run.seed, excess(finding, run, value, runs)) for run, value in values]
     return [(run.seed, value) for run, value in values]
