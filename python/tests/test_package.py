@@ -618,6 +618,21 @@ class Compare(InScratch):
         with self.assertRaisesRegex(trimline.ScenarioError, "no transport 'n\"dp'"):
             with_series("", ['n"dp'])
 
+    def test_schemes_are_compared_like_transports(self) -> None:
+        """Built in or of the scenario; its own series are left out."""
+        own = {"name": "mine", "like": "tcp", "switch": {"data_queue": "20pkt"}}
+        scenario: dict[str, Any] = {**INCAST, "scheme": [own], "series": [{"name": "a"}]}
+        names = ["hull", "ndp", "mine"]
+        compared = trimline.compare(scenario, schemes=names, out=self.out / "schemes", workers=2)
+        self.assertEqual(compared.table.columns[1::3], names)
+        with self.assertRaisesRegex(trimline.ScenarioError, "no scheme `hul`.*nearest: hull"):
+            trimline.compare(scenario, schemes=["hul"], out=self.out / "none")
+        for wrong in ({}, {"schemes": names, "transports": ["ndp"]}):
+            with self.assertRaisesRegex(trimline.ScenarioError, "expected one of the two"):
+                trimline.compare(scenario, out=self.out / "none", **wrong)
+        with self.assertRaisesRegex(trimline.ScenarioError, "timers of their own"):
+            trimline.compare(scenario, schemes=names, timers="rfc")
+
     def test_timers_are_those_of_the_command(self) -> None:
         """A preset for those that have timers; slow ones beside none are warned of."""
         scenario = {**INCAST, "workload": INCAST["workload"][:1]}

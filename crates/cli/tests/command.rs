@@ -736,3 +736,37 @@ fn workloads_of_one_run_have_transports_of_their_own() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("no transport `dctpc`") && said.contains("nearest: dctcp"), "{said}");
 }
+
+#[test]
+fn schemes_are_named_or_stand_in_a_file() {
+    let scratch = Scratch::new("schemes");
+    let scenario = "topology.star.hosts = 4\n\
+                    [[workload]]\nname = \"w\"\npermutation = {}\nsize = \"90KB\"\n";
+    scratch.write("work.toml", scenario);
+    let refused = |arguments: &[&str]| {
+        let output = scratch.trimline(&[&["compare", "work.toml"], arguments].concat());
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(refused(&[]).contains("--transports"));
+    assert!(refused(&["--schemes", "ndp", "--transports", "ndp"]).contains("cannot be used with"));
+    assert!(refused(&["--schemes", "ndp", "--timers", "rfc"]).contains("cannot be used with"));
+    let unknown = refused(&["--schemes", "ndp,hul"]);
+    assert!(unknown.contains("--schemes:1:19: no scheme `hul`"), "{unknown}");
+    assert!(unknown.contains("nearest: hull"), "{unknown}");
+    assert!(refused(&["--schemes", "none.toml"]).contains("none.toml"));
+    scratch.write("own.toml", "[[scheme]]\nname = \"mine\"\nswitch.profile = \"qos\"\n");
+    assert!(refused(&["--schemes", "own.toml"]).contains("own.toml:2:8: scheme `mine` says no"));
+    let own = "[[scheme]]\nname = \"mine\"\nlike = \"tcp\"\nswitch.profile = \"qos\"\n";
+    scratch.write("own.toml", own);
+    // Everything is right: what lacks is the package that makes the table.
+    assert!(refused(&["--schemes", "own.toml"]).contains("has no package trimline"));
+    // The same in a scenario.
+    scratch.write("both.toml", &format!("schemes = [\"hull\", \"mine\"]\n{scenario}{own}"));
+    let words = succeeded(&scratch.trimline(&["explain", "both.toml"]));
+    for line in ["profile drop-tail", "class 3: 200 packets", "phantom"] {
+        assert!(words.contains(line), "{line}: {words}");
+    }
+    succeeded(&scratch.trimline(&["run", "both.toml"]));
+    assert!(scratch.read("out/both/hull/seed-1/flows.csv").contains(",completed"));
+}

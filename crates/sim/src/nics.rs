@@ -2,7 +2,7 @@
 //! [`trimline_switch::nic`]; where a packet meets them is in [`crate::network`].
 
 use trimline_metrics::HostCounters;
-use trimline_packet::{Handle, Packet, Packets, Time};
+use trimline_packet::{Handle, Packet, Packets, Time, TimeDelta};
 use trimline_switch::bump::FlowId;
 use trimline_switch::nic::{Delivered, Receiver, ReceiverModel, Transmitter, TransmitterModel};
 
@@ -153,20 +153,20 @@ impl Nics {
         receiver.poll_delivery(now, packets, model)
     }
 
-    /// What the NIC of a host has done.
-    pub(crate) fn counters(&self, host: u32) -> HostCounters {
+    /// What the NIC of a host has done by `now`.
+    pub(crate) fn counters(&self, host: u32, now: Time) -> HostCounters {
         let Some(Some(nic)) = self.of_hosts.find(host as usize) else {
             return HostCounters::default();
         };
         let sending = nic.transmitter.as_ref().map(Transmitter::counters).unwrap_or_default();
-        let receiving = nic.receiver.as_ref().map(Receiver::counters).unwrap_or_default();
-        let work =
-            self.transmit.map_or(Time::ZERO, |model| Time::ZERO + model.work(sending.bursts));
+        let receiving =
+            nic.receiver.as_ref().map(|receiver| receiver.counters(now)).unwrap_or_default();
+        let work = self.transmitter(host).map(|(transmitter, model)| transmitter.busy(now, model));
         HostCounters {
             sent: nic.sent,
             bursts: sending.bursts,
             queue_dropped: sending.dropped,
-            sending_ps: work.as_ps(),
+            sending_ps: work.map_or(0, TimeDelta::as_ps),
             frames: receiving.frames,
             ring_dropped: receiving.dropped,
             interrupts: receiving.interrupts,

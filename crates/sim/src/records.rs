@@ -58,7 +58,7 @@ impl<'a, E: Protocol> Records<'a, E> {
     ) -> io::Result<()> {
         self.take_messages(network, now)?;
         self.is_measuring = true;
-        self.hosts_before = network.staged_hosts().collect();
+        self.hosts_before = network.staged_hosts(now).collect();
         let under_way: Vec<Opened> = network.flows.under_way().collect();
         for opened in under_way {
             let Seat { flow, receiver: Some(slot), .. } = network.flows.seat(opened) else {
@@ -287,7 +287,7 @@ impl<'a, E: Protocol> Records<'a, E> {
         });
         let before = |host: u32| self.hosts_before.get(host as usize).copied().unwrap_or_default();
         let of_host = |(host, counters)| HostRecord { host, counters, before: before(host) };
-        let hosts = (0..).zip(network.staged_hosts()).map(of_host).collect();
+        let hosts = (0..).zip(network.staged_hosts(now)).map(of_host).collect();
         self.latencies.sort_unstable();
         Ok(RunRecord {
             timeline: Timeline::default(),

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trimline.files import MalformedResult
-from trimline.plot import dynamic, hosts, hull, packets, style, sweeps, transfers
+from trimline.plot import dynamic, hosts, hull, packets, same_work, style, sweeps, transfers
 from trimline.plot.incast import Ideal
 from trimline.plot.lines import direct, marked, seeds
 from trimline.plot.results import Experiment, Run
@@ -232,6 +232,7 @@ def fig22(experiment: Experiment) -> Figure:
 
 #: Every figure that can be drawn.
 FIGURES: dict[str, Callable[[Experiment], Figure]] = {
+    "beyond/same-work": same_work.figure,
     "hull/fig02": hull.fig02,
     "hull/fig03": hosts.fig03,
     "hull/fig05": hull.fig05,

@@ -84,11 +84,11 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     }
 
     /// By host: what stands between it and its link has done; none in a run without.
-    pub(crate) fn staged_hosts(&self) -> impl Iterator<Item = HostCounters> {
+    pub(crate) fn staged_hosts(&self, now: Time) -> impl Iterator<Item = HostCounters> {
         let has_any = self.nics.is_some() || self.bumps.as_ref().is_some_and(|bumps| bumps.paces());
         let hosts = if has_any { self.routes.hosts() } else { 0 };
-        (0..hosts).map(|host| {
-            let nic = self.nics.as_ref().map(|nics| nics.counters(host));
+        (0..hosts).map(move |host| {
+            let nic = self.nics.as_ref().map(|nics| nics.counters(host, now));
             let pacer = self.bumps.as_ref().map(|bumps| bumps.pacer_counters(host));
             let PacerCounters { passed, paced, dropped, associated, refused, dropped_bytes: _ } =
                 pacer.unwrap_or_default();

@@ -93,7 +93,7 @@ const SCHEMES_KEY: Key = optional(
 pub(crate) static SCHEMES_FILE: Grammar =
     Grammar { about: "Schemes.", alternatives: &[], keys: &[SCHEME_KEY, SCHEMES_KEY] };
 
-static SCHEME: Grammar = Grammar {
+pub(crate) static SCHEME: Grammar = Grammar {
     about: "A scheme takes the place of the scenario's transport, of its switch but for the latency, of its phantom queues and pacers. A payload that the scenario gives its one transport is kept.",
     alternatives: &[],
     keys: &[

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use trimline_switch::profiles::{self, Sizes};
 
-use super::grammar::SCENARIO;
+use super::grammar::{SCENARIO, SCHEME};
 use super::switch::ECN_MARK;
 use crate::keys::form::{Form, Grammar, Key, Language};
 use crate::keys::quantity::Quantity;
@@ -36,7 +36,11 @@ pub fn reference(transports: &Transports) -> String {
         next.write(&mut text, language);
         let of = |key: &Key| tables(&join(&next.path, key.name), &key.form, language);
         // A table's tables stand behind it.
-        let below: Vec<Section> = next.grammar.keys.iter().flat_map(of).collect();
+        let below: Vec<Section> = match std::ptr::eq(next.grammar, &SCHEME) {
+            // They are those of a scenario.
+            true => Vec::new(),
+            false => next.grammar.keys.iter().flat_map(of).collect(),
+        };
         sections.splice(0..0, below);
     }
     text

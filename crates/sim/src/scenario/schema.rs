@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::grammar::SCENARIO;
+use super::grammar::{SCENARIO, SCHEME};
 use crate::keys::form::{Form, Grammar, Key, Language};
 use crate::keys::quantity::Quantity;
 use crate::transports::Transports;
@@ -39,7 +39,15 @@ pub fn schema(transports: &Transports) -> String {
 fn grammar(grammar: &Grammar, whole: bool, language: &Language) -> Value {
     let mut properties = Map::new();
     for key in grammar.keys {
-        properties.insert(key.name.into(), described(key, whole, language));
+        let is_same = std::ptr::eq(grammar, &SCHEME)
+            && SCENARIO.keys.iter().any(|other| other.name == key.name && key.name != "name");
+        let form = match is_same {
+            true => {
+                json!({ "$ref": format!("#/properties/{}", key.name), "description": key.about })
+            }
+            false => described(key, whole, language),
+        };
+        properties.insert(key.name.into(), form);
     }
     let mut table = Map::new();
     table.insert("type".into(), json!("object"));

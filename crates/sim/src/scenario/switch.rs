@@ -462,7 +462,7 @@ mod tests {
         let model = |keys: &str| plan(&format!("switch = {{ profile = \"qos\", {keys} }}"));
         let switch = |keys| model(keys).unwrap().switch;
         assert_eq!(switch("data_queue = \"10pkt\""), ServiceModel::qos(10));
-        assert_eq!(model("port = []").unwrap().switch, ServiceModel::qos(200));
+        assert_eq!(model("latency = \"0s\"").unwrap().switch, ServiceModel::qos(200));
         let mut choices = Choices::qos(1);
         for queue in &mut choices.queues {
             (queue.whole, queue.header) = (Limit::bytes(15_000), Limit::bytes(15_000));

@@ -82,7 +82,7 @@ fn a_wrong_key_names_the_nearest() {
         "scenario.toml:4:1: unknown key `sedes` (at `sedes`); expected one of name, description, \
          duration, warm_up, seeds, engine, topology, links, host, link_event, routing_convergence, \
          impairment, detour, switch, phantom_queue, transport, workload, output, \
-         sweep, series; nearest: seeds",
+         sweep, series, scheme, schemes; nearest: seeds",
     );
     check(
         "hosts = 432",
@@ -370,8 +370,8 @@ fn a_switch_that_cannot_work_is_refused() {
     assert_eq!(
         refused("switch.profile = \"papr\""),
         "scenario.toml:6:18: unknown word \"papr\" (at `\"papr\"`); expected one of \"paper\", \
-         \"htsim\", \"csg-htsim\", \"netfpga\", \"p4\", \"cut-payload\", \"drop-tail\", \"ecn\"; nearest: \
-         \"paper\""
+         \"htsim\", \"csg-htsim\", \"netfpga\", \"p4\", \"cut-payload\", \"drop-tail\", \"ecn\", \"qos\"; \
+         nearest: \"paper\""
     );
     assert_eq!(
         refused("switch.data_queue = \"1500B\""),
@@ -536,7 +536,7 @@ fn mistakes_in_series_and_sweep_point_at_themselves() {
         "scenario.toml:18:1: unknown key `series` (at `series`); expected one of name, name, \
          description, duration, warm_up, seeds, engine, topology, links, host, link_event, \
          routing_convergence, impairment, detour, switch, phantom_queue, transport, workload, \
-         output, sweep; nearest: seeds"
+         output, sweep, scheme, schemes; nearest: seeds"
             .replace("name, name", "name")
     );
     assert_eq!(

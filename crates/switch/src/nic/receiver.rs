@@ -122,6 +122,8 @@ struct Job {
     flow: FlowId,
     /// What is taken as one now.
     packets: Queue,
+    /// Until when a processor works on it.
+    until: Time,
     /// When that is done: not before what another processor took of the same flow earlier.
     done: Time,
     /// What is left of the round.
@@ -242,9 +244,11 @@ impl Receiver {
         Some(Delivered { packet, is_followed: !self.delivered.head.is_none() })
     }
 
-    /// What it has done.
-    pub fn counters(&self) -> ReceiverCounters {
-        self.counters
+    /// What it has done by `now`: of work under way what is behind it.
+    pub fn counters(&self, now: Time) -> ReceiverCounters {
+        let left = |sum, job: &Job| sum + job.until.saturating_since(now);
+        let left = self.jobs.iter().fold(TimeDelta::ZERO, left);
+        ReceiverCounters { busy: self.counters.busy.saturating_sub(left), ..self.counters }
     }
 
     /// A processor is done with what it took as one: the transport hears of it. It goes on with its round, or looks again
@@ -304,8 +308,9 @@ impl Receiver {
         self.counters.busy = self.counters.busy + work;
         let flow = FlowId::of_received(&first);
         let earlier = self.jobs.iter().filter(|job| job.flow == flow).map(|job| job.done).max();
-        let done = at.saturating_add(work).max(earlier.unwrap_or(Time::ZERO));
-        self.jobs.push(Job { flow, packets: taken, done, rest, looks_again });
+        let until = at.saturating_add(work);
+        let done = until.max(earlier.unwrap_or(Time::ZERO));
+        self.jobs.push(Job { flow, packets: taken, until, done, rest, looks_again });
     }
 }
 

@@ -97,9 +97,22 @@ fn a_frame_costs_an_interrupt_a_packet_and_an_answer() {
     host.arrive(ns(1_000), packet(Service::Control, 64, 0));
     host.arrive(ns(20_000), packet(Service::Control, 64, 0));
     assert_eq!(host.answered(), [6_460, 7_720, 21_260]);
-    let counters = host.receiver.counters();
+    let counters = host.receiver.counters(Time::NEVER);
     assert_eq!((counters.interrupts, counters.taken, counters.frames), (3, 3, 3));
     assert_eq!(counters.busy, TimeDelta::from_ns(6_460 + 1_260 + 1_260));
+}
+
+/// Of work under way what is behind the processor counts, so that it never works for longer than there is time.
+#[test]
+fn work_under_way_counts_by_and_by() {
+    let mut host = Host::new(PLAIN);
+    host.arrive(ns(100), data(1, 0));
+    host.arrive(ns(200), data(1, 1));
+    host.run(ns(200));
+    let busy = |host: &Host, now| host.receiver.counters(ns(now)).busy.as_ps() / 1_000;
+    assert_eq!([busy(&host, 200), busy(&host, 1_100), busy(&host, 6_560)], [100, 1_000, 6_460]);
+    host.run(ns(7_000));
+    assert_eq!(busy(&host, 7_000), 6_900);
 }
 
 /// HULL 4.1: an interrupt for so many frames, or so long after the first.
@@ -150,7 +163,7 @@ fn data_that_follows_in_order_is_taken_as_one() {
             }
         }
         assert_eq!(groups.pop(), Some(0));
-        assert_eq!(host.receiver.counters().taken, groups.len() as u64);
+        assert_eq!(host.receiver.counters(Time::NEVER).taken, groups.len() as u64);
         groups
     };
     assert_eq!(groups(&|_, _| {}), [43, 7], "43 frames of 1514 B are 65,102 B");
@@ -186,7 +199,7 @@ fn an_overloaded_processor_takes_no_interrupts_and_loses_frames() {
         .filter(|&number| host.arrive(ns(u64::from(number) * 1_230), data(1, number)).is_none())
         .count() as u64;
     host.run(ns(10_000_000));
-    let counters = host.receiver.counters();
+    let counters = host.receiver.counters(Time::NEVER);
     assert_eq!(counters.dropped, lost);
     // One frame, the five that came meanwhile, 23 and then full rounds.
     assert_eq!(counters.interrupts, 4);
@@ -208,7 +221,7 @@ fn what_comes_during_a_round_waits_for_its_interrupt() {
             host.arrive(ns(at), data(1, number));
         }
         assert_eq!(host.answered(), expected);
-        assert_eq!(host.receiver.counters().interrupts, interrupts);
+        assert_eq!(host.receiver.counters(Time::NEVER).interrupts, interrupts);
     };
     check(64, &[7_460, 12_920, 108_460], 2);
     check(2, &[7_460, 12_920, 18_380], 1);
@@ -231,7 +244,7 @@ fn fewer_interrupts_are_less_work_and_larger_answers() {
         for number in 0..50_000 {
             assert!(host.arrive(at(number), data(1, number)).is_some());
         }
-        let counters = host.receiver.counters();
+        let counters = host.receiver.counters(Time::NEVER);
         let load = counters.busy.as_ps() * 100 / at(50_000).as_ps();
         let answer = counters.frames * 1448 / counters.taken;
         assert!(load.abs_diff(load_percent) <= 12, "{load} % of {load_percent}");
@@ -333,16 +346,16 @@ proptest! {
                 arriving = Packet { header: arriving.header, ..packet(Service::Control, 64, 0) };
                 arriving.header.kind = trimline_packet::Kind::Ack;
             }
-            let held = host.receiver.counters().frames as usize - host.heard.len();
+            let held = host.receiver.counters(Time::NEVER).frames as usize - host.heard.len();
             let taken = host.arrive(now, arriving);
             prop_assert!(taken.is_some() || held >= settings.ring as usize);
-            let held = host.receiver.counters().frames as usize - host.heard.len();
+            let held = host.receiver.counters(Time::NEVER).frames as usize - host.heard.len();
             let most = settings.ring + settings.round * u32::from(settings.processors);
             prop_assert!(held <= most as usize, "{held} frames are here");
             came.extend(taken.map(|handle| (now, handle, flow)));
         }
         let ends = host.answered().len() as u64;
-        let counters = host.receiver.counters();
+        let counters = host.receiver.counters(Time::NEVER);
         prop_assert_eq!(counters.taken, ends);
         prop_assert_eq!(host.heard.len(), came.len());
         for flow in 0..3 {

@@ -52,13 +52,6 @@ pub struct TransmitterModel {
     largest_packet: u16,
 }
 
-impl TransmitterModel {
-    /// A processor's time for so many bursts.
-    pub fn work(&self, bursts: u64) -> TimeDelta {
-        self.per_burst * bursts
-    }
-}
-
 /// What a transmitter has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransmitterCounters {
@@ -195,6 +188,12 @@ impl Transmitter {
         ByteCount::new(self.queue.bytes.into())
     }
 
+    /// A processor's time for all bursts by `now`: of work under way what is behind it.
+    pub fn busy(&self, now: Time, model: &TransmitterModel) -> TimeDelta {
+        let all = model.per_burst * self.counters.bursts;
+        all.saturating_sub(self.free_at.saturating_since(now))
+    }
+
     /// What it has done.
     pub fn counters(&self) -> TransmitterCounters {
         self.counters
@@ -248,6 +247,12 @@ mod tests {
         };
         check(64_000, [0, 2, 4]);
         check(0, [82, 84, 86]);
+        // Of a burst under way what is behind the processor counts.
+        let (model, mut nic, mut packets) = (model(SETTINGS), Transmitter::new(), Arena::default());
+        let handle = packets.add(packet(Service::Droppable, 1500, 0));
+        nic.handle_packet(Time::ZERO, flow(1), handle, &mut packets, &model);
+        let busy = |ns| nic.busy(Time::from_ps(ns * 1_000), &model).as_ps() / 1_000;
+        assert_eq!([busy(0), busy(500), busy(2_000), busy(9_000)], [0, 500, 2_000, 2_000]);
     }
 
     /// Flows that take turns by packets gain nothing from it: each packet is a burst.
