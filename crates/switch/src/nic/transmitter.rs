@@ -251,7 +251,7 @@ mod tests {
         let (model, mut nic, mut packets) = (model(SETTINGS), Transmitter::new(), Arena::default());
         let handle = packets.add(packet(Service::Droppable, 1500, 0));
         nic.handle_packet(Time::ZERO, flow(1), handle, &mut packets, &model);
-        let busy = |ns| nic.busy(Time::from_ps(ns * 1_000), &model).as_ps() / 1_000;
+        let busy = |ns: u64| nic.busy(Time::from_ps(ns * 1_000), &model).as_ps() / 1_000;
         assert_eq!([busy(0), busy(500), busy(2_000), busy(9_000)], [0, 500, 2_000, 2_000]);
     }
 
