@@ -194,7 +194,9 @@ class Result:
         frame = counted(self.folder / "hosts.csv", HOSTS, what)
         span = self.summary["measured_ps"]
         parts = {
-            name: polars.col(f"measured_{name}_ps") / span if span else polars.lit(None, polars.Float64)
+            name: polars.col(f"measured_{name}_ps") / span
+            if span
+            else polars.lit(None, polars.Float64)
             for name in ("sending", "receiving")
         }
         return frame.with_columns(**parts).collect()

@@ -18,8 +18,8 @@ TABLE2 = (
     ("8", "8", (75.0, 12.2, 9.5)),
     ("2", "2", (98.7, 11.4, 9.3)),
     ("0", "0", (99.0, 67.4, 7.7)),
-    ("128-alone", "128,\nframes alone", (30.7, 64.0, 9.5)),
-    ("32-alone", "32,\nframes alone", (53.2, 16.5, 9.5)),
+    ("128-alone", "128\n(no time)", (30.7, 64.0, 9.5)),
+    ("32-alone", "32\n(no time)", (53.2, 16.5, 9.5)),
 )
 
 
@@ -81,9 +81,7 @@ def fig03(experiment: Experiment) -> Figure:
         times, kilobytes, color=style.BLUE, linestyle="none", marker=".", markersize=3, label="data"
     )
     times, kilobytes = points(acks)
-    axes.plot(
-        times, kilobytes, color=style.VERMILION, linestyle="none", marker="+", label="ACKs"
-    )
+    axes.plot(times, kilobytes, color=style.VERMILION, linestyle="none", marker="+", label="ACKs")
     axes.set(xlabel="Time (ms)", ylabel="Sequence (KB)", xlim=(0, 5), ylim=(0, None))
     axes.legend(loc="upper left")
     figure.suptitle("One flow of about 1 Gb/s over a link of 10 Gb/s")

@@ -118,10 +118,15 @@ def fig02(experiment: Experiment) -> Figure:
 def fig05(experiment: Experiment) -> Figure:
     """Throughput and latency by drain: with pacers and without, a line a threshold."""
     figure, panels = pyplot.subplots(
-        2, 2, figsize=(9.2, 7.2), sharex=True, sharey="row", layout="constrained"
+        2, 4, figsize=(13.6, 7.2), sharex=True, sharey="row", layout="constrained"
     )
     colours = (style.BLUE, style.SKY, style.GREEN, style.ORANGE, style.VERMILION, style.PURPLE)
-    series = (("paced", "with pacers"), ("unpaced", "without"))
+    series = (
+        ("paced", "with pacers"),
+        ("unpaced", "without"),
+        ("paced-bursts", "with pacers, bursty hosts"),
+        ("unpaced-bursts", "without, bursty hosts"),
+    )
     for (name, words), (above, below) in zip(series, panels.T, strict=True):
         runs = experiment.series().get(name, [])
         thresholds = sorted({place(run, "threshold") for run in runs})
@@ -147,16 +152,20 @@ def fig05(experiment: Experiment) -> Figure:
 def fig06(experiment: Experiment) -> Figure:
     """Latency of the switch, round trips and throughput by beta."""
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(8.6, 4.0), layout="constrained")
-    runs = experiment.series().get("paced", [])
-    runs = sorted(runs, key=lambda run: place(run, "backlog_gain"))
-    gains = [place(run, "backlog_gain") for run in runs]
-    waits = [fmean(waits_us(run)) for run in runs]
-    pings = [fmean(waits_us(run, "ping")) for run in runs]
-    left.plot(gains, pings, color=style.VERMILION, marker=".", label="pings: pacer and switch")
-    left.plot(gains, waits, color=style.BLUE, marker=".", label="switch")
+    for name, words, line in (("paced", "", "-"), ("bursts", ", bursty hosts", ":")):
+        runs = experiment.series().get(name, [])
+        runs = sorted(runs, key=lambda run: place(run, "backlog_gain"))
+        gains = [place(run, "backlog_gain") for run in runs]
+        for workload, colour, label in (
+            ("ping", style.VERMILION, "pings: pacer and switch"),
+            ("probe", style.BLUE, "switch"),
+        ):
+            waits = [fmean(waits_us(run, workload)) for run in runs]
+            left.plot(gains, waits, color=colour, marker=".", linestyle=line, label=label + words)
+        rates = [goodput_mbps(run) for run in runs]
+        right.plot(gains, rates, color=style.BLUE, marker=".", linestyle=line)
     left.set(xlabel="β", ylabel="Mean wait (µs)", ylim=(0, None))
-    left.legend(loc="upper right")
-    right.plot(gains, [goodput_mbps(run) for run in runs], color=style.BLUE, marker=".")
+    left.legend(loc="upper right", fontsize=7)
     right.set(xlabel="β", ylabel="Goodput (Mb/s)", ylim=(0, 1000))
     for axes in (left, right):
         axes.set_xscale("log", base=2)
