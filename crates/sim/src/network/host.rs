@@ -117,17 +117,24 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// The NIC is free and the endpoint may have something to send.
     #[inline]
     pub(crate) fn host_transmit(&mut self, calendar: &mut impl Calendar, host: u32, now: Time) {
-        let mut allowed = Allowed::ALL;
         if self.has_stages {
-            if self.staged_transmit(calendar, host, now) {
-                return;
-            }
-            allowed = self.host_allows(host);
+            return self.transmit_staged(calendar, host, now);
         }
+        if let Some(packet) = self.pull(host, now, Allowed::ALL) {
+            let handle = self.arena.insert(packet);
+            self.send(calendar, host, now, (handle, &packet));
+        }
+    }
+
+    /// The same where switches may tell hosts to stop, or something stands before the link.
+    #[inline(never)]
+    fn transmit_staged(&mut self, calendar: &mut impl Calendar, host: u32, now: Time) {
+        if self.staged_transmit(calendar, host, now) {
+            return;
+        }
+        let allowed = self.host_allows(host);
         if let Some(packet) = self.pull(host, now, allowed) {
-            if self.has_stages {
-                self.count_sent(host);
-            }
+            self.count_sent(host);
             let handle = self.arena.insert(packet);
             self.send(calendar, host, now, (handle, &packet));
         }
