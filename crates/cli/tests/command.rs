@@ -764,7 +764,7 @@ fn schemes_are_named_or_stand_in_a_file() {
     // The same in a scenario.
     scratch.write("both.toml", &format!("schemes = [\"hull\", \"mine\"]\n{scenario}{own}"));
     let words = succeeded(&scratch.trimline(&["explain", "both.toml"]));
-    for line in ["profile drop-tail", "class 3: 200 packets", "phantom"] {
+    for line in ["profile drop-tail", "class 3 to class 0, each", "phantom"] {
         assert!(words.contains(line), "{line}: {words}");
     }
     succeeded(&scratch.trimline(&["run", "both.toml"]));

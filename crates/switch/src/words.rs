@@ -34,7 +34,7 @@ impl ServiceModel {
         profiles::ALL.iter().find(is_of)
     }
 
-    /// What it does, a line each: the order of its queues, then every queue.
+    /// What it does, a line each: the order of its queues, then every queue; those alike that follow each other in one.
     pub fn words(&self) -> Vec<String> {
         let count = self.queue_count();
         let mut lines = Vec::new();
@@ -47,8 +47,15 @@ impl ServiceModel {
             }
         };
         lines.push(order);
-        for (place, queue) in self.queues[..count].iter().enumerate() {
-            lines.push(format!("{}: {}", self.name_of(place), self.queue_words(queue)));
+        let mut place = 0;
+        for alike in self.queues[..count].chunk_by(|queue, next| queue == next) {
+            let last = place + alike.len() - 1;
+            let name = match alike.len() {
+                1 => self.name_of(place),
+                _ => format!("{} to {}, each", self.name_of(place), self.name_of(last)),
+            };
+            lines.push(format!("{name}: {}", self.queue_words(&alike[0])));
+            place = last + 1;
         }
         lines
     }
@@ -161,8 +168,13 @@ mod tests {
             let found = model.profile(9000, 9064).map(|found| found.name);
             assert_eq!(found, Some(profile.name));
             let words = model.words();
-            assert_eq!(words.len(), 1 + model.queue_count(), "{words:?}");
+            let queues = if profile.name == "qos" { 1 } else { model.queue_count() };
+            assert_eq!(words.len(), 1 + queues, "{words:?}");
         }
+        let classes = ServiceModel::qos(10).words();
+        let strict = "4 queues, the first that waits goes first";
+        let each = "class 3 to class 0, each: 10 packets; what does not fit is dropped";
+        assert_eq!(classes, [strict, each]);
         let mut changed = crate::Choices::paper(8, 9000);
         changed.trimmed_bytes = 128;
         let model = changed.build().unwrap();

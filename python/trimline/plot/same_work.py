@@ -1,21 +1,20 @@
-"""Several schemes on the same works: the table and the picture of beyond/same-work.
-
-`python3 -m trimline.plot.same_work FOLDER` prints the table of a finished reproduction.
-"""
+"""Several schemes on the same works: the table and the picture of beyond/same-work."""
 
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import polars
 from matplotlib import pyplot
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from trimline.comparison import quantile, short
 from trimline.files import MalformedResult
@@ -49,6 +48,9 @@ WORKS = (
     Work("fig16", "incast of 431", "incast", "450 KB", large_from=0, senders=431),
     Work("fig23", "web, 4:1 oversubscribed", "web", "below 10 KB", 10_000, 100_000, before_ms=40),
 )
+
+#: The order of the schemes; others come behind them.
+FIRST = ("ndp", "hull", "dctcp", "tcp", "dcqcn", "phost")
 
 #: How much of the small flows is done, and how a point shows it.
 SHARES = ((0.5, "median", 1.0), (0.99, "99 %", 0.45), (0.999, "99.9 %", 0.0))
@@ -91,7 +93,7 @@ def schemes_of(experiment: Experiment, work: Work) -> dict[str, list[Run]]:
             at = [run for run in runs if work.senders in (None, sent_by(run))]
             if at:
                 found[scheme] = at
-    order = {name: number for number, name in enumerate(style.PROTOCOLS)}
+    order = {name: number for number, name in enumerate(FIRST)}
     return dict(sorted(found.items(), key=lambda each: order.get(each[0], len(order))))
 
 
@@ -176,7 +178,7 @@ def dropped_percent(run: Run) -> float:
 def largest_queue_kb(run: Run) -> float:
     """The most that the queues of a port of a switch held at a sample."""
     samples = polars.read_csv(run.folder / "series.csv")
-    ports = samples.filter(polars.col("layer") != "host")
+    ports = samples.filter(~polars.col("layer").str.starts_with("host"))
     most = ports["queue_bytes_max"].max()
     return float(most) / 1e3 if isinstance(most, int | float) else 0.0
 
@@ -238,7 +240,7 @@ def figure(experiment: Experiment) -> Figure:
         title = f"{work.words}\n({work.series}; small flows: {work.small_words})"
         column[0].set_title(title, fontsize=8)
         bars(column[1], mine, names, lambda one: one.largest_queue_kb, "Largest queue (KB)")
-        column[1].set_xscale("log")
+        column[1].set(xscale="log", xlim=(5, 4_000))
         column[1].xaxis.set_major_formatter("{x:g}")
         bars(
             column[2], mine, names, lambda one: given_up(every, one), "Goodput below the best's (%)"
@@ -249,23 +251,36 @@ def figure(experiment: Experiment) -> Figure:
             axes.set_ylim(len(names) - 0.5, -0.5)
             axes.grid(visible=False, axis="y")
     by_buffer(experiment, list(panels[:, -1]))
-    drawn.suptitle("Six schemes on the same works")
+    grey: dict[str, Any] = {"markeredgecolor": style.GREY, "markersize": 6, "linestyle": "none"}
+    points = [
+        Line2D([], [], marker="o", markerfacecolor=(*to_rgb(style.GREY), filled), **grey)
+        for _, _, filled in SHARES
+    ]
+    words = [f"small flows: {words}" for _, words, _ in SHARES]
+    drawn.legend(points, words, loc="outside lower center", ncols=3)
+    drawn.suptitle("The same works for every scheme")
     return drawn
 
 
 def completion(axes: Axes, mine: Sequence[Row], names: Sequence[str]) -> None:
     """Quantiles of the small flows, a line a scheme."""
+    # What takes tens of milliseconds is shown in them.
+    scale, unit = (1e3, "ms") if min(one.small_us[0] for one in mine) > 10_000 else (1.0, "µs")
     for one in mine:
         at = names.index(one.scheme)
         colour = style.colour_of(one.scheme)
-        done = [value for value in one.small_us if math.isfinite(value)]
+        done = [value / scale for value in one.small_us if math.isfinite(value)]
         axes.plot(done, [at] * len(done), color=colour, linewidth=1.2)
-        for value, (_, _, filled) in zip(one.small_us, SHARES, strict=True):
-            if math.isfinite(value):
-                axes.plot(value, at, "o", color=colour, markersize=6, markerfacecolor="white")
-                axes.plot(value, at, "o", color=colour, markersize=6, alpha=filled)
-    axes.set(xscale="log", xlabel="FCT of small flows (µs)")
+        for value, (_, _, filled) in zip(done, SHARES, strict=False):
+            axes.plot(value, at, "o", color=colour, markersize=6, markerfacecolor="white")
+            axes.plot(value, at, "o", color=colour, markersize=6, alpha=filled)
+        if len(done) < len(one.small_us):
+            axes.annotate("not ended", (done[-1], at), (8, -3), textcoords="offset points")
+    axes.set(xscale="log", xlabel=f"FCT of small flows ({unit})")
+    least, most = axes.get_xlim()
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if most < 50 * least else (1,)))
     axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def bars(
@@ -312,22 +327,13 @@ def by_buffer(experiment: Experiment, panels: Sequence[Axes]) -> None:
         axes.set(xscale="log", xlabel="Packets that a queue holds", ylabel=words)
         axes.xaxis.set_major_formatter("{x:g}")
     panels[0].set_yscale("symlog", linthresh=1)
+    panels[0].set_ylim(0, None)
     panels[2].set_yscale("log")
     for axes in (panels[0], panels[2]):
         axes.yaxis.set_major_formatter("{x:g}")
     panels[0].set_title("incast by buffer (fig16)", fontsize=8)
-    panels[0].legend(fontsize=6)
+    panels[1].legend(fontsize=6, handlelength=3.2, loc="upper right")
+    panels[1].set_ylim(0, 27)
 
 
-def main(arguments: Sequence[str]) -> int:
-    """Prints the table of the reproduction in a folder."""
-    try:
-        print(table(rows(Experiment.read(Path(arguments[0]), "beyond/same-work"))), end="")
-    except MalformedResult as error:
-        print(f"same_work: {error}", file=sys.stderr)
-        return 2
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+__all__ = ["figure", "rows", "table"]

@@ -40,30 +40,31 @@ pub(super) static ALL: [BuiltIn; 6] = [
     },
     BuiltIn {
         name: "hull",
-        about: "HULL (NSDI 2012): DCTCP, a phantom queue of 95 % behind every port that marks above 1 KB (table 3; the paper gives no threshold at 10 Gb/s), pacers at hosts by the links' rate. A pacer's bucket holds two packets where 3 KB are less (chosen).",
+        about: "HULL (NSDI 2012): DCTCP as below, a phantom queue of 95 % behind every port that marks above 1 KB (table 3; the paper gives no threshold at 10 Gb/s), pacers at hosts by the links' rate. A pacer's bucket holds two packets where 3 KB are less (chosen).",
         keys: |network| {
             let bucket = (2 * network.packet_bytes).max(3_000);
             format!(
-                "transport.dctcp.timers = \"datacenter\"\nswitch.profile = \"drop-tail\"\n\
+                "transport.dctcp = {{ timers = \"datacenter\", ack_every = 1 }}\nswitch.profile = \"drop-tail\"\n\
                  phantom_queue = [{{ drain = \"95%\", threshold = \"1KB\" }}]\nhost.pacer.bucket = \"{bucket}B\"\n"
             )
         },
     },
     BuiltIn {
         name: "dctcp",
-        about: "DCTCP. Switches mark above 97.5 KB at 10 Gb/s (DCTCP 3.5: 65 packets of 1500 B), as long a time at other rates, and above 30 KB at least (20 packets, at 1 Gb/s).",
+        about: "DCTCP, an ACK for each packet: a window of one would wait for a delayed one. Switches mark above 97.5 KB at 10 Gb/s (DCTCP 3.5: 65 packets of 1500 B), as long a time at other rates, and above 30 KB at least (20 packets, at 1 Gb/s).",
         keys: |network| {
             let threshold = network.in_time(78_000, 30_000);
             format!(
-                "transport.dctcp.timers = \"datacenter\"\nswitch = {{ profile = \"ecn\", ecn_threshold = \"{threshold}B\" }}\n"
+                "transport.dctcp = {{ timers = \"datacenter\", ack_every = 1 }}\nswitch = {{ profile = \"ecn\", ecn_threshold = \"{threshold}B\" }}\n"
             )
         },
     },
     BuiltIn {
         name: "tcp",
-        about: "TCP over switches that drop.",
+        about: "TCP over switches that drop, an ACK for each packet.",
         keys: |_| {
-            "transport.tcp.timers = \"datacenter\"\nswitch.profile = \"drop-tail\"\n".to_owned()
+            let transport = "transport.tcp = { timers = \"datacenter\", ack_every = 1 }";
+            format!("{transport}\nswitch.profile = \"drop-tail\"\n")
         },
     },
     BuiltIn {

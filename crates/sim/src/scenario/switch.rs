@@ -480,7 +480,7 @@ mod tests {
         assert!(refused("ecn_threshold = \"9pkt\"").contains("which does not mark"));
         assert!(refused("data_queue = \"9KB\"").contains("data queue holds 9000 B"));
         let misspelt = plan("switch.profile = \"qoss\"").unwrap_err();
-        assert!(misspelt.contains("nearest: qos"), "{misspelt}");
+        assert!(misspelt.contains("nearest: \"qos\""), "{misspelt}");
     }
 
     #[test]
