@@ -595,6 +595,26 @@ mod tests {
         "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
 
     #[test]
+    fn nics_and_processors_are_said_where_there_are_any() {
+        let with = |keys: &str| {
+            of(&format!("transport.tcp = {{}}\nhost = {{ {keys} }}\n{STAR}"))
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let fifo = with("fifo = { queue = \"2MB\", burst_cost = \"2us\", hosts = [1, 2] }");
+        let said = "fifo of 2 hosts: all that it sends waits in a queue of 2000000 B, handed over in bursts of up to 64000 B; 2us of a processor for each burst";
+        assert!(fifo.contains(said), "{fifo}");
+        assert!(with("fifo = { queue = \"2MB\", lso = \"0B\" }").contains("packet by packet"));
+        let cpu =
+            with("cpu = { interrupts = { frames = 8, time = \"16us\" }, packet_cost = \"260ns\" }");
+        let said = "cpu of every host: a ring of 1024 frames, an interrupt for 8 frames, or 16us behind the first; 1 at work, each on up to 64; up to 64000 B of a flow are taken as one; 260ns of a processor for each frame";
+        assert!(cpu.contains(said), "{cpu}");
+        assert!(with("cpu = { interrupts = \"adaptive\" }").contains("as their rate is"));
+        assert!(!of(STAR).contains("cpu") && !of(STAR).contains("fifo"));
+    }
+
+    #[test]
     fn a_timeline_is_said_to_be_slow() {
         let timeline =
             "[output]\ntimeline = { places = [\"host 1\", \"host 2\"], flows = [[0, 1]] }\n";

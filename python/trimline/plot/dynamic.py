@@ -85,6 +85,15 @@ def table4(experiment: Experiment) -> Figure:
     waits.legend(loc="upper left", ncols=2)
     waits.set_ylim(1, 200_000)
     draw_slowdowns(experiment, slowdowns)
+    draw_pacing(experiment, unpaced, times)
+    for axes in panels.flat:
+        axes.set(xlabel="Load (%)", xticks=LOADS)
+    figure.suptitle("A client asks nine servers for files of 1 KB and 10 MB over 1 Gb/s")
+    return figure
+
+
+def draw_pacing(experiment: Experiment, waits: Axes, times: Axes) -> None:
+    """Figure 11: latency and completion times of large files, with pacers and without."""
     pairs = (("dctcp-6k", "DCTCP-6K", style.GREEN), ("pq950", "PQ950", style.BLUE))
     for scheme, words, colour in pairs:
         for name, line, label in (
@@ -93,16 +102,22 @@ def table4(experiment: Experiment) -> Figure:
         ):
             found = loads_of(experiment, name)
             loads = [load for load, _ in found]
-            for axes, value in ((unpaced, latency), (times, large)):
+            for axes, value in ((waits, latency), (times, large)):
                 values = [value(runs) for _, runs in found]
                 axes.plot(loads, values, line, color=colour, marker=".", label=label)
-    unpaced.set(ylabel="Wait at the port (µs), mean", title="Figure 11: latency", ylim=(0, None))
+    waits.set(ylabel="Wait at the port (µs), mean", title="Figure 11: latency", ylim=(0, None))
     times.set(ylabel="FCT of 10 MB (ms), mean", title="Figure 11: large files", ylim=(0, None))
-    for axes in (unpaced, times):
+    for axes in (waits, times):
         axes.legend(loc="upper left")
-    for axes in panels.flat:
+
+
+def fig11_bursts(experiment: Experiment) -> Figure:
+    """Figure 11 with bursty servers."""
+    figure, (waits, times) = pyplot.subplots(1, 2, figsize=(9.2, 4.2), layout="constrained")
+    draw_pacing(experiment, waits, times)
+    for axes in (waits, times):
         axes.set(xlabel="Load (%)", xticks=LOADS)
-    figure.suptitle("A client asks nine servers for files of 1 KB and 10 MB over 1 Gb/s")
+    figure.suptitle("Files of 1 KB and 10 MB from bursty servers over 1 Gb/s")
     return figure
 
 

@@ -239,6 +239,7 @@ FIGURES: dict[str, Callable[[Experiment], Figure]] = {
     "hull/fig06": hull.fig06,
     "hull/fig08": hull.fig08,
     "hull/fig09": hull.fig09,
+    "hull/fig11-bursts": dynamic.fig11_bursts,
     "hull/fig12": dynamic.fig12,
     "hull/table2": hosts.table2,
     "hull/table4": dynamic.table4,
