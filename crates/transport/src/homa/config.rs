@@ -102,9 +102,7 @@ impl Config {
         let unscheduled = self.unscheduled();
         match sequence.checked_sub(unscheduled) {
             None => u64::from(sequence) * self.payload(),
-            Some(behind) => {
-                u64::from(self.unscheduled_bytes) + u64::from(behind) * self.payload()
-            }
+            Some(behind) => u64::from(self.unscheduled_bytes) + u64::from(behind) * self.payload(),
         }
     }
 
@@ -127,7 +125,8 @@ impl Config {
     /// The priority of an unscheduled packet when the message has so many bytes left, itself counted.
     pub(super) fn unscheduled_priority(&self, left: u64) -> u8 {
         let level = self.cutoffs.iter().position(|&cutoff| left <= u64::from(cutoff));
-        let level = level.unwrap_or(self.cutoffs.len()).min(usize::from(self.unscheduled_levels - 1));
+        let level =
+            level.unwrap_or(self.cutoffs.len()).min(usize::from(self.unscheduled_levels - 1));
         ServiceClass::MOST_URGENT - level as u8
     }
 
@@ -212,7 +211,10 @@ mod tests {
         assert_eq!(priorities(3, 100), [2, 1, 0]);
         assert_eq!(priorities(4, 100), [2, 2, 1, 0]);
         // Seven packets are 10,766 bytes on the wire, six are 9228.
-        assert_eq!((priorities(1, 7), priorities(1, 6), priorities(1, 3)), (vec![0], vec![4], vec![5]));
+        assert_eq!(
+            (priorities(1, 7), priorities(1, 6), priorities(1, 3)),
+            (vec![0], vec![4], vec![5])
+        );
     }
 
     proptest! {

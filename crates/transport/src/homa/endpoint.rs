@@ -244,8 +244,9 @@ impl Endpoint {
         };
         let (place, (slot, _)) = self.granting.first(most).enumerate().find(may)?;
         let receiver = self.slots.at(slot).receiver();
+        let since = receiver.heard_at();
         let packet = receiver.grant(now, self.host, (place, among), &self.config);
-        self.granting.given(now, receiver.key.peer, self.config.packet_time);
+        self.granting.given(now, since, receiver.key.peer, self.config.packet_time);
         self.rank_receiver(slot);
         self.arm(slot);
         Some(packet)

@@ -25,7 +25,13 @@ pub(super) struct Granting {
 
 impl Granting {
     /// The message in `slot` stands at `to` instead of `from`.
-    pub(super) fn replace(&mut self, slot: u32, host: HostId, from: Option<Rank>, to: Option<Rank>) {
+    pub(super) fn replace(
+        &mut self,
+        slot: u32,
+        host: HostId,
+        from: Option<Rank>,
+        to: Option<Rank>,
+    ) {
         if from == to {
             return;
         }
@@ -62,11 +68,12 @@ impl Granting {
         self.heads.len().min(count)
     }
 
-    /// A GRANT goes to a peer. A NIC that was busy longer than a packet time is not made up for.
-    pub(super) fn given(&mut self, now: Time, host: HostId, packet_time: TimeDelta) {
+    /// A GRANT goes to a peer, which might have gone at some time before. A NIC that was busy longer than a packet time
+    /// is not made up for.
+    pub(super) fn given(&mut self, now: Time, since: Time, host: HostId, packet_time: TimeDelta) {
         if let Some(peer) = self.peers.get_mut(&host) {
             let earliest = Time::from_ps(now.as_ps().saturating_sub(packet_time.as_ps()));
-            peer.next_at = peer.next_at.max(earliest) + packet_time;
+            peer.next_at = peer.next_at.max(since).max(earliest) + packet_time;
         }
     }
 }

@@ -104,6 +104,11 @@ impl Receiver {
         self.packets.unwrap_or(0)
     }
 
+    /// When the message was last heard of or granted: what may go now may have gone then.
+    pub(super) fn heard_at(&self) -> Time {
+        self.heard_at
+    }
+
     /// Bytes that were granted and have not arrived.
     pub(super) fn outstanding(&self) -> u64 {
         if self.is_complete() { 0 } else { self.outstanding }
@@ -145,7 +150,8 @@ impl Receiver {
         let granted = self.granted.min(end);
         (self.granted, self.outstanding) = (self.arrivals.base().min(end), 0);
         self.advance(granted, config);
-        let arrived = (self.arrivals.base()..granted).filter(|&packet| self.arrivals.contains(packet));
+        let arrived =
+            (self.arrivals.base()..granted).filter(|&packet| self.arrivals.contains(packet));
         let bytes: u64 = arrived.map(|packet| config.wire_bytes(packet, end)).sum();
         self.outstanding -= bytes;
     }
@@ -210,7 +216,12 @@ impl Receiver {
     }
 
     /// The time to ask has come: RESENDs for what was granted and is missing.
-    pub(super) fn lose_patience(&mut self, now: Time, host: HostId, config: &Config) -> Vec<Packet> {
+    pub(super) fn lose_patience(
+        &mut self,
+        now: Time,
+        host: HostId,
+        config: &Config,
+    ) -> Vec<Packet> {
         if self.deadline(config) > now {
             return Vec::new();
         }
@@ -232,7 +243,8 @@ impl Receiver {
         let mut next = self.arrivals.base();
         while next < self.granted && packets.len() < MOST_RESENDS {
             let first = next;
-            while next < self.granted && !self.arrivals.contains(next) && next - first < MOST_ASKED {
+            while next < self.granted && !self.arrivals.contains(next) && next - first < MOST_ASKED
+            {
                 next += 1;
             }
             let extra = (next - first) << 16 | u32::from(priority);

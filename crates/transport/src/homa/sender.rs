@@ -3,7 +3,9 @@
 use alloc::collections::BTreeSet;
 
 use rand_xoshiro::rand_core::RngCore;
-use trimline_packet::{Flags, Header, HostId, Kind, Packet, Service, ServiceClass, Time, TimeDelta};
+use trimline_packet::{
+    Flags, Header, HostId, Kind, Packet, Service, ServiceClass, Time, TimeDelta,
+};
 
 use super::config::{Config, Ending, MOST_DOUBLINGS, doubled, said};
 use super::sending::Turn;
@@ -111,14 +113,21 @@ impl Sender {
         let (sequence, is_repeated) = self.upcoming()?;
         let sent = config.start(self.next);
         let left = match self.length {
-            Some(length) => length.saturating_sub(sent) + config.bytes_of(self.again.len() as u32).0,
+            Some(length) => {
+                length.saturating_sub(sent) + config.bytes_of(self.again.len() as u32).0
+            }
             None => (1 << 63) + sent,
         };
         Some(((left, self.number), self.priority_of(sequence, is_repeated, config)))
     }
 
     /// The packet that goes next, and whether it was sent before.
-    pub(super) fn send(&mut self, now: Time, host: HostId, config: &Config) -> Option<(Packet, bool)> {
+    pub(super) fn send(
+        &mut self,
+        now: Time,
+        host: HostId,
+        config: &Config,
+    ) -> Option<(Packet, bool)> {
         let (sequence, is_repeated) = self.upcoming()?;
         let priority = self.priority_of(sequence, is_repeated, config);
         let is_asking = core::mem::take(&mut self.is_asking);
@@ -205,7 +214,8 @@ impl Sender {
             _ => {
                 let spread = u128::from(doubled(config.backoff, self.repeats).as_ps());
                 // No draw where there is nothing to draw.
-                let more = if spread == 0 { 0 } else { spread * u128::from(self.stream.next_u64()) >> 64 };
+                let more =
+                    if spread == 0 { 0 } else { spread * u128::from(self.stream.next_u64()) >> 64 };
                 let time = doubled(config.retry, self.repeats);
                 TimeDelta::from_ps(time.as_ps().saturating_add(more as u64))
             }
