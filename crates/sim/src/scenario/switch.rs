@@ -3,7 +3,7 @@
 use trimline_switch::model::{MarkAt, Unit};
 use trimline_switch::profiles::{self, Profile, Sizes};
 use trimline_switch::{
-    Action, BesideModel, Choices, Limit, Marker, QueueChoices, Scheduler, ServiceModel,
+    Action, BesideModel, Choices, Classifier, Limit, Marker, QueueChoices, Scheduler, ServiceModel,
 };
 use trimline_transport::Framing;
 
@@ -164,13 +164,17 @@ fn main_model(
 ) -> Result<(ServiceModel, Shared), ScenarioError> {
     check_sizes(keys, context)?;
     let mut choices = sized(keys, context)?;
-    if choices.queues.len() > 1 {
+    if choices.classifier == Classifier::HeaderAndData {
         ndp_queues(keys, context, &mut choices)?;
     } else {
+        let why = match choices.queues.len() {
+            1 => "which has one queue",
+            _ => "which has a queue for each priority",
+        };
         refuse(
             keys,
             &["header_queue", "wrr", "coin", "return_to_sender"],
-            "which has one queue",
+            why,
             "a profile with a header queue: paper, htsim, csg-htsim, netfpga, p4",
         )?;
     }
@@ -247,23 +251,25 @@ fn sized(keys: &Keys<'_>, context: Context<'_>) -> Result<Choices, ScenarioError
     };
     let mut choices =
         (profile.build)(Sizes { packets, payload_bytes, packet_bytes, mark: ECN_MARK });
-    // NDP's queues: 0 for headers, 1 for data. A single queue is both.
-    let is_single = choices.queues.len() == 1;
-    let queue = choices.queues.last_mut().expect("a profile has a queue");
-    match data {
-        Some(QueueSize::Bytes(bytes)) => {
-            queue.whole = Limit::bytes(bytes as u32);
-            if is_single {
-                queue.header = queue.whole;
+    // NDP's queues: 0 for headers, 1 for data. Other queues are for both.
+    let has_headers = choices.classifier == Classifier::HeaderAndData;
+    for queue in choices.queues.iter_mut().skip(has_headers.into()) {
+        match data {
+            Some(QueueSize::Bytes(bytes)) => {
+                queue.whole = Limit::bytes(bytes as u32);
+                if !has_headers {
+                    queue.header = queue.whole;
+                }
             }
+            Some(QueueSize::Packets(packets)) if !profile.is_sized => {
+                queue.whole = Limit::packets(packets);
+            }
+            Some(QueueSize::Packets(_)) | None => {}
         }
-        Some(QueueSize::Packets(packets)) if !profile.is_sized => {
-            queue.whole = Limit::packets(packets);
-        }
-        Some(QueueSize::Packets(_)) | None => {}
     }
     let at = keys.get("data_queue").or_else(|| keys.get("profile"));
-    holds_a_packet("data", queue.whole, at.unwrap_or(context.root), packet_bytes)?;
+    let whole = choices.queues.last().expect("a profile has a queue").whole;
+    holds_a_packet("data", whole, at.unwrap_or(context.root), packet_bytes)?;
     Ok(choices)
 }
 
