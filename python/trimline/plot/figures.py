@@ -232,6 +232,9 @@ def fig22(experiment: Experiment) -> Figure:
 
 #: Every figure that can be drawn.
 FIGURES: dict[str, Callable[[Experiment], Figure]] = {
+    "homa/w1": hull.homa,
+    "homa/w2": hull.homa,
+    "homa/w5": hull.homa,
     "hull/fig02": hull.fig02,
     "hull/fig08": hull.fig08,
     "ndp/coexist": transfers.coexist,

@@ -290,19 +290,25 @@ impl Transport for Homa {
 
     fn words(self, config: &Config) -> String {
         let cutoffs: Vec<String> = config.cutoffs.iter().map(u32::to_string).collect();
-        let least = LEVELS - config.unscheduled_levels;
         format!(
-            "Homa: {} B a packet, {} B a round trip; {} B of a message go unasked, with priorities 7 to {least}{}; {} at a time {} granted, with priorities 0 to {}; RESEND after {}, first packet again after {}{}{}",
+            "Homa: {} B a packet, {} B a round trip; {} B of a message go unasked, with {}{}; {} at a time {} granted, with {}; RESEND after {}, first packet again after {}{}{}",
             config.payload_bytes,
             config.rtt_bytes,
             config.unscheduled_bytes,
+            match LEVELS - config.unscheduled_levels {
+                7 => "priority 7".to_owned(),
+                least => format!("priorities 7 to {least}"),
+            },
             match &cutoffs[..] {
                 [] => String::new(),
                 cutoffs => format!(" by what is left (up to {} B)", cutoffs.join(", ")),
             },
             config.overcommitment,
             if config.overcommitment == 1 { "is" } else { "are" },
-            config.scheduled_levels - 1,
+            match config.scheduled_levels {
+                1 => "priority 0".to_owned(),
+                levels => format!("priorities 0 to {}", levels - 1),
+            },
             time(config.resend),
             time(config.retry),
             match config.backoff {
@@ -464,5 +470,112 @@ fn with_rtt(payload_bytes: u16, link: &LinkSpec, rtt_bytes: u32) -> Config {
         backoff: TimeDelta::ZERO,
         ending: Ending::Acknowledged,
         time_wait: TimeDelta::from_ms(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{self, plan};
+    use super::*;
+    use trimline_switch::ServiceModel;
+
+    fn config(keys: &str) -> Config {
+        testing::config(keys)
+    }
+
+    /// What a scenario with these keys is refused with.
+    fn refused(keys: &str) -> String {
+        plan(&format!("transport.homa = {{ {keys} }}")).expect_err("a mistake")
+    }
+
+    #[test]
+    fn the_numbers_of_the_authors_follow_from_their_round_trip() {
+        let keys = "links.framing = \"20B\"\ntransport.homa = { payload = \"1442B\", rtt_bytes = \"10000B\", scheduled_levels = 1, cutoffs = { distribution = \"homa-w1\" } }";
+        let config = config(keys);
+        assert_eq!((config.overhead_bytes, config.unscheduled_bytes), (96, 1442 + 7886));
+        assert_eq!((config.boost_bytes, config.packet_time), (10_000, TimeDelta::from_ps(1_230_400)));
+        assert_eq!((config.unscheduled_levels, config.overcommitment), (7, 1));
+        assert_eq!(config.cutoffs, [11, 131, 280, 489, 794, 1360]);
+    }
+
+    #[test]
+    fn a_round_trip_is_that_of_the_network() {
+        // Two links of 10 Gb/s and 1 us each way for 9076 B, and back for 76 B.
+        let base = config("transport.homa = {}");
+        let ps = 2 * (9076 + 76) * 800 + 4 * 1_000_000u64;
+        assert_eq!(u64::from(base.rtt_bytes), ps.div_ceil(800));
+        assert_eq!(base.unscheduled_bytes, 2 * 9000 + (base.rtt_bytes - 2 * 9076 - 76));
+        assert_eq!((base.unscheduled_levels, base.scheduled_levels), (4, 4));
+        let quarter = base.unscheduled_bytes / 4;
+        assert_eq!((base.cutoffs[0], base.cutoffs.len()), (quarter, 3));
+        assert_eq!((base.resend, base.retry), (TimeDelta::from_ms(2), TimeDelta::from_ms(4)));
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let keys = "transport.homa = { payload = \"1000B\", rtt_bytes = \"5000B\", unscheduled = \"3000B\", boost = \"7B\", unscheduled_levels = 3, scheduled_levels = 2, cutoffs = [\"100B\", \"2KB\"], overcommitment = 1, resend = \"10us\", retry = \"11us\", backoff = \"12us\", acks = false, linger = \"13us\", time_wait = \"14us\" }";
+        let us = TimeDelta::from_us;
+        let expected = Config {
+            rtt_bytes: 5000,
+            unscheduled_bytes: 3000,
+            boost_bytes: 7,
+            unscheduled_levels: 3,
+            scheduled_levels: 2,
+            cutoffs: vec![100, 2000],
+            overcommitment: 1,
+            resend: us(10),
+            retry: us(11),
+            backoff: us(12),
+            ending: Ending::Silent(us(13)),
+            time_wait: us(14),
+            ..config("transport.homa.payload = \"1000B\"")
+        };
+        assert_eq!(config(keys), expected);
+    }
+
+    #[test]
+    fn its_switch_has_a_queue_for_each_priority() {
+        let plan = plan("transport.homa = {}").unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(plan.switch, ServiceModel::priorities(200, 9076));
+    }
+
+    #[test]
+    fn a_switch_of_priorities_has_one_size_of_queue() {
+        let with = |keys: &str| plan(&format!("transport.homa = {{}}\nswitch = {{ {keys} }}"));
+        let bytes = with("data_queue = \"20000B\"").expect("a switch").switch;
+        let limits: Vec<u32> = (0..8).map(|queue| bytes.most_in_queue(queue).bytes).collect();
+        assert_eq!(limits, [20_000; 8]);
+        for (key, why) in [
+            ("header_queue = \"8pkt\"", "which has a queue for each priority"),
+            ("wrr = \"10:1\"", "which has a queue for each priority"),
+            ("ecn_threshold = \"8pkt\"", "which does not mark"),
+            ("shared_buffer = \"100pkt\"", "whose queues have their own"),
+            ("pfc = {}", "which has several queues"),
+        ] {
+            let error = with(key).expect_err(key);
+            assert!(error.contains(why) && error.contains("s.toml:4:"), "{error}");
+        }
+    }
+
+    #[test]
+    fn keys_that_contradict_each_other_are_refused() {
+        for (keys, words) in [
+            ("unscheduled_levels = 6, scheduled_levels = 3", "8 together"),
+            ("unscheduled_levels = 8", "8 together"),
+            ("scheduled_levels = 2, overcommitment = 3", "at most 2, one for each"),
+            ("unscheduled_levels = 2, cutoffs = [\"1B\", \"2B\"]", "at most 1, ascending"),
+            ("cutoffs = [\"3B\", \"2B\"]", "ascending"),
+            ("unscheduled = \"0B\"", "from 1B to"),
+            ("rtt_bytes = \"0B\"", "from 1B to"),
+            ("rtt_bytes = \"4GB\"", "from 1B to"),
+            ("rtt_bytes = \"5GB\"", "at most 4294967295B"),
+            ("payload = \"65470B\"", "from 1B to 65459B"),
+            ("resend = \"0s\"", "a time above zero"),
+            ("linger = \"1ms\"", "`acks = false` beside it"),
+            ("cutoffs = { distribution = \"homa-w7\" }", "nearest"),
+        ] {
+            let error = refused(keys);
+            assert!(error.contains(words) && error.contains("s.toml:3:"), "{keys}: {error}");
+        }
     }
 }
