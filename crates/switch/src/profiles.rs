@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 use trimline_packet::Packet;
 
 use crate::model::{
-    Action, Choices, Classifier, Limit, MarkAt, Marker, QueueChoices, Scheduler, ServiceModel, Unit,
+    Action, Choices, Classifier, Limit, MAX_QUEUES, MarkAt, Marker, QueueChoices, Scheduler,
+    ServiceModel, Unit,
 };
 
 /// NDP 3.1: ten headers to one data packet.
@@ -120,6 +121,20 @@ impl Choices {
         Choices::single(QueueChoices::new(Limit::packets(packets)))
     }
 
+    /// Eight queues by priority, each of `packets` packets, that drop what does not fit; the most urgent first (Homa
+    /// 3.4). Control packets are in the first, which holds as many bytes of them as of data.
+    pub fn priorities(packets: u32, packet_bytes: u16) -> Choices {
+        let mut queues = vec![QueueChoices::new(Limit::packets(packets)); MAX_QUEUES];
+        queues[0].header = Limit::bytes(memory(packets, packet_bytes));
+        Choices {
+            queues,
+            classifier: Classifier::Priority,
+            scheduler: Scheduler::Strict,
+            trimmed_bytes: Packet::HEADER_BYTES,
+            cell_bytes: 1,
+        }
+    }
+
     /// One queue of `packets` packets that marks a packet which finds more than `mark` packets
     /// before it, the one on the wire included (DCTCP).
     pub fn ecn(packets: u32, mark: u32) -> Choices {
@@ -176,7 +191,7 @@ pub struct Profile {
 }
 
 /// How many profiles there are.
-const COUNT: usize = 9;
+const COUNT: usize = 10;
 
 /// Every profile.
 pub static ALL: [Profile; COUNT] = [
@@ -252,6 +267,14 @@ pub static ALL: [Profile; COUNT] = [
         marks: false,
         build: |sizes| Choices::qos(sizes.packets),
     },
+    Profile {
+        name: "priorities",
+        about: "A drop-tail queue for each of eight priorities, the most urgent first (Homa).",
+        packets: 200,
+        is_sized: true,
+        marks: false,
+        build: |sizes| Choices::priorities(sizes.packets, sizes.packet_bytes),
+    },
 ];
 
 /// Their names.
@@ -299,11 +322,13 @@ profiles! {
     drop_tail(packets: u32),
     ecn(packets: u32, mark: u32),
     qos(packets: u32),
+    priorities(packets: u32, packet_bytes: u16),
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trimline_packet::{Service, ServiceClass};
 
     #[test]
     fn every_profile_builds_and_is_found_by_its_name() {
@@ -318,6 +343,16 @@ mod tests {
             let marked = (profile.build)(Sizes { mark: 4, ..sizes });
             assert_eq!(marked != choices, profile.marks, "{name}");
         }
+    }
+
+    #[test]
+    fn priorities_have_queues_of_their_own_and_control_is_with_the_most_urgent() {
+        let model = ServiceModel::priorities(8, 1500);
+        let data = |priority| model.queue_of(ServiceClass::new(Service::Droppable, priority));
+        assert_eq!([7, 6, 1, 0].map(data), [0, 1, 6, 7]);
+        assert_eq!(model.queue_of(Service::Control), 0);
+        assert_eq!(model.header_queue_capacity_bytes(), Some(12_000));
+        assert_eq!(model.most_in_queue(7), Limit::packets(8));
     }
 
     /// What the profiles' table in spec/deviations.toml says of weights and memory.

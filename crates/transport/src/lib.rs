@@ -23,9 +23,11 @@ mod arrivals;
 pub mod cbr;
 pub mod dcqcn;
 pub mod flow;
+pub mod homa;
 pub mod ndp;
 pub mod phost;
 mod round_robin;
+mod spray;
 pub mod tcp;
 mod timers;
 

@@ -7,7 +7,7 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, Packet, PathId, Service, Time};
 use trimline_packet::{Kind, TimeDelta};
 use trimline_transport::{
-    Allowed, Endpoint, HostTables, Key, Stream, cbr, dcqcn, flow, ndp, phost, tcp,
+    Allowed, Endpoint, HostTables, Key, Stream, cbr, dcqcn, flow, homa, ndp, phost, tcp,
 };
 
 /// Slots of the halves at one host.
@@ -188,6 +188,27 @@ fn phost_host(host: HostId) -> phost::Endpoint {
     phost::Endpoint::new(host, config)
 }
 
+fn homa_host(host: HostId) -> homa::Endpoint {
+    let config = homa::Config {
+        payload_bytes: 1436,
+        overhead_bytes: 76,
+        packet_time: TimeDelta::from_ns(1200),
+        rtt_bytes: 10_000,
+        unscheduled_bytes: 9328,
+        boost_bytes: 10_000,
+        unscheduled_levels: 5,
+        cutoffs: vec![300, 1500, 5000, 9000],
+        scheduled_levels: 3,
+        overcommitment: 3,
+        resend: TimeDelta::from_us(200),
+        retry: TimeDelta::from_us(400),
+        backoff: TimeDelta::from_us(100),
+        ending: homa::Ending::Acknowledged,
+        time_wait: TimeDelta::from_ms(1),
+    };
+    homa::Endpoint::new(host, config)
+}
+
 fn dcqcn_host(host: HostId) -> dcqcn::Endpoint {
     let config = dcqcn::Config {
         payload_bytes: 1436,
@@ -215,6 +236,12 @@ proptest! {
     #[test]
     fn phost_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
         let paused = run(phost_host, seed);
+        prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
+    }
+
+    #[test]
+    fn homa_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
+        let paused = run(homa_host, seed);
         prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
     }
 

@@ -233,6 +233,9 @@ def fig22(experiment: Experiment) -> Figure:
 #: Every figure that can be drawn.
 FIGURES: dict[str, Callable[[Experiment], Figure]] = {
     "beyond/same-work": same_work.figure,
+    "homa/w1": hull.homa,
+    "homa/w2": hull.homa,
+    "homa/w5": hull.homa,
     "hull/fig02": hull.fig02,
     "hull/fig03": hosts.fig03,
     "hull/fig05": hull.fig05,

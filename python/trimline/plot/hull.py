@@ -208,8 +208,22 @@ def by_size(flows: Sequence[Flow]) -> dict[float, list[float]]:
 
 def homa_file(experiment: Experiment) -> Figure:
     """Slowdown of pHost by size of message, a panel a workload."""
-    workloads = ("w1", "w2", "w5")
-    figure, panels = pyplot.subplots(1, 3, figsize=(10.4, 4.0), sharey=True, layout="constrained")
+    return slowdowns(experiment, ("w1", "w2", "w5"), "pHost on Homa's network")
+
+
+def homa(experiment: Experiment) -> Figure:
+    """Slowdown of Homa by size of message; the workload is the experiment's name."""
+    workload = next(iter(experiment.series())).split("-")[0]
+    return slowdowns(experiment, (workload,), "Homa on its authors' network")
+
+
+def slowdowns(experiment: Experiment, workloads: Sequence[str], title: str) -> Figure:
+    """Slowdown by size of message at two loads, a panel a workload."""
+    size = (1.4 + 3.0 * len(workloads), 4.0)
+    figure, grid = pyplot.subplots(
+        1, len(workloads), figsize=size, sharey=True, squeeze=False, layout="constrained"
+    )
+    panels = list(grid[0])
     for axes, workload in zip(panels, workloads, strict=True):
         for load, colour in (("50", style.BLUE), ("80", style.VERMILION)):
             runs = experiment.series().get(f"{workload}-{load}")
@@ -227,6 +241,7 @@ def homa_file(experiment: Experiment) -> Figure:
         axes.set(xlabel="Size (B)", xscale="log", yscale="log", title=workload.upper())
         axes.yaxis.set_major_formatter("{x:g}")
     panels[0].set_ylabel("Slowdown at the receiver")
-    panels[0].legend(loc="upper left")
-    figure.suptitle("pHost on Homa's network (solid: median; dashed: 99th percentile)")
+    if panels[0].get_legend_handles_labels()[0]:
+        panels[0].legend(loc="upper left")
+    figure.suptitle(f"{title} (solid: median; dashed: 99th percentile)")
     return figure

@@ -85,7 +85,7 @@ const BUILT_IN: [BuiltIn; 19] = [
 ];
 
 /// Their names, for the grammar.
-pub(super) static NAMES: [&str; BUILT_IN.len()] = {
+pub(crate) static NAMES: [&str; BUILT_IN.len()] = {
     let mut names = [""; BUILT_IN.len()];
     let mut place = 0;
     while place < names.len() {
@@ -203,7 +203,7 @@ fn pareto(node: &Node, payload_bytes: u16) -> Result<Pareto, ScenarioError> {
 }
 
 /// The distribution of a `size` table that names one.
-fn distribution(node: &Node) -> Result<Arc<SizeDistribution>, ScenarioError> {
+pub(crate) fn distribution(node: &Node) -> Result<Arc<SizeDistribution>, ScenarioError> {
     let reading = match node.child("interpolation").and_then(Node::text) {
         Some("step") => Some(Reading::Step),
         Some("linear") => Some(Reading::Linear),
@@ -212,13 +212,6 @@ fn distribution(node: &Node) -> Result<Arc<SizeDistribution>, ScenarioError> {
     let sizes = match (node.child("file"), node.child("distribution")) {
         (Some(file), _) => from_file(node, file, reading)?,
         (None, Some(named)) => {
-            if let Some(stray) = node.child("packet").or(node.child("format")) {
-                return Err(ScenarioError::new(
-                    &stray.place,
-                    "the form of a distribution that is built in",
-                    "`packet` and `format` beside `file`",
-                ));
-            }
             let name = named.text().unwrap_or_default();
             let built_in = BUILT_IN.iter().find(|built_in| built_in.name == name);
             let built_in = built_in.ok_or_else(|| {
@@ -229,10 +222,23 @@ fn distribution(node: &Node) -> Result<Arc<SizeDistribution>, ScenarioError> {
                 )
                 .nearest(nearest(name, NAMES))
             })?;
+            let packet = node.child("packet");
+            let stray = node.child("format").or(packet.filter(|_| built_in.unit == 1));
+            if let Some(stray) = stray {
+                return Err(ScenarioError::new(
+                    &stray.place,
+                    "the form of a distribution that is built in",
+                    "`packet` and `format` beside `file`; `packet` also beside a distribution that counts packets",
+                ));
+            }
+            let unit = match packet {
+                Some(packet) => unit(read(packet, quantity::bytes, Quantity::Bytes)?),
+                None => built_in.unit,
+            };
             let mistake = |error: FormatError| {
                 ScenarioError::new(&named.place, error.to_string(), "a distribution")
             };
-            let sizes = built_in.read(reading).map_err(mistake)?;
+            let sizes = BuiltIn { unit, ..*built_in }.read(reading).map_err(mistake)?;
             if reading.is_some_and(|reading| reading != sizes.reading()) {
                 return Err(ScenarioError::new(
                     &node.place,
@@ -251,6 +257,11 @@ fn distribution(node: &Node) -> Result<Arc<SizeDistribution>, ScenarioError> {
         }
     };
     Ok(Arc::new(sizes))
+}
+
+/// Bytes of one unit of a file's sizes.
+fn unit(bytes: ByteCount) -> u64 {
+    bytes.get().clamp(1, 1 << 20)
 }
 
 fn from_file(
@@ -277,9 +288,8 @@ fn from_file(
         None if form == Form::Dcpim => ByteCount::new(PACKET),
         None => ByteCount::new(1),
     };
-    let unit = unit.get().clamp(1, 1 << 20);
     let reading = reading.unwrap_or(form.reading());
-    SizeDistribution::parse(&name, &text, form, unit, reading)
+    SizeDistribution::parse(&name, &text, form, self::unit(unit), reading)
         .map_err(|error| in_file(file, &error))
 }
 
@@ -294,6 +304,27 @@ mod tests {
             let mean = sizes.mean_millibytes() / 1000;
             assert!((100..20_000_000).contains(&mean), "{name}, {file}: {mean} B");
         }
+    }
+
+    #[test]
+    fn a_distribution_that_counts_packets_may_have_others() {
+        let text = |size: &str| {
+            format!(
+                "topology.star.hosts = 4\n[[workload]]\nname = \"w\"\npermutation = {{}}\nsize = {{ {size} }}"
+            )
+        };
+        let sizes = |size: &str| {
+            let scenario = crate::scenario::Scenario::parse("s.toml", &text(size), &[]);
+            let plan = scenario.map_err(|error| error.to_string())?.runs[0].plan.clone();
+            match &plan.workloads[0].size {
+                Size::Drawn(sizes) => Ok(sizes.largest()),
+                other => Err(format!("{other:?}")),
+            }
+        };
+        assert_eq!(sizes("distribution = \"homa-w5\""), Ok(20_000 * 1460));
+        assert_eq!(sizes("distribution = \"homa-w5\", packet = \"1442B\""), Ok(20_000 * 1442));
+        let refused = sizes("distribution = \"homa-w1\", packet = \"1442B\"").unwrap_err();
+        assert!(refused.contains("a distribution that counts packets"), "{refused}");
     }
 
     /// The files of Homa begin with the mean that their authors computed.

@@ -312,7 +312,7 @@ macro_rules! port_keys {
         optional(
             "profile",
             Form::Word(PROFILES),
-            "Whose constants. It also decides the defaults of the transport's pull_spacing and pull_ack. Default: paper; with TCP and MPTCP drop-tail; ecn with DCTCP, DCQCN and where TCP has ecn.",
+            "Whose constants. It also decides the defaults of the transport's pull_spacing and pull_ack. Default: paper; with TCP and MPTCP drop-tail; ecn with DCTCP, DCQCN and where TCP has ecn; priorities with Homa; p4 with pHost.",
         ),
         optional(
             "data_queue",
@@ -534,7 +534,7 @@ static SIZE: Grammar = Grammar {
         optional(
             "packet",
             BYTES,
-            "Bytes of one unit of the file's sizes. Default: 1B; 1460B with dcpim, which counts packets.",
+            "Bytes of one unit of the file's sizes. Default: 1B; 1460B with dcpim and homa-w5, which count packets.",
         ),
         optional(
             "interpolation",

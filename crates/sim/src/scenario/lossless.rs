@@ -115,10 +115,12 @@ fn check_beside(keys: &Keys<'_>, node: &Node, choices: &Choices) -> Result<(), S
         ));
     }
     let trims = |action: &Action| matches!(action, Action::TrimArriving | Action::TrimByCoin);
-    if choices.queues.len() > 1 || choices.queues[0].overflow.iter().any(trims) {
+    let does_trim = choices.queues.iter().any(|queue| queue.overflow.iter().any(trims));
+    if choices.queues.len() > 1 || does_trim {
+        let why = if does_trim { "which trims" } else { "which has several queues" };
         return Err(ScenarioError::new(
             &node.place,
-            format!("`{NAME}` with profile \"{}\", which trims", keys.profile()),
+            format!("`{NAME}` with profile \"{}\", {why}", keys.profile()),
             "a profile that drops: drop-tail or ecn",
         ));
     }

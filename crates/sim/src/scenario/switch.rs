@@ -168,8 +168,11 @@ fn main_model(
     if choices.classifier == Classifier::HeaderAndData {
         ndp_queues(keys, context, &mut choices)?;
     } else {
-        let why =
-            if of_classes { "which has a queue for each class" } else { "which has one queue" };
+        let why = match choices.classifier {
+            Classifier::Class => "which has a queue for each class",
+            Classifier::Priority => "which has a queue for each priority",
+            Classifier::Single | Classifier::HeaderAndData => "which has one queue",
+        };
         let expected = "a profile with a header queue: paper, htsim, csg-htsim, netfpga, p4";
         refuse(keys, &["header_queue", "wrr", "coin", "return_to_sender"], why, expected)?;
     }

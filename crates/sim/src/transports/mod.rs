@@ -12,6 +12,8 @@ mod cbr;
 mod dcqcn;
 mod estimate;
 mod frames;
+mod homa;
+mod homa_cutoffs;
 mod keys;
 mod ndp;
 mod phost;
@@ -40,6 +42,7 @@ use trimline_transport::{Allowed, Disposition, Endpoint, Framing, Half, HostTabl
 pub use cbr::Cbr;
 pub use dcqcn::Dcqcn;
 pub use estimate::{constant_rate, windowed};
+pub use homa::Homa;
 pub use keys::{Keys, Setting};
 pub use ndp::Ndp;
 pub(crate) use ndp::defaults as ndp_defaults;
@@ -67,6 +70,7 @@ several::transports! {
     Dcqcn(trimline_transport::dcqcn::Endpoint): Dcqcn;
     Cbr(trimline_transport::cbr::Endpoint): Cbr;
     Phost(trimline_transport::phost::Endpoint): Phost;
+    Homa(trimline_transport::homa::Endpoint): Homa;
 }
 
 /// Parameters of a transport's hosts.

@@ -193,7 +193,7 @@ fn what_nobody_knows_is_refused_with_the_nearest() {
     assert_eq!(
         refused("transport.othre = {}"),
         "s.toml:3:11: unknown key `othre` (at `othre`); expected one of ndp, tcp, dctcp, mptcp, dcqcn, cbr, phost, \
-         other; nearest: other"
+         homa, other; nearest: other"
     );
     assert!(refused("transport.other.strong = 1").contains("unknown key `strong`"));
     assert!(refused("transport.other.strength = 10").contains("an integer from 1 to 9"));

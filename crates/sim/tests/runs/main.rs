@@ -6,6 +6,7 @@ mod dcqcn;
 mod deadlocks;
 mod engines;
 mod every_transport;
+mod homa;
 mod host_order;
 mod hull;
 mod kept;

@@ -15,8 +15,8 @@ use super::pace::Pace;
 use super::ranking::{Ranking, rank};
 use super::receiver::{Arrival, Place, Receiver, Turn};
 use super::sender::Sender;
-use super::spray::Spray;
 use crate::flow::{Command, Event, Slots, Statistics};
+use crate::spray::Spray;
 use crate::timers::Timers;
 use crate::{Allowed, Disposition, Half, HostTables, Key};
 

@@ -37,7 +37,6 @@ mod pace;
 mod ranking;
 mod receiver;
 mod sender;
-mod spray;
 
 pub use config::{Config, FreeTokens, Order, ReceiverRules};
 pub use endpoint::Endpoint;

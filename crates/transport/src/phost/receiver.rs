@@ -4,7 +4,7 @@ use trimline_packet::{Flags, Header, HostId, Kind, Packet, Time, TimeDelta};
 
 use super::config::{Config, MOST_DOUBLINGS, ReceiverRules, times};
 use super::ranking::Rank;
-use super::spray::Spray;
+use crate::spray::Spray;
 use crate::{Arrivals, Key, WINDOW_LIMIT};
 
 /// Waits in silence that are as long as the first one. Then each is twice as long as the one before.

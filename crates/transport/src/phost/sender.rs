@@ -6,7 +6,7 @@ use trimline_packet::{Flags, Header, HostId, Kind, Packet, Service, Time, TimeDe
 
 use super::config::{Config, MOST_DOUBLINGS, times};
 use super::ranking::Rank;
-use super::spray::Spray;
+use crate::spray::Spray;
 use crate::{Arrivals, Key, WINDOW_LIMIT};
 
 /// The wait for an answer to an RTS doubles with each of the first three repeats. An incast needs some 30 more of them

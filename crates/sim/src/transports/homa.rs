@@ -1,0 +1,584 @@
+//! Homa in the simulator (SIGCOMM 2018).
+
+use std::sync::Arc;
+
+use trimline_metrics::{Reading, Readings, SeriesColumn};
+use trimline_packet::{BitRate, ByteCount, HostId, ServiceClass, TimeDelta};
+use trimline_transport::homa::{Config, Ending, Endpoint};
+use trimline_transport::{Framing, Half, WINDOW_LIMIT, flow};
+
+use super::homa_cutoffs::{Costs, cutoffs};
+use super::words::time;
+use super::{
+    BYTES, DURATION, Draws, Form, Grammar, Group, Keys, Plan, Protocol, Sample, ScenarioError,
+    Setting, Traits, Transport, Work, optional, windowed,
+};
+use crate::keys::quantity::{self, Quantity};
+use crate::keys::read::read;
+use crate::keys::tree::Node;
+use crate::scenario::distributions::{self, distribution};
+use crate::topology::{Clos, LinkSpec};
+
+/// What packets take beside their payload.
+const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
+/// Priorities of a network.
+const LEVELS: u8 = ServiceClass::MOST_URGENT + 1;
+
+impl Protocol for Endpoint {
+    type Config = Config;
+
+    fn new(host: HostId, config: &Arc<Config>, _seed: u64) -> Self {
+        Endpoint::new(host, Arc::clone(config))
+    }
+
+    fn time_wait(config: &Config) -> TimeDelta {
+        config.time_wait
+    }
+
+    fn forget(&mut self, slot: u32) {
+        Endpoint::forget(self, slot);
+    }
+
+    fn statistics_of(&self, slot: u32) -> flow::Statistics {
+        *self.statistics(slot)
+    }
+
+    fn connections(&self) -> (*const u8, usize) {
+        self.connections_memory()
+    }
+
+    fn series_columns(_config: &Config) -> Vec<SeriesColumn> {
+        COLUMNS.to_vec()
+    }
+
+    fn read(&self, slot: u32, half: Half, readings: &mut Readings<'_>) {
+        match half {
+            Half::Sending => readings.give("granted_unsent", self.granted_unsent(slot).into()),
+            Half::Receiving => readings.give("outstanding_bytes", self.outstanding_bytes(slot)),
+        }
+    }
+}
+
+/// What Homa tells of its messages over time.
+const COLUMNS: [SeriesColumn; 2] = [
+    SeriesColumn {
+        name: "granted_unsent",
+        unit: "packets",
+        about: "packets that the sender may send, unscheduled or granted, and has not sent",
+        kind: Reading::Level,
+        decimals: 0,
+    },
+    SeriesColumn {
+        name: "outstanding_bytes",
+        unit: "B",
+        about: "bytes that the receiver has granted, or that needed no GRANT, and that have not arrived; headers counted",
+        kind: Reading::Level,
+        decimals: 0,
+    },
+];
+
+static CUTOFFS: Grammar = Grammar {
+    about: "A distribution of message sizes: each level then carries as many unscheduled bytes.",
+    alternatives: &["distribution", "file"],
+    keys: &[
+        optional(
+            "distribution",
+            Form::Word(&distributions::NAMES),
+            "A built-in distribution; `trimline formats` lists them with their sources.",
+        ),
+        optional(
+            "file",
+            Form::Text,
+            "A file in the form of HPCC, Homa or dcPIM. A relative name begins at the scenario's folder.",
+        ),
+        optional(
+            "format",
+            Form::Word(&["hpcc", "homa", "dcpim"]),
+            "Form of the file. Default: by the words in its first line.",
+        ),
+        optional(
+            "packet",
+            BYTES,
+            "Bytes of one unit of the file's sizes. Default: 1B; 1460B with dcpim and homa-w5, which count packets.",
+        ),
+    ],
+};
+
+static GRAMMAR: Grammar = Grammar {
+    about: "Parameters of Homa. Bytes of a round trip count headers, and links.framing; the header is of 76 B.",
+    alternatives: &[],
+    keys: &[
+        optional(
+            "payload",
+            BYTES,
+            "Payload of a full packet; the header adds 76 B. Default: 9000B.",
+        ),
+        optional(
+            "rtt_bytes",
+            BYTES,
+            "A message is granted its next packet while fewer bytes of it are on their way. Default: what the host's link sends in an idle round trip between the farthest hosts.",
+        ),
+        optional(
+            "unscheduled",
+            BYTES,
+            "Payload of a message that goes unasked. Default: that of rtt_bytes.",
+        ),
+        optional(
+            "boost",
+            BYTES,
+            "So many last bytes of a message are granted with the priority of an unscheduled message of that length, if that is more urgent. Default: rtt_bytes, as the simulator of its authors; 0B is the paper.",
+        ),
+        optional(
+            "unscheduled_levels",
+            Form::Integer(1, LEVELS as i64),
+            "Priorities of unscheduled packets, from 7 downwards. Default: those that scheduled_levels leaves, at most 7; 4 without it.",
+        ),
+        optional(
+            "scheduled_levels",
+            Form::Integer(1, LEVELS as i64),
+            "Priorities of granted packets, from 0 upwards. Default: those that unscheduled_levels leaves, at least one.",
+        ),
+        optional(
+            "cutoffs",
+            Form::Either(&[Form::List(&BYTES), Form::Table(&CUTOFFS)]),
+            "Message bytes left up to which a packet has priority 7, then 6 and so on: one less than unscheduled_levels, or fewer; or the distribution of message sizes that they follow from. Default: equal parts of `unscheduled`.",
+        ),
+        optional(
+            "overcommitment",
+            Form::Integer(1, LEVELS as i64),
+            "Messages that a receiver grants at a time, each of another peer. Default: scheduled_levels.",
+        ),
+        optional(
+            "resend",
+            DURATION,
+            "A receiver that misses granted packets for so long asks for them again; then it waits twice as long, up to 1024 times. Default: 2ms.",
+        ),
+        optional(
+            "retry",
+            DURATION,
+            "A sender that has heard nothing for so long sends its first packet again; then it waits twice as long, up to 1024 times. Default: twice `resend`.",
+        ),
+        optional(
+            "backoff",
+            DURATION,
+            "What a sender waits longer than `retry`, at most: drawn for each wait, and doubled with it (OPF, IFIP Networking 2024). Default: 0s.",
+        ),
+        optional(
+            "acks",
+            Form::Boolean,
+            "Whether receivers acknowledge a message that is complete. Without, as in the simulator of its authors, a message ends at its sender when nobody has asked for anything for `linger`, and one of which every packet is lost is lost. Default: true.",
+        ),
+        optional(
+            "linger",
+            DURATION,
+            "With acks = false: how long after its last packet a message ends at its sender. Default: twice `resend`.",
+        ),
+        optional(
+            "time_wait",
+            DURATION,
+            "How long both ends remember a message that has ended. Default: 1ms.",
+        ),
+    ],
+};
+
+/// Homa.
+#[derive(Clone, Copy, Debug)]
+pub struct Homa;
+
+impl Transport for Homa {
+    type Endpoint = Endpoint;
+    const IS_BUILT_IN: bool = true;
+
+    fn name(self) -> &'static str {
+        "homa"
+    }
+    fn label(self) -> &'static str {
+        "Homa"
+    }
+    fn colour(self) -> &'static str {
+        "#56B4E9"
+    }
+    fn about(self) -> &'static str {
+        "Homa (SIGCOMM 2018)."
+    }
+    fn grammar(self) -> &'static Grammar {
+        &GRAMMAR
+    }
+    fn traits(self) -> Traits {
+        Traits {
+            keeps_paths: false,
+            ends_flows: true,
+            no_latencies: Some("whose senders hear of no packet's arrival"),
+            no_host_order: Some("whose senders send the message with the fewest bytes left first"),
+        }
+    }
+    /// Eight priorities, strictly.
+    fn profile(self, _keys: &Keys<'_>) -> &'static str {
+        "priorities"
+    }
+
+    fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
+        let payload = keys.payload(9000)?;
+        if u16::MAX - payload < FRAMING.header {
+            let most = u16::MAX - FRAMING.header;
+            return Err(keys.refuse(
+                "payload",
+                format!("a payload of {payload} B with a header of {} B", FRAMING.header),
+                format!("from 1B to {most}B"),
+            ));
+        }
+        let base = defaults(payload, setting.topology);
+        let rtt_bytes = size(keys, "rtt_bytes", base.rtt_bytes)?;
+        let unscheduled = unscheduled_of(rtt_bytes, payload, base.overhead_bytes);
+        let unscheduled_bytes = size(keys, "unscheduled", unscheduled)?;
+        for (key, bytes) in [("rtt_bytes", rtt_bytes), ("unscheduled", unscheduled_bytes)] {
+            let most = u64::from(WINDOW_LIMIT / 2) * u64::from(payload);
+            if bytes == 0 || u64::from(bytes) > most {
+                return Err(keys.refuse(
+                    key,
+                    format!("{bytes} B on their way unasked"),
+                    format!("from 1B to {most}B, {} packets", WINDOW_LIMIT / 2),
+                ));
+            }
+        }
+        let (unscheduled_levels, scheduled_levels) = levels(keys)?;
+        let overcommitment = keys.integer("overcommitment", scheduled_levels.into()) as u8;
+        if overcommitment > scheduled_levels {
+            return Err(keys.refuse(
+                "overcommitment",
+                format!("{overcommitment} messages at a time with {scheduled_levels} priorities"),
+                format!("at most {scheduled_levels}, one for each of scheduled_levels"),
+            ));
+        }
+        let resend = keys.timer("resend", base.resend)?;
+        let twice = TimeDelta::from_ps(resend.as_ps().saturating_mul(2));
+        if keys.flag("acks", true) && keys.has("linger") {
+            return Err(keys.refuse(
+                "linger",
+                "`linger` where receivers acknowledge",
+                "`acks = false` beside it",
+            ));
+        }
+        let mut config = Config {
+            rtt_bytes,
+            unscheduled_bytes,
+            boost_bytes: size(keys, "boost", rtt_bytes)?,
+            unscheduled_levels,
+            scheduled_levels,
+            overcommitment,
+            resend,
+            retry: keys.timer("retry", twice)?,
+            backoff: keys.duration("backoff", TimeDelta::ZERO)?,
+            ending: match keys.flag("acks", true) {
+                true => Ending::Acknowledged,
+                false => Ending::Silent(keys.timer("linger", twice)?),
+            },
+            time_wait: keys.duration("time_wait", base.time_wait)?,
+            ..base
+        };
+        config.cutoffs = cutoffs_of(keys, &config)?;
+        Ok(config)
+    }
+
+    fn answers_marks(self, _config: &Config) -> bool {
+        false
+    }
+
+    fn payload_bytes(self, config: &Config) -> u16 {
+        config.payload_bytes
+    }
+
+    fn words(self, config: &Config) -> String {
+        let cutoffs: Vec<String> = config.cutoffs.iter().map(u32::to_string).collect();
+        format!(
+            "Homa: {} B a packet, {} B a round trip; {} B of a message go unasked, with {}{}; {} at a time {} granted, with {}; RESEND after {}, first packet again after {}{}{}",
+            config.payload_bytes,
+            config.rtt_bytes,
+            config.unscheduled_bytes,
+            match LEVELS - config.unscheduled_levels {
+                7 => "priority 7".to_owned(),
+                least => format!("priorities 7 to {least}"),
+            },
+            match &cutoffs[..] {
+                [] => String::new(),
+                cutoffs => format!(" by what is left (up to {} B)", cutoffs.join(", ")),
+            },
+            config.overcommitment,
+            if config.overcommitment == 1 { "is" } else { "are" },
+            match config.scheduled_levels {
+                1 => "priority 0".to_owned(),
+                levels => format!("priorities 0 to {}", levels - 1),
+            },
+            time(config.resend),
+            time(config.retry),
+            match config.backoff {
+                TimeDelta::ZERO => String::new(),
+                backoff => format!(" and up to {} more", time(backoff)),
+            },
+            match config.ending {
+                Ending::Acknowledged => String::new(),
+                Ending::Silent(linger) =>
+                    format!("; no ACKs, a message ends after {}", time(linger)),
+            },
+        )
+    }
+
+    fn work(self, config: &Config, plan: &Plan, group: &Group) -> Work {
+        // A GRANT for each packet, at most.
+        windowed(plan, config.payload_bytes, FRAMING, 1.0, group)
+    }
+
+    fn samples(self) -> Vec<Sample<Config>> {
+        let link = LinkSpec::new(BitRate::from_gbps(10), TimeDelta::from_us(1));
+        let us = TimeDelta::from_us;
+        let base = Config { resend: us(100), retry: us(200), ..with_rtt(9000, &link, 72_000) };
+        let backoff = Config {
+            backoff: us(300),
+            overcommitment: 1,
+            boost_bytes: 0,
+            unscheduled_bytes: 9000,
+            ..base.clone()
+        };
+        let sample = |name, config| Sample { name, config, least_bytes: 1_000_000 };
+        vec![sample("homa", base), sample("homa, one message at a time, random waits", backoff)]
+    }
+
+    fn random(self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Config {
+        let base = defaults(payload_bytes, topology);
+        let rtt = draws.one_of(&[base.rtt_bytes, base.rtt_bytes, 1, 100_000]);
+        let base = with_rtt(payload_bytes, &topology.host_link, rtt);
+        let scheduled_levels = draws.one_of(&[1, 3, 4, 7]);
+        let resend = TimeDelta::from_us(draws.one_of(&[20, 200, 2000]));
+        let mut config = Config {
+            unscheduled_bytes: draws.one_of(&[
+                base.unscheduled_bytes,
+                base.unscheduled_bytes,
+                1,
+                90_000,
+            ]),
+            boost_bytes: draws.one_of(&[base.boost_bytes, 0]),
+            unscheduled_levels: LEVELS - scheduled_levels,
+            scheduled_levels,
+            overcommitment: draws.one_of(&[scheduled_levels, 1]),
+            resend,
+            retry: draws.one_of(&[resend, TimeDelta::from_us(4000)]),
+            backoff: TimeDelta::from_us(draws.one_of(&[0, 0, 50, 1000])),
+            ..base
+        };
+        config.cutoffs = equal_parts(config.unscheduled_bytes, config.unscheduled_levels);
+        config
+    }
+}
+
+/// A key that is a size of 32 bits.
+fn size(keys: &Keys<'_>, key: &str, default: u32) -> Result<u32, ScenarioError> {
+    let bytes = keys.bytes(key, ByteCount::new(default.into()))?.get();
+    u32::try_from(bytes)
+        .map_err(|_| keys.refuse(key, format!("{bytes} bytes"), format!("at most {}B", u32::MAX)))
+}
+
+/// Priorities of unscheduled packets, and of granted ones.
+fn levels(keys: &Keys<'_>) -> Result<(u8, u8), ScenarioError> {
+    let level = |key: &str| keys.has(key).then(|| keys.integer(key, 1) as u8);
+    let (unscheduled, scheduled) = match (level("unscheduled_levels"), level("scheduled_levels")) {
+        (None, None) => (4, 4),
+        (Some(unscheduled), None) => (unscheduled, (LEVELS - unscheduled).max(1)),
+        (None, Some(scheduled)) => ((LEVELS - scheduled).max(1), scheduled),
+        (Some(unscheduled), Some(scheduled)) => (unscheduled, scheduled),
+    };
+    if unscheduled + scheduled <= LEVELS {
+        return Ok((unscheduled, scheduled));
+    }
+    let key = if keys.has("scheduled_levels") { "scheduled_levels" } else { "unscheduled_levels" };
+    Err(keys.refuse(
+        key,
+        format!("{unscheduled} priorities unscheduled and {scheduled} scheduled"),
+        format!("{LEVELS} together, one of each at least"),
+    ))
+}
+
+/// The cut-offs that the keys ask for.
+fn cutoffs_of(keys: &Keys<'_>, config: &Config) -> Result<Vec<u32>, ScenarioError> {
+    let Some(node) = keys.node("cutoffs") else {
+        return Ok(equal_parts(config.unscheduled_bytes, config.unscheduled_levels));
+    };
+    let Some(nodes) = node.list() else {
+        let costs = Costs {
+            payload: config.payload_bytes.into(),
+            overhead: config.overhead_bytes.into(),
+            grant: u64::from(config.overhead_bytes - (FRAMING.header - FRAMING.least)),
+            unscheduled: config.unscheduled_bytes.into(),
+            first_bytes: config.rtt_bytes.into(),
+            last_bytes: config.boost_bytes.into(),
+        };
+        return Ok(cutoffs(&*distribution(node)?, config.unscheduled_levels, costs));
+    };
+    let bytes = |node: &Node| read(node, quantity::bytes, Quantity::Bytes).map(ByteCount::get);
+    let given = nodes.iter().map(bytes).collect::<Result<Vec<u64>, _>>()?;
+    let most = usize::from(config.unscheduled_levels) - 1;
+    let ascends = given.windows(2).all(|two| two[0] < two[1]);
+    let fits = given.iter().all(|&bytes| bytes <= u64::from(u32::MAX));
+    if given.len() > most || !ascends || !fits {
+        return Err(keys.refuse(
+            "cutoffs",
+            format!("{} cut-offs for {} priorities", given.len(), config.unscheduled_levels),
+            format!("at most {most}, ascending, below 4 GiB"),
+        ));
+    }
+    Ok(given.into_iter().map(|bytes| bytes as u32).collect())
+}
+
+/// Cut-offs that divide the unscheduled bytes in equal parts (chosen).
+fn equal_parts(bytes: u32, levels: u8) -> Vec<u32> {
+    let part = |level: u8| u64::from(bytes) * u64::from(level) / u64::from(levels);
+    (1..levels).map(|level| part(level) as u32).collect()
+}
+
+/// The payload of packets that together take so many bytes on the link, one byte at least.
+fn unscheduled_of(rtt_bytes: u32, payload: u16, overhead: u16) -> u32 {
+    let (payload, overhead) = (u32::from(payload), u32::from(overhead));
+    let (full, rest) = (rtt_bytes / (payload + overhead), rtt_bytes % (payload + overhead));
+    (full * payload + rest.saturating_sub(overhead)).max(1)
+}
+
+/// The paper's parameters where it names them; `spec/deviations.toml` says which it does not.
+fn defaults(payload_bytes: u16, topology: &Clos) -> Config {
+    let round_trip = topology.idle_round_trip(payload_bytes, FRAMING).as_ps();
+    let bits = u128::from(round_trip) * u128::from(topology.host_link.rate.as_bps());
+    let bytes = bits.div_ceil(8 * 1_000_000_000_000);
+    let most = u128::from(WINDOW_LIMIT / 2) * u128::from(payload_bytes);
+    with_rtt(payload_bytes, &topology.host_link, bytes.clamp(1, most.min(u32::MAX.into())) as u32)
+}
+
+/// The same for a round trip of so many bytes.
+fn with_rtt(payload_bytes: u16, link: &LinkSpec, rtt_bytes: u32) -> Config {
+    let overhead_bytes = FRAMING.header + link.framing_bytes;
+    let unscheduled_bytes = unscheduled_of(rtt_bytes, payload_bytes, overhead_bytes);
+    Config {
+        payload_bytes,
+        overhead_bytes,
+        packet_time: link.transmission(ByteCount::new(FRAMING.wire_bytes(payload_bytes).into())),
+        rtt_bytes,
+        unscheduled_bytes,
+        boost_bytes: rtt_bytes,
+        unscheduled_levels: 4,
+        cutoffs: equal_parts(unscheduled_bytes, 4),
+        scheduled_levels: 4,
+        overcommitment: 4,
+        resend: TimeDelta::from_ms(2),
+        retry: TimeDelta::from_ms(4),
+        backoff: TimeDelta::ZERO,
+        ending: Ending::Acknowledged,
+        time_wait: TimeDelta::from_ms(1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{self, plan};
+    use super::*;
+    use trimline_switch::ServiceModel;
+
+    fn config(keys: &str) -> Config {
+        testing::config(keys)
+    }
+
+    /// What a scenario with these keys is refused with.
+    fn refused(keys: &str) -> String {
+        plan(&format!("transport.homa = {{ {keys} }}")).expect_err("a mistake")
+    }
+
+    #[test]
+    fn the_numbers_of_the_authors_follow_from_their_round_trip() {
+        let keys = "links.framing = \"20B\"\ntransport.homa = { payload = \"1442B\", rtt_bytes = \"10000B\", scheduled_levels = 1, cutoffs = { distribution = \"homa-w1\" } }";
+        let config = config(keys);
+        assert_eq!((config.overhead_bytes, config.unscheduled_bytes), (96, 1442 + 7886));
+        assert_eq!(
+            (config.boost_bytes, config.packet_time),
+            (10_000, TimeDelta::from_ps(1_230_400))
+        );
+        assert_eq!((config.unscheduled_levels, config.overcommitment), (7, 1));
+        assert_eq!(config.cutoffs, [11, 131, 280, 489, 794, 1360]);
+    }
+
+    #[test]
+    fn a_round_trip_is_that_of_the_network() {
+        // Two links of 10 Gb/s and 1 us each way for 9076 B, and back for 76 B.
+        let base = config("transport.homa = {}");
+        let ps = 2 * (9076 + 76) * 800 + 4 * 1_000_000u64;
+        assert_eq!(u64::from(base.rtt_bytes), ps.div_ceil(800));
+        assert_eq!(base.unscheduled_bytes, 2 * 9000 + (base.rtt_bytes - 2 * 9076 - 76));
+        assert_eq!((base.unscheduled_levels, base.scheduled_levels), (4, 4));
+        let quarter = base.unscheduled_bytes / 4;
+        assert_eq!((base.cutoffs[0], base.cutoffs.len()), (quarter, 3));
+        assert_eq!((base.resend, base.retry), (TimeDelta::from_ms(2), TimeDelta::from_ms(4)));
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let keys = "transport.homa = { payload = \"1000B\", rtt_bytes = \"5000B\", unscheduled = \"3000B\", boost = \"7B\", unscheduled_levels = 3, scheduled_levels = 2, cutoffs = [\"100B\", \"2KB\"], overcommitment = 1, resend = \"10us\", retry = \"11us\", backoff = \"12us\", acks = false, linger = \"13us\", time_wait = \"14us\" }";
+        let us = TimeDelta::from_us;
+        let expected = Config {
+            rtt_bytes: 5000,
+            unscheduled_bytes: 3000,
+            boost_bytes: 7,
+            unscheduled_levels: 3,
+            scheduled_levels: 2,
+            cutoffs: vec![100, 2000],
+            overcommitment: 1,
+            resend: us(10),
+            retry: us(11),
+            backoff: us(12),
+            ending: Ending::Silent(us(13)),
+            time_wait: us(14),
+            ..config("transport.homa.payload = \"1000B\"")
+        };
+        assert_eq!(config(keys), expected);
+    }
+
+    #[test]
+    fn its_switch_has_a_queue_for_each_priority() {
+        let plan = plan("transport.homa = {}").unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(plan.switch, ServiceModel::priorities(200, 9076));
+    }
+
+    #[test]
+    fn a_switch_of_priorities_has_one_size_of_queue() {
+        let with = |keys: &str| plan(&format!("transport.homa = {{}}\nswitch = {{ {keys} }}"));
+        let bytes = with("data_queue = \"20000B\"").expect("a switch").switch;
+        let limits: Vec<u32> = (0..8).map(|queue| bytes.most_in_queue(queue).bytes).collect();
+        assert_eq!(limits, [20_000; 8]);
+        for (key, why) in [
+            ("header_queue = \"8pkt\"", "which has a queue for each priority"),
+            ("wrr = \"10:1\"", "which has a queue for each priority"),
+            ("ecn_threshold = \"8pkt\"", "which does not mark"),
+            ("shared_buffer = \"100pkt\"", "whose queues have their own"),
+            ("pfc = {}", "which has several queues"),
+        ] {
+            let error = with(key).expect_err(key);
+            assert!(error.contains(why) && error.contains("s.toml:4:"), "{error}");
+        }
+    }
+
+    #[test]
+    fn keys_that_contradict_each_other_are_refused() {
+        for (keys, words) in [
+            ("unscheduled_levels = 6, scheduled_levels = 3", "8 together"),
+            ("unscheduled_levels = 8", "8 together"),
+            ("scheduled_levels = 2, overcommitment = 3", "at most 2, one for each"),
+            ("unscheduled_levels = 2, cutoffs = [\"1B\", \"2B\"]", "at most 1, ascending"),
+            ("cutoffs = [\"3B\", \"2B\"]", "ascending"),
+            ("unscheduled = \"0B\"", "from 1B to"),
+            ("rtt_bytes = \"0B\"", "from 1B to"),
+            ("rtt_bytes = \"4GB\"", "from 1B to"),
+            ("rtt_bytes = \"5GB\"", "at most 4294967295B"),
+            ("payload = \"65470B\"", "from 1B to 65459B"),
+            ("resend = \"0s\"", "a time above zero"),
+            ("linger = \"1ms\"", "`acks = false` beside it"),
+            ("cutoffs = { distribution = \"homa-w7\" }", "nearest"),
+        ] {
+            let error = refused(keys);
+            assert!(error.contains(words) && error.contains("s.toml:3:"), "{keys}: {error}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Homa's cut-offs: which messages are how urgent, such that each priority carries as many unscheduled bytes.
+//!
+//! As the simulator of Homa's authors computes them. A packet counts under the bytes that its message has left when it
+//! is sent, with its bytes on the wire. Only packets of the first `first_bytes` of a message and of its last `last_bytes`
+//! count, since the others are granted a priority of their own. GRANTs count under zero bytes: they share the most urgent
+//! queue.
+
+use std::collections::BTreeMap;
+
+use crate::formats::sizes::{Reading, SizeDistribution};
+
+/// What packets and GRANTs take.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Costs {
+    /// Payload of a full packet.
+    pub(super) payload: u64,
+    /// Bytes on the wire beside it.
+    pub(super) overhead: u64,
+    /// A GRANT on the wire.
+    pub(super) grant: u64,
+    /// Payload bytes of a message that go unasked.
+    pub(super) unscheduled: u64,
+    /// Wire bytes of a message that count from its beginning.
+    pub(super) first_bytes: u64,
+    /// Wire bytes of a message that count up to its end.
+    pub(super) last_bytes: u64,
+}
+
+/// Sizes between two points of a linear distribution are taken as so many.
+const STEPS: u64 = 16;
+
+/// Sizes and their weights.
+fn sizes(distribution: &SizeDistribution) -> Vec<(u64, u64)> {
+    let mut sizes = Vec::new();
+    let (mut below, mut before) = (0, 0);
+    for (place, &(above, reached)) in distribution.points().iter().enumerate() {
+        let weight = reached - before;
+        if distribution.reading() == Reading::Linear && place > 0 {
+            let step = |step: u64| below + (above - below) * step / STEPS;
+            sizes.extend((1..=STEPS).map(|number| (step(number), weight / STEPS)));
+        } else {
+            sizes.push((above, weight));
+        }
+        (below, before) = (above, reached);
+    }
+    sizes
+}
+
+/// Payload bytes of a message's packets, in order.
+fn packets(size: u64, costs: Costs) -> impl Iterator<Item = u64> {
+    let mut sent = 0;
+    core::iter::from_fn(move || {
+        let end = if sent < costs.unscheduled { size.min(costs.unscheduled) } else { size };
+        let packet = (end - sent).min(costs.payload);
+        sent += packet;
+        (packet > 0).then_some(packet)
+    })
+}
+
+/// Wire bytes by what their message has left; the weights are those of the distribution.
+fn bytes_by_left(distribution: &SizeDistribution, costs: Costs) -> BTreeMap<u64, u128> {
+    let mut bytes = BTreeMap::new();
+    for (size, weight) in sizes(distribution).into_iter().filter(|&(_, weight)| weight > 0) {
+        let whole: u64 = packets(size, costs).map(|packet| packet + costs.overhead).sum();
+        let (mut left, mut on_wire, mut sent) = (size, whole, 0);
+        for packet in packets(size, costs) {
+            let wire = packet + costs.overhead;
+            if sent < costs.first_bytes || on_wire < costs.last_bytes {
+                *bytes.entry(left).or_default() += u128::from(weight) * u128::from(wire);
+            }
+            if size - left >= costs.unscheduled {
+                *bytes.entry(0).or_default() += u128::from(weight) * u128::from(costs.grant);
+            }
+            (left, on_wire, sent) = (left - packet, on_wire - wire, sent + wire);
+        }
+    }
+    bytes
+}
+
+/// The cut-offs between so many levels: ascending, one less than levels, fewer where a size alone fills levels.
+pub(super) fn cutoffs(distribution: &SizeDistribution, levels: u8, costs: Costs) -> Vec<u32> {
+    let bytes = bytes_by_left(distribution, costs);
+    let total: u128 = bytes.values().sum();
+    let mut cutoffs = Vec::new();
+    let (mut level, mut reached) = (1, 0u128);
+    for (left, bytes) in bytes {
+        reached += bytes;
+        // One cut-off a size: the next level begins behind it.
+        if level < u128::from(levels) && reached * u128::from(levels) >= total * level {
+            cutoffs.push(u32::try_from(left).unwrap_or(u32::MAX));
+            level += 1;
+        }
+    }
+    cutoffs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::distributions::built_in;
+
+    /// The numbers of Homa's authors.
+    const COSTS: Costs = Costs {
+        payload: 1442,
+        overhead: 96,
+        grant: 84,
+        unscheduled: 9328,
+        first_bytes: 10_000,
+        last_bytes: 10_000,
+    };
+
+    fn named(name: &str) -> SizeDistribution {
+        built_in().find(|(known, ..)| *known == name).expect("a built-in distribution").2
+    }
+
+    #[test]
+    fn packets_are_cut_at_the_end_of_the_unscheduled_bytes() {
+        let of = |size| packets(size, COSTS).collect::<Vec<u64>>();
+        assert_eq!(of(1), [1]);
+        assert_eq!(of(2000), [1442, 558]);
+        assert_eq!(of(9328)[5..], [1442, 676]);
+        assert_eq!(of(11_000)[5..], [1442, 676, 1442, 230]);
+    }
+
+    /// By hand: a message of 3000 B has packets of 1442, 1442 and 116 B when 3000, 1558 and 116 B are left.
+    #[test]
+    fn a_packet_counts_under_what_its_message_has_left() {
+        let sizes = SizeDistribution::mixture(&[(3000, 1), (100, 3)]).expect("a mixture");
+        let bytes = bytes_by_left(&sizes, COSTS);
+        let weight = bytes[&3000] / 1538;
+        let expected = [(100, 3 * 196), (116, 212), (1558, 1538), (3000, 1538)];
+        assert_eq!(bytes.len(), 4);
+        for (left, wire) in expected {
+            assert_eq!(bytes[&left] / weight, wire, "{left}");
+        }
+        // 588, 800, 2338 and 3876 of 3876 bytes.
+        assert_eq!(cutoffs(&sizes, 2, COSTS), [1558]);
+        assert_eq!(cutoffs(&sizes, 4, COSTS), [1558, 3000]);
+        assert_eq!(cutoffs(&sizes, 8, COSTS), [100, 1558, 3000]);
+        assert!(cutoffs(&sizes, 1, COSTS).is_empty());
+    }
+
+    #[test]
+    fn the_middle_of_a_long_message_does_not_count_and_its_grants_do() {
+        let sizes = SizeDistribution::mixture(&[(100_000, 1)]).expect("a mixture");
+        let bytes = bytes_by_left(&sizes, COSTS);
+        let weight = bytes[&100_000] / 1538;
+        let scheduled = (100_000 - 9328u128).div_ceil(1442);
+        assert_eq!(bytes[&0] / weight, 84 * scheduled);
+        let counted: u128 = bytes.values().sum::<u128>() / weight - 84 * scheduled;
+        assert!((18_000..22_000).contains(&counted), "{counted}");
+    }
+
+    /// Each level carries its part, as exactly as sizes let it.
+    #[test]
+    fn levels_carry_equal_bytes() {
+        for (name, levels) in [("homa-w1", 7), ("homa-w2", 5), ("homa-w3", 4), ("homa-w4", 2)] {
+            let sizes = named(name);
+            let cutoffs = cutoffs(&sizes, levels, COSTS);
+            assert_eq!(cutoffs.len(), usize::from(levels) - 1, "{name}");
+            assert!(cutoffs.is_sorted());
+            let bytes = bytes_by_left(&sizes, COSTS);
+            let total: u128 = bytes.values().sum();
+            let largest = bytes.values().max().expect("bytes");
+            let mut below = 0;
+            for (level, &cutoff) in (1..).zip(&cutoffs) {
+                let reached: u128 = bytes.range(..=u64::from(cutoff)).map(|(_, bytes)| bytes).sum();
+                let part = total * level / u128::from(levels);
+                assert!(reached >= part && reached - part <= *largest, "{name}: {cutoffs:?}");
+                assert!(reached > below);
+                below = reached;
+            }
+        }
+    }
+}

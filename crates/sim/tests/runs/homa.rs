@@ -1,0 +1,71 @@
+//! Homa on the network of its authors: exact times, priorities, and what happens when packets are lost.
+
+use trimline_metrics::{FlowEnd, FlowRecord, RunRecord};
+use trimline_sim::scenario::Scenario;
+use trimline_sim::suites::plans::same_everywhere;
+
+/// 144 hosts, and the numbers of the simulator of Homa's authors; `keys` are more of the transport's.
+fn network(keys: &str, rest: &str) -> RunRecord {
+    let text = format!(
+        "topology.leafspine = {{ leaves = 9, spines = 4, hosts_per_leaf = 16 }}\n\
+         transport.homa = {{ payload = \"1442B\", rtt_bytes = \"10000B\"{keys} }}\n\
+         links = {{ rate = \"10Gbps\", framing = \"20B\", host = {{ delay = \"875ns\" }}, \
+         tor = {{ rate = \"40Gbps\", delay = \"250ns\" }} }}\n{rest}"
+    );
+    let scenario = Scenario::parse("s.toml", &text, &[]);
+    let scenario = scenario.unwrap_or_else(|error| panic!("{error}\n{text}"));
+    same_everywhere(&scenario.runs[0].plan, 2)
+}
+
+fn pairs(name: &str, pairs: &str, size: &str) -> String {
+    format!("[[workload]]\nname = \"{name}\"\npairs = [{pairs}]\nsize = \"{size}\"\n")
+}
+
+fn receiver_ps(flow: &FlowRecord) -> u64 {
+    flow.fct_receiver_ps.expect("a message that was delivered")
+}
+
+/// One message alone: two links within a rack, four across, each packet stored and forwarded.
+#[test]
+fn a_message_alone_takes_its_time_to_the_picosecond() {
+    for acks in ["", ", acks = false, linger = \"50us\""] {
+        let both = pairs("within", "[0, 1]", "1442B") + &pairs("across", "[40, 20]", "1442B");
+        let record = network(acks, &both);
+        let times: Vec<u64> = record.flows.iter().map(receiver_ps).collect();
+        assert_eq!(times, [4_210_800, 5_326_000]);
+        assert!(record.flows.iter().all(|flow| flow.end == FlowEnd::Completed));
+    }
+}
+
+/// GRANTs come as fast as the link sends: a long message alone takes no longer than its packets.
+#[test]
+fn a_long_message_alone_never_waits_for_a_grant() {
+    let record = network("", &pairs("across", "[40, 20]", "1442000B"));
+    let time = receiver_ps(&record.flows[0]);
+    // The seventh packet is cut at the end of the unscheduled bytes: one packet more.
+    assert!(time <= 5_326_000 + 1000 * 1_230_400, "{time} ps");
+    assert_eq!(record.flows[0].packets_sent, 1001);
+}
+
+/// Short messages go past a long one that fills the link of the same receiver.
+#[test]
+fn a_short_message_hardly_waits_for_a_long_one() {
+    let rest = pairs("long", "[40, 20], [41, 20]", "3MB")
+        + &pairs("short", "[60, 20]", "300B")
+        + "start = \"1ms\"\n";
+    let record = network("", &rest);
+    let short = record.flows.iter().find(|flow| flow.size_bytes == Some(300)).expect("it");
+    // A packet of the long one that is on the wire at each of three ports.
+    assert!(receiver_ps(short) < 4_000_000 + 2 * 1_230_400, "{short:?}");
+}
+
+#[test]
+fn every_message_of_an_incast_arrives_through_queues_that_drop() {
+    let senders: Vec<String> = (16..144).map(|host| format!("[{host}, 0]")).collect();
+    let rest = pairs("incast", &senders.join(", "), "20KB");
+    let keys = ", resend = \"100us\", backoff = \"200us\"";
+    let record = network(keys, &format!("switch.data_queue = \"64pkt\"\n{rest}"));
+    assert!(record.flows.iter().all(|flow| flow.end == FlowEnd::Completed));
+    let resent: u64 = record.flows.iter().map(|flow| flow.retransmissions_timeout).sum();
+    assert!(resent > 100, "128 times 10 KB do not fit 64 packets: {resent} sent again");
+}

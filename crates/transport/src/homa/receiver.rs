@@ -1,0 +1,264 @@
+//! The receiving half of a message: what arrived, what was granted, and what is asked for again.
+
+use alloc::vec::Vec;
+
+use trimline_packet::{Flags, Header, HostId, Kind, Packet, Time};
+
+use super::MANY;
+use super::config::{Config, MOST_DOUBLINGS, doubled};
+use super::granting::Rank;
+use crate::spray::Spray;
+use crate::{Arrivals, Key, WINDOW_LIMIT};
+
+/// RESENDs that go at a time, each for packets in a row.
+const MOST_RESENDS: usize = 64;
+/// Packets that one RESEND asks for.
+const MOST_ASKED: u32 = 0xFFFF;
+
+/// What a packet of data brought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrival {
+    New,
+    Duplicate,
+    /// Behind the end, or too far ahead of what is missing.
+    Beyond,
+}
+
+/// The receiving half of a message.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    pub(super) key: Key,
+    pub(super) paths: Spray,
+    /// Place among the messages that want to be granted.
+    pub(super) rank: Option<Rank>,
+    /// The number of the message at this host.
+    number: u64,
+    class: u8,
+    pub(super) was_delivered: bool,
+    /// Packets of the message, once they are known.
+    packets: Option<u32>,
+    arrivals: Arrivals,
+    count: u32,
+    /// Packets before this one were granted or needed no grant.
+    granted: u32,
+    /// The priority of the last GRANT.
+    priority: u8,
+    /// Bytes of the packets that were granted and have not arrived, as on the host's link.
+    outstanding: u64,
+    /// The last packet of the message, or the last GRANT for it, or BUSY.
+    heard_at: Time,
+    /// RESENDs in a row that brought no data.
+    silences: u8,
+}
+
+impl Receiver {
+    /// A message of which a packet arrived: its class, and how many packets it has.
+    pub(super) fn new(
+        now: Time,
+        key: Key,
+        paths: Spray,
+        number: u64,
+        header: &Header,
+        config: &Config,
+    ) -> Receiver {
+        let said = u32::from(header.service_port());
+        let mut receiver = Receiver {
+            key,
+            paths,
+            rank: None,
+            number,
+            class: header.flags.class(),
+            was_delivered: false,
+            packets: (said < MANY).then_some(said.max(1)),
+            arrivals: Arrivals::default(),
+            count: 0,
+            granted: 0,
+            priority: 0,
+            outstanding: 0,
+            heard_at: now,
+            silences: 0,
+        };
+        receiver.advance(config.unscheduled().min(receiver.end()), config);
+        receiver
+    }
+
+    /// One behind the last packet that the message may have.
+    fn end(&self) -> u32 {
+        self.packets.unwrap_or(u32::MAX)
+    }
+
+    /// Everything before a packet is granted.
+    fn advance(&mut self, granted: u32, config: &Config) {
+        while self.granted < granted {
+            self.outstanding += config.wire_bytes(self.granted, self.end());
+            self.granted += 1;
+        }
+    }
+
+    pub(super) fn is_complete(&self) -> bool {
+        self.packets.is_some_and(|packets| self.arrivals.base() >= packets)
+    }
+
+    /// Packets of the message, if all have arrived.
+    pub(super) fn packets(&self) -> u32 {
+        self.packets.unwrap_or(0)
+    }
+
+    /// When the message was last heard of or granted: what may go now may have gone then.
+    pub(super) fn heard_at(&self) -> Time {
+        self.heard_at
+    }
+
+    /// Bytes that were granted and have not arrived.
+    pub(super) fn outstanding(&self) -> u64 {
+        if self.is_complete() { 0 } else { self.outstanding }
+    }
+
+    /// A packet of data arrived.
+    pub(super) fn arrive(&mut self, now: Time, header: &Header, config: &Config) -> Arrival {
+        let (sequence, base) = (header.sequence, self.arrivals.base());
+        if sequence >= self.end() || (sequence > base && sequence - base >= WINDOW_LIMIT) {
+            return Arrival::Beyond;
+        }
+        // A LAST before what has arrived already lies.
+        let is_end = header.flags.contains(Flags::LAST) && !self.has_beyond(sequence);
+        if is_end && self.packets.is_none() {
+            self.cut_back(sequence + 1, config);
+        }
+        if sequence < base || self.arrivals.contains(sequence) {
+            return Arrival::Duplicate;
+        }
+        // Who sends more than was granted is of another mind about what is unscheduled.
+        self.advance(sequence + 1, config);
+        self.arrivals.insert(sequence);
+        self.count += 1;
+        self.outstanding -= config.wire_bytes(sequence, self.end());
+        (self.heard_at, self.silences) = (now, 0);
+        if self.is_complete() {
+            self.arrivals.shrink();
+        }
+        Arrival::New
+    }
+
+    fn has_beyond(&self, sequence: u32) -> bool {
+        (sequence + 1..self.granted).any(|later| self.arrivals.contains(later))
+    }
+
+    /// The end of the message is known: what was granted behind it never comes.
+    fn cut_back(&mut self, end: u32, config: &Config) {
+        self.packets = Some(end);
+        let granted = self.granted.min(end);
+        (self.granted, self.outstanding) = (self.arrivals.base().min(end), 0);
+        self.advance(granted, config);
+        let arrived =
+            (self.arrivals.base()..granted).filter(|&packet| self.arrivals.contains(packet));
+        let bytes: u64 = arrived.map(|packet| config.wire_bytes(packet, end)).sum();
+        self.outstanding -= bytes;
+    }
+
+    /// Whether the message wants a GRANT, whoever's turn it is. One that did not answer a RESEND does not: its place is
+    /// another's until its data comes.
+    pub(super) fn place(&self) -> Option<Rank> {
+        let most = self.arrivals.base().saturating_add(WINDOW_LIMIT - 1);
+        if self.granted >= self.end() || self.granted >= most || self.silences > 0 {
+            return None;
+        }
+        let class = u64::from(3 - self.class.min(3)) << 62;
+        // Homa 3.3: shortest remaining first. One whose end is not known comes behind all others, in turn.
+        let left = match self.packets {
+            Some(packets) => u64::from(packets - self.granted),
+            None => (1 << 32) + u64::from(self.granted),
+        };
+        Some((class | left, self.end(), self.number))
+    }
+
+    /// Whether fewer bytes are on their way than a round trip holds.
+    pub(super) fn has_room(&self, config: &Config) -> bool {
+        self.outstanding < u64::from(config.rtt_bytes)
+    }
+
+    /// Grants the next packet, to the message with this place among so many.
+    pub(super) fn grant(
+        &mut self,
+        now: Time,
+        host: HostId,
+        (place, among): (usize, usize),
+        config: &Config,
+    ) -> Packet {
+        self.priority = config.scheduled_priority(place, among, self.end() - self.granted);
+        self.advance(self.granted + 1, config);
+        self.heard_at = now;
+        self.repeat_grant(host)
+    }
+
+    /// The last GRANT, or one of what was not asked for.
+    pub(super) fn repeat_grant(&mut self, host: HostId) -> Packet {
+        self.control(host, Kind::Pull, self.granted, self.priority.into())
+    }
+
+    /// That everything has arrived.
+    pub(super) fn ack(&mut self, host: HostId) -> Packet {
+        self.control(host, Kind::Ack, self.packets(), 0)
+    }
+
+    /// When missing packets are asked for, if nothing comes.
+    pub(super) fn deadline(&self, config: &Config) -> Time {
+        match self.outstanding() {
+            0 => Time::NEVER,
+            _ => self.heard_at.saturating_add(doubled(config.resend, self.silences)),
+        }
+    }
+
+    /// BUSY: the sender is there, and has other things to do.
+    pub(super) fn wait_on(&mut self, now: Time) {
+        self.heard_at = now;
+        self.silences = self.silences.min(1);
+    }
+
+    /// The time to ask has come: RESENDs for what was granted and is missing.
+    pub(super) fn lose_patience(
+        &mut self,
+        now: Time,
+        host: HostId,
+        config: &Config,
+    ) -> Vec<Packet> {
+        if self.deadline(config) > now {
+            return Vec::new();
+        }
+        self.heard_at = now;
+        self.silences = self.silences.saturating_add(1).min(MOST_DOUBLINGS);
+        self.resends(host, config)
+    }
+
+    /// Whether the message waits for an answer to a RESEND.
+    pub(super) fn is_silent(&self) -> bool {
+        self.silences > 0 && self.outstanding() > 0
+    }
+
+    /// RESENDs for what was granted and is missing: the packets in a row by one.
+    pub(super) fn resends(&mut self, host: HostId, config: &Config) -> Vec<Packet> {
+        let missing = self.granted - self.count;
+        let priority = config.unscheduled_priority(config.bytes_of(missing).0);
+        let mut packets = Vec::new();
+        let mut next = self.arrivals.base();
+        while next < self.granted && packets.len() < MOST_RESENDS {
+            let first = next;
+            while next < self.granted && !self.arrivals.contains(next) && next - first < MOST_ASKED
+            {
+                next += 1;
+            }
+            let extra = (next - first) << 16 | u32::from(priority);
+            packets.push(self.control(host, Kind::Nack, first, extra));
+            while next < self.granted && self.arrivals.contains(next) {
+                next += 1;
+            }
+        }
+        packets
+    }
+
+    fn control(&mut self, host: HostId, kind: Kind, sequence: u32, extra: u32) -> Packet {
+        let (connection, path) = (self.key.connection, self.paths.next());
+        let header = Header { kind, flags: Flags::default(), path, connection, sequence, extra };
+        Packet::control(host, self.key.peer, header)
+    }
+}

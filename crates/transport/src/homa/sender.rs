@@ -1,0 +1,256 @@
+//! The sending half of a message: what may go, and what is sent again.
+
+use alloc::collections::BTreeSet;
+
+use rand_xoshiro::rand_core::RngCore;
+use trimline_packet::{
+    Flags, Header, HostId, Kind, Packet, Service, ServiceClass, Time, TimeDelta,
+};
+
+use super::config::{Config, Ending, MOST_DOUBLINGS, doubled, said};
+use super::sending::Turn;
+use crate::spray::Spray;
+use crate::{Key, Stream, WINDOW_LIMIT};
+
+/// Packets that a sender keeps in mind to be sent again. Further ones are asked for again.
+const MOST_RESENT: usize = 1024;
+
+/// The sending half of a message.
+#[derive(Debug)]
+pub(super) struct Sender {
+    pub(super) key: Key,
+    pub(super) paths: Spray,
+    /// Place among the messages of this host, while a packet may go.
+    pub(super) turn: Option<Turn>,
+    /// The number of the message at this host.
+    number: u64,
+    stream: Stream,
+    length: Option<u64>,
+    packets: u32,
+    class: u8,
+    /// Packets below this one may go.
+    granted: u32,
+    /// The priority of those that are not unscheduled.
+    priority: u8,
+    /// The next packet that was never sent.
+    next: u32,
+    /// Packets to be sent again, and the priority of those that are not unscheduled.
+    again: BTreeSet<u32>,
+    again_priority: u8,
+    /// The first packet goes again, to hear whether anybody is there.
+    is_asking: bool,
+    /// When the sender has waited long enough for its receiver.
+    patience_ends: Time,
+    repeats: u8,
+    has_ended: bool,
+}
+
+impl Sender {
+    /// A message begins.
+    pub(super) fn new(
+        now: Time,
+        key: Key,
+        (paths, stream): (Spray, Stream),
+        (length, class): (Option<u64>, u8),
+        number: u64,
+        config: &Config,
+    ) -> Sender {
+        let packets = config.packets_of(length);
+        let mut sender = Sender {
+            key,
+            paths,
+            turn: None,
+            number,
+            stream,
+            length,
+            packets,
+            class,
+            granted: packets.min(config.unscheduled()),
+            priority: 0,
+            next: 0,
+            again: BTreeSet::new(),
+            again_priority: 0,
+            is_asking: false,
+            patience_ends: Time::NEVER,
+            repeats: 0,
+            has_ended: false,
+        };
+        sender.wait(now, config);
+        sender
+    }
+
+    /// Packets that may go and were never sent.
+    pub(super) fn granted_unsent(&self) -> u32 {
+        self.granted.saturating_sub(self.next)
+    }
+
+    /// The packet that goes next, and whether it was sent before.
+    fn upcoming(&self) -> Option<(u32, bool)> {
+        if self.is_asking {
+            return Some((0, true));
+        }
+        match self.again.first() {
+            Some(&sequence) => Some((sequence, true)),
+            None => (self.next < self.granted).then_some((self.next, false)),
+        }
+    }
+
+    /// The priority of a packet.
+    fn priority_of(&self, sequence: u32, is_repeated: bool, config: &Config) -> u8 {
+        if sequence < config.unscheduled() {
+            let left = self.length.unwrap_or(u64::MAX).saturating_sub(config.start(sequence));
+            config.unscheduled_priority(left)
+        } else if is_repeated {
+            self.again_priority
+        } else {
+            self.priority
+        }
+    }
+
+    /// Where the message stands: Homa 3.2, the one with the fewest bytes left to send goes first. Of messages without
+    /// an end the one that has sent least does.
+    pub(super) fn place(&self, config: &Config) -> Option<Turn> {
+        let (sequence, is_repeated) = self.upcoming()?;
+        let sent = config.start(self.next);
+        let left = match self.length {
+            Some(length) => {
+                length.saturating_sub(sent) + config.bytes_of(self.again.len() as u32).0
+            }
+            None => (1 << 63) + sent,
+        };
+        Some(((left, self.number), self.priority_of(sequence, is_repeated, config)))
+    }
+
+    /// The packet that goes next, and whether it was sent before.
+    pub(super) fn send(
+        &mut self,
+        now: Time,
+        host: HostId,
+        config: &Config,
+    ) -> Option<(Packet, bool)> {
+        let (sequence, is_repeated) = self.upcoming()?;
+        let priority = self.priority_of(sequence, is_repeated, config);
+        let is_asking = core::mem::take(&mut self.is_asking);
+        if !is_asking && !self.again.remove(&sequence) {
+            self.next += 1;
+        }
+        let end = config.start(sequence + 1).min(self.length.unwrap_or(u64::MAX));
+        let length = (end - config.start(sequence)) as u16;
+        let is_last = self.length.is_some() && sequence + 1 == self.packets;
+        let path = self.paths.next();
+        let mut packet = self.key.data(host, path, sequence, length, is_last, Service::Droppable);
+        let header = &mut packet.header;
+        header.extra = Header::data_extra(length, said(self.packets));
+        let is_unscheduled = sequence < config.unscheduled();
+        let syn = if is_unscheduled { Flags::SYN } else { 0 };
+        header.flags = header.flags.with(syn).with_class(self.class).with_attempt(is_asking.into());
+        packet.service = ServiceClass::new(Service::Droppable, priority);
+        packet.wire_bytes = super::Endpoint::wire_bytes(length);
+        if self.is_done() && config.ending != Ending::Acknowledged {
+            self.wait(now, config);
+        }
+        Some((packet, is_repeated))
+    }
+
+    /// Whether all of a message with an end has been sent.
+    fn is_done(&self) -> bool {
+        self.length.is_some() && self.next == self.packets && self.upcoming().is_none()
+    }
+
+    /// A GRANT: packets below this one may go, with a priority.
+    pub(super) fn grant(&mut self, now: Time, header: &Header, config: &Config) {
+        if self.has_ended {
+            return;
+        }
+        self.heard(now, config);
+        let most = self.next.saturating_add(WINDOW_LIMIT).min(self.packets);
+        if header.sequence > self.granted {
+            self.granted = header.sequence.min(most);
+            self.priority = header.extra as u8 & ServiceClass::MOST_URGENT;
+        }
+    }
+
+    /// A RESEND. Gives whether there is anything to send for it.
+    pub(super) fn resend(&mut self, now: Time, header: &Header, config: &Config) -> bool {
+        let is_final = self.has_ended && config.ending == Ending::Acknowledged;
+        let first = header.sequence;
+        if is_final || first >= self.packets {
+            return false;
+        }
+        self.heard(now, config);
+        let most = self.next.saturating_add(WINDOW_LIMIT).min(self.packets);
+        let end = first.saturating_add(header.extra >> 16).min(most);
+        let priority = header.extra as u8 & ServiceClass::MOST_URGENT;
+        if end > self.granted {
+            (self.granted, self.priority) = (end, priority);
+        }
+        self.again_priority = priority;
+        let room = MOST_RESENT.saturating_sub(self.again.len());
+        self.again.extend((first..end.min(self.next)).take(room));
+        end > first
+    }
+
+    /// The ACK of a message of so many packets: whether it is this one, for the first time.
+    pub(super) fn end(&mut self, packets: u32) -> bool {
+        if packets != self.packets || self.length.is_none() || self.has_ended {
+            return false;
+        }
+        self.has_ended = true;
+        (self.granted, self.is_asking) = (self.next, false);
+        self.again = BTreeSet::new();
+        true
+    }
+
+    /// The receiver was heard: it is there.
+    fn heard(&mut self, now: Time, config: &Config) {
+        (self.repeats, self.is_asking) = (0, false);
+        self.wait(now, config);
+    }
+
+    /// Waits for the receiver, from now on.
+    fn wait(&mut self, now: Time, config: &Config) {
+        let wait = match config.ending {
+            Ending::Silent(time) if self.is_done() => time,
+            _ => {
+                let spread = u128::from(doubled(config.backoff, self.repeats).as_ps());
+                // No draw where there is nothing to draw.
+                let more =
+                    if spread == 0 { 0 } else { spread * u128::from(self.stream.next_u64()) >> 64 };
+                let time = doubled(config.retry, self.repeats);
+                TimeDelta::from_ps(time.as_ps().saturating_add(more as u64))
+            }
+        };
+        self.patience_ends = now.saturating_add(wait);
+    }
+
+    /// When something next happens by itself.
+    pub(super) fn deadline(&self) -> Time {
+        if self.has_ended { Time::NEVER } else { self.patience_ends }
+    }
+
+    /// The time has come: whether the message has ended by silence.
+    pub(super) fn lose_patience(&mut self, now: Time, config: &Config) -> bool {
+        if self.has_ended || self.patience_ends > now {
+            return false;
+        }
+        if self.is_done() && config.ending != Ending::Acknowledged {
+            self.has_ended = true;
+            return true;
+        }
+        // What was not sent yet cannot have been heard.
+        if self.upcoming().is_none() {
+            self.is_asking = true;
+            self.repeats = self.repeats.saturating_add(1).min(MOST_DOUBLINGS);
+        }
+        self.wait(now, config);
+        false
+    }
+
+    /// The answer to a RESEND of a sender that has other things to send first.
+    pub(super) fn busy(&mut self, host: HostId, sequence: u32) -> Packet {
+        let flags = Flags::default().with(Flags::FROM_OPENER);
+        let (connection, path) = (self.key.connection, self.paths.next());
+        let header = Header { kind: Kind::Ack, flags, path, connection, sequence, extra: 0 };
+        Packet::control(host, self.key.peer, header)
+    }
+}

@@ -1,0 +1,242 @@
+//! One host, and packets that the test carries.
+
+use rand_xoshiro::rand_core::SeedableRng;
+use trimline_packet::{
+    ByteCount, ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service, ServiceClass,
+    Time, TimeDelta,
+};
+use trimline_transport::flow::{Command, Event};
+use trimline_transport::homa::{Config, Ending, Endpoint};
+use trimline_transport::{Allowed, Disposition, Endpoint as _, Half, HostTables, Key, Stream};
+
+pub(crate) fn us(count: u64) -> Time {
+    Time::from_ps(count * 1_000_000)
+}
+
+/// The numbers of the authors at 10 Gb/s with three scheduled levels, but packets of 1000 B of which three go unasked,
+/// and a packet time of 1 us.
+pub(crate) fn config() -> Config {
+    Config {
+        payload_bytes: 1000,
+        overhead_bytes: 100,
+        packet_time: TimeDelta::from_us(1),
+        rtt_bytes: 3300,
+        unscheduled_bytes: 3000,
+        boost_bytes: 0,
+        unscheduled_levels: 4,
+        cutoffs: vec![500, 2000, 10_000],
+        scheduled_levels: 3,
+        overcommitment: 3,
+        resend: TimeDelta::from_us(100),
+        retry: TimeDelta::from_us(300),
+        backoff: TimeDelta::ZERO,
+        ending: Ending::Acknowledged,
+        time_wait: TimeDelta::from_ms(1),
+    }
+}
+
+/// Slots of the halves at one host.
+#[derive(Default)]
+pub(crate) struct Table {
+    keys: Vec<Key>,
+    pub(crate) paths: u16,
+    /// Every connection that is not there was forgotten.
+    pub(crate) has_forgotten: bool,
+}
+
+impl Table {
+    pub(crate) fn len(&self) -> u32 {
+        self.keys.len() as u32
+    }
+
+    /// The slot of the half that receives on a connection, if this host does.
+    pub(crate) fn receiving(&self, connection: ConnectionId) -> Option<u32> {
+        let is_it = |key: &Key| key.connection == connection && key.half == Half::Receiving;
+        self.keys.iter().position(is_it).map(|slot| slot as u32)
+    }
+}
+
+impl HostTables for Table {
+    fn find(&self, key: Key) -> Option<u32> {
+        self.keys.iter().position(|known| *known == key).map(|slot| slot as u32)
+    }
+    fn assign(&mut self, key: Key) -> u32 {
+        self.keys.push(key);
+        self.keys.len() as u32 - 1
+    }
+    fn accepts(&self, _key: Key) -> bool {
+        !self.has_forgotten
+    }
+    fn release(&mut self, _key: Key, _slot: u32) {}
+    fn paths(&self, _peer: HostId, paths: &mut Vec<PathId>) {
+        paths.extend((0..self.paths.max(1)).map(PathId::new));
+    }
+    fn stream(&self, key: Key) -> Stream {
+        Stream::seed_from_u64(u64::from(key.connection.get()))
+    }
+}
+
+/// The host of all tests, and its first peer.
+const HOST: HostId = HostId::new(0);
+const PEER: u32 = 9;
+
+pub(crate) struct Lone {
+    pub(crate) now: Time,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) table: Table,
+}
+
+impl Lone {
+    pub(crate) fn new(config: Config) -> Lone {
+        let (endpoint, table) = (Endpoint::new(HOST, config), Table::default());
+        Lone { now: Time::ZERO, endpoint, table }
+    }
+
+    pub(crate) fn listening(config: Config) -> Lone {
+        let mut lone = Lone::new(config);
+        lone.endpoint.handle_command(Time::ZERO, Command::Listen, &mut lone.table);
+        lone
+    }
+
+    /// Opens a message of so many bytes.
+    pub(crate) fn open(&mut self, connection: u32, bytes: Option<u64>) {
+        let command = Command::Open {
+            peer: HostId::new(PEER),
+            connection: ConnectionId::new(connection),
+            class: 0,
+            length: bytes.map(ByteCount::new),
+            paths: (0..4).map(PathId::new).collect(),
+            stream: Stream::seed_from_u64(connection.into()),
+        };
+        self.endpoint.handle_command(self.now, command, &mut self.table);
+    }
+
+    pub(crate) fn at(&mut self, us_: u64) -> &mut Lone {
+        self.now = us(us_);
+        self
+    }
+
+    pub(crate) fn hear(&mut self, packet: &Packet) -> Disposition {
+        self.endpoint.handle_packet(self.now, packet, &mut self.table)
+    }
+
+    /// The timers of now.
+    pub(crate) fn expire(&mut self) {
+        self.endpoint.handle_timeout(self.now, &mut self.table);
+        assert!(self.endpoint.poll_timeout() > self.now, "a timer that was handled is past");
+    }
+
+    pub(crate) fn next(&mut self) -> Option<Packet> {
+        let promised = self.endpoint.transmit_at(Allowed::ALL) <= self.now;
+        let packet = self.endpoint.poll_transmit(self.now, Allowed::ALL);
+        assert_eq!(packet.is_some(), promised, "transmit_at tells when there is a packet");
+        packet
+    }
+
+    /// Everything that the NIC would take now.
+    pub(crate) fn all(&mut self) -> Vec<Packet> {
+        core::iter::from_fn(|| self.next()).collect()
+    }
+
+    /// Connections, numbers and priorities of the data packets that the NIC would take now, which are all.
+    pub(crate) fn data(&mut self) -> Vec<(u32, u32, u8)> {
+        let packets = self.all();
+        assert!(packets.iter().all(|packet| packet.header.kind == Kind::Data), "{packets:?}");
+        let of = |packet: &Packet| {
+            let header = packet.header;
+            (header.connection.get(), header.sequence, packet.service.priority())
+        };
+        packets.iter().map(of).collect()
+    }
+
+    /// What the NIC would take now, all of one kind: connection, sequence and `extra`.
+    pub(crate) fn said(&mut self, kind: Kind) -> Vec<(u32, u32, u32)> {
+        let packets = self.all();
+        assert!(packets.iter().all(|packet| packet.header.kind == kind), "{packets:?}");
+        let of = |packet: &Packet| {
+            let header = packet.header;
+            (header.connection.get(), header.sequence, header.extra)
+        };
+        packets.iter().map(of).collect()
+    }
+
+    /// When the next packet goes if nothing happens, in microseconds.
+    pub(crate) fn sends_at(&self) -> Option<u64> {
+        let at = self.endpoint.transmit_at(Allowed::ALL);
+        (at != Time::NEVER).then(|| at.as_ps().div_ceil(1_000_000))
+    }
+
+    /// Times, connections, packets and priorities of the next GRANTs, each sent when it is due.
+    pub(crate) fn grants(&mut self, count: usize) -> Vec<(u64, u32, u32, u32)> {
+        let mut grants = Vec::new();
+        for _ in 0..count {
+            let at = self.sends_at().expect("a GRANT is due");
+            self.now = self.now.max(us(at));
+            let packet = self.next().expect("what was promised");
+            assert_eq!(packet.header.kind, Kind::Pull);
+            let header = packet.header;
+            let now = self.now.as_ps() / 1_000_000;
+            grants.push((now, header.connection.get(), header.sequence, header.extra));
+        }
+        grants
+    }
+
+    pub(crate) fn events(&mut self) -> Vec<Event> {
+        core::iter::from_fn(|| self.endpoint.poll_event()).collect()
+    }
+}
+
+pub(crate) fn control(kind: Kind, flags: u8, connection: u32, sequence: u32, extra: u32) -> Packet {
+    let header = Header {
+        kind,
+        flags: Flags::from_bits(flags),
+        path: PathId::new(0),
+        connection: ConnectionId::new(connection),
+        sequence,
+        extra,
+    };
+    Packet::control(HostId::new(PEER), HOST, header)
+}
+
+/// The peer grants what is before a packet, with a priority.
+pub(crate) fn grant(connection: u32, sequence: u32, priority: u32) -> Packet {
+    control(Kind::Pull, 0, connection, sequence, priority)
+}
+
+/// The peer misses so many packets from one on.
+pub(crate) fn resend(connection: u32, first: u32, count: u32, priority: u32) -> Packet {
+    control(Kind::Nack, 0, connection, first, count << 16 | priority)
+}
+
+/// The peer has all packets.
+pub(crate) fn ack(connection: u32, packets: u32) -> Packet {
+    control(Kind::Ack, 0, connection, packets, 0)
+}
+
+/// The peer is busy with others.
+pub(crate) fn busy(connection: u32, first: u32) -> Packet {
+    control(Kind::Ack, Flags::FROM_OPENER, connection, first, 0)
+}
+
+/// The first peer sends a packet of a message of so many.
+pub(crate) fn data(connection: u32, sequence: u32, packets: u16) -> Packet {
+    data_from(PEER, connection, sequence, packets)
+}
+
+/// A peer does.
+pub(crate) fn data_from(peer: u32, connection: u32, sequence: u32, packets: u16) -> Packet {
+    let syn = if sequence < 3 { Flags::SYN } else { 0 };
+    let last = if sequence + 1 == u32::from(packets) { Flags::LAST } else { 0 };
+    let mut packet = control(Kind::Data, Flags::FROM_OPENER | syn | last, connection, sequence, 0);
+    packet.source = HostId::new(peer);
+    packet.header.extra = Header::data_extra(1000, packets);
+    (packet.wire_bytes, packet.service) = (1076, ServiceClass::new(Service::Droppable, 0));
+    packet
+}
+
+/// The first peer asks whether anybody is there.
+pub(crate) fn asking(connection: u32, packets: u16) -> Packet {
+    let mut packet = data(connection, 0, packets);
+    packet.header.flags = packet.header.flags.with_attempt(1);
+    packet
+}
