@@ -268,7 +268,7 @@ FIGURES: dict[str, Callable[[Experiment], Figure]] = {
 }
 
 #: Experiments that are a few numbers, and no figure.
-TABLES = frozenset({"hull/base", "ndp/base", "ndp/secPhost"})
+TABLES = frozenset({"hull/base", "hull/table5", "ndp/base", "ndp/secPhost"})
 
 
 def ndp_first(experiment: Experiment) -> list[tuple[str, list[Run]]]:
