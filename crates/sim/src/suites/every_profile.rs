@@ -21,7 +21,7 @@ fn shared() -> ServiceModel {
     choices.build().expect("a model")
 }
 
-fn profiles() -> [(&'static str, ServiceModel); 10] {
+fn profiles() -> [(&'static str, ServiceModel); 11] {
     [
         (LOSSLESS, ServiceModel::ecn(u32::MAX, 16)),
         ("shared", shared()),
@@ -33,6 +33,7 @@ fn profiles() -> [(&'static str, ServiceModel); 10] {
         ("cut-payload", ServiceModel::cut_payload(8, 9064)),
         ("drop-tail", ServiceModel::drop_tail(8)),
         ("ecn", ServiceModel::ecn(64, 16)),
+        ("priorities", ServiceModel::priorities(8, 9076)),
     ]
 }
 

@@ -493,7 +493,10 @@ mod tests {
         let keys = "links.framing = \"20B\"\ntransport.homa = { payload = \"1442B\", rtt_bytes = \"10000B\", scheduled_levels = 1, cutoffs = { distribution = \"homa-w1\" } }";
         let config = config(keys);
         assert_eq!((config.overhead_bytes, config.unscheduled_bytes), (96, 1442 + 7886));
-        assert_eq!((config.boost_bytes, config.packet_time), (10_000, TimeDelta::from_ps(1_230_400)));
+        assert_eq!(
+            (config.boost_bytes, config.packet_time),
+            (10_000, TimeDelta::from_ps(1_230_400))
+        );
         assert_eq!((config.unscheduled_levels, config.overcommitment), (7, 1));
         assert_eq!(config.cutoffs, [11, 131, 280, 489, 794, 1360]);
     }

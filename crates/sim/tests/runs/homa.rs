@@ -50,7 +50,8 @@ fn a_long_message_alone_never_waits_for_a_grant() {
 /// Short messages go past a long one that fills the link of the same receiver.
 #[test]
 fn a_short_message_hardly_waits_for_a_long_one() {
-    let rest = pairs("long", "[40, 20], [41, 20]", "3MB") + &pairs("short", "[60, 20]", "300B")
+    let rest = pairs("long", "[40, 20], [41, 20]", "3MB")
+        + &pairs("short", "[60, 20]", "300B")
         + "start = \"1ms\"\n";
     let record = network("", &rest);
     let short = record.flows.iter().find(|flow| flow.size_bytes == Some(300)).expect("it");
