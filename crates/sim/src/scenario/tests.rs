@@ -370,8 +370,8 @@ fn a_switch_that_cannot_work_is_refused() {
     assert_eq!(
         refused("switch.profile = \"papr\""),
         "scenario.toml:6:18: unknown word \"papr\" (at `\"papr\"`); expected one of \"paper\", \
-         \"htsim\", \"csg-htsim\", \"netfpga\", \"p4\", \"cut-payload\", \"drop-tail\", \"ecn\", \"qos\"; \
-         nearest: \"paper\""
+         \"htsim\", \"csg-htsim\", \"netfpga\", \"p4\", \"cut-payload\", \"drop-tail\", \"ecn\", \"qos\", \
+         \"priorities\"; nearest: \"paper\""
     );
     assert_eq!(
         refused("switch.data_queue = \"1500B\""),

@@ -22,7 +22,7 @@ fn shared(mut choices: Choices) -> ServiceModel {
     choices.build().expect("a model")
 }
 
-fn profiles() -> [(&'static str, ServiceModel); 12] {
+fn profiles() -> [(&'static str, ServiceModel); 13] {
     [
         (LOSSLESS, ServiceModel::ecn(u32::MAX, 16)),
         ("shared", shared(Choices::ecn(64, 4))),
@@ -36,6 +36,7 @@ fn profiles() -> [(&'static str, ServiceModel); 12] {
         ("cut-payload", ServiceModel::cut_payload(8, 9064)),
         ("drop-tail", ServiceModel::drop_tail(8)),
         ("ecn", ServiceModel::ecn(64, 16)),
+        ("priorities", ServiceModel::priorities(8, 9076)),
     ]
 }
 

@@ -313,10 +313,14 @@ fn use_transport(plan: &mut Plan, seed: u64, transport: &'static dyn AnyTranspor
     let mut draws = Draws::new(seed ^ 0x7463_7000);
     let payload_bytes = plan.transports[0].payload_bytes();
     plan.transports = vec![transport.random(&mut draws, payload_bytes, &plan.topology)];
-    let is_plain = matches!(transport.profile(&Keys::none()), "drop-tail" | "ecn");
+    let profile = transport.profile(&Keys::none());
+    let is_plain = matches!(profile, "drop-tail" | "ecn" | "priorities");
     if is_plain && draws.below(4) != 0 {
         let packets = draws.one_of(&[2, 5, 30, 200]);
-        plan.switch = ServiceModel::ecn(packets, packets / 3);
+        plan.switch = match profile {
+            "priorities" => ServiceModel::priorities(packets, payload_bytes + 100),
+            _ => ServiceModel::ecn(packets, packets / 3),
+        };
     }
 }
 

@@ -214,8 +214,11 @@ impl Sender {
             _ => {
                 let spread = u128::from(doubled(config.backoff, self.repeats).as_ps());
                 // No draw where there is nothing to draw.
-                let more =
-                    if spread == 0 { 0 } else { spread * u128::from(self.stream.next_u64()) >> 64 };
+                let more = if spread == 0 {
+                    0
+                } else {
+                    (spread * u128::from(self.stream.next_u64())) >> 64
+                };
                 let time = doubled(config.retry, self.repeats);
                 TimeDelta::from_ps(time.as_ps().saturating_add(more as u64))
             }
