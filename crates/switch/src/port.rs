@@ -588,6 +588,9 @@ struct Kept {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+    use alloc::vec::Vec;
+
     use trimline_packet::ByteCount;
 
     use super::*;
@@ -657,6 +660,34 @@ mod tests {
         assert_eq!(admitted(Alpha::from_fraction(1, 4)), 20);
         // However large alpha is, memory that is not there is not given.
         assert_eq!(admitted(Alpha::from_fraction(1000, 1)), 100);
+    }
+
+    /// HULL 6.2.2: strict priority, and the memory of the switch by dynamic thresholds.
+    #[test]
+    fn the_highest_class_goes_first_and_each_has_a_threshold_of_its_own() {
+        let mut choices = Choices::qos(1000);
+        for queue in &mut choices.queues {
+            queue.pool = Some(Alpha::from_fraction(1, 1));
+        }
+        let mut bench = Bench::<4>::new(choices.build().unwrap());
+        bench.pool = Pool::new(ByteCount::new(100_000));
+        let arrive = |bench: &mut Bench<4>, class| {
+            let mut arriving = packet(Service::Droppable, 1000, 0);
+            arriving.header.flags = arriving.header.flags.with_class(class);
+            bench.arrive(arriving);
+        };
+        // Class 0 has what is free, half of all; class 3 then half of the rest.
+        (0..100).for_each(|_| arrive(&mut bench, 0));
+        (0..100).for_each(|_| arrive(&mut bench, 3));
+        assert_eq!([0, 1, 2, 3].map(|queue| bench.port.queue_packets(queue)), [25, 0, 0, 50]);
+        arrive(&mut bench, 2);
+        let mut served = Vec::new();
+        while let Some(handle) = bench.serve() {
+            served.push(bench.packets.packet(handle).header.flags.class());
+        }
+        let expected = [[3].repeat(25), vec![2], [0].repeat(50)].concat();
+        assert_eq!(served, expected);
+        assert_eq!(bench.pool.used(), ByteCount::ZERO);
     }
 
     #[test]
