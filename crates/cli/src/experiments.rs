@@ -162,6 +162,8 @@ fn name(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use trimline_sim::scenario::Scenario;
 
@@ -197,7 +199,15 @@ mod tests {
             Ok(choose(built_in(), &ids)?.into_iter().map(|e| e.id).collect())
         };
         assert_eq!(ids(&["ndp/fig21", "ndp/base"]).unwrap(), ["ndp/base", "ndp/fig21"]);
-        assert_eq!(ids(&["beyond", "ndp"]).unwrap(), ids(&["all"]).unwrap());
+        let every = ids(&["all"]).unwrap();
+        let papers: BTreeSet<&str> = every.iter().filter_map(|id| id.split('/').next()).collect();
+        assert_eq!(ids(&Vec::from_iter(papers)).unwrap(), every);
+        // A figure that another experiment shows is that experiment, in its own paper alone.
+        assert_eq!(
+            ids(&["hull/fig13", "hull/fig12", "hull/fig11"]).unwrap(),
+            ["hull/fig12", "hull/table4"]
+        );
+        assert!(ids(&["phost/fig13"]).is_err());
         assert!(ids(&["ndp"]).unwrap().iter().all(|id| id.starts_with("ndp/")));
         assert!(
             matches!(ids(&["ndp/fig99"]), Err(Failure::Message(text)) if text.contains("ndp/fig14"))
