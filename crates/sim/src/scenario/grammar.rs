@@ -1,6 +1,6 @@
 //! Every key of a scenario file: one table that the checker, the errors and the JSON Schema read.
 
-use super::{lossless, processing, shared_memory};
+use super::{lossless, output_keys, processing, shared_memory};
 use crate::keys::form::{
     BYTES, DIRECTION, DURATION, Form, Grammar, HOST, Key, LAYER, MAX_HOSTS, QUEUE, RATE, SHARE,
     optional, required,
@@ -66,7 +66,7 @@ pub(crate) static SCENARIO: Grammar = Grammar {
             "The transport of every flow, and its parameters. Several where every workload names its own. Default: ndp.",
         ),
         required("workload", Form::Tables(&WORKLOAD), "Who sends what to whom."),
-        optional("output", Form::Table(&OUTPUT), "What a run writes."),
+        optional("output", Form::Table(&output_keys::OUTPUT), "What a run writes."),
         optional(
             "sweep",
             Form::Sweep,
@@ -716,77 +716,6 @@ static INCAST: Grammar = Grammar {
             Form::Word(&["random", "last"]),
             "Which hosts send: drawn at random (default), or those with the highest numbers, the farthest from host 0.",
         ),
-    ],
-};
-
-static OUTPUT: Grammar = Grammar {
-    about: "Files of a run beside summary.json and manifest.json.",
-    alternatives: &[],
-    keys: &[
-        optional("flows", Form::Boolean, "flows.csv: one row a flow. Default: true."),
-        optional("ports", Form::Boolean, "ports.csv: one row a switch port. Default: false."),
-        optional(
-            "links",
-            Form::Boolean,
-            "links.csv: one row a link, hosts' included: packets that it did not bring, by cause. Default: false.",
-        ),
-        optional(
-            "series",
-            Form::Either(&[DURATION, Form::Table(&SERIES_OUTPUT)]),
-            "series.csv: utilisation and queues of each layer of ports, sampled this often. A table chooses flows and ports beside the layers. Default: none.",
-        ),
-        optional(
-            "fct",
-            Form::Boolean,
-            "fct.txt: a line for each flow that ended, in the form of HPCC's simulations. Default: false.",
-        ),
-        optional(
-            "latencies",
-            Form::Boolean,
-            "latencies.csv: quantiles of the time from a packet's first sending until its ACK arrived. NDP only. Default: false.",
-        ),
-        optional(
-            "timeline",
-            Form::Table(&TIMELINE),
-            "timeline.csv: one row for each thing that happens at some places or to some flows. The run is then driven by the slow engine, heap, whatever `engine` says.",
-        ),
-    ],
-};
-
-static SERIES_OUTPUT: Grammar = Grammar {
-    about: "What is sampled, and how often: series.csv, and what is chosen one by one.",
-    alternatives: &[],
-    keys: &[
-        required("every", DURATION, "The time between two samples."),
-        optional(
-            "flows",
-            Form::List(&Form::List(&HOST)),
-            "flow_series.csv: flows by their [source, destination]. Default: none.",
-        ),
-        optional(
-            "ports",
-            Form::List(&Form::Text),
-            "port_series.csv: switch ports, named as in link_event: \"tor 0 down 0\". Default: none.",
-        ),
-    ],
-};
-
-static TIMELINE: Grammar = Grammar {
-    about: "What is recorded: everything at these places, and everything that happens to these flows anywhere.",
-    alternatives: &[],
-    keys: &[
-        optional(
-            "places",
-            Form::List(&Form::Text),
-            "Ports and hosts, named as in link_event: \"tor 0 down 0\", \"host 7\". Default: none.",
-        ),
-        optional(
-            "flows",
-            Form::List(&Form::List(&HOST)),
-            "Flows by their [source, destination], with their ACKs, NACKs and PULLs. Default: none.",
-        ),
-        optional("from", DURATION, "Nothing earlier. Default: 0."),
-        optional("to", DURATION, "Nothing at this time or later. Default: the end of the run."),
     ],
 };
 

@@ -15,6 +15,7 @@ mod laying;
 mod links;
 mod lossless;
 mod nics;
+mod output_keys;
 mod port_keys;
 mod priorities;
 mod processing;
