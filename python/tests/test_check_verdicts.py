@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 import tempfile
 import tomllib
 import unittest
@@ -12,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "check_verdicts.py"
+SCRIPTS = Path(__file__).parents[2] / "scripts"
 COLUMNS = [
     "workload",
     "index",
@@ -27,17 +28,21 @@ COLUMNS += ["ideal_fct_ps", "measured_bytes", "packets_sent", "trims", "returns"
 COLUMNS += ["retransmissions_signalled", "retransmissions_return", "retransmissions_timeout"]
 
 
-def script() -> Any:
-    """The script as a module: it is no part of the package."""
-    spec = importlib.util.spec_from_file_location("check_verdicts", SCRIPT)
+def script(name: str) -> Any:
+    """A script as a module: it is no part of the package."""
+    file = SCRIPTS / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
-        raise FileNotFoundError(SCRIPT)
+        raise FileNotFoundError(file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-JUDGE = script()
+# The one uses the other.
+sys.path.insert(0, str(SCRIPTS))
+JUDGE = script("check_verdicts")
+MEASURES = script("verdict_measures")
 
 
 def run(series: str, seed: int, value: object, count: int = 1, **point: str) -> SimpleNamespace:
@@ -280,11 +285,11 @@ class Measures(unittest.TestCase):
             flow | {"fct_receiver_ps": str(each)} for each in (4_000_000, 20 * 125_120 + 2_000_000)
         ]
         run = SimpleNamespace(link_bps=10**11, payload_bytes=1500, header_bytes=64, flows=flows)
-        self.assertEqual(JUDGE.incast_overhead(run, flows), 0)
+        self.assertEqual(MEASURES.incast_overhead(run, flows), 0)
         flows[1]["fct_receiver_ps"] = ""
-        self.assertIsNone(JUDGE.incast_overhead(run, flows))
+        self.assertIsNone(MEASURES.incast_overhead(run, flows))
         flows[1] |= {"fct_receiver_ps": "9", "destination": "7"}
-        self.assertIsNone(JUDGE.incast_overhead(run, flows))
+        self.assertIsNone(MEASURES.incast_overhead(run, flows))
 
     def test_ports_and_packets(self) -> None:
         """What ports.csv, latencies.csv, timeline.csv and series.csv say."""
@@ -322,7 +327,7 @@ class Measures(unittest.TestCase):
         fct = {"quantity": "fct", "at": "receiver", "unit": "us"}
 
         def of(how: str, flows: list, measure: dict = fct) -> Fraction | None:
-            value = JUDGE.of_flows(measure | {"reduce": how}, SimpleNamespace(link_bps=1), flows)
+            value = MEASURES.of_flows(measure | {"reduce": how}, SimpleNamespace(link_bps=1), flows)
             return None if value is None else Fraction(value)
 
         self.assertEqual(of("p50", flows), 2)
@@ -375,7 +380,7 @@ class Measures(unittest.TestCase):
 
     def test_every_measure_of_the_experiments_is_known(self) -> None:
         """No expected.toml asks for what the second judge cannot say."""
-        experiments = SCRIPT.parents[1] / "experiments"
+        experiments = SCRIPTS.parent / "experiments"
         measures = []
         for path in sorted(experiments.glob("ndp/*/expected.toml")):
             findings = tomllib.loads(path.read_text(encoding="utf-8"))["finding"]

@@ -6,9 +6,9 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::ExitCode;
 
+use trimline_sim::distributions;
 use trimline_sim::formats::connection_matrix;
 use trimline_sim::formats::sizes::Reading;
-use trimline_sim::scenario::distributions;
 
 use crate::failure::Failure;
 use crate::terminal::{columns, print};

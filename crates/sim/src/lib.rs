@@ -4,6 +4,7 @@
 mod arena;
 mod bumps;
 mod deadlocks;
+pub mod distributions;
 mod engine;
 mod flow;
 mod flows;

@@ -5,8 +5,9 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
+use trimline_sim::distributions;
 use trimline_sim::formats::sizes::{Form, SizeDistribution};
-use trimline_sim::scenario::{Scenario, distributions};
+use trimline_sim::scenario::Scenario;
 
 #[path = "../../../fuzz/formats.rs"]
 mod properties;

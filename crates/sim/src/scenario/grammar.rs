@@ -518,7 +518,7 @@ static SIZE: Grammar = Grammar {
     keys: &[
         optional(
             "distribution",
-            Form::Word(&super::distributions::NAMES),
+            Form::Word(&crate::distributions::NAMES),
             "A built-in distribution; `trimline formats` lists them with their sources.",
         ),
         optional(

@@ -7,7 +7,6 @@
 
 mod bumps;
 mod check;
-pub mod distributions;
 mod expand;
 mod files;
 mod grammar;

@@ -285,7 +285,7 @@ fn size(
     }
     refuse_endless(node, transport, "\"long-lived\"")?;
     if node.table().is_some() {
-        return super::distributions::drawn(node, transport.payload_bytes());
+        return crate::distributions::drawn(node, transport.payload_bytes());
     }
     sized(node, transport).map(Size::Fixed)
 }

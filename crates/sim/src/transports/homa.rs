@@ -13,10 +13,10 @@ use super::{
     BYTES, DURATION, Draws, Form, Grammar, Group, Keys, Plan, Protocol, Sample, ScenarioError,
     Setting, Traits, Transport, Work, optional, windowed,
 };
+use crate::distributions::{self, distribution};
 use crate::keys::quantity::{self, Quantity};
 use crate::keys::read::read;
 use crate::keys::tree::Node;
-use crate::scenario::distributions::{self, distribution};
 use crate::topology::{Clos, LinkSpec};
 
 /// What packets take beside their payload.

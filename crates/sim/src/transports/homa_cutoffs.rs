@@ -97,7 +97,7 @@ pub(super) fn cutoffs(distribution: &SizeDistribution, levels: u8, costs: Costs)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scenario::distributions::built_in;
+    use crate::distributions::built_in;
 
     /// The numbers of Homa's authors.
     const COSTS: Costs = Costs {

@@ -23,9 +23,6 @@ use crate::{Allowed, Disposition, Framing, Half, HostTables, Key};
 /// Control packets that a host holds for a NIC that takes none; further ones are dropped, and timers bring them again.
 const CONTROL_LIMIT: usize = 1 << 16;
 
-/// Ethernet, IP and UDP take 46 B of a data packet, and Homa's authors' header 30 B. The shortest Ethernet frame has 64 B.
-const FRAMING: Framing = Framing { header: 76, least: Packet::HEADER_BYTES };
-
 /// What a half is.
 #[derive(Debug, Default)]
 enum Role {
@@ -109,11 +106,6 @@ impl Endpoint {
             timers: Timers::NONE,
             events: VecDeque::new(),
         }
-    }
-
-    /// Bytes on the wire of a data packet.
-    pub(super) const fn wire_bytes(payload: u16) -> u16 {
-        FRAMING.wire_bytes(payload)
     }
 
     /// What the half in `slot` has done.
@@ -383,7 +375,7 @@ fn sending(packet: &Packet, directory: &impl HostTables) -> Option<u32> {
 }
 
 impl crate::Endpoint for Endpoint {
-    const FRAMING: Framing = FRAMING;
+    const FRAMING: Framing = super::FRAMING;
     type Command = Command;
     type Event = Event;
 

@@ -145,7 +145,7 @@ impl Sender {
         let syn = if is_unscheduled { Flags::SYN } else { 0 };
         header.flags = header.flags.with(syn).with_class(self.class).with_attempt(is_asking.into());
         packet.service = ServiceClass::new(Service::Droppable, priority);
-        packet.wire_bytes = super::Endpoint::wire_bytes(length);
+        packet.wire_bytes = super::FRAMING.wire_bytes(length);
         if self.is_done() && config.ending != Ending::Acknowledged {
             self.wait(now, config);
         }

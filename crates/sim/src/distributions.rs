@@ -41,13 +41,13 @@ const fn in_packets(
 }
 
 const fn column(name: &'static str, column: &'static str) -> BuiltIn {
-    let text = include_str!("../../distributions/roy15-percentiles.csv");
+    let text = include_str!("../distributions/roy15-percentiles.csv");
     BuiltIn { name, file: "roy15-percentiles.csv", text, form: None, unit: 1, column }
 }
 
 macro_rules! file {
     ($make:ident, $name:literal, $file:literal, $form:expr) => {
-        $make($name, $file, include_str!(concat!("../../distributions/", $file)), $form)
+        $make($name, $file, include_str!(concat!("../distributions/", $file)), $form)
     };
 }
 
