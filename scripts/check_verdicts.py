@@ -80,7 +80,9 @@ class Run:
 
 
 def takes(place, label):
-    """Whether a place of a sweep, a value or a range with both ends, is this one."""
+    """Whether a place of a sweep, a value, a range with both ends or a list of places, is this one."""
+    if isinstance(place, list):
+        return any(takes(each, label) for each in place)
     if isinstance(place, str):
         return place == label
     try:

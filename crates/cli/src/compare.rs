@@ -272,7 +272,7 @@ mod tests {
         };
         let unknown = refused("ndp,hul");
         assert!(
-            unknown.starts_with("--schemes:1:19: no scheme `hul`; expected one of"),
+            unknown.starts_with("--schemes:1:19: no scheme `hul` (at `\"hul\"`); expected one of"),
             "{unknown}"
         );
         assert!(unknown.ends_with("nearest: hull"), "{unknown}");
