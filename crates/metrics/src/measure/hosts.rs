@@ -8,12 +8,28 @@ use crate::record::{HostCounters, HostRecord, RunRecord};
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Value {
     /// Processor time over the measured interval, in percent of one processor.
-    Load(fn(&HostCounters) -> u64),
+    Load(Side),
     /// Payload that flows brought over packets that the host sent, both in the measured interval: of a host that only
     /// answers, bytes an ACK.
     BytesAnAnswer,
     /// Something counted.
     Counter(fn(&HostCounters) -> u64),
+}
+
+/// What a processor works for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Side {
+    Receiving,
+    Sending,
+}
+
+impl Side {
+    fn time_of(self) -> fn(&HostCounters) -> u64 {
+        match self {
+            Side::Receiving => |host| host.receiving_ps,
+            Side::Sending => |host| host.sending_ps,
+        }
+    }
 }
 
 /// The number; `None` where no such host has anything that counts.
@@ -36,8 +52,9 @@ pub(super) fn number(
         |of: fn(&HostCounters) -> u64| hosts.iter().map(|host| host.measured(of)).sum::<u64>();
     let over = |count: u64, whole: u64| (whole > 0).then(|| count as f64 / whole as f64);
     match value {
-        Value::Load(of) => {
-            over(measured(of), record.measured_ps * hosts.len() as u64).map(|share| 100.0 * share)
+        Value::Load(side) => {
+            over(measured(side.time_of()), record.measured_ps * hosts.len() as u64)
+                .map(|share| 100.0 * share)
         }
         Value::BytesAnAnswer => {
             let arrived = |flow: &FlowRecord| match is_meant(flow.destination) {

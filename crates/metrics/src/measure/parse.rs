@@ -421,8 +421,7 @@ fn of_packets(spec: &Spec) -> Refused<Of> {
 fn of_hosts(spec: &Spec) -> Refused<Of> {
     let (value, scale) = match spec.quantity.as_str() {
         "processor_load" => {
-            let known: [(&str, fn(&HostCounters) -> u64); 2] =
-                [("receiver", |host| host.receiving_ps), ("sender", |host| host.sending_ps)];
+            let known = [("receiver", hosts::Side::Receiving), ("sender", hosts::Side::Sending)];
             (hosts::Value::Load(choice("at", spec.at.as_deref(), &known)?), 1.0)
         }
         "bytes_an_answer" => (hosts::Value::BytesAnAnswer, unit(spec, BYTES)?),
