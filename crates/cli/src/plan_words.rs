@@ -655,6 +655,7 @@ mod tests {
         let own = [
             ("ndp", "paths permuted by the sender"),
             ("phost", "paths permuted by the sender"),
+            ("homa", "paths permuted by the sender"),
             ("dctcp", "each flow, or part of one, on one path"),
             ("dcqcn", "each flow, or part of one, on one path"),
         ];
