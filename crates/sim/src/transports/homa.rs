@@ -552,7 +552,6 @@ mod tests {
             ("header_queue = \"8pkt\"", "which has a queue for each priority"),
             ("wrr = \"10:1\"", "which has a queue for each priority"),
             ("ecn_threshold = \"8pkt\"", "which does not mark"),
-            ("shared_buffer = \"100pkt\"", "whose queues have their own"),
             ("pfc = {}", "which has several queues"),
         ] {
             let error = with(key).expect_err(key);

@@ -42,7 +42,7 @@ fn bytes_an_ack(record: &RunRecord) -> f64 {
 fn joined_segments_have_one_ack() {
     let every = run(&one_flow("host.cpu = { gro = \"0B\" }"));
     assert!((2_850.0..2_910.0).contains(&bytes_an_ack(&every)), "{}", bytes_an_ack(&every));
-    let coalesced = "host.cpu = { interrupts = { frames = 32, time = \"1ms\" } }";
+    let coalesced = "host.cpu = { interrupts = { frames = 32, time = \"1ms\" }, hosts = [1] }";
     let joined = run(&one_flow(coalesced));
     // 32 frames of 1450 bytes.
     assert!((45_000.0..46_500.0).contains(&bytes_an_ack(&joined)), "{}", bytes_an_ack(&joined));
@@ -56,8 +56,9 @@ fn joined_segments_have_one_ack() {
 fn a_processor_is_the_bottleneck_when_frames_cost_more_than_the_link() {
     let record = run(&one_flow("host.cpu = { packet_cost = \"1500ns\", ring = 4096 }"));
     let expected = 1450.0 * 8.0 / 1_500.0;
+    // A round of 64 of 13,333 frames may count at either end.
     assert!(
-        (0.98 * expected..1.001 * expected).contains(&goodput(&record)),
+        (0.98 * expected..1.005 * expected).contains(&goodput(&record)),
         "{}",
         goodput(&record)
     );
