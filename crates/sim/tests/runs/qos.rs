@@ -102,22 +102,24 @@ fn messages(class: u8) -> RunRecord {
 /// unless they have the class of the long flows.
 #[test]
 fn tcps_packets_bear_the_class_of_their_flow_and_so_do_its_acks() {
+    // `None`: not all have ended.
     let slowest = |class: u8| {
         let record = messages(class);
         let short: Vec<_> = record.flows.iter().filter(|flow| flow.workload == "short").collect();
         assert_eq!(short.len(), 300);
         let longest = |fct: fn(&trimline_metrics::FlowRecord) -> Option<u64>| {
-            short.iter().filter_map(fct).max().expect("messages that ended")
+            short.iter().map(fct).collect::<Option<Vec<u64>>>()?.into_iter().max()
         };
-        // Those of class 0 wait for time-outs.
-        assert!(class == 0 || short.iter().all(|flow| flow.fct_sender_ps.is_some()));
         (longest(|flow| flow.fct_receiver_ps), longest(|flow| flow.fct_sender_ps))
     };
     // A packet of 9064 B takes 7.2512 us; each way through an idle network 2 us and little more.
     for class in 1..4 {
         let (receiver, sender) = slowest(class);
-        assert!(receiver < 30_000_000 && sender < 40_000_000, "{class}: {receiver} {sender}");
+        assert!(receiver.is_some_and(|ps| ps < 30_000_000), "{class}: {receiver:?}");
+        assert!(sender.is_some_and(|ps| ps < 40_000_000), "{class}: {sender:?}");
     }
+    // In the full queue of the long flows a message waits, or is lost.
     let (receiver, sender) = slowest(0);
-    assert!(receiver > 100_000_000 && sender > receiver + 50_000_000, "{receiver} {sender}");
+    assert!(receiver.is_none_or(|ps| ps > 100_000_000), "{receiver:?}");
+    assert!(sender.is_none_or(|ps| ps > 150_000_000), "{sender:?}");
 }
