@@ -28,6 +28,10 @@ WORKLOADS = {
     "dctcp-shared-432": ("5ms", "10ms"),
     "mptcp-432": ("5ms", "10ms"),
     "phost-432": ("5ms", "10ms"),
+    "homa-144": ("0.5ms", "1ms"),
+    "ndp-144": ("0.5ms", "1ms"),
+    "opf-432": ("0.5ms", "1.5ms"),
+    "opf-432-off": ("0.5ms", "1.5ms"),
     "dcqcn-432": ("5ms", "10ms"),
     "dcqcn-window-432": ("5ms", "10ms"),
 }

@@ -20,6 +20,7 @@ PORT_COLUMNS = {
     "port_trimmed": "trimmed",
     "port_dropped": "dropped",
     "port_returned": "returned",
+    "port_deflected": "deflected",
 }
 CAUSES = {
     "signalled": "retransmissions_signalled",
@@ -36,9 +37,9 @@ FLOW_COLUMNS = {
 
 #: What each quantity takes beside `quantity`: a key that is not here changes nothing that is known.
 KNOWN = {
-    "fct": FLOW_KEYS | LIST_KEYS | {"at", "unit"},
-    "waiting": FLOW_KEYS | LIST_KEYS | {"unit"},
-    "slowdown": FLOW_KEYS | LIST_KEYS | {"at"},
+    "fct": FLOW_KEYS | LIST_KEYS | {"at", "unit", "groups"},
+    "waiting": FLOW_KEYS | LIST_KEYS | {"unit", "groups"},
+    "slowdown": FLOW_KEYS | LIST_KEYS | {"at", "groups"},
     "goodput": FLOW_KEYS | LIST_KEYS | {"unit"},
     "fair_share": FLOW_KEYS | LIST_KEYS,
     "incast_overhead": FLOW_KEYS,
@@ -47,6 +48,7 @@ KNOWN = {
     "hops": {"per", "unit"},
     "retransmissions": FLOW_KEYS | {"cause", "per", "unit"},
     "headers_received": FLOW_KEYS | {"per", "unit"},
+    "undelivered": FLOW_KEYS,
     "headers_returned": FLOW_KEYS | {"per", "unit"},
     "timeouts": FLOW_KEYS | {"per", "unit"},
     "path_removals": set(),
@@ -56,6 +58,7 @@ KNOWN = {
     "port_trimmed": FLOW_KEYS | LIST_KEYS | {"ports", "beyond", "per", "unit"},
     "port_dropped": FLOW_KEYS | LIST_KEYS | {"ports", "beyond", "per", "unit"},
     "port_returned": FLOW_KEYS | LIST_KEYS | {"ports", "beyond", "per", "unit"},
+    "port_deflected": FLOW_KEYS | LIST_KEYS | {"ports", "beyond", "per", "unit"},
     "utilisation": LIST_KEYS | {"ports"},
     "latency": {"packets", "reduce", "unit"},
     "events": {"place", "event"},
@@ -63,9 +66,12 @@ KNOWN = {
     "bursts": LIST_KEYS | {"place", "gap_us", "of", "unit"},
     "low_time": {"place", "interval_us", "below_percent", "unit"},
     "queue_found": LIST_KEYS | {"place"},
-    "queue": LIST_KEYS | {"ports", "from_us", "to_us", "unit"},
-    "fullest_queue": LIST_KEYS | {"ports", "from_us", "to_us", "unit"},
-    "sampled_utilisation": LIST_KEYS | {"ports", "from_us", "to_us"},
+    "queue": LIST_KEYS | {"ports", "pod", "of", "from_us", "to_us", "unit"},
+    "fullest_queue": LIST_KEYS | {"ports", "pod", "from_us", "to_us", "unit"},
+    "sampled_utilisation": LIST_KEYS | {"ports", "pod", "from_us", "to_us"},
+    "links": {"workload", "size_bytes", "reduce"},
+    "deflections": {"workload", "size_bytes"},
+    "deflected": {"workload", "size_bytes"},
     "processor_load": {"host", "at"},
     "bytes_an_answer": FLOW_KEYS | {"host", "unit"},
     "host_dropped": {"host", "unit"},
@@ -159,8 +165,28 @@ def reduced(values, measure, missing_is_most):
     )
 
 
+def mean_of_groups(measure, run, flows):
+    """The mean over flows of what their group gives: the flows of one receiver, of one class of sizes, or of both."""
+    groups, alike = measure["groups"], {}
+    if not set(groups) <= {"receivers", "sizes_up_to"}:
+        raise Refused(f"groups by {sorted(groups)}")
+    bounds = groups.get("sizes_up_to", [])
+    for flow in flows:
+        size = math.inf if flow["size_bytes"] == "" else int(flow["size_bytes"])
+        bound = next((bound for bound in bounds if size <= bound), bounds[-1] if bounds else None)
+        receiver = flow["destination"] if groups.get("receivers") else None
+        alike.setdefault((receiver, bound), []).append(flow)
+    one = {key: value for key, value in measure.items() if key != "groups"}
+    numbers = [(of_flows(one, run, each), len(each)) for each in alike.values()]
+    if not numbers or any(number is None for number, _ in numbers):
+        return None
+    return sum(number * count for number, count in numbers) / len(flows)
+
+
 def of_flows(measure, run, flows):
     """A value of each flow."""
+    if "groups" in measure:
+        return mean_of_groups(measure, run, flows)
     quantity = measure["quantity"]
     if quantity in ("fct", "slowdown"):
         if measure.get("reduce") in ("sum", "least_tenth", "mean_less_least_tenth"):
@@ -261,6 +287,10 @@ def of_counts(measure, run, flows):
     quantity, per, sent_elsewhere = measure["quantity"], measure.get("per"), 0
     if quantity in run.of_all_flows:
         return Fraction(run.of_all_flows[quantity])
+    if quantity == "undelivered":
+        there = [flow for flow in flows if flow["size_bytes"] and flow["end"] != "not-started"]
+        size = total(there, "size_bytes")
+        return Fraction(100 * (size - total(there, "delivered_bytes")), size) if size else None
     if quantity == "hops":
         count = run.packet_hops
     elif quantity == "packets_delivered":
@@ -358,7 +388,18 @@ def bursts(events, gap_ps, what):
     return found
 
 
-EVENTS = ("enqueue", "trim", "mark", "depart", "arrive", "return", "drop", "lose")
+EVENTS = (
+    "enqueue",
+    "trim",
+    "mark",
+    "depart",
+    "arrive",
+    "return",
+    "notify",
+    "drop",
+    "deflect",
+    "lose",
+)
 
 
 def of_timeline(measure, run):
@@ -399,18 +440,58 @@ def of_samples(measure, run):
     ports = measure.get("ports", {})
     if not isinstance(ports, dict) or set(ports) != {"layer", "direction"}:
         raise Refused("samples are of one layer and direction")
-    group = f"{ports['layer']} {ports['direction']}"
+    pod = f"pod {measure['pod']} " if "pod" in measure else ""
+    group = f"{pod}{ports['layer']} {ports['direction']}"
+    queues = measure.get("of", "all")
+    if queues not in ("all", "data", "headers"):
+        raise Refused(f"queues {queues!r}")
     begin, end = measure.get("from_us", 0), measure.get("to_us", math.inf)
     if column == "utilisation":
         unit = Fraction(1, 100)
     else:
         unit = unit_of(measure, BYTES_OF)
+
+    def held(row):
+        data = Fraction(row["data_queue_bytes_mean"]) if queues != "all" else 0
+        return {"data": data, "headers": Fraction(row[column]) - data}.get(
+            queues, Fraction(row[column])
+        )
+
     values = [
-        Fraction(row[column]) / unit
+        held(row) / unit
         for row in run.table("series")
         if row["layer"] == group and begin * 10**6 <= int(row["time_ps"]) <= end * 10**6
     ]
     return reduced(values, measure, missing_is_most=False)
+
+
+def of_paths(measure, run):
+    """How far data packets came: rows of paths.csv."""
+    sizes = measure.get("size_bytes", {})
+    least, most = sizes.get("from", 0), sizes.get("below", math.inf)
+
+    def is_meant(row):
+        if measure.get("workload", row["workload"]) != row["workload"]:
+            return False
+        if not sizes:
+            return True
+        bound = row["up_to_bytes"]
+        return bool(bound) and int(bound) // 2 + 1 >= least and int(bound) < most
+
+    rows = [row for row in run.table("paths") if is_meant(row)]
+    packets = total(rows, "packets")
+    if not packets:
+        return None
+    if measure["quantity"] == "links" and measure.get("reduce") == "max":
+        return Fraction(max(int(row["links"]) for row in rows))
+    if measure["quantity"] == "links" and measure.get("reduce") != "mean":
+        raise Refused("links are reduced by mean or max")
+    weights = {
+        "links": lambda row: int(row["links"]),
+        "deflections": lambda row: int(row["deflections"]),
+        "deflected": lambda row: 100 * (int(row["deflections"]) > 0),
+    }[measure["quantity"]]
+    return Fraction(sum(weights(row) * int(row["packets"]) for row in rows), packets)
 
 
 def of_hosts(measure, run, flows):
@@ -454,6 +535,8 @@ def number_of(measure, run, flows):
         return of_timeline(measure, run)
     if quantity in ("queue", "fullest_queue", "sampled_utilisation"):
         return of_samples(measure, run)
+    if quantity in ("links", "deflections", "deflected"):
+        return of_paths(measure, run)
     if quantity in ("processor_load", "bytes_an_answer", "host_dropped", "paced"):
         return of_hosts(measure, run, flows)
     if quantity == "utilisation" or (

@@ -238,6 +238,34 @@ class Measures(unittest.TestCase):
         ):
             self.assertEqual(value, None if number is None else Fraction(str(number)), text)
 
+    def test_mean_of_groups(self) -> None:
+        """Each receiver, each class of sizes, or both: a group counts as often as it has flows."""
+        flows = [
+            {
+                "destination": to,
+                "size_bytes": str(size),
+                "fct_receiver_ps": fct,
+                "ideal_fct_ps": 100,
+            }
+            for to, size, fct in (
+                (1, 500, 100),
+                (1, 1000, 300),
+                (1, 1001, 500),
+                (2, 9000, 200),
+                (2, 9001, 400),
+                (2, 600, 700),
+            )
+        ]
+        for groups, sum_of in (
+            ({"receivers": True}, 3 * 5 + 3 * 7),
+            ({"sizes_up_to": [1000, 5000]}, 3 * 7 + 3 * 5),
+            ({"receivers": True, "sizes_up_to": [1000, 9000]}, 2 * 3 + 5 + 2 * 4 + 7),
+        ):
+            measure = {"quantity": "slowdown", "reduce": "p99", "groups": groups}
+            self.assertEqual(MEASURES.of_flows(measure, None, flows), Fraction(sum_of, 6))
+        refused = {"quantity": "slowdown", "reduce": "p99", "groups": {"senders": True}}
+        self.assertRaises(MEASURES.Refused, MEASURES.of_flows, refused, None, flows)
+
     def test_flows(self) -> None:
         """Goodputs of 4 and 2 Gb/s, and what is counted of flows, worked out by hand."""
         up = '{ layer = "tor", direction = "up" }'

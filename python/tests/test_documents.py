@@ -50,7 +50,7 @@ MEANT = {
 SMALL = """
 name = "seeds"
 seeds = "1..2"
-topology.star.hosts = 4
+topology.leafspine = { leaves = 2, spines = 2, hosts_per_leaf = 2 }
 
 [[workload]]
 name = "w"

@@ -19,6 +19,7 @@ KINDS = {
     "data": ("#0072B2", "", "data"),
     "header": ("#D55E00", "", "trimmed header"),
     "returned": ("#CC79A7", "", "header returned to its sender"),
+    "notification": ("#CC79A7", "5 3", "notification of a drop"),
     "ack": ("#009E73", "", "ACK"),
     "nack": ("#D55E00", "5 3", "NACK"),
     "pull": ("#000000", "2 3", "PULL"),
@@ -230,8 +231,10 @@ FATES = {
     "trim": "trimmed",
     "mark": "marked",
     "drop": "dropped",
+    "deflect": "deflected",
     "lose": "lost",
     "return": "returned",
+    "notify": "told of",
 }
 
 #: Two texts nearer than this would lie on each other.

@@ -32,6 +32,8 @@ PUBLISHED = {
     "hull": {"label": "HULL", "colour": "#117733"},
     "dcqcn": {"label": "DCQCN", "colour": PURPLE},
     "homa": {"label": "Homa", "colour": SKY},
+    "opf": {"label": "NDP with OPF", "colour": "#332288"},
+    "homa-aeolus": {"label": "Homa with Aeolus", "colour": "#44AA99"},
 }
 
 #: A protocol has one colour, in every figure and from every source.
@@ -41,17 +43,23 @@ PROTOCOLS = {name: known["colour"] for name, known in (PUBLISHED | TRANSPORTS).i
 NAMES = {name: known["label"] for name, known in (PUBLISHED | TRANSPORTS).items()}
 
 #: Colours of series whose protocol nobody here knows, by their name.
-UNKNOWN = ("#882255", "#44AA99", "#999933", "#AA4499", "#332288")
+UNKNOWN = ("#661100", "#6699CC", "#999933", "#AA4499", "#888800")
 
 #: Colours of series that are named after a switch profile, not after a protocol.
 PROFILES = {"paper": BLUE, "htsim": ORANGE, "csg-htsim": SKY}
 
 #: Colours of series that are not their protocol's only ones in a figure.
-OWN = {"dctcp-shared": "#7A3E00", "dcqcn-window": "#882255", "dcqcn-window-htsim": "#332288"}
+OWN = {
+    "dctcp-shared": "#7A3E00",
+    "dcqcn-window": "#882255",
+    "dcqcn-window-htsim": "#332288",
+    "homa-aeolus": "#44AA99",
+}
 
 #: Series whose names say less than a reader needs.
 WORDS = {
     "dctcp-shared": "DCTCP, shared buffers",
+    "homa-aeolus": "Homa with Aeolus",
     "dcqcn-window": "DCTCP's window over PFC",
     "dcqcn-window-htsim": "htsim's window over PFC",
 }

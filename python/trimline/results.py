@@ -64,6 +64,15 @@ PAUSES: dict[str, Any] = {
     "stopped_ps": polars.Int64,
 }
 
+#: paths.csv: how far data packets came.
+PATHS: dict[str, Any] = {
+    "workload": polars.Categorical,
+    "up_to_bytes": polars.Int64,
+    "links": polars.Int64,
+    "deflections": polars.Int64,
+    "packets": polars.Int64,
+}
+
 #: hosts.csv: the column that is no counter. Every other column is one.
 HOSTS: dict[str, Any] = {"host": polars.Int64}
 
@@ -183,6 +192,11 @@ class Result:
         layer = polars.col("name").str.replace_all(r" \d+", "")
         frame = scan(self.folder / "pauses.csv", PAUSES, "ports, with switch.pfc")
         return frame.with_columns(layer=layer, stopped=share).collect()
+
+    @property
+    def paths(self) -> polars.DataFrame:
+        """paths.csv: how many data packets came on how many links, by workload and size."""
+        return scan(self.folder / "paths.csv", PATHS, "ports, with switch.deflection").collect()
 
     @property
     def hosts(self) -> polars.DataFrame:
@@ -317,6 +331,12 @@ class Results(Sequence[Result]):
         """All links of runs with priority flow control: pauses.csv (`output.ports`)."""
         lossless = tuple(run for run in self.runs if run.summary.get("pauses"))
         return replace(self, runs=lossless or self.runs)._all("pauses")
+
+    @property
+    def paths(self) -> polars.DataFrame:
+        """How far packets came in runs with deflection: paths.csv (`output.ports`)."""
+        there = tuple(run for run in self.runs if run.summary.get("paths"))
+        return replace(self, runs=there or self.runs)._all("paths")
 
     @property
     def hosts(self) -> polars.DataFrame:

@@ -28,9 +28,9 @@ pub(crate) struct Options {
     /// 60,000 of them sending to one.
     #[arg(long, conflicts_with_all = ["only", "scale"])]
     large: bool,
-    /// Only this workload, of any of these.
-    #[arg(long, value_name = "NAME")]
-    only: Option<String>,
+    /// Only these workloads, of any of these: names with commas between.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    only: Vec<String>,
     /// Threads of one run. With more than one, every measurement has one with a single thread beside it.
     #[arg(long, value_name = "N", default_value_t = 1)]
     threads: usize,
@@ -96,6 +96,32 @@ impl Workload {
         Workload { name, hosts: 192, duration: None, flows }
     }
 
+    /// Messages of W2 at 80 % on the network of Homa's authors.
+    const fn homa(name: &'static str) -> Workload {
+        let flows = "random = {}\nsize = { distribution = \"homa-w2\" }\n\
+                     arrivals = { poisson = { load = \"63.68%\" } }";
+        Workload { name, hosts: 144, duration: Some("4ms"), flows }
+    }
+
+    /// Incasts into a pod over random traffic, as in opf/fig06.
+    const fn opf(name: &'static str) -> Workload {
+        let flows = "random = {}\nsize = { distribution = \"hadoop\" }\n\
+                     arrivals = { poisson = { load = \"30%\" } }\n\
+                     [[workload]]\nname = \"incast\"\n\
+                     incast = { receiver = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11], senders = 216 }\n\
+                     size = { distribution = \"hadoop\" }\n\
+                     arrivals = { periodic = { every = \"400us\" } }";
+        Workload { name, hosts: 432, duration: Some("3ms"), flows }
+    }
+
+    fn is_opf(&self) -> bool {
+        OPF.iter().any(|workload| workload.name == self.name)
+    }
+
+    fn is_homa(&self) -> bool {
+        HOMA.iter().any(|workload| workload.name == self.name)
+    }
+
     fn is_hull(&self) -> bool {
         self.name.starts_with("hull-")
     }
@@ -105,6 +131,16 @@ impl Workload {
             return "seeds = [1]\n\
                     topology.clos = { pods = 8, tors_per_pod = 4, hosts_per_tor = 6, aggregations_per_pod = 2, \
                     cores_per_aggregation = 4 }\nlinks.delay = \"200ns\"\nhost.delay = \"500ns\""
+                .to_owned();
+        }
+        if self.is_homa() {
+            return "topology.leafspine = { leaves = 9, spines = 4, hosts_per_leaf = 16 }\n\
+                    links = { rate = \"10Gbps\", framing = \"20B\", host = { delay = \"875ns\" }, \
+                    tor = { rate = \"40Gbps\", delay = \"250ns\" } }"
+                .to_owned();
+        }
+        if self.is_opf() {
+            return "topology.fattree.hosts = 432\nlinks = { rate = \"100Gbps\", delay = \"500ns\" }"
                 .to_owned();
         }
         format!("topology.fattree.hosts = {}", self.hosts)
@@ -139,6 +175,12 @@ const FAMILY: [Workload; 6] = [
 
 /// The permutation with pHost, with its own switch of eight packets a port. Part of the standard workloads.
 const PHOST: [Workload; 1] = [Workload::permutation("phost-432", 432, "20.1ms")];
+
+/// W2 at 80 % on the network of Homa's authors: with Homa as they have it, and with NDP. Part of the standard workloads.
+const HOMA: [Workload; 2] = [Workload::homa("homa-144"), Workload::homa("ndp-144")];
+
+/// Incasts into a pod over random traffic with NDP: with switches that deflect, and without. Part of the standard workloads.
+const OPF: [Workload; 2] = [Workload::opf("opf-432"), Workload::opf("opf-432-off")];
 
 /// FatTrees of 4 to 64 ports a switch, for as long as about the same work takes: from half a millisecond on most of
 /// it is the steady state, the first windows being pushed in 0.17 ms.
@@ -180,7 +222,8 @@ const HULL: [Workload; 3] =
 impl Workload {
     fn named(name: &str) -> Result<&'static Workload, Failure> {
         let all = || {
-            STANDARD.iter().chain(&FAMILY).chain(&PHOST).chain(&SCALE).chain(&LARGE).chain(&HULL)
+            let standard = STANDARD.iter().chain(&FAMILY).chain(&PHOST).chain(&HOMA).chain(&OPF);
+            standard.chain(&SCALE).chain(&LARGE).chain(&HULL)
         };
         all().find(|workload| workload.name == name).ok_or_else(|| {
             let names: Vec<&str> = all().map(|workload| workload.name).collect();
@@ -208,6 +251,21 @@ impl Workload {
                  switch.data_queue = \"906400B\""
             }
             "phost-432" => "transport.phost = {}",
+            "homa-144" => {
+                "transport.homa = { payload = \"1442B\", rtt_bytes = \"10000B\", scheduled_levels = 3, \
+                 cutoffs = { distribution = \"homa-w2\" }, acks = false, linger = \"20us\", \
+                 time_wait = \"300us\", resend = \"100ms\", \
+                 retry = \"10s\" }\nswitch.data_queue = \"20000pkt\""
+            }
+            "opf-432" => {
+                "transport.ndp = { initial_window = 23, marked = 12, rto = \"5.37ms\" }\n\
+                 switch = { data_queue = \"64pkt\", deflection = {} }"
+            }
+            "opf-432-off" => {
+                "transport.ndp = { initial_window = 23, marked = 12, rto = \"5.37ms\" }\n\
+                 switch = { data_queue = \"64pkt\" }"
+            }
+            "ndp-144" => "transport.ndp = { payload = \"1442B\", initial_window = 8 }",
             "dcqcn-432" => {
                 "transport.dcqcn = {}\n\
                  switch.pfc = { xoff = \"15pkt\", xon = \"12pkt\" }"
@@ -257,11 +315,11 @@ pub(crate) fn bench(options: &Options) -> Result<ExitCode, Failure> {
         print(&format!("{}\n", line.map_err(|error| Failure::message(error.to_string()))?));
         return Ok(ExitCode::SUCCESS);
     }
-    let chosen: Vec<&Workload> = match &options.only {
-        Some(name) => vec![Workload::named(name)?],
-        None if options.scale => SCALE.iter().collect(),
-        None if options.large => LARGE.iter().collect(),
-        None => STANDARD.iter().chain(&FAMILY).chain(&PHOST).collect(),
+    let chosen: Vec<&Workload> = match &options.only[..] {
+        [] if options.scale => SCALE.iter().collect(),
+        [] if options.large => LARGE.iter().collect(),
+        [] => STANDARD.iter().chain(&FAMILY).chain(&PHOST).chain(&HOMA).chain(&OPF).collect(),
+        names => names.iter().map(|name| Workload::named(name)).collect::<Result<_, _>>()?,
     };
     let repeat = options.repeat.unwrap_or(match options.threads {
         _ if options.large || chosen.iter().any(|workload| workload.is_hull()) => 1,

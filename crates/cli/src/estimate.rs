@@ -4,7 +4,7 @@
 use trimline_metrics::flow_store;
 use trimline_packet::TimeDelta;
 use trimline_sim::plan::{
-    Arrivals, Choose, Connection, EngineChoice, Gap, Group, Matrix, Plan, Workload,
+    Arrivals, Choose, Connection, EngineChoice, Gap, Group, Matrix, Plan, Receivers, Workload,
 };
 use trimline_sim::topology::Clos;
 
@@ -138,9 +138,13 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
             let flows = f64::from(*senders);
             vec![group(flows, flows, 1.0, chosen(*receiver, *senders, *choose))]
         }
-        Matrix::RandomIncast { senders } => {
+        Matrix::RandomIncast { senders, receivers, .. } => {
             let flows = f64::from(*senders);
-            vec![group(flows, flows, 1.0, anywhere)]
+            let into = match receivers {
+                Receivers::Any | Receivers::OneOf(_) => flows,
+                Receivers::EachOneOf(set) => flows / set.len() as f64,
+            };
+            vec![group(flows, into, 1.0, anywhere)]
         }
         Matrix::Listed(listed) => {
             let sizes = listed.flows.iter().filter_map(|flow| flow.size);

@@ -13,6 +13,7 @@
 mod bench;
 mod claim;
 mod compare;
+mod deflection_words;
 mod estimate;
 mod execute;
 mod experiments;

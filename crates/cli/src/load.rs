@@ -3,7 +3,7 @@
 //! What arrives by a clock (Poisson, periodic) comes whether the network keeps up or not. Flows that wait for each
 //! other, or start once, are no overload however many they are.
 
-use trimline_sim::plan::{Arrivals, Matrix, Plan, Workload};
+use trimline_sim::plan::{Arrivals, Matrix, Plan, Receivers, Workload};
 use trimline_sim::scenario::Run;
 use trimline_sim::topology::Clos;
 
@@ -109,7 +109,15 @@ fn demand(plan: &Plan, place: usize, workload: &Workload) -> Option<Demand> {
         Matrix::Incast { senders, .. } => {
             Demand { into: one * f64::from(*senders), out_of: one, everywhere: 0.0 }
         }
-        Matrix::RandomIncast { senders } => all(one * f64::from(*senders) / hosts),
+        Matrix::RandomIncast { senders, receivers: Receivers::Any, .. } => {
+            all(one * f64::from(*senders) / hosts)
+        }
+        Matrix::RandomIncast { senders, receivers, excluding } => {
+            let to = f64::from(receivers.count(plan.topology.hosts()));
+            let from = (hosts - to - excluding.len() as f64).max(1.0);
+            let flows = one * f64::from(*senders);
+            Demand { into: flows / to, out_of: flows / from, everywhere: 0.0 }
+        }
         Matrix::Outcast { receivers, .. } => {
             Demand { out_of: one * times(f64::from(*receivers)), ..Demand::default() }
         }

@@ -5,13 +5,15 @@ use trimline_packet::TimeDelta;
 use trimline_sim::offered;
 use trimline_sim::plan::{
     Arrivals, Clock, Connection, Detour, EngineChoice, Gap, Interrupts, LinkChange, LinkEvent,
-    Matrix, PacedHosts, PhantomSettings, Plan, Pool, ReceiveHosts, ReceiverSettings, Sampled,
-    ServiceModel, Share, Size, Spraying, TransmitHosts, TransmitterSettings, WhenBusy, Workload,
+    Matrix, PacedHosts, PhantomSettings, Plan, Pool, ReceiveHosts, ReceiverSettings, Receivers,
+    Sampled, ServiceModel, Share, Size, Spraying, TransmitHosts, TransmitterSettings, WhenBusy,
+    Workload,
 };
 use trimline_sim::scenario::Output;
 use trimline_sim::topology::{self, Clos, HostDelay, LinkId, LinkSpec, Processing};
 use trimline_sim::transports::time;
 
+use crate::deflection_words;
 use crate::terminal::shortened;
 
 /// Columns of a terminal, and where the words of a line begin.
@@ -92,6 +94,7 @@ pub(crate) fn words(plan: &Plan, output: &Output) -> Vec<Line> {
         lines.push(Line::new("memory", words));
     }
     lines.extend(lossless_words(plan));
+    lines.extend(deflection_words::words(plan).map(|words| Line::new("deflection", words)));
     for chosen in &plan.transports {
         for text in chosen.words(plan).lines() {
             let (about, words) = text.trim().split_once("  ").unwrap_or(("", text.trim()));
@@ -424,7 +427,7 @@ fn switch_words(about: &str, plan: &Plan, model: &ServiceModel) -> Vec<Line> {
 fn output_words(plan: &Plan, output: &Output) -> String {
     let Output { flows, ports, links, latencies, timeline, fct, series } = *output;
     let every = plan.sample_every.map(|every| {
-        let Sampled { flows, ports } = &plan.sampled;
+        let Sampled { flows, ports, pods } = &plan.sampled;
         let chosen = match (flows.len(), ports.len()) {
             (0, 0) => String::new(),
             (flows, ports) => {
@@ -432,7 +435,11 @@ fn output_words(plan: &Plan, output: &Output) -> String {
                 format!(" (with {flows} chosen pair{some} of hosts and {ports} chosen port{more})")
             }
         };
-        format!("series every {}{chosen}", time(every))
+        let apart = match pods.len() {
+            0 => String::new(),
+            pods => format!(", {pods} pod{} apart", plural(pods)),
+        };
+        format!("series every {}{chosen}{apart}", time(every))
     });
     let files = [
         (flows, "flows"),
@@ -509,7 +516,14 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
         Matrix::Outcast { sender, receivers, .. } => {
             format!("host {sender} sends to {receivers} hosts")
         }
-        Matrix::RandomIncast { senders } => format!("{senders} hosts send to a random one"),
+        Matrix::RandomIncast { senders, receivers, .. } => {
+            let to = match receivers {
+                Receivers::Any => "to a random one".to_owned(),
+                Receivers::OneOf(set) => format!("to one of {}", set.len()),
+                Receivers::EachOneOf(set) => format!("to one of {} each", set.len()),
+            };
+            format!("{senders} hosts send {to}")
+        }
         Matrix::Pairs(pairs) if pairs.len() == 1 => "1 flow".to_owned(),
         Matrix::Pairs(pairs) => format!("{} flows", pairs.len()),
         Matrix::Listed(listed) => format!("{} flows of a file", listed.flows.len()),

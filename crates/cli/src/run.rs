@@ -11,6 +11,7 @@ use trimline_sim::scenario::{Run, Scenario};
 use trimline_sim::transports::Transports;
 
 use crate::claim::{self, Claim};
+use crate::deflection_words::may_stand_still;
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
 use crate::failure::Failure;
 use crate::load::overloads;
@@ -60,6 +61,7 @@ pub(crate) fn run_scenario(
     let threads = Threads::new(options.threads)?.quiet(options.quiet);
     catch_interrupts()?;
     say_overload(scenario);
+    say_circles(scenario);
     let claim = Claim::take(out)?;
     let directory = |run: &Run| claim::directory(out, run, scenario.runs.len());
     let found = match options.resume {
@@ -167,6 +169,14 @@ fn say_deadlocks(done: &[(&Run, &Summary)]) {
         let links = summary.pauses.as_ref().map_or(&[][..], |pauses| &pauses.deadlock);
         let name = if run.name.is_empty() { String::new() } else { format!("{}: ", run.name) };
         eprintln!("warning: {name}deadlock of paused ports: {}", links.join(", "));
+    }
+}
+
+/// Says on the terminal where paused ports may wait for each other.
+fn say_circles(scenario: &Scenario) {
+    let said = scenario.runs.iter().filter_map(|run| may_stand_still(&run.plan));
+    if let Some(sentence) = said.into_iter().next() {
+        eprintln!("warning: {sentence}");
     }
 }
 

@@ -678,7 +678,7 @@ fn ctrl_c_stops_cleanly_with_what_there_is() {
 fn transports_are_listed_with_what_figures_say() {
     let scratch = Scratch::new("transports");
     let text = succeeded(&scratch.trimline(&["transports"]));
-    assert!(text.lines().count() == 9 && text.contains("NDP (SIGCOMM 2017)"), "{text}");
+    assert!(text.lines().count() == 10 && text.contains("NDP (SIGCOMM 2017)"), "{text}");
     let json = succeeded(&scratch.trimline(&["transports", "--json"]));
     let all: Vec<serde_json::Value> = serde_json::from_str(&json).unwrap();
     assert_eq!((&all[2]["name"], &all[2]["label"]), (&"dctcp".into(), &"DCTCP".into()));

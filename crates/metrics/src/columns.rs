@@ -36,7 +36,7 @@ const fn packets(name: &'static str, about: &'static str) -> Column {
 const TIME: &str = "ps";
 
 /// Every table of a run.
-pub const FILES: [FileColumns; 10] = [
+pub const FILES: [FileColumns; 11] = [
     FileColumns { file: "flows.csv", key: "flows", row: "a flow", columns: &FLOWS },
     FileColumns {
         file: "ports.csv",
@@ -55,6 +55,12 @@ pub const FILES: [FileColumns; 10] = [
         key: "ports",
         row: "one direction of a link, as links.csv; only with `switch.pfc`",
         columns: &PAUSES,
+    },
+    FileColumns {
+        file: "paths.csv",
+        key: "ports",
+        row: "data packets that came to their hosts, by the way that they went; only with `switch.deflection`",
+        columns: &PATHS,
     },
     FileColumns {
         file: "hosts.csv",
@@ -136,20 +142,25 @@ const FLOWS: [Column; 23] = [
     column("end", "", "completed (acknowledged), delivered, run-ended, long-lived or not-started"),
 ];
 
-const COUNTED: [Column; 6] = [
+const COUNTED: [Column; 8] = [
     packets("packets", "began to leave"),
     column("bytes", "bytes", "of these on the wire"),
     packets("trimmed", "lost their payload at the port"),
     packets("dropped", "found no place"),
     packets("returned", "headers that were sent back to their senders"),
+    packets(
+        "notified",
+        "found no place or met congestion, and their senders were told; not among those dropped",
+    ),
     packets("marked", "got a mark of congestion (ECN) and had none before"),
+    packets("deflected", "were for this port and left by another (`switch.deflection`)"),
 ];
 
 const RATE: Column = column("rate_bps", "bit/s", "rate of the link at the beginning");
 
-const PORTS: [Column; 8] = {
-    let [a, b, c, d, e, f] = COUNTED;
-    [column("name", "", "layer, switch, direction, link"), a, b, c, d, e, f, RATE]
+const PORTS: [Column; 10] = {
+    let [a, b, c, d, e, f, g, h] = COUNTED;
+    [column("name", "", "layer, switch, direction, link"), a, b, c, d, e, f, g, h, RATE]
 };
 
 const LINKS: [Column; 5] = [
@@ -165,6 +176,18 @@ const PAUSES: [Column; 4] = [
     column("sent", "frames", "pause frames that this end sent to the other"),
     column("received", "frames", "pause frames that it received from there"),
     column("stopped_ps", TIME, "how long any of its classes was stopped"),
+];
+
+const PATHS: [Column; 5] = [
+    column("workload", "", "name of the workload"),
+    column(
+        "up_to_bytes",
+        "bytes",
+        "their flows have up to so many bytes of payload and more than half of it; empty without an end, and where connections are kept",
+    ),
+    column("links", "links", "from host to host"),
+    column("deflections", "", "times that a switch deflected the packet"),
+    packets("packets", "that went so, retransmissions included"),
 ];
 
 const HOSTS: [Column; 18] = [
@@ -188,11 +211,15 @@ const HOSTS: [Column; 18] = [
     column("measured_receiving_ps", TIME, "as `receiving_ps`, after the warm-up"),
 ];
 
-const SERIES: [Column; 12] = {
-    let [a, b, c, d, e, f] = COUNTED;
+const SERIES: [Column; 15] = {
+    let [a, b, c, d, e, f, g, h] = COUNTED;
     [
         column("time_ps", TIME, "of the sample, from the beginning of the run"),
-        column("layer", "", "layer and direction; `host up` are the links that hosts send on"),
+        column(
+            "layer",
+            "",
+            "layer and direction, of one pod (`pod 3 tor up`, `pod 3 core down` to it) or of all; `host up` are the links that hosts send on",
+        ),
         column("utilisation", "share", "bytes since the sample before over what the links carry"),
         column(
             "stopped",
@@ -205,6 +232,8 @@ const SERIES: [Column; 12] = {
         d,
         e,
         f,
+        g,
+        h,
         column(
             "queue_bytes_mean",
             "bytes",
@@ -212,6 +241,11 @@ const SERIES: [Column; 12] = {
              not sent once",
         ),
         column("queue_bytes_max", "bytes", "the same, at the port or host with the most"),
+        column(
+            "data_queue_bytes_mean",
+            "bytes",
+            "as queue_bytes_mean, in queues that whole data packets enter; the rest are headers and control packets. Of hosts 0",
+        ),
     ]
 };
 
@@ -230,8 +264,8 @@ const FLOW_SERIES: [Column; 12] = [
     column("delivered_bytes", "bytes", "payload that arrived since the row before, each byte once"),
 ];
 
-const PORT_SERIES: [Column; 11] = {
-    let [a, b, c, d, e, f] = COUNTED;
+const PORT_SERIES: [Column; 13] = {
+    let [a, b, c, d, e, f, g, h] = COUNTED;
     [
         column("time_ps", TIME, "of the row, from the beginning of the run"),
         column("name", "", "layer, switch, direction, link"),
@@ -247,6 +281,8 @@ const PORT_SERIES: [Column; 11] = {
         d,
         e,
         f,
+        g,
+        h,
         column("queue_bytes", "bytes", "in all its queues now, the packet on the wire included"),
     ]
 };
@@ -283,14 +319,16 @@ const TIMELINE: [Column; 15] = [
 ];
 
 /// Events of a timeline by name, and what each says.
-pub const EVENTS: [(&str, &str); 8] = [
+pub const EVENTS: [(&str, &str); 10] = [
     ("enqueue", "it arrived at a port and waits there"),
     ("trim", "it lost its payload; what is left waits at the port"),
     ("mark", "the port marked it (ECN); it had no mark before"),
     ("depart", "its first bit is on the link of a port or host; `until_ps` is its last"),
     ("arrive", "its last bit arrived at a host"),
     ("return", "it found no place at a port; its header goes back to its sender"),
+    ("notify", "it found no place at a port; its sender is told"),
     ("drop", "it found no place at a port and is gone"),
+    ("deflect", "it was for this port and leaves by another (`switch.deflection`)"),
     ("lose", "the link did not bring it: down, chance or damage (links.csv counts by cause)"),
 ];
 
@@ -302,11 +340,12 @@ mod tests {
 
     #[test]
     fn every_file_has_the_columns_that_are_described() {
-        let written: [Vec<&str>; 10] = [
+        let written: [Vec<&str>; 11] = [
             table::FLOW_COLUMNS.to_vec(),
             table::port_columns(),
             table::LINK_COLUMNS.to_vec(),
             table::PAUSE_COLUMNS.to_vec(),
+            table::PATH_COLUMNS.to_vec(),
             table::host_columns(),
             samples::columns(),
             series::flow_columns(),
@@ -333,7 +372,7 @@ mod tests {
     #[test]
     fn every_event_is_described() {
         use What::*;
-        let all = [Enqueue, Trim, Mark, Depart, Arrive, Return, Drop, Lose];
+        let all = [Enqueue, Trim, Mark, Depart, Arrive, Return, Notify, Drop, Deflect, Lose];
         assert_eq!(EVENTS.map(|(name, _)| name), all.map(What::name));
     }
 }

@@ -72,6 +72,7 @@ pub(crate) fn record(flows: Vec<FlowRecord>) -> RunRecord {
         })
         .into(),
         pauses: Vec::new(),
+        paths: Vec::new(),
         hosts: Vec::new(),
         pause_cycles: Default::default(),
         simulated_ps: 2_000_000_000,

@@ -36,7 +36,7 @@ pub use measure::Measure;
 pub use place::{Direction, Layer, LinkPlace, PortPlace};
 pub use record::{
     HostCounters, HostLink, HostRecord, LinkCounters, LinkRecord, LoadRecord, PacketLatency,
-    PauseCycles, PauseRecord, PortRecord, RunRecord,
+    PathRecord, PauseCycles, PauseRecord, PortRecord, RunRecord,
 };
 pub use result_folder::ResultFolder;
 pub use samples::{PortGroup, Sample, Samples};

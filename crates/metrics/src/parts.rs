@@ -67,7 +67,13 @@ pub fn parts(timeline: &Timeline, flow: &FlowRecord) -> Option<Vec<Part>> {
                 left = event.time_ps;
             }
             What::Arrive => on_links += event.time_ps.checked_sub(left)?,
-            What::Trim | What::Mark | What::Return | What::Drop | What::Lose => {}
+            What::Trim
+            | What::Mark
+            | What::Return
+            | What::Notify
+            | What::Drop
+            | What::Deflect
+            | What::Lose => {}
         }
     }
     parts.push(Part { name: "on links".to_owned(), ps: on_links });

@@ -57,11 +57,17 @@ fn of_event(timeline: &Timeline, event: &Event) -> Vec<Value> {
             "dur": us(event.until_ps.unwrap_or(event.time_ps) - event.time_ps), "args": about,
         })),
         What::Enqueue => {}
-        What::Arrive | What::Trim | What::Mark | What::Return | What::Drop | What::Lose => made
-            .push(json!({
-                "ph": "i", "s": "t", "name": format!("{} {name}", event.what.name()),
-                "cat": event.packet.name(), "pid": pid, "tid": 1, "ts": time, "args": about,
-            })),
+        What::Arrive
+        | What::Trim
+        | What::Mark
+        | What::Deflect
+        | What::Return
+        | What::Notify
+        | What::Drop
+        | What::Lose => made.push(json!({
+            "ph": "i", "s": "t", "name": format!("{} {name}", event.what.name()),
+            "cat": event.packet.name(), "pid": pid, "tid": 1, "ts": time, "args": about,
+        })),
     }
     if let Some((packets, bytes)) = event.queue {
         made.push(json!({

@@ -228,6 +228,22 @@ impl HostRecord {
     }
 }
 
+/// Packets that came to their hosts on one kind of way, in a network that deflects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathRecord {
+    /// Name of the workload.
+    pub workload: Name,
+    /// Their flows have up to so many bytes, and more than half of it; `None` for flows without an end and for kept
+    /// connections.
+    pub up_to_bytes: Option<u64>,
+    /// Links from host to host.
+    pub links: u16,
+    /// Times that a switch deflected the packet.
+    pub deflections: u8,
+    /// How many packets.
+    pub packets: u64,
+}
+
 /// Cycles of ports that were all paused with packets waiting, each by the switch of the next one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PauseCycles {
@@ -282,6 +298,8 @@ pub struct RunRecord {
     pub pauses: Vec<PauseRecord>,
     /// Hosts with a NIC's queue, processors or pacers; empty in a run without.
     pub hosts: Vec<HostRecord>,
+    /// How far packets came, with deflection; empty in a run without.
+    pub paths: Vec<PathRecord>,
     /// Cycles of paused ports.
     pub pause_cycles: PauseCycles,
     /// Simulated time at the end of the run.

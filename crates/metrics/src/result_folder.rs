@@ -10,7 +10,7 @@ pub use crate::manifest::MANIFEST;
 use crate::manifest::Origin;
 
 /// Every file that commands write into the directory of a result. Others are their owner's.
-pub const FILES: [&str; 20] = [
+pub const FILES: [&str; 21] = [
     MANIFEST,
     "summary.json",
     "scenario.toml",
@@ -18,6 +18,7 @@ pub const FILES: [&str; 20] = [
     "ports.csv",
     "links.csv",
     "pauses.csv",
+    "paths.csv",
     "hosts.csv",
     "latencies.csv",
     "timeline.csv",

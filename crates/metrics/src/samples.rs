@@ -26,10 +26,20 @@ pub struct PortGroup {
     pub layer: Layer,
     /// Where their links lead.
     pub direction: Direction,
+    /// Only those of this pod, and those of core switches that lead to it; `None`: of all pods.
+    pub pod: Option<u32>,
     /// How many there are.
     pub ports: u64,
     /// Sum of their rates at the beginning, in bit/s.
     pub rate_bps: u64,
+}
+
+impl PortGroup {
+    /// As series.csv names it: "tor up", "pod 3 tor up".
+    pub fn name(&self) -> String {
+        let pod = self.pod.map_or_else(String::new, |pod| format!("pod {pod} "));
+        format!("{pod}{} {}", self.layer, self.direction)
+    }
 }
 
 /// What the ports of a group did since the sample before, and how full they are.
@@ -48,6 +58,8 @@ pub struct Sample {
     /// Bytes in all queues of all ports now, packets on the wire included. Of hosts: payload that was handed over to
     /// them, in flows of a size, and that they have not sent once.
     pub queue_bytes: u64,
+    /// Of these, bytes in queues that whole data packets enter. Of hosts 0.
+    pub data_queue_bytes: u64,
     /// Bytes in the queues of the fullest port now, or at the host with the most.
     pub queue_bytes_max: u64,
 }
@@ -56,7 +68,8 @@ pub struct Sample {
 pub fn columns() -> Vec<&'static str> {
     let counters = PortCounters::NAMES.into_iter();
     let before = ["time_ps", "layer", "utilisation", "stopped"].into_iter();
-    before.chain(counters).chain(["queue_bytes_mean", "queue_bytes_max"]).collect()
+    let behind = ["queue_bytes_mean", "queue_bytes_max", "data_queue_bytes_mean"];
+    before.chain(counters).chain(behind).collect()
 }
 
 /// series.csv.
@@ -66,7 +79,7 @@ pub fn csv(samples: &Samples) -> Vec<u8> {
         let interval = u128::from(sample.time_ps - sample.since_ps);
         let mut row = vec![
             sample.time_ps.to_string(),
-            format!("{} {}", group.layer, group.direction),
+            group.name(),
             share(
                 u128::from(sample.counters.bytes) * 8 * 1_000_000_000_000,
                 u128::from(group.rate_bps) * interval,
@@ -76,6 +89,7 @@ pub fn csv(samples: &Samples) -> Vec<u8> {
         row.extend(sample.counters.values().map(|value| value.to_string()));
         row.push(share(u128::from(sample.queue_bytes), u128::from(group.ports)));
         row.push(sample.queue_bytes_max.to_string());
+        row.push(share(u128::from(sample.data_queue_bytes), u128::from(group.ports)));
         Some(row)
     });
     table(&columns(), rows)
@@ -91,6 +105,7 @@ mod tests {
             groups: vec![PortGroup {
                 layer: Layer::Tor,
                 direction: Direction::Up,
+                pod: Some(2),
                 ports: 4,
                 rate_bps: 40_000_000_000,
             }],
@@ -106,14 +121,15 @@ mod tests {
                 // Two of the four, for half of the ten microseconds.
                 stopped_ps: 10_000_000,
                 queue_bytes: 18_128,
+                data_queue_bytes: 9_064,
                 queue_bytes_max: 9_064,
                 ..Sample::default()
             }],
             ..Samples::default()
         };
         let expected = "\
-time_ps,layer,utilisation,stopped,packets,bytes,trimmed,dropped,returned,marked,queue_bytes_mean,queue_bytes_max
-30000000,tor up,0.725120,0.250000,4,36256,1,0,0,0,4532.000000,9064
+time_ps,layer,utilisation,stopped,packets,bytes,trimmed,dropped,returned,notified,marked,deflected,queue_bytes_mean,queue_bytes_max,data_queue_bytes_mean
+30000000,pod 2 tor up,0.725120,0.250000,4,36256,1,0,0,0,0,0,4532.000000,9064,2266.000000
 ";
         assert_eq!(String::from_utf8(csv(&samples)).unwrap(), expected);
     }

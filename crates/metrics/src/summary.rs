@@ -9,7 +9,7 @@ use trimline_packet::PortCounters;
 use crate::by_workload::{WorkloadSummary, by_workload};
 use crate::distribution::{distribution, rounded};
 use crate::flow::{FlowEnd, FlowRecord};
-use crate::record::{HostCounters, LinkCounters, RunRecord};
+use crate::record::{HostCounters, LinkCounters, PathRecord, RunRecord};
 use crate::statistics::{Interval, interval, mean};
 
 pub use crate::distribution::{Distribution, Goodput};
@@ -65,6 +65,9 @@ pub struct Summary {
     /// What priority flow control did; absent without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<PauseSummary>,
+    /// How far packets came, with deflection; absent without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paths: Option<PathSummary>,
     /// What the NICs, processors and pacers of hosts did; absent without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<HostSummary>,
@@ -110,6 +113,35 @@ fn hosts(record: &RunRecord) -> Option<HostSummary> {
         paced: sum(|host| host.paced),
         associated: sum(|host| host.associated),
         refused: sum(|host| host.refused),
+    })
+}
+
+/// How far the data packets of a run came that reached their hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PathSummary {
+    /// How many there were.
+    pub packets: u64,
+    /// Those of them that were deflected at least once.
+    pub deflected: u64,
+    /// Links from host to host: the mean.
+    pub mean_links: Option<f64>,
+    /// Links of the packet that took most.
+    pub most_links: u16,
+    /// Deflections of the packet that had most.
+    pub most_deflections: u8,
+}
+
+/// How far packets came, where some may be deflected.
+fn paths(record: &RunRecord) -> Option<PathSummary> {
+    let of = &record.paths;
+    let sum = |of: &dyn Fn(&PathRecord) -> u64| record.paths.iter().map(of).sum::<u64>();
+    let packets = sum(&|path| path.packets);
+    (!of.is_empty()).then(|| PathSummary {
+        packets,
+        deflected: sum(&|path| if path.deflections > 0 { path.packets } else { 0 }),
+        mean_links: ratio(sum(&|path| path.packets * u64::from(path.links)), packets),
+        most_links: of.iter().map(|path| path.links).max().unwrap_or(0),
+        most_deflections: of.iter().map(|path| path.deflections).max().unwrap_or(0),
     })
 }
 
@@ -377,6 +409,7 @@ impl Summary {
             ports,
             links,
             pauses: pauses(record),
+            paths: paths(record),
             hosts: hosts(record),
             packet_hops: record.packet_hops,
             hops_per_delivered_packet: ratio(record.packet_hops, record.packets_delivered),

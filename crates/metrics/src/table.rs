@@ -7,7 +7,8 @@ use trimline_packet::PortCounters;
 use crate::csv::{table, write_table};
 use crate::flow::{FlowEnd, FlowRecord};
 use crate::record::{
-    HostCounters, HostRecord, LinkRecord, PacketLatency, PauseRecord, PortRecord, RunRecord,
+    HostCounters, HostRecord, LinkRecord, PacketLatency, PathRecord, PauseRecord, PortRecord,
+    RunRecord,
 };
 use crate::statistics::quantile;
 
@@ -81,6 +82,24 @@ pub fn hosts(record: &RunRecord) -> Vec<u8> {
         numbers.map(|number| number.to_string()).collect()
     };
     table(&host_columns(), record.hosts.iter().map(row))
+}
+
+/// The columns of paths.csv.
+pub const PATH_COLUMNS: [&str; 5] = ["workload", "up_to_bytes", "links", "deflections", "packets"];
+
+/// paths.csv, rows in the order of the record.
+pub fn paths(record: &RunRecord) -> Vec<u8> {
+    let row = |path: &PathRecord| {
+        let PathRecord { workload, up_to_bytes, links, deflections, packets } = path;
+        [
+            workload.to_string(),
+            up_to_bytes.map_or_else(String::new, |bytes| bytes.to_string()),
+            links.to_string(),
+            deflections.to_string(),
+            packets.to_string(),
+        ]
+    };
+    table(&PATH_COLUMNS, record.paths.iter().map(row))
 }
 
 /// The columns of links.csv.
@@ -202,9 +221,9 @@ reply,0,7,1,0,270000,7,0,259792000,266099200,259792000,266099200,1.000000,270000
     fn ports_csv_to_the_byte() {
         let text = ports(&record(Vec::new()));
         let expected = "\
-name,packets,bytes,trimmed,dropped,returned,marked,rate_bps
-tor 0 down 0,31,280000,1,0,0,0,0
-core 3 down 2,0,0,0,4,2,0,0
+name,packets,bytes,trimmed,dropped,returned,notified,marked,deflected,rate_bps
+tor 0 down 0,31,280000,1,0,0,0,0,0,0
+core 3 down 2,0,0,0,4,2,0,0,0,0
 ";
         assert_eq!(String::from_utf8(text).unwrap(), expected);
     }
@@ -229,6 +248,7 @@ core 3 down 2,0,0,0,4,2,0,0
         let group = crate::PortGroup {
             layer: crate::Layer::Tor,
             direction: crate::Direction::Up,
+            pod: None,
             ports: 1,
             rate_bps: 1,
         };

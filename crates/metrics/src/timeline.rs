@@ -36,7 +36,7 @@ pub struct Event {
     pub sequence: u32,
     /// Which transmission of its packet number this is, from 0, modulo 4; so in the answers to it.
     pub attempt: u8,
-    /// The path that its sender chose.
+    /// The path that its sender chose, or the switch that deflected it last.
     pub path: u16,
     /// Bytes on the wire from now on.
     pub wire_bytes: u16,
@@ -77,8 +77,12 @@ pub enum What {
     Arrive,
     /// The port marked it: it had no mark of congestion (ECN) before.
     Mark,
+    /// It was for this port and leaves the switch by another one.
+    Deflect,
     /// It found no place at a port and goes back to its sender.
     Return,
+    /// It found no place at a port, and its sender is told: it goes back as a notification.
+    Notify,
     /// It found no place at a port and is gone.
     Drop,
     /// The link lost it.
@@ -94,6 +98,8 @@ pub enum PacketKind {
     Header,
     /// A header on its way back.
     Returned,
+    /// The notification of a drop, or of congestion, on its way to the packet's sender.
+    Notification,
     /// ACK.
     Ack,
     /// NACK.
@@ -117,6 +123,8 @@ impl What {
             What::Arrive => "arrive",
             What::Return => "return",
             What::Drop => "drop",
+            What::Deflect => "deflect",
+            What::Notify => "notify",
             What::Lose => "lose",
         }
     }
@@ -129,6 +137,7 @@ impl PacketKind {
             PacketKind::Data => "data",
             PacketKind::Header => "header",
             PacketKind::Returned => "returned",
+            PacketKind::Notification => "notification",
             PacketKind::Ack => "ack",
             PacketKind::Nack => "nack",
             PacketKind::Pull => "pull",

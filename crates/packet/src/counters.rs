@@ -51,8 +51,12 @@ counters! {
     dropped,
     /// Headers that were sent back to their senders.
     returned,
+    /// Packets that found no place, and whose senders were told. They are not among those dropped.
+    notified,
     /// Packets that had no mark of congestion (ECN) before.
     marked,
+    /// Packets that were for this port and left by another one (deflection: OPF, DIBS).
+    deflected,
 }
 
 impl PortCounters {
@@ -78,15 +82,26 @@ mod tests {
 
     #[test]
     fn values_come_in_the_order_of_the_names_and_back() {
-        let counters =
-            PortCounters { packets: 1, bytes: 2, trimmed: 3, dropped: 4, returned: 5, marked: 6 };
-        let names = ["packets", "bytes", "trimmed", "dropped", "returned", "marked"];
+        let counters = PortCounters::from_values([1, 2, 3, 4, 5, 6, 7, 8]);
+        let names = [
+            "packets",
+            "bytes",
+            "trimmed",
+            "dropped",
+            "returned",
+            "notified",
+            "marked",
+            "deflected",
+        ];
         assert_eq!(PortCounters::NAMES, names);
-        assert_eq!(counters.values(), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(
+            (counters.packets, counters.notified, counters.marked, counters.deflected),
+            (1, 6, 7, 8)
+        );
         assert_eq!(PortCounters::from_values(counters.values()), counters);
         let mut twice = counters;
         twice.add(&counters);
-        assert_eq!(twice.values(), [2, 4, 6, 8, 10, 12]);
+        assert_eq!(twice.values(), [2, 4, 6, 8, 10, 12, 14, 16]);
         assert_eq!(twice.since(&counters), counters);
     }
 }

@@ -139,7 +139,8 @@ impl Header {
     }
 }
 
-/// What the network may do to the packet. Three bits hold it: three more services have room.
+/// What the network may do to the packet. Three bits hold it: one more service has room, beside
+/// [`ServiceClass::LINK`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Service {
@@ -153,11 +154,14 @@ pub enum Service {
     Control = 3,
     /// May only be dropped: traffic of transports that do not know trimming.
     Droppable = 4,
+    /// The header of a packet that a switch dropped, on its way back to its sender (FastLane 3.2), or of one that met
+    /// congestion (Source Quench). Nobody is told of its own loss.
+    Notification = 5,
 }
 
 impl Service {
     /// How many there are.
-    pub const COUNT: usize = 5;
+    pub const COUNT: usize = 6;
     /// All of them, in the order of their numbers.
     pub const ALL: [Service; Service::COUNT] = [
         Service::Trimmable,
@@ -165,7 +169,28 @@ impl Service {
         Service::Returned,
         Service::Control,
         Service::Droppable,
+        Service::Notification,
     ];
+
+    /// Whether a packet of this service has its payload: it is data that no switch has cut.
+    #[inline]
+    pub const fn is_whole(self) -> bool {
+        match self {
+            Service::Trimmable | Service::Droppable => true,
+            Service::Trimmed | Service::Returned | Service::Control | Service::Notification => {
+                false
+            }
+        }
+    }
+
+    /// Whether a switch has swapped the packet's addresses: its source is where it was sent to.
+    #[inline]
+    pub const fn is_turned_round(self) -> bool {
+        match self {
+            Service::Returned | Service::Notification => true,
+            Service::Trimmable | Service::Trimmed | Service::Control | Service::Droppable => false,
+        }
+    }
 }
 
 /// How the network treats a packet, in one byte: its [`Service`] (bits 0 to 2) and its priority (bits 3 to 5). On the
@@ -201,7 +226,9 @@ impl ServiceClass {
             Service::Trimmable | Service::Droppable => {
                 ServiceClass((priority & 7) << 3 | service as u8)
             }
-            Service::Trimmed | Service::Returned | Service::Control => ServiceClass(service as u8),
+            Service::Trimmed | Service::Returned | Service::Control | Service::Notification => {
+                ServiceClass(service as u8)
+            }
         }
     }
 
@@ -299,6 +326,9 @@ impl Packet {
     /// [`Packet::marks`] of an ACK: packets of the flow arrived with [`Packet::MARK_CE`], and its sender must hear of it.
     /// ECN-Echo of the TCP family (RFC 3168, section 6.1.3; DCTCP), and what makes an ACK a CNP of DCQCN.
     pub const MARK_ECE: u8 = 1 << 2;
+    /// [`Packet::marks`] of data: sent for the first time and before its receiver asked for it, in the pre-credit phase.
+    /// Switches may treat it in its own way (OPF II.D, Aeolus). On a wire it is part of the DSCP.
+    pub const MARK_UNSCHEDULED: u8 = 1 << 4;
     /// [`Packet::marks`] of data that a host's NIC hands over: the next packet of its flow is taken together with it
     /// (generic receive offload), and one answer may do for both. Never on a wire.
     pub const MARK_JOINED: u8 = 1 << 7;
@@ -312,7 +342,9 @@ impl Packet {
     #[inline]
     pub const fn class(&self) -> u8 {
         match self.service.service() {
-            Service::Trimmed | Service::Returned | Service::Control => Packet::CONTROL_CLASS,
+            Service::Trimmed | Service::Returned | Service::Control | Service::Notification => {
+                Packet::CONTROL_CLASS
+            }
             Service::Trimmable | Service::Droppable => self.service.priority(),
         }
     }
@@ -332,12 +364,13 @@ impl Packet {
         Packet { source, destination, header, wire_bytes, service, marks: 0 }
     }
 
-    /// Cuts the payload: what is left is `trimmed_bytes` on the wire. Gives the bytes cut. The priority is lost: a
-    /// switch that trims writes one DSCP.
+    /// Cuts the payload: what is left is `trimmed_bytes` on the wire. Gives the bytes cut. The priority and
+    /// [`Packet::MARK_UNSCHEDULED`] are lost: a switch that trims writes one DSCP.
     #[inline]
     pub fn trim(&mut self, trimmed_bytes: u16) -> u16 {
         let cut = self.wire_bytes.saturating_sub(trimmed_bytes);
         self.wire_bytes -= cut;
+        self.marks &= !Packet::MARK_UNSCHEDULED;
         self.service = ServiceClass::new(Service::Trimmed, 0);
         cut
     }
@@ -347,6 +380,19 @@ impl Packet {
     pub fn turn_round(&mut self) {
         core::mem::swap(&mut self.source, &mut self.destination);
         self.service = ServiceClass::new(Service::Returned, 0);
+    }
+
+    /// Makes a packet the notification of its own drop (FastLane 3.2): addresses swapped, cut to its header of
+    /// [`Packet::HEADER_BYTES`], a service of its own. Gives the bytes cut. The rest of the header says which packet it
+    /// was; the marks of IP (ECN, and the one in the DSCP) are overwritten, those of the transport stay.
+    #[inline]
+    pub fn notify(&mut self) -> u16 {
+        let cut = self.wire_bytes.saturating_sub(Packet::HEADER_BYTES);
+        self.wire_bytes -= cut;
+        core::mem::swap(&mut self.source, &mut self.destination);
+        self.service = ServiceClass::new(Service::Notification, 0);
+        self.marks &= !(Packet::MARK_ECT | Packet::MARK_CE | Packet::MARK_UNSCHEDULED);
+        cut
     }
 }
 
@@ -388,12 +434,12 @@ mod tests {
         assert_eq!(ServiceClass::new(Service::Control, 5).priority(), 0, "control has none");
         let all: alloc::vec::Vec<usize> = ServiceClass::all().map(ServiceClass::index).collect();
         let different: alloc::collections::BTreeSet<&usize> = all.iter().collect();
-        assert_eq!((all.len(), different.len()), (2 * 8 + 3, 2 * 8 + 3));
+        assert_eq!((all.len(), different.len()), (2 * 8 + 4, 2 * 8 + 4));
         assert!(all.iter().all(|&index| index < ServiceClass::COUNT));
     }
 
     #[test]
-    fn a_trim_loses_the_priority() {
+    fn a_trim_loses_priority_and_mark() {
         let header = Header {
             kind: Kind::Data,
             flags: Flags::default(),
@@ -404,9 +450,45 @@ mod tests {
         };
         let mut packet = Packet::control(HostId::new(0), HostId::new(1), header);
         (packet.service, packet.wire_bytes) = (ServiceClass::new(Service::Trimmable, 6), 1564);
+        packet.marks = Packet::MARK_ECT | Packet::MARK_UNSCHEDULED;
         assert_eq!((packet.class(), packet.trim(64)), (6, 1500));
         assert_eq!(packet.service, ServiceClass::from(Service::Trimmed));
-        assert_eq!(packet.class(), Packet::CONTROL_CLASS);
+        assert_eq!((packet.class(), packet.marks), (Packet::CONTROL_CLASS, Packet::MARK_ECT));
+    }
+
+    /// FastLane 3.2: the header says which packet it was, and of which sender.
+    #[test]
+    fn a_notification_is_the_header_turned_round() {
+        let header = Header {
+            kind: Kind::Ack,
+            flags: Flags::from_bits(0b1010_0101),
+            path: PathId::new(7),
+            connection: ConnectionId::new(9),
+            sequence: 11,
+            extra: 13,
+        };
+        let whole = Packet {
+            wire_bytes: 1500,
+            service: ServiceClass::new(Service::Droppable, 5),
+            marks: u8::MAX,
+            ..Packet::control(HostId::new(0), HostId::new(1), header)
+        };
+        let mut notification = whole;
+        assert_eq!(notification.notify(), 1500 - 64);
+        assert_eq!(
+            (notification.source, notification.destination),
+            (HostId::new(1), HostId::new(0))
+        );
+        assert_eq!((notification.header, notification.wire_bytes), (header, 64));
+        assert_eq!(notification.service, ServiceClass::from(Service::Notification));
+        assert!(
+            notification.service.service().is_turned_round() && !notification.service.is_link()
+        );
+        let of_ip = Packet::MARK_ECT | Packet::MARK_CE | Packet::MARK_UNSCHEDULED;
+        assert_eq!(notification.marks, !of_ip);
+        // What is shorter than a header is not filled up.
+        let mut short = Packet { wire_bytes: 40, ..whole };
+        assert_eq!((short.notify(), short.wire_bytes), (0, 40));
     }
 
     #[test]

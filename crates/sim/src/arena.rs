@@ -4,6 +4,7 @@
 //! overflow. Packets on links are in the lists of their table.
 
 use trimline_packet::{Handle, Packet, Packets};
+use trimline_switch::deflection::Steps;
 
 use crate::table::Table;
 
@@ -19,11 +20,13 @@ struct Stored {
 pub(crate) struct Arena {
     slots: Table<Stored>,
     free: Vec<Handle>,
+    /// By handle: what packets have gone through, where somebody asks for it.
+    steps: Vec<Steps>,
 }
 
 impl Arena {
     pub(crate) const fn new() -> Arena {
-        Arena { slots: Table::new(), free: Vec::new() }
+        Arena { slots: Table::new(), free: Vec::new(), steps: Vec::new() }
     }
 
     /// Stores a packet.
@@ -50,6 +53,21 @@ impl Arena {
     #[inline]
     pub(crate) fn release(&mut self, handle: Handle) {
         self.free.push(handle);
+    }
+
+    /// What a packet has gone through: nothing, unless somebody noted it.
+    #[inline]
+    pub(crate) fn steps(&self, handle: Handle) -> Steps {
+        self.steps.get(handle.index()).copied().unwrap_or_default()
+    }
+
+    /// Notes what a packet has gone through.
+    #[inline]
+    pub(crate) fn set_steps(&mut self, handle: Handle, steps: Steps) {
+        if self.steps.len() <= handle.index() {
+            self.steps.resize(self.slots.len(), Steps::default());
+        }
+        self.steps[handle.index()] = steps;
     }
 
     /// Visits every packet stored now: those in queues and those on links.

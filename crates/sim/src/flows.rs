@@ -438,6 +438,11 @@ impl Flows {
         flow.is_some_and(|flow| self.keeps[flow.workload as usize])
     }
 
+    /// Whether the connections of a workload are kept.
+    pub(crate) fn keeps(&self, workload: u32) -> bool {
+        self.keeps[workload as usize]
+    }
+
     /// Whether the connection of a flow under way is kept.
     pub(crate) fn carries_messages(&self, opened: Opened) -> bool {
         self.keeps[self.place(opened).flow().workload as usize]

@@ -4,6 +4,7 @@
 mod arena;
 mod bumps;
 mod deadlocks;
+mod deflections;
 pub mod distributions;
 mod engine;
 mod flow;

@@ -13,6 +13,7 @@
 mod bounds;
 mod build;
 mod coupled;
+mod deflected;
 mod host;
 mod host_tables;
 mod observe;
@@ -30,6 +31,7 @@ use trimline_transport::Stream;
 
 use crate::arena::Arena;
 use crate::bumps::Bumps;
+use crate::deflections::Deflections;
 use crate::flows::Flows;
 use crate::links::{LinkChange, Links, Loss, Passage, Step};
 use crate::nics::Nics;
@@ -48,6 +50,9 @@ pub(crate) trait Calendar {
     /// A packet loses its place at a port. For those who record it: nothing follows.
     #[inline]
     fn displaced(&mut self, _arena: &Arena, _port: u32, _handle: Handle, _fate: Fate) {}
+    /// A packet that was for a port leaves by another one. For those who record it: nothing follows.
+    #[inline]
+    fn deflected(&mut self, _arena: &Arena, _port: u32, _handle: Handle) {}
     /// The link of a unit took a packet and loses it. For those who record it: nothing follows.
     #[inline]
     fn lost(&mut self, _arena: &Arena, _unit: u32, _handle: Handle) {}
@@ -222,12 +227,14 @@ pub(crate) struct Network<E, P: OutputPort> {
     couples_ports: bool,
     /// Priority flow control, where there is any.
     pub(crate) pauses: Option<Box<Pauses>>,
+    /// What switches that deflect packets remember, where any do.
+    pub(crate) deflections: Option<Box<Deflections>>,
     /// Phantom queues and pacers, where there are any.
     bumps: Option<Box<Bumps>>,
     /// The queues and processors of hosts, where there are any.
     nics: Option<Box<Nics>>,
-    /// Something stands between hosts and their links: a NIC's queue or processors, a pacer, or switches that may tell
-    /// them to stop.
+    /// Something stands between hosts and their links: a NIC's queue or processors, a pacer, switches that may tell them
+    /// to stop, or packets that are for others.
     has_stages: bool,
     coins: Shared<Stream>,
     /// One a unit, when some flow leaves the choice of paths to the switches.

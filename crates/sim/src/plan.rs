@@ -14,10 +14,11 @@ use trimline_switch::PauseModel;
 use trimline_transport::Framing;
 
 pub use trimline_switch::bump::{Clock, PacerModel, PacerSettings, PhantomModel, PhantomSettings};
+pub use trimline_switch::deflection;
 pub use trimline_switch::nic::{
     Adaptive, Interrupts, ReceiverModel, ReceiverSettings, TransmitterModel, TransmitterSettings,
 };
-pub use trimline_switch::{BesideModel, ServiceModel};
+pub use trimline_switch::{BesideModel, DeflectionModel, ServiceModel};
 
 pub use crate::formats::connection_matrix::Trigger;
 pub use crate::formats::sizes::SizeDistribution;
@@ -45,6 +46,8 @@ pub struct Plan {
     pub shared_memory: SharedMemory,
     /// Priority flow control: classes that are never dropped.
     pub lossless: Option<Lossless>,
+    /// Packets that leave a switch by another port when their own is busy (OPF, DIBS).
+    pub deflection: Option<DeflectionModel>,
     /// What stands on links: phantom queues and pacers (HULL).
     pub bumps: Bumps,
     /// What hosts' NICs and processors do between their transports and their links.
@@ -82,6 +85,8 @@ pub struct Sampled {
     pub flows: Vec<(u32, u32)>,
     /// Switch ports, by the links on which they send.
     pub ports: Vec<LinkId>,
+    /// Pods whose layers are sampled apart, too.
+    pub pods: Vec<u32>,
 }
 
 impl Plan {
@@ -569,6 +574,10 @@ pub enum Matrix {
     RandomIncast {
         /// How many send.
         senders: u32,
+        /// Who receives.
+        receivers: Receivers,
+        /// Hosts that are never drawn to send, sorted, each once.
+        excluding: Vec<u32>,
     },
     /// Exactly these (source, destination) pairs.
     Pairs(Vec<(u32, u32)>),
@@ -579,6 +588,35 @@ pub enum Matrix {
     Requests(Queries),
     /// The answers to the requests of the workload before.
     Responses,
+}
+
+/// Who receives incasts whose receiver is drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Receivers {
+    /// Any host, one for each incast.
+    Any,
+    /// One of these hosts for each incast. None of them sends. Sorted, each once, at least one.
+    OneOf(Vec<u32>),
+    /// One of these for each sender of an incast. None of them sends.
+    EachOneOf(Vec<u32>),
+}
+
+impl Receivers {
+    /// The hosts that may receive and never send.
+    pub fn set(&self) -> &[u32] {
+        match self {
+            Receivers::Any => &[],
+            Receivers::OneOf(set) | Receivers::EachOneOf(set) => set,
+        }
+    }
+
+    /// How many hosts may receive, of so many.
+    pub fn count(&self, hosts: u32) -> u32 {
+        match self {
+            Receivers::Any => hosts,
+            Receivers::OneOf(set) | Receivers::EachOneOf(set) => set.len() as u32,
+        }
+    }
 }
 
 /// Partition and aggregate: a client asks several servers at once and waits for all answers.

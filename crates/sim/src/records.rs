@@ -288,6 +288,9 @@ impl<'a, E: Protocol> Records<'a, E> {
         let before = |host: u32| self.hosts_before.get(host as usize).copied().unwrap_or_default();
         let of_host = |(host, counters)| HostRecord { host, counters, before: before(host) };
         let hosts = (0..).zip(network.staged_hosts(now)).map(of_host).collect();
+        let paths = network.deflections.as_ref().map_or_else(Vec::new, |deflections| {
+            deflections.paths(|workload| self.names[workload as usize].clone())
+        });
         self.latencies.sort_unstable();
         Ok(RunRecord {
             timeline: Timeline::default(),
@@ -300,6 +303,7 @@ impl<'a, E: Protocol> Records<'a, E> {
             ports,
             links,
             pauses,
+            paths,
             hosts,
             pause_cycles: PauseCycles::default(),
             simulated_ps: now.as_ps(),

@@ -8,7 +8,9 @@ use std::ops::ControlFlow;
 
 use trimline_metrics::{PauseCycles, RunRecord, Timeline};
 use trimline_packet::{Time, TimeDelta};
-use trimline_switch::{Beside, BesideModel, Models, OutputPort, Port, Varied};
+use trimline_switch::{
+    Beside, BesideModel, Capped, Demands, Models, OutputPort, Port, Sojourn, Urgent, Varied,
+};
 
 use crate::deadlocks::Deadlocks;
 use crate::engine::{Engine, Heap, Recorder, Windows, together};
@@ -18,7 +20,8 @@ use crate::network::Network;
 use crate::partition::{Partition, division};
 use crate::pauses::LosslessInputs;
 use crate::plan::{
-    Connection, Detour, EngineChoice, Plan, Pool, Progress, Resources, RunError, Size, Workload,
+    Arrivals, Connection, Detour, EngineChoice, Plan, Pool, Progress, Resources, RunError, Size,
+    Workload,
 };
 use crate::protocol::Protocol;
 use crate::records::Records;
@@ -36,6 +39,9 @@ const PATIENCE: TimeDelta = TimeDelta::from_ms(30_000);
 
 /// Strides between two times at which flows that are over are forgotten.
 const FORGET_EVERY: u64 = 8;
+
+/// Flows that may begin between such times: where more do, there is one at each stride.
+const FORGET_BEYOND: u64 = 1 << 14;
 
 /// Packet-hops between two checks of all queues of all ports: often enough to look into every phase of a run,
 /// seldom enough to cost nothing.
@@ -166,6 +172,17 @@ fn build<E: Protocol>(
         type Mixed = Varied<Beside<Port<8>, Port<1>>>;
         return perform::<E, Mixed>(plan, config, &models, flows, resources, watch);
     }
+    // What a port of its own kind costs, others do not pay.
+    match model.demands() {
+        Demands { clock: false, sojourn: false, urgency: false } => {}
+        Demands { urgency: true, .. } => {
+            return perform::<E, Capped<Urgent<2>>>(plan, config, model, flows, resources, watch);
+        }
+        Demands { .. } => {
+            type Timed = Capped<Sojourn<Port<2>>>;
+            return perform::<E, Timed>(plan, config, model, flows, resources, watch);
+        }
+    }
     match model.queue_count() {
         1 => perform::<E, Port<1>>(plan, config, model, flows, resources, watch),
         2 => perform::<E, Port<2>>(plan, config, model, flows, resources, watch),
@@ -196,8 +213,8 @@ fn perform<E: Protocol, P: OutputPort>(
     let full_wire = plan.full_wire_bytes();
     let inputs =
         plan.lossless.map(|lossless| LosslessInputs { lossless, largest_packet: full_wire });
-    let switch = (model, plan.shared_memory, &plan.port_rules[..], inputs);
-    let beside = (&plan.bumps, &plan.nics);
+    let switch = (model, plan.shared_memory, &plan.port_rules[..]);
+    let beside = (inputs, plan.deflection, &plan.bumps, &plan.nics);
     let (clos, seed) = (&plan.topology, plan.seed);
     let mut network = Network::<E, P>::new(clos, switch, beside, config, flows, seed, links);
     plan.detours.iter().for_each(|detour| network.detour(detour.over, detour.by));
@@ -268,6 +285,7 @@ impl<E: Protocol> Drive<'_, '_, E> {
         let end = plan.duration.map(|duration| Time::ZERO + duration);
         let mut now = Time::ZERO;
         let (mut next_check, mut strides) = (0, 0u64);
+        let forget_every = forget_every(plan);
         let mut deadlocks = Deadlocks::default();
         let mut sampler =
             plan.sample_every.map(|every| Sampler::new(network, plan, self.config, every));
@@ -302,7 +320,7 @@ impl<E: Protocol> Drive<'_, '_, E> {
             stride(network, engine, &mut sampler, next);
             now = next;
             strides += 1;
-            let forgets = strides.is_multiple_of(FORGET_EVERY) && network.flows.has_sized();
+            let forgets = strides.is_multiple_of(forget_every) && network.flows.has_sized();
             if end.is_none_or(|end| now >= end) || now == warm_up || forgets {
                 engine.settle(network, now);
             }
@@ -326,6 +344,22 @@ impl<E: Protocol> Drive<'_, '_, E> {
             flows_done,
             flows,
         })
+    }
+}
+
+/// Strides between two times at which flows that are over are forgotten: by what the plan says, so that it is the same
+/// whoever drives the run.
+fn forget_every(plan: &Plan) -> u64 {
+    let span = u128::from(STRIDE.as_ps()) * u128::from(FORGET_EVERY);
+    let begin = |workload: &Workload| match workload.arrivals {
+        Arrivals::Poisson { mean: gap, .. } | Arrivals::Periodic { every: gap, .. } => {
+            u128::from(plan.topology.hosts()) * span / u128::from(gap.as_ps().max(1))
+        }
+        Arrivals::Once | Arrivals::ClosedLoop { .. } => 0,
+    };
+    match plan.workloads.iter().map(begin).sum::<u128>() > u128::from(FORGET_BEYOND) {
+        true => 1,
+        false => FORGET_EVERY,
     }
 }
 

@@ -19,8 +19,10 @@ pub(crate) struct Sampler {
     every: TimeDelta,
     next: Time,
     last: Time,
-    /// By port: its group.
-    group_of: Vec<u32>,
+    /// By port: its groups, one of all pods and perhaps one of its own.
+    groups_of: Vec<[Option<u32>; 2]>,
+    /// By port: the queues that data enters.
+    data_queues: Vec<u32>,
     /// By group: its counters at the last sample.
     before: Vec<PortCounters>,
     /// By group: for how long its ports were stopped until then, summed over them.
@@ -39,26 +41,35 @@ impl Sampler {
         every: TimeDelta,
     ) -> Sampler {
         let mut samples = Samples::default();
-        let group_of = (0..network.routes.ports())
-            .map(|port| {
-                let PortPlace { layer, direction, .. } = network.routes.port_place(port);
-                let is_of =
-                    |group: &PortGroup| (group.layer, group.direction) == (layer, direction);
-                let known = samples.groups.iter().position(is_of);
-                let place = known.unwrap_or_else(|| {
-                    samples.groups.push(PortGroup { layer, direction, ports: 0, rate_bps: 0 });
-                    samples.groups.len() - 1
-                });
-                samples.groups[place].ports += 1;
-                samples.groups[place].rate_bps += network.routes.link(port).spec.rate.as_bps();
-                place as u32
-            })
-            .collect();
+        let mut group = |port: u32, pod: Option<u32>| {
+            let PortPlace { layer, direction, .. } = network.routes.port_place(port);
+            let is_of = |group: &PortGroup| {
+                (group.layer, group.direction, group.pod) == (layer, direction, pod)
+            };
+            let known = samples.groups.iter().position(is_of);
+            let place = known.unwrap_or_else(|| {
+                samples.groups.push(PortGroup { layer, direction, pod, ports: 0, rate_bps: 0 });
+                samples.groups.len() - 1
+            });
+            samples.groups[place].ports += 1;
+            samples.groups[place].rate_bps += network.routes.link(port).spec.rate.as_bps();
+            place as u32
+        };
+        let ports = 0..network.routes.ports();
+        // The layers of all pods come first.
+        let of_all: Vec<u32> = ports.clone().map(|port| group(port, None)).collect();
+        let of_pod = ports.clone().map(|port| {
+            let pod = network.routes.pod_of(port).filter(|pod| plan.sampled.pods.contains(pod));
+            pod.map(|pod| group(port, Some(pod)))
+        });
+        let groups_of = of_all.iter().zip(of_pod).map(|(&all, pod)| [Some(all), pod]).collect();
+        let data_queues = ports.map(|port| network.data_queues(port)).collect();
         let (ports, hosts) = (network.routes.ports(), network.routes.hosts());
         let rates = (ports..ports + hosts).map(|unit| network.routes.link(unit).spec.rate.as_bps());
         samples.groups.push(PortGroup {
             layer: Layer::Host,
             direction: Direction::Up,
+            pod: None,
             ports: u64::from(hosts),
             rate_bps: rates.sum(),
         });
@@ -66,7 +77,8 @@ impl Sampler {
             every,
             next: Time::ZERO + every,
             last: Time::ZERO,
-            group_of,
+            groups_of,
+            data_queues,
             before: vec![PortCounters::default(); samples.groups.len()],
             stopped_before: vec![0; samples.groups.len()],
             payloads: plan
@@ -97,13 +109,18 @@ impl Sampler {
             ..Sample::default()
         };
         let mut taken: Vec<Sample> = (0..self.before.len() as u32).map(fresh).collect();
-        for (port, (counters, &group)) in network.port_counters().zip(&self.group_of).enumerate() {
-            let sample = &mut taken[group as usize];
-            sample.counters.add(&counters);
+        for (port, (counters, groups)) in network.port_counters().zip(&self.groups_of).enumerate() {
             let queue = network.queued_bytes(port as u32);
-            sample.queue_bytes += queue;
-            sample.queue_bytes_max = sample.queue_bytes_max.max(queue);
-            sample.stopped_ps += network.stopped_for(port as u32, now).as_ps();
+            let data = network.queued_in(port as u32, self.data_queues[port]);
+            let stopped_ps = network.stopped_for(port as u32, now).as_ps();
+            for group in groups.iter().flatten() {
+                let sample = &mut taken[*group as usize];
+                sample.counters.add(&counters);
+                sample.queue_bytes += queue;
+                sample.data_queue_bytes += data;
+                sample.queue_bytes_max = sample.queue_bytes_max.max(queue);
+                sample.stopped_ps += stopped_ps;
+            }
         }
         // Hosts are the last group.
         if let Some(hosts) = taken.last_mut() {

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 pub use idle::{HostDelay, Processing};
 use trimline_metrics::{Direction, Layer, LinkPlace, PortPlace};
 use trimline_packet::{BitRate, ByteCount, HostId, PathId, TimeDelta};
+use trimline_switch::Chance;
 use trimline_transport::ANY_PATH;
 
 use crate::table::Shared;
@@ -424,6 +425,42 @@ impl Routes {
         } else if !works && !was_dead {
             self.dead.count.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// The pod of a port's switch, of a core switch that to which its link leads; `None` without pods.
+    pub(crate) fn pod_of(&self, port: u32) -> Option<u32> {
+        let clos = &self.clos;
+        let number = self.switch_of(port);
+        let switch = &self.switches[number as usize];
+        (clos.tiers == 3).then(|| match switch.layer {
+            Tier::Tor => number / clos.tors_per_pod,
+            Tier::Aggregation => switch.id.into(),
+            Tier::Core => port - switch.down,
+        })
+    }
+
+    /// Whether a port's link leads to a switch, and not to a host.
+    pub(crate) fn leads_to_switch(&self, port: u32) -> bool {
+        self.link(port).far_end.0 & FarEnd::HOST == 0
+    }
+
+    /// Whether routing knows the link of a unit to be dead.
+    pub(crate) fn is_dead(&self, unit: u32) -> bool {
+        self.dead.contains(unit)
+    }
+
+    /// Whether routing might have chosen `other` of two ports of a switch as well as `port`: any port up will do.
+    pub(crate) fn are_equally_near(&self, port: u32, other: u32) -> bool {
+        let up = self.switches[self.switch_of(port) as usize].up;
+        port == other || port >= up && other >= up
+    }
+
+    /// A path, all being as likely.
+    pub(crate) fn draw_path(&self, chance: &mut impl Chance) -> PathId {
+        let mut below = |count: u32| if count > 1 { chance.below(count) } else { 0 };
+        let aggregation = below(self.clos.aggregations_per_pod);
+        let core = below(self.clos.cores_per_aggregation);
+        PathId::new((core << self.up_bits | aggregation) as u16)
     }
 
     /// One of the up ports that lead to the destination; any where none does.

@@ -7,9 +7,11 @@ use std::path::Path;
 
 use trimline_packet::wire::route::{entropy_of, path_of};
 use trimline_packet::wire::{Datagram, Ethernet, Frame, Lengths, Profile, Routes};
-use trimline_packet::{Handle, HostId, Packet, Packets, PathId, Service, Time};
+use trimline_packet::{Handle, HostId, Kind, Packet, Packets, PathId, Service, Time};
 use trimline_stack::switch::Frames;
-use trimline_switch::{Around, Displaced, Fate, Pool, Port, ServiceModel};
+use trimline_switch::{
+    Around, Capped, Displaced, Fate, OutputPort, Pool, Port, ServiceModel, Sojourn,
+};
 
 #[allow(dead_code, reason = "only their text is wanted here")]
 #[path = "../../xtask/src/vectors.rs"]
@@ -53,12 +55,16 @@ fn frame(packet: &Packet) -> Vec<u8> {
 /// A switch of a few ports: host N sits at port N.
 struct Switch<'a> {
     model: &'a ServiceModel,
-    ports: [Port<8>; PORTS],
+    now: Time,
+    /// The same as an ordinary port under a model that asks for no more.
+    ports: [Capped<Sojourn<Port<8>>>; PORTS],
     frames: Frames,
     coins: Coins,
     displaced: Displaced,
     left: [VecDeque<Packet>; PORTS],
     fates: [u64; 3],
+    quenched: u64,
+    notified_bytes: u64,
 }
 
 impl Switch<'_> {
@@ -72,31 +78,52 @@ impl Switch<'_> {
     }
 
     fn arrive(&mut self, packet: &Packet) {
-        let mut travelling = VecDeque::from([self.frames.insert(&frame(packet))]);
+        let frame = self.frames.insert(&frame(packet));
+        self.route(VecDeque::from([frame]));
+    }
+
+    fn route(&mut self, mut travelling: VecDeque<Handle>) {
         while let Some(handle) = travelling.pop_front() {
             let port = self.packet(handle).destination.index();
-            let Switch { model, frames, coins, displaced, fates, .. } = self;
-            let (now, model, pool) = (Time::ZERO, *model, &mut Pool::none());
+            let Switch { model, now, frames, coins, displaced, .. } = self;
+            let (now, model, pool) = (*now, *model, &mut Pool::none());
             let around =
                 &mut Around { now, model, packets: frames, pool, chance: coins, displaced };
             self.ports[port].enqueue(handle, around);
-            for (handle, fate) in self.displaced.drain() {
-                fates[fate as usize] += 1;
-                match fate {
-                    Fate::Returned => {
-                        assert!(self.frames.turn_round(handle), "what is returned was trimmed");
-                        travelling.push_back(handle);
-                    }
-                    Fate::Dropped | Fate::Notify => {}
+            self.settle(&mut travelling);
+        }
+    }
+
+    fn settle(&mut self, travelling: &mut VecDeque<Handle>) {
+        for (handle, fate) in self.displaced.drain() {
+            self.fates[fate as usize] += 1;
+            match fate {
+                Fate::Returned => {
+                    assert!(self.frames.turn_round(handle), "what is returned was trimmed");
+                    travelling.push_back(handle);
                 }
+                Fate::Notify => {
+                    let cut = self.frames.notify(handle).expect("a frame of the protocol");
+                    self.notified_bytes += u64::from(cut);
+                    travelling.push_back(handle);
+                }
+                Fate::Dropped => {}
             }
+        }
+        for (handle, _) in self.displaced.drain_quenched() {
+            self.quenched += 1;
+            let bytes = self.frames.bytes(handle).to_vec();
+            let copy = self.frames.insert(&bytes);
+            self.frames.notify(copy).expect("a frame of the protocol");
+            travelling.push_back(copy);
         }
     }
 
     fn count(&self, name: &str) -> u64 {
         match name {
             "trimmed" => u64::from(self.displaced.trimmed),
-            "cut_bytes" => self.displaced.cut_bytes,
+            "cut_bytes" => self.displaced.cut_bytes + self.notified_bytes,
+            "quenched" => self.quenched,
             "dropped" => self.fates[Fate::Dropped as usize],
             "returned" => self.fates[Fate::Returned as usize],
             "notified" => self.fates[Fate::Notify as usize],
@@ -105,7 +132,11 @@ impl Switch<'_> {
                 let (port, queue) = name.split_once('.').expect("a count names a port");
                 let port = &self.ports[port.parse::<usize>().expect("a port is a number")];
                 let (queue, unit) = queue.split_once('_').expect("a count names a unit");
-                let service = if queue == "header" { Service::Trimmed } else { Service::Trimmable };
+                let service = match queue {
+                    "header" => Service::Trimmed,
+                    "notification" => Service::Notification,
+                    _ => Service::Trimmable,
+                };
                 let queue = self.model.queue_of(service);
                 match unit {
                     "packets" => u64::from(port.queue_packets(queue)),
@@ -118,14 +149,15 @@ impl Switch<'_> {
     fn obey(&mut self, command: &Command, place: &str) {
         match command {
             Command::Config(_) => {}
+            Command::At(time) => self.now = *time,
             Command::Coin(coins) => self.coins.laid_out.extend(coins),
             Command::Packet { packets, .. } => {
                 packets.iter().for_each(|(_, packet)| self.arrive(packet));
             }
             Command::Serve { port, times } => {
                 for _ in 0..*times {
-                    let Switch { model, frames, coins, displaced, .. } = self;
-                    let (now, model, pool) = (Time::ZERO, *model, &mut Pool::none());
+                    let Switch { model, now, frames, coins, displaced, .. } = self;
+                    let (now, model, pool) = (*now, *model, &mut Pool::none());
                     let around =
                         &mut Around { now, model, packets: frames, pool, chance: coins, displaced };
                     let sent = self.ports[*port].dequeue(around);
@@ -133,6 +165,9 @@ impl Switch<'_> {
                         let packet = self.packet(handle);
                         self.left[*port].push_back(packet);
                     }
+                    let mut travelling = VecDeque::new();
+                    self.settle(&mut travelling);
+                    self.route(travelling);
                 }
             }
             Command::Expect { port, packets } => {
@@ -148,11 +183,17 @@ impl Switch<'_> {
     }
 }
 
-/// Whether all packets have a form on the wire: no frame is shorter than 64 bytes.
+/// Whether all packets have a form on the wire: no frame is shorter than 64 bytes, and data says its length where other
+/// transports say how urgent it is.
 fn has_frames(vector: &Vector) -> bool {
     vector.commands.iter().all(|(_, command)| match command {
         Command::Packet { packets, .. } | Command::Expect { packets, .. } => {
-            packets.iter().all(|(_, packet)| packet.wire_bytes >= Packet::HEADER_BYTES)
+            packets.iter().all(|(_, packet)| {
+                let says_length = u32::from(packet.header.payload_length()) + 64
+                    >= u32::from(packet.wire_bytes)
+                    || packet.header.kind != Kind::Data;
+                packet.wire_bytes >= Packet::HEADER_BYTES && says_length
+            })
         }
         _ => true,
     })
@@ -172,12 +213,15 @@ fn every_vector_holds_for_frames() {
             let model = vector.model(profile).unwrap();
             let mut switch = Switch {
                 model: &model,
-                ports: [const { Port::new() }; PORTS],
+                now: Time::ZERO,
+                ports: Default::default(),
                 frames: Frames::new(Profile::PAPER, Lengths::Updated),
                 coins: Coins::default(),
                 displaced: Displaced::new(),
                 left: Default::default(),
                 fates: [0; 3],
+                quenched: 0,
+                notified_bytes: 0,
             };
             for (line, command) in &vector.commands {
                 let place = format!("{}:{line} (profile {profile})", vector.file);

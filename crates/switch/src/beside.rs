@@ -203,6 +203,24 @@ where
         }
     }
 
+    fn packets_before(&self, model: &BesideModel, packet: &Packet) -> u32 {
+        match &model.droppable {
+            Some(model) if packet.service == Service::Droppable => {
+                self.droppable.packets_before(model, packet)
+            }
+            Some(_) | None => self.main.packets_before(&model.main, packet),
+        }
+    }
+
+    fn has_room(&self, model: &BesideModel, packet: &Packet, pool: &Pool) -> bool {
+        match &model.droppable {
+            Some(model) if packet.service == Service::Droppable => {
+                self.droppable.has_room(model, packet, pool)
+            }
+            Some(_) | None => self.main.has_room(&model.main, packet, pool),
+        }
+    }
+
     fn marked(&self) -> u32 {
         self.main.marked().wrapping_add(self.droppable.marked())
     }

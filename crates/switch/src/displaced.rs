@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use trimline_packet::Handle;
+use trimline_packet::{Handle, Packet};
 
 /// What the switch does with a packet that lost its place. The port never does it itself: the
 /// packet leaves by another port, or by none.
@@ -14,8 +14,8 @@ pub enum Fate {
     /// ([`Packet::turn_round`](trimline_packet::Packet::turn_round)) and routes it like any other
     /// packet.
     Returned,
-    /// Tell its sender that it was dropped (FastLane): the switch makes the notification, which
-    /// leaves by the packet's input port, and frees the packet.
+    /// Tell its sender that it was dropped (FastLane 3.2): the switch makes it its own notification
+    /// ([`Packet::notify`](trimline_packet::Packet::notify)), which leaves by the packet's input port.
     Notify,
 }
 
@@ -24,6 +24,8 @@ pub enum Fate {
 #[derive(Clone, Debug, Default)]
 pub struct Displaced {
     list: Vec<(Handle, Fate)>,
+    /// Packets that go on, and whose senders are to be told that they met congestion.
+    quenched: Vec<(Handle, Packet)>,
     /// Packets whose payload was cut. Cut packets that kept a place are not in the list.
     pub trimmed: u32,
     /// Bytes that were cut from them.
@@ -33,7 +35,7 @@ pub struct Displaced {
 impl Displaced {
     /// Nothing displaced.
     pub const fn new() -> Displaced {
-        Displaced { list: Vec::new(), trimmed: 0, cut_bytes: 0 }
+        Displaced { list: Vec::new(), quenched: Vec::new(), trimmed: 0, cut_bytes: 0 }
     }
 
     /// Whether no packet waits to be acted on.
@@ -42,10 +44,10 @@ impl Displaced {
         self.list.is_empty()
     }
 
-    /// Whether a packet waits to be acted on or was trimmed.
+    /// Whether a packet waits to be acted on, was trimmed, or its sender is to be told.
     #[inline]
     pub fn is_changed(&self) -> bool {
-        self.list.len() | self.trimmed as usize != 0
+        self.list.len() | self.quenched.len() | self.trimmed as usize != 0
     }
 
     /// The displaced packets, oldest first.
@@ -64,6 +66,19 @@ impl Displaced {
     #[inline]
     pub fn pop(&mut self) -> Option<(Handle, Fate)> {
         self.list.pop()
+    }
+
+    /// A packet leaves, and its sender is to be told that it met congestion (Source Quench).
+    #[inline]
+    pub fn quench(&mut self, packet: Handle, header: Packet) {
+        self.quenched.push((packet, header));
+    }
+
+    /// Takes out the packets that have left and whose senders are to be told, oldest first, as they left. The handle is
+    /// good as long as the packet is where it was.
+    #[inline]
+    pub fn drain_quenched(&mut self) -> impl Iterator<Item = (Handle, Packet)> + '_ {
+        self.quenched.drain(..)
     }
 
     /// Appends a packet. Ports do; so may whatever wraps a port, such as a queue discipline that

@@ -12,10 +12,15 @@
 
 extern crate alloc;
 
+#[cfg(test)]
+mod admission;
 mod around;
 mod beside;
 pub mod bump;
+mod capped;
+mod codel;
 mod deficits;
+pub mod deflection;
 mod displaced;
 mod ingress;
 mod list;
@@ -28,25 +33,30 @@ mod pool;
 mod port;
 pub mod profiles;
 mod settle;
-#[cfg(test)]
-mod sketches;
+mod sojourn;
 #[cfg(test)]
 mod testing;
+mod urgent;
 mod varied;
 mod words;
 
 pub use around::Around;
 pub use beside::{Beside, BesideModel};
+pub use capped::Capped;
 pub use deficits::Deficits;
+pub use deflection::DeflectionModel;
 pub use displaced::{Displaced, Fate};
 pub use ingress::{Arrival, CLASSES, Ingress, PauseModel};
 pub use model::{
-    Action, Choices, Classifier, Limit, Marker, ModelError, QueueChoices, Scheduler, ServiceModel,
+    Action, Cap, Choices, Classifier, Demands, Limit, Marker, ModelError, Order, QueueChoices,
+    Scheduler, ServiceModel, Signal,
 };
 pub use output_port::{OutputPort, PortModel, Returning};
 pub use pool::{Alpha, Pool};
 pub use port::Port;
 pub use settle::{Fabric, settle};
+pub use sojourn::Sojourn;
+pub use urgent::Urgent;
 pub use varied::{Models, Varied};
 
 /// Chance, as an argument: a port owns no random stream.

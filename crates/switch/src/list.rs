@@ -2,6 +2,8 @@
 
 use trimline_packet::{Handle, Packets};
 
+use crate::model::Limit;
+
 /// A first-in first-out list of waiting packets. Its counters are the queue's occupancy: they
 /// include the packet on the wire, which is no longer in the list.
 #[derive(Clone, Copy, Debug)]
@@ -62,5 +64,20 @@ impl Queue {
         packets.set_next(last, Handle::NONE);
         self.tail = last;
         rest
+    }
+}
+
+/// What a queue or a port holds.
+#[derive(Clone, Copy)]
+pub(crate) struct Held {
+    pub(crate) packets: u32,
+    pub(crate) bytes: u32,
+}
+
+impl Held {
+    /// Whether a packet of so many bytes fits behind it.
+    pub(crate) fn fits(self, bytes: u32, limit: Limit) -> bool {
+        self.packets < limit.packets
+            && u64::from(self.bytes) + u64::from(bytes) <= u64::from(limit.bytes)
     }
 }

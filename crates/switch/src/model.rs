@@ -1,11 +1,14 @@
 //! The configuration of a port: the five choices.
 
+mod error;
+
 use alloc::vec::Vec;
-use core::fmt;
 
-use trimline_packet::{Packet, Service, ServiceClass};
+use trimline_packet::{BitRate, ByteCount, Packet, Service, ServiceClass, TimeDelta};
 
+use crate::displaced::Fate;
 use crate::pool::Alpha;
+pub use error::ModelError;
 
 /// The most queues of a port.
 pub const MAX_QUEUES: usize = 8;
@@ -26,6 +29,8 @@ pub enum Classifier {
     /// By the packet's priority ([`ServiceClass::priority`]), eight queues: data of priority 7 to queue 0, of priority
     /// 0 to queue 7. Headers and control packets go to queue 0 too: nothing is more urgent.
     Priority,
+    /// FastLane 3.2: notifications to queue 0, ahead of everything; all else to queue 1.
+    Notifications,
 }
 
 /// Which queue sends next.
@@ -42,6 +47,42 @@ pub enum Scheduler {
         /// Packets of each queue in one round.
         weights: [u32; MAX_QUEUES],
     },
+    /// The waiting queue with the lowest number; queue 0 at no more than a rate (FastLane 3.3.1). For a port that has a
+    /// clock: [`Capped`](crate::Capped).
+    Capped(Cap),
+}
+
+/// A bound on what a port's first queue sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cap {
+    /// Its rate. Each packet waits until the one before has had its time at this rate.
+    pub rate: BitRate,
+    /// Whether the queue sends beyond it while nothing else of the port may go.
+    pub is_work_conserving: bool,
+}
+
+impl Cap {
+    /// FastLane 3.3.1: 1 % of the link, and what others leave.
+    pub fn of_line(line: BitRate) -> Cap {
+        let rate = BitRate::from_bps((line.as_bps() / 100).max(1));
+        Cap { rate, is_work_conserving: true }
+    }
+
+    /// From the beginning of a packet to that of the next one.
+    pub(crate) fn spacing(self, wire_bytes: u16) -> TimeDelta {
+        self.rate.transmission(ByteCount::new(wire_bytes.into()))
+    }
+}
+
+/// Which packet of a queue goes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The one that came first.
+    Arrival,
+    /// The first one of the flow that has the most urgent packet; and a packet that finds no room evicts those that are
+    /// less urgent than itself, the least urgent first (pFabric). For the last queue of a port that looks at urgencies:
+    /// [`Urgent`](crate::Urgent).
+    Urgency,
 }
 
 /// How much a queue holds. A packet that would take it beyond one of the two does not fit.
@@ -94,6 +135,25 @@ pub enum Marker {
         /// Probability at `kmax`, Q0.32.
         pmax: u32,
     },
+    /// By how long data has waited, when its transmission starts (CoDel, RFC 8289, which drops where this signals). For a
+    /// port that knows since when: [`Sojourn`](crate::Sojourn).
+    CoDel {
+        /// A wait that is not too long.
+        target: TimeDelta,
+        /// Waits that are longer for this time are congestion.
+        interval: TimeDelta,
+        /// What is done about it.
+        signal: Signal,
+    },
+}
+
+/// Whom CoDel tells of congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    /// The receiver, by the mark "congestion experienced".
+    Mark,
+    /// The sender of any data packet, by a notification beside it (Source Quench; FastLane 5).
+    Quench,
 }
 
 /// The unit of a queue length.
@@ -131,8 +191,22 @@ pub enum Action {
     /// A trimmed header (NDP 3.2.4): it goes back to its sender. A returned header or a control packet
     /// never does.
     Return,
-    /// A whole packet: it is dropped and its sender told (FastLane).
+    /// Any packet that no switch has turned round: it is dropped and its sender told (FastLane 3.2, 3.4.1).
     Notify,
+}
+
+impl Action {
+    /// What the step makes of a packet that it does not trim; `None`: it does not apply.
+    pub(crate) fn fate(self, service: Service) -> Option<Fate> {
+        match self {
+            Action::Drop => Some(Fate::Dropped),
+            // NDP 3.2.4: the header goes back to its sender, once.
+            Action::Return => (service == Service::Trimmed).then_some(Fate::Returned),
+            // FastLane 3.4.1: data and control packets. Nobody is told of a notification.
+            Action::Notify => (!service.is_turned_round()).then_some(Fate::Notify),
+            Action::TrimArriving | Action::TrimByCoin => None,
+        }
+    }
 }
 
 /// The choices of one queue.
@@ -147,6 +221,12 @@ pub struct QueueChoices {
     pub pool: Option<Alpha>,
     /// What is marked.
     pub marker: Marker,
+    /// Selective dropping (Aeolus, SIGCOMM 2020): a whole packet with [`Packet::MARK_UNSCHEDULED`] that finds more than
+    /// so many bytes in the queue, those of the packet on the wire included and its own not, is dropped, whatever the
+    /// overflow list says. `None`: it is like any other.
+    pub selective_drop: Option<u32>,
+    /// Which of its packets goes next.
+    pub order: Order,
     /// What happens to a packet that does not fit, in order; at most [`MAX_ACTIONS`].
     pub overflow: Vec<Action>,
 }
@@ -159,6 +239,8 @@ impl QueueChoices {
             header: limit,
             pool: None,
             marker: Marker::None,
+            selective_drop: None,
+            order: Order::Arrival,
             overflow: Vec::new(),
         }
     }
@@ -187,85 +269,13 @@ pub struct Choices {
     pub classifier: Classifier,
     /// Which queue sends next.
     pub scheduler: Scheduler,
+    /// How much all queues hold together. A packet of any service that would take them beyond does not fit.
+    pub port: Limit,
     /// Bytes on the wire of a trimmed packet (NDP 3.1: 64).
     pub trimmed_bytes: u16,
     /// Memory is handed out in cells of this many bytes; 1 is exact.
     pub cell_bytes: u16,
 }
-
-/// What is wrong with [`Choices`], and where.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ModelError {
-    /// The classifier names queues that do not exist, or leaves some unused.
-    QueueCount {
-        /// Queues stated.
-        queues: usize,
-        /// Queues that the classifier fills.
-        classifier: usize,
-    },
-    /// First in first out is the order of one queue, not of several.
-    FifoOfSeveral {
-        /// Queues stated.
-        queues: usize,
-    },
-    /// A queue that may never send.
-    WeightZero {
-        /// Which one.
-        queue: usize,
-    },
-    /// A queue that holds nothing.
-    LimitZero {
-        /// Which one.
-        queue: usize,
-    },
-    /// More steps than [`MAX_ACTIONS`].
-    TooManyActions {
-        /// Which queue.
-        queue: usize,
-    },
-    /// A ramp whose lower end is not below its upper end.
-    Ramp {
-        /// Which queue.
-        queue: usize,
-    },
-    /// An action that no switch can carry out yet: [`Action::Notify`].
-    Notifies {
-        /// Which queue.
-        queue: usize,
-    },
-    /// Trimmed packets of no bytes.
-    TrimmedBytesZero,
-    /// Cells of no bytes.
-    CellBytesZero,
-}
-
-impl fmt::Display for ModelError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ModelError::QueueCount { queues, classifier } => {
-                write!(f, "{queues} queues, but the classifier fills {classifier}")
-            }
-            ModelError::FifoOfSeveral { queues } => {
-                write!(f, "scheduler FIFO serves one queue, not {queues}")
-            }
-            ModelError::WeightZero { queue } => write!(f, "queue {queue}: weight 0 never sends"),
-            ModelError::LimitZero { queue } => {
-                write!(f, "queue {queue}: a limit of 0 holds nothing")
-            }
-            ModelError::TooManyActions { queue } => {
-                write!(f, "queue {queue}: more than {MAX_ACTIONS} overflow actions")
-            }
-            ModelError::Ramp { queue } => write!(f, "queue {queue}: kmin is not below kmax"),
-            ModelError::Notifies { queue } => {
-                write!(f, "queue {queue}: no switch tells senders of drops yet")
-            }
-            ModelError::TrimmedBytesZero => write!(f, "trimmed packets need at least one byte"),
-            ModelError::CellBytesZero => write!(f, "cells need at least one byte"),
-        }
-    }
-}
-
-impl core::error::Error for ModelError {}
 
 /// One queue's choices, flat: what the packet path reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -275,10 +285,22 @@ pub(crate) struct QueueModel {
     pub(crate) pool: Option<Alpha>,
     pub(crate) overflow: [Action; MAX_ACTIONS],
     pub(crate) marker: Marker,
+    /// Bytes that an unscheduled packet may find before it.
+    pub(crate) unscheduled: u32,
+    pub(crate) order: Order,
+}
+
+impl QueueModel {
+    /// What becomes of a packet that finds no room, in a queue that trims nothing: the first step that applies to it.
+    pub(crate) fn fate(&self, service: Service) -> Fate {
+        let fates = self.overflow.iter().find_map(|action| action.fate(service));
+        fates.unwrap_or(Fate::Dropped)
+    }
 }
 
 /// The fast way into a queue, by service: a packet that fits these limits is queued and nothing else
-/// happens. Models that have more to look at have limits of zero here.
+/// happens. Models that have more to look at have limits of zero here; a queue that drops selectively has one that
+/// unscheduled packets keep too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C, align(16))]
 pub(crate) struct Lane {
@@ -305,12 +327,18 @@ pub struct ServiceModel {
     pub(crate) scheduler: Scheduler,
     pub(crate) queues: [QueueModel; MAX_QUEUES],
     /// Every packet's queue and memory follow from its service and size: no pool, no cells, no ramp of
-    /// marks, no classes.
+    /// marks, no classes, no order but that of arrival.
+    pub(crate) has_lanes: bool,
+    /// The same, and nothing is displaced where a packet leaves.
     pub(crate) is_plain: bool,
     /// A plain model that marks: a queue has a threshold.
     pub(crate) has_threshold: bool,
+    /// How much all queues hold together.
+    pub(crate) port: Limit,
     /// One queue that takes exact sizes from the pool, and marks by a threshold at most.
     pub(crate) is_one_pooled: bool,
+    /// The queue that CoDel looks at.
+    codel_queue: Option<u8>,
     /// The least factor of those queues that take exact sizes from the pool.
     pub(crate) least_alpha: Option<Alpha>,
     pub(crate) classifier: Classifier,
@@ -325,7 +353,9 @@ const HEADER_SERVICES: u8 = {
     while place < Service::COUNT {
         let service = Service::ALL[place];
         services |= match service {
-            Service::Trimmed | Service::Returned | Service::Control => 1 << service as u8,
+            Service::Trimmed | Service::Returned | Service::Control | Service::Notification => {
+                1 << service as u8
+            }
             Service::Trimmable | Service::Droppable => 0,
         };
         place += 1;
@@ -333,10 +363,22 @@ const HEADER_SERVICES: u8 = {
     services
 };
 
-/// Whether a packet is a header or a control packet: 1, or 0 for a whole data packet.
+/// Whether a packet is a header, a notification or a control packet: 1, or 0 for a whole data packet.
 #[inline]
 pub(crate) const fn is_header(service: Service) -> usize {
     (HEADER_SERVICES >> service as u8 & 1) as usize
+}
+
+/// The queue of a service with [`Classifier::Notifications`].
+const fn by_notification(service: Service) -> usize {
+    match service {
+        Service::Notification => 0,
+        Service::Trimmable
+        | Service::Trimmed
+        | Service::Returned
+        | Service::Control
+        | Service::Droppable => 1,
+    }
 }
 
 /// The queue of a class with [`Classifier::Priority`].
@@ -347,25 +389,52 @@ fn by_priority(class: ServiceClass) -> usize {
     }
 }
 
+/// Whether a queue in order of urgency can have these choices.
+fn may_be_urgent(choices: &QueueChoices) -> bool {
+    let only_drops = |action: &Action| match action {
+        Action::Drop | Action::Notify => true,
+        Action::TrimArriving | Action::TrimByCoin | Action::Return => false,
+    };
+    choices.pool.is_none()
+        && choices.marker == Marker::None
+        && choices.selective_drop.is_none()
+        && choices.overflow.iter().all(only_drops)
+}
+
+/// What a model asks of a port beyond [`Port`](crate::Port), each of which costs something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Demands {
+    /// A cap on a rate: [`Capped`](crate::Capped).
+    pub clock: bool,
+    /// When packets arrived: [`Sojourn`](crate::Sojourn).
+    pub sojourn: bool,
+    /// Packets from the middle of a queue: [`Urgent`](crate::Urgent).
+    pub urgency: bool,
+}
+
 impl Choices {
     /// Checks the choices and lays them out for the packet path.
     ///
     /// # Errors
     /// What is wrong, and in which queue.
     pub fn build(&self) -> Result<ServiceModel, ModelError> {
-        let notifies = |queue: &QueueChoices| queue.overflow.contains(&Action::Notify);
-        match self.queues.iter().position(notifies) {
-            Some(queue) => Err(ModelError::Notifies { queue }),
+        let has = |queue: &QueueChoices, action| queue.overflow.contains(&action);
+        let contradicts = |queue: &QueueChoices| {
+            has(queue, Action::Notify)
+                && (has(queue, Action::TrimArriving) || has(queue, Action::TrimByCoin))
+        };
+        match self.queues.iter().position(contradicts) {
+            Some(queue) => Err(ModelError::NotifiesAndTrims { queue }),
             None => self.lay_out(),
         }
     }
 
-    /// The same for ports alone, whose switch may not be able to carry out what they decide.
+    /// The same, whatever a queue does with packets that find no room: ports have no contradiction there.
     pub(crate) fn lay_out(&self) -> Result<ServiceModel, ModelError> {
         let queues = self.queues.len();
         let classifier = match self.classifier {
             Classifier::Single => 1,
-            Classifier::HeaderAndData => 2,
+            Classifier::HeaderAndData | Classifier::Notifications => 2,
             Classifier::Class => 4,
             Classifier::Priority => 8,
         };
@@ -379,7 +448,11 @@ impl Choices {
                     return Err(ModelError::WeightZero { queue });
                 }
             }
-            Scheduler::Fifo | Scheduler::Strict => {}
+            Scheduler::Capped(_) if queues == 1 => return Err(ModelError::CapOfOne),
+            Scheduler::Fifo | Scheduler::Strict | Scheduler::Capped(_) => {}
+        }
+        if self.port.packets == 0 || self.port.bytes == 0 {
+            return Err(ModelError::PortLimitZero);
         }
         if self.trimmed_bytes == 0 {
             return Err(ModelError::TrimmedBytesZero);
@@ -392,7 +465,10 @@ impl Choices {
             pool: None,
             overflow: [Action::Drop; MAX_ACTIONS],
             marker: Marker::None,
+            unscheduled: u32::MAX,
+            order: Order::Arrival,
         };
+        let mut codel = None;
         let mut flat = [UNUSED; MAX_QUEUES];
         for (queue, (flat, choices)) in flat.iter_mut().zip(&self.queues).enumerate() {
             let limits = [choices.whole, choices.header];
@@ -405,31 +481,61 @@ impl Choices {
             if matches!(choices.marker, Marker::Ramp { kmin, kmax, .. } if kmin >= kmax) {
                 return Err(ModelError::Ramp { queue });
             }
-            *flat = QueueModel { limits, pool: choices.pool, marker: choices.marker, ..UNUSED };
+            let for_notifications = self.classifier == Classifier::Notifications && queue == 0;
+            if for_notifications && choices.header.bytes < Packet::HEADER_BYTES.into() {
+                return Err(ModelError::BelowOneNotification { queue });
+            }
+            if let Marker::CoDel { target, interval, signal } = choices.marker {
+                let is_nothing = target.as_ps() == 0 || interval.as_ps() == 0;
+                if is_nothing || codel.replace((queue, signal)).is_some() {
+                    return Err(ModelError::CoDel { queue });
+                }
+            }
+            let may_be_urgent =
+                queue + 1 == queues && self.port == Limit::NONE && may_be_urgent(choices);
+            if choices.order == Order::Urgency && !may_be_urgent {
+                return Err(ModelError::Urgency { queue });
+            }
+            let (pool, marker, order) = (choices.pool, choices.marker, choices.order);
+            *flat = QueueModel { limits, pool, marker, order, ..UNUSED };
+            flat.unscheduled = choices.selective_drop.unwrap_or(u32::MAX);
             flat.overflow[..choices.overflow.len()].copy_from_slice(&choices.overflow);
         }
-        let is_plain = self.cell_bytes == 1
+        let is_simple = |queue: &QueueChoices| {
+            queue.pool.is_none()
+                && !matches!(queue.marker, Marker::Ramp { .. })
+                && queue.order == Order::Arrival
+        };
+        let has_lanes = self.cell_bytes == 1
             && self.classifier != Classifier::Class
-            && self
-                .queues
-                .iter()
-                .all(|queue| queue.pool.is_none() && !matches!(queue.marker, Marker::Ramp { .. }));
+            && self.queues.iter().all(is_simple);
+        let quenches = matches!(codel, Some((_, Signal::Quench)));
         let closed = Lane { limit: Limit { packets: 0, bytes: 0 }, queue: 0, bit: 1 };
         let round = match self.scheduler {
             Scheduler::WeightedRoundRobin { weights: [first, second, ..] } => {
                 Round { first, all: first.saturating_add(second) }
             }
-            Scheduler::Fifo | Scheduler::Strict => Round { first: 1, all: 1 },
+            Scheduler::Fifo | Scheduler::Strict | Scheduler::Capped(_) => {
+                Round { first: 1, all: 1 }
+            }
         };
         let mut model = ServiceModel {
             lanes: [closed; ServiceClass::COUNT],
             round,
             scheduler: self.scheduler,
             queues: flat,
-            is_plain,
-            has_threshold: self.queues.iter().any(|queue| queue.marker != Marker::None),
+            has_lanes,
+            is_plain: has_lanes && !quenches,
+            has_threshold: self
+                .queues
+                .iter()
+                .any(|queue| matches!(queue.marker, Marker::Threshold { .. })),
+            codel_queue: codel.map(|(queue, _)| queue as u8),
+            port: self.port,
             is_one_pooled: self.cell_bytes == 1
+                && self.port == Limit::NONE
                 && matches!(&self.queues[..], [only] if only.pool.is_some()
+                    && only.selective_drop.is_none()
                     && !matches!(only.marker, Marker::Ramp { .. })),
             least_alpha: match self.cell_bytes {
                 1 => self.queues.iter().filter_map(|queue| queue.pool).min(),
@@ -440,10 +546,14 @@ impl Choices {
             cell_bytes: self.cell_bytes,
             queue_count: queues as u8,
         };
-        if is_plain {
+        if has_lanes && self.port == Limit::NONE {
             for class in ServiceClass::all() {
                 let queue = model.queue_of(class);
-                let limit = flat[queue].limits[is_header(class.service())];
+                let header = is_header(class.service());
+                let mut limit = flat[queue].limits[header];
+                if header == 0 {
+                    limit.bytes = limit.bytes.min(flat[queue].unscheduled);
+                }
                 model.lanes[class.index()] = Lane { limit, queue: queue as u8, bit: 1 << queue };
             }
         }
@@ -458,7 +568,7 @@ impl ServiceModel {
     }
 
     /// Whether a packet's queue and memory follow from its service and size alone: no shared memory, no
-    /// cells, no ramp of marks, no classes.
+    /// cells, no ramp of marks, no classes, no order but that of arrival. And nothing is displaced where a packet leaves.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.is_plain
@@ -482,6 +592,40 @@ impl ServiceModel {
             Classifier::HeaderAndData => 1 - is_header(class.service()),
             Classifier::Class => 3,
             Classifier::Priority => by_priority(class),
+            Classifier::Notifications => by_notification(class.service()),
+        }
+    }
+
+    /// Whether a port can tell senders of what becomes of their packets: a queue notifies them, or CoDel quenches.
+    pub fn notifies(&self) -> bool {
+        let tells = |queue: &QueueModel| {
+            queue.overflow.contains(&Action::Notify)
+                || matches!(queue.marker, Marker::CoDel { signal: Signal::Quench, .. })
+        };
+        self.queues.iter().any(tells)
+    }
+
+    /// How queue 0 is bounded, if it is.
+    #[inline]
+    pub(crate) fn cap(&self) -> Option<Cap> {
+        match self.scheduler {
+            Scheduler::Capped(cap) => Some(cap),
+            Scheduler::Fifo | Scheduler::Strict | Scheduler::WeightedRoundRobin { .. } => None,
+        }
+    }
+
+    /// The queue that CoDel looks at, if one is.
+    #[inline]
+    pub(crate) fn codel_queue(&self) -> Option<usize> {
+        self.codel_queue.map(usize::from)
+    }
+
+    /// Which ports can do what this model says.
+    pub fn demands(&self) -> Demands {
+        Demands {
+            clock: self.cap().is_some(),
+            sojourn: self.codel_queue.is_some(),
+            urgency: self.queues.iter().any(|queue| queue.order == Order::Urgency),
         }
     }
 
@@ -501,7 +645,15 @@ impl ServiceModel {
     /// The most that a queue can hold, whatever arrives.
     pub fn most_in_queue(&self, queue: usize) -> Limit {
         let [whole, header] = self.queues[queue].limits;
-        Limit { packets: whole.packets.max(header.packets), bytes: whole.bytes.max(header.bytes) }
+        Limit {
+            packets: whole.packets.max(header.packets).min(self.port.packets),
+            bytes: whole.bytes.max(header.bytes).min(self.port.bytes),
+        }
+    }
+
+    /// How much all queues of a port hold together.
+    pub fn port_limit(&self) -> Limit {
+        self.port
     }
 
     /// Bytes on the wire of a trimmed packet.
@@ -517,6 +669,7 @@ impl ServiceModel {
             Classifier::HeaderAndData => 1 - is_header(packet.service.service()),
             Classifier::Class => 3 - usize::from(packet.header.flags.class()),
             Classifier::Priority => by_priority(packet.service),
+            Classifier::Notifications => by_notification(packet.service.service()),
         }
     }
 
@@ -562,6 +715,40 @@ mod tests {
             |c| c.queues[1].marker = Marker::Ramp { kmin: 5, kmax: 5, pmax: 1 },
             ModelError::Ramp { queue: 1 },
         );
+        check(|c| c.port = Limit::bytes(0), ModelError::PortLimitZero);
+        check(
+            |c| c.queues[1].overflow.push(Action::Notify),
+            ModelError::NotifiesAndTrims { queue: 1 },
+        );
+        check(
+            |c| {
+                c.classifier = Classifier::Notifications;
+                c.queues[0] = QueueChoices::new(Limit::bytes(63));
+            },
+            ModelError::BelowOneNotification { queue: 0 },
+        );
+        let codel = |target, interval| Marker::CoDel {
+            target: TimeDelta::from_us(target),
+            interval: TimeDelta::from_us(interval),
+            signal: Signal::Mark,
+        };
+        check(|c| c.queues[1].marker = codel(0, 9), ModelError::CoDel { queue: 1 });
+        check(|c| c.queues[0].marker = codel(9, 0), ModelError::CoDel { queue: 0 });
+        check(
+            |c| c.queues.iter_mut().for_each(|queue| queue.marker = codel(5, 100)),
+            ModelError::CoDel { queue: 1 },
+        );
+        for queue in [0, 1] {
+            // The first is not the last, and the last one trims.
+            check(|c| c.queues[queue].order = Order::Urgency, ModelError::Urgency { queue });
+        }
+        check(
+            |c| {
+                *c = Choices::drop_tail(8);
+                c.scheduler = Scheduler::Capped(Cap::of_line(BitRate::from_gbps(10)));
+            },
+            ModelError::CapOfOne,
+        );
         check(|c| c.trimmed_bytes = 0, ModelError::TrimmedBytesZero);
         check(|c| c.cell_bytes = 0, ModelError::CellBytesZero);
     }
@@ -594,8 +781,13 @@ mod tests {
             Service::Trimmed,
             Service::Returned,
             Service::Control,
+            Service::Notification,
         ]
         .map(|service| model.queue_of(service));
-        assert_eq!(queues, [1, 1, 0, 0, 0]);
+        assert_eq!(queues, [1, 1, 0, 0, 0, 0]);
+        // FastLane 3.3: what TCP's ACKs share with data, notifications do not.
+        let line = BitRate::from_gbps(10);
+        let model = ServiceModel::fastlane(128_000, 3_200, Cap::of_line(line));
+        assert_eq!(Service::ALL.map(|service| model.queue_of(service)), [1, 1, 1, 1, 1, 0]);
     }
 }

@@ -5,13 +5,13 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use proptest::prelude::*;
-use trimline_packet::{ByteCount, Handle, Packet, Packets, Service, ServiceClass, Time};
+use trimline_packet::{BitRate, ByteCount, Handle, Packet, Packets, Service, ServiceClass, Time};
 
 use crate::model::{MAX_QUEUES, MarkAt, Marker, Unit};
 use crate::testing::{Arena, packet};
 use crate::{
-    Action, Alpha, Around, Chance, Choices, Classifier, Displaced, Fate, Limit, Pool, Port,
-    QueueChoices, Scheduler,
+    Action, Alpha, Around, Cap, Chance, Choices, Classifier, Displaced, Fate, Limit, Order, Pool,
+    Port, QueueChoices, Scheduler,
 };
 
 /// A coin that anyone can recompute, and how often it was drawn.
@@ -67,7 +67,10 @@ struct PlainSwitch {
 }
 
 fn header(service: Service) -> bool {
-    matches!(service, Service::Trimmed | Service::Returned | Service::Control)
+    match service {
+        Service::Trimmed | Service::Returned | Service::Control | Service::Notification => true,
+        Service::Trimmable | Service::Droppable => false,
+    }
 }
 
 impl PlainSwitch {
@@ -127,6 +130,7 @@ impl PlainSwitch {
         match self.choices.classifier {
             Classifier::Single => 0,
             Classifier::HeaderAndData => usize::from(!header(packet.service.service())),
+            Classifier::Notifications => usize::from(packet.service != Service::Notification),
             Classifier::Class => usize::from(3 - packet.header.flags.class()),
             Classifier::Priority if header(packet.service.service()) => 0,
             Classifier::Priority => usize::from(7 - packet.service.priority()),
@@ -145,8 +149,13 @@ impl PlainSwitch {
                 self.cells(entry) <= free && after * 65536 <= free * u64::from(alpha.bits())
             }
         };
+        let queues = 0..self.choices.queues.len();
+        let all = queues.clone().map(|queue| self.count(port, queue)).sum::<u64>();
+        let all_bytes = queues.map(|queue| self.bytes(port, queue)).sum::<u64>();
         self.count(port, queue) < u64::from(limit.packets)
             && after <= u64::from(limit.bytes)
+            && all < u64::from(self.choices.port.packets)
+            && all_bytes + self.cells(entry) <= u64::from(self.choices.port.bytes)
             && pool
     }
 
@@ -178,6 +187,7 @@ impl PlainSwitch {
         let before = entry.packet.wire_bytes;
         entry.packet.wire_bytes = before.min(self.choices.trimmed_bytes);
         entry.packet.service = Service::Trimmed.into();
+        entry.packet.marks &= !Packet::MARK_UNSCHEDULED;
         self.trimmed += 1;
         self.cut += u64::from(before - entry.packet.wire_bytes);
         self.enqueue(port, entry);
@@ -185,6 +195,14 @@ impl PlainSwitch {
 
     fn enqueue(&mut self, port: usize, entry: Entry) {
         let queue = self.queue_of(&entry.packet);
+        let is_unscheduled = entry.packet.marks & Packet::MARK_UNSCHEDULED != 0
+            && !header(entry.packet.service.service());
+        if let Some(above) = self.choices.queues[queue].selective_drop
+            && is_unscheduled
+            && self.bytes(port, queue) > u64::from(above)
+        {
+            return self.displaced.push((entry, Fate::Dropped));
+        }
         if self.fits(port, queue, &entry) {
             return self.push(port, queue, entry);
         }
@@ -222,7 +240,7 @@ impl PlainSwitch {
                 Action::Return if service == Service::Trimmed => {
                     return self.displaced.push((entry, Fate::Returned));
                 }
-                Action::Notify if !header(service) => {
+                Action::Notify if !matches!(service, Service::Returned | Service::Notification) => {
                     return self.displaced.push((entry, Fate::Notify));
                 }
                 Action::TrimArriving | Action::TrimByCoin | Action::Return | Action::Notify => {}
@@ -283,18 +301,21 @@ fn any_service() -> impl Strategy<Value = Service> {
         1 => Just(Service::Control),
         1 => Just(Service::Trimmed),
         1 => Just(Service::Returned),
+        1 => Just(Service::Notification),
     ]
 }
 
 fn any_packet() -> impl Strategy<Value = Packet> {
     let size = prop_oneof![4 => Just(9064u16), 2 => Just(1564), 2 => 1u16..=9064, 1 => 1u16..=64];
-    (any_service(), size, (0u8..4, 0u8..8), any::<bool>(), 0u32..1000).prop_map(
-        |(service, size, (class, priority), ect, sequence)| {
+    let marks = (any::<bool>(), any::<bool>());
+    (any_service(), size, (0u8..4, 0u8..8), marks, 0u32..1000).prop_map(
+        |(service, size, (class, priority), (ect, unscheduled), sequence)| {
             let size = if header(service) { size.min(64) } else { size };
             let mut packet = packet(service, size, sequence);
             packet.header.flags = packet.header.flags.with_class(class);
             packet.service = ServiceClass::new(service, priority);
             packet.marks = if ect { Packet::MARK_ECT } else { 0 };
+            packet.marks |= if unscheduled { Packet::MARK_UNSCHEDULED } else { 0 };
             packet
         },
     )
@@ -315,6 +336,15 @@ fn any_limit() -> impl Strategy<Value = Limit> {
         3 => (1u32..30_000).prop_map(Limit::bytes),
         2 => (1u32..10, 1u32..60_000).prop_map(|(packets, bytes)| Limit { packets, bytes }),
         1 => Just(Limit::NONE),
+    ]
+}
+
+/// Mostly none: a port that is nearly always full shows little of its queues.
+fn any_port_limit() -> impl Strategy<Value = Limit> {
+    prop_oneof![
+        3 => Just(Limit::NONE),
+        1 => (1u32..20).prop_map(Limit::packets),
+        1 => (1u32..60_000).prop_map(Limit::bytes),
     ]
 }
 
@@ -342,19 +372,23 @@ fn any_queue() -> impl Strategy<Value = QueueChoices> {
         2 => Just(None),
         1 => (1u32..8).prop_map(|quarters| Some(Alpha::from_fraction(quarters, 4))),
     ];
-    (any_limit(), any_limit(), pool, any_marker(), prop::collection::vec(action, 0..=4)).prop_map(
-        |(whole, header, pool, marker, overflow)| QueueChoices {
+    let overflow = prop::collection::vec(action, 0..=4);
+    let drops = prop_oneof![3 => Just(None), 1 => (0u32..20_000).prop_map(Some)];
+    (any_limit(), any_limit(), pool, any_marker(), drops, overflow).prop_map(
+        |(whole, header, pool, marker, selective_drop, overflow)| QueueChoices {
             whole,
             header,
             pool,
             marker,
+            selective_drop,
+            order: Order::Arrival,
             overflow,
         },
     )
 }
 
 fn any_choices() -> impl Strategy<Value = Choices> {
-    let profile = (0usize..8, 1u32..10).prop_map(|(profile, packets)| match profile {
+    let profile = (0usize..9, 1u32..10).prop_map(|(profile, packets)| match profile {
         0 => Choices::paper(packets, 9000),
         1 => Choices::htsim(packets, 9000),
         2 => Choices::csg_htsim(packets, 9000),
@@ -362,33 +396,41 @@ fn any_choices() -> impl Strategy<Value = Choices> {
         4 => Choices::p4(packets, 9000),
         5 => Choices::cut_payload(packets, 9064),
         6 => Choices::drop_tail(packets),
+        // Its cap is another port's.
+        7 => Choices::fastlane(packets * 9064, 64 * packets, Cap::of_line(BitRate::from_gbps(10))),
         _ => Choices::ecn(packets + 2, packets),
     });
     // Header queues small enough to overflow, so that the second stage is reached.
     let small = (profile, 1u32..400).prop_map(|(mut choices, bytes)| {
         if choices.queues.len() == 2 {
-            choices.queues[0].header = Limit::bytes(bytes);
+            let least = if choices.classifier == Classifier::Notifications { 64 } else { 1 };
+            choices.queues[0].header = Limit::bytes(bytes.max(least));
         }
         choices
     });
     let cell = prop_oneof![Just(1u16), Just(32), Just(200)];
     let weights = prop::collection::vec(1u32..5, MAX_QUEUES);
-    let custom =
-        (0usize..4, prop::collection::vec(any_queue(), 8), 0usize..2, weights, cell, 1u16..100);
-    let custom =
-        custom.prop_map(|(classifier, mut queues, scheduler, weights, cell_bytes, trimmed)| {
+    let queues = prop::collection::vec(any_queue(), 8);
+    let custom = (0usize..5, queues, 0usize..2, weights, cell, 1u16..100, any_port_limit());
+    let custom = custom.prop_map(
+        |(classifier, mut queues, scheduler, weights, cell_bytes, trimmed, port)| {
             let (classifier, count) = [
                 (Classifier::Single, 1),
                 (Classifier::HeaderAndData, 2),
                 (Classifier::Class, 4),
                 (Classifier::Priority, 8),
+                (Classifier::Notifications, 2),
             ][classifier];
             queues.truncate(count);
+            if classifier == Classifier::Notifications {
+                queues[0].header.bytes = queues[0].header.bytes.max(64);
+            }
             let round_robin =
                 Scheduler::WeightedRoundRobin { weights: weights.try_into().unwrap() };
             let scheduler = [Scheduler::Strict, round_robin][scheduler];
-            Choices { queues, classifier, scheduler, trimmed_bytes: trimmed, cell_bytes }
-        });
+            Choices { queues, classifier, scheduler, port, trimmed_bytes: trimmed, cell_bytes }
+        },
+    );
     prop_oneof![small, custom]
 }
 
@@ -464,6 +506,10 @@ fn compare<const Q: usize>(choices: &Choices, pool_bytes: u64, seed: u32, steps:
                 assert!(port.queue_packets(queue) <= whole.packets.max(header.packets));
                 assert!(port.queue_bytes(queue) <= whole.bytes.max(header.bytes));
             }
+            let queues = 0..choices.queues.len();
+            let all = queues.clone().map(|queue| port.queue_packets(queue)).sum::<u32>();
+            let all_bytes = queues.map(|queue| port.queue_bytes(queue)).sum::<u32>();
+            assert!(all <= choices.port.packets && all_bytes <= choices.port.bytes);
             assert_eq!(port.is_backlogged(), waits);
         }
         // Conservation: every packet and every byte that arrived is somewhere.
@@ -525,12 +571,13 @@ proptest! {
         queues in prop::collection::vec((any_limit(), any_limit()), 8),
         weights in prop::collection::vec(1u32..5, MAX_QUEUES),
         is_strict in any::<bool>(),
+        (port, selective_drop) in (any_port_limit(), prop::option::of(0u32..20_000)),
         seed in any::<u32>(),
         steps in prop::collection::vec(any_step(), 1..160),
     ) {
         let queue = |(whole, header)| {
             let actions = [Action::TrimByCoin, Action::Return];
-            QueueChoices { header, ..QueueChoices::new(whole).overflow(&actions) }
+            QueueChoices { header, selective_drop, ..QueueChoices::new(whole).overflow(&actions) }
         };
         let scheduler = match is_strict {
             true => Scheduler::Strict,
@@ -538,7 +585,7 @@ proptest! {
         };
         let queues = queues.into_iter().map(queue).collect();
         let classifier = Classifier::Priority;
-        let choices = Choices { queues, classifier, scheduler, trimmed_bytes: 64, cell_bytes: 1 };
+        let choices = Choices { queues, classifier, scheduler, port, trimmed_bytes: 64, cell_bytes: 1 };
         assert!(choices.build().unwrap().is_plain());
         compare::<8>(&choices, 0, seed, &steps);
     }

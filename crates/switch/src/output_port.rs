@@ -16,7 +16,7 @@ pub trait PortModel: Clone + Send + Sync {
     /// Whether a queue takes its memory from the switch's pool: what a port decides then depends on the other ports of
     /// its switch.
     fn shares_memory(&self) -> bool;
-    /// From where ports return headers.
+    /// From where ports send something back, by another port of their switch.
     fn returning(&self) -> Returning;
     /// Whether the pool has room for so many bytes more whatever their order, in every queue: then no port depends on
     /// another one of its switch. A model that cannot tell says no.
@@ -25,12 +25,12 @@ pub trait PortModel: Clone + Send + Sync {
     }
 }
 
-/// From where ports return headers to their senders.
+/// From where ports send something to its sender: headers that they return, and notifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Returning {
-    /// They return none.
+    /// They send nothing back.
     Never,
-    /// From this queue, and not before it holds this much.
+    /// Headers, from this queue, and not before it holds this much.
     From {
         /// Which queue.
         queue: usize,
@@ -41,7 +41,7 @@ pub enum Returning {
         /// Whether a packet that arrives adds one header to the queue at most.
         adds_one_header: bool,
     },
-    /// Ports differ in the queue.
+    /// Ports differ in the queue, or any packet may be told of.
     Anywhere,
 }
 
@@ -131,6 +131,13 @@ pub trait OutputPort: Default + Send + Sync {
     /// Packets of a queue, the one on the wire included.
     fn queue_packets(&self, queue: usize) -> u32;
 
+    /// Packets that stand between a packet that arrives and the wire: those of its queue, the one on the wire included;
+    /// with a queue for each priority those of all queues.
+    fn packets_before(&self, model: &Self::Model, packet: &Packet) -> u32;
+
+    /// Whether a packet that arrives would be queued whole, and no other lose its place.
+    fn has_room(&self, model: &Self::Model, packet: &Packet, pool: &Pool) -> bool;
+
     /// Packets that this port marked and nobody had marked before, modulo 2^32.
     fn marked(&self) -> u32;
 }
@@ -146,6 +153,9 @@ impl PortModel for ServiceModel {
     }
 
     fn returning(&self) -> Returning {
+        if self.notifies() {
+            return Returning::Anywhere;
+        }
         match self.header_queue_capacity_bytes().filter(|_| self.returns_headers()) {
             None => Returning::Never,
             Some(bytes) => Returning::From {
@@ -262,6 +272,14 @@ impl<const Q: usize> OutputPort for Port<Q> {
     #[inline]
     fn queue_packets(&self, queue: usize) -> u32 {
         Port::queue_packets(self, queue)
+    }
+
+    fn packets_before(&self, model: &ServiceModel, packet: &Packet) -> u32 {
+        Port::packets_before(self, model, packet)
+    }
+
+    fn has_room(&self, model: &ServiceModel, packet: &Packet, pool: &Pool) -> bool {
+        Port::has_room(self, model, packet, pool)
     }
 
     fn marked(&self) -> u32 {

@@ -7,8 +7,8 @@ use trimline_packet::{Handle, Packet, Packets, Service};
 use crate::Chance;
 use crate::around::Around;
 use crate::displaced::Fate;
-use crate::list::Queue;
-use crate::model::{Action, MarkAt, Marker, Scheduler, ServiceModel, Unit, is_header};
+use crate::list::{Held, Queue};
+use crate::model::{Action, Limit, MarkAt, Marker, Scheduler, ServiceModel, Unit, is_header};
 use crate::pool::Pool;
 
 /// An output port of `Q` queues: 16 bytes a queue and 16 more. `Q` is a power of two up to 8 and at
@@ -138,7 +138,7 @@ impl<const Q: usize> Port<Q> {
         around: &mut Around<'_, ServiceModel, K, C>,
     ) -> Option<Handle> {
         let (model, packets) = (around.model, &mut *around.packets);
-        if !model.is_plain {
+        if !model.has_lanes {
             return self.dequeue_slowly(model, packets, around.pool);
         }
         self.release_occupancy();
@@ -254,7 +254,7 @@ impl<const Q: usize> Port<Q> {
     }
 
     #[inline]
-    fn admits(
+    pub(crate) fn admits(
         &self,
         queue: usize,
         service: Service,
@@ -267,6 +267,32 @@ impl<const Q: usize> Port<Q> {
         list.packets < limit.packets
             && u64::from(list.bytes) + u64::from(bytes) <= u64::from(limit.bytes)
             && choices.pool.is_none_or(|alpha| pool.admits(list.bytes, bytes, alpha))
+    }
+
+    /// Aeolus: what was not asked for goes no further than a short queue.
+    #[inline]
+    pub(crate) fn drops_selectively(
+        &self,
+        queue: usize,
+        arriving: &Packet,
+        model: &ServiceModel,
+    ) -> bool {
+        arriving.marks & Packet::MARK_UNSCHEDULED != 0
+            && is_header(arriving.service.service()) == 0
+            && self.queues[queue].bytes > model.queues[queue & 7].unscheduled
+    }
+
+    /// Whether all queues together have room for so many bytes more.
+    pub(crate) fn has_room_for(&self, bytes: u32, model: &ServiceModel) -> bool {
+        model.port == Limit::NONE || self.held().fits(bytes, model.port)
+    }
+
+    /// What all queues hold, the packet on the wire included.
+    fn held(&self) -> Held {
+        self.queues.iter().fold(Held { packets: 0, bytes: 0 }, |held, queue| Held {
+            packets: held.packets + queue.packets,
+            bytes: held.bytes.saturating_add(queue.bytes),
+        })
     }
 
     #[inline]
@@ -305,7 +331,7 @@ impl<const Q: usize> Port<Q> {
         }
         let first = eligible.trailing_zeros() as usize & (Q - 1);
         match &model.scheduler {
-            Scheduler::Fifo | Scheduler::Strict => first,
+            Scheduler::Fifo | Scheduler::Strict | Scheduler::Capped(_) => first,
             // The count stands still while only one queue waits.
             Scheduler::WeightedRoundRobin { .. } if eligible.is_power_of_two() => first,
             Scheduler::WeightedRoundRobin { weights } => {
@@ -333,7 +359,11 @@ impl<const Q: usize> Port<Q> {
         let service = arriving.service.service();
         let queue = model.classify(arriving);
         let bytes = model.occupancy(arriving.wire_bytes);
-        if self.admits(queue, service, bytes, model, around.pool) {
+        if self.drops_selectively(queue, arriving, model) {
+            around.displaced.push(packet, Fate::Dropped);
+        } else if self.admits(queue, service, bytes, model, around.pool)
+            && self.has_room_for(bytes, model)
+        {
             self.push(queue, packet, bytes, around);
         } else {
             self.overflow(queue, packet, around);
@@ -369,7 +399,6 @@ impl<const Q: usize> Port<Q> {
         let is_trimmable = service == Service::Trimmable;
         for action in around.model.queues[queue].overflow {
             match action {
-                Action::Drop => break,
                 Action::TrimArriving if is_trimmable => return self.trim(packet, around),
                 Action::TrimByCoin if is_trimmable => {
                     // NDP 3.1: the newcomer or the tail, 50 % each.
@@ -381,15 +410,15 @@ impl<const Q: usize> Port<Q> {
                     }
                     return;
                 }
-                // NDP 3.2.4: the header goes back to its sender, once.
-                Action::Return if service == Service::Trimmed => {
-                    return around.displaced.push(packet, Fate::Returned);
+                Action::TrimArriving
+                | Action::TrimByCoin
+                | Action::Drop
+                | Action::Return
+                | Action::Notify => {
+                    if let Some(fate) = action.fate(service) {
+                        return around.displaced.push(packet, fate);
+                    }
                 }
-                Action::Notify if is_header(service) == 0 => {
-                    return around.displaced.push(packet, Fate::Notify);
-                }
-                // The step does not apply to this packet.
-                Action::TrimArriving | Action::TrimByCoin | Action::Return | Action::Notify => {}
             }
         }
         around.displaced.push(packet, Fate::Dropped);
@@ -430,7 +459,7 @@ impl<const Q: usize> Port<Q> {
             return false;
         };
         let list = &mut self.queues[queue];
-        let freed = Kept { packets: list.packets - kept.packets, bytes: list.bytes - kept.bytes };
+        let freed = Held { packets: list.packets - kept.packets, bytes: list.bytes - kept.bytes };
         let mut tails = list.split_after(around.packets, last);
         list.release(freed.packets, freed.bytes);
         if model.queues[queue].pool.is_some() {
@@ -462,20 +491,24 @@ impl<const Q: usize> Port<Q> {
         model: &ServiceModel,
         packets: &P,
         pool: &Pool,
-    ) -> Option<(Handle, Kept)> {
+    ) -> Option<(Handle, Held)> {
         let (list, choices) = (&self.queues[queue], &model.queues[queue]);
-        let limit = &choices.limits[0];
-        let fits = |kept: Kept| {
-            kept.packets < limit.packets
-                && u64::from(kept.bytes) + u64::from(arriving) <= u64::from(limit.bytes)
+        let held = self.held();
+        let fits = |kept: Held| {
+            let all = Held {
+                packets: held.packets - list.packets + kept.packets,
+                bytes: held.bytes - list.bytes + kept.bytes,
+            };
+            kept.fits(arriving, choices.limits[0])
+                && all.fits(arriving, model.port)
                 && choices.pool.is_none_or(|alpha| {
                     pool.admits_after(list.bytes - kept.bytes, kept.bytes, arriving, alpha)
                 })
         };
         // The packet on the wire is never trimmed: it stays in any case.
-        let mut kept = Kept { packets: 0, bytes: 0 };
+        let mut kept = Held { packets: 0, bytes: 0 };
         if usize::from(self.wire_queue) == queue {
-            kept = Kept { packets: self.wire_packets(), bytes: self.wire_bytes };
+            kept = Held { packets: self.wire_packets(), bytes: self.wire_bytes };
         }
         if !fits(kept) {
             return None;
@@ -483,7 +516,7 @@ impl<const Q: usize> Port<Q> {
         let (mut last, mut next) = (Handle::NONE, list.head);
         while !next.is_none() {
             let bytes = model.occupancy(packets.packet(next).wire_bytes);
-            let more = Kept { packets: kept.packets + 1, bytes: kept.bytes + bytes };
+            let more = Held { packets: kept.packets + 1, bytes: kept.bytes + bytes };
             if !fits(more) {
                 break;
             }
@@ -577,13 +610,6 @@ impl<const Q: usize> Port<Q> {
             self.marked = self.marked.wrapping_add(1);
         }
     }
-}
-
-/// What stays of a queue when its tails are trimmed.
-#[derive(Clone, Copy)]
-struct Kept {
-    packets: u32,
-    bytes: u32,
 }
 
 #[cfg(test)]
@@ -753,16 +779,19 @@ mod tests {
         assert_eq!(marks(ramp(0), &[false, false])[0], 0b11_1110_0000);
     }
 
+    /// FastLane 3.4.1: of data and of control packets. Nobody is told of a notification, nor twice of a packet.
     #[test]
-    fn notify_reports_whole_packets_and_drops_headers() {
+    fn senders_are_told_of_all_packets_but_those_turned_round() {
         let queue = QueueChoices::new(Limit::packets(1)).overflow(&[Action::Notify]);
         let choices = Choices { queues: alloc::vec![queue], ..Choices::drop_tail(1) };
-        let refused = choices.build().unwrap_err();
-        assert_eq!(refused, crate::ModelError::Notifies { queue: 0 }, "no switch can tell yet");
-        let mut bench = Bench::<1>::new(choices.lay_out().unwrap());
+        let mut bench = Bench::<1>::new(choices.build().unwrap());
         bench.arrive(data(0));
-        let whole = bench.arrive(data(1));
-        let control = bench.arrive(packet(Service::Control, 64, 2));
-        assert_eq!(bench.displaced.list(), [(whole, Fate::Notify), (control, Fate::Dropped)]);
+        let fates = Service::ALL.map(|service| {
+            let arriving = bench.arrive(packet(service, 64, 1));
+            assert_eq!(bench.displaced.list()[0].0, arriving);
+            bench.displaced.pop().expect("the port is full").1
+        });
+        let (told, not) = (Fate::Notify, Fate::Dropped);
+        assert_eq!(fates, [told, told, not, told, told, not]);
     }
 }

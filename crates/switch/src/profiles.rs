@@ -3,11 +3,11 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use trimline_packet::Packet;
+use trimline_packet::{BitRate, Packet, TimeDelta};
 
 use crate::model::{
-    Action, Choices, Classifier, Limit, MAX_QUEUES, MarkAt, Marker, QueueChoices, Scheduler,
-    ServiceModel, Unit,
+    Action, Cap, Choices, Classifier, Limit, MAX_QUEUES, MarkAt, Marker, Order, QueueChoices,
+    Scheduler, ServiceModel, Signal, Unit,
 };
 
 /// NDP 3.1: ten headers to one data packet.
@@ -18,6 +18,24 @@ const CSG_RATIO: u32 = 100_000;
 const CLASSES: usize = 4;
 /// NDP 4: the NetFPGA switch has two 12 KB queues a port.
 const NETFPGA_BYTES: u32 = 12_000;
+
+/// FastLane 3.3.2: 2.5 % of a port's memory is for notifications, one part of so many.
+const NOTIFICATION_PART: u32 = 40;
+/// CoDel's target (chosen: 25 KB at 10 Gb/s, less than the round trip of 26 us that FastLane's buffers are made for; the
+/// usual 5 ms is more than a port of 128 KB can hold).
+pub const CODEL_TARGET: TimeDelta = TimeDelta::from_us(20);
+/// CoDel's interval (chosen: more than a round trip through several full queues of 105 us).
+pub const CODEL_INTERVAL: TimeDelta = TimeDelta::from_us(200);
+
+/// CoDel with [`CODEL_TARGET`] and [`CODEL_INTERVAL`].
+pub const fn codel(signal: Signal) -> Marker {
+    Marker::CoDel { target: CODEL_TARGET, interval: CODEL_INTERVAL, signal }
+}
+
+/// The part of a port's memory that is for notifications, at least one.
+pub fn notification_bytes(port_bytes: u32) -> u32 {
+    (port_bytes / NOTIFICATION_PART).max(Packet::HEADER_BYTES.into())
+}
 
 fn headers_to_data(ratio: u32) -> Scheduler {
     Scheduler::WeightedRoundRobin { weights: [ratio, 1, 0, 0, 0, 0, 0, 0] }
@@ -35,6 +53,7 @@ impl Choices {
             queues: vec![header, data],
             classifier: Classifier::HeaderAndData,
             scheduler,
+            port: Limit::NONE,
             trimmed_bytes: Packet::HEADER_BYTES,
             cell_bytes: 1,
         }
@@ -47,6 +66,7 @@ impl Choices {
             queues,
             classifier: Classifier::Single,
             scheduler: Scheduler::Fifo,
+            port: Limit::NONE,
             trimmed_bytes: Packet::HEADER_BYTES,
             cell_bytes: 1,
         }
@@ -130,6 +150,7 @@ impl Choices {
             queues,
             classifier: Classifier::Priority,
             scheduler: Scheduler::Strict,
+            port: Limit::NONE,
             trimmed_bytes: Packet::HEADER_BYTES,
             cell_bytes: 1,
         }
@@ -147,6 +168,50 @@ impl Choices {
         Choices::single(QueueChoices::new(Limit::packets(packets)).marker(marker))
     }
 
+    /// One queue of `packets` packets' memory that drops what does not fit, under CoDel.
+    pub fn codel(
+        packets: u32,
+        packet_bytes: u16,
+        target: TimeDelta,
+        interval: TimeDelta,
+        signal: Signal,
+    ) -> Choices {
+        let queue = QueueChoices::new(Limit::bytes(memory(packets, packet_bytes)));
+        Choices::single(queue.marker(Marker::CoDel { target, interval, signal }))
+    }
+
+    /// FastLane: a port of `port_bytes`, of which `notification_bytes` are for notifications; those go before everything,
+    /// at no more than the cap. What does not fit the rest is dropped and its sender told (3.2, 3.3). A notification that
+    /// does not fit is dropped.
+    pub fn fastlane(port_bytes: u32, notification_bytes: u32, cap: Cap) -> Choices {
+        let rest = Limit::bytes(port_bytes.saturating_sub(notification_bytes));
+        Choices {
+            queues: vec![
+                QueueChoices::new(Limit::bytes(notification_bytes)),
+                QueueChoices::new(rest).overflow(&[Action::Notify]),
+            ],
+            classifier: Classifier::Notifications,
+            scheduler: Scheduler::Capped(cap),
+            port: Limit::NONE,
+            trimmed_bytes: Packet::HEADER_BYTES,
+            cell_bytes: 1,
+        }
+    }
+
+    /// pFabric: one queue of `bytes` in order of urgency; what is least urgent is dropped.
+    pub fn pfabric(bytes: u32) -> Choices {
+        let queue = QueueChoices::new(Limit::bytes(bytes));
+        Choices::single(QueueChoices { order: Order::Urgency, ..queue })
+    }
+
+    /// pFabric with FastLane: the same port beside a queue for notifications, as [`Choices::fastlane`] has it. The senders
+    /// of evicted packets are told too.
+    pub fn fastlane_pfabric(port_bytes: u32, notification_bytes: u32, cap: Cap) -> Choices {
+        let mut choices = Choices::fastlane(port_bytes, notification_bytes, cap);
+        choices.queues[1].order = Order::Urgency;
+        choices
+    }
+
     /// A queue of `packets` packets for each of the four classes of flows, the highest class first; what does not fit
     /// is dropped (HULL 6.2.2 has two such, in memory of their own or of the switch).
     pub fn qos(packets: u32) -> Choices {
@@ -154,6 +219,7 @@ impl Choices {
             queues: vec![QueueChoices::new(Limit::packets(packets)); CLASSES],
             classifier: Classifier::Class,
             scheduler: Scheduler::Strict,
+            port: Limit::NONE,
             trimmed_bytes: Packet::HEADER_BYTES,
             cell_bytes: 1,
         }
@@ -171,6 +237,15 @@ pub struct Sizes {
     pub packet_bytes: u16,
     /// Packets in the queue beyond which it marks ([`Profile::marks`]).
     pub mark: u32,
+    /// Rate of the port's link, of which a cap is a part.
+    pub line: BitRate,
+}
+
+impl Sizes {
+    /// Bytes of so many full packets, header and all.
+    fn port_bytes(self) -> u32 {
+        memory(self.packets, self.packet_bytes)
+    }
 }
 
 /// A named service model: what a scenario, a switch's configuration or a vector may ask for.
@@ -191,7 +266,7 @@ pub struct Profile {
 }
 
 /// How many profiles there are.
-const COUNT: usize = 10;
+const COUNT: usize = 15;
 
 /// Every profile.
 pub static ALL: [Profile; COUNT] = [
@@ -275,6 +350,58 @@ pub static ALL: [Profile; COUNT] = [
         marks: false,
         build: |sizes| Choices::priorities(sizes.packets, sizes.packet_bytes),
     },
+    Profile {
+        name: "codel",
+        about: "A drop-tail queue that marks when packets have waited too long for some time (CoDel).",
+        packets: 85,
+        is_sized: true,
+        marks: false,
+        build: |sizes| {
+            let (target, interval) = (CODEL_TARGET, CODEL_INTERVAL);
+            Choices::codel(sizes.packets, sizes.packet_bytes, target, interval, Signal::Mark)
+        },
+    },
+    Profile {
+        name: "source-quench",
+        about: "The same, and instead of a mark a notification goes to the sender (Source Quench).",
+        packets: 85,
+        is_sized: true,
+        marks: false,
+        build: |sizes| {
+            let (target, interval) = (CODEL_TARGET, CODEL_INTERVAL);
+            Choices::codel(sizes.packets, sizes.packet_bytes, target, interval, Signal::Quench)
+        },
+    },
+    Profile {
+        name: "fastlane",
+        about: "A drop-tail queue that tells senders of drops, ahead of everything at 1 % of the link (FastLane).",
+        packets: 85,
+        is_sized: true,
+        marks: false,
+        build: |sizes| {
+            let bytes = sizes.port_bytes();
+            Choices::fastlane(bytes, notification_bytes(bytes), Cap::of_line(sizes.line))
+        },
+    },
+    Profile {
+        name: "pfabric",
+        about: "A small queue: the most urgent packet goes first, the least urgent is dropped (pFabric).",
+        packets: 43,
+        is_sized: true,
+        marks: false,
+        build: |sizes| Choices::pfabric(sizes.port_bytes()),
+    },
+    Profile {
+        name: "fastlane-pfabric",
+        about: "pFabric's queue, which tells senders of drops as `fastlane` does.",
+        packets: 43,
+        is_sized: true,
+        marks: false,
+        build: |sizes| {
+            let bytes = sizes.port_bytes();
+            Choices::fastlane_pfabric(bytes, notification_bytes(bytes), Cap::of_line(sizes.line))
+        },
+    },
 ];
 
 /// Their names.
@@ -323,6 +450,16 @@ profiles! {
     ecn(packets: u32, mark: u32),
     qos(packets: u32),
     priorities(packets: u32, packet_bytes: u16),
+    codel(
+        packets: u32,
+        packet_bytes: u16,
+        target: TimeDelta,
+        interval: TimeDelta,
+        signal: Signal
+    ),
+    fastlane(port_bytes: u32, notification_bytes: u32, cap: Cap),
+    pfabric(bytes: u32),
+    fastlane_pfabric(port_bytes: u32, notification_bytes: u32, cap: Cap),
 }
 
 #[cfg(test)]
@@ -332,7 +469,8 @@ mod tests {
 
     #[test]
     fn every_profile_builds_and_is_found_by_its_name() {
-        let sizes = Sizes { packets: 8, payload_bytes: 9000, packet_bytes: 9064, mark: 3 };
+        let line = BitRate::from_gbps(10);
+        let sizes = Sizes { packets: 8, payload_bytes: 9000, packet_bytes: 9064, mark: 3, line };
         for (profile, name) in ALL.iter().zip(NAMES) {
             let found = named(name).map(|found| found.about);
             assert_eq!(found, Some(profile.about), "names are different");
@@ -353,6 +491,30 @@ mod tests {
         assert_eq!(model.queue_of(Service::Control), 0);
         assert_eq!(model.header_queue_capacity_bytes(), Some(12_000));
         assert_eq!(model.most_in_queue(7), Limit::packets(8));
+    }
+
+    /// FastLane 3.3: 3.2 KB of a port of 128 KB, 100 Mb/s of a link of 10 Gb/s.
+    #[test]
+    fn notifications_have_a_fortieth_of_the_memory_and_a_hundredth_of_the_link() {
+        assert_eq!(notification_bytes(128_000), 3_200);
+        assert_eq!(notification_bytes(100), 64, "at least one");
+        let cap = Cap::of_line(BitRate::from_gbps(10));
+        assert_eq!((cap.rate, cap.is_work_conserving), (BitRate::from_bps(100_000_000), true));
+        let choices = Choices::fastlane(128_000, 3_200, cap);
+        let limits = [0, 1].map(|queue: usize| choices.queues[queue].whole.bytes);
+        assert_eq!(limits, [3_200, 124_800]);
+        assert_eq!(choices.queues[0].overflow, [], "nobody is told of a notification");
+        for name in ["fastlane", "fastlane-pfabric", "source-quench", "codel", "pfabric"] {
+            let line = BitRate::from_gbps(10);
+            let sizes =
+                Sizes { packets: 85, payload_bytes: 1436, packet_bytes: 1500, mark: 3, line };
+            let model = (named(name).unwrap().build)(sizes).build().unwrap();
+            let expected = (name.contains("fastlane"), name.contains('q') || name == "codel");
+            let demands = model.demands();
+            assert_eq!((demands.clock, demands.sojourn), expected, "{name}");
+            assert_eq!(demands.urgency, name.contains("pfabric"), "{name}");
+            assert_eq!(model.notifies(), name.contains("fastlane") || name.contains('q'), "{name}");
+        }
     }
 
     /// What the profiles' table in spec/deviations.toml says of weights and memory.

@@ -1,7 +1,7 @@
 //! What a switch does with the packets that a port could not keep: the same in the simulator and in the software
 //! switch.
 
-use trimline_packet::{Handle, PortCounters};
+use trimline_packet::{Handle, Packet, PortCounters};
 
 use crate::displaced::{Displaced, Fate};
 
@@ -19,6 +19,15 @@ pub trait Fabric {
     fn forward(&mut self, packet: Handle);
     /// A packet is dropped: frees its storage.
     fn free(&mut self, packet: Handle);
+    /// Makes a packet the notification of its drop. Gives the bytes that were cut, or nothing: this switch tells nobody
+    /// of this packet.
+    fn make_notification(&mut self, packet: Handle) -> Option<u16>;
+    /// Sends a notification out of the port of the link over which its packet came, at once. What it displaces is settled
+    /// when this returns.
+    fn send_back(&mut self, notification: Handle);
+    /// Tells the sender of a packet that goes on: sends it a notification, routed like any other packet. `header` is the
+    /// packet as it leaves. Gives whether the sender is told.
+    fn quench(&mut self, packet: Handle, header: &Packet) -> bool;
 }
 
 /// Acts on everything that calls of one port displaced, oldest first. `displaced` is then empty and keeps its memory.
@@ -28,24 +37,40 @@ pub fn settle(displaced: &mut Displaced, fabric: &mut impl Fabric) {
     for (packet, fate) in displaced.drain() {
         fabric.note(packet, fate);
         let is_kept = match fate {
-            // A sender that is told of a drop is told beside it: the packet itself is gone either way. No switch here
-            // can tell senders yet, and `Choices::build` refuses a model that asks for it.
-            Fate::Dropped | Fate::Notify => false,
-            Fate::Returned => fabric.turn_round(packet),
+            Fate::Dropped => false,
+            Fate::Returned => {
+                let is_turned = fabric.turn_round(packet);
+                if is_turned {
+                    // NDP 3.2.4: the header is routed like any other packet.
+                    fabric.counters().returned += 1;
+                    fabric.forward(packet);
+                }
+                is_turned
+            }
+            // FastLane 3.2: the packet is cut to its header, turned round, and leaves by its input port.
+            Fate::Notify => match fabric.make_notification(packet) {
+                None => false,
+                Some(cut) => {
+                    fabric.cut(cut.into());
+                    fabric.counters().notified += 1;
+                    fabric.send_back(packet);
+                    true
+                }
+            },
         };
-        if is_kept {
-            // NDP 3.2.4: the header is routed like any other packet.
-            fabric.counters().returned += 1;
-            fabric.forward(packet);
-        } else {
+        if !is_kept {
             fabric.counters().dropped += 1;
             fabric.free(packet);
         }
+    }
+    for (packet, header) in displaced.drain_quenched() {
+        fabric.counters().notified += u64::from(fabric.quench(packet, &header));
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
     use alloc::vec::Vec;
 
     use super::*;
@@ -58,7 +83,9 @@ mod tests {
         noted: Vec<(Handle, Fate)>,
         forwarded: Vec<Handle>,
         freed: Vec<Handle>,
-        refused: Option<Handle>,
+        told: Vec<Handle>,
+        quenched: Vec<Handle>,
+        refused: Vec<Handle>,
     }
 
     impl Fabric for Written {
@@ -72,13 +99,24 @@ mod tests {
             self.cut += bytes;
         }
         fn turn_round(&mut self, packet: Handle) -> bool {
-            self.refused != Some(packet)
+            !self.refused.contains(&packet)
         }
         fn forward(&mut self, packet: Handle) {
             self.forwarded.push(packet);
         }
         fn free(&mut self, packet: Handle) {
             self.freed.push(packet);
+        }
+        fn make_notification(&mut self, packet: Handle) -> Option<u16> {
+            (!self.refused.contains(&packet)).then_some(1436)
+        }
+        fn send_back(&mut self, notification: Handle) {
+            self.told.push(notification);
+        }
+        fn quench(&mut self, packet: Handle, header: &Packet) -> bool {
+            assert_eq!(header.header.sequence, packet.index() as u32);
+            self.quenched.push(packet);
+            !self.refused.contains(&packet)
         }
     }
 
@@ -87,18 +125,24 @@ mod tests {
         let handle = Handle::new;
         let mut displaced = Displaced::new();
         (displaced.trimmed, displaced.cut_bytes) = (2, 18_000);
-        let fates = [Fate::Dropped, Fate::Returned, Fate::Notify, Fate::Returned];
+        let fates = [Fate::Dropped, Fate::Returned, Fate::Notify, Fate::Returned, Fate::Notify];
         for (number, fate) in (0..).zip(fates) {
             displaced.push(handle(number), fate);
         }
+        for number in [5, 6] {
+            let header = crate::testing::packet(trimline_packet::Service::Droppable, 1500, number);
+            displaced.quench(handle(number), header);
+        }
         let noted = displaced.list().to_vec();
-        let mut fabric = Written { refused: Some(handle(3)), ..Written::default() };
+        let mut fabric = Written { refused: [3, 4, 6].map(handle).to_vec(), ..Written::default() };
         settle(&mut displaced, &mut fabric);
         assert_eq!(fabric.noted, noted);
         assert_eq!(fabric.forwarded, [handle(1)]);
-        assert_eq!(fabric.freed, [handle(0), handle(2), handle(3)]);
-        let counters = PortCounters { trimmed: 2, dropped: 3, returned: 1, ..Default::default() };
-        assert_eq!((fabric.counters, fabric.cut), (counters, 18_000));
+        assert_eq!((fabric.told, fabric.quenched), (vec![handle(2)], vec![handle(5), handle(6)]));
+        assert_eq!(fabric.freed, [handle(0), handle(3), handle(4)]);
+        let counters =
+            PortCounters { trimmed: 2, dropped: 3, returned: 1, notified: 2, ..Default::default() };
+        assert_eq!((fabric.counters, fabric.cut), (counters, 18_000 + 1436));
         assert!(!displaced.is_changed() && displaced.cut_bytes == 0);
     }
 }

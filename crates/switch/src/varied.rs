@@ -167,6 +167,14 @@ impl<P: OutputPort> OutputPort for Varied<P> {
         self.port.queue_packets(queue)
     }
 
+    fn packets_before(&self, models: &Models<P::Model>, packet: &Packet) -> u32 {
+        self.port.packets_before(self.model(models), packet)
+    }
+
+    fn has_room(&self, models: &Models<P::Model>, packet: &Packet, pool: &Pool) -> bool {
+        self.port.has_room(self.model(models), packet, pool)
+    }
+
     fn marked(&self) -> u32 {
         self.port.marked()
     }

@@ -4,8 +4,11 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use trimline_packet::{BitRate, TimeDelta};
+
 use crate::model::{
-    Action, Classifier, Limit, MarkAt, Marker, QueueModel, Scheduler, ServiceModel, Unit,
+    Action, Classifier, Limit, MarkAt, Marker, Order, QueueModel, Scheduler, ServiceModel, Signal,
+    Unit,
 };
 use crate::profiles::{self, Profile, Sizes};
 
@@ -15,19 +18,26 @@ impl ServiceModel {
         let data = &self.queues[usize::from(self.queue_count() > 1)];
         let mark = match data.marker {
             Marker::Threshold { above, .. } => above,
-            Marker::None | Marker::Ramp { .. } => 0,
+            Marker::None | Marker::Ramp { .. } | Marker::CoDel { .. } => 0,
         };
+        // A cap is a hundredth of the line.
+        let line = self.cap().map_or(1, |cap| cap.rate.as_bps().saturating_mul(100));
+        let line = BitRate::from_bps(line);
         let bytes = data.limits[0].bytes;
+        // A port's memory may be that of several queues.
+        let all = self.queues[..self.queue_count()].iter().map(|queue| queue.limits[0].bytes);
+        let all = all.fold(0u32, u32::saturating_add);
         // A queue in packets says how many; one in bytes has so many payloads, or whole packets.
         let counts = [
             data.limits[0].packets,
             bytes / u32::from(payload_bytes.max(1)),
             bytes / u32::from(packet_bytes.max(1)),
+            all / u32::from(packet_bytes.max(1)),
         ];
         let is_of = |profile: &&Profile| {
             let mut packets = counts.into_iter().filter(|&count| (1..=1 << 16).contains(&count));
             packets.any(|packets| {
-                let sizes = Sizes { packets, payload_bytes, packet_bytes, mark };
+                let sizes = Sizes { packets, payload_bytes, packet_bytes, mark, line };
                 (profile.build)(sizes).build().as_ref() == Ok(self)
             })
         };
@@ -41,12 +51,26 @@ impl ServiceModel {
         let order = match self.scheduler {
             Scheduler::Fifo => "one queue, in order of arrival".to_string(),
             Scheduler::Strict => format!("{count} queues, the first that waits goes first"),
+            Scheduler::Capped(cap) => {
+                let most = match cap.is_work_conserving {
+                    true => "unless nothing else waits",
+                    false => "also if nothing else waits",
+                };
+                format!(
+                    "{count} queues, the first that waits goes first; {} at {} kb/s at most, {most}",
+                    self.name_of(0),
+                    cap.rate.as_bps() / 1000
+                )
+            }
             Scheduler::WeightedRoundRobin { weights } => {
                 let weights: Vec<String> = weights[..count].iter().map(u32::to_string).collect();
                 format!("{count} queues in turn, {} packets each", weights.join(" to "))
             }
         };
-        lines.push(order);
+        lines.push(match self.port_limit() {
+            Limit::NONE => order,
+            limit => format!("{order}; all together hold {}", limit_words(limit)),
+        });
         let mut place = 0;
         for alike in self.queues[..count].chunk_by(|queue, next| queue == next) {
             let last = place + alike.len() - 1;
@@ -67,6 +91,8 @@ impl ServiceModel {
             Classifier::HeaderAndData => "data".to_string(),
             Classifier::Class => format!("class {}", 3 - queue),
             Classifier::Priority => format!("priority {}", 7 - queue),
+            Classifier::Notifications if queue == 0 => "notifications".to_string(),
+            Classifier::Notifications => "all else".to_string(),
         }
     }
 
@@ -84,6 +110,13 @@ impl ServiceModel {
             );
         }
         words += &marker_words(queue.marker);
+        if queue.unscheduled < u32::MAX {
+            words += &format!(", unscheduled packets dropped beyond {} B", queue.unscheduled);
+        }
+        words += match queue.order {
+            Order::Arrival => "",
+            Order::Urgency => ", the most urgent packet first, the least urgent one evicted",
+        };
         let actions: Vec<String> =
             queue.overflow.iter().filter_map(|action| self.action_words(*action)).collect();
         match actions.is_empty() {
@@ -139,6 +172,14 @@ fn marker_words(marker: Marker) -> String {
             let rest = if rest == 0 { String::new() } else { format!(".{rest:02}") };
             format!(", marks from {kmin} B, {whole}{rest} % at {kmax} B, everything beyond")
         }
+        Marker::CoDel { target, interval, signal } => {
+            let does = match signal {
+                Signal::Mark => "marks",
+                Signal::Quench => "tells senders of data",
+            };
+            let ns = |time: TimeDelta| time.as_ps() / 1000;
+            format!(", {does} when packets wait {} ns for {} ns", ns(target), ns(interval))
+        }
     }
 }
 
@@ -163,7 +204,9 @@ mod tests {
     #[test]
     fn every_profile_knows_its_name_and_says_what_it_does() {
         for profile in &profiles::ALL {
-            let sizes = Sizes { packets: 8, payload_bytes: 9000, packet_bytes: 9064, mark: 6 };
+            let line = BitRate::from_gbps(10);
+            let sizes =
+                Sizes { packets: 8, payload_bytes: 9000, packet_bytes: 9064, mark: 6, line };
             let model = (profile.build)(sizes).build().unwrap();
             let found = model.profile(9000, 9064).map(|found| found.name);
             assert_eq!(found, Some(profile.name));
@@ -188,6 +231,12 @@ mod tests {
         assert_eq!(words[0], "2 queues in turn, 10 to 1 packets each");
         assert!(words[1].starts_with("headers and control: 72000 B; what does not fit: headers"));
         assert!(words[2].contains("8 packets") && words[2].contains("to 128 B"), "{words:?}");
+        let mut limits = crate::Choices::priorities(8, 1500);
+        limits.port = Limit::packets(64);
+        limits.queues[7].selective_drop = Some(6000);
+        let words = limits.build().unwrap().words();
+        assert!(words[0].ends_with("goes first; all together hold 64 packets"), "{words:?}");
+        assert!(words[3].contains("8 packets, unscheduled packets dropped beyond 6000 B; "));
         let marks = crate::Choices::ecn(200, 30).build().unwrap().words();
         assert!(marks[1].contains("200 packets, marks on arrival beyond 30 packets"), "{marks:?}");
     }

@@ -2,6 +2,9 @@
 
 use std::path::Path;
 
+#[allow(dead_code, reason = "the list of mistakes needs more of it")]
+#[path = "../../xtask/src/deflections.rs"]
+mod deflections;
 #[path = "../../xtask/src/vectors.rs"]
 mod vectors;
 
@@ -10,6 +13,15 @@ fn every_vector_holds_and_every_claim_has_one() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     match vectors::run_all(&root) {
         Ok(covered) => assert!(covered.runs >= 2 * covered.vectors && covered.claims > 0),
+        Err(failures) => panic!("{}", failures.join("\n")),
+    }
+}
+
+#[test]
+fn every_vector_of_deflection_holds() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    match deflections::run_all(&root) {
+        Ok(vectors) => assert!(vectors >= 20, "{vectors}"),
         Err(failures) => panic!("{}", failures.join("\n")),
     }
 }

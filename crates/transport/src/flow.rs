@@ -120,12 +120,12 @@ impl<T: Default> Slots<T> {
 
 impl Key {
     /// The half that a packet is for, where data flows from the opener: whole or trimmed DATA to the receiving one,
-    /// answers and headers that came back to the sending one.
+    /// answers and headers that came back to the sending one; answers that came back to the receiving one.
     pub fn of(packet: &Packet) -> Key {
-        let is_to_receiver =
-            packet.header.kind == Kind::Data && packet.service != Service::Returned;
+        let is_back = packet.service.service().is_turned_round();
+        let is_to_receiver = (packet.header.kind == Kind::Data) != is_back;
         Key {
-            // A returned header has turned round: its source is where it was sent to.
+            // What has turned round: its source is where it was sent to.
             peer: packet.source,
             connection: packet.header.connection,
             opened_here: !is_to_receiver,

@@ -25,6 +25,7 @@ pub mod dcqcn;
 pub mod flow;
 pub mod homa;
 pub mod ndp;
+pub mod pfabric;
 pub mod phost;
 mod round_robin;
 mod spray;

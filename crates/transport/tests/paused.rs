@@ -7,7 +7,7 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, Packet, PathId, Service, Time};
 use trimline_packet::{Kind, TimeDelta};
 use trimline_transport::{
-    Allowed, Endpoint, HostTables, Key, Stream, cbr, dcqcn, flow, homa, ndp, phost, tcp,
+    Allowed, Endpoint, HostTables, Key, Stream, cbr, dcqcn, flow, homa, ndp, pfabric, phost, tcp,
 };
 
 /// Slots of the halves at one host.
@@ -115,6 +115,8 @@ fn ndp_host(host: HostId) -> ndp::Endpoint {
     let config = ndp::Config {
         framing_bytes: 0,
         initial_window: 10,
+        marked: 0,
+        aeolus: false,
         payload_bytes: 1436,
         link_rate: BitRate::from_gbps(10),
         pull_spacing: ndp::PullSpacing::WireBytes,
@@ -155,6 +157,7 @@ fn tcp_host(host: HostId) -> tcp::Endpoint {
         restart_after_idle: false,
         grows_when_marked: false,
         alpha_from_zero: false,
+        notifications: tcp::Notifications::Ignored,
     };
     tcp::Endpoint::new(host, config)
 }
@@ -164,6 +167,7 @@ fn cbr_host(host: HostId) -> cbr::Endpoint {
         payload_bytes: 1436,
         rate: BitRate::from_gbps(1),
         clock_lag: TimeDelta::from_ps(0),
+        marks_unscheduled: false,
     };
     cbr::Endpoint::new(host, config)
 }
@@ -188,6 +192,19 @@ fn phost_host(host: HostId) -> phost::Endpoint {
     phost::Endpoint::new(host, config)
 }
 
+fn pfabric_host(host: HostId) -> pfabric::Endpoint {
+    let config = pfabric::Config {
+        payload_bytes: 1436,
+        window: 12,
+        priority: pfabric::Priority::Remaining,
+        rto: TimeDelta::from_us(100),
+        probe_after: 5,
+        fastlane: true,
+        time_wait: TimeDelta::from_ms(1),
+    };
+    pfabric::Endpoint::new(host, config)
+}
+
 fn homa_host(host: HostId) -> homa::Endpoint {
     let config = homa::Config {
         payload_bytes: 1436,
@@ -195,6 +212,8 @@ fn homa_host(host: HostId) -> homa::Endpoint {
         packet_time: TimeDelta::from_ns(1200),
         rtt_bytes: 10_000,
         unscheduled_bytes: 9328,
+        marked: 0,
+        aeolus: false,
         boost_bytes: 10_000,
         unscheduled_levels: 5,
         cutoffs: vec![300, 1500, 5000, 9000],
@@ -236,6 +255,12 @@ proptest! {
     #[test]
     fn phost_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
         let paused = run(phost_host, seed);
+        prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
+    }
+
+    #[test]
+    fn pfabric_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
+        let paused = run(pfabric_host, seed);
         prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
     }
 

@@ -16,7 +16,7 @@ use trimline_packet::wire::profile::FCS_BYTES;
 use trimline_packet::wire::route::{entropy_of, path_of};
 use trimline_packet::wire::{Datagram, Ethernet, Frame, Profile, Routes};
 use trimline_packet::{HostId, Kind, Packet, PathId, Service};
-use trimline_switch::{Action, Choices, Scheduler};
+use trimline_switch::{Action, Choices, Limit, QueueChoices, Scheduler};
 
 use crate::generate::GENERATED;
 use crate::vectors::{Command, FOLDER, PORTS, Vector, list, read};
@@ -60,8 +60,13 @@ impl Routes for Hosts {
 /// The bytes of a packet, without frame check sequence.
 pub(crate) fn frame(packet: &Packet) -> Result<Vec<u8>, String> {
     let mut whole = *packet;
-    if whole.service == Service::Returned {
+    let is_told = packet.service == Service::Notification;
+    if whole.service.service().is_turned_round() {
         whole.turn_round();
+    }
+    if is_told {
+        let is_data = whole.header.kind == Kind::Data;
+        whole.service = if is_data { Service::Droppable } else { Service::Control }.into();
     }
     let cut = matches!(packet.service.service(), Service::Trimmed | Service::Returned);
     if cut {
@@ -97,6 +102,11 @@ pub(crate) fn frame(packet: &Packet) -> Result<Vec<u8>, String> {
     }
     if packet.service == Service::Returned {
         Frame::turn_round(&mut bytes, &Profile::PAPER).map_err(error)?;
+    }
+    if is_told {
+        let left = Frame::notify(&mut bytes, &Profile::PAPER).map_err(error)?;
+        bytes.truncate(left);
+        return Ok(bytes);
     }
     if length < shortest {
         shorten(&mut bytes, length, cut);
@@ -134,7 +144,9 @@ fn hex(bytes: &[u8]) -> String {
 fn registers(choices: &Choices) -> Option<String> {
     let bytes = |limit: u32| limit.min(NO_BYTES);
     let packets = |limit: u32| limit.min(NO_PACKETS);
-    if choices.cell_bytes != 1 || choices.queues.iter().any(|queue| queue.pool.is_some()) {
+    let is_more = |queue: &QueueChoices| queue.pool.is_some() || queue.selective_drop.is_some();
+    if choices.cell_bytes != 1 || choices.port != Limit::NONE || choices.queues.iter().any(is_more)
+    {
         return None;
     }
     let data = choices.queues.last()?;
@@ -142,7 +154,7 @@ fn registers(choices: &Choices) -> Option<String> {
     let (strict, ratio) = match choices.scheduler {
         Scheduler::Fifo | Scheduler::Strict => (1, 0),
         Scheduler::WeightedRoundRobin { weights } if weights[1] == 1 => (0, weights[0]),
-        Scheduler::WeightedRoundRobin { .. } => return None,
+        Scheduler::WeightedRoundRobin { .. } | Scheduler::Capped(_) => return None,
     };
     let coin = 2 * u32::from(data.overflow.contains(&Action::TrimByCoin));
     let returns = u32::from(header.overflow.contains(&Action::Return));
@@ -167,6 +179,7 @@ pub(crate) fn expand(vector: &Vector, profile: &str) -> Result<Option<String>, S
     for (_, command) in &vector.commands {
         match command {
             Command::Config(_) => {}
+            Command::At(_) => return Err("hardware's vectors have no clock".to_owned()),
             Command::Packet { packets, .. } => {
                 for (_, packet) in packets {
                     line(format!(
@@ -238,11 +251,15 @@ mod tests {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
     }
 
-    /// Not runts; and what lost nothing by being trimmed is whole to its receiver.
+    /// Not runts, nor of other transports; and what lost nothing by being trimmed is whole to its receiver.
     fn parses_back(packet: &Packet) -> bool {
         let lost = packet.header.kind == Kind::Data && packet.header.payload_length() > 2;
         let cut = matches!(packet.service.service(), Service::Trimmed | Service::Returned);
-        packet.wire_bytes >= Packet::HEADER_BYTES && (lost || !cut)
+        // Where other transports say how urgent a packet is, NDP's says its length.
+        let length = u32::from(packet.header.payload_length()) + 64;
+        let whole = [Service::Trimmable, Service::Droppable].contains(&packet.service.service());
+        let is_ours = !whole || length == u32::from(packet.wire_bytes);
+        packet.wire_bytes >= Packet::HEADER_BYTES && (lost || !cut) && is_ours
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use trimline_packet::{Packet, Service};
+use trimline_switch::Port;
 
 use crate::vectors::{Command, Harness, PORTS, Vector, list, read};
 
@@ -111,7 +112,7 @@ fn generate(profile: &str, settings: &str, seed: u64) -> Result<String, String> 
         known.next().map(|(name, _)| name.clone()).ok_or_else(|| format!("no name for {packet:?}"))
     };
 
-    let mut harness = Harness::<2>::new(&model);
+    let mut harness = Harness::<Port<2>>::new(&model);
     let mut body = String::new();
     let mut arrivals = all.iter();
     loop {
@@ -130,6 +131,7 @@ fn generate(profile: &str, settings: &str, seed: u64) -> Result<String, String> 
                     Service::Trimmable
                     | Service::Trimmed
                     | Service::Returned
+                    | Service::Notification
                     | Service::Control
                     | Service::Droppable,
                     _,
@@ -167,7 +169,7 @@ fn generate(profile: &str, settings: &str, seed: u64) -> Result<String, String> 
 }
 
 fn serve(
-    harness: &mut Harness<'_, 2>,
+    harness: &mut Harness<'_, Port<2>>,
     port: usize,
     called: &impl Fn(&Packet) -> Result<String, String>,
     body: &mut String,

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 mod arrows;
 mod bmv2;
 mod claims;
+mod deflections;
 mod frames;
 mod generate;
 mod mistakes;
@@ -106,13 +107,14 @@ fn main() -> ExitCode {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["vectors"] => match vectors::run_all(&root)
-            .and_then(|covered| Ok((covered, generate::check_all(&root)?)))
-        {
-            Ok((covered, generated)) => {
+        ["vectors"] => match vectors::run_all(&root).and_then(|covered| {
+            Ok((covered, generate::check_all(&root)?, deflections::run_all(&root)?))
+        }) {
+            Ok((covered, generated, deflections)) => {
                 let vectors::Covered { vectors, runs, claims } = covered;
                 println!("{vectors} vectors hold in {runs} runs and show {claims} claims");
                 println!("{generated} generated vectors hold and are what their seeds give");
+                println!("{deflections} vectors of deflection hold");
                 ExitCode::SUCCESS
             }
             Err(failures) => {
@@ -120,7 +122,10 @@ fn main() -> ExitCode {
                 ExitCode::FAILURE
             }
         },
-        ["vectors", "--mutations"] => finders(mutations::check_all(&root)),
+        ["vectors", "--mutations"] => finders(mutations::check_all(&root).and_then(|mut found| {
+            found.extend(mutations::check_deflections(&root)?);
+            Ok(found)
+        })),
         ["vectors", "--generate"] => written(generate::write_all(&root)),
         ["vectors", "--expand", folder] => written(frames::expand_all(&root, Path::new(folder))),
         ["p4"] => match p4::run_all(&root) {

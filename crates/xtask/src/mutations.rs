@@ -3,8 +3,10 @@
 
 use std::path::Path;
 
-use trimline_switch::{Action, Choices, Limit, Scheduler};
+use trimline_switch::deflection::{Counts, DeflectionModel, Deflects, Hot, Pick, Seen, Targets};
+use trimline_switch::{Action, Choices, Limit, Port, Scheduler};
 
+use crate::deflections;
 use crate::vectors::{FOLDER, Harness, Vector, list, read};
 
 /// A mistake, and whether coins are taken for their opposite.
@@ -98,9 +100,72 @@ fn fails(vector: &Vector, mutate: fn(&mut Choices), opposite: bool) -> bool {
     mutate(&mut choices);
     // A model that cannot be built is found.
     let Ok(model) = choices.build() else { return true };
-    let mut harness = Harness::<2>::new(&model);
+    let mut harness = Harness::<Port<2>>::new(&model);
     harness.coins.opposite = opposite;
     harness.run(vector, "paper").is_err()
+}
+
+/// A mistake in the decision which port a packet leaves by.
+type Astray = (&'static str, fn(&mut DeflectionModel));
+
+fn threshold(model: &mut DeflectionModel, by: i32) {
+    if let Some(Hot::Above(threshold)) = &mut model.hot {
+        // Of a threshold of 0 there is none below.
+        *threshold = threshold.saturating_add_signed(by);
+    }
+}
+
+fn limit(model: &mut DeflectionModel, by: i8) {
+    model.limit = model.limit.map(|limit| limit.saturating_add_signed(by));
+}
+
+fn targets(model: &mut DeflectionModel, change: fn(&mut Targets)) {
+    change(&mut model.targets);
+}
+
+const ASTRAY: [Astray; 16] = [
+    ("a queue of the threshold is hot", |model| threshold(model, -1)),
+    ("the threshold is one more", |model| threshold(model, 1)),
+    ("every port is hot", |model| model.hot = Some(Hot::Always)),
+    ("no port is hot", |model| model.hot = None),
+    ("deflected once too often", |model| limit(model, 1)),
+    ("deflected once too seldom", |model| limit(model, -1)),
+    ("no limit", |model| model.limit = None),
+    ("the limit counts deflections", |model| model.counts = Counts::Deflections),
+    ("scheduled data is deflected", |model| model.deflects = Deflects::Data),
+    ("one port is drawn", |model| model.pick = Pick::One),
+    ("a port to a host is drawn", |model| targets(model, |targets| targets.hosts = true)),
+    ("the input is drawn", |model| targets(model, |targets| targets.input = true)),
+    ("its own port is drawn", |model| targets(model, |targets| targets.own = true)),
+    ("a dead link is drawn", |model| targets(model, |targets| targets.dead = true)),
+    ("the length is the one now", |model| model.seen = Seen::Now),
+    ("the length is the one at the arrival", |model| model.seen = Seen::LastArrivalThatLeft),
+];
+
+/// The vectors of deflection that find each of these mistakes.
+///
+/// # Errors
+/// One line a mistake that no vector finds.
+pub(crate) fn check_deflections(
+    root: &Path,
+) -> Result<Vec<(&'static str, Vec<String>)>, Vec<String>> {
+    let vectors = deflections::read_all(root).map_err(|error| vec![error])?;
+    let (mut found, mut missed) = (Vec::new(), Vec::new());
+    for (name, mutate) in ASTRAY {
+        let fails = |vector: &&deflections::Vector| {
+            let mut model = vector.model();
+            mutate(&mut model);
+            deflections::Harness::new(model, &vector.config).run(vector).is_err()
+        };
+        let finders: Vec<String> =
+            vectors.iter().filter(fails).map(|vector| vector.file.clone()).collect();
+        if finders.is_empty() {
+            missed.push(format!("no vector finds this mistake: {name}"));
+        } else {
+            found.push((name, finders));
+        }
+    }
+    if missed.is_empty() { Ok(found) } else { Err(missed) }
 }
 
 #[cfg(test)]
@@ -110,8 +175,10 @@ mod tests {
     #[test]
     fn every_mistake_is_found_by_a_vector() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-        if let Err(missed) = check_all(&root) {
-            panic!("{}", missed.join("\n"));
+        for outcome in [check_all(&root), check_deflections(&root)] {
+            if let Err(missed) = outcome {
+                panic!("{}", missed.join("\n"));
+            }
         }
     }
 }

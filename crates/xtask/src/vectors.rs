@@ -1,18 +1,20 @@
 //! Runs the test vectors of `vectors/switch` against the switch port.
 //!
-//! A vector is text, untimed and one behaviour a file; `vectors/README.md` describes the language.
+//! A vector is text and one behaviour a file; `vectors/README.md` describes the language.
 //! The harness is a switch of a few ports: host N sits at port N, and whatever a port returns is
-//! turned round and routed like any other packet.
+//! turned round and routed like any other packet. So a notification leaves by its packet's input.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use trimline_packet::{
-    ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service, Time,
+    BitRate, ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service,
+    Time, TimeDelta,
 };
 use trimline_switch::{
-    Around, Chance, Choices, Displaced, Fate, Limit, Pool, Port, Scheduler, ServiceModel, profiles,
+    Around, Capped, Chance, Choices, Demands, Displaced, Fate, Limit, OutputPort, Pool, Port,
+    Scheduler, ServiceModel, Sojourn, Urgent, profiles,
 };
 
 /// The vectors that were written by hand.
@@ -29,15 +31,20 @@ pub(crate) struct Covered {
     pub(crate) claims: usize,
 }
 
-/// Runs every vector under `root` (the workspace) and checks that it names a claim of
-/// `spec/ndp-switch.toml`, and that every claim has a vector.
+/// The claims that vectors show.
+const SPECS: [&str; 2] = ["spec/ndp-switch.toml", "spec/fastlane-switch.toml"];
+
+/// Runs every vector under `root` (the workspace) and checks that it names a claim of [`SPECS`], and that every claim
+/// has a vector.
 ///
 /// # Errors
 /// One line a failure: `file:line: what (claim)`.
 pub(crate) fn run_all(root: &Path) -> Result<Covered, Vec<String>> {
-    let spec = Path::new("spec/ndp-switch.toml");
-    let mut claims =
-        read(root, spec).and_then(|text| read_claims(spec, &text)).map_err(|e| vec![e])?;
+    let mut claims = BTreeMap::new();
+    for spec in SPECS {
+        let more = read(root, Path::new(spec)).and_then(|text| read_claims(spec, &text));
+        claims.extend(more.map_err(|error| vec![error])?);
+    }
     let folder = Path::new(FOLDER);
     let files = list(root, folder).map_err(|error| vec![error])?;
     let (mut covered, mut failures) =
@@ -47,12 +54,9 @@ pub(crate) fn run_all(root: &Path) -> Result<Covered, Vec<String>> {
         let vector = read(root, file).and_then(|text| Vector::parse(file, &text));
         let outcome = vector.and_then(|vector| {
             let Some(used) = claims.get_mut(&vector.claim) else {
-                return Err(format!(
-                    "{}:1: claim {} is not in {}",
-                    file.display(),
-                    vector.claim,
-                    spec.display()
-                ));
+                let specs = SPECS.join(" or ");
+                let (file, claim) = (file.display(), &vector.claim);
+                return Err(format!("{file}:1: claim {claim} is not in {specs}"));
             };
             *used = true;
             vector.run()
@@ -63,9 +67,7 @@ pub(crate) fn run_all(root: &Path) -> Result<Covered, Vec<String>> {
         }
     }
     let unused = claims.iter().filter(|(_, used)| !**used);
-    failures.extend(
-        unused.map(|(claim, _)| format!("{}: claim {claim} has no vector", spec.display())),
-    );
+    failures.extend(unused.map(|(claim, _)| format!("spec: claim {claim} has no vector")));
     if files.is_empty() {
         failures.push(format!("{}: no vector", folder.display()));
     }
@@ -91,11 +93,11 @@ pub(crate) fn list(root: &Path, folder: &Path) -> Result<Vec<PathBuf>, String> {
 }
 
 /// The numbers of the claims: lines of the form `"number" = "claim"`.
-fn read_claims(file: &Path, text: &str) -> Result<BTreeMap<String, bool>, String> {
+fn read_claims(file: &str, text: &str) -> Result<BTreeMap<String, bool>, String> {
     let mut claims = BTreeMap::new();
     for (index, line) in text.lines().enumerate() {
         let Some(rest) = line.strip_prefix('"') else { continue };
-        let here = format!("{}:{}", file.display(), index + 1);
+        let here = format!("{file}:{}", index + 1);
         let (number, _) = rest
             .split_once("\" = \"")
             .ok_or_else(|| format!("{here}: expected \"number\" = \"claim\""))?;
@@ -110,6 +112,7 @@ fn read_claims(file: &Path, text: &str) -> Result<BTreeMap<String, bool>, String
 #[derive(Clone, Debug)]
 pub(crate) enum Command {
     Config(Vec<(String, String)>),
+    At(Time),
     Packet { port: usize, packets: Vec<(String, Packet)> },
     Serve { port: usize, times: usize },
     Coin(Vec<bool>),
@@ -156,14 +159,41 @@ impl Vector {
         let mut runs = 0;
         for profile in &self.profiles {
             let model = self.model(profile)?;
-            match model.queue_count() {
-                1 => Harness::<1>::new(&model).run(self, profile)?,
-                _ => Harness::<2>::new(&model).run(self, profile)?,
+            let queues = model.queue_count();
+            match model.demands() {
+                Demands { clock: false, sojourn: false, urgency: false } => {
+                    match queues {
+                        1 => self.run_on::<Port<1>>(&model, profile)?,
+                        _ => self.run_on::<Port<2>>(&model, profile)?,
+                    }
+                    self.run_on::<Port<8>>(&model, profile)?;
+                }
+                Demands { urgency: true, .. } => match queues {
+                    1 => self.run_on::<Urgent<1>>(&model, profile)?,
+                    _ => self.run_on::<Capped<Urgent<2>>>(&model, profile)?,
+                },
+                Demands { sojourn: true, .. } => {
+                    self.run_on::<Capped<Sojourn<Port<2>>>>(&model, profile)?;
+                }
+                Demands { clock: true, .. } => self.run_on::<Capped<Port<2>>>(&model, profile)?,
             }
-            Harness::<8>::new(&model).run(self, profile)?;
             runs += 2;
+            // A port that could do more does the same.
+            match model.demands().urgency {
+                true if queues == 1 => self.run_on::<Capped<Urgent<1>>>(&model, profile)?,
+                true => self.run_on::<Sojourn<Capped<Urgent<2>>>>(&model, profile)?,
+                false => self.run_on::<Capped<Sojourn<Port<8>>>>(&model, profile)?,
+            }
         }
         Ok(runs)
+    }
+
+    fn run_on<P: OutputPort<Model = ServiceModel>>(
+        &self,
+        model: &ServiceModel,
+        profile: &str,
+    ) -> Result<(), String> {
+        Harness::<P>::new(model).run(self, profile)
     }
 
     /// The service model: the profile with the `config` lines applied.
@@ -193,6 +223,9 @@ impl Vector {
     }
 }
 
+/// The rate of a port's link in Mb/s, unless the vector says another.
+const LINE: u64 = 10_000;
+
 /// A setting, taken out of the map.
 fn take(settings: &mut BTreeMap<String, String>, key: &str) -> Result<Option<u32>, String> {
     settings.remove(key).map(|value| number(&value)).transpose()
@@ -206,19 +239,39 @@ fn choose(profile: &str, settings: &mut BTreeMap<String, String>) -> Result<Choi
     let found = profiles::named(profile).ok_or_else(|| format!("there is no profile {profile}"))?;
     let packet_bytes = payload + Packet::HEADER_BYTES;
     let mark = mark.unwrap_or(packets);
-    let mut choices =
-        (found.build)(profiles::Sizes { packets, payload_bytes: payload, packet_bytes, mark });
+    let line = BitRate::from_bps(take(settings, "line_mbps")?.map_or(LINE, u64::from) * 1_000_000);
+    let mut choices = (found.build)(profiles::Sizes {
+        packets,
+        payload_bytes: payload,
+        packet_bytes,
+        mark,
+        line,
+    });
+    if let Scheduler::Capped(cap) = &mut choices.scheduler {
+        cap.is_work_conserving = take(settings, "work_conserving")? != Some(0);
+    }
     if let Some(bytes) = take(settings, "header_bytes")? {
         choices.queues[0].header = Limit::bytes(bytes);
     }
     if let Some(bytes) = take(settings, "data_bytes")? {
         let data = choices.queues.last_mut().expect("a profile has a queue");
+        let is_for_all = data.header == data.whole;
         data.whole = Limit::bytes(bytes);
+        if is_for_all {
+            data.header = data.whole;
+        }
     }
     if let Some(ratio) = take(settings, "ratio")? {
         let mut weights = [0; 8];
         (weights[0], weights[1]) = (ratio, 1);
         choices.scheduler = Scheduler::WeightedRoundRobin { weights };
+    }
+    if let Some(packets) = take(settings, "port_packets")? {
+        choices.port = Limit::packets(packets);
+    }
+    if let Some(bytes) = take(settings, "selective_drop")? {
+        let data = choices.queues.last_mut().expect("a profile has a queue");
+        data.selective_drop = Some(bytes);
     }
     if let Some(cell) = take(settings, "cell")? {
         choices.cell_bytes =
@@ -227,7 +280,7 @@ fn choose(profile: &str, settings: &mut BTreeMap<String, String>) -> Result<Choi
     Ok(choices)
 }
 
-fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+pub(crate) fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("expected a number, not {text:?}"))
 }
 
@@ -284,6 +337,7 @@ fn parse_command(verb: &str, rest: &[&str], names: &mut Names) -> Result<Option<
         ("expect", [port, rest @ ..]) => {
             Command::Expect { port: number(port)?, packets: look_up(rest, names)? }
         }
+        ("at", [ns]) => Command::At(Time::ZERO + TimeDelta::from_ns(number(ns)?)),
         ("serve", [port]) => Command::Serve { port: number(port)?, times: 1 },
         ("serve", [port, times]) => Command::Serve { port: number(port)?, times: number(times)? },
         ("coin", coins) if !coins.is_empty() => {
@@ -315,7 +369,7 @@ fn define(
     names: &Names,
 ) -> Result<Vec<(String, Packet)>, String> {
     let defined = names_of(name)?;
-    if let "trimmed" | "returned" | "marked" = kind {
+    if let "trimmed" | "returned" | "marked" | "notification" = kind {
         let origins = look_up(rest, names)?;
         if origins.len() != defined.len() {
             return Err(format!("{} names for {} packets", defined.len(), origins.len()));
@@ -323,6 +377,8 @@ fn define(
         let derived = origins.into_iter().map(|(_, mut packet)| {
             if kind == "marked" {
                 packet.marks |= Packet::MARK_CE;
+            } else if kind == "notification" {
+                packet.notify();
             } else if packet.service == Service::Trimmable {
                 packet.trim(Packet::HEADER_BYTES);
             }
@@ -356,12 +412,17 @@ fn define(
         u16::try_from(field("size", default_size)?).map_err(|_| "a packet is less than 64 KiB")?;
     let (source, destination) = (field("from", None)?, field("to", None)?);
     let (connection, sequence) = (field("connection", Some(1))?, field("seq", Some(0))?);
-    let marks = if field("ecn", Some(0))? == 1 { Packet::MARK_ECT } else { 0 };
+    let mut marks = if field("ecn", Some(0))? == 1 { Packet::MARK_ECT } else { 0 };
+    if field("unscheduled", Some(0))? == 1 {
+        marks |= Packet::MARK_UNSCHEDULED;
+    }
+    let urgency = fields.remove("urgency");
     if let Some(key) = fields.keys().next() {
         return Err(format!("a packet has no field {key:?}"));
     }
     let payload = size.saturating_sub(Packet::HEADER_BYTES);
-    let extra = if kind == Kind::Data { Header::data_extra(payload, 0) } else { 0 };
+    let said = if kind == Kind::Data { Header::data_extra(payload, 0) } else { 0 };
+    let extra = urgency.unwrap_or(said);
     let packet = |index| Packet {
         source: HostId::new(source),
         destination: HostId::new(destination),
@@ -381,7 +442,7 @@ fn define(
 }
 
 #[derive(Default)]
-struct Arena(Vec<(Packet, Handle)>);
+pub(crate) struct Arena(pub(crate) Vec<(Packet, Handle)>);
 
 impl Packets for Arena {
     fn packet(&self, handle: Handle) -> &Packet {
@@ -430,29 +491,36 @@ pub(crate) const PORTS: usize = 4;
 const MAX_HOPS: usize = 1000;
 
 /// A switch, and what came out of it.
-pub(crate) struct Harness<'a, const Q: usize> {
+pub(crate) struct Harness<'a, P> {
     model: &'a ServiceModel,
-    pub(crate) ports: [Port<Q>; PORTS],
+    now: Time,
+    pub(crate) ports: [P; PORTS],
     packets: Arena,
     pool: Pool,
     pub(crate) coins: Coins,
     displaced: Displaced,
+    /// Bytes that were cut from packets to make notifications of them.
+    notified_bytes: u64,
     /// Packets that left a port and were not yet expected, with the line that served them.
     pub(crate) left: [VecDeque<(usize, Packet)>; PORTS],
     fates: [u64; 3],
+    quenched: u64,
 }
 
-impl<'a, const Q: usize> Harness<'a, Q> {
-    pub(crate) fn new(model: &'a ServiceModel) -> Harness<'a, Q> {
+impl<'a, P: OutputPort<Model = ServiceModel>> Harness<'a, P> {
+    pub(crate) fn new(model: &'a ServiceModel) -> Harness<'a, P> {
         Harness {
             model,
-            ports: [const { Port::new() }; PORTS],
+            now: Time::ZERO,
+            ports: std::array::from_fn(|_| P::default()),
             packets: Arena::default(),
             pool: Pool::none(),
             coins: Coins::default(),
             displaced: Displaced::new(),
+            notified_bytes: 0,
             left: Default::default(),
             fates: [0; 3],
+            quenched: 0,
         }
     }
 
@@ -488,6 +556,10 @@ impl<'a, const Q: usize> Harness<'a, Q> {
     fn obey(&mut self, line: usize, command: &Command, vector: &Vector) -> Result<(), String> {
         match command {
             Command::Config(_) => {}
+            Command::At(time) if *time < self.now => {
+                return Err("time never falls".to_owned());
+            }
+            Command::At(time) => self.now = *time,
             Command::Coin(coins) => self.coins.laid_out.extend(coins),
             Command::Packet { port, packets } => {
                 for (_, packet) in packets {
@@ -538,40 +610,62 @@ impl<'a, const Q: usize> Harness<'a, Q> {
             let host = self.packets.packet(packet).destination;
             let port = self.ports.get_mut(host.index()).ok_or("no port leads to that host")?;
             let Harness { model, packets, pool, coins, displaced, .. } = self;
-            let (now, model, chance) = (Time::ZERO, *model, coins);
+            let (now, model, chance) = (self.now, *model, coins);
             port.enqueue(packet, &mut Around { now, model, packets, pool, chance, displaced });
-            for (packet, fate) in self.displaced.drain() {
-                self.fates[fate as usize] += 1;
-                match fate {
-                    Fate::Returned => {
-                        self.packets.packet_mut(packet).turn_round();
-                        travelling.push_back(packet);
-                    }
-                    Fate::Dropped | Fate::Notify => {}
-                }
-            }
+            travelling.extend(self.settle());
         }
         Err("packets are returned again and again".to_owned())
+    }
+
+    /// Acts on what was displaced. Gives the packets that go on to another port.
+    fn settle(&mut self) -> Vec<Handle> {
+        let mut going = Vec::new();
+        for (packet, fate) in self.displaced.drain() {
+            self.fates[fate as usize] += 1;
+            match fate {
+                Fate::Returned => {
+                    self.packets.packet_mut(packet).turn_round();
+                    going.push(packet);
+                }
+                Fate::Notify => {
+                    let cut = self.packets.packet_mut(packet).notify();
+                    self.notified_bytes += u64::from(cut);
+                    going.push(packet);
+                }
+                Fate::Dropped => {}
+            }
+        }
+        for (_, mut header) in self.displaced.drain_quenched() {
+            self.quenched += 1;
+            header.notify();
+            going.push(Handle::new(self.packets.0.len() as u32));
+            self.packets.0.push((header, Handle::NONE));
+        }
+        going
     }
 
     pub(crate) fn serve(&mut self, line: usize, port: usize) -> Result<(), String> {
         let Harness { model, packets, pool, coins, displaced, .. } = self;
         let server = self.ports.get_mut(port).ok_or("no such port")?;
-        let (now, model, chance) = (Time::ZERO, *model, coins);
+        let (now, model, chance) = (self.now, *model, coins);
         let mut around = Around { now, model, packets, pool, chance, displaced };
         if let Some(packet) = server.dequeue(&mut around) {
             self.left[port].push_back((line, *self.packets.packet(packet)));
         }
-        Ok(())
+        self.settle().into_iter().try_for_each(|handle| {
+            let packet = *self.packets.packet(handle);
+            self.arrive(packet)
+        })
     }
 
     pub(crate) fn count(&self, name: &str) -> Result<u64, String> {
         let count = match name {
             "trimmed" => u64::from(self.displaced.trimmed),
-            "cut_bytes" => self.displaced.cut_bytes,
+            "cut_bytes" => self.displaced.cut_bytes + self.notified_bytes,
             "dropped" => self.fates[Fate::Dropped as usize],
             "returned" => self.fates[Fate::Returned as usize],
             "notified" => self.fates[Fate::Notify as usize],
+            "quenched" => self.quenched,
             "coins" => self.coins.drawn,
             _ => {
                 let unknown = || format!("nothing is counted as {name}");
@@ -581,6 +675,7 @@ impl<'a, const Q: usize> Harness<'a, Q> {
                 let queue = match queue {
                     "header" => self.model.queue_of(Service::Trimmed),
                     "data" => self.model.queue_of(Service::Trimmable),
+                    "notification" => self.model.queue_of(Service::Notification),
                     _ => return Err(unknown()),
                 };
                 match unit {
@@ -598,9 +693,11 @@ impl<'a, const Q: usize> Harness<'a, Q> {
 fn name(packet: &Packet, vector: &Vector) -> String {
     let known = vector.commands.iter().flat_map(|(_, command)| match command {
         Command::Packet { packets, .. } | Command::Expect { packets, .. } => packets.as_slice(),
-        Command::Config(_) | Command::Serve { .. } | Command::Coin(_) | Command::Count { .. } => {
-            &[]
-        }
+        Command::Config(_)
+        | Command::At(_)
+        | Command::Serve { .. }
+        | Command::Coin(_)
+        | Command::Count { .. } => &[],
     });
     let mut known = known.filter(|(_, known)| known == packet);
     known.next().map_or_else(|| format!("{packet:?}"), |(name, _)| name.clone())

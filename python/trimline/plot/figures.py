@@ -14,7 +14,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trimline.files import MalformedResult
-from trimline.plot import dynamic, hosts, hull, packets, same_work, style, sweeps, transfers
+from trimline.plot import (
+    detours,
+    dynamic,
+    hosts,
+    hull,
+    packets,
+    same_work,
+    style,
+    sweeps,
+    transfers,
+)
 from trimline.plot.incast import Ideal
 from trimline.plot.lines import direct, marked, seeds
 from trimline.plot.results import Experiment, Run
@@ -264,11 +274,18 @@ FIGURES: dict[str, Callable[[Experiment], Figure]] = {
     "ndp/sec323": packets.sec323,
     "ndp/sec611": sweeps.sec611,
     "ndp/sec62scale": sweeps.sec62scale,
+    "opf/dibs-rps": detours.dibs_rps,
+    "opf/fig03": detours.fig03,
+    "opf/fig04": detours.fig04,
+    "opf/fig06": detours.fig06,
+    "opf/fig08": detours.fig08,
+    "opf/fig10": detours.fig10,
+    "opf/map": detours.opf_map,
     "phost/homa-file": hull.homa_file,
 }
 
 #: Experiments that are a few numbers, and no figure.
-TABLES = frozenset({"hull/base", "hull/table5", "ndp/base", "ndp/secPhost"})
+TABLES = frozenset({"beyond/detours", "hull/base", "hull/table5", "ndp/base", "ndp/secPhost"})
 
 
 def ndp_first(experiment: Experiment) -> list[tuple[str, list[Run]]]:

@@ -65,6 +65,7 @@ fn record(finding: &Finding, size: Option<u64>) -> RunRecord {
         samples: Default::default(),
         ports: ports.collect(),
         pauses: Vec::new(),
+        paths: Vec::new(),
         hosts: Vec::new(),
         pause_cycles: Default::default(),
         links: Vec::new(),

@@ -17,6 +17,7 @@ fn record(seed: u64, fcts_us: &[Option<u64>]) -> RunRecord {
         timeline: Default::default(),
         ports: Vec::new(),
         pauses: Vec::new(),
+        paths: Vec::new(),
         hosts: Vec::new(),
         pause_cycles: Default::default(),
         links: Vec::new(),

@@ -2,7 +2,7 @@
 
 use super::flows::Selection;
 use super::spec::PortFilter;
-use crate::flow::FlowRecord;
+use crate::flow::{FlowEnd, FlowRecord};
 use crate::record::{PortRecord, RunRecord};
 
 /// Something counted.
@@ -29,6 +29,8 @@ pub(super) enum Per {
     PacketsDelivered,
     /// Headers of DATA packets that came to anybody: to receivers, and back to senders.
     Headers,
+    /// Payload bytes of the selected flows that were started and have a size.
+    Bytes,
     /// Retransmissions because a header came back; one at least, so that without any the other causes are all.
     Returns,
 }
@@ -61,9 +63,20 @@ pub(super) fn number(
         Per::PacketsSent => total(|flow| flow.packets_sent)?.saturating_sub(left_out),
         Per::PacketsDelivered => record.packets_delivered,
         Per::Headers => total(|flow| flow.trims + flow.returns)?,
+        Per::Bytes => total(started_bytes)?,
         Per::Returns => total(|flow| flow.retransmissions_return)?.max(1),
     };
     (whole > 0).then(|| count as f64 / whole as f64 * scale)
+}
+
+/// Payload of a flow that was started and has a size.
+fn started_bytes(flow: &FlowRecord) -> u64 {
+    flow.size_bytes.filter(|_| flow.end != FlowEnd::NotStarted).unwrap_or(0)
+}
+
+/// Of that, what has not arrived.
+pub(super) fn missing_bytes(flow: &FlowRecord) -> u64 {
+    started_bytes(flow).saturating_sub(flow.delivered_bytes)
 }
 
 /// A port that one of the filters takes; every port without filters.

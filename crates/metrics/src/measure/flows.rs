@@ -1,7 +1,9 @@
 //! Measures of flows.
 
+use std::collections::BTreeMap;
+
 use super::reduce::{Missing, Reduced, Reduction, UnitOf};
-use super::spec::Sizes;
+use super::spec::{Groups, Sizes};
 use crate::flow::FlowRecord;
 use crate::record::RunRecord;
 
@@ -66,31 +68,57 @@ pub(super) fn number(
     flows: &Selection,
     reduce: &Reduced,
 ) -> Option<f64> {
-    let ps = |of: fn(&FlowRecord) -> Option<u64>| {
-        flows.each(record, |flow| of(flow).map(|ps| ps as f64))
-    };
     let goodputs = || flows.each(record, |flow| flow.goodput_gbps(record.measured_ps));
     match value {
-        Value::FctReceiver => reduce.of(&ps(|flow| flow.fct_receiver_ps), Missing::Most),
-        Value::FctSender => reduce.of(&ps(|flow| flow.fct_sender_ps), Missing::Most),
-        Value::Waiting => {
-            let of = |flow: &FlowRecord| {
-                Some(flow.fct_receiver_ps?.saturating_sub(flow.ideal_fct_ps?) as f64)
-            };
-            reduce.of(&flows.each(record, of), Missing::Most)
-        }
-        Value::Slowdown => {
-            let of = |flow: &FlowRecord| ratio(flow.fct_receiver_ps, flow.ideal_fct_ps);
-            reduce.of(&flows.each(record, of), Missing::Most)
-        }
-        Value::SlowdownSender => {
-            let of = |flow: &FlowRecord| ratio(flow.fct_sender_ps, flow.ideal_fct_sender_ps);
-            reduce.of(&flows.each(record, of), Missing::Most)
+        Value::FctReceiver
+        | Value::FctSender
+        | Value::Waiting
+        | Value::Slowdown
+        | Value::SlowdownSender => {
+            reduce.of(&flows.each(record, |flow| time(value, flow)), Missing::Most)
         }
         Value::Goodput => reduce.of(&goodputs(), Missing::Least),
         Value::LinkShare => link_share(&goodputs(), percent_of_gbps(record)?, reduce.reduction),
         Value::FairShare => fair_share(&goodputs(), percent_of_gbps(record)?, reduce.reduction),
     }
+}
+
+/// A time of a flow, or a time over its ideal; `None` where it has not ended.
+fn time(value: Value, flow: &FlowRecord) -> Option<f64> {
+    match value {
+        Value::FctReceiver => flow.fct_receiver_ps.map(|ps| ps as f64),
+        Value::FctSender => flow.fct_sender_ps.map(|ps| ps as f64),
+        Value::Waiting => Some(flow.fct_receiver_ps?.saturating_sub(flow.ideal_fct_ps?) as f64),
+        Value::Slowdown => ratio(flow.fct_receiver_ps, flow.ideal_fct_ps),
+        Value::SlowdownSender => ratio(flow.fct_sender_ps, flow.ideal_fct_sender_ps),
+        Value::Goodput | Value::LinkShare | Value::FairShare => None,
+    }
+}
+
+/// The mean over groups of flows, each counted as often as it has flows.
+pub(super) fn mean_of_groups(
+    value: Value,
+    record: &RunRecord,
+    flows: &Selection,
+    groups: &Groups,
+    reduce: &Reduced,
+) -> Option<f64> {
+    let last = groups.sizes_up_to.len().saturating_sub(1);
+    let group = |flow: &FlowRecord| {
+        let size = flow.size_bytes.unwrap_or(u64::MAX);
+        let class = groups.sizes_up_to.partition_point(|&most| most < size).min(last);
+        (groups.receivers.then_some(flow.destination), class)
+    };
+    let mut grouped: BTreeMap<_, Vec<Option<f64>>> = BTreeMap::new();
+    for (group, time) in flows.each(record, |flow| (group(flow), time(value, flow))) {
+        grouped.entry(group).or_default().push(time);
+    }
+    let (mut sum, mut count) = (0.0, 0);
+    for times in grouped.values() {
+        sum += reduce.of(times, Missing::Most)? * times.len() as f64;
+        count += times.len();
+    }
+    (count > 0).then(|| sum / count as f64)
 }
 
 fn ratio(fct: Option<u64>, ideal: Option<u64>) -> Option<f64> {

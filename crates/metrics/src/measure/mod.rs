@@ -10,6 +10,7 @@ mod events;
 mod flows;
 mod hosts;
 mod parse;
+mod paths;
 mod ports;
 mod reduce;
 mod samples;
@@ -20,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use crate::record::RunRecord;
 use reduce::Reduced;
 
-pub use spec::{OneOrMore, PortFilter, Sizes, Spec, Within};
+pub use spec::{Groups, OneOrMore, PortFilter, Sizes, Spec, Within};
 
 /// One number of a run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -45,7 +46,7 @@ pub enum Needs {
 #[derive(Clone, Debug)]
 enum Of {
     /// A value of each flow.
-    Flows { value: flows::Value, flows: flows::Selection, reduce: Reduced },
+    Flows { value: flows::Value, flows: flows::Selection, groups: Option<Groups>, reduce: Reduced },
     /// By how many percent the last flow exceeds the ideal of its receiver's link.
     IncastOverhead { flows: flows::Selection },
     /// Something counted, or one count over another.
@@ -59,7 +60,14 @@ enum Of {
     /// Something about the events of a timeline.
     Events { value: events::Value, place: Option<String> },
     /// A value of each sample of a group of ports.
-    Samples { value: samples::Value, ports: PortFilter, window: samples::Window, reduce: Reduced },
+    Samples {
+        value: samples::Value,
+        ports: samples::Group,
+        window: samples::Window,
+        reduce: Reduced,
+    },
+    /// How far data packets came.
+    Paths { value: paths::Value, workload: Option<String>, sizes: Option<Sizes> },
 }
 
 impl PartialEq for Measure {
@@ -90,7 +98,12 @@ impl Measure {
             return None;
         }
         match &self.of {
-            Of::Flows { value, flows, reduce } => flows::number(*value, record, flows, reduce),
+            Of::Flows { value, flows, groups: None, reduce } => {
+                flows::number(*value, record, flows, reduce)
+            }
+            Of::Flows { value, flows, groups: Some(groups), reduce } => {
+                flows::mean_of_groups(*value, record, flows, groups, reduce)
+            }
             Of::IncastOverhead { flows } => flows::incast_overhead(record, flows),
             Of::Count { of, per, scale, flows } => {
                 counts::number(of, per.as_ref(), *scale, record, flows)
@@ -102,6 +115,9 @@ impl Measure {
             Of::Latency { later, reduce } => events::latency(record, *later, reduce),
             Of::Events { value, place } => {
                 events::number(value, &record.timeline, place.as_deref())
+            }
+            Of::Paths { value, workload, sizes } => {
+                paths::number(*value, &record.paths, workload.as_deref(), *sizes)
             }
             Of::Samples { value, ports, window, reduce } => {
                 samples::number(*value, &record.samples, ports, *window, reduce)
@@ -126,7 +142,8 @@ impl Measure {
             | Of::IncastOverhead { .. }
             | Of::Count { .. }
             | Of::Ports { .. }
-            | Of::Hosts { .. } => None,
+            | Of::Hosts { .. }
+            | Of::Paths { .. } => None,
             Of::Latency { .. } => Some(Needs::Latencies),
             Of::Events { .. } => Some(Needs::Timeline),
             Of::Samples { .. } => Some(Needs::Series),

@@ -1,10 +1,10 @@
 //! Reads a measure, and refuses what has no meaning.
 
 use super::Of;
-use super::counts::{Count, Per};
+use super::counts::{Count, Per, missing_bytes};
 use super::reduce::{Reduced, Reduction, UnitOf};
 use super::spec::{OneOrMore, PortFilter, Spec};
-use super::{events, flows, hosts, ports, samples};
+use super::{events, flows, hosts, paths, ports, samples};
 use crate::record::HostCounters;
 use crate::timeline::What;
 
@@ -13,9 +13,9 @@ const REDUCED: &[&str] = &["reduce", "within"];
 
 /// Every quantity, and the keys that it takes.
 const QUANTITIES: &[(&str, &[&[&str]])] = &[
-    ("fct", &[&["at", "unit"], FLOWS, REDUCED]),
-    ("waiting", &[&["unit"], FLOWS, REDUCED]),
-    ("slowdown", &[&["at"], FLOWS, REDUCED]),
+    ("fct", &[&["at", "unit", "groups"], FLOWS, REDUCED]),
+    ("waiting", &[&["unit", "groups"], FLOWS, REDUCED]),
+    ("slowdown", &[&["at", "groups"], FLOWS, REDUCED]),
     ("goodput", &[&["unit"], FLOWS, REDUCED]),
     ("fair_share", &[FLOWS, REDUCED]),
     ("incast_overhead", &[FLOWS]),
@@ -26,6 +26,7 @@ const QUANTITIES: &[(&str, &[&[&str]])] = &[
     ("headers_received", &[&["per", "unit"], FLOWS]),
     ("headers_returned", &[&["per", "unit"], FLOWS]),
     ("timeouts", &[&["per", "unit"], FLOWS]),
+    ("undelivered", &[FLOWS]),
     ("path_removals", &[FLOWS]),
     ("path_restorations", &[FLOWS]),
     ("port_packets", &[&["ports", "unit"], REDUCED]),
@@ -33,6 +34,7 @@ const QUANTITIES: &[(&str, &[&[&str]])] = &[
     ("port_trimmed", &[&["ports", "beyond", "per", "unit"], REDUCED, FLOWS]),
     ("port_dropped", &[&["ports", "beyond", "per", "unit"], REDUCED, FLOWS]),
     ("port_returned", &[&["ports", "beyond", "per", "unit"], REDUCED, FLOWS]),
+    ("port_deflected", &[&["ports", "beyond", "per", "unit"], REDUCED, FLOWS]),
     ("utilisation", &[&["ports"], REDUCED]),
     ("latency", &[&["packets", "unit"], REDUCED]),
     ("events", &[&["place", "event"]]),
@@ -40,9 +42,12 @@ const QUANTITIES: &[(&str, &[&[&str]])] = &[
     ("bursts", &[&["place", "gap_us", "of", "unit"], REDUCED]),
     ("low_time", &[&["place", "interval_us", "below_percent", "unit"]]),
     ("queue_found", &[&["place"], REDUCED]),
-    ("queue", &[&["ports", "from_us", "to_us", "unit"], REDUCED]),
-    ("fullest_queue", &[&["ports", "from_us", "to_us", "unit"], REDUCED]),
-    ("sampled_utilisation", &[&["ports", "from_us", "to_us"], REDUCED]),
+    ("queue", &[&["ports", "pod", "of", "from_us", "to_us", "unit"], REDUCED]),
+    ("fullest_queue", &[&["ports", "pod", "from_us", "to_us", "unit"], REDUCED]),
+    ("sampled_utilisation", &[&["ports", "pod", "from_us", "to_us"], REDUCED]),
+    ("links", &[&["workload", "size_bytes", "reduce"]]),
+    ("deflections", &[&["workload", "size_bytes"]]),
+    ("deflected", &[&["workload", "size_bytes"]]),
     ("processor_load", &[&["host", "at"]]),
     ("bytes_an_answer", &[&["host", "unit"], FLOWS]),
     ("host_dropped", &[&["host", "unit"]]),
@@ -65,11 +70,12 @@ pub(super) fn of(spec: &Spec) -> Refused<Of> {
         "fct" | "waiting" | "slowdown" | "goodput" | "fair_share" => of_flows(spec),
         "incast_overhead" => Ok(Of::IncastOverhead { flows: selection(spec)? }),
         "port_packets" | "port_bytes" | "port_trimmed" | "port_dropped" | "port_returned"
-        | "utilisation" => of_ports(spec),
+        | "port_deflected" | "utilisation" => of_ports(spec),
         "latency" | "events" | "idle_time" | "bursts" | "low_time" | "queue_found" => {
             of_packets(spec)
         }
         "queue" | "fullest_queue" | "sampled_utilisation" => of_samples(spec),
+        "links" | "deflections" | "deflected" => of_paths(spec),
         "processor_load" | "bytes_an_answer" | "host_dropped" | "paced" => of_hosts(spec),
         _ => of_count(spec),
     }
@@ -92,6 +98,7 @@ pub(super) fn unit_of<'a>(spec: &'a Spec, of: &Of) -> &'a str {
         Of::Events { value: events::Value::Events(_) | events::Value::LowTime { .. }, .. }
         | Of::IncastOverhead { .. }
         | Of::Hosts { .. }
+        | Of::Paths { .. }
         | Of::Count { .. } => None,
     };
     match reduce {
@@ -115,6 +122,8 @@ pub(super) fn unit_of<'a>(spec: &'a Spec, of: &Of) -> &'a str {
         "fair_share" => "% of the fair share",
         "incast_overhead" | "utilisation" | "sampled_utilisation" | "processor_load" => "%",
         "queue_found" => "packets",
+        "links" => "links",
+        "deflected" | "undelivered" => "%",
         "path_removals" | "path_restorations" => "paths",
         _ => "",
     }
@@ -243,10 +252,23 @@ fn of_flows(spec: &Spec) -> Refused<Of> {
         "fair_share" => (flows::Value::FairShare, Reduced::plain(reduction)),
         other => return Err(format!("`{other}` is no quantity of flows")),
     };
-    Ok(Of::Flows { value, flows: selection(spec)?, reduce })
+    if let Some(groups) = &spec.groups {
+        let sizes = &groups.sizes_up_to;
+        if !groups.receivers && sizes.is_empty() {
+            return Err("`groups` are of nothing: expected receivers, sizes_up_to or both".into());
+        }
+        if !sizes.is_sorted_by(|one, next| one < next) {
+            return Err("`groups.sizes_up_to` does not ascend".into());
+        }
+    }
+    Ok(Of::Flows { value, flows: selection(spec)?, groups: spec.groups.clone(), reduce })
 }
 
 fn of_count(spec: &Spec) -> Refused<Of> {
+    if spec.quantity == "undelivered" {
+        let (of, per) = (Count::Flows(missing_bytes), Some(Per::Bytes));
+        return Ok(Of::Count { of, per, scale: 100.0, flows: selection(spec)? });
+    }
     let count = match spec.quantity.as_str() {
         "packets_sent" => Count::Flows(|flow| flow.packets_sent),
         "packets_delivered" => Count::PacketsDelivered,
@@ -318,6 +340,7 @@ fn of_ports(spec: &Spec) -> Refused<Of> {
         "port_trimmed" => |port| port.trimmed,
         "port_dropped" => |port| port.dropped,
         "port_returned" => |port| port.returned,
+        "port_deflected" => |port| port.deflected,
         "utilisation" => {
             let reduce = refuse(
                 spec,
@@ -380,7 +403,9 @@ fn of_packets(spec: &Spec) -> Refused<Of> {
                 ("depart", What::Depart),
                 ("arrive", What::Arrive),
                 ("return", What::Return),
+                ("notify", What::Notify),
                 ("drop", What::Drop),
+                ("deflect", What::Deflect),
                 ("lose", What::Lose),
             ];
             events::Value::Events(choice("event", spec.event.as_deref(), &known)?)
@@ -436,6 +461,19 @@ fn of_hosts(spec: &Spec) -> Refused<Of> {
     Ok(Of::Hosts { value, host: spec.host, scale, flows: selection(spec)? })
 }
 
+fn of_paths(spec: &Spec) -> Refused<Of> {
+    let value = match (spec.quantity.as_str(), spec.reduce.as_deref()) {
+        ("links", Some("mean")) => paths::Value::MeanLinks,
+        ("links", Some("max")) => paths::Value::MostLinks,
+        ("links", _) => return Err("`reduce` of links: expected mean or max".to_owned()),
+        ("deflections", _) => paths::Value::MeanDeflections,
+        ("deflected", _) => paths::Value::Deflected,
+        (other, _) => return Err(format!("`{other}` is no quantity of ways")),
+    };
+    let flows = selection(spec)?;
+    Ok(Of::Paths { value, workload: flows.workload, sizes: flows.sizes })
+}
+
 fn of_samples(spec: &Spec) -> Refused<Of> {
     let reduction = refuse(
         spec,
@@ -448,7 +486,15 @@ fn of_samples(spec: &Spec) -> Refused<Of> {
         ],
     )?;
     let (value, reduce) = match spec.quantity.as_str() {
-        "queue" => (samples::Value::Queue, reduced(spec, reduction, BYTES)?),
+        "queue" => {
+            let known = [
+                ("all", samples::Queues::All),
+                ("data", samples::Queues::Data),
+                ("headers", samples::Queues::Headers),
+            ];
+            let queues = choice("of", spec.of.as_deref().or(Some("all")), &known)?;
+            (samples::Value::Queue(queues), reduced(spec, reduction, BYTES)?)
+        }
         "fullest_queue" => (samples::Value::FullestQueue, reduced(spec, reduction, BYTES)?),
         "sampled_utilisation" => (samples::Value::Utilisation, Reduced::plain(reduction)),
         other => return Err(format!("`{other}` is no quantity of samples")),
@@ -464,5 +510,6 @@ fn of_samples(spec: &Spec) -> Refused<Of> {
     }
     let ps = |us: Option<u64>| us.map(|us| us.saturating_mul(1_000_000));
     let window = samples::Window { from_ps: ps(spec.from_us), to_ps: ps(spec.to_us) };
+    let ports = samples::Group { ports, pod: spec.pod };
     Ok(Of::Samples { value, ports, window, reduce })
 }

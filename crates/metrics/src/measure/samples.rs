@@ -7,12 +7,30 @@ use crate::samples::{PortGroup, Sample, Samples};
 /// A value that a sample of a group of ports has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    /// Bytes in the queues of a port, the mean over the group's ports.
-    Queue,
+    /// Bytes in queues of a port, the mean over the group's ports.
+    Queue(Queues),
     /// Bytes in the queues of the fullest port.
     FullestQueue,
     /// Bytes that left since the sample before, in percent of what the links carry in that time.
     Utilisation,
+}
+
+/// Which queues of a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Queues {
+    /// All.
+    All,
+    /// Those that whole data packets enter.
+    Data,
+    /// The others.
+    Headers,
+}
+
+/// Which ports: of a layer and direction, in one pod or all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Group {
+    pub(super) ports: PortFilter,
+    pub(super) pod: Option<u32>,
 }
 
 /// Samples from one time to another, both included, ps.
@@ -26,12 +44,13 @@ pub(super) struct Window {
 pub(super) fn number(
     value: Value,
     samples: &Samples,
-    ports: &PortFilter,
+    &Group { ports, pod }: &Group,
     window: Window,
     reduce: &Reduced,
 ) -> Option<f64> {
     let is_meant = |group: &PortGroup| {
-        ports.layer.is_none_or(|layer| layer == group.layer)
+        group.pod == pod
+            && ports.layer.is_none_or(|layer| layer == group.layer)
             && ports.direction.is_none_or(|direction| direction == group.direction)
     };
     let values = samples.samples.iter().filter_map(|sample| {
@@ -45,7 +64,15 @@ pub(super) fn number(
 
 fn of(value: Value, sample: &Sample, group: &PortGroup) -> Option<f64> {
     match value {
-        Value::Queue => (group.ports > 0).then(|| sample.queue_bytes as f64 / group.ports as f64),
+        Value::Queue(queues) => {
+            let (all, data) = (sample.queue_bytes, sample.data_queue_bytes);
+            let bytes = match queues {
+                Queues::All => all,
+                Queues::Data => data,
+                Queues::Headers => all - data,
+            };
+            (group.ports > 0).then(|| bytes as f64 / group.ports as f64)
+        }
         Value::FullestQueue => Some(sample.queue_bytes_max as f64),
         Value::Utilisation => {
             let ps = sample.time_ps.saturating_sub(sample.since_ps);

@@ -26,6 +26,9 @@ pub struct Spec {
     /// Only flows of such a size, payload bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<Sizes>,
+    /// Flows in groups, each reduced by itself: the number is the mean of the groups, each counted as often as it has flows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub groups: Option<Groups>,
     /// Retransmissions: why.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<String>,
@@ -50,7 +53,10 @@ pub struct Spec {
     /// Bursts: a link that is idle for so long ends one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gap_us: Option<u64>,
-    /// Bursts: their `packets`, `bytes` on the wire, `span` from first to last bit, or `period` from one to the next.
+    /// Samples: only ports of this pod, and those of core switches that lead to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pod: Option<u32>,
+    /// Queues: only those for `data`, or for `headers` and control packets. Bursts: their `packets`, `bytes` on the wire, `span` from first to last bit, or `period` from one to the next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
     /// Timelines: length of an interval.
@@ -87,6 +93,17 @@ pub struct Sizes {
     pub from: Option<u64>,
     /// More than the most.
     pub below: Option<u64>,
+}
+
+/// How flows are grouped. Flows of one receiver and one class of sizes are in one group.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Groups {
+    /// Whether each receiver has groups of its own.
+    pub receivers: bool,
+    /// The most payload bytes of each class of sizes, ascending; what is larger is in the last one. Empty: one class.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sizes_up_to: Vec<u64>,
 }
 
 /// Values from one to the other, both included.

@@ -3,7 +3,7 @@ use trimline_packet::PortCounters;
 
 use super::*;
 use crate::fixtures::{flow, port, record};
-use crate::flow::FlowRecord;
+use crate::flow::{FlowEnd, FlowRecord};
 use crate::place::{Direction, Layer};
 use crate::record::{HostCounters, HostLink, HostRecord, PacketLatency, PortRecord};
 use crate::samples::{PortGroup, Sample};
@@ -73,6 +73,47 @@ fn an_incast_at_its_ideal_is_zero_percent_over() {
     run.flows.in_memory()[0].fct_receiver_ps = None;
     assert_eq!(of(overhead(), &run), None);
     assert_eq!(of(spread, &run), None);
+}
+
+/// Two receivers of three flows, and sizes up to 1000 B and more: each group has its own quantile.
+#[test]
+fn a_mean_of_groups_counts_each_as_often_as_it_has_flows() {
+    let to = |destination, size, fct| FlowRecord {
+        destination,
+        ideal_fct_ps: Some(100),
+        ..flow(9, Some(size), Some(fct))
+    };
+    let mut run = record(vec![
+        to(1, 500, 100),
+        to(1, 1000, 300),
+        to(1, 1001, 500),
+        to(2, 9000, 200),
+        to(2, 9001, 400),
+        to(2, 600, 700),
+    ]);
+    let slowest = |groups: Value| {
+        let spec = json!({ "quantity": "slowdown", "reduce": "p99", "groups": groups });
+        measure(spec).map(|measure| measure.of(&run).unwrap())
+    };
+    assert_eq!(slowest(json!({ "receivers": true })), Ok((3.0 * 5.0 + 3.0 * 7.0) / 6.0));
+    let sizes = json!({ "sizes_up_to": [1000, 5000] });
+    assert_eq!(slowest(sizes), Ok((3.0 * 7.0 + 3.0 * 5.0) / 6.0));
+    let both = json!({ "receivers": true, "sizes_up_to": [1000, 9000] });
+    assert_eq!(slowest(both), Ok((2.0 * 3.0 + 5.0 + 2.0 * 4.0 + 7.0) / 6.0));
+    for (groups, why) in [
+        (json!({}), "of nothing"),
+        (json!({ "sizes_up_to": [5, 5] }), "does not ascend"),
+        (json!({ "senders": true }), "unknown field"),
+    ] {
+        let refused = slowest(groups).unwrap_err();
+        assert!(refused.contains(why), "{refused}");
+    }
+    run.flows.in_memory()[3].fct_receiver_ps = None;
+    let spec = json!({ "quantity": "slowdown", "reduce": "p50", "groups": { "receivers": true } });
+    assert_eq!(of(spec, &run), Some((3.0 * 3.0 + 3.0 * 7.0) / 6.0));
+    let refused = measure(json!({ "quantity": "goodput", "unit": "Gb/s", "reduce": "mean",
+                                  "groups": { "receivers": true } }));
+    assert!(refused.unwrap_err().contains("`groups` has no meaning for `goodput`"));
 }
 
 /// 1500 B at 100 Gb/s: nothing of the base model is left in a number.
@@ -381,28 +422,92 @@ fn an_interval_is_low_below_its_share_of_data() {
 #[test]
 fn samples_are_of_a_layer_and_a_window() {
     let mut run = record(vec![flow(1, None, None)]);
-    let group =
-        |direction| PortGroup { layer: Layer::Tor, direction, ports: 2, rate_bps: 20_000_000_000 };
-    run.samples.groups = vec![group(Direction::Down), group(Direction::Up)];
+    let group = |direction, pod| PortGroup {
+        layer: Layer::Tor,
+        direction,
+        pod,
+        ports: 2,
+        rate_bps: 20_000_000_000,
+    };
+    run.samples.groups = vec![
+        group(Direction::Down, None),
+        group(Direction::Up, None),
+        group(Direction::Down, Some(1)),
+    ];
     let sample = |us: u64, group, bytes| Sample {
         time_ps: us * 1_000_000,
         since_ps: (us - 10) * 1_000_000,
         group,
         counters: PortCounters { bytes: 12_500, ..PortCounters::default() },
         queue_bytes: bytes,
+        data_queue_bytes: bytes / 4,
         queue_bytes_max: bytes,
         stopped_ps: 0,
     };
-    run.samples.samples =
-        vec![sample(10, 0, 4000), sample(10, 1, 1), sample(20, 0, 8000), sample(30, 0, 2000)];
+    run.samples.samples = vec![
+        sample(10, 0, 4000),
+        sample(10, 1, 1),
+        sample(20, 0, 8000),
+        sample(30, 0, 2000),
+        sample(30, 2, 600),
+    ];
     let down = json!({ "layer": "tor", "direction": "down" });
     let queue = |quantity: &str, reduce: &str| json!({ "quantity": quantity, "ports": down, "reduce": reduce, "unit": "KB" });
     assert_eq!(of(queue("queue", "max"), &run), Some(4.0));
     assert_eq!(of(queue("fullest_queue", "max"), &run), Some(8.0));
     let late = json!({ "from_us": 21, "to_us": 30 });
     assert_eq!(of(with(queue("fullest_queue", "max"), late), &run), Some(2.0));
+    for (queues, kilobytes) in [("all", 4.0), ("data", 1.0), ("headers", 3.0)] {
+        let some = with(queue("queue", "max"), json!({ "of": queues }));
+        assert_eq!(of(some, &run), Some(kilobytes), "{queues}");
+    }
+    let in_pod = with(queue("fullest_queue", "max"), json!({ "pod": 1 }));
+    assert_eq!(of(in_pod, &run), Some(0.6));
+    assert_eq!(of(with(queue("queue", "max"), json!({ "pod": 0 })), &run), None);
     let used = json!({ "quantity": "sampled_utilisation", "ports": down, "reduce": "mean" });
     assert!(close(of(used, &run), 50.0));
+}
+
+#[test]
+fn what_did_not_arrive_is_of_flows_that_were_started() {
+    let mut flows: Vec<FlowRecord> = (0..4).map(|_| flow(1000, None, None)).collect();
+    for (flow, arrived) in flows.iter_mut().zip([1000, 400, 0, 0]) {
+        (flow.size_bytes, flow.delivered_bytes) = (Some(1000), arrived);
+        flow.end = FlowEnd::RunEnded;
+    }
+    flows[3].end = FlowEnd::NotStarted;
+    let share = of(json!({ "quantity": "undelivered" }), &record(flows)).expect("a number");
+    assert!((share - 160.0 / 3.0).abs() < 1e-9, "{share}");
+}
+
+#[test]
+fn ways_are_of_workloads_and_sizes() {
+    let mut run = record(vec![flow(1, None, None)]);
+    let path = |name: &str, up_to_bytes, links, deflections, packets| crate::PathRecord {
+        workload: name.into(),
+        up_to_bytes,
+        links,
+        deflections,
+        packets,
+    };
+    run.paths = vec![
+        path("a", Some(1024), 6, 0, 30),
+        path("a", Some(1024), 8, 1, 10),
+        path("a", Some(131_072), 12, 3, 1),
+        path("b", None, 2, 0, 100),
+    ];
+    let ways = |quantity: &str, more| with(json!({ "quantity": quantity }), more);
+    let small = json!({ "workload": "a", "size_bytes": { "below": 100_000 } });
+    assert_eq!(
+        of(with(ways("links", small.clone()), json!({ "reduce": "mean" })), &run),
+        Some(6.5)
+    );
+    assert_eq!(of(ways("links", json!({ "reduce": "max" })), &run), Some(12.0));
+    assert_eq!(of(ways("deflections", small.clone()), &run), Some(0.25));
+    assert_eq!(of(ways("deflected", small), &run), Some(25.0));
+    let large = json!({ "size_bytes": { "from": 65_537 } });
+    assert_eq!(of(ways("deflected", large), &run), Some(100.0), "not those without a size");
+    assert_eq!(of(ways("deflected", json!({ "workload": "c" })), &run), None);
 }
 
 #[test]

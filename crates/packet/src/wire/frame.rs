@@ -267,7 +267,7 @@ impl<'a> Frame<'a> {
         traffic_class(self.bytes, self.layout) >> 2
     }
 
-    /// The ECN field as [`Packet::marks`]. ECT(1) counts as ECT.
+    /// The ECN field as [`Packet::marks`]. ECT(1) counts as ECT. The mark in the DSCP is [`Profile::marks`]'.
     pub fn marks(&self) -> u8 {
         match traffic_class(self.bytes, self.layout) & 3 {
             0 => 0,
@@ -356,11 +356,9 @@ impl<'a> Frame<'a> {
         let announced = class.service();
 
         let (source_port, destination_port) = self.ports();
-        let (port, entropy) = match announced {
-            Service::Returned => (source_port, destination_port),
-            Service::Trimmable | Service::Trimmed | Service::Control | Service::Droppable => {
-                (destination_port, source_port)
-            }
+        let (port, entropy) = match announced.is_turned_round() {
+            true => (source_port, destination_port),
+            false => (destination_port, source_port),
         };
         if port != profile.port {
             return Err(Error::new(What::Port, self.layout.udp));
@@ -374,6 +372,8 @@ impl<'a> Frame<'a> {
             Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset => false,
         };
         let (service, (payload, extension)) = match (is_data, announced, rest) {
+            // Of any packet, and of its header alone.
+            (_, Service::Notification, _) => (Service::Notification, none),
             (true, Service::Returned, _) => (Service::Returned, none),
             (false, Service::Returned, _) => return Err(foreign),
             (true, Service::Droppable, Ok(rest)) => (Service::Droppable, rest),
@@ -395,7 +395,7 @@ impl<'a> Frame<'a> {
             // A damaged UDP length makes a header of a frame that is as long as a whole packet: its payload is not
             // believed, and nobody is to take it for whole by its size.
             Service::Trimmed => (self.bytes.len() + FCS_BYTES).min(whole.saturating_sub(1)),
-            Service::Returned => self.bytes.len() + FCS_BYTES,
+            Service::Returned | Service::Notification => self.bytes.len() + FCS_BYTES,
             Service::Trimmable | Service::Control | Service::Droppable => {
                 usize::from(Packet::HEADER_BYTES) + payload.len()
             }
@@ -403,13 +403,15 @@ impl<'a> Frame<'a> {
         // What a switch cut has lost its priority.
         let service = if service == announced { class } else { service.into() };
         let wire_bytes = wire_bytes.max(Packet::HEADER_BYTES.into()).min(u16::MAX.into()) as u16;
-        let marks = self.marks();
+        // What was cut has lost its mark with its DSCP; control packets never had one.
+        let is_as_announced = is_data && service == announced;
+        let marks = self.marks() | if is_as_announced { Profile::marks(self.dscp()) } else { 0 };
         let datagram = Datagram { source, destination, entropy, service, marks, fields };
         Ok(Parsed { datagram, payload, extension, wire_bytes })
     }
 
     /// Trims a frame as a switch does: cuts it at the profile's size, writes the TRIMMED DSCP (there is
-    /// one: the priority is lost), leaves UDP as it was. Gives the bytes that are left. The 16 bytes are never cut, though the size be
+    /// one: priority and mark are lost), leaves UDP as it was. Gives the bytes that are left. The 16 bytes are never cut, though the size be
     /// too small for an IPv6 packet. A frame that is no longer than the size stays whole.
     ///
     /// # Errors
@@ -453,28 +455,38 @@ impl<'a> Frame<'a> {
         if !trimmed || frame.header().kind() != Some(Kind::Data) {
             return Err(Error::new(What::Service, field::v4::TRAFFIC_CLASS));
         }
-        swap(bytes, field::MAC_SOURCE, field::MAC_DESTINATION);
-        if layout.v6 {
-            swap(bytes, field::v6::SOURCE, field::v6::DESTINATION);
-        } else {
-            swap(bytes, field::v4::SOURCE, field::v4::DESTINATION);
-        }
-        let ports = (field::udp::SOURCE, field::udp::DESTINATION);
-        swap(bytes, within(&ports.0, layout.udp), within(&ports.1, layout.udp));
+        swap_ends(bytes, layout);
         set_dscp(bytes, layout, profile.returned);
         Ok(())
+    }
+
+    /// Makes a frame the notification of its own drop (FastLane 3.2): addresses and ports swapped, its DSCP written,
+    /// ECN cleared, everything behind the 16 bytes cut, or behind the shortest frame. IP and UDP keep the length of the
+    /// whole packet. Gives the bytes that are left. The check of the 16 bytes still holds.
+    ///
+    /// # Errors
+    /// Not one of this protocol's frames, or one that was turned round already.
+    pub fn notify(bytes: &mut [u8], profile: &Profile) -> Result<usize, Error> {
+        let layout = Layout::of(bytes)?;
+        if [profile.notification, profile.returned].contains(&(traffic_class(bytes, layout) >> 2)) {
+            return Err(Error::new(What::Service, field::v4::TRAFFIC_CLASS));
+        }
+        swap_ends(bytes, layout);
+        set_traffic_class(bytes, layout, profile.notification << 2);
+        Ok(layout.end().max(SHORTEST).min(bytes.len()))
     }
 }
 
 impl Datagram {
     /// Writes the frame in place of what `bytes` held: the headers, the payload, the extension, padding
-    /// up to 60 bytes. A trimmed or returned header is written as a switch leaves it: its UDP length
+    /// up to 60 bytes. A trimmed or returned header or a notification is written as a switch leaves it: its UDP length
     /// that of the whole packet, its UDP checksum worthless.
     ///
     /// # Errors
-    /// [`What::Length`] when the payload is not as long as the header says (none, when trimmed) or the
+    /// [`What::Length`] when the payload is not as long as the header says (none, when cut) or the
     /// packet is too long for IP; [`What::Service`] for a class that this type never bears;
-    /// [`What::IpVersion`] for addresses of two families; [`What::Marks`] for CE without ECT.
+    /// [`What::IpVersion`] for addresses of two families; [`What::Marks`] for CE without ECT, and for unscheduled
+    /// packets that are not whole data.
     pub fn emit(
         &self,
         ethernet: Ethernet,
@@ -521,21 +533,31 @@ impl Datagram {
         headers: &mut Vec<u8>,
     ) -> Result<(), Error> {
         let bytes = headers;
-        let cut = matches!(self.service.service(), Service::Trimmed | Service::Returned);
+        let cut = match self.service.service() {
+            Service::Trimmed | Service::Returned | Service::Notification => true,
+            Service::Trimmable | Service::Control | Service::Droppable => false,
+        };
         let lawful = match self.fields.kind {
             Kind::Data => self.service != Service::Control,
-            Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset => {
-                matches!(self.service.service(), Service::Control | Service::Droppable)
-            }
+            Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset => match self.service.service() {
+                Service::Control | Service::Droppable | Service::Notification => true,
+                Service::Trimmable | Service::Trimmed | Service::Returned => false,
+            },
         };
         if !lawful {
             return Err(Error::new(What::Service, field::v4::TRAFFIC_CLASS));
         }
-        let ecn = match self.marks {
+        let inexpressible = Error::new(What::Marks, field::v4::TRAFFIC_CLASS);
+        let ecn = match self.marks & !Packet::MARK_UNSCHEDULED {
             0 => 0,
             Packet::MARK_ECT => 2,
             marks if marks == Packet::MARK_ECT | Packet::MARK_CE => 3,
-            _ => return Err(Error::new(What::Marks, field::v4::TRAFFIC_CLASS)),
+            _ => return Err(inexpressible),
+        };
+        let dscp = match (self.marks & Packet::MARK_UNSCHEDULED, self.fields.kind) {
+            (0, _) => profile.dscp(self.service),
+            (_, Kind::Data) => Profile::unscheduled(self.service).ok_or(inexpressible)?,
+            (_, Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset) => return Err(inexpressible),
         };
         let expected = if cut { 0 } else { self.fields.payload_length() };
         let length = payload[0].len() + payload[1].len();
@@ -582,13 +604,11 @@ impl Datagram {
             set_address(bytes, field::v4::SOURCE, self.source);
             set_address(bytes, field::v4::DESTINATION, self.destination);
         }
-        set_traffic_class(bytes, layout, profile.dscp(self.service) << 2 | ecn);
+        set_traffic_class(bytes, layout, dscp << 2 | ecn);
 
-        let (source_port, destination_port) = match self.service.service() {
-            Service::Returned => (profile.port, self.entropy),
-            Service::Trimmable | Service::Trimmed | Service::Control | Service::Droppable => {
-                (self.entropy, profile.port)
-            }
+        let (source_port, destination_port) = match self.service.service().is_turned_round() {
+            true => (profile.port, self.entropy),
+            false => (self.entropy, profile.port),
         };
         let udp = &mut bytes[layout.udp..];
         set_word(udp, &field::udp::SOURCE, source_port);
@@ -634,6 +654,18 @@ fn set_traffic_class(bytes: &mut [u8], layout: Layout, class: u8) {
         let sum = Sum::default().bytes(&bytes[field::IP..layout.udp]).complement();
         set_word(bytes, &field::v4::CHECKSUM, sum);
     }
+}
+
+/// Swaps the addresses of Ethernet and IP, and the ports.
+fn swap_ends(bytes: &mut [u8], layout: Layout) {
+    swap(bytes, field::MAC_SOURCE, field::MAC_DESTINATION);
+    if layout.v6 {
+        swap(bytes, field::v6::SOURCE, field::v6::DESTINATION);
+    } else {
+        swap(bytes, field::v4::SOURCE, field::v4::DESTINATION);
+    }
+    let ports = (field::udp::SOURCE, field::udp::DESTINATION);
+    swap(bytes, within(&ports.0, layout.udp), within(&ports.1, layout.udp));
 }
 
 fn swap(bytes: &mut [u8], one: Range<usize>, other: Range<usize>) {

@@ -1,7 +1,7 @@
 //! How a kind of switch marks and cuts packets. Every value is the operator's to set: a profile is a
 //! beginning, not a standard.
 
-use crate::packet::{Service, ServiceClass};
+use crate::packet::{Packet, Service, ServiceClass};
 
 /// The DSCP of every class of packet, and where a switch cuts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct Profile {
     pub control: u8,
     /// What may only be dropped.
     pub droppable: u8,
+    /// A notification of a drop, on its way to the packet's sender.
+    pub notification: u8,
     /// Bytes that a switch leaves of a frame, from the Ethernet header to the FCS inclusive.
     pub trimmed_bytes: u16,
     /// The UDP port of the protocol.
@@ -32,14 +34,22 @@ pub const PORT: u16 = 49_199;
 /// The three bits behind the priority in the DSCP of data with a priority.
 const TRIMMABLE_BITS: u8 = 0b111;
 const DROPPABLE_BITS: u8 = 0b101;
+/// The same of unscheduled data, of every priority but the two below.
+const UNSCHEDULED_TRIMMABLE_BITS: u8 = 0b011;
+const UNSCHEDULED_DROPPABLE_BITS: u8 = 0b001;
+/// Trimmable unscheduled data of priority 1: the rule would give 11, which Spectrum-4 writes when it trims.
+const UNSCHEDULED_TRIMMABLE_1: u8 = 0b000_111;
+/// Droppable unscheduled data of priority 0: the rule would give 000001, the Lower-Effort PHB of RFC 8622, which networks
+/// drop first.
+const UNSCHEDULED_DROPPABLE_0: u8 = 0b000_101;
 
 /// Bytes of the frame check sequence, which no buffer here contains.
 pub const FCS_BYTES: usize = 4;
 
 impl Profile {
     /// NDP's own: a trimmed packet is a 64-byte header (NDP 3.1). The paper uses a protocol number of
-    /// its own and names no DSCP: all six are chosen. Trimmed, returned and control packets share
-    /// precedence 6, data has precedence 1.
+    /// its own and names no DSCP: all seven are chosen. Trimmed, returned and control packets share
+    /// precedence 6, data has precedence 1, and notifications, which go before everything (FastLane 3.2), 7.
     pub const PAPER: Profile = Profile {
         trimmable: 10,
         trimmed: 50,
@@ -47,6 +57,7 @@ impl Profile {
         returned: 54,
         control: 48,
         droppable: 0,
+        notification: 56,
         trimmed_bytes: 64,
         port: PORT,
     };
@@ -93,6 +104,7 @@ impl Profile {
             ("trimmable", self.trimmable),
             ("returned", self.returned),
             ("droppable", self.droppable),
+            ("notification", self.notification),
             ("trimmed", self.trimmed),
             ("trimmed_last_hop", self.trimmed_last_hop),
             ("control", self.control),
@@ -104,7 +116,10 @@ impl Profile {
             if Profile::prioritised(value).is_some() {
                 return Some((name, "data with a priority"));
             }
-            let alone = &values[..index.min(3)];
+            if Profile::unscheduled_class(value).is_some() {
+                return Some((name, "unscheduled data"));
+            }
+            let alone = &values[..index.min(4)];
             if let Some(&(other, _)) = alone.iter().find(|&&(_, taken)| taken == value) {
                 return Some((name, other));
             }
@@ -124,6 +139,44 @@ impl Profile {
             (Service::Control, _) => self.control,
             (Service::Droppable, 0) => self.droppable,
             (Service::Droppable, priority) => priority << 3 | DROPPABLE_BITS,
+            (Service::Notification, _) => self.notification,
+        }
+    }
+
+    /// The DSCP of whole data with [`Packet::MARK_UNSCHEDULED`], the same in every profile (chosen): behind the priority
+    /// stand 3 for what may be trimmed and 1 for what may only be dropped. Where that value has another meaning it is
+    /// one of the two that priority 0 leaves: 7 for trimmable data of priority 1, 5 for droppable data of priority 0.
+    /// `None`: no packet of this service bears the mark.
+    pub const fn unscheduled(class: ServiceClass) -> Option<u8> {
+        match (class.service(), class.priority()) {
+            (Service::Trimmable, 1) => Some(UNSCHEDULED_TRIMMABLE_1),
+            (Service::Trimmable, priority) => Some(priority << 3 | UNSCHEDULED_TRIMMABLE_BITS),
+            (Service::Droppable, 0) => Some(UNSCHEDULED_DROPPABLE_0),
+            (Service::Droppable, priority) => Some(priority << 3 | UNSCHEDULED_DROPPABLE_BITS),
+            (
+                Service::Trimmed | Service::Returned | Service::Control | Service::Notification,
+                _,
+            ) => None,
+        }
+    }
+
+    /// The class of unscheduled data that a DSCP announces.
+    const fn unscheduled_class(dscp: u8) -> Option<ServiceClass> {
+        let (service, priority) = match (dscp >> 3, dscp & 7) {
+            (0, _) if dscp == UNSCHEDULED_TRIMMABLE_1 => (Service::Trimmable, 1),
+            (0, _) if dscp == UNSCHEDULED_DROPPABLE_0 => (Service::Droppable, 0),
+            (priority @ (0 | 2..=7), UNSCHEDULED_TRIMMABLE_BITS) => (Service::Trimmable, priority),
+            (priority @ 1..=7, UNSCHEDULED_DROPPABLE_BITS) => (Service::Droppable, priority),
+            (_, _) => return None,
+        };
+        Some(ServiceClass::new(service, priority))
+    }
+
+    /// The part of [`Packet::marks`] that a DSCP announces, of whole data: [`Packet::MARK_UNSCHEDULED`] or nothing.
+    pub const fn marks(dscp: u8) -> u8 {
+        match Profile::unscheduled_class(dscp) {
+            Some(_) => Packet::MARK_UNSCHEDULED,
+            None => 0,
         }
     }
 
@@ -149,13 +202,102 @@ impl Profile {
             Service::Returned
         } else if dscp == self.droppable {
             Service::Droppable
+        } else if dscp == self.notification {
+            Service::Notification
         } else if dscp == self.trimmed || dscp == self.trimmed_last_hop {
             Service::Trimmed
         } else if dscp == self.control {
             Service::Control
         } else {
-            return Profile::prioritised(dscp);
+            return match Profile::prioritised(dscp) {
+                Some(class) => Some(class),
+                None => Profile::unscheduled_class(dscp),
+            };
         };
         Some(ServiceClass::new(service, 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Datagram, Ethernet, Fields, Frame};
+    use super::*;
+    use crate::ids::ConnectionId;
+    use crate::packet::{Flags, Header, Kind};
+
+    #[test]
+    fn unscheduled_data_has_values_of_its_own() {
+        let values = |service| {
+            [0, 1, 2, 7].map(|priority| Profile::unscheduled(ServiceClass::new(service, priority)))
+        };
+        assert_eq!(values(Service::Trimmable), [Some(3), Some(7), Some(19), Some(59)]);
+        assert_eq!(values(Service::Droppable), [Some(5), Some(9), Some(17), Some(57)]);
+        for service in
+            [Service::Trimmed, Service::Returned, Service::Control, Service::Notification]
+        {
+            assert_eq!(Profile::unscheduled(service.into()), None, "{service:?}");
+        }
+        // The Lower-Effort PHB, and what Spectrum-4 writes in what it has trimmed.
+        assert_eq!([1, 11].map(Profile::marks), [0; 2]);
+        assert_eq!((0..64).filter(|&dscp| Profile::marks(dscp) != 0).count(), 16);
+    }
+
+    /// Every class with and without the mark, in every profile: a value of its own, which parses back.
+    #[test]
+    fn class_and_mark_parse_back() {
+        for (name, profile) in Profile::ALL {
+            let mut taken = alloc::collections::BTreeSet::new();
+            for class in ServiceClass::all() {
+                assert!(taken.insert(profile.dscp(class)), "{name}: {class:?}");
+                assert_eq!(Profile::marks(profile.dscp(class)), 0, "{name}: {class:?}");
+                let Some(dscp) = Profile::unscheduled(class) else { continue };
+                assert!(dscp < 64 && taken.insert(dscp), "{name}: {class:?}");
+                assert_eq!(profile.class(dscp), Some(class), "{name}");
+                assert_eq!(Profile::marks(dscp), Packet::MARK_UNSCHEDULED);
+            }
+            // What no class bears is told apart from what one does.
+            let known = (0..64).filter(|&dscp| profile.class(dscp).is_some()).count();
+            let last_hop = usize::from(profile.trimmed_last_hop != profile.trimmed);
+            assert_eq!(known, taken.len() + last_hop, "{name}");
+            assert_eq!(profile.conflict(), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_cut_of_unscheduled_data_has_lost_its_mark() {
+        let address = core::net::IpAddr::from([10, 0, 0, 1]);
+        let datagram = Datagram {
+            source: address,
+            destination: address,
+            entropy: 0,
+            service: Service::Droppable.into(),
+            marks: Packet::MARK_UNSCHEDULED,
+            fields: Fields {
+                kind: Kind::Data,
+                flags: Flags::default(),
+                connection: ConnectionId::new(0),
+                sequence: 0,
+                extra: Header::data_extra(100, 0),
+            },
+        };
+        let mut bytes = alloc::vec::Vec::new();
+        datagram.emit(Ethernet::default(), &Profile::PAPER, &[0; 100], &[], &mut bytes).unwrap();
+        for length in 58..=bytes.len() {
+            let parsed = Frame::new(&bytes[..length]).unwrap().parse(&Profile::PAPER).unwrap();
+            let is_whole = length == bytes.len();
+            let marks = if is_whole { Packet::MARK_UNSCHEDULED } else { 0 };
+            assert_eq!(parsed.datagram.marks, marks, "{length}");
+            assert_eq!(parsed.payload.is_empty(), !is_whole);
+        }
+    }
+
+    #[test]
+    fn a_profile_leaves_unscheduled_data_its_values() {
+        for (dscp, expected) in
+            [(3, Some("unscheduled data")), (1, None), (7, Some("unscheduled data"))]
+        {
+            let taken = Profile { control: dscp, ..Profile::PAPER };
+            assert_eq!(taken.conflict(), expected.map(|with| ("control", with)), "{dscp}");
+        }
     }
 }

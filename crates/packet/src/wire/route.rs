@@ -5,9 +5,10 @@ use core::net::IpAddr;
 
 use super::frame::{Datagram, Parsed};
 use super::header::Fields;
+use super::profile::Profile;
 use super::{Error, What};
 use crate::ids::{HostId, PathId};
-use crate::packet::{Packet, Service};
+use crate::packet::{Kind, Packet};
 
 /// What the caller knows of addresses. A path is the pair (destination address, entropy): an address
 /// for each core switch where the fabric routes by them (NDP 3.1.1), the UDP source port where it
@@ -37,35 +38,40 @@ pub const fn path_of(entropy: u16) -> PathId {
 const UNKNOWN: Error = Error::new(What::Address, 0);
 
 impl Datagram {
-    /// The addresses and fields of a packet. Marks that IP does not know are left behind.
+    /// The addresses and fields of a packet. Marks that IP does not know, or not of such a packet, are left behind.
     ///
     /// # Errors
     /// [`What::Address`] for a host or path without an address.
     pub fn of(packet: &Packet, routes: &impl Routes) -> Result<Datagram, Error> {
-        // A returned header has the addresses of its way out, swapped.
-        let (from, to) = match packet.service.service() {
-            Service::Returned => (packet.destination, packet.source),
-            Service::Trimmable | Service::Trimmed | Service::Control | Service::Droppable => {
-                (packet.source, packet.destination)
-            }
+        // What was turned round has the addresses of its way out, swapped.
+        let is_turned_round = packet.service.service().is_turned_round();
+        let (from, to) = match is_turned_round {
+            true => (packet.destination, packet.source),
+            false => (packet.source, packet.destination),
         };
         let canonical = routes.canonical(from).ok_or(UNKNOWN)?;
         let (address, entropy) = routes.toward(to, packet.header.path).ok_or(UNKNOWN)?;
-        let (source, destination) = match packet.service.service() {
-            Service::Returned => (address, canonical),
-            Service::Trimmable | Service::Trimmed | Service::Control | Service::Droppable => {
-                (canonical, address)
-            }
+        let (source, destination) = match is_turned_round {
+            true => (address, canonical),
+            false => (canonical, address),
         };
         Ok(Datagram {
             source,
             destination,
             entropy,
             service: packet.service,
-            marks: packet.marks & (Packet::MARK_ECT | Packet::MARK_CE),
+            marks: packet.marks & marks_of_ip(packet),
             fields: Fields::of(&packet.header),
         })
     }
+}
+
+/// The marks that IP can express of a packet: ECN, and in the DSCP of whole data that it is unscheduled.
+fn marks_of_ip(packet: &Packet) -> u8 {
+    let is_whole_data =
+        packet.header.kind == Kind::Data && Profile::unscheduled(packet.service).is_some();
+    let in_dscp = if is_whole_data { Packet::MARK_UNSCHEDULED } else { 0 };
+    Packet::MARK_ECT | Packet::MARK_CE | in_dscp
 }
 
 impl Parsed<'_> {
@@ -75,7 +81,7 @@ impl Parsed<'_> {
     /// [`What::Address`] for an address that belongs to no host, or names no path.
     pub fn packet(&self, routes: &impl Routes) -> Result<Packet, Error> {
         let Datagram { source, destination, entropy, service, marks, fields } = self.datagram;
-        let routed = if service == Service::Returned { source } else { destination };
+        let routed = if service.service().is_turned_round() { source } else { destination };
         Ok(Packet {
             source: routes.host(source).ok_or(UNKNOWN)?,
             destination: routes.host(destination).ok_or(UNKNOWN)?,

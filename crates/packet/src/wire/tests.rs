@@ -43,8 +43,16 @@ fn data(payload_length: u16) -> Datagram {
     }
 }
 
+/// Whether only the header of a packet of this service is there.
+fn is_cut(service: ServiceClass) -> bool {
+    match service.service() {
+        Service::Trimmed | Service::Returned | Service::Notification => true,
+        Service::Trimmable | Service::Control | Service::Droppable => false,
+    }
+}
+
 fn emitted(datagram: &Datagram, profile: &Profile, extension: &[u8]) -> Vec<u8> {
-    let cut = matches!(datagram.service.service(), Service::Trimmed | Service::Returned);
+    let cut = is_cut(datagram.service);
     let length = if cut { 0 } else { datagram.fields.payload_length() };
     let payload: Vec<u8> = (0..length).map(|at| at as u8).collect();
     let mut bytes = Vec::new();
@@ -93,15 +101,21 @@ fn any_addresses() -> impl Strategy<Value = (IpAddr, IpAddr)> {
 
 /// Every datagram that can be emitted.
 fn any_datagram() -> impl Strategy<Value = Datagram> {
-    let marks = select(vec![0, Packet::MARK_ECT, Packet::MARK_ECT | Packet::MARK_CE]);
+    let ecn = select(vec![0, Packet::MARK_ECT, Packet::MARK_ECT | Packet::MARK_CE]);
+    let marks = (ecn, any::<bool>());
     (any_addresses(), any::<u16>(), (any::<Index>(), 0u8..8), marks, any_fields()).prop_map(
-        |((source, destination), entropy, (service, priority), marks, fields)| {
-            use Service::{Control, Droppable, Returned, Trimmable, Trimmed};
+        |((source, destination), entropy, (service, priority), (ecn, mark), fields)| {
+            use Service::{Control, Droppable, Notification, Returned, Trimmable, Trimmed};
             let services: &[Service] = match fields.kind {
-                Kind::Data => &[Trimmable, Trimmed, Returned, Droppable],
-                Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset => &[Control, Droppable],
+                Kind::Data => &[Trimmable, Trimmed, Returned, Droppable, Notification],
+                Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset => {
+                    &[Control, Droppable, Notification]
+                }
             };
             let service = ServiceClass::new(*service.get(services), priority);
+            let is_unscheduled =
+                mark && fields.kind == Kind::Data && Profile::unscheduled(service).is_some();
+            let marks = ecn | if is_unscheduled { Packet::MARK_UNSCHEDULED } else { 0 };
             Datagram { source, destination, entropy, service, marks, fields }
         },
     )
@@ -116,6 +130,11 @@ fn any_trimmable() -> impl Strategy<Value = Datagram> {
     })
 }
 
+/// The marks that a trim leaves.
+fn ecn_of(datagram: &Datagram) -> u8 {
+    datagram.marks & !Packet::MARK_UNSCHEDULED
+}
+
 fn lengths() -> impl Strategy<Value = Lengths> {
     select(vec![Lengths::Updated, Lengths::Stale])
 }
@@ -128,7 +147,7 @@ proptest! {
         extension in proptest::collection::vec(any::<u8>(), 0..40),
         trailing in proptest::collection::vec(any::<u8>(), 0..8),
     ) {
-        let cut = matches!(datagram.service.service(), Service::Trimmed | Service::Returned);
+        let cut = is_cut(datagram.service);
         let extension = if cut { &[][..] } else { &extension[..] };
         let mut bytes = emitted(&datagram, &profile, extension);
         bytes.extend(trailing);
@@ -156,12 +175,12 @@ proptest! {
         let left = (left + jitter).min(whole);
         let parsed = parsed(&bytes[..left], &profile).unwrap();
         prop_assert_eq!(parsed.datagram.fields, datagram.fields);
-        prop_assert_eq!(parsed.datagram.marks, datagram.marks);
+        prop_assert_eq!(parsed.datagram.marks, ecn_of(&datagram));
         // Padding may stand behind the last byte of payload.
         let header = if datagram.source.is_ipv6() { 78 } else { 58 };
         let complete = left >= header + datagram.fields.payload_length();
         let expected = if complete { Service::Trimmable } else { Service::Trimmed };
-        // A switch that trims writes one DSCP: the priority is lost, even if every byte is there.
+        // A switch that trims writes one DSCP: priority and mark are lost, even if every byte is there.
         prop_assert_eq!(parsed.datagram.service, ServiceClass::from(expected));
         prop_assert_eq!(parsed.payload.is_empty(), !complete || datagram.fields.payload_length() == 0);
     }
@@ -181,6 +200,7 @@ proptest! {
             source: datagram.destination,
             destination: datagram.source,
             service: Service::Returned.into(),
+            marks: ecn_of(&datagram),
             ..datagram
         });
         prop_assert_eq!(returned.payload, &[]);
@@ -189,6 +209,37 @@ proptest! {
             Frame::turn_round(&mut bytes, &profile).map_err(|error| error.what),
             Err(What::Service)
         );
+    }
+
+    /// FastLane 3.2, of packets of every kind: the length of the whole packet is kept.
+    #[test]
+    fn a_notification_is_understood_by_its_sender(
+        datagram in any_datagram(),
+        profile in any_profile(),
+        extension in proptest::collection::vec(any::<u8>(), 0..40),
+    ) {
+        let extension = if is_cut(datagram.service) { &[][..] } else { &extension[..] };
+        let mut bytes = emitted(&datagram, &profile, extension);
+        let whole = bytes.clone();
+        let notified = Frame::notify(&mut bytes, &profile);
+        if datagram.service.service().is_turned_round() {
+            prop_assert_eq!(notified.map_err(|error| error.what), Err(What::Service));
+            return Ok(());
+        }
+        bytes.truncate(notified.unwrap());
+        let v6 = datagram.source.is_ipv6();
+        prop_assert_eq!(bytes.len(), if v6 { 78 } else { 60 });
+        let length = if v6 { 18..20 } else { 16..18 };
+        prop_assert_eq!(&bytes[length.clone()], &whole[length]);
+        let notification = parsed(&bytes, &profile).unwrap();
+        prop_assert_eq!(notification.datagram, Datagram {
+            source: datagram.destination,
+            destination: datagram.source,
+            service: Service::Notification.into(),
+            marks: 0,
+            ..datagram
+        });
+        prop_assert_eq!(notification.payload, &[]);
     }
 
     #[test]
@@ -281,9 +332,9 @@ proptest! {
             source: HostId::new(one),
             destination: HostId::new(other),
             header: datagram.fields.on_path(path),
-            wire_bytes: match datagram.service.service() {
-                Service::Trimmed | Service::Returned => 64,
-                Service::Trimmable | Service::Control | Service::Droppable => 64 + datagram.fields.payload_length() as u16,
+            wire_bytes: match is_cut(datagram.service) {
+                true => 64,
+                false => 64 + datagram.fields.payload_length() as u16,
             },
             service: datagram.service,
             marks: datagram.marks,
@@ -365,7 +416,7 @@ proptest! {
         damage in proptest::collection::vec((any::<Index>(), any::<u8>()), 0..6),
         length in any::<Index>(),
     ) {
-        let cut = matches!(datagram.service.service(), Service::Trimmed | Service::Returned);
+        let cut = is_cut(datagram.service);
         let extension: &[u8] = if cut { &[] } else { &[1, 2, 0, 1] };
         let mut bytes = emitted(&datagram, &profile, extension);
         for (at, byte) in damage {
@@ -393,6 +444,9 @@ fn every_entry(bytes: &[u8], profile: &Profile) {
         }
     }
     let _ = Frame::turn_round(&mut bytes.to_vec(), profile);
+    if let Ok(left) = Frame::notify(&mut bytes.to_vec(), profile) {
+        assert!(left <= bytes.len());
+    }
 }
 
 /// Host h is 10.h, with an address for each path below 1000, or one and the port for the path.
@@ -473,6 +527,8 @@ fn profiles_are_without_conflict() {
     assert_eq!(clash.conflict(), Some(("returned", "trimmable")));
     let clash = Profile { trimmed: 0, ..Profile::PAPER };
     assert_eq!(clash.conflict(), Some(("trimmed", "droppable")));
+    let clash = Profile { notification: 48, ..Profile::PAPER };
+    assert_eq!(clash.conflict(), Some(("control", "notification")));
     let beyond = Profile { control: 64, ..Profile::PAPER };
     assert_eq!(beyond.conflict(), Some(("control", "the range 0 to 63")));
     let shared = Profile { control: 50, trimmed_last_hop: 50, ..Profile::PAPER };
@@ -482,26 +538,9 @@ fn profiles_are_without_conflict() {
 }
 
 #[test]
-fn every_class_has_a_dscp_of_its_own_and_parses_back() {
-    for (name, profile) in Profile::ALL {
-        let mut taken = alloc::collections::BTreeMap::new();
-        for class in ServiceClass::all() {
-            let dscp = profile.dscp(class);
-            assert!(dscp < 64);
-            assert_eq!(profile.class(dscp), Some(class), "{name}: {class:?}");
-            assert_eq!(taken.insert(dscp, class), None, "{name}: DSCP {dscp}");
-        }
-        // What no class bears is told apart from what one does.
-        let known = (0..64).filter(|&dscp| profile.class(dscp).is_some()).count();
-        let last_hop = usize::from(profile.trimmed_last_hop != profile.trimmed);
-        assert_eq!(known, taken.len() + last_hop, "{name}");
-    }
-}
-
-#[test]
 fn the_classes_of_priority_0_keep_their_values() {
     let dscp = |service: Service| Profile::PAPER.dscp(service.into());
-    assert_eq!(Service::ALL.map(dscp), [10, 50, 54, 48, 0]);
+    assert_eq!(Service::ALL.map(dscp), [10, 50, 54, 48, 0, 56]);
 }
 
 #[test]
@@ -647,7 +686,9 @@ fn frames_of_others_are_refused_by_name() {
     check(&with(&[(20, 0x20)]), &profile, Err(What::Fragment));
     check(&with(&[(21, 1)]), &profile, Err(What::Fragment));
     check(&with(&[(23, 6)]), &profile, Err(What::Protocol));
-    check(&with(&[(15, 33 << 2)]), &profile, Err(What::Service));
+    check(&with(&[(15, 34 << 2)]), &profile, Err(What::Service));
+    // Unscheduled data of priority 4, which may only be dropped.
+    check(&with(&[(15, 33 << 2)]), &profile, Ok((Service::Droppable, 100)));
     check(&with(&[(36, 0)]), &profile, Err(What::Port));
     let mut bytes = good.clone();
     bytes[22] ^= 1;
@@ -685,6 +726,14 @@ fn what_cannot_be_is_not_emitted() {
     let service = |service: Service| Datagram { service: service.into(), ..data(0) };
     assert_eq!(emit(service(Service::Control), &[]), Err(What::Service));
     assert_eq!(emit(Datagram { marks: Packet::MARK_CE, ..data(0) }, &[]), Err(What::Marks));
+    assert_eq!(emit(Datagram { marks: Packet::MARK_JOINED, ..data(0) }, &[]), Err(What::Marks));
+    let marks = Packet::MARK_UNSCHEDULED;
+    let trimmed = Datagram { service: Service::Trimmed.into(), marks, ..data(0) };
+    assert_eq!(emit(trimmed, &[]), Err(What::Marks));
+    let mut droppable = Datagram { service: Service::Droppable.into(), marks, ..data(0) };
+    assert_eq!(emit(droppable, &[]), Ok(()));
+    droppable.fields.kind = Kind::Ack;
+    assert_eq!(emit(droppable, &[]), Err(What::Marks));
     let mixed = Datagram { source: Ipv6Addr::LOCALHOST.into(), ..data(0) };
     assert_eq!(emit(mixed, &[]), Err(What::IpVersion));
     let mut ack = service(Service::Returned);

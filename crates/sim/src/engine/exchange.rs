@@ -11,6 +11,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use trimline_packet::{Handle, Packet, Packets, Time};
+use trimline_switch::deflection::Steps;
 
 use crate::arena::Arena;
 use crate::partition::Partition;
@@ -65,6 +66,7 @@ pub(super) struct Letter {
     pub(super) unit: u32,
     pub(super) link: u32,
     pub(super) packet: Packet,
+    pub(super) steps: Steps,
 }
 
 /// What one thread sends to another in a round.
@@ -121,9 +123,10 @@ impl Outgoing {
         if owner == self.me {
             return false;
         }
-        let packet = *arena.packet(handle);
+        let (packet, steps) = (*arena.packet(handle), arena.steps(handle));
         arena.release(handle);
-        self.mails[usize::from(owner)].letters.push(Letter { at, unit, link, packet });
+        let letter = Letter { at, unit, link, packet, steps };
+        self.mails[usize::from(owner)].letters.push(letter);
         true
     }
 

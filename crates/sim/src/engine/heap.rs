@@ -40,6 +40,8 @@ pub(crate) trait Observer {
     fn lost(&mut self, _arena: &Arena, _unit: u32, _handle: Handle) {}
     /// A packet loses its place at `port`.
     fn displaced(&mut self, _arena: &Arena, _port: u32, _handle: Handle, _fate: Fate) {}
+    /// A packet that was for `port` leaves by another one.
+    fn deflected(&mut self, _arena: &Arena, _port: u32, _handle: Handle) {}
     /// The event is over for `unit`.
     fn ends<E: Protocol, P: OutputPort>(&mut self, _network: &Network<E, P>, _unit: u32) {}
 }
@@ -68,6 +70,9 @@ impl<O: Observer> Calendar for Heap<O> {
     }
     fn displaced(&mut self, arena: &Arena, unit: u32, handle: Handle, fate: Fate) {
         self.observer.displaced(arena, unit, handle, fate);
+    }
+    fn deflected(&mut self, arena: &Arena, unit: u32, handle: Handle) {
+        self.observer.deflected(arena, unit, handle);
     }
     fn lost(&mut self, arena: &Arena, unit: u32, handle: Handle) {
         self.observer.lost(arena, unit, handle);

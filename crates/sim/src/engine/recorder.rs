@@ -32,7 +32,7 @@ struct Connection {
 
 impl Connection {
     fn of(packet: &Packet) -> Connection {
-        let is_back = packet.service == Service::Returned;
+        let is_back = packet.service.service().is_turned_round();
         let is_from_opener = packet.header.flags.contains(Flags::FROM_OPENER) != is_back;
         let (source, destination) = (packet.source.get(), packet.destination.get());
         let (opener, peer) = match is_from_opener {
@@ -244,7 +244,8 @@ impl Observer for Recorder {
         }
         let what = match fate {
             Fate::Returned => What::Return,
-            Fate::Dropped | Fate::Notify => What::Drop,
+            Fate::Notify => What::Notify,
+            Fate::Dropped => What::Drop,
         };
         self.note(port, packet, what, None);
         *self.place_of(handle) = None;
@@ -252,6 +253,10 @@ impl Observer for Recorder {
         if self.arriving.is_some_and(|(arriving, _)| arriving == handle) {
             self.arriving = None;
         }
+    }
+
+    fn deflected(&mut self, arena: &Arena, port: u32, handle: Handle) {
+        self.note(port, arena.packet(handle), What::Deflect, None);
     }
 
     fn ends<E: Protocol, P: OutputPort>(&mut self, network: &Network<E, P>, unit: u32) {
@@ -288,6 +293,7 @@ fn kind(packet: &Packet) -> PacketKind {
         return PacketKind::Pause;
     }
     match (packet.header.kind, packet.service.service()) {
+        (_, Service::Notification) => PacketKind::Notification,
         (Kind::Data, Service::Trimmed) => PacketKind::Header,
         (Kind::Data, Service::Returned) => PacketKind::Returned,
         (Kind::Data, Service::Trimmable | Service::Droppable | Service::Control) => {

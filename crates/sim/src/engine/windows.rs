@@ -199,6 +199,9 @@ impl Windows {
                 self.wheel.prefetch_inbox(later.unit);
             }
             let handle = network.arena.insert(letter.packet);
+            if network.deflects() {
+                network.arena.set_steps(handle, letter.steps);
+            }
             self.wheel.accept(letter.unit, letter.at, handle, letter.link);
         }
         self.wheel.keep_unfinished();
@@ -436,7 +439,8 @@ impl Windows {
         while first < count && self.units[first] < network.routes.ports() {
             let (end, packets) = self.count_switch(network, first, count);
             let bytes = self.largest_packet.map(|largest| largest * packets);
-            if bytes.is_some_and(|bytes| network.is_apart(self.units[first], bytes)) {
+            let is_apart = bytes.is_some_and(|bytes| network.is_apart(self.units[first], bytes));
+            if is_apart && self.all_keep(network, first, end) {
                 for index in first..end {
                     self.look_ahead(network, index);
                     self.visit_apart(network, self.units[index], limit);
@@ -447,6 +451,19 @@ impl Windows {
             first = end;
         }
         first
+    }
+
+    /// Whether no port of those to be visited, from the place `first` to `end`, deflects a packet or returns a header in
+    /// this window.
+    #[inline(always)]
+    fn all_keep<E: Protocol, P: OutputPort>(
+        &self,
+        network: &Network<E, P>,
+        first: usize,
+        end: usize,
+    ) -> bool {
+        let keeps = |unit| network.keeps_all(unit, self.wheel.packets(unit));
+        !network.deflects() || (first..end).all(|index| keeps(self.units[index]))
     }
 
     /// The ports of one switch among the units to be visited, from the place `first` on: the place behind them, and the

@@ -1,7 +1,7 @@
 //! What engines must know before a run: how soon and how late units can reach each other, and how many headers can
 //! come together.
 
-use trimline_packet::{Pause, TimeDelta};
+use trimline_packet::{Packet, Pause, TimeDelta};
 use trimline_switch::{OutputPort, PortModel, Returning};
 
 use super::{LinkClass, Network};
@@ -36,9 +36,14 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
 
     /// Bytes on the wire of the shortest packet.
     fn shortest(&self) -> u16 {
+        // What a switch makes may be shorter than what hosts send: a notification, a pause frame.
+        let told = match self.model.returning() {
+            Returning::Anywhere => E::FRAMING.least.min(Packet::HEADER_BYTES),
+            Returning::Never | Returning::From { .. } => E::FRAMING.least,
+        };
         match self.pauses {
-            None => E::FRAMING.least,
-            Some(_) => E::FRAMING.least.min(Pause::BYTES),
+            None => told,
+            Some(_) => told.min(Pause::BYTES),
         }
     }
 

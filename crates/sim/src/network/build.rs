@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use trimline_metrics::LinkCounters;
 use trimline_packet::{HostId, Pause, PortCounters, Time};
-use trimline_switch::{Displaced, OutputPort, Pool, PortModel};
+use trimline_switch::{DeflectionModel, Displaced, OutputPort, Pool, PortModel, Returning};
 use trimline_transport::flow;
 
 use super::bounds::lookahead;
@@ -12,6 +12,7 @@ use super::host_tables::Tables;
 use super::{HostUnit, Ledger, LinkClass, Network, PortUnit, Transmitter, class_of};
 use crate::arena::Arena;
 use crate::bumps::Bumps;
+use crate::deflections::Deflections;
 use crate::flows::Flows;
 use crate::links::{LinkChange, Links, Step};
 use crate::nics::Nics;
@@ -26,13 +27,13 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// Builds the network; every flow of `flows` will start by itself.
     pub(crate) fn new(
         clos: &Clos,
-        (model, memory, rules, lossless): (
-            &P::Model,
-            SharedMemory,
-            &[PortRule],
+        (model, memory, rules): (&P::Model, SharedMemory, &[PortRule]),
+        (lossless, deflection, bumps, nics): (
             Option<LosslessInputs>,
+            Option<DeflectionModel>,
+            &BumpsOf,
+            &NicsOf,
         ),
-        (bumps, nics): (&BumpsOf, &NicsOf),
         config: &E::Config,
         mut flows: Flows,
         seed: u64,
@@ -111,6 +112,15 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             let longest = (largest_packet, lookahead);
             Box::new(Pauses::new(lossless, longest, &routes, &links, queue_of))
         });
+        // Two hosts back to back have no switch.
+        let deflection = deflection.filter(|_| routes.ports() > 0);
+        let deflections = deflection.map(|deflection| {
+            let ports = ports.iter().map(|unit| &unit.port);
+            Box::new(Deflections::new(deflection, (ports, model), &routes, seed))
+        });
+        // A Source Quench enters another port of the switch when a packet leaves: at any time, not at arrivals alone.
+        let tells_at_departure = !model.is_plain() && model.returning() == Returning::Anywhere;
+        let strays = deflection.is_some_and(|deflection| deflection.targets.hosts);
         let units_that_choose = if flows.any_switch_random() { routes.units() } else { 0 };
         let senders = if links.counts_hosts() { routes.hosts() as usize } else { 0 };
         let lossy = if links.may_lose() { routes.units() as usize } else { 0 };
@@ -122,11 +132,16 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             arena: Arena::new(),
             model: model.clone(),
             pools: pools.into(),
-            couples_ports: model.shares_memory() || pauses.is_some(),
-            has_stages: pauses.is_some()
+            couples_ports: model.shares_memory()
+                || tells_at_departure
+                || pauses.is_some()
+                || deflections.is_some(),
+            has_stages: strays
+                || pauses.is_some()
                 || nics.is_some()
                 || bumps.as_ref().is_some_and(|bumps| bumps.paces()),
             pauses,
+            deflections,
             bumps,
             nics,
             coins: streams("coin", routes.ports()).collect(),

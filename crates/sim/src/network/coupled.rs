@@ -1,5 +1,6 @@
 //! Switches whose ports depend on each other: they share memory, so that what one may keep depends on what all hold; or
-//! their inputs are counted, so that what one sends changes what another has to tell ([`super::pauses`]).
+//! their inputs are counted, so that what one sends changes what another has to tell ([`super::pauses`]); or packets leave by
+//! another port when their own is busy ([`super::deflected`]).
 //!
 //! Everything that happens at such a switch happens in one order: of time, and at one instant ports in order of their
 //! numbers, then arrivals. What leaves a wire is an event of its own, since it gives memory back.
@@ -28,13 +29,11 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// room for them in whichever order they come, and no input can cross XOFF or XON.
     #[inline(always)]
     pub(crate) fn is_apart(&self, port: u32, bytes: u64) -> bool {
-        if let Some(pauses) = &self.pauses {
-            if !pauses.is_calm(self.routes.switch_of(port)) {
-                return false;
-            }
-            if !self.model.shares_memory() {
-                return true;
-            }
+        if self.pauses.as_ref().is_some_and(|pauses| !pauses.is_calm(self.routes.switch_of(port))) {
+            return false;
+        }
+        if !self.model.shares_memory() {
+            return true;
         }
         let pool = &self.pools[pool_of(&self.model, &self.routes, port)];
         self.model.admits_all(pool, bytes)
@@ -44,7 +43,9 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// a link delays by different times may come at once, which no input is ready for.
     pub(crate) fn may_be_apart(&self) -> bool {
         let is_steady = self.links.most_delay() == TimeDelta::ZERO && !self.links.has_steps();
-        self.model.returning() == Returning::Never && (self.pauses.is_none() || is_steady)
+        // Where packets are deflected each window is looked at ([`Network::keeps_all`]).
+        let keeps_headers = self.model.returning() == Returning::Never || self.deflects();
+        keeps_headers && (self.pauses.is_none() || is_steady)
     }
 
     /// When a port must be visited although nothing arrives.
@@ -68,7 +69,10 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         let unit = &mut self.ports[port as usize];
         if unit.link.busy_until <= now {
             if unit.next_departure() <= now {
-                self.port_depart(calendar, port, now);
+                match self.deflections {
+                    None => self.port_depart(calendar, port, now),
+                    Some(_) => self.depart::<true>(calendar, port, now),
+                }
             } else {
                 let pool = pool_of(&self.model, &self.routes, port);
                 unit.port.release(&self.model, &mut self.pools[pool]);
@@ -87,6 +91,9 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         now: Time,
         (handle, link): (Handle, u32),
     ) -> bool {
+        if self.deflections.is_some() {
+            return self.deflecting_arrive(calendar, port, (now, link), handle);
+        }
         if self.pauses.is_some() {
             return self.lossless_arrive(calendar, port, (now, link), handle);
         }

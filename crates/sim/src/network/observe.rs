@@ -7,6 +7,7 @@ use trimline_switch::{OutputPort, PortModel};
 use trimline_transport::Half;
 
 use super::Network;
+use crate::deflections::data_queues;
 use crate::flows::{Seat, Totals};
 use crate::protocol::Protocol;
 
@@ -75,6 +76,18 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     pub(crate) fn queued_bytes(&self, port: u32) -> u64 {
         let port = &self.ports[port as usize].port;
         (0..P::QUEUES).map(|queue| u64::from(port.queue_bytes(queue))).sum()
+    }
+
+    /// The queues of a port that whole data packets enter, a bit each.
+    pub(crate) fn data_queues(&self, port: u32) -> u32 {
+        data_queues(&self.ports[port as usize].port, &self.model)
+    }
+
+    /// Bytes in some queues of a port, a bit each, the packet on the wire included.
+    pub(crate) fn queued_in(&self, port: u32, queues: u32) -> u64 {
+        let port = &self.ports[port as usize].port;
+        let queues = (0..P::QUEUES).filter(|queue| queues >> queue & 1 != 0);
+        queues.map(|queue| u64::from(port.queue_bytes(queue))).sum()
     }
 
     /// How long pauses have stopped any class of a unit.

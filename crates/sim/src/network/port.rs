@@ -6,6 +6,10 @@ use trimline_packet::{Handle, Packet, Packets, PortCounters, Time, TimeDelta};
 use trimline_switch::{Around, Fabric, Fate, OutputPort, PortModel, settle};
 
 use super::{Calendar, Network, next_hop_draw, pool_of};
+use crate::arena::Arena;
+use crate::deflections::Deflections;
+use crate::flows::Flows;
+use crate::pauses::Pauses;
 use crate::protocol::Protocol;
 use crate::random::Draw;
 
@@ -41,9 +45,9 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         self.depart::<false>(calendar, port, now);
     }
 
-    /// The same, for ports whose inputs are counted or not.
+    /// The same; `NOTED` where somebody notes what leaves: whose inputs are counted, or which may deflect.
     #[inline(always)]
-    pub(super) fn depart<const LOSSLESS: bool>(
+    pub(super) fn depart<const NOTED: bool>(
         &mut self,
         calendar: &mut impl Calendar,
         port: u32,
@@ -61,26 +65,25 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             displaced: &mut self.displaced,
         };
         if let Some(handle) = unit.port.dequeue(&mut around) {
-            let arena = &mut self.arena;
-            let packet = arena.packet(handle);
+            let packet = self.arena.packet(handle);
             let bytes = packet.wire_bytes;
-            if LOSSLESS {
-                let class = unit.port.classify(&self.model, packet);
-                let pauses = self.pauses.as_mut().expect("a network with pauses");
-                pauses.departs(port, handle, class, bytes);
+            let (to, path) = (packet.destination, packet.header.path);
+            if NOTED {
+                let packets = (&self.arena, &self.flows);
+                let (of, model) = ((port, &unit.port), &self.model);
+                note_departure(&mut self.pauses, &mut self.deflections, packets, of, model, handle);
             }
             let counters = &mut self.counters[port as usize];
             counters.packets += 1;
             counters.bytes += u64::from(bytes);
             let (arrival, is_impaired) = unit.link.begin(&self.classes, now, bytes);
             let any = next_hop_draw(&mut self.choices, port);
-            let (to, path) = (packet.destination, packet.header.path);
             let next = self.routes.next_unit(unit.link.far_end, to, path, any);
             self.port_hops += 1;
             if is_impaired {
                 self.pass(calendar, next, now, arrival, handle, port);
             } else {
-                calendar.arrive(arena, next, arrival, handle, port);
+                calendar.arrive(&mut self.arena, next, arrival, handle, port);
             }
         }
         // A plain model displaces nothing here.
@@ -145,6 +148,28 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     }
 }
 
+/// A packet begins to leave a port whose inputs are counted, or which may deflect.
+#[inline(never)]
+fn note_departure<P: OutputPort>(
+    pauses: &mut Option<Box<Pauses>>,
+    deflections: &mut Option<Box<Deflections>>,
+    (arena, flows): (&Arena, &Flows),
+    (number, port): (u32, &P),
+    model: &P::Model,
+    handle: Handle,
+) {
+    let packet = arena.packet(handle);
+    if let Some(pauses) = pauses {
+        pauses.departs(number, handle, port.classify(model, packet), packet.wire_bytes);
+    }
+    if let Some(deflections) = deflections
+        && deflections.notes(number)
+    {
+        let held = || port.packets_before(model, packet);
+        deflections.note_departure(number, packet, arena.steps(handle), held, flows);
+    }
+}
+
 /// The switch around a port that could not keep packets.
 struct Switch<'a, E, P: OutputPort, C> {
     network: &'a mut Network<E, P>,
@@ -180,6 +205,22 @@ impl<E: Protocol, P: OutputPort, C: Calendar> Fabric for Switch<'_, E, P, C> {
             network.port_arrive(*calendar, way, *now, packet);
         }
         calendar.touched(way);
+    }
+    fn make_notification(&mut self, packet: Handle) -> Option<u16> {
+        Some(self.network.arena.packet_mut(packet).notify())
+    }
+    /// Its way back is that of the header which it is: by the link over which the packet came.
+    fn send_back(&mut self, notification: Handle) {
+        self.forward(notification);
+    }
+    fn quench(&mut self, _packet: Handle, header: &Packet) -> bool {
+        let mut notification = *header;
+        notification.notify();
+        self.network.ledger.created += 1;
+        self.network.ledger.created_bytes += u64::from(notification.wire_bytes);
+        let notification = self.network.arena.insert(notification);
+        self.forward(notification);
+        true
     }
     fn free(&mut self, packet: Handle) {
         self.network.ledger.dropped += 1;

@@ -131,7 +131,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         self.drop_quietly(handle, packet);
     }
 
-    fn drop_quietly(&mut self, handle: Handle, packet: &Packet) {
+    pub(super) fn drop_quietly(&mut self, handle: Handle, packet: &Packet) {
         self.ledger.dropped += 1;
         self.ledger.dropped_bytes += u64::from(packet.wire_bytes);
         self.arena.release(handle);
@@ -140,6 +140,9 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// What stands between a host and its link sees what arrives. Whether the transport does not hear of it now.
     #[inline(never)]
     pub(super) fn stage_receives(&mut self, host: u32, now: Time, handle: Handle) -> bool {
+        if self.drops_stray(host, handle) {
+            return true;
+        }
         if let Some(bumps) = &mut self.bumps {
             bumps.hear(host, now, self.arena.packet(handle));
         }

@@ -37,6 +37,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
                 pools,
                 couples_ports: self.couples_ports,
                 pauses: self.pauses.as_ref().map(|pauses| Box::new(pauses.view())),
+                deflections: self.deflections.as_ref().map(|of| Box::new(of.view())),
                 bumps: self.bumps.as_ref().map(|bumps| Box::new(bumps.view())),
                 nics: self.nics.as_ref().map(|nics| Box::new(nics.view())),
                 has_stages: self.has_stages,
@@ -58,6 +59,9 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     pub(crate) fn gather(&mut self, other: &mut Self) {
         self.flows.gather(&mut other.flows);
         self.ledger.add(&mem::take(&mut other.ledger));
+        if let (Some(mine), Some(theirs)) = (&mut self.deflections, &mut other.deflections) {
+            mine.gather(theirs);
+        }
         self.port_hops += mem::take(&mut other.port_hops);
     }
 

@@ -121,6 +121,14 @@ impl OutputPort for Capped {
         self.port.queue_packets(queue)
     }
 
+    fn packets_before(&self, model: &CappedModel, packet: &Packet) -> u32 {
+        self.port.packets_before(&model.queues, packet)
+    }
+
+    fn has_room(&self, model: &CappedModel, packet: &Packet, pool: &Pool) -> bool {
+        self.port.has_room(&model.queues, packet, pool)
+    }
+
     fn marked(&self) -> u32 {
         self.port.marked()
     }

@@ -1,6 +1,6 @@
 //! Every key of a scenario file: one table that the checker, the errors and the JSON Schema read.
 
-use super::{lossless, output_keys, processing, shared_memory};
+use super::{deflection, lossless, output_keys, processing, shared_memory};
 use crate::keys::form::{
     BYTES, DIRECTION, DURATION, Form, Grammar, HOST, Key, LAYER, MAX_HOSTS, QUEUE, RATE, SHARE,
     optional, required,
@@ -312,12 +312,22 @@ macro_rules! port_keys {
         optional(
             "profile",
             Form::Word(PROFILES),
-            "Whose constants. It also decides the defaults of the transport's pull_spacing and pull_ack. Default: paper; with TCP and MPTCP drop-tail; ecn with DCTCP, DCQCN and where TCP has ecn; priorities with Homa; p4 with pHost.",
+            "Whose constants. It also decides the defaults of the transport's pull_spacing and pull_ack. Default: paper; with TCP and MPTCP drop-tail; ecn with DCTCP, DCQCN and where TCP has ecn; priorities with Homa; p4 with pHost; pfabric with pFabric; source-quench, fastlane and fastlane-pfabric where hosts act on notifications.",
         ),
         optional(
             "data_queue",
             QUEUE,
-            "Capacity of the data queue; with qos of the queue of each class. Default: the profile's (paper: 8pkt).",
+            "Capacity of the data queue; with qos of the queue of each class, with fastlane and fastlane-pfabric of the whole port. Default: the profile's (paper: 8pkt).",
+        ),
+        optional(
+            "port_limit",
+            QUEUE,
+            "What all queues of a port hold together, control packets counted: a packet that would take them beyond does not fit. Profiles with several queues for data only: qos, priorities. Default: no limit.",
+        ),
+        optional(
+            "selective_drop",
+            BYTES,
+            "A data packet with the mark of unscheduled data (`marked` of ndp and homa) that finds more than so many bytes in its queue is dropped, whatever else the profile does (Aeolus, SIGCOMM 2020, which takes 6KB). Default: it is like any other.",
         ),
         optional(
             "header_queue",
@@ -338,6 +348,16 @@ macro_rules! port_keys {
             "return_to_sender",
             Form::Boolean,
             "Whether a header that finds its queue full goes back to its sender (NDP 3.2.4); otherwise it is dropped. Default: the profile's.",
+        ),
+        optional(
+            "notifications",
+            Form::Table(&NOTIFICATIONS),
+            "What notifications of drops may take of a port. Profiles fastlane and fastlane-pfabric only. Default: what the paper has.",
+        ),
+        optional(
+            "codel",
+            Form::Table(&CODEL),
+            "How long packets may wait in the data queue, and what is done about it (CoDel, RFC 8289). Profiles codel, source-quench and fastlane only. Default: none with fastlane.",
         ),
         optional(
             "ecn_threshold",
@@ -386,6 +406,42 @@ static RAMP: Grammar = Grammar {
     ],
 };
 
+static NOTIFICATIONS: Grammar = Grammar {
+    about: "What notifications of drops may take of a port (FastLane 3.3).",
+    alternatives: &[],
+    keys: &[
+        optional(
+            "cap",
+            SHARE,
+            "Of the rate of the link: each waits until the one before has had its time at this rate. Default: 1% (FastLane 3.3.1).",
+        ),
+        optional(
+            "memory",
+            BYTES,
+            "Of the memory of the port, which is `data_queue`. Default: a fortieth of it (FastLane 3.3.2).",
+        ),
+        optional(
+            "work_conserving",
+            Form::Boolean,
+            "Whether they go beyond the cap while nothing else waits. Default: true (FastLane 3.3.1).",
+        ),
+    ],
+};
+
+static CODEL: Grammar = Grammar {
+    about: "What is done once packets have waited longer than target for interval, and then after interval / sqrt(n) (RFC 8289).",
+    alternatives: &[],
+    keys: &[
+        optional("target", DURATION, "A wait that is not too long. Default: 20us (chosen)."),
+        optional("interval", DURATION, "How long waits must be too long. Default: 200us (chosen)."),
+        optional(
+            "signal",
+            Form::Word(&["mark", "quench"]),
+            "\"mark\": packets get the mark of congestion (default with codel and fastlane). \"quench\": the sender gets a notification (default with source-quench; FastLane 2.2.1).",
+        ),
+    ],
+};
+
 static SWITCH: Grammar = Grammar {
     about: "A profile, and what differs from it.",
     alternatives: &[],
@@ -393,6 +449,7 @@ static SWITCH: Grammar = Grammar {
         ;
         processing::LATENCY_KEY,
         lossless::KEY,
+        deflection::KEY,
         optional(
             "port",
             Form::Tables(&PORT),
@@ -702,8 +759,13 @@ static INCAST: Grammar = Grammar {
     keys: &[
         required(
             "receiver",
-            Form::Either(&[HOST, Form::Word(&["random"])]),
-            "The receiving host, or \"random\": drawn for each incast.",
+            Form::Either(&[HOST, Form::Word(&["random"]), Form::List(&HOST)]),
+            "The receiving host; \"random\": drawn for each incast; or several hosts, of which one is drawn and none sends.",
+        ),
+        optional(
+            "each",
+            Form::Word(&["incast", "sender"]),
+            "Of several receivers one is drawn for each incast (default), or for each sender.",
         ),
         required("senders", Form::Integer(1, MAX_HOSTS), "How many send."),
         optional(

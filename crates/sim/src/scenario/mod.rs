@@ -7,6 +7,7 @@
 
 mod bumps;
 mod check;
+mod deflection;
 mod expand;
 mod files;
 mod grammar;

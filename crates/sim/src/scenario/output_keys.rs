@@ -51,6 +51,11 @@ static SERIES_OUTPUT: Grammar = Grammar {
             Form::List(&Form::Text),
             "port_series.csv: switch ports, named as in link_event: \"tor 0 down 0\". Default: none.",
         ),
+        optional(
+            "pods",
+            Form::List(&Form::Integer(0, 65_535)),
+            "Pods whose layers have rows of their own in series.csv, beside those of all pods: \"pod 0 tor down\". Default: none.",
+        ),
     ],
 };
 

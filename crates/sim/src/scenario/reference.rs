@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use trimline_packet::BitRate;
 use trimline_switch::profiles::{self, Sizes};
 
 use super::grammar::{SCENARIO, SCHEME};
@@ -58,7 +59,8 @@ pub fn profiles() -> String {
          wire. `spec/deviations.toml` says where each comes from.\n"
     );
     for profile in &profiles::ALL {
-        let sizes = Sizes { packets: profile.packets, payload_bytes, packet_bytes, mark: ECN_MARK };
+        let (packets, mark, line) = (profile.packets, ECN_MARK, BitRate::from_gbps(10));
+        let sizes = Sizes { packets, payload_bytes, packet_bytes, mark, line };
         let about = profile.about.trim_end_matches('.');
         let _ = write!(text, "\n### `{}`\n\n{about}.\n\n", profile.name);
         let model = (profile.build)(sizes).build();

@@ -53,6 +53,7 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
         largest_packet: largest,
         events: &links.events,
     };
+    let deflection = super::deflection::deflection(root, &ports.switch, &topology, largest)?;
     let bumps = super::bumps::bumps(root, &around)?;
     let nics = super::nics::nics(root, topology.hosts(), largest, is_lossless)?;
     let (workloads, missing) = workloads(root, &topology, &transports, &named.places, duration)?;
@@ -74,6 +75,7 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
         port_rules: ports.rules,
         shared_memory: ports.memory,
         lossless: ports.lossless,
+        deflection,
         bumps,
         nics,
         detours: links.detours,
@@ -132,6 +134,19 @@ fn sampled(node: &Node, topology: &Clos) -> Result<Sampled, ScenarioError> {
             .map(|node| pair(node, topology.hosts()))
             .collect::<Result<_, _>>()?,
         ports: list("ports").iter().map(port).collect::<Result<_, _>>()?,
+        pods: list("pods").iter().map(|node| pod(node, topology)).collect::<Result<_, _>>()?,
+    })
+}
+
+fn pod(node: &Node, topology: &Clos) -> Result<u32, ScenarioError> {
+    let pods = topology.pods;
+    let given = node.integer().and_then(|pod| u32::try_from(pod).ok());
+    given.filter(|&pod| pod < pods && topology.tiers == 3).ok_or_else(|| {
+        let expected = match topology.tiers {
+            3 => format!("0 to {}", pods - 1),
+            _ => "a FatTree".to_owned(),
+        };
+        ScenarioError::new(&node.place, "no pod of this network", expected)
     })
 }
 

@@ -32,7 +32,7 @@ pub(super) struct BuiltIn {
 }
 
 /// Every one of them.
-pub(super) static ALL: [BuiltIn; 6] = [
+pub(super) static ALL: [BuiltIn; 9] = [
     BuiltIn {
         name: "ndp",
         about: "NDP over switches that trim (SIGCOMM 2017).",
@@ -82,13 +82,36 @@ pub(super) static ALL: [BuiltIn; 6] = [
         about: "pHost over switches with strict priority for control packets.",
         keys: |_| "transport.phost = {}\nswitch.profile = \"p4\"\n".to_owned(),
     },
+    BuiltIn {
+        name: "homa",
+        about: "Homa (SIGCOMM 2018) over switches with eight priorities. Cut-offs are equal parts of the unscheduled bytes; transport.homa.cutoffs makes them follow from a distribution.",
+        keys: |_| "transport.homa = {}\nswitch.profile = \"priorities\"\n".to_owned(),
+    },
+    BuiltIn {
+        name: "homa-aeolus",
+        about: "Homa with Aeolus (SIGCOMM 2020): switches drop unscheduled packets above 6 KB of a queue, four packets where they are larger; a probe finds what is missing.",
+        keys: |network| {
+            let threshold = (4 * network.packet_bytes).max(6_000);
+            format!(
+                "transport.homa = {{ aeolus = true }}\nswitch = {{ profile = \"priorities\", selective_drop = \"{threshold}B\" }}\n"
+            )
+        },
+    },
+    BuiltIn {
+        name: "opf",
+        about: "NDP over switches that trim, and that deflect unscheduled packets before (OPF, IFIP Networking 2024). The network needs more than one switch.",
+        keys: |_| {
+            "transport.ndp = {}\nswitch = { profile = \"paper\", deflection = {} }\n".to_owned()
+        },
+    },
 ];
 
 /// How many there are.
 const COUNT: usize = ALL.len();
 
 /// Their names.
-pub(super) const NAMES: [&str; COUNT] = ["ndp", "hull", "dctcp", "tcp", "dcqcn", "phost"];
+pub(super) const NAMES: [&str; COUNT] =
+    ["ndp", "hull", "dctcp", "tcp", "dcqcn", "phost", "homa", "homa-aeolus", "opf"];
 
 /// The one of this name.
 pub(super) fn named(name: &str) -> Option<&'static BuiltIn> {

@@ -1,9 +1,11 @@
 //! What switch ports do: a profile, what the scenario changes in it, and which ports differ.
 
+use trimline_packet::{BitRate, Packet, TimeDelta};
 use trimline_switch::model::{MarkAt, Unit};
 use trimline_switch::profiles::{self, Profile, Sizes};
 use trimline_switch::{
-    Action, BesideModel, Choices, Classifier, Limit, Marker, QueueChoices, Scheduler, ServiceModel,
+    Action, BesideModel, Cap, Choices, Classifier, Demands, Limit, Marker, QueueChoices, Scheduler,
+    ServiceModel, Signal,
 };
 use trimline_transport::Framing;
 
@@ -72,7 +74,9 @@ pub(super) fn ports(
         Shared::Memory(memory) => (memory, None),
         Shared::Inputs(lossless) => (SharedMemory::None, Some(lossless)),
     };
-    Ok(Ports { switch: main, droppable, rules, memory, lossless })
+    let ports = Ports { switch: main, droppable, rules, memory, lossless };
+    check_demands(&ports, &keys)?;
+    Ok(ports)
 }
 
 fn named(name: &str, node: &Node) -> Result<&'static Profile, ScenarioError> {
@@ -171,6 +175,7 @@ fn main_model(
         let why = match choices.classifier {
             Classifier::Class => "which has a queue for each class",
             Classifier::Priority => "which has a queue for each priority",
+            Classifier::Notifications => "whose queues are for notifications and for all else",
             Classifier::Single | Classifier::HeaderAndData => "which has one queue",
         };
         let expected = "a profile with a header queue: paper, htsim, csg-htsim, netfpga, p4";
@@ -186,11 +191,25 @@ fn main_model(
             "the queues of the classes alone; `data_queue` is the size of each",
         )?;
     }
+    admission(keys, context, &mut choices)?;
     if keys.profile.marks {
         choices.queues[0].marker = marker(keys, context.marker)?;
     } else {
         let names = ["ecn_threshold", "ecn_ramp", "ecn_mark_at", "ecn_count_self"];
         refuse(keys, &names, "which does not mark", "profile \"ecn\"")?;
+    }
+    match keys.profile.name {
+        "codel" | "source-quench" | "fastlane" => codel(keys, &mut choices)?,
+        _ => refuse(
+            keys,
+            &["codel"],
+            "which does not look at waits",
+            "profile \"codel\", \"source-quench\" or \"fastlane\"",
+        )?,
+    }
+    if choices.classifier != Classifier::Notifications {
+        let expected = "profile \"fastlane\" or \"fastlane-pfabric\"";
+        refuse(keys, &["notifications"], "which tells of no drops", expected)?;
     }
     let (packet_bytes, topology) = (context.packet_bytes(), context.topology);
     let shared = match lossless::inputs(keys, topology, packet_bytes, context.links, &mut choices)?
@@ -224,6 +243,7 @@ fn built(
 fn check_sizes(keys: &Keys<'_>, context: Context<'_>) -> Result<(), ScenarioError> {
     let names = [
         "data_queue",
+        "port_limit",
         "header_queue",
         "ecn_threshold",
         "droppable_queue",
@@ -257,8 +277,11 @@ fn sized(keys: &Keys<'_>, context: Context<'_>) -> Result<Choices, ScenarioError
         Some(QueueSize::Bytes(bytes)) => (bytes / u64::from(payload_bytes)).max(1) as u32,
         None => profile.packets,
     };
-    let mut choices =
-        (profile.build)(Sizes { packets, payload_bytes, packet_bytes, mark: ECN_MARK });
+    let (mark, line) = (ECN_MARK, slowest(context.topology));
+    let mut choices = (profile.build)(Sizes { packets, payload_bytes, packet_bytes, mark, line });
+    if choices.classifier == Classifier::Notifications {
+        return shared_out(keys, context, choices, data);
+    }
     // NDP's queues: 0 for headers, 1 for data. Others are for both.
     let is_ndp = choices.classifier == Classifier::HeaderAndData;
     for queue in choices.queues.iter_mut().skip(usize::from(is_ndp)) {
@@ -280,6 +303,125 @@ fn sized(keys: &Keys<'_>, context: Context<'_>) -> Result<Choices, ScenarioError
     Ok(choices)
 }
 
+/// The rates of the links, by layer.
+fn rates(topology: &Clos) -> impl Iterator<Item = BitRate> {
+    let Clos { host_link, tor_link, aggregation_link, .. } = topology;
+    let links = [host_link.rate, tor_link.rate, aggregation_link.rate];
+    links.into_iter().take(topology.tiers.clamp(1, 3).into())
+}
+
+/// The rate of the slowest link of a switch.
+fn slowest(topology: &Clos) -> BitRate {
+    rates(topology).min().expect("a network has links")
+}
+
+/// The same of a port that has memory for notifications: `data_queue` is all of its memory (FastLane 3.3.2).
+fn shared_out(
+    keys: &Keys<'_>,
+    context: Context<'_>,
+    mut choices: Choices,
+    data: Option<QueueSize>,
+) -> Result<Choices, ScenarioError> {
+    let at = keys.get("data_queue").or_else(|| keys.get("profile")).unwrap_or(context.root);
+    let bounds = keys.get("notifications");
+    let key = |name: &str| bounds.and_then(|bounds| bounds.child(name));
+    let [told, rest] = &mut choices.queues[..] else {
+        panic!("notifications have one queue, and all else another")
+    };
+    let bytes = match data {
+        Some(QueueSize::Bytes(bytes)) => bytes as u32,
+        Some(QueueSize::Packets(_)) | None => told.whole.bytes + rest.whole.bytes,
+    };
+    let mut part = profiles::notification_bytes(bytes);
+    if let Some(node) = key("memory") {
+        let memory = read(node, quantity::bytes, Quantity::Bytes)?.get();
+        let least = u64::from(Packet::HEADER_BYTES);
+        if !(least..u64::from(bytes)).contains(&memory) {
+            return Err(ScenarioError::new(
+                &node.place,
+                format!("{memory} B for notifications of a port of {bytes} B"),
+                format!("{least} B at least, the size of one, and less than the port has"),
+            ));
+        }
+        part = memory as u32;
+    }
+    let limits = [part, bytes.saturating_sub(part)].map(Limit::bytes);
+    (told.whole, told.header, rest.whole, rest.header) =
+        (limits[0], limits[0], limits[1], limits[1]);
+    holds_a_packet("data", rest.whole, at, context.packet_bytes())?;
+    let line = slowest(context.topology);
+    if rates(context.topology).any(|rate| rate != line) {
+        return Err(ScenarioError::new(
+            &at.place,
+            "a cap on a part of links of several rates",
+            "links of one rate, with a profile that tells senders of drops",
+        ));
+    }
+    if let Some(node) = key("cap") {
+        let share = read(node, quantity::share, Quantity::Share)?;
+        let bps = u128::from(line.as_bps()) * u128::from(share) / 1_000_000_000;
+        if bps == 0 {
+            return Err(ScenarioError::new(
+                &node.place,
+                "a cap that lets nothing through",
+                "a share of the link, such as \"1%\"",
+            ));
+        }
+        let is_work_conserving = true;
+        let rate = BitRate::from_bps(bps as u64);
+        choices.scheduler = Scheduler::Capped(Cap { rate, is_work_conserving });
+    }
+    if let (Scheduler::Capped(cap), Some(is_on)) =
+        (&mut choices.scheduler, key("work_conserving").and_then(Node::boolean))
+    {
+        cap.is_work_conserving = is_on;
+    }
+    Ok(choices)
+}
+
+/// What CoDel's keys say of the data queue.
+fn codel(keys: &Keys<'_>, choices: &mut Choices) -> Result<(), ScenarioError> {
+    let Some(node) = keys.get("codel") else { return Ok(()) };
+    let data = choices.queues.last_mut().expect("a port has queues");
+    let time = |key: &str, default: TimeDelta| {
+        node.child(key).map_or(Ok(default), crate::keys::read::positive)
+    };
+    let default = match data.marker {
+        Marker::CoDel { signal, .. } => signal,
+        Marker::None | Marker::Threshold { .. } | Marker::Ramp { .. } => Signal::Mark,
+    };
+    let signal = match node.child("signal").and_then(Node::text) {
+        Some("quench") => Signal::Quench,
+        Some("mark") => Signal::Mark,
+        Some(_) | None => default,
+    };
+    data.marker = Marker::CoDel {
+        target: time("target", profiles::CODEL_TARGET)?,
+        interval: time("interval", profiles::CODEL_INTERVAL)?,
+        signal,
+    };
+    Ok(())
+}
+
+/// Refuses what a port with a clock, or one that looks at urgencies, does not go with.
+fn check_demands(ports: &Ports, keys: &Keys<'_>) -> Result<(), ScenarioError> {
+    let demanding = |model: &ServiceModel| model.demands() != Demands::default();
+    let rules = || ports.rules.iter().map(|rule| &rule.model.main);
+    if !demanding(&ports.switch) && !rules().any(demanding) {
+        return Ok(());
+    }
+    let beside = ["port", "droppable_queue", "lossless", "deflection"];
+    let given = beside.iter().find_map(|name| Some((name, keys.switch?.child(name)?)));
+    match given {
+        None => Ok(()),
+        Some((name, node)) => Err(ScenarioError::new(
+            &node.place,
+            format!("`{name}` beside ports that tell of drops, look at waits or at urgencies"),
+            "ports that are all alike, with nothing beside them: the profile alone",
+        )),
+    }
+}
+
 fn holds_a_packet(
     name: &str,
     limit: Limit,
@@ -294,6 +436,54 @@ fn holds_a_packet(
         format!("the {name} queue holds {} B, but a packet has {packet_bytes} B", limit.bytes),
         format!("room for at least one packet, such as \"{packet_bytes}B\" or \"8pkt\""),
     ))
+}
+
+/// What a port takes beside what each of its queues holds.
+fn admission(
+    keys: &Keys<'_>,
+    context: Context<'_>,
+    choices: &mut Choices,
+) -> Result<(), ScenarioError> {
+    if let (Some(node), Some(size)) = (keys.get("port_limit"), keys.size("port_limit")?) {
+        match choices.classifier {
+            Classifier::Class | Classifier::Priority => {}
+            Classifier::Single | Classifier::HeaderAndData | Classifier::Notifications => {
+                let why = "which has one queue for data";
+                let expected = "a profile with several queues for data: qos, priorities";
+                refuse(keys, &["port_limit"], why, expected)?;
+            }
+        }
+        choices.port = match size {
+            QueueSize::Packets(packets) => Limit::packets(packets),
+            QueueSize::Bytes(bytes) => Limit::bytes(bytes as u32),
+        };
+        holds_a_packet("port's", choices.port, node, context.packet_bytes())?;
+    }
+    let first = usize::from(choices.classifier == Classifier::HeaderAndData);
+    for queue in &mut choices.queues[first..] {
+        queue.selective_drop = selective_drop(keys, context, queue.whole)?;
+    }
+    Ok(())
+}
+
+/// Bytes beyond which a queue drops unscheduled packets.
+fn selective_drop(
+    keys: &Keys<'_>,
+    context: Context<'_>,
+    queue: Limit,
+) -> Result<Option<u32>, ScenarioError> {
+    let Some(node) = keys.get("selective_drop") else { return Ok(None) };
+    let above = read(node, quantity::bytes, Quantity::Bytes)?.get();
+    let packets = u64::from(queue.packets) * u64::from(context.packet_bytes());
+    let most = packets.min(queue.bytes.into());
+    match u32::try_from(above).ok().filter(|_| above < most) {
+        Some(above) => Ok(Some(above)),
+        None => Err(ScenarioError::new(
+            &node.place,
+            format!("unscheduled packets dropped beyond {above} B of a queue that holds {most} B"),
+            "less than the queue holds, such as \"6KB\"",
+        )),
+    }
 }
 
 /// What the keys change in NDP's two queues.
@@ -421,6 +611,7 @@ fn droppable(keys: &Keys<'_>, context: Context<'_>) -> Result<Option<ServiceMode
     };
     holds_a_packet("droppable", limit, node, context.packet_bytes())?;
     let mut queue = QueueChoices::new(limit);
+    queue.selective_drop = selective_drop(keys, context, limit)?;
     if mark.is_some() {
         let (unit, above) = threshold(mark, 0);
         let (count_self, at) = (false, MarkAt::Enqueue);
@@ -458,6 +649,31 @@ mod tests {
         assert!(alone.contains("`droppable_queue` beside it"), "{alone}");
         let small = plan("switch.droppable_queue = \"9KB\"").unwrap_err();
         assert!(small.contains("droppable queue holds 9000 B"), "{small}");
+    }
+
+    #[test]
+    fn a_port_has_a_limit_and_drops_selectively() {
+        let model = |keys: &str| plan(&format!("switch = {{ {keys} }}"));
+        let mut choices = Choices::priorities(200, 9064);
+        choices.port = Limit::packets(64);
+        for queue in &mut choices.queues {
+            queue.selective_drop = Some(6000);
+        }
+        let keys = "profile = \"priorities\", port_limit = \"64pkt\", selective_drop = \"6KB\"";
+        assert_eq!(model(keys).unwrap().switch, choices.build().unwrap());
+        let mut paper = Choices::paper(8, 9000);
+        paper.queues[1].selective_drop = Some(0);
+        let found = model("selective_drop = \"0B\"").unwrap().switch;
+        assert_eq!(found, paper.build().unwrap());
+        for (keys, why) in [
+            ("port_limit = \"64pkt\"", "which has one queue for data"),
+            ("profile = \"priorities\", port_limit = \"9KB\"", "the port's queue holds 9000 B"),
+            ("selective_drop = \"72512B\"", "of a queue that holds 72512 B"),
+            ("selective_drop = \"5GB\"", "beyond 5000000000 B"),
+        ] {
+            let error = model(keys).unwrap_err();
+            assert!(error.contains(why) && error.contains("s.toml:2:"), "{error}");
+        }
     }
 
     #[test]

@@ -371,7 +371,8 @@ fn a_switch_that_cannot_work_is_refused() {
         refused("switch.profile = \"papr\""),
         "scenario.toml:6:18: unknown word \"papr\" (at `\"papr\"`); expected one of \"paper\", \
          \"htsim\", \"csg-htsim\", \"netfpga\", \"p4\", \"cut-payload\", \"drop-tail\", \"ecn\", \"qos\", \
-         \"priorities\"; nearest: \"paper\""
+         \"priorities\", \"codel\", \"source-quench\", \"fastlane\", \"pfabric\", \"fastlane-pfabric\"; \
+         nearest: \"paper\""
     );
     assert_eq!(
         refused("switch.data_queue = \"1500B\""),
@@ -527,9 +528,9 @@ fn mistakes_in_series_and_sweep_point_at_themselves() {
     assert_eq!(
         refused("switch.profile = \"htsim\"", "switch.profil = \"htsim\""),
         "scenario.toml:18:8: unknown key `profil` (at `profil`); expected one of profile, data_queue, \
-         header_queue, wrr, coin, return_to_sender, ecn_threshold, ecn_ramp, ecn_mark_at, \
-         ecn_count_self, droppable_queue, droppable_ecn_threshold, shared_buffer, \
-         shared_buffer_per_port, shared_buffer_alpha, latency, pfc, port; nearest: profile"
+         port_limit, selective_drop, header_queue, wrr, coin, return_to_sender, notifications, codel, \
+         ecn_threshold, ecn_ramp, ecn_mark_at, ecn_count_self, droppable_queue, droppable_ecn_threshold, shared_buffer, \
+         shared_buffer_per_port, shared_buffer_alpha, latency, pfc, deflection, port; nearest: profile"
     );
     assert_eq!(
         refused("switch.profile = \"htsim\"", "series = []"),

@@ -9,8 +9,8 @@ use crate::keys::quantity;
 use crate::keys::read::{duration_of, few_packets, host, number, pair, positive, read};
 use crate::keys::tree::Node;
 use crate::plan::{
-    Arrivals, Choose, Chosen, Connection, Gap, LinkEvent, Matrix, Pool, Queries, Size, Spraying,
-    WhenBusy, Workload,
+    Arrivals, Choose, Chosen, Connection, Gap, LinkEvent, Matrix, Pool, Queries, Receivers, Size,
+    Spraying, WhenBusy, Workload,
 };
 use crate::topology::Clos;
 use crate::workload::{MOST_PAIRS, REQUEST};
@@ -241,7 +241,9 @@ fn by_load(
     }
     let (flows, links) = match matrix {
         Matrix::Incast { senders, .. } => (*senders, 1),
-        Matrix::RandomIncast { senders } => (*senders, topology.hosts()),
+        Matrix::RandomIncast { senders, receivers, .. } => {
+            (*senders, receivers.count(topology.hosts()))
+        }
         Matrix::Requests(queries) => (queries.servers, 1),
         _ => (1, 1),
     };
@@ -283,7 +285,9 @@ fn size(
             )),
         };
     }
-    refuse_endless(node, transport, "\"long-lived\"")?;
+    if duration.is_none() {
+        refuse_endless(node, transport, "\"long-lived\", or `duration` in the scenario,")?;
+    }
     if node.table().is_some() {
         return crate::distributions::drawn(node, transport.payload_bytes());
     }
@@ -412,22 +416,32 @@ fn outcast_matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
 }
 
 fn incast_matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
-    let drawn = node.child("receiver").filter(|receiver| receiver.text().is_some());
-    let receiver = match node.child("receiver") {
-        Some(receiver) if drawn.is_none() => host(receiver, hosts)?,
-        _ => 0,
-    };
-    if let (Some(_), Some(stray)) = (drawn, node.child("excluding").or(node.child("choose"))) {
+    let given = node.child("receiver").filter(|receiver| receiver.integer().is_some());
+    let receivers = if given.is_some() { None } else { Some(receivers(node, hosts)?) };
+    if let (None, Some(stray)) = (given, node.child("choose")) {
         return Err(ScenarioError::new(
             &stray.place,
             "a choice of senders for a receiver that is drawn",
-            "`excluding` and `choose` only with a receiver that is given",
+            "`choose` only with a receiver that is given",
         ));
     }
+    if let (Some(_), Some(stray)) = (given, node.child("each")) {
+        return Err(ScenarioError::new(
+            &stray.place,
+            "`each` beside one receiver",
+            "`receiver`: a list of hosts, of which one is drawn",
+        ));
+    }
+    let receiver = given.map(|node| host(node, hosts)).transpose()?;
     let excluding = excluded(node, hosts)?;
     let senders = number(node, "senders").unwrap_or(0);
-    let left_out = excluding.iter().filter(|&&host| host != receiver).count() as u32;
-    let others = hosts - 1 - left_out;
+    let set = receivers.as_ref().map_or(&[][..], Receivers::set);
+    let stays =
+        |host: &u32| Some(*host) == receiver || set.contains(host) || excluding.contains(host);
+    // Where any host may receive it may be one that could have sent.
+    let drawn_from_all = u32::from(receiver.is_none() && set.is_empty());
+    let others = (0..hosts).filter(|host| !stays(host)).count() as u32;
+    let others = others.saturating_sub(drawn_from_all);
     if senders > others {
         let place = node.child("senders").unwrap_or(node);
         return Err(ScenarioError::new(
@@ -437,8 +451,40 @@ fn incast_matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
         )
         .nearest(Some(others.to_string())));
     }
-    if drawn.is_some() {
-        return Ok(Matrix::RandomIncast { senders });
+    Ok(match (receiver, receivers) {
+        (Some(receiver), _) => {
+            Matrix::Incast { receiver, senders, excluding, choose: choose(node) }
+        }
+        (None, receivers) => Matrix::RandomIncast {
+            senders,
+            receivers: receivers.unwrap_or(Receivers::Any),
+            excluding,
+        },
+    })
+}
+
+/// Who receives incasts whose receiver is drawn.
+fn receivers(node: &Node, hosts: u32) -> Result<Receivers, ScenarioError> {
+    let by_sender = node.child("each").and_then(Node::text) == Some("sender");
+    let listed = node.child("receiver").and_then(Node::list);
+    let Some(listed) = listed else {
+        return match node.child("each") {
+            Some(stray) => Err(ScenarioError::new(
+                &stray.place,
+                "`each` without a list of receivers",
+                "`receiver`: a list of hosts, of which one is drawn",
+            )),
+            None => Ok(Receivers::Any),
+        };
+    };
+    let set: Result<BTreeSet<u32>, _> = listed.iter().map(|node| host(node, hosts)).collect();
+    let set: Vec<u32> = set?.into_iter().collect();
+    if set.is_empty() {
+        return Err(ScenarioError::new(
+            &node.child("receiver").unwrap_or(node).place,
+            "nobody receives",
+            "at least one host",
+        ));
     }
-    Ok(Matrix::Incast { receiver, senders, excluding, choose: choose(node) })
+    Ok(if by_sender { Receivers::EachOneOf(set) } else { Receivers::OneOf(set) })
 }

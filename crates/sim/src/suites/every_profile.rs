@@ -1,7 +1,9 @@
 //! What a transport owes under every switch profile.
 
-use trimline_packet::{ByteCount, TimeDelta};
-use trimline_switch::{Alpha, Choices, ServiceModel};
+use trimline_packet::{BitRate, ByteCount, TimeDelta};
+use trimline_switch::{
+    Alpha, Cap, Choices, Limit, ServiceModel, Signal, profiles as switch_profiles,
+};
 
 use super::plans::{fattree, incast, plan, run, same_everywhere, workload};
 use crate::plan::{
@@ -22,8 +24,32 @@ fn shared(mut choices: Choices) -> ServiceModel {
     choices.build().expect("a model")
 }
 
-fn profiles() -> [(&'static str, ServiceModel); 13] {
+/// Twenty packets over all queues, in which unscheduled packets find no more than 6000 B.
+fn together(mut choices: Choices) -> ServiceModel {
+    choices.port = Limit::packets(20);
+    choices.queues.iter_mut().for_each(|queue| queue.selective_drop = Some(6000));
+    choices.build().expect("a model")
+}
+
+/// 1 % of a link of 10 Gb/s, which may or may not be exceeded.
+fn cap(is_work_conserving: bool) -> Cap {
+    Cap { is_work_conserving, ..Cap::of_line(BitRate::from_gbps(10)) }
+}
+
+/// A port of eight packets that tells of drops, and marks or quenches by waits.
+fn timed(signal: Signal) -> ServiceModel {
+    let mut choices = Choices::fastlane(8 * 9076, 3_200, cap(true));
+    choices.queues[1].marker = switch_profiles::codel(signal);
+    choices.build().expect("a model")
+}
+
+fn profiles() -> [(&'static str, ServiceModel); 19] {
     [
+        ("fastlane, strict cap", ServiceModel::fastlane(8 * 9076, 3_200, cap(false))),
+        ("fastlane, CoDel", timed(Signal::Mark)),
+        ("fastlane, quench", timed(Signal::Quench)),
+        ("pfabric", ServiceModel::pfabric(8 * 9076)),
+        ("fastlane-pfabric", ServiceModel::fastlane_pfabric(8 * 9076, 640, cap(true))),
         (LOSSLESS, ServiceModel::ecn(u32::MAX, 16)),
         ("shared", shared(Choices::ecn(64, 4))),
         ("qos", ServiceModel::qos(8)),
@@ -37,6 +63,7 @@ fn profiles() -> [(&'static str, ServiceModel); 13] {
         ("drop-tail", ServiceModel::drop_tail(8)),
         ("ecn", ServiceModel::ecn(64, 16)),
         ("priorities", ServiceModel::priorities(8, 9076)),
+        ("priorities, together, selective", together(Choices::priorities(8, 9076))),
     ]
 }
 

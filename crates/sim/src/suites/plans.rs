@@ -76,6 +76,7 @@ pub fn plan(topology: Clos, transport: Chosen, workloads: Vec<Workload>) -> Plan
         port_rules: Vec::new(),
         shared_memory: SharedMemory::None,
         lossless: None,
+        deflection: None,
         bumps: Bumps::default(),
         nics: Nics::default(),
         detours: Vec::new(),

@@ -4,12 +4,12 @@ use std::ops::Range;
 
 use trimline_metrics::{FlowEnd, PauseCycles, RunRecord};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
-use trimline_switch::ServiceModel;
+use trimline_switch::{Cap, Choices, Limit, Marker, ServiceModel, Signal};
 use trimline_transport::ndp::{self, PullSpacing};
 
 use super::plans::{fattree, incast, plan, run, same_everywhere, star, workload};
 use super::variations::{
-    add_nics, bump_links, draw_sizes, keep_connections, pool_connections, share_memory,
+    add_nics, bump_links, deflect, draw_sizes, keep_connections, pool_connections, share_memory,
     stop_inputs, take_time, vary_ports,
 };
 use crate::plan::{Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Size, Spraying};
@@ -184,6 +184,8 @@ pub struct Seen {
     pub pooled: u64,
     /// Pause frames that switches sent.
     pub pauses: u64,
+    /// Packets that came to their hosts after they were deflected.
+    pub deflected: u64,
 }
 
 impl Seen {
@@ -194,6 +196,7 @@ impl Seen {
         // Routes up and down make no cycle.
         assert_eq!(record.pause_cycles, PauseCycles::default(), "seed {seed}: {plan:#?}");
         self.pauses += record.pauses.iter().map(|link| link.sent).sum::<u64>();
+        self.look_at_paths(plan, seed, &record);
         for flow in &record.flows {
             self.timeouts += flow.timeouts;
             match flow.end {
@@ -207,6 +210,23 @@ impl Seen {
             }
         }
         ended
+    }
+}
+
+impl Seen {
+    /// No packet was deflected more often than it may be, or came further than that allows: from where it is deflected
+    /// last it goes up and down once.
+    fn look_at_paths(&mut self, plan: &Plan, seed: u64, record: &RunRecord) {
+        let Some(model) = plan.deflection else { return assert!(record.paths.is_empty()) };
+        let longest = 2 * u16::from(plan.topology.tiers);
+        for path in &record.paths {
+            self.deflected += if path.deflections > 0 { path.packets } else { 0 };
+            // Whoever leaves the choice to switches goes up and down, too.
+            let ways = u16::from(path.deflections) + 1;
+            let goes_on = model.targets.equal_cost || path.links <= ways * longest;
+            let may = model.limit.is_none_or(|limit| path.deflections <= limit);
+            assert!(may && goes_on, "seed {seed}: {path:?} of {plan:#?}");
+        }
     }
 }
 
@@ -241,6 +261,8 @@ pub fn lossless_networks(transports: &[&'static dyn AnyTransport], seeds: Range<
     let sent = |seed| {
         let mut plan = network(seed, &transports);
         stop_inputs(&mut plan, seed);
+        // Ways that are not up and down may close a circle.
+        plan.deflection = None;
         // A cycle stands after a few packets.
         plan.duration = Some(TimeDelta::from_ms(10));
         let record = run(&plan);
@@ -290,6 +312,9 @@ fn network(seed: u64, transports: &[&'static dyn AnyTransport]) -> Plan {
     if seed % 5 == 3 {
         bump_links(&mut plan, seed);
     }
+    if seed % 4 == 2 {
+        deflect(&mut plan, seed);
+    }
     if seed % 7 == 5 {
         add_nics(&mut plan, seed);
     }
@@ -318,10 +343,47 @@ fn use_transport(plan: &mut Plan, seed: u64, transport: &'static dyn AnyTranspor
     if is_plain && draws.below(4) != 0 {
         let packets = draws.one_of(&[2, 5, 30, 200]);
         plan.switch = match profile {
-            "priorities" => ServiceModel::priorities(packets, payload_bytes + 100),
+            "priorities" => priorities(packets, payload_bytes + 100, &mut draws),
             _ => ServiceModel::ecn(packets, packets / 3),
         };
     }
+    // Ports with nothing beside them, which are all alike: no draws of their own, seeds keep their networks.
+    let is_alone = seed % 4 < 2 && seed % 5 != 4 && seed % 9 != 8;
+    if is_alone && (profile == "pfabric" || is_plain && seed % 8 < 2) {
+        plan.switch = told_of_drops(seed, profile == "pfabric", payload_bytes + 100);
+    }
+}
+
+/// Ports that tell of drops, look at waits or at urgencies, by the seed.
+fn told_of_drops(seed: u64, by_urgency: bool, packet_bytes: u16) -> ServiceModel {
+    let told = [64, 640, 3_200][seed as usize / 3 % 3];
+    let rest = u32::from(packet_bytes) * [2, 5, 30][seed as usize / 5 % 3];
+    let rate = BitRate::from_bps([1, 10, 100][seed as usize / 7 % 3] * 10_000_000);
+    let cap = Cap { rate, is_work_conserving: (seed / 8).is_multiple_of(2) };
+    let mut choices = match (by_urgency, seed / 2 % 3) {
+        (true, 0) => Choices::pfabric(rest),
+        (true, _) => Choices::fastlane_pfabric(rest + told, told, cap),
+        (false, _) => Choices::fastlane(rest + told, told, cap),
+    };
+    if !by_urgency && !(seed / 16).is_multiple_of(3) {
+        let signal = if seed / 16 % 3 == 1 { Signal::Mark } else { Signal::Quench };
+        let (target, interval) = (TimeDelta::from_us(2), TimeDelta::from_us(20));
+        choices.queues[1].marker = Marker::CoDel { target, interval, signal };
+    }
+    choices.build().expect("a model")
+}
+
+/// Eight priorities, half of the time with a limit over all of them, and with selective dropping.
+fn priorities(packets: u32, packet_bytes: u16, draws: &mut Draws) -> ServiceModel {
+    let mut choices = Choices::priorities(packets, packet_bytes);
+    if draws.below(2) == 0 {
+        choices.port = Limit::packets(packets + draws.one_of(&[0, 3, 60]));
+    }
+    if draws.below(2) == 0 {
+        let above = draws.one_of(&[0, 1500, 6000]);
+        choices.queues.iter_mut().for_each(|queue| queue.selective_drop = Some(above));
+    }
+    choices.build().expect("a model")
 }
 
 /// Runs the networks of these seeds: loss, corruption, reordering, links that slow down, fail and come back, tiny

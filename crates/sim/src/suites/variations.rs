@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_switch::bump::{Clock, Measured, PacerSettings, PhantomSettings};
+use trimline_switch::deflection::{Counts, DeflectionModel, Deflects, Pick, Seen, Targets};
 use trimline_switch::model::{MarkAt, Unit};
 use trimline_switch::nic::{Adaptive, Interrupts, ReceiverSettings, TransmitterSettings};
-use trimline_switch::{Alpha, BesideModel, Classifier, Limit, Marker, Scheduler, ServiceModel};
+use trimline_switch::{
+    Alpha, BesideModel, Choices, Classifier, Limit, Marker, Scheduler, ServiceModel,
+};
 use trimline_transport::{ndp, tcp};
 
 use super::plans::workload;
@@ -78,6 +81,43 @@ pub(super) fn stop_inputs(plan: &mut Plan, seed: u64) {
     let xoff = packet * draws.one_of(&[1, 3, 20]) + draws.below(100) as u32;
     let xon = draws.below(u64::from(xoff)) as u32;
     plan.lossless = Some(Lossless { xoff, xon, headroom: None, classes });
+}
+
+/// Switches that deflect packets early or late, seldom or always, whatever the transport. Without priority flow control:
+/// ways that are no longer up and down may make a circle of paused ports.
+pub(super) fn deflect(plan: &mut Plan, seed: u64) {
+    let mut draws = Draws::new(seed ^ 0x6f70_6600_0000);
+    let routes = Routes::new(&plan.topology);
+    let has_ways = (0..routes.ports()).any(|port| routes.leads_to_switch(port));
+    if plan.lossless.is_some() || !has_ways {
+        return;
+    }
+    let scheme = match draws.below(4) {
+        0 => DeflectionModel::dibs(),
+        1 => DeflectionModel::rps(),
+        _ => DeflectionModel::opf(draws.below(3) as u32),
+    };
+    let is_spraying = scheme.targets.equal_cost;
+    let limits = match is_spraying {
+        true => [None; 4],
+        // What is deflected for ever in a small network may never arrive.
+        false => [Some(1), Some(2), Some(2), Some(20)],
+    };
+    plan.deflection = Some(DeflectionModel {
+        deflects: draws.one_of(&[Deflects::Unscheduled, Deflects::Data, Deflects::Data]),
+        hot: if draws.below(8) == 0 { None } else { scheme.hot },
+        pick: draws.one_of(&[Pick::ShorterOfTwo, Pick::One]),
+        targets: Targets {
+            hosts: !is_spraying && draws.below(8) == 0,
+            input: draws.below(4) == 0,
+            dead: draws.below(4) == 0,
+            own: is_spraying || draws.below(4) == 0,
+            ..scheme.targets
+        },
+        limit: draws.one_of(&limits),
+        counts: draws.one_of(&[Counts::Deflections, Counts::Deflections, Counts::Switches]),
+        seen: draws.one_of(&[Seen::Now, Seen::Now, Seen::LastDeparture, Seen::LastArrivalThatLeft]),
+    });
 }
 
 /// Phantom queues on some links, and pacers at some hosts, whatever the transport.
@@ -186,11 +226,12 @@ pub(super) fn vary_ports(plan: &mut Plan, seed: u64) {
     let rules = if plan.switch.shares_memory() { 0 } else { 1 + draws.below(3) };
     for _ in 0..rules {
         let packets = draws.one_of(&[2, 8, 40]);
-        let main = match draws.below(5) {
+        let main = match draws.below(6) {
             0 => ServiceModel::paper(packets, payload),
             1 => ServiceModel::p4(packets, payload),
             2 => ServiceModel::drop_tail(packets),
             3 => ServiceModel::qos(packets),
+            4 => selective(packets, draws.one_of(&[0, 6000])),
             _ => ServiceModel::cut_payload(packets, payload + 64),
         };
         let (every, first) = (1 + draws.below(3) as usize, draws.below(3) as usize);
@@ -198,6 +239,13 @@ pub(super) fn vary_ports(plan: &mut Plan, seed: u64) {
         let model = BesideModel { main, droppable: beside(&mut draws) };
         plan.port_rules.push(PortRule { ports, model });
     }
+}
+
+/// One queue that drops selectively.
+fn selective(packets: u32, above: u32) -> ServiceModel {
+    let mut choices = Choices::drop_tail(packets);
+    choices.queues[0].selective_drop = Some(above);
+    choices.build().expect("a model")
 }
 
 /// Hosts and switches take a random time, one way and the other, and links have framing.

@@ -50,7 +50,7 @@ impl Protocol for Endpoint {
 }
 
 static GRAMMAR: Grammar = Grammar {
-    about: "Unresponsive senders; receivers only count. Long-lived flows only.",
+    about: "Unresponsive senders; receivers only count. Flows of a size only in a scenario with `duration`: what is lost is lost.",
     alternatives: &[],
     keys: &[
         optional("payload", BYTES, "Payload of a packet; the header adds 64 B. Default: 9000B."),
@@ -63,6 +63,11 @@ static GRAMMAR: Grammar = Grammar {
             "clock_ppm",
             Form::Integer(0, 1_000),
             "Each host's clock is slow by a number of parts per million that is drawn up to this one: two clocks that IEEE 802.3 allows differ by 200 at most. Default: 0, all rates are exactly the same.",
+        ),
+        optional(
+            "unscheduled",
+            Form::Boolean,
+            "Whether packets bear the mark of unscheduled data, which `switch.deflection` looks for (UDP of OPF's Figure 3). Default: false.",
         ),
     ],
 };
@@ -105,7 +110,12 @@ impl Transport for Cbr {
     fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
         let rate = keys.rate("rate", setting.topology.host_link.rate)?;
         let payload_bytes = keys.payload(9000)?;
-        let mut config = Config { payload_bytes, rate, clock_lag: TimeDelta::ZERO };
+        let mut config = Config {
+            payload_bytes,
+            rate,
+            clock_lag: TimeDelta::ZERO,
+            marks_unscheduled: keys.flag("unscheduled", false),
+        };
         let ppm = u128::from(keys.integer("clock_ppm", 0));
         let lag = u128::from(config.gap().as_ps()) * ppm / 1_000_000;
         config.clock_lag = TimeDelta::from_ps(u64::try_from(lag).unwrap_or(u64::MAX - 1));
@@ -139,13 +149,14 @@ impl Transport for Cbr {
 
     fn samples(self) -> Vec<Sample<Config>> {
         let (rate, clock_lag) = (BitRate::from_gbps(10), TimeDelta::from_ps(700));
-        let config = Config { payload_bytes: 9000, rate, clock_lag };
+        let config = Config { payload_bytes: 9000, rate, clock_lag, marks_unscheduled: false };
         vec![Sample { name: "cbr", config, least_bytes: 4_000_000 }]
     }
 
     fn random(self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Config {
         let rate = topology.host_link.rate.as_bps() / draws.one_of(&[1, 2, 10]);
         let clock_lag = TimeDelta::from_ps(draws.below(2_000));
-        Config { payload_bytes, rate: BitRate::from_bps(rate), clock_lag }
+        let marks_unscheduled = draws.below(2) == 0;
+        Config { payload_bytes, rate: BitRate::from_bps(rate), clock_lag, marks_unscheduled }
     }
 }

@@ -124,6 +124,16 @@ static GRAMMAR: Grammar = Grammar {
             "Payload of a message that goes unasked. Default: that of rtt_bytes.",
         ),
         optional(
+            "marked",
+            Form::Integer(0, 65_535),
+            "Unscheduled packets of a message that bear the mark of unscheduled data, the first ones, when they are sent for the first time: what detours and Aeolus look for. Default: all.",
+        ),
+        optional(
+            "aeolus",
+            Form::Boolean,
+            "Whether a probe of 64 B follows the packets that go unasked; what of them is not there when it comes is granted again, before others, by RESENDs (Aeolus, SIGCOMM 2020). The switch's part is switch.selective_drop. Default: false.",
+        ),
+        optional(
             "boost",
             BYTES,
             "So many last bytes of a message are granted with the priority of an unscheduled message of that length, if that is more urgent. Default: rtt_bytes, as the simulator of its authors; 0B is the paper.",
@@ -262,6 +272,7 @@ impl Transport for Homa {
         let mut config = Config {
             rtt_bytes,
             unscheduled_bytes,
+            aeolus: keys.flag("aeolus", false),
             boost_bytes: size(keys, "boost", rtt_bytes)?,
             unscheduled_levels,
             scheduled_levels,
@@ -276,6 +287,7 @@ impl Transport for Homa {
             time_wait: keys.duration("time_wait", base.time_wait)?,
             ..base
         };
+        config.marked = keys.marked(config.unscheduled())?;
         config.cutoffs = cutoffs_of(keys, &config)?;
         Ok(config)
     }
@@ -291,10 +303,11 @@ impl Transport for Homa {
     fn words(self, config: &Config) -> String {
         let cutoffs: Vec<String> = config.cutoffs.iter().map(u32::to_string).collect();
         format!(
-            "Homa: {} B a packet, {} B a round trip; {} B of a message go unasked, with {}{}; {} at a time {} granted, with {}; RESEND after {}, first packet again after {}{}{}",
+            "Homa: {} B a packet, {} B a round trip; {} B of a message go unasked{}, with {}{}; {} at a time {} granted, with {}; RESEND after {}, first packet again after {}{}{}",
             config.payload_bytes,
             config.rtt_bytes,
             config.unscheduled_bytes,
+            if config.aeolus { " and a probe behind them" } else { "" },
             match LEVELS - config.unscheduled_levels {
                 7 => "priority 7".to_owned(),
                 least => format!("priorities 7 to {least}"),
@@ -340,7 +353,12 @@ impl Transport for Homa {
             ..base.clone()
         };
         let sample = |name, config| Sample { name, config, least_bytes: 1_000_000 };
-        vec![sample("homa", base), sample("homa, one message at a time, random waits", backoff)]
+        let aeolus = Config { aeolus: true, ..base.clone() };
+        vec![
+            sample("homa, aeolus", aeolus),
+            sample("homa", base),
+            sample("homa, one message at a time, random waits", backoff),
+        ]
     }
 
     fn random(self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Config {
@@ -358,6 +376,7 @@ impl Transport for Homa {
             ]),
             boost_bytes: draws.one_of(&[base.boost_bytes, 0]),
             unscheduled_levels: LEVELS - scheduled_levels,
+            aeolus: draws.below(3) == 0,
             scheduled_levels,
             overcommitment: draws.one_of(&[scheduled_levels, 1]),
             resend,
@@ -460,6 +479,8 @@ fn with_rtt(payload_bytes: u16, link: &LinkSpec, rtt_bytes: u32) -> Config {
         packet_time: link.transmission(ByteCount::new(FRAMING.wire_bytes(payload_bytes).into())),
         rtt_bytes,
         unscheduled_bytes,
+        marked: unscheduled_bytes.div_ceil(payload_bytes.into()),
+        aeolus: false,
         boost_bytes: rtt_bytes,
         unscheduled_levels: 4,
         cutoffs: equal_parts(unscheduled_bytes, 4),
@@ -516,11 +537,13 @@ mod tests {
 
     #[test]
     fn every_key_is_read() {
-        let keys = "transport.homa = { payload = \"1000B\", rtt_bytes = \"5000B\", unscheduled = \"3000B\", boost = \"7B\", unscheduled_levels = 3, scheduled_levels = 2, cutoffs = [\"100B\", \"2KB\"], overcommitment = 1, resend = \"10us\", retry = \"11us\", backoff = \"12us\", acks = false, linger = \"13us\", time_wait = \"14us\" }";
+        let keys = "transport.homa = { payload = \"1000B\", rtt_bytes = \"5000B\", unscheduled = \"3000B\", marked = 2, aeolus = true, boost = \"7B\", unscheduled_levels = 3, scheduled_levels = 2, cutoffs = [\"100B\", \"2KB\"], overcommitment = 1, resend = \"10us\", retry = \"11us\", backoff = \"12us\", acks = false, linger = \"13us\", time_wait = \"14us\" }";
         let us = TimeDelta::from_us;
         let expected = Config {
             rtt_bytes: 5000,
             unscheduled_bytes: 3000,
+            marked: 2,
+            aeolus: true,
             boost_bytes: 7,
             unscheduled_levels: 3,
             scheduled_levels: 2,
@@ -573,6 +596,7 @@ mod tests {
             ("rtt_bytes = \"5GB\"", "at most 4294967295B"),
             ("payload = \"65470B\"", "from 1B to 65459B"),
             ("resend = \"0s\"", "a time above zero"),
+            ("unscheduled = \"18001B\", marked = 4", "at most 3, all that go unasked"),
             ("linger = \"1ms\"", "`acks = false` beside it"),
             ("cutoffs = { distribution = \"homa-w7\" }", "nearest"),
         ] {

@@ -118,6 +118,22 @@ impl<'a> Keys<'a> {
         Ok(payload.unwrap_or(default))
     }
 
+    /// The key `marked`: packets that bear the mark of unscheduled data, of so many that go unasked.
+    ///
+    /// # Errors
+    /// More than go unasked.
+    pub fn marked(&self, unasked: u32) -> Result<u32, ScenarioError> {
+        let marked = self.integer("marked", unasked);
+        if marked <= unasked {
+            return Ok(marked);
+        }
+        Err(self.refuse(
+            "marked",
+            format!("{marked} marked packets where {unasked} go unasked"),
+            format!("at most {unasked}, all that go unasked"),
+        ))
+    }
+
     /// A mistake at a key: what is wrong, and the end of "expected ...".
     pub fn refuse(
         &self,

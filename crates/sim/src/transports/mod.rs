@@ -16,6 +16,7 @@ mod homa;
 mod homa_cutoffs;
 mod keys;
 mod ndp;
+mod pfabric;
 mod phost;
 mod pull_gaps;
 mod roce;
@@ -46,6 +47,7 @@ pub use homa::Homa;
 pub use keys::{Keys, Setting};
 pub use ndp::Ndp;
 pub(crate) use ndp::defaults as ndp_defaults;
+pub use pfabric::Pfabric;
 pub use phost::Phost;
 pub use tcp::Family;
 pub use words::time;
@@ -71,6 +73,7 @@ several::transports! {
     Cbr(trimline_transport::cbr::Endpoint): Cbr;
     Phost(trimline_transport::phost::Endpoint): Phost;
     Homa(trimline_transport::homa::Endpoint): Homa;
+    Pfabric(trimline_transport::pfabric::Endpoint): Pfabric;
 }
 
 /// Parameters of a transport's hosts.

@@ -145,6 +145,16 @@ static GRAMMAR: Grammar = Grammar {
             "Packets pushed before the first PULL, or \"bdp\": those of an idle round trip between the farthest hosts, and two full data queues of eight packets, one on the way up and one on the way down. Default: 30 (NDP 6.2); \"bdp\" with a preset.",
         ),
         optional(
+            "marked",
+            Form::Integer(0, 65_535),
+            "Packets of the initial window that bear the mark of unscheduled data, the first ones, when they are sent for the first time: what detours and Aeolus look for. Default: all.",
+        ),
+        optional(
+            "aeolus",
+            Form::Boolean,
+            "Whether a probe of 64 B follows the first window; what of the window is not there when it comes is answered by NACKs and pulled (Aeolus, SIGCOMM 2020). The switch's part is switch.selective_drop. Default: false.",
+        ),
+        optional(
             "payload",
             BYTES,
             "Payload of a full packet; the header adds 64 B. Default: 9000B.",
@@ -270,6 +280,7 @@ impl Transport for Ndp {
             framing_bytes: setting.topology.host_link.framing_bytes,
             record_latencies: setting.records_latencies,
             pull_ack: keys.flag("pull_ack", true),
+            aeolus: keys.flag("aeolus", false),
             order: setting.order.unwrap_or(match setting.profile {
                 "csg-htsim" => Order::RoundRobin,
                 _ => Order::Fair,
@@ -287,6 +298,7 @@ impl Transport for Ndp {
             None if !setting.is_preset => config.initial_window,
             _ => bdp_window(setting.topology, config.payload_bytes),
         };
+        config.marked = keys.marked(config.initial_window)?;
         if let Some(spacing) = keys.node("pull_spacing") {
             config.pull_spacing = match (spacing.text(), number(spacing, "percent_of_wire")) {
                 (Some("payload-bytes"), _) => PullSpacing::PayloadBytes,
@@ -316,8 +328,9 @@ impl Transport for Ndp {
 
     fn words(self, config: &Config) -> String {
         format!(
-            "NDP: initial window {}, {} B a packet, RTO {}, {}{}{}{}",
+            "NDP: initial window {}{}, {} B a packet, RTO {}, {}{}{}{}",
             config.initial_window,
+            if config.aeolus { " and a probe behind it" } else { "" },
             config.payload_bytes,
             time(config.rto),
             match config.pull_spacing {
@@ -344,7 +357,11 @@ impl Transport for Ndp {
 
     fn samples(self) -> Vec<Sample<Config>> {
         let config = Config { initial_window: 23, ..defaults() };
-        vec![Sample { name: "ndp", config, least_bytes: 4_000_000 }]
+        let aeolus = Config { aeolus: true, ..config.clone() };
+        vec![
+            Sample { name: "ndp", config, least_bytes: 4_000_000 },
+            Sample { name: "ndp, aeolus", config: aeolus, least_bytes: 4_000_000 },
+        ]
     }
 
     fn random(self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Config {
@@ -354,6 +371,7 @@ impl Transport for Ndp {
             link_rate: topology.host_link.rate,
             framing_bytes: topology.host_link.framing_bytes,
             pull_ack: draws.below(4) != 0,
+            aeolus: draws.below(4) == 0,
             order: draws.one_of(&[Order::Fair, Order::Fair, Order::Arrival, Order::RoundRobin]),
             pull_spacing: draws.one_of(&[
                 PullSpacing::WireBytes,
@@ -370,6 +388,8 @@ impl Transport for Ndp {
 pub(crate) fn defaults() -> Config {
     Config {
         initial_window: 30,
+        marked: 30,
+        aeolus: false,
         payload_bytes: 9000,
         link_rate: BitRate::from_gbps(10),
         framing_bytes: 0,

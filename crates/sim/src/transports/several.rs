@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, PacketLatency, Readings, SeriesColumn};
-use trimline_packet::{Flags, HostId, Packet, Service, Time, TimeDelta};
+use trimline_packet::{Flags, HostId, Packet, Time, TimeDelta};
 use trimline_switch::Deficits;
 use trimline_transport::{Allowed, Disposition, Endpoint, Framing, Half, HostTables, Key, flow};
 
@@ -354,9 +354,9 @@ impl<X: Protocol> Protocol for Several<X> {
     }
 }
 
-/// The connection of a packet that arrived: a header that came back is one of the host's own.
+/// The connection of a packet that arrived: what a switch turned round is of the host's own.
 fn connection_of(packet: &Packet) -> Key {
-    let is_back = packet.service == Service::Returned;
+    let is_back = packet.service.service().is_turned_round();
     let opened_here = packet.header.flags.contains(Flags::FROM_OPENER) == is_back;
     let half = if opened_here { Half::Sending } else { Half::Receiving };
     Key { peer: packet.source, connection: packet.header.connection, opened_here, half }

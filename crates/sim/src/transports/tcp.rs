@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, Reading, Readings, SeriesColumn};
 use trimline_packet::{HostId, Packet, TimeDelta};
-use trimline_transport::tcp::{Config, Control, Endpoint, Handshake, MAX_SUBFLOWS};
+use trimline_transport::tcp::{
+    Config, Control, Endpoint, FastLane, Handshake, MAX_SUBFLOWS, Notifications,
+};
 use trimline_transport::{Framing, Half, flow};
 
 use super::frames::Segments;
@@ -95,6 +97,17 @@ const RESTART_AFTER_IDLE: Key = optional(
     "Whether a kept connection that has sent nothing for longer than its time-out begins again with no more than the initial window (RFC 5681 4.1). Default: false, the window is kept however long nobody sends.",
 );
 
+const NOTIFICATIONS: Key = optional(
+    "notifications",
+    Form::Word(&["ignored", "source-quench", "fastlane"]),
+    "What is done about notifications of switches. \"ignored\" (default). \"source-quench\": the window is reduced as for a mark, and nothing resent (FastLane 2.2.1). \"fastlane\": what was dropped is resent at once, half a window at a time, and duplicate ACKs say nothing of loss (FastLane 3.4.1); not with sack, timestamps or frto. The switch profile is then source-quench or fastlane by default.",
+);
+const MAX_SIM_SHIFT: Key = optional(
+    "max_sim_shift",
+    Form::Integer(0, 8),
+    "With fastlane: how much less may be resent at a time with each further try of a segment, as a shift. Default: 1, half as much.",
+);
+
 static TCP: Grammar = Grammar {
     about: "Parameters of TCP. Everything that a SYN negotiates is the same at all hosts.",
     alternatives: &[],
@@ -112,6 +125,8 @@ static TCP: Grammar = Grammar {
         DSACK,
         TIMESTAMPS,
         FRTO,
+        NOTIFICATIONS,
+        MAX_SIM_SHIFT,
         HANDSHAKE,
         ACK_EVERY,
         TIMERS,
@@ -223,6 +238,8 @@ impl Protocol for Endpoint {
         record.packets_sent = seen.packets_sent;
         record.retransmissions_signalled = seen.retransmissions_fast;
         record.retransmissions_timeout = seen.retransmissions_timeout;
+        record.retransmissions_return = seen.retransmissions_notified.into();
+        record.returns = seen.notifications.into();
         record.timeouts = seen.timeouts;
     }
 
@@ -350,7 +367,12 @@ impl Transport for Family {
         }
     }
     fn profile(self, keys: &Keys<'_>) -> &'static str {
-        if self.marks(keys) { "ecn" } else { "drop-tail" }
+        match keys.word("notifications") {
+            Some("fastlane") => "fastlane",
+            Some("source-quench") => "source-quench",
+            Some(_) | None if self.marks(keys) => "ecn",
+            Some(_) | None => "drop-tail",
+        }
     }
 
     fn resolve(self, keys: &Keys<'_>, _setting: &Setting<'_>) -> Result<Config, ScenarioError> {
@@ -364,6 +386,14 @@ impl Transport for Family {
         .map(TimeDelta::from_ms);
         let rto_initial = rto_initial.min(rto_max);
         let receive_window = count("receive_window", 8192);
+        let notifications = match keys.word("notifications") {
+            Some("fastlane") => Notifications::FastLane(FastLane {
+                retry_shift: count("max_sim_shift", FastLane::default().retry_shift.into()) as u8,
+            }),
+            Some("source-quench") => Notifications::Quench,
+            Some(_) | None => Notifications::Ignored,
+        };
+        let has_options = !matches!(notifications, Notifications::FastLane(_));
         let config = Config {
             payload_bytes: keys.payload(9000)?,
             initial_window: count("initial_window", 10),
@@ -378,9 +408,9 @@ impl Transport for Family {
                 Family::Mptcp => count("subflows", 8) as u8,
             },
             ecn: self.marks(keys),
-            sack: self != Family::Mptcp && keys.flag("sack", true),
+            sack: self != Family::Mptcp && keys.flag("sack", has_options),
             dsack: keys.flag("dsack", false),
-            timestamps: keys.flag("timestamps", true),
+            timestamps: keys.flag("timestamps", has_options),
             frto: keys.flag("frto", false),
             handshake: match keys.word("handshake") {
                 Some("fast-open") => Handshake::FastOpen,
@@ -398,6 +428,7 @@ impl Transport for Family {
             restart_after_idle: keys.flag("restart_after_idle", false),
             grows_when_marked: self == Family::Dctcp && keys.flag("grows_when_marked", false),
             alpha_from_zero: self == Family::Dctcp && keys.flag("alpha_from_zero", false),
+            notifications,
         };
         check(&config, keys)?;
         Ok(config)
@@ -427,6 +458,8 @@ impl Transport for Family {
             (config.restart_after_idle, "restart after idle"),
             (config.grows_when_marked, "growth when marked"),
             (config.alpha_from_zero, "alpha from 0"),
+            (config.notifications == Notifications::Quench, "Source Quench"),
+            (matches!(config.notifications, Notifications::FastLane(_)), "FastLane"),
         ];
         let options: Vec<&str> =
             options.iter().filter(|(is_on, _)| *is_on).map(|&(_, name)| name).collect();
@@ -471,7 +504,19 @@ impl Transport for Family {
             Family::Tcp => vec![
                 sample("tcp", Config { sack: false, ..base }),
                 sample("tcp-sack", Config { dsack: true, frto: true, ..base }),
-                sample("cubic", Config { control: Control::Cubic, timestamps: true, ..base }),
+                sample(
+                    "cubic",
+                    Config { control: Control::Cubic, timestamps: true, ..base.clone() },
+                ),
+                sample(
+                    "tcp, told of drops",
+                    Config {
+                        sack: false,
+                        notifications: Notifications::FastLane(FastLane::default()),
+                        ..base.clone()
+                    },
+                ),
+                sample("tcp, quenched", Config { notifications: Notifications::Quench, ..base }),
             ],
             Family::Dctcp => {
                 let control = Control::Dctcp { gain_shift: 4 };
@@ -505,7 +550,15 @@ impl Transport for Family {
             ..sample_config()
         };
         match self {
-            Family::Tcp => config.control = draws.one_of(&[Control::NewReno, Control::Cubic]),
+            Family::Tcp => {
+                config.control = draws.one_of(&[Control::NewReno, Control::Cubic]);
+                // By what is drawn already: one more draw would give what follows other numbers.
+                if !config.sack && !config.timestamps {
+                    let rules = FastLane { retry_shift: config.ack_every % 3 };
+                    config.notifications = Notifications::FastLane(rules);
+                    config.frto = false;
+                }
+            }
             Family::Dctcp => {
                 config.control = Control::Dctcp { gain_shift: draws.below(6) as u8 };
                 // By what is drawn already: one more draw would give what follows other numbers.
@@ -549,11 +602,31 @@ fn sample_config() -> Config {
         restart_after_idle: false,
         grows_when_marked: false,
         alpha_from_zero: false,
+        notifications: Notifications::Ignored,
     }
 }
 
 /// Refuses what does not fit together.
 fn check(config: &Config, keys: &Keys<'_>) -> Result<(), ScenarioError> {
+    if let Notifications::FastLane(_) = config.notifications {
+        let options =
+            [("sack", config.sack), ("timestamps", config.timestamps), ("frto", config.frto)];
+        if let Some((key, _)) = options.into_iter().find(|(_, is_on)| *is_on) {
+            let what = format!("`{key}` beside notifications = \"fastlane\"");
+            return Err(keys.refuse(
+                key,
+                &what,
+                "one of the two: both would stand in the same words",
+            ));
+        }
+    } else if keys.has("max_sim_shift") {
+        let what = "`max_sim_shift` without notifications = \"fastlane\"";
+        return Err(keys.refuse(
+            "max_sim_shift",
+            what,
+            "notifications = \"fastlane\", or no max_sim_shift",
+        ));
+    }
     if config.dsack && !config.sack {
         return Err(keys.refuse("dsack", "`dsack` without `sack`", "sack = true, or no dsack"));
     }

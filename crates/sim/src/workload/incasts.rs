@@ -15,7 +15,7 @@ use super::arrivals::Times;
 use super::due::{Due, What};
 use super::matrix::{jitter, order};
 use super::setup::Setup;
-use crate::plan::{Choose, Matrix};
+use crate::plan::{Choose, Matrix, Receivers};
 use crate::random;
 
 /// One flow of an incast, of a host that is known.
@@ -50,11 +50,14 @@ impl Source {
     pub(super) fn part(mut self, setup: &Setup, place: u32) -> Part {
         let workload = &setup.workloads[place as usize];
         let (name, hosts) = (setup.names[place as usize], setup.hosts);
-        let (fixed, senders, excluding, choose) = match &workload.matrix {
+        const ANY: &Receivers = &Receivers::Any;
+        let (fixed, receivers, senders, excluding, choose) = match &workload.matrix {
             Matrix::Incast { receiver, senders, excluding, choose } => {
-                (Some(*receiver), *senders, &excluding[..], *choose)
+                (Some(*receiver), ANY, *senders, excluding, *choose)
             }
-            Matrix::RandomIncast { senders } => (None, *senders, &[][..], Choose::Random),
+            Matrix::RandomIncast { senders, receivers, excluding } => {
+                (None, receivers, *senders, excluding, Choose::Random)
+            }
             _ => panic!("an incast"),
         };
         let mut drawn: Vec<(u32, Sends)> = Vec::new();
@@ -62,12 +65,21 @@ impl Source {
             && drawn.len() < 4 * hosts as usize + 256
         {
             let mut draws: Stream = random::stream(setup.seed, "incast", &[name, self.number]);
-            let receiver =
-                fixed.unwrap_or_else(|| random::below(&mut draws, u64::from(hosts)) as u32);
+            let one_of = |set: &[u32], draws: &mut Stream| {
+                set[random::below(draws, set.len() as u64) as usize]
+            };
+            let of_all = match (fixed, receivers) {
+                (Some(fixed), _) => Some(fixed),
+                (None, Receivers::Any) => Some(random::below(&mut draws, u64::from(hosts)) as u32),
+                (None, Receivers::OneOf(set)) => Some(one_of(set, &mut draws)),
+                (None, Receivers::EachOneOf(_)) => None,
+            };
+            let stays = |host: &u32| receivers.set().contains(host) || excluding.contains(host);
             let mut others: Vec<u32> =
-                (0..hosts).filter(|host| *host != receiver && !excluding.contains(host)).collect();
+                (0..hosts).filter(|host| Some(*host) != of_all && !stays(host)).collect();
             order(choose, &mut draws, &mut others);
             for &source in &others[..senders as usize] {
+                let receiver = of_all.unwrap_or_else(|| one_of(receivers.set(), &mut draws));
                 let index = self.flows_of[source as usize];
                 self.flows_of[source as usize] += 1;
                 let later = jitter(workload, setup.seed, source, name, index);

@@ -54,6 +54,7 @@ fn constant(megabits: u64) -> Chosen {
         payload_bytes: 9000,
         rate: BitRate::from_bps(megabits * 1_000_000),
         clock_lag: TimeDelta::ZERO,
+        marks_unscheduled: false,
     })
 }
 

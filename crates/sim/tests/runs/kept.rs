@@ -330,7 +330,8 @@ fn a_plan_that_keeps_what_takes_no_message_is_refused() {
     let mut kept = workload("w", Matrix::Permutation, Some(9000));
     kept.connection = Connection::Kept;
     let (rate, clock_lag) = (BitRate::from_gbps(1), TimeDelta::ZERO);
-    let cbr = Cbr.with(cbr::Config { payload_bytes: 9000, rate, clock_lag });
+    let cbr =
+        Cbr.with(cbr::Config { payload_bytes: 9000, rate, clock_lag, marks_unscheduled: false });
     let error =
         |plan: &Plan| trimline_sim::run(plan, &mut |_| ControlFlow::Continue(())).unwrap_err();
     let plan = plans::plan(star(4), 8, vec![kept.clone()]);

@@ -1,11 +1,14 @@
 //! Whole runs, from a plan to a record.
 
+mod aeolus;
 mod applications;
 mod base_model;
 mod dcqcn;
 mod deadlocks;
+mod deflection;
 mod engines;
 mod every_transport;
+mod fastlane;
 mod homa;
 mod host_order;
 mod hull;

@@ -27,6 +27,7 @@ fn constant(hosts: u32, pairs: &[(u32, u32)], payload: u16, xoff: u32) -> Plan {
         payload_bytes: payload,
         rate: BitRate::from_gbps(10),
         clock_lag: TimeDelta::ZERO,
+        marks_unscheduled: false,
     })];
     let xon = xoff.saturating_sub(PACKET);
     plan.lossless = Some(Lossless { xoff, xon, headroom: None, classes: 1 });

@@ -14,6 +14,8 @@ use trimline_transport::ndp;
 pub(crate) fn ndp(initial_window: u32) -> ndp::Config {
     ndp::Config {
         initial_window,
+        marked: initial_window,
+        aeolus: false,
         payload_bytes: 9000,
         link_rate: BitRate::from_gbps(10),
         framing_bytes: 0,

@@ -29,6 +29,7 @@ fn hot(classes: &[u8], later: TimeDelta, switch: ServiceModel, memory: u64) -> P
         payload_bytes: 936,
         rate: BitRate::from_gbps(10),
         clock_lag: TimeDelta::ZERO,
+        marks_unscheduled: false,
     })];
     plan.duration = Some(TimeDelta::from_ms(5));
     plan.sample_every = Some(TimeDelta::from_ms(1));

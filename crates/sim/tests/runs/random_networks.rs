@@ -16,5 +16,8 @@ fn every_flow_completes_whatever_happens_to_the_links() {
     let seen = random_networks(&transports, seeds);
     println!("{seen:?}");
     let least = seen.completed.min(seen.timeouts).min(seen.kept).min(seen.pooled);
-    assert!(!are_all || least > 1000 && seen.shared > 100 && seen.pauses > 1000, "{seen:?}");
+    assert!(
+        !are_all || least > 1000 && seen.shared > 100 && seen.pauses.min(seen.deflected) > 1000,
+        "{seen:?}"
+    );
 }

@@ -14,7 +14,12 @@ fn sample(transport: &dyn AnyTransport) -> Chosen {
 
 fn constant_rate(payload_bytes: u16) -> Chosen {
     let rate = BitRate::from_gbps(10);
-    Cbr.with(cbr::Config { payload_bytes, rate, clock_lag: TimeDelta::ZERO })
+    Cbr.with(cbr::Config {
+        payload_bytes,
+        rate,
+        clock_lag: TimeDelta::ZERO,
+        marks_unscheduled: false,
+    })
 }
 
 fn of(record: &RunRecord, workload: &str) -> Vec<FlowRecord> {

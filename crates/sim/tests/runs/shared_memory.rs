@@ -21,6 +21,7 @@ fn shared(hosts: u32, pairs: &[(u32, u32)], alpha: Alpha, memory: SharedMemory) 
         payload_bytes: 936,
         rate: BitRate::from_gbps(10),
         clock_lag: TimeDelta::ZERO,
+        marks_unscheduled: false,
     })];
     plan.duration = Some(TimeDelta::from_ms(5));
     plan
@@ -73,6 +74,7 @@ fn memory_returns_with_the_last_bit_whichever_port_held_it() {
             payload_bytes: 936,
             rate: BitRate::from_bps(8_000_000),
             clock_lag: TimeDelta::ZERO,
+            marks_unscheduled: false,
         })];
         plan.duration = Some(TimeDelta::from_us(500));
         both(&plan).ports.iter().map(|port| port.dropped).sum::<u64>()

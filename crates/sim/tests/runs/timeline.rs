@@ -28,8 +28,9 @@ fn count(timeline: &Timeline, what: What) -> BTreeMap<u32, u64> {
 fn agrees(record: &RunRecord) {
     let timeline = &record.timeline;
     let of = |what| count(timeline, what);
-    let [departed, trimmed, dropped, returned, marked, lost] =
-        [What::Depart, What::Trim, What::Drop, What::Return, What::Mark, What::Lose].map(of);
+    let [departed, trimmed, dropped, returned, notified, marked, lost] =
+        [What::Depart, What::Trim, What::Drop, What::Return, What::Notify, What::Mark, What::Lose]
+            .map(of);
     for (place, port) in record.ports.iter().enumerate() {
         assert_eq!(timeline.places[place], port.name());
         let seen = |counts: &BTreeMap<u32, u64>| counts.get(&(place as u32)).copied().unwrap_or(0);
@@ -37,6 +38,8 @@ fn agrees(record: &RunRecord) {
         assert_eq!(seen(&trimmed), port.trimmed, "trims at {}", port.name());
         assert_eq!(seen(&dropped), port.dropped, "drops at {}", port.name());
         assert_eq!(seen(&returned), port.returned, "returns at {}", port.name());
+        // Where congestion is told of, packets go on of which a port tells.
+        assert!(seen(&notified) <= port.notified, "notifications at {}", port.name());
         assert_eq!(seen(&marked), port.marked, "marks at {}", port.name());
     }
     for (place, link) in record.links.iter().enumerate() {
@@ -71,7 +74,13 @@ fn agrees(record: &RunRecord) {
                     "{event:?}"
                 );
             }
-            What::Trim | What::Mark | What::Return | What::Drop | What::Lose => {}
+            What::Trim
+            | What::Mark
+            | What::Return
+            | What::Notify
+            | What::Drop
+            | What::Deflect
+            | What::Lose => {}
         }
     }
 }

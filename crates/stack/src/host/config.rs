@@ -156,6 +156,9 @@ impl Config {
             send_rate: rate,
             ndp: ndp::Config {
                 initial_window: 30,
+                // No DSCP says it.
+                marked: 0,
+                aeolus: false,
                 payload_bytes: payload_of_mtu(mtu, address)?,
                 link_rate: rate,
                 framing_bytes: 0,

@@ -28,7 +28,7 @@ use trimline_packet::wire::{Lengths, Profile};
 use trimline_packet::{BitRate, Packet, TimeDelta};
 use trimline_switch::bump::{PhantomModel, PhantomSettings};
 use trimline_switch::profiles::{self, Sizes};
-use trimline_switch::{BesideModel, ServiceModel};
+use trimline_switch::{BesideModel, Demands, ServiceModel};
 
 use super::forwarding::Spread;
 use super::phantom::{self, PhantomConfig};
@@ -255,12 +255,20 @@ impl Config {
             payload_bytes: self.payload,
             packet_bytes: self.payload.saturating_add(Packet::HEADER_BYTES),
             mark,
+            // No port of this switch has a cap.
+            line: BitRate::from_gbps(1),
         };
         let choices = (profile.build)(sizes);
         if self.ecn_threshold.is_some() && !profile.marks {
             return Err(format!("ecn_threshold: profile {:?} marks nothing", self.profile));
         }
         let main = choices.build().map_err(|error| format!("profile {}: {error}", self.profile))?;
+        if main.demands() != Demands::default() {
+            return Err(format!(
+                "profile {:?}: the ports of this switch have no clock and look at no urgency",
+                self.profile
+            ));
+        }
         if self.beside.is_some() {
             return Err("beside: the key is called droppable_queue".to_owned());
         }

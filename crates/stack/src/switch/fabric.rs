@@ -562,6 +562,24 @@ impl trimline_switch::Fabric for AroundPort<'_> {
         let Port { switch, local, .. } = self.fabric.ports[self.port as usize];
         self.fabric.forward(self.now, switch, local, packet);
     }
+    fn make_notification(&mut self, packet: Handle) -> Option<u16> {
+        self.fabric.frames.notify(packet)
+    }
+    /// Its source leads there.
+    fn send_back(&mut self, notification: Handle) {
+        self.forward(notification);
+    }
+    fn quench(&mut self, packet: Handle, _header: &Packet) -> bool {
+        let bytes = self.fabric.frames.bytes(packet).to_vec();
+        let copy = self.fabric.frames.insert(&bytes);
+        let is_told = self.fabric.frames.notify(copy).is_some();
+        if is_told {
+            self.forward(copy);
+        } else {
+            self.fabric.frames.release(copy);
+        }
+        is_told
+    }
     fn free(&mut self, packet: Handle) {
         let described = self.fabric.frames.packet(packet);
         let port = &mut self.fabric.ports[self.port as usize];

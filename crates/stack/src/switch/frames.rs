@@ -96,6 +96,15 @@ impl Frames {
         turned
     }
 
+    /// Makes a frame the notification of its own drop. Gives the bytes cut on the wire; `None`: it is not one of those
+    /// whose senders can be told.
+    pub fn notify(&mut self, handle: Handle) -> Option<u16> {
+        let slot = &mut self.slots[handle.index()];
+        let left = Frame::notify(&mut slot.bytes, &self.profile).ok()?;
+        slot.bytes.truncate(left);
+        Some(slot.packet.notify())
+    }
+
     /// What a frame is to a port after its bytes were changed.
     pub(super) fn describe_again(&mut self, handle: Handle) {
         let slot = &mut self.slots[handle.index()];
@@ -164,8 +173,9 @@ fn describe(bytes: &[u8], profile: &Profile) -> Packet {
     packet.header.extra = header.extra();
     let (source, destination) = frame.ports();
     let is_ours = source == profile.port || destination == profile.port;
-    let is_whole = matches!(class.service(), Service::Trimmable | Service::Droppable);
+    let is_whole = class.service().is_whole();
     if is_ours && is_whole && header.kind() == Some(Kind::Data) {
+        packet.marks |= Profile::marks(network.dscp(bytes));
         let behind = network.payload() + 8 + 16;
         let payload = usize::from(packet.header.payload_length());
         if bytes.len() >= behind + payload {

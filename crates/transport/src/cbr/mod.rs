@@ -23,6 +23,8 @@ pub struct Config {
     /// What the host's clock loses in a gap. Senders of exactly one rate meet in the same order for
     /// ever; real ones do not.
     pub clock_lag: TimeDelta,
+    /// Whether packets bear [`Packet::MARK_UNSCHEDULED`]: no receiver has asked for them.
+    pub marks_unscheduled: bool,
 }
 
 impl Config {
@@ -240,6 +242,9 @@ impl crate::Endpoint for Endpoint {
             self.turns.push_back(slot);
         }
         let mut packet = key.data(self.host, path, sequence, length, is_last, Service::Trimmable);
+        if self.config.marks_unscheduled {
+            packet.marks |= Packet::MARK_UNSCHEDULED;
+        }
         packet.header.flags = packet.header.flags.with_class(class);
         Some(packet)
     }
@@ -285,8 +290,12 @@ mod tests {
         }
     }
 
-    const CONFIG: Config =
-        Config { payload_bytes: 9000, rate: BitRate::from_gbps(10), clock_lag: TimeDelta::ZERO };
+    const CONFIG: Config = Config {
+        payload_bytes: 9000,
+        rate: BitRate::from_gbps(10),
+        clock_lag: TimeDelta::ZERO,
+        marks_unscheduled: false,
+    };
 
     fn host(number: u32) -> (Endpoint, Slots) {
         let mut slots = Slots(Vec::new());

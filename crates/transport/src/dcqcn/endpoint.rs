@@ -387,6 +387,8 @@ impl crate::Endpoint for Endpoint {
         directory: &mut impl HostTables,
     ) -> Disposition {
         match packet.header.kind {
+            // What a switch turned round is no packet of the peer's.
+            _ if packet.service.service().is_turned_round() => {}
             Kind::Data => return self.handle_data(now, packet, directory),
             Kind::Ack | Kind::Nack => self.handle_answer(now, packet, directory),
             Kind::Pull | Kind::Reset => {}

@@ -34,6 +34,12 @@ pub struct Config {
     pub rtt_bytes: u32,
     /// Payload bytes of a message that go unasked: one at least.
     pub unscheduled_bytes: u32,
+    /// The first so many packets of these bear [`trimline_packet::Packet::MARK_UNSCHEDULED`] when they are sent for the
+    /// first time.
+    pub marked: u32,
+    /// Whether a probe goes behind the unscheduled packets, so that the receiver knows what of them was lost (Aeolus,
+    /// SIGCOMM 2020). It grants those again, before others.
+    pub aeolus: bool,
     /// The last bytes of a message, headers counted, are granted with the priority that an unscheduled message of that
     /// length has, if that is more urgent.
     pub boost_bytes: u32,
@@ -78,7 +84,7 @@ impl Config {
     }
 
     /// Packets that go unasked, of a message that has more.
-    pub(super) fn unscheduled(&self) -> u32 {
+    pub fn unscheduled(&self) -> u32 {
         self.unscheduled_bytes.div_ceil(u32::from(self.payload_bytes))
     }
 
@@ -166,6 +172,8 @@ mod tests {
             packet_time: TimeDelta::from_ns(1230),
             rtt_bytes: 10_000,
             unscheduled_bytes,
+            marked: 0,
+            aeolus: false,
             boost_bytes: 10_000,
             unscheduled_levels: 4,
             cutoffs: vec![100, 1000, 5000],

@@ -8,7 +8,7 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use trimline_packet::{ByteCount, Flags, HostId, Kind, Packet, Service, Time};
+use trimline_packet::{ByteCount, Flags, HostId, Kind, Packet, Service, Time, TimeDelta};
 
 use super::config::{Config, Ending};
 use super::granting::Granting;
@@ -244,6 +244,14 @@ impl Endpoint {
         Some(packet)
     }
 
+    /// Aeolus: what went unasked and is not here is granted again.
+    fn handle_probe(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
+        let Some((slot, _)) = self.receiving(now, packet, directory) else { return };
+        self.slots.at(slot).receiver().probed(now, packet.header.sequence, &self.config);
+        self.rank_receiver(slot);
+        self.arm(slot);
+    }
+
     /// The receiving half of a packet, which SYN creates, and whether it is new.
     fn receiving(
         &mut self,
@@ -357,9 +365,11 @@ impl Endpoint {
         let slot = self.sending.first(allowed)?;
         let entry = self.slots.at(slot);
         let (packet, is_repeated) = entry.sender().send(now, self.host, &self.config)?;
-        entry.statistics.packets += 1;
-        entry.statistics.bytes += u64::from(packet.header.payload_length());
-        entry.statistics.resent += u64::from(is_repeated);
+        if let Some(is_repeated) = is_repeated {
+            entry.statistics.packets += 1;
+            entry.statistics.bytes += u64::from(packet.header.payload_length());
+            entry.statistics.resent += u64::from(is_repeated);
+        }
         self.rank_sender(slot);
         if self.config.ending != Ending::Acknowledged {
             self.arm(slot);
@@ -386,16 +396,21 @@ impl crate::Endpoint for Endpoint {
             Command::Open { peer, connection, class, length, paths, stream } => {
                 let key = Key { peer, connection, opened_here: true, half: Half::Sending };
                 let slot = directory.assign(key);
-                // What waits draw has no part in which paths are taken.
+                // What waits draw has no part in which paths are taken. A jump is the dearest part of a short message.
                 let mut waits = stream.clone();
-                waits.jump();
+                if self.config.backoff != TimeDelta::ZERO {
+                    waits.jump();
+                }
                 let streams = (Spray::new(paths, stream), waits);
                 let message = (length.map(ByteCount::get), class);
                 let number = self.number();
                 let sender = Sender::new(now, key, streams, message, number, &self.config);
                 self.slots.at(slot).role = Role::Sending(Box::new(sender));
                 self.rank_sender(slot);
-                self.arm(slot);
+                // Without ACKs each packet that is sent arms it, and most messages have one.
+                if self.config.ending == Ending::Acknowledged {
+                    self.arm(slot);
+                }
             }
             Command::Send { .. } => {}
             Command::Paths { key, paths } => {
@@ -417,12 +432,14 @@ impl crate::Endpoint for Endpoint {
     ) -> Disposition {
         let is_from_opener = packet.header.flags.contains(Flags::FROM_OPENER);
         match (packet.header.kind, is_from_opener) {
-            _ if packet.service == Service::Returned || packet.service == Service::Trimmed => {}
+            _ if packet.service.service().is_turned_round() => {}
+            _ if packet.service == Service::Trimmed => {}
             (Kind::Data, true) => return self.handle_data(now, packet, directory),
             (Kind::Pull, false) => self.handle_grant(now, packet, directory),
             (Kind::Nack, false) => self.handle_resend(now, packet, directory),
             (Kind::Ack, false) => self.handle_ack(packet, directory),
             (Kind::Ack, true) => self.handle_busy(now, packet, directory),
+            (Kind::Nack, true) if self.config.aeolus => self.handle_probe(now, packet, directory),
             (Kind::Data, false) | (Kind::Pull | Kind::Nack, true) | (Kind::Reset, _) => {}
         }
         Disposition::Discard

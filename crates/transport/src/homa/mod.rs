@@ -13,13 +13,13 @@
 //! # What the header says
 //! Messages are cut into packets that both ends count alike ([`Config`]): the unscheduled ones, and those behind.
 //!
-//! | field | DATA | GRANT | RESEND | ACK | BUSY |
-//! |---|---|---|---|---|---|
-//! | `kind` | DATA | PULL | NACK | ACK | ACK |
-//! | `flags` | FROM_OPENER, class; SYN if unscheduled; LAST; attempt 1 if sent unasked again | none | none | none | FROM_OPENER |
-//! | `sequence` | its number, from 0 | packets before this one may go | the first packet that is missing | packets of the message | the first packet that was asked for |
-//! | `extra` | payload length; packets of the message | priority | packets that are missing (high 16 bits), priority | 0 | 0 |
-//! | service | droppable, with its priority | control | control | control | control |
+//! | field | DATA | GRANT | RESEND | ACK | BUSY | PROBE |
+//! |---|---|---|---|---|---|---|
+//! | `kind` | DATA | PULL | NACK | ACK | ACK | NACK |
+//! | `flags` | FROM_OPENER, class; SYN if unscheduled; LAST; attempt 1 if sent unasked again | none | none | none | FROM_OPENER | FROM_OPENER, SYN, class |
+//! | `sequence` | its number, from 0 | packets before this one may go | the first packet that is missing | packets of the message | the first packet that was asked for | the last packet that went unasked |
+//! | `extra` | payload length; packets of the message | priority | packets that are missing (high 16 bits), priority | 0 | 0 | 0; packets of the message |
+//! | service | droppable, with its priority | control | control | control | control | droppable, with that packet's priority |
 //!
 //! What the receiver of a field must do:
 //! - DATA: SYN makes the message known. LAST is its end; a message of [`MANY`] packets and more has no other.
@@ -27,6 +27,7 @@
 //! - GRANT: send what may go, with this priority; no less may go than before.
 //! - RESEND: send these packets again, or for the first time, with this priority. Say BUSY if another message goes first.
 //! - BUSY: wait on.
+//! - PROBE (Aeolus): packets up to this one were sent. Grant by RESENDs those that are not here, before others.
 //! - ACK: the message has ended, if it has so many packets.
 //! - class: a message of a higher class is granted first.
 

@@ -1,5 +1,6 @@
 //! The receiving half of a message: what arrived, what was granted, and what is asked for again.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, Time};
@@ -45,6 +46,9 @@ pub(super) struct Receiver {
     priority: u8,
     /// Bytes of the packets that were granted and have not arrived, as on the host's link.
     outstanding: u64,
+    /// Aeolus: packets that a probe found missing, and that were not granted again.
+    lost: BTreeSet<u32>,
+    was_probed: bool,
     /// The last packet of the message, or the last GRANT for it, or BUSY.
     heard_at: Time,
     /// RESENDs in a row that brought no data.
@@ -75,6 +79,8 @@ impl Receiver {
             granted: 0,
             priority: 0,
             outstanding: 0,
+            lost: BTreeSet::new(),
+            was_probed: false,
             heard_at: now,
             silences: 0,
         };
@@ -132,7 +138,9 @@ impl Receiver {
         self.advance(sequence + 1, config);
         self.arrivals.insert(sequence);
         self.count += 1;
-        self.outstanding -= config.wire_bytes(sequence, self.end());
+        if !self.lost.remove(&sequence) {
+            self.outstanding -= config.wire_bytes(sequence, self.end());
+        }
         (self.heard_at, self.silences) = (now, 0);
         if self.is_complete() {
             self.arrivals.shrink();
@@ -154,19 +162,40 @@ impl Receiver {
             (self.arrivals.base()..granted).filter(|&packet| self.arrivals.contains(packet));
         let bytes: u64 = arrived.map(|packet| config.wire_bytes(packet, end)).sum();
         self.outstanding -= bytes;
+        self.lost = self.lost.split_off(&0).into_iter().filter(|&lost| lost < end).collect();
+        self.outstanding -= self.bytes_of_lost(config);
+    }
+
+    fn bytes_of_lost(&self, config: &Config) -> u64 {
+        self.lost.iter().map(|&lost| config.wire_bytes(lost, self.end())).sum()
+    }
+
+    /// Aeolus: packets up to this one were sent unasked. Those that are not here are not on their way any more.
+    pub(super) fn probed(&mut self, now: Time, last: u32, config: &Config) {
+        // A second copy may come when they were granted again.
+        if core::mem::replace(&mut self.was_probed, true) {
+            return;
+        }
+        let sent = last.saturating_add(1).min(config.unscheduled()).min(self.granted);
+        let missing =
+            (self.arrivals.base()..sent).filter(|&packet| !self.arrivals.contains(packet));
+        self.lost = missing.collect();
+        self.outstanding -= self.bytes_of_lost(config);
+        (self.heard_at, self.silences) = (now, 0);
     }
 
     /// Whether the message wants a GRANT, whoever's turn it is. One that did not answer a RESEND does not: its place is
     /// another's until its data comes.
     pub(super) fn place(&self) -> Option<Rank> {
         let most = self.arrivals.base().saturating_add(WINDOW_LIMIT - 1);
-        if self.granted >= self.end() || self.granted >= most || self.silences > 0 {
+        let wants = !self.lost.is_empty() || (self.granted < self.end() && self.granted < most);
+        if !wants || self.silences > 0 {
             return None;
         }
         let class = u64::from(3 - self.class.min(3)) << 62;
         // Homa 3.3: shortest remaining first. One whose end is not known comes behind all others, in turn.
         let left = match self.packets {
-            Some(packets) => u64::from(packets - self.granted),
+            Some(packets) => u64::from(packets - self.granted) + self.lost.len() as u64,
             None => (1 << 32) + u64::from(self.granted),
         };
         Some((class | left, self.end(), self.number))
@@ -185,9 +214,17 @@ impl Receiver {
         (place, among): (usize, usize),
         config: &Config,
     ) -> Packet {
-        self.priority = config.scheduled_priority(place, among, self.end() - self.granted);
-        self.advance(self.granted + 1, config);
+        let left = self.end() - self.granted;
         self.heard_at = now;
+        // Aeolus: what was lost first.
+        if let Some(lost) = self.lost.pop_first() {
+            let left = left.saturating_add(self.lost.len() as u32 + 1);
+            let priority = config.scheduled_priority(place, among, left);
+            self.outstanding += config.wire_bytes(lost, self.end());
+            return self.control(host, Kind::Nack, lost, 1 << 16 | u32::from(priority));
+        }
+        self.priority = config.scheduled_priority(place, among, left);
+        self.advance(self.granted + 1, config);
         self.repeat_grant(host)
     }
 
@@ -226,6 +263,9 @@ impl Receiver {
             return Vec::new();
         }
         self.heard_at = now;
+        // All that is missing is asked for.
+        self.outstanding += self.bytes_of_lost(config);
+        self.lost = BTreeSet::new();
         self.silences = self.silences.saturating_add(1).min(MOST_DOUBLINGS);
         self.resends(host, config)
     }

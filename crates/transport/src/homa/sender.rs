@@ -15,6 +15,15 @@ use crate::{Key, Stream, WINDOW_LIMIT};
 /// Packets that a sender keeps in mind to be sent again. Further ones are asked for again.
 const MOST_RESENT: usize = 1024;
 
+/// What a message sends next, by the packet's number.
+#[derive(Clone, Copy, Debug)]
+enum Upcoming {
+    New(u32),
+    Again(u32),
+    /// What goes behind this one.
+    Probe(u32),
+}
+
 /// The sending half of a message.
 #[derive(Debug)]
 pub(super) struct Sender {
@@ -39,6 +48,8 @@ pub(super) struct Sender {
     again_priority: u8,
     /// The first packet goes again, to hear whether anybody is there.
     is_asking: bool,
+    /// Aeolus: the probe behind the unscheduled packets goes next.
+    is_probing: bool,
     /// When the sender has waited long enough for its receiver.
     patience_ends: Time,
     repeats: u8,
@@ -71,6 +82,7 @@ impl Sender {
             again: BTreeSet::new(),
             again_priority: 0,
             is_asking: false,
+            is_probing: false,
             patience_ends: Time::NEVER,
             repeats: 0,
             has_ended: false,
@@ -84,33 +96,40 @@ impl Sender {
         self.granted.saturating_sub(self.next)
     }
 
-    /// The packet that goes next, and whether it was sent before.
-    fn upcoming(&self) -> Option<(u32, bool)> {
+    /// The packet that goes next.
+    fn upcoming(&self) -> Option<Upcoming> {
+        if self.is_probing {
+            return Some(Upcoming::Probe(self.next.saturating_sub(1)));
+        }
         if self.is_asking {
-            return Some((0, true));
+            return Some(Upcoming::Again(0));
         }
         match self.again.first() {
-            Some(&sequence) => Some((sequence, true)),
-            None => (self.next < self.granted).then_some((self.next, false)),
+            Some(&sequence) => Some(Upcoming::Again(sequence)),
+            None => (self.next < self.granted).then_some(Upcoming::New(self.next)),
         }
     }
 
     /// The priority of a packet.
-    fn priority_of(&self, sequence: u32, is_repeated: bool, config: &Config) -> u8 {
-        if sequence < config.unscheduled() {
-            let left = self.length.unwrap_or(u64::MAX).saturating_sub(config.start(sequence));
-            config.unscheduled_priority(left)
-        } else if is_repeated {
-            self.again_priority
-        } else {
-            self.priority
+    fn priority_of(&self, upcoming: Upcoming, config: &Config) -> u8 {
+        match upcoming {
+            // Aeolus: what was lost goes again as what is granted.
+            Upcoming::Again(_) if config.aeolus && !self.is_asking => self.again_priority,
+            Upcoming::Again(sequence) | Upcoming::New(sequence) | Upcoming::Probe(sequence)
+                if sequence < config.unscheduled() =>
+            {
+                let left = self.length.unwrap_or(u64::MAX).saturating_sub(config.start(sequence));
+                config.unscheduled_priority(left)
+            }
+            Upcoming::Again(_) => self.again_priority,
+            Upcoming::New(_) | Upcoming::Probe(_) => self.priority,
         }
     }
 
     /// Where the message stands: Homa 3.2, the one with the fewest bytes left to send goes first. Of messages without
     /// an end the one that has sent least does.
     pub(super) fn place(&self, config: &Config) -> Option<Turn> {
-        let (sequence, is_repeated) = self.upcoming()?;
+        let upcoming = self.upcoming()?;
         let sent = config.start(self.next);
         let left = match self.length {
             Some(length) => {
@@ -118,21 +137,33 @@ impl Sender {
             }
             None => (1 << 63) + sent,
         };
-        Some(((left, self.number), self.priority_of(sequence, is_repeated, config)))
+        Some(((left, self.number), self.priority_of(upcoming, config)))
     }
 
-    /// The packet that goes next, and whether it was sent before.
+    /// The packet that goes next, and whether it was sent before; `None` instead for a probe.
     pub(super) fn send(
         &mut self,
         now: Time,
         host: HostId,
         config: &Config,
-    ) -> Option<(Packet, bool)> {
-        let (sequence, is_repeated) = self.upcoming()?;
-        let priority = self.priority_of(sequence, is_repeated, config);
+    ) -> Option<(Packet, Option<bool>)> {
+        let upcoming = self.upcoming()?;
+        let priority = self.priority_of(upcoming, config);
+        let (sequence, is_repeated) = match upcoming {
+            Upcoming::New(sequence) => (sequence, false),
+            Upcoming::Again(sequence) => (sequence, true),
+            Upcoming::Probe(sequence) => {
+                let probe = self.probe(host, sequence, priority);
+                self.wait_if_done(now, config);
+                return Some((probe, None));
+            }
+        };
         let is_asking = core::mem::take(&mut self.is_asking);
         if !is_asking && !self.again.remove(&sequence) {
             self.next += 1;
+            // Aeolus: a probe behind the last packet that goes unasked.
+            let unasked = config.unscheduled().min(self.packets);
+            self.is_probing = config.aeolus && self.next == unasked;
         }
         let end = config.start(sequence + 1).min(self.length.unwrap_or(u64::MAX));
         let length = (end - config.start(sequence)) as u16;
@@ -144,12 +175,31 @@ impl Sender {
         let is_unscheduled = sequence < config.unscheduled();
         let syn = if is_unscheduled { Flags::SYN } else { 0 };
         header.flags = header.flags.with(syn).with_class(self.class).with_attempt(is_asking.into());
+        if is_unscheduled && !is_repeated && sequence < config.marked {
+            packet.marks |= Packet::MARK_UNSCHEDULED;
+        }
         packet.service = ServiceClass::new(Service::Droppable, priority);
         packet.wire_bytes = super::FRAMING.wire_bytes(length);
+        self.wait_if_done(now, config);
+        Some((packet, Some(is_repeated)))
+    }
+
+    /// All was sent, and nobody will say that it arrived: the message ends by itself.
+    fn wait_if_done(&mut self, now: Time, config: &Config) {
         if self.is_done() && config.ending != Ending::Acknowledged {
             self.wait(now, config);
         }
-        Some((packet, is_repeated))
+    }
+
+    /// Aeolus: tells the receiver which packets were sent unasked. It is not marked as they are, and waits in their queues.
+    fn probe(&mut self, host: HostId, sequence: u32, priority: u8) -> Packet {
+        self.is_probing = false;
+        let flags = Flags::default().with(Flags::FROM_OPENER | Flags::SYN).with_class(self.class);
+        let (connection, path) = (self.key.connection, self.paths.next());
+        let extra = Header::data_extra(0, said(self.packets));
+        let header = Header { kind: Kind::Nack, flags, path, connection, sequence, extra };
+        let service = ServiceClass::new(Service::Droppable, priority);
+        Packet { service, ..Packet::control(host, self.key.peer, header) }
     }
 
     /// Whether all of a message with an end has been sent.
@@ -196,7 +246,7 @@ impl Sender {
             return false;
         }
         self.has_ended = true;
-        (self.granted, self.is_asking) = (self.next, false);
+        (self.granted, self.is_asking, self.is_probing) = (self.next, false, false);
         self.again = BTreeSet::new();
         true
     }

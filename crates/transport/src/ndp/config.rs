@@ -13,6 +13,12 @@ use crate::{Key, Stream, flow};
 pub struct Config {
     /// Packets pushed before the first PULL (IW; NDP 6.2: 30).
     pub initial_window: u32,
+    /// The first so many packets of the first window bear [`trimline_packet::Packet::MARK_UNSCHEDULED`] when they are sent
+    /// for the first time.
+    pub marked: u32,
+    /// Whether a probe goes behind the first window, so that its receiver knows what of it was lost (Aeolus, SIGCOMM
+    /// 2020).
+    pub aeolus: bool,
     /// Payload of a full packet in bytes (NDP: 9000). The header adds 64 on the wire.
     pub payload_bytes: u16,
     /// Rate of the host's link: pulls are paced to it.

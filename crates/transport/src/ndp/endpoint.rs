@@ -199,6 +199,10 @@ impl Endpoint {
         directory: &mut impl HostTables,
     ) -> Disposition {
         let header = &packet.header;
+        if header.flags.contains(Flags::PULL) && self.config.aeolus {
+            self.handle_probe(now, packet, directory);
+            return Disposition::Discard;
+        }
         let key = Key {
             peer: packet.source,
             connection: header.connection,
@@ -295,6 +299,44 @@ impl Endpoint {
             self.pulls.join(&mut self.slots, slot, class);
         }
         disposition
+    }
+
+    /// Aeolus: a probe names the last packet that was sent unasked. What of those is not here was lost: each is
+    /// answered, and a pull queued for it, as if its header had come.
+    #[cold]
+    fn handle_probe(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
+        let header = &packet.header;
+        let key = Key {
+            peer: packet.source,
+            connection: header.connection,
+            opened_here: !header.flags.contains(Flags::FROM_OPENER),
+            half: Half::Receiving,
+        };
+        // No sender of this kind sends more unasked.
+        if header.sequence >= self.config.initial_window {
+            return;
+        }
+        let known = directory.find(key);
+        let Some(slot) = known.or_else(|| self.accept(now, packet, key, directory)) else {
+            return self.reset(now, packet, key.peer, directory);
+        };
+        let mut lost = *packet;
+        lost.service = Service::Trimmed.into();
+        lost.header.extra =
+            Header::data_extra(self.config.payload_bytes, packet.header.service_port());
+        for sequence in 0..=header.sequence {
+            let entry = &mut self.slots[slot as usize];
+            if entry.life != Life::Open || Receiver::of(&mut entry.role).has(sequence) {
+                continue;
+            }
+            let last = if sequence == header.sequence { 0 } else { Flags::LAST };
+            lost.header.flags = header.flags.without(Flags::PULL | last);
+            lost.header.sequence = sequence;
+            // Through the door: a second copy of `arrive` would make the first one slower.
+            crate::Endpoint::handle_packet(self, now, &lost, directory);
+            // No header came.
+            Receiver::of(&mut self.slots[slot as usize].role).statistics.trims -= 1;
+        }
     }
 
     /// The packets of a connection name another class.
@@ -420,6 +462,9 @@ impl Endpoint {
             if !sender.ready() {
                 continue;
             }
+            if sender.is_probing() {
+                return self.transmit_probe(slot);
+            }
             let (packet, due) = sender.transmit(now, &self.config, self.host, &entry.key);
             if let Some(latencies) = &mut self.latencies {
                 latencies.sent(now, slot, packet.header.sequence);
@@ -432,6 +477,18 @@ impl Endpoint {
             }
             return packet;
         }
+    }
+
+    /// The probe of a sending half that has one to send.
+    #[cold]
+    #[inline(never)]
+    fn transmit_probe(&mut self, slot: u32) -> Packet {
+        let entry = &mut self.slots[slot as usize];
+        let Role::Sending(sender) = &mut entry.role else { unreachable!("a sending half probes") };
+        let packet = sender.probe(self.host, &entry.key);
+        let (ready, credit) = (sender.ready(), sender.credit());
+        self.ready.update(slot, &mut sender.turns, ready, credit);
+        packet
     }
 
     /// The deadline of a half has come.
@@ -536,10 +593,12 @@ impl crate::Endpoint for Endpoint {
         packet: &Packet,
         directory: &mut impl HostTables,
     ) -> Disposition {
+        // A switch that drops and tells has returned the header. Nobody resends a control packet: PULLs and time-outs do
+        // what it was for.
+        let is_back = packet.service.service().is_turned_round();
         match packet.header.kind {
-            Kind::Data if packet.service == Service::Returned => {
-                self.handle_return(now, packet, directory);
-            }
+            Kind::Data if is_back => self.handle_return(now, packet, directory),
+            Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset if is_back => {}
             Kind::Data => return self.handle_data(now, packet, directory),
             Kind::Ack | Kind::Nack | Kind::Pull => self.handle_feedback(now, packet, directory),
             Kind::Reset => self.handle_reset(now, packet, directory),

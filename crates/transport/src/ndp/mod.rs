@@ -45,6 +45,8 @@ mod tests {
     pub(super) fn config() -> Config {
         Config {
             initial_window: 30,
+            marked: 30,
+            aeolus: false,
             payload_bytes: 9000,
             link_rate: BitRate::from_gbps(10),
             framing_bytes: 0,

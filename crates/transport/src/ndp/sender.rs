@@ -81,6 +81,8 @@ pub(super) struct Sender {
     class: u8,
     /// Expiries of the backstop since the last PULL.
     backstops: u8,
+    /// Aeolus: the path of the probe that goes next.
+    probe: Option<u16>,
     /// An empty stream owes one empty packet.
     empty: bool,
     /// The application knows that everything was ACKed.
@@ -128,6 +130,7 @@ impl Sender {
             service_port,
             class: class & 3,
             backstops: 0,
+            probe: None,
             empty: length == Some(0),
             acknowledged: false,
             paths,
@@ -143,13 +146,21 @@ impl Sender {
 
     #[inline]
     fn has_something_to_send(&self) -> bool {
-        self.window.waiting() > 0 || self.has_new_data() && !self.window.is_full()
+        self.window.waiting() > 0
+            || self.has_new_data() && !self.window.is_full()
+            || self.probe.is_some() && self.window.unacked() > 0
     }
 
     /// Whether a packet may go as soon as the NIC has room.
     #[inline]
     pub(super) fn ready(&self) -> bool {
         self.credit > 0 && self.has_something_to_send()
+    }
+
+    /// Whether what goes next is a probe.
+    #[inline]
+    pub(super) const fn is_probing(&self) -> bool {
+        self.probe.is_some()
     }
 
     /// Packets that may be sent.
@@ -206,17 +217,19 @@ impl Sender {
         self.credit -= 1;
         self.statistics.packets_sent += 1;
         // NDP 3.2-k: any packets queued for retransmission are sent first, followed by new data.
-        let (sequence, record) = if self.window.waiting() > 0 {
-            self.retransmit(now)
-        } else {
-            self.push_new(now, config)
-        };
+        let is_new = self.window.waiting() == 0;
+        let (sequence, record) =
+            if is_new { self.push_new(now, config) } else { self.retransmit(now) };
         // NDP 3.2-m: when the sender runs out of data to send, it marks the last packet.
         let last = !self.has_new_data() && sequence.wrapping_add(1) == self.window.next();
         let mut flags = Flags::default().with_class(self.class).with_attempt(record.attempt());
         // NDP 3.2.2-a: every packet of the first window can open the connection.
+        let mut marks = 0;
         if record.first_window() {
             flags = flags.with(Flags::SYN);
+            if is_new && sequence < config.marked {
+                marks = Packet::MARK_UNSCHEDULED;
+            }
         }
         if last {
             flags = flags.with(Flags::LAST);
@@ -237,9 +250,41 @@ impl Sender {
             },
             wire_bytes: record.length + Packet::HEADER_BYTES,
             service: Service::Trimmable.into(),
-            marks: 0,
+            marks,
         };
         (packet, now.saturating_add(doubled(config.rto, record.timeouts())))
+    }
+
+    /// Aeolus: asks what of the packets that went unasked has arrived, by the number of the last one. It goes its way and
+    /// is in its queues, and is not dropped as it may be.
+    ///
+    /// # Panics
+    /// A half that is not [`Sender::is_probing`].
+    pub(super) fn probe(&mut self, host: HostId, key: &Key) -> Packet {
+        let path = self.probe.take().expect("a probe is due");
+        self.credit -= 1;
+        let mut flags = Flags::default().with(Flags::SYN | Flags::PULL).with_class(self.class);
+        if !self.has_new_data() {
+            flags = flags.with(Flags::LAST);
+        }
+        if key.opened_here {
+            flags = flags.with(Flags::FROM_OPENER);
+        }
+        Packet {
+            source: host,
+            destination: key.peer,
+            header: Header {
+                kind: Kind::Data,
+                flags,
+                path: self.paths.id(path),
+                connection: key.connection,
+                sequence: self.window.next().wrapping_sub(1),
+                extra: Header::data_extra(0, self.service_port),
+            },
+            wire_bytes: Packet::HEADER_BYTES,
+            service: Service::Droppable.into(),
+            marks: 0,
+        }
     }
 
     #[inline]
@@ -250,13 +295,25 @@ impl Sender {
         }
         self.empty = false;
         let first_window = self.first_window > 0;
+        let path = self.paths.choose(NO_PATH);
         if first_window {
             self.first_window -= 1;
             self.unheard += 1;
+            if config.aeolus && length > 0 {
+                self.end_of_unasked(path);
+            }
         }
-        let path = self.paths.choose(NO_PATH);
         let record = Record::new(now, path, length, first_window);
         (self.window.push(record), record)
+    }
+
+    /// Aeolus: a probe goes behind the last packet that goes unasked, on its path.
+    #[cold]
+    fn end_of_unasked(&mut self, path: u16) {
+        if self.first_window == 0 || !self.has_new_data() {
+            self.probe = Some(path);
+            self.credit += 1;
+        }
     }
 
     #[inline(never)]
@@ -475,6 +532,7 @@ impl Sender {
         self.credit = 0;
         self.push = 0;
         self.unheard = 0;
+        self.probe = None;
         self.window.clear();
     }
 

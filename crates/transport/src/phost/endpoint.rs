@@ -8,7 +8,7 @@ use alloc::collections::{BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use trimline_packet::{ByteCount, Flags, HostId, Kind, Packet, Service, Time};
+use trimline_packet::{ByteCount, Flags, HostId, Kind, Packet, Time};
 
 use super::config::{Config, Order, ReceiverRules};
 use super::pace::Pace;
@@ -437,7 +437,7 @@ impl crate::Endpoint for Endpoint {
     ) -> Disposition {
         let is_from_opener = packet.header.flags.contains(Flags::FROM_OPENER);
         match (packet.header.kind, is_from_opener) {
-            _ if packet.service == Service::Returned => {}
+            _ if packet.service.service().is_turned_round() => {}
             (Kind::Data, true) => return self.handle_data(now, packet, directory),
             (Kind::Pull, true) => self.handle_rts(now, packet, directory),
             (Kind::Pull, false) => self.handle_token(now, packet, directory),

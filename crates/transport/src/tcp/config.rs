@@ -56,6 +56,8 @@ pub struct Config {
     pub grows_when_marked: bool,
     /// Whether DCTCP's `alpha` begins at 0, so that the first marks hardly count, as in htsim. RFC 8257 4.2: at 1.
     pub alpha_from_zero: bool,
+    /// What is done about notifications of switches.
+    pub notifications: Notifications,
     /// How long a driver keeps both halves of a connection after everything was acknowledged and no more will be sent
     /// on it, so that what is late is answered (RFC 9293 3.6.1: twice the time that a segment can be in the network).
     /// A connection that is not forgotten takes more at any time, also later.
@@ -74,6 +76,42 @@ pub enum Control {
         /// The gain's exponent.
         gain_shift: u8,
     },
+}
+
+/// What a host does about notifications of switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notifications {
+    /// Nothing.
+    Ignored,
+    /// They are Source Quenches (FastLane 2.2.1): the window is reduced as for an echoed mark, once for each window of
+    /// data. Nothing is resent.
+    Quench,
+    /// They say which packet was dropped (FastLane 3.4.1). Needs one subflow, and neither SACK nor time stamps: the words
+    /// of those carry FastLane's two options. Duplicate ACKs then say nothing of loss.
+    FastLane(FastLane),
+}
+
+impl Notifications {
+    /// FastLane's rules, where they hold.
+    pub(super) const fn fastlane(&self) -> Option<&FastLane> {
+        match self {
+            Notifications::FastLane(rules) => Some(rules),
+            Notifications::Ignored | Notifications::Quench => None,
+        }
+    }
+}
+
+/// What FastLane's paper leaves open of a sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FastLane {
+    /// How much smaller max_sim is with each further try of a segment, as a shift (chosen: 1, half as much).
+    pub retry_shift: u8,
+}
+
+impl Default for FastLane {
+    fn default() -> FastLane {
+        FastLane { retry_shift: 1 }
+    }
 }
 
 impl Control {
@@ -115,12 +153,16 @@ pub struct SenderStatistics {
     pub packets_sent: u64,
     /// Retransmissions because of duplicate ACKs or SACK blocks.
     pub retransmissions_fast: u64,
+    /// Retransmissions because a switch told of the drop.
+    pub retransmissions_notified: u32,
     /// Retransmissions because of a time-out, and what was sent again on another subflow after one.
     pub retransmissions_timeout: u64,
     /// Retransmission time-outs, those of the SYN included.
     pub timeouts: u64,
     /// Reductions that were taken back because what was resent had arrived.
     pub undone: u64,
+    /// Notifications that were acted on.
+    pub notifications: u32,
 }
 
 /// How far a sending half is.

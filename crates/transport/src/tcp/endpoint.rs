@@ -7,7 +7,7 @@ use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use trimline_packet::{ByteCount, Flags, HostId, Kind, Packet, PathId, Time};
+use trimline_packet::{ByteCount, Flags, HostId, Kind, Packet, PathId, Service, Time};
 
 use super::config::{Config, ReceiverStatistics, SenderProgress, SenderStatistics};
 use super::receiver::Receiver;
@@ -67,12 +67,17 @@ impl Endpoint {
     /// A host without connections.
     ///
     /// # Panics
-    /// No subflows, or more than [`super::MAX_SUBFLOWS`]; ACKs of no segment.
+    /// No subflows, or more than [`super::MAX_SUBFLOWS`]; ACKs of no segment; FastLane with several subflows, SACK or time
+    /// stamps.
     pub fn new(host: HostId, config: impl Into<Arc<Config>>) -> Endpoint {
         let config = config.into();
         assert!((1..=super::MAX_SUBFLOWS).contains(&config.subflows), "1 to 8 subflows");
         assert!(config.ack_every > 0, "an ACK answers a segment at least");
         assert!(config.subflows == 1 || !config.sack, "ACKs of several subflows have no blocks");
+        if config.notifications.fastlane().is_some() {
+            let has_room = config.subflows == 1 && !config.sack && !config.timestamps;
+            assert!(has_room, "FastLane's options stand where those of others would");
+        }
         Endpoint {
             control: VecDeque::new(),
             slots: Vec::new(),
@@ -281,6 +286,24 @@ impl Endpoint {
         self.sender_changed(slot);
     }
 
+    /// A switch told of a packet of this host.
+    #[cold]
+    fn handle_notification(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
+        let key = Key::of(packet);
+        let Some(slot) = directory.find(key) else { return };
+        let (config, host, control) = (&self.config, self.host, &mut self.control);
+        match &mut self.slots[slot as usize].role {
+            Role::Vacant => {}
+            Role::Sending(sender) => {
+                sender.hear_notification(now, packet, config, host, &key, control);
+                self.sender_changed(slot);
+            }
+            Role::Receiving(receiver) => {
+                receiver.hear_notification(packet, config, host, &key, control);
+            }
+        }
+    }
+
     /// The deadline of a half has come, or had come before it was put off.
     fn expire(&mut self, now: Time, slot: u32) {
         let entry = &mut self.slots[slot as usize];
@@ -333,6 +356,9 @@ impl crate::Endpoint for Endpoint {
         directory: &mut impl HostTables,
     ) -> Disposition {
         match packet.header.kind {
+            _ if packet.service == Service::Notification => {
+                self.handle_notification(now, packet, directory);
+            }
             Kind::Data => return self.handle_data(now, packet, directory),
             Kind::Ack => self.handle_ack(now, packet, directory),
             Kind::Nack | Kind::Pull | Kind::Reset => {}

@@ -1,5 +1,6 @@
 //! The TCP family: NewReno (RFC 5681, RFC 6582) with and without SACK (RFC 6675), CUBIC (RFC 9438), ECN
-//! (RFC 3168), DCTCP (RFC 8257) and MPTCP (linked increases, RFC 6356; reinjection).
+//! (RFC 3168), DCTCP (RFC 8257) and MPTCP (linked increases, RFC 6356; reinjection). With switches that tell senders of
+//! drops, FastLane's reactions to that; or those of Source Quench ([`Notifications`]).
 //!
 //! One connection is one stream from its opener to its peer, over one subflow or several. [`Endpoint`] is one
 //! host: the sending and receiving halves of all its connections, and their timers. Which of the family it is
@@ -8,6 +9,7 @@
 mod config;
 mod congestion;
 mod endpoint;
+mod notified;
 mod outstanding;
 mod receiver;
 mod round_trip;
@@ -18,7 +20,8 @@ mod subflow;
 
 pub use crate::flow::{Command, Event};
 pub use config::{
-    Config, Control, Handshake, MAX_SUBFLOWS, ReceiverStatistics, SenderProgress, SenderStatistics,
+    Config, Control, FastLane, Handshake, MAX_SUBFLOWS, Notifications, ReceiverStatistics,
+    SenderProgress, SenderStatistics,
 };
 pub use endpoint::Endpoint;
 pub use said::Said;
@@ -52,6 +55,7 @@ mod tests {
             restart_after_idle: false,
             grows_when_marked: false,
             alpha_from_zero: false,
+            notifications: Notifications::Ignored,
             time_wait: TimeDelta::from_ms(10),
         }
     }

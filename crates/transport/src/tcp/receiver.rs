@@ -35,10 +35,45 @@ struct Side {
     acked: u32,
     /// The time stamp that the next ACK echoes.
     stamp: u32,
+    /// What the last ACK said beyond its number.
+    said: u32,
+    /// Bytes that arrived beyond the first gap, with FastLane.
+    beyond: Option<Box<Beyond>>,
     /// When a delayed ACK is sent.
     due: Time,
     /// The way of the ACKs.
     path: PathId,
+}
+
+/// Payload that arrived beyond the first gap.
+#[derive(Clone, Debug, Default)]
+struct Beyond {
+    bytes: u32,
+    /// Segments of it that are not full: ends of messages.
+    short: Vec<(u32, u16)>,
+}
+
+impl Beyond {
+    /// A segment of so much payload arrived out of order.
+    fn insert(&mut self, sequence: u32, bytes: u16, full: u16) {
+        self.bytes += u32::from(bytes);
+        if bytes != full {
+            self.short.push((sequence, bytes));
+        }
+    }
+
+    /// So many segments of it are in order now, all before `base`.
+    fn forget(&mut self, count: u32, base: u32, full: u16) {
+        let mut bytes = count * u32::from(full);
+        self.short.retain(|&(sequence, length)| {
+            let is_kept = sequence.wrapping_sub(base) as i32 >= 0;
+            if !is_kept {
+                bytes -= u32::from(full - length);
+            }
+            is_kept
+        });
+        self.bytes -= bytes;
+    }
 }
 
 /// Runs of segments beyond a gap, most recent first.
@@ -128,6 +163,8 @@ impl Side {
             echoes: false,
             acked: 0,
             stamp: 0,
+            said: 0,
+            beyond: None,
             due: Time::NEVER,
             path,
         }
@@ -246,7 +283,18 @@ impl Receiver {
             side.stamp = stamp;
         }
         if !is_known {
+            let base = side.arrivals.base();
             side.arrivals.insert(sequence);
+            if config.notifications.fastlane().is_some() && (!is_in_order || is_behind_gap) {
+                let beyond = side.beyond.get_or_insert_default();
+                if is_in_order {
+                    // All but the segment itself had arrived before.
+                    let passed = side.arrivals.base().wrapping_sub(base) - 1;
+                    beyond.forget(passed, side.arrivals.base(), config.payload_bytes);
+                } else {
+                    beyond.insert(sequence, bytes, config.payload_bytes);
+                }
+            }
             if sequence.wrapping_sub(side.end) as i32 >= 0 {
                 side.end = sequence.wrapping_add(1);
             }
@@ -320,7 +368,7 @@ impl Receiver {
         for side in core::iter::once(&mut self.first).chain(&mut self.others) {
             if side.end == side.arrivals.base() {
                 side.arrivals.shrink();
-                side.runs = None;
+                (side.runs, side.beyond) = (None, None);
             }
         }
         if self.whole.is_dense() {
@@ -343,6 +391,7 @@ impl Receiver {
         side.due = Time::NEVER;
         side.acked = side.arrivals.base();
         let stamp = side.stamp;
+        let beyond = side.beyond.as_ref().map_or(0, |beyond| beyond.bytes);
         let has_gap = side.end != side.acked;
         let blocks = match &side.runs {
             Some(runs) if has_gap => runs.blocks(3),
@@ -352,6 +401,7 @@ impl Receiver {
             _ if config.subflows > 1 => Extra::Connection(self.whole.base()),
             Some(sequence) => Extra::Twice(sequence, blocks),
             None if blocks != Blocks::NONE => Extra::Blocks(blocks),
+            None if has_gap && beyond > 0 => Extra::Beyond(beyond),
             None if config.timestamps => Extra::Echo(stamp),
             None => Extra::Nothing,
         };
@@ -371,6 +421,7 @@ impl Receiver {
         let side = self.side(number);
         let mut sequence = side.arrivals.base();
         let (mut marks, extra) = extra.encode(sequence);
+        side.said = extra;
         if config.subflows > 1 {
             sequence = segment::short_echo(sequence, side.stamp);
         }
@@ -386,6 +437,30 @@ impl Receiver {
             extra,
         };
         Packet { marks, ..Packet::control(host, key.peer, header) }
+    }
+
+    /// A switch dropped an ACK of this half and says so. It is sent again at once, as it would be now, unless another one
+    /// has said as much since (FastLane 3.4.1: control packets that need to be resent).
+    pub(super) fn hear_notification(
+        &mut self,
+        packet: &Packet,
+        config: &Config,
+        host: HostId,
+        key: &Key,
+        control: &mut VecDeque<Packet>,
+    ) {
+        if config.notifications.fastlane().is_none() {
+            return;
+        }
+        let (header, side) = (&packet.header, &self.first);
+        if header.flags.contains(Flags::SYN) {
+            // Data answers that the answer to the SYN came.
+            if side.end == 0 {
+                control.push_back(self.ack(config, host, key, 0, Flags::SYN, Extra::Nothing));
+            }
+        } else if (header.sequence, header.extra) == (side.acked, side.said) {
+            control.push_back(self.answer(config, host, key, 0, None));
+        }
     }
 
     /// Sends the delayed ACKs that are due. Gives the next deadline.

@@ -28,6 +28,10 @@ pub struct Said {
     pub echo: Option<u32>,
     /// Runs of segments beyond the number, each a first one and how many; one that came twice stands in front (RFC 2883).
     pub blocks: Vec<Block>,
+    /// Of an ACK with FastLane: bytes that have arrived beyond the number.
+    pub beyond: Option<u32>,
+    /// Of data with FastLane: the sender's time-outs so far.
+    pub timeouts: Option<u32>,
 }
 
 impl Said {
@@ -49,6 +53,8 @@ impl Said {
             stamp: None,
             echo: None,
             blocks: Vec::new(),
+            beyond: None,
+            timeouts: None,
         };
         match header.kind {
             Kind::Data => {
@@ -56,6 +62,7 @@ impl Said {
                 let is_alone = said.payload == 0;
                 said.stamp = short_time.or(config.timestamps.then_some(header.extra));
                 said.of_connection = (!is_single && !is_alone).then_some(header.extra);
+                said.timeouts = config.notifications.fastlane().map(|_| header.extra);
             }
             Kind::Ack => {
                 said.echo = short_time;
@@ -63,6 +70,7 @@ impl Said {
                     Extra::Nothing => {}
                     Extra::Echo(time) => said.echo = Some(time),
                     Extra::Connection(next) => said.of_connection = Some(next),
+                    Extra::Beyond(bytes) => said.beyond = Some(bytes),
                     Extra::Blocks(blocks) => said.blocks.extend(blocks.as_slice()),
                     Extra::Twice(sequence, blocks) => {
                         said.blocks.push((sequence, 1));
@@ -106,6 +114,7 @@ mod tests {
         blocks.push((105, 3));
         assert_eq!(said(Extra::Blocks(blocks)).blocks, [(105, 3)]);
         assert_eq!(said(Extra::Twice(90, blocks)).blocks, vec![(90, 1), (105, 3)]);
+        assert_eq!(said(Extra::Beyond(2872)).beyond, Some(2872));
         let several = Config { subflows: 2, timestamps: true, ..config };
         let found = ack(&several, Extra::Connection(9), 0x12_0007).expect("an ACK");
         assert_eq!((found.of_connection, found.echo), (Some(9), Some(7)));

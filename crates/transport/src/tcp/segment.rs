@@ -12,7 +12,7 @@
 //! |---|---|---|
 //! | `kind` | DATA | ACK |
 //! | `sequence` | segment of the stream, from 0 | the next segment that is missing |
-//! | `extra` | the time of sending (RFC 7323) | what `marks` says |
+//! | `extra` | the time of sending (RFC 7323); with FastLane the time-outs so far | what `marks` says |
 //! | `flags` | SYN; LAST (of a message); FROM_OPENER; subflow (bits 3 to 5); class | the same |
 //! | `marks` | ECT and CE of IP; CWR (bit 3) | ECE (bit 2); the form of `extra` (bits 4 to 6) |
 //!
@@ -31,7 +31,8 @@
 //!   as fit; the one that holds the segment just received always does. Windows of up to thirty segments
 //!   between the holes so get the three blocks of a real ACK that also has time stamps (RFC 2018);
 //! - one segment that came twice, by its signed distance from the ACK's number, and one block (RFC 2883);
-//! - the connection's own number, the next of its segments that is missing (RFC 8684: DATA_ACK).
+//! - the connection's own number, the next of its segments that is missing (RFC 8684: DATA_ACK);
+//! - the bytes that have arrived out of order, beyond the number (FastLane 3.4.1).
 //!
 //! The bits are those that a wire would carry. What is lost against real options: an ACK with blocks echoes
 //! no time, so that in recovery the round trip is not measured; an ACK of several subflows has no blocks.
@@ -84,6 +85,8 @@ pub(super) enum Extra {
     Twice(u32, Blocks),
     /// The next segment of the connection that is missing.
     Connection(u32),
+    /// Bytes that have arrived beyond the number.
+    Beyond(u32),
 }
 
 /// The subflow that a segment or ACK belongs to.
@@ -190,6 +193,7 @@ impl Extra {
             Extra::Nothing => (0, 0),
             Extra::Echo(time) => (1, time),
             Extra::Connection(next) => (2, next),
+            Extra::Beyond(bytes) => (7, bytes),
             Extra::Blocks(blocks) => encode_blocks(number, blocks),
             Extra::Twice(sequence, blocks) => {
                 let distance = sequence.wrapping_sub(number) as u16;
@@ -218,6 +222,7 @@ impl Extra {
                 let sequence = number.wrapping_add_signed(distance);
                 Extra::Twice(sequence, unpack(number, word >> 16, 8, 1))
             }
+            7 => Extra::Beyond(word),
             _ => Extra::Nothing,
         }
     }
@@ -347,6 +352,7 @@ mod tests {
         fn numbers_are_read_as_they_were_written(number: u32, word: u32) {
             prop_assert_eq!(through(Extra::Echo(word), number), Extra::Echo(word));
             prop_assert_eq!(through(Extra::Connection(word), number), Extra::Connection(word));
+            prop_assert_eq!(through(Extra::Beyond(word), number), Extra::Beyond(word));
         }
     }
 }

@@ -18,7 +18,7 @@ use alloc::collections::VecDeque;
 use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time, TimeDelta};
 
-use super::config::{Config, Handshake, SenderProgress, SenderStatistics};
+use super::config::{Config, Handshake, Notifications, SenderProgress, SenderStatistics};
 use super::congestion::{Linked, linked};
 use super::segment::{self, Extra, MARK_CWR};
 use super::subflow::{Ack, Subflow};
@@ -261,6 +261,7 @@ impl Sender {
 
     fn syn(&mut self, now: Time, config: &Config, host: HostId, key: &Key, number: u8) -> Packet {
         let flags = Flags::default().with(Flags::SYN | Flags::FROM_OPENER).with_class(self.class);
+        let epoch = self.epoch(config);
         let subflow = self.subflow(number);
         subflow.syn_sent(now, config);
         let header = Header {
@@ -269,9 +270,56 @@ impl Sender {
             path: subflow.path,
             connection: key.connection,
             sequence: 0,
-            extra: 0,
+            extra: epoch,
         };
         Packet::control(host, key.peer, header)
+    }
+
+    /// FastLane 3.4.1: every packet says how many time-outs the flow has had, and so does what a switch makes of it.
+    fn epoch(&self, config: &Config) -> u32 {
+        match config.notifications.fastlane() {
+            Some(_) => self.statistics.timeouts as u32,
+            None => 0,
+        }
+    }
+
+    /// A switch told of a packet of this half. A SYN goes to `control`.
+    pub(super) fn hear_notification(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        config: &Config,
+        host: HostId,
+        key: &Key,
+        control: &mut VecDeque<Packet>,
+    ) {
+        let header = &packet.header;
+        if self.is_over || !self.is_single() {
+            return;
+        }
+        let is_heard = match config.notifications {
+            Notifications::Ignored => false,
+            Notifications::Quench => self.first.quenched(header.sequence),
+            // FastLane 3.4.1: what was sent before the last time-out has been resent.
+            Notifications::FastLane(_) if header.extra != self.epoch(config) => false,
+            Notifications::FastLane(_) => {
+                // Only the SYN of a three-way handshake is without data.
+                let is_control =
+                    header.flags.contains(Flags::SYN) && config.handshake == Handshake::ThreeWay;
+                match (is_control, self.first.is_established) {
+                    (false, _) => self.first.told(now, header.sequence),
+                    (true, true) => false,
+                    (true, false) => {
+                        // FastLane 3.4.1: control packets at once. The timer runs on.
+                        let deadline = self.first.deadline;
+                        control.push_back(self.syn(now, config, host, key, 0));
+                        self.first.deadline = deadline;
+                        true
+                    }
+                }
+            }
+        };
+        self.statistics.notifications += u32::from(is_heard);
     }
 
     /// Sends what goes next. Gives it, and the deadline of its subflow.
@@ -286,7 +334,7 @@ impl Sender {
         let number = self.choice(config)?;
         self.turn = if number + 1 == self.count() { 0 } else { number + 1 };
         let mut is_reinjected = false;
-        let is_single = self.others.is_empty();
+        let (is_single, epoch) = (self.others.is_empty(), self.epoch(config));
         let (next, reinjected) = (&mut self.next, &mut self.reinjected);
         let subflow = match number {
             0 => &mut self.first,
@@ -333,7 +381,7 @@ impl Sender {
         let (sequence, extra) = match is_single {
             false => (segment::short(sequence, now), data),
             true if config.timestamps => (sequence, segment::stamp(now)),
-            true => (sequence, 0),
+            true => (sequence, epoch),
         };
         let packet = Packet {
             source: host,

@@ -17,10 +17,13 @@
 //!   bounds it in slow start, what is in flight afterwards.
 //! * Slow start after a time-out counts like any other.
 
+use alloc::boxed::Box;
+
 use trimline_packet::{PathId, Time, TimeDelta};
 
 use super::config::{Config, SenderStatistics};
 use super::congestion::{Acked, Congestion, Linked, Signals};
+use super::notified::Notified;
 use super::outstanding::{Outstanding, State};
 use super::round_trip::RoundTrip;
 use super::segment::{Block, Extra};
@@ -37,6 +40,8 @@ pub(super) enum Phase {
     Recovery,
     /// After a time-out, until `recover` is acknowledged.
     Loss,
+    /// Switches told of drops, until all that was dropped is acknowledged (FastLane 3.4.1). Nothing new is sent.
+    Told,
 }
 
 /// RFC 5682: how far the test of a time-out has come.
@@ -81,7 +86,8 @@ pub(super) struct Subflow {
     lost: u32,
     /// No lost segment lies before this one.
     lost_from: u32,
-    /// Duplicate ACKs that have not been accounted for; with SACK those with news.
+    /// Duplicate ACKs that have not been accounted for; with SACK those with news. With FastLane the segments that have
+    /// arrived beyond the oldest one that is missing, by the count of bytes in ACKs.
     duplicates: u32,
     /// SACKed segments that are outstanding.
     sacked: u32,
@@ -119,6 +125,8 @@ pub(super) struct Subflow {
     mark_time: Time,
     /// When a segment was sent last.
     last_sent: Time,
+    /// What switches told of, with FastLane.
+    notified: Option<Box<Notified>>,
 }
 
 impl Subflow {
@@ -150,6 +158,7 @@ impl Subflow {
             undo: None,
             mark_time: Time::ZERO,
             last_sent: Time::ZERO,
+            notified: config.notifications.fastlane().map(|_| Box::default()),
         }
     }
 
@@ -163,11 +172,23 @@ impl Subflow {
     #[inline]
     pub(super) fn may_send(&self, config: &Config, has_new: bool) -> bool {
         if self.lost > 0 {
-            return self.is_forced || self.pipe() < self.congestion.segments();
+            return self.is_forced || self.may_resend(config);
         }
         has_new
+            && self.phase != Phase::Told
             && self.pipe() < self.congestion.segments()
             && self.sent.len() < u32::from(config.receive_window)
+    }
+
+    /// Whether what was lost may be sent again.
+    #[inline]
+    fn may_resend(&self, config: &Config) -> bool {
+        match (&self.notified, config.notifications.fastlane()) {
+            (Some(notified), Some(rules)) if self.phase == Phase::Told => {
+                notified.may_resend(self.pipe(), rules.retry_shift)
+            }
+            (Some(_) | None, _) => self.pipe() < self.congestion.segments(),
+        }
     }
 
     /// Whether something is to be sent again.
@@ -225,7 +246,8 @@ impl Subflow {
         }
         match self.phase {
             Phase::Loss => statistics.retransmissions_timeout += 1,
-            _ => statistics.retransmissions_fast += 1,
+            Phase::Told => statistics.retransmissions_notified += 1,
+            Phase::Open | Phase::Recovery => statistics.retransmissions_fast += 1,
         }
         let mut sequence = self.lost_from;
         if !self.sent.contains(sequence) {
@@ -242,6 +264,9 @@ impl Subflow {
         self.lost -= 1;
         self.lost_from = sequence.wrapping_add(1);
         self.is_forced = false;
+        if let Some(notified) = &mut self.notified {
+            notified.resent(sequence);
+        }
         if self.undo == Some(0) {
             self.mark_time = now;
         }
@@ -304,7 +329,11 @@ impl Subflow {
         }
         if acked > 0 {
             self.advance(now, ack, acked, config, statistics);
-        } else if outstanding > 0 && (is_new_block || !config.sack) && self.phase != Phase::Loss {
+        } else if outstanding > 0
+            && (is_new_block || !config.sack)
+            && self.phase != Phase::Loss
+            && self.notified.is_none()
+        {
             self.duplicates += 1;
         }
         if config.frto && self.test != Test::None {
@@ -313,12 +342,18 @@ impl Subflow {
         if config.sack && self.sacked > 0 {
             self.judge_blocks(has_new);
         }
-        let is_lost = self.lost > 0 || self.duplicates >= DUPLICATES;
-        if self.phase == Phase::Open && is_lost && self.sent.len() > 0 {
-            self.enter_recovery();
+        if self.notified.is_some() {
+            // FastLane 4.1.2: duplicate ACKs say that segments came out of order, and nothing of loss.
+            self.hear_beyond(ack, acked, config);
+        } else {
+            let is_lost = self.lost > 0 || self.duplicates >= DUPLICATES;
+            if self.phase == Phase::Open && is_lost && self.sent.len() > 0 {
+                self.enter_recovery();
+            }
         }
         let may_grow = !(config.ecn && ack.echo) || config.grows_when_marked;
-        if acked > 0 && self.phase != Phase::Recovery && is_limited && may_grow {
+        let is_repairing = matches!(self.phase, Phase::Recovery | Phase::Told);
+        if acked > 0 && !is_repairing && is_limited && may_grow {
             let round_trip = self.round_trip.smoothed();
             self.congestion.grow(&Acked { now, acked, round_trip, linked });
         }
@@ -372,6 +407,14 @@ impl Subflow {
             0 => Time::NEVER,
             _ => now.saturating_add(self.round_trip.timeout(config)),
         };
+        if self.phase == Phase::Told {
+            // FastLane 3.4.1: until all that was dropped has been resent successfully.
+            if self.notified.as_mut().is_none_or(|notified| notified.forget_before(first)) {
+                self.phase = Phase::Open;
+                self.is_forced = false;
+            }
+            return;
+        }
         if self.phase == Phase::Open {
             self.duplicates = 0;
             return;
@@ -384,6 +427,10 @@ impl Subflow {
             self.duplicates = 0;
             self.is_forced = false;
             self.test = Test::None;
+            // Drops of what was sent since, new behind all that was resent.
+            if self.notified.as_mut().is_some_and(|notified| !notified.forget_before(first)) {
+                self.phase = Phase::Told;
+            }
         } else if self.phase == Phase::Recovery && !config.sack {
             // RFC 6582 3.2 step 3, a partial ACK: the next segment was lost too. All but one of what it
             // acknowledged had sent a duplicate ACK.
@@ -391,6 +438,56 @@ impl Subflow {
             self.mark_lost(first);
             self.is_forced = true;
         }
+    }
+
+    /// FastLane 3.4.1: the window is inflated by what has arrived out of order, which has left the network. A new ACK says
+    /// it anew; of duplicate ACKs, which may be out of order themselves, the largest counts.
+    fn hear_beyond(&mut self, ack: &Ack, acked: u32, config: &Config) {
+        let bytes = match ack.extra {
+            Extra::Beyond(bytes) => bytes,
+            _ => 0,
+        };
+        let segments = bytes.div_ceil(u32::from(config.payload_bytes)).min(self.sent.len());
+        let known = if acked > 0 { 0 } else { self.duplicates };
+        // After a time-out nothing outstanding counts as in flight that was not resent.
+        self.duplicates = if self.phase == Phase::Loss { 0 } else { known.max(segments) };
+    }
+
+    /// A switch dropped a segment, and says so: it is resent (FastLane 3.4.1). Whether it was one that is in flight.
+    pub(super) fn told(&mut self, now: Time, sequence: u32) -> bool {
+        let Some(notified) = &mut self.notified else { return false };
+        if !self.sent.contains(sequence) || self.sent.record(sequence).state != State::InFlight {
+            return false;
+        }
+        let (first, sent) = (self.sent.first(), self.sent.record(sequence).sent);
+        match self.phase {
+            Phase::Loss => {
+                if notified.halves(now, sent) {
+                    notified.bound(self.congestion.segments());
+                    self.congestion.told_after_timeout();
+                }
+                notified.insert(sequence, first);
+            }
+            Phase::Told => notified.insert(sequence, first),
+            Phase::Open | Phase::Recovery => {
+                notified.begin(self.congestion.segments());
+                notified.insert(sequence, first);
+                self.congestion.told();
+                self.phase = Phase::Told;
+                self.undo = None;
+            }
+        }
+        self.mark_lost(sequence);
+        // FastLane 3.4.1: behind the smallest number no ACK comes through.
+        self.is_forced |= sequence == first;
+        true
+    }
+
+    /// A switch says that a segment met congestion (Source Quench).
+    pub(super) fn quenched(&mut self, sequence: u32) -> bool {
+        let (next, is_recovering) = (self.sent.next(), self.phase != Phase::Open);
+        self.sent.contains(sequence)
+            && self.congestion.quenched(sequence.wrapping_add(1), next, is_recovering)
     }
 
     #[cold]
@@ -528,6 +625,9 @@ impl Subflow {
         self.recover_from = first;
         self.recover = self.sent.next();
         self.duplicates = 0;
+        if let Some(notified) = &mut self.notified {
+            notified.clear();
+        }
         self.is_forced = false;
         self.undo = is_first.then_some(0);
     }

@@ -161,10 +161,11 @@ proptest! {
         overcommitment in 1u8..5,
         boost_bytes in prop_oneof![Just(0), Just(10_000)],
         backoff in prop_oneof![Just(0), Just(100)],
+        aeolus in any::<bool>(),
     ) {
         let backoff = TimeDelta::from_us(backoff);
         let config = Config {
-            unscheduled_bytes, rtt_bytes, overcommitment, boost_bytes, backoff, ..config()
+            unscheduled_bytes, rtt_bytes, overcommitment, boost_bytes, backoff, aeolus, ..config()
         };
         let mut world = World::new(&config, seed, loss);
         // What goes unasked is on its way whatever a receiver grants.

@@ -22,6 +22,8 @@ pub(crate) fn config() -> Config {
         packet_time: TimeDelta::from_us(1),
         rtt_bytes: 3300,
         unscheduled_bytes: 3000,
+        marked: 0,
+        aeolus: false,
         boost_bytes: 0,
         unscheduled_levels: 4,
         cutoffs: vec![500, 2000, 10_000],

@@ -6,3 +6,4 @@ mod impaired;
 mod lone;
 mod receiving;
 mod sending;
+mod unscheduled;

@@ -1,6 +1,6 @@
 //! What a sender sends, how urgently, and how it ends.
 
-use trimline_packet::{Flags, Kind, Service, Time, TimeDelta};
+use trimline_packet::{Flags, Kind, Packet, Service, Time, TimeDelta};
 use trimline_transport::flow::Event;
 use trimline_transport::homa::{Config, Ending, MANY};
 use trimline_transport::{Allowed, Endpoint as _};
@@ -81,6 +81,26 @@ fn what_is_granted_goes_with_the_priority_of_its_grant() {
     assert_eq!(rest.len(), 3);
     assert!(!rest[0].header.flags.contains(Flags::SYN), "a packet that is granted opens nothing");
     assert_eq!((rest[2].header.payload_length(), rest[2].header.sequence), (500, 9));
+}
+
+#[test]
+fn what_goes_unasked_for_the_first_time_is_marked() {
+    let marks = |packets: &[Packet]| -> Vec<(u32, bool)> {
+        packets
+            .iter()
+            .map(|packet| (packet.header.sequence, packet.marks == Packet::MARK_UNSCHEDULED))
+            .collect()
+    };
+    let mut lone = Lone::new(Config { marked: 2, ..config() });
+    lone.open(1, Some(9500));
+    assert_eq!(marks(&lone.all()), [(0, true), (1, true), (2, false)]);
+    lone.hear(&resend(1, 1, 1, 0));
+    lone.hear(&grant(1, 4, 0));
+    assert_eq!(marks(&lone.all()), [(1, false), (3, false)]);
+    let mut all = Lone::new(Config { marked: 9, ..config() });
+    all.open(1, Some(9500));
+    all.hear(&grant(1, 4, 0));
+    assert_eq!(marks(&all.all()), [(0, true), (1, true), (2, true), (3, false)]);
 }
 
 #[test]

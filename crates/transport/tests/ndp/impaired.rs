@@ -12,7 +12,7 @@ use crate::link::{Fate, Network, config, us};
 
 /// Two hosts; the first `packets` DATA packets from 0 to 1; what `fate` says happens to each packet,
 /// which it also gets the count of, of that kind.
-fn two(
+pub(crate) fn two(
     config: &Config,
     packets: u64,
     mut fate: impl FnMut(&Packet, usize) -> Fate + 'static,
@@ -218,6 +218,7 @@ struct Weather {
     hold_us: u64,
     initial_window: u32,
     pull_ack: bool,
+    aeolus: bool,
     header_capacity: usize,
     idle_calls: u64,
     /// (from, packets, start in us)
@@ -242,6 +243,7 @@ fn weather() -> impl Strategy<Value = Weather> {
                 hold_us: off(10, hold_us),
                 initial_window: config.0,
                 pull_ack: config.1,
+                aeolus: seed & 4096 != 0,
                 header_capacity: config.2,
                 idle_calls,
                 flows,
@@ -255,6 +257,7 @@ fn run(weather: &Weather) -> Network {
     let config = Config {
         initial_window: weather.initial_window,
         pull_ack: weather.pull_ack,
+        aeolus: weather.aeolus,
         // Trims by the weather come on top of those of the port, so PULLs may be owed for long.
         backstop_owed: TimeDelta::from_ms(20),
         ..config()

@@ -23,6 +23,8 @@ pub(crate) const PORT: u16 = 7;
 pub(crate) fn config() -> Config {
     Config {
         initial_window: 30,
+        marked: 30,
+        aeolus: false,
         payload_bytes: 9000,
         link_rate: BitRate::from_gbps(10),
         framing_bytes: 0,

@@ -9,3 +9,4 @@ mod messages;
 mod receiving;
 mod sending;
 mod timing;
+mod unscheduled;

@@ -7,7 +7,9 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{
     BitRate, ByteCount, ConnectionId, HostId, Kind, Packet, PathId, Time, TimeDelta,
 };
-use trimline_transport::tcp::{Command, Config, Control, Endpoint, Event, Handshake};
+use trimline_transport::tcp::{
+    Command, Config, Control, Endpoint, Event, Handshake, Notifications,
+};
 use trimline_transport::{Allowed, Disposition, Endpoint as _, Half, HostTables, Key, Stream};
 
 pub(crate) fn us(us: u64) -> Time {
@@ -38,6 +40,7 @@ pub(crate) fn config() -> Config {
         restart_after_idle: false,
         grows_when_marked: false,
         alpha_from_zero: false,
+        notifications: Notifications::Ignored,
     }
 }
 
@@ -84,6 +87,8 @@ impl HostTables for Table {
 pub(crate) enum Fate {
     Pass,
     Drop,
+    /// Dropped where the first delay ends, and its sender told from there.
+    Tell,
     Twice,
     Hold(TimeDelta),
 }
@@ -136,6 +141,10 @@ pub(crate) struct Network {
     /// Calls without a reason, in a thousand occasions.
     pub(crate) idle_calls: u64,
     pub(crate) dropped: u64,
+    /// Whether senders are told of drops, how many notifications of a thousand are lost, and how many were not.
+    pub(crate) tells: bool,
+    pub(crate) untold: u64,
+    pub(crate) told: u64,
     /// Lengths of the queue to host 0 on path 0, as data arrives there.
     pub(crate) lengths: Vec<(Time, usize)>,
     /// Windows of the first subflow of the first connection of host 1, whenever they change.
@@ -174,6 +183,9 @@ impl Network {
             whim: Stream::seed_from_u64(98),
             idle_calls: 0,
             dropped: 0,
+            tells: false,
+            untold: 0,
+            told: 0,
             lengths: Vec::new(),
             windows: Vec::new(),
         }
@@ -317,6 +329,7 @@ impl Network {
         let mut enters = at + self.delay;
         match (self.impairment)(at, &packet) {
             Fate::Drop => return,
+            Fate::Tell => return self.tell(enters, packet),
             Fate::Twice => self.happen(enters, Happening::Enter { packet }),
             Fate::Hold(time) => enters += time,
             Fate::Pass => {}
@@ -336,6 +349,9 @@ impl Network {
             && self.whim.next_u64() % 100_000 < chance;
         if queue.len() >= self.capacity || is_early {
             self.dropped += 1;
+            if self.tells {
+                self.tell(self.now, packet);
+            }
             return;
         }
         if queue.len() > self.mark_above && packet.marks & Packet::MARK_ECT != 0 {
@@ -345,6 +361,16 @@ impl Network {
         if queue.len() == 1 {
             let at = self.now + self.rates[path].transmission(wire(&packet));
             self.happen(at, Happening::Free { host, path });
+        }
+    }
+
+    /// A notification leaves for the sender of a packet that was dropped, ahead of everything.
+    fn tell(&mut self, at: Time, mut packet: Packet) {
+        let is_lost = self.whim.next_u64() % 1000 < self.untold;
+        packet.notify();
+        if !is_lost {
+            self.told += 1;
+            self.happen(at + self.delay, Happening::Arrive { packet });
         }
     }
 

@@ -152,6 +152,11 @@ impl Lone {
         self.endpoint.window(0, 0)
     }
 
+    /// When a timer comes next.
+    pub(crate) fn endpoint_timeout(&self) -> Time {
+        self.endpoint.poll_timeout()
+    }
+
     /// What the sending half has done.
     pub(crate) fn sent(&self) -> &SenderStatistics {
         self.endpoint.sender_statistics(0)

@@ -8,6 +8,7 @@ mod lone;
 mod losses;
 mod marks;
 mod messages;
+mod notified;
 mod paths;
 mod receiving;
 mod recovery;

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use trimline_switch::{Action, Choices, Scheduler};
+use trimline_switch::{Action, Choices, Limit, Scheduler};
 
 use super::{PROFILE, TABLES};
 use crate::bmv2::{Program, Queued, Switch};
@@ -60,6 +60,10 @@ pub(super) fn settings(choices: &Choices) -> Result<String, String> {
     }
     if choices.cell_bytes != 1 || header.pool.is_some() || data.pool.is_some() {
         return cannot("cells or shared memory");
+    }
+    let drops = header.selective_drop.or(data.selective_drop);
+    if drops.is_some() || choices.port != Limit::NONE {
+        return cannot("selective dropping or a limit over both queues");
     }
     if header.overflow[..] != [Action::Return] || data.overflow[..] != [Action::TrimArriving] {
         return cannot("anything but trimming the newcomer and returning headers");
@@ -122,6 +126,7 @@ impl<'p> Bench<'p> {
         match command {
             Command::Config(_) => {}
             Command::Coin(_) => return Err("the profile draws no coins".to_owned()),
+            Command::At(_) => return Err("the profile has no clock".to_owned()),
             Command::Packet { packets, .. } => {
                 for (_, packet) in packets {
                     self.receive(packet.source.index() % PORTS, &frame(packet)?)?;

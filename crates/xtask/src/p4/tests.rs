@@ -11,7 +11,7 @@ use trimline_packet::wire::{Datagram, Ethernet, Fields, Frame, Profile};
 use trimline_packet::{
     ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service, ServiceClass,
 };
-use trimline_switch::{Choices, Limit, Pool};
+use trimline_switch::{Choices, Limit, Pool, Port};
 
 use super::bench::{Bench, PRIORITIES, claimed, settings};
 use super::{COMPILED, TABLES, check_mutations, compiled, run_all};
@@ -152,8 +152,8 @@ enum Egress {
 
 fn check(choices: &Choices, steps: &[Step], egress: Egress) -> Result<(), TestCaseError> {
     let model = choices.build().expect("the profile can be built");
-    let (mut harness, mut bench) = (Harness::<2>::new(&model), bench(choices));
-    let serve = |harness: &mut Harness<2>, bench: &mut Bench, port: usize| {
+    let (mut harness, mut bench) = (Harness::<Port<2>>::new(&model), bench(choices));
+    let serve = |harness: &mut Harness<Port<2>>, bench: &mut Bench, port: usize| {
         harness.serve(0, port).unwrap();
         let left = bench.serve(port).unwrap();
         if egress == Egress::WhenChosen {

@@ -46,7 +46,7 @@ impl Name {
         let header = &packet.header;
         let from_opener = header.flags.contains(Flags::FROM_OPENER);
         let opened_here = match header.kind {
-            Kind::Data if packet.service == Service::Returned => from_opener,
+            _ if packet.service.service().is_turned_round() => from_opener,
             Kind::Data | Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset => !from_opener,
         };
         Name { peer: packet.source, connection: header.connection, opened_here }
@@ -80,6 +80,8 @@ impl Core {
             Service::Trimmed | Service::Returned => {
                 tag.is_some_and(|tag| key.made_header(tag, addresses, header))
             }
+            // No switch before a host with a key tells of drops: who says so made it up.
+            Service::Notification => false,
             Service::Trimmable | Service::Control | Service::Droppable => {
                 tag == Some(key.tag(addresses, header, &[parsed.payload, parsed.extension]))
             }
@@ -157,7 +159,7 @@ impl Core {
         };
         match packet.service.service() {
             Service::Trimmed => self.statistics.trimmed_in += 1,
-            Service::Returned => self.statistics.returned_in += 1,
+            Service::Returned | Service::Notification => self.statistics.returned_in += 1,
             Service::Trimmable | Service::Control | Service::Droppable => {}
         }
         if let Some(index) = index
@@ -230,7 +232,7 @@ impl Core {
         let header = &packet.header;
         match header.kind {
             // Our own header: the endpoint knows it or not.
-            Kind::Data if packet.service == Service::Returned => Verdict::Take(index),
+            _ if packet.service.service().is_turned_round() => Verdict::Take(index),
             Kind::Data => self.verdict_of_data(packet, name, index),
             Kind::Ack | Kind::Nack | Kind::Pull => match header.pull_counter() {
                 Some(counter) if !self.may_pull(name, counter) => Verdict::Implausible,
@@ -429,10 +431,12 @@ impl Core {
     /// An ACK, a NACK or a header that came back: of a packet that was sent here. Or a RESET.
     fn answered(&mut self, packet: &Packet, index: Option<u32>) {
         let header = &packet.header;
-        let came_back = packet.service == Service::Returned;
+        let came_back = packet.service.service().is_turned_round();
         match header.kind {
-            Kind::Ack | Kind::Nack => {}
             Kind::Data if came_back => {}
+            // A control packet of this host's own.
+            Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset if came_back => return,
+            Kind::Ack | Kind::Nack => {}
             Kind::Reset => return self.was_reset(packet, index),
             Kind::Data | Kind::Pull => return,
         }

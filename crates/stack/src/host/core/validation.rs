@@ -21,7 +21,7 @@ impl Core {
         let Datagram { service, fields, .. } = datagram;
         let opening = Flags::SYN | Flags::FROM_OPENER;
         fields.kind == Kind::Data
-            && *service != Service::Returned
+            && !service.service().is_turned_round()
             && fields.flags.bits() & opening == opening
             && self.services.contains(&(fields.extra as u16))
     }
@@ -63,8 +63,8 @@ impl Core {
     pub(super) fn refuse_stranger(&mut self, now: Time, ethernet: Ethernet, datagram: &Datagram) {
         let fields = datagram.fields;
         let is_asked = match fields.kind {
-            Kind::Data => datagram.service != Service::Returned,
-            Kind::Pull => true,
+            _ if datagram.service.service().is_turned_round() => false,
+            Kind::Data | Kind::Pull => true,
             Kind::Ack | Kind::Nack | Kind::Reset => false,
         };
         if !is_asked {

@@ -153,6 +153,27 @@ impl Congestion {
         self.window = self.threshold;
     }
 
+    /// A switch dropped a segment: the window is what remains of all of it (FastLane 3.4.1: half of what it was).
+    pub(super) fn told(&mut self) {
+        self.before = (self.window, self.threshold);
+        let reduced = with_law!(&mut self.law, law => law.reduce_for_loss(self.window));
+        self.threshold = reduced.max(LEAST_THRESHOLD);
+        self.window = self.threshold;
+    }
+
+    /// The same in the slow start after a time-out: half the window, and on from there.
+    pub(super) fn told_after_timeout(&mut self) {
+        self.threshold = (self.window / 2).max(LEAST_THRESHOLD);
+        self.window = (self.window / 2).max(ONE);
+    }
+
+    /// A switch says that a segment met congestion, `number` the one behind it and `next` the next to be sent: like an
+    /// echoed mark (FastLane 2.2.1). Gives whether the window was reduced.
+    pub(super) fn quenched(&mut self, number: u32, next: u32, is_recovering: bool) -> bool {
+        self.forget_reduction(number);
+        self.reduce_for_signal(next, is_recovering)
+    }
+
     /// Remembers what was before, in case that the reduction is for nothing. Gives what is to be reduced.
     fn begin_reduction(&mut self, flight: u32) -> u64 {
         self.before = (self.window, self.threshold);
@@ -192,16 +213,28 @@ impl Congestion {
     #[inline]
     pub(super) fn heard_marks(&mut self, signals: &Signals, is_recovering: bool) -> bool {
         with_law!(&mut self.law, law => law.hear(signals));
+        self.forget_reduction(signals.number);
+        signals.echo && self.reduce_for_signal(signals.next, is_recovering)
+    }
+
+    /// What is heard of this segment is of what was sent after the last reduction.
+    #[inline]
+    fn forget_reduction(&mut self, number: u32) {
         if let Some(until) = self.reduced_until
-            && signals.number.wrapping_sub(until) as i32 > 0
+            && number.wrapping_sub(until) as i32 > 0
         {
             self.reduced_until = None;
         }
+    }
+
+    /// Reduces the window, once for each window of data.
+    #[inline]
+    fn reduce_for_signal(&mut self, next: u32, is_recovering: bool) -> bool {
         // A loss has reduced the window already (RFC 3168 6.1.2: once for each window of data).
-        if !signals.echo || is_recovering || self.reduced_until.is_some() {
+        if is_recovering || self.reduced_until.is_some() {
             return false;
         }
-        self.reduced_until = Some(signals.next);
+        self.reduced_until = Some(next);
         let window = with_law!(&mut self.law, law => law.reduce_for_mark(self.window));
         // RFC 3168 6.1.2: down to one segment, where a loss would leave two.
         self.window = window.max(ONE);

@@ -1,0 +1,113 @@
+//! Deflection in words.
+
+use trimline_sim::plan::Plan;
+use trimline_sim::plan::deflection::{Counts, Deflects, Hot, Pick, Seen};
+
+/// Which packets leave a switch by another port, when, and by which.
+pub(crate) fn words(plan: &Plan) -> Option<String> {
+    let model = plan.deflection?;
+    let what = match model.deflects {
+        Deflects::Unscheduled => "unscheduled data",
+        Deflects::Data => "data",
+    };
+    let when = match model.hot {
+        None => return Some("never; ways are counted".to_owned()),
+        Some(Hot::Always) => "whatever its port holds".to_owned(),
+        Some(Hot::Full) => "where its port has no room".to_owned(),
+        Some(Hot::Above(threshold)) => format!(
+            "where its port holds more than {threshold} packets{}",
+            match model.seen {
+                Seen::Now => "",
+                Seen::LastDeparture => " (as of the last departure)",
+                Seen::LastArrivalThatLeft => " (as the last packet to leave found it when it came)",
+            }
+        ),
+    };
+    let among = match (model.targets.equal_cost, model.targets.full) {
+        (true, _) => "ports that are equally near",
+        (false, true) => "other ports to switches",
+        (false, false) => "other ports to switches that have room",
+    };
+    let to = match model.pick {
+        Pick::ShorterOfTwo => format!("the shorter of two {among}"),
+        Pick::One => format!("one of the {among}"),
+    };
+    let targets = model.targets;
+    let too: Vec<&str> = [
+        (targets.hosts, "ports of hosts"),
+        (targets.input, "the port that it came by"),
+        (targets.dead, "dead links"),
+        (targets.own && !targets.equal_cost, "its own port"),
+    ]
+    .into_iter()
+    .filter_map(|(is, name)| is.then_some(name))
+    .collect();
+    let too = if too.is_empty() { String::new() } else { format!(", or {}", too.join(", ")) };
+    let limit = match (model.limit, model.counts) {
+        (None, _) => "without limit".to_owned(),
+        (Some(1), Counts::Deflections) => "once at most".to_owned(),
+        (Some(limit), Counts::Deflections) => format!("{limit} times at most"),
+        (Some(limit), Counts::Switches) => format!("at its first {limit} switches only"),
+    };
+    let mind = may_stand_still(plan).map_or_else(String::new, |mind| format!("; mind: {mind}"));
+    Some(format!("{what} {when} goes to {to}{too}, {limit}{mind}"))
+}
+
+/// Why paused ports may wait for each other for ever, where they may.
+pub(crate) fn may_stand_still(plan: &Plan) -> Option<String> {
+    let model = plan.deflection.filter(|model| model.hot.is_some())?;
+    let is_endless = model.limit.is_none() && !model.targets.equal_cost;
+    (is_endless && plan.lossless.is_some()).then(|| {
+        "packets are deflected without limit over priority flow control: ports may wait for each other in a circle"
+            .to_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use trimline_sim::scenario::Scenario;
+
+    use super::{Plan, may_stand_still};
+
+    fn plan(switch: &str) -> Plan {
+        let text = format!(
+            "topology.fattree.k = 4\nswitch = {{ {switch} }}\n\
+             [[workload]]\nname = \"w\"\npermutation = {{}}\nsize = \"9KB\"\n"
+        );
+        Scenario::parse("s.toml", &text, &[]).expect("a scenario").runs[0].plan.clone()
+    }
+
+    fn words(switch: &str) -> String {
+        super::words(&plan(switch)).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_scheme_is_said_with_what_differs_from_it() {
+        assert_eq!(words("latency = \"0s\""), "");
+        assert_eq!(
+            words("data_queue = \"64pkt\", deflection = {}"),
+            "unscheduled data where its port holds more than 56 packets goes to the shorter of two other ports to switches, 2 times at most"
+        );
+        assert_eq!(
+            words("deflection = { scheme = \"dibs\", input = true, limit = 1 }"),
+            "data where its port has no room goes to one of the other ports to switches that have room, or the port that it came by, once at most"
+        );
+        let literal = words(
+            "data_queue = \"64pkt\", deflection = { threshold = \"52pkt\", counts = \"switches\", seen = \"last-departure\" }",
+        );
+        assert!(literal.contains("52 packets (as of the last departure)"), "{literal}");
+        assert!(literal.ends_with("at its first 2 switches only"), "{literal}");
+        assert!(words("deflection.scheme = \"rps\"").contains("equally near, without limit"));
+        assert_eq!(words("deflection.when = \"never\""), "never; ways are counted");
+    }
+
+    #[test]
+    fn endless_detours_over_pauses_are_warned_of() {
+        let pauses = "profile = \"drop-tail\", pfc = { xoff = \"9pkt\" }";
+        let data = "packets = \"data\", threshold = \"4pkt\"";
+        let with = |limit: &str| format!("{pauses}, deflection = {{ {data}, limit = {limit} }}");
+        assert!(words(&with("\"none\"")).contains("; mind: packets are deflected without limit"));
+        assert!(!words(&with("9")).contains("mind"));
+        assert_eq!(may_stand_still(&plan("deflection.limit = \"none\"")), None);
+    }
+}

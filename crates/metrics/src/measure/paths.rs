@@ -1,0 +1,47 @@
+//! Measures of how far data packets came in a network that deflects.
+
+use super::spec::Sizes;
+use crate::record::PathRecord;
+
+/// One number of all packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    /// Links from host to host, the mean.
+    MeanLinks,
+    /// Links of the packet that took most.
+    MostLinks,
+    /// Deflections of a packet, the mean.
+    MeanDeflections,
+    /// Those that were deflected, in percent.
+    Deflected,
+}
+
+/// The number; `None` where no such packet came.
+///
+/// A class of sizes is taken where all its sizes are: from more than half of its bound up to it.
+pub(super) fn number(
+    value: Value,
+    paths: &[PathRecord],
+    workload: Option<&str>,
+    sizes: Option<Sizes>,
+) -> Option<f64> {
+    let is_in = |path: &&PathRecord| {
+        let Some(Sizes { from, below }) = sizes else { return true };
+        path.up_to_bytes.is_some_and(|most| {
+            from.is_none_or(|from| most / 2 + 1 >= from) && below.is_none_or(|below| most < below)
+        })
+    };
+    let of_workload = |path: &&PathRecord| workload.is_none_or(|name| path.workload == *name);
+    let paths: Vec<&PathRecord> = paths.iter().filter(of_workload).filter(is_in).collect();
+    let packets: u64 = paths.iter().map(|path| path.packets).sum();
+    let mean = |of: fn(&PathRecord) -> u64| {
+        let sum: u64 = paths.iter().map(|path| of(path) * path.packets).sum();
+        sum as f64 / packets as f64
+    };
+    (packets > 0).then(|| match value {
+        Value::MeanLinks => mean(|path| path.links.into()),
+        Value::MostLinks => paths.iter().map(|path| f64::from(path.links)).fold(0.0, f64::max),
+        Value::MeanDeflections => mean(|path| path.deflections.into()),
+        Value::Deflected => 100.0 * mean(|path| u64::from(path.deflections > 0)),
+    })
+}

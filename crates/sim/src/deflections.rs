@@ -1,0 +1,313 @@
+//! What a network that deflects packets has beside its units: what switches remember of their ports, and how far packets
+//! have come.
+//!
+//! What is decided is [`trimline_switch::deflection`]. What happens to packets is in [`crate::network`].
+
+use std::collections::BTreeMap;
+
+use trimline_metrics::{Name, PathRecord};
+use trimline_packet::{ByteCount, Flags, Kind, Packet, ServiceClass};
+use trimline_switch::deflection::{DeflectionModel, Hot, Seen, Steps};
+use trimline_switch::{OutputPort, PortModel, Returning};
+use trimline_transport::Stream;
+
+use crate::flows::Flows;
+use crate::random;
+use crate::table::Shared;
+use crate::topology::{LinkId, Routes};
+
+/// The switches of a network that deflect, with their tables.
+pub(crate) struct Deflections {
+    pub(crate) model: DeflectionModel,
+    /// One a switch: it draws in order of time.
+    pub(crate) streams: Shared<Stream>,
+    /// By port: the length that ingress has of it, where that is not the length now.
+    pub(crate) registers: Shared<u16>,
+    /// By unit: the port at the far end of its link that sends back to it.
+    pub(crate) opposite: Shared<u32>,
+    /// By port: whether its link leads to a host.
+    pub(crate) to_host: Shared<bool>,
+    /// The queues that data can be in, a bit each, whatever the port.
+    data_queues: u32,
+    /// From where ports return headers.
+    returning: Returning,
+    /// Ports that a packet may be deflected to.
+    pub(crate) targets: Vec<u32>,
+    paths: Paths,
+}
+
+impl Deflections {
+    /// The tables of a network in which nothing happened yet.
+    pub(crate) fn new<'a, P: OutputPort + 'a>(
+        model: DeflectionModel,
+        (ports, port_model): (impl Iterator<Item = &'a P>, &P::Model),
+        routes: &Routes,
+        seed: u64,
+    ) -> Deflections {
+        let opposite = |unit| routes.reverse(LinkId::new(unit)).unit();
+        let first_host = routes.ports();
+        let to_host = (0..first_host).map(|port| !routes.leads_to_switch(port)).collect();
+        let stream = |switch| random::stream(seed, "deflection", &[switch]);
+        let data_queues = ports.fold(0, |all, port| all | data_queues(port, port_model));
+        Deflections {
+            model,
+            streams: (0..routes.switches() as u64).map(stream).collect(),
+            registers: vec![0; first_host as usize].into(),
+            opposite: (0..routes.units()).map(opposite).collect(),
+            to_host,
+            data_queues,
+            returning: port_model.returning(),
+            targets: Vec::new(),
+            paths: Paths::default(),
+        }
+    }
+
+    /// Another view, as [`crate::network::Network::view`].
+    ///
+    /// # Safety
+    /// As there.
+    pub(crate) unsafe fn view(&self) -> Deflections {
+        // SAFETY: promised by the caller.
+        unsafe {
+            Deflections {
+                model: self.model,
+                streams: self.streams.view(),
+                registers: self.registers.view(),
+                opposite: self.opposite.view(),
+                to_host: self.to_host.view(),
+                data_queues: self.data_queues,
+                returning: self.returning,
+                targets: Vec::new(),
+                paths: Paths::default(),
+            }
+        }
+    }
+
+    /// Takes over what another view counted.
+    pub(crate) fn gather(&mut self, other: &mut Deflections) {
+        self.paths.gather(&mut other.paths);
+    }
+
+    /// Whether somebody looks at what leaves a port.
+    #[inline(always)]
+    pub(crate) fn notes(&self, port: u32) -> bool {
+        self.model.seen != Seen::Now || self.to_host[port as usize]
+    }
+
+    /// Whether somebody asks what a packet found.
+    #[inline(always)]
+    pub(crate) fn asks_what_was_found(&self) -> bool {
+        self.model.seen == Seen::LastArrivalThatLeft
+    }
+
+    /// Whether a port returns no header while so many packets come to it. Those of hosts have `least_header` bytes.
+    #[inline]
+    pub(crate) fn keeps_headers<P: OutputPort>(
+        &self,
+        port: &P,
+        arriving: u64,
+        least_header: u16,
+    ) -> bool {
+        match self.returning {
+            Returning::Never => true,
+            Returning::From { queue, bytes, trimmed_bytes, adds_one_header } => {
+                let header = u64::from(trimmed_bytes.max(least_header));
+                let most = u64::from(port.queue_bytes(queue)) + arriving * header;
+                adds_one_header && most <= bytes.into()
+            }
+            Returning::Anywhere => false,
+        }
+    }
+
+    /// Whether no packet is deflected from a port while so many come to it.
+    #[inline]
+    pub(crate) fn keeps<P: OutputPort>(&self, number: u32, port: &P, arriving: u64) -> bool {
+        let queues = (0..P::QUEUES).filter(|queue| self.data_queues >> queue & 1 != 0);
+        let held: u64 = queues.map(|queue| u64::from(port.queue_packets(queue))).sum();
+        let most = held + arriving;
+        match (self.model.hot, self.model.seen) {
+            (None, _) => true,
+            (Some(Hot::Above(threshold)), Seen::Now) => most <= threshold.into(),
+            (Some(Hot::Above(threshold)), Seen::LastDeparture) => {
+                most.max(self.registers[number as usize].into()) <= threshold.into()
+            }
+            // What waits may have found more than there is now.
+            (Some(Hot::Above(_)), Seen::LastArrivalThatLeft) => false,
+            // A queue holds one packet.
+            (Some(Hot::Full), _) => held == 0 && arriving <= 1,
+            (Some(Hot::Always), _) => false,
+        }
+    }
+
+    /// A packet begins to leave a port that held `held` packets, itself included.
+    pub(crate) fn note_departure(
+        &mut self,
+        port: u32,
+        packet: &Packet,
+        steps: Steps,
+        held: impl FnOnce() -> u32,
+        flows: &Flows,
+    ) {
+        if let Some(length) = self.model.seen.at_departure(held(), steps.found) {
+            self.registers[port as usize] = length;
+        }
+        if self.to_host[port as usize] && is_data(packet) {
+            let (opener, connection) = (packet.source.get(), packet.header.connection);
+            if let Some(flow) = flows.description(opener, connection) {
+                let is_one = !flows.keeps(flow.workload);
+                let size = flow.size.filter(|_| is_one).map(ByteCount::get);
+                self.paths.count(flow.workload, size, steps);
+            }
+        }
+    }
+
+    /// How far the packets of each workload came; `name` is that of a workload.
+    pub(crate) fn paths(&self, name: impl Fn(u32) -> Name) -> Vec<PathRecord> {
+        let record = |(&key, &packets): (&Path, &u64)| PathRecord {
+            workload: name(key.workload),
+            up_to_bytes: key.size_class.map(|class| 1 << class),
+            links: key.links,
+            deflections: key.deflections,
+            packets,
+        };
+        self.paths.all().iter().map(record).collect()
+    }
+}
+
+/// The queues of a port that whole data packets enter, a bit each; where the class of a flow decides, that of class 0.
+pub(crate) fn data_queues<P: OutputPort>(port: &P, model: &P::Model) -> u32 {
+    let is_whole = |class: &ServiceClass| class.service().is_whole();
+    let queue = |class| port.queue_of(model, class);
+    ServiceClass::all().filter(is_whole).fold(0, |all, class| all | 1 << queue(class))
+}
+
+/// Whether a packet is whole data of the host that opened its connection.
+fn is_data(packet: &Packet) -> bool {
+    packet.service.service().is_whole()
+        && packet.header.kind == Kind::Data
+        && packet.header.flags.contains(Flags::FROM_OPENER)
+}
+
+/// How many packets a port is seen to hold that holds so many.
+#[inline]
+pub(crate) fn seen(seen: Seen, registers: &Shared<u16>, port: u32, packets: u32) -> u32 {
+    match seen {
+        Seen::Now => packets,
+        Seen::LastDeparture | Seen::LastArrivalThatLeft => registers[port as usize].into(),
+    }
+}
+
+/// What packets are counted by. Sizes are classes: up to this power of two.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Path {
+    workload: u32,
+    size_class: Option<u8>,
+    links: u16,
+    deflections: u8,
+}
+
+/// Sizes, links and deflections that are counted in a table; others in a map.
+const SIZES: usize = 40;
+const LINKS: usize = 32;
+const DEFLECTIONS: usize = 4;
+
+/// Packets that came to their hosts, by the way that they went.
+#[derive(Clone, Default)]
+struct Paths {
+    /// By workload, size class, links and deflections.
+    table: Vec<u64>,
+    /// What the table has no place for.
+    others: BTreeMap<Path, u64>,
+}
+
+impl Paths {
+    #[inline]
+    fn count(&mut self, workload: u32, size: Option<u64>, steps: Steps) {
+        let size_class = size.map(|size| size.max(1).next_power_of_two().trailing_zeros() as u8);
+        // A switch more than it left before this one, and the link of its sender.
+        let links = u16::from(steps.switches) + 2;
+        let path = Path { workload, size_class, links, deflections: steps.deflections };
+        match Paths::place(path) {
+            Some(place) => {
+                if self.table.len() <= place {
+                    self.table.resize(place + 1, 0);
+                }
+                self.table[place] += 1;
+            }
+            None => *self.others.entry(path).or_default() += 1,
+        }
+    }
+
+    /// The place of a way in the table. The first of its sizes is none.
+    #[inline]
+    fn place(path: Path) -> Option<usize> {
+        let size = path.size_class.map_or(0, |class| usize::from(class) + 1);
+        let (links, deflections) = (usize::from(path.links), usize::from(path.deflections));
+        let is_in = size < SIZES && links < LINKS && deflections < DEFLECTIONS;
+        let workload = path.workload as usize;
+        is_in.then(|| ((workload * SIZES + size) * LINKS + links) * DEFLECTIONS + deflections)
+    }
+
+    /// The way that stands at a place of the table.
+    fn at(place: usize) -> Path {
+        let (rest, deflections) = (place / DEFLECTIONS, place % DEFLECTIONS);
+        let (rest, links) = (rest / LINKS, rest % LINKS);
+        let (workload, size) = (rest / SIZES, rest % SIZES);
+        Path {
+            workload: workload as u32,
+            size_class: size.checked_sub(1).map(|class| class as u8),
+            links: links as u16,
+            deflections: deflections as u8,
+        }
+    }
+
+    /// All ways that some packet went, in their order.
+    fn all(&self) -> BTreeMap<Path, u64> {
+        let counted = self.table.iter().enumerate().filter(|&(_, &packets)| packets > 0);
+        let counted = counted.map(|(place, &packets)| (Paths::at(place), packets));
+        counted.chain(self.others.iter().map(|(&path, &packets)| (path, packets))).collect()
+    }
+
+    fn gather(&mut self, other: &mut Paths) {
+        let Paths { table, others } = std::mem::take(other);
+        if self.table.len() < table.len() {
+            self.table.resize(table.len(), 0);
+        }
+        self.table.iter_mut().zip(table).for_each(|(mine, theirs)| *mine += theirs);
+        for (path, packets) in others {
+            *self.others.entry(path).or_default() += packets;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_is_counted_in_the_table_or_beside_it() {
+        let mut paths = Paths::default();
+        let steps = |switches, deflections| Steps { switches, deflections, found: 0 };
+        let cases = [
+            (0, None, steps(0, 0)),
+            (3, Some(0), steps(4, 1)),
+            (3, Some(131_073), steps(4, 3)),
+            (1, Some(u64::MAX / 4), steps(4, 0)),
+            (1, Some(9), steps(40, 0)),
+            (1, Some(9), steps(9, 200)),
+        ];
+        for (number, (workload, size, steps)) in (1..).zip(cases) {
+            let mut others = Paths::default();
+            (0..number).for_each(|_| others.count(workload, size, steps));
+            paths.gather(&mut others);
+        }
+        let all = paths.all();
+        let mut counts: Vec<u64> = all.values().copied().collect();
+        counts.sort_unstable();
+        assert_eq!(counts, [1, 2, 3, 4, 5, 6]);
+        let way = Path { workload: 3, size_class: Some(18), links: 6, deflections: 3 };
+        assert_eq!(all[&way], 3);
+        let longest = Path { workload: 1, size_class: Some(4), links: 42, deflections: 0 };
+        assert_eq!(all[&longest], 5);
+    }
+}

@@ -1,0 +1,260 @@
+//! Deflection in a scenario: its keys, and what they come to.
+
+use trimline_switch::deflection::{Counts, DeflectionModel, Deflects, Hot, Pick, Seen, Targets};
+use trimline_switch::{Limit, ServiceModel};
+
+use crate::keys::error::ScenarioError;
+use crate::keys::form::{Form, Grammar, Key, QUEUE, optional};
+use crate::keys::quantity::{self, Quantity, QueueSize};
+use crate::keys::read::read;
+use crate::keys::tree::Node;
+use crate::topology::{Clos, Routes};
+
+const NAME: &str = "deflection";
+
+/// OPF IV: opf-thresh is 4 to 12 packets below a longest queue of 64. An eighth below it, at least one packet.
+fn by_default(longest: u32) -> u32 {
+    longest - longest.div_ceil(8)
+}
+
+pub(super) const KEY: Key = optional(
+    NAME,
+    Form::Table(&DEFLECTION),
+    "Deflection: a packet that finds its port busy leaves by another port of the switch (OPF, DIBS: a detour). Default: none.",
+);
+
+static DEFLECTION: Grammar = Grammar {
+    about: "A scheme, and what differs from it.",
+    alternatives: &[],
+    keys: &[
+        optional(
+            "scheme",
+            Form::Word(&["opf", "dibs", "rps"]),
+            "OPF: unscheduled packets, above a threshold, to the shorter of two ports, twice at most. DIBS: all data, when the port is full, to a port with room. RPS (random packet spraying): all data, always, to a port that is equally near. Default: opf.",
+        ),
+        optional(
+            "packets",
+            Form::Word(&["unscheduled", "data"]),
+            "What may be deflected: what its sender marks as unscheduled, or all whole data. Default: the scheme's.",
+        ),
+        optional(
+            "when",
+            Form::Word(&["above", "full", "always", "never"]),
+            "Above the threshold, when the port has no room for the packet, always, or never: then only paths.csv is written. Default: the scheme's.",
+        ),
+        optional(
+            "threshold",
+            QUEUE,
+            "A port that is seen to hold more is busy (OPF: opf-thresh). Default: an eighth less than the queue holds.",
+        ),
+        optional(
+            "choice",
+            Form::Word(&["shorter-of-two", "one"]),
+            "Two ports are drawn, with replacement, and the shorter is taken; or one is drawn. Default: the scheme's.",
+        ),
+        optional(
+            "limit",
+            Form::Either(&[Form::Integer(1, 255), Form::Word(&["none"])]),
+            "A packet of which so many are counted is not deflected again (OPF: dcc-thresh). Default: 2 with opf, else none.",
+        ),
+        optional(
+            "counts",
+            Form::Word(&["deflections", "switches"]),
+            "What counts towards the limit: deflections, or all switches that the packet has left (OPF's Algorithm 1 as printed, by the TTL). Default: deflections.",
+        ),
+        optional(
+            "seen",
+            Form::Word(&["now", "last-departure", "last-arrival"]),
+            "How long a queue is seen to be: as it is; as it was when a packet last began to leave it (OPF's Algorithm 2); as the last packet to begin to leave found it when it came (OPF's published prototype). Default: now.",
+        ),
+        optional(
+            "hosts",
+            Form::Boolean,
+            "Whether packets are deflected to ports of hosts too, where they are lost. Default: false.",
+        ),
+        optional(
+            "input",
+            Form::Boolean,
+            "Whether they are deflected to where they came from too. Default: false.",
+        ),
+        optional(
+            "dead",
+            Form::Boolean,
+            "Whether they are deflected to links that routing knows to be dead too. Default: false.",
+        ),
+        optional(
+            "own",
+            Form::Boolean,
+            "Whether the busy port is one of those that are drawn. Default: false; true with rps.",
+        ),
+    ],
+};
+
+/// How the switches of a scenario deflect, where it asks for it.
+pub(super) fn deflection(
+    root: &Node,
+    switch: &ServiceModel,
+    topology: &Clos,
+    packet_bytes: u16,
+) -> Result<Option<DeflectionModel>, ScenarioError> {
+    let Some(node) = root.at(&["switch", NAME]) else { return Ok(None) };
+    let routes = Routes::new(topology);
+    let to_switch = |port| routes.leads_to_switch(port);
+    if !(0..routes.ports()).any(to_switch) {
+        return Err(ScenarioError::new(
+            &node.place,
+            "deflection in a network of one switch",
+            "switches with ports to other switches: a leaf-spine or a FatTree",
+        ));
+    }
+    let word = |key| node.child(key).and_then(Node::text);
+    let scheme = match word("scheme") {
+        Some("dibs") => DeflectionModel::dibs(),
+        Some("rps") => DeflectionModel::rps(),
+        Some(_) | None => DeflectionModel::opf(0),
+    };
+    let hot = match (word("when"), scheme.hot) {
+        (Some("never"), _) => None,
+        (Some("full"), _) | (None, Some(Hot::Full)) => Some(Hot::Full),
+        (Some("always"), _) | (None, Some(Hot::Always)) => Some(Hot::Always),
+        (Some(_), _) | (None, Some(Hot::Above(_)) | None) => {
+            Some(Hot::Above(threshold(node, switch, packet_bytes)?))
+        }
+    };
+    if let Some(key) = node.child("threshold")
+        && !matches!(hot, Some(Hot::Above(_)))
+    {
+        return Err(ScenarioError::new(
+            &key.place,
+            "a threshold where no queue is compared with one",
+            "`when = \"above\"` beside it",
+        ));
+    }
+    let flag = |key, default| node.child(key).and_then(Node::boolean).unwrap_or(default);
+    let targets = scheme.targets;
+    Ok(Some(DeflectionModel {
+        deflects: match word("packets") {
+            Some("unscheduled") => Deflects::Unscheduled,
+            Some(_) => Deflects::Data,
+            None => scheme.deflects,
+        },
+        hot,
+        pick: match word("choice") {
+            Some("one") => Pick::One,
+            Some(_) => Pick::ShorterOfTwo,
+            None => scheme.pick,
+        },
+        targets: Targets {
+            hosts: flag("hosts", targets.hosts),
+            input: flag("input", targets.input),
+            dead: flag("dead", targets.dead),
+            own: flag("own", targets.own),
+            ..targets
+        },
+        limit: match node.child("limit") {
+            None => scheme.limit,
+            Some(limit) => limit.integer().and_then(|limit| u8::try_from(limit).ok()),
+        },
+        counts: match word("counts") {
+            Some("switches") => Counts::Switches,
+            Some(_) | None => Counts::Deflections,
+        },
+        seen: match word("seen") {
+            Some("last-departure") => Seen::LastDeparture,
+            Some("last-arrival") => Seen::LastArrivalThatLeft,
+            Some(_) | None => Seen::Now,
+        },
+    }))
+}
+
+/// The threshold in packets: below what the queue holds.
+fn threshold(node: &Node, switch: &ServiceModel, packet_bytes: u16) -> Result<u32, ScenarioError> {
+    let Limit { packets, bytes } = switch.room_for_data();
+    let longest = packets.min(bytes / u32::from(packet_bytes));
+    let Some(key) = node.child("threshold") else {
+        return Ok(by_default(longest));
+    };
+    let threshold = match read(key, quantity::queue, Quantity::Queue)? {
+        QueueSize::Packets(packets) => packets,
+        QueueSize::Bytes(bytes) => {
+            u32::try_from(bytes / u64::from(packet_bytes)).unwrap_or(u32::MAX)
+        }
+    };
+    if threshold >= longest {
+        return Err(ScenarioError::new(
+            &key.place,
+            format!("a threshold of {threshold} packets at a queue that holds {longest}"),
+            format!("less than the queue holds, such as \"{}pkt\"", by_default(longest)),
+        ));
+    }
+    Ok(threshold)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Plan;
+    use crate::scenario::Scenario;
+
+    fn plan(topology: &str, switch: &str) -> Result<Plan, String> {
+        let text = format!(
+            "topology.{topology}\nswitch = {{ {switch} }}\n\
+             [[workload]]\nname = \"w\"\npermutation = {{}}\nsize = \"9KB\"\n"
+        );
+        let scenario = Scenario::parse("s.toml", &text, &[]).map_err(|error| error.to_string())?;
+        Ok(scenario.runs[0].plan.clone())
+    }
+
+    fn model(switch: &str) -> DeflectionModel {
+        plan("fattree.k = 4", switch).unwrap().deflection.expect("a model")
+    }
+
+    #[test]
+    fn a_scheme_stands_for_its_settings_and_keys_change_them() {
+        assert_eq!(model("data_queue = \"64pkt\", deflection = {}"), DeflectionModel::opf(56));
+        assert_eq!(model("deflection = {}"), DeflectionModel::opf(7), "of eight packets");
+        assert_eq!(model("deflection.scheme = \"dibs\""), DeflectionModel::dibs());
+        assert_eq!(model("deflection.scheme = \"rps\""), DeflectionModel::rps());
+        let opf = |keys: &str| model(&format!("data_queue = \"64pkt\", deflection = {{ {keys} }}"));
+        assert_eq!(opf("threshold = \"52pkt\"").hot, Some(Hot::Above(52)));
+        assert_eq!(opf("threshold = \"100KB\"").hot, Some(Hot::Above(11)), "whole packets");
+        assert_eq!(opf("when = \"never\"").hot, None);
+        assert_eq!(opf("limit = \"none\"").limit, None);
+        assert_eq!(opf("limit = 255").limit, Some(255));
+        assert_eq!(opf("choice = \"one\"").pick, Pick::One);
+        assert_eq!(opf("packets = \"data\"").deflects, Deflects::Data);
+        assert_eq!(opf("counts = \"switches\"").counts, Counts::Switches);
+        assert_eq!(opf("seen = \"last-arrival\"").seen, Seen::LastArrivalThatLeft);
+        let targets = opf("hosts = true, input = true, dead = true, own = true").targets;
+        let all = Targets { hosts: true, input: true, dead: true, own: true, ..Targets::OTHERS };
+        assert_eq!(targets, all);
+        assert_eq!(plan("fattree.k = 4", "latency = \"0s\"").unwrap().deflection, None);
+    }
+
+    #[test]
+    fn a_limit_of_the_port_is_what_the_threshold_is_of() {
+        let text = "profile = \"priorities\", data_queue = \"100pkt\", port_limit = \"64pkt\"";
+        assert_eq!(model(&format!("{text}, deflection = {{}}")).hot, Some(Hot::Above(56)));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let refused = |topology: &str, keys: &str| {
+            plan(topology, &format!("data_queue = \"64pkt\", deflection = {{ {keys} }}"))
+                .expect_err("refused")
+        };
+        let fattree = |keys: &str| refused("fattree.k = 4", keys);
+        for threshold in ["64pkt", "70pkt", "1MB"] {
+            let error = fattree(&format!("threshold = \"{threshold}\""));
+            assert!(error.contains("at a queue that holds 64"), "{error}");
+            assert!(error.contains("such as \"56pkt\""), "{error}");
+        }
+        assert!(fattree("scheme = \"dibs\", threshold = \"9pkt\"").contains("a threshold where"));
+        assert!(fattree("limit = 0").contains("1 to 255"));
+        assert!(fattree("limit = \"nine\"").contains("\"none\""));
+        let star = refused("star.hosts = 4", "");
+        assert!(star.contains("a network of one switch"), "{star}");
+        let cable = refused("back_to_back = {}", "");
+        assert!(cable.contains("a network of one switch"), "{cable}");
+    }
+}

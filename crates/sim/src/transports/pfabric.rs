@@ -1,0 +1,304 @@
+//! pFabric in the simulator (SIGCOMM 2013), alone and with FastLane.
+
+use std::sync::Arc;
+
+use trimline_metrics::{FlowRecord, Reading, Readings, SeriesColumn};
+use trimline_packet::{ByteCount, HostId, TimeDelta};
+use trimline_transport::pfabric::{Config, Endpoint, Priority};
+use trimline_transport::{Framing, Half, flow};
+
+use super::words::time;
+use super::{
+    BYTES, DURATION, Draws, Form, Grammar, Group, Keys, Plan, Protocol, Sample, ScenarioError,
+    Setting, Traits, Transport, Work, optional, windowed,
+};
+use crate::topology::Clos;
+
+/// What packets take beside their payload.
+const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
+/// FastLane 5: pFabric's time-out.
+const RTO: TimeDelta = TimeDelta::from_us(250);
+/// pFabric 4.3.
+const PROBE_AFTER: u8 = 5;
+
+impl Protocol for Endpoint {
+    type Config = Config;
+
+    fn new(host: HostId, config: &Arc<Config>, _seed: u64) -> Self {
+        Endpoint::new(host, Arc::clone(config))
+    }
+
+    fn time_wait(config: &Config) -> TimeDelta {
+        config.time_wait
+    }
+
+    fn forget(&mut self, slot: u32) {
+        Endpoint::forget(self, slot);
+    }
+
+    fn statistics_of(&self, slot: u32) -> flow::Statistics {
+        *self.receiver_statistics(slot)
+    }
+
+    fn record_sender(&self, slot: u32, record: &mut FlowRecord) {
+        let seen = self.sender_statistics(slot);
+        record.packets_sent = seen.packets_sent;
+        record.retransmissions_timeout = seen.retransmissions_timeout;
+        record.retransmissions_return = seen.retransmissions_notified;
+        record.returns = seen.notifications;
+        record.timeouts = seen.timeouts;
+    }
+
+    fn connections(&self) -> (*const u8, usize) {
+        self.connections_memory()
+    }
+
+    fn series_columns(_config: &Config) -> Vec<SeriesColumn> {
+        COLUMNS.to_vec()
+    }
+
+    fn read(&self, slot: u32, half: Half, readings: &mut Readings<'_>) {
+        match half {
+            Half::Sending => {
+                let (window, in_flight) = self.window(slot);
+                readings.give("window_packets", window.into());
+                readings.give("in_flight_packets", in_flight.into());
+            }
+            Half::Receiving => {}
+        }
+    }
+}
+
+/// What pFabric tells of its flows over time.
+const COLUMNS: [SeriesColumn; 2] = [
+    SeriesColumn {
+        name: "window_packets",
+        unit: "packets",
+        about: "that may be in flight",
+        kind: Reading::Level,
+        decimals: 0,
+    },
+    SeriesColumn {
+        name: "in_flight_packets",
+        unit: "packets",
+        about: "sent, and neither acknowledged nor taken for lost",
+        kind: Reading::Level,
+        decimals: 0,
+    },
+];
+
+static GRAMMAR: Grammar = Grammar {
+    about: "Parameters of pFabric.",
+    alternatives: &[],
+    keys: &[
+        optional(
+            "payload",
+            BYTES,
+            "Payload of a full packet; the header adds 64 B. Default: 9000B.",
+        ),
+        optional(
+            "window",
+            Form::Integer(1, 32_767),
+            "Packets that may be in flight at most, and are at the beginning. Default: the bandwidth-delay product of the longest way (pFabric 4.3).",
+        ),
+        optional(
+            "priority",
+            Form::Word(&["remaining", "total"]),
+            "What makes a packet urgent: the bytes of its flow that were not acknowledged (default; pFabric 4.1), or those of the whole flow (FastLane 4.2.2).",
+        ),
+        optional(
+            "rto",
+            DURATION,
+            "Time-out, which is not backed off. Default: 250us (FastLane 5).",
+        ),
+        optional(
+            "probe_after",
+            Form::Integer(1, 255),
+            "Time-outs in a row after which a flow probes. Default: 5 (pFabric 4.3).",
+        ),
+        optional(
+            "fastlane",
+            Form::Boolean,
+            "Whether notifications of drops are acted on: a probe, then what was dropped (FastLane 3.4.2). The switch profile is then fastlane-pfabric by default. Default: false.",
+        ),
+        optional(
+            "time_wait",
+            DURATION,
+            "How long both ends remember a flow that has ended. Default: 10ms.",
+        ),
+    ],
+};
+
+/// pFabric.
+#[derive(Clone, Copy, Debug)]
+pub struct Pfabric;
+
+impl Transport for Pfabric {
+    type Endpoint = Endpoint;
+    const IS_BUILT_IN: bool = true;
+
+    fn name(self) -> &'static str {
+        "pfabric"
+    }
+    fn label(self) -> &'static str {
+        "pFabric"
+    }
+    fn colour(self) -> &'static str {
+        "#882255"
+    }
+    fn about(self) -> &'static str {
+        "pFabric (SIGCOMM 2013), alone or with FastLane."
+    }
+    fn grammar(self) -> &'static Grammar {
+        &GRAMMAR
+    }
+    fn traits(self) -> Traits {
+        Traits {
+            keeps_paths: false,
+            ends_flows: true,
+            no_latencies: Some("whose senders do not measure it"),
+            no_host_order: Some("whose hosts send the most urgent flow first"),
+        }
+    }
+    fn profile(self, keys: &Keys<'_>) -> &'static str {
+        if keys.flag("fastlane", false) { "fastlane-pfabric" } else { "pfabric" }
+    }
+
+    fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
+        let base = defaults(keys.payload(9000)?, setting.topology);
+        Ok(Config {
+            window: keys.integer("window", base.window.into()) as u16,
+            priority: match keys.word("priority") {
+                Some("total") => Priority::Total,
+                Some(_) | None => Priority::Remaining,
+            },
+            rto: keys.timer("rto", base.rto)?,
+            probe_after: keys.integer("probe_after", base.probe_after.into()) as u8,
+            fastlane: keys.flag("fastlane", false),
+            time_wait: keys.duration("time_wait", base.time_wait)?,
+            ..base
+        })
+    }
+
+    fn answers_marks(self, _config: &Config) -> bool {
+        false
+    }
+
+    fn payload_bytes(self, config: &Config) -> u16 {
+        config.payload_bytes
+    }
+
+    fn words(self, config: &Config) -> String {
+        format!(
+            "pFabric: {} packets of {} B in flight, urgent by {}, RTO of {}, probes after {} of them{}",
+            config.window,
+            config.payload_bytes,
+            match config.priority {
+                Priority::Remaining => "what remains",
+                Priority::Total => "the whole flow",
+            },
+            time(config.rto),
+            config.probe_after,
+            if config.fastlane { ", FastLane" } else { "" },
+        )
+    }
+
+    fn work(self, config: &Config, plan: &Plan, group: &Group) -> Work {
+        // An ACK for each packet.
+        windowed(plan, config.payload_bytes, FRAMING, 1.0, group)
+    }
+
+    fn samples(self) -> Vec<Sample<Config>> {
+        let base = Config {
+            payload_bytes: 9000,
+            window: 8,
+            priority: Priority::Remaining,
+            rto: RTO,
+            probe_after: PROBE_AFTER,
+            fastlane: false,
+            time_wait: TimeDelta::from_ms(10),
+        };
+        let sample = |name, config| Sample { name, config, least_bytes: 1_000_000 };
+        let told = Config { fastlane: true, priority: Priority::Total, ..base.clone() };
+        vec![sample("pfabric", base), sample("pfabric, told of drops", told)]
+    }
+
+    fn random(self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Config {
+        Config {
+            window: draws.one_of(&[1, 3, 8, 40]),
+            priority: draws.one_of(&[Priority::Remaining, Priority::Total]),
+            rto: TimeDelta::from_us(draws.one_of(&[100, 250, 2000])),
+            probe_after: draws.one_of(&[1, 5]),
+            fastlane: draws.below(2) == 0,
+            ..defaults(payload_bytes, topology)
+        }
+    }
+}
+
+/// The papers' parameters.
+fn defaults(payload_bytes: u16, topology: &Clos) -> Config {
+    Config {
+        payload_bytes,
+        window: product(payload_bytes, topology),
+        priority: Priority::Remaining,
+        rto: RTO,
+        probe_after: PROBE_AFTER,
+        fastlane: false,
+        time_wait: TimeDelta::from_ms(10),
+    }
+}
+
+/// The bandwidth-delay product of the longest way, in full packets, rounded up.
+fn product(payload_bytes: u16, topology: &Clos) -> u16 {
+    let Clos { host_link, tor_link, aggregation_link, .. } = topology;
+    let links = [host_link, tor_link, aggregation_link];
+    let full = ByteCount::new(FRAMING.wire_bytes(payload_bytes).into());
+    let least = ByteCount::new(FRAMING.least.into());
+    // Up and down again, there and back.
+    let layers = links.into_iter().take(topology.tiers.clamp(1, 3).into());
+    let round_trip: u64 = layers
+        .map(|link| {
+            let each = link.transmission(full).as_ps() + link.transmission(least).as_ps();
+            2 * (each + 2 * link.delay.as_ps())
+        })
+        .sum();
+    let packets = round_trip.div_ceil(host_link.transmission(full).as_ps().max(1));
+    packets.clamp(1, 32_767) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{self, plan};
+    use super::*;
+    use trimline_switch::ServiceModel;
+
+    fn config(keys: &str) -> Config {
+        testing::config(keys)
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let keys = "transport.pfabric = { window = 9, priority = \"total\", rto = \"45us\", probe_after = 3, fastlane = true, time_wait = \"1ms\" }";
+        let expected = Config {
+            window: 9,
+            priority: Priority::Total,
+            rto: TimeDelta::from_us(45),
+            probe_after: 3,
+            fastlane: true,
+            time_wait: TimeDelta::from_ms(1),
+            ..config("transport.pfabric = {}")
+        };
+        assert_eq!(config(keys), expected);
+        assert!(plan("transport.pfabric.rto = \"0s\"").is_err());
+        assert!(plan("transport.pfabric.window = 0").is_err());
+    }
+
+    #[test]
+    fn its_switch_looks_at_urgencies_and_tells_of_drops_when_asked_to() {
+        let plain = plan("transport.pfabric = {}").unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(plain.switch, ServiceModel::pfabric(43 * 9064));
+        let told =
+            plan("transport.pfabric.fastlane = true").unwrap_or_else(|error| panic!("{error}"));
+        assert!(told.switch.notifies() && told.switch.demands().urgency);
+    }
+}

@@ -1,0 +1,120 @@
+//! Switches that tell senders of drops or of congestion, and hosts that act on it (FastLane).
+
+use trimline_metrics::RunRecord;
+use trimline_sim::scenario::Scenario;
+
+use crate::plans::both;
+
+/// An incast of fifteen hosts, each with 30 KB, in a FatTree of sixteen; until all flows have ended.
+fn incast(keys: &str) -> RunRecord {
+    let text = format!(
+        "topology.fattree.k = 4\nseeds = [3]\n{keys}\n[[workload]]\nname = \"i\"\n\
+         incast = {{ receiver = 0, senders = 15 }}\nsize = \"30KB\"\n"
+    );
+    let scenario = Scenario::parse("s.toml", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let record = both(&scenario.runs[0].plan);
+    assert!(record.flows.iter().all(|flow| flow.delivered_bytes == 30_000), "{keys}");
+    record
+}
+
+const TCP: &str = "payload = \"1436B\", handshake = \"standing\", initial_window = 21, rto_min = \"1ms\", \
+                   rto_initial = \"1ms\", ack_every = 1";
+
+/// Time-outs, notifications that senders acted on, notifications of ports, drops, and the last flow's end.
+fn seen(record: &RunRecord) -> (u64, u64, u64, u64, u64) {
+    let flows = |of: fn(&trimline_metrics::FlowRecord) -> u64| {
+        record.flows.iter().map(|flow| of(&flow)).sum()
+    };
+    let last = record.flows.iter().filter_map(|flow| flow.fct_receiver_ps).max();
+    (
+        flows(|flow| flow.timeouts),
+        flows(|flow| flow.returns),
+        record.ports.iter().map(|port| port.notified).sum(),
+        record.ports.iter().map(|port| port.dropped).sum(),
+        last.expect("a flow has ended"),
+    )
+}
+
+/// FastLane 2.1: told of drops nobody waits for a time-out.
+#[test]
+fn tcp_that_is_told_of_drops_does_not_wait_for_time_outs() {
+    let told = incast(&format!(
+        "transport.tcp = {{ {TCP}, notifications = \"fastlane\" }}\nswitch.data_queue = \"128KB\""
+    ));
+    let alone = incast(&format!(
+        "transport.tcp = {{ {TCP} }}\nswitch = {{ profile = \"drop-tail\", data_queue = \"128KB\" }}"
+    ));
+    let (timeouts, heard, notified, dropped, end) = seen(&told);
+    assert!(notified > 50 && heard > 50, "{notified} of ports, {heard} at senders");
+    let (slow_timeouts, none, _, _, slow_end) = seen(&alone);
+    assert_eq!(none, 0);
+    assert!(timeouts < slow_timeouts && end < slow_end, "{timeouts} {slow_timeouts} {dropped}");
+}
+
+/// FastLane 3.3.2: what finds no room is dropped; a cap that leaves nothing makes FastLane wait for time-outs.
+#[test]
+fn a_tiny_cap_and_memory_lose_notifications() {
+    let bounds = "cap = \"0.01%\", memory = \"64B\", work_conserving = false";
+    let record = incast(&format!(
+        "transport.tcp = {{ {TCP}, notifications = \"fastlane\" }}\n\
+         switch = {{ data_queue = \"128KB\", notifications = {{ {bounds} }} }}"
+    ));
+    let (timeouts, heard, notified, dropped, _) = seen(&record);
+    assert!(dropped > 0 && heard < notified && timeouts > 0, "{dropped} {heard} {notified}");
+}
+
+/// FastLane 5: quenches are triggered by CoDel, and nothing is resent because of them.
+#[test]
+fn senders_are_quenched_where_codel_would_mark() {
+    let record = incast(&format!(
+        "transport.tcp = {{ {TCP}, notifications = \"source-quench\" }}\nswitch.data_queue = \"400KB\"\n\
+         switch.codel = {{ target = \"10us\", interval = \"50us\" }}"
+    ));
+    let (_, heard, notified, ..) = seen(&record);
+    assert!(notified > 0 && heard > 0, "{notified} {heard}");
+    assert!(record.flows.iter().all(|flow| flow.retransmissions_return == 0));
+}
+
+#[test]
+fn pfabric_ends_an_incast_with_fewer_time_outs_when_told_of_drops() {
+    let queue = "switch.data_queue = \"64KB\"";
+    let alone = incast(&format!("transport.pfabric = {{ payload = \"1436B\" }}\n{queue}"));
+    let told =
+        incast(&format!("transport.pfabric = {{ payload = \"1436B\", fastlane = true }}\n{queue}"));
+    let ((slow, none, ..), (few, heard, ..)) = (seen(&alone), seen(&told));
+    assert!(none == 0 && heard > 0 && few < slow, "{none} {heard} {few} {slow}");
+}
+
+#[test]
+fn what_does_not_go_together_is_refused_with_its_place() {
+    let refused = |keys: &str| {
+        let text = format!(
+            "topology.star.hosts = 4\n{keys}\nworkload = [{{ name = \"w\", permutation = {{}}, size = \"9KB\" }}]\n"
+        );
+        match Scenario::parse("s.toml", &text, &[]) {
+            Ok(_) => panic!("accepted: {keys}"),
+            Err(error) => error.to_string(),
+        }
+    };
+    for (keys, words) in [
+        (
+            "transport.tcp = { notifications = \"fastlane\", sack = true }",
+            "`sack` beside notifications",
+        ),
+        ("transport.tcp = { max_sim_shift = 2 }", "`max_sim_shift` without"),
+        ("transport.ndp = {}\nswitch.notifications.cap = \"1%\"", "which tells of no drops"),
+        ("transport.ndp = {}\nswitch.codel.target = \"1us\"", "which does not look at waits"),
+        (
+            "transport.pfabric.fastlane = true\nswitch.notifications.memory = \"63B\"",
+            "64 B at least",
+        ),
+        (
+            "transport.pfabric.fastlane = true\nswitch.notifications.cap = \"0%\"",
+            "lets nothing through",
+        ),
+        ("transport.pfabric = {}\nswitch.droppable_queue = \"8pkt\"", "`droppable_queue` beside"),
+    ] {
+        let error = refused(keys);
+        assert!(error.contains(words) && error.contains("s.toml:"), "{keys}: {error}");
+    }
+}

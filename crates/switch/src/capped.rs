@@ -1,0 +1,414 @@
+//! A port whose first queue sends at a bounded rate: notifications, which go before everything (FastLane 3.3.1).
+
+use trimline_packet::{Handle, Packet, Packets, Service, ServiceClass, Time};
+
+use crate::Chance;
+use crate::around::Around;
+use crate::model::{Limit, ServiceModel};
+use crate::output_port::OutputPort;
+use crate::pool::Pool;
+
+/// A port with a clock for its first queue ([`Scheduler::Capped`](crate::Scheduler::Capped)): each packet of it waits
+/// until the one before has had its time at the cap's rate. Under a model without a cap it is the port inside.
+///
+/// Over any time the queue so begins no more bytes than the rate brings, and one packet; with
+/// [`Cap::is_work_conserving`](crate::Cap::is_work_conserving) that holds of what goes while others could.
+#[derive(Clone, Debug)]
+pub struct Capped<P> {
+    /// Its first queue is paused but for the moment in which it may send.
+    port: P,
+    /// When the cap lets the first queue send.
+    ready_at: Time,
+    /// The first queue waits for that even if nothing else may go.
+    is_strict: bool,
+    /// The first queue is paused from outside.
+    is_paused: bool,
+}
+
+/// The queue that the cap is on.
+const FIRST: usize = 0;
+
+impl<P: OutputPort> Default for Capped<P> {
+    fn default() -> Capped<P> {
+        let mut port = P::default();
+        port.pause(FIRST);
+        Capped { port, ready_at: Time::ZERO, is_strict: false, is_paused: false }
+    }
+}
+
+impl<P: OutputPort<Model = ServiceModel>> Capped<P> {
+    /// Takes note of how a queue of this model waits: [`OutputPort::next_start`] has no model.
+    #[inline]
+    fn note(&mut self, model: &ServiceModel) {
+        self.is_strict = model.cap().is_some_and(|cap| !cap.is_work_conserving);
+    }
+
+    /// Whether the first queue may send at `now`.
+    fn may_send(&self, now: Time, model: &ServiceModel) -> bool {
+        let Some(cap) = model.cap() else { return true };
+        // FastLane 3.3.1: what others leave may be used.
+        let is_alone = cap.is_work_conserving && self.port.next_start(now) == Time::NEVER;
+        self.ready_at <= now || is_alone
+    }
+}
+
+impl<P: OutputPort<Model = ServiceModel>> OutputPort for Capped<P> {
+    type Model = ServiceModel;
+    const QUEUES: usize = P::QUEUES;
+
+    #[inline]
+    fn enqueue_plainly<K: Packets>(
+        &mut self,
+        packet: Handle,
+        model: &ServiceModel,
+        packets: &mut K,
+    ) -> bool {
+        if packets.packet(packet).service == Service::Notification {
+            self.note(model);
+        }
+        self.port.enqueue_plainly(packet, model, packets)
+    }
+
+    #[inline]
+    fn enqueue_pooled<K: Packets>(
+        &mut self,
+        packet: Handle,
+        model: &ServiceModel,
+        packets: &mut K,
+        pool: &mut Pool,
+    ) -> bool {
+        self.port.enqueue_pooled(packet, model, packets, pool)
+    }
+
+    fn enqueue<K: Packets, C: Chance>(
+        &mut self,
+        packet: Handle,
+        around: &mut Around<'_, ServiceModel, K, C>,
+    ) {
+        self.note(around.model);
+        self.port.enqueue(packet, around);
+    }
+
+    fn dequeue<K: Packets, C: Chance>(
+        &mut self,
+        around: &mut Around<'_, ServiceModel, K, C>,
+    ) -> Option<Handle> {
+        let (now, model) = (around.now, around.model);
+        if !self.is_paused && !self.port.first(FIRST).is_none() && self.may_send(now, model) {
+            self.port.resume(FIRST);
+        }
+        let sent = self.port.dequeue(around);
+        self.port.pause(FIRST);
+        if let (Some(sent), Some(cap)) = (sent, model.cap()) {
+            let packet = around.packets.packet(sent);
+            if model.classify(packet) == FIRST {
+                self.ready_at = now + cap.spacing(packet.wire_bytes);
+            }
+        }
+        sent
+    }
+
+    fn release(&mut self, model: &ServiceModel, pool: &mut Pool) {
+        self.port.release(model, pool);
+    }
+
+    fn pause(&mut self, queue: usize) {
+        match queue {
+            FIRST => self.is_paused = true,
+            queue => self.port.pause(queue),
+        }
+    }
+
+    fn resume(&mut self, queue: usize) {
+        match queue {
+            FIRST => self.is_paused = false,
+            queue => self.port.resume(queue),
+        }
+    }
+
+    #[inline]
+    fn is_sending(&self) -> bool {
+        self.port.is_sending()
+    }
+
+    #[inline]
+    fn next_start(&self, free_at: Time) -> Time {
+        let others = self.port.next_start(free_at);
+        if self.is_paused || self.port.first(FIRST).is_none() {
+            return others;
+        }
+        others.min(if self.is_strict { self.ready_at.max(free_at) } else { free_at })
+    }
+
+    fn most_in_queue(&self, model: &ServiceModel, queue: usize) -> Option<Limit> {
+        self.port.most_in_queue(model, queue)
+    }
+
+    fn is_pooled(&self, model: &ServiceModel, queue: usize) -> bool {
+        self.port.is_pooled(model, queue)
+    }
+
+    fn classify(&self, model: &ServiceModel, packet: &Packet) -> usize {
+        self.port.classify(model, packet)
+    }
+
+    fn queue_of(&self, model: &ServiceModel, class: ServiceClass) -> usize {
+        OutputPort::queue_of(&self.port, model, class)
+    }
+
+    #[inline]
+    fn first(&self, queue: usize) -> Handle {
+        self.port.first(queue)
+    }
+
+    #[inline]
+    fn queue_bytes(&self, queue: usize) -> u32 {
+        self.port.queue_bytes(queue)
+    }
+
+    #[inline]
+    fn queue_packets(&self, queue: usize) -> u32 {
+        self.port.queue_packets(queue)
+    }
+
+    fn packets_before(&self, model: &ServiceModel, packet: &Packet) -> u32 {
+        self.port.packets_before(model, packet)
+    }
+
+    fn has_room(&self, model: &ServiceModel, packet: &Packet, pool: &Pool) -> bool {
+        self.port.has_room(model, packet, pool)
+    }
+
+    fn marked(&self) -> u32 {
+        self.port.marked()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use proptest::prelude::*;
+    use trimline_packet::{BitRate, ByteCount, TimeDelta};
+
+    use super::*;
+    use crate::model::{Cap, Choices, Scheduler};
+    use crate::testing::{World, packet};
+    use crate::{Fate, Port, Sojourn, Urgent};
+
+    const LINE: BitRate = BitRate::from_gbps(10);
+
+    fn model(is_work_conserving: bool) -> ServiceModel {
+        let cap = Cap { is_work_conserving, ..Cap::of_line(LINE) };
+        ServiceModel::fastlane(128_000, 3_200, cap)
+    }
+
+    /// A port at a link of [`LINE`], which is served whenever it has something.
+    struct Link<P> {
+        port: P,
+        world: World,
+        free_at: Time,
+        /// What left: when, its service and its bytes.
+        left: Vec<(Time, Service, u16)>,
+    }
+
+    impl<P: OutputPort<Model = ServiceModel>> Link<P> {
+        fn new() -> Link<P> {
+            Link { port: P::default(), world: World::new(), free_at: Time::ZERO, left: Vec::new() }
+        }
+
+        /// Sends all that can go before `until`.
+        fn run(&mut self, model: &ServiceModel, until: Time) {
+            loop {
+                let now = self.port.next_start(self.free_at);
+                if now >= until {
+                    return;
+                }
+                let sent = self.port.dequeue(&mut self.world.around(now, model));
+                let sent = *self.world.packets.packet(sent.expect("what was promised"));
+                self.left.push((now, sent.service.service(), sent.wire_bytes));
+                self.free_at = now + LINE.transmission(ByteCount::new(sent.wire_bytes.into()));
+            }
+        }
+
+        fn arrive(&mut self, model: &ServiceModel, now: Time, service: Service, bytes: u16) {
+            self.run(model, now);
+            if self.free_at <= now {
+                self.port.release(model, &mut self.world.pool);
+                self.free_at = now;
+            }
+            let handle = self.world.packets.add(packet(service, bytes, 0));
+            if !self.port.enqueue_plainly(handle, model, &mut self.world.packets) {
+                self.port.enqueue(handle, &mut self.world.around(now, model));
+            }
+        }
+    }
+
+    fn us(us: u64) -> Time {
+        Time::ZERO + TimeDelta::from_us(us)
+    }
+
+    /// FastLane 3.3: 50 notifications of 64 bytes are 3.2 KB; 1 % of 10 Gb/s is one each 5.12 us.
+    #[test]
+    fn fifty_notifications_wait_and_one_goes_each_five_microseconds() {
+        for (is_work_conserving, spacing) in [(false, 5_120_000), (true, 51_200)] {
+            let (model, mut link) = (model(is_work_conserving), Link::<Capped<Port<2>>>::new());
+            (0..60).for_each(|_| link.arrive(&model, us(0), Service::Notification, 64));
+            let dropped = link.world.displaced.list().to_vec();
+            assert!(dropped.iter().all(|&(_, fate)| fate == Fate::Dropped));
+            assert_eq!((link.port.queue_bytes(0), dropped.len()), (3_200, 10));
+            link.run(&model, us(1_000_000));
+            let times: Vec<u64> = link.left.iter().map(|left| left.0.as_ps()).collect();
+            assert_eq!(times, (0..50).map(|n| n * spacing).collect::<Vec<u64>>());
+        }
+    }
+
+    /// FastLane 3.3.1, 4.1.1: while data waits, a notification goes as soon as the clock allows, and otherwise data.
+    #[test]
+    fn notifications_go_before_data_when_the_clock_allows() {
+        for is_work_conserving in [false, true] {
+            let (model, mut link) = (model(is_work_conserving), Link::<Capped<Port<2>>>::new());
+            (0..20).for_each(|_| link.arrive(&model, us(0), Service::Droppable, 1500));
+            (0..3).for_each(|_| link.arrive(&model, us(0), Service::Notification, 64));
+            link.run(&model, us(1000));
+            let places: Vec<usize> = (0..link.left.len())
+                .filter(|&place| link.left[place].1 == Service::Notification)
+                .collect();
+            // A data packet takes 1.2 us: the fifth of them ends behind 5.12 us.
+            assert_eq!(places, [0, 6, 12]);
+            assert_eq!(link.left.len(), 23);
+        }
+    }
+
+    #[test]
+    fn a_queue_that_is_paused_from_outside_does_not_send() {
+        let (model, mut link) = (model(true), Link::<Capped<Port<2>>>::new());
+        link.port.pause(FIRST);
+        link.arrive(&model, us(0), Service::Notification, 64);
+        assert_eq!(link.port.next_start(us(0)), Time::NEVER);
+        assert_eq!(link.port.dequeue(&mut link.world.around(us(0), &model)), None);
+        link.port.resume(FIRST);
+        link.port.pause(1);
+        link.arrive(&model, us(0), Service::Droppable, 1500);
+        link.run(&model, us(9));
+        assert_eq!(link.left.len(), 1, "data is paused");
+        link.port.resume(1);
+        link.run(&model, us(9));
+        assert_eq!(link.left[1].1, Service::Droppable);
+    }
+
+    #[test]
+    fn without_a_cap_it_is_the_port_inside() {
+        let model = ServiceModel::paper(8, 9000);
+        let (mut capped, mut plain) = (Link::<Capped<Port<2>>>::new(), Link::<Port<2>>::new());
+        for step in 0..200 {
+            let service = [Service::Droppable, Service::Control, Service::Trimmed][step % 3];
+            let (now, bytes) = (us(step as u64), if step % 3 == 0 { 9064 } else { 64 });
+            capped.arrive(&model, now, service, bytes);
+            plain.arrive(&model, now, service, bytes);
+        }
+        capped.run(&model, us(10_000));
+        plain.run(&model, us(10_000));
+        assert_eq!(capped.left, plain.left);
+    }
+
+    /// What is held of every run of a capped port.
+    fn check(
+        steps: &[(u64, Service, u16)],
+        choices: &Choices,
+        link: Link<impl OutputPort<Model = ServiceModel>>,
+    ) {
+        let (model, mut link) = (choices.build().expect("valid choices"), link);
+        let Scheduler::Capped(cap) = choices.scheduler else { panic!("the model has a cap") };
+        let (mut now, mut arrived) = (Time::ZERO, 0);
+        let [most_told, most] =
+            [0, 1].map(|queue| link.port.most_in_queue(&model, queue).expect("two queues").bytes);
+        for &(wait, service, bytes) in steps {
+            now += TimeDelta::from_ns(wait);
+            link.arrive(&model, now, service, bytes);
+            arrived += 1;
+            // FastLane 3.3.2: the memory of each is its own.
+            assert!(link.port.queue_bytes(0) <= most_told && link.port.queue_bytes(1) <= most);
+        }
+        link.run(&model, Time::NEVER);
+        assert_eq!(arrived, link.left.len() + link.world.displaced.list().len(), "conserved");
+        let told: Vec<(Time, u16)> = link
+            .left
+            .iter()
+            .filter(|left| left.1 == Service::Notification)
+            .map(|&(at, _, bytes)| (at, bytes))
+            .collect();
+        if cap.is_work_conserving {
+            // The transmitter never waits while something does.
+            return;
+        }
+        for (place, &(from, _)) in told.iter().enumerate() {
+            let mut bits = 0u128;
+            for &(at, bytes) in &told[place..] {
+                // FastLane 3.3.1: what the rate brings, and one packet.
+                let span = u128::from((at - from).as_ps());
+                let brought = u128::from(cap.rate.as_bps()) * span;
+                assert!(bits * 1_000_000_000_000 <= brought, "{bits} bits in {span} ps");
+                bits += u128::from(bytes) * 8;
+            }
+        }
+    }
+
+    /// An arrival: nanoseconds after the last one, the service, the bytes.
+    fn any_arrival() -> impl Strategy<Value = (u64, Service, u16)> {
+        let wait = prop_oneof![4 => Just(0u64), 3 => 0u64..3000, 1 => 0u64..100_000];
+        let kind = prop_oneof![
+            3 => Just((Service::Notification, 64)),
+            1 => (64u16..200).prop_map(|bytes| (Service::Notification, bytes)),
+            3 => (64u16..9000).prop_map(|bytes| (Service::Droppable, bytes)),
+            1 => Just((Service::Control, 64)),
+        ];
+        (wait, kind).prop_map(|(wait, (service, bytes))| (wait, service, bytes))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// FastLane 3.3: whatever arrives, notifications keep to their memory and, unless they may use what others
+        /// leave, to their rate.
+        #[test]
+        fn notifications_keep_to_rate_and_memory(
+            steps in prop::collection::vec(any_arrival(), 1..300),
+            permille in 1u64..200,
+            is_work_conserving in any::<bool>(),
+            bytes in 200u32..20_000,
+            told in 64u32..2000,
+            kind in 0usize..3,
+        ) {
+            let rate = BitRate::from_bps(LINE.as_bps() * permille / 1000);
+            let cap = Cap { rate, is_work_conserving };
+            let bytes = bytes + told;
+            match kind {
+                0 => check(&steps, &Choices::fastlane(bytes, told, cap), Link::<Capped<Port<2>>>::new()),
+                1 => {
+                    let mut choices = Choices::fastlane(bytes, told, cap);
+                    choices.queues[1].marker = crate::profiles::codel(crate::Signal::Mark);
+                    check(&steps, &choices, Link::<Capped<Sojourn<Port<2>>>>::new());
+                }
+                _ => {
+                    let choices = Choices::fastlane_pfabric(bytes, told, cap);
+                    check(&steps, &choices, Link::<Capped<Urgent<2>>>::new());
+                }
+            }
+        }
+
+        /// FastLane 3.3.1: a port with a cap that conserves work is idle only when nothing waits.
+        #[test]
+        fn what_conserves_work_leaves_no_time_unused(
+            steps in prop::collection::vec(any_arrival(), 1..200),
+        ) {
+            let (model, mut link) = (model(true), Link::<Capped<Port<2>>>::new());
+            let mut now = Time::ZERO;
+            for (wait, service, bytes) in steps {
+                now += TimeDelta::from_ns(wait);
+                link.arrive(&model, now, service, bytes);
+                prop_assert_eq!(link.port.next_start(link.free_at), link.free_at);
+            }
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! A port that knows how long the packets of a queue have waited, and signals congestion by that (CoDel).
+
+use alloc::collections::VecDeque;
+
+use trimline_packet::{Handle, Packet, Packets, ServiceClass, Time};
+
+use crate::Chance;
+use crate::around::Around;
+use crate::codel::CoDel;
+use crate::model::{Limit, Marker, ServiceModel, Signal, is_header};
+use crate::output_port::OutputPort;
+use crate::pool::Pool;
+
+/// A port beside which the times lie at which the packets of its CoDel queue arrived
+/// ([`Marker::CoDel`](crate::Marker::CoDel)). Under a model without CoDel it is the port inside.
+///
+/// Times are in the order of the queue, so no packet of it may lose its place once it has one: such a queue trims no
+/// tails and evicts nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Sojourn<P> {
+    port: P,
+    /// When each packet that waits in the queue arrived.
+    arrivals: VecDeque<Time>,
+    law: CoDel,
+    marked: u32,
+}
+
+impl<P: OutputPort<Model = ServiceModel>> Sojourn<P> {
+    /// A packet of the CoDel queue leaves: whether it has waited too long for long enough, and what is done about it.
+    fn look<K: Packets, C: Chance>(
+        &mut self,
+        queue: usize,
+        sent: Handle,
+        around: &mut Around<'_, ServiceModel, K, C>,
+    ) {
+        let Marker::CoDel { target, interval, signal } = around.model.queues[queue].marker else {
+            return;
+        };
+        let arrived = self.arrivals.pop_front().expect("every waiting packet has its time");
+        let (now, packet) = (around.now, around.packets.packet_mut(sent));
+        let own = around.model.occupancy(packet.wire_bytes);
+        // What waits behind it is no more than another packet of its size. So the last one ends a spell.
+        let is_short = self.port.queue_bytes(queue) <= 2 * own;
+        if !self.law.look(now, now - arrived, is_short, target, interval) {
+            return;
+        }
+        // A signal that this packet cannot carry waits for one that can.
+        match signal {
+            Signal::Mark => {
+                if packet.marks & Packet::MARK_ECT == 0 {
+                    return;
+                }
+                let is_new = packet.marks & Packet::MARK_CE == 0;
+                self.marked = self.marked.wrapping_add(is_new.into());
+                packet.marks |= Packet::MARK_CE;
+            }
+            Signal::Quench => {
+                if is_header(packet.service.service()) == 1 {
+                    return;
+                }
+                let header = *packet;
+                around.displaced.quench(sent, header);
+            }
+        }
+        self.law.signalled(now, interval);
+    }
+}
+
+impl<P: OutputPort<Model = ServiceModel>> OutputPort for Sojourn<P> {
+    type Model = ServiceModel;
+    const QUEUES: usize = P::QUEUES;
+
+    #[inline]
+    fn enqueue_plainly<K: Packets>(
+        &mut self,
+        packet: Handle,
+        model: &ServiceModel,
+        packets: &mut K,
+    ) -> bool {
+        // What arrives at the CoDel queue needs the time.
+        model.codel_queue() != Some(model.classify(packets.packet(packet)))
+            && self.port.enqueue_plainly(packet, model, packets)
+    }
+
+    fn enqueue<K: Packets, C: Chance>(
+        &mut self,
+        packet: Handle,
+        around: &mut Around<'_, ServiceModel, K, C>,
+    ) {
+        let queue = around.model.codel_queue();
+        let length = |port: &P| queue.map(|queue| port.queue_packets(queue));
+        let before = length(&self.port);
+        self.port.enqueue(packet, around);
+        if length(&self.port) > before {
+            self.arrivals.push_back(around.now);
+        }
+    }
+
+    fn dequeue<K: Packets, C: Chance>(
+        &mut self,
+        around: &mut Around<'_, ServiceModel, K, C>,
+    ) -> Option<Handle> {
+        let sent = self.port.dequeue(around)?;
+        let queue = around.model.classify(around.packets.packet(sent));
+        if around.model.codel_queue() == Some(queue) {
+            self.look(queue, sent, around);
+        }
+        Some(sent)
+    }
+
+    #[inline]
+    fn release(&mut self, model: &ServiceModel, pool: &mut Pool) {
+        self.port.release(model, pool);
+    }
+
+    fn pause(&mut self, queue: usize) {
+        self.port.pause(queue);
+    }
+
+    fn resume(&mut self, queue: usize) {
+        self.port.resume(queue);
+    }
+
+    #[inline]
+    fn is_sending(&self) -> bool {
+        self.port.is_sending()
+    }
+
+    #[inline]
+    fn next_start(&self, free_at: Time) -> Time {
+        self.port.next_start(free_at)
+    }
+
+    fn most_in_queue(&self, model: &ServiceModel, queue: usize) -> Option<Limit> {
+        self.port.most_in_queue(model, queue)
+    }
+
+    fn is_pooled(&self, model: &ServiceModel, queue: usize) -> bool {
+        self.port.is_pooled(model, queue)
+    }
+
+    fn classify(&self, model: &ServiceModel, packet: &Packet) -> usize {
+        self.port.classify(model, packet)
+    }
+
+    fn queue_of(&self, model: &ServiceModel, class: ServiceClass) -> usize {
+        OutputPort::queue_of(&self.port, model, class)
+    }
+
+    #[inline]
+    fn first(&self, queue: usize) -> Handle {
+        self.port.first(queue)
+    }
+
+    #[inline]
+    fn queue_bytes(&self, queue: usize) -> u32 {
+        self.port.queue_bytes(queue)
+    }
+
+    #[inline]
+    fn queue_packets(&self, queue: usize) -> u32 {
+        self.port.queue_packets(queue)
+    }
+
+    fn packets_before(&self, model: &ServiceModel, packet: &Packet) -> u32 {
+        self.port.packets_before(model, packet)
+    }
+
+    fn has_room(&self, model: &ServiceModel, packet: &Packet, pool: &Pool) -> bool {
+        self.port.has_room(model, packet, pool)
+    }
+
+    fn marked(&self) -> u32 {
+        self.port.marked().wrapping_add(self.marked)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeMap;
+
+    use proptest::prelude::*;
+    use trimline_packet::{BitRate, Service, TimeDelta};
+
+    use super::*;
+    use crate::model::{Cap, Choices};
+    use crate::testing::{World, packet};
+    use crate::{Port, profiles};
+
+    fn model(signal: Signal) -> ServiceModel {
+        ServiceModel::codel(10_000, 1500, profiles::CODEL_TARGET, profiles::CODEL_INTERVAL, signal)
+    }
+
+    /// What `service` packets of 1500 bytes, one each `gap` nanoseconds, served each 1.2 us, get: marks, quenches, and
+    /// the last one's wait.
+    fn run(model: &ServiceModel, service: Service, gap: u64) -> (u32, usize, TimeDelta) {
+        let (mut port, mut world) = (Sojourn::<Port<1>>::default(), World::new());
+        let (mut arrival, mut sojourn, mut quenches) = (Time::ZERO, TimeDelta::ZERO, 0);
+        for turn in 0..2000 {
+            let now = Time::ZERO + TimeDelta::from_ns(1200) * turn;
+            while arrival <= now {
+                let mut arriving = packet(service, 1500, (arrival.as_ps() / 1000) as u32);
+                arriving.marks = Packet::MARK_ECT;
+                let handle = world.packets.add(arriving);
+                port.enqueue(handle, &mut world.around(arrival, model));
+                arrival += TimeDelta::from_ns(gap);
+            }
+            let sent = port.dequeue(&mut world.around(now, model)).expect("a packet waits");
+            let sequence = world.packets.packet(sent).header.sequence;
+            sojourn = now - Time::from_ps(u64::from(sequence) * 1000);
+            for (number, (quenched, header)) in world.displaced.drain_quenched().enumerate() {
+                assert_eq!((quenched, number), (sent, 0), "it is what leaves, and alone");
+                assert_eq!(header, *world.packets.packet(sent));
+                assert_eq!(header.marks & Packet::MARK_CE, 0);
+                quenches += 1;
+            }
+        }
+        (port.marked(), quenches, sojourn)
+    }
+
+    #[test]
+    fn a_queue_that_waits_too_long_marks_or_quenches_and_another_does_neither() {
+        for (signal, expected) in [(Signal::Mark, true), (Signal::Quench, false)] {
+            let (marks, quenches, sojourn) = run(&model(signal), Service::Droppable, 1100);
+            // Nobody slows down: 100 of 1200 ns pile up for each packet.
+            assert!(sojourn > TimeDelta::from_us(150), "{sojourn}");
+            assert_eq!((marks > 5, quenches > 5), (expected, !expected), "{marks} {quenches}");
+            assert_eq!(run(&model(signal), Service::Droppable, 1200).0, 0);
+        }
+    }
+
+    /// Source Quench: of data alone, and each signal of one packet.
+    #[test]
+    fn senders_of_data_alone_are_quenched() {
+        let model = model(Signal::Quench);
+        assert!(model.notifies() && !model.is_plain());
+        for (service, expected) in [(Service::Droppable, true), (Service::Control, false)] {
+            let mut quenches = 0;
+            let (mut port, mut world) = (Sojourn::<Port<1>>::default(), World::new());
+            for number in 0..1000 {
+                let handle = world.packets.add(packet(service, 1500, number));
+                port.enqueue(handle, &mut world.around(Time::ZERO, &model));
+            }
+            for turn in 0..1000 {
+                let now = Time::ZERO + TimeDelta::from_ns(1200) * turn;
+                let sent = port.dequeue(&mut world.around(now, &model));
+                for (quenched, _) in world.displaced.drain_quenched() {
+                    assert_eq!(Some(quenched), sent);
+                    quenches += 1;
+                }
+            }
+            assert_eq!(quenches > 5, expected, "{service:?}: {quenches}");
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// The port inside is not disturbed, whatever is dropped; each packet's wait is its own.
+        #[test]
+        fn times_keep_step_with_packets(
+            steps in prop::collection::vec((0u64..5000, any::<bool>(), 0usize..3, 64u16..3000), 1..300),
+            bytes in 2000u32..40_000,
+            is_fastlane in any::<bool>(),
+        ) {
+            let cap = Cap::of_line(BitRate::from_gbps(10));
+            let plain = match is_fastlane {
+                true => Choices::fastlane(bytes, 640, cap),
+                false => Choices::codel(bytes, 1, profiles::CODEL_TARGET, profiles::CODEL_INTERVAL, Signal::Mark),
+            };
+            let mut choices = plain.clone();
+            choices.queues.last_mut().unwrap().marker = profiles::codel(Signal::Mark);
+            let (model, plain) = (choices.build().unwrap(), plain.build().unwrap());
+            let (mut port, mut world) = (Sojourn::<Port<2>>::default(), World::new());
+            let (mut inside, mut other) = (Port::<2>::new(), World::new());
+            let mut arrived = BTreeMap::new();
+            let mut now = Time::ZERO;
+            for (wait, is_served, service, bytes) in steps {
+                now += TimeDelta::from_ns(wait);
+                if is_served {
+                    let sent = port.dequeue(&mut world.around(now, &model));
+                    prop_assert_eq!(sent, inside.dequeue(&mut other.around(now, &plain)));
+                    arrived.remove(&sent);
+                } else {
+                    let service = [Service::Droppable, Service::Notification, Service::Control][service];
+                    let handle = world.packets.add(packet(service, bytes, 0));
+                    other.packets.add(packet(service, bytes, 0));
+                    if !port.enqueue_plainly(handle, &model, &mut world.packets) {
+                        port.enqueue(handle, &mut world.around(now, &model));
+                    }
+                    inside.enqueue(handle, &mut other.around(now, &plain));
+                    let is_kept = !world.displaced.list().iter().any(|&(lost, _)| lost == handle);
+                    if is_kept && Some(model.classify(world.packets.packet(handle))) == model.codel_queue() {
+                        arrived.insert(Some(handle), now);
+                    }
+                }
+                prop_assert_eq!(world.displaced.list(), other.displaced.list());
+                prop_assert!(port.arrivals.iter().eq(arrived.values()));
+            }
+        }
+    }
+}

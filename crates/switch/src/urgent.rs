@@ -1,0 +1,530 @@
+//! pFabric's port: a small queue in which the most urgent packet goes first and the least urgent one loses its place.
+
+use alloc::vec::Vec;
+
+use trimline_packet::{ConnectionId, Handle, HostId, Packet, Packets, ServiceClass, Time};
+
+use crate::Chance;
+use crate::around::Around;
+use crate::list::Queue;
+use crate::model::{Limit, Order, ServiceModel, is_header};
+use crate::output_port::OutputPort;
+use crate::pool::Pool;
+
+/// How urgent a packet is: the less, the more. Data says so in `extra` of its header (pFabric: the bytes that its flow
+/// has still to send, or those of the whole flow). Chosen: headers and control packets come before all data.
+#[inline]
+fn rank(packet: &Packet) -> u32 {
+    match is_header(packet.service.service()) {
+        0 => packet.header.extra,
+        _ => 0,
+    }
+}
+
+/// A packet that waits: what the port asks of it, one behind the other in memory.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    rank: u32,
+    bytes: u32,
+    handle: Handle,
+    /// One direction of a connection.
+    flow: (HostId, HostId, ConnectionId),
+}
+
+/// A port of up to `Q` queues, 1 to 8, served in the order of their numbers. The model's last one is in order of urgency
+/// if it says so ([`Order::Urgency`]); the others, such as one for notifications, are in order of arrival and drop at the tail.
+///
+/// - The flow that has the most urgent packet sends its first packet, so that no flow is reordered (pFabric 4.2, its
+///   remark on starvation). Among equally urgent packets the first counts.
+/// - A packet that finds no room evicts less urgent ones, the least urgent first and the last among equals, as few as
+///   make room. If all of them do not, it loses its own place and nobody else does. The packet on the wire stays.
+///
+/// A search goes over all that waits: tens of packets, 28 bytes each.
+#[derive(Clone, Debug)]
+pub struct Urgent<const Q: usize> {
+    queues: [Queue; Q],
+    /// What waits in the last queue, in order of arrival; linked in this order too.
+    waiting: Vec<Waiting>,
+    wire_bytes: u32,
+    wire_queue: u8,
+    /// Bit `queue` is set unless the queue is paused.
+    open: u8,
+    /// The queue in order of urgency.
+    urgent: u8,
+}
+
+impl<const Q: usize> Default for Urgent<Q> {
+    fn default() -> Urgent<Q> {
+        const { assert!(Q >= 1 && Q <= 8, "a port has 1 to 8 queues") };
+        Urgent {
+            queues: [Queue::EMPTY; Q],
+            waiting: Vec::new(),
+            wire_bytes: 0,
+            wire_queue: 0,
+            open: u8::MAX,
+            urgent: 0,
+        }
+    }
+}
+
+impl<const Q: usize> Urgent<Q> {
+    fn fits(&self, queue: usize, packets: u32, bytes: u32, arriving: u32, limit: Limit) -> bool {
+        let list = &self.queues[queue];
+        list.packets - packets < limit.packets
+            && u64::from(list.bytes - bytes) + u64::from(arriving) <= u64::from(limit.bytes)
+    }
+
+    /// Takes a packet out of the list in order of urgency. It stays in the queue's counters.
+    fn remove<K: Packets>(&mut self, place: usize, packets: &mut K) -> Waiting {
+        let removed = self.waiting.remove(place);
+        let list = &mut self.queues[usize::from(self.urgent)];
+        let next = self.waiting.get(place).map_or(Handle::NONE, |waiting| waiting.handle);
+        match place.checked_sub(1).map(|before| self.waiting[before].handle) {
+            None => list.head = next,
+            Some(before) => packets.set_next(before, next),
+        }
+        if next.is_none() {
+            list.tail = self.waiting.last().map_or(Handle::NONE, |waiting| waiting.handle);
+        }
+        removed
+    }
+
+    /// The place of the packet that goes next: the first of the most urgent one's flow.
+    fn next(&self) -> usize {
+        let most = self.waiting.iter().min_by_key(|waiting| waiting.rank);
+        let flow = most.expect("a queue that is served has a packet").flow;
+        self.waiting.iter().position(|waiting| waiting.flow == flow).unwrap_or(0)
+    }
+
+    /// The place of the packet that is evicted next: the last of the least urgent ones.
+    fn least_urgent(&self) -> usize {
+        let ranks = self.waiting.iter().map(|waiting| waiting.rank).enumerate();
+        ranks.max_by_key(|&(_, rank)| rank).map_or(0, |(place, _)| place)
+    }
+
+    /// Makes room for a packet of this rank by evicting less urgent ones. Whether there is room now; if not, nothing has
+    /// happened.
+    fn make_room<K: Packets, C: Chance>(
+        &mut self,
+        (rank, bytes): (u32, u32),
+        limit: Limit,
+        around: &mut Around<'_, ServiceModel, K, C>,
+    ) -> bool {
+        let less_urgent = self.waiting.iter().filter(|waiting| waiting.rank > rank);
+        let (count, sum) =
+            less_urgent.fold((0, 0), |(count, sum), waiting| (count + 1, sum + waiting.bytes));
+        let queue = usize::from(self.urgent);
+        if !self.fits(queue, count, sum, bytes, limit) {
+            return false;
+        }
+        while !self.fits(queue, 0, 0, bytes, limit) {
+            let evicted = self.remove(self.least_urgent(), around.packets);
+            self.queues[queue].release(1, evicted.bytes);
+            let service = around.packets.packet(evicted.handle).service.service();
+            let fate = around.model.queues[queue].fate(service);
+            around.displaced.push(evicted.handle, fate);
+        }
+        true
+    }
+
+    /// The queue that sends next, if one may.
+    #[inline]
+    fn choice(&self) -> Option<usize> {
+        (0..Q).find(|&queue| self.open >> queue & 1 != 0 && !self.queues[queue].head.is_none())
+    }
+}
+
+impl<const Q: usize> OutputPort for Urgent<Q> {
+    type Model = ServiceModel;
+    const QUEUES: usize = Q;
+
+    /// Nothing is plain here.
+    #[inline]
+    fn enqueue_plainly<K: Packets>(
+        &mut self,
+        _packet: Handle,
+        _model: &ServiceModel,
+        _packets: &mut K,
+    ) -> bool {
+        false
+    }
+
+    fn enqueue<K: Packets, C: Chance>(
+        &mut self,
+        packet: Handle,
+        around: &mut Around<'_, ServiceModel, K, C>,
+    ) {
+        let arriving = *around.packets.packet(packet);
+        let queue = around.model.classify(&arriving);
+        let choices = &around.model.queues[queue];
+        let service = arriving.service.service();
+        let (limit, bytes) =
+            (choices.limits[is_header(service)], around.model.occupancy(arriving.wire_bytes));
+        let is_urgent = choices.order == Order::Urgency;
+        let rank = rank(&arriving);
+        if is_urgent {
+            self.urgent = queue as u8;
+        }
+        let has_room = self.fits(queue, 0, 0, bytes, limit)
+            || is_urgent && self.make_room((rank, bytes), limit, around);
+        if !has_room {
+            return around.displaced.push(packet, choices.fate(service));
+        }
+        self.queues[queue].push(around.packets, packet, bytes);
+        if is_urgent {
+            let flow = (arriving.source, arriving.destination, arriving.header.connection);
+            self.waiting.push(Waiting { rank, bytes, handle: packet, flow });
+        }
+    }
+
+    fn dequeue<K: Packets, C: Chance>(
+        &mut self,
+        around: &mut Around<'_, ServiceModel, K, C>,
+    ) -> Option<Handle> {
+        self.release(around.model, around.pool);
+        let queue = self.choice()?;
+        let sent = match around.model.queues[queue].order {
+            Order::Arrival => self.queues[queue].pop(around.packets),
+            Order::Urgency => self.remove(self.next(), around.packets).handle,
+        };
+        self.wire_queue = queue as u8;
+        self.wire_bytes = around.model.occupancy(around.packets.packet(sent).wire_bytes);
+        Some(sent)
+    }
+
+    #[inline]
+    fn release(&mut self, _model: &ServiceModel, _pool: &mut Pool) {
+        let packets = u32::from(self.wire_bytes != 0);
+        self.queues[usize::from(self.wire_queue)].release(packets, self.wire_bytes);
+        self.wire_bytes = 0;
+    }
+
+    fn pause(&mut self, queue: usize) {
+        assert!(queue < Q, "a paused class is a queue of the port");
+        self.open &= !(1 << queue);
+    }
+
+    fn resume(&mut self, queue: usize) {
+        assert!(queue < Q, "a resumed class is a queue of the port");
+        self.open |= 1 << queue;
+    }
+
+    #[inline]
+    fn is_sending(&self) -> bool {
+        self.wire_bytes != 0
+    }
+
+    #[inline]
+    fn next_start(&self, free_at: Time) -> Time {
+        if self.choice().is_some() { free_at } else { Time::NEVER }
+    }
+
+    fn most_in_queue(&self, model: &ServiceModel, queue: usize) -> Option<Limit> {
+        (queue < model.queue_count()).then(|| model.most_in_queue(queue))
+    }
+
+    fn is_pooled(&self, model: &ServiceModel, queue: usize) -> bool {
+        model.is_pooled(queue)
+    }
+
+    fn classify(&self, model: &ServiceModel, packet: &Packet) -> usize {
+        model.classify(packet)
+    }
+
+    fn queue_of(&self, model: &ServiceModel, class: ServiceClass) -> usize {
+        model.queue_of(class)
+    }
+
+    #[inline]
+    fn first(&self, queue: usize) -> Handle {
+        self.queues[queue].head
+    }
+
+    #[inline]
+    fn queue_bytes(&self, queue: usize) -> u32 {
+        self.queues[queue].bytes
+    }
+
+    #[inline]
+    fn queue_packets(&self, queue: usize) -> u32 {
+        self.queues[queue].packets
+    }
+
+    fn packets_before(&self, model: &ServiceModel, packet: &Packet) -> u32 {
+        self.queue_packets(model.classify(packet))
+    }
+
+    fn has_room(&self, model: &ServiceModel, packet: &Packet, _pool: &Pool) -> bool {
+        let queue = model.classify(packet);
+        let limit = model.queues[queue].limits[is_header(packet.service.service())];
+        self.fits(queue, 0, 0, model.occupancy(packet.wire_bytes), limit)
+    }
+
+    fn marked(&self) -> u32 {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::VecDeque;
+
+    use proptest::prelude::*;
+    use trimline_packet::{BitRate, Service};
+
+    use super::*;
+    use crate::Fate;
+    use crate::model::{Cap, Choices, QueueChoices};
+    use crate::testing::{World, packet};
+
+    /// A packet of a flow with so many bytes to go.
+    fn of(flow: u32, rank: u32, bytes: u16, service: Service) -> Packet {
+        let mut packet = packet(service, bytes, 0);
+        packet.header.connection = ConnectionId::new(flow);
+        packet.header.extra = rank;
+        packet
+    }
+
+    fn arrive(
+        port: &mut Urgent<1>,
+        world: &mut World,
+        model: &ServiceModel,
+        packet: Packet,
+    ) -> Handle {
+        let handle = world.packets.add(packet);
+        port.enqueue(handle, &mut world.around(Time::ZERO, model));
+        handle
+    }
+
+    fn serve_all(port: &mut Urgent<1>, world: &mut World, model: &ServiceModel) -> Vec<Handle> {
+        core::iter::from_fn(|| port.dequeue(&mut world.around(Time::ZERO, model))).collect()
+    }
+
+    /// pFabric 4.2: the most urgent packet's flow sends its first packet; the least urgent packet is dropped.
+    #[test]
+    fn the_least_urgent_is_evicted_and_the_most_urgent_flow_sends_in_order() {
+        let (model, mut world) = (ServiceModel::pfabric(4 * 1500), World::new());
+        let mut port = Urgent::<1>::default();
+        let mut data = |flow, rank| {
+            arrive(&mut port, &mut world, &model, of(flow, rank, 1500, Service::Droppable))
+        };
+        let a0 = data(1, 9000);
+        let long = data(2, 90_000);
+        let a1 = data(1, 7500);
+        let other = data(3, 8000);
+        // Full: the longest flow's packet, from the middle, and then the newcomer itself.
+        let a2 = data(1, 6000);
+        let late = data(4, 50_000);
+        // Equally urgent as the last one: the newcomer.
+        let equal = data(5, 9000);
+        let lost = [long, late, equal].map(|handle| (handle, Fate::Dropped));
+        assert_eq!(world.displaced.list(), lost);
+        // Flow 1 is the most urgent by its last packet, and sends its first.
+        assert_eq!(serve_all(&mut port, &mut world, &model), [a0, a1, a2, other]);
+        assert_eq!((port.queue_packets(0), port.queue_bytes(0)), (0, 0));
+    }
+
+    /// Chosen: what has no urgency of its own comes before data, and is not evicted for it.
+    #[test]
+    fn control_packets_go_first() {
+        let (model, mut world) = (ServiceModel::pfabric(1564), World::new());
+        let mut port = Urgent::<1>::default();
+        let data = arrive(&mut port, &mut world, &model, of(1, 1, 1500, Service::Droppable));
+        let ack = arrive(&mut port, &mut world, &model, of(2, 77, 64, Service::Control));
+        let next = arrive(&mut port, &mut world, &model, of(3, 99, 64, Service::Control));
+        assert_eq!(world.displaced.list(), [(data, Fate::Dropped)]);
+        assert_eq!(serve_all(&mut port, &mut world, &model), [ack, next]);
+    }
+
+    /// A packet that would find no room though all less urgent ones went takes nobody's place.
+    #[test]
+    fn nobody_is_evicted_for_nothing() {
+        let (model, mut world) = (ServiceModel::pfabric(3000), World::new());
+        let mut port = Urgent::<1>::default();
+        let mut data = |rank, bytes| {
+            arrive(&mut port, &mut world, &model, of(rank, rank, bytes, Service::Droppable))
+        };
+        let small = data(50, 100);
+        let urgent = data(5, 2000);
+        let large = data(20, 1500);
+        assert_eq!(world.displaced.list(), [(large, Fate::Dropped)]);
+        assert_eq!(serve_all(&mut port, &mut world, &model), [urgent, small]);
+    }
+
+    /// The port, by sorting: all that waits, in order of arrival.
+    struct Sorted {
+        limits: [u32; 2],
+        told: VecDeque<(Handle, Packet)>,
+        waiting: Vec<(Handle, Packet)>,
+        wire: Option<Packet>,
+        displaced: Vec<(Handle, Fate)>,
+        notifies: bool,
+        paused: [bool; 2],
+    }
+
+    impl Sorted {
+        fn is_told(packet: &Packet) -> bool {
+            packet.service == Service::Notification
+        }
+
+        fn bytes(&self, told: bool) -> u32 {
+            let wire = self.wire.iter().filter(|wire| Sorted::is_told(wire) == told);
+            let waiting = self.told.iter().chain(&self.waiting).map(|(_, packet)| packet);
+            let of = wire.chain(waiting.filter(|packet| Sorted::is_told(packet) == told));
+            of.map(|packet| u32::from(packet.wire_bytes)).sum()
+        }
+
+        fn lose(&mut self, handle: Handle, packet: &Packet) {
+            let service = packet.service.service();
+            let is_told =
+                self.notifies && !matches!(service, Service::Returned | Service::Notification);
+            self.displaced.push((handle, if is_told { Fate::Notify } else { Fate::Dropped }));
+        }
+
+        fn rank(packet: &Packet) -> u32 {
+            let has_rank =
+                matches!(packet.service.service(), Service::Trimmable | Service::Droppable);
+            if has_rank { packet.header.extra } else { 0 }
+        }
+
+        fn enqueue(&mut self, handle: Handle, packet: Packet) {
+            let bytes = u32::from(packet.wire_bytes);
+            if Sorted::is_told(&packet) {
+                match self.bytes(true) + bytes <= self.limits[0] {
+                    true => self.told.push_back((handle, packet)),
+                    false => self.displaced.push((handle, Fate::Dropped)),
+                }
+                return;
+            }
+            // Those that may go, the first to go first: the least urgent, and of equal ones the last.
+            let mut victims: Vec<usize> = (0..self.waiting.len())
+                .filter(|&place| Sorted::rank(&self.waiting[place].1) > Sorted::rank(&packet))
+                .collect();
+            victims.sort_by_key(|&place| (Sorted::rank(&self.waiting[place].1), place));
+            victims.reverse();
+            let mut free = i64::from(self.limits[1]) - i64::from(self.bytes(false));
+            let mut evicted = Vec::new();
+            while free < i64::from(bytes) {
+                let Some(&victim) = victims.get(evicted.len()) else {
+                    return self.lose(handle, &packet);
+                };
+                free += i64::from(self.waiting[victim].1.wire_bytes);
+                evicted.push(self.waiting[victim]);
+            }
+            for (victim, packet) in evicted {
+                self.waiting.retain(|&(other, _)| other != victim);
+                self.lose(victim, &packet);
+            }
+            self.waiting.push((handle, packet));
+        }
+
+        fn dequeue(&mut self) -> Option<Handle> {
+            self.wire = None;
+            let next = match self.told.is_empty() || self.paused[0] {
+                false => self.told.pop_front(),
+                true if self.waiting.is_empty() || self.paused[1] => None,
+                true => {
+                    let mut order: Vec<usize> = (0..self.waiting.len()).collect();
+                    order.sort_by_key(|&place| (Sorted::rank(&self.waiting[place].1), place));
+                    let flow = |packet: &Packet| {
+                        (packet.source, packet.destination, packet.header.connection)
+                    };
+                    let wanted = flow(&self.waiting[order[0]].1);
+                    let first = self.waiting.iter().position(|(_, packet)| flow(packet) == wanted);
+                    first.map(|place| self.waiting.remove(place))
+                }
+            };
+            self.wire = next.map(|next| next.1);
+            next.map(|next| next.0)
+        }
+    }
+
+    #[derive(Clone, Debug)]
+    enum Step {
+        Arrive(Packet),
+        Serve,
+        Pause(usize, bool),
+    }
+
+    fn any_step() -> impl Strategy<Value = Step> {
+        let service = prop_oneof![
+            8 => Just(Service::Droppable),
+            2 => Just(Service::Control),
+            1 => Just(Service::Notification),
+            1 => Just(Service::Returned),
+        ];
+        let bytes = prop_oneof![3 => Just(1500u16), 1 => Just(64), 1 => 64u16..3000];
+        let packet = (service, bytes, 0u32..6, 0u32..8, 0u32..3);
+        prop_oneof![
+            12 => packet.prop_map(|(service, bytes, flow, rank, destination)| {
+                let mut packet = of(flow, rank * 1000, bytes, service);
+                packet.destination = HostId::new(destination);
+                Step::Arrive(packet)
+            }),
+            6 => Just(Step::Serve),
+            1 => (0usize..2, any::<bool>()).prop_map(|(queue, stops)| Step::Pause(queue, stops)),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_port_does_what_sorting_does(
+            steps in prop::collection::vec(any_step(), 1..200),
+            bytes in 1000u32..20_000,
+            told in 64u32..1000,
+            notifies in any::<bool>(),
+        ) {
+            let cap = Cap::of_line(BitRate::from_gbps(10));
+            let mut choices = Choices::fastlane_pfabric(bytes + told, told, cap);
+            if !notifies {
+                let limit = Limit::bytes(bytes);
+                choices.queues[1] = QueueChoices { order: Order::Urgency, ..QueueChoices::new(limit) };
+            }
+            let (model, mut world) = (choices.build().unwrap(), World::new());
+            let mut port = Urgent::<2>::default();
+            let mut sorted = Sorted {
+                limits: [told, bytes],
+                told: VecDeque::new(),
+                waiting: Vec::new(),
+                wire: None,
+                displaced: Vec::new(),
+                notifies,
+                paused: [false; 2],
+            };
+            for step in steps {
+                match step {
+                    Step::Arrive(packet) => {
+                        let handle = world.packets.add(packet);
+                        prop_assert!(!port.enqueue_plainly(handle, &model, &mut world.packets));
+                        port.enqueue(handle, &mut world.around(Time::ZERO, &model));
+                        sorted.enqueue(handle, packet);
+                    }
+                    Step::Serve => {
+                        let sent = port.dequeue(&mut world.around(Time::ZERO, &model));
+                        prop_assert_eq!(sent, sorted.dequeue());
+                        prop_assert_eq!(port.is_sending(), sent.is_some());
+                    }
+                    Step::Pause(queue, stops) => {
+                        sorted.paused[queue] = stops;
+                        if stops { port.pause(queue) } else { port.resume(queue) }
+                    }
+                }
+                prop_assert_eq!(world.displaced.list(), &sorted.displaced[..]);
+                prop_assert_eq!(port.queue_bytes(0), sorted.bytes(true));
+                prop_assert_eq!(port.queue_bytes(1), sorted.bytes(false));
+                let waits = !sorted.told.is_empty() && !sorted.paused[0]
+                    || !sorted.waiting.is_empty() && !sorted.paused[1];
+                prop_assert_eq!(port.next_start(Time::ZERO) == Time::ZERO, waits);
+                // The list is that of arrival, for whoever walks along it.
+                let mut next = port.first(1);
+                for &(handle, _) in &sorted.waiting {
+                    prop_assert_eq!(next, handle);
+                    next = world.packets.next(handle);
+                }
+                prop_assert!(next.is_none());
+            }
+        }
+    }
+}

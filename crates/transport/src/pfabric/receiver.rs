@@ -1,0 +1,81 @@
+//! The receiving half of a flow: what arrived, and its ACKs.
+
+use trimline_packet::{Flags, Header, HostId, Kind, Packet};
+
+use crate::flow::Statistics;
+use crate::spray::Spray;
+use crate::{Arrivals, Key, WINDOW_LIMIT};
+
+/// The receiving half of a flow.
+#[derive(Debug)]
+pub(super) struct Receiver {
+    pub(super) key: Key,
+    pub(super) paths: Spray,
+    /// Packets of the flow, once the last one came.
+    packets: Option<u32>,
+    arrivals: Arrivals,
+    pub(super) was_delivered: bool,
+    pub(super) statistics: Statistics,
+}
+
+impl Receiver {
+    pub(super) fn new(key: Key, paths: Spray) -> Receiver {
+        Receiver {
+            key,
+            paths,
+            packets: None,
+            arrivals: Arrivals::default(),
+            was_delivered: false,
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// A packet of so much payload arrived. Whether it is new; `None`: too far ahead to be meant.
+    pub(super) fn arrive(&mut self, header: &Header, bytes: u16) -> Option<bool> {
+        let offset = header.sequence.wrapping_sub(self.arrivals.base());
+        let is_before = (offset as i32) < 0;
+        if !is_before && offset >= WINDOW_LIMIT {
+            return None;
+        }
+        if header.flags.contains(Flags::LAST) {
+            self.packets = Some(header.sequence.wrapping_add(1));
+        }
+        let is_new = !is_before && !self.arrivals.contains(header.sequence);
+        if is_new {
+            self.arrivals.insert(header.sequence);
+            self.statistics.packets += 1;
+            self.statistics.bytes += u64::from(bytes);
+        }
+        Some(is_new)
+    }
+
+    /// Whether everything has arrived.
+    pub(super) fn is_complete(&self) -> bool {
+        self.packets == Some(self.arrivals.base())
+    }
+
+    /// The ACK of a packet.
+    pub(super) fn ack(&mut self, host: HostId, sequence: u32) -> Packet {
+        let header = Header {
+            kind: Kind::Ack,
+            flags: Flags::default(),
+            path: self.paths.next(),
+            connection: self.key.connection,
+            sequence,
+            extra: self.arrivals.base(),
+        };
+        Packet::control(host, self.key.peer, header)
+    }
+
+    /// A switch dropped an ACK: whether no other one can have said as much. One that arrived since says what is missing
+    /// first.
+    pub(super) fn needs_again(&self, ack: &Header) -> bool {
+        let base = self.arrivals.base();
+        ack.extra == base || ack.sequence.wrapping_sub(base) as i32 >= 0
+    }
+
+    /// Everything arrived: the memory is given back.
+    pub(super) fn shrink(&mut self) {
+        self.arrivals.shrink();
+    }
+}

@@ -1,0 +1,178 @@
+//! What a sender knows of drops that switches told it of (FastLane 3.4.1): a table of lost segments, and how many of them
+//! may be resent at a time.
+//!
+//! # Which slot is free
+//! NewReno's ACKs are cumulative: a resent segment behind a hole is not acknowledged before the hole is closed. What shows
+//! that it has arrived is the count of out-of-order bytes in the ACKs. That count does not say which segments came; but
+//! when it leaves no more segments in the network than `n`, no more than `n` of those that were resent can be there. So
+//! the resent segments under way are the lesser of the two, and the paper's bound is on that.
+//!
+//! # Choices where the paper leaves one
+//! * max_sim is half the window at the beginning of a recovery, shifted right by [`FastLane::retry_shift`] for each further
+//!   try of the segment with the most tries; at least 1. In later tries of other segments it stays what it is.
+//! * The timer runs on: a resent segment does not put it off (the paper's kernel sends them past its own bookkeeping).
+//! * After a time-out everything outstanding is resent in slow start, as always. A notification then halves the window, once
+//!   for all that was sent before the last halving.
+//!
+//! [`FastLane::retry_shift`]: super::FastLane::retry_shift
+
+use alloc::vec::Vec;
+
+use trimline_packet::Time;
+
+/// A segment that a switch dropped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Lost {
+    sequence: u32,
+    /// How often it was resent.
+    tries: u8,
+    /// It was resent, and nothing was heard of it since.
+    is_out: bool,
+}
+
+/// The table of one subflow.
+#[derive(Debug, Default)]
+pub(super) struct Notified {
+    /// In rising order of their numbers.
+    lost: Vec<Lost>,
+    /// Segments that may be resent at a time in this recovery, before any second try.
+    half_window: u32,
+    /// The most tries of a segment of this recovery.
+    most_tries: u8,
+    /// When the window was last halved after a time-out.
+    halved_at: Time,
+}
+
+impl Notified {
+    /// A recovery begins with this window, in segments.
+    pub(super) fn begin(&mut self, window: u32) {
+        self.lost.clear();
+        self.bound(window);
+    }
+
+    /// Half of this window may be resent at a time.
+    pub(super) fn bound(&mut self, window: u32) {
+        (self.half_window, self.most_tries) = (window / 2, 0);
+    }
+
+    /// A segment was dropped, or dropped again. `first` is the oldest one outstanding.
+    pub(super) fn insert(&mut self, sequence: u32, first: u32) {
+        let distance = |sequence: u32| sequence.wrapping_sub(first);
+        let place = self.lost.partition_point(|lost| distance(lost.sequence) < distance(sequence));
+        match self.lost.get_mut(place) {
+            Some(lost) if lost.sequence == sequence => lost.is_out = false,
+            Some(_) | None => self.lost.insert(place, Lost { sequence, tries: 0, is_out: false }),
+        }
+    }
+
+    /// A lost segment is resent.
+    pub(super) fn resent(&mut self, sequence: u32) {
+        if let Some(lost) = self.lost.iter_mut().find(|lost| lost.sequence == sequence) {
+            lost.is_out = true;
+            lost.tries = lost.tries.saturating_add(1);
+            self.most_tries = self.most_tries.max(lost.tries);
+        }
+    }
+
+    /// Everything before `first` arrived. Whether nothing is missing any more of what was dropped.
+    pub(super) fn forget_before(&mut self, first: u32) -> bool {
+        self.lost.retain(|lost| lost.sequence.wrapping_sub(first) as i32 >= 0);
+        self.lost.is_empty()
+    }
+
+    /// Segments that may be resent at a time: see the head of the file.
+    pub(super) fn max_sim(&self, retry_shift: u8) -> u32 {
+        // The first try is not a further one.
+        let shift = u32::from(self.most_tries.saturating_sub(1)) * u32::from(retry_shift);
+        self.half_window.checked_shr(shift).unwrap_or(0).max(1)
+    }
+
+    /// Whether another segment may be resent, with so many segments in the network.
+    pub(super) fn may_resend(&self, in_network: u32, retry_shift: u8) -> bool {
+        let out = self.lost.iter().filter(|lost| lost.is_out).count() as u32;
+        out.min(in_network) < self.max_sim(retry_shift)
+    }
+
+    /// A time-out: what was dropped is resent with all else.
+    pub(super) fn clear(&mut self) {
+        self.lost.clear();
+    }
+
+    /// After a time-out a segment was dropped that was sent at `sent`. Whether that is congestion after the last halving.
+    pub(super) fn halves(&mut self, now: Time, sent: Time) -> bool {
+        let is_new = sent >= self.halved_at;
+        if is_new {
+            self.halved_at = now;
+        }
+        is_new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(window: u32, sequences: &[u32]) -> Notified {
+        let mut table = Notified::default();
+        table.begin(window);
+        sequences.iter().for_each(|&sequence| table.insert(sequence, 10));
+        table
+    }
+
+    /// FastLane 3.4.1: half the window at first, less with each further try of a segment, at least 1.
+    #[test]
+    fn max_sim_is_half_the_window_and_half_of_it_with_each_further_try() {
+        let mut table = with(20, &[10, 11, 12]);
+        let mut seen = Vec::new();
+        for _ in 0..6 {
+            // A try of each: that of the others changes nothing.
+            [10, 11, 12].iter().for_each(|&sequence| table.resent(sequence));
+            seen.push(table.max_sim(1));
+            [10, 11, 12].iter().for_each(|&sequence| table.insert(sequence, 10));
+        }
+        assert_eq!(seen, [10, 5, 2, 1, 1, 1]);
+        assert_eq!(with(1, &[]).max_sim(1), 1);
+        let mut quarter = with(64, &[10]);
+        (0..3).for_each(|_| quarter.resent(10));
+        assert_eq!(quarter.max_sim(2), 2);
+        (0..200).for_each(|_| quarter.resent(10));
+        assert_eq!(quarter.max_sim(2), 1);
+        // A recovery does not remember the one before.
+        quarter.begin(64);
+        assert_eq!(quarter.max_sim(2), 32);
+    }
+
+    #[test]
+    fn as_many_are_resent_as_may_be_in_the_network() {
+        let mut table = with(4, &[13, 10, 12]);
+        let left: Vec<u32> = table.lost.iter().map(|lost| lost.sequence).collect();
+        assert_eq!(left, [10, 12, 13]);
+        assert!(table.may_resend(50, 1));
+        table.resent(10);
+        assert!(table.may_resend(50, 1));
+        table.resent(12);
+        assert!(!table.may_resend(50, 1) && !table.may_resend(2, 1));
+        // All but one have arrived, whichever they are.
+        assert!(table.may_resend(1, 1));
+        // One of them was dropped again: only one at a time from now on.
+        table.insert(12, 10);
+        assert!(table.may_resend(50, 1), "one is out, two are allowed");
+        table.resent(12);
+        assert!(!table.may_resend(2, 1) && !table.may_resend(1, 1) && table.may_resend(0, 1));
+    }
+
+    #[test]
+    fn a_recovery_ends_with_the_last_hole() {
+        let mut table = with(4, &[10, 12]);
+        assert!(!table.forget_before(12));
+        assert!(table.forget_before(13));
+        // Around the end of the numbers.
+        let mut table = Notified::default();
+        table.begin(8);
+        [1, u32::MAX, 0].iter().for_each(|&sequence| table.insert(sequence, u32::MAX - 3));
+        let order: Vec<u32> = table.lost.iter().map(|lost| lost.sequence).collect();
+        assert_eq!(order, [u32::MAX, 0, 1]);
+        assert!(!table.forget_before(1));
+        assert!(table.forget_before(2));
+    }
+}

@@ -1,0 +1,122 @@
+//! Aeolus: a probe behind what goes unasked, and what was lost of it.
+
+use trimline_packet::{Flags, Header, HostId, Kind, Packet, Service, ServiceClass};
+use trimline_transport::homa::{Config, Ending};
+
+use crate::lone::{Lone, config, control, data_from, grant, resend, us};
+
+fn aeolus() -> Config {
+    Config { aeolus: true, marked: 3, ..config() }
+}
+
+/// A peer's probe behind its packets up to this one, of a message of so many.
+fn probe(peer: u32, last: u32, packets: u16) -> Packet {
+    let mut packet = control(Kind::Nack, Flags::FROM_OPENER | Flags::SYN, peer, last, 0);
+    packet.source = HostId::new(peer);
+    packet.header.extra = Header::data_extra(0, packets);
+    packet.service = ServiceClass::new(Service::Droppable, 4);
+    packet
+}
+
+#[test]
+fn a_probe_goes_behind_what_goes_unasked() {
+    for (bytes, last) in [(500, 0), (2100, 2), (50_000, 2)] {
+        let mut lone = Lone::new(aeolus());
+        lone.open(1, Some(bytes));
+        let sent = lone.all();
+        let (probe, data) = sent.split_last().expect("a message");
+        assert_eq!(data.last().map(|packet| packet.header.sequence), Some(last), "{bytes}");
+        let header = probe.header;
+        assert_eq!((header.kind, header.sequence), (Kind::Nack, last));
+        assert!(header.flags.contains(Flags::FROM_OPENER | Flags::SYN));
+        assert_eq!(header.service_port(), bytes.div_ceil(1000) as u16, "packets of the message");
+        // It waits in their queue, and is not dropped as they may be.
+        assert_eq!(probe.service, data[data.len() - 1].service);
+        assert_eq!((probe.wire_bytes, probe.marks), (64, 0));
+        assert_eq!(lone.endpoint.statistics(0).packets, u64::from(last) + 1);
+    }
+    let mut without = Lone::new(config());
+    without.open(1, Some(2100));
+    assert_eq!(without.data().len(), 3);
+}
+
+#[test]
+fn a_message_whose_probe_is_to_go_has_not_ended_by_silence() {
+    let linger = trimline_packet::TimeDelta::from_us(50);
+    let mut lone = Lone::new(Config { ending: Ending::Silent(linger), ..aeolus() });
+    lone.open(1, Some(900));
+    assert!(lone.next().is_some());
+    lone.at(60).expire();
+    assert_eq!((lone.events(), lone.all().len()), (vec![], 1));
+    lone.at(110).expire();
+    assert_eq!(lone.events().len(), 1);
+}
+
+/// What was lost is granted again like what was never sent, before it.
+#[test]
+fn what_was_lost_is_granted_first() {
+    let mut lone = Lone::listening(aeolus());
+    lone.hear(&data_from(7, 7, 1, 9));
+    // Three packets go unasked, 3300 B; one is here, and a GRANT fills the round trip.
+    assert_eq!(lone.said(Kind::Pull), [(7, 4, 0)]);
+    lone.at(10).hear(&probe(7, 2, 9));
+    assert_eq!(lone.endpoint.outstanding_bytes(0), 1100, "what was granted alone is on its way");
+    let mut said = Vec::new();
+    for now in 10..14 {
+        lone.now = us(now);
+        said.extend(lone.all().iter().map(|packet| (packet.header.kind, packet.header.sequence)));
+    }
+    assert_eq!(said, [(Kind::Nack, 0), (Kind::Nack, 2)], "one each packet time, no more than fits");
+    assert_eq!(lone.endpoint.outstanding_bytes(0), 3300);
+    // The second copy of a probe takes back nothing.
+    lone.hear(&probe(7, 2, 9));
+    assert_eq!((lone.endpoint.outstanding_bytes(0), lone.next()), (3300, None));
+    lone.at(20).hear(&data_from(7, 7, 0, 9));
+    assert_eq!(lone.said(Kind::Pull), [(7, 5, 0)]);
+}
+
+#[test]
+fn a_probe_alone_makes_a_message_known() {
+    let mut lone = Lone::listening(aeolus());
+    lone.hear(&probe(7, 0, 1));
+    assert_eq!(lone.said(Kind::Nack), [(7, 0, 1 << 16)]);
+    // Scheduled priorities: the lowest, as it is the only one.
+    lone.at(100).expire();
+    assert_eq!(lone.all().len(), 1, "what does not come is asked for again");
+    lone.hear(&data_from(7, 7, 0, 1));
+    assert_eq!((lone.said(Kind::Ack), lone.endpoint.outstanding_bytes(0)), (vec![(7, 1, 0)], 0));
+    // Nobody probes where the scheme is off.
+    let mut off = Lone::listening(config());
+    off.hear(&probe(7, 0, 1));
+    assert_eq!((off.next(), off.table.len()), (None, 0));
+}
+
+/// A packet that comes behind the probe was on its way, and is not asked for.
+#[test]
+fn what_comes_late_is_not_lost() {
+    let mut lone = Lone::listening(aeolus());
+    lone.hear(&probe(7, 2, 3));
+    lone.hear(&data_from(7, 7, 0, 3));
+    lone.hear(&data_from(7, 7, 1, 3));
+    assert_eq!(lone.endpoint.outstanding_bytes(0), 0);
+    assert_eq!(lone.said(Kind::Nack), [(7, 2, 1 << 16)]);
+    assert_eq!(lone.endpoint.outstanding_bytes(0), 1100);
+    lone.hear(&data_from(7, 7, 2, 3));
+    assert_eq!(lone.said(Kind::Ack), [(7, 3, 0)]);
+}
+
+/// What the receiver asks for after a probe goes with the priority that it names.
+#[test]
+fn what_was_lost_goes_as_what_is_granted() {
+    let mut lone = Lone::new(aeolus());
+    lone.open(1, Some(2500));
+    lone.all();
+    lone.hear(&resend(1, 1, 1, 2));
+    assert_eq!(lone.data(), [(1, 1, 2)]);
+    let mut without = Lone::new(config());
+    without.open(1, Some(9500));
+    without.all();
+    without.hear(&resend(1, 1, 1, 2));
+    without.hear(&grant(1, 4, 1));
+    assert_eq!(without.data(), [(1, 1, 5), (1, 3, 1)], "as urgent as at first");
+}

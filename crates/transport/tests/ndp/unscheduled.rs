@@ -1,0 +1,126 @@
+//! What a sender pushes unasked.
+
+use trimline_packet::{Flags, Kind, Packet, Service, Time};
+use trimline_transport::ndp::Config;
+
+use crate::impaired::two;
+use crate::link::{Fate, Network, config, us};
+use crate::lone::*;
+
+/// A sender without an end whose first window was sent: those packets.
+fn pushed(initial_window: u32, marked: u32) -> (Lone, Vec<Packet>) {
+    let mut lone = Lone::sender(Config { initial_window, marked, ..config() }, None);
+    let sent = lone.all();
+    (lone, sent)
+}
+
+#[test]
+fn what_goes_unasked_for_the_first_time_is_marked() {
+    let marks = |packets: &[Packet]| -> Vec<(u32, bool)> {
+        packets
+            .iter()
+            .map(|packet| (packet.header.sequence, packet.marks == Packet::MARK_UNSCHEDULED))
+            .collect()
+    };
+    let (mut lone, sent) = pushed(4, 3);
+    assert_eq!(marks(&sent), [(0, true), (1, true), (2, true), (3, false)]);
+    lone.hear(&nack(1));
+    lone.hear(&pull(2));
+    assert_eq!(marks(&lone.all()), [(1, false), (4, false)]);
+    let (_, sent) = pushed(2, 9);
+    assert_eq!(marks(&sent), [(0, true), (1, true)]);
+}
+
+fn aeolus(initial_window: u32) -> Config {
+    Config { initial_window, marked: initial_window, aeolus: true, ..config() }
+}
+
+/// Aeolus: a probe of 64 bytes behind the last packet that goes unasked, on its path and in its queues.
+#[test]
+fn a_probe_goes_behind_what_goes_unasked() {
+    for (packets, last) in [(None, 2), (Some(9), 2), (Some(3), 2), (Some(2), 1)] {
+        let mut lone = Lone::sender(aeolus(3), packets);
+        let sent = lone.all();
+        let (probe, data) = sent.split_last().expect("a window");
+        assert_eq!(data.last().map(|packet| packet.header.sequence), Some(last));
+        assert_eq!((probe.header.kind, probe.header.sequence), (Kind::Data, last));
+        assert!(probe.header.flags.contains(Flags::SYN | Flags::PULL | Flags::FROM_OPENER));
+        let is_end = packets.is_some_and(|packets| packets <= 3);
+        assert_eq!(probe.header.flags.contains(Flags::LAST), is_end, "{packets:?}");
+        assert_eq!((probe.wire_bytes, probe.marks), (64, 0), "it is not dropped as they are");
+        assert!(probe.service == Service::Droppable);
+        assert_eq!(probe.header.path, data[data.len() - 1].header.path);
+        // It is no packet of the connection, and takes no other one's credit.
+        let statistics = lone.endpoint.sender_statistics(lone.slot(sending(1)));
+        assert_eq!(statistics.packets_sent, u64::from(last) + 1);
+        assert_eq!(lone.next(), None);
+    }
+    let mut empty = Lone::new(aeolus(3));
+    empty.open(1, Some(0));
+    assert_eq!(empty.all().len(), 1, "an empty packet cannot be cut");
+    let (_, without) = pushed(3, 3);
+    assert_eq!(without.len(), 3);
+}
+
+#[test]
+fn what_was_answered_needs_no_probe() {
+    let mut lone = Lone::sender(aeolus(2), Some(2));
+    (0..2).for_each(|_| assert!(lone.next().is_some()));
+    lone.hear(&ack(0));
+    lone.hear(&ack(1));
+    assert_eq!(lone.next(), None);
+}
+
+/// What is not here when the probe comes is answered as its header would be, and pulled.
+#[test]
+fn a_probe_is_answered_with_what_was_lost() {
+    let probe = |last: u32, mask: u8| {
+        let mut packet = data(1, last, Flags::SYN | Flags::PULL | mask);
+        packet.header.extra = trimline_packet::Header::data_extra(0, crate::link::PORT);
+        (packet.wire_bytes, packet.service) = (64, Service::Droppable.into());
+        packet
+    };
+    let mut lone = Lone::new(Config { pull_ack: false, ..aeolus(4) });
+    lone.hear(&data(1, 1, Flags::SYN));
+    assert_eq!(lone.kinds(), [(Kind::Ack, 1), (Kind::Pull, 1)]);
+    lone.hear(&probe(3, 0));
+    lone.at(us(8));
+    assert_eq!(lone.kinds(), [(Kind::Nack, 0), (Kind::Nack, 2), (Kind::Nack, 3), (Kind::Pull, 2)]);
+    let slot = lone.slot(receiving(1));
+    assert_eq!(lone.endpoint.pulls_queued(slot), 2, "one for each that is missing");
+    assert_eq!(lone.endpoint.receiver_statistics(slot).trims, 0, "no header came");
+    // All was lost: the probe opens the connection. The end is known, so no more is pulled than is missing.
+    let mut alone = Lone::new(Config { pull_ack: false, ..aeolus(4) });
+    alone.hear(&probe(1, Flags::LAST));
+    assert_eq!(alone.kinds(), [(Kind::Nack, 0), (Kind::Nack, 1), (Kind::Pull, 1)]);
+    alone.hear(&data(1, 0, Flags::SYN));
+    let slot = alone.slot(receiving(1));
+    assert_eq!(alone.endpoint.pulls_queued(slot), 1, "one packet is missing");
+    // Nothing was lost: nothing is said.
+    let mut whole = Lone::new(Config { pull_ack: false, ..aeolus(4) });
+    (0..2).for_each(|sequence| {
+        whole.hear(&data(1, sequence, Flags::SYN));
+    });
+    whole.at(us(1000)).all();
+    whole.hear(&probe(1, Flags::LAST));
+    assert_eq!(whole.kinds(), []);
+    // No sender of this kind sends more unasked.
+    whole.hear(&probe(4, 0));
+    assert_eq!(whole.kinds(), []);
+}
+
+/// A loss in the first window costs a round trip; without a probe it costs a time-out.
+#[test]
+fn what_was_lost_unasked_comes_a_round_trip_later() {
+    let ended = |config: &Config| -> Time {
+        let network: Network = two(config, 6, |packet, _| {
+            let is_unasked = packet.marks & Packet::MARK_UNSCHEDULED != 0;
+            if is_unasked && packet.header.sequence > 1 { Fate::Drop } else { Fate::Pass }
+        });
+        network.delivered_at(1, Network::receiving(0, 1)).expect("it ends")
+    };
+    let with = ended(&aeolus(6));
+    assert!(with < us(200), "{with:?}");
+    let without = ended(&Config { aeolus: false, ..aeolus(6) });
+    assert!(without > us(1000), "{without:?}");
+}

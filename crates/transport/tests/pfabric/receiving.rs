@@ -1,0 +1,76 @@
+//! What a receiver does.
+
+use trimline_packet::{Flags, Kind, Packet, Service};
+use trimline_transport::Disposition;
+use trimline_transport::flow::Event;
+use trimline_transport::pfabric::Config;
+
+use crate::lone::{HOST, Lone, PEER, config, data, told};
+
+const SYN: u8 = Flags::SYN;
+const LAST: u8 = Flags::LAST;
+
+fn answers(lone: &mut Lone, packet: &Packet) -> Vec<(u32, u32)> {
+    lone.hear(packet);
+    let sent = lone.all();
+    assert!(sent.iter().all(|ack| ack.header.kind == Kind::Ack && ack.service == Service::Control));
+    sent.iter().map(|ack| (ack.header.sequence, ack.header.extra)).collect()
+}
+
+/// pFabric 4.3: each packet is acknowledged by itself, in whichever order they come, also when it comes again.
+#[test]
+fn each_packet_is_acknowledged_with_what_is_missing_first() {
+    let mut lone = Lone::new(config());
+    assert_eq!(answers(&mut lone, &data(0, 0)), [], "nothing made the flow known");
+    assert_eq!(answers(&mut lone, &data(2, SYN | LAST)), [(2, 0)]);
+    assert_eq!(answers(&mut lone, &data(0, SYN)), [(0, 1)]);
+    assert_eq!(answers(&mut lone, &data(0, SYN)), [(0, 1)]);
+    assert_eq!(lone.events(), []);
+    assert_eq!(lone.hear(&data(1, 0)), Disposition::Accept { slot: 0, sequence: 1 });
+    assert!(matches!(lone.events()[..], [Event::Delivered { slot: 0, .. }]));
+    assert_eq!(lone.hear(&data(1, 0)), Disposition::Discard);
+    assert_eq!(lone.events(), []);
+    let seen = lone.endpoint.receiver_statistics(0);
+    assert_eq!((seen.packets, seen.bytes), (3, 3 * 1436));
+    assert_eq!(lone.hear(&data(1 << 20, 0)), Disposition::Discard, "nothing so far ahead was sent");
+    let mut forgetful = Lone::new(config());
+    forgetful.table.has_forgotten = true;
+    assert_eq!(answers(&mut forgetful, &data(0, SYN)), []);
+}
+
+/// FastLane 4.2.2: probes go back at once, whether or not their flow is known.
+#[test]
+fn a_probe_goes_back_on_its_path() {
+    let mut lone = Lone::new(config());
+    let mut probe = data(7, 0);
+    (probe.header.kind, probe.wire_bytes) = (Kind::Pull, 64);
+    lone.hear(&probe);
+    let echo = lone.next().expect("an echo");
+    assert_eq!((echo.source, echo.destination, echo.wire_bytes), (HOST, PEER, 64));
+    assert_eq!((echo.header.kind, echo.header.sequence), (Kind::Pull, 7));
+    assert_eq!(
+        (echo.header.path, echo.header.connection),
+        (probe.header.path, probe.header.connection)
+    );
+    assert!(echo.service == Service::Control && echo.header.flags == Flags::default());
+}
+
+/// FastLane 3.4.1: an ACK that was dropped is sent again, unless a later one says that its packet arrived.
+#[test]
+fn an_ack_is_resent_unless_a_later_one_says_as_much() {
+    let mut lone = Lone::new(Config { fastlane: true, ..config() });
+    let acks = [0, 1, 3].map(|sequence| {
+        lone.hear(&data(sequence, SYN));
+        lone.next().expect("an ACK")
+    });
+    assert_eq!(answers(&mut lone, &told(&acks[0])), [], "the next one says that 0 arrived");
+    assert_eq!(answers(&mut lone, &told(&acks[1])), [(1, 2)]);
+    assert_eq!(answers(&mut lone, &told(&acks[2])), [(3, 2)]);
+    lone.hear(&data(2, SYN));
+    lone.all();
+    assert_eq!(answers(&mut lone, &told(&acks[2])), []);
+    let mut plain = Lone::new(config());
+    plain.hear(&data(0, SYN));
+    let ack = plain.next().expect("an ACK");
+    assert_eq!(answers(&mut plain, &told(&ack)), [], "who does not ask for notifications");
+}

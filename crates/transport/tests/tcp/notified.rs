@@ -1,0 +1,420 @@
+//! What hosts do when switches tell them of drops (FastLane 3.4.1), or of congestion (Source Quench).
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use trimline_packet::{Kind, Packet, Service, Time, TimeDelta};
+use trimline_transport::Half;
+use trimline_transport::tcp::{Config, FastLane, Handshake, Notifications};
+
+use crate::link::{Fate, Network, config, us};
+use crate::lone::{Lone, ack, segment, standing, syn, syn_answer};
+
+const FASTLANE: Notifications = Notifications::FastLane(FastLane { retry_shift: 1 });
+
+fn fastlane(window: u16) -> Config {
+    Config { notifications: FASTLANE, ..standing(window) }
+}
+
+/// The notification of a segment that was sent after so many time-outs.
+fn told(sequence: u32, timeouts: u32) -> Packet {
+    let mut packet = segment(sequence);
+    packet.header.extra = timeouts;
+    packet.notify();
+    packet
+}
+
+/// An ACK of which so many bytes lie beyond its number.
+fn beyond(number: u32, bytes: u32) -> Packet {
+    let mut packet = ack(number);
+    (packet.header.extra, packet.marks) = (bytes, 7 << 4);
+    packet
+}
+
+/// Tells of the first sendings of these segments, and drops them.
+fn telling(segments: &[u32]) -> impl FnMut(Time, &Packet) -> Fate + 'static {
+    let mut left: BTreeSet<u32> = segments.iter().copied().collect();
+    move |_, packet| {
+        let is_data = packet.header.kind == Kind::Data && packet.wire_bytes > 64;
+        if is_data && left.remove(&packet.header.sequence) { Fate::Tell } else { Fate::Pass }
+    }
+}
+
+/// When a flow of two segments was acknowledged whose first sendings of `lost` are dropped.
+fn two_packets(config: &Config, lost: &[u32]) -> TimeDelta {
+    let mut network = Network::new(2, 1, config);
+    network.impairment = Box::new(telling(lost));
+    network.open(1, 0, 1, Some(2));
+    network.run(us(1_000_000));
+    let statistics = network.hosts[1].endpoint.sender_statistics(0);
+    let is_fastlane = config.notifications == FASTLANE;
+    assert_eq!(statistics.timeouts == 0, is_fastlane || lost.is_empty());
+    assert_eq!(statistics.retransmissions_notified > 0, is_fastlane && !lost.is_empty());
+    network.acknowledged_at(1).expect("the flow ends") - Time::ZERO
+}
+
+/// FastLane 2.1: what a flow of two packets waits for without notifications is a time-out.
+#[test]
+fn a_lone_loss_in_a_flow_of_two_packets_costs_a_round_trip() {
+    for handshake in [Handshake::ThreeWay, Handshake::FastOpen, Handshake::Standing] {
+        let plain = Config { handshake, ..config() };
+        let fastlane = Config { notifications: FASTLANE, ..plain.clone() };
+        let lossless = two_packets(&fastlane, &[]);
+        assert_eq!(lossless, two_packets(&plain, &[]));
+        // Four delays of 20 us, 1500 bytes at 10 and 1 Gb/s, 64 bytes at 10 and 1 Gb/s.
+        let round_trip = TimeDelta::from_ns(80_000 + 1_200 + 12_000 + 52 + 512);
+        for lost in [&[0][..], &[1], &[0, 1]] {
+            let with = two_packets(&fastlane, lost);
+            assert!(
+                with <= lossless + round_trip + TimeDelta::from_us(10),
+                "{handshake:?} {lost:?} {with}"
+            );
+            assert!(two_packets(&plain, lost) > lossless + TimeDelta::from_ms(9));
+        }
+    }
+}
+
+/// FastLane 3.4.1: a time-out has resent what earlier packets carried. What was acknowledged is not missing either.
+#[test]
+fn a_stale_notification_changes_nothing() {
+    let mut lone = Lone::sender(&fastlane(8), Some(20));
+    assert_eq!(lone.data(), (0..8).collect::<Vec<u32>>());
+    lone.pass(11_000);
+    assert_eq!((lone.sent().timeouts, lone.data()), (1, vec![0]));
+    let (window, statistics) = (lone.window(), *lone.sent());
+    for stale in [told(0, 0), told(3, 0), told(7, 0), told(0, 2), told(9, 1), told(u32::MAX, 1)] {
+        assert_eq!(lone.data_after(&stale), []);
+    }
+    assert_eq!((lone.window(), *lone.sent()), (window, statistics));
+    // That of what was resent is none.
+    assert_eq!(lone.data_after(&told(0, 1)), [0]);
+    assert_eq!(lone.sent().notifications, 1);
+    // Of what has arrived there is nothing to resend.
+    lone.hear(&ack(8));
+    lone.data();
+    let window = lone.window();
+    assert_eq!((lone.data_after(&told(0, 1)), lone.window()), (vec![], window));
+}
+
+/// FastLane 3.4.1: every packet says how many time-outs the flow has had.
+#[test]
+fn packets_count_the_timeouts_of_their_flow() {
+    let config = Config { handshake: Handshake::ThreeWay, ..fastlane(2) };
+    let mut lone = Lone::sender(&config, Some(9));
+    let said =
+        |lone: &mut Lone| lone.all().iter().map(|packet| packet.header.extra).collect::<Vec<u32>>();
+    assert_eq!(said(&mut lone), [0]);
+    lone.pass(10_000);
+    assert_eq!(said(&mut lone), [1]);
+    lone.hear(&syn_answer());
+    assert_eq!(said(&mut lone), [1]);
+    lone.pass(40_000);
+    assert_eq!(said(&mut lone), [2]);
+}
+
+/// FastLane 3.4.1: no more than half the window at a time, the lowest numbers first, nothing new meanwhile.
+#[test]
+fn half_a_window_is_resent_at_a_time_in_order_and_nothing_new() {
+    let mut lone = Lone::sender(&fastlane(8), Some(100));
+    lone.data();
+    for sequence in [6, 3, 5, 2, 7] {
+        // None of them is the smallest number, and all but four of the eight are lost or wait.
+        lone.hear(&told(sequence, 0));
+    }
+    assert_eq!(lone.data(), [2, 3, 5, 6]);
+    // 0 and 1 come; 4 is in order of none.
+    assert_eq!(lone.data_after(&ack(1)), []);
+    assert_eq!(lone.data_after(&ack(2)), []);
+    // 2 has come: 3 to 6 are in the network, three of them resent.
+    assert_eq!(lone.data_after(&ack(3)), [7]);
+    assert_eq!(lone.data_after(&ack(7)), [], "nothing new before the last hole is closed");
+    // FastLane 3.4.1: and then half the window.
+    assert_eq!(lone.data_after(&ack(8)), [8, 9, 10, 11]);
+    assert_eq!((lone.window() >> 16, lone.sent().retransmissions_notified), (4, 5));
+}
+
+/// Trap of cumulative ACKs: what was resent behind a hole is seen by the count of bytes alone.
+#[test]
+fn the_count_of_bytes_frees_a_place() {
+    let mut lone = Lone::sender(&fastlane(4), Some(100));
+    lone.data();
+    // The notification of 0 is lost. Of the others two may go at a time.
+    for sequence in [1, 2, 3] {
+        lone.hear(&told(sequence, 0));
+    }
+    assert_eq!(lone.data(), [1, 2]);
+    // One of them has arrived, or two have: 0 and one may be on the way.
+    assert_eq!(lone.data_after(&beyond(0, 1436)), []);
+    assert_eq!(lone.data_after(&beyond(0, 2872)), [3]);
+    // An older ACK takes nothing back.
+    assert_eq!(lone.data_after(&told(3, 0)), [3]);
+    assert_eq!(lone.data_after(&beyond(0, 1436)), []);
+}
+
+/// FastLane 3.4.1: the smallest number goes whatever max_sim says, since nothing is acknowledged before it is there.
+#[test]
+fn the_smallest_number_is_resent_at_once() {
+    let mut lone = Lone::sender(&fastlane(4), Some(100));
+    lone.data();
+    for sequence in [1, 2, 3] {
+        lone.hear(&told(sequence, 0));
+    }
+    assert_eq!(lone.data(), [1, 2]);
+    assert_eq!(lone.data_after(&told(0, 0)), [0]);
+    assert_eq!(lone.data_after(&told(0, 0)), [0]);
+    assert_eq!(lone.data_after(&told(1, 0)), [], "it is not the smallest");
+}
+
+/// FastLane 3.4.1: max_sim falls with each further try of a segment.
+#[test]
+fn fewer_are_resent_at_a_time_the_more_often_one_is_dropped() {
+    let mut lone = Lone::sender(&fastlane(16), Some(100));
+    lone.data();
+    (4..16).for_each(|sequence| {
+        lone.hear(&told(sequence, 0));
+    });
+    assert_eq!(lone.data(), (4..12).collect::<Vec<u32>>());
+    // All eight are dropped again: one goes, and is the second try of a segment: four at a time.
+    (4..12).for_each(|sequence| {
+        lone.hear(&told(sequence, 0));
+    });
+    assert_eq!(lone.data(), [4, 5, 6, 7]);
+    (4..8).for_each(|sequence| {
+        lone.hear(&told(sequence, 0));
+    });
+    assert_eq!(lone.data(), [4, 5]);
+    (4..6).for_each(|sequence| {
+        lone.hear(&told(sequence, 0));
+    });
+    assert_eq!(lone.data(), [4]);
+    lone.hear(&told(4, 0));
+    assert_eq!(lone.data(), [4], "one at least");
+}
+
+/// FastLane 4.1.2: duplicate ACKs say that packets came out of order, and nothing else.
+#[test]
+fn duplicate_acks_resend_nothing() {
+    let mut lone = Lone::sender(&fastlane(8), Some(8));
+    lone.data();
+    for count in 1..=7 {
+        assert_eq!(lone.data_after(&beyond(0, count * 1436)), []);
+    }
+    assert_eq!((lone.window() >> 16, lone.sent().retransmissions_fast), (8, 0));
+    // The timer still does.
+    assert_eq!(lone.timeout(11_000), Some(10_000));
+}
+
+/// FastLane 3.4.1: a new ACK says anew by how much the window is inflated; of duplicates the most counts.
+#[test]
+fn bytes_out_of_order_inflate_the_window() {
+    let mut lone = Lone::sender(&fastlane(4), Some(100));
+    assert_eq!(lone.data(), [0, 1, 2, 3]);
+    assert_eq!(lone.data_after(&beyond(0, 1436)), [4]);
+    assert_eq!(lone.data_after(&beyond(0, 3 * 1436)), [5, 6]);
+    // They overtook each other.
+    assert_eq!(lone.data_after(&beyond(0, 2 * 1436)), []);
+    // 0 and 1 come, and of what lies beyond one counts: three are in flight of 2 to 6 and one more.
+    assert_eq!(lone.data_after(&beyond(2, 1436)), []);
+    assert_eq!(lone.window() >> 16, 4, "the window itself is what it was");
+    assert_eq!(lone.data_after(&beyond(2, 2 * 1436)), [7]);
+    // A new one without the option: nothing lies beyond.
+    assert_eq!(lone.data_after(&ack(4)), []);
+    // An end of a message is not full: it counts as a segment.
+    let mut lone = Lone::sender(&fastlane(2), Some(100));
+    lone.data();
+    assert_eq!(lone.data_after(&beyond(0, 1)), [2]);
+}
+
+/// A receiver that has the segments of a list, and what its last ACK said.
+fn received(sequences: &[(u32, u16)]) -> (u32, u32, u8) {
+    let mut lone = Lone::receiver(&fastlane(8));
+    let mut last = None;
+    for &(sequence, bytes) in sequences {
+        let mut packet = segment(sequence);
+        packet.wire_bytes = bytes + 64;
+        last = lone.answers(&packet).pop();
+    }
+    let last = last.expect("each is answered");
+    (last.header.sequence, last.header.extra, last.marks >> 4)
+}
+
+/// FastLane 3.4.1: the bytes that have arrived beyond the number.
+#[test]
+fn acks_say_how_many_bytes_lie_beyond_their_number() {
+    let full = 1436;
+    assert_eq!(received(&[(0, full)]), (1, 0, 0));
+    assert_eq!(received(&[(1, full)]), (0, 1436, 7));
+    assert_eq!(received(&[(1, full), (3, full), (3, full)]), (0, 2872, 7));
+    assert_eq!(received(&[(1, full), (3, 700), (0, full)]), (2, 700, 7));
+    assert_eq!(received(&[(1, full), (3, 700), (5, full), (0, full), (2, full)]), (4, 1436, 7));
+    assert_eq!(received(&[(2, 10), (1, full), (0, full)]), (3, 0, 0));
+    assert_eq!(received(&[(1, full), (0, full), (3, full), (2, full), (5, 9)]), (4, 9, 7));
+}
+
+/// FastLane 3.4.1: control packets are resent at once.
+#[test]
+fn a_syn_and_its_answer_are_resent_at_once() {
+    let config = Config { handshake: Handshake::ThreeWay, ..fastlane(2) };
+    let mut lone = Lone::sender(&config, Some(9));
+    let mut first = lone.next().expect("a SYN");
+    let timeout = lone.endpoint_timeout();
+    first.notify();
+    let again = lone.at(50).answers(&first);
+    assert_eq!((again.len(), again[0].wire_bytes), (1, 64));
+    assert_eq!(lone.endpoint_timeout(), timeout, "the timer runs on");
+    // The answer came: whoever tells of a SYN now is late.
+    lone.hear(&syn_answer());
+    assert_eq!(lone.data(), [0, 1]);
+    assert_eq!(lone.data_after(&first), []);
+    let mut receiver = Lone::receiver(&config);
+    let mut answer = receiver.answers(&syn()).pop().expect("an answer");
+    let whole = answer;
+    answer.notify();
+    assert_eq!(receiver.answers(&answer), [whole]);
+    receiver.answers(&segment(0));
+    assert_eq!(receiver.answers(&answer), [], "data has come: so had the answer");
+}
+
+/// Of ACKs only the last one needs to be resent.
+#[test]
+fn an_ack_is_resent_unless_another_has_said_as_much() {
+    let mut lone = Lone::receiver(&fastlane(8));
+    let acks: Vec<Packet> = [0, 1, 3, 4].map(|sequence| lone.answers(&segment(sequence))[0]).into();
+    let told = |ack: &Packet| {
+        let mut told = *ack;
+        told.notify();
+        told
+    };
+    for ack in &acks[..3] {
+        assert_eq!(lone.answers(&told(ack)), []);
+    }
+    assert_eq!(lone.answers(&told(&acks[3])), [acks[3]]);
+    assert_eq!(lone.answers(&told(&acks[3])), [acks[3]]);
+    // A host that asks for nothing of the kind does nothing of the kind.
+    let mut plain = Lone::receiver(&standing(8));
+    let ack = plain.answers(&segment(0))[0];
+    assert_eq!(plain.answers(&told(&ack)), []);
+}
+
+/// FastLane 2.2.1: one halving a window of data, and nothing is resent.
+#[test]
+fn a_quench_halves_the_window_once_and_resends_nothing() {
+    let quench = Config { notifications: Notifications::Quench, ..standing(16) };
+    let mut lone = Lone::sender(&quench, Some(100));
+    lone.data();
+    for sequence in [3, 0, 9, 15] {
+        assert_eq!(lone.data_after(&told(sequence, 0)), []);
+        assert_eq!(lone.window() >> 16, 8, "{sequence}");
+    }
+    assert_eq!(lone.sent().notifications, 1);
+    // What was sent since meets congestion: another window.
+    lone.hear(&ack(12));
+    assert_eq!(lone.data(), [16, 17, 18, 19, 20]);
+    lone.hear(&told(15, 0));
+    assert_eq!(lone.window() >> 16, 9);
+    lone.hear(&told(16, 0));
+    assert_eq!(lone.window() >> 16, 4);
+    assert_eq!(lone.sent().retransmissions_notified, 0);
+    // Who ignores notifications does not know of them.
+    let mut lone = Lone::sender(&standing(16), Some(100));
+    lone.data();
+    assert_eq!((lone.data_after(&told(0, 0)), lone.window() >> 16), (vec![], 16));
+}
+
+/// After a time-out what is dropped halves the slow start once for what was under way.
+#[test]
+fn a_drop_after_a_timeout_halves_the_window_that_has_grown() {
+    let mut lone = Lone::sender(&fastlane(8), Some(100));
+    lone.data();
+    lone.pass(10_500);
+    assert_eq!(lone.data(), [0]);
+    // Slow start up to the threshold of four.
+    lone.at(10_600).hear(&ack(1));
+    assert_eq!(lone.data(), [1, 2]);
+    lone.at(10_700).hear(&ack(3));
+    assert_eq!((lone.window() >> 16, lone.data()), (4, vec![3, 4, 5, 6]));
+    lone.at(10_800);
+    assert_eq!(lone.data_after(&told(4, 1)), []);
+    assert_eq!(lone.window() >> 16, 2);
+    lone.hear(&told(5, 1));
+    assert_eq!(lone.window() >> 16, 2, "it was sent before the last halving");
+    // 3 and 6 are in flight: the smallest number goes all the same.
+    assert_eq!(lone.data_after(&told(3, 1)), [3]);
+    assert_eq!(lone.sent().timeouts, 1);
+}
+
+/// An incast of `senders` flows into a queue of a few packets that tells of drops.
+fn incast(config: &Config, senders: u32, segments: u64, capacity: usize, untold: u64) -> Network {
+    let mut network = Network::new(senders as usize + 1, 1, config);
+    (network.capacity, network.tells, network.untold) = (capacity, true, untold);
+    network.idle_calls = 200;
+    (1..=senders).for_each(|sender| network.open(sender as usize, 0, 1, Some(segments)));
+    network.run(us(20_000_000));
+    for sender in 1..=senders as usize {
+        let ended = network.hosts[sender].count(Half::Sending);
+        assert_eq!(ended, 1, "sender {sender} of {senders}, {untold} of 1000 lost");
+        assert_eq!(network.received(sender as u32), segments as usize);
+    }
+    network
+}
+
+/// FastLane 3.3.2: it is useful also when some notifications are lost, and then time-outs decide.
+#[test]
+fn every_flow_ends_however_many_notifications_are_lost() {
+    let config = Config { notifications: FASTLANE, ..config() };
+    let last = |network: &Network| {
+        let ends = (1..network.hosts.len()).map(|host| network.acknowledged_at(host));
+        ends.max().flatten().expect("all flows ended")
+    };
+    let timeouts = |network: &Network| -> u64 {
+        let senders = &network.hosts[1..];
+        senders.iter().map(|host| host.endpoint.sender_statistics(0).timeouts).sum()
+    };
+    let [none, half, all] = [0, 500, 1000].map(|untold| incast(&config, 12, 20, 16, untold));
+    assert!(none.dropped > 20 && all.dropped > 20 && all.told == 0);
+    assert_eq!(timeouts(&none), 0, "all drops are told of");
+    assert!(timeouts(&half) > 0 && timeouts(&half) < timeouts(&all));
+    assert!(last(&none) < us(10_000) && last(&all) > us(10_000), "{} {}", last(&none), last(&all));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn flows_end_over_any_network_that_tells(
+        seed: u64,
+        senders in 1u32..6,
+        segments in 1u64..60,
+        capacity in 1usize..20,
+        untold in prop_oneof![Just(0u64), Just(500), Just(1000)],
+        handshake in prop::sample::select(vec![Handshake::ThreeWay, Handshake::FastOpen, Handshake::Standing]),
+        (initial_window, ack_every) in (1u16..20, 1u8..3),
+        loss in 0u64..10,
+        is_quench in any::<bool>(),
+    ) {
+        let notifications = if is_quench { Notifications::Quench } else { FASTLANE };
+        let config = Config { handshake, initial_window, ack_every, notifications, ..config() };
+        let mut network = Network::new(senders as usize + 1, 1, &config);
+        (network.capacity, network.tells, network.untold) = (capacity, true, untold);
+        let mut draws = seed;
+        network.impairment = Box::new(move |_, packet| {
+            draws = draws.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            // Control packets are dropped and told of too.
+            match draws >> 33 {
+                draw if draw % 100 < loss => Fate::Drop,
+                draw if draw % 100 < 2 * loss => Fate::Tell,
+                draw if draw % 97 == 0 => Fate::Twice,
+                draw if draw % 13 == 0 && packet.service == Service::Droppable => {
+                    Fate::Hold(TimeDelta::from_us(draw % 100))
+                }
+                _ => Fate::Pass,
+            }
+        });
+        (1..=senders).for_each(|sender| network.open(sender as usize, 0, 1, Some(segments)));
+        network.run(us(200_000_000));
+        for sender in 1..=senders {
+            prop_assert_eq!(network.received(sender), segments as usize);
+            prop_assert_eq!(network.hosts[sender as usize].count(Half::Sending), 1);
+        }
+    }
+}

@@ -1,0 +1,533 @@
+//! Runs the test vectors of `vectors/deflection`: which port a packet leaves by (OPF, IFIP Networking 2024, Algorithms 1
+//! and 2), in the decision of the switch crate.
+//!
+//! A vector is text, untimed and one behaviour a file; `vectors/README.md` describes the language.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use trimline_packet::{
+    ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service,
+    ServiceClass, Time,
+};
+use trimline_switch::deflection::{Counts, Seen, Steps, Target};
+use trimline_switch::{
+    Around, Chance, Choices, DeflectionModel, Displaced, Pool, Port, ServiceModel,
+};
+
+use crate::vectors::{Arena, list, number, read};
+
+/// Where they are.
+pub(crate) const FOLDER: &str = "vectors/deflection";
+
+/// Ports of the switch; host N is reached by port N, next to it or behind another switch.
+pub(crate) const PORTS: usize = 8;
+
+/// Packets that a queue holds: more than any vector puts there.
+const DEPTH: u32 = 1000;
+
+/// Bytes that a packet of data carries.
+const PAYLOAD: u16 = 1000;
+
+/// What a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Arriving {
+    /// The port that it comes by.
+    pub(crate) input: usize,
+    /// The port that routing chooses.
+    pub(crate) own: usize,
+    /// Switches that it has left.
+    pub(crate) switches: u8,
+    pub(crate) packet: Packet,
+}
+
+/// One line of a vector.
+#[derive(Clone, Debug)]
+pub(crate) enum Command {
+    Length {
+        port: usize,
+        packets: u16,
+    },
+    /// Places among so many ports.
+    Draw {
+        places: Vec<u32>,
+        of: u32,
+    },
+    Packet(Arriving),
+    Expect(usize),
+    Serve {
+        port: usize,
+        times: usize,
+    },
+    Seen {
+        port: usize,
+        packets: u16,
+    },
+    Deflected {
+        port: usize,
+        packets: u64,
+    },
+}
+
+/// What holds for a whole file.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    pub(crate) threshold: u32,
+    pub(crate) limit: u8,
+    /// Ports to switches, the others lead to hosts.
+    pub(crate) to_switch: [bool; PORTS],
+    /// Ports whose link routing knows to be dead.
+    pub(crate) dead: [bool; PORTS],
+}
+
+/// A parsed file.
+pub(crate) struct Vector {
+    pub(crate) file: String,
+    pub(crate) config: Config,
+    pub(crate) commands: Vec<(usize, Command)>,
+}
+
+impl Vector {
+    pub(crate) fn parse(file: &Path, text: &str) -> Result<Vector, String> {
+        let file = file.display().to_string();
+        let mut head = text.lines().take_while(|line| line.starts_with('#'));
+        for key in ["# rule: ", "# origin: "] {
+            if !head.next().is_some_and(|line| line.starts_with(key)) {
+                return Err(format!("{file}:1: expected \"# rule: ...\", then \"# origin: ...\""));
+            }
+        }
+        let (to_switch, dead) = ([false; PORTS], [false; PORTS]);
+        let mut config = Config { threshold: 8, limit: 2, to_switch, dead };
+        let mut commands: Vec<(usize, Command)> = Vec::new();
+        for (index, line) in text.lines().enumerate() {
+            let words: Vec<&str> =
+                line.split('#').next().unwrap_or_default().split_whitespace().collect();
+            let Some((&verb, rest)) = words.split_first() else { continue };
+            let sequence = commands.len() as u32;
+            let command = match (config.obey(verb, rest), commands.is_empty()) {
+                (Ok(true), true) => continue,
+                (Ok(true), false) => Err(format!("{verb} stands before everything that happens")),
+                (Ok(false), _) => parse_command(verb, rest, sequence),
+                (Err(error), _) => Err(error),
+            };
+            let command = command.map_err(|error| format!("{file}:{}: {error}", index + 1))?;
+            commands.push((index + 1, command));
+        }
+        Ok(Vector { file, config, commands })
+    }
+
+    /// The deflection that the vector asks for.
+    pub(crate) fn model(&self) -> DeflectionModel {
+        DeflectionModel {
+            limit: Some(self.config.limit),
+            counts: Counts::Switches,
+            seen: Seen::LastDeparture,
+            ..DeflectionModel::opf(self.config.threshold)
+        }
+    }
+}
+
+impl Config {
+    /// Takes in a line, if it is one that holds for the whole file.
+    fn obey(&mut self, verb: &str, rest: &[&str]) -> Result<bool, String> {
+        match (verb, rest) {
+            ("config", pairs) => {
+                for pair in pairs {
+                    match pair.split_once('=') {
+                        Some(("threshold", value)) => self.threshold = number(value)?,
+                        Some(("limit", value)) => self.limit = number(value)?,
+                        _ => {
+                            return Err(format!("expected threshold=N or limit=N, not {pair:?}"));
+                        }
+                    }
+                }
+            }
+            ("ports", ["to_switch", ports @ ..]) => {
+                for port in ports {
+                    self.to_switch[port_of(port)?] = true;
+                }
+            }
+            ("dead", ports) => {
+                for port in ports {
+                    self.dead[port_of(port)?] = true;
+                }
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+fn port_of(word: &str) -> Result<usize, String> {
+    let port: usize = number(word)?;
+    if port < PORTS { Ok(port) } else { Err(format!("expected a port below {PORTS}, not {port}")) }
+}
+
+/// `sequence` makes packets differ.
+fn parse_command(verb: &str, rest: &[&str], sequence: u32) -> Result<Command, String> {
+    Ok(match (verb, rest) {
+        ("length", [port, packets]) => {
+            Command::Length { port: port_of(port)?, packets: number(packets)? }
+        }
+        ("draw", [places @ .., "of", of]) if !places.is_empty() => {
+            let places = places.iter().map(|place| number(place)).collect::<Result<_, _>>()?;
+            Command::Draw { places, of: number(of)? }
+        }
+        ("packet", [input, own, kind, fields @ ..]) => {
+            let (input, own) = (port_of(input)?, port_of(own)?);
+            let (mut switches, mut priority) = (0, 0);
+            for field in fields {
+                match field.split_once('=') {
+                    Some(("count", value)) => switches = number(value)?,
+                    Some(("priority", value)) => priority = number(value)?,
+                    _ => return Err(format!("expected count=N or priority=N, not {field:?}")),
+                }
+            }
+            let packet = packet_of(kind, (input, own), priority, sequence)?;
+            Command::Packet(Arriving { input, own, switches, packet })
+        }
+        ("expect", [port]) => Command::Expect(port_of(port)?),
+        ("serve", [port]) => Command::Serve { port: port_of(port)?, times: 1 },
+        ("serve", [port, times]) => Command::Serve { port: port_of(port)?, times: number(times)? },
+        ("seen", [port, packets]) => {
+            Command::Seen { port: port_of(port)?, packets: number(packets)? }
+        }
+        ("deflected", [port, packets]) => {
+            Command::Deflected { port: port_of(port)?, packets: number(packets)? }
+        }
+        _ => {
+            let line = [&[verb], rest].concat().join(" ");
+            return Err(format!("expected a command, not {line:?}"));
+        }
+    })
+}
+
+/// A packet from a host behind port `input` to one behind port `own`.
+pub(crate) fn packet_of(
+    kind: &str,
+    (input, own): (usize, usize),
+    priority: u8,
+    sequence: u32,
+) -> Result<Packet, String> {
+    let (of, service, marks) = match kind {
+        "marked" | "header" => (Kind::Data, Service::Trimmable, Packet::MARK_UNSCHEDULED),
+        "scheduled" => (Kind::Data, Service::Trimmable, 0),
+        "droppable" => (Kind::Data, Service::Droppable, Packet::MARK_UNSCHEDULED),
+        "control" => (Kind::Ack, Service::Control, 0),
+        _ => {
+            let known = "marked, scheduled, droppable, header or control";
+            return Err(format!("expected {known}, not {kind:?}"));
+        }
+    };
+    let payload = if of == Kind::Data { PAYLOAD } else { 0 };
+    let mut packet = Packet {
+        source: HostId::new(input as u32),
+        destination: HostId::new(own as u32),
+        header: Header {
+            kind: of,
+            flags: Flags::default().with(Flags::FROM_OPENER),
+            path: PathId::new(0),
+            connection: ConnectionId::new(1),
+            sequence,
+            extra: if of == Kind::Data { Header::data_extra(payload, 0) } else { 0 },
+        },
+        wire_bytes: payload + Packet::HEADER_BYTES,
+        service: ServiceClass::new(service, priority),
+        marks,
+    };
+    if kind == "header" {
+        packet.trim(Packet::HEADER_BYTES);
+    }
+    Ok(packet)
+}
+
+/// The draws of a vector, in order, and among how many ports. One beyond them, or among others, is remembered.
+#[derive(Default)]
+pub(crate) struct Draws {
+    laid_out: VecDeque<(u32, u32)>,
+    wrong: Option<String>,
+}
+
+impl Chance for Draws {
+    fn coin(&mut self) -> bool {
+        self.below(2) == 1
+    }
+    fn below(&mut self, bound: u32) -> u32 {
+        let wrong = match self.laid_out.pop_front() {
+            Some((place, of)) if of == bound && place < bound => return place,
+            Some((_, of)) if of == bound => format!("there is no such place of {bound}"),
+            Some((_, of)) => format!("a draw of {bound}, not of {of}"),
+            None => "a draw that the vector does not lay out".to_owned(),
+        };
+        self.wrong = Some(wrong);
+        0
+    }
+}
+
+/// A switch, and where its last packet went.
+pub(crate) struct Harness {
+    deflection: DeflectionModel,
+    config: Config,
+    ports: [Port<1>; PORTS],
+    /// What is seen of each port where that is not its length now.
+    registers: [u16; PORTS],
+    deflected: [u64; PORTS],
+    packets: Arena,
+    /// What each packet found in its queue.
+    found: Vec<u16>,
+    draws: Draws,
+    /// The port of the last packet, which must be expected.
+    way: Option<usize>,
+}
+
+impl Harness {
+    pub(crate) fn new(deflection: DeflectionModel, config: &Config) -> Harness {
+        Harness {
+            deflection,
+            config: config.clone(),
+            ports: [const { Port::new() }; PORTS],
+            registers: [0; PORTS],
+            deflected: [0; PORTS],
+            packets: Arena::default(),
+            found: Vec::new(),
+            draws: Draws::default(),
+            way: None,
+        }
+    }
+
+    /// Obeys a vector.
+    ///
+    /// # Errors
+    /// File and line of the vector, what was expected, what came.
+    pub(crate) fn run(mut self, vector: &Vector) -> Result<(), String> {
+        let mut last = 0;
+        for (line, command) in &vector.commands {
+            last = *line;
+            self.obey(command).map_err(|error| format!("{}:{line}: {error}", vector.file))?;
+        }
+        let undrawn = self.undrawn().and_then(|()| self.settled());
+        undrawn.map_err(|error| format!("{}:{last}: {error}", vector.file))
+    }
+
+    fn obey(&mut self, command: &Command) -> Result<(), String> {
+        match command {
+            Command::Length { port, packets } => self.set_length(*port, *packets),
+            Command::Draw { places, of } => self.lay_out(places, *of),
+            Command::Packet(arriving) => {
+                self.settled()?;
+                self.way = Some(self.arrive(arriving)?);
+            }
+            Command::Expect(port) => match self.way.take() {
+                Some(way) if way == *port => {}
+                Some(way) => return Err(format!("expected port {port}, not {way}")),
+                None => return Err("no packet came".to_owned()),
+            },
+            Command::Serve { port, times } => {
+                for _ in 0..*times {
+                    self.serve(*port);
+                }
+            }
+            Command::Seen { port, packets } => {
+                let seen = self.seen(*port);
+                if seen != u32::from(*packets) {
+                    return Err(format!("port {port} is seen to hold {seen}, not {packets}"));
+                }
+            }
+            Command::Deflected { port, packets } => {
+                let got = self.deflected[*port];
+                if got != *packets {
+                    return Err(format!("{got} were deflected from port {port}, not {packets}"));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Every packet was expected.
+    fn settled(&self) -> Result<(), String> {
+        match self.way {
+            None => Ok(()),
+            Some(way) => Err(format!("a packet left by port {way}, which nobody expected")),
+        }
+    }
+
+    /// Everything that was laid out was drawn.
+    fn undrawn(&self) -> Result<(), String> {
+        match self.draws.laid_out.len() {
+            0 => Ok(()),
+            draws => Err(format!("{draws} draws were not drawn")),
+        }
+    }
+
+    pub(crate) fn set_length(&mut self, port: usize, packets: u16) {
+        self.registers[port] = packets;
+    }
+
+    pub(crate) fn lay_out(&mut self, places: &[u32], of: u32) {
+        self.draws.laid_out.extend(places.iter().map(|&place| (place, of)));
+    }
+
+    /// How many packets a port is seen to hold.
+    pub(crate) fn seen(&self, port: usize) -> u32 {
+        match self.deflection.seen {
+            Seen::Now => self.ports[port].queue_packets(0),
+            Seen::LastDeparture | Seen::LastArrivalThatLeft => self.registers[port].into(),
+        }
+    }
+
+    /// A packet comes: the port that it leaves by.
+    pub(crate) fn arrive(&mut self, arriving: &Arriving) -> Result<usize, String> {
+        let way = self.way(arriving);
+        self.deflected[arriving.own] += u64::from(way != arriving.own);
+        let handle = Handle::new(self.packets.0.len() as u32);
+        self.packets.0.push((arriving.packet, Handle::NONE));
+        self.found.push(self.ports[way].queue_packets(0) as u16);
+        self.around(way, |port, around| port.enqueue(handle, around));
+        match self.draws.wrong.take() {
+            Some(wrong) => Err(wrong),
+            None => self.undrawn().map(|()| way),
+        }
+    }
+
+    fn way(&mut self, arriving: &Arriving) -> usize {
+        let Some(admitted) = self.admitted(arriving) else { return arriving.own };
+        let seen: Vec<u32> = admitted.iter().map(|&port| self.seen(port)).collect();
+        let packets = |place: u32| seen[place as usize];
+        let place = self.deflection.choose(admitted.len() as u32, packets, &mut self.draws);
+        place.map_or(arriving.own, |place| admitted[place as usize])
+    }
+
+    /// The ports that a packet may be deflected to; `None`: it is not to be deflected.
+    pub(crate) fn admitted(&self, arriving: &Arriving) -> Option<Vec<usize>> {
+        let Arriving { input, own, switches, packet } = *arriving;
+        let (model, steps) = (self.deflection, Steps { switches, ..Steps::default() });
+        if !model.applies(&packet, steps) || !model.is_hot(self.seen(own), || false) {
+            return None;
+        }
+        let target = |port: usize| Target {
+            is_host: !self.config.to_switch[port],
+            is_input: port == input,
+            is_dead: self.config.dead[port],
+            is_own: port == own,
+            ..Target::default()
+        };
+        Some((0..PORTS).filter(|&port| model.targets.admit(target(port))).collect())
+    }
+
+    /// A packet begins to leave a port: which one.
+    pub(crate) fn serve(&mut self, port: usize) -> Option<Packet> {
+        let leaving = self.around(port, |port, around| port.dequeue(around))?;
+        let (held, found) = (self.ports[port].queue_packets(0), self.found[leaving.index()]);
+        if let Some(length) = self.deflection.seen.at_departure(held, found) {
+            self.registers[port] = length;
+        }
+        Some(*self.packets.packet(leaving))
+    }
+
+    fn around<T>(
+        &mut self,
+        port: usize,
+        act: impl FnOnce(&mut Port<1>, &mut Around<'_, ServiceModel, Arena, Draws>) -> T,
+    ) -> T {
+        let model = Choices::drop_tail(DEPTH).build().expect("the profile can be built");
+        let (mut pool, mut displaced) = (Pool::none(), Displaced::new());
+        let mut around = Around {
+            now: Time::ZERO,
+            model: &model,
+            packets: &mut self.packets,
+            pool: &mut pool,
+            chance: &mut self.draws,
+            displaced: &mut displaced,
+        };
+        act(&mut self.ports[port], &mut around)
+    }
+}
+
+/// Every vector of the folder.
+pub(crate) fn read_all(root: &Path) -> Result<Vec<Vector>, String> {
+    let files = list(root, Path::new(FOLDER))?;
+    if files.is_empty() {
+        return Err(format!("{FOLDER}: no vector"));
+    }
+    files.iter().map(|file| Vector::parse(file, &read(root, file)?)).collect()
+}
+
+/// Runs every vector; gives their number.
+///
+/// # Errors
+/// One line a failure.
+pub(crate) fn run_all(root: &Path) -> Result<usize, Vec<String>> {
+    let vectors = read_all(root).map_err(|error| vec![error])?;
+    let run = |vector: &Vector| Harness::new(vector.model(), &vector.config).run(vector);
+    let failures: Vec<String> = vectors.iter().map(run).filter_map(Result::err).collect();
+    if failures.is_empty() { Ok(vectors.len()) } else { Err(failures) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str =
+        "# rule: r\n# origin: here\nconfig threshold=3\nports to_switch 2 3 4 5\ndead 5\n";
+
+    /// Runs the lines behind a fixed head; its five lines count.
+    #[track_caller]
+    fn check(lines: &str, expected: Result<(), &str>) {
+        let outcome = Vector::parse(Path::new("v"), &format!("{HEAD}{lines}"))
+            .and_then(|vector| Harness::new(vector.model(), &vector.config).run(&vector));
+        assert_eq!(outcome, expected.map_err(str::to_owned));
+    }
+
+    #[test]
+    fn a_vector_that_holds() {
+        // Of 3 and 4, both empty, the first drawn.
+        let deflected = "packet 0 2 marked count=1\nexpect 4\ndeflected 2 1\n";
+        check(&format!("length 2 4\ndraw 1 0 of 2\n{deflected}"), Ok(()));
+        check("packet 0 2 marked\nexpect 2\nserve 2 2\nseen 2 1\n", Ok(()));
+    }
+
+    #[test]
+    fn another_port_fails() {
+        check("packet 0 2 marked\nexpect 3\n", Err("v:7: expected port 3, not 2"));
+        check("expect 3\n", Err("v:6: no packet came"));
+        let unexpected = "a packet left by port 2, which nobody expected";
+        check("packet 0 2 marked\nserve 2\n", Err(&format!("v:7: {unexpected}")));
+        check("packet 0 2 marked\npacket 0 2 marked\n", Err(&format!("v:7: {unexpected}")));
+    }
+
+    #[test]
+    fn draws_must_be_those_that_are_laid_out() {
+        let check =
+            |lines: &str, expected: &str| check(&format!("length 2 4\n{lines}"), Err(expected));
+        let packet = "packet 0 2 marked\n";
+        check(&format!("draw 0 of 2\n{packet}"), "v:8: a draw that the vector does not lay out");
+        check(&format!("draw 0 0 0 of 2\n{packet}expect 3\n"), "v:8: 1 draws were not drawn");
+        check("draw 0 of 2\n", "v:7: 1 draws were not drawn");
+        check(&format!("draw 0 2 of 2\n{packet}"), "v:8: there is no such place of 2");
+        check(&format!("draw 0 0 of 3\n{packet}"), "v:8: a draw of 2, not of 3");
+        check("draw 0 0\n", "v:7: expected a command, not \"draw 0 0\"");
+    }
+
+    #[test]
+    fn numbers_that_are_wrong_fail() {
+        check("length 2 4\nseen 2 3\n", Err("v:7: port 2 is seen to hold 4, not 3"));
+        check("deflected 2 1\n", Err("v:6: 0 were deflected from port 2, not 1"));
+    }
+
+    #[test]
+    fn what_cannot_be_read_names_its_line() {
+        check("jump 2\n", Err("v:6: expected a command, not \"jump 2\""));
+        check("length 8 1\n", Err("v:6: expected a port below 8, not 8"));
+        let late = "v:7: ports stands before everything that happens";
+        check("length 2 4\nports to_switch 6\n", Err(late));
+        let known = "marked, scheduled, droppable, header or control";
+        check("packet 0 2 data\n", Err(&format!("v:6: expected {known}, not \"data\"")));
+        check(
+            "packet 0 2 marked ttl=3\n",
+            Err("v:6: expected count=N or priority=N, not \"ttl=3\""),
+        );
+        let headless = Vector::parse(Path::new("v"), "# origin: here\n").map(|_| ());
+        let head = "v:1: expected \"# rule: ...\", then \"# origin: ...\"";
+        assert_eq!(headless, Err(head.to_owned()));
+    }
+}
