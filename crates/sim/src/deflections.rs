@@ -115,7 +115,7 @@ impl Deflections {
                 let most = u64::from(port.queue_bytes(queue)) + arriving * header;
                 adds_one_header && most <= bytes.into()
             }
-            Returning::Anywhere => false,
+            Returning::WhenFull { .. } | Returning::Anywhere => false,
         }
     }
 

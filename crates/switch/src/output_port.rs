@@ -41,6 +41,14 @@ pub enum Returning {
         /// Whether a packet that arrives adds one header to the queue at most.
         adds_one_header: bool,
     },
+    /// Notifications, of packets that this queue has no room for: not before what it holds and what comes are more than
+    /// this together. A notification is told of by none.
+    WhenFull {
+        /// Which queue.
+        queue: usize,
+        /// The bytes that it takes.
+        bytes: u32,
+    },
     /// Ports differ in the queue, or any packet may be told of.
     Anywhere,
 }
@@ -154,7 +162,10 @@ impl PortModel for ServiceModel {
 
     fn returning(&self) -> Returning {
         if self.notifies() {
-            return Returning::Anywhere;
+            return match self.notifying_queue() {
+                Some((queue, bytes)) => Returning::WhenFull { queue, bytes },
+                None => Returning::Anywhere,
+            };
         }
         match self.header_queue_capacity_bytes().filter(|_| self.returns_headers()) {
             None => Returning::Never,

@@ -41,6 +41,13 @@ impl<M: PortModel> PortModel for Models<M> {
                 (Returning::Anywhere, _) | (_, Returning::Anywhere) => Returning::Anywhere,
                 (Returning::Never, other) | (other, Returning::Never) => other,
                 (
+                    Returning::WhenFull { queue, bytes },
+                    Returning::WhenFull { queue: other, bytes: other_bytes },
+                ) if queue == other => Returning::WhenFull { queue, bytes: bytes.min(other_bytes) },
+                (Returning::WhenFull { .. }, _) | (_, Returning::WhenFull { .. }) => {
+                    Returning::Anywhere
+                }
+                (
                     Returning::From { queue, bytes, trimmed_bytes, adds_one_header },
                     Returning::From {
                         queue: other,

@@ -1,4 +1,5 @@
-//! Which switches may have to return a header within a window, so that their ports are visited together.
+//! Which switches may have to return a header, or to tell a sender of a packet, within a window, so that their ports are
+//! visited together.
 
 use std::mem;
 
@@ -13,7 +14,7 @@ use crate::protocol::Protocol;
 /// Which switches may have to return a header in the next window.
 pub(super) struct Returns {
     mode: Mode,
-    /// Per port: its header queue was over the threshold when it was left.
+    /// Per port: its watched queue was over the threshold when it was left.
     risky_ports: Vec<bool>,
     /// Per switch: its risky ports, and the first window for which that counts.
     risky: Vec<(u32, u64)>,
@@ -23,32 +24,32 @@ pub(super) struct Returns {
 /// own.
 #[repr(u8)]
 enum Mode {
-    /// No header is ever returned: every port is visited alone.
+    /// Nothing is ever returned: every port is visited alone.
     Never,
-    /// No header queue is over the threshold: every port is visited alone.
+    /// No watched queue is over the threshold: every port is visited alone.
     Calm(Watch),
-    /// `ports` header queues are over the threshold: the ports of their switches are visited together.
+    /// `ports` watched queues are over the threshold: the ports of their switches are visited together.
     Alert { watch: Watch, ports: u32 },
-    /// So many links lead to a switch that what they could carry in one window would fill a header queue: what they
+    /// So many links lead to a switch that what they could carry in one window would fill a watched queue: what they
     /// do carry is counted at the beginning of each window.
     Counted(Counted),
-    /// Header queues are so small that they always could overflow: the ports of every switch are visited together.
+    /// Watched queues are so small that they always could overflow: the ports of every switch are visited together.
     Always,
     /// The ports of every switch are coupled: they are visited in one pass, or each alone while there is room for all.
     Coupled,
 }
 
-/// A bound on header queues.
+/// A bound on the queues that cause returns when they overflow: those of headers, or those that notify.
 #[derive(Clone, Copy)]
 struct Watch {
-    /// The header queue of a port.
+    /// The watched queue of a port.
     queue: usize,
     /// Bytes in it beyond which it could overflow within one visit.
     threshold: u32,
 }
 
 impl Watch {
-    /// Whether a port's header queue could overflow within one visit.
+    /// Whether a port's watched queue could overflow within one visit.
     #[inline(always)]
     fn is_risky<E: Protocol, P: OutputPort>(&self, network: &Network<E, P>, port: u32) -> bool {
         network.queue_bytes(port, self.queue) > self.threshold
@@ -57,57 +58,74 @@ impl Watch {
 
 /// What arrives in a window is in the inboxes when it begins, and is counted there.
 struct Counted {
-    /// The header queue of a port.
+    /// The watched queue of a port.
     queue: usize,
     /// Bytes that it holds.
     capacity: u64,
     /// Bytes of the longest packet that it holds.
-    header: u64,
+    longest: u64,
     /// The switches whose ports are visited together in this window.
     together: Vec<u32>,
 }
 
 impl Counted {
-    /// Whether `packets` could overflow a header queue of `bytes`. Each adds one header at most.
+    /// Whether `packets` could overflow a watched queue of `bytes`. Each adds one packet to it at most.
     fn could_overflow(&self, bytes: u32, packets: u64) -> bool {
-        u64::from(bytes) + packets * self.header > self.capacity
+        u64::from(bytes) + packets * self.longest > self.capacity
     }
 }
 
 impl Mode {
-    /// The mode in which a network begins, in windows of `1 << shift` picoseconds.
-    fn of<E: Protocol, P: OutputPort>(network: &Network<E, P>, shift: u32) -> Mode {
+    /// The mode in which a network begins, in windows of `1 << shift` picoseconds, with packets of so many bytes at most.
+    fn of<E: Protocol, P: OutputPort>(
+        network: &Network<E, P>,
+        shift: u32,
+        largest_packet: u16,
+    ) -> Mode {
         let switches = network.routes.switches() as u32;
         if network.couples_ports() {
             return Mode::Coupled;
         }
-        let (queue, bytes, longest_header, adds_one_header) = match network.returning() {
-            Returning::Never => return Mode::Never,
-            Returning::Anywhere => return Mode::Always,
-            Returning::From { queue, bytes, trimmed_bytes, adds_one_header } => {
-                (queue, bytes, trimmed_bytes.max(E::FRAMING.header), adds_one_header)
-            }
-        };
-        let (capacity, header) = (u64::from(bytes), u64::from(longest_header));
         let links = |switch| network.routes.ports_of(switch).len() as u64;
         let most_links = (0..switches).map(links).max().unwrap_or(0);
         let window = TimeDelta::from_ps(1 << shift);
-        let headers =
-            network.most_headers_per_link(window, adds_one_header) * most_links + 2 * MOST_PENDING;
-        match capacity.checked_sub(headers * header) {
-            Some(threshold) => Mode::Calm(Watch { queue, threshold: threshold as u32 }),
-            None if adds_one_header => {
-                Mode::Counted(Counted { queue, capacity, header, together: Vec::new() })
+        // Bytes that the queue holds, the most that may come within a window, and the longest packet of it where each
+        // that comes adds one at most.
+        let (queue, bytes, most, longest) = match network.returning() {
+            Returning::Never => return Mode::Never,
+            Returning::Anywhere => return Mode::Always,
+            Returning::From { queue, bytes, trimmed_bytes, adds_one_header } => {
+                let header = u64::from(trimmed_bytes.max(E::FRAMING.header));
+                let each = network.most_headers_per_link(window, adds_one_header);
+                let headers = each * most_links + 2 * MOST_PENDING;
+                (queue, bytes, headers * header, adds_one_header.then_some(header))
             }
-            None => Mode::Always,
+            Returning::WhenFull { queue, bytes } => {
+                let packet = u64::from(largest_packet);
+                let each = network.most_bytes_per_link(window, largest_packet);
+                (queue, bytes, each * most_links + 2 * MOST_PENDING * packet, Some(packet))
+            }
+        };
+        let capacity = u64::from(bytes);
+        match (capacity.checked_sub(most), longest) {
+            (Some(threshold), _) => Mode::Calm(Watch { queue, threshold: threshold as u32 }),
+            (None, Some(longest)) => {
+                Mode::Counted(Counted { queue, capacity, longest, together: Vec::new() })
+            }
+            (None, None) => Mode::Always,
         }
     }
 }
 
 impl Returns {
-    pub(super) fn new<E: Protocol, P: OutputPort>(network: &Network<E, P>, shift: u32) -> Returns {
+    /// Windows are of `1 << shift` picoseconds, packets of `largest_packet` bytes at most.
+    pub(super) fn new<E: Protocol, P: OutputPort>(
+        network: &Network<E, P>,
+        shift: u32,
+        largest_packet: u16,
+    ) -> Returns {
         Returns {
-            mode: Mode::of(network, shift),
+            mode: Mode::of(network, shift, largest_packet),
             risky_ports: vec![false; network.routes.ports() as usize],
             risky: vec![(0, 0); network.routes.switches()],
         }
@@ -183,8 +201,8 @@ impl Returns {
         }
     }
 
-    /// Notes how full a port's header queue is at the end of a visit. Whether its switch may have to
-    /// return headers.
+    /// Notes how full a port's watched queue is at the end of a visit. Whether its switch may have to
+    /// return something.
     #[inline(always)]
     pub(super) fn note<E: Protocol, P: OutputPort>(
         &mut self,

@@ -126,7 +126,7 @@ impl Windows {
         // Padding, so that prefetching past the end is harmless: a unit of this thread, not of another.
         let mine = (0..units).find(|&unit| wheel.is_mine(unit)).expect("every thread has a part");
         let mut engine = Windows {
-            returns: Returns::new(network, wheel.shift()),
+            returns: Returns::new(network, wheel.shift(), largest_packet),
             wheel,
             now: Time::ZERO,
             units: vec![mine; units as usize + FAR_AHEAD + 1].into(),
