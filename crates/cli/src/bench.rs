@@ -182,14 +182,6 @@ const HOMA: [Workload; 2] = [Workload::homa("homa-144"), Workload::homa("ndp-144
 /// Incasts into a pod over random traffic with NDP: with switches that deflect, and without. Part of the standard workloads.
 const OPF: [Workload; 2] = [Workload::opf("opf-432"), Workload::opf("opf-432-off")];
 
-/// FastLane's groups at 60 % (fastlane/fig06): TCP over switches that tell senders of drops, pFabric over its own, and TCP
-/// over neither. Part of the standard workloads.
-const FASTLANE: [Workload; 3] = [
-    Workload::fastlane("fastlane-128"),
-    Workload::fastlane("pfabric-128"),
-    Workload::fastlane("tcp-128"),
-];
-
 /// FatTrees of 4 to 64 ports a switch, for as long as about the same work takes: from half a millisecond on most of
 /// it is the steady state, the first windows being pushed in 0.17 ms.
 const SCALE: [Workload; 9] = [
