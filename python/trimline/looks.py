@@ -34,6 +34,8 @@ PUBLISHED = {
     "homa": {"label": "Homa", "colour": SKY},
     "opf": {"label": "NDP with OPF", "colour": "#332288"},
     "homa-aeolus": {"label": "Homa with Aeolus", "colour": "#44AA99"},
+    "fastlane": {"label": "TCP with FastLane", "colour": "#888888"},
+    "pfabric-fastlane": {"label": "pFabric with FastLane", "colour": "#DD88AA"},
 }
 
 #: A protocol has one colour, in every figure and from every source.
@@ -54,12 +56,14 @@ OWN = {
     "dcqcn-window": "#882255",
     "dcqcn-window-htsim": "#332288",
     "homa-aeolus": "#44AA99",
+    "pfabric-fastlane": "#DD88AA",
 }
 
 #: Series whose names say less than a reader needs.
 WORDS = {
     "dctcp-shared": "DCTCP, shared buffers",
     "homa-aeolus": "Homa with Aeolus",
+    "pfabric-fastlane": "pFabric with FastLane",
     "dcqcn-window": "DCTCP's window over PFC",
     "dcqcn-window-htsim": "htsim's window over PFC",
 }

@@ -50,7 +50,20 @@ WORKS = (
 )
 
 #: The order of the schemes; others come behind them.
-FIRST = ("ndp", "opf", "homa", "homa-aeolus", "phost", "hull", "dctcp", "dcqcn", "tcp")
+FIRST = (
+    "ndp",
+    "opf",
+    "homa",
+    "homa-aeolus",
+    "phost",
+    "pfabric",
+    "pfabric-fastlane",
+    "hull",
+    "dctcp",
+    "dcqcn",
+    "fastlane",
+    "tcp",
+)
 
 #: How much of the small flows is done, and how a point shows it.
 SHARES = ((0.5, "median", 1.0), (0.99, "99 %", 0.45), (0.999, "99.9 %", 0.0))

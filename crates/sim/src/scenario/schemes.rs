@@ -32,7 +32,7 @@ pub(super) struct BuiltIn {
 }
 
 /// Every one of them.
-pub(super) static ALL: [BuiltIn; 9] = [
+pub(super) static ALL: [BuiltIn; 12] = [
     BuiltIn {
         name: "ndp",
         about: "NDP over switches that trim (SIGCOMM 2017).",
@@ -104,14 +104,47 @@ pub(super) static ALL: [BuiltIn; 9] = [
             "transport.ndp = {}\nswitch = { profile = \"paper\", deflection = {} }\n".to_owned()
         },
     },
+    BuiltIn {
+        name: "fastlane",
+        about: "TCP, an ACK for each packet, over switches that tell senders of drops at once (FastLane, 2013). A port holds 85 packets, 128 KB of 1500 B.",
+        keys: |_| {
+            let transport = "transport.tcp = { timers = \"datacenter\", ack_every = 1, notifications = \"fastlane\" }";
+            format!("{transport}\nswitch.profile = \"fastlane\"\n")
+        },
+    },
+    BuiltIn {
+        name: "pfabric",
+        about: "pFabric (SIGCOMM 2013): hosts say how urgent each packet is, and switches send the most urgent first. A port holds 43 packets, 64 KB of 1500 B.",
+        keys: |_| "transport.pfabric = {}\nswitch.profile = \"pfabric\"\n".to_owned(),
+    },
+    BuiltIn {
+        name: "pfabric-fastlane",
+        about: "pFabric over switches that tell senders of drops at once (FastLane, 2013).",
+        keys: |_| {
+            "transport.pfabric = { fastlane = true }\nswitch.profile = \"fastlane-pfabric\"\n"
+                .to_owned()
+        },
+    },
 ];
 
 /// How many there are.
 const COUNT: usize = ALL.len();
 
 /// Their names.
-pub(super) const NAMES: [&str; COUNT] =
-    ["ndp", "hull", "dctcp", "tcp", "dcqcn", "phost", "homa", "homa-aeolus", "opf"];
+pub(super) const NAMES: [&str; COUNT] = [
+    "ndp",
+    "hull",
+    "dctcp",
+    "tcp",
+    "dcqcn",
+    "phost",
+    "homa",
+    "homa-aeolus",
+    "opf",
+    "fastlane",
+    "pfabric",
+    "pfabric-fastlane",
+];
 
 /// The one of this name.
 pub(super) fn named(name: &str) -> Option<&'static BuiltIn> {
