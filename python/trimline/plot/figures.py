@@ -281,6 +281,7 @@ FIGURES: dict[str, Callable[[Experiment], Figure]] = {
     "opf/fig08": detours.fig08,
     "opf/fig10": detours.fig10,
     "opf/map": detours.opf_map,
+    "pfabric/homa-file": hull.homa_file,
     "phost/homa-file": hull.homa_file,
 }
 

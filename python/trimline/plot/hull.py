@@ -207,8 +207,9 @@ def by_size(flows: Sequence[Flow]) -> dict[float, list[float]]:
 
 
 def homa_file(experiment: Experiment) -> Figure:
-    """Slowdown of pHost by size of message, a panel a workload."""
-    return slowdowns(experiment, ("w1", "w2", "w5"), "pHost on Homa's network")
+    """Slowdown of another transport by size of message, a panel a workload."""
+    transport = style.name_of(experiment.identifier.split("/")[0])
+    return slowdowns(experiment, ("w1", "w2", "w5"), f"{transport} on Homa's network")
 
 
 def homa(experiment: Experiment) -> Figure:
