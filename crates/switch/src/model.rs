@@ -1,6 +1,7 @@
 //! The configuration of a port: the five choices.
 
 mod error;
+mod telling;
 
 use alloc::vec::Vec;
 
@@ -594,33 +595,6 @@ impl ServiceModel {
             Classifier::Priority => by_priority(class),
             Classifier::Notifications => by_notification(class.service()),
         }
-    }
-
-    /// Whether a port can tell senders of what becomes of their packets: a queue notifies them, or CoDel quenches.
-    pub fn notifies(&self) -> bool {
-        let tells = |queue: &QueueModel| {
-            queue.overflow.contains(&Action::Notify)
-                || matches!(queue.marker, Marker::CoDel { signal: Signal::Quench, .. })
-        };
-        self.queues.iter().any(tells)
-    }
-
-    /// The one queue that notifies senders, and the bytes below which it takes every packet: where exact bytes are all that
-    /// bounds it, and no port tells of anything else.
-    pub(crate) fn notifying_queue(&self) -> Option<(usize, u32)> {
-        let quenches = |queue: &QueueModel| {
-            matches!(queue.marker, Marker::CoDel { signal: Signal::Quench, .. })
-        };
-        let is_exact = self.cell_bytes == 1 && self.port == Limit::NONE && !self.shares_memory();
-        if !is_exact || self.queues.iter().any(quenches) {
-            return None;
-        }
-        let notifies = |queue: &QueueModel| queue.overflow.contains(&Action::Notify);
-        let mut all = (0..self.queue_count()).filter(|&queue| notifies(&self.queues[queue]));
-        let queue = all.next().filter(|_| all.next().is_none())?;
-        let QueueModel { limits: [whole, header], unscheduled, .. } = self.queues[queue];
-        let bytes = whole.bytes.min(header.bytes).min(unscheduled);
-        (whole.packets.min(header.packets) == u32::MAX).then_some((queue, bytes))
     }
 
     /// How queue 0 is bounded, if it is.
