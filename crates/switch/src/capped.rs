@@ -43,6 +43,27 @@ impl<P: OutputPort<Model = ServiceModel>> Capped<P> {
         self.is_strict = model.cap().is_some_and(|cap| !cap.is_work_conserving);
     }
 
+    /// The same as [`OutputPort::dequeue`] while the first queue has something that nobody outside holds back.
+    #[inline(never)]
+    fn dequeue_capped<K: Packets, C: Chance>(
+        &mut self,
+        around: &mut Around<'_, ServiceModel, K, C>,
+    ) -> Option<Handle> {
+        let (now, model) = (around.now, around.model);
+        if self.may_send(now, model) {
+            self.port.resume(FIRST);
+        }
+        let sent = self.port.dequeue(around);
+        self.port.pause(FIRST);
+        if let (Some(sent), Some(cap)) = (sent, model.cap()) {
+            let packet = around.packets.packet(sent);
+            if model.classify(packet) == FIRST {
+                self.ready_at = now + cap.spacing(packet.wire_bytes);
+            }
+        }
+        sent
+    }
+
     /// Whether the first queue may send at `now`.
     fn may_send(&self, now: Time, model: &ServiceModel) -> bool {
         let Some(cap) = model.cap() else { return true };
@@ -56,7 +77,7 @@ impl<P: OutputPort<Model = ServiceModel>> OutputPort for Capped<P> {
     type Model = ServiceModel;
     const QUEUES: usize = P::QUEUES;
 
-    #[inline]
+    #[inline(always)]
     fn enqueue_plainly<K: Packets>(
         &mut self,
         packet: Handle,
@@ -89,23 +110,15 @@ impl<P: OutputPort<Model = ServiceModel>> OutputPort for Capped<P> {
         self.port.enqueue(packet, around);
     }
 
+    #[inline(always)]
     fn dequeue<K: Packets, C: Chance>(
         &mut self,
         around: &mut Around<'_, ServiceModel, K, C>,
     ) -> Option<Handle> {
-        let (now, model) = (around.now, around.model);
-        if !self.is_paused && !self.port.first(FIRST).is_none() && self.may_send(now, model) {
-            self.port.resume(FIRST);
+        match self.is_paused || self.port.first(FIRST).is_none() {
+            true => self.port.dequeue(around),
+            false => self.dequeue_capped(around),
         }
-        let sent = self.port.dequeue(around);
-        self.port.pause(FIRST);
-        if let (Some(sent), Some(cap)) = (sent, model.cap()) {
-            let packet = around.packets.packet(sent);
-            if model.classify(packet) == FIRST {
-                self.ready_at = now + cap.spacing(packet.wire_bytes);
-            }
-        }
-        sent
     }
 
     fn release(&mut self, model: &ServiceModel, pool: &mut Pool) {
@@ -131,7 +144,7 @@ impl<P: OutputPort<Model = ServiceModel>> OutputPort for Capped<P> {
         self.port.is_sending()
     }
 
-    #[inline]
+    #[inline(always)]
     fn next_start(&self, free_at: Time) -> Time {
         let others = self.port.next_start(free_at);
         if self.is_paused || self.port.first(FIRST).is_none() {

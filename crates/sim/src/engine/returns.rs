@@ -73,6 +73,18 @@ impl Counted {
     fn could_overflow(&self, bytes: u32, packets: u64) -> bool {
         u64::from(bytes) + packets * self.longest > self.capacity
     }
+
+    /// Whether what waits in the inbox for the next visit, now or later, could overflow a port's queue.
+    #[inline(always)]
+    fn is_eager<E: Protocol, P: OutputPort>(
+        &self,
+        network: &Network<E, P>,
+        wheel: &Wheel,
+        port: u32,
+    ) -> bool {
+        let bytes = network.queue_bytes(port, self.queue);
+        self.could_overflow(bytes, wheel.packets(port) + MOST_PENDING)
+    }
 }
 
 impl Mode {
@@ -86,33 +98,30 @@ impl Mode {
         if network.couples_ports() {
             return Mode::Coupled;
         }
+        let (queue, bytes, longest_header, adds_one_header) = match network.returning() {
+            Returning::Never => return Mode::Never,
+            Returning::Anywhere => return Mode::Always,
+            // Whole packets often stand in such a queue: a threshold below what a window may bring would be passed often.
+            Returning::WhenFull { queue, bytes } => {
+                let (capacity, longest) = (bytes.into(), largest_packet.into());
+                return Mode::Counted(Counted { queue, capacity, longest, together: Vec::new() });
+            }
+            Returning::From { queue, bytes, trimmed_bytes, adds_one_header } => {
+                (queue, bytes, trimmed_bytes.max(E::FRAMING.header), adds_one_header)
+            }
+        };
+        let (capacity, longest) = (u64::from(bytes), u64::from(longest_header));
         let links = |switch| network.routes.ports_of(switch).len() as u64;
         let most_links = (0..switches).map(links).max().unwrap_or(0);
         let window = TimeDelta::from_ps(1 << shift);
-        // Bytes that the queue holds, the most that may come within a window, and the longest packet of it where each
-        // that comes adds one at most.
-        let (queue, bytes, most, longest) = match network.returning() {
-            Returning::Never => return Mode::Never,
-            Returning::Anywhere => return Mode::Always,
-            Returning::From { queue, bytes, trimmed_bytes, adds_one_header } => {
-                let header = u64::from(trimmed_bytes.max(E::FRAMING.header));
-                let each = network.most_headers_per_link(window, adds_one_header);
-                let headers = each * most_links + 2 * MOST_PENDING;
-                (queue, bytes, headers * header, adds_one_header.then_some(header))
-            }
-            Returning::WhenFull { queue, bytes } => {
-                let packet = u64::from(largest_packet);
-                let each = network.most_bytes_per_link(window, largest_packet);
-                (queue, bytes, each * most_links + 2 * MOST_PENDING * packet, Some(packet))
-            }
-        };
-        let capacity = u64::from(bytes);
-        match (capacity.checked_sub(most), longest) {
-            (Some(threshold), _) => Mode::Calm(Watch { queue, threshold: threshold as u32 }),
-            (None, Some(longest)) => {
+        let headers =
+            network.most_headers_per_link(window, adds_one_header) * most_links + 2 * MOST_PENDING;
+        match capacity.checked_sub(headers * longest) {
+            Some(threshold) => Mode::Calm(Watch { queue, threshold: threshold as u32 }),
+            None if adds_one_header => {
                 Mode::Counted(Counted { queue, capacity, longest, together: Vec::new() })
             }
-            (None, None) => Mode::Always,
+            None => Mode::Always,
         }
     }
 }
@@ -134,9 +143,10 @@ impl Returns {
     /// Whether every port may be visited alone.
     #[inline(always)]
     pub(super) fn is_calm(&self) -> bool {
-        match self.mode {
+        match &self.mode {
             Mode::Never | Mode::Calm(_) => true,
-            Mode::Alert { .. } | Mode::Counted(_) | Mode::Always | Mode::Coupled => false,
+            Mode::Counted(counted) => counted.together.is_empty(),
+            Mode::Alert { .. } | Mode::Always | Mode::Coupled => false,
         }
     }
 
@@ -213,6 +223,7 @@ impl Returns {
         match &self.mode {
             Mode::Never => false,
             Mode::Calm(watch) if !watch.is_risky(network, port) => false,
+            Mode::Counted(counted) if !counted.is_eager(network, wheel, port) => false,
             Mode::Calm(_)
             | Mode::Alert { .. }
             | Mode::Counted(_)
@@ -234,11 +245,7 @@ impl Returns {
             &Mode::Alert { watch, ports } => {
                 self.change(network, watch, ports, port, wheel.current)
             }
-            Mode::Counted(counted) => {
-                // What waits in the inbox for the next visit, now or later, must not overflow the queue.
-                let bytes = network.queue_bytes(port, counted.queue);
-                counted.could_overflow(bytes, wheel.packets(port) + MOST_PENDING)
-            }
+            Mode::Counted(counted) => counted.is_eager(network, wheel, port),
             Mode::Always | Mode::Coupled => true,
         }
     }
