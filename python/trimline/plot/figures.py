@@ -286,7 +286,9 @@ FIGURES: dict[str, Callable[[Experiment], Figure]] = {
 }
 
 #: Experiments that are a few numbers, and no figure.
-TABLES = frozenset({"beyond/detours", "homa/aeolus", "hull/base", "hull/table5", "ndp/base", "ndp/secPhost"})
+TABLES = frozenset(
+    {"beyond/detours", "homa/aeolus", "hull/base", "hull/table5", "ndp/base", "ndp/secPhost"}
+)
 
 
 def ndp_first(experiment: Experiment) -> list[tuple[str, list[Run]]]:
