@@ -1,5 +1,6 @@
 //! A port that knows how long the packets of a queue have waited, and signals congestion by that (CoDel).
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use trimline_packet::{Handle, Packet, Packets, ServiceClass, Time};
@@ -19,6 +20,13 @@ use crate::pool::Pool;
 #[derive(Clone, Debug, Default)]
 pub struct Sojourn<P> {
     port: P,
+    /// Since the first packet of the queue: a port without CoDel has none.
+    waits: Option<Box<Waits>>,
+}
+
+/// What a port knows of its CoDel queue.
+#[derive(Clone, Debug, Default)]
+struct Waits {
     /// When each packet that waits in the queue arrived.
     arrivals: VecDeque<Time>,
     law: CoDel,
@@ -36,12 +44,13 @@ impl<P: OutputPort<Model = ServiceModel>> Sojourn<P> {
         let Marker::CoDel { target, interval, signal } = around.model.queues[queue].marker else {
             return;
         };
-        let arrived = self.arrivals.pop_front().expect("every waiting packet has its time");
+        let waits = self.waits.as_mut().expect("a packet of the queue has arrived");
+        let arrived = waits.arrivals.pop_front().expect("every waiting packet has its time");
         let (now, packet) = (around.now, around.packets.packet_mut(sent));
         let own = around.model.occupancy(packet.wire_bytes);
         // What waits behind it is no more than another packet of its size. So the last one ends a spell.
         let is_short = self.port.queue_bytes(queue) <= 2 * own;
-        if !self.law.look(now, now - arrived, is_short, target, interval) {
+        if !waits.law.look(now, now - arrived, is_short, target, interval) {
             return;
         }
         // A signal that this packet cannot carry waits for one that can.
@@ -51,7 +60,7 @@ impl<P: OutputPort<Model = ServiceModel>> Sojourn<P> {
                     return;
                 }
                 let is_new = packet.marks & Packet::MARK_CE == 0;
-                self.marked = self.marked.wrapping_add(is_new.into());
+                waits.marked = waits.marked.wrapping_add(is_new.into());
                 packet.marks |= Packet::MARK_CE;
             }
             Signal::Quench => {
@@ -62,7 +71,7 @@ impl<P: OutputPort<Model = ServiceModel>> Sojourn<P> {
                 around.displaced.quench(sent, header);
             }
         }
-        self.law.signalled(now, interval);
+        waits.law.signalled(now, interval);
     }
 }
 
@@ -70,7 +79,7 @@ impl<P: OutputPort<Model = ServiceModel>> OutputPort for Sojourn<P> {
     type Model = ServiceModel;
     const QUEUES: usize = P::QUEUES;
 
-    #[inline]
+    #[inline(always)]
     fn enqueue_plainly<K: Packets>(
         &mut self,
         packet: Handle,
@@ -78,7 +87,8 @@ impl<P: OutputPort<Model = ServiceModel>> OutputPort for Sojourn<P> {
         packets: &mut K,
     ) -> bool {
         // What arrives at the CoDel queue needs the time.
-        model.codel_queue() != Some(model.classify(packets.packet(packet)))
+        let is_plain = |queue| model.classify(packets.packet(packet)) != queue;
+        model.codel_queue().is_none_or(is_plain)
             && self.port.enqueue_plainly(packet, model, packets)
     }
 
@@ -92,17 +102,19 @@ impl<P: OutputPort<Model = ServiceModel>> OutputPort for Sojourn<P> {
         let before = length(&self.port);
         self.port.enqueue(packet, around);
         if length(&self.port) > before {
-            self.arrivals.push_back(around.now);
+            self.waits.get_or_insert_default().arrivals.push_back(around.now);
         }
     }
 
+    #[inline(always)]
     fn dequeue<K: Packets, C: Chance>(
         &mut self,
         around: &mut Around<'_, ServiceModel, K, C>,
     ) -> Option<Handle> {
         let sent = self.port.dequeue(around)?;
-        let queue = around.model.classify(around.packets.packet(sent));
-        if around.model.codel_queue() == Some(queue) {
+        if let Some(queue) = around.model.codel_queue()
+            && around.model.classify(around.packets.packet(sent)) == queue
+        {
             self.look(queue, sent, around);
         }
         Some(sent)
@@ -171,7 +183,8 @@ impl<P: OutputPort<Model = ServiceModel>> OutputPort for Sojourn<P> {
     }
 
     fn marked(&self) -> u32 {
-        self.port.marked().wrapping_add(self.marked)
+        let own = self.waits.as_ref().map_or(0, |waits| waits.marked);
+        self.port.marked().wrapping_add(own)
     }
 }
 

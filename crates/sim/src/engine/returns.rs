@@ -66,12 +66,37 @@ struct Counted {
     longest: u64,
     /// The switches whose ports are visited together in this window.
     together: Vec<u32>,
+    /// The ports that are counted: all, unless only some can be so full.
+    near: Option<Near>,
+}
+
+/// Ports whose watched queues were left so full that one visit could overflow them.
+struct Near {
+    /// Bytes in a queue beyond which it could.
+    threshold: u32,
+    ports: Vec<u32>,
+    /// Per port: whether it is among them.
+    is_near: Vec<bool>,
 }
 
 impl Counted {
     /// Whether `packets` could overflow a watched queue of `bytes`. Each adds one packet to it at most.
     fn could_overflow(&self, bytes: u32, packets: u64) -> bool {
         u64::from(bytes) + packets * self.longest > self.capacity
+    }
+
+    /// Whether nothing need be noted of a port: its next visit cannot overflow its queue.
+    #[inline(always)]
+    fn is_far<E: Protocol, P: OutputPort>(
+        &self,
+        network: &Network<E, P>,
+        wheel: &Wheel,
+        port: u32,
+    ) -> bool {
+        match &self.near {
+            Some(near) => network.queue_bytes(port, self.queue) <= near.threshold,
+            None => !self.is_eager(network, wheel, port),
+        }
     }
 
     /// Whether what waits in the inbox for the next visit, now or later, could overflow a port's queue.
@@ -98,28 +123,37 @@ impl Mode {
         if network.couples_ports() {
             return Mode::Coupled;
         }
+        let links = |switch| network.routes.ports_of(switch).len() as u64;
+        let most_links = (0..switches).map(links).max().unwrap_or(0);
+        let window = TimeDelta::from_ps(1 << shift);
         let (queue, bytes, longest_header, adds_one_header) = match network.returning() {
             Returning::Never => return Mode::Never,
             Returning::Anywhere => return Mode::Always,
-            // Whole packets often stand in such a queue: a threshold below what a window may bring would be passed often.
+            // Whole packets often stand in such a queue: it is counted wherever a window may bring enough.
             Returning::WhenFull { queue, bytes } => {
-                let (capacity, longest) = (bytes.into(), largest_packet.into());
-                return Mode::Counted(Counted { queue, capacity, longest, together: Vec::new() });
+                let (capacity, longest) = (u64::from(bytes), u64::from(largest_packet));
+                let each = network.most_bytes_per_link(window, largest_packet);
+                let most = each * most_links + 2 * MOST_PENDING * longest;
+                let near = capacity.checked_sub(most).map(|threshold| Near {
+                    threshold: threshold as u32,
+                    ports: Vec::new(),
+                    is_near: vec![false; network.routes.ports() as usize],
+                });
+                let together = Vec::new();
+                return Mode::Counted(Counted { queue, capacity, longest, together, near });
             }
             Returning::From { queue, bytes, trimmed_bytes, adds_one_header } => {
                 (queue, bytes, trimmed_bytes.max(E::FRAMING.header), adds_one_header)
             }
         };
         let (capacity, longest) = (u64::from(bytes), u64::from(longest_header));
-        let links = |switch| network.routes.ports_of(switch).len() as u64;
-        let most_links = (0..switches).map(links).max().unwrap_or(0);
-        let window = TimeDelta::from_ps(1 << shift);
         let headers =
             network.most_headers_per_link(window, adds_one_header) * most_links + 2 * MOST_PENDING;
         match capacity.checked_sub(headers * longest) {
             Some(threshold) => Mode::Calm(Watch { queue, threshold: threshold as u32 }),
             None if adds_one_header => {
-                Mode::Counted(Counted { queue, capacity, longest, together: Vec::new() })
+                let together = Vec::new();
+                Mode::Counted(Counted { queue, capacity, longest, together, near: None })
             }
             None => Mode::Always,
         }
@@ -145,7 +179,8 @@ impl Returns {
     pub(super) fn is_calm(&self) -> bool {
         match &self.mode {
             Mode::Never | Mode::Calm(_) => true,
-            Mode::Counted(counted) => counted.together.is_empty(),
+            // Those that may not be were visited before the others.
+            Mode::Counted(_) => true,
             Mode::Alert { .. } | Mode::Always | Mode::Coupled => false,
         }
     }
@@ -181,6 +216,43 @@ impl Returns {
         }
     }
 
+    /// Counts what has arrived at the ports whose queues were left so full that it matters. Whether it did: if not, all
+    /// ports are to be counted.
+    pub(super) fn count_near<E: Protocol, P: OutputPort>(
+        &mut self,
+        network: &Network<E, P>,
+        wheel: &Wheel,
+    ) -> bool {
+        let Mode::Counted(Counted { near: Some(near), queue, .. }) = &mut self.mode else {
+            return false;
+        };
+        let (queue, threshold) = (*queue, near.threshold);
+        near.ports.retain(|&port| {
+            let stays = network.queue_bytes(port, queue) > threshold;
+            near.is_near[port as usize] = stays;
+            stays
+        });
+        let ports = mem::take(&mut near.ports);
+        for &port in &ports {
+            if wheel.is_due(port) {
+                self.count(network, wheel, port);
+            }
+        }
+        if let Mode::Counted(Counted { near: Some(near), .. }) = &mut self.mode {
+            near.ports = ports;
+        }
+        true
+    }
+
+    /// A switch whose ports are visited together in this window, by its place among them.
+    #[inline]
+    pub(super) fn crowded(&self, place: usize) -> Option<u32> {
+        match &self.mode {
+            Mode::Counted(counted) => counted.together.get(place).copied(),
+            Mode::Never | Mode::Calm(_) | Mode::Alert { .. } | Mode::Always | Mode::Coupled => None,
+        }
+    }
+
     /// Counts what has arrived at a port when a window begins.
     #[inline(always)]
     pub(super) fn count<E: Protocol, P: OutputPort>(
@@ -193,8 +265,10 @@ impl Returns {
         let bytes = network.queue_bytes(port, counted.queue);
         if counted.could_overflow(bytes, wheel.packets(port)) {
             let switch = network.routes.switch_of(port);
-            self.risky[switch as usize] = (1, wheel.current);
-            counted.together.push(switch);
+            let is_new = mem::replace(&mut self.risky[switch as usize], (1, wheel.current)).0 == 0;
+            if is_new {
+                counted.together.push(switch);
+            }
         }
     }
 
@@ -223,7 +297,7 @@ impl Returns {
         match &self.mode {
             Mode::Never => false,
             Mode::Calm(watch) if !watch.is_risky(network, port) => false,
-            Mode::Counted(counted) if !counted.is_eager(network, wheel, port) => false,
+            Mode::Counted(counted) if counted.is_far(network, wheel, port) => false,
             Mode::Calm(_)
             | Mode::Alert { .. }
             | Mode::Counted(_)
@@ -239,13 +313,20 @@ impl Returns {
         wheel: &Wheel,
         port: u32,
     ) -> bool {
-        match &self.mode {
+        match &mut self.mode {
             Mode::Never => false,
-            &Mode::Calm(watch) => self.change(network, watch, 0, port, wheel.current),
-            &Mode::Alert { watch, ports } => {
+            &mut Mode::Calm(watch) => self.change(network, watch, 0, port, wheel.current),
+            &mut Mode::Alert { watch, ports } => {
                 self.change(network, watch, ports, port, wheel.current)
             }
-            Mode::Counted(counted) => counted.is_eager(network, wheel, port),
+            Mode::Counted(counted) => {
+                if let Some(near) = &mut counted.near
+                    && !mem::replace(&mut near.is_near[port as usize], true)
+                {
+                    near.ports.push(port);
+                }
+                counted.is_eager(network, wheel, port)
+            }
             Mode::Always | Mode::Coupled => true,
         }
     }

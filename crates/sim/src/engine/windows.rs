@@ -268,7 +268,7 @@ impl Windows {
             self.last_active = self.wheel.current;
         }
         if self.returns.is_counted() {
-            self.count_arrivals(network, count);
+            self.visit_crowded(network, limit, count);
         }
         let mut first = 0;
         if self.returns.are_coupled() {
@@ -311,15 +311,32 @@ impl Windows {
         }
     }
 
-    /// Finds the switches that may have to return a header in this window: all that arrives in it was sent
-    /// before it.
+    /// Finds the switches that may have to return something in this window, and visits their ports together. All that
+    /// arrives in it was sent before it.
     #[inline(never)]
+    fn visit_crowded<E: Protocol, P: OutputPort>(
+        &mut self,
+        network: &mut Network<E, P>,
+        limit: Time,
+        count: usize,
+    ) {
+        self.returns.forget_counts();
+        if !self.returns.count_near(network, &self.wheel) {
+            self.count_arrivals(network, count);
+        }
+        let mut place = 0;
+        while let Some(switch) = self.returns.crowded(place) {
+            self.visit_switch(network, switch, limit);
+            place += 1;
+        }
+    }
+
+    /// Counts what has arrived at each port that is to be visited.
     fn count_arrivals<E: Protocol, P: OutputPort>(
         &mut self,
         network: &Network<E, P>,
         count: usize,
     ) {
-        self.returns.forget_counts();
         for index in 0..count {
             let far = self.units[index + FAR_AHEAD];
             network.prefetch_unit(far);
@@ -394,20 +411,20 @@ impl Windows {
     ) {
         let switch = network.routes.switch_of(port);
         if self.returns.together(switch, self.wheel.current) {
-            self.visit_switch(network, port, limit);
+            self.visit_switch(network, switch, limit);
         } else {
             self.visit_port_rarely(network, port, limit);
         }
     }
 
-    /// Visits all ports of a port's switch together, arrivals in order of time across them.
+    /// Visits all ports of a switch together, arrivals in order of time across them.
     fn visit_switch<E: Protocol, P: OutputPort>(
         &mut self,
         network: &mut Network<E, P>,
-        port: u32,
+        switch: u32,
         limit: Time,
     ) {
-        let ports = network.routes.ports_of(network.routes.switch_of(port));
+        let ports = network.routes.ports_of(switch);
         self.entries.clear();
         for unit in ports.clone() {
             self.take_arrivals(network, unit, limit);

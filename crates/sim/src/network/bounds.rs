@@ -34,6 +34,17 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         each * self.classes.iter().map(fastest).max().expect("a network has links")
     }
 
+    /// The most bytes that arrive over one link within `span`, of packets that are no longer than `largest`.
+    pub(crate) fn most_bytes_per_link(&self, span: TimeDelta, largest: u16) -> u64 {
+        // What was sent earlier and delayed may arrive together with what was not.
+        let span = span + self.links.most_delay();
+        let of = |class: &LinkClass| {
+            let packet = class.transmission(largest).as_ps();
+            (span.as_ps().div_ceil(packet) + 1) * u64::from(largest)
+        };
+        self.classes.iter().map(of).max().expect("a network has links")
+    }
+
     /// Bytes on the wire of the shortest packet.
     fn shortest(&self) -> u16 {
         // What a switch makes may be shorter than what hosts send: a notification, a pause frame.
