@@ -24,7 +24,7 @@ help:
 	@echo "make mutations           mistakes in transport, sim and metrics, and the test that finds each: NAMES='..' for some"
 	@echo "make checked             the code of a release with every index checked, and which thread changes what"
 	@echo "make data-races          threads of one run under ThreadSanitizer (nightly Rust): minutes"
-	@echo "make p4                  the P4 switch: compiled program, vectors, mistakes; p4c and bmv2 if installed"
+	@echo "make p4                  the P4 switches: compiled programs, vectors, mistakes; p4c and bmv2 if installed"
 	@echo "make rtl                 the hardware switch: lint, vectors, line rate (verilator, g++)"
 	@echo "make rtl-formal          bounded model checking of its blocks (yosys, z3)"
 	@echo "make rtl-resources       what it takes of an FPGA, by block (yosys)"
@@ -103,10 +103,11 @@ wheel-test: prerequisites
 	out/wheel/bin/pip install --quiet --disable-pip-version-check .
 	cd out/wheel && PATH="$$PWD/bin:$$PATH" sh ../../scripts/wheel_test.sh
 
-# The compiled program is executed on its vectors; with p4c-bm2-ss or simple_switch on PATH they are asked too.
+# The compiled programs are executed on their vectors; with p4c-bm2-ss or simple_switch on PATH they are asked too.
 p4: prerequisites
 	cargo xtask p4
 	cargo xtask p4 --mutations
+	cargo test --package xtask --quiet -- p4:: bmv2::
 
 hardware-tools:
 	@for tool in verilator g++; do command -v $$tool >/dev/null || { echo "missing: $$tool; bring it with: \

@@ -7,10 +7,7 @@
  * one action, egress gives it back in one action, so no two packets are admitted to one place. */
 #include <core.p4>
 #include <v1model.p4>
-
-const bit<16> ETHER_TYPE_IPV4 = 0x0800;
-const bit<16> ETHER_TYPE_IPV6 = 0x86dd;
-const bit<8> PROTOCOL_UDP = 17;
+#include "ip.p4"
 
 const bit<32> ETHERNET_BYTES = 14;
 const bit<32> IPV6_BYTES = 40;
@@ -36,41 +33,6 @@ const service_t CONTROL = 4;
 /* Priorities of the traffic manager: the larger is served first. */
 const bit<3> DATA_QUEUE = 0;
 const bit<3> HEADER_QUEUE = 1;
-
-header ethernet_t {
-    bit<48> destination;
-    bit<48> source;
-    bit<16> ether_type;
-}
-
-header ipv4_t {
-    bit<4>  version;
-    bit<4>  ihl;
-    bit<6>  dscp;
-    bit<2>  ecn;
-    bit<16> length;
-    bit<16> identification;
-    bit<2>  flags;
-    bit<1>  more_fragments;
-    bit<13> fragment_offset;
-    bit<8>  time_to_live;
-    bit<8>  protocol;
-    bit<16> checksum;
-    bit<32> source;
-    bit<32> destination;
-}
-
-header ipv6_t {
-    bit<4>   version;
-    bit<6>   dscp;
-    bit<2>   ecn;
-    bit<20>  flow_label;
-    bit<16>  length;
-    bit<8>   next_header;
-    bit<8>   hop_limit;
-    bit<128> source;
-    bit<128> destination;
-}
 
 header udp_t {
     bit<16> source;

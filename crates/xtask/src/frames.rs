@@ -27,6 +27,9 @@ const PROFILES: [&str; 4] = ["paper", "netfpga", "p4", "drop-tail"];
 /// Ethernet and IPv4 headers: a switch reads them of every frame.
 const SHORTEST: usize = 34;
 
+/// Where IP begins.
+const IP: usize = 14;
+
 /// "No limit" in a field of 20 bits.
 const NO_BYTES: u32 = (1 << 20) - 1;
 /// "No limit" in a field of 13 bits.
@@ -117,20 +120,23 @@ pub(crate) fn frame(packet: &Packet) -> Result<Vec<u8>, String> {
 /// A frame shorter than Ethernet allows, which `emit` does not write: the end is cut off, and
 /// a switch that trims it writes the length that is left.
 fn shorten(bytes: &mut Vec<u8>, length: usize, cut: bool) {
-    const IP: usize = 14;
     bytes.truncate(length);
     let left = (length - IP) as u16;
     if cut && left < u16::from_be_bytes([bytes[IP + 2], bytes[IP + 3]]) {
         bytes[IP + 2..IP + 4].copy_from_slice(&left.to_be_bytes());
-        bytes[IP + 10..IP + 12].fill(0);
-        let words = bytes[IP..IP + 20].chunks(2);
-        let mut sum: u32 =
-            words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
-        while sum > 0xffff {
-            sum = (sum & 0xffff) + (sum >> 16);
-        }
-        bytes[IP + 10..IP + 12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+        mend_checksum(bytes);
     }
+}
+
+/// Writes the checksum of an IPv4 header without options.
+pub(crate) fn mend_checksum(bytes: &mut [u8]) {
+    bytes[IP + 10..IP + 12].fill(0);
+    let words = bytes[IP..IP + 20].chunks(2);
+    let mut sum: u32 = words.map(|word| u32::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    bytes[IP + 10..IP + 12].copy_from_slice(&(!(sum as u16)).to_be_bytes());
 }
 
 fn hex(bytes: &[u8]) -> String {

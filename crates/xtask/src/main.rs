@@ -129,8 +129,9 @@ fn main() -> ExitCode {
         ["vectors", "--generate"] => written(generate::write_all(&root)),
         ["vectors", "--expand", folder] => written(frames::expand_all(&root, Path::new(folder))),
         ["p4"] => match p4::run_all(&root) {
-            Ok(p4::Covered { vectors, real }) => {
-                println!("{vectors} vectors hold on the compiled P4 program");
+            Ok(p4::Covered { vectors, deflections, real }) => {
+                println!("{vectors} vectors hold on NDP's compiled P4 program");
+                println!("{deflections} vectors of deflection hold on OPF's");
                 real.iter().for_each(|line| println!("{line}"));
                 ExitCode::SUCCESS
             }

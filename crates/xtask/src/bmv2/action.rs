@@ -21,6 +21,19 @@ pub(super) enum Primitive {
         index: Expression,
         value: Expression,
     },
+    /// A calculation modulo `size`, and `base` more.
+    Hash {
+        to: FieldRef,
+        base: Expression,
+        calculation: usize,
+        size: Expression,
+    },
+    /// A number that is drawn, both bounds included.
+    Random {
+        to: FieldRef,
+        low: Expression,
+        high: Expression,
+    },
     /// `mark_to_drop`: the packet gets the port that leads nowhere.
     Drop,
     /// No more than so many bytes leave the switch.
@@ -78,6 +91,26 @@ impl Primitive {
                     value: value(&written)?,
                 })
             }
+            "modify_field_with_hash_based_offset" => {
+                let [to, base, calculation, size] = parameters.tuple()?;
+                if calculation.field("type")?.text()? != "calculation" {
+                    return Err(calculation.field("type")?.expected("calculation"));
+                }
+                Ok(Primitive::Hash {
+                    to: destination(&to, names)?,
+                    base: value(&base)?,
+                    calculation: names.calculation(&calculation.field("value")?)?,
+                    size: value(&size)?,
+                })
+            }
+            "modify_field_rng_uniform" => {
+                let [to, low, high] = parameters.tuple()?;
+                Ok(Primitive::Random {
+                    to: destination(&to, names)?,
+                    low: value(&low)?,
+                    high: value(&high)?,
+                })
+            }
             "mark_to_drop" => Ok(Primitive::Drop),
             "truncate" => {
                 let [bytes] = parameters.tuple()?;
@@ -85,7 +118,8 @@ impl Primitive {
             }
             "no_op" => Ok(Primitive::Nothing),
             _ => Err(node.field("op")?.expected(
-                "assign, register_read, register_write, mark_to_drop, truncate or no_op",
+                "assign, register_read, register_write, modify_field_with_hash_based_offset, \
+                 modify_field_rng_uniform, mark_to_drop, truncate or no_op",
             )),
         }
     }

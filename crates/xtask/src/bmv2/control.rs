@@ -1,7 +1,7 @@
 //! The control plane: commands in the words of bmv2's `simple_switch_CLI`, so that one file serves both.
 //!
-//! `table_add TABLE ACTION KEY... => ARGUMENT...`, `table_set_default TABLE ACTION ARGUMENT...` and `register_write ARRAY
-//! CELL VALUE`. A value is decimal, hexadecimal with 0x, an IPv4, IPv6 or MAC address; an lpm key ends in a slash and the
+//! `table_add TABLE ACTION KEY... => ARGUMENT...`, `table_set_default TABLE ACTION ARGUMENT...`, `table_clear TABLE`
+//! and `register_write ARRAY CELL VALUE`. A value is decimal, hexadecimal with 0x, an IPv4, IPv6 or MAC address; an lpm key ends in a slash and the
 //! length of the prefix.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -14,6 +14,7 @@ use super::table::{Call, Entry, KeyPart, Match};
 pub(super) enum Command {
     Add { table: usize, entry: Entry },
     Default { table: usize, call: Call },
+    Clear { table: usize },
     Register { array: usize, cell: usize, value: u128 },
 }
 
@@ -58,6 +59,7 @@ pub(super) fn parse_command(program: &Program, line: &str) -> Result<Command, St
             }
             Ok(Command::Default { table, call: call_of(program, table, action, arguments)? })
         }
+        ["table_clear", table] => Ok(Command::Clear { table: table_of(program, table)? }),
         ["register_write", array, cell, value] => {
             let array = program.register(array)?;
             let known = &program.registers[array];
@@ -66,7 +68,9 @@ pub(super) fn parse_command(program: &Program, line: &str) -> Result<Command, St
             let cell = index.ok_or_else(|| format!("expected a cell of {cells}, not {cell:?}"))?;
             Ok(Command::Register { array, cell, value: value_of(value, known.bits)? })
         }
-        _ => Err(format!("expected table_add, table_set_default or register_write, not {line:?}")),
+        _ => Err(format!(
+            "expected table_add, table_set_default, table_clear or register_write, not {line:?}"
+        )),
     }
 }
 

@@ -1,6 +1,7 @@
 //! A program with its tables and registers: what it does to one packet.
 
 use super::action::Primitive;
+use super::draws::Draws;
 use super::expression::Expression;
 use super::packet::{Bits, Packet, mask};
 use super::program::{Checksum, ParserOp, Program};
@@ -18,6 +19,8 @@ pub(super) struct Machine<'p> {
     pub(super) program: &'p Program,
     pub(super) tables: Vec<Contents>,
     pub(super) registers: Vec<Vec<u128>>,
+    /// What `random` gives.
+    pub(super) draws: Draws,
 }
 
 impl<'p> Machine<'p> {
@@ -26,6 +29,7 @@ impl<'p> Machine<'p> {
             program,
             tables: program.tables.iter().map(|table| table.empty()).collect(),
             registers: program.registers.iter().map(|array| vec![0; array.size]).collect(),
+            draws: Draws::default(),
         }
     }
 
@@ -89,11 +93,8 @@ impl<'p> Machine<'p> {
         if !applies || !packet.is_valid(checksum.target.header) {
             return Ok(None);
         }
-        let mut input = Bits::default();
-        for (value, bits) in &checksum.input {
-            input.push(value.value(packet, &[])? as u128 & mask(*bits), *bits);
-        }
-        Ok(Some(input.internet_checksum().into()))
+        let calculation = &self.program.calculations[checksum.calculation];
+        calculation.output(packet).map(|sum| Some(sum.into()))
     }
 
     /// Runs a pipeline from its first node.
@@ -148,6 +149,18 @@ impl<'p> Machine<'p> {
                 let index = self.index(*array, index, packet, arguments)?;
                 let value = value.value(packet, arguments)? as u128;
                 self.registers[*array][index] = value & mask(self.program.registers[*array].bits);
+            }
+            Primitive::Hash { to, base, calculation, size } => {
+                let hash = self.program.calculations[*calculation].output(packet)?;
+                let base = base.value(packet, arguments)?;
+                // bmv2 takes a size of 0 for 1.
+                let size = size.value(packet, arguments)?.max(1);
+                let sum = (i128::from(hash) % size).checked_add(base);
+                packet.write(*to, sum.ok_or("a hash needs more than 127 bits")? as u128);
+            }
+            Primitive::Random { to, low, high } => {
+                let bounds = (low.value(packet, arguments)?, high.value(packet, arguments)?);
+                packet.write(*to, self.draws.draw(bounds)? as u128);
             }
             Primitive::Drop => {
                 let field = self.program.target_field("standard_metadata", "egress_spec");

@@ -5,7 +5,9 @@
 //! Facts about the format are those of bmv2's `JSON_format.md` and `simple_switch.md`.
 
 mod action;
+mod calculation;
 mod control;
+mod draws;
 mod expression;
 mod machine;
 mod names;
@@ -17,5 +19,6 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use draws::Draw;
 pub(crate) use program::Program;
 pub(crate) use switch::{Queued, Switch};

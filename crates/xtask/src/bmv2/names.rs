@@ -46,11 +46,12 @@ pub(super) struct RegisterArray {
     pub(super) bits: u32,
 }
 
-/// What headers and registers are called.
+/// What headers, registers and calculations are called.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     headers: BTreeMap<String, (usize, Vec<Field>)>,
     registers: BTreeMap<String, usize>,
+    calculations: BTreeMap<String, usize>,
 }
 
 impl Names {
@@ -62,7 +63,13 @@ impl Names {
         Names {
             headers: headers.iter().enumerate().map(header).collect(),
             registers: registers.iter().enumerate().map(register).collect(),
+            calculations: BTreeMap::new(),
         }
+    }
+
+    /// Their fields are known by name, so they come later.
+    pub(super) fn know_calculations(&mut self, names: impl Iterator<Item = String>) {
+        self.calculations = names.zip(0..).collect();
     }
 
     /// `[header, field]`.
@@ -91,6 +98,11 @@ impl Names {
     pub(super) fn register(&self, node: &Node) -> Result<usize, String> {
         self.register_named(node.text()?)
             .ok_or_else(|| node.expected("the name of a register array"))
+    }
+
+    pub(super) fn calculation(&self, node: &Node) -> Result<usize, String> {
+        let known = self.calculations.get(node.text()?).copied();
+        known.ok_or_else(|| node.expected("the name of a calculation"))
     }
 
     pub(super) fn register_named(&self, name: &str) -> Option<usize> {

@@ -129,6 +129,13 @@ impl Bits {
         }
         !(sum as u16)
     }
+
+    /// CRC-32 of IEEE 802.3, bits reflected.
+    pub(super) fn crc32(&self) -> u32 {
+        let step = |crc: u32| if crc & 1 == 0 { crc >> 1 } else { crc >> 1 ^ 0xedb8_8320 };
+        let byte = |crc: u32, &byte: &u8| (0..8).fold(crc ^ u32::from(byte), |crc, _| step(crc));
+        !self.bytes.iter().fold(u32::MAX, byte)
+    }
 }
 
 #[cfg(test)]
@@ -161,5 +168,12 @@ mod tests {
         let mut bits = Bits::default();
         bits.push(0x0001_f203_f4f5_f6f7, 64);
         assert_eq!(bits.internet_checksum(), !0xddf2);
+    }
+
+    #[test]
+    fn the_check_value_of_crc_32() {
+        let mut bits = Bits::default();
+        b"123456789".iter().for_each(|&digit| bits.push(digit.into(), 8));
+        assert_eq!(bits.crc32(), 0xcbf4_3926);
     }
 }

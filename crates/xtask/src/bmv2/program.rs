@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::action::{Action, Primitive};
+use super::calculation::Calculation;
 use super::expression::Expression;
 use super::names::{Field, FieldRef, Header, Names, RegisterArray};
 use super::node::Node;
@@ -54,7 +55,8 @@ pub(super) struct State {
 #[derive(Clone, Debug)]
 pub(super) struct Checksum {
     pub(super) target: FieldRef,
-    pub(super) input: Vec<(Expression, u32)>,
+    /// Which calculation gives it.
+    pub(super) calculation: usize,
     pub(super) condition: Option<Expression>,
     pub(super) verify: bool,
     pub(super) update: bool,
@@ -78,6 +80,7 @@ pub(crate) struct Program {
     pub(super) too_short: u128,
     pub(super) no_error: u128,
     pub(super) deparser: Vec<usize>,
+    pub(super) calculations: Vec<Calculation>,
     pub(super) checksums: Vec<Checksum>,
     pub(super) registers: Vec<RegisterArray>,
     pub(super) actions: Vec<Action>,
@@ -120,7 +123,12 @@ impl Program {
         }
         let headers = read_headers(root)?;
         let registers = read_registers(root)?;
-        let names = Names::new(&headers, &registers);
+        let mut names = Names::new(&headers, &registers);
+        let calculations = root.field("calculations")?.items()?;
+        let read = |node| Calculation::read(node, &names);
+        let calculations: Vec<Calculation> =
+            calculations.iter().map(read).collect::<Result<_, _>>()?;
+        names.know_calculations(calculations.iter().map(|known| known.name.clone()));
         let (states, first_state) = read_parser(root, &names)?;
         let order = only(root, "deparsers")?.field("order")?.items()?;
         let deparser = order.iter().map(|name| names.header(name)).collect::<Result<_, _>>()?;
@@ -164,6 +172,7 @@ impl Program {
             too_short: error_code(root, "PacketTooShort")?,
             no_error: error_code(root, "NoError")?,
             deparser,
+            calculations,
             checksums: read_checksums(root, &names)?,
             headers,
             registers,
@@ -375,37 +384,13 @@ fn read_transition(node: &Node, bytes: usize) -> Result<Option<Masked>, String> 
 }
 
 fn read_checksums(root: &Node, names: &Names) -> Result<Vec<Checksum>, String> {
-    let mut calculations = BTreeMap::new();
-    for calculation in root.field("calculations")?.items()? {
-        let algorithm = calculation.field("algo")?;
-        if algorithm.text()? != "csum16" {
-            return Err(algorithm.expected("csum16"));
-        }
-        let mut input = Vec::new();
-        for part in calculation.field("input")?.items()? {
-            input.push(match part.field("type")?.text()? {
-                "field" => {
-                    let field = names.field(&part.field("value")?)?;
-                    (Expression::Field(field), field.bits)
-                }
-                "hexstr" => {
-                    let bits = part.field("bitwidth")?.number()? as u32;
-                    (Expression::read(&part, names, 0)?, bits)
-                }
-                _ => return Err(part.field("type")?.expected("field or hexstr")),
-            });
-        }
-        calculations.insert(calculation.field("name")?.text()?, input);
-    }
     let mut checksums = Vec::new();
     for checksum in root.field("checksums")?.items()? {
-        let name = checksum.field("calculation")?;
-        let input = calculations.get(name.text()?).ok_or_else(|| name.expected("a calculation"))?;
         let condition = checksum.optional("if_cond");
         let flag = |key: &str| checksum.optional(key).map(|flag| flag.boolean()).transpose();
         checksums.push(Checksum {
             target: names.field(&checksum.field("target")?)?,
-            input: input.clone(),
+            calculation: names.calculation(&checksum.field("calculation")?)?,
             condition: condition.map(|node| Expression::read(&node, names, 0)).transpose()?,
             verify: flag("verify")?.unwrap_or(true),
             update: flag("update")?.unwrap_or(true),

@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::control::{Command, parse_command};
+use super::draws::Draw;
 use super::machine::{DROP_PORT, Machine};
 use super::packet::Packet;
 use super::program::Program;
@@ -54,6 +55,10 @@ impl<'p> Switch<'p> {
                         self.machine.tables[table].default = call;
                         Ok(())
                     }
+                    Command::Clear { table } => {
+                        self.machine.tables[table].entries.clear();
+                        Ok(())
+                    }
                     Command::Register { array, cell, value } => {
                         self.machine.registers[array][cell] = value;
                         Ok(())
@@ -76,11 +81,21 @@ impl<'p> Switch<'p> {
         Ok(packet.read(field) as u64)
     }
 
-    /// A frame comes in by a port and goes through ingress into its queue, or is dropped: `false`.
+    /// What the next `random` gives.
+    pub(crate) fn lay_out(&mut self, draw: Draw) {
+        self.machine.draws.0.push_back(draw);
+    }
+
+    /// How much of it was not drawn.
+    pub(crate) fn undrawn(&self) -> usize {
+        self.machine.draws.0.len()
+    }
+
+    /// A frame comes in by a port and goes through ingress into a queue: of which port; `None` if it is dropped.
     ///
     /// # Errors
     /// The program does what no switch can do.
-    pub(crate) fn receive(&mut self, port: u64, frame: &[u8]) -> Result<bool, String> {
+    pub(crate) fn receive(&mut self, port: u64, frame: &[u8]) -> Result<Option<u64>, String> {
         let program = self.machine.program;
         let mut packet = Packet::new(&program.headers, frame);
         self.set(&mut packet, "standard_metadata", "ingress_port", port);
@@ -90,7 +105,7 @@ impl<'p> Switch<'p> {
         self.machine.run(program.ingress, &mut packet)?;
         let egress = self.value(&packet, "standard_metadata", "egress_spec")?;
         if u128::from(egress) == DROP_PORT {
-            return Ok(false);
+            return Ok(None);
         }
         let priority = self.value(&packet, "intrinsic_metadata", "priority").unwrap_or(0) as usize;
         if priority >= self.priorities {
@@ -105,7 +120,7 @@ impl<'p> Switch<'p> {
         if let Some(field) = program.target_field("queueing_metadata", "enq_qdepth") {
             packet.write(field, depth.into());
         }
-        Ok(true)
+        Ok(Some(egress))
     }
 
     /// Takes the next packet from the queues of a port. It is not yet through egress.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::node::Node;
-use super::{Program, Switch};
+use super::{Draw, Program, Switch};
 
 fn field(header: &str, member: &str) -> Value {
     json!({"type": "field", "value": [header, member]})
@@ -122,7 +122,7 @@ fn check(document: &Value, frame: &[u8], expected: Option<(u64, &[u8])>) {
     let mut switch = Switch::new(&program, 2);
     switch.configure(TABLES).unwrap();
     let queued = switch.receive(3, frame).unwrap();
-    assert_eq!(queued, expected.is_some());
+    assert_eq!(queued, expected.map(|(port, _)| port));
     if let Some((port, expected)) = expected {
         let queued = switch.take(port).expect("it is queued at that port");
         assert_eq!(switch.preview(port, &queued).unwrap().unwrap(), expected);
@@ -179,7 +179,7 @@ fn the_higher_priority_leaves_first_and_registers_count() {
     let mut switch = Switch::new(&program, 2);
     switch.configure("table_add t go 0x40/4 => 1 0\ntable_add t go 0x50/4 => 1 1\n").unwrap();
     for b in [0x41, 0x42, 0x51, 0x43, 0x52] {
-        assert!(switch.receive(0, &[1, b, 0, 0]).unwrap());
+        assert!(switch.receive(0, &[1, b, 0, 0]).unwrap().is_some());
     }
     let mut left = Vec::new();
     while let Some(queued) = switch.take(1) {
@@ -189,7 +189,7 @@ fn the_higher_priority_leaves_first_and_registers_count() {
     assert_eq!(switch.registers("seen").unwrap(), [0, 0, 5, 0]);
     assert!(switch.register("seen", 4).is_err() && switch.registers("luck").is_err());
     switch.configure("register_write seen 2 255").unwrap();
-    assert!(switch.receive(0, &[1, 0x41, 0, 0]).unwrap());
+    assert!(switch.receive(0, &[1, 0x41, 0, 0]).unwrap().is_some());
     assert_eq!(switch.register("seen", 2).unwrap(), 0, "a cell has eight bits");
 }
 
@@ -202,6 +202,63 @@ fn a_register_has_no_cell_behind_its_end() {
     switch.configure(TABLES).unwrap();
     let error = switch.receive(0, &[1, 0x41, 0, 0]).unwrap_err();
     assert_eq!(error, "table t: action go: register seen has no cell 4");
+}
+
+/// The document whose action `go` does something else first.
+fn instead(op: &str, parameters: &[Value]) -> Value {
+    let mut document = document();
+    *document.pointer_mut("/actions/0/primitives/0").unwrap() = primitive(op, parameters);
+    document
+}
+
+#[test]
+fn what_is_drawn_was_laid_out() {
+    let port = field("standard_metadata", "egress_spec");
+    let document = instead("modify_field_rng_uniform", &[port, number("0x1"), field("h", "a")]);
+    let program = program(&document).unwrap();
+    let mut switch = Switch::new(&program, 2);
+    switch.configure(TABLES).unwrap();
+    let mut draw = |draw: Option<(u64, u64, u64)>| {
+        if let Some((value, low, high)) = draw {
+            switch.lay_out(Draw { value, low, high });
+        }
+        let outcome = switch.receive(0, &[1, 0x41, 0, 0]);
+        assert_eq!(switch.undrawn(), 0);
+        outcome.map_err(|error| error.replace("table t: action go: a draw from 1 to 1", ""))
+    };
+    assert_eq!(draw(Some((1, 1, 1))), Ok(Some(1)));
+    assert_eq!(draw(None), Err(", which is not laid out".to_owned()));
+    assert_eq!(draw(Some((1, 1, 2))), Err(", not from 1 to 2".to_owned()));
+    assert_eq!(draw(Some((1, 0, 1))), Err(", not from 0 to 1".to_owned()));
+    assert_eq!(draw(Some((2, 1, 1))), Err(" does not give 2".to_owned()));
+}
+
+#[test]
+fn a_hash_is_of_valid_headers_and_has_a_base_and_a_size() {
+    let hash = |size: &str| {
+        let port = field("standard_metadata", "egress_spec");
+        let calculation = json!({"type": "calculation", "value": "hash"});
+        let parameters = [port, number("0x7"), calculation, number(size)];
+        let mut document = instead("modify_field_with_hash_based_offset", &parameters);
+        document["calculations"].as_array_mut().unwrap().push(
+            json!({"name": "hash", "id": 1, "algo": "crc32", "input": [field("h", "a"), field("h", "b")]}),
+        );
+        document
+    };
+    let port_of = |size: &str, frame: &[u8]| {
+        let program = program(&hash(size)).unwrap();
+        let mut switch = Switch::new(&program, 2);
+        switch.configure(&format!("{TABLES}table_add t go 0x00/8 => 1 0\n")).unwrap();
+        switch.receive(0, frame).unwrap()
+    };
+    // CRC-32 of the bytes 1 and 0x41 is 0x591952b8; that of nothing is 0.
+    assert_eq!(port_of("0x6", &[1, 0x41, 0, 0]), Some(9));
+    assert_eq!(port_of("0x0", &[1, 0x41, 0, 0]), Some(7));
+    assert_eq!(port_of("0x6", &[1]), Some(7));
+    let mut document = hash("0x6");
+    *document.pointer_mut("/actions/0/primitives/0/parameters/2/value").unwrap() = json!("luck");
+    let error = program(&document).unwrap_err();
+    assert!(error.ends_with("value expected the name of a calculation, not \"luck\""), "{error}");
 }
 
 #[test]
@@ -303,8 +360,8 @@ fn what_cannot_be_read_is_named_with_its_place() {
     refused(
         "/actions/1/primitives/0/op",
         json!("clone_ingress_pkt_to_egress"),
-        "actions[1] primitives[0] op expected assign, register_read, register_write, mark_to_drop, truncate or \
-         no_op, not \"clone_ingress_pkt_to_egress\"",
+        "actions[1] primitives[0] op expected assign, register_read, register_write, \
+         modify_field_with_hash_based_offset, modify_field_rng_uniform, mark_to_drop, truncate or no_op, not \"clone_ingress_pkt_to_egress\"",
     );
     refused(
         "/actions/0/primitives/0/parameters/1/value",
@@ -353,8 +410,8 @@ fn what_cannot_be_read_is_named_with_its_place() {
     );
     refused(
         "/calculations/0/algo",
-        json!("crc32"),
-        "calculations[0] algo expected csum16, not \"crc32\"",
+        json!("crc16"),
+        "calculations[0] algo expected csum16 or crc32, not \"crc16\"",
     );
     refused(
         "/pipelines/0/tables/0/key/0/match_type",
@@ -415,7 +472,7 @@ fn commands_that_cannot_be_obeyed_name_their_line() {
     };
     assert_eq!(
         obey("jump t"),
-        "2: expected table_add, table_set_default or register_write, not \"jump t\""
+        "2: expected table_add, table_set_default, table_clear or register_write, not \"jump t\""
     );
     assert_eq!(obey("table_add u go 1/8 => 1 0"), "2: there is no table \"u\"");
     assert_eq!(obey("table_add t cut 1/8 => 1"), "2: table t has no action \"cut\"");
@@ -427,6 +484,9 @@ fn commands_that_cannot_be_obeyed_name_their_line() {
     assert_eq!(obey("table_set_default c cut 1"), "2: the default of table c is fixed");
     let twice = "table_add t go 1/8 => 1 0\ntable_add t go 1/8 => 2 0";
     assert_eq!(obey(twice), "3: table t has this key already");
+    let mut switch = Switch::new(&program, 2);
+    switch.configure(&format!("{TABLES}table_clear t\n{TABLES}")).unwrap();
+    assert_eq!(obey("table_clear u"), "2: there is no table \"u\"");
     let many: String = (0..4).map(|b| format!("table_add t go {b}/8 => 1 0\n")).collect();
     assert_eq!(obey(&many), "5: table t is full: 3 entries");
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use trimline_switch::{Action, Choices, Limit, Scheduler};
 
-use super::{PROFILE, TABLES};
+use super::{NDP, PROFILE};
 use crate::bmv2::{Program, Queued, Switch};
 use crate::frames::frame;
 use crate::generate::GENERATED;
@@ -36,15 +36,30 @@ pub(super) fn claimed(root: &Path) -> Result<Vec<Vector>, String> {
 fn switch<'p>(program: &'p Program, tables: &str, vector: &Vector) -> Result<Switch<'p>, String> {
     let mut switch = Switch::new(program, PRIORITIES);
     let tables = tables.to_owned() + &settings(&vector.choices(PROFILE)?)?;
-    switch.configure(&tables).map_err(|error| format!("{TABLES}:{error}"))?;
+    switch.configure(&tables).map_err(|error| format!("{}:{error}", NDP.tables))?;
     Ok(switch)
+}
+
+/// The program gives what every vector of the profile asks for: how many there are.
+///
+/// # Errors
+/// One line a failure.
+pub(super) fn hold(root: &Path, program: &Program) -> Result<usize, Vec<String>> {
+    let tables = read(root, Path::new(NDP.tables)).map_err(|error| vec![error])?;
+    let vectors = claimed(root).map_err(|error| vec![error])?;
+    let outcomes = vectors.iter().map(|vector| run_vector(program, &tables, vector));
+    let mut failures: Vec<String> = outcomes.filter_map(Result::err).collect();
+    if vectors.is_empty() {
+        failures.push(format!("{FOLDER}: no vector of the profile {PROFILE}"));
+    }
+    if failures.is_empty() { Ok(vectors.len()) } else { Err(failures) }
 }
 
 /// Runs the program on a vector.
 ///
 /// # Errors
 /// File and line of the vector, what was expected, what came.
-pub(super) fn run_vector(program: &Program, tables: &str, vector: &Vector) -> Result<(), String> {
+fn run_vector(program: &Program, tables: &str, vector: &Vector) -> Result<(), String> {
     Bench::new(switch(program, tables, vector)?).run(vector)
 }
 

@@ -11,10 +11,12 @@ use sha2::{Digest, Sha256};
 use crate::bmv2::Program;
 use crate::vectors::read;
 
-use super::bench::{claimed, run_vector};
-use super::{COMPILED, SOURCE, TABLES};
+use super::{Kept, NDP, OPF};
 
-/// The hashes of source and compiled program, as `sha256sum --check` reads them.
+/// What programs are made of, and what is made of them.
+const FILES: [&str; 5] = ["p4/ip.p4", NDP.source, NDP.compiled, OPF.source, OPF.compiled];
+
+/// Their hashes, as `sha256sum --check` reads them.
 const HASHES: &str = "p4/compiled.sha256";
 
 pub(super) const COMPILER: &str = "p4c-bm2-ss";
@@ -22,7 +24,7 @@ pub(super) const COMPILER: &str = "p4c-bm2-ss";
 /// What `sha256sum` would print in that folder.
 fn hashes(root: &Path) -> Result<String, String> {
     let mut text = String::new();
-    for file in [SOURCE, COMPILED] {
+    for file in FILES {
         let path = Path::new(file);
         let bytes = Sha256::digest(read(root, path)?.as_bytes());
         let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -32,29 +34,29 @@ fn hashes(root: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// Source and compiled program are those that were kept together.
+/// Sources and compiled programs are those that were kept together.
 ///
 /// # Errors
 /// One line that says which was changed, and what to do.
 pub(super) fn check(root: &Path) -> Result<(), String> {
     let kept = read(root, Path::new(HASHES))?;
     let now = hashes(root)?;
-    let mut files = kept.lines().zip(now.lines()).zip([SOURCE, COMPILED]);
+    let mut files = kept.lines().zip(now.lines()).zip(FILES);
     if let Some((_, file)) = files.find(|((kept, now), _)| kept != now) {
         return Err(format!(
-            "{file}: is not what {HASHES} says: {COMPILED} may be stale. Compile {SOURCE} again: cargo xtask p4 \
+            "{file}: is not what {HASHES} says: a compiled program may be stale. Compile them again: cargo xtask p4 \
              --compile (needs {COMPILER} on PATH)"
         ));
     }
     if kept.lines().count() != now.lines().count() {
-        return Err(format!("{HASHES}: expected two lines, of {SOURCE} and {COMPILED}"));
+        return Err(format!("{HASHES}: expected a line of each of {}", FILES.join(", ")));
     }
     Ok(())
 }
 
 /// Calls the compiler. `None`: there is none on PATH.
-fn call_compiler(root: &Path, output: &Path) -> Result<Option<()>, String> {
-    let source = Path::new(SOURCE);
+fn call_compiler(root: &Path, kept: &Kept, output: &Path) -> Result<Option<()>, String> {
+    let source = Path::new(kept.source);
     let folder = root.join(source.parent().unwrap_or(Path::new("")));
     let output = fs::canonicalize(output.parent().unwrap_or(Path::new(".")))
         .map(|folder| folder.join(output.file_name().unwrap_or_default()))
@@ -71,22 +73,25 @@ fn call_compiler(root: &Path, output: &Path) -> Result<Option<()>, String> {
         Err(error) => Err(format!("{COMPILER}: {error}")),
         Ok(output) if output.status.success() => Ok(Some(())),
         Ok(output) => {
-            Err(format!("{SOURCE}: {COMPILER}: {}", String::from_utf8_lossy(&output.stderr)))
+            let said = String::from_utf8_lossy(&output.stderr);
+            Err(format!("{}: {COMPILER}: {said}", kept.source))
         }
     }
 }
 
-/// Compiles the program and writes down which source it is of.
+/// Compiles the programs and writes down which sources they are of.
 ///
 /// # Errors
 /// One line: what, and where.
 pub(crate) fn compile(root: &Path) -> Result<usize, String> {
-    if call_compiler(root, &root.join(COMPILED))?.is_none() {
-        return Err(format!("{COMPILER} is not on PATH: install p4c"));
+    for kept in [&NDP, &OPF] {
+        if call_compiler(root, kept, &root.join(kept.compiled))?.is_none() {
+            return Err(format!("{COMPILER} is not on PATH: install p4c"));
+        }
     }
     let text = hashes(root)?;
     fs::write(root.join(HASHES), text).map_err(|error| format!("{HASHES}: {error}"))?;
-    Ok(2)
+    Ok(3)
 }
 
 /// What says where something stood in which file, and by which compiler it was read.
@@ -103,37 +108,50 @@ fn without_places(value: &mut Value) {
     }
 }
 
-/// The compiler on this machine makes of the source what is kept, or something that passes every vector too.
+/// The compiler on this machine makes of a source what is kept, or something of which `hold` too says that every vector
+/// holds, and how many there are.
 ///
 /// # Errors
 /// It does not.
-pub(super) fn compare(root: &Path) -> Result<String, String> {
+pub(super) fn compare(
+    root: &Path,
+    kept: &Kept,
+    hold: impl Fn(&Program) -> Result<usize, Vec<String>>,
+) -> Result<String, Vec<String>> {
+    let alone = |error: String| vec![error];
+    let source = kept.source;
+    let Some((path, text)) = anew(root, kept).map_err(alone)? else {
+        return Ok(format!("SKIPPED: {COMPILER} is not on PATH; {source} was not compiled anew"));
+    };
+    let is_kept = is_same(&text, &read(root, Path::new(kept.compiled)).map_err(alone)?);
+    if is_kept.map_err(alone)? {
+        return Ok(format!("{COMPILER} makes of {source} what is kept"));
+    }
+    let vectors = hold(&Program::parse(&path, &text).map_err(alone)?)?;
+    Ok(format!(
+        "{COMPILER} makes of {source} something else than what is kept; {vectors} vectors hold on it too"
+    ))
+}
+
+/// What the compiler makes of a source today, and where that is. `None`: there is no compiler.
+fn anew(root: &Path, kept: &Kept) -> Result<Option<(String, String)>, String> {
     let folder = root.join("out/p4");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let path = folder.join("compiled.json");
-    if call_compiler(root, &path)?.is_none() {
-        return Ok(format!(
-            "SKIPPED: {COMPILER} is not on PATH; the kept program was not compiled anew"
-        ));
+    let path = folder.join(Path::new(kept.compiled).file_name().unwrap_or_default());
+    if call_compiler(root, kept, &path)?.is_none() {
+        return Ok(None);
     }
     let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(Some((path.display().to_string(), text)))
+}
+
+/// Two compiled programs do the same, wherever the lines of their sources stand.
+fn is_same(anew: &str, kept: &str) -> Result<bool, String> {
     let document = |text: &str| -> Result<Value, String> {
         let mut value =
-            serde_json::from_str(text).map_err(|error| format!("{COMPILED}: {error}"))?;
+            serde_json::from_str(text).map_err(|error| format!("{COMPILER}: {error}"))?;
         without_places(&mut value);
         Ok(value)
     };
-    if document(&text)? == document(&read(root, Path::new(COMPILED))?)? {
-        return Ok(format!("{COMPILER} makes of {SOURCE} what is kept"));
-    }
-    let program = Program::parse(&path.display().to_string(), &text)?;
-    let tables = read(root, Path::new(TABLES))?;
-    let vectors = claimed(root)?;
-    for vector in &vectors {
-        run_vector(&program, &tables, vector).map_err(|error| format!("compiled anew: {error}"))?;
-    }
-    Ok(format!(
-        "{COMPILER} makes of {SOURCE} something else than what is kept; {} vectors hold on it too",
-        vectors.len()
-    ))
+    Ok(document(anew)? == document(kept)?)
 }

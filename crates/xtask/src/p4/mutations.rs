@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use trimline_switch::{Choices, Limit};
 
 use super::bench::{Bench, PRIORITIES, claimed, settings};
-use super::{COMPILED, PROFILE, TABLES};
+use super::change::{actions, assigns, conditions, each_object, is, replace_operations, without};
+use super::{NDP, PROFILE};
 use crate::bmv2::{Program, Switch};
 use crate::vectors::{Vector, read};
 
@@ -117,51 +118,6 @@ const MISTAKES: [(&str, Mistake); 25] = [
     ),
 ];
 
-fn is(op: &'static str) -> impl Fn(&Value) -> bool {
-    move |primitive| primitive["op"] == op
-}
-
-fn assigns(header: &'static str, member: &'static str) -> impl Fn(&Value) -> bool {
-    move |primitive| {
-        primitive["op"] == "assign"
-            && primitive["parameters"][0]["value"] == json!([header, member])
-    }
-}
-
-/// The actions of this name: p4c makes one for every call.
-fn actions<'v>(program: &'v mut Value, name: &'static str) -> impl Iterator<Item = &'v mut Value> {
-    let actions = program["actions"].as_array_mut().into_iter().flatten();
-    actions.filter(move |action| action["name"] == name)
-}
-
-fn without(program: &mut Value, name: &'static str, which: impl Fn(&Value) -> bool) {
-    for action in actions(program, name) {
-        action["primitives"].as_array_mut().expect("a list").retain(|primitive| !which(primitive));
-    }
-}
-
-/// Calls `change` with every object within a value.
-fn each_object(value: &mut Value, change: &mut impl FnMut(&mut serde_json::Map<String, Value>)) {
-    match value {
-        Value::Object(object) => {
-            change(object);
-            object.values_mut().for_each(|value| each_object(value, change));
-        }
-        Value::Array(items) => items.iter_mut().for_each(|value| each_object(value, change)),
-        _ => {}
-    }
-}
-
-fn replace_operations(program: &mut Value, name: &'static str, old: &str, new: &str) {
-    for action in actions(program, name) {
-        each_object(action, &mut |object| {
-            if object.get("op").is_some_and(|op| op == old) {
-                object.insert("op".to_owned(), json!(new));
-            }
-        });
-    }
-}
-
 fn without_fcs(program: &mut Value) {
     for action in actions(program, "ingress.admit_header") {
         each_object(action, &mut |object| {
@@ -180,11 +136,8 @@ fn without_checksums(program: &mut Value) {
 
 /// The only condition that looks at the type of a packet is the one that leads to the return.
 fn without_returns(program: &mut Value) {
-    let conditionals = program["pipelines"][0]["conditionals"].as_array_mut();
-    for conditional in conditionals.into_iter().flatten() {
-        if conditional["expression"].to_string().contains(r#"["ndp","kind"]"#) {
-            conditional["true_next"] = conditional["false_next"].clone();
-        }
+    for conditional in conditions(program, &json!(["ndp", "kind"])) {
+        conditional["true_next"] = conditional["false_next"].clone();
     }
 }
 
@@ -195,7 +148,7 @@ fn without_returns(program: &mut Value) {
 pub(crate) fn check_all(root: &Path) -> Result<Vec<(&'static str, Vec<String>)>, Vec<String>> {
     let read_all = || -> Result<(String, String, Vec<Vector>), String> {
         let file = |name: &str| read(root, Path::new(name));
-        Ok((file(COMPILED)?, file(TABLES)?, claimed(root)?))
+        Ok((file(NDP.compiled)?, file(NDP.tables)?, claimed(root)?))
     };
     let (text, tables, vectors) = read_all().map_err(|error| vec![error])?;
     let (mut found, mut missed) = (Vec::new(), Vec::new());
@@ -228,7 +181,7 @@ fn finders(
     if !matches!(mistake, Settings(_)) && (&document, &tables) == (&unchanged.0, &unchanged.1) {
         return Err("the program has no such place".to_owned());
     }
-    let program = Program::parse(COMPILED, &document.to_string())?;
+    let program = Program::parse(NDP.compiled, &document.to_string())?;
     let mut finders = Vec::new();
     for vector in vectors {
         let mut choices = vector.choices(PROFILE)?;

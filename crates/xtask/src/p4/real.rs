@@ -12,9 +12,12 @@ use crate::bmv2::{Program, Switch};
 use crate::frames::frame;
 use crate::vectors::{Command, PORTS, Vector};
 
-use super::COMPILED;
+use super::NDP;
 use super::bench::{PRIORITIES, hex};
-use super::simple_switch::{self, Arrivals, Left, SWITCH};
+use super::simple_switch::{self, Arrivals, SWITCH, Shape};
+
+const SHAPE: Shape<'static> =
+    Shape { compiled: NDP.compiled, ports: PORTS, priorities: PRIORITIES };
 
 /// bmv2's own queues drop without a word: deeper than the program's bounds.
 const DEEP: &str = "set_queue_depth 2000\n";
@@ -132,7 +135,7 @@ pub(super) fn compare(root: &Path, text: &str, tables: &str) -> Result<String, S
     if let Some(missing) = simple_switch::missing() {
         return Ok(format!("SKIPPED: {missing} is not on PATH; bmv2 was not asked"));
     }
-    let program = Program::parse(COMPILED, text)?;
+    let program = Program::parse(NDP.compiled, text)?;
     let same = full_queues(root, &program, tables)?;
     let accounted = slow_queues(root, tables)?;
     Ok(format!("{same}\n{accounted}"))
@@ -142,7 +145,7 @@ fn full_queues(root: &Path, program: &Program, tables: &str) -> Result<String, S
     let commands = tables.to_owned() + FULL;
     let (expected, registers) = interpreted(program, &commands)?;
     let frames = packets()?;
-    let run = simple_switch::run(root, "full", &(commands + DEEP), &frames, &REGISTERS)?;
+    let run = simple_switch::run(root, &SHAPE, "full", &(commands + DEEP), &frames, &REGISTERS)?;
     let mut left = ByQueue::new();
     run.left.into_iter().enumerate().for_each(|(port, frames)| sort(port, frames, &mut left));
     judge(&expected, &left)?;
@@ -197,7 +200,7 @@ fn burst() -> Result<(Arrivals, Forms), String> {
 fn slow_queues(root: &Path, tables: &str) -> Result<String, String> {
     let (frames, forms) = burst()?;
     let commands = tables.to_owned() + SLOW + DEEP;
-    let run = simple_switch::run(root, "slow", &commands, &frames, &REGISTERS)?;
+    let run = simple_switch::run(root, &SHAPE, "slow", &commands, &frames, &REGISTERS)?;
     let counts = account(&run.left, &run.registers, &forms)?;
     let [whole, trimmed, returned, dropped] = counts;
     // How many is chance; that each happened is not: the burst takes a moment, the queue two seconds.
@@ -212,7 +215,11 @@ fn slow_queues(root: &Path, tables: &str) -> Result<String, String> {
 
 /// Every packet left once or was dropped, by the right port, in the order of its queue; registers count what happened,
 /// and queues are empty. Gives how many were whole, trimmed, returned and dropped.
-fn account(left: &Left, registers: &[Vec<u64>], forms: &Forms) -> Result<[usize; 4], String> {
+fn account(
+    left: &[Vec<Vec<u8>>],
+    registers: &[Vec<u64>],
+    forms: &Forms,
+) -> Result<[usize; 4], String> {
     let mut seen = [false; BURST];
     let mut counts = [0; 4];
     for (port, frames) in left.iter().enumerate() {
@@ -289,6 +296,7 @@ fn judge(expected: &ByQueue, got: &ByQueue) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::p4::simple_switch::Left;
     use crate::vectors::read;
 
     fn root() -> std::path::PathBuf {
@@ -298,9 +306,9 @@ mod tests {
     /// The packets that the real switch would get meet every fate in the interpreter.
     #[test]
     fn the_packets_meet_every_fate() {
-        let text = read(&root(), Path::new(COMPILED)).unwrap();
-        let program = Program::parse(COMPILED, &text).unwrap();
-        let tables = read(&root(), Path::new(super::super::TABLES)).unwrap();
+        let text = read(&root(), Path::new(NDP.compiled)).unwrap();
+        let program = Program::parse(NDP.compiled, &text).unwrap();
+        let tables = read(&root(), Path::new(NDP.tables)).unwrap();
         let (left, registers) = interpreted(&program, &(tables + FULL)).unwrap();
         let sum = |name: &str| -> u64 {
             let index = REGISTERS.iter().position(|known| *known == name).unwrap();
@@ -330,9 +338,9 @@ mod tests {
     /// The burst as the interpreter would have it, without a packet served; then with mistakes.
     #[test]
     fn a_burst_is_accounted_for() {
-        let text = read(&root(), Path::new(COMPILED)).unwrap();
-        let program = Program::parse(COMPILED, &text).unwrap();
-        let tables = read(&root(), Path::new(super::super::TABLES)).unwrap();
+        let text = read(&root(), Path::new(NDP.compiled)).unwrap();
+        let program = Program::parse(NDP.compiled, &text).unwrap();
+        let tables = read(&root(), Path::new(NDP.tables)).unwrap();
         let set = SLOW.lines().next().unwrap();
         let mut switch = Switch::new(&program, PRIORITIES);
         switch.configure(&(tables + set)).unwrap();
@@ -340,7 +348,7 @@ mod tests {
         for (port, frame) in &frames {
             switch.receive(*port as u64, frame).unwrap();
         }
-        let mut left = Left::default();
+        let mut left: Left = vec![Vec::new(); PORTS];
         for (port, left) in left.iter_mut().enumerate() {
             while let Some(queued) = switch.take(port as u64) {
                 left.push(switch.send(port as u64, queued).unwrap().unwrap());

@@ -8,11 +8,6 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use crate::vectors::PORTS;
-
-use super::COMPILED;
-use super::bench::PRIORITIES;
-
 pub(super) const SWITCH: &str = "simple_switch";
 const CONTROL: &str = "simple_switch_CLI";
 
@@ -43,7 +38,7 @@ pub(super) struct Run {
 }
 
 /// Frames that left each port.
-pub(super) type Left = [Vec<Vec<u8>>; PORTS];
+pub(super) type Left = Vec<Vec<Vec<u8>>>;
 
 /// Frames and the ports that they come in by, in their order.
 pub(super) type Arrivals = Vec<(usize, Vec<u8>)>;
@@ -80,6 +75,13 @@ fn control(commands: &str) -> Result<String, String> {
     Ok(text)
 }
 
+/// A compiled program on the switch, and how many ports and queues it has there.
+pub(super) struct Shape<'a> {
+    pub(super) compiled: &'a str,
+    pub(super) ports: usize,
+    pub(super) priorities: usize,
+}
+
 /// Starts a switch in a folder under `out`, gives it commands and frames, and reads the register arrays when nothing
 /// leaves it any more.
 ///
@@ -87,6 +89,7 @@ fn control(commands: &str) -> Result<String, String> {
 /// It does not start, or does not obey.
 pub(super) fn run(
     root: &Path,
+    shape: &Shape<'_>,
     name: &str,
     commands: &str,
     frames: &[(usize, Vec<u8>)],
@@ -96,7 +99,7 @@ pub(super) fn run(
     // What an earlier run left would be read as this one's.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    for port in 0..PORTS {
+    for port in 0..shape.ports {
         let path = folder.join(format!("port{port}_in.pcap"));
         fs::write(&path, pcap(frames, port))
             .map_err(|error| format!("{}: {error}", path.display()))?;
@@ -104,11 +107,11 @@ pub(super) fn run(
     let mut call = Command::new(SWITCH);
     call.current_dir(&folder).args(["--use-files", &HEAD_START.as_secs().to_string()]);
     call.args(["--thrift-port", CONTROL_PORT]);
-    for port in 0..PORTS {
+    for port in 0..shape.ports {
         call.args(["-i", &format!("{port}@port{port}")]);
     }
-    let json = fs::canonicalize(root.join(COMPILED)).map_err(|error| error.to_string())?;
-    call.arg(json).args(["--", "--priority-queues", &PRIORITIES.to_string()]);
+    let json = fs::canonicalize(root.join(shape.compiled)).map_err(|error| error.to_string())?;
+    call.arg(json).args(["--", "--priority-queues", &shape.priorities.to_string()]);
     let log = fs::File::create(folder.join("log")).map_err(|error| error.to_string())?;
     let log_too = log.try_clone().map_err(|error| error.to_string())?;
     let started = Instant::now();
@@ -130,7 +133,7 @@ pub(super) fn run(
         return Err(format!("{CONTROL} took more than {seconds} s: the machine is too slow"));
     }
 
-    let mut left = Left::default();
+    let mut left = vec![Vec::new(); shape.ports];
     let mut last = started + HEAD_START;
     while last.max(started + HEAD_START).elapsed() < SILENCE {
         if started.elapsed() > HEAD_START + PATIENCE {

@@ -14,7 +14,7 @@ use trimline_packet::{
 use trimline_switch::{Choices, Limit, Pool, Port};
 
 use super::bench::{Bench, PRIORITIES, claimed, settings};
-use super::{COMPILED, TABLES, check_mutations, compiled, run_all};
+use super::{NDP, check_mutations, compiled, run_all};
 use crate::bmv2::{Program, Switch};
 use crate::frames::frame;
 use crate::vectors::{Harness, PORTS, read};
@@ -25,13 +25,13 @@ fn root() -> std::path::PathBuf {
 
 fn program() -> &'static Program {
     static PROGRAM: OnceLock<Program> = OnceLock::new();
-    let text = || read(&root(), Path::new(COMPILED)).expect("it is kept");
-    PROGRAM.get_or_init(|| Program::parse(COMPILED, &text()).expect("it can be read"))
+    let text = || read(&root(), Path::new(NDP.compiled)).expect("it is kept");
+    PROGRAM.get_or_init(|| Program::parse(NDP.compiled, &text()).expect("it can be read"))
 }
 
 fn bench(choices: &Choices) -> Bench<'static> {
     static TEXT: OnceLock<String> = OnceLock::new();
-    let tables = TEXT.get_or_init(|| read(&root(), Path::new(TABLES)).expect("it is kept"));
+    let tables = TEXT.get_or_init(|| read(&root(), Path::new(NDP.tables)).expect("it is kept"));
     let mut switch = Switch::new(program(), PRIORITIES);
     let settings = settings(choices).expect("the profile p4 can be set");
     switch.configure(&format!("{tables}{settings}")).expect("the tables take it");
@@ -41,7 +41,10 @@ fn bench(choices: &Choices) -> Bench<'static> {
 #[test]
 fn every_vector_of_the_profile_holds() {
     match run_all(&root()) {
-        Ok(covered) => assert!(covered.vectors >= 20, "{}", covered.vectors),
+        Ok(covered) => {
+            assert!(covered.vectors >= 20, "{}", covered.vectors);
+            assert!(covered.deflections >= 20, "{}", covered.deflections);
+        }
         Err(failures) => panic!("{}", failures.join("\n")),
     }
 }
@@ -58,11 +61,13 @@ fn a_stale_program_is_found() {
     compiled::check(&root()).unwrap();
     let folder = root().join("target/xtask-stale");
     std::fs::create_dir_all(folder.join("p4")).unwrap();
-    for file in ["ndp_v1model.p4", "ndp_v1model.json", "compiled.sha256"] {
+    let files =
+        ["ip.p4", "ndp_v1model.p4", "ndp_v1model.json", "opf_v1model.p4", "opf_v1model.json"];
+    for file in files.iter().chain(&["compiled.sha256"]) {
         std::fs::copy(root().join("p4").join(file), folder.join("p4").join(file)).unwrap();
     }
     compiled::check(&folder).unwrap();
-    for file in ["ndp_v1model.json", "ndp_v1model.p4"] {
+    for file in files {
         let path = folder.join("p4").join(file);
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::write(&path, text.clone() + "\n").unwrap();

@@ -1,0 +1,251 @@
+//! A switch that runs OPF's program, held to a vector: each packet leaves by the same port, a hop older and otherwise as it
+//! came, and registers hold what the vector sees.
+//!
+//! The vectors say what was drawn, among how many ports: the interpreter's `random` gives the one, and the program must
+//! ask for the other.
+
+use std::collections::VecDeque;
+use std::path::Path;
+
+use crate::bmv2::{Draw, Program, Switch};
+use crate::deflections::{Arriving, Command, Config, PORTS, Vector, read_all};
+use crate::frames::{frame, mend_checksum};
+use crate::p4::OPF;
+use crate::p4::bench::hex;
+use crate::vectors::read;
+
+/// The TTL of the wire format's packets: the paper's `MAX_TTL`.
+pub(super) const MAX_TIME_TO_LIVE: u8 = 64;
+
+/// Queues of a port.
+pub(super) const PRIORITIES: usize = 1;
+
+/// What the control plane sets for a vector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Setup {
+    pub(super) max_time_to_live: u8,
+    pub(super) limit: u8,
+    pub(super) threshold: u32,
+    /// The ports that may be drawn if they are neither input nor own.
+    pub(super) targets: Vec<usize>,
+    /// Ports that are left out as input, with their places among the targets.
+    pub(super) inputs: Vec<(usize, usize)>,
+    /// Ports that are left out as own.
+    pub(super) owns: Vec<(usize, usize)>,
+}
+
+impl Setup {
+    pub(super) fn of(config: &Config) -> Setup {
+        let is_target = |&port: &usize| config.to_switch[port] && !config.dead[port];
+        Setup::among((0..PORTS).filter(is_target).collect(), config)
+    }
+
+    /// As if these were the ports to switches whose links are not dead.
+    pub(super) fn among(targets: Vec<usize>, config: &Config) -> Setup {
+        let places: Vec<(usize, usize)> = targets.iter().copied().zip(0..).collect();
+        Setup {
+            max_time_to_live: MAX_TIME_TO_LIVE,
+            limit: config.limit,
+            threshold: config.threshold,
+            targets,
+            inputs: places.clone(),
+            owns: places,
+        }
+    }
+
+    /// The commands of the control plane.
+    pub(super) fn commands(&self) -> String {
+        let Setup { max_time_to_live, limit, threshold, targets, inputs, owns } = self;
+        let mut text = format!(
+            "table_set_default ingress.settings ingress.set {max_time_to_live} {limit} {threshold} {}\n",
+            targets.len()
+        );
+        for draw in ["first", "second"] {
+            text.push_str(&format!("table_clear ingress.{draw}_target\n"));
+            for (place, port) in targets.iter().enumerate() {
+                let action = format!("ingress.{draw}_target ingress.{draw}_is");
+                text.push_str(&format!("table_add {action} {place} => {port}\n"));
+            }
+        }
+        for (whose, places) in [("input", inputs), ("own", owns)] {
+            text.push_str(&format!("table_clear ingress.place_of_{whose}\n"));
+            for (port, place) in places {
+                let action = format!("ingress.place_of_{whose} ingress.{whose}_is_at");
+                text.push_str(&format!("table_add {action} {port} => {place}\n"));
+            }
+        }
+        text
+    }
+}
+
+/// The frame of a packet that has left so many switches.
+///
+/// # Errors
+/// It would have been dropped on its way.
+pub(super) fn frame_of(arriving: &Arriving, switches: u8) -> Result<Vec<u8>, String> {
+    let mut bytes = frame(&arriving.packet)?;
+    let left = MAX_TIME_TO_LIVE.checked_sub(switches).filter(|&left| left > 0);
+    bytes[22] = left.ok_or_else(|| format!("no packet leaves {switches} switches"))?;
+    mend_checksum(&mut bytes);
+    Ok(bytes)
+}
+
+/// How the frames of packets are made.
+pub(super) type Encode = fn(&Arriving, u8) -> Result<Vec<u8>, String>;
+
+/// The switch with the frames that wait in it.
+pub(super) struct Bench<'p> {
+    pub(super) switch: Switch<'p>,
+    encode: Encode,
+    /// What each port's packets must be when they leave.
+    waiting: [VecDeque<Vec<u8>>; PORTS],
+    /// The port of the last packet, which must be expected.
+    way: Option<usize>,
+}
+
+impl<'p> Bench<'p> {
+    /// A switch with the tables that are kept, and then the setup.
+    ///
+    /// # Errors
+    /// The tables do not take it.
+    pub(super) fn new(
+        program: &'p Program,
+        tables: &str,
+        setup: &Setup,
+        encode: Encode,
+    ) -> Result<Bench<'p>, String> {
+        let mut switch = Switch::new(program, PRIORITIES);
+        switch.configure(tables).map_err(|error| format!("{}:{error}", OPF.tables))?;
+        switch.configure(&setup.commands())?;
+        Ok(Bench { switch, encode, waiting: Default::default(), way: None })
+    }
+
+    /// Obeys a vector.
+    ///
+    /// # Errors
+    /// File and line of the vector, what was expected, what came.
+    pub(super) fn run(mut self, vector: &Vector) -> Result<(), String> {
+        let mut last = 0;
+        for (line, command) in &vector.commands {
+            last = *line;
+            self.obey(command).map_err(|error| format!("{}:{line}: {error}", vector.file))?;
+        }
+        self.finish().map_err(|error| format!("{}:{last}: {error}", vector.file))
+    }
+
+    fn obey(&mut self, command: &Command) -> Result<(), String> {
+        match command {
+            Command::Length { port, packets } => self.set_length(*port, *packets),
+            Command::Draw { places, of } => {
+                self.lay_out(places, *of);
+                Ok(())
+            }
+            Command::Packet(arriving) => {
+                self.settled()?;
+                self.way = Some(self.arrive(arriving)?);
+                Ok(())
+            }
+            Command::Expect(port) => match self.way.take() {
+                Some(way) if way == *port => Ok(()),
+                Some(way) => Err(format!("expected port {port}, not {way}")),
+                None => Err("no packet came".to_owned()),
+            },
+            Command::Serve { port, times } => (0..*times).try_for_each(|_| self.serve(*port)),
+            Command::Seen { port, packets } => {
+                self.holds("queue_length", *port, u64::from(*packets))
+            }
+            Command::Deflected { port, packets } => self.holds("deflected", *port, *packets),
+        }
+    }
+
+    /// Every packet was expected.
+    fn settled(&self) -> Result<(), String> {
+        match self.way {
+            None => Ok(()),
+            Some(way) => Err(format!("a packet left by port {way}, which nobody expected")),
+        }
+    }
+
+    pub(super) fn set_length(&mut self, port: usize, packets: u16) -> Result<(), String> {
+        self.switch.configure(&format!("register_write queue_length {port} {packets}"))
+    }
+
+    pub(super) fn lay_out(&mut self, places: &[u32], of: u32) {
+        for &place in places {
+            let (value, high) = (place.into(), u64::from(of) - 1);
+            self.switch.lay_out(Draw { value, low: 0, high });
+        }
+    }
+
+    /// The register holds this of the port.
+    pub(super) fn holds(&self, array: &str, port: usize, expected: u64) -> Result<(), String> {
+        match self.switch.register(array, port)? {
+            held if held == expected => Ok(()),
+            held => Err(format!("{array} of port {port} is {held}, not {expected}")),
+        }
+    }
+
+    /// A packet comes: the port that it leaves by.
+    pub(super) fn arrive(&mut self, arriving: &Arriving) -> Result<usize, String> {
+        let bytes = (self.encode)(arriving, arriving.switches)?;
+        let way = self.switch.receive(arriving.input as u64, &bytes)?;
+        let way = way.ok_or("the packet was dropped")? as usize;
+        let waiting = self.waiting.get_mut(way).ok_or_else(|| format!("there is no port {way}"))?;
+        waiting.push_back((self.encode)(arriving, arriving.switches + 1)?);
+        self.undrawn().map(|()| way)
+    }
+
+    /// Everything that was laid out was drawn.
+    fn undrawn(&self) -> Result<(), String> {
+        match self.switch.undrawn() {
+            0 => Ok(()),
+            draws => Err(format!("{draws} draws were not drawn")),
+        }
+    }
+
+    /// The next packet of the port begins to leave.
+    pub(super) fn serve(&mut self, port: usize) -> Result<(), String> {
+        let Some(queued) = self.switch.take(port as u64) else { return Ok(()) };
+        let left = self.switch.send(port as u64, queued)?;
+        let left = left.ok_or_else(|| format!("egress of port {port} dropped a packet"))?;
+        match self.waiting[port].pop_front() {
+            Some(expected) if expected == left => Ok(()),
+            Some(expected) => Err(format!(
+                "{} leaves port {port}, which should be {}",
+                hex(&left),
+                hex(&expected)
+            )),
+            None => Err(format!("surplus frame at port {port}: {}", hex(&left))),
+        }
+    }
+
+    /// Every packet was expected, every draw drawn; what still waits leaves as it should.
+    pub(super) fn finish(mut self) -> Result<(), String> {
+        self.undrawn()?;
+        self.settled()?;
+        for port in 0..PORTS {
+            while !self.waiting[port].is_empty() {
+                let before = self.waiting[port].len();
+                self.serve(port)?;
+                if self.waiting[port].len() == before {
+                    return Err(format!("{before} frames are missing at port {port}"));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The program gives what every vector of deflection asks for: how many there are.
+///
+/// # Errors
+/// One line a failure.
+pub(in crate::p4) fn hold(root: &Path, program: &Program) -> Result<usize, Vec<String>> {
+    let tables = read(root, Path::new(OPF.tables)).map_err(|error| vec![error])?;
+    let vectors = read_all(root).map_err(|error| vec![error])?;
+    let run = |vector: &Vector| {
+        Bench::new(program, &tables, &Setup::of(&vector.config), frame_of)?.run(vector)
+    };
+    let failures: Vec<String> = vectors.iter().map(run).filter_map(Result::err).collect();
+    if failures.is_empty() { Ok(vectors.len()) } else { Err(failures) }
+}
