@@ -21,6 +21,7 @@ PORT_COLUMNS = {
     "port_dropped": "dropped",
     "port_returned": "returned",
     "port_deflected": "deflected",
+    "port_notified": "notified",
 }
 CAUSES = {
     "signalled": "retransmissions_signalled",
@@ -38,6 +39,7 @@ FLOW_COLUMNS = {
 #: What each quantity takes beside `quantity`: a key that is not here changes nothing that is known.
 KNOWN = {
     "fct": FLOW_KEYS | LIST_KEYS | {"at", "unit", "groups"},
+    "query_completion": FLOW_KEYS | LIST_KEYS | {"unit"},
     "waiting": FLOW_KEYS | LIST_KEYS | {"unit", "groups"},
     "slowdown": FLOW_KEYS | LIST_KEYS | {"at", "groups"},
     "goodput": FLOW_KEYS | LIST_KEYS | {"unit"},
@@ -58,6 +60,7 @@ KNOWN = {
     "port_trimmed": FLOW_KEYS | LIST_KEYS | {"ports", "beyond", "per", "unit"},
     "port_dropped": FLOW_KEYS | LIST_KEYS | {"ports", "beyond", "per", "unit"},
     "port_returned": FLOW_KEYS | LIST_KEYS | {"ports", "beyond", "per", "unit"},
+    "port_notified": FLOW_KEYS | LIST_KEYS | {"ports", "beyond", "per", "unit"},
     "port_deflected": FLOW_KEYS | LIST_KEYS | {"ports", "beyond", "per", "unit"},
     "utilisation": LIST_KEYS | {"ports"},
     "latency": {"packets", "reduce", "unit"},
@@ -219,6 +222,17 @@ def of_flows(measure, run, flows):
     goodputs = [goodput_gbps(flow, run) for flow in flows]
     values = [None if each is None else each / unit for each in goodputs]
     return reduced(values, measure, missing_is_most=False)
+
+
+def of_queries(measure, flows):
+    """The time until the last answer of each query: answers of one client that began at one time."""
+    if "workload" not in measure or measure.get("reduce") in ("sum", "least_tenth", "mean_less_least_tenth"):
+        raise Refused("queries of no workload, or a sum of them")
+    unit, queries = unit_of(measure, PS_OF), {}
+    for flow in flows:
+        queries.setdefault((flow["destination"], flow["start_ps"]), []).append(flow["fct_receiver_ps"])
+    lasts = [None if "" in each else Fraction(max(map(int, each))) / unit for each in queries.values()]
+    return reduced(lasts, measure, missing_is_most=True)
 
 
 def incast_overhead(run, flows):
@@ -527,6 +541,8 @@ def number_of(measure, run, flows):
         return None
     if quantity in ("fct", "waiting", "slowdown", "goodput", "fair_share"):
         return of_flows(measure, run, flows)
+    if quantity == "query_completion":
+        return of_queries(measure, flows)
     if quantity == "incast_overhead":
         return incast_overhead(run, flows)
     if quantity == "latency":

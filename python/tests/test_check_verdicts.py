@@ -266,6 +266,29 @@ class Measures(unittest.TestCase):
         refused = {"quantity": "slowdown", "reduce": "p99", "groups": {"senders": True}}
         self.assertRaises(MEASURES.Refused, MEASURES.of_flows, refused, None, flows)
 
+    def test_queries(self) -> None:
+        """A query ends with its last answer; one that never came is the slowest."""
+
+        def last(reduce: str, *answers: tuple[int, int, str]) -> Fraction | None:
+            flows = [
+                {"destination": to, "start_ps": start, "fct_receiver_ps": fct}
+                for to, start, fct in answers
+            ]
+            measure = {
+                "quantity": "query_completion",
+                "workload": "w",
+                "reduce": reduce,
+                "unit": "ps",
+            }
+            return MEASURES.of_queries(measure, flows)
+
+        answers = [(1, 5, "10"), (1, 5, "30"), (1, 7, "20"), (2, 5, "50")]
+        self.assertEqual(last("p50", *answers), 30)
+        self.assertEqual(last("mean", *answers), Fraction(100, 3))
+        answers[0] = (1, 5, "")
+        self.assertEqual(last("p50", *answers), 50)
+        self.assertIsNone(last("p90", *answers))
+
     def test_flows(self) -> None:
         """Goodputs of 4 and 2 Gb/s, and what is counted of flows, worked out by hand."""
         up = '{ layer = "tor", direction = "up" }'

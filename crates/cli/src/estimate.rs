@@ -157,8 +157,8 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
             both.into_iter().filter(|group| group.flows > 0.0).collect()
         }
         Matrix::Requests(queries) => {
-            let clients = if queries.client.is_some() { 1.0 } else { all };
-            let servers = f64::from(queries.servers);
+            let clients = f64::from(queries.client_count(clos.hosts()));
+            let servers = queries.mean_servers_thousandths() as f64 / 1e3;
             vec![group(clients * servers, 1.0, servers, anywhere)]
         }
         // As many as the requests of the workload before.

@@ -127,8 +127,8 @@ fn demand(plan: &Plan, place: usize, workload: &Workload) -> Option<Demand> {
             let Matrix::Requests(asked) = &plan.workloads.get(place.checked_sub(1)?)?.matrix else {
                 return None;
             };
-            let into = one * f64::from(asked.servers);
-            match asked.client {
+            let into = one * (asked.mean_servers_thousandths() as f64 / 1e3);
+            match asked.clients {
                 Some(_) => Demand { into, ..Demand::default() },
                 None => all(into),
             }

@@ -4,10 +4,10 @@ use trimline_metrics::manifest;
 use trimline_packet::TimeDelta;
 use trimline_sim::offered;
 use trimline_sim::plan::{
-    Arrivals, Clock, Connection, Detour, EngineChoice, Gap, Interrupts, LinkChange, LinkEvent,
-    Matrix, PacedHosts, PhantomSettings, Plan, Pool, ReceiveHosts, ReceiverSettings, Receivers,
-    Sampled, ServiceModel, Share, Size, Spraying, TransmitHosts, TransmitterSettings, WhenBusy,
-    Workload,
+    Arrivals, Bypass, Clock, Connection, Detour, EngineChoice, Gap, Interrupts, LinkChange,
+    LinkEvent, Matrix, PacedHosts, PhantomSettings, Plan, Pool, ReceiveHosts, ReceiverSettings,
+    Receivers, Sampled, Servers, ServiceModel, Share, Size, Spraying, TransmitHosts,
+    TransmitterSettings, WhenBusy, Workload,
 };
 use trimline_sim::scenario::Output;
 use trimline_sim::topology::{self, Clos, HostDelay, LinkId, LinkSpec, Processing};
@@ -349,8 +349,15 @@ fn nic_words(plan: &Plan) -> Vec<Line> {
             (settings.per_packet, "frame"),
             (settings.per_answer, "answer"),
         ]);
+        let Bypass { notifications, probes } = settings.bypass;
+        let past = match (notifications, probes) {
+            (false, false) => "",
+            (true, false) => "; notifications go past them",
+            (false, true) => "; probes go past them",
+            (true, true) => "; notifications and probes go past them",
+        };
         Line::new("cpu", format!(
-            "{}: a ring of {ring} frames, {told}; {processors} at work, each on up to {round}{joined}{costs}",
+            "{}: a ring of {ring} frames, {told}; {processors} at work, each on up to {round}{joined}{costs}{past}",
             whose(hosts.as_ref())
         ))
     });
@@ -528,11 +535,16 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
         Matrix::Pairs(pairs) => format!("{} flows", pairs.len()),
         Matrix::Listed(listed) => format!("{} flows of a file", listed.flows.len()),
         Matrix::Requests(queries) => {
-            let who = match queries.client {
-                Some(client) => format!("host {client} asks"),
+            let who = match queries.clients.as_deref() {
+                Some([client]) => format!("host {client} asks"),
+                Some(clients) => format!("{} hosts ask", clients.len()),
                 None => format!("{hosts} hosts ask"),
             };
-            format!("{who} {} random others at once", queries.servers)
+            let servers = match &queries.servers {
+                Servers::Fixed(servers) => servers.to_string(),
+                Servers::Groups(groups) => format!("up to {}", groups.most()),
+            };
+            format!("{who} {servers} random others at once")
         }
         Matrix::Responses => "the answers".to_owned(),
     };

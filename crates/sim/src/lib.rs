@@ -20,6 +20,7 @@ mod partition;
 mod pauses;
 pub mod plan;
 mod protocol;
+mod queries;
 pub mod random;
 mod records;
 mod run;

@@ -139,6 +139,9 @@ impl Nics {
         packets: &mut impl Packets,
     ) -> Option<bool> {
         let (receiver, model) = self.receiver_mut(host)?;
+        if model.bypasses(packets.packet(packet)) {
+            return None;
+        }
         Some(receiver.handle_frame(now, packet, packets, model))
     }
 

@@ -8,8 +8,7 @@ use std::collections::BTreeSet;
 use trimline_metrics::LoadRecord;
 use trimline_packet::{BitRate, Time, TimeDelta};
 
-use crate::plan::{Arrivals, Matrix, Plan, Queries, Workload};
-use crate::workload::clients;
+use crate::plan::{Arrivals, Matrix, Plan, Queries, Servers, Workload};
 
 /// What a Poisson workload offers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +33,15 @@ pub fn offered(plan: &Plan, place: usize) -> Option<Offered> {
     let before = place.checked_sub(1).and_then(|place| plan.workloads.get(place));
     let Shape { processes, flows, links } = shape(workload, before, plan.topology.hosts())?;
     let rate = plan.topology.host_link.rate;
-    let millibytes = u128::from(workload.size.mean_millibytes()?);
+    let groups = before.and_then(|before| match &before.matrix {
+        Matrix::Requests(queries) if workload.matrix == Matrix::Responses => queries.groups(),
+        _ => None,
+    });
+    let millibytes = match groups {
+        Some(groups) => groups.mean_millibytes(),
+        None => workload.size.mean_millibytes()?,
+    };
+    let millibytes = u128::from(millibytes);
     // Bits a second are millibytes / 1000 * 8 / (picoseconds / 10^12); of them billionths of the rate.
     let above =
         (millibytes * u128::from(processes)).checked_mul(u128::from(flows) * 8_000_000_000)?;
@@ -110,8 +117,13 @@ fn shape(workload: &Workload, before: Option<&Workload>, hosts: u32) -> Option<S
 }
 
 fn answers(queries: &Queries, hosts: u32) -> Shape {
-    let clients = clients(queries, hosts).len() as u32;
-    Shape { processes: clients, flows: queries.servers, links: clients }
+    let clients = queries.client_count(hosts);
+    let flows = match queries.servers {
+        Servers::Fixed(servers) => servers,
+        // Their mean is of all answers together.
+        Servers::Groups(_) => 1,
+    };
+    Shape { processes: clients, flows, links: clients }
 }
 
 #[cfg(test)]

@@ -16,7 +16,8 @@ use trimline_transport::Framing;
 pub use trimline_switch::bump::{Clock, PacerModel, PacerSettings, PhantomModel, PhantomSettings};
 pub use trimline_switch::deflection;
 pub use trimline_switch::nic::{
-    Adaptive, Interrupts, ReceiverModel, ReceiverSettings, TransmitterModel, TransmitterSettings,
+    Adaptive, Bypass, Interrupts, ReceiverModel, ReceiverSettings, TransmitterModel,
+    TransmitterSettings,
 };
 pub use trimline_switch::{BesideModel, DeflectionModel, ServiceModel};
 
@@ -24,6 +25,7 @@ pub use crate::formats::connection_matrix::Trigger;
 pub use crate::formats::sizes::SizeDistribution;
 pub use crate::links::{Impairment, LinkChange, LinkEvent, Share};
 pub use crate::pareto::Pareto;
+pub use crate::queries::{Groups, NoGroups, Queries, Servers};
 
 use crate::topology::{Clos, LinkId, LinkSpec};
 
@@ -617,22 +619,6 @@ impl Receivers {
             Receivers::OneOf(set) | Receivers::EachOneOf(set) => set.len() as u32,
         }
     }
-}
-
-/// Partition and aggregate: a client asks several servers at once and waits for all answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Queries {
-    /// The one client; `None`: every host is one.
-    pub client: Option<u32>,
-    /// Servers of each query, drawn from all other hosts.
-    pub servers: u32,
-    /// Hosts that are no servers: ascending, each once. They ask like others.
-    pub excluding: Vec<u32>,
-    /// How long a server takes between the last byte of a request and the beginning of its answer.
-    pub service_time: Gap,
-    /// The record of an answer starts when its client asked, not when its server began it: completion times are those
-    /// that a client sees. Ideal times remain those of the answer alone.
-    pub from_request: bool,
 }
 
 /// The flows of a file.

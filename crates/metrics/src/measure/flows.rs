@@ -121,6 +121,20 @@ pub(super) fn mean_of_groups(
     (count > 0).then(|| sum / count as f64)
 }
 
+/// Of each query the time until its last answer was there, in ps. Answers that have one client and began at one time are
+/// of one query: records of answers begin with their query where the scenario says so (`fct_from = "request"`).
+pub(super) fn of_queries(record: &RunRecord, flows: &Selection, reduce: &Reduced) -> Option<f64> {
+    let mut queries: BTreeMap<(u32, u64), Option<u64>> = BTreeMap::new();
+    let each = |flow: &FlowRecord| ((flow.destination, flow.start_ps), flow.fct_receiver_ps);
+    for (query, fct) in flows.each(record, each) {
+        let last = queries.entry(query).or_insert(Some(0));
+        *last = last.zip(fct).map(|(last, fct)| last.max(fct));
+    }
+    let times: Vec<Option<f64>> =
+        queries.into_values().map(|last| last.map(|ps| ps as f64)).collect();
+    reduce.of(&times, Missing::Most)
+}
+
 fn ratio(fct: Option<u64>, ideal: Option<u64>) -> Option<f64> {
     let (fct, ideal) = (fct?, ideal?);
     (ideal > 0).then(|| fct as f64 / ideal as f64)

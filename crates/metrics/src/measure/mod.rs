@@ -47,6 +47,8 @@ pub enum Needs {
 enum Of {
     /// A value of each flow.
     Flows { value: flows::Value, flows: flows::Selection, groups: Option<Groups>, reduce: Reduced },
+    /// A time of each query: until the last of its answers.
+    Queries { flows: flows::Selection, reduce: Reduced },
     /// By how many percent the last flow exceeds the ideal of its receiver's link.
     IncastOverhead { flows: flows::Selection },
     /// Something counted, or one count over another.
@@ -104,6 +106,7 @@ impl Measure {
             Of::Flows { value, flows, groups: Some(groups), reduce } => {
                 flows::mean_of_groups(*value, record, flows, groups, reduce)
             }
+            Of::Queries { flows, reduce } => flows::of_queries(record, flows, reduce),
             Of::IncastOverhead { flows } => flows::incast_overhead(record, flows),
             Of::Count { of, per, scale, flows } => {
                 counts::number(of, per.as_ref(), *scale, record, flows)
@@ -139,6 +142,7 @@ impl Measure {
     pub fn needs(&self) -> Option<Needs> {
         match &self.of {
             Of::Flows { .. }
+            | Of::Queries { .. }
             | Of::IncastOverhead { .. }
             | Of::Count { .. }
             | Of::Ports { .. }

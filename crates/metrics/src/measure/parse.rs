@@ -14,6 +14,7 @@ const REDUCED: &[&str] = &["reduce", "within"];
 /// Every quantity, and the keys that it takes.
 const QUANTITIES: &[(&str, &[&[&str]])] = &[
     ("fct", &[&["at", "unit", "groups"], FLOWS, REDUCED]),
+    ("query_completion", &[&["unit"], FLOWS, REDUCED]),
     ("waiting", &[&["unit", "groups"], FLOWS, REDUCED]),
     ("slowdown", &[&["at", "groups"], FLOWS, REDUCED]),
     ("goodput", &[&["unit"], FLOWS, REDUCED]),
@@ -35,6 +36,7 @@ const QUANTITIES: &[(&str, &[&[&str]])] = &[
     ("port_dropped", &[&["ports", "beyond", "per", "unit"], REDUCED, FLOWS]),
     ("port_returned", &[&["ports", "beyond", "per", "unit"], REDUCED, FLOWS]),
     ("port_deflected", &[&["ports", "beyond", "per", "unit"], REDUCED, FLOWS]),
+    ("port_notified", &[&["ports", "beyond", "per", "unit"], REDUCED, FLOWS]),
     ("utilisation", &[&["ports"], REDUCED]),
     ("latency", &[&["packets", "unit"], REDUCED]),
     ("events", &[&["place", "event"]]),
@@ -68,9 +70,10 @@ pub(super) fn of(spec: &Spec) -> Refused<Of> {
     check_keys(spec)?;
     match spec.quantity.as_str() {
         "fct" | "waiting" | "slowdown" | "goodput" | "fair_share" => of_flows(spec),
+        "query_completion" => of_queries(spec),
         "incast_overhead" => Ok(Of::IncastOverhead { flows: selection(spec)? }),
         "port_packets" | "port_bytes" | "port_trimmed" | "port_dropped" | "port_returned"
-        | "port_deflected" | "utilisation" => of_ports(spec),
+        | "port_deflected" | "port_notified" | "utilisation" => of_ports(spec),
         "latency" | "events" | "idle_time" | "bursts" | "low_time" | "queue_found" => {
             of_packets(spec)
         }
@@ -85,6 +88,7 @@ pub(super) fn of(spec: &Spec) -> Refused<Of> {
 pub(super) fn unit_of<'a>(spec: &'a Spec, of: &Of) -> &'a str {
     let reduce = match of {
         Of::Flows { reduce, .. }
+        | Of::Queries { reduce, .. }
         | Of::Ports { reduce, .. }
         | Of::Latency { reduce, .. }
         | Of::Samples { reduce, .. }
@@ -264,6 +268,22 @@ fn of_flows(spec: &Spec) -> Refused<Of> {
     Ok(Of::Flows { value, flows: selection(spec)?, groups: spec.groups.clone(), reduce })
 }
 
+/// Answers of one workload, some of which belong together.
+fn of_queries(spec: &Spec) -> Refused<Of> {
+    let refused = [
+        Reduction::LeastOfSwitch,
+        Reduction::LeastTenth,
+        Reduction::MeanLessLeastTenth,
+        Reduction::Sum,
+    ];
+    let reduce = reduced(spec, refuse(spec, reduction(spec)?, &refused)?, TIMES)?;
+    let flows = selection(spec)?;
+    if flows.workload.is_none() {
+        return Err("`workload` is missing: whose answers".to_owned());
+    }
+    Ok(Of::Queries { flows, reduce })
+}
+
 fn of_count(spec: &Spec) -> Refused<Of> {
     if spec.quantity == "undelivered" {
         let (of, per) = (Count::Flows(missing_bytes), Some(Per::Bytes));
@@ -341,6 +361,7 @@ fn of_ports(spec: &Spec) -> Refused<Of> {
         "port_dropped" => |port| port.dropped,
         "port_returned" => |port| port.returned,
         "port_deflected" => |port| port.deflected,
+        "port_notified" => |port| port.notified,
         "utilisation" => {
             let reduce = refuse(
                 spec,

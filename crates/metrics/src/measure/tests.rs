@@ -118,6 +118,36 @@ fn a_mean_of_groups_counts_each_as_often_as_it_has_flows() {
 
 /// 1500 B at 100 Gb/s: nothing of the base model is left in a number.
 #[test]
+fn a_query_ends_with_its_last_answer() {
+    let answer = |client, start, fct| FlowRecord {
+        destination: client,
+        start_ps: start,
+        ..flow(9, Some(2_000), fct)
+    };
+    let us = 1_000_000;
+    let mut flows = vec![
+        answer(1, 5, Some(10 * us)),
+        answer(1, 5, Some(30 * us)),
+        answer(1, 7, Some(20 * us)),
+        answer(2, 5, Some(50 * us)),
+        FlowRecord { workload: "other".into(), ..answer(1, 5, Some(90 * us)) },
+    ];
+    let query = |reduce: &str| json!({ "quantity": "query_completion", "workload": "reply", "reduce": reduce, "unit": "us" });
+    let run = record(flows.clone());
+    assert_eq!(of(query("p50"), &run), Some(30.0));
+    assert!(close(of(query("mean"), &run), 100.0 / 3.0));
+    assert_eq!(of(query("max"), &run), Some(50.0));
+    // A query with an answer that never came is the slowest.
+    flows[0].fct_receiver_ps = None;
+    let run = record(flows);
+    assert_eq!(of(query("p50"), &run), Some(50.0));
+    assert_eq!((of(query("p90"), &run), of(query("mean"), &run)), (None, None));
+    let spec = json!({ "quantity": "query_completion", "reduce": "p50", "unit": "us" });
+    assert!(measure(spec).unwrap_err().contains("`workload` is missing"));
+    assert!(measure(with(query("sum"), json!({}))).unwrap_err().contains("no meaning"));
+}
+
+#[test]
 fn rates_and_ideals_are_those_of_the_record() {
     // Ten packets of 1564 B, 125.12 ns each, and a way of 2 us.
     let ideal = 10 * 125_120 + 2_000_000;

@@ -1,6 +1,6 @@
 //! Every key of a scenario file: one table that the checker, the errors and the JSON Schema read.
 
-use super::{deflection, lossless, output_keys, processing, shared_memory};
+use super::{deflection, lossless, output_keys, processing, queries, shared_memory};
 use crate::keys::form::{
     BYTES, DIRECTION, DURATION, Form, Grammar, HOST, Key, LAYER, MAX_HOSTS, QUEUE, RATE, SHARE,
     optional, required,
@@ -495,7 +495,7 @@ static WORKLOAD: Grammar = Grammar {
         optional("pairs", Form::List(&Form::List(&HOST)), "Exactly these [source, destination]."),
         optional(
             "partition_aggregate",
-            Form::Table(&PARTITION_AGGREGATE),
+            Form::Table(&queries::PARTITION_AGGREGATE),
             "Clients ask servers and wait for all answers. The requests are a workload of their own, NAME-requests.",
         ),
         optional(
@@ -690,32 +690,6 @@ static CLOSED_LOOP: Grammar = Grammar {
             "count",
             Form::Integer(1, u32::MAX as i64),
             "Flows of each connection, or queries of each client. Default: until the end of the run.",
-        ),
-    ],
-};
-
-static PARTITION_AGGREGATE: Grammar = Grammar {
-    about: "Each query goes to several servers, drawn from all other hosts; `size` is that of an answer.",
-    alternatives: &[],
-    keys: &[
-        required("servers", Form::Integer(1, MAX_HOSTS), "Servers of each query."),
-        optional("client", HOST, "The one client. Default: every host is one."),
-        optional("request", BYTES, "Payload of a request. Default: 100B."),
-        optional(
-            "service_time",
-            DURATION,
-            "From the last byte of a request to the beginning of its answer. Default: 0.",
-        ),
-        optional(
-            "mean_service_time",
-            DURATION,
-            "The same, drawn for each request: exponential, by its mean. Default: `service_time`.",
-        ),
-        optional("excluding", Form::List(&HOST), "Hosts that are never asked. Default: none."),
-        optional(
-            "fct_from",
-            Form::Word(&["answer", "request"]),
-            "When the record of an answer starts: as its server begins it (default), or as its client asked. The latter makes completion times those that a client sees (HULL 6.2); ideal times remain those of the answer alone.",
         ),
     ],
 };

@@ -19,6 +19,7 @@ mod output_keys;
 mod port_keys;
 mod priorities;
 mod processing;
+mod queries;
 mod reference;
 mod resolve;
 mod schema;

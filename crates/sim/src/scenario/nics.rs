@@ -2,7 +2,7 @@
 
 use trimline_packet::{ByteCount, TimeDelta};
 use trimline_switch::bump::SettingFault;
-use trimline_switch::nic::{Adaptive, Interrupts, ReceiverSettings, TransmitterSettings};
+use trimline_switch::nic::{Adaptive, Bypass, Interrupts, ReceiverSettings, TransmitterSettings};
 
 use crate::keys::error::ScenarioError;
 use crate::keys::form::{BYTES, DURATION, Form, Grammar, Key, MAX_HOSTS, optional, required};
@@ -83,6 +83,11 @@ static CPU: Grammar = Grammar {
             "answer_cost",
             DURATION,
             "The same for data that is taken as one, and its answer. Default: 0.",
+        ),
+        optional(
+            "bypass",
+            Form::List(&Form::Word(&["notifications", "probes"])),
+            "What the NIC hands to the transport at once, without ring and processor: what switches tell senders; pFabric's probes, there and back (FastLane 4.2.2). Default: none.",
         ),
         HOSTS_KEY,
     ],
@@ -172,6 +177,12 @@ fn interrupts(node: Option<&Node>) -> Result<Interrupts, ScenarioError> {
     }
 }
 
+fn bypass(node: &Node) -> Bypass {
+    let words = node.child("bypass").and_then(Node::list).unwrap_or(&[]);
+    let has = |word: &str| words.iter().any(|node| node.text() == Some(word));
+    Bypass { notifications: has("notifications"), probes: has("probes") }
+}
+
 fn cpu(node: &Node, hosts: u32) -> Result<ReceiveHosts, ScenarioError> {
     let processors = number(node, "cores").unwrap_or(1);
     let round = if processors > 1 { 1 } else { 64 };
@@ -184,6 +195,7 @@ fn cpu(node: &Node, hosts: u32) -> Result<ReceiveHosts, ScenarioError> {
         per_interrupt: time(node, "interrupt_cost")?,
         per_packet: time(node, "packet_cost")?,
         per_answer: time(node, "answer_cost")?,
+        bypass: bypass(node),
     };
     let keys = [("merge", "gro"), ("processors", "cores")];
     let model = settings.check().map_err(|fault| at(node, &keys, &fault))?;
@@ -253,10 +265,15 @@ mod tests {
             per_interrupt: us(1),
             per_packet: us(2),
             per_answer: us(3),
+            bypass: Bypass::default(),
         };
         assert_eq!((all.settings, all.hosts), (expected, Some(vec![2])));
         let many = receive("cores = 16, interrupts = \"adaptive\"").settings;
         assert_eq!((many.round, many.processors), (1, 16));
+        let told = receive("bypass = [\"notifications\"]").settings.bypass;
+        assert_eq!(told, Bypass { notifications: true, probes: false });
+        let both = receive("bypass = [\"probes\", \"notifications\"]").settings.bypass;
+        assert_eq!(both, Bypass { notifications: true, probes: true });
         assert_eq!(many.interrupts, Interrupts::Adaptive(Adaptive::mlx4()));
     }
 
@@ -270,6 +287,7 @@ mod tests {
         refused("host.cpu = { interrupts = { frames = 3 } }", &["`time`"]);
         refused("host.cpu = { interrupts = \"soon\" }", &["each-frame"]);
         refused("host.cpu = { hosts = [4] }", &["s.toml:4"]);
+        refused("host.cpu = { bypass = [\"probe\"] }", &["s.toml:4:24", "\"probes\""]);
         refused(
             "switch.pfc = { xoff = \"90KB\", xon = \"60KB\" }\nhost.fifo = \"2MB\"",
             &["beside switch.pfc"],

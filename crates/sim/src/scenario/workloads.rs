@@ -9,8 +9,8 @@ use crate::keys::quantity;
 use crate::keys::read::{duration_of, few_packets, host, number, pair, positive, read};
 use crate::keys::tree::Node;
 use crate::plan::{
-    Arrivals, Choose, Chosen, Connection, Gap, LinkEvent, Matrix, Pool, Queries, Receivers, Size,
-    Spraying, WhenBusy, Workload,
+    Arrivals, Choose, Chosen, Connection, Gap, LinkEvent, Matrix, Pool, Queries, Receivers,
+    Servers, Size, Spraying, WhenBusy, Workload,
 };
 use crate::topology::Clos;
 use crate::workload::{MOST_PAIRS, REQUEST};
@@ -47,7 +47,13 @@ pub(super) fn workloads(
                 missing.extend(links);
                 (Matrix::Listed(listed.into()), REQUEST)
             }
-            None => (matrix(node, hosts)?, size(node, transport, duration)?),
+            None => {
+                let (matrix, size) = (matrix(node, hosts)?, size(node, transport, duration)?);
+                match node.child("partition_aggregate") {
+                    Some(ask) => super::queries::grouped(ask, node, matrix, size)?,
+                    None => (matrix, size),
+                }
+            }
         };
         let start = time("start")?.unwrap_or(TimeDelta::ZERO);
         let workload = Workload {
@@ -244,10 +250,17 @@ fn by_load(
         Matrix::RandomIncast { senders, receivers, .. } => {
             (*senders, receivers.count(topology.hosts()))
         }
-        Matrix::Requests(queries) => (queries.servers, 1),
+        Matrix::Requests(Queries { servers: Servers::Fixed(servers), .. }) => (*servers, 1),
         _ => (1, 1),
     };
-    let millibytes = u128::from(size.mean_millibytes().unwrap_or(0)) * u128::from(flows);
+    let each = match matrix {
+        // The answers to a query together.
+        Matrix::Requests(Queries { servers: Servers::Groups(groups), .. }) => {
+            Some(groups.mean_millibytes())
+        }
+        _ => size.mean_millibytes(),
+    };
+    let millibytes = u128::from(each.unwrap_or(0)) * u128::from(flows);
     // Seconds are millibytes / 1000 * 8 / (rate * billionths / 1e9).
     let rate = u128::from(topology.host_link.rate.as_bps());
     let below = rate * u128::from(billionths) * u128::from(links);
@@ -323,7 +336,7 @@ fn matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
         return few(all, hosts, flows, Matrix::AllToAll);
     }
     if let Some(ask) = node.child("partition_aggregate") {
-        return queries(ask, hosts);
+        return super::queries::queries(ask, hosts);
     }
     let Some(list) = node.child("pairs") else { return Ok(Matrix::Permutation) };
     let pairs = list.list().unwrap_or(&[]).iter().map(|node| pair(node, hosts));
@@ -335,50 +348,13 @@ fn matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
 }
 
 /// Hosts that take no part: ascending, each once.
-fn excluded(node: &Node, hosts: u32) -> Result<Vec<u32>, ScenarioError> {
+pub(super) fn excluded(node: &Node, hosts: u32) -> Result<Vec<u32>, ScenarioError> {
     let list = node.child("excluding").and_then(Node::list).unwrap_or(&[]);
     let mut excluding =
         list.iter().map(|node| host(node, hosts)).collect::<Result<Vec<_>, ScenarioError>>()?;
     excluding.sort_unstable();
     excluding.dedup();
     Ok(excluding)
-}
-
-fn queries(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
-    let client = node.child("client").map(|client| host(client, hosts)).transpose()?;
-    let excluding = excluded(node, hosts)?;
-    let servers = number(node, "servers").unwrap_or(0);
-    // A client that is itself left out has one more server than the others.
-    let left_out = excluding.iter().filter(|&&host| client != Some(host)).count() as u32;
-    let others = (hosts - 1).saturating_sub(left_out);
-    if servers > others {
-        let place = node.child("servers").unwrap_or(node);
-        return Err(ScenarioError::new(
-            &place.place,
-            format!("{servers} servers among {others} other hosts"),
-            format!("at most {others} servers"),
-        )
-        .nearest(Some(others.to_string())));
-    }
-    let service_time = match (node.child("service_time"), node.child("mean_service_time")) {
-        (Some(_), Some(mean)) => {
-            return Err(ScenarioError::new(
-                &mean.place,
-                "`mean_service_time` beside `service_time`",
-                "one of them",
-            ));
-        }
-        (Some(fixed), None) => Gap::Fixed(duration_of(fixed)?),
-        (None, Some(mean)) => Gap::Exponential(positive(mean)?),
-        (None, None) => Gap::Fixed(TimeDelta::ZERO),
-    };
-    Ok(Matrix::Requests(Queries {
-        client,
-        servers,
-        excluding,
-        service_time,
-        from_request: node.child("fct_from").and_then(Node::text) == Some("request"),
-    }))
 }
 
 /// A matrix whose pairs a run can keep.

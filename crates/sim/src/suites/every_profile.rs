@@ -8,7 +8,7 @@ use trimline_switch::{
 use super::plans::{fattree, incast, plan, run, same_everywhere, workload};
 use crate::plan::{
     Arrivals, Chosen, Connection, Gap, Impairment, LinkChange, LinkEvent, Lossless, Matrix, Pareto,
-    Plan, Pool, Queries, Share, SharedMemory, Size, Spraying, WhenBusy, Workload,
+    Plan, Pool, Queries, Servers, Share, SharedMemory, Size, Spraying, WhenBusy, Workload,
 };
 use crate::topology;
 use crate::transports::AnyTransport;
@@ -97,8 +97,8 @@ fn ask(plan: &mut Plan) {
         return;
     }
     let queries = Queries {
-        client: None,
-        servers: 2,
+        clients: None,
+        servers: Servers::Fixed(2),
         excluding: vec![1],
         service_time: Gap::Fixed(TimeDelta::from_us(3)),
         from_request: true,

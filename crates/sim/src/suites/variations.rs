@@ -7,7 +7,7 @@ use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_switch::bump::{Clock, Measured, PacerSettings, PhantomSettings};
 use trimline_switch::deflection::{Counts, DeflectionModel, Deflects, Pick, Seen, Targets};
 use trimline_switch::model::{MarkAt, Unit};
-use trimline_switch::nic::{Adaptive, Interrupts, ReceiverSettings, TransmitterSettings};
+use trimline_switch::nic::{Adaptive, Bypass, Interrupts, ReceiverSettings, TransmitterSettings};
 use trimline_switch::{
     Alpha, BesideModel, Choices, Classifier, Limit, Marker, Scheduler, ServiceModel,
 };
@@ -15,9 +15,9 @@ use trimline_transport::{ndp, tcp};
 
 use super::plans::workload;
 use crate::plan::{
-    Arrivals, Connection, Gap, Lossless, Matrix, PacedHosts, Pareto, PhantomLink, Plan, Pool,
-    PortRule, Queries, ReceiveHosts, SharedMemory, Size, SizeDistribution, TransmitHosts, WhenBusy,
-    Workload,
+    Arrivals, Connection, Gap, Groups, Lossless, Matrix, PacedHosts, Pareto, PhantomLink, Plan,
+    Pool, PortRule, Queries, ReceiveHosts, Servers, SharedMemory, Size, SizeDistribution,
+    TransmitHosts, WhenBusy, Workload,
 };
 use crate::random::Draws;
 use crate::topology::{self, HostDelay, Processing, Routes};
@@ -205,6 +205,7 @@ pub(super) fn add_nics(plan: &mut Plan, seed: u64) {
         per_interrupt: TimeDelta::from_ns(draws.one_of(&[0, 1_000])),
         per_packet: TimeDelta::from_ns(draws.one_of(&[0, 260])),
         per_answer: TimeDelta::from_ns(draws.one_of(&[0, 5_200])),
+        bypass: Bypass { notifications: draws.below(2) == 0, probes: draws.below(2) == 0 },
     };
     let model = settings.check().expect("processors");
     plan.nics.receive = Some(ReceiveHosts { hosts: some(&mut draws), settings, model });
@@ -355,10 +356,10 @@ fn arrivals(workload: &Workload, draws: &mut Draws) -> Arrivals {
 
 /// Requests of all hosts, and their answers.
 fn queries(hosts: u32, draws: &mut Draws) -> [Workload; 2] {
-    let servers = 1 + draws.below(u64::from(hosts - 1).min(3)) as u32;
+    let servers = Servers::Fixed(1 + draws.below(u64::from(hosts - 1).min(3)) as u32);
     let service_time = Gap::Fixed(TimeDelta::from_us(draws.below(30)));
     let asked = Matrix::Requests(Queries {
-        client: None,
+        clients: None,
         servers,
         excluding: vec![],
         service_time,
@@ -366,7 +367,18 @@ fn queries(hosts: u32, draws: &mut Draws) -> [Workload; 2] {
     });
     let gap = Gap::Fixed(TimeDelta::from_us(draws.below(100)));
     let arrivals = Arrivals::ClosedLoop { gap, count: Some(1 + draws.below(4) as u32) };
-    let requests = workload("q-requests", asked, Some(1 + draws.below(3_000)));
-    let answers = workload("q", Matrix::Responses, Some(1 + draws.below(30_000)));
+    let mut requests = workload("q-requests", asked, Some(1 + draws.below(3_000)));
+    let mut answers = workload("q", Matrix::Responses, Some(1 + draws.below(30_000)));
+    if draws.below(2) == 0
+        && let Matrix::Requests(queries) = &mut requests.matrix
+    {
+        // Of more answers than there are hosts in a small network.
+        let groups = Groups::new(&[(2_000, 1), (8_000, 2)], &[8_000, 24_000]).expect("groups");
+        answers.size = Size::Drawn(Arc::new(groups.of_answers()));
+        queries.servers = Servers::Groups(groups);
+        if draws.below(2) == 0 {
+            queries.clients = Some(vec![0, hosts - 1]);
+        }
+    }
     [requests, answers].map(|workload| Workload { arrivals, ..workload })
 }

@@ -10,9 +10,9 @@ use super::arrivals::{ClosedLoop, Connection, OpenLoop, Times};
 use super::due::{Due, What};
 use super::incasts::{Incasts, Source};
 use super::matrix::{jitter, pairs};
-use super::queries::{Client, Pace, clients};
+use super::queries::{Client, Pace};
 use super::setup::Setup;
-use crate::plan::{Arrivals, Listed, ListedStart, Matrix, Plan, Queries, Size, Workload};
+use crate::plan::{Arrivals, Listed, ListedStart, Matrix, Plan, Queries, Servers, Size, Workload};
 use crate::random;
 
 /// The applications of a plan, or why there are none.
@@ -174,7 +174,7 @@ impl Building<'_> {
         queries: &Queries,
     ) -> Result<(), String> {
         let (seed, name) = (self.setup.seed, self.setup.names[place as usize]);
-        for host in clients(queries, self.setup.hosts) {
+        for host in queries.each_client(self.setup.hosts) {
             self.check(host, host)?;
             let first = workload.start + jitter(workload, seed, host, name, 0);
             let draws = random::stream(seed, "arrivals", &[u64::from(host), name]);
@@ -183,8 +183,10 @@ impl Building<'_> {
                     if self.setup.is_after_end(first) || count == Some(0) {
                         continue;
                     }
-                    let flows = 2 * u64::from(queries.servers) * u64::from(count.unwrap_or(0));
-                    self.counts.known += flows;
+                    if let Servers::Fixed(servers) = queries.servers {
+                        let flows = 2 * u64::from(servers) * u64::from(count.unwrap_or(0));
+                        self.counts.known += flows;
+                    }
                     let next = Some((Time::ZERO + first, false));
                     Pace::Closed { draws, gap, count, next, unanswered: 0 }
                 }
@@ -197,7 +199,8 @@ impl Building<'_> {
             {
                 continue;
             }
-            let mut client = Client { pace, query: 0, servers: Vec::new(), asked: 0 };
+            let most = queries.most();
+            let mut client = Client { pace, query: 0, most, servers: Vec::new(), asked: 0 };
             client.draw(self.setup, place, host);
             self.application(place, host, Application::Client(client));
         }

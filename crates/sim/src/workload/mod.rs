@@ -30,5 +30,5 @@ mod tests;
 pub(crate) use applications::{Applications, Notice};
 pub(crate) use building::applications;
 pub(crate) use matrix::MOST_PAIRS;
-pub(crate) use queries::{REQUEST, clients};
+pub(crate) use queries::REQUEST;
 pub(crate) use setup::Keeping;

@@ -6,8 +6,6 @@
 //! of the answer, and how long it takes, are drawn from streams named by the server, the workload of the answers, and
 //! the answer's index, which names the client and its query.
 
-use std::ops::Range;
-
 use trimline_packet::Time;
 use trimline_transport::Stream;
 
@@ -16,16 +14,8 @@ use super::due::{Due, Next, What};
 use super::matrix::other_than;
 use super::setup::Setup;
 use crate::flow::Flow;
-use crate::plan::{Gap, Matrix, Queries, Size};
+use crate::plan::{Gap, Servers, Size};
 use crate::random;
-
-/// The hosts that ask.
-pub(crate) fn clients(queries: &Queries, hosts: u32) -> Range<u32> {
-    match queries.client {
-        Some(client) => client..client + 1,
-        None => 0..hosts,
-    }
-}
 
 /// When a client asks.
 pub(super) enum Pace {
@@ -44,6 +34,8 @@ pub(super) enum Pace {
 pub(super) struct Client {
     pub(super) pace: Pace,
     pub(super) query: u64,
+    /// The most requests of a query.
+    pub(super) most: u64,
     /// Of the query that begins, or comes next.
     pub(super) servers: Vec<u32>,
     /// How many of them were asked.
@@ -56,7 +48,7 @@ impl Client {
             Pace::Open(times) => (Time::ZERO + times.peek()?, false),
             Pace::Closed { next, .. } => (*next)?,
         };
-        let index = self.query * self.servers.len() as u64 + u64::from(self.asked);
+        let index = self.query * self.most + u64::from(self.asked);
         Some(Next { at, follows, index })
     }
 
@@ -99,14 +91,16 @@ impl Client {
         true
     }
 
-    /// The servers of the next query: distinct, none of them the client.
+    /// The servers of the next query, none of them the client: distinct as far as there are enough.
     pub(super) fn draw(&mut self, setup: &Setup, workload: u32, host: u32) {
-        let Matrix::Requests(queries) = &setup.workloads[workload as usize].matrix else {
-            panic!("a client asks")
-        };
+        let queries = setup.asked_by(workload).expect("a client asks");
         let owner = [u64::from(host), setup.names[workload as usize], self.query];
         let mut draws = random::stream(setup.seed, "servers", &owner);
-        let (wanted, hosts) = (queries.servers as usize, setup.hosts);
+        let wanted = match &queries.servers {
+            Servers::Fixed(servers) => *servers as usize,
+            Servers::Groups(groups) => setup.group(groups, workload, host, self.query).1 as usize,
+        };
+        let hosts = setup.hosts;
         let servers = &mut self.servers;
         servers.clear();
         let excluding = &queries.excluding;
@@ -121,6 +115,11 @@ impl Client {
             let is_server = |other: &u32| *other != host && !excluding.contains(other);
             servers.extend((0..hosts).filter(is_server));
             random::shuffle(&mut draws, servers);
+            // In the same order again, until there are enough.
+            let others = servers.len();
+            while servers.len() < wanted {
+                servers.push(servers[servers.len() - others]);
+            }
             servers.truncate(wanted);
         }
     }
@@ -128,15 +127,19 @@ impl Client {
 
 /// What a server does with a request whose last byte has arrived.
 pub(super) fn answer(setup: &Setup, request: &Flow, now: Time) -> Due {
-    let Matrix::Requests(queries) = &setup.workloads[request.workload as usize].matrix else {
-        panic!("a request is of a client's workload")
-    };
-    let clients = clients(queries, setup.hosts);
+    let queries = setup.asked_by(request.workload).expect("a request is of a client's workload");
     let client = request.source.get();
-    let count = u64::from(clients.end - clients.start);
-    let query = request.index / u64::from(queries.servers);
+    let (query, asked) = (request.index / queries.most(), request.index % queries.most());
+    // Servers are asked in turn: so often was this one asked before.
+    let others = u64::from(queries.others_of(client, setup.hosts));
+    let again = match queries.servers {
+        Servers::Fixed(_) => 0,
+        Servers::Groups(_) => asked / others,
+    };
+    let clients = u64::from(queries.client_count(setup.hosts));
+    let asked = query * clients + u64::from(queries.place_of(client));
     let (workload, index) =
-        (request.workload + 1, query * count + u64::from(client - clients.start));
+        (request.workload + 1, asked * queries.most_to_one(setup.hosts) + again);
     let server = u64::from(request.destination.get());
     let owner = [server, setup.names[workload as usize], index];
     let mut draws = random::stream(setup.seed, "service", &owner);

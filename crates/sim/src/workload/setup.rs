@@ -9,7 +9,9 @@ use super::matrix::members;
 use crate::flow::Flow;
 use crate::formats::sizes::WHOLE;
 use crate::pareto::DRAWS;
-use crate::plan::{Arrivals, Connection, Matrix, Plan, Pool, Size, Spraying, WhenBusy, Workload};
+use crate::plan::{
+    Arrivals, Connection, Groups, Matrix, Plan, Pool, Queries, Size, Spraying, WhenBusy, Workload,
+};
 use crate::random;
 use crate::topology::Clos;
 
@@ -99,8 +101,10 @@ impl Setup {
 
     /// Whether the flows of a workload are counted before they start.
     pub(super) fn is_counted(&self, workload: u32) -> bool {
+        let has_groups = self.queries_of(workload).is_some_and(|asked| asked.groups().is_some());
         let workload = &self.workloads[workload as usize];
         match (&workload.matrix, workload.arrivals) {
+            _ if has_groups => false,
             (Matrix::Listed(_), _) => true,
             (Matrix::RandomIncast { .. }, _) => false,
             (_, Arrivals::Once) => {
@@ -109,6 +113,46 @@ impl Setup {
             (_, Arrivals::ClosedLoop { count, .. }) => count.is_some(),
             (_, Arrivals::Periodic { .. } | Arrivals::Poisson { .. }) => false,
         }
+    }
+
+    /// What the clients of a workload ask.
+    pub(super) fn asked_by(&self, workload: u32) -> Option<&Queries> {
+        match &self.workloads[workload as usize].matrix {
+            Matrix::Requests(queries) => Some(queries),
+            _ => None,
+        }
+    }
+
+    /// What is asked where the flows of a workload are requests or answers.
+    fn queries_of(&self, workload: u32) -> Option<&Queries> {
+        match self.workloads[workload as usize].matrix {
+            Matrix::Responses => self.asked_by(workload.checked_sub(1)?),
+            _ => self.asked_by(workload),
+        }
+    }
+
+    /// What is drawn for a query of groups: the size of each answer, and how many there are. It follows from the client
+    /// and its query alone, so a server knows what its client does.
+    pub(super) fn group(
+        &self,
+        groups: &Groups,
+        requests: u32,
+        client: u32,
+        query: u64,
+    ) -> (u64, u32) {
+        let owner = [u64::from(client), self.names[requests as usize], query];
+        groups.draw(&mut random::stream(self.seed, "group", &owner))
+    }
+
+    /// The size of an answer to a query of groups.
+    fn size_in_group(&self, workload: u32, index: u64) -> Option<u64> {
+        let Matrix::Responses = self.workloads[workload as usize].matrix else { return None };
+        let queries = self.queries_of(workload)?;
+        let groups = queries.groups()?;
+        let asked = index / queries.most_to_one(self.hosts);
+        let clients = u64::from(queries.client_count(self.hosts));
+        let client = queries.client_at((asked % clients) as u32);
+        Some(self.group(groups, workload - 1, client, asked / clients).0)
     }
 
     pub(super) fn kind(&self, workload: u32) -> Kind {
@@ -191,12 +235,14 @@ impl Setup {
             let owner = [u64::from(source.get()), self.names[workload as usize], index];
             random::below(&mut random::stream(self.seed, "size", &owner), bound)
         };
-        let size = match &self.workloads[workload as usize].size {
-            Size::LongLived => None,
-            Size::Fixed(size) => Some(size.get()),
-            Size::Drawn(sizes) => Some(sizes.size(draw(WHOLE))),
-            Size::Pareto(sizes) => Some(sizes.size(draw(DRAWS))),
-        };
+        let size =
+            match (self.size_in_group(workload, index), &self.workloads[workload as usize].size) {
+                (Some(size), _) => Some(size),
+                (None, Size::LongLived) => None,
+                (None, Size::Fixed(size)) => Some(size.get()),
+                (None, Size::Drawn(sizes)) => Some(sizes.size(draw(WHOLE))),
+                (None, Size::Pareto(sizes)) => Some(sizes.size(draw(DRAWS))),
+            };
         let size = size.map(ByteCount::new);
         self.sized_flow(workload, source, destination, index, start, token, size)
     }

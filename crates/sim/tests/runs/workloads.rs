@@ -1,6 +1,6 @@
 //! Flows that follow each other: what starts when, on both engines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
 
@@ -190,6 +190,75 @@ fn every_host_asks_in_an_open_loop() {
     assert!(answers <= requests && answers * 10 > requests * 9, "{answers} of {requests}");
 }
 
+/// FastLane 5: the responses of a group are alike, and as many as its total takes; servers repeat where hosts are few.
+#[test]
+fn groups_of_answers_are_alike_and_their_servers_repeat_where_hosts_are_few() {
+    let record = record(
+        "duration = \"20ms\"\ntopology.star.hosts = 8\n[[workload]]\nname = \"g\"\n\
+         size.mixture = [{ size = \"2KB\" }, { size = \"4KB\" }]\narrivals.poisson = { every = \"1ms\", until = \"15ms\" }\n\
+         partition_aggregate = { total = [\"32KB\", \"64KB\"], client = [0, 3, 5], excluding = [0, 3, 6], request = \"10B\", fct_from = \"request\" }\n",
+    );
+    let mut groups: BTreeMap<(u32, u64), Vec<&FlowRecord>> = BTreeMap::new();
+    let mut requests: BTreeMap<(u32, u64), usize> = BTreeMap::new();
+    let flows: Vec<FlowRecord> = record.flows.iter().collect();
+    for flow in &flows {
+        assert_eq!(flow.end, FlowEnd::Completed);
+        if flow.workload == "g" {
+            groups.entry((flow.destination, flow.start_ps)).or_default().push(flow);
+        } else {
+            assert_eq!(flow.size_bytes, Some(10));
+            *requests.entry((flow.source, flow.start_ps)).or_default() += 1;
+        }
+    }
+    assert!((25..70).contains(&groups.len()), "{}", groups.len());
+    let mut kinds = BTreeSet::new();
+    for ((client, start), flows) in groups {
+        assert!([0, 3, 5].contains(&client));
+        let size = flows[0].size_bytes.unwrap();
+        assert!(flows.iter().all(|flow| flow.size_bytes == Some(size)), "{flows:?}");
+        assert_eq!(requests[&(client, start)], flows.len());
+        kinds.insert((size, size * flows.len() as u64));
+        // Hosts 1, 2, 4, 5 and 7 are servers, 5 not its own.
+        let mut of: BTreeMap<u32, usize> = BTreeMap::new();
+        flows.iter().for_each(|flow| *of.entry(flow.source).or_default() += 1);
+        let servers = if client == 5 { 4 } else { 5 };
+        assert_eq!(of.len(), servers, "{of:?}");
+        assert!(of.keys().all(|server| ![0, 3, 6, client].contains(server)));
+        let (most, least) = (of.values().max().unwrap(), of.values().min().unwrap());
+        assert!(most - least <= 1, "{of:?}");
+        let mut indices: Vec<(u32, u64)> =
+            flows.iter().map(|flow| (flow.source, flow.index)).collect();
+        indices.sort_unstable();
+        indices.dedup();
+        assert_eq!(indices.len(), flows.len(), "each answer has an index of its own");
+    }
+    let all = [(2_000, 32_000), (2_000, 64_000), (4_000, 32_000), (4_000, 64_000)];
+    assert_eq!(kinds, BTreeSet::from(all));
+}
+
+#[test]
+fn groups_end_by_count_and_offer_their_load() {
+    let run = |arrivals: &str| {
+        record(&format!(
+            "duration = \"40ms\"\ntopology.star.hosts = 20\n[[workload]]\nname = \"g\"\n\
+             size = \"4KB\"\npartition_aggregate.total = [\"16KB\", \"48KB\"]\n{arrivals}\n"
+        ))
+    };
+    let closed = run("arrivals.closed_loop = { gap = \"10us\", count = 3 }");
+    let answers = closed.flows.iter().filter(|flow| flow.workload == "g").count();
+    let asked = closed.flows.iter().filter(|flow| flow.workload == "g-requests").count();
+    assert!(answers == asked && (20 * 3 * 4..20 * 3 * 12).contains(&answers), "{answers} {asked}");
+    // 32 KB at the mean, 20 clients of 10 Gb/s: 20 % in 20 ms are 100 MB.
+    let open = run("arrivals.poisson = { load = \"20%\", until = \"20ms\" }");
+    let bytes: u64 = open
+        .flows
+        .iter()
+        .filter(|flow| flow.workload == "g")
+        .map(|flow| flow.size_bytes.unwrap())
+        .sum();
+    assert!((93_000_000..107_000_000).contains(&bytes), "{bytes}");
+}
+
 #[test]
 fn a_connection_matrix_runs_unchanged_and_its_triggers_fire() {
     let text = "Nodes 16\nConnections 5\nTriggers 2\n0->15 id 1 start 2000000 size 90000 send_done_trigger 1\n\
@@ -286,6 +355,19 @@ fn what_has_no_end_or_no_sense_is_refused() {
     assert!(with(&looped).contains("partition_aggregate"));
     assert!(with("permutation = {}, size.distribution = \"web-serch\"").contains("web-search"));
     assert!(with("partition_aggregate.servers = 4, size = \"1KB\"").contains("3 other hosts"));
+    let total = |size: &str, total: &str| {
+        with(&format!("partition_aggregate.total = {total}, size = {size}"))
+    };
+    assert!(total("\"3KB\"", "[\"6KB\", \"8KB\"]").contains("8000 B, which is no whole number"));
+    assert!(total("\"3KB\"", "\"0B\"").contains("no whole number"));
+    assert!(total("\"3KB\"", "[]").contains("at least one size and one total"));
+    let continuous = total("{ distribution = \"web-search\" }", "\"6KB\"");
+    assert!(continuous.contains("or a `mixture`"), "{continuous}");
+    assert!(with("partition_aggregate = {}, size = \"1KB\"").contains("servers, total"));
+    let both = "partition_aggregate = { servers = 2, total = \"6KB\" }, size = \"1KB\"";
+    assert!(with(both).contains("exactly one of servers, total"));
+    let none = "partition_aggregate = { servers = 2, client = [] }, size = \"1KB\"";
+    assert!(with(none).contains("at least one host"));
     assert!(with("file = \"nowhere.cm\"").contains("nowhere.cm"));
     assert!(with("file = \"a.cm\", size = \"1KB\"").contains("a file lists every flow"));
     let dense =

@@ -16,5 +16,7 @@ mod transmitter;
 mod tests;
 
 pub use interrupts::{Adaptive, Interrupts};
-pub use receiver::{Delivered, Receiver, ReceiverCounters, ReceiverModel, ReceiverSettings};
+pub use receiver::{
+    Bypass, Delivered, Receiver, ReceiverCounters, ReceiverModel, ReceiverSettings,
+};
 pub use transmitter::{Transmitter, TransmitterCounters, TransmitterModel, TransmitterSettings};

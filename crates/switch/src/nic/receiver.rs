@@ -30,6 +30,17 @@ pub struct ReceiverSettings {
     pub per_packet: TimeDelta,
     /// The same for each answer: once for data that is taken as one.
     pub per_answer: TimeDelta,
+    /// What the NIC hands to the transport at once.
+    pub bypass: Bypass,
+}
+
+/// What no processor has to work on: the NIC does it by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bypass {
+    /// What switches tell senders.
+    pub notifications: bool,
+    /// Packets of kind PULL: pFabric's probes, there and back (FastLane 4.2.2).
+    pub probes: bool,
 }
 
 impl ReceiverSettings {
@@ -90,6 +101,18 @@ impl ReceiverSettings {
 pub struct ReceiverModel {
     settings: ReceiverSettings,
     merge: u32,
+}
+
+impl ReceiverModel {
+    /// Whether the transport hears of a packet at once, whatever the processors do.
+    #[inline]
+    pub fn bypasses(&self, packet: &Packet) -> bool {
+        let Bypass { notifications, probes } = self.settings.bypass;
+        match packet.service.service() {
+            Service::Notification => notifications,
+            _ => probes && packet.header.kind == Kind::Pull,
+        }
+    }
 }
 
 /// What a receiver has done.

@@ -10,7 +10,7 @@ use trimline_packet::{
 };
 
 use super::interrupts::Moderation;
-use super::{Adaptive, Interrupts, Receiver, ReceiverModel, ReceiverSettings};
+use super::{Adaptive, Bypass, Interrupts, Receiver, ReceiverModel, ReceiverSettings};
 use crate::testing::{Arena, packet};
 
 /// One processor, and nothing is put off or joined.
@@ -23,6 +23,7 @@ const PLAIN: ReceiverSettings = ReceiverSettings {
     per_interrupt: TimeDelta::from_ns(1_000),
     per_packet: TimeDelta::from_ns(260),
     per_answer: TimeDelta::from_ns(5_200),
+    bypass: Bypass { notifications: false, probes: false },
 };
 
 fn ns(ns: u64) -> Time {
@@ -429,4 +430,25 @@ fn a_receiver_that_cannot_be_is_refused() {
         adaptive(|adaptive| adaptive.interval = TimeDelta::ZERO),
         "`interrupts` of 0.000000 us measures no rate; nearest: 0.000001 us",
     );
+}
+
+/// FastLane 4.2.2: probes avoid the delays of servers; whether notifications do is a setting.
+#[test]
+fn what_bypasses_processors_is_what_is_asked_for() {
+    let bypasses = |notifications, probes, packet: &Packet| {
+        let settings = ReceiverSettings { bypass: Bypass { notifications, probes }, ..PLAIN };
+        settings.check().expect("right settings").bypasses(packet)
+    };
+    let data = packet(Service::Droppable, 1500);
+    let told = Packet { service: Service::Notification.into(), ..data };
+    let header = trimline_packet::Header { kind: trimline_packet::Kind::Pull, ..data.header };
+    let probe = Packet { header, ..data };
+    let told_of_probe = Packet { header, ..told };
+    for (notifications, probes) in [(false, false), (false, true), (true, false), (true, true)] {
+        let bypasses = |packet| bypasses(notifications, probes, packet);
+        assert!(!bypasses(&data));
+        assert_eq!(bypasses(&told), notifications);
+        assert_eq!(bypasses(&probe), probes);
+        assert_eq!(bypasses(&told_of_probe), notifications);
+    }
 }
