@@ -114,6 +114,23 @@ impl Workload {
         Workload { name, hosts: 432, duration: Some("3ms"), flows }
     }
 
+    /// Groups of answers and transfers of 1 MB at 60 %, a tenth of it short, as in fastlane/fig06.
+    const fn fastlane(name: &'static str) -> Workload {
+        let flows = "partition_aggregate = { total = [\"32KB\", \"64KB\", \"96KB\", \"128KB\", \"160KB\"], \
+                     request = \"10B\" }\n\
+                     size.mixture = [{ size = \"2KB\" }, { size = \"4KB\" }, { size = \"8KB\" }, { size = \"16KB\" }, \
+                     { size = \"32KB\" }]\n\
+                     arrivals = { poisson = { load = \"6%\" } }\n\
+                     [[workload]]\nname = \"long\"\n\
+                     partition_aggregate = { servers = 1, request = \"10B\" }\nsize = \"1MB\"\n\
+                     arrivals = { poisson = { load = \"54%\" } }";
+        Workload { name, hosts: 128, duration: Some("20ms"), flows }
+    }
+
+    fn is_fastlane(&self) -> bool {
+        FASTLANE.iter().any(|workload| workload.name == self.name)
+    }
+
     fn is_opf(&self) -> bool {
         OPF.iter().any(|workload| workload.name == self.name)
     }
@@ -137,6 +154,10 @@ impl Workload {
             return "topology.leafspine = { leaves = 9, spines = 4, hosts_per_leaf = 16 }\n\
                     links = { rate = \"10Gbps\", framing = \"20B\", host = { delay = \"875ns\" }, \
                     tor = { rate = \"40Gbps\", delay = \"250ns\" } }"
+                .to_owned();
+        }
+        if self.is_fastlane() {
+            return "topology.fattree.k = 8\nlinks = { rate = \"10Gbps\", delay = \"700ns\" }"
                 .to_owned();
         }
         if self.is_opf() {
@@ -182,6 +203,14 @@ const HOMA: [Workload; 2] = [Workload::homa("homa-144"), Workload::homa("ndp-144
 /// Incasts into a pod over random traffic with NDP: with switches that deflect, and without. Part of the standard workloads.
 const OPF: [Workload; 2] = [Workload::opf("opf-432"), Workload::opf("opf-432-off")];
 
+/// FastLane's groups at 60 %: TCP over switches that tell senders of drops, pFabric over its own, and TCP over neither.
+/// Part of the standard workloads.
+const FASTLANE: [Workload; 3] = [
+    Workload::fastlane("fastlane-128"),
+    Workload::fastlane("pfabric-128"),
+    Workload::fastlane("tcp-128"),
+];
+
 /// FatTrees of 4 to 64 ports a switch, for as long as about the same work takes: from half a millisecond on most of
 /// it is the steady state, the first windows being pushed in 0.17 ms.
 const SCALE: [Workload; 9] = [
@@ -223,6 +252,7 @@ impl Workload {
     fn named(name: &str) -> Result<&'static Workload, Failure> {
         let all = || {
             let standard = STANDARD.iter().chain(&FAMILY).chain(&PHOST).chain(&HOMA).chain(&OPF);
+            let standard = standard.chain(&FASTLANE);
             standard.chain(&SCALE).chain(&LARGE).chain(&HULL)
         };
         all().find(|workload| workload.name == name).ok_or_else(|| {
@@ -249,6 +279,17 @@ impl Workload {
             "mptcp-432" => {
                 "transport.mptcp = { ack_every = 1, rto_min = \"10ms\" }\n\
                  switch.data_queue = \"906400B\""
+            }
+            "tcp-128" => {
+                "transport.tcp = { payload = \"1436B\", handshake = \"standing\", sack = false, timestamps = false, ack_every = 1, \
+                 rto_initial = \"1ms\", rto_min = \"1ms\" }\nswitch = { profile = \"drop-tail\", data_queue = \"128KB\" }"
+            }
+            "fastlane-128" => {
+                "transport.tcp = { payload = \"1436B\", handshake = \"standing\", sack = false, timestamps = false, ack_every = 1, \
+                 rto_initial = \"1ms\", rto_min = \"1ms\", notifications = \"fastlane\" }\nswitch.data_queue = \"128KB\""
+            }
+            "pfabric-128" => {
+                "transport.pfabric = { payload = \"1436B\", priority = \"total\" }\nswitch.data_queue = \"64KB\""
             }
             "phost-432" => "transport.phost = {}",
             "homa-144" => {
@@ -318,7 +359,10 @@ pub(crate) fn bench(options: &Options) -> Result<ExitCode, Failure> {
     let chosen: Vec<&Workload> = match &options.only[..] {
         [] if options.scale => SCALE.iter().collect(),
         [] if options.large => LARGE.iter().collect(),
-        [] => STANDARD.iter().chain(&FAMILY).chain(&PHOST).chain(&HOMA).chain(&OPF).collect(),
+        [] => {
+            let hosts = STANDARD.iter().chain(&FAMILY).chain(&PHOST);
+            hosts.chain(&HOMA).chain(&OPF).chain(&FASTLANE).collect()
+        }
         names => names.iter().map(|name| Workload::named(name)).collect::<Result<_, _>>()?,
     };
     let repeat = options.repeat.unwrap_or(match options.threads {
