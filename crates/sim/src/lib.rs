@@ -10,6 +10,7 @@ mod engine;
 mod flow;
 mod flows;
 pub mod formats;
+mod gap;
 mod keys;
 mod links;
 mod network;

@@ -3,7 +3,7 @@
 use trimline_transport::Stream;
 
 use crate::formats::sizes::{SizeDistribution, WHOLE};
-use crate::plan::Gap;
+use crate::gap::Gap;
 use crate::random;
 
 /// Partition and aggregate: a client asks several servers at once and waits for all answers.

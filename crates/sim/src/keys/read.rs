@@ -87,6 +87,16 @@ pub(crate) fn host(node: &Node, hosts: u32) -> Result<u32, ScenarioError> {
     })
 }
 
+/// Hosts that take no part: ascending, each once.
+pub(crate) fn excluded(node: &Node, hosts: u32) -> Result<Vec<u32>, ScenarioError> {
+    let list = node.child("excluding").and_then(Node::list).unwrap_or(&[]);
+    let mut excluding =
+        list.iter().map(|node| host(node, hosts)).collect::<Result<Vec<_>, ScenarioError>>()?;
+    excluding.sort_unstable();
+    excluding.dedup();
+    Ok(excluding)
+}
+
 /// [source, destination].
 pub(crate) fn pair(node: &Node, hosts: u32) -> Result<(u32, u32), ScenarioError> {
     let Some([source, destination]) = node.list() else {

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use trimline_packet::TimeDelta;
 
-use super::workloads::excluded;
 use crate::keys::error::ScenarioError;
 use crate::keys::form::{BYTES, DURATION, Form, Grammar, HOST, MAX_HOSTS, optional};
 use crate::keys::quantity::{self, Quantity};
-use crate::keys::read::{duration_of, host, number, positive, read};
+use crate::keys::read::{duration_of, excluded, host, number, positive, read};
 use crate::keys::tree::Node;
 use crate::plan::{Gap, Groups, Matrix, NoGroups, Queries, Servers, Size};
 
