@@ -17,6 +17,7 @@ from trimline.files import MalformedResult
 from trimline.plot import (
     detours,
     dynamic,
+    fastlane,
     hosts,
     hull,
     packets,
@@ -243,6 +244,13 @@ def fig22(experiment: Experiment) -> Figure:
 #: Every figure that can be drawn.
 FIGURES: dict[str, Callable[[Experiment], Figure]] = {
     "beyond/same-work": same_work.figure,
+    "fastlane/eq1": fastlane.eq1,
+    "fastlane/fig02": fastlane.fig02,
+    "fastlane/fig04": fastlane.fig04,
+    "fastlane/fig06": fastlane.fig06,
+    "fastlane/fig10": fastlane.caps,
+    "fastlane/fig11": fastlane.caps,
+    "fastlane/fig12": fastlane.memory,
     "homa/w1": hull.homa,
     "homa/w2": hull.homa,
     "homa/w5": hull.homa,
