@@ -21,7 +21,7 @@ for target in "${targets[@]}"; do
     mkdir -p "out/fuzz/$target"
     seeds=()
     case $target in
-    header | parse_frame | core) seeds+=("fuzz/corpus/$target") ;;
+    header | parse_frame | core | notification) seeds+=("fuzz/corpus/$target") ;;
     scenario)
         mkdir -p out/fuzz/scenarios
         for file in examples/*.toml experiments/*/*/scenario.toml; do

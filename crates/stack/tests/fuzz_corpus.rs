@@ -1,4 +1,4 @@
-//! Replays the inputs of the fuzz target of this crate, so that what fuzzing found once stays found, and some that
+//! Replays the inputs of the fuzz targets of this crate, so that what fuzzing found once stays found, and some that
 //! chance draws.
 
 use std::fs;
@@ -8,18 +8,30 @@ use proptest::prelude::*;
 
 #[path = "../../../fuzz/hosts.rs"]
 mod hosts;
+#[path = "../../../fuzz/notifications.rs"]
+mod notifications;
+
+/// The inputs of a target.
+fn corpus(target: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
+    let read = |entry: std::io::Result<fs::DirEntry>| {
+        let path = entry.unwrap().path();
+        println!("{}", path.display());
+        fs::read(&path).unwrap()
+    };
+    let inputs: Vec<Vec<u8>> = fs::read_dir(folder).unwrap().map(read).collect();
+    assert!(inputs.len() >= 10, "{} inputs", inputs.len());
+    inputs
+}
 
 #[test]
 fn hosts_survive_what_fuzzing_found() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus/core");
-    let mut count = 0;
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        println!("{}", path.display());
-        hosts::core(&fs::read(&path).unwrap());
-        count += 1;
-    }
-    assert!(count >= 10, "{count} inputs");
+    corpus("core").iter().for_each(|bytes| hosts::core(bytes));
+}
+
+#[test]
+fn notifications_survive_what_fuzzing_found() {
+    corpus("notification").iter().for_each(|bytes| notifications::notification(bytes));
 }
 
 proptest! {
@@ -28,5 +40,29 @@ proptest! {
     #[test]
     fn hosts_survive_anything(bytes in prop::collection::vec(any::<u8>(), 0..800)) {
         hosts::core(&bytes);
+    }
+
+    #[test]
+    fn notifications_survive_anything(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        notifications::notification(&bytes);
+    }
+
+    /// Packets of every kind, cut anywhere and damaged anywhere.
+    #[test]
+    fn notifications_survive_packets_that_are_cut_and_damaged(
+        input in prop::sample::select(corpus("notification")),
+        end in 1usize..1200,
+        damage in prop::collection::vec((1usize..120, any::<u8>()), 0..4),
+        control in any::<bool>(),
+    ) {
+        let mut bytes = input;
+        bytes.truncate(end.max(1));
+        for (place, byte) in damage {
+            if let Some(old) = bytes.get_mut(place) {
+                *old = byte;
+            }
+        }
+        bytes[0] = bytes[0] & 1 | u8::from(control) << 1;
+        notifications::notification(&bytes);
     }
 }

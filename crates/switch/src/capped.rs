@@ -1,6 +1,6 @@
 //! A port whose first queue sends at a bounded rate: notifications, which go before everything (FastLane 3.3.1).
 
-use trimline_packet::{Handle, Packet, Packets, Service, ServiceClass, Time};
+use trimline_packet::{Handle, Packet, Packets, Service, ServiceClass, Time, TimeDelta};
 
 use crate::Chance;
 use crate::around::Around;
@@ -23,6 +23,13 @@ pub struct Capped<P> {
     is_strict: bool,
     /// The first queue is paused from outside.
     is_paused: bool,
+}
+
+impl<P> Capped<P> {
+    /// The clock was set back by so much: the time for which the cap waits is, too.
+    pub fn set_back(&mut self, by: TimeDelta) {
+        self.ready_at = self.ready_at.set_back(by);
+    }
 }
 
 /// The queue that the cap is on.
@@ -202,7 +209,7 @@ mod tests {
     use alloc::vec::Vec;
 
     use proptest::prelude::*;
-    use trimline_packet::{BitRate, ByteCount, TimeDelta};
+    use trimline_packet::{BitRate, ByteCount};
 
     use super::*;
     use crate::model::{Cap, Choices, Scheduler};
@@ -308,6 +315,15 @@ mod tests {
         link.port.resume(1);
         link.run(&model, us(9));
         assert_eq!(link.left[1].1, Service::Droppable);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_moves_the_cap_with_it() {
+        let (model, mut link) = (model(false), Link::<Capped<Port<2>>>::new());
+        (0..2).for_each(|_| link.arrive(&model, us(1000), Service::Notification, 64));
+        link.run(&model, us(1001));
+        link.port.set_back(TimeDelta::from_us(1000));
+        assert_eq!(link.port.next_start(us(1)).as_ps(), 5_120_000);
     }
 
     #[test]

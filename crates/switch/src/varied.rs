@@ -77,6 +77,11 @@ pub struct Varied<P> {
 }
 
 impl<P: OutputPort> Varied<P> {
+    /// The port without its number.
+    pub fn port_mut(&mut self) -> &mut P {
+        &mut self.port
+    }
+
     #[inline]
     fn model<'a>(&self, models: &'a Models<P::Model>) -> &'a P::Model {
         &models.0[usize::from(self.model)]

@@ -48,6 +48,12 @@ fn main() -> ExitCode {
 
 fn counters(fabric: &Fabric, config: &Config) {
     print!("{}", switch_ports::table(config, fabric));
+    let reasons = fabric.untold().into_iter().flatten().filter(|(_, count)| *count > 0);
+    let reasons: Vec<String> =
+        reasons.map(|(reason, count)| format!("{} {count}", reason.name())).collect();
+    if !reasons.is_empty() {
+        println!("dropped, and nobody told: {}", reasons.join(", "));
+    }
 }
 
 /// What has happened to a port, for whoever runs the switch. The other ports go on.
@@ -69,8 +75,11 @@ fn run(options: &Options) -> Result<(), String> {
     if options.check {
         let (switches, links) = (config.switch.len(), config.link.len());
         println!("{switches} switches, {links} links, {} hosts", fabric.hosts());
-        for line in config.phantom_words().map_err(|error| format!("{path}: {error}"))? {
-            println!("{line}");
+        let words = [config.phantom_words(), config.notification_words()];
+        for lines in words {
+            for line in lines.map_err(|error| format!("{path}: {error}"))? {
+                println!("{line}");
+            }
         }
         return Ok(());
     }

@@ -28,8 +28,9 @@ use trimline_packet::wire::{Lengths, Profile};
 use trimline_packet::{BitRate, Packet, TimeDelta};
 use trimline_switch::bump::{PhantomModel, PhantomSettings};
 use trimline_switch::profiles::{self, Sizes};
-use trimline_switch::{BesideModel, Demands, ServiceModel};
+use trimline_switch::{BesideModel, Demands, Models, ServiceModel};
 
+use super::caps::{self, NotificationsConfig};
 use super::forwarding::Spread;
 use super::phantom::{self, PhantomConfig};
 use super::quantity::{Delay, Rate, Share};
@@ -67,6 +68,8 @@ pub struct Config {
     pub droppable_queue: Option<u32>,
     /// Packets in that queue from which on it marks; without it it marks nothing.
     pub droppable_ecn_threshold: Option<u32>,
+    /// What notifications of drops may take of a port, with profile "fastlane" (FastLane 3.3).
+    pub notifications: Option<NotificationsConfig>,
     /// What `droppable_queue` was called: refused by that name.
     beside: Option<u32>,
     /// Seed of coins, hashes, spraying and impairments; from the operating system without it.
@@ -81,6 +84,9 @@ pub struct Config {
     #[serde(default)]
     pub host: Vec<HostConfig>,
 }
+
+/// What is said to those who write `beside`.
+const RENAMED: &str = "beside: the key is called droppable_queue";
 
 fn paper() -> String {
     "paper".to_owned()
@@ -213,12 +219,27 @@ pub(super) enum FarEnd {
     Host(u32),
 }
 
-/// A configuration with everything resolved.
+/// What ports do.
+#[derive(Debug)]
+pub(super) enum PortModels {
+    /// All ports the same.
+    Alike(BesideModel),
+    /// They tell senders of drops, under caps that follow their lines.
+    Telling {
+        /// A table.
+        model: Models<ServiceModel>,
+        /// The place of each port's model there.
+        of_port: Vec<u16>,
+    },
+}
+
+/// A configuration with everything resolved, but what its ports do.
 #[derive(Debug)]
 pub(super) struct Layout {
-    pub(super) model: BesideModel,
     pub(super) profile: Profile,
     pub(super) lengths: Lengths,
+    /// Senders of packets that carry nothing are told of drops too.
+    pub(super) tells_control: bool,
     /// Ports of each switch.
     pub(super) switches: Vec<Vec<u32>>,
     /// Switch, line and far end of each port.
@@ -255,7 +276,7 @@ impl Config {
             payload_bytes: self.payload,
             packet_bytes: self.payload.saturating_add(Packet::HEADER_BYTES),
             mark,
-            // No port of this switch has a cap.
+            // Ports with a cap have models of their own.
             line: BitRate::from_gbps(1),
         };
         let choices = (profile.build)(sizes);
@@ -265,12 +286,12 @@ impl Config {
         let main = choices.build().map_err(|error| format!("profile {}: {error}", self.profile))?;
         if main.demands() != Demands::default() {
             return Err(format!(
-                "profile {:?}: the ports of this switch have no clock and look at no urgency",
+                "profile {:?}: the ports of this switch look at no waits and at no urgency",
                 self.profile
             ));
         }
         if self.beside.is_some() {
-            return Err("beside: the key is called droppable_queue".to_owned());
+            return Err(RENAMED.to_owned());
         }
         let droppable = match (self.droppable_queue, self.droppable_ecn_threshold) {
             (Some(0), _) => {
@@ -284,6 +305,68 @@ impl Config {
             }
         };
         Ok(BesideModel { main, droppable })
+    }
+
+    /// Whether ports tell senders of drops, and that nothing stands beside them that cannot.
+    fn tells(&self) -> Result<bool, String> {
+        let tells = self.profile == caps::PROFILE;
+        let profile = profiles::named(&self.profile).map_or("", |profile| profile.name);
+        match (tells, self.notifications, self.droppable_queue) {
+            (false, Some(_), _) => Err(format!(
+                "notifications: profile {profile:?} tells nobody of drops; nearest: profile = \"{}\", whose queue drops \
+                 where others trim",
+                caps::PROFILE
+            )),
+            (true, _, Some(packets)) => Err(format!(
+                "droppable_queue = {packets}: packets that profile {profile:?} tells of would be dropped there untold; \
+                 nearest: no droppable_queue"
+            )),
+            (tells, _, _) => Ok(tells),
+        }
+    }
+
+    /// The rate of each port's line, with its place: hosts' ports, then both ends of each link.
+    fn rates(&self) -> Vec<(String, BitRate)> {
+        let hosts = self.host.iter().map(|host| (host.interface.clone(), host.rate));
+        let links = self.link.iter().map(|link| (link.between.join(" to "), link.rate));
+        let both_ends = links.flat_map(|link| [link.clone(), link]);
+        let lines = hosts.chain(both_ends);
+        lines.filter_map(|(place, rate)| Some((place, rate.or(self.rate)?.0))).collect()
+    }
+
+    /// What ports do about drops, in words: a line for each cap; none where they tell nobody.
+    ///
+    /// # Errors
+    /// What cannot be.
+    pub fn notification_words(&self) -> Result<Vec<String>, String> {
+        match self.tells()? {
+            false => Ok(Vec::new()),
+            true => self.notifications.unwrap_or_default().words(
+                self.packets,
+                self.payload.saturating_add(Packet::HEADER_BYTES),
+                &self.rates(),
+            ),
+        }
+    }
+
+    /// What ports do. The rates of all lines are known.
+    fn port_models(&self) -> Result<PortModels, String> {
+        if !self.tells()? {
+            return self.model().map(PortModels::Alike);
+        }
+        let packet_bytes = self.payload.saturating_add(Packet::HEADER_BYTES);
+        let bounds = self.notifications.unwrap_or_default();
+        if self.ecn_threshold.is_some() {
+            return Err(format!("ecn_threshold: profile {:?} marks nothing", self.profile));
+        }
+        if self.droppable_ecn_threshold.is_some() {
+            return Err("droppable_ecn_threshold: droppable_queue is missing".to_owned());
+        }
+        if self.beside.is_some() {
+            return Err(RENAMED.to_owned());
+        }
+        let (model, of_port) = bounds.models(self.packets, packet_bytes, &self.rates())?;
+        Ok(PortModels::Telling { model, of_port })
     }
 
     /// The phantom queue of a port, which says so itself or has that of all ports.
@@ -322,7 +405,7 @@ impl Config {
     }
 
     /// Checks everything and computes ports and routes.
-    pub(super) fn layout(&self) -> Result<Layout, String> {
+    pub(super) fn layout(&self) -> Result<(PortModels, Layout), String> {
         let mut profile = Profile::named(&self.dscp).ok_or_else(|| {
             let names: Vec<&str> = Profile::ALL.iter().map(|&(name, _)| name).collect();
             format!("dscp {:?}: expected {}", self.dscp, names.join(", "))
@@ -330,8 +413,10 @@ impl Config {
         if let Some((one, other)) = profile.conflict() {
             return Err(format!("dscp {:?}: {one} has the value of {other}", self.dscp));
         }
-        let model = self.model()?;
-        profile.trimmed_bytes = profile.trimmed_bytes.max(model.main.trimmed_bytes());
+        let models = self.port_models()?;
+        if let PortModels::Alike(model) = &models {
+            profile.trimmed_bytes = profile.trimmed_bytes.max(model.main.trimmed_bytes());
+        }
         let number = |name: &str| {
             let found = self.switch.iter().position(|switch| switch.name == name);
             found.ok_or_else(|| format!("no switch is named {name:?}"))
@@ -369,10 +454,11 @@ impl Config {
                 ports.push((ends[end] as u32, line, FarEnd::Port(first + other)));
             }
         }
+        let tells_control = self.notifications.and_then(|bounds| bounds.control).unwrap_or(false);
         let mut layout = Layout {
-            model,
             profile,
             lengths: if self.stale_lengths { Lengths::Stale } else { Lengths::Updated },
+            tells_control,
             switches,
             ports,
             phantoms,
@@ -389,7 +475,7 @@ impl Config {
                 layout.route(address.address, index, through)?;
             }
         }
-        Ok(layout)
+        Ok((models, layout))
     }
 }
 

@@ -1,149 +1,31 @@
-//! Switches, their ports and the links between them, on any clock.
-//!
-//! Inner links are in memory and on virtual time: what happens there happens at its exact time, though
-//! perhaps a little later by the wall's clock. Only hosts' frames come and go in real time. So the rate of
-//! every link is exact in the mean, however late the thread is woken.
+//! A network of switches, whatever their ports do.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
-
-use hdrhistogram::Histogram;
-use rand_xoshiro::rand_core::RngCore;
-use trimline_packet::{
-    ByteCount, Handle, Packet, Packets, PortCounters, ServiceClass, Time, TimeDelta,
-};
-use trimline_switch::{
-    Around, Beside, BesideModel, Chance, Displaced, Fate, OutputPort, Pool, settle,
-};
+use trimline_packet::{PortCounters, ServiceClass, Time, TimeDelta};
 use trimline_transport::Stream;
 
-use super::config::{Config, FarEnd, ForwardingLayer, Layout, Line};
-use super::forwarding::{Exit, Forwarding};
-use super::frames::Frames;
-use super::ip_header::IpHeader;
-use super::phantom::Phantom;
-use crate::io::mem::{Impairer, Impairments};
+use super::config::{Config, Layout, PortModels};
+use super::dataplane::{Dataplane, QueueCounters, Queues, Ties, Waits};
+use super::egress::{Plain, Telling};
+use super::notification::Untold;
 use crate::random;
 
-/// The queues of an output port.
-type Egress = Beside<trimline_switch::Port<8>, trimline_switch::Port<1>>;
-
-/// A port's coins.
-#[derive(Debug)]
-struct Coins(Stream);
-
-impl Chance for Coins {
-    fn coin(&mut self) -> bool {
-        self.0.next_u64() >> 63 != 0
-    }
-    fn below(&mut self, bound: u32) -> u32 {
-        ((u128::from(self.0.next_u64()) * u128::from(bound)) >> 64) as u32
-    }
-}
-
-#[derive(Debug)]
-struct Port {
-    switch: u32,
-    /// Its number at its switch.
-    local: u16,
-    egress: Egress,
-    line: Line,
-    far_end: FarEnd,
-    busy_until: Time,
-    /// The next departure among the events; never if there is none. Others are obsolete.
-    planned: Time,
-    coins: Coins,
-    impairer: Option<Impairer>,
-    counters: PortCounters,
-    queues: [QueueCounters; Egress::QUEUES],
-    phantom: Option<Box<Phantom>>,
-    waits: Option<Box<Waits>>,
-}
-
-/// How long frames waited at a port, in nanoseconds: from their last bit in to their first bit out.
-pub type Waits = Histogram<u64>;
-
-/// The longest wait that is told from longer ones.
-const LONGEST_WAIT: TimeDelta = TimeDelta::from_ms(60_000);
-
-impl Port {
-    fn marked_by_phantom(&self) -> u64 {
-        self.phantom.as_ref().map_or(0, |phantom| phantom.marked)
-    }
-}
-
-/// What happened at one queue of a port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QueueCounters {
-    /// Packets that began to leave.
-    pub packets: u64,
-    /// Their bytes on the wire.
-    pub bytes: u64,
-    /// Packets that found no place.
-    pub dropped: u64,
-}
-
-#[derive(Debug)]
-struct Switch {
-    ports: Vec<u32>,
-    forwarding: Forwarding,
-}
-
-/// A host's way into its switch: as fast as its cable, however fast its kernel sends.
-#[derive(Debug)]
-struct Ingress {
-    port: u32,
-    busy_until: Time,
-    impairer: Option<Impairer>,
-    dropped: u64,
-}
-
-/// The longest that frames of a host may wait for their cable, as full packets of 9000 bytes: a Linux
-/// device's default queue.
-const INGRESS_PACKETS: u64 = 1000;
-
-/// In this order at one instant: transmitters before arrivals.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    Depart(u32),
-    /// At the switch behind this port.
-    Arrive(u32, u32),
-    /// At this host.
-    Deliver(u32, u32),
-}
-
-impl Event {
-    fn class(self) -> u8 {
-        match self {
-            Event::Depart(_) => 0,
-            Event::Arrive(..) | Event::Deliver(..) => 1,
-        }
-    }
-}
-
-/// An event with its time, class, tie and number.
-type Planned = (Time, u8, u64, u64, Event);
-
-/// The order of arrivals of one instant, from the instant and the number of the line.
-pub type Ties = Box<dyn Fn(Time, u32) -> u64 + Send>;
-
 /// Switches and the links between them.
-pub struct Fabric {
-    model: BesideModel,
-    frames: Frames,
-    switches: Vec<Switch>,
-    ports: Vec<Port>,
-    hosts: Vec<Ingress>,
-    /// By time, class, tie and order of making.
-    events: BinaryHeap<Reverse<Planned>>,
-    made: u64,
-    ties: Ties,
-    displaced: Displaced,
-    /// Queues have memory of their own: this is empty.
-    pool: Pool,
-    /// Frames for which there was no way.
-    pub lost_ways: u64,
-    passed: VecDeque<Vec<u8>>,
+pub struct Fabric(Kind);
+
+/// Each kind of ports has a data plane of its own, so that a frame pays for what its port does and no more.
+enum Kind {
+    Plain(Box<Dataplane<Plain>>),
+    Telling(Box<Dataplane<Telling>>),
+}
+
+/// Asks the data plane, whichever it is.
+macro_rules! of_each {
+    ($kind:expr, $plane:ident => $act:expr) => {
+        match $kind {
+            Kind::Plain($plane) => $act,
+            Kind::Telling($plane) => $act,
+        }
+    };
 }
 
 impl Fabric {
@@ -161,28 +43,6 @@ impl Fabric {
         Fabric::with_chance(config, coins, Box::new(ties))
     }
 
-    /// The clock was set back by so much: all times that the switches remember are, too.
-    pub fn set_back(&mut self, by: TimeDelta) {
-        for switch in &mut self.switches {
-            switch.forwarding.set_back(by);
-        }
-        for port in &mut self.ports {
-            (port.busy_until, port.planned) =
-                (port.busy_until.set_back(by), port.planned.set_back(by));
-            if let Some(phantom) = &mut port.phantom {
-                phantom.set_back(by);
-            }
-        }
-        for host in &mut self.hosts {
-            host.busy_until = host.busy_until.set_back(by);
-        }
-        let events = std::mem::take(&mut self.events).into_iter();
-        let moved = |Reverse((time, class, tie, made, event)): Reverse<Planned>| {
-            Reverse((time.set_back(by), class, tie, made, event))
-        };
-        self.events = events.map(moved).collect();
-    }
-
     /// The same, with the stream of each port's coins and the order of what arrives at one instant.
     /// Lines are numbered: those that leave switch ports, hosts' ports first, in the order of the
     /// hosts, then those of links, both ends of each; then those that leave hosts.
@@ -195,395 +55,110 @@ impl Fabric {
         ties: Ties,
     ) -> Result<Fabric, String> {
         let seed = config.seed.unwrap_or_else(random::seed);
-        let Layout { model, profile, lengths, switches, ports, phantoms, hosts, routes } =
-            config.layout()?;
-        let impairer = |rules: Impairments, owner: u64| {
-            let impairs = rules.loss | rules.corruption | rules.duplication | rules.reordering != 0;
-            let stream = random::stream(seed ^ random::mix(u64::MAX), owner);
-            impairs.then(|| Impairer::new(rules, stream))
-        };
-        let hosts = hosts.into_iter().map(|port| Ingress {
-            port,
-            busy_until: Time::ZERO,
-            impairer: impairer(ports[port as usize].1.rules, u64::from(port) << 1),
-            dropped: 0,
-        });
-        let hosts = hosts.collect();
-        let local_of = |switch: u32, port: u32| {
-            let place = switches[switch as usize].iter().position(|&other| other == port);
-            place.expect("a port is one of its switch") as u16
-        };
-        let ports = (0..).zip(&ports).map(|(number, &(switch, line, far_end))| Port {
-            switch,
-            local: local_of(switch, number),
-            egress: Egress::default(),
-            line,
-            far_end,
-            busy_until: Time::ZERO,
-            planned: Time::NEVER,
-            coins: Coins(coins(number)),
-            impairer: impairer(line.rules, u64::from(number) << 1 | 1),
-            counters: PortCounters::default(),
-            queues: [QueueCounters::default(); Egress::QUEUES],
-            phantom: phantoms[number as usize].map(|model| Box::new(Phantom::new(model))),
-            waits: None,
-        });
-        let ports = ports.collect();
-        let switches = (0..).zip(switches.into_iter().zip(routes)).zip(&config.switch);
-        let switches = switches.map(|((number, (ports, routes)), described)| Switch {
-            ports,
-            forwarding: match described.forwarding {
-                ForwardingLayer::L2 => Forwarding::L2(Default::default()),
-                ForwardingLayer::L3 => Forwarding::L3 {
-                    routes: routes.into_iter().collect(),
-                    spread: described.spread,
-                    seed: random::mix(seed ^ number),
-                    draws: random::stream(seed ^ random::mix(1), number),
-                },
-            },
-        });
-        Ok(Fabric {
-            model,
-            frames: Frames::new(profile, lengths),
-            switches: switches.collect(),
-            ports,
-            hosts,
-            events: BinaryHeap::new(),
-            made: 0,
-            ties,
-            displaced: Displaced::new(),
-            pool: Pool::none(),
-            lost_ways: 0,
-            passed: VecDeque::new(),
-        })
+        let (models, layout): (PortModels, Layout) = config.layout()?;
+        let switches = &config.switch;
+        Ok(Fabric(match models {
+            PortModels::Alike(model) => {
+                let queues = Queues { model, of_port: Vec::new() };
+                let plane = Dataplane::new(switches, layout, queues, seed, coins, ties);
+                Kind::Plain(Box::new(plane))
+            }
+            PortModels::Telling { model, of_port } => {
+                let queues = Queues { model, of_port };
+                let plane = Dataplane::new(switches, layout, queues, seed, coins, ties);
+                Kind::Telling(Box::new(plane))
+            }
+        }))
+    }
+
+    /// The clock was set back by so much: all times that the switches remember are, too.
+    pub fn set_back(&mut self, by: TimeDelta) {
+        of_each!(&mut self.0, plane => plane.set_back(by));
     }
 
     /// Hosts, each on a port of its own.
     pub fn hosts(&self) -> usize {
-        self.hosts.len()
+        of_each!(&self.0, plane => plane.hosts())
     }
 
     /// What happened at each port, in the order of [`Fabric::with_chance`], with its number at its
     /// switch.
     pub fn counters(&self) -> impl Iterator<Item = (u32, u16, PortCounters)> + '_ {
-        let counted = |port: &Port| {
-            let marked = u64::from(port.egress.marked()) + port.marked_by_phantom();
-            (port.switch, port.local, PortCounters { marked, ..port.counters })
-        };
-        self.ports.iter().map(counted)
+        let counters: Vec<_> = of_each!(&self.0, plane => plane.counters().collect());
+        counters.into_iter()
     }
 
     /// What happened at the queue of a port in which packets of this class wait.
     pub fn queue_counters(&self, port: u32, class: ServiceClass) -> QueueCounters {
-        let port = &self.ports[port as usize];
-        port.queues[port.egress.queue_of(&self.model, class)]
+        of_each!(&self.0, plane => plane.queue_counters(port, class))
     }
 
     /// Packets that the phantom queue of a port has marked: some of those that [`Fabric::counters`] has as marked.
     pub fn marked_by_phantom(&self, port: u32) -> u64 {
-        self.ports[port as usize].marked_by_phantom()
+        of_each!(&self.0, plane => plane.marked_by_phantom(port))
     }
 
     /// From now on how long frames wait at this port is counted.
     pub fn watch_waits(&mut self, port: u32) {
-        let longest = LONGEST_WAIT.as_ps() / 1000;
-        let waits = Waits::new_with_bounds(1, longest, 3).expect("sound bounds");
-        self.ports[port as usize].waits = Some(Box::new(waits));
+        of_each!(&mut self.0, plane => plane.watch_waits(port));
     }
 
     /// How long the frames that left this port had waited there, if that is counted.
     pub fn waits(&self, port: u32) -> Option<&Waits> {
-        self.ports[port as usize].waits.as_deref()
+        of_each!(&self.0, plane => plane.waits(port))
+    }
+
+    /// From now on the times are kept at which notifications begin to leave this port.
+    pub fn watch_notifications(&mut self, port: u32) {
+        of_each!(&mut self.0, plane => plane.watch_notifications(port));
+    }
+
+    /// When notifications began to leave this port, if that is kept.
+    pub fn notifications(&self, port: u32) -> Option<&[Time]> {
+        of_each!(&self.0, plane => plane.notifications(port))
+    }
+
+    /// Frames that were dropped and of which nobody was told, for each reason, where senders are told of drops.
+    pub fn untold(&self) -> Option<[(Untold, u64); Untold::ALL.len()]> {
+        match &self.0 {
+            Kind::Plain(_) => None,
+            Kind::Telling(plane) => Some(plane.untold()),
+        }
     }
 
     /// Packets in each queue of a port, the one on the wire included.
     pub fn queued(&self, port: u32) -> Vec<u32> {
-        let egress = &self.ports[port as usize].egress;
-        let exists = |queue: &usize| egress.most_in_queue(&self.model, *queue).is_some();
-        (0..Egress::QUEUES).filter(exists).map(|queue| egress.queue_packets(queue)).collect()
+        of_each!(&self.0, plane => plane.queued(port))
     }
 
     /// Frames inside, on links too.
     pub fn held(&self) -> usize {
-        self.frames.held()
+        of_each!(&self.0, plane => plane.held())
+    }
+
+    /// Frames for which there was no way.
+    pub fn lost_ways(&self) -> u64 {
+        of_each!(&self.0, plane => plane.lost_ways)
     }
 
     /// Frames that hosts sent faster than their cables for too long.
     pub fn dropped_at_ingress(&self) -> u64 {
-        self.hosts.iter().map(|host| host.dropped).sum()
-    }
-
-    /// Something will happen; what arrives, arrives over a line.
-    fn push(&mut self, at: Time, line: u32, event: Event) {
-        self.made += 1;
-        let class = event.class();
-        let tie = if class == 0 { 0 } else { (self.ties)(at, line) };
-        self.events.push(Reverse((at, class, tie, self.made, event)));
+        of_each!(&self.0, plane => plane.dropped_at_ingress())
     }
 
     /// When something will happen that is not a host's doing.
     pub fn next(&self) -> Time {
-        self.events.peek().map_or(Time::NEVER, |Reverse((at, ..))| *at)
+        of_each!(&self.0, plane => plane.next())
     }
 
     /// A host begins to send a frame. Time must not fall.
     pub fn host_sends(&mut self, now: Time, host: u32, frame: &[u8]) {
-        let port = self.hosts[host as usize].port;
-        let line = self.ports[port as usize].line;
-        let line_number = self.ports.len() as u32 + host;
-        let handle = self.frames.insert(frame);
-        let wire = self.frames.packet(handle).wire_bytes;
-        let ingress = &mut self.hosts[host as usize];
-        let longest = line.rate.transmission(ByteCount::new(9064)) * INGRESS_PACKETS;
-        if ingress.busy_until.saturating_since(now) > longest {
-            ingress.dropped += 1;
-            self.frames.release(handle);
-            return;
-        }
-        let left =
-            ingress.busy_until.max(now) + line.rate.transmission(ByteCount::new(wire.into()));
-        ingress.busy_until = left;
-        match &mut ingress.impairer {
-            None => self.push(
-                left + line.delay,
-                line_number,
-                Event::Arrive(port, handle.index() as u32),
-            ),
-            Some(impairer) => {
-                impairer.pass(frame.to_vec(), &mut self.passed);
-                self.frames.release(handle);
-                while let Some(frame) = self.passed.pop_front() {
-                    let handle = self.frames.insert(&frame);
-                    self.push(
-                        left + line.delay,
-                        line_number,
-                        Event::Arrive(port, handle.index() as u32),
-                    );
-                }
-            }
-        }
+        of_each!(&mut self.0, plane => plane.host_sends(now, host, frame));
     }
 
     /// Does everything that is due by `now`. Frames for hosts are handed over, with the exact time at
     /// which their last bit arrives.
     pub fn advance(&mut self, now: Time, deliver: &mut dyn FnMut(Time, u32, &[u8])) -> bool {
-        let mut any = false;
-        while let Some(&Reverse((at, .., event))) = self.events.peek() {
-            if at > now {
-                break;
-            }
-            any = true;
-            self.events.pop();
-            match event {
-                Event::Depart(port) => {
-                    if self.ports[port as usize].planned == at {
-                        self.depart(at, port);
-                    }
-                }
-                Event::Arrive(port, handle) => {
-                    let Port { switch, local, .. } = self.ports[port as usize];
-                    self.forward(at, switch, local, Handle::new(handle));
-                }
-                Event::Deliver(host, handle) => {
-                    let handle = Handle::new(handle);
-                    deliver(at, host, self.frames.bytes(handle));
-                    self.frames.release(handle);
-                }
-            }
-        }
-        any
-    }
-
-    /// A frame is at a switch.
-    fn forward(&mut self, now: Time, switch: u32, from: u16, handle: Handle) {
-        let state = &mut self.switches[switch as usize];
-        match state.forwarding.exit(now, from, self.frames.bytes_mut(handle)) {
-            Exit::By(local) => {
-                let port = state.ports[usize::from(local)];
-                self.arrive(now, port, handle);
-            }
-            Exit::Flood => {
-                let bytes = self.frames.bytes(handle).to_vec();
-                for local in 0..state.ports.len() {
-                    if local != usize::from(from) {
-                        let port = self.switches[switch as usize].ports[local];
-                        let copy = self.frames.insert(&bytes);
-                        self.arrive(now, port, copy);
-                    }
-                }
-                self.frames.release(handle);
-            }
-            Exit::Nowhere => {
-                self.lost_ways += 1;
-                self.frames.release(handle);
-            }
-        }
-    }
-
-    /// A frame is at an output port.
-    fn arrive(&mut self, now: Time, number: u32, handle: Handle) {
-        let port = &mut self.ports[number as usize];
-        if port.busy_until <= now {
-            // Whatever was due has departed: the transmitter is idle since then.
-            port.egress.release(&self.model, &mut self.pool);
-            port.busy_until = now;
-        }
-        self.frames.at_last_hop = matches!(port.far_end, FarEnd::Host(_));
-        if port.waits.is_some() {
-            self.frames.set_since(handle, now);
-        }
-        let (egress, mut around) = self.split(now, number);
-        egress.enqueue(handle, &mut around);
-        if self.displaced.is_changed() {
-            self.settle_displaced(now, number);
-        }
-        let port = &self.ports[number as usize];
-        if port.egress.next_start(port.busy_until) <= now {
-            self.depart(now, number);
-        } else {
-            self.plan(number);
-        }
-    }
-
-    /// A port, and what is around it.
-    fn split(
-        &mut self,
-        now: Time,
-        number: u32,
-    ) -> (&mut Egress, Around<'_, BesideModel, Frames, Coins>) {
-        let port = &mut self.ports[number as usize];
-        let around = Around {
-            now,
-            model: &self.model,
-            packets: &mut self.frames,
-            pool: &mut self.pool,
-            chance: &mut port.coins,
-            displaced: &mut self.displaced,
-        };
-        (&mut port.egress, around)
-    }
-
-    /// Sees to it that a port's next departure is among the events.
-    fn plan(&mut self, number: u32) {
-        let port = &mut self.ports[number as usize];
-        let at = port.egress.next_start(port.busy_until);
-        if at < port.planned {
-            port.planned = at;
-            self.push(at, number, Event::Depart(number));
-        }
-    }
-
-    /// Acts on what a port could not keep.
-    #[cold]
-    fn settle_displaced(&mut self, now: Time, number: u32) {
-        let mut displaced = std::mem::take(&mut self.displaced);
-        settle(&mut displaced, &mut AroundPort { fabric: self, port: number, now });
-        // Keeps the list's memory; what a returned header displaced in turn is already settled.
-        self.displaced = displaced;
-    }
-
-    /// A port whose transmitter is free sends what is next.
-    fn depart(&mut self, now: Time, number: u32) {
-        self.ports[number as usize].planned = Time::NEVER;
-        let (egress, mut around) = self.split(now, number);
-        let sent = egress.dequeue(&mut around);
-        if self.displaced.is_changed() {
-            self.settle_displaced(now, number);
-        }
-        let Some(handle) = sent else { return };
-        let port = &mut self.ports[number as usize];
-        // HULL 2.1: the phantom queue is in series with the port. It sees what leaves, when its first bit does.
-        if let Some(phantom) = &mut port.phantom {
-            phantom.pass(now, self.frames.packet_mut(handle));
-        }
-        if let Some(waits) = &mut port.waits {
-            let waited = now.saturating_since(self.frames.since(handle));
-            waits.saturating_record(waited.as_ps() / 1000);
-        }
-        let packet = *self.frames.packet(handle);
-        let wire = packet.wire_bytes;
-        port.counters.packets += 1;
-        port.counters.bytes += u64::from(wire);
-        let queue = &mut port.queues[port.egress.classify(&self.model, &packet)];
-        queue.packets += 1;
-        queue.bytes += u64::from(wire);
-        port.busy_until = now + port.line.rate.transmission(ByteCount::new(wire.into()));
-        let arrival = port.busy_until + port.line.delay;
-        self.plan(number);
-        if packet.marks & Packet::MARK_CE != 0 {
-            let bytes = self.frames.bytes_mut(handle);
-            if let Some(network) = IpHeader::of(bytes) {
-                network.mark(bytes);
-            }
-        }
-        self.launch(arrival, number, handle);
-    }
-
-    /// A frame is on the line of a port.
-    fn launch(&mut self, arrival: Time, number: u32, handle: Handle) {
-        let port = &mut self.ports[number as usize];
-        let far_end = port.far_end;
-        let event = |handle: Handle| match far_end {
-            FarEnd::Port(other) => Event::Arrive(other, handle.index() as u32),
-            FarEnd::Host(host) => Event::Deliver(host, handle.index() as u32),
-        };
-        let Some(impairer) = &mut port.impairer else {
-            return self.push(arrival, number, event(handle));
-        };
-        impairer.pass(self.frames.bytes(handle).to_vec(), &mut self.passed);
-        self.frames.release(handle);
-        while let Some(frame) = self.passed.pop_front() {
-            let handle = self.frames.insert(&frame);
-            self.frames.describe_again(handle);
-            self.push(arrival, number, event(handle));
-        }
-    }
-}
-
-/// The switch around a port that could not keep frames.
-struct AroundPort<'a> {
-    fabric: &'a mut Fabric,
-    port: u32,
-    now: Time,
-}
-
-impl trimline_switch::Fabric for AroundPort<'_> {
-    /// Nobody looks on.
-    fn note(&mut self, _packet: Handle, _fate: Fate) {}
-    fn counters(&mut self) -> &mut PortCounters {
-        &mut self.fabric.ports[self.port as usize].counters
-    }
-    /// The bytes of a frame are cut where it is trimmed, and not counted again.
-    fn cut(&mut self, _bytes: u64) {}
-    fn turn_round(&mut self, packet: Handle) -> bool {
-        self.fabric.frames.turn_round(packet)
-    }
-    fn forward(&mut self, packet: Handle) {
-        let Port { switch, local, .. } = self.fabric.ports[self.port as usize];
-        self.fabric.forward(self.now, switch, local, packet);
-    }
-    fn make_notification(&mut self, packet: Handle) -> Option<u16> {
-        self.fabric.frames.notify(packet)
-    }
-    /// Its source leads there.
-    fn send_back(&mut self, notification: Handle) {
-        self.forward(notification);
-    }
-    fn quench(&mut self, packet: Handle, _header: &Packet) -> bool {
-        let bytes = self.fabric.frames.bytes(packet).to_vec();
-        let copy = self.fabric.frames.insert(&bytes);
-        let is_told = self.fabric.frames.notify(copy).is_some();
-        if is_told {
-            self.forward(copy);
-        } else {
-            self.fabric.frames.release(copy);
-        }
-        is_told
-    }
-    fn free(&mut self, packet: Handle) {
-        let described = self.fabric.frames.packet(packet);
-        let port = &mut self.fabric.ports[self.port as usize];
-        port.queues[port.egress.classify(&self.fabric.model, described)].dropped += 1;
-        self.fabric.frames.release(packet);
+        of_each!(&mut self.0, plane => plane.advance(now, deliver))
     }
 }

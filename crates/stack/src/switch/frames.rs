@@ -9,6 +9,7 @@ use trimline_packet::{
 };
 
 use super::ip_header::IpHeader;
+use super::notification::{self, LONGEST, Untold};
 
 /// Bytes of the FCS, which no buffer contains.
 const FCS_BYTES: usize = 4;
@@ -19,6 +20,8 @@ struct Stored {
     next: Handle,
     /// When it came to the port where it waits, if that port wants to know.
     since: Time,
+    /// The port of this switch by which it came in; none where that is not kept, and of a copy that went everywhere.
+    input: Option<u16>,
     bytes: Vec<u8>,
 }
 
@@ -31,12 +34,15 @@ pub struct Frames {
     lengths: Lengths,
     /// The port that trims now leads to a host.
     pub(super) at_last_hop: bool,
+    /// Packets of others than this protocol are told of though they carry nothing.
+    pub(super) tells_control: bool,
 }
 
 impl Frames {
     /// No frames.
     pub fn new(profile: Profile, lengths: Lengths) -> Frames {
-        Frames { slots: Vec::new(), free: Vec::new(), profile, lengths, at_last_hop: false }
+        let (slots, free) = (Vec::new(), Vec::new());
+        Frames { slots, free, profile, lengths, at_last_hop: false, tells_control: false }
     }
 
     /// Takes a frame in. Ports trim and queue it by its DSCP alone.
@@ -52,8 +58,8 @@ impl Frames {
             }
             None => {
                 let handle = Handle::new(self.slots.len() as u32);
-                let (next, since) = (Handle::NONE, Time::ZERO);
-                self.slots.push(Stored { packet, next, since, bytes: frame.to_vec() });
+                let (next, since, input) = (Handle::NONE, Time::ZERO, None);
+                self.slots.push(Stored { packet, next, since, input, bytes: frame.to_vec() });
                 handle
             }
         }
@@ -96,13 +102,52 @@ impl Frames {
         turned
     }
 
-    /// Makes a frame the notification of its own drop. Gives the bytes cut on the wire; `None`: it is not one of those
-    /// whose senders can be told.
-    pub fn notify(&mut self, handle: Handle) -> Option<u16> {
-        let slot = &mut self.slots[handle.index()];
-        let left = Frame::notify(&mut slot.bytes, &self.profile).ok()?;
-        slot.bytes.truncate(left);
-        Some(slot.packet.notify())
+    /// The port by which a frame came in: what [`Frames::set_input`] was told last of it.
+    pub fn input(&self, handle: Handle) -> Option<u16> {
+        self.slots[handle.index()].input
+    }
+
+    /// Writes down the port by which a frame came in.
+    pub fn set_input(&mut self, handle: Handle, input: Option<u16>) {
+        self.slots[handle.index()].input = input;
+    }
+
+    /// Sees whether a frame, whoever sent it, is a notification of another switch, which goes before all else. What is
+    /// longer than any notification is none, whatever it says. No input is known yet.
+    pub(super) fn recognise(&mut self, handle: Handle) {
+        let Stored { packet, input, bytes, .. } = &mut self.slots[handle.index()];
+        *input = None;
+        let dscp = IpHeader::of(bytes).map(|network| network.dscp(bytes));
+        if dscp == Some(self.profile.notification) {
+            let service = match bytes.len() <= LONGEST {
+                true => Service::Notification,
+                false => Service::Droppable,
+            };
+            packet.service = service.into();
+        }
+    }
+
+    /// Makes a frame the notification of its own drop (fastlane-3.2-a). Gives the bytes cut on the wire.
+    ///
+    /// # Errors
+    /// Why nobody is told of it; it is as it was.
+    pub fn notify(&mut self, handle: Handle) -> Result<u16, Untold> {
+        let Frames { slots, profile, tells_control, .. } = self;
+        let Stored { packet, input, bytes, .. } = &mut slots[handle.index()];
+        let network = notification::between_hosts(bytes, profile.notification)?;
+        if input.is_none() {
+            return Err(Untold::Group);
+        }
+        let left = match Frame::new(bytes).is_ok_and(|frame| is_ours(&frame, profile)) {
+            true => Frame::notify(bytes, profile).map_err(|_| Untold::Notification)?,
+            false => notification::notify(bytes, network, profile.notification, *tells_control)?,
+        };
+        bytes.truncate(left);
+        let before = packet.wire_bytes;
+        packet.notify();
+        let on_wire = (left + FCS_BYTES).max(packet.wire_bytes.into());
+        packet.wire_bytes = before.min(on_wire.min(u16::MAX.into()) as u16);
+        Ok(before - packet.wire_bytes)
     }
 
     /// What a frame is to a port after its bytes were changed.
@@ -140,6 +185,12 @@ impl Packets for Frames {
     }
 }
 
+/// Whether one end of a frame is the protocol's port.
+fn is_ours(frame: &Frame<'_>, profile: &Profile) -> bool {
+    let (source, destination) = frame.ports();
+    source == profile.port || destination == profile.port
+}
+
 /// What a port sees of a frame. Its class is its DSCP; what the profile does not name, and what is no IP,
 /// may only be dropped. DATA is counted as the simulator counts it, its payload and 64 bytes; everything
 /// else as Ethernet does, with its FCS.
@@ -171,10 +222,8 @@ fn describe(bytes: &[u8], profile: &Profile) -> Packet {
     packet.header.connection = header.connection();
     packet.header.sequence = header.sequence();
     packet.header.extra = header.extra();
-    let (source, destination) = frame.ports();
-    let is_ours = source == profile.port || destination == profile.port;
     let is_whole = class.service().is_whole();
-    if is_ours && is_whole && header.kind() == Some(Kind::Data) {
+    if is_ours(&frame, profile) && is_whole && header.kind() == Some(Kind::Data) {
         packet.marks |= Profile::marks(network.dscp(bytes));
         let behind = network.payload() + 8 + 16;
         let payload = usize::from(packet.header.payload_length());

@@ -67,6 +67,35 @@ impl IpHeader {
         }
     }
 
+    /// Writes DSCP and ECN together.
+    pub(super) fn set_class(self, bytes: &mut [u8], class: u8) {
+        match self {
+            IpHeader::V4(_) => change_word(bytes, IP, |word| word & 0xff00 | u16::from(class)),
+            IpHeader::V6 => {
+                bytes[IP] = 6 << 4 | class >> 4;
+                bytes[IP + 1] = class << 4 | bytes[IP + 1] & 15;
+            }
+        }
+    }
+
+    /// Swaps source and destination. The checksum of IPv4 stays what it was (FastLane 3.2).
+    pub(super) fn swap_addresses(self, bytes: &mut [u8]) {
+        let (source, destination) = self.addresses();
+        source.zip(destination).for_each(|(one, other)| bytes.swap(one, other));
+    }
+
+    /// Whether the checksum of IPv4 is right (RFC 791); IPv6 has none.
+    pub(super) fn is_sound(self, bytes: &[u8]) -> bool {
+        match self {
+            IpHeader::V6 => true,
+            IpHeader::V4(header) => {
+                let words = bytes[IP..IP + header].chunks(2);
+                let sum: u32 = words.map(|w| u32::from(u16::from_be_bytes([w[0], w[1]]))).sum();
+                (sum & 0xffff) + (sum >> 16) == 0xffff
+            }
+        }
+    }
+
     fn addresses(self) -> (Range<usize>, Range<usize>) {
         match self {
             IpHeader::V4(_) => (IP + 12..IP + 16, IP + 16..IP + 20),
@@ -74,8 +103,15 @@ impl IpHeader {
         }
     }
 
+    pub(super) fn source(self, bytes: &[u8]) -> IpAddr {
+        self.address(bytes, self.addresses().0)
+    }
+
     pub(super) fn destination(self, bytes: &[u8]) -> IpAddr {
-        let (_, at) = self.addresses();
+        self.address(bytes, self.addresses().1)
+    }
+
+    fn address(self, bytes: &[u8], at: Range<usize>) -> IpAddr {
         match self {
             IpHeader::V4(_) => {
                 Ipv4Addr::from(*bytes[at].first_chunk::<4>().expect("four bytes")).into()

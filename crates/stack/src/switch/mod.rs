@@ -3,22 +3,30 @@
 //! [`Config`] says which switches there are and how they are cabled; [`Fabric`] is what they do, on any
 //! clock; [`Runner`] drives it with a real one between packet interfaces. Inner links are in memory; only
 //! hosts' cables touch the kernel. Each port is the simulator's with any of its profiles, at a virtual line
-//! rate. A switch classifies by DSCP and knows nothing of connections.
+//! rate. A switch classifies by DSCP and knows nothing of connections; one that tells senders of drops makes notifications
+//! of the bytes of TCP and UDP, whose ends need not be of this protocol.
 
+mod caps;
 mod config;
+mod dataplane;
+mod egress;
 mod fabric;
 mod forwarding;
 mod frames;
 mod ip_header;
+mod notification;
 mod phantom;
 pub mod quantity;
 mod run;
 
+pub use caps::NotificationsConfig;
 pub use config::{
     AddressConfig, Config, ForwardingLayer, HostConfig, ImpairmentConfig, LinkConfig, SwitchConfig,
 };
-pub use fabric::{Fabric, QueueCounters, Ties, Waits};
+pub use dataplane::{QueueCounters, Ties, Waits};
+pub use fabric::Fabric;
 pub use forwarding::Spread;
 pub use frames::Frames;
+pub use notification::Untold;
 pub use phantom::PhantomConfig;
 pub use run::{PortNews, Runner};

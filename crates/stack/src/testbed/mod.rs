@@ -6,6 +6,7 @@
 pub mod bulk;
 pub mod coexist;
 pub mod contact;
+pub mod fastlane;
 pub mod figures;
 pub mod forwarder;
 pub mod group;

@@ -156,6 +156,77 @@ pub(super) fn beside_flows<T>(
     })
 }
 
+/// A flow's byte at a place.
+fn byte(place: u64) -> u8 {
+    (place % 251) as u8
+}
+
+/// Sends so many flows of so many bytes from each of the senders to the receiver, all at once, and waits until the
+/// receiver's applications have read all of them.
+///
+/// # Errors
+/// A flow cannot be opened or breaks, or other bytes arrive than were sent.
+pub(super) fn transfer(
+    senders: &[TestHost],
+    receiver: &TestHost,
+    congestion: &str,
+    flows: u32,
+    bytes: u64,
+) -> io::Result<()> {
+    let mut opened = Vec::new();
+    for _ in 0..flows {
+        opened.extend(open(senders, receiver, congestion)?);
+    }
+    thread::scope(|scope| {
+        let ends = opened.iter().map(|Flow { sender, receiver }| {
+            let sending = scope.spawn(move || {
+                let (mut stream, mut place) = (sender, 0);
+                while place < bytes {
+                    let end = bytes.min(place + CHUNK as u64);
+                    let chunk: Vec<u8> = (place..end).map(byte).collect();
+                    stream.write_all(&chunk).map_err(|error| named("sender", &error))?;
+                    place = end;
+                }
+                sender.shutdown(Shutdown::Write)
+            });
+            let receiving = scope.spawn(move || {
+                let (mut stream, mut place, mut chunk) = (receiver, 0, vec![0; CHUNK]);
+                loop {
+                    let count =
+                        stream.read(&mut chunk).map_err(|error| named("receiver", &error))?;
+                    if count == 0 {
+                        break;
+                    }
+                    let is_it = (place..).zip(&chunk[..count]).all(|(at, &got)| got == byte(at));
+                    if !is_it {
+                        return Err(io::Error::other("TCP's receiver read what was not sent"));
+                    }
+                    place += count as u64;
+                }
+                match place == bytes {
+                    true => Ok(()),
+                    false => Err(io::Error::other(format!("{place} of {bytes} B of TCP arrived"))),
+                }
+            });
+            [sending, receiving]
+        });
+        let ends: Vec<_> = ends.flatten().collect();
+        let ends = ends.into_iter().map(|thread| thread.join());
+        ends.map(|end| end.unwrap_or_else(|_| Err(io::Error::other("a flow of TCP panicked"))))
+            .collect::<Vec<io::Result<()>>>()
+            .into_iter()
+            .collect()
+    })
+}
+
+/// Packets that the kernel of a host dropped because they were shorter than their IP length: IpExtInTruncatedPkts of nstat.
+///
+/// # Errors
+/// A kernel that does not count them.
+pub(super) fn truncated(host: &TestHost) -> io::Result<u64> {
+    host.namespace.inside(|| counter("netstat", "IpExt:", "InTruncatedPkts"))
+}
+
 /// What the kernels of hosts have counted of TCP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpCounters {

@@ -157,7 +157,7 @@ proptest! {
         prop_assert_eq!(sent, delivered);
         // A returned header is counted when it is turned and again where it then leaves.
         if !l2 {
-            prop_assert_eq!(packets.len() as u64, delivered + dropped + fabric.lost_ways);
+            prop_assert_eq!(packets.len() as u64, delivered + dropped + fabric.lost_ways());
         }
     }
 }

@@ -3,6 +3,7 @@
 mod captured;
 mod coexist;
 mod crash;
+mod fastlane;
 mod hull;
 
 use std::net::UdpSocket;

@@ -1,5 +1,6 @@
 //! What a software switch does with frames, on virtual time.
 
+mod fastlane;
 mod phantom;
 
 use std::collections::BTreeMap;
