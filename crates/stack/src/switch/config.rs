@@ -223,7 +223,7 @@ pub(super) enum FarEnd {
 #[derive(Debug)]
 pub(super) enum PortModels {
     /// All ports the same.
-    Alike(BesideModel),
+    Alike(Box<BesideModel>),
     /// They tell senders of drops, under caps that follow their lines.
     Telling {
         /// A table.
@@ -352,7 +352,7 @@ impl Config {
     /// What ports do. The rates of all lines are known.
     fn port_models(&self) -> Result<PortModels, String> {
         if !self.tells()? {
-            return self.model().map(PortModels::Alike);
+            return self.model().map(|model| PortModels::Alike(Box::new(model)));
         }
         let packet_bytes = self.payload.saturating_add(Packet::HEADER_BYTES);
         let bounds = self.notifications.unwrap_or_default();

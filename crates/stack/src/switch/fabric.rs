@@ -59,7 +59,7 @@ impl Fabric {
         let switches = &config.switch;
         Ok(Fabric(match models {
             PortModels::Alike(model) => {
-                let queues = Queues { model, of_port: Vec::new() };
+                let queues = Queues { model: *model, of_port: Vec::new() };
                 let plane = Dataplane::new(switches, layout, queues, seed, coins, ties);
                 Kind::Plain(Box::new(plane))
             }

@@ -526,6 +526,14 @@ fn no_packet_goes_first_that_is_longer_than_a_notification() {
     run(&mut fabric);
     assert_eq!(fabric.queue_counters(2, Service::Notification.into()).packets, 0);
     assert_eq!(fabric.queue_counters(2, Service::Droppable.into()).packets, 2);
+    // One that another switch made does.
+    fabric.host_sends(
+        Time::ZERO + TimeDelta::from_ms(1),
+        0,
+        &Sent { from: 3, to: 1, ..DATA }.notification(),
+    );
+    run(&mut fabric);
+    assert_eq!(fabric.queue_counters(2, Service::Notification.into()).packets, 1);
 }
 
 /// A clock that begins again: the cap waits no longer than before.
