@@ -32,9 +32,9 @@ WORKLOADS = {
     "ndp-144": ("0.5ms", "1ms"),
     "opf-432": ("0.5ms", "1.5ms"),
     "opf-432-off": ("0.5ms", "1.5ms"),
-    "tcp-128": ("2ms", "6ms"),
-    "fastlane-128": ("2ms", "6ms"),
-    "pfabric-128": ("2ms", "6ms"),
+    "tcp-128": ("1ms", "3ms"),
+    "fastlane-128": ("1ms", "3ms"),
+    "pfabric-128": ("1ms", "3ms"),
     "dcqcn-432": ("5ms", "10ms"),
     "dcqcn-window-432": ("5ms", "10ms"),
 }
