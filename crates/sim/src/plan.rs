@@ -25,7 +25,7 @@ pub use crate::formats::connection_matrix::Trigger;
 pub use crate::formats::sizes::SizeDistribution;
 pub use crate::links::{Impairment, LinkChange, LinkEvent, Share};
 pub use crate::pareto::Pareto;
-pub use crate::queries::{Groups, NoGroups, Queries, Servers};
+pub use crate::queries::{Gap, Groups, NoGroups, Queries, Servers};
 
 use crate::topology::{Clos, LinkId, LinkSpec};
 
@@ -714,15 +714,6 @@ pub enum Arrivals {
         /// How many of each connection or client; `None`: until the end of the run.
         count: Option<u32>,
     },
-}
-
-/// A time that is fixed or drawn: the gap of a closed loop, the time that a server takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Gap {
-    /// Always this.
-    Fixed(TimeDelta),
-    /// Exponential, with this mean.
-    Exponential(TimeDelta),
 }
 
 /// Which hosts send in an incast, or receive in an outcast.

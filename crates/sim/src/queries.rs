@@ -1,10 +1,19 @@
 //! Partition and aggregate: clients ask several servers at once. Who asks, how many servers, and how large answers are.
 
+use trimline_packet::TimeDelta;
 use trimline_transport::Stream;
 
 use crate::formats::sizes::{SizeDistribution, WHOLE};
-use crate::plan::Gap;
 use crate::random;
+
+/// A time that is fixed or drawn: the gap of a closed loop, the time that a server takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gap {
+    /// Always this.
+    Fixed(TimeDelta),
+    /// Exponential, with this mean.
+    Exponential(TimeDelta),
+}
 
 /// Partition and aggregate: a client asks several servers at once and waits for all answers.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use trimline_packet::TimeDelta;
 
-use super::workloads::excluded;
 use crate::keys::error::ScenarioError;
 use crate::keys::form::{BYTES, DURATION, Form, Grammar, HOST, MAX_HOSTS, optional};
 use crate::keys::quantity::{self, Quantity};
@@ -46,6 +45,16 @@ pub(super) static PARTITION_AGGREGATE: Grammar = Grammar {
         ),
     ],
 };
+
+/// Hosts that take no part: ascending, each once.
+pub(super) fn excluded(node: &Node, hosts: u32) -> Result<Vec<u32>, ScenarioError> {
+    let list = node.child("excluding").and_then(Node::list).unwrap_or(&[]);
+    let mut excluding =
+        list.iter().map(|node| host(node, hosts)).collect::<Result<Vec<_>, ScenarioError>>()?;
+    excluding.sort_unstable();
+    excluding.dedup();
+    Ok(excluding)
+}
 
 /// Who asks: ascending, each once.
 fn clients(node: &Node, hosts: u32) -> Result<Option<Vec<u32>>, ScenarioError> {

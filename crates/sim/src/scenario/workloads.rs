@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use trimline_packet::{ByteCount, TimeDelta};
 
+use super::queries::excluded;
 use crate::keys::error::ScenarioError;
 use crate::keys::quantity;
 use crate::keys::read::{duration_of, few_packets, host, number, pair, positive, read};
@@ -345,16 +346,6 @@ fn matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
         return Err(ScenarioError::new(&list.place, "no pairs", "at least one pair"));
     }
     Ok(Matrix::Pairs(pairs))
-}
-
-/// Hosts that take no part: ascending, each once.
-pub(super) fn excluded(node: &Node, hosts: u32) -> Result<Vec<u32>, ScenarioError> {
-    let list = node.child("excluding").and_then(Node::list).unwrap_or(&[]);
-    let mut excluding =
-        list.iter().map(|node| host(node, hosts)).collect::<Result<Vec<_>, ScenarioError>>()?;
-    excluding.sort_unstable();
-    excluding.dedup();
-    Ok(excluding)
 }
 
 /// A matrix whose pairs a run can keep.
