@@ -256,7 +256,7 @@ fn frames_of_this_protocol_are_told_of_as_before() {
     for v6 in [false, true] {
         let mut fabric = narrow(3, "", "");
         let sent = frame(1, 3, v6, 50_000, Service::Droppable);
-        let out = behind_a_full_port(&mut fabric, &[sent.clone()]);
+        let out = behind_a_full_port(&mut fabric, std::slice::from_ref(&sent));
         let back = &out.iter().find(|(host, _)| *host == 0).expect("its sender is told").1;
         let parsed = trimline_packet::wire::Frame::new(back).unwrap();
         assert_eq!(parsed.ports(), (Profile::PAPER.port, 50_000));
@@ -391,9 +391,12 @@ fn nobody_is_told_of_copies_of_what_goes_everywhere() {
     assert_eq!((untold(&fabric, Untold::Group), fabric.held()), (dropped, 0));
 }
 
+/// When a frame came to which host, and its bytes.
+type Arrived = (Time, u32, Vec<u8>);
+
 /// Hosts 1 and 2 send to host 3 for a while as fast as they can. When notifications began to leave for host 1, the last
 /// time, and how many notifications each got.
-fn crowded(head: &str, host: &str, ms: u64) -> (Vec<Time>, Vec<(Time, u32, Vec<u8>)>, Fabric) {
+fn crowded(head: &str, host: &str, ms: u64) -> (Vec<Time>, Vec<Arrived>, Fabric) {
     let mut fabric = star(3, head, "", host);
     fabric.watch_notifications(0);
     let mut out = Vec::new();

@@ -323,6 +323,7 @@ fn settings() -> impl Strategy<Value = ReceiverSettings> {
                 per_interrupt,
                 per_packet,
                 per_answer,
+                bypass: Bypass::default(),
             }
         },
     )
@@ -439,7 +440,7 @@ fn what_bypasses_processors_is_what_is_asked_for() {
         let settings = ReceiverSettings { bypass: Bypass { notifications, probes }, ..PLAIN };
         settings.check().expect("right settings").bypasses(packet)
     };
-    let data = packet(Service::Droppable, 1500);
+    let data = packet(Service::Droppable, 1500, 0);
     let told = Packet { service: Service::Notification.into(), ..data };
     let header = trimline_packet::Header { kind: trimline_packet::Kind::Pull, ..data.header };
     let probe = Packet { header, ..data };
