@@ -308,7 +308,8 @@ mod tests {
                     }
                 }
                 prop_assert_eq!(world.displaced.list(), other.displaced.list());
-                prop_assert!(port.arrivals.iter().eq(arrived.values()));
+                let waits = port.waits.iter().flat_map(|waits| &waits.arrivals);
+                prop_assert!(waits.eq(arrived.values()));
             }
         }
     }
