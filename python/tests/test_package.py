@@ -728,7 +728,7 @@ class Compare(InScratch):
     def test_a_counter_that_nobody_here_names_is_a_column_and_in_the_report(self) -> None:
         """The switch's list of counters is the only one."""
         trimline.run(INCAST, self.out)
-        for name, last in (("ports.csv", "rate_bps"), ("series.csv", "queue_bytes_max")):
+        for name, last in (("ports.csv", "rate_bps"), ("series.csv", "data_queue_bytes_mean")):
             (path,) = self.out.rglob(name)
             lines = path.read_text(encoding="utf-8").splitlines()
             self.assertTrue(lines[0].endswith(last))

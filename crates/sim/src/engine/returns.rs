@@ -74,7 +74,8 @@ struct Counted {
 struct Near {
     /// Bytes in a queue beyond which it could.
     threshold: u32,
-    ports: Vec<u32>,
+    /// How many there are.
+    ports: u32,
     /// Per port: whether it is among them.
     is_near: Vec<bool>,
 }
@@ -136,7 +137,7 @@ impl Mode {
                 let most = each * most_links + 2 * MOST_PENDING * longest;
                 let near = capacity.checked_sub(most).map(|threshold| Near {
                     threshold: threshold as u32,
-                    ports: Vec::new(),
+                    ports: 0,
                     is_near: vec![false; network.routes.ports() as usize],
                 });
                 let together = Vec::new();
@@ -216,32 +217,18 @@ impl Returns {
         }
     }
 
-    /// Counts what has arrived at the ports whose queues were left so full that it matters. Whether it did: if not, all
-    /// ports are to be counted.
-    pub(super) fn count_near<E: Protocol, P: OutputPort>(
-        &mut self,
-        network: &Network<E, P>,
-        wheel: &Wheel,
-    ) -> bool {
-        let Mode::Counted(Counted { near: Some(near), queue, .. }) = &mut self.mode else {
-            return false;
-        };
-        let (queue, threshold) = (*queue, near.threshold);
-        near.ports.retain(|&port| {
-            let stays = network.queue_bytes(port, queue) > threshold;
-            near.is_near[port as usize] = stays;
-            stays
-        });
-        let ports = mem::take(&mut near.ports);
-        for &port in &ports {
-            if wheel.is_due(port) {
-                self.count(network, wheel, port);
-            }
+    /// Whether no port need be counted: none was left so full that it matters.
+    #[inline]
+    pub(super) fn none_is_near(&self) -> bool {
+        match &self.mode {
+            Mode::Counted(Counted { near: Some(near), .. }) => near.ports == 0,
+            Mode::Counted(Counted { near: None, .. })
+            | Mode::Never
+            | Mode::Calm(_)
+            | Mode::Alert { .. }
+            | Mode::Always
+            | Mode::Coupled => false,
         }
-        if let Mode::Counted(Counted { near: Some(near), .. }) = &mut self.mode {
-            near.ports = ports;
-        }
-        true
     }
 
     /// A switch whose ports are visited together in this window, by its place among them.
@@ -263,6 +250,17 @@ impl Returns {
     ) {
         let Mode::Counted(counted) = &mut self.mode else { return };
         let bytes = network.queue_bytes(port, counted.queue);
+        if let Some(near) = &mut counted.near {
+            let is_near = &mut near.is_near[port as usize];
+            if !*is_near {
+                return;
+            }
+            if bytes <= near.threshold {
+                *is_near = false;
+                near.ports -= 1;
+                return;
+            }
+        }
         if counted.could_overflow(bytes, wheel.packets(port)) {
             let switch = network.routes.switch_of(port);
             let is_new = mem::replace(&mut self.risky[switch as usize], (1, wheel.current)).0 == 0;
@@ -323,7 +321,7 @@ impl Returns {
                 if let Some(near) = &mut counted.near
                     && !mem::replace(&mut near.is_near[port as usize], true)
                 {
-                    near.ports.push(port);
+                    near.ports += 1;
                 }
                 counted.is_eager(network, wheel, port)
             }

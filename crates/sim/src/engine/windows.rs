@@ -321,9 +321,10 @@ impl Windows {
         count: usize,
     ) {
         self.returns.forget_counts();
-        if !self.returns.count_near(network, &self.wheel) {
-            self.count_arrivals(network, count);
+        if self.returns.none_is_near() {
+            return;
         }
+        self.count_arrivals(network, count);
         let mut place = 0;
         while let Some(switch) = self.returns.crowded(place) {
             self.visit_switch(network, switch, limit);
