@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from trimline.files import MalformedResult, read_json
 from trimline.plot import style
-from trimline.plot.dynamic import answer
+from trimline.plot.dynamic import answer, mean_of
 from trimline.plot.lines import marked
 from trimline.plot.results import Experiment, Run
 
@@ -161,13 +161,33 @@ OF_TCP = (
     ("fl-fh", "TCP with FastLane, flow hashing", style.BLUE),
     ("fl-ps", "TCP with FastLane, packet scatter", style.VERMILION),
 )
+OF_PFABRIC = (("fl", "pFabric with FastLane", style.PURPLE),)
 LOADS = (20, 40, 60, 80)
+SHARES = (10, 30, 50)
 
 
 def fig06(experiment: Experiment) -> Figure:
     """TCP by utilisation."""
     words = ("Utilisation (%)", "TCP with FastLane over TCP, a tenth of the load short")
     return by_load(experiment, OF_TCP, "tcp", LOADS, words)
+
+
+def fig07(experiment: Experiment) -> Figure:
+    """The same of pFabric."""
+    words = ("Utilisation (%)", "pFabric with FastLane over pFabric, a tenth of the load short")
+    return by_load(experiment, OF_PFABRIC, "pfabric", LOADS, words)
+
+
+def fig08(experiment: Experiment) -> Figure:
+    """TCP by the share of short flows."""
+    words = ("Short flows (% of the load)", "TCP with FastLane over TCP, 60 % utilisation")
+    return by_load(experiment, OF_TCP, "tcp", SHARES, words)
+
+
+def fig09(experiment: Experiment) -> Figure:
+    """The same of pFabric."""
+    words = ("Short flows (% of the load)", "pFabric with FastLane over pFabric, 60 % utilisation")
+    return by_load(experiment, OF_PFABRIC, "pfabric", SHARES, words)
 
 
 def formula_line(
@@ -332,9 +352,14 @@ def caps(experiment: Experiment) -> Figure:
 
 
 def memory(experiment: Experiment) -> Figure:
-    """Figure 12: times by the memory of a port."""
-    schemes = (("fl-ps", "TCP with FastLane"), ("tcp", "TCP"))
-    base = 128.0
+    """Figures 12 and 13: times by the memory of a port."""
+    is_tcp = experiment.identifier.endswith("fig12")
+    schemes = (
+        (("fl-ps", "TCP with FastLane"), ("tcp", "TCP"))
+        if is_tcp
+        else (("fl", "pFabric with FastLane"), ("pfabric", "pFabric"))
+    )
+    base = 128.0 if is_tcp else 64.0
     figure, panels = pyplot.subplots(1, 2, figsize=(8.8, 4.6), layout="constrained", sharey=True)
     for axes, (scheme, words) in zip(panels, schemes, strict=True):
         normalised(axes, by_place(experiment, scheme), base, words, with_long=True)
@@ -346,4 +371,106 @@ def memory(experiment: Experiment) -> Figure:
     figure.suptitle("60 % utilisation, half of it short")
     handles, words_of = panels[0].get_legend_handles_labels()
     figure.legend(handles, words_of, loc="outside lower center", ncols=3)
+    return figure
+
+
+def fig14(experiment: Experiment) -> Figure:
+    """What FastLane saves by the parallelism of servers."""
+    figure, panels = pyplot.subplots(1, 2, figsize=(8.0, 4.2), layout="constrained", sharey=True)
+    cores = (8, 16, 64)
+    for axes, (scheme, base, words) in zip(
+        panels, (("fl-ps", "tcp", "TCP"), ("pfabric-fl", "pfabric", "pFabric")), strict=True
+    ):
+        reductions(axes, pairs(experiment, scheme, base, cores))
+        axes.set_title(words, fontsize=9)
+        axes.set_xscale("log", base=2)
+        axes.xaxis.set_major_formatter("{x:g}")
+    percents(list(panels), "Packets that a server processes at a time", cores)
+    panels[0].set_ylim(-100, 40)
+    figure.suptitle("60 % utilisation, half of it short")
+    handles, words_of = panels[0].get_legend_handles_labels()
+    figure.legend(handles, words_of, loc="outside lower center", ncols=5)
+    return figure
+
+
+#: Table 1: by how many percent FastLane's times are less than those of TCP-A, by load and size.
+TABLE1 = {
+    20: (51, 61, 68, 63, -4),
+    40: (55, 63, 64, 55, 46),
+    60: (44, 53, 58, 51, 40),
+    80: (32, 42, 48, 40, 22),
+}
+
+
+def fig15(experiment: Experiment) -> Figure:
+    """The testbed: FastLane over TCP and over TCP-A, by load, and table 1."""
+    figure, panels = pyplot.subplots(1, 2, figsize=(9.0, 4.4), layout="constrained", sharey=True)
+    for axes, (base, words) in zip(
+        panels, (("tcp", "over TCP"), ("tcp-a", "over TCP-A")), strict=True
+    ):
+        reductions(axes, pairs(experiment, "fl", base, LOADS))
+        axes.set_title(words, fontsize=9)
+    for load, row in TABLE1.items():
+        for ask, percent in zip(ASKS, row, strict=True):
+            panels[1].plot(load, -percent, "x", color=ask.colour, markersize=5)
+    panels[1].plot([], [], "x", color=style.BLACK, markersize=5, label="paper, p99.9")
+    panels[1].legend(
+        *([each[-1:] for each in panels[1].get_legend_handles_labels()]), loc="upper right"
+    )
+    percents(list(panels), "Utilisation (%)", LOADS)
+    figure.suptitle("TCP with FastLane, 16 hosts at 1 Gb/s, a tenth of the load short")
+    handles, words_of = panels[0].get_legend_handles_labels()
+    figure.legend(handles, words_of, loc="outside lower center", ncols=5)
+    return figure
+
+
+#: Table 2: by how many percent FastLane's mean times are less, by load: 1, 16 and 64 MB.
+TABLE2 = {
+    "tcp": {20: (-4, -4, -4), 40: (10, 7, 8), 60: (28, 26, 26), 80: (29, 30, 28)},
+    "tcp-a": {20: (6, 3, 2), 40: (14, 12, 11), 60: (21, 23, 23), 80: (25, 29, 31)},
+}
+
+
+def table2(experiment: Experiment) -> Figure:
+    """Long flows: mean times over TCP and over TCP-A, ours and the paper's."""
+    figure, panels = pyplot.subplots(1, 2, figsize=(8.8, 4.2), layout="constrained", sharey=True)
+    sizes = ((1, style.BLUE), (16, style.GREEN), (64, style.VERMILION))
+    series = experiment.series()
+    for axes, (base, words) in zip(
+        panels, (("tcp", "over TCP"), ("tcp-a", "over TCP-A")), strict=True
+    ):
+        for place, (size, colour) in enumerate(sizes):
+            number = size * 1_000_000
+            wanted = {
+                "quantity": "fct",
+                "size_bytes": {"from": number, "below": number + 1},
+                "reduce": "mean",
+            }
+            found = [
+                (
+                    load,
+                    above(
+                        mean_of(series[f"fl-{load}"], **wanted),
+                        mean_of(series[f"{base}-{load}"], **wanted),
+                    ),
+                )
+                for load in LOADS
+                if f"fl-{load}" in series and f"{base}-{load}" in series
+            ]
+            axes.plot(
+                [load for load, _ in found],
+                [percent for _, percent in found],
+                color=colour,
+                marker=".",
+                label=f"{size} MB",
+            )
+            theirs = [-row[place] for row in TABLE2[base].values()]
+            axes.plot(LOADS, theirs, "x--", color=colour, linewidth=0.8, markersize=5)
+        axes.plot([], [], "x--", color=style.BLACK, linewidth=0.8, label="paper")
+        axes.axhline(0, color=style.GREY, linewidth=0.8)
+        axes.set_title(words, fontsize=9)
+        axes.legend(loc="lower left")
+    percents(list(panels), "Utilisation (%)", LOADS)
+    panels[0].set_ylabel("Mean completion time over that without FastLane (%)")
+    figure.suptitle("TCP with FastLane, long flows, 16 hosts at 1 Gb/s")
     return figure
