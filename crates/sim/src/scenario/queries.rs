@@ -109,6 +109,13 @@ pub(super) fn grouped(
     let (Some(total), Matrix::Requests(queries)) = (ask.child("total"), &matrix) else {
         return Ok((matrix, size));
     };
+    if let Some(kept) = workload.child("connection").filter(|node| node.text() != Some("new")) {
+        return Err(ScenarioError::new(
+            &kept.place,
+            "kept connections for groups of answers, whose servers repeat",
+            "\"new\": each answer has one of its own",
+        ));
+    }
     let place = workload.child("size").unwrap_or(workload);
     let is_mixture = place.child("mixture").is_some();
     let sizes: Vec<(u64, u64)> = match &size {

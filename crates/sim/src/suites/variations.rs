@@ -281,7 +281,7 @@ pub(super) fn keep_connections(plan: &mut Plan, seed: u64) {
         workload.arrivals = arrivals(workload, &mut draws);
     }
     plan.workloads.extend(queries(plan.topology.hosts(), &mut draws));
-    for workload in &mut plan.workloads {
+    for workload in may_keep(plan) {
         workload.connection = Connection::Kept;
     }
     let families = [Family::Tcp, Family::Dctcp, Family::Mptcp];
@@ -294,12 +294,24 @@ pub(super) fn keep_connections(plan: &mut Plan, seed: u64) {
     }
 }
 
+/// The workloads whose connections may be kept: all but groups of answers, whose servers repeat.
+fn may_keep(plan: &mut Plan) -> impl Iterator<Item = &mut Workload> {
+    let is_group = |workload: &Workload| {
+        let Matrix::Requests(queries) = &workload.matrix else { return false };
+        matches!(queries.servers, Servers::Groups(_))
+    };
+    let has_groups = plan.workloads.iter().any(is_group);
+    plan.workloads
+        .iter_mut()
+        .filter(move |workload| !(has_groups && workload.name.starts_with('q')))
+}
+
 /// The same with pools: several connections from a host to another, one of which is idle or none. Sizes are Pareto's, or
 /// one of two.
 pub(super) fn pool_connections(plan: &mut Plan, seed: u64) {
     keep_connections(plan, seed);
     let mut draws = Draws::new(seed ^ 0x706f_6f6c_7300);
-    for workload in &mut plan.workloads {
+    for workload in may_keep(plan) {
         workload.size = heavy_tail(&workload.size, &mut draws);
         if let Matrix::Requests(queries) = &mut workload.matrix {
             queries.from_request = draws.below(2) == 0;
@@ -307,7 +319,7 @@ pub(super) fn pool_connections(plan: &mut Plan, seed: u64) {
     }
     let each = draws.one_of(&[1, 2, 3, 16]);
     let when_busy = draws.one_of(&[WhenBusy::Wait, WhenBusy::LeastBusy]);
-    for workload in &mut plan.workloads {
+    for workload in may_keep(plan) {
         workload.connection = Connection::Pool(Pool { each, when_busy });
     }
 }

@@ -426,3 +426,12 @@ fn samples_say_what_hosts_send_and_have_not_sent() {
     let down: u64 = record.ports.iter().map(|port| port.bytes).sum();
     assert_eq!(sent, down, "one switch: what hosts send is what it sends");
 }
+
+/// A server that repeats would have a second request wait on the same connection.
+#[test]
+fn groups_on_kept_connections_are_refused() {
+    let text = "topology.star.hosts = 8\ntransport.tcp = {}\n[[workload]]\nname = \"g\"\nsize = \"2KB\"\n\
+                connection = \"kept\"\npartition_aggregate = { total = \"32KB\" }\narrivals.poisson = { every = \"1ms\", until = \"5ms\" }\n";
+    let error = Scenario::parse("s.toml", text, &[]).expect_err("refused").to_string();
+    assert!(error.contains("kept connections for groups of answers"), "{error}");
+}
