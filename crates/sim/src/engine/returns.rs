@@ -30,8 +30,8 @@ enum Mode {
     Calm(Watch),
     /// `ports` watched queues are over the threshold: the ports of their switches are visited together.
     Alert { watch: Watch, ports: u32 },
-    /// So many links lead to a switch that what they could carry in one window would fill a watched queue: what they
-    /// do carry is counted at the beginning of each window.
+    /// What links could carry in one window would often fill a watched queue: what they do carry is counted when each
+    /// window begins.
     Counted(Counted),
     /// Watched queues are so small that they always could overflow: the ports of every switch are visited together.
     Always,
@@ -274,8 +274,9 @@ impl Returns {
     #[inline]
     pub(super) fn together(&self, switch: u32, window: u64) -> bool {
         match self.mode {
-            Mode::Never | Mode::Calm(_) => false,
-            Mode::Alert { .. } | Mode::Counted(_) => {
+            // What was counted was visited before the others.
+            Mode::Never | Mode::Calm(_) | Mode::Counted(_) => false,
+            Mode::Alert { .. } => {
                 let (ports, since) = self.risky[switch as usize];
                 ports > 0 && since <= window
             }

@@ -117,18 +117,17 @@ impl Setup {
 
     /// What the clients of a workload ask.
     pub(super) fn asked_by(&self, workload: u32) -> Option<&Queries> {
-        match &self.workloads[workload as usize].matrix {
-            Matrix::Requests(queries) => Some(queries),
-            _ => None,
-        }
+        let Matrix::Requests(queries) = &self.workloads[workload as usize].matrix else {
+            return None;
+        };
+        Some(queries)
     }
 
     /// What is asked where the flows of a workload are requests or answers.
     fn queries_of(&self, workload: u32) -> Option<&Queries> {
-        match self.workloads[workload as usize].matrix {
-            Matrix::Responses => self.asked_by(workload.checked_sub(1)?),
-            _ => self.asked_by(workload),
-        }
+        // Requests stand before their answers.
+        let answers = self.workloads[workload as usize].matrix == Matrix::Responses;
+        self.asked_by(workload.checked_sub(answers.into())?)
     }
 
     /// What is drawn for a query of groups: the size of each answer, and how many there are. It follows from the client

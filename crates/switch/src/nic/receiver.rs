@@ -110,7 +110,11 @@ impl ReceiverModel {
         let Bypass { notifications, probes } = self.settings.bypass;
         match packet.service.service() {
             Service::Notification => notifications,
-            _ => probes && packet.header.kind == Kind::Pull,
+            Service::Trimmable
+            | Service::Trimmed
+            | Service::Returned
+            | Service::Control
+            | Service::Droppable => probes && packet.header.kind == Kind::Pull,
         }
     }
 }

@@ -2,6 +2,30 @@
 
 use serde_json::{Value, json};
 
+/// A mistake by its name, and the vectors that find it.
+pub(crate) type Found = (&'static str, Vec<String>);
+
+/// The mistakes and what finds each.
+///
+/// # Errors
+/// One line a mistake that nothing finds, or that could not be made.
+pub(super) fn sorted_out<M>(
+    mistakes: &[(&'static str, M)],
+    finders: impl Fn(&M) -> Result<Vec<String>, String>,
+) -> Result<Vec<Found>, Vec<String>> {
+    let (mut found, mut missed) = (Vec::new(), Vec::new());
+    for (name, mistake) in mistakes {
+        match finders(mistake) {
+            Ok(finders) if finders.is_empty() => {
+                missed.push(format!("no vector finds this mistake: {name}"));
+            }
+            Ok(finders) => found.push((*name, finders)),
+            Err(error) => missed.push(format!("{name}: {error}")),
+        }
+    }
+    if missed.is_empty() { Ok(found) } else { Err(missed) }
+}
+
 /// Whether a primitive is this one.
 pub(super) fn is(op: &'static str) -> impl Fn(&Value) -> bool {
     move |primitive| primitive["op"] == op

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use trimline_switch::{Choices, Limit};
 
 use super::bench::{Bench, PRIORITIES, claimed, settings};
-use super::change::{actions, assigns, conditions, each_object, is, replace_operations, without};
+use super::change::{
+    Found, actions, assigns, conditions, each_object, is, replace_operations, sorted_out, without,
+};
 use super::{NDP, PROFILE};
 use crate::bmv2::{Program, Switch};
 use crate::vectors::{Vector, read};
@@ -145,23 +147,13 @@ fn without_returns(program: &mut Value) {
 ///
 /// # Errors
 /// One line a mistake that no vector finds, or that could not be made.
-pub(crate) fn check_all(root: &Path) -> Result<Vec<(&'static str, Vec<String>)>, Vec<String>> {
+pub(crate) fn check_all(root: &Path) -> Result<Vec<Found>, Vec<String>> {
     let read_all = || -> Result<(String, String, Vec<Vector>), String> {
         let file = |name: &str| read(root, Path::new(name));
         Ok((file(NDP.compiled)?, file(NDP.tables)?, claimed(root)?))
     };
     let (text, tables, vectors) = read_all().map_err(|error| vec![error])?;
-    let (mut found, mut missed) = (Vec::new(), Vec::new());
-    for (name, mistake) in &MISTAKES {
-        match finders(mistake, &text, &tables, &vectors) {
-            Ok(finders) if finders.is_empty() => {
-                missed.push(format!("no vector finds this mistake: {name}"));
-            }
-            Ok(finders) => found.push((*name, finders)),
-            Err(error) => missed.push(format!("{name}: {error}")),
-        }
-    }
-    if missed.is_empty() { Ok(found) } else { Err(missed) }
+    sorted_out(&MISTAKES, |mistake| finders(mistake, &text, &tables, &vectors))
 }
 
 fn finders(

@@ -10,8 +10,8 @@ use crate::bmv2::Program;
 use crate::deflections::{Config, PORTS, Vector, read_all};
 use crate::p4::OPF;
 use crate::p4::change::{
-    actions, assigns, conditions, each_object, is, metadata, replace_field, replace_operation,
-    replace_operations, replace_read, without,
+    Found, actions, assigns, conditions, each_object, is, metadata, replace_field,
+    replace_operation, replace_operations, replace_read, sorted_out, without,
 };
 use crate::vectors::read;
 
@@ -276,25 +276,13 @@ fn written_late(program: &mut Value) {
 ///
 /// # Errors
 /// One line a mistake that no vector finds, or that could not be made.
-pub(in crate::p4) fn check_all(
-    root: &Path,
-) -> Result<Vec<(&'static str, Vec<String>)>, Vec<String>> {
+pub(in crate::p4) fn check_all(root: &Path) -> Result<Vec<Found>, Vec<String>> {
     let read_all = || -> Result<(String, String, Vec<Vector>), String> {
         let file = |name: &str| read(root, Path::new(name));
         Ok((file(OPF.compiled)?, file(OPF.tables)?, read_all(root)?))
     };
     let (text, tables, vectors) = read_all().map_err(|error| vec![error])?;
-    let (mut found, mut missed) = (Vec::new(), Vec::new());
-    for (name, mistake) in &MISTAKES {
-        match finders(mistake, &text, &tables, &vectors) {
-            Ok(finders) if finders.is_empty() => {
-                missed.push(format!("no vector finds this mistake: {name}"));
-            }
-            Ok(finders) => found.push((*name, finders)),
-            Err(error) => missed.push(format!("{name}: {error}")),
-        }
-    }
-    if missed.is_empty() { Ok(found) } else { Err(missed) }
+    sorted_out(&MISTAKES, |mistake| finders(mistake, &text, &tables, &vectors))
 }
 
 fn finders(
