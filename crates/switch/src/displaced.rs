@@ -68,13 +68,13 @@ impl Displaced {
         self.list.pop()
     }
 
-    /// A packet leaves, and its sender is to be told that it met congestion (Source Quench).
+    /// A packet goes on, and its sender is to be told that it met congestion (Source Quench), or that it was trimmed.
     #[inline]
     pub fn quench(&mut self, packet: Handle, header: Packet) {
         self.quenched.push((packet, header));
     }
 
-    /// Takes out the packets that have left and whose senders are to be told, oldest first, as they left. The handle is
+    /// Takes out the packets that went on and whose senders are to be told, oldest first, as they then were. The handle is
     /// good as long as the packet is where it was.
     #[inline]
     pub fn drain_quenched(&mut self) -> impl Iterator<Item = (Handle, Packet)> + '_ {

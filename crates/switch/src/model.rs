@@ -189,6 +189,11 @@ pub enum Action {
     /// trimmed, when no tails would make room: the queue holds only the packet on the wire, or a
     /// packet that may not be trimmed is among them.
     TrimByCoin,
+    /// A trimmable packet: its payload is cut, and the header goes back to its sender at once (switches' management
+    /// interfaces call it trim to sender).
+    TrimToSender,
+    /// A trimmable packet: its payload is cut, the header goes on to its receiver, and a notification to its sender.
+    TrimToBoth,
     /// A trimmed header (NDP 3.2.4): it goes back to its sender. A returned header or a control packet
     /// never does.
     Return,
@@ -197,6 +202,22 @@ pub enum Action {
 }
 
 impl Action {
+    /// Whether the step trims a packet.
+    pub fn trims(self) -> bool {
+        match self {
+            Action::TrimArriving
+            | Action::TrimByCoin
+            | Action::TrimToSender
+            | Action::TrimToBoth => true,
+            Action::Drop | Action::Return | Action::Notify => false,
+        }
+    }
+
+    /// Whether the step trims a packet and sends something to its sender at once.
+    pub fn trims_towards_sender(self) -> bool {
+        matches!(self, Action::TrimToSender | Action::TrimToBoth)
+    }
+
     /// What the step makes of a packet that it does not trim; `None`: it does not apply.
     pub(crate) fn fate(self, service: Service) -> Option<Fate> {
         match self {
@@ -205,7 +226,10 @@ impl Action {
             Action::Return => (service == Service::Trimmed).then_some(Fate::Returned),
             // FastLane 3.4.1: data and control packets. Nobody is told of a notification.
             Action::Notify => (!service.is_turned_round()).then_some(Fate::Notify),
-            Action::TrimArriving | Action::TrimByCoin => None,
+            Action::TrimArriving
+            | Action::TrimByCoin
+            | Action::TrimToSender
+            | Action::TrimToBoth => None,
         }
     }
 }
@@ -394,7 +418,11 @@ fn by_priority(class: ServiceClass) -> usize {
 fn may_be_urgent(choices: &QueueChoices) -> bool {
     let only_drops = |action: &Action| match action {
         Action::Drop | Action::Notify => true,
-        Action::TrimArriving | Action::TrimByCoin | Action::Return => false,
+        Action::TrimArriving
+        | Action::TrimByCoin
+        | Action::TrimToSender
+        | Action::TrimToBoth
+        | Action::Return => false,
     };
     choices.pool.is_none()
         && choices.marker == Marker::None
@@ -419,10 +447,9 @@ impl Choices {
     /// # Errors
     /// What is wrong, and in which queue.
     pub fn build(&self) -> Result<ServiceModel, ModelError> {
-        let has = |queue: &QueueChoices, action| queue.overflow.contains(&action);
         let contradicts = |queue: &QueueChoices| {
-            has(queue, Action::Notify)
-                && (has(queue, Action::TrimArriving) || has(queue, Action::TrimByCoin))
+            queue.overflow.contains(&Action::Notify)
+                && queue.overflow.iter().any(|action| action.trims())
         };
         match self.queues.iter().position(contradicts) {
             Some(queue) => Err(ModelError::NotifiesAndTrims { queue }),

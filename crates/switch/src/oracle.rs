@@ -62,6 +62,8 @@ struct PlainSwitch {
     ports: Vec<Plain>,
     stream: Stream,
     displaced: Vec<(Entry, Fate)>,
+    /// Headers whose senders are told of them.
+    told: Vec<Entry>,
     trimmed: u32,
     cut: u64,
 }
@@ -93,6 +95,7 @@ impl PlainSwitch {
             ports: vec![port; ports],
             stream: Stream { seed, draws: 0 },
             displaced: Vec::new(),
+            told: Vec::new(),
             trimmed: 0,
             cut: 0,
         }
@@ -183,14 +186,19 @@ impl PlainSwitch {
         self.ports[port].queues[queue].push_back(entry);
     }
 
-    fn trim(&mut self, port: usize, mut entry: Entry) {
+    fn trim(&mut self, port: usize, entry: Entry) {
+        let header = self.cut(entry);
+        self.enqueue(port, header);
+    }
+
+    fn cut(&mut self, mut entry: Entry) -> Entry {
         let before = entry.packet.wire_bytes;
         entry.packet.wire_bytes = before.min(self.choices.trimmed_bytes);
         entry.packet.service = Service::Trimmed.into();
         entry.packet.marks &= !Packet::MARK_UNSCHEDULED;
         self.trimmed += 1;
         self.cut += u64::from(before - entry.packet.wire_bytes);
-        self.enqueue(port, entry);
+        entry
     }
 
     fn enqueue(&mut self, port: usize, entry: Entry) {
@@ -237,13 +245,27 @@ impl PlainSwitch {
                     }
                     return self.trim(port, entry);
                 }
+                Action::TrimToSender if service == Service::Trimmable => {
+                    let header = self.cut(entry);
+                    return self.displaced.push((header, Fate::Returned));
+                }
+                Action::TrimToBoth if service == Service::Trimmable => {
+                    let header = self.cut(entry);
+                    self.told.push(header);
+                    return self.enqueue(port, header);
+                }
                 Action::Return if service == Service::Trimmed => {
                     return self.displaced.push((entry, Fate::Returned));
                 }
                 Action::Notify if !matches!(service, Service::Returned | Service::Notification) => {
                     return self.displaced.push((entry, Fate::Notify));
                 }
-                Action::TrimArriving | Action::TrimByCoin | Action::Return | Action::Notify => {}
+                Action::TrimArriving
+                | Action::TrimByCoin
+                | Action::TrimToSender
+                | Action::TrimToBoth
+                | Action::Return
+                | Action::Notify => {}
             }
         }
         self.displaced.push((entry, Fate::Dropped));
@@ -365,6 +387,8 @@ fn any_queue() -> impl Strategy<Value = QueueChoices> {
         1 => Just(Action::Drop),
         2 => Just(Action::TrimArriving),
         5 => Just(Action::TrimByCoin),
+        1 => Just(Action::TrimToSender),
+        1 => Just(Action::TrimToBoth),
         3 => Just(Action::Return),
         1 => Just(Action::Notify),
     ];
@@ -490,6 +514,10 @@ fn compare<const Q: usize>(choices: &Choices, pool_bytes: u64, seed: u32, steps:
         lost.0 += got.len() as u64;
         lost.1 += got.iter().map(|(entry, _)| u64::from(entry.packet.wire_bytes)).sum::<u64>();
         plain.displaced.clear();
+        let told: Vec<Entry> =
+            displaced.drain_quenched().map(|(handle, packet)| Entry { handle, packet }).collect();
+        assert_eq!(told, plain.told, "headers whose senders are told");
+        plain.told.clear();
         assert_eq!((displaced.trimmed, displaced.cut_bytes), (plain.trimmed, plain.cut));
         assert_eq!(stream, plain.stream, "the draws");
         assert_eq!(pool.used().get(), plain.pool_used(), "the pool");

@@ -161,6 +161,9 @@ impl PortModel for ServiceModel {
     }
 
     fn returning(&self) -> Returning {
+        if self.trims_towards_senders() {
+            return Returning::Anywhere;
+        }
         if self.notifies() {
             return match self.notifying_queue() {
                 Some((queue, bytes)) => Returning::WhenFull { queue, bytes },

@@ -410,8 +410,19 @@ impl<const Q: usize> Port<Q> {
                     }
                     return;
                 }
+                Action::TrimToSender if is_trimmable => {
+                    self.cut(packet, around);
+                    return around.displaced.push(packet, Fate::Returned);
+                }
+                Action::TrimToBoth if is_trimmable => {
+                    self.cut(packet, around);
+                    around.displaced.quench(packet, *around.packets.packet(packet));
+                    return self.enqueue_slowly(packet, around);
+                }
                 Action::TrimArriving
                 | Action::TrimByCoin
+                | Action::TrimToSender
+                | Action::TrimToBoth
                 | Action::Drop
                 | Action::Return
                 | Action::Notify => {
@@ -431,10 +442,19 @@ impl<const Q: usize> Port<Q> {
         packet: Handle,
         around: &mut Around<'_, ServiceModel, K, C>,
     ) {
+        self.cut(packet, around);
+        self.enqueue_slowly(packet, around);
+    }
+
+    /// Cuts a packet that is in no queue.
+    fn cut<K: Packets, C: Chance>(
+        &self,
+        packet: Handle,
+        around: &mut Around<'_, ServiceModel, K, C>,
+    ) {
         around.displaced.trimmed += 1;
         let cut = around.packets.trim(packet, around.model.trimmed_bytes);
         around.displaced.cut_bytes += u64::from(cut);
-        self.enqueue_slowly(packet, around);
     }
 
     /// Whether the queue's tail is a packet that may be trimmed: not the one on the wire, nor one

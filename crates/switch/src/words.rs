@@ -135,6 +135,15 @@ impl ServiceModel {
             Action::TrimByCoin => {
                 format!("it or the last, by a coin, trimmed to {} B", self.trimmed_bytes())
             }
+            Action::TrimToSender => {
+                format!("the arriving packet trimmed to {} B and returned", self.trimmed_bytes())
+            }
+            Action::TrimToBoth => {
+                format!(
+                    "the arriving packet trimmed to {} B, and its sender told",
+                    self.trimmed_bytes()
+                )
+            }
             Action::Return => "headers returned to their sender".to_string(),
             Action::Notify => "the sender told".to_string(),
         })

@@ -248,6 +248,22 @@ pub(crate) struct Draws {
     wrong: Option<String>,
 }
 
+impl Draws {
+    /// What is drawn next, each of so many ports.
+    pub(crate) fn lay_out(&mut self, places: &[u32], of: u32) {
+        self.laid_out.extend(places.iter().map(|&place| (place, of)));
+    }
+
+    /// Whether everything that was laid out was drawn, and nothing else.
+    pub(crate) fn settle(&mut self) -> Result<(), String> {
+        match (self.wrong.take(), self.laid_out.len()) {
+            (Some(wrong), _) => Err(wrong),
+            (None, 0) => Ok(()),
+            (None, draws) => Err(format!("{draws} draws were not drawn")),
+        }
+    }
+}
+
 impl Chance for Draws {
     fn coin(&mut self) -> bool {
         self.below(2) == 1
@@ -305,7 +321,7 @@ impl Harness {
             last = *line;
             self.obey(command).map_err(|error| format!("{}:{line}: {error}", vector.file))?;
         }
-        let undrawn = self.undrawn().and_then(|()| self.settled());
+        let undrawn = self.draws.settle().and_then(|()| self.settled());
         undrawn.map_err(|error| format!("{}:{last}: {error}", vector.file))
     }
 
@@ -351,20 +367,12 @@ impl Harness {
         }
     }
 
-    /// Everything that was laid out was drawn.
-    fn undrawn(&self) -> Result<(), String> {
-        match self.draws.laid_out.len() {
-            0 => Ok(()),
-            draws => Err(format!("{draws} draws were not drawn")),
-        }
-    }
-
     pub(crate) fn set_length(&mut self, port: usize, packets: u16) {
         self.registers[port] = packets;
     }
 
     pub(crate) fn lay_out(&mut self, places: &[u32], of: u32) {
-        self.draws.laid_out.extend(places.iter().map(|&place| (place, of)));
+        self.draws.lay_out(places, of);
     }
 
     /// How many packets a port is seen to hold.
@@ -383,10 +391,7 @@ impl Harness {
         self.packets.0.push((arriving.packet, Handle::NONE));
         self.found.push(self.ports[way].queue_packets(0) as u16);
         self.around(way, |port, around| port.enqueue(handle, around));
-        match self.draws.wrong.take() {
-            Some(wrong) => Err(wrong),
-            None => self.undrawn().map(|()| way),
-        }
+        self.draws.settle().map(|()| way)
     }
 
     fn way(&mut self, arriving: &Arriving) -> usize {

@@ -345,6 +345,11 @@ macro_rules! port_keys {
             "Whether a coin decides between the arriving packet and the tail (NDP 3.1); otherwise the arriving packet is trimmed. Default: the profile's.",
         ),
         optional(
+            "trim_to",
+            Form::Word(&["receiver", "sender", "both"]),
+            "Where a trimmed packet goes, as switches' management interfaces name it: on to its receiver (NDP 3.1), back to its sender, or on to its receiver with a notification to its sender. For the last two the arriving packet is trimmed, without a coin. Default: receiver.",
+        ),
+        optional(
             "return_to_sender",
             Form::Boolean,
             "Whether a header that finds its queue full goes back to its sender (NDP 3.2.4); otherwise it is dropped. Default: the profile's.",

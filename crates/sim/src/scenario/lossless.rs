@@ -1,6 +1,6 @@
 //! Priority flow control in a scenario: its keys, and what they come to.
 
-use trimline_switch::{Action, Choices, Classifier, Limit, QueueChoices, Scheduler};
+use trimline_switch::{Choices, Classifier, Limit, QueueChoices, Scheduler};
 
 use super::links::Links;
 use super::port_keys::Keys;
@@ -114,8 +114,8 @@ fn check_beside(keys: &Keys<'_>, node: &Node, choices: &Choices) -> Result<(), S
             "a profile with one queue that drops: drop-tail or ecn",
         ));
     }
-    let trims = |action: &Action| matches!(action, Action::TrimArriving | Action::TrimByCoin);
-    let does_trim = choices.queues.iter().any(|queue| queue.overflow.iter().any(trims));
+    let trims = |queue: &QueueChoices| queue.overflow.iter().any(|action| action.trims());
+    let does_trim = choices.queues.iter().any(trims);
     if choices.queues.len() > 1 || does_trim {
         let why = if does_trim { "which trims" } else { "which has several queues" };
         return Err(ScenarioError::new(

@@ -179,7 +179,8 @@ fn main_model(
             Classifier::Single | Classifier::HeaderAndData => "which has one queue",
         };
         let expected = "a profile with a header queue: paper, htsim, csg-htsim, netfpga, p4";
-        refuse(keys, &["header_queue", "wrr", "coin", "return_to_sender"], why, expected)?;
+        let names = ["header_queue", "wrr", "coin", "return_to_sender", "trim_to"];
+        refuse(keys, &names, why, expected)?;
     }
     if of_classes {
         let names = ["droppable_queue", "droppable_ecn_threshold"];
@@ -518,11 +519,32 @@ fn ndp_queues(
             if node.boolean() == Some(true) { Action::TrimByCoin } else { Action::TrimArriving };
         choices.queues[1].overflow = vec![action];
     }
+    if let Some(node) = keys.get("trim_to")
+        && let Some(action) = trim_to(node.text())
+    {
+        if let Some(coin) = keys.get("coin").filter(|coin| coin.boolean() == Some(true)) {
+            return Err(ScenarioError::new(
+                &coin.place,
+                "a coin where the sender of a trimmed packet hears of it at once: the arriving packet is the one",
+                "`coin = false`, or `trim_to = \"receiver\"`",
+            ));
+        }
+        choices.queues[1].overflow = vec![action];
+    }
     if let Some(node) = keys.get("return_to_sender") {
         let action = if node.boolean() == Some(true) { Action::Return } else { Action::Drop };
         choices.queues[0].overflow = vec![action];
     }
     Ok(())
+}
+
+/// Where trimmed packets go; `None`: to their receivers, as always.
+fn trim_to(word: Option<&str>) -> Option<Action> {
+    match word {
+        Some("sender") => Some(Action::TrimToSender),
+        Some("both") => Some(Action::TrimToBoth),
+        Some(_) | None => None,
+    }
 }
 
 /// What the ports of a switch have in common.

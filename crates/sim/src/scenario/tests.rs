@@ -348,6 +348,10 @@ fn profiles_bring_their_pacing_and_overrides_change_them() {
         plan("switch = { profile = \"p4\", wrr = \"10:1\", coin = true }").switch,
         ServiceModel::paper(8, 9000)
     );
+    let to = |whom: &str| plan(&format!("switch.trim_to = \"{whom}\"")).switch;
+    let overflow = |whom: &str| to(whom).words().join("; ");
+    assert_eq!(to("receiver"), ServiceModel::paper(8, 9000));
+    assert!(overflow("sender").contains("trimmed to 64 B and returned"), "{}", overflow("sender"));
     let ndp = "transport.ndp = { payload = \"1500B\", initial_window = 23, rto = \"5ms\", \
                pull_spacing.percent_of_wire = 99, path_penalty = false }";
     let small = plan(ndp);
@@ -382,6 +386,16 @@ fn a_switch_that_cannot_work_is_refused() {
     assert_eq!(
         refused("switch = { profile = \"ecn\", coin = true }"),
         "scenario.toml:6:36: `coin` with profile \"ecn\", which has one queue (at `true`); expected a \
+         profile with a header queue: paper, htsim, csg-htsim, netfpga, p4"
+    );
+    assert_eq!(
+        refused("switch = { coin = true, trim_to = \"sender\" }"),
+        "scenario.toml:6:19: a coin where the sender of a trimmed packet hears of it at once: the arriving packet is \
+         the one (at `true`); expected `coin = false`, or `trim_to = \"receiver\"`"
+    );
+    assert_eq!(
+        refused("switch = { profile = \"drop-tail\", trim_to = \"both\" }"),
+        "scenario.toml:6:45: `trim_to` with profile \"drop-tail\", which has one queue (at `\"both\"`); expected a \
          profile with a header queue: paper, htsim, csg-htsim, netfpga, p4"
     );
     assert_eq!(
@@ -528,7 +542,7 @@ fn mistakes_in_series_and_sweep_point_at_themselves() {
     assert_eq!(
         refused("switch.profile = \"htsim\"", "switch.profil = \"htsim\""),
         "scenario.toml:18:8: unknown key `profil` (at `profil`); expected one of profile, data_queue, \
-         port_limit, selective_drop, header_queue, wrr, coin, return_to_sender, notifications, codel, \
+         port_limit, selective_drop, header_queue, wrr, coin, trim_to, return_to_sender, notifications, codel, \
          ecn_threshold, ecn_ramp, ecn_mark_at, ecn_count_self, droppable_queue, droppable_ecn_threshold, shared_buffer, \
          shared_buffer_per_port, shared_buffer_alpha, latency, pfc, deflection, port; nearest: profile"
     );

@@ -6,6 +6,7 @@ use trimline_switch::{
 };
 
 use super::plans::{fattree, incast, plan, run, same_everywhere, workload};
+use super::variations::trims_towards_senders;
 use crate::plan::{
     Arrivals, Chosen, Connection, Gap, Impairment, LinkChange, LinkEvent, Lossless, Matrix, Pareto,
     Plan, Pool, Queries, Servers, Share, SharedMemory, Size, Spraying, WhenBusy, Workload,
@@ -43,7 +44,7 @@ fn timed(signal: Signal) -> ServiceModel {
     choices.build().expect("a model")
 }
 
-fn profiles() -> [(&'static str, ServiceModel); 19] {
+fn profiles() -> [(&'static str, ServiceModel); 21] {
     [
         ("fastlane, strict cap", ServiceModel::fastlane(8 * 9076, 3_200, cap(false))),
         ("fastlane, CoDel", timed(Signal::Mark)),
@@ -55,6 +56,8 @@ fn profiles() -> [(&'static str, ServiceModel); 19] {
         ("qos", ServiceModel::qos(8)),
         ("qos, shared", shared(Choices::qos(64))),
         ("paper", ServiceModel::paper(8, 9000)),
+        ("paper, to senders", trims_towards_senders(false, 8, 9000)),
+        ("paper, to both", trims_towards_senders(true, 8, 9000)),
         ("htsim", ServiceModel::htsim(8, 9000)),
         ("csg-htsim", ServiceModel::csg_htsim(8, 9000)),
         ("netfpga", ServiceModel::netfpga()),

@@ -10,7 +10,7 @@ use trimline_transport::ndp::{self, PullSpacing};
 use super::plans::{fattree, incast, plan, run, same_everywhere, star, workload};
 use super::variations::{
     add_nics, bump_links, deflect, draw_sizes, keep_connections, pool_connections, share_memory,
-    stop_inputs, take_time, vary_ports,
+    stop_inputs, take_time, trims_towards_senders, vary_ports,
 };
 use crate::plan::{Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Size, Spraying};
 use crate::random::Draws;
@@ -349,6 +349,11 @@ fn use_transport(plan: &mut Plan, seed: u64, transport: &'static dyn AnyTranspor
     }
     // Ports with nothing beside them, which are all alike: no draws of their own, seeds keep their networks.
     let is_alone = seed % 4 < 2 && seed % 5 != 4 && seed % 9 != 8;
+    if is_alone && seed % 13 == 6 && profile != "pfabric" {
+        let both = seed / 13 % 2 == 1;
+        plan.switch = trims_towards_senders(both, 2 + seed as u32 / 26 % 7, payload_bytes);
+        return;
+    }
     if is_alone && (profile == "pfabric" || is_plain && seed % 8 < 2) {
         plan.switch = told_of_drops(seed, profile == "pfabric", payload_bytes + 100);
     }

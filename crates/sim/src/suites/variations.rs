@@ -9,7 +9,7 @@ use trimline_switch::deflection::{Counts, DeflectionModel, Deflects, Pick, Seen,
 use trimline_switch::model::{MarkAt, Unit};
 use trimline_switch::nic::{Adaptive, Bypass, Interrupts, ReceiverSettings, TransmitterSettings};
 use trimline_switch::{
-    Alpha, BesideModel, Choices, Classifier, Limit, Marker, Scheduler, ServiceModel,
+    Action, Alpha, BesideModel, Choices, Classifier, Limit, Marker, Scheduler, ServiceModel,
 };
 use trimline_transport::{ndp, tcp};
 
@@ -81,6 +81,13 @@ pub(super) fn stop_inputs(plan: &mut Plan, seed: u64) {
     let xoff = packet * draws.one_of(&[1, 3, 20]) + draws.below(100) as u32;
     let xon = draws.below(u64::from(xoff)) as u32;
     plan.lossless = Some(Lossless { xoff, xon, headroom: None, classes });
+}
+
+/// Ports that send what they trim to its sender, or to both ends.
+pub(super) fn trims_towards_senders(both: bool, packets: u32, payload_bytes: u16) -> ServiceModel {
+    let mut choices = Choices::paper(packets, payload_bytes);
+    choices.queues[1].overflow = vec![if both { Action::TrimToBoth } else { Action::TrimToSender }];
+    choices.build().expect("a model")
 }
 
 /// Switches that deflect packets early or late, seldom or always, whatever the transport. Without priority flow control:

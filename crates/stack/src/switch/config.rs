@@ -31,6 +31,7 @@ use trimline_switch::profiles::{self, Sizes};
 use trimline_switch::{BesideModel, Demands, Models, ServiceModel};
 
 use super::caps::{self, NotificationsConfig};
+use super::deflection::{Deflection, DeflectionConfig};
 use super::forwarding::Spread;
 use super::phantom::{self, PhantomConfig};
 use super::quantity::{Delay, Rate, Share};
@@ -70,6 +71,8 @@ pub struct Config {
     pub droppable_ecn_threshold: Option<u32>,
     /// What notifications of drops may take of a port, with profile "fastlane" (FastLane 3.3).
     pub notifications: Option<NotificationsConfig>,
+    /// Which frames leave by another port than routing chose; none without it.
+    pub deflection: Option<DeflectionConfig>,
     /// What `droppable_queue` was called: refused by that name.
     beside: Option<u32>,
     /// Seed of coins, hashes, spraying and impairments; from the operating system without it.
@@ -246,6 +249,8 @@ pub(super) struct Layout {
     pub(super) ports: Vec<(u32, Line, FarEnd)>,
     /// The phantom queue of each port.
     pub(super) phantoms: Vec<Option<PhantomModel>>,
+    /// What all switches do about ports that are busy.
+    pub(super) deflection: Option<Deflection>,
     /// The port of each host.
     pub(super) hosts: Vec<u32>,
     /// For each switch the local ports that lead to each address.
@@ -369,6 +374,47 @@ impl Config {
         Ok(PortModels::Telling { model, of_port })
     }
 
+    /// What switches do about ports that are busy.
+    fn deflection(&self) -> Result<Option<Deflection>, String> {
+        let Some(deflection) = &self.deflection else { return Ok(None) };
+        if let Some(switch) = self.switch.iter().find(|s| s.forwarding == ForwardingLayer::L2) {
+            return Err(format!(
+                "deflection: switch {:?} forwards by Ethernet addresses, and a frame then says nothing of how far it has \
+                 come; expected forwarding = \"l3\" everywhere",
+                switch.name
+            ));
+        }
+        if self.link.is_empty() {
+            return Err(
+                "deflection: no switch has a port to another one; expected a [[link]]".to_owned()
+            );
+        }
+        if self.tells()? {
+            return Err(format!(
+                "deflection: ports of profile {:?} tell senders of what they drop; expected another profile, such as \
+                 \"paper\"",
+                self.profile
+            ));
+        }
+        let packet_bytes = self.payload.saturating_add(Packet::HEADER_BYTES);
+        let room = self.model()?.main.room_for_data();
+        let longest = room.packets.min(room.bytes / u32::from(packet_bytes));
+        let checked = deflection.check(longest).map_err(|error| format!("deflection: {error}"))?;
+        Ok(Some(checked))
+    }
+
+    /// What is deflected, in words: one line, or none.
+    ///
+    /// # Errors
+    /// What cannot be.
+    pub fn deflection_words(&self) -> Result<Vec<String>, String> {
+        Ok(self
+            .deflection()?
+            .iter()
+            .map(|deflection| format!("deflection: {}", deflection.words()))
+            .collect())
+    }
+
     /// The phantom queue of a port, which says so itself or has that of all ports.
     fn phantom(
         &self,
@@ -462,6 +508,7 @@ impl Config {
             switches,
             ports,
             phantoms,
+            deflection: self.deflection()?,
             hosts,
             routes: vec![Vec::new(); self.switch.len()],
         };

@@ -16,8 +16,9 @@ use trimline_switch::{Around, Chance, Displaced, Fate, Pool, settle};
 use trimline_transport::Stream;
 
 use super::config::{FarEnd, ForwardingLayer, Layout, Line, SwitchConfig};
+use super::deflection::{Deflector, LocalPorts};
 use super::egress::Egress;
-use super::forwarding::{Exit, Forwarding};
+use super::forwarding::{Exit, Forwarding, Table};
 use super::frames::Frames;
 use super::ip_header::IpHeader;
 use super::notification::Untold;
@@ -89,6 +90,14 @@ pub struct QueueCounters {
 struct Switch {
     ports: Vec<u32>,
     forwarding: Forwarding,
+    deflects: Option<Box<Deflects>>,
+}
+
+/// A switch that deflects, and what it draws: in order of time.
+#[derive(Debug)]
+struct Deflects {
+    deflector: Deflector,
+    draws: Coins,
 }
 
 /// A host's way into its switch: as fast as its cable, however fast its kernel sends.
@@ -193,8 +202,17 @@ impl<E: Egress> Dataplane<E> {
         ties: Ties,
     ) -> Dataplane<E> {
         const { assert!(E::QUEUES <= MOST_QUEUES, "a port counts what each of its queues does") };
-        let Layout { profile, lengths, tells_control, switches, ports, phantoms, hosts, routes } =
-            layout;
+        let Layout {
+            profile,
+            lengths,
+            tells_control,
+            switches,
+            ports,
+            phantoms,
+            deflection,
+            hosts,
+            routes,
+        } = layout;
         let Queues { model, of_port } = queues;
         let impairer = |rules: Impairments, owner: u64| {
             let impairs = rules.loss | rules.corruption | rules.duplication | rules.reordering != 0;
@@ -231,15 +249,21 @@ impl<E: Egress> Dataplane<E> {
         let ports = ports.collect();
         let switches = (0..).zip(switches.into_iter().zip(routes)).zip(described);
         let switches = switches.map(|((number, (ports, routes)), described)| Switch {
+            deflects: deflection.map(|deflection| {
+                let deflector = Deflector::new(deflection, ports.len());
+                let draws = Coins(random::stream(seed ^ random::mix(2), number));
+                Box::new(Deflects { deflector, draws })
+            }),
             ports,
             forwarding: match described.forwarding {
                 ForwardingLayer::L2 => Forwarding::L2(Default::default()),
-                ForwardingLayer::L3 => Forwarding::L3 {
+                ForwardingLayer::L3 => Forwarding::L3(Table {
                     routes: routes.into_iter().collect(),
                     spread: described.spread,
                     seed: random::mix(seed ^ number),
+                    hashes_input: deflection.is_some(),
                     draws: random::stream(seed ^ random::mix(1), number),
-                },
+                }),
             },
         });
         let mut frames = Frames::new(profile, lengths);
@@ -426,7 +450,11 @@ impl<E: Egress> Dataplane<E> {
         let state = &mut self.switches[switch as usize];
         match state.forwarding.exit(now, from, self.frames.bytes_mut(handle)) {
             Exit::By(local) => {
-                let port = state.ports[usize::from(local)];
+                let local = match &state.deflects {
+                    None => local,
+                    Some(_) => self.way(now, switch, (from, local), handle),
+                };
+                let port = self.switches[switch as usize].ports[usize::from(local)];
                 if E::TELLS {
                     self.frames.set_input(handle, Some(from));
                 }
@@ -450,6 +478,25 @@ impl<E: Egress> Dataplane<E> {
         }
     }
 
+    /// The port by which a frame leaves that came by `from` and that routing sends to `own`.
+    #[cold]
+    fn way(&mut self, now: Time, switch: u32, (from, own): (u16, u16), handle: Handle) -> u16 {
+        let Some(ttl) = self.frames.time_to_live(handle) else { return own };
+        let Switch { ports: local, forwarding, deflects } = &mut self.switches[switch as usize];
+        let Some(deflects) = deflects else { return own };
+        let equally_near = forwarding.equally_near(self.frames.bytes(handle));
+        let packet = *self.frames.packet(handle);
+        let (model, ports, pool) = (&self.model, &mut self.ports, &mut self.pool);
+        let local = &*local;
+        let beside = &mut Beside { now, model, packet, local, ports, pool, equally_near };
+        let Deflects { deflector, draws } = &mut **deflects;
+        let way = deflector.way((&packet, ttl), (from, own), beside, draws);
+        if way != own {
+            self.ports[local[usize::from(own)] as usize].counters.deflected += 1;
+        }
+        way
+    }
+
     /// A frame is at an output port.
     fn arrive(&mut self, now: Time, number: u32, handle: Handle) {
         let port = &mut self.ports[number as usize];
@@ -461,6 +508,10 @@ impl<E: Egress> Dataplane<E> {
         self.frames.at_last_hop = matches!(port.far_end, FarEnd::Host(_));
         if port.waits.is_some() {
             self.frames.set_since(handle, now);
+        }
+        if self.switches[port.switch as usize].deflects.is_some() {
+            let found = port.egress.packets_before(&self.model, self.frames.packet(handle));
+            self.frames.set_found(handle, found);
         }
         let (egress, mut around) = self.split(now, number);
         egress.enqueue(handle, &mut around);
@@ -536,6 +587,10 @@ impl<E: Egress> Dataplane<E> {
         {
             times.push(now);
         }
+        if let Some(deflects) = &mut self.switches[port.switch as usize].deflects {
+            let held = port.egress.packets_before(&self.model, &packet);
+            deflects.deflector.note_departure(port.local, held, self.frames.found(handle));
+        }
         let queue = &mut port.queues[port.egress.classify(&self.model, &packet)];
         queue.packets += 1;
         queue.bytes += u64::from(wire);
@@ -572,6 +627,51 @@ impl<E: Egress> Dataplane<E> {
             }
             self.push(arrival, number, event(handle));
         }
+    }
+}
+
+/// The ports of a switch, as a frame sees them that may be deflected.
+struct Beside<'a, E: Egress> {
+    now: Time,
+    model: &'a E::Model,
+    packet: Packet,
+    local: &'a [u32],
+    ports: &'a mut [Port<E>],
+    pool: &'a mut Pool,
+    equally_near: &'a [u16],
+}
+
+impl<E: Egress> Beside<'_, E> {
+    /// A port as it is now: what was on the wire has left it, if its time is over.
+    fn port(&mut self, local: u16) -> &mut Port<E> {
+        let port = &mut self.ports[self.local[usize::from(local)] as usize];
+        if port.busy_until <= self.now {
+            port.egress.release(self.model, self.pool);
+        }
+        port
+    }
+}
+
+impl<E: Egress> LocalPorts for Beside<'_, E> {
+    fn count(&self) -> u16 {
+        self.local.len() as u16
+    }
+    fn packets_before(&mut self, port: u16) -> u32 {
+        let (model, packet) = (self.model, self.packet);
+        self.port(port).egress.packets_before(model, &packet)
+    }
+    fn has_room(&mut self, port: u16) -> bool {
+        let (model, packet) = (self.model, self.packet);
+        self.port(port);
+        let egress = &self.ports[self.local[usize::from(port)] as usize].egress;
+        egress.has_room(model, &packet, self.pool)
+    }
+    fn leads_to_switch(&self, port: u16) -> bool {
+        let far_end = self.ports[self.local[usize::from(port)] as usize].far_end;
+        matches!(far_end, FarEnd::Port(_))
+    }
+    fn is_equally_near(&self, port: u16) -> bool {
+        self.equally_near.contains(&port)
     }
 }
 

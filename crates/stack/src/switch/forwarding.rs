@@ -37,7 +37,18 @@ pub(super) enum Forwarding {
     /// Learns where Ethernet addresses are (of networks without loops).
     L2(Learned),
     /// Ports by IP address.
-    L3 { routes: HashMap<IpAddr, Vec<u16>>, spread: Spread, seed: u64, draws: Stream },
+    L3(Table),
+}
+
+/// Ports by IP address.
+#[derive(Debug)]
+pub(super) struct Table {
+    pub(super) routes: HashMap<IpAddr, Vec<u16>>,
+    pub(super) spread: Spread,
+    pub(super) seed: u64,
+    /// The input is hashed too: what was deflected draws its path anew, and what was not keeps its order.
+    pub(super) hashes_input: bool,
+    pub(super) draws: Stream,
 }
 
 /// Ethernet addresses that a switch remembers: a flood of forged ones must not take its memory.
@@ -87,7 +98,7 @@ impl Forwarding {
                 *swept_until = swept_until.set_back(by);
                 entries.values_mut().for_each(|(_, heard)| *heard = heard.set_back(by));
             }
-            Forwarding::L3 { .. } => {}
+            Forwarding::L3(_) => {}
         }
     }
 
@@ -109,27 +120,45 @@ impl Forwarding {
                     None => Exit::Flood,
                 }
             }
-            Forwarding::L3 { routes, spread, seed, draws } => {
-                let Some(network) = IpHeader::of(bytes) else { return Exit::Nowhere };
-                let Some(ports) = routes.get(&network.destination(bytes)) else {
-                    return Exit::Nowhere;
-                };
-                if !network.hop(bytes) {
-                    return Exit::Nowhere;
-                }
-                let exit = match (ports.len() as u64, spread) {
-                    (1, _) => ports[0],
-                    (count, Spread::Hash) => {
-                        let hash = u128::from(network.flow_hash(bytes, *seed));
-                        ports[((hash * u128::from(count)) >> 64) as usize]
-                    }
-                    (count, Spread::Spray) => {
-                        let draw = u128::from(draws.next_u64());
-                        ports[((draw * u128::from(count)) >> 64) as usize]
-                    }
-                };
-                Exit::By(exit)
+            Forwarding::L3(table) => table.exit(port, bytes),
+        }
+    }
+
+    /// The ports by which routing might send a frame.
+    pub(super) fn equally_near(&self, bytes: &[u8]) -> &[u16] {
+        match self {
+            Forwarding::L2(_) => &[],
+            Forwarding::L3(table) => {
+                let ports = IpHeader::of(bytes)
+                    .and_then(|network| table.routes.get(&network.destination(bytes)));
+                ports.map_or(&[], Vec::as_slice)
             }
         }
+    }
+}
+
+impl Table {
+    fn exit(&mut self, input: u16, bytes: &mut [u8]) -> Exit {
+        let Some(network) = IpHeader::of(bytes) else { return Exit::Nowhere };
+        let Some(ports) = self.routes.get(&network.destination(bytes)) else {
+            return Exit::Nowhere;
+        };
+        if !network.hop(bytes) {
+            return Exit::Nowhere;
+        }
+        let exit = match (ports.len() as u64, self.spread) {
+            (1, _) => ports[0],
+            (count, Spread::Hash) => {
+                let of_input = if self.hashes_input { u64::from(input) + 1 } else { 0 };
+                let seed = self.seed ^ of_input;
+                let hash = u128::from(network.flow_hash(bytes, seed));
+                ports[((hash * u128::from(count)) >> 64) as usize]
+            }
+            (count, Spread::Spray) => {
+                let draw = u128::from(self.draws.next_u64());
+                ports[((draw * u128::from(count)) >> 64) as usize]
+            }
+        };
+        Exit::By(exit)
     }
 }

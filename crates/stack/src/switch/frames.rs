@@ -22,6 +22,8 @@ struct Stored {
     since: Time,
     /// The port of this switch by which it came in; none where that is not kept, and of a copy that went everywhere.
     input: Option<u16>,
+    /// Packets that it found at its port, if that is kept.
+    found: u16,
     bytes: Vec<u8>,
 }
 
@@ -58,8 +60,9 @@ impl Frames {
             }
             None => {
                 let handle = Handle::new(self.slots.len() as u32);
-                let (next, since, input) = (Handle::NONE, Time::ZERO, None);
-                self.slots.push(Stored { packet, next, since, input, bytes: frame.to_vec() });
+                let (next, since, input, found) = (Handle::NONE, Time::ZERO, None, 0);
+                let bytes = frame.to_vec();
+                self.slots.push(Stored { packet, next, since, input, found, bytes });
                 handle
             }
         }
@@ -81,6 +84,22 @@ impl Frames {
 
     pub(super) fn set_since(&mut self, handle: Handle, since: Time) {
         self.slots[handle.index()].since = since;
+    }
+
+    /// Packets that a frame found at its port: what [`Frames::set_found`] was told last of it.
+    pub fn found(&self, handle: Handle) -> u16 {
+        self.slots[handle.index()].found
+    }
+
+    /// Writes down how many packets a frame found at its port.
+    pub fn set_found(&mut self, handle: Handle, packets: u32) {
+        self.slots[handle.index()].found = packets.min(u16::MAX.into()) as u16;
+    }
+
+    /// The hops that a frame has left to live; none if it is no IP.
+    pub fn time_to_live(&self, handle: Handle) -> Option<u8> {
+        let bytes = self.bytes(handle);
+        IpHeader::of(bytes).map(|network| network.time_to_live(bytes))
     }
 
     pub(super) fn release(&mut self, handle: Handle) {

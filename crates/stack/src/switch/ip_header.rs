@@ -142,12 +142,21 @@ impl IpHeader {
         crate::random::mix(parts.iter().flat_map(|part| part.iter()).fold(seed, mix))
     }
 
-    /// One hop less to live. False: it had none left.
-    pub(super) fn hop(self, bytes: &mut [u8]) -> bool {
-        let at = match self {
+    /// Hops that are left to live.
+    pub(super) fn time_to_live(self, bytes: &[u8]) -> u8 {
+        bytes[self.time_to_live_at()]
+    }
+
+    fn time_to_live_at(self) -> usize {
+        match self {
             IpHeader::V4(_) => IP + 8,
             IpHeader::V6 => IP + 7,
-        };
+        }
+    }
+
+    /// One hop less to live. False: it had none left.
+    pub(super) fn hop(self, bytes: &mut [u8]) -> bool {
+        let at = self.time_to_live_at();
         if bytes[at] <= 1 {
             return false;
         }

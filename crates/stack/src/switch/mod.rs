@@ -9,6 +9,7 @@
 mod caps;
 mod config;
 mod dataplane;
+mod deflection;
 mod egress;
 mod fabric;
 mod forwarding;
@@ -24,6 +25,9 @@ pub use config::{
     AddressConfig, Config, ForwardingLayer, HostConfig, ImpairmentConfig, LinkConfig, SwitchConfig,
 };
 pub use dataplane::{QueueCounters, Ties, Waits};
+pub use deflection::{
+    Deflection, DeflectionConfig, DeflectionScheme, DeflectionView, Deflector, LocalPorts,
+};
 pub use fabric::Fabric;
 pub use forwarding::Spread;
 pub use frames::Frames;

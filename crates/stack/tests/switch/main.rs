@@ -1,5 +1,6 @@
 //! What a software switch does with frames, on virtual time.
 
+mod deflection;
 mod fastlane;
 mod phantom;
 

@@ -3,6 +3,12 @@
 use super::{Action, Limit, Marker, QueueModel, ServiceModel, Signal};
 
 impl ServiceModel {
+    /// Whether a port sends something to the sender of each packet that it trims.
+    pub(crate) fn trims_towards_senders(&self) -> bool {
+        let does = |queue: &QueueModel| queue.overflow.iter().any(|a| a.trims_towards_sender());
+        self.queues.iter().any(does)
+    }
+
     /// Whether a port can tell senders of what becomes of their packets: a queue notifies them, or CoDel quenches.
     pub fn notifies(&self) -> bool {
         let tells = |queue: &QueueModel| {

@@ -13,8 +13,12 @@ use trimline_switch::{
     Around, Capped, Displaced, Fate, OutputPort, Pool, Port, ServiceModel, Sojourn,
 };
 
+mod deflection;
 #[allow(dead_code, reason = "only their text is wanted here")]
-#[path = "../../xtask/src/vectors.rs"]
+#[path = "../../../xtask/src/deflections.rs"]
+mod deflections;
+#[allow(dead_code, reason = "only their text is wanted here")]
+#[path = "../../../xtask/src/vectors.rs"]
 mod vectors;
 
 use vectors::{Coins, Command, FOLDER, PORTS, Vector, list, read};

@@ -1,0 +1,214 @@
+//! Frames that leave by another port than routing chose (OPF III, DIBS), on a leaf-spine of real bytes.
+
+use std::collections::BTreeMap;
+
+use trimline_packet::wire::{Datagram, Ethernet, Fields, Frame, Profile};
+use trimline_packet::{ConnectionId, Flags, Header, Kind, Packet, Service, Time, TimeDelta};
+use trimline_stack::switch::{Config, Fabric};
+
+use super::{address, mac, run};
+
+const LEAVES: u8 = 4;
+const SPINES: u8 = 3;
+/// Hosts of a leaf.
+const HOSTS: u8 = 4;
+const PAYLOAD: u16 = 1000;
+
+/// Leaves with their hosts, each with a link to each spine.
+fn leaf_spine(head: &str) -> Result<Fabric, String> {
+    let mut text = format!("seed = 7\nrate = \"1Gbps\"\npayload = {PAYLOAD}\n{head}\n");
+    for spine in 0..SPINES {
+        text += &format!("[[switch]]\nname = \"s{spine}\"\n");
+    }
+    for leaf in 0..LEAVES {
+        text += &format!("[[switch]]\nname = \"l{leaf}\"\n");
+        for spine in 0..SPINES {
+            text += &format!("[[link]]\nbetween = [\"l{leaf}\", \"s{spine}\"]\n");
+        }
+    }
+    for host in 0..LEAVES * HOSTS {
+        let (leaf, number) = (host / HOSTS, host + 1);
+        let (v4, v6) = (address(number, false), address(number, true));
+        text += &format!(
+            "[[host]]\nswitch = \"l{leaf}\"\ninterface = \"p{number}\"\n\
+             addresses = [{{ address = \"{v4}\" }}, {{ address = \"{v6}\" }}]\n"
+        );
+    }
+    Fabric::new(&Config::parse(&text)?)
+}
+
+/// Data from one host to another, whether anybody asked for it or not.
+fn data(from: u8, to: u8, v6: bool, sequence: u32, marks: u8) -> Vec<u8> {
+    let datagram = Datagram {
+        source: address(from, v6),
+        destination: address(to, v6),
+        entropy: 50_000,
+        service: Service::Trimmable.into(),
+        marks,
+        fields: Fields {
+            kind: Kind::Data,
+            flags: Flags::default(),
+            connection: ConnectionId::new(from.into()),
+            sequence,
+            extra: Header::data_extra(PAYLOAD, 0),
+        },
+    };
+    let mut bytes = Vec::new();
+    let ethernet = Ethernet { destination: mac(to), source: mac(from) };
+    datagram
+        .emit(ethernet, &Profile::PAPER, &[5; PAYLOAD as usize], &[], &mut bytes)
+        .expect("a packet that has a form");
+    bytes
+}
+
+/// The TTL of a frame.
+fn time_to_live(bytes: &[u8]) -> u8 {
+    match bytes[14] >> 4 {
+        4 => bytes[22],
+        _ => bytes[21],
+    }
+}
+
+/// Every host of other leaves sends so many packets to host 1 at once: what arrives, by host.
+fn incast(fabric: &mut Fabric, packets: u32, v6: bool, marks: u8) -> Vec<(u32, Vec<u8>)> {
+    for sequence in 0..packets {
+        for from in HOSTS + 1..=LEAVES * HOSTS {
+            let bytes = data(from, 1, v6, sequence, marks);
+            fabric.host_sends(Time::ZERO, u32::from(from) - 1, &bytes);
+        }
+    }
+    run(fabric).into_iter().map(|(_, host, bytes)| (host, bytes)).collect()
+}
+
+fn deflected(fabric: &Fabric) -> u64 {
+    fabric.counters().map(|(_, _, counters)| counters.deflected).sum()
+}
+
+/// What a sender would know a packet by.
+fn name(bytes: &[u8]) -> (ConnectionId, u32) {
+    let frame = Frame::new(bytes).unwrap();
+    (frame.header().connection(), frame.header().sequence())
+}
+
+const OPF: &str = "profile = \"drop-tail\"\npackets = 20\ndeflection = { threshold = 2 }";
+
+#[test]
+fn only_marked_data_leaves_by_another_port() {
+    for v6 in [false, true] {
+        let mut fabric = leaf_spine(OPF).unwrap();
+        incast(&mut fabric, 6, v6, 0);
+        assert_eq!(deflected(&fabric), 0, "somebody asked for it");
+        let mut fabric = leaf_spine(OPF).unwrap();
+        let arrived = incast(&mut fabric, 6, v6, Packet::MARK_UNSCHEDULED);
+        assert!(deflected(&fabric) > 0);
+        assert!(arrived.iter().all(|&(host, _)| host == 0), "no other host gets it");
+    }
+}
+
+#[test]
+fn what_has_left_two_switches_is_not_deflected() {
+    let mut fabric = leaf_spine(OPF).unwrap();
+    let arrived = incast(&mut fabric, 12, false, Packet::MARK_UNSCHEDULED);
+    let mut hops: BTreeMap<u8, u32> = BTreeMap::new();
+    for (_, bytes) in &arrived {
+        *hops.entry(64 - time_to_live(bytes)).or_default() += 1;
+        assert_eq!(bytes[14..34].chunks(2).fold(0u32, add), 0xffff, "IPv4's checksum is right");
+    }
+    // Three switches without a detour. A leaf may send to another spine: three too. A spine may send to another leaf, which
+    // is the third switch and sends on, up and down again: five.
+    assert_eq!(hops.keys().copied().collect::<Vec<_>>(), [3, 5], "{hops:?}");
+}
+
+fn add(sum: u32, word: &[u8]) -> u32 {
+    let sum = sum + u32::from(u16::from_be_bytes([word[0], word[1]]));
+    (sum & 0xffff) + (sum >> 16)
+}
+
+#[test]
+fn detours_take_what_would_have_been_dropped() {
+    let plain = "profile = \"drop-tail\"\npackets = 20";
+    let dropped = |head: &str, marks: u8| {
+        let mut fabric = leaf_spine(head).unwrap();
+        let arrived = incast(&mut fabric, 6, false, marks);
+        let dropped: u64 = fabric.counters().map(|(_, _, counters)| counters.dropped).sum();
+        assert_eq!(arrived.len() as u64 + dropped + fabric.lost_ways(), 6 * 12, "{head}");
+        assert_eq!(fabric.held(), 0);
+        let mut names: Vec<_> = arrived.iter().map(|(_, bytes)| name(bytes)).collect();
+        let all = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), all, "nothing comes twice");
+        dropped + fabric.lost_ways()
+    };
+    let dibs = "profile = \"drop-tail\"\npackets = 20\ndeflection = { scheme = \"dibs\" }";
+    let without = dropped(plain, 0);
+    assert!(without >= 15, "{without}");
+    assert!(dropped(dibs, 0) < without / 2, "of {without}");
+}
+
+#[test]
+fn a_threshold_that_is_never_passed_changes_nothing_but_the_hash() {
+    let with = |deflection: &str| {
+        let head = format!("profile = \"drop-tail\"\npackets = 200\n{deflection}");
+        let mut fabric = leaf_spine(&head).unwrap();
+        let arrived = incast(&mut fabric, 3, false, Packet::MARK_UNSCHEDULED);
+        (arrived.len(), deflected(&fabric))
+    };
+    assert_eq!(with("deflection = { threshold = 199 }"), with(""));
+}
+
+#[test]
+fn spraying_among_equal_ports_only() {
+    let head = "profile = \"drop-tail\"\npackets = 100\ndeflection = { scheme = \"rps\" }";
+    let mut fabric = leaf_spine(head).unwrap();
+    for sequence in 0..90 {
+        let at = Time::ZERO + TimeDelta::from_us(20) * u64::from(sequence);
+        fabric.host_sends(at, 15, &data(16, 1, false, sequence, 0));
+    }
+    let arrived = run(&mut fabric);
+    assert!(arrived.len() == 90 && arrived.iter().all(|(.., bytes)| time_to_live(bytes) == 61));
+    let by_spine = fabric.counters().filter(|&(switch, ..)| switch < SPINES.into());
+    let mut packets: BTreeMap<u32, u64> = BTreeMap::new();
+    by_spine.for_each(|(switch, _, counted)| {
+        *packets.entry(switch).or_default() += counted.packets;
+    });
+    assert!(packets.values().all(|&packets| (15..=45).contains(&packets)), "{packets:?}");
+}
+
+/// A flow of frames with the TTL of a host that says it has come far, or sends with more than others.
+#[test]
+fn a_ttl_above_the_initial_one_is_no_licence() {
+    let deflected_of = |ttl: u8| {
+        let mut fabric = leaf_spine(OPF).unwrap();
+        for sequence in 0..6 {
+            for from in HOSTS + 1..=LEAVES * HOSTS {
+                let mut bytes = data(from, 1, true, sequence, Packet::MARK_UNSCHEDULED);
+                bytes[21] = ttl;
+                fabric.host_sends(Time::ZERO, u32::from(from) - 1, &bytes);
+            }
+        }
+        run(&mut fabric);
+        deflected(&fabric)
+    };
+    assert!(deflected_of(64) > 0 && deflected_of(63) > 0);
+    assert_eq!([255, 65 + 64, 62, 10].map(deflected_of), [0; 4]);
+}
+
+#[test]
+fn what_cannot_be_is_said() {
+    let error = |head: &str| leaf_spine(head).err().unwrap_or_default();
+    let high = error("packets = 8\ndeflection = { threshold = 8 }");
+    assert!(high.starts_with("deflection: threshold = 8: a queue of 8 packets"), "{high}");
+    let telling = error("profile = \"fastlane\"\npackets = 100\ndeflection = {}");
+    assert!(telling.starts_with("deflection: ports of profile \"fastlane\""), "{telling}");
+    let unknown = error("deflection = { hops = 2 }");
+    assert!(unknown.contains("unknown field `hops`"), "{unknown}");
+    let parsed = |text: &str| Fabric::new(&Config::parse(text).unwrap()).err().unwrap_or_default();
+    let star = parsed("rate = \"1Gbps\"\ndeflection = {}\n[[switch]]\nname = \"s\"");
+    assert!(star.starts_with("deflection: no switch has a port to another one"), "{star}");
+    let l2 = parsed(
+        "rate = \"1Gbps\"\ndeflection = {}\n[[switch]]\nname = \"a\"\nforwarding = \"l2\"\n\
+         [[switch]]\nname = \"b\"\n[[link]]\nbetween = [\"a\", \"b\"]",
+    );
+    assert!(l2.starts_with("deflection: switch \"a\" forwards by Ethernet addresses"), "{l2}");
+}

@@ -1,0 +1,167 @@
+//! The shared vectors of deflection on frames: a packet leaves by the port by which the software switch sends its bytes.
+
+use std::path::Path;
+
+use trimline_packet::wire::{Lengths, Profile};
+use trimline_packet::{Packet, Packets, Time};
+use trimline_stack::switch::{Deflection, Deflector, Frames, LocalPorts};
+use trimline_switch::{Around, Choices, Displaced, Pool, Port, ServiceModel};
+
+use super::deflections::{Arriving, Command, Config, Draws, PORTS, packet_of, read_all};
+
+/// The TTL that hosts send with here: more switches than any vector counts.
+const INITIAL_TTL: u8 = 200;
+
+/// Where IPv4 has its TTL and its checksum.
+const TTL: usize = 14 + 8;
+
+/// A switch, and what left it last.
+struct Switch<'a> {
+    config: &'a Config,
+    deflector: Deflector,
+    ports: [Port<1>; PORTS],
+    deflected: [u64; PORTS],
+    frames: Frames,
+    draws: Draws,
+    way: Option<usize>,
+}
+
+/// Its ports, as a frame sees them.
+struct Seen<'a>(&'a Config, &'a [Port<1>; PORTS], Packet);
+
+fn model() -> ServiceModel {
+    Choices::drop_tail(1000).build().unwrap()
+}
+
+impl LocalPorts for Seen<'_> {
+    fn count(&self) -> u16 {
+        PORTS as u16
+    }
+    fn packets_before(&mut self, port: u16) -> u32 {
+        self.1[usize::from(port)].packets_before(&model(), &self.2)
+    }
+    fn has_room(&mut self, _port: u16) -> bool {
+        true
+    }
+    /// Of a link that routing knows to be dead none does.
+    fn leads_to_switch(&self, port: u16) -> bool {
+        self.0.to_switch[usize::from(port)] && !self.0.dead[usize::from(port)]
+    }
+    fn is_equally_near(&self, _port: u16) -> bool {
+        false
+    }
+}
+
+impl Switch<'_> {
+    fn arrive(&mut self, arriving: &Arriving) -> usize {
+        let Arriving { input, own, switches, packet } = arriving;
+        let mut bytes = super::frame(packet);
+        // This switch has taken one away.
+        bytes[TTL] = INITIAL_TTL - switches - 1;
+        let handle = self.frames.insert(&bytes);
+        let seen = *self.frames.packet(handle);
+        let ttl = self.frames.time_to_live(handle).unwrap();
+        let way = self.deflector.way(
+            (&seen, ttl),
+            (*input as u16, *own as u16),
+            &mut Seen(self.config, &self.ports, seen),
+            &mut self.draws,
+        );
+        let way = usize::from(way);
+        self.deflected[*own] += u64::from(way != *own);
+        self.around(way, |port, around| port.enqueue(handle, around));
+        way
+    }
+
+    fn serve(&mut self, port: usize) {
+        let Some(leaving) = self.around(port, |port, around| port.dequeue(around)) else { return };
+        let packet = *self.frames.packet(leaving);
+        let held = self.ports[port].packets_before(&model(), &packet);
+        self.deflector.note_departure(port as u16, held, 0);
+    }
+
+    fn around<T>(
+        &mut self,
+        port: usize,
+        act: impl FnOnce(&mut Port<1>, &mut Around<'_, ServiceModel, Frames, Draws>) -> T,
+    ) -> T {
+        let (mut pool, mut displaced, model) = (Pool::none(), Displaced::new(), model());
+        let mut around = Around {
+            now: Time::ZERO,
+            model: &model,
+            packets: &mut self.frames,
+            pool: &mut pool,
+            chance: &mut self.draws,
+            displaced: &mut displaced,
+        };
+        act(&mut self.ports[port], &mut around)
+    }
+
+    fn obey(&mut self, command: &Command) -> Result<(), String> {
+        let same = |what: &str, got: u64, expected: u64| match got == expected {
+            true => Ok(()),
+            false => Err(format!("{what} is {got}, not {expected}")),
+        };
+        match command {
+            Command::Length { port, packets } => {
+                self.deflector.set_register(*port as u16, *packets);
+                Ok(())
+            }
+            Command::Draw { places, of } => {
+                self.draws.lay_out(places, *of);
+                Ok(())
+            }
+            Command::Packet(arriving) => {
+                let way = self.arrive(arriving);
+                self.draws.settle()?;
+                match self.way.replace(way) {
+                    Some(_) => Err("the packet before was not expected".to_owned()),
+                    None => Ok(()),
+                }
+            }
+            Command::Expect(port) => {
+                let way = self.way.take().ok_or("no packet came")?;
+                same("the port", way as u64, *port as u64)
+            }
+            Command::Serve { port, times } => {
+                (0..*times).for_each(|_| self.serve(*port));
+                Ok(())
+            }
+            Command::Seen { port, packets } => {
+                let any = packet_of("scheduled", (0, *port), 0, 0)?;
+                let ports = &mut Seen(self.config, &self.ports, any);
+                let seen = self.deflector.seen(*port as u16, ports);
+                same("what is seen", seen.into(), (*packets).into())
+            }
+            Command::Deflected { port, packets } => {
+                same("what was deflected", self.deflected[*port], *packets)
+            }
+        }
+    }
+}
+
+#[test]
+fn every_vector_of_deflection_holds_for_frames() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let vectors = read_all(&root).unwrap();
+    for vector in &vectors {
+        let deflection = Deflection::new(vector.model(), INITIAL_TTL);
+        let mut switch = Switch {
+            config: &vector.config,
+            deflector: Deflector::new(deflection, PORTS),
+            ports: [const { Port::new() }; PORTS],
+            deflected: [0; PORTS],
+            frames: Frames::new(Profile::PAPER, Lengths::Updated),
+            draws: Draws::default(),
+            way: None,
+        };
+        for (line, command) in &vector.commands {
+            if let Err(error) = switch.obey(command) {
+                panic!("{}:{line}: {error}", vector.file);
+            }
+        }
+        assert!(switch.way.is_none(), "{}: a packet that nobody expected", vector.file);
+        assert_eq!(switch.draws.settle(), Ok(()), "{}", vector.file);
+    }
+    assert!(vectors.len() >= 20, "{} vectors", vectors.len());
+}
