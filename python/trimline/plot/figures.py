@@ -25,6 +25,7 @@ from trimline.plot import (
     style,
     sweeps,
     transfers,
+    trim_to,
 )
 from trimline.plot.incast import Ideal
 from trimline.plot.lines import direct, marked, seeds
@@ -244,6 +245,7 @@ def fig22(experiment: Experiment) -> Figure:
 #: Every figure that can be drawn.
 FIGURES: dict[str, Callable[[Experiment], Figure]] = {
     "beyond/same-work": same_work.figure,
+    "beyond/trim-to": trim_to.trim_to,
     "fastlane/eq1": fastlane.eq1,
     "fastlane/fig02": fastlane.fig02,
     "fastlane/fig04": fastlane.fig04,
