@@ -127,6 +127,14 @@ fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
             let into = flows / (1.0 - (-flows).exp());
             vec![group(all * flows, into, flows, anywhere)]
         }
+        Matrix::RandomPairs { total, not_source, not_destination, .. } => {
+            let total = f64::from(*total);
+            let each = |excluded: &[u32]| (total / (all - excluded.len() as f64)).max(1e-9);
+            // So many of those that have one at all.
+            let several = |mean: f64| mean / (1.0 - (-mean).exp());
+            let (out_of, into) = (several(each(not_source)), several(each(not_destination)));
+            vec![group(total, into, out_of, anywhere)]
+        }
         Matrix::AllToAll => {
             vec![group(all * (all - 1.0), all - 1.0, all - 1.0, anywhere)]
         }
@@ -192,6 +200,7 @@ fn partners(workload: &Workload, hosts: u32) -> f64 {
         | Matrix::Requests(_)
         | Matrix::Responses => f64::from(hosts - 1),
         Matrix::Permutation
+        | Matrix::RandomPairs { .. }
         | Matrix::AllToAll
         | Matrix::Outcast { .. }
         | Matrix::Pairs(_)

@@ -41,7 +41,7 @@ pub(crate) struct Finding<M = Measure> {
     pub(crate) against: Option<String>,
     /// Unit of what is judged; that of the measure without it.
     pub(crate) unit: Option<String>,
-    /// Whether every seed must hold, or the mean over the seeds.
+    /// Whether every seed must hold, the mean over the seeds, or the least or greatest of them.
     #[serde(default)]
     pub(crate) over_seeds: OverSeeds,
     /// What the paper says.
@@ -95,6 +95,10 @@ pub(crate) enum OverSeeds {
     Each,
     /// The mean over the seeds holds.
     Mean,
+    /// The least value of all seeds holds.
+    Least,
+    /// The greatest value of all seeds holds.
+    Most,
 }
 
 impl<M> Finding<M> {

@@ -181,11 +181,14 @@ impl<M> Finding<M> {
     }
 
     /// A run without a value, or no run at all, refutes the finding: an experiment that did not happen confirms
-    /// nothing. Only the quick tier may have none of its runs, and it has not the seeds that a mean is over.
+    /// nothing. Only the quick tier may have none of its runs, and it has not the seeds that a mean, a least or a greatest is over.
     fn judge(&self, unit: &str, runs: &[Outcome], place: usize, tier: Tier) -> Verdict {
-        let is_mean = self.over_seeds == OverSeeds::Mean && self.lo.or(self.hi).is_some();
+        let is_of_all = match self.over_seeds {
+            OverSeeds::Each => false,
+            OverSeeds::Mean | OverSeeds::Least | OverSeeds::Most => self.lo.or(self.hi).is_some(),
+        };
         let not_judged =
-            tier == Tier::Quick && (is_mean || !runs.iter().any(|run| self.is_about(run)));
+            tier == Tier::Quick && (is_of_all || !runs.iter().any(|run| self.is_about(run)));
         let values = self.values(runs, place);
         let values = values.unwrap_or_default();
         let all: Vec<f64> = values.iter().map(|&(_, value)| value).collect();
@@ -203,6 +206,8 @@ impl<M> Finding<M> {
         let ours = match self.over_seeds {
             OverSeeds::Each => self.worst(&all),
             OverSeeds::Mean => interval(&of_seeds).map(|interval| interval.mean),
+            OverSeeds::Least => all.iter().copied().min_by(f64::total_cmp),
+            OverSeeds::Most => all.iter().copied().max_by(f64::total_cmp),
         };
         let holds = ours.is_some_and(|ours| {
             self.lo.is_none_or(|lo| ours >= lo) && self.hi.is_none_or(|hi| ours <= hi)

@@ -105,6 +105,12 @@ fn demand(plan: &Plan, place: usize, workload: &Workload) -> Option<Demand> {
     Some(match &workload.matrix {
         Matrix::Permutation => all(one),
         Matrix::Random { flows, .. } => all(one * times(f64::from(*flows))),
+        Matrix::RandomPairs { total, not_source, not_destination, .. } => {
+            let mean = |excluded: &[u32]| f64::from(*total) / (hosts - excluded.len() as f64);
+            let (out_of, into) =
+                (one * times(mean(not_source)), one * times(mean(not_destination)));
+            Demand { out_of, into, everywhere: out_of }
+        }
         Matrix::AllToAll => all(one * times(hosts - 1.0)),
         Matrix::Incast { senders, .. } => {
             Demand { into: one * f64::from(*senders), out_of: one, everywhere: 0.0 }

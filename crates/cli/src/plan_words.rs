@@ -2,7 +2,6 @@
 
 use trimline_metrics::manifest;
 use trimline_packet::TimeDelta;
-use trimline_sim::offered;
 use trimline_sim::plan::{
     Arrivals, Bypass, Clock, Connection, Detour, EngineChoice, Gap, Interrupts, LinkChange,
     LinkEvent, Matrix, PacedHosts, PhantomSettings, Plan, Pool, ReceiveHosts, ReceiverSettings,
@@ -12,6 +11,7 @@ use trimline_sim::plan::{
 use trimline_sim::scenario::Output;
 use trimline_sim::topology::{self, Clos, HostDelay, LinkId, LinkSpec, Processing};
 use trimline_sim::transports::time;
+use trimline_sim::{offered, self_pairs};
 
 use crate::deflection_words;
 use crate::terminal::shortened;
@@ -472,13 +472,23 @@ fn workload_line(plan: &Plan, place: usize) -> Line {
         (Spraying::SwitchRandom, _) => "paths chosen by the switches",
         (Spraying::SenderPermuted, false) => "paths permuted by the sender",
         (Spraying::SenderPermuted, true) => "each flow, or part of one, on one path",
+        (Spraying::PerPair, _) => "all flows of a pair of hosts on one path, or one for each part",
     };
     let load = offered(plan, place).map_or_else(String::new, |offered| {
         let percent = offered.billionths as f64 / 1e7;
         let links = offered.links as usize;
         format!(", payload for {percent:.1} % of {links} link{}", plural(links))
     });
-    Line::new("workload", workload_words(workload, plan.topology.hosts(), paths) + &load + &with)
+    let own = workload.payload.map_or_else(String::new, |own| format!(", {own} B a packet"));
+    let unmade = match self_pairs(plan, place) {
+        0 => String::new(),
+        some => {
+            let seed = plan.seed;
+            format!(", {some} of them from a host to itself and not made (seed {seed})")
+        }
+    };
+    let words = workload_words(workload, plan.topology.hosts(), paths);
+    Line::new("workload", words + &own + &unmade + &load + &with)
 }
 
 pub(crate) fn plural(count: usize) -> &'static str {
@@ -518,6 +528,11 @@ fn workload_words(workload: &Workload, hosts: u32, paths: &str) -> String {
         Matrix::Random { flows, excluding } => {
             let members = hosts.saturating_sub(excluding.len() as u32);
             format!("{members} hosts send {flows} flows each to random others")
+        }
+        Matrix::RandomPairs { total, not_source, not_destination, .. } => {
+            let but = |excluded: &[u32]| hosts.saturating_sub(excluded.len() as u32);
+            let (from, to) = (but(not_source), but(not_destination));
+            format!("{total} flows drawn, each from one of {from} hosts to one of {to}")
         }
         Matrix::AllToAll => format!("{hosts} hosts send to every other"),
         Matrix::Outcast { sender, receivers, .. } => {

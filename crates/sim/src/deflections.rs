@@ -110,8 +110,8 @@ impl Deflections {
     ) -> bool {
         match self.returning {
             Returning::Never => true,
-            Returning::From { queue, bytes, trimmed_bytes, adds_one_header } => {
-                let header = u64::from(trimmed_bytes.max(least_header));
+            Returning::From { queue, bytes, trimmed_bytes, cell_bytes, adds_one_header } => {
+                let header = u64::from(trimmed_bytes.max(least_header)) + u64::from(cell_bytes - 1);
                 let most = u64::from(port.queue_bytes(queue)) + arriving * header;
                 adds_one_header && most <= bytes.into()
             }

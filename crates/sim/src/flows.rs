@@ -476,7 +476,8 @@ impl Flows {
         is_first
     }
 
-    /// The random stream of one half of a flow, named by what the flow is and not by its number.
+    /// The random stream of one half of a flow, named by what the flow is and not by its number; where all flows of a pair
+    /// have the same paths, by the pair.
     pub(crate) fn stream(&self, seed: u64, host: u32, key: Key) -> Stream {
         let flow = self.description(Flows::opener(host, key), key.connection);
         self.stream_of(seed, flow.expect("a half is of a flow under way"), key.half)
@@ -484,12 +485,16 @@ impl Flows {
 
     /// The same.
     pub(crate) fn stream_of(&self, seed: u64, flow: &Flow, half: Half) -> Stream {
-        let purpose = match half {
-            Half::Sending => "flow sender",
-            Half::Receiving => "flow receiver",
+        let is_per_pair = self.applications.is_per_pair(flow.workload);
+        let purpose = match (half, is_per_pair) {
+            (Half::Sending, false) => "flow sender",
+            (Half::Receiving, false) => "flow receiver",
+            (Half::Sending, true) => "pair sender",
+            (Half::Receiving, true) => "pair receiver",
         };
         let name = self.workload_names[flow.workload as usize];
-        random::stream(seed, purpose, &[u64::from(flow.source.get()), name, flow.index])
+        let number = if is_per_pair { flow.destination.get().into() } else { flow.index };
+        random::stream(seed, purpose, &[u64::from(flow.source.get()), name, number])
     }
 
     /// The place of a connection's transport in the plan, unless its flow was forgotten.

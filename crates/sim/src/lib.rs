@@ -37,3 +37,4 @@ pub use offered::{Offered, offered};
 pub use partition::{Division, division};
 pub use plan::{Progress, Resources, RunError};
 pub use run::{run, run_on, run_with};
+pub use workload::self_pairs;

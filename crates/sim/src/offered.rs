@@ -104,6 +104,7 @@ fn shape(workload: &Workload, before: Option<&Workload>, hosts: u32) -> Option<S
             Matrix::Requests(queries) => answers(queries, hosts),
             Matrix::Permutation
             | Matrix::Random { .. }
+            | Matrix::RandomPairs { .. }
             | Matrix::AllToAll
             | Matrix::Outcast { .. }
             | Matrix::Incast { .. }
@@ -112,7 +113,8 @@ fn shape(workload: &Workload, before: Option<&Workload>, hosts: u32) -> Option<S
             | Matrix::Listed(_)
             | Matrix::Responses => return None,
         },
-        Matrix::Requests(_) | Matrix::Listed(_) => return None,
+        // How many hosts send is drawn.
+        Matrix::RandomPairs { .. } | Matrix::Requests(_) | Matrix::Listed(_) => return None,
     })
 }
 

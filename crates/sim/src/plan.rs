@@ -3,7 +3,7 @@
 
 use std::any::Any;
 use std::fmt;
-use std::num::NonZeroU32;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 
@@ -256,17 +256,26 @@ pub struct Watch {
 }
 
 impl Plan {
-    /// The transport of a workload.
+    /// The transport of a workload, with the workload's payload.
     ///
     /// # Panics
-    /// A plan without transports, or a workload that names none of them.
-    pub fn transport_of(&self, workload: &Workload) -> &Chosen {
-        &self.transports[usize::from(workload.transport)]
+    /// A plan without transports, a workload that names none of them, or a payload that its transport cannot have.
+    pub fn transport_of(&self, workload: &Workload) -> Chosen {
+        let chosen = &self.transports[usize::from(workload.transport)];
+        match workload.payload {
+            None => chosen.clone(),
+            Some(payload) => chosen.with_payload(payload.get()).unwrap_or_else(|why| {
+                panic!("workload {} with transport {}, {why}", workload.name, chosen.name())
+            }),
+        }
     }
 
-    /// Bytes on the wire of the largest packet of any transport.
+    /// Bytes on the wire of the largest packet of any transport or workload.
     pub fn full_wire_bytes(&self) -> u16 {
-        self.transports.iter().map(|chosen| chosen.full_wire_bytes()).max().unwrap_or(0)
+        let own = self.workloads.iter().filter(|workload| workload.payload.is_some());
+        let own = own.map(|workload| self.transport_of(workload).full_wire_bytes());
+        let all = self.transports.iter().map(|chosen| chosen.full_wire_bytes());
+        all.chain(own).max().unwrap_or(0)
     }
 }
 
@@ -315,6 +324,12 @@ pub trait Choice: fmt::Debug + Send + Sync + 'static {
     fn parameters(&self) -> &dyn Any;
     /// Payload bytes of a full packet.
     fn payload_bytes(&self) -> u16;
+    /// The same transport for flows whose full packets have another payload; otherwise why there are none, as the end of
+    /// "transport NAME, ...".
+    ///
+    /// # Errors
+    /// A transport whose connections all have one payload.
+    fn with_payload(&self, payload_bytes: u16) -> Result<Chosen, &'static str>;
     /// What its packets take on the wire beside their payload.
     fn framing(&self) -> Framing;
     /// What holds for all its flows.
@@ -447,6 +462,9 @@ pub enum Spraying {
     /// TCP flow keeps one path, each subflow its own, as ECMP by a hash of addresses and ports.
     #[default]
     SenderPermuted,
+    /// As the sender chooses, and the same for all flows of the workload from one host to another: their halves draw
+    /// from one stream.
+    PerPair,
     /// Every switch chooses at random for every packet.
     SwitchRandom,
 }
@@ -484,6 +502,8 @@ pub struct Workload {
     pub spraying: Spraying,
     /// Place of its transport among those of the plan.
     pub transport: u8,
+    /// Payload of a full packet of its flows, if not that of the transport.
+    pub payload: Option<NonZeroU16>,
 }
 
 impl Workload {
@@ -550,6 +570,18 @@ pub enum Matrix {
         flows: u32,
         /// Hosts that neither send nor receive.
         excluding: Vec<u32>,
+    },
+    /// So many pairs of a source and a destination, each drawn with replacement. Nothing is made of a pair of a host
+    /// with itself.
+    RandomPairs {
+        /// Pairs that are drawn.
+        total: u32,
+        /// Hosts that never send, sorted, each once.
+        not_source: Vec<u32>,
+        /// Hosts that never receive, sorted, each once.
+        not_destination: Vec<u32>,
+        /// Whether a host may draw itself; otherwise the pair is drawn again.
+        self_pairs: bool,
     },
     /// Every host sends to every other.
     AllToAll,

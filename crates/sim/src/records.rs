@@ -16,13 +16,15 @@ use crate::flow::Flow;
 use crate::flows::{Course, Opened, Seat, Totals};
 use crate::network::Network;
 use crate::offered::loads;
-use crate::plan::Plan;
+use crate::plan::{Chosen, Plan};
 use crate::protocol::Protocol;
 
 /// The records of a run in the making.
 pub(crate) struct Records<'a, E: Protocol> {
     plan: &'a Plan,
     config: &'a E::Config,
+    /// By workload.
+    transports: Vec<Chosen>,
     names: Vec<Name>,
     flows: FlowStore,
     latencies: Vec<PacketLatency>,
@@ -40,6 +42,7 @@ impl<'a, E: Protocol> Records<'a, E> {
         Records {
             plan,
             config,
+            transports: plan.workloads.iter().map(|workload| plan.transport_of(workload)).collect(),
             names: plan.workloads.iter().map(|workload| workload.name.as_str().into()).collect(),
             flows: FlowStore::new(in_memory),
             latencies: Vec::new(),
@@ -210,7 +213,7 @@ impl<'a, E: Protocol> Records<'a, E> {
 
     /// When the last byte of a flow would arrive in an idle network.
     fn ideal(&self, flow: &Flow, size: ByteCount) -> TimeDelta {
-        let transport = self.plan.transport_of(&self.plan.workloads[flow.workload as usize]);
+        let transport = &self.transports[flow.workload as usize];
         let header = u64::from(transport.framing().header);
         let payload = u64::from(transport.payload_bytes());
         let full_packets = size.get().saturating_sub(1) / payload;
@@ -226,7 +229,7 @@ impl<'a, E: Protocol> Records<'a, E> {
 
     /// What an ACK takes in an idle network, from a flow's destination to its source.
     fn way_back(&self, flow: &Flow) -> TimeDelta {
-        let transport = self.plan.transport_of(&self.plan.workloads[flow.workload as usize]);
+        let transport = &self.transports[flow.workload as usize];
         let ack = ByteCount::new(u64::from(transport.framing().header));
         self.plan.topology.ideal_completion(flow.destination, flow.source, 0, ack, ack)
     }

@@ -368,7 +368,7 @@ pub struct ServiceModel {
     pub(crate) least_alpha: Option<Alpha>,
     pub(crate) classifier: Classifier,
     pub(crate) trimmed_bytes: u16,
-    cell_bytes: u16,
+    pub(crate) cell_bytes: u16,
     queue_count: u8,
 }
 

@@ -38,6 +38,8 @@ pub enum Returning {
         bytes: u32,
         /// Bytes of a trimmed header.
         trimmed_bytes: u16,
+        /// A header takes less than this beside its bytes: its last cell is not full.
+        cell_bytes: u16,
         /// Whether a packet that arrives adds one header to the queue at most.
         adds_one_header: bool,
     },
@@ -176,6 +178,7 @@ impl PortModel for ServiceModel {
                 queue: self.queue_of(Service::Trimmed),
                 bytes,
                 trimmed_bytes: self.trimmed_bytes(),
+                cell_bytes: self.cell_bytes,
                 // Where the place for data is counted in packets, a packet takes the place of one tail.
                 adds_one_header: self.most_in_queue(self.queue_of(Service::Trimmable)).bytes
                     == u32::MAX,

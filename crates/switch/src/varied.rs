@@ -48,11 +48,12 @@ impl<M: PortModel> PortModel for Models<M> {
                     Returning::Anywhere
                 }
                 (
-                    Returning::From { queue, bytes, trimmed_bytes, adds_one_header },
+                    Returning::From { queue, bytes, trimmed_bytes, cell_bytes, adds_one_header },
                     Returning::From {
                         queue: other,
                         bytes: other_bytes,
                         trimmed_bytes: other_trimmed,
+                        cell_bytes: other_cell,
                         adds_one_header: other_adds,
                     },
                 ) => match queue == other {
@@ -60,6 +61,7 @@ impl<M: PortModel> PortModel for Models<M> {
                         queue,
                         bytes: bytes.min(other_bytes),
                         trimmed_bytes: trimmed_bytes.max(other_trimmed),
+                        cell_bytes: cell_bytes.max(other_cell),
                         adds_one_header: adds_one_header && other_adds,
                     },
                     false => Returning::Anywhere,

@@ -6,6 +6,7 @@
 //! these.
 
 use alloc::vec::Vec;
+use core::num::NonZeroU16;
 
 use trimline_packet::{
     ByteCount, ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service,
@@ -28,6 +29,9 @@ pub enum Command {
         class: u8,
         /// Payload bytes to send; `None` never runs out.
         length: Option<ByteCount>,
+        /// Payload of a full packet of this connection, where it is another than that of the host's others. A transport
+        /// that cannot do so is never asked.
+        payload: Option<NonZeroU16>,
         /// The paths to the peer, at least one. A transport that keeps to a path takes one of them, drawn at random
         /// (as ECMP would hash its ports).
         paths: Vec<PathId>,

@@ -1,6 +1,8 @@
-//! Links that pause classes of packets: every transport says truly when it has something to send that is not paused.
+//! Links that pause classes of packets: every transport says truly when it has something to send that is not paused. And
+//! a connection with a payload of its own keeps to it beside others.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU16;
 
 use proptest::prelude::*;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
@@ -33,12 +35,19 @@ impl HostTables for Table {
     }
 }
 
+/// The payload of one of the connections; that of the others is 1436 B.
+const OWN: Option<NonZeroU16> = NonZeroU16::new(512);
+
 /// How often something was ready and paused, in the order control, data.
 type Paused = [u32; 2];
 
 /// Two hosts that send to each other over links which pause random classes at random times and lose, trim and return
 /// packets. Checks every promise. Gives what was paused.
-fn run<E: Endpoint<Command: From<flow::Command>>>(make: impl Fn(HostId) -> E, seed: u64) -> Paused {
+fn run<E: Endpoint<Command: From<flow::Command>>>(
+    make: impl Fn(HostId) -> E,
+    own: Option<NonZeroU16>,
+    seed: u64,
+) -> Paused {
     let mut dice = Stream::seed_from_u64(seed);
     let mut hosts = [0, 1].map(|number| (make(HostId::new(number)), Table::default()));
     for (number, (endpoint, table)) in (0..).zip(&mut hosts) {
@@ -48,6 +57,7 @@ fn run<E: Endpoint<Command: From<flow::Command>>>(make: impl Fn(HostId) -> E, se
             connection: ConnectionId::new(number),
             class: 0,
             length: Some(ByteCount::new(300_000)),
+            payload: own.filter(|_| number == 0),
             paths: (0..4).map(PathId::new).collect(),
             stream: Stream::seed_from_u64(seed ^ u64::from(number)),
         };
@@ -56,6 +66,7 @@ fn run<E: Endpoint<Command: From<flow::Command>>>(make: impl Fn(HostId) -> E, se
     let mut now = Time::ZERO;
     let mut links: [VecDeque<Packet>; 2] = Default::default();
     let mut paused = Paused::default();
+    let mut largest = [0; 2];
     for _ in 0..3000 {
         now += TimeDelta::from_ns(dice.next_u64() % 4000);
         for number in 0..2 {
@@ -95,6 +106,9 @@ fn run<E: Endpoint<Command: From<flow::Command>>>(make: impl Fn(HostId) -> E, se
             assert_eq!(packet.is_some(), promised, "{allowed:?} at {now}");
             let Some(mut packet) = packet else { continue };
             assert!(allowed.class(packet.class()), "{allowed:?} let {packet:?} through");
+            if packet.header.kind == Kind::Data {
+                largest[number] = packet.wire_bytes.max(largest[number]);
+            }
             let is_trimmable = packet.service == Service::Trimmable;
             match dice.next_u64() % 16 {
                 0 if packet.header.kind == Kind::Data => continue,
@@ -108,6 +122,8 @@ fn run<E: Endpoint<Command: From<flow::Command>>>(make: impl Fn(HostId) -> E, se
             links[packet.destination.index()].push_back(packet);
         }
     }
+    let full = [own.map_or(1436, NonZeroU16::get), 1436];
+    assert_eq!(largest, full.map(|payload| payload + Packet::HEADER_BYTES));
     paused
 }
 
@@ -121,6 +137,7 @@ fn ndp_host(host: HostId) -> ndp::Endpoint {
         link_rate: BitRate::from_gbps(10),
         pull_spacing: ndp::PullSpacing::WireBytes,
         pull_ack: true,
+        credit_bank: true,
         order: ndp::Order::Fair,
         rto: TimeDelta::from_ms(1),
         pull_repeat: TimeDelta::from_ms(1),
@@ -242,43 +259,43 @@ proptest! {
 
     #[test]
     fn ndp_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
-        let paused = run(ndp_host, seed);
+        let paused = run(ndp_host, OWN, seed);
         prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
     }
 
     #[test]
     fn tcp_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
-        let paused = run(tcp_host, seed);
+        let paused = run(tcp_host, OWN, seed);
         prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
     }
 
     #[test]
     fn phost_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
-        let paused = run(phost_host, seed);
+        let paused = run(phost_host, OWN, seed);
         prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
     }
 
     #[test]
     fn pfabric_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
-        let paused = run(pfabric_host, seed);
+        let paused = run(pfabric_host, OWN, seed);
         prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
     }
 
     #[test]
     fn homa_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
-        let paused = run(homa_host, seed);
+        let paused = run(homa_host, None, seed);
         prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
     }
 
     #[test]
     fn dcqcn_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
-        let paused = run(dcqcn_host, seed);
+        let paused = run(dcqcn_host, OWN, seed);
         prop_assert!(paused.iter().all(|&count| count > 20), "{paused:?}");
     }
 
     #[test]
     fn cbr_sends_what_it_promises_whatever_is_paused(seed in any::<u64>()) {
-        let [control, data] = run(cbr_host, seed);
+        let [control, data] = run(cbr_host, OWN, seed);
         prop_assert!(control == 0 && data > 20, "it has data alone: {control} {data}");
     }
 }

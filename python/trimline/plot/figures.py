@@ -17,6 +17,7 @@ from trimline.files import MalformedResult
 from trimline.plot import (
     detours,
     dynamic,
+    evaluation,
     fastlane,
     hosts,
     hull,
@@ -273,6 +274,8 @@ FIGURES: dict[str, Callable[[Experiment], Figure]] = {
     "hull/fig12": dynamic.fig12,
     "hull/table2": hosts.table2,
     "hull/table4": dynamic.table4,
+    "ndp-evaluation/fig02": fig14,
+    "ndp-evaluation/fig03": evaluation.fig03,
     "ndp/coexist": transfers.coexist,
     "ndp/fig02": sweeps.fig02,
     "ndp/fig03": packets.fig03,
@@ -304,7 +307,20 @@ FIGURES: dict[str, Callable[[Experiment], Figure]] = {
 
 #: Experiments that are a few numbers, and no figure.
 TABLES = frozenset(
-    {"beyond/detours", "homa/aeolus", "hull/base", "hull/table5", "ndp/base", "ndp/secPhost"}
+    {
+        "beyond/detours",
+        "beyond/mixed-mtu",
+        "homa/aeolus",
+        "hull/base",
+        "hull/table5",
+        "ndp-evaluation/cells",
+        "ndp-evaluation/fig12",
+        "ndp-evaluation/sec45",
+        "ndp-evaluation/seeds50",
+        "ndp-evaluation/tables2-9",
+        "ndp/base",
+        "ndp/secPhost",
+    }
 )
 
 

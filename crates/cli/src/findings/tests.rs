@@ -154,6 +154,20 @@ fn the_mean_over_the_seeds_may_hold_where_a_seed_does_not() {
 }
 
 #[test]
+fn the_least_or_the_greatest_of_the_seeds_may_hold_where_others_do_not() {
+    let records = [record(1, &[Some(20)]), record(2, &[Some(30)]), record(3, &[Some(25)])];
+    let of = |bounds: &str, over: &str| {
+        let verdict = verdict(&format!("{bounds}\nover_seeds = \"{over}\""), &records);
+        (verdict.ours, verdict.holds)
+    };
+    assert_eq!(of("hi = 20.0", "least"), (Some(20.0), true));
+    assert_eq!(of("hi = 19.9", "least"), (Some(20.0), false));
+    assert_eq!(of("lo = 30.0", "most"), (Some(30.0), true));
+    assert_eq!(of("lo = 30.1", "most"), (Some(30.0), false));
+    assert_eq!(of("", "most"), (Some(30.0), true));
+}
+
+#[test]
 fn what_was_not_measured_does_not_hold() {
     let unfinished = [record(1, &[Some(10)]), record(2, &[Some(10), None])];
     let missing = verdict("hi = 30.0", &unfinished);
@@ -183,6 +197,7 @@ fn the_quick_tier_may_lack_runs_but_no_value() {
     assert_eq!(quick("", &unfinished), (false, false, None));
     assert_eq!(quick("lo = 11.0", &ended), (false, false, Some(10.0)));
     assert_eq!(quick("lo = 11.0\nover_seeds = \"mean\"", &ended), (true, true, Some(10.0)));
+    assert_eq!(quick("lo = 11.0\nover_seeds = \"most\"", &ended), (true, true, Some(10.0)));
     assert_eq!(quick("against = \"other\"", &ended), (false, false, None));
 }
 

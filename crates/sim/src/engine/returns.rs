@@ -127,7 +127,7 @@ impl Mode {
         let links = |switch| network.routes.ports_of(switch).len() as u64;
         let most_links = (0..switches).map(links).max().unwrap_or(0);
         let window = TimeDelta::from_ps(1 << shift);
-        let (queue, bytes, longest_header, adds_one_header) = match network.returning() {
+        let (queue, bytes, longest, adds_one_header) = match network.returning() {
             Returning::Never => return Mode::Never,
             Returning::Anywhere => return Mode::Always,
             // Whole packets often stand in such a queue: it is counted wherever a window may bring enough.
@@ -143,11 +143,12 @@ impl Mode {
                 let together = Vec::new();
                 return Mode::Counted(Counted { queue, capacity, longest, together, near });
             }
-            Returning::From { queue, bytes, trimmed_bytes, adds_one_header } => {
-                (queue, bytes, trimmed_bytes.max(E::FRAMING.header), adds_one_header)
+            Returning::From { queue, bytes, trimmed_bytes, cell_bytes, adds_one_header } => {
+                let longest = u64::from(trimmed_bytes.max(E::FRAMING.header));
+                (queue, bytes, longest + u64::from(cell_bytes - 1), adds_one_header)
             }
         };
-        let (capacity, longest) = (u64::from(bytes), u64::from(longest_header));
+        let capacity = u64::from(bytes);
         let headers =
             network.most_headers_per_link(window, adds_one_header) * most_links + 2 * MOST_PENDING;
         match capacity.checked_sub(headers * longest) {

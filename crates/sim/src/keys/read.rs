@@ -89,12 +89,17 @@ pub(crate) fn host(node: &Node, hosts: u32) -> Result<u32, ScenarioError> {
 
 /// Hosts that take no part: ascending, each once.
 pub(crate) fn excluded(node: &Node, hosts: u32) -> Result<Vec<u32>, ScenarioError> {
-    let list = node.child("excluding").and_then(Node::list).unwrap_or(&[]);
-    let mut excluding =
+    listed_hosts(node, "excluding", hosts)
+}
+
+/// The hosts that a key lists: ascending, each once.
+pub(crate) fn listed_hosts(node: &Node, key: &str, hosts: u32) -> Result<Vec<u32>, ScenarioError> {
+    let list = node.child(key).and_then(Node::list).unwrap_or(&[]);
+    let mut listed =
         list.iter().map(|node| host(node, hosts)).collect::<Result<Vec<_>, ScenarioError>>()?;
-    excluding.sort_unstable();
-    excluding.dedup();
-    Ok(excluding)
+    listed.sort_unstable();
+    listed.dedup();
+    Ok(listed)
 }
 
 /// [source, destination].

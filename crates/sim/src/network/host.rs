@@ -216,8 +216,10 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             self.routes.paths(flow.source, flow.destination, &mut paths);
         }
         let stream = self.flows.stream_of(self.seed, &flow, Half::Sending);
+        let payload = self.flows.applications.payload(flow.workload);
         let Flow { destination: peer, class, size: length, .. } = flow;
-        let command = flow::Command::Open { peer, connection, class, length, paths, stream };
+        let command =
+            flow::Command::Open { peer, connection, class, length, payload, paths, stream };
         self.host_command(host, now, command);
         self.drain_events(host, now);
     }

@@ -1,6 +1,8 @@
 //! Every key of a scenario file: one table that the checker, the errors and the JSON Schema read.
 
-use super::{deflection, lossless, output_keys, processing, queries, shared_memory};
+use super::{
+    cells, deflection, lossless, output_keys, processing, queries, random_matrix, shared_memory,
+};
 use crate::keys::form::{
     BYTES, DIRECTION, DURATION, Form, Grammar, HOST, Key, LAYER, MAX_HOSTS, QUEUE, RATE, SHARE,
     optional, required,
@@ -397,6 +399,7 @@ macro_rules! port_keys {
         shared_memory::OF_SWITCH_KEY,
         shared_memory::OF_PORT_KEY,
         shared_memory::ALPHA_KEY,
+        cells::KEY,
         $($behind,)*
     ] };
 }
@@ -493,7 +496,11 @@ static WORKLOAD: Grammar = Grammar {
             Form::Table(&PERMUTATION),
             "Every host sends to one other and receives from one other.",
         ),
-        optional("random", Form::Table(&RANDOM), "Every host sends to others drawn at random."),
+        optional(
+            "random",
+            Form::Table(&random_matrix::RANDOM),
+            "Every host sends to others drawn at random, or so many flows in all are drawn.",
+        ),
         optional("all_to_all", Form::Table(&ALL_TO_ALL), "Every host sends to every other."),
         optional("incast", Form::Table(&INCAST), "Many send to one."),
         optional("outcast", Form::Table(&OUTCAST), "One sends to many."),
@@ -546,8 +553,13 @@ static WORKLOAD: Grammar = Grammar {
         ),
         optional(
             "spraying",
-            Form::Word(&["sender-permuted", "per-flow", "switch-random"]),
-            "Who chooses the paths: the sender by random permutations (default of NDP, cbr and pHost, NDP 3.1.1); a hash of the flow, or of each subflow, which keeps its path (default of TCP, DCTCP, MPTCP and DCQCN); or every switch at random for every packet.",
+            Form::Word(&["sender-permuted", "per-flow", "per-pair", "switch-random"]),
+            "Who chooses the paths: the sender by random permutations (default of NDP, cbr and pHost, NDP 3.1.1); a hash of the flow, or of each subflow, which keeps its path (default of TCP, DCTCP, MPTCP and DCQCN); a hash of source and destination, so that all flows of the workload from one host to another have the same path, with subflows the same paths, and their ACKs too (the authors' programs for DCTCP and DCQCN in NDP's Figure 15); or every switch at random for every packet.",
+        ),
+        optional(
+            "payload",
+            BYTES,
+            "Payload of a full packet of its flows. Queues that are given in packets hold whole packets of the largest payload of the scenario. Default: that of its transport.",
         ),
         optional(
             "transport",
@@ -701,19 +713,6 @@ static CLOSED_LOOP: Grammar = Grammar {
 
 static PERMUTATION: Grammar =
     Grammar { about: "A random derangement of the hosts.", alternatives: &[], keys: &[] };
-
-static RANDOM: Grammar = Grammar {
-    about: "Destinations drawn from all other hosts: some receive several flows, some none.",
-    alternatives: &[],
-    keys: &[
-        optional("flows", Form::Integer(1, 65_535), "Flows of each host. Default: 1."),
-        optional(
-            "excluding",
-            Form::List(&HOST),
-            "Hosts that neither send nor receive. Default: none.",
-        ),
-    ],
-};
 
 static ALL_TO_ALL: Grammar =
     Grammar { about: "Every pair of hosts, both ways.", alternatives: &[], keys: &[] };

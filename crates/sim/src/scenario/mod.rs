@@ -6,6 +6,7 @@
 //! [`schema`] is the same grammar as a JSON Schema, for editors.
 
 mod bumps;
+mod cells;
 mod check;
 mod deflection;
 mod expand;
@@ -20,6 +21,7 @@ mod port_keys;
 mod priorities;
 mod processing;
 mod queries;
+mod random_matrix;
 mod reference;
 mod resolve;
 mod schema;

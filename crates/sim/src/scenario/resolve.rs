@@ -1,5 +1,7 @@
 //! From a checked tree to a plan: defaults filled in, and what no grammar can see refused.
 
+use std::num::NonZeroU16;
+
 use trimline_packet::{BitRate, TimeDelta};
 use trimline_switch::Marker;
 use trimline_transport::Framing;
@@ -36,7 +38,12 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
         ));
     }
     let transports = named.choose(profile, &topology)?;
+    // Of workloads, too: what is given in packets counts the largest.
+    let nodes = root.child("workload").and_then(Node::list).unwrap_or(&[]);
+    let own = nodes.iter().map(super::workloads::payload).collect::<Result<Vec<_>, _>>()?;
+    let own = own.into_iter().flatten().map(NonZeroU16::get).max().unwrap_or(0);
     let payload_bytes = transports.iter().map(|chosen| chosen.payload_bytes()).max().unwrap_or(0);
+    let payload_bytes = payload_bytes.max(own);
     let framings = transports.iter().map(|chosen| chosen.framing());
     let framing = framings.reduce(Framing::with).unwrap_or(Framing::NDP);
     let mut links = super::links::links(root, &topology)?;
@@ -44,7 +51,7 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
     let switch = (profile, named.marker());
     let ports = super::switch::ports(root, switch, &topology, packets, &links)?;
     let answers = transports.iter().any(|chosen| chosen.answers_marks());
-    let largest = transports.iter().map(|chosen| chosen.full_wire_bytes()).max().unwrap_or(0);
+    let largest = framing.wire_bytes(payload_bytes);
     let is_lossless = ports.lossless.is_some();
     let around = Surroundings {
         topology: &topology,

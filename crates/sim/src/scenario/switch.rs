@@ -234,6 +234,8 @@ fn built(
     context: Context<'_>,
     choices: &Choices,
 ) -> Result<ServiceModel, ScenarioError> {
+    let mut choices = choices.clone();
+    super::cells::cells(keys, context.packet_bytes(), &mut choices)?;
     choices.build().map_err(|error| {
         let node = keys.rule.or(keys.switch).unwrap_or(context.root);
         ScenarioError::new(&node.place, error.to_string(), "a switch that can send")
@@ -411,7 +413,7 @@ fn check_demands(ports: &Ports, keys: &Keys<'_>) -> Result<(), ScenarioError> {
     if !demanding(&ports.switch) && !rules().any(demanding) {
         return Ok(());
     }
-    let beside = ["port", "droppable_queue", "lossless", "deflection"];
+    let beside = ["port", "droppable_queue", "lossless", "deflection", "buffer_cell"];
     let given = beside.iter().find_map(|name| Some((name, keys.switch?.child(name)?)));
     match given {
         None => Ok(()),

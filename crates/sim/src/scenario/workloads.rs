@@ -1,6 +1,7 @@
 //! From checked `workload` tables to workloads.
 
 use std::collections::BTreeSet;
+use std::num::NonZeroU16;
 
 use trimline_packet::{ByteCount, TimeDelta};
 
@@ -30,7 +31,8 @@ pub(super) fn workloads(
     let nodes = root.child("workload").and_then(Node::list).unwrap_or(&[]);
     for (node, &place) in nodes.iter().zip(places) {
         let name = node.child("name").and_then(Node::text).unwrap_or_default();
-        let transport = &transports[usize::from(place)];
+        let payload = payload(node)?;
+        let transport = &with_payload(node, &transports[usize::from(place)], payload)?;
         let time = |key| node.child(key).map(duration_of).transpose();
         let (matrix, size) = match node.child("file") {
             Some(file) => {
@@ -67,6 +69,7 @@ pub(super) fn workloads(
             class: number(node, "class").unwrap_or(0) as u8,
             spraying: spraying(node, transport)?,
             transport: place,
+            payload,
         };
         let mut made = vec![workload];
         if let Some(ask) = node.child("partition_aggregate") {
@@ -88,19 +91,41 @@ pub(super) fn workloads(
     Ok((workloads, missing))
 }
 
+/// The payload of a workload of its own.
+pub(super) fn payload(node: &Node) -> Result<Option<NonZeroU16>, ScenarioError> {
+    Ok(crate::keys::read::payload(node)?.and_then(NonZeroU16::new))
+}
+
+/// The transport of a workload with its payload.
+fn with_payload(
+    node: &Node,
+    transport: &Chosen,
+    payload: Option<NonZeroU16>,
+) -> Result<Chosen, ScenarioError> {
+    let Some(payload) = payload else { return Ok(transport.clone()) };
+    transport.with_payload(payload.get()).map_err(|why| {
+        ScenarioError::new(
+            &node.child("payload").unwrap_or(node).place,
+            format!("a payload of a workload with transport {}, {why}", transport.name()),
+            format!("`payload` in transport.{}, for all workloads", transport.name()),
+        )
+    })
+}
+
 /// Who chooses the paths of a workload.
 fn spraying(node: &Node, transport: &Chosen) -> Result<Spraying, ScenarioError> {
     let Some(asked) = node.child("spraying") else { return Ok(Spraying::SenderPermuted) };
-    let (own, foreign) = match transport.traits().keeps_paths {
-        true => ("per-flow", "sender-permuted"),
-        false => ("sender-permuted", "per-flow"),
+    let (own, own_words) = match transport.traits().keeps_paths {
+        true => ("per-flow", "\"per-flow\", \"per-pair\""),
+        false => ("sender-permuted", "\"sender-permuted\""),
     };
     match asked.text() {
         Some("switch-random") => Ok(Spraying::SwitchRandom),
-        Some(word) if word == foreign => Err(ScenarioError::new(
+        Some("per-pair") if own == "per-flow" => Ok(Spraying::PerPair),
+        Some(word) if word != own => Err(ScenarioError::new(
             &asked.place,
-            format!("\"{foreign}\" paths, which this transport does not choose"),
-            format!("\"{own}\" or \"switch-random\""),
+            format!("\"{word}\" paths, which this transport does not choose"),
+            format!("{own_words} or \"switch-random\""),
         )),
         _ => Ok(Spraying::SenderPermuted),
     }
@@ -321,15 +346,7 @@ fn matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
         return outcast_matrix(outcast, hosts);
     }
     if let Some(random) = node.child("random") {
-        let flows = number(random, "flows").unwrap_or(1);
-        let excluding = excluded(random, hosts)?;
-        let members = hosts as usize - excluding.len();
-        if members < 2 {
-            let place = &random.child("excluding").unwrap_or(random).place;
-            return Err(ScenarioError::new(place, "fewer than two hosts are left", "two hosts"));
-        }
-        let matrix = Matrix::Random { flows, excluding };
-        return few(random, hosts, members as u64 * u64::from(flows), matrix);
+        return super::random_matrix::random(random, hosts);
     }
     if let Some(all) = node.child("all_to_all") {
         let flows = u64::from(hosts) * u64::from(hosts - 1);
@@ -348,7 +365,12 @@ fn matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
 }
 
 /// A matrix whose pairs a run can keep.
-fn few(node: &Node, hosts: u32, flows: u64, matrix: Matrix) -> Result<Matrix, ScenarioError> {
+pub(super) fn few(
+    node: &Node,
+    hosts: u32,
+    flows: u64,
+    matrix: Matrix,
+) -> Result<Matrix, ScenarioError> {
     if flows > MOST_PAIRS {
         return Err(ScenarioError::new(
             &node.place,

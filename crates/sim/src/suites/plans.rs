@@ -56,6 +56,7 @@ pub fn workload(name: &str, matrix: Matrix, size: Option<u64>) -> Workload {
         class: 0,
         spraying: Spraying::SenderPermuted,
         transport: 0,
+        payload: None,
     }
 }
 

@@ -9,8 +9,8 @@ use trimline_transport::ndp::{self, PullSpacing};
 
 use super::plans::{fattree, incast, plan, run, same_everywhere, star, workload};
 use super::variations::{
-    add_nics, bump_links, deflect, draw_sizes, keep_connections, pool_connections, share_memory,
-    stop_inputs, take_time, trims_towards_senders, vary_ports,
+    add_nics, bump_links, deflect, draw_sizes, keep_connections, mix, pool_connections,
+    share_memory, stop_inputs, take_time, trims_towards_senders, vary_ports,
 };
 use crate::plan::{Impairment, LinkChange, LinkEvent, Matrix, Plan, Share, Size, Spraying};
 use crate::random::Draws;
@@ -182,6 +182,8 @@ pub struct Seen {
     pub kept: u64,
     /// The same of pools, in which a message takes an idle connection.
     pub pooled: u64,
+    /// The same of networks with several payloads, drawn pairs, kept paths, cells or discarded credits.
+    pub mixed: u64,
     /// Pause frames that switches sent.
     pub pauses: u64,
     /// Packets that came to their hosts after they were deflected.
@@ -395,7 +397,8 @@ fn priorities(packets: u32, packet_bytes: u16, draws: &mut Draws) -> ServiceMode
 /// queues, memory that ports share. Every sized flow completes, packets and bytes are conserved, nothing is delivered
 /// twice, and both engines say the same, on one thread and on two or three. Every eleventh network runs a second time
 /// with connections that are kept, where its transports take further messages; another eleventh with sizes of heavy tails,
-/// and with pools of connections where there can be.
+/// and with pools of connections where there can be; another with several payloads, memory in cells and what else a critique
+/// of NDP asks for.
 ///
 /// A failure's output ends with its seed and how to replay it. Transports that end no flow are left out.
 ///
@@ -416,6 +419,11 @@ pub fn random_networks(transports: &[&'static dyn AnyTransport], seeds: Range<u6
         if seed % 11 == 5 && plan.transports.iter().all(|chosen| chosen.takes_messages()) {
             keep_connections(&mut plan, seed);
             seen.kept += seen.look(&plan, seed);
+        }
+        if seed % 11 == 2 {
+            let mut plan = plan.clone();
+            mix(&mut plan, seed);
+            seen.mixed += seen.look(&plan, seed);
         }
         if seed % 11 == 8 {
             draw_sizes(&mut plan, seed);

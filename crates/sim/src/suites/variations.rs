@@ -1,6 +1,7 @@
 //! What else may differ in a network: memory that ports share, ports that differ, parts that take time, connections
 //! that are kept.
 
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
@@ -16,7 +17,7 @@ use trimline_transport::{ndp, tcp};
 use super::plans::workload;
 use crate::plan::{
     Arrivals, Connection, Gap, Groups, Lossless, Matrix, PacedHosts, Pareto, PhantomLink, Plan,
-    Pool, PortRule, Queries, ReceiveHosts, Servers, SharedMemory, Size, SizeDistribution,
+    Pool, PortRule, Queries, ReceiveHosts, Servers, SharedMemory, Size, SizeDistribution, Spraying,
     TransmitHosts, WhenBusy, Workload,
 };
 use crate::random::Draws;
@@ -400,4 +401,54 @@ fn queries(hosts: u32, draws: &mut Draws) -> [Workload; 2] {
         }
     }
     [requests, answers].map(|workload| Workload { arrivals, ..workload })
+}
+
+/// Flows of a payload of their own beside others, flows that are drawn in all, paths that a pair keeps, memory in cells,
+/// hosts that discard credits: what the critique of NDP asks for.
+pub(super) fn mix(plan: &mut Plan, seed: u64) {
+    let mut draws = Draws::new(seed ^ 0x6d69_7800_0000);
+    let hosts = plan.topology.hosts();
+    let matrix = Matrix::RandomPairs {
+        total: 1 + draws.below(20) as u32,
+        not_source: vec![0],
+        not_destination: vec![hosts - 1],
+        self_pairs: draws.below(2) == 0,
+    };
+    plan.workloads.push(workload("drawn", matrix, Some(1 + draws.below(60_000))));
+    for place in 0..plan.workloads.len() {
+        let chosen = plan.transport_of(&plan.workloads[place]);
+        let own = draws.one_of(&[64, 700, 1500, 4500]);
+        let workload = &mut plan.workloads[place];
+        if draws.below(3) != 0 && chosen.with_payload(own).is_ok() {
+            workload.payload = NonZeroU16::new(own);
+        }
+        if draws.below(2) == 0 && chosen.traits().keeps_paths {
+            workload.spraying = Spraying::PerPair;
+        }
+    }
+    if draws.below(3) == 0
+        && let Some(config) = plan.transports[0].config::<ndp::Config>()
+    {
+        plan.transports[0] = Ndp.with(config.clone().without_credit_bank());
+        plan.duration = Some(TimeDelta::from_ms(5));
+    }
+    let is_fixed = plan.lossless.is_some() || plan.switch.shares_memory();
+    if is_fixed || plan.switch.demands() != Default::default() {
+        return;
+    }
+    let payload = plan.full_wire_bytes();
+    let packets = draws.one_of(&[2, 6, 30]);
+    let mut switch = match draws.below(4) {
+        0 => Choices::htsim(packets + 1, payload),
+        1 => Choices::drop_tail(packets),
+        2 => Choices::ecn(packets, packets / 3),
+        _ => Choices::paper(packets, payload),
+    };
+    switch.cell_bytes = draws.one_of(&[1, 32, 64, 256, 1000]);
+    if switch.classifier == Classifier::HeaderAndData && draws.below(2) == 0 {
+        // Few headers: more come back.
+        let limit = Limit::bytes(4 * u32::from(switch.cell_bytes).max(100));
+        (switch.queues[0].whole, switch.queues[0].header) = (limit, limit);
+    }
+    plan.switch = switch.build().expect("a model");
 }

@@ -130,6 +130,10 @@ impl Transport for Cbr {
         config.payload_bytes
     }
 
+    fn with_payload(self, config: &Config, payload_bytes: u16) -> Result<Config, &'static str> {
+        Ok(Config { payload_bytes, ..config.clone() })
+    }
+
     fn words(self, config: &Config) -> String {
         let clocks = match config.clock_lag {
             TimeDelta::ZERO => String::new(),

@@ -240,6 +240,10 @@ impl Transport for Dcqcn {
         config.payload_bytes
     }
 
+    fn with_payload(self, config: &Config, payload_bytes: u16) -> Result<Config, &'static str> {
+        Ok(Config { payload_bytes, ..config.clone() })
+    }
+
     fn words(self, config: &Config) -> String {
         let window = match config.window {
             None => String::new(),

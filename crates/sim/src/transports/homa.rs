@@ -300,6 +300,10 @@ impl Transport for Homa {
         config.payload_bytes
     }
 
+    fn with_payload(self, _config: &Config, _payload_bytes: u16) -> Result<Config, &'static str> {
+        Err("both of whose ends count the packets of a message by one payload")
+    }
+
     fn words(self, config: &Config) -> String {
         let cutoffs: Vec<String> = config.cutoffs.iter().map(u32::to_string).collect();
         format!(

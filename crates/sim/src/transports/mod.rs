@@ -120,6 +120,22 @@ pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
     ) -> Result<ConfigOf<Self>, ScenarioError>;
     /// Payload bytes of a full packet.
     fn payload_bytes(self, config: &ConfigOf<Self>) -> u16;
+    /// The parameters for flows whose full packets have another payload. A transport that can do so hears of each
+    /// connection's payload in [`flow::Command::Open`].
+    ///
+    /// # Errors
+    /// Why it cannot, as the end of "transport NAME, ...".
+    fn with_payload(
+        self,
+        _config: &ConfigOf<Self>,
+        _payload_bytes: u16,
+    ) -> Result<ConfigOf<Self>, &'static str> {
+        Err("whose connections all have one payload")
+    }
+    /// Whether every flow with a size ends, with these parameters.
+    fn ends_flows(self, _config: &ConfigOf<Self>) -> bool {
+        self.traits().ends_flows
+    }
     /// The parameters in words, after the name, for `explain`.
     fn words(self, config: &ConfigOf<Self>) -> String;
     /// Timers that are long beside a data centre's round trips, in words: in a comparison they tell more of the timers
@@ -247,11 +263,16 @@ impl<T: Transport> Choice for Configured<T> {
     fn payload_bytes(&self) -> u16 {
         self.transport.payload_bytes(&self.config)
     }
+    fn with_payload(&self, payload_bytes: u16) -> Result<Chosen, &'static str> {
+        let config = self.transport.with_payload(&self.config, payload_bytes)?;
+        Ok(self.transport.with(config))
+    }
     fn framing(&self) -> Framing {
         T::Endpoint::FRAMING
     }
     fn traits(&self) -> Traits {
-        Transport::traits(self.transport)
+        let ends_flows = self.transport.ends_flows(&self.config);
+        Traits { ends_flows, ..Transport::traits(self.transport) }
     }
     fn series_columns(&self) -> Vec<SeriesColumn> {
         T::Endpoint::series_columns(&self.config)

@@ -173,6 +173,11 @@ static GRAMMAR: Grammar = Grammar {
             "Whether a pull may ride in its ACK or NACK. Default: true.",
         ),
         optional(
+            "credit_bank",
+            Form::Boolean,
+            "Whether a credit that finds nothing to send is kept. Without it a PULL that overtakes its NACK is lost, as in the authors' program, and no timer makes up for it: no PULL is repeated and the sender has no backstop. Flows may then stall for ever: for study, with a `duration`. Default: true.",
+        ),
+        optional(
             "rto",
             DURATION,
             "Time-out of a packet that was neither ACKed, NACKed nor returned. Default: 1ms.",
@@ -311,6 +316,9 @@ impl Transport for Ndp {
         config.pull_repeat = keys.timer("pull_repeat", config.pull_repeat)?;
         config.backstop_unowed = keys.timer("backstop_unowed", config.backstop_unowed)?;
         config.backstop_owed = keys.timer("backstop_owed", config.backstop_owed)?;
+        if !keys.flag("credit_bank", true) {
+            config = without_credit_bank(keys, config)?;
+        }
         config.time_wait = keys.duration("time_wait", config.time_wait)?;
         if let Some(node) = keys.node("path_penalty") {
             config.path_penalty = path_penalty(node, config.path_penalty)?;
@@ -326,9 +334,20 @@ impl Transport for Ndp {
         config.payload_bytes
     }
 
+    fn with_payload(self, config: &Config, payload_bytes: u16) -> Result<Config, &'static str> {
+        if config.aeolus {
+            return Err("whose probes ask for packets of one payload (Aeolus)");
+        }
+        Ok(Config { payload_bytes, ..config.clone() })
+    }
+
+    fn ends_flows(self, config: &Config) -> bool {
+        config.credit_bank
+    }
+
     fn words(self, config: &Config) -> String {
         format!(
-            "NDP: initial window {}{}, {} B a packet, RTO {}, {}{}{}{}",
+            "NDP: initial window {}{}, {} B a packet, RTO {}, {}{}{}{}{}",
             config.initial_window,
             if config.aeolus { " and a probe behind it" } else { "" },
             config.payload_bytes,
@@ -348,6 +367,7 @@ impl Transport for Ndp {
                 Order::RoundRobin => ", connections of a host send in turn",
             },
             if config.path_penalty.is_some() { "" } else { ", no path penalty" },
+            if config.credit_bank { "" } else { ", credits that find nothing are lost for ever" },
         )
     }
 
@@ -395,6 +415,7 @@ pub(crate) fn defaults() -> Config {
         framing_bytes: 0,
         pull_spacing: PullSpacing::WireBytes,
         pull_ack: true,
+        credit_bank: true,
         order: Order::Fair,
         rto: TimeDelta::from_ms(1),
         pull_repeat: TimeDelta::from_ms(1),
@@ -422,6 +443,19 @@ fn bdp_window(topology: &Clos, payload_bytes: u16) -> u32 {
     let packet = topology.host_link.transmission(wire).as_ps();
     let packets = topology.idle_round_trip(payload_bytes, FRAMING).as_ps().div_ceil(packet);
     (packets + QUEUES).min(65_535) as u32
+}
+
+/// Parameters of hosts that discard credits. What would make up for it cannot be asked for.
+fn without_credit_bank(keys: &Keys<'_>, config: Config) -> Result<Config, ScenarioError> {
+    let timers = ["pull_repeat", "backstop_unowed", "backstop_owed"];
+    match timers.into_iter().find(|timer| keys.has(timer)) {
+        None => Ok(config.without_credit_bank()),
+        Some(timer) => Err(keys.refuse(
+            timer,
+            format!("`{timer}` without a credit bank, which takes it away"),
+            format!("no `{timer}`, or `credit_bank = true`"),
+        )),
+    }
 }
 
 fn path_penalty(

@@ -188,6 +188,10 @@ impl Transport for Pfabric {
         config.payload_bytes
     }
 
+    fn with_payload(self, config: &Config, payload_bytes: u16) -> Result<Config, &'static str> {
+        Ok(Config { payload_bytes, ..config.clone() })
+    }
+
     fn words(self, config: &Config) -> String {
         format!(
             "pFabric: {} packets of {} B in flight, urgent by {}, RTO of {}, probes after {} of them{}",

@@ -227,6 +227,10 @@ impl Transport for Phost {
         config.payload_bytes
     }
 
+    fn with_payload(self, config: &Config, payload_bytes: u16) -> Result<Config, &'static str> {
+        Ok(Config { payload_bytes, ..config.clone() })
+    }
+
     fn words(self, config: &Config) -> String {
         let order = |order| match order {
             Order::Srpt => "the shortest first",

@@ -442,6 +442,15 @@ impl Transport for Family {
         config.payload_bytes
     }
 
+    fn with_payload(self, config: &Config, payload_bytes: u16) -> Result<Config, &'static str> {
+        if matches!(config.notifications, Notifications::FastLane(_)) {
+            return Err(
+                "whose receivers count what arrived out of order by one payload (FastLane)",
+            );
+        }
+        Ok(Config { payload_bytes, ..config.clone() })
+    }
+
     fn words(self, config: &Config) -> String {
         let name = match (self, config.control) {
             (Family::Dctcp, _) => "DCTCP".to_owned(),

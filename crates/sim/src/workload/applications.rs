@@ -9,6 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::mem;
+use std::num::NonZeroU16;
 use std::sync::Arc;
 
 use trimline_packet::{HostId, Time};
@@ -19,6 +20,7 @@ use super::incasts::Incasts;
 use super::queries::{Client, answer};
 use super::setup::{Asked, Keeping, Kind, Setup};
 use crate::flow::Flow;
+use crate::plan::Spraying;
 use crate::table::Shared;
 
 /// One application of a host.
@@ -130,6 +132,14 @@ impl Applications {
     /// How.
     pub(crate) fn keeping(&self) -> Arc<[Keeping]> {
         self.setup.keeping()
+    }
+    /// Payload of a full packet of a workload's flows, if not that of their transport.
+    pub(crate) fn payload(&self, workload: u32) -> Option<NonZeroU16> {
+        self.setup.workloads[workload as usize].payload
+    }
+    /// Whether the flows of a workload from one host to another all have the same paths.
+    pub(crate) fn is_per_pair(&self, workload: u32) -> bool {
+        self.setup.workloads[workload as usize].spraying == Spraying::PerPair
     }
     /// Seed of the run.
     pub(crate) fn seed(&self) -> u64 {

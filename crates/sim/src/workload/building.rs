@@ -50,6 +50,7 @@ impl Building<'_> {
             (
                 Matrix::Permutation
                 | Matrix::Random { .. }
+                | Matrix::RandomPairs { .. }
                 | Matrix::AllToAll
                 | Matrix::Outcast { .. }
                 | Matrix::Pairs(_),

@@ -30,6 +30,10 @@ pub(super) fn pairs(workload: &Workload, hosts: u32, seed: u64) -> Vec<(u32, u32
             let sources = members.iter().flat_map(|&from| (0..*flows).map(move |_| from));
             sources.map(|from| (from, other_member(from, &members, &mut draws))).collect()
         }
+        matrix @ Matrix::RandomPairs { .. } => {
+            let drawn = random_pairs(matrix, hosts, &mut draws).into_iter();
+            drawn.filter(|(from, to)| from != to).collect()
+        }
         Matrix::AllToAll => (0..hosts)
             .flat_map(|from| (0..hosts).map(move |to| (from, to)))
             .filter(|(from, to)| from != to)
@@ -46,6 +50,30 @@ pub(super) fn pairs(workload: &Workload, hosts: u32, seed: u64) -> Vec<(u32, u32
         | Matrix::Requests(_)
         | Matrix::Responses => Vec::new(),
     }
+}
+
+/// Pairs of a host with itself that a workload draws, of which no flow is made.
+pub(crate) fn self_pairs(workload: &Workload, hosts: u32, seed: u64) -> usize {
+    let name = random::name_number(&workload.name);
+    let mut draws = random::stream(seed, "matrix", &[name]);
+    let drawn = random_pairs(&workload.matrix, hosts, &mut draws);
+    drawn.into_iter().filter(|(from, to)| from == to).count()
+}
+
+/// All pairs of [`Matrix::RandomPairs`], those of a host with itself among them; none of another matrix.
+fn random_pairs(matrix: &Matrix, hosts: u32, draws: &mut Stream) -> Vec<(u32, u32)> {
+    let Matrix::RandomPairs { total, not_source, not_destination, self_pairs } = matrix else {
+        return Vec::new();
+    };
+    let (sources, destinations) = (members(hosts, not_source), members(hosts, not_destination));
+    let mut one_of = |hosts: &[u32]| hosts[random::below(draws, hosts.len() as u64) as usize];
+    let mut pair = || loop {
+        let pair = (one_of(&sources), one_of(&destinations));
+        if *self_pairs || pair.0 != pair.1 {
+            return pair;
+        }
+    };
+    (0..*total).map(|_| pair()).collect()
 }
 
 /// The hosts that take part, ascending.

@@ -30,5 +30,14 @@ mod tests;
 pub(crate) use applications::{Applications, Notice};
 pub(crate) use building::applications;
 pub(crate) use matrix::MOST_PAIRS;
+use matrix::self_pairs as drawn_to_itself;
 pub(crate) use queries::REQUEST;
 pub(crate) use setup::Keeping;
+
+use crate::plan::Plan;
+
+/// Pairs of a host with itself that the workload at this place of a plan draws: no flow is made of them.
+pub fn self_pairs(plan: &Plan, place: usize) -> usize {
+    let workload = plan.workloads.get(place);
+    workload.map_or(0, |own| drawn_to_itself(own, plan.topology.hosts(), plan.seed))
+}

@@ -161,6 +161,7 @@ impl Setup {
             Matrix::Listed(_) => Kind::Listed,
             Matrix::Permutation
             | Matrix::Random { .. }
+            | Matrix::RandomPairs { .. }
             | Matrix::AllToAll
             | Matrix::Outcast { .. }
             | Matrix::Incast { .. }

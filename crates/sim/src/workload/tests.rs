@@ -17,6 +17,7 @@ fn workload(name: &str, matrix: Matrix) -> Workload {
         class: 0,
         spraying: Spraying::SenderPermuted,
         transport: 0,
+        payload: None,
     }
 }
 
@@ -105,6 +106,34 @@ fn hosts_that_are_excluded_neither_send_nor_receive() {
     once.arrivals =
         Arrivals::Periodic { every: TimeDelta::from_us(10), until: TimeDelta::from_us(100) };
     check(&once);
+}
+
+/// With replacement: sources and destinations come several times, and no host has a share.
+#[test]
+fn pairs_in_all_are_drawn_with_replacement_and_never_with_those_that_are_excluded() {
+    let matrix = |self_pairs| Matrix::RandomPairs {
+        total: 3000,
+        not_source: vec![0, 2],
+        not_destination: vec![3],
+        self_pairs,
+    };
+    let mut counts = [[0; 4]; 4];
+    for (from, to) in pairs(matrix(false), 4) {
+        counts[from as usize][to as usize] += 1;
+    }
+    assert_eq!((counts[0], counts[2]), ([0; 4], [0; 4]), "they never send");
+    // Five pairs are left of six: host 1 may not draw itself.
+    for (from, to) in [(1, 0), (1, 2), (3, 0), (3, 1), (3, 2)] {
+        assert!((520..680).contains(&counts[from][to]), "{counts:?}");
+    }
+    assert_eq!(counts.as_flattened().iter().sum::<u32>(), 3000);
+    // A host that draws itself counts as drawn: of six pairs one is not made.
+    let with = workload("w", matrix(true));
+    let (made, itself) = (pairs(matrix(true), 4).len(), matrix::self_pairs(&with, 4, 1));
+    assert_eq!(made + itself, 3000);
+    assert!((420..580).contains(&itself), "{itself}");
+    assert_eq!(matrix::self_pairs(&workload("w", matrix(false)), 4, 1), 0);
+    assert_eq!(matrix::self_pairs(&workload("w", Matrix::Permutation), 4, 1), 0);
 }
 
 #[test]

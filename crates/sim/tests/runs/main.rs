@@ -16,6 +16,7 @@ mod kept;
 mod links;
 mod nics;
 mod pauses;
+mod payloads;
 mod plans;
 mod pools;
 mod processing;

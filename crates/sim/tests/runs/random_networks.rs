@@ -15,7 +15,7 @@ fn every_flow_completes_whatever_happens_to_the_links() {
     let are_all = seeds == (0..SEEDS);
     let seen = random_networks(&transports, seeds);
     println!("{seen:?}");
-    let least = seen.completed.min(seen.timeouts).min(seen.kept).min(seen.pooled);
+    let least = seen.completed.min(seen.timeouts).min(seen.kept).min(seen.pooled).min(seen.mixed);
     assert!(
         !are_all || least > 1000 && seen.shared > 100 && seen.pauses.min(seen.deflected) > 1000,
         "{seen:?}"

@@ -164,6 +164,7 @@ impl Config {
                 framing_bytes: 0,
                 pull_spacing: PullSpacing::WireBytes,
                 pull_ack: true,
+                credit_bank: true,
                 order: ndp::Order::Fair,
                 rto: TimeDelta::from_ms(20),
                 pull_repeat: TimeDelta::from_ms(20),

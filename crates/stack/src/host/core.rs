@@ -437,6 +437,7 @@ impl Core {
                 service_port,
                 class,
                 length: Some(length),
+                payload: None,
                 paths,
                 stream: self.slots.stream(key),
             };

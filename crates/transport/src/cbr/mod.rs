@@ -7,6 +7,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::num::NonZeroU16;
 
 use trimline_packet::{BitRate, ByteCount, HostId, Kind, Packet, PathId, Service, Time, TimeDelta};
 
@@ -30,7 +31,12 @@ pub struct Config {
 impl Config {
     /// Time between two packets of a sending half.
     pub fn gap(&self) -> TimeDelta {
-        let wire = u64::from(self.payload_bytes) + u64::from(Packet::HEADER_BYTES);
+        self.gap_of(self.payload_bytes)
+    }
+
+    /// The same where a full packet has another payload.
+    fn gap_of(&self, payload: u16) -> TimeDelta {
+        let wire = u64::from(payload) + u64::from(Packet::HEADER_BYTES);
         let gap = self.rate.transmission(ByteCount::new(wire)).as_ps();
         TimeDelta::from_ps(gap.saturating_add(self.clock_lag.as_ps()))
     }
@@ -66,6 +72,9 @@ struct Sender {
     class: u8,
     /// Payload bytes not sent yet; `None` never runs out.
     left: Option<u64>,
+    /// Payload of a full packet, and the time to the next.
+    payload: u16,
+    gap: TimeDelta,
     /// When the next packet may be sent.
     due: Time,
 }
@@ -83,10 +92,11 @@ pub struct Endpoint {
     host: HostId,
     config: Config,
     gap: TimeDelta,
+    has_several_gaps: bool,
     is_listening: bool,
     slots: Slots<Slot>,
-    /// Slots of sending halves with something left, in the order in which they are due: all have the
-    /// same gap, so the one that has just sent is due last.
+    /// Slots of sending halves with something left, in the order in which they are due: where all have the
+    /// same gap the one that has just sent is due last.
     turns: VecDeque<u32>,
     events: VecDeque<Event>,
 }
@@ -98,6 +108,7 @@ impl Endpoint {
             host,
             gap: config.gap(),
             config,
+            has_several_gaps: false,
             is_listening: false,
             slots: Slots::new(),
             turns: VecDeque::new(),
@@ -145,12 +156,27 @@ impl crate::Endpoint for Endpoint {
     fn handle_command(&mut self, now: Time, command: Command, directory: &mut impl HostTables) {
         match command {
             Command::Listen => self.is_listening = true,
-            Command::Open { peer, connection, class, length, paths, .. } => {
+            Command::Open { peer, connection, class, length, payload, paths, .. } => {
                 assert!(!paths.is_empty(), "a connection has at least one path");
                 let key = Key { peer, connection, opened_here: true, half: Half::Sending };
                 let slot = directory.assign(key);
                 let left = length.map(ByteCount::get);
-                let sender = Sender { key, paths, turn: 0, sequence: 0, class, left, due: now };
+                let (mut full, mut gap) = (self.config.payload_bytes, self.gap);
+                if let Some(payload) = payload.map(NonZeroU16::get).filter(|&own| own != full) {
+                    (full, gap) = (payload, self.config.gap_of(payload));
+                    self.has_several_gaps = true;
+                }
+                let sender = Sender {
+                    key,
+                    paths,
+                    turn: 0,
+                    sequence: 0,
+                    class,
+                    left,
+                    payload: full,
+                    gap,
+                    due: now,
+                };
                 self.slots.at(slot).sender = Some(sender);
                 if left == Some(0) {
                     return self.events.push_back(Event::Sent { key, slot });
@@ -221,23 +247,25 @@ impl crate::Endpoint for Endpoint {
         if now < sender.due || !allowed.data() {
             return None;
         }
-        let payload = u64::from(self.config.payload_bytes);
+        let (payload, gap) = (u64::from(sender.payload), sender.gap);
         let length = sender.left.map_or(payload, |left| left.min(payload)) as u16;
         sender.left = sender.left.map(|left| left - u64::from(length));
         let is_last = sender.left == Some(0);
         // A NIC that was busy longer than a gap is not made up for.
-        let earliest = Time::from_ps(now.as_ps().saturating_sub(self.gap.as_ps()));
-        sender.due = sender.due.max(earliest) + self.gap;
+        let earliest = Time::from_ps(now.as_ps().saturating_sub(gap.as_ps()));
+        sender.due = sender.due.max(earliest) + gap;
         let path = sender.paths[sender.turn];
         sender.turn = if sender.turn + 1 == sender.paths.len() { 0 } else { sender.turn + 1 };
         let sequence = sender.sequence;
         sender.sequence = sequence.wrapping_add(1);
         statistics.packets += 1;
         statistics.bytes += u64::from(length);
-        let (key, class) = (sender.key, sender.class);
+        let (key, class, due) = (sender.key, sender.class, sender.due);
         self.turns.pop_front();
         if is_last {
             self.events.push_back(Event::Sent { key, slot });
+        } else if self.has_several_gaps {
+            self.take_turn(slot, due);
         } else {
             self.turns.push_back(slot);
         }
@@ -310,6 +338,7 @@ mod tests {
             connection: ConnectionId::new(number),
             class: 0,
             length: length.map(ByteCount::new),
+            payload: None,
             stream: Stream::seed_from_u64(0),
             paths: (0..paths).map(PathId::new).collect(),
         }
@@ -367,6 +396,26 @@ mod tests {
             .map(|(at, _)| at.as_ps())
             .collect();
         assert_eq!(times, [0, 7_251_925, 7_251_925 * 2]);
+    }
+
+    /// A full packet of 1500 B is 1564 B on the wire, 1.2512 us at 10 Gb/s; one of 9000 B takes 7.2512 us.
+    #[test]
+    fn a_connection_with_a_payload_of_its_own_has_the_same_rate_on_the_wire() {
+        let (mut endpoint, mut slots) = host(1);
+        endpoint.handle_command(Time::ZERO, open(0, None, 1), &mut slots);
+        let mut small = open(1, None, 1);
+        if let Command::Open { payload, .. } = &mut small {
+            *payload = NonZeroU16::new(1500);
+        }
+        endpoint.handle_command(Time::ZERO, small, &mut slots);
+        let packets = sent(&mut endpoint, Time::from_ps(7_251_200 * 2));
+        let of = |number: u32| -> Vec<(u64, u16)> {
+            let own = packets.iter().filter(|(_, packet)| packet.header.connection.get() == number);
+            own.map(|(at, packet)| (at.as_ps(), packet.wire_bytes)).collect()
+        };
+        assert_eq!(of(0), [(0, 9064), (7_251_200, 9064)]);
+        let expected: Vec<(u64, u16)> = (0..12).map(|count| (count * 1_251_200, 1564)).collect();
+        assert_eq!(of(1), expected);
     }
 
     #[test]

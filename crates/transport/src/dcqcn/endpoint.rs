@@ -7,6 +7,7 @@ use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
+use core::num::NonZeroU16;
 
 use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::{BitRate, ByteCount, Flags, HostId, Kind, Packet, PathId, Service, Time};
@@ -243,15 +244,15 @@ impl Endpoint {
         now: Time,
         key: Key,
         class: u8,
-        length: Option<u64>,
+        (length, payload): (Option<u64>, Option<NonZeroU16>),
         path: PathId,
         slot: u32,
     ) {
-        let mut sender = Sender::new(now, &self.config, class, path);
+        let mut sender = Sender::new(now, &self.config, payload, class, path);
         match length {
             None => sender.never_end(),
             Some(0) => self.events.push_back(Event::Acknowledged { key, slot }),
-            Some(length) => sender.append(&self.config, length),
+            Some(length) => sender.append(length),
         }
         self.place(slot, key, Role::Sending(sender));
         self.sender_changed(now, slot);
@@ -352,17 +353,18 @@ impl crate::Endpoint for Endpoint {
     fn handle_command(&mut self, now: Time, command: Command, directory: &mut impl HostTables) {
         match command {
             Command::Listen => self.is_listening = true,
-            Command::Open { peer, connection, class, length, paths, mut stream } => {
+            Command::Open { peer, connection, class, length, payload, paths, mut stream } => {
                 assert!(!paths.is_empty(), "a connection has at least one path");
                 let key = Key { peer, connection, opened_here: true, half: Half::Sending };
                 let slot = directory.assign(key);
                 let path = draw_path(&paths, &mut stream);
-                self.open(now, key, class, length.map(ByteCount::get), path, slot);
+                let length = length.map(ByteCount::get);
+                self.open(now, key, class, (length, payload), path, slot);
             }
             Command::Send { key, length } => {
                 let Some(slot) = directory.find(key) else { return };
                 let Role::Sending(sender) = &mut self.slots[slot as usize].role else { return };
-                sender.append(&self.config, length.get());
+                sender.append(length.get());
                 self.sender_changed(now, slot);
             }
             Command::Paths { key, paths } => {

@@ -25,20 +25,21 @@ pub(super) struct Pace {
     /// What was left at `at`. Below zero: for how much the flow could have sent and did not.
     left: i64,
     at: Time,
+    /// Payload of a full packet.
+    payload: u16,
 }
 
 impl Pace {
     /// A flow that may send at once.
-    pub(super) fn new(now: Time, config: &Config) -> Pace {
-        Pace { reaction: Reaction::new(config), left: 0, at: now }
+    pub(super) fn new(now: Time, config: &Config, payload: u16) -> Pace {
+        Pace { reaction: Reaction::new(config), left: 0, at: now, payload }
     }
 
     /// Takes the work of the time up to `until` away, in which the rate does not change. No more than a full packet is
     /// saved up.
     #[inline]
-    fn drain(&mut self, until: Time, config: &Config) {
-        let least =
-            -work(config.payload_bytes.saturating_add(trimline_packet::Packet::HEADER_BYTES));
+    fn drain(&mut self, until: Time) {
+        let least = -work(self.payload.saturating_add(trimline_packet::Packet::HEADER_BYTES));
         let done = u128::from((until - self.at).as_ps()) * u128::from(self.reaction.current_bps());
         let done = i64::try_from(done).unwrap_or(i64::MAX);
         self.left = self.left.saturating_sub(done).max(least);
@@ -51,7 +52,7 @@ impl Pace {
         if self.reaction.next_change() <= now {
             self.expire(now, config);
         }
-        self.drain(now, config);
+        self.drain(now);
     }
 
     fn expire(&mut self, now: Time, config: &Config) {
@@ -62,7 +63,7 @@ impl Pace {
                 return;
             }
             // Passing over changes leaves none before what was drained last, but for this one.
-            self.drain(change.max(self.at), config);
+            self.drain(change.max(self.at));
             self.reaction.expire(config);
         }
     }
@@ -125,7 +126,7 @@ mod tests {
     #[test]
     fn packets_go_at_the_line_rate_until_a_notification_halves_it() {
         let config = config();
-        let mut pace = Pace::new(Time::ZERO, &config);
+        let mut pace = Pace::new(Time::ZERO, &config, config.payload_bytes);
         assert_eq!(pace.due(&config), Time::ZERO);
         for number in 0..5 {
             pace.sent(ps(number * GAP_PS), FULL, &config);
@@ -139,7 +140,7 @@ mod tests {
     #[test]
     fn a_busy_nic_is_made_up_for_by_one_packet_and_no_more() {
         let config = config();
-        let mut pace = Pace::new(Time::ZERO, &config);
+        let mut pace = Pace::new(Time::ZERO, &config, config.payload_bytes);
         pace.sent(Time::ZERO, FULL, &config);
         pace.sent(ps(GAP_PS + 100), FULL, &config);
         assert_eq!(pace.due(&config), ps(2 * GAP_PS), "the next one keeps its time");
@@ -153,7 +154,7 @@ mod tests {
     #[test]
     fn a_rise_between_two_packets_brings_the_next_one_forward() {
         let config = config();
-        let mut pace = Pace::new(Time::ZERO, &config);
+        let mut pace = Pace::new(Time::ZERO, &config, config.payload_bytes);
         for _ in 0..10 {
             pace.notified(Time::ZERO, &config);
         }
@@ -182,7 +183,7 @@ mod tests {
             least in 1u64..200,
         ) {
             let config = Config { least_rate: BitRate::from_bps(least * 1_000_000), ..config() };
-            let mut seldom = Pace::new(Time::ZERO, &config);
+            let mut seldom = Pace::new(Time::ZERO, &config, config.payload_bytes);
             let mut often = seldom;
             let mut now = Time::ZERO;
             for (gap, what) in steps {

@@ -1,6 +1,7 @@
 //! The sending half of a connection: its messages, where it is in them, and its pace.
 
 use alloc::collections::VecDeque;
+use core::num::NonZeroU16;
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
@@ -65,6 +66,8 @@ pub(super) struct Sender {
     careful_until: u32,
     /// Time-outs since something was acknowledged.
     backoff: u8,
+    /// Payload of a full packet.
+    payload: u16,
     class: u8,
     is_endless: bool,
     cause: Cause,
@@ -74,9 +77,16 @@ pub(super) struct Sender {
 }
 
 impl Sender {
-    pub(super) fn new(now: Time, config: &Config, class: u8, path: PathId) -> Sender {
+    pub(super) fn new(
+        now: Time,
+        config: &Config,
+        payload: Option<NonZeroU16>,
+        class: u8,
+        path: PathId,
+    ) -> Sender {
+        let payload = payload.map_or(config.payload_bytes, NonZeroU16::get);
         Sender {
-            pace: Pace::new(now, config),
+            pace: Pace::new(now, config, payload),
             due: now,
             listed: Time::NEVER,
             deadline: Time::NEVER,
@@ -90,6 +100,7 @@ impl Sender {
             most: UNLIMITED,
             careful_until: 0,
             backoff: 0,
+            payload,
             class,
             is_endless: false,
             cause: Cause::Nack,
@@ -134,13 +145,13 @@ impl Sender {
     }
 
     /// A further message.
-    pub(super) fn append(&mut self, config: &Config, length: u64) {
+    pub(super) fn append(&mut self, length: u64) {
         if self.is_endless || length == 0 {
             return;
         }
-        let payload = u64::from(config.payload_bytes);
+        let payload = u64::from(self.payload);
         let last_bytes = match length % payload {
-            0 => config.payload_bytes,
+            0 => self.payload,
             rest => rest as u16,
         };
         let begin = self.messages.back().map_or(self.unacknowledged, |message| message.end);
@@ -165,7 +176,7 @@ impl Sender {
         self.is_there(self.next)
             && outstanding < self.most
             && config.window.is_none_or(|window| {
-                let bytes = (u64::from(outstanding) + 1) * u64::from(config.payload_bytes);
+                let bytes = (u64::from(outstanding) + 1) * u64::from(self.payload);
                 // One packet at least, however small the window.
                 outstanding == 0 || bytes <= window.get()
             })
@@ -173,11 +184,11 @@ impl Sender {
 
     /// Payload of a packet, and whether a message ends with it.
     #[inline]
-    fn length(&self, config: &Config, sequence: u32) -> (u16, bool) {
+    fn length(&self, sequence: u32) -> (u16, bool) {
         let behind = sequence.wrapping_add(1);
         match self.messages.iter().find(|message| message.end == behind) {
             Some(message) => (message.last_bytes, true),
-            None => (config.payload_bytes, false),
+            None => (self.payload, false),
         }
     }
 
@@ -191,7 +202,7 @@ impl Sender {
         key: &Key,
     ) -> Packet {
         let sequence = self.next;
-        let (length, is_last) = self.length(config, sequence);
+        let (length, is_last) = self.length(sequence);
         let mut packet = key.data(host, self.path, sequence, length, is_last, Service::Droppable);
         packet.marks = Packet::MARK_ECT;
         packet.header.flags = packet.header.flags.with_class(self.class);

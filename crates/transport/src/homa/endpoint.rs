@@ -393,7 +393,8 @@ impl crate::Endpoint for Endpoint {
     fn handle_command(&mut self, now: Time, command: Command, directory: &mut impl HostTables) {
         match command {
             Command::Listen => self.is_listening = true,
-            Command::Open { peer, connection, class, length, paths, stream } => {
+            // Both ends count a message's packets by the host's payload: one of its own is never asked for.
+            Command::Open { peer, connection, class, length, payload: _, paths, stream } => {
                 let key = Key { peer, connection, opened_here: true, half: Half::Sending };
                 let slot = directory.assign(key);
                 // What waits draw has no part in which paths are taken. A jump is the dearest part of a short message.

@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::num::NonZeroU16;
 
 use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, PathId, Time, TimeDelta};
 
@@ -30,6 +31,9 @@ pub struct Config {
     pub pull_spacing: PullSpacing,
     /// Whether a pull may ride in its ACK or NACK when the pacer is due (NDP 3.2, footnote 4).
     pub pull_ack: bool,
+    /// Whether a credit that finds nothing to send is kept. Without it a connection may stall for ever: for study
+    /// ([`Config::without_credit_bank`]).
+    pub credit_bank: bool,
     /// How the connections of a host share its link.
     pub order: Order,
     /// Retransmission time-out of a packet that was sent and neither ACKed, NACKed nor returned.
@@ -51,6 +55,23 @@ pub struct Config {
     pub pull_gaps: Option<PullGaps>,
     /// Whether sending halves remember how long each packet took ([`super::Latency`]).
     pub record_latencies: bool,
+}
+
+impl Config {
+    /// What the authors' program does: a credit that finds nothing to send is discarded, and no timer makes up for it,
+    /// neither a repeated PULL nor the sender's backstop. A PULL that overtakes its NACK is lost, and the connection may
+    /// wait for ever.
+    #[must_use]
+    pub fn without_credit_bank(self) -> Config {
+        let never = TimeDelta::from_ps(u64::MAX);
+        Config {
+            credit_bank: false,
+            pull_repeat: never,
+            backstop_unowed: never,
+            backstop_owed: never,
+            ..self
+        }
+    }
 }
 
 /// Time between two pulls of one host.
@@ -138,6 +159,8 @@ pub enum Command {
         class: u8,
         /// Payload bytes to send; `None` never runs out.
         length: Option<ByteCount>,
+        /// Payload of a full packet, if not [`Config::payload_bytes`].
+        payload: Option<NonZeroU16>,
         /// The paths to the peer.
         paths: Vec<PathId>,
         /// The connection's random stream.
@@ -245,9 +268,18 @@ impl From<flow::Command> for Command {
     fn from(command: flow::Command) -> Command {
         match command {
             flow::Command::Listen => Command::Listen { service_port: 0 },
-            flow::Command::Open { peer, connection, class, length, paths, stream } => {
+            flow::Command::Open { peer, connection, class, length, payload, paths, stream } => {
                 let service_port = 0;
-                Command::Open { peer, connection, service_port, class, length, paths, stream }
+                Command::Open {
+                    peer,
+                    connection,
+                    service_port,
+                    class,
+                    length,
+                    payload,
+                    paths,
+                    stream,
+                }
             }
             flow::Command::Send { key, length } => Command::Send { key, length },
             flow::Command::Paths { key, paths } => Command::Paths { key, paths },

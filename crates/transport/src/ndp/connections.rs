@@ -18,6 +18,7 @@
 //! than that where lost ACKs must not let a packet outlive the memory of its connection.
 
 use alloc::vec::Vec;
+use core::num::NonZeroU16;
 
 use trimline_packet::{Flags, Packet, PathId, Time};
 
@@ -62,7 +63,7 @@ impl Endpoint {
         key: Key,
         service_port: u16,
         class: u8,
-        length: Option<u64>,
+        (length, payload): (Option<u64>, Option<NonZeroU16>),
         paths: &[PathId],
         stream: Stream,
         directory: &mut impl HostTables,
@@ -74,7 +75,7 @@ impl Endpoint {
         }
         let slot = directory.assign(key);
         let paths = Paths::new(paths, stream, self.config.path_penalty.as_ref());
-        let sender = Sender::new(now, &self.config, length, service_port, class, paths);
+        let sender = Sender::new(now, &self.config, payload, length, service_port, class, paths);
         self.place(slot, key, Role::Sending(sender));
         self.sender_changed(now, slot);
     }
@@ -122,7 +123,7 @@ impl Endpoint {
         directory.paths(key.peer, &mut paths);
         let paths = Paths::new(&paths, directory.stream(key), self.config.path_penalty.as_ref());
         let slot = directory.assign(key);
-        let sender = Sender::new(now, &self.config, Some(length), service_port, class, paths);
+        let sender = Sender::new(now, &self.config, None, Some(length), service_port, class, paths);
         self.place(slot, key, Role::Sending(sender));
         Some(slot)
     }

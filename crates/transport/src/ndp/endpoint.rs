@@ -569,10 +569,19 @@ impl crate::Endpoint for Endpoint {
                     self.listening.push(service_port);
                 }
             }
-            Command::Open { peer, connection, service_port, class, length, paths, stream } => {
+            Command::Open {
+                peer,
+                connection,
+                service_port,
+                class,
+                length,
+                payload,
+                paths,
+                stream,
+            } => {
                 let key = Key { peer, connection, opened_here: true, half: Half::Sending };
-                let length = length.map(|length| length.get());
-                self.open(now, key, service_port, class, length, &paths, stream, directory);
+                let data = (length.map(|length| length.get()), payload);
+                self.open(now, key, service_port, class, data, &paths, stream, directory);
             }
             Command::Send { key, length } => self.send(now, key, length.get(), directory),
             Command::Prioritise { key, class } => self.prioritise(key, class, directory),

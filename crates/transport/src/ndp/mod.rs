@@ -52,6 +52,7 @@ mod tests {
             framing_bytes: 0,
             pull_spacing: PullSpacing::WireBytes,
             pull_ack: true,
+            credit_bank: true,
             rto: TimeDelta::from_ms(1),
             pull_repeat: TimeDelta::from_ms(1),
             backstop_unowed: TimeDelta::from_ms(1),

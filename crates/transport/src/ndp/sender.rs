@@ -6,7 +6,7 @@
 //! a returned header resends at once. So there is one rule for what goes next: with a credit, first
 //! the oldest retransmission, then new data. A credit that finds nothing to send is banked. A PULL
 //! that overtakes its NACK finds nothing, and the NACK must find the credit; discarding it leaves the
-//! packet waiting for a PULL that has already come.
+//! packet waiting for a PULL that has already come. That can be studied ([`Config::without_credit_bank`]).
 //!
 //! # Returned headers
 //! NDP 3.2.4 resends a returned packet at once
@@ -35,6 +35,8 @@
 //! heard, [`Sender::settle`] sees to it. So the short backstop, for a sender that is owed nothing, has
 //! nothing to do; it stays because a connection without any deadline would be the one defect that
 //! nothing repairs.
+
+use core::num::NonZeroU16;
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time, TimeDelta};
 
@@ -78,6 +80,8 @@ pub(super) struct Sender {
     /// When a packet of the connection arrived last, or the half was opened.
     last_heard: Time,
     service_port: u16,
+    /// Payload of a full packet.
+    payload: u16,
     class: u8,
     /// Expiries of the backstop since the last PULL.
     backstops: u8,
@@ -105,13 +109,14 @@ impl Sender {
     pub(super) fn new(
         now: Time,
         config: &Config,
+        payload: Option<NonZeroU16>,
         length: Option<u64>,
         service_port: u16,
         class: u8,
         paths: Paths,
     ) -> Sender {
-        let packets = length
-            .map_or(u64::MAX, |length| length.div_ceil(u64::from(config.payload_bytes.max(1))));
+        let payload = payload.map_or(config.payload_bytes.max(1), NonZeroU16::get);
+        let packets = length.map_or(u64::MAX, |length| length.div_ceil(u64::from(payload)));
         let expected = packets.min(u64::from(config.initial_window)) as u32;
         Sender {
             window: Window::new(expected),
@@ -128,6 +133,7 @@ impl Sender {
             recent: 1,
             last_heard: now,
             service_port,
+            payload,
             class: class & 3,
             backstops: 0,
             probe: None,
@@ -289,7 +295,7 @@ impl Sender {
 
     #[inline]
     fn push_new(&mut self, now: Time, config: &Config) -> (u32, Record) {
-        let length = self.unsent.min(u64::from(config.payload_bytes)) as u16;
+        let length = self.unsent.min(u64::from(self.payload)) as u16;
         if self.unsent != ENDLESS {
             self.unsent -= u64::from(length);
         }
@@ -469,7 +475,7 @@ impl Sender {
         self.unsent = self.unsent.saturating_add(length).min(ENDLESS - 1);
         if self.push == 0 && self.answers == 0 {
             // Nobody has answered, so this is the first window still: it takes what is new as well.
-            let packets = self.unsent.div_ceil(u64::from(config.payload_bytes.max(1)));
+            let packets = self.unsent.div_ceil(u64::from(self.payload));
             let first_window = u64::from(self.first_window).min(packets) as u32;
             self.credit = self.credit.max(first_window);
         }
@@ -483,6 +489,9 @@ impl Sender {
         if self.push > 0 {
             self.grant_push(config);
         }
+        if !config.credit_bank {
+            return self.discard_credit();
+        }
         // NDP 3.2.4-l, condition 1, for packets that came back while PULLs were still expected: the
         // last PULL may have overtaken the answer that it belonged to.
         if self.credit == 0
@@ -492,6 +501,14 @@ impl Sender {
         {
             self.credit = 1;
         }
+    }
+
+    /// Without a bank: no more credit than there is to send.
+    #[cold]
+    fn discard_credit(&mut self) {
+        let new = self.unsent.div_ceil(u64::from(self.payload)) + u64::from(self.empty);
+        let sendable = new + u64::from(self.window.waiting()) + u64::from(self.probe.is_some());
+        self.credit = u64::from(self.credit).min(sendable) as u32;
     }
 
     /// Pushes later data up to a window of packets not ACKed. The receiver that knows LAST drops its
@@ -599,7 +616,7 @@ mod tests {
         let config = Config { path_penalty: Some(PENALTY), ..config() };
         let list = [PathId::new(0), PathId::new(1)];
         let paths = Paths::new(&list, Stream::seed_from_u64(1), Some(&PENALTY));
-        let mut sender = Sender::new(Time::ZERO, &config, None, 0, 0, paths);
+        let mut sender = Sender::new(Time::ZERO, &config, None, None, 0, 0, paths);
         let (here, connection) = (HostId::new(0), ConnectionId::new(1));
         let key = Key { peer: HostId::new(1), connection, opened_here: true, half: Half::Sending };
         let (first, due) = sender.transmit(Time::ZERO, &config, here, &key);
@@ -620,7 +637,7 @@ mod tests {
     fn a_first_window_that_was_not_kept_goes_again_whole() {
         let config = Config { initial_window: 4, ..config() };
         let paths = Paths::new(&[PathId::new(0)], Stream::seed_from_u64(1), None);
-        let mut sender = Sender::new(Time::ZERO, &config, Some(90_000), 0, 0, paths);
+        let mut sender = Sender::new(Time::ZERO, &config, None, Some(90_000), 0, 0, paths);
         let (here, connection) = (HostId::new(0), ConnectionId::new(1));
         let key = Key { peer: HostId::new(1), connection, opened_here: true, half: Half::Sending };
         let send = |sender: &mut Sender| {

@@ -288,11 +288,11 @@ impl crate::Endpoint for Endpoint {
     fn handle_command(&mut self, _now: Time, command: Command, directory: &mut impl HostTables) {
         match command {
             Command::Listen => self.is_listening = true,
-            Command::Open { peer, connection, class, length, paths, stream } => {
+            Command::Open { peer, connection, class, length, payload, paths, stream } => {
                 let key = Key { peer, connection, opened_here: true, half: Half::Sending };
                 let slot = directory.assign(key);
                 let (paths, length) = (Spray::new(paths, stream), length.map(ByteCount::get));
-                let mut sender = Sender::new(key, paths, length, class, &self.config);
+                let mut sender = Sender::new(key, paths, (length, payload), class, &self.config);
                 sender.number = self.opened;
                 self.opened += 1;
                 *self.slots.at(slot) =

@@ -1,6 +1,7 @@
 //! The sending half of a flow: what is in flight, what is to be sent again, and whether the flow probes.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use core::num::NonZeroU16;
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, Service, Time};
 
@@ -22,6 +23,8 @@ pub(super) struct Sender {
     pub(super) number: u64,
     length: Option<u64>,
     packets: u32,
+    /// Payload of a full packet.
+    payload: u16,
     class: u8,
     /// The first packet that was never sent.
     next: u32,
@@ -64,12 +67,13 @@ impl Sender {
     pub(super) fn new(
         key: Key,
         paths: Spray,
-        length: Option<u64>,
+        (length, payload): (Option<u64>, Option<NonZeroU16>),
         class: u8,
         config: &Config,
     ) -> Sender {
+        let payload = payload.map_or(config.payload_bytes, NonZeroU16::get);
         let packets = length.map_or(ENDLESS, |length| {
-            let count = length.div_ceil(u64::from(config.payload_bytes)).max(1);
+            let count = length.div_ceil(u64::from(payload)).max(1);
             let count = u32::try_from(count).ok().filter(|&count| count < ENDLESS);
             count.expect("a flow with an end has fewer than 2^32 - 1 packets")
         });
@@ -81,6 +85,7 @@ impl Sender {
             number: 0,
             length,
             packets,
+            payload,
             class,
             next: 0,
             acked: Arrivals::default(),
@@ -117,8 +122,8 @@ impl Sender {
     }
 
     /// Payload of a packet.
-    fn bytes_of(&self, sequence: u32, config: &Config) -> u16 {
-        let payload = u64::from(config.payload_bytes);
+    fn bytes_of(&self, sequence: u32) -> u16 {
+        let payload = u64::from(self.payload);
         let before = u64::from(sequence) * payload;
         self.length.map_or(payload, |length| (length - before.min(length)).min(payload)) as u16
     }
@@ -177,7 +182,7 @@ impl Sender {
         if self.deadline == Time::NEVER {
             self.deadline = now.saturating_add(config.rto);
         }
-        let bytes = self.bytes_of(sequence, config);
+        let bytes = self.bytes_of(sequence);
         let is_last = self.length.is_some() && sequence + 1 == self.packets;
         let path = self.paths.next();
         let mut packet = self.key.data(host, path, sequence, bytes, is_last, Service::Droppable);
@@ -212,11 +217,11 @@ impl Sender {
         }
         let (mut count, until) = (0, header.extra.min(self.next));
         while self.acked.base() < until {
-            count += self.acknowledge(self.acked.base(), config);
+            count += self.acknowledge(self.acked.base());
         }
         let is_sent = header.sequence < self.next && header.sequence >= self.acked.base();
         if is_sent && !self.acked.contains(header.sequence) {
-            count += self.acknowledge(header.sequence, config);
+            count += self.acknowledge(header.sequence);
         }
         if count == 0 {
             return false;
@@ -246,9 +251,9 @@ impl Sender {
     }
 
     /// A packet is known to have arrived, for the first time. Gives 1.
-    fn acknowledge(&mut self, sequence: u32, config: &Config) -> u32 {
+    fn acknowledge(&mut self, sequence: u32) -> u32 {
         self.acked.insert(sequence);
-        self.acked_bytes += u64::from(self.bytes_of(sequence, config));
+        self.acked_bytes += u64::from(self.bytes_of(sequence));
         self.attempts.remove(&sequence);
         if !self.lost.remove(&sequence) {
             self.in_flight -= 1;

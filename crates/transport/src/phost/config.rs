@@ -79,17 +79,17 @@ impl Config {
             FreeTokens::ShortFlows => 0,
         }
     }
+}
 
-    /// The packets of a flow of so many bytes.
-    ///
-    /// # Panics
-    /// A flow of [`ENDLESS`] packets or more.
-    pub(super) fn packets_of(&self, length: Option<u64>) -> u32 {
-        let Some(length) = length else { return ENDLESS };
-        let packets = length.div_ceil(u64::from(self.payload_bytes));
-        let packets = u32::try_from(packets).ok().filter(|&packets| packets < ENDLESS);
-        packets.expect("a flow with an end has fewer than 2^32 - 1 packets")
-    }
+/// The packets of a flow of so many bytes, in packets of this payload.
+///
+/// # Panics
+/// A flow of [`ENDLESS`] packets or more.
+pub(super) fn packets_of(length: Option<u64>, payload_bytes: u16) -> u32 {
+    let Some(length) = length else { return ENDLESS };
+    let packets = length.div_ceil(u64::from(payload_bytes));
+    let packets = u32::try_from(packets).ok().filter(|&packets| packets < ENDLESS);
+    packets.expect("a flow with an end has fewer than 2^32 - 1 packets")
 }
 
 /// A time that is so many times the time of a packet.

@@ -7,6 +7,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::num::NonZeroU16;
 
 use trimline_packet::{ByteCount, Flags, HostId, Kind, Packet, Time};
 
@@ -168,7 +169,7 @@ impl Endpoint {
         now: Time,
         key: Key,
         spray: Spray,
-        length: Option<u64>,
+        length: (Option<u64>, Option<NonZeroU16>),
         class: u8,
         slot: u32,
     ) {
@@ -385,7 +386,7 @@ impl Endpoint {
     fn data(&mut self) -> Option<Packet> {
         let slot = self.sending.first()?;
         let entry = self.slots.at(slot);
-        let (packet, is_repeated) = entry.sender().send(self.host, &self.config)?;
+        let (packet, is_repeated) = entry.sender().send(self.host)?;
         entry.statistics.packets += 1;
         entry.statistics.bytes += u64::from(packet.header.payload_length());
         entry.statistics.resent += u64::from(is_repeated);
@@ -411,11 +412,12 @@ impl crate::Endpoint for Endpoint {
     fn handle_command(&mut self, now: Time, command: Command, directory: &mut impl HostTables) {
         match command {
             Command::Listen => self.is_listening = true,
-            Command::Open { peer, connection, class, length, paths, stream } => {
+            Command::Open { peer, connection, class, length, payload, paths, stream } => {
                 let key = Key { peer, connection, opened_here: true, half: Half::Sending };
                 let slot = directory.assign(key);
                 let spray = Spray::new(paths, stream);
-                self.open(now, key, spray, length.map(ByteCount::get), class, slot);
+                let length = length.map(ByteCount::get);
+                self.open(now, key, spray, (length, payload), class, slot);
             }
             Command::Send { .. } => {}
             Command::Paths { key, paths } => {

@@ -1,10 +1,11 @@
 //! The sending half of a flow: its free tokens and those that it was given.
 
 use alloc::collections::VecDeque;
+use core::num::NonZeroU16;
 
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, Service, Time, TimeDelta};
 
-use super::config::{Config, MOST_DOUBLINGS, times};
+use super::config::{Config, MOST_DOUBLINGS, packets_of, times};
 use super::ranking::Rank;
 use crate::spray::Spray;
 use crate::{Arrivals, Key, WINDOW_LIMIT};
@@ -35,6 +36,8 @@ pub(super) struct Sender {
     pub(super) number: u64,
     length: Option<u64>,
     packets: u32,
+    /// Payload of a full packet.
+    payload: u16,
     class: u8,
     /// Packets below this one have gone on a free token, or never will.
     next_free: u32,
@@ -56,11 +59,12 @@ impl Sender {
         now: Time,
         key: Key,
         paths: Spray,
-        length: Option<u64>,
+        (length, payload): (Option<u64>, Option<NonZeroU16>),
         class: u8,
         config: &Config,
     ) -> Sender {
-        let packets = config.packets_of(length);
+        let payload = payload.map_or(config.payload_bytes, NonZeroU16::get);
+        let packets = packets_of(length, payload);
         let free = config.free_of(packets);
         // They need as many packet times, and then expire as others do.
         let in_use = times(config.packet_time, free);
@@ -71,6 +75,7 @@ impl Sender {
             number: 0,
             length,
             packets,
+            payload,
             class,
             next_free: 0,
             free,
@@ -141,9 +146,9 @@ impl Sender {
     }
 
     /// Uses a token: the packet, and whether it was sent before.
-    pub(super) fn send(&mut self, host: HostId, config: &Config) -> Option<(Packet, bool)> {
+    pub(super) fn send(&mut self, host: HostId) -> Option<(Packet, bool)> {
         let Token { sequence, number, is_free, .. } = self.take()?;
-        let payload = u64::from(config.payload_bytes);
+        let payload = u64::from(self.payload);
         let before = u64::from(sequence) * payload;
         let length = self.length.map_or(payload, |length| (length - before).min(payload)) as u16;
         let is_last = self.length.is_some() && sequence + 1 == self.packets;

@@ -6,6 +6,7 @@
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::num::NonZeroU16;
 
 use trimline_packet::{ByteCount, Flags, HostId, Kind, Packet, PathId, Service, Time};
 
@@ -167,15 +168,15 @@ impl Endpoint {
         now: Time,
         key: Key,
         class: u8,
-        length: Option<ByteCount>,
+        (length, payload): (Option<ByteCount>, Option<NonZeroU16>),
         paths: &[PathId],
         stream: Stream,
         directory: &mut impl HostTables,
     ) {
         assert!(!paths.is_empty(), "a connection has at least one path");
         let slot = directory.assign(key);
-        let mut sender =
-            Sender::new(&self.config, class, length.map(ByteCount::get), paths, stream);
+        let length = length.map(ByteCount::get);
+        let mut sender = Sender::new(&self.config, class, (length, payload), paths, stream);
         if let Some(syn) = sender.begin(now, &self.config, self.host, &key) {
             self.control.push_back(syn);
         }
@@ -327,9 +328,9 @@ impl crate::Endpoint for Endpoint {
     fn handle_command(&mut self, now: Time, command: Command, directory: &mut impl HostTables) {
         match command {
             Command::Listen => self.is_listening = true,
-            Command::Open { peer, connection, class, length, paths, stream } => {
+            Command::Open { peer, connection, class, length, payload, paths, stream } => {
                 let key = Key { peer, connection, opened_here: true, half: Half::Sending };
-                self.open(now, key, class, length, &paths, stream, directory);
+                self.open(now, key, class, (length, payload), &paths, stream, directory);
             }
             Command::Send { key, length } => {
                 let Some(slot) = directory.find(key) else { return };

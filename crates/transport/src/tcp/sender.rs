@@ -14,6 +14,7 @@
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use core::num::NonZeroU16;
 
 use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time, TimeDelta};
@@ -43,6 +44,8 @@ pub(super) struct Sender {
     ends: Box<[(u32, u16)]>,
     /// The subflow that is asked first.
     turn: u8,
+    /// Payload of a full segment.
+    payload: u16,
     class: u8,
     /// The application knows that everything so far arrived.
     pub(super) is_over: bool,
@@ -68,25 +71,26 @@ fn offer_to(reinjected: &VecDeque<(u32, u8)>, subflow: u8) -> Option<usize> {
 }
 
 /// Segments of a message, and the payload of the last one.
-fn segments(config: &Config, length: u64) -> (u32, u16) {
-    let payload = u64::from(config.payload_bytes);
-    let last_bytes = match length % payload {
-        0 => config.payload_bytes,
+fn segments(payload: u16, length: u64) -> (u32, u16) {
+    let full = u64::from(payload);
+    let last_bytes = match length % full {
+        0 => payload,
         rest => rest as u16,
     };
-    (length.div_ceil(payload) as u32, last_bytes)
+    (length.div_ceil(full) as u32, last_bytes)
 }
 
 impl Sender {
     pub(super) fn new(
         config: &Config,
         class: u8,
-        length: Option<u64>,
+        (length, payload): (Option<u64>, Option<NonZeroU16>),
         paths: &[PathId],
         mut stream: Stream,
     ) -> Sender {
-        let (end, last_bytes) = match length.map(|length| segments(config, length)) {
-            None => (None, config.payload_bytes),
+        let payload = payload.map_or(config.payload_bytes, NonZeroU16::get);
+        let (end, last_bytes) = match length.map(|length| segments(payload, length)) {
+            None => (None, payload),
             Some((count, last_bytes)) => (Some(count), last_bytes),
         };
         let mut left = paths.to_vec();
@@ -110,6 +114,7 @@ impl Sender {
             last_bytes,
             ends: Box::default(),
             turn: 0,
+            payload,
             class,
             is_over: false,
             linked: None,
@@ -235,7 +240,7 @@ impl Sender {
             // The last segment was never sent: it is filled up.
             (end.wrapping_sub(1), length.saturating_add(u64::from(self.last_bytes)))
         };
-        let (count, last_bytes) = segments(config, length);
+        let (count, last_bytes) = segments(self.payload, length);
         (self.end, self.last_bytes) = (Some(first.wrapping_add(count)), last_bytes);
         if core::mem::take(&mut self.is_over) {
             let awaits_syn = self.first.is_established && config.handshake != Handshake::Standing;
@@ -355,7 +360,7 @@ impl Sender {
         let (sequence, data, is_resent) = subflow.transmit(now, config, data, &mut self.statistics);
         self.statistics.retransmissions_timeout += u64::from(is_reinjected);
         let mut flags = Flags::default().with(Flags::FROM_OPENER).with_class(self.class);
-        let mut bytes = config.payload_bytes;
+        let mut bytes = self.payload;
         if self.end == Some(data.wrapping_add(1)) {
             flags = flags.with(Flags::LAST);
             bytes = self.last_bytes;

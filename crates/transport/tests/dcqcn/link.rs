@@ -117,6 +117,7 @@ impl Pair {
             connection: ConnectionId::new(connection),
             class: 0,
             length: bytes.map(ByteCount::new),
+            payload: None,
             paths: vec![PathId::new(0)],
             stream: Stream::seed_from_u64(0),
         };

@@ -30,6 +30,7 @@ pub(crate) fn config() -> Config {
         framing_bytes: 0,
         pull_spacing: PullSpacing::WireBytes,
         pull_ack: true,
+        credit_bank: true,
         order: trimline_transport::ndp::Order::Fair,
         rto: TimeDelta::from_ms(1),
         pull_repeat: TimeDelta::from_ms(1),
@@ -214,6 +215,7 @@ impl Network {
             service_port: PORT,
             class,
             length: length.map(ByteCount::new),
+            payload: None,
             paths,
             stream: Stream::seed_from_u64(u64::from(connection) + 1000 * from as u64),
         };

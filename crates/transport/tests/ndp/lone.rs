@@ -45,6 +45,7 @@ impl Lone {
             service_port: PORT,
             class: 0,
             length: length.map(ByteCount::new),
+            payload: None,
             paths,
             stream: Stream::seed_from_u64(1),
         });

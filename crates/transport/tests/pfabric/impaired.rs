@@ -67,6 +67,7 @@ impl World {
             connection: ConnectionId::new(flow),
             class: 0,
             length: Some(ByteCount::new(self.dice.next_u64() % 60_000)),
+            payload: None,
             paths: (0..4).map(PathId::new).collect(),
             stream: Stream::seed_from_u64(u64::from(flow)),
         };

@@ -78,6 +78,7 @@ impl Lone {
             connection: ConnectionId::new(connection),
             class: 0,
             length: bytes.map(ByteCount::new),
+            payload: None,
             paths: (0..4).map(PathId::new).collect(),
             stream: Stream::seed_from_u64(7),
         };

@@ -93,6 +93,7 @@ impl Lone {
             connection: ConnectionId::new(connection),
             class: 0,
             length: bytes.map(ByteCount::new),
+            payload: None,
             paths: (0..paths).map(PathId::new).collect(),
             stream: Stream::seed_from_u64(7),
         };

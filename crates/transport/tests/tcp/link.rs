@@ -218,6 +218,7 @@ impl Network {
             connection: ConnectionId::new(connection),
             class: 0,
             length: length.map(ByteCount::new),
+            payload: None,
             paths,
             stream: Stream::seed_from_u64(u64::from(connection) + 1000 * from as u64),
         };

@@ -45,6 +45,7 @@ impl Lone {
             connection: ConnectionId::new(1),
             class: 0,
             length: segments.map(|segments| ByteCount::new(segments * payload)),
+            payload: None,
             paths: vec![PathId::new(0)],
             stream: Stream::seed_from_u64(1),
         });

@@ -1,0 +1,170 @@
+//! Workloads with a payload of their own, paths that a pair of hosts keeps, memory in cells, and credits that are
+//! discarded: set-ups of the critique of NDP (University of Cambridge, TR-933).
+
+use std::collections::BTreeSet;
+
+use crate::plans::both;
+use trimline_metrics::RunRecord;
+use trimline_packet::TimeDelta;
+use trimline_sim::plan::Plan;
+use trimline_sim::scenario::Scenario;
+
+fn plan(text: &str) -> Result<Plan, String> {
+    let scenario = Scenario::parse("s.toml", text, &[]).map_err(|error| error.to_string())?;
+    Ok(scenario.runs[0].plan.clone())
+}
+
+fn run(text: &str) -> RunRecord {
+    both(&plan(text).unwrap_or_else(|error| panic!("{error}")))
+}
+
+/// One flow between the farthest hosts: its packets have the payload of the workload, and it fares as with a transport
+/// of that payload.
+#[test]
+fn a_payload_of_a_workload_is_that_of_its_packets() {
+    for transport in ["ndp", "tcp", "dctcp", "mptcp", "dcqcn", "phost", "pfabric", "cbr"] {
+        let scenario = |of_transport: &str, of_workload: &str| {
+            let end = if transport == "cbr" { "duration = \"1ms\"\n" } else { "" };
+            run(&format!(
+                "{end}topology.fattree.k = 4\ntransport.{transport} = {{ {of_transport} }}\n\
+                 workload = [{{ name = \"w\", pairs = [[0, 15]], size = \"100KB\", {of_workload} }}]\n"
+            ))
+        };
+        let own = scenario("", "payload = \"1500B\"");
+        let flow = own.flows.iter().next().expect("a flow");
+        assert_eq!(flow.packets_sent, 67, "{transport}: 66 packets of 1500 B and one of 1000 B");
+        assert_eq!(flow.delivered_bytes, 100_000, "{transport}");
+        let all = scenario("payload = \"1500B\"", "");
+        let other = all.flows.iter().next().expect("a flow");
+        assert_eq!(flow.ideal_fct_ps, other.ideal_fct_ps, "{transport}");
+        // The windows of pFabric and the times of pHost follow from the transport's payload.
+        if !matches!(transport, "phost" | "pfabric") {
+            assert_eq!(flow, other, "{transport}");
+        }
+    }
+}
+
+/// Two flows into one host share its link; each keeps to its payload.
+#[test]
+fn flows_of_several_payloads_share_a_fabric() {
+    let record = run("topology.star.hosts = 3\ntransport.ndp = {}\n\
+         workload = [{ name = \"large\", pairs = [[0, 2]], size = \"900KB\" },\n\
+         { name = \"small\", pairs = [[1, 2]], size = \"900KB\", payload = \"1500B\" }]\n");
+    let flows: Vec<_> = record.flows.iter().collect();
+    assert_eq!(flows.len(), 2);
+    for flow in &flows {
+        let first = match &*flow.workload {
+            "large" => 100,
+            _ => 600,
+        };
+        let resent = flow.packets_sent - first;
+        assert_eq!(resent, flow.retransmissions_signalled + flow.retransmissions_return);
+        assert_eq!(flow.delivered_bytes, 900_000);
+    }
+}
+
+/// Queues in packets hold whole packets of the largest payload.
+#[test]
+fn queues_in_packets_count_the_largest_payload() {
+    let text = |payload: &str| {
+        format!(
+            "topology.star.hosts = 3\ntransport.ndp.payload = \"1500B\"\nswitch.profile = \"htsim\"\n\
+             workload = [{{ name = \"a\", pairs = [[0, 1]], size = \"9KB\" }},\n\
+             {{ name = \"b\", pairs = [[0, 2]], size = \"9KB\"{payload} }}]\n"
+        )
+    };
+    let plan = |payload: &str| plan(&text(payload)).unwrap();
+    let htsim = trimline_switch::ServiceModel::htsim;
+    assert_eq!(plan("").switch, htsim(8, 1500));
+    assert_eq!(plan(", payload = \"9000B\"").switch, htsim(8, 9000));
+    assert_eq!(plan(", payload = \"9000B\"").full_wire_bytes(), 9064);
+    assert_eq!(plan(", payload = \"64B\"").switch, htsim(8, 1500));
+}
+
+#[test]
+fn a_payload_that_cannot_be_is_refused() {
+    let refused = |transport: &str, payload: &str| {
+        plan(&format!(
+            "topology.star.hosts = 3\ntransport = {transport}\n\
+             workload = [{{ name = \"w\", permutation = {{}}, size = \"9KB\", payload = \"{payload}\" }}]\n"
+        ))
+        .unwrap_err()
+    };
+    assert!(refused("{ ndp = {} }", "65472B").contains("from 1B to 65471B"));
+    assert!(refused("{ ndp = {} }", "0B").contains("from 1B to 65471B"));
+    let homa = refused("{ homa = {} }", "1500B");
+    assert!(homa.contains("transport homa, both of whose ends"), "{homa}");
+    assert!(homa.contains("s.toml:3"), "it names the place: {homa}");
+    let aeolus = refused("{ ndp = { aeolus = true } }", "1500B");
+    assert!(aeolus.contains("transport ndp, whose probes"), "{aeolus}");
+}
+
+/// Switch ports with at least one packet of a closed loop of a hundred flows from host 0 to host 15.
+fn ports_in_use(transport: &str, spraying: &str, seed: u64) -> BTreeSet<usize> {
+    let record = run(&format!(
+        "seeds = [{seed}]\ntopology.fattree.k = 4\ntransport.{transport} = {{}}\n\
+         workload = [{{ name = \"w\", pairs = [[0, 15]], size = \"20KB\", spraying = \"{spraying}\",\n\
+         arrivals.closed_loop = {{ gap = \"1us\", count = 40 }} }}]\n"
+    ));
+    assert_eq!(record.flows.iter().filter(|flow| flow.fct_sender_ps.is_some()).count(), 40);
+    let used = record.ports.iter().enumerate();
+    used.filter(|(_, port)| port.counters.packets > 0).map(|(place, _)| place).collect()
+}
+
+/// Five switches from pod to pod and five back, whatever the number of flows; another seed takes another path.
+#[test]
+fn all_flows_of_a_pair_keep_one_path() {
+    for transport in ["dctcp", "tcp", "dcqcn"] {
+        let paths: BTreeSet<_> =
+            (1..9).map(|seed| ports_in_use(transport, "per-pair", seed)).collect();
+        assert!(paths.iter().all(|ports| ports.len() == 10), "{transport}: {paths:?}");
+        assert!(paths.len() > 3, "{transport}: {} of eight seeds", paths.len());
+        assert!(ports_in_use(transport, "per-flow", 1).len() > 14, "{transport}");
+    }
+    // Each subflow has a path of its own, here all four.
+    assert_eq!(ports_in_use("mptcp", "per-pair", 1).len(), 2 * (2 + 4 + 4 + 2 + 1));
+}
+
+#[test]
+fn a_transport_that_keeps_to_no_path_has_none_for_a_pair() {
+    let text = "topology.star.hosts = 3\n\
+                workload = [{ name = \"w\", permutation = {}, size = \"9KB\", spraying = \"per-pair\" }]\n";
+    let error = plan(text).unwrap_err();
+    assert!(error.contains("\"per-pair\" paths, which this transport does not choose"), "{error}");
+}
+
+/// A packet of 1 B of payload has 65 B on the wire and takes 96 B in cells of 32 B, 47.7 % more. Two senders at line rate
+/// fill a queue of 960 B: it keeps 14 such packets, or 10 in cells.
+#[test]
+fn a_packet_takes_whole_cells_of_its_queue() {
+    let delivered = |cells: &str| {
+        let record = run(&format!(
+            "duration = \"1ms\"\ntopology.star.hosts = 3\ntransport.cbr = {{ payload = \"1B\" }}\n\
+             switch = {{ profile = \"drop-tail\", data_queue = \"960B\"{cells} }}\n\
+             workload = [{{ name = \"w\", pairs = [[0, 2], [1, 2]], size = \"400B\" }}]\n"
+        ));
+        record.flows.iter().map(|flow| flow.delivered_bytes).sum::<u64>()
+    };
+    assert_eq!(delivered("") - delivered(", buffer_cell = \"32B\""), 14 - 10);
+    assert_eq!(delivered(""), delivered(", buffer_cell = \"1B\""));
+    assert_eq!(delivered(""), delivered(", buffer_cell = \"65B\""), "one cell each");
+    // 9000 B more do not matter where a packet has whole cells.
+    assert!(delivered(", buffer_cell = \"480B\"") < delivered(", buffer_cell = \"320B\""));
+}
+
+#[test]
+fn without_a_credit_bank_a_run_has_a_duration() {
+    let text = |duration: &str, more: &str| {
+        format!(
+            "{duration}topology.star.hosts = 3\ntransport.ndp = {{ credit_bank = false{more} }}\n\
+             workload = [{{ name = \"w\", permutation = {{}}, size = \"9KB\" }}]\n"
+        )
+    };
+    let error = plan(&text("", "")).unwrap_err();
+    assert!(error.contains("a flow that resends nothing and may never be whole"), "{error}");
+    let given = plan(&text("duration = \"1ms\"\n", "")).unwrap();
+    let config = given.transports[0].config::<trimline_transport::ndp::Config>().unwrap();
+    assert!(!config.credit_bank && config.pull_repeat > TimeDelta::from_ms(1_000_000));
+    let error = plan(&text("duration = \"1ms\"\n", ", pull_repeat = \"1ms\"")).unwrap_err();
+    assert!(error.contains("`pull_repeat` without a credit bank"), "{error}");
+}

@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""The 32 rows of Tables 2 to 9 of TR-933, computed from the runs alone, beside those of the report.
+
+Reads OUT/ndp-evaluation/tables2-9/runs/**/flows.csv and the report's rows in experiments/reference. With the findings.json that
+`trimline reproduce` wrote there, or its --json output, every number that both have is compared, to the last digit of a double.
+With --stalls: of each run of ndp-evaluation/seeds50 how much of its time are the ideal times of its completed transfers and the gaps
+between them, over that of the median run of its series. Shares no code with the program: Python standard library only.
+
+    scripts/fct_tables.py OUT [--json FILE] [--experiments DIR] [--stalls]
+
+Exit status: 0 the same numbers (and no run below 95 %), 1 a difference, 2 misuse.
+"""
+
+import argparse
+import csv
+import json
+import math
+import sys
+from collections import defaultdict
+from fractions import Fraction
+from pathlib import Path
+
+TABLES = "ndp-evaluation/tables2-9"
+SEEDS = "ndp-evaluation/seeds50"
+#: As the report names its distributions: in names of series, and of findings.
+SIZES = {
+    "web_ndp_paper": ("webndp", "Web of NDP's paper"),
+    "web": ("web", "Web"),
+    "cache": ("cache", "Cache"),
+    "hadoop": ("hadoop", "Hadoop"),
+}
+QUANTILES = {"median": Fraction(1, 2), "95th percentile": Fraction(95, 100), "99th percentile": Fraction(99, 100)}
+GAP_PS = 1_000_000_000
+EARLY_PS = 1_900_000_000_000
+LEAST_SHARE = Fraction(95, 100)
+
+
+def transfers(directory):
+    """(FCT at the sender or None, its ideal, when it began) of each transfer that began, in ps."""
+    with open(directory / "flows.csv", newline="") as file:
+        rows = [row for row in csv.DictReader(file) if row["workload"] == "transfer" and row["start_ps"]]
+    number = lambda text: int(text) if text else None  # noqa: E731
+    return [(number(row["fct_sender_ps"]), number(row["ideal_fct_sender_ps"]), int(row["start_ps"])) for row in rows]
+
+
+def quantile(times, share):
+    """By nearest rank; what has not ended is slower than all that has."""
+    ended = sorted(time for time in times if time is not None)
+    rank = max(1, math.ceil(share * len(times)))
+    return ended[rank - 1] if rank <= len(ended) else None
+
+
+def row_of(directory):
+    """The numbers of a run: transfers that completed, and times in us."""
+    began = transfers(directory)
+    times = [fct for fct, _, _ in began]
+    # The last ones may be under way.
+    early = [fct for fct, _, start in began if start < EARLY_PS]
+    least = None if None in early else min(early, default=None)
+    us = lambda ps: None if ps is None else Fraction(ps, 1_000_000)  # noqa: E731
+    values = {name: us(quantile(times, share)) for name, share in QUANTILES.items()}
+    return {"completed": sum(time is not None for time in times), "least": us(least), **values}
+
+
+def runs_of(folder):
+    """Directories of runs, by series and seed."""
+    found = defaultdict(dict)
+    for flows in sorted((folder / "runs").rglob("flows.csv")):
+        summary = json.loads((flows.parent / "summary.json").read_text())
+        found[summary["series"]][summary["seed"]] = flows.parent
+    return found
+
+
+def text_of(value):
+    return "-" if value is None else f"{float(value):.4g}"
+
+
+def seeds_in_one(values, over, lo, hi):
+    """What a finding says of the numbers of several seeds."""
+    if None in values or not values:
+        return None
+    values = [Fraction(value) for value in values]
+    if over in ("least", "most"):
+        return min(values) if over == "least" else max(values)
+    if over == "mean" or (lo is None and hi is None):
+        return sum(values) / len(values)
+    room = lambda v: min([v - lo] * (lo is not None) + [hi - v] * (hi is not None))  # noqa: E731
+    return min(values, key=room)
+
+
+def same(one, other):
+    if one is None or other is None:
+        return one is None and other is None
+    return abs(float(one) - other) <= 1e-12 * max(1.0, abs(float(one)))
+
+
+def compare(name, rows, findings):
+    """Differences between the rows of a series' seeds and the findings whose names begin with `name`."""
+    differences = compared = 0
+    for finding in findings:
+        if not finding["name"].startswith(f"{name}: ") or finding.get("not_judged"):
+            continue
+        words = finding["name"][len(name) + 2 :].split(", ")
+        if words[0] not in rows[0] or "by the size it belongs to" in words:
+            continue
+        over = finding["over_seeds"]
+        bounds = [None if finding.get(key) is None else Fraction(str(finding[key])) for key in ("lo", "hi")]
+        ours = seeds_in_one([row[words[0]] for row in rows], over, *bounds)
+        compared += 1
+        if not same(ours, finding["ours"]):
+            print(f"{finding['name']}: {text_of(ours)} here, {finding['ours']} there")
+            differences += 1
+    return compared, differences
+
+
+def tables(out, experiments, report):
+    """The rows beside the report's. Gives the differences from the program's findings."""
+    import tomllib
+
+    expected = tomllib.loads((experiments / TABLES / "expected.toml").read_text())["finding"]
+    over = {finding["name"]: finding.get("over_seeds", "each") for finding in expected}
+    findings = [{**finding, "over_seeds": over.get(finding["name"], "each")} for finding in report]
+    runs = runs_of(out / TABLES)
+    columns = ("completed", "least", *QUANTILES)
+    print("workload  load  protocol  seeds  " + "  ".join(f"{column}: ours (report)" for column in columns))
+    with open(experiments / "reference" / "ndp-evaluation-fct-tables.csv", newline="") as file:
+        published = list(csv.DictReader(file))
+    differences = compared = missing = 0
+    for theirs in published:
+        short, long = SIZES[theirs["workload"]]
+        series = f"{short}-{theirs['load'].replace(':', 'to')}-{theirs['protocol']}"
+        if series not in runs:
+            missing += 1
+            continue
+        rows = [row_of(directory) for _, directory in sorted(runs[series].items())]
+        keys = ("completed_flows", "min_ms", "median_ms", "p95_ms", "p99_ms")
+        cells = []
+        for column, key in zip(columns, keys, strict=True):
+            scale = 1 if column == "completed" else 1000
+            said = float(theirs[key]) * scale if theirs[key] else None
+            ours = [row[column] for row in rows if row[column] is not None]
+            span = "-" if not ours else "..".join(text_of(v) for v in sorted({min(ours), max(ours)}))
+            cells.append(f"{span} ({text_of(said)})")
+        print(f"{short}  {theirs['load']}  {theirs['protocol']}  {len(rows)}  " + "  ".join(cells))
+        name = f"{long} {theirs['load']}, {theirs['protocol'].upper()}"
+        here = compare(name, rows, findings)
+        compared, differences = compared + here[0], differences + here[1]
+    for protocol in ("ndp", "dctcp", "dcqcn", "mptcp"):
+        if f"small-{protocol}" in runs:
+            rows = [row_of(directory) for directory in runs[f"small-{protocol}"].values()]
+            here = compare(f"16 hosts, {protocol.upper()}", rows, findings)
+            compared, differences = compared + here[0], differences + here[1]
+    print(f"{len(published) - missing} of {len(published)} rows; {compared} numbers compared, {differences} differ")
+    return differences + (compared == 0)
+
+
+def stalls(out):
+    """Runs whose completed transfers and gaps are less than 95 % of the median run's."""
+    stalled = 0
+    for series, seeds in runs_of(out / SEEDS).items():
+        used = {}
+        for seed, directory in seeds.items():
+            used[seed] = sum(ideal + GAP_PS for fct, ideal, _ in transfers(directory) if fct is not None)
+        ordered = sorted(used.values())
+        median = ordered[len(ordered) // 2]
+        low = {seed: time for seed, time in used.items() if time < LEAST_SHARE * median}
+        least = Fraction(ordered[0], max(median, 1))
+        words = f"{series}: {len(used)} runs, the least {float(least) * 100:.1f} % of the median"
+        print(words + (f"; below 95 %: seeds {', '.join(map(str, sorted(low)))}" if low else ""))
+        # Without a bank some are expected.
+        stalled += len(low) if series.endswith("-bank") and not series.endswith("-no-bank") else 0
+    return stalled
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--json", type=Path, help="the output of reproduce --json")
+    parser.add_argument("--experiments", type=Path, default=Path(__file__).parent.parent / "experiments")
+    parser.add_argument("--stalls", action="store_true", help="ndp-evaluation/seeds50 instead")
+    arguments = parser.parse_args()
+    if arguments.stalls:
+        return 1 if stalls(arguments.out) else 0
+    path = arguments.json or arguments.out / TABLES / "findings.json"
+    try:
+        report = json.loads(path.read_text())
+    except OSError as error:
+        print(error, file=sys.stderr)
+        return 2
+    reports = report if isinstance(report, list) else report.get("experiments", [report])
+    own = [each for each in reports if each["id"] == TABLES]
+    if not own:
+        print(f"{path}: nothing of {TABLES}", file=sys.stderr)
+        return 2
+    return 1 if tables(arguments.out, arguments.experiments, own[0]["findings"]) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
