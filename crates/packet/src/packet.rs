@@ -130,12 +130,18 @@ impl Header {
     pub const fn data_extra(payload_length: u16, service_port: u16) -> u32 {
         (payload_length as u32) << 16 | service_port as u32
     }
-    /// ACK and NACK: the pull counter that rides along, if one does.
+    /// ACK and NACK: the pull counter that rides along, if one does. Of an ACK of several packets see
+    /// [`Header::joined`].
     #[inline]
     pub const fn pull_counter(&self) -> Option<u32> {
         match self.kind {
             Kind::Pull => Some(self.sequence),
-            Kind::Ack | Kind::Nack if self.flags.contains(Flags::PULL) => Some(self.extra),
+            // That of an ACK of several packets has other bits beside it.
+            Kind::Ack | Kind::Nack
+                if self.flags.bits() & (Flags::PULL | Flags::JOINED) == Flags::PULL =>
+            {
+                Some(self.extra)
+            }
             Kind::Ack | Kind::Nack | Kind::Data | Kind::Reset => None,
         }
     }
@@ -422,6 +428,7 @@ impl Packet {
     pub fn turn_round(&mut self) {
         core::mem::swap(&mut self.source, &mut self.destination);
         self.service = ServiceClass::new(Service::Returned, 0);
+        self.marks &= !Packet::MARK_LAST_HOP;
     }
 
     /// Makes a packet the notification of its own drop (FastLane 3.2): addresses swapped, cut to its header of
@@ -433,7 +440,8 @@ impl Packet {
         self.wire_bytes -= cut;
         core::mem::swap(&mut self.source, &mut self.destination);
         self.service = ServiceClass::new(Service::Notification, 0);
-        self.marks &= !(Packet::MARK_ECT | Packet::MARK_CE | Packet::MARK_UNSCHEDULED);
+        let of_ip = Packet::MARK_ECT | Packet::MARK_CE;
+        self.marks &= !(of_ip | Packet::MARK_UNSCHEDULED | Packet::MARK_LAST_HOP);
         cut
     }
 }

@@ -395,6 +395,8 @@ pub(crate) fn defaults() -> Config {
         framing_bytes: 0,
         pull_spacing: PullSpacing::WireBytes,
         pull_ack: true,
+        ack_every: 1,
+        core_rate: None,
         order: Order::Fair,
         rto: TimeDelta::from_ms(1),
         pull_repeat: TimeDelta::from_ms(1),

@@ -21,6 +21,8 @@ pub(crate) fn ndp(initial_window: u32) -> ndp::Config {
         framing_bytes: 0,
         pull_spacing: ndp::PullSpacing::WireBytes,
         pull_ack: true,
+        ack_every: 1,
+        core_rate: None,
         order: ndp::Order::Fair,
         rto: TimeDelta::from_ms(1),
         pull_repeat: TimeDelta::from_ms(1),

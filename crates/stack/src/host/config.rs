@@ -164,6 +164,8 @@ impl Config {
                 framing_bytes: 0,
                 pull_spacing: PullSpacing::WireBytes,
                 pull_ack: true,
+                ack_every: 1,
+                core_rate: None,
                 order: ndp::Order::Fair,
                 rto: TimeDelta::from_ms(20),
                 pull_repeat: TimeDelta::from_ms(20),

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, PathId, Time, TimeDelta};
 
+use super::core_rate::CoreRate;
 use super::turns::Order;
 use crate::{Key, Stream, flow};
 
@@ -30,6 +31,12 @@ pub struct Config {
     pub pull_spacing: PullSpacing,
     /// Whether a pull may ride in its ACK or NACK when the pacer is due (NDP 3.2, footnote 4).
     pub pull_ack: bool,
+    /// Whole packets of a connection that one ACK answers at most, and pulls that it asks for together
+    /// ([`super::joined`]): 1 to [`Joined::MOST`](trimline_packet::Joined::MOST). 1, each its own, is NDP's.
+    pub ack_every: u8,
+    /// Pulls that slow down while packets are trimmed before the last switch ([`super::core_rate`]); `None`, at the rate
+    /// of the link whatever becomes of the packets, is NDP's.
+    pub core_rate: Option<CoreRate>,
     /// How the connections of a host share its link.
     pub order: Order,
     /// Retransmission time-out of a packet that was sent and neither ACKed, NACKed nor returned.
