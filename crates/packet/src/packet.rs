@@ -39,6 +39,8 @@ impl Flags {
     pub const FROM_OPENER: u8 = 1 << 2;
     /// This ACK or NACK carries a valid pull counter.
     pub const PULL: u8 = 1 << 3;
+    /// In an ACK, which never opens a connection, the bit of SYN: it answers several packets ([`Header::joined`]).
+    pub const JOINED: u8 = Flags::SYN;
     const ATTEMPT_SHIFT: u8 = 4;
     const CLASS_SHIFT: u8 = 6;
 
@@ -128,14 +130,56 @@ impl Header {
     pub const fn data_extra(payload_length: u16, service_port: u16) -> u32 {
         (payload_length as u32) << 16 | service_port as u32
     }
-    /// ACK and NACK: the pull counter that rides along, if one does.
+    /// ACK and NACK: the pull counter that rides along, if one does. Of an ACK of several packets see
+    /// [`Header::joined`].
     #[inline]
     pub const fn pull_counter(&self) -> Option<u32> {
         match self.kind {
             Kind::Pull => Some(self.sequence),
-            Kind::Ack | Kind::Nack if self.flags.contains(Flags::PULL) => Some(self.extra),
+            // That of an ACK of several packets has other bits beside it.
+            Kind::Ack | Kind::Nack
+                if self.flags.bits() & (Flags::PULL | Flags::JOINED) == Flags::PULL =>
+            {
+                Some(self.extra)
+            }
             Kind::Ack | Kind::Nack | Kind::Data | Kind::Reset => None,
         }
+    }
+    /// ACK with [`Flags::JOINED`]: which packets beside [`Header::sequence`] it answers, and the pull counter.
+    #[inline]
+    pub const fn joined(&self) -> Option<Joined> {
+        match self.kind {
+            Kind::Ack if self.flags.contains(Flags::JOINED) => {
+                let carries = self.flags.contains(Flags::PULL);
+                let pulls = if carries { Some(self.extra as u16) } else { None };
+                Some(Joined { before: (self.extra >> 16) as u16, pulls })
+            }
+            Kind::Ack | Kind::Nack | Kind::Data | Kind::Pull | Kind::Reset => None,
+        }
+    }
+}
+
+/// What an ACK of several packets says in its `extra` word. All that it answers had the attempt of its flags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Joined {
+    /// Bit `i`: packet `sequence - 1 - i` is answered too.
+    pub before: u16,
+    /// The low half of the pull counter. It is less than 2^15 ahead of any that was heard before.
+    pub pulls: Option<u16>,
+}
+
+impl Joined {
+    /// The most packets that one ACK answers.
+    pub const MOST: u8 = 17;
+
+    /// The `extra` word.
+    #[inline]
+    pub const fn extra(self) -> u32 {
+        let pulls = match self.pulls {
+            Some(pulls) => pulls,
+            None => 0,
+        };
+        (self.before as u32) << 16 | pulls as u32
     }
 }
 
@@ -329,6 +373,10 @@ impl Packet {
     /// [`Packet::marks`] of data: sent for the first time and before its receiver asked for it, in the pre-credit phase.
     /// Switches may treat it in its own way (OPF II.D, Aeolus). On a wire it is part of the DSCP.
     pub const MARK_UNSCHEDULED: u8 = 1 << 4;
+    /// [`Packet::marks`] of a trimmed header: the switch next to the receiver cut it, where what is sent to one host
+    /// meets, and no port before. On a wire it is part of the DSCP
+    /// ([`Profile::trimmed_last_hop`](crate::wire::Profile::trimmed_last_hop)).
+    pub const MARK_LAST_HOP: u8 = 1 << 5;
     /// [`Packet::marks`] of data that a host's NIC hands over: the next packet of its flow is taken together with it
     /// (generic receive offload), and one answer may do for both. Never on a wire.
     pub const MARK_JOINED: u8 = 1 << 7;
@@ -380,6 +428,7 @@ impl Packet {
     pub fn turn_round(&mut self) {
         core::mem::swap(&mut self.source, &mut self.destination);
         self.service = ServiceClass::new(Service::Returned, 0);
+        self.marks &= !Packet::MARK_LAST_HOP;
     }
 
     /// Makes a packet the notification of its own drop (FastLane 3.2): addresses swapped, cut to its header of
@@ -391,7 +440,8 @@ impl Packet {
         self.wire_bytes -= cut;
         core::mem::swap(&mut self.source, &mut self.destination);
         self.service = ServiceClass::new(Service::Notification, 0);
-        self.marks &= !(Packet::MARK_ECT | Packet::MARK_CE | Packet::MARK_UNSCHEDULED);
+        let of_ip = Packet::MARK_ECT | Packet::MARK_CE;
+        self.marks &= !(of_ip | Packet::MARK_UNSCHEDULED | Packet::MARK_LAST_HOP);
         cut
     }
 }

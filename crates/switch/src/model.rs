@@ -300,6 +300,8 @@ pub struct Choices {
     pub trimmed_bytes: u16,
     /// Memory is handed out in cells of this many bytes; 1 is exact.
     pub cell_bytes: u16,
+    /// The port leads to a host, and what it trims bears [`Packet::MARK_LAST_HOP`].
+    pub is_last_hop: bool,
 }
 
 /// One queue's choices, flat: what the packet path reads.
@@ -368,6 +370,8 @@ pub struct ServiceModel {
     pub(crate) least_alpha: Option<Alpha>,
     pub(crate) classifier: Classifier,
     pub(crate) trimmed_bytes: u16,
+    /// What the port marks in what it trims.
+    pub(crate) trim_marks: u8,
     pub(crate) cell_bytes: u16,
     queue_count: u8,
 }
@@ -571,6 +575,7 @@ impl Choices {
             },
             classifier: self.classifier,
             trimmed_bytes: self.trimmed_bytes,
+            trim_marks: if self.is_last_hop { Packet::MARK_LAST_HOP } else { 0 },
             cell_bytes: self.cell_bytes,
             queue_count: queues as u8,
         };

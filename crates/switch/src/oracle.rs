@@ -196,6 +196,9 @@ impl PlainSwitch {
         entry.packet.wire_bytes = before.min(self.choices.trimmed_bytes);
         entry.packet.service = Service::Trimmed.into();
         entry.packet.marks &= !Packet::MARK_UNSCHEDULED;
+        if self.choices.is_last_hop {
+            entry.packet.marks |= Packet::MARK_LAST_HOP;
+        }
         self.trimmed += 1;
         self.cut += u64::from(before - entry.packet.wire_bytes);
         entry
@@ -452,7 +455,9 @@ fn any_choices() -> impl Strategy<Value = Choices> {
             let round_robin =
                 Scheduler::WeightedRoundRobin { weights: weights.try_into().unwrap() };
             let scheduler = [Scheduler::Strict, round_robin][scheduler];
-            Choices { queues, classifier, scheduler, port, trimmed_bytes: trimmed, cell_bytes }
+            let is_last_hop = trimmed % 2 == 1;
+            let trimmed_bytes = trimmed;
+            Choices { queues, classifier, scheduler, port, trimmed_bytes, cell_bytes, is_last_hop }
         },
     );
     prop_oneof![small, custom]
@@ -613,7 +618,7 @@ proptest! {
         };
         let queues = queues.into_iter().map(queue).collect();
         let classifier = Classifier::Priority;
-        let choices = Choices { queues, classifier, scheduler, port, trimmed_bytes: 64, cell_bytes: 1 };
+        let choices = Choices { queues, classifier, scheduler, port, ..Choices::drop_tail(1) };
         assert!(choices.build().unwrap().is_plain());
         compare::<8>(&choices, 0, seed, &steps);
     }

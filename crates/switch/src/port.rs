@@ -454,6 +454,7 @@ impl<const Q: usize> Port<Q> {
     ) {
         around.displaced.trimmed += 1;
         let cut = around.packets.trim(packet, around.model.trimmed_bytes);
+        around.packets.packet_mut(packet).marks |= around.model.trim_marks;
         around.displaced.cut_bytes += u64::from(cut);
     }
 

@@ -55,6 +55,7 @@ impl Choices {
             scheduler,
             port: Limit::NONE,
             trimmed_bytes: Packet::HEADER_BYTES,
+            is_last_hop: false,
             cell_bytes: 1,
         }
     }
@@ -68,6 +69,7 @@ impl Choices {
             scheduler: Scheduler::Fifo,
             port: Limit::NONE,
             trimmed_bytes: Packet::HEADER_BYTES,
+            is_last_hop: false,
             cell_bytes: 1,
         }
     }
@@ -152,6 +154,7 @@ impl Choices {
             scheduler: Scheduler::Strict,
             port: Limit::NONE,
             trimmed_bytes: Packet::HEADER_BYTES,
+            is_last_hop: false,
             cell_bytes: 1,
         }
     }
@@ -194,6 +197,7 @@ impl Choices {
             scheduler: Scheduler::Capped(cap),
             port: Limit::NONE,
             trimmed_bytes: Packet::HEADER_BYTES,
+            is_last_hop: false,
             cell_bytes: 1,
         }
     }
@@ -221,6 +225,7 @@ impl Choices {
             scheduler: Scheduler::Strict,
             port: Limit::NONE,
             trimmed_bytes: Packet::HEADER_BYTES,
+            is_last_hop: false,
             cell_bytes: 1,
         }
     }

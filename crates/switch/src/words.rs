@@ -71,6 +71,9 @@ impl ServiceModel {
             Limit::NONE => order,
             limit => format!("{order}; all together hold {}", limit_words(limit)),
         });
+        if self.trim_marks != 0 {
+            lines.push("what is trimmed here tells so: the last hop".to_string());
+        }
         let mut place = 0;
         for alike in self.queues[..count].chunk_by(|queue, next| queue == next) {
             let last = place + alike.len() - 1;

@@ -267,7 +267,7 @@ impl<'a> Frame<'a> {
         traffic_class(self.bytes, self.layout) >> 2
     }
 
-    /// The ECN field as [`Packet::marks`]. ECT(1) counts as ECT. The mark in the DSCP is [`Profile::marks`]'.
+    /// The ECN field as [`Packet::marks`]. ECT(1) counts as ECT. Marks in the DSCP are [`Profile::marks`]'.
     pub fn marks(&self) -> u8 {
         match traffic_class(self.bytes, self.layout) & 3 {
             0 => 0,
@@ -405,7 +405,8 @@ impl<'a> Frame<'a> {
         let wire_bytes = wire_bytes.max(Packet::HEADER_BYTES.into()).min(u16::MAX.into()) as u16;
         // What was cut has lost its mark with its DSCP; control packets never had one.
         let is_as_announced = is_data && service == announced;
-        let marks = self.marks() | if is_as_announced { Profile::marks(self.dscp()) } else { 0 };
+        let in_dscp = if is_as_announced { profile.marks(self.dscp()) } else { 0 };
+        let marks = self.marks() | in_dscp;
         let datagram = Datagram { source, destination, entropy, service, marks, fields };
         Ok(Parsed { datagram, payload, extension, wire_bytes })
     }
@@ -548,15 +549,15 @@ impl Datagram {
             return Err(Error::new(What::Service, field::v4::TRAFFIC_CLASS));
         }
         let inexpressible = Error::new(What::Marks, field::v4::TRAFFIC_CLASS);
-        let ecn = match self.marks & !Packet::MARK_UNSCHEDULED {
+        let ecn = match self.marks & !Profile::MARKS {
             0 => 0,
             Packet::MARK_ECT => 2,
             marks if marks == Packet::MARK_ECT | Packet::MARK_CE => 3,
             _ => return Err(inexpressible),
         };
-        let dscp = match (self.marks & Packet::MARK_UNSCHEDULED, self.fields.kind) {
+        let dscp = match (self.marks & Profile::MARKS, self.fields.kind) {
             (0, _) => profile.dscp(self.service),
-            (_, Kind::Data) => Profile::unscheduled(self.service).ok_or(inexpressible)?,
+            (marks, Kind::Data) => profile.marked(self.service, marks).ok_or(inexpressible)?,
             (_, Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset) => return Err(inexpressible),
         };
         let expected = if cut { 0 } else { self.fields.payload_length() };

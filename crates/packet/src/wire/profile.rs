@@ -172,12 +172,51 @@ impl Profile {
         Some(ServiceClass::new(service, priority))
     }
 
-    /// The part of [`Packet::marks`] that a DSCP announces, of whole data: [`Packet::MARK_UNSCHEDULED`] or nothing.
-    pub const fn marks(dscp: u8) -> u8 {
+    /// The part of [`Packet::marks`] that a DSCP announces: [`Packet::MARK_UNSCHEDULED`] of whole data,
+    /// [`Packet::MARK_LAST_HOP`] of a trimmed header, or nothing.
+    pub const fn marks(&self, dscp: u8) -> u8 {
+        if dscp == self.trimmed_last_hop && self.tells_last_hop() {
+            return Packet::MARK_LAST_HOP;
+        }
         match Profile::unscheduled_class(dscp) {
             Some(_) => Packet::MARK_UNSCHEDULED,
             None => 0,
         }
+    }
+
+    /// The marks that a DSCP can announce.
+    pub const MARKS: u8 = Packet::MARK_UNSCHEDULED | Packet::MARK_LAST_HOP;
+
+    /// Those of data of this class.
+    pub const fn marks_of(class: ServiceClass) -> u8 {
+        match class.service() {
+            Service::Trimmable | Service::Droppable => Packet::MARK_UNSCHEDULED,
+            Service::Trimmed => Packet::MARK_LAST_HOP,
+            Service::Returned | Service::Control | Service::Notification => 0,
+        }
+    }
+
+    /// The DSCP of data of this class with these of [`Profile::MARKS`]; `None` if no value says so.
+    pub const fn marked(&self, class: ServiceClass, marks: u8) -> Option<u8> {
+        match marks {
+            0 => Some(self.dscp(class)),
+            Packet::MARK_UNSCHEDULED => Profile::unscheduled(class),
+            Packet::MARK_LAST_HOP => match class.service() {
+                Service::Trimmed if self.tells_last_hop() => Some(self.trimmed_last_hop),
+                Service::Trimmed
+                | Service::Trimmable
+                | Service::Droppable
+                | Service::Returned
+                | Service::Control
+                | Service::Notification => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// Whether a receiver sees that the switch next to it cut a packet.
+    pub const fn tells_last_hop(&self) -> bool {
+        self.trimmed_last_hop != self.trimmed
     }
 
     /// The class of data with a priority above 0 that a DSCP announces.
@@ -238,8 +277,10 @@ mod tests {
             assert_eq!(Profile::unscheduled(service.into()), None, "{service:?}");
         }
         // The Lower-Effort PHB, and what Spectrum-4 writes in what it has trimmed.
-        assert_eq!([1, 11].map(Profile::marks), [0; 2]);
-        assert_eq!((0..64).filter(|&dscp| Profile::marks(dscp) != 0).count(), 16);
+        let marks = |dscp| Profile::PAPER.marks(dscp);
+        assert_eq!([1, 11].map(marks), [0; 2]);
+        let unscheduled = |&dscp: &u8| marks(dscp) == Packet::MARK_UNSCHEDULED;
+        assert_eq!((0..64).filter(unscheduled).count(), 16);
     }
 
     /// Every class with and without the mark, in every profile: a value of its own, which parses back.
@@ -249,16 +290,19 @@ mod tests {
             let mut taken = alloc::collections::BTreeSet::new();
             for class in ServiceClass::all() {
                 assert!(taken.insert(profile.dscp(class)), "{name}: {class:?}");
-                assert_eq!(Profile::marks(profile.dscp(class)), 0, "{name}: {class:?}");
+                assert_eq!(profile.marks(profile.dscp(class)), 0, "{name}: {class:?}");
                 let Some(dscp) = Profile::unscheduled(class) else { continue };
                 assert!(dscp < 64 && taken.insert(dscp), "{name}: {class:?}");
                 assert_eq!(profile.class(dscp), Some(class), "{name}");
-                assert_eq!(Profile::marks(dscp), Packet::MARK_UNSCHEDULED);
+                assert_eq!(profile.marks(dscp), Packet::MARK_UNSCHEDULED);
             }
             // What no class bears is told apart from what one does.
             let known = (0..64).filter(|&dscp| profile.class(dscp).is_some()).count();
-            let last_hop = usize::from(profile.trimmed_last_hop != profile.trimmed);
+            let last_hop = usize::from(profile.tells_last_hop());
             assert_eq!(known, taken.len() + last_hop, "{name}");
+            let cut = profile.marked(Service::Trimmed.into(), Packet::MARK_LAST_HOP);
+            assert_eq!(cut, profile.tells_last_hop().then_some(profile.trimmed_last_hop));
+            assert!(cut.is_none_or(|dscp| profile.marks(dscp) == Packet::MARK_LAST_HOP));
             assert_eq!(profile.conflict(), None, "{name}");
         }
     }

@@ -66,11 +66,13 @@ impl Datagram {
     }
 }
 
-/// The marks that IP can express of a packet: ECN, and in the DSCP of whole data that it is unscheduled.
+/// The marks that IP can express of a packet: ECN; in the DSCP of whole data that it is unscheduled, in that of a
+/// trimmed header that the last switch cut it.
 fn marks_of_ip(packet: &Packet) -> u8 {
-    let is_whole_data =
-        packet.header.kind == Kind::Data && Profile::unscheduled(packet.service).is_some();
-    let in_dscp = if is_whole_data { Packet::MARK_UNSCHEDULED } else { 0 };
+    let in_dscp = match packet.header.kind {
+        Kind::Data => Profile::marks_of(packet.service),
+        Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset => 0,
+    };
     Packet::MARK_ECT | Packet::MARK_CE | in_dscp
 }
 

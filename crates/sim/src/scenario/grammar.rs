@@ -357,6 +357,11 @@ macro_rules! port_keys {
             "Whether a header that finds its queue full goes back to its sender (NDP 3.2.4); otherwise it is dropped. Default: the profile's.",
         ),
         optional(
+            "last_hop",
+            Form::Boolean,
+            "Whether what these ports trim bears the DSCP of the last hop: for those that lead to hosts, so that a receiver knows what was trimmed before (ndp.core_rate). Default: false.",
+        ),
+        optional(
             "notifications",
             Form::Table(&NOTIFICATIONS),
             "What notifications of drops may take of a port. Profiles fastlane and fastlane-pfabric only. Default: what the paper has.",

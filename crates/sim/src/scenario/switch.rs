@@ -179,7 +179,7 @@ fn main_model(
             Classifier::Single | Classifier::HeaderAndData => "which has one queue",
         };
         let expected = "a profile with a header queue: paper, htsim, csg-htsim, netfpga, p4";
-        let names = ["header_queue", "wrr", "coin", "return_to_sender", "trim_to"];
+        let names = ["header_queue", "wrr", "coin", "return_to_sender", "trim_to", "last_hop"];
         refuse(keys, &names, why, expected)?;
     }
     if of_classes {
@@ -537,6 +537,7 @@ fn ndp_queues(
         let action = if node.boolean() == Some(true) { Action::Return } else { Action::Drop };
         choices.queues[0].overflow = vec![action];
     }
+    choices.is_last_hop = keys.get("last_hop").and_then(Node::boolean) == Some(true);
     Ok(())
 }
 

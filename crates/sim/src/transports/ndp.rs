@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, PacketLatency, Reading, Readings, SeriesColumn};
-use trimline_packet::{BitRate, ByteCount, HostId, TimeDelta};
-use trimline_transport::ndp::{Config, Endpoint, Order, PathPenalty, PullSpacing};
+use trimline_packet::{BitRate, ByteCount, HostId, Joined, TimeDelta};
+use trimline_transport::ndp::{Config, CoreRate, Endpoint, Order, PathPenalty, PullSpacing};
 use trimline_transport::{Framing, Half, flow};
 
 use super::words::time;
@@ -23,6 +23,8 @@ const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
 const QUEUE_PACKETS: f64 = 8.0;
 /// Bytes of memory for each packet whose latency is recorded.
 const BYTES_PER_LATENCY: f64 = 48.0;
+/// Chosen.
+const CORE: CoreRate = CoreRate { cut: 16, rise: 1024, tolerated: 16 };
 
 impl Protocol for Endpoint {
     const TAKES_MESSAGES: bool = true;
@@ -145,6 +147,11 @@ static GRAMMAR: Grammar = Grammar {
             "Packets pushed before the first PULL, or \"bdp\": those of an idle round trip between the farthest hosts, and two full data queues of eight packets, one on the way up and one on the way down. Default: 30 (NDP 6.2); \"bdp\" with a preset.",
         ),
         optional(
+            "initial_window_bytes",
+            BYTES,
+            "The same in bytes of payload, rounded up to packets: a window as large whatever the payload. In place of initial_window.",
+        ),
+        optional(
             "marked",
             Form::Integer(0, 65_535),
             "Packets of the initial window that bear the mark of unscheduled data, the first ones, when they are sent for the first time: what detours and Aeolus look for. Default: all.",
@@ -176,6 +183,16 @@ static GRAMMAR: Grammar = Grammar {
             "credit_bank",
             Form::Boolean,
             "Whether a credit that finds nothing to send is kept. Without it a PULL that overtakes its NACK is lost, as in the authors' program, and no timer makes up for it: no PULL is repeated and the sender has no backstop. Flows may then stall for ever: for study, with a `duration`. Default: true.",
+        ),
+        optional(
+            "ack_every",
+            Form::Integer(1, Joined::MOST as i64),
+            "Whole packets of a connection that one ACK answers at most, and pulls that go together in it: for small packets. 1, each its own, is NDP's. Default: 1.",
+        ),
+        optional(
+            "core_rate",
+            Form::Either(&[Form::Boolean, Form::Table(&CORE_RATE)]),
+            "Whether pulls slow down while packets are trimmed before the last switch, which the ports to hosts must tell apart (switch.port with last_hop). Default: false, NDP's.",
         ),
         optional(
             "rto",
@@ -224,6 +241,28 @@ static PULL_SPACING: Grammar = Grammar {
             "file",
             Form::Text,
             "A file with a distribution: a line for each step, a gap in ns and the share of all gaps up to it, rising to 1. A relative name begins at the scenario's folder.",
+        ),
+    ],
+};
+
+static CORE_RATE: Grammar = Grammar {
+    about: "How the rate of pulls follows what the core carries.",
+    alternatives: &[],
+    keys: &[
+        optional(
+            "cut",
+            Form::Integer(2, 65_535),
+            "A header that was cut in the core takes one part in so many of the rate. Default: 16.",
+        ),
+        optional(
+            "rise",
+            Form::Integer(1, 65_535),
+            "A whole packet adds one part in so many of the link's rate. Default: 1024.",
+        ),
+        optional(
+            "tolerated",
+            Form::Integer(1, 65_535),
+            "One such header in so many answers takes nothing. Default: 16.",
         ),
     ],
 };
@@ -298,7 +337,10 @@ impl Transport for Ndp {
             },
             ..defaults()
         };
+        config.ack_every = keys.integer("ack_every", 1) as u8;
+        config.core_rate = keys.node("core_rate").and_then(core_rate);
         config.initial_window = match keys.node("initial_window") {
+            _ if keys.has("initial_window_bytes") => window_bytes(keys, config.payload_bytes)?,
             Some(window) if window.text().is_none() => keys.integer("initial_window", 30),
             None if !setting.is_preset => config.initial_window,
             _ => bdp_window(setting.topology, config.payload_bytes),
@@ -347,7 +389,7 @@ impl Transport for Ndp {
 
     fn words(self, config: &Config) -> String {
         format!(
-            "NDP: initial window {}{}, {} B a packet, RTO {}, {}{}{}{}{}",
+            "NDP: initial window {}{}, {} B a packet, RTO {}, {}{}{}{}{}{}{}",
             config.initial_window,
             if config.aeolus { " and a probe behind it" } else { "" },
             config.payload_bytes,
@@ -361,6 +403,11 @@ impl Transport for Ndp {
                 }
             },
             if config.pull_ack { ", riding in ACKs" } else { ", each a packet" },
+            match config.ack_every {
+                1 => String::new(),
+                most => format!(" up to {most} at a time"),
+            },
+            if config.core_rate.is_some() { ", slower where the core trims" } else { "" },
             match config.order {
                 Order::Fair => "",
                 Order::Arrival => ", packets leave in the order of their credits",
@@ -378,9 +425,11 @@ impl Transport for Ndp {
     fn samples(self) -> Vec<Sample<Config>> {
         let config = Config { initial_window: 23, ..defaults() };
         let aeolus = Config { aeolus: true, ..config.clone() };
+        let joined = Config { ack_every: 6, core_rate: Some(CORE), ..config.clone() };
         vec![
             Sample { name: "ndp", config, least_bytes: 4_000_000 },
             Sample { name: "ndp, aeolus", config: aeolus, least_bytes: 4_000_000 },
+            Sample { name: "ndp, joined", config: joined, least_bytes: 4_000_000 },
         ]
     }
 
@@ -392,6 +441,8 @@ impl Transport for Ndp {
             framing_bytes: topology.host_link.framing_bytes,
             pull_ack: draws.below(4) != 0,
             aeolus: draws.below(4) == 0,
+            ack_every: draws.one_of(&[1, 1, 2, 6, 17]),
+            core_rate: (draws.below(4) == 0).then_some(CORE),
             order: draws.one_of(&[Order::Fair, Order::Fair, Order::Arrival, Order::RoundRobin]),
             pull_spacing: draws.one_of(&[
                 PullSpacing::WireBytes,
@@ -416,6 +467,8 @@ pub(crate) fn defaults() -> Config {
         pull_spacing: PullSpacing::WireBytes,
         pull_ack: true,
         credit_bank: true,
+        ack_every: 1,
+        core_rate: None,
         order: Order::Fair,
         rto: TimeDelta::from_ms(1),
         pull_repeat: TimeDelta::from_ms(1),
@@ -487,6 +540,40 @@ fn path_penalty(
     Ok(Some(penalty))
 }
 
+/// The initial window in bytes, in packets.
+fn window_bytes(keys: &Keys<'_>, payload_bytes: u16) -> Result<u32, ScenarioError> {
+    const MOST: u64 = 65_535;
+    if keys.has("initial_window") {
+        return Err(keys.refuse(
+            "initial_window_bytes",
+            "an initial window in packets and one in bytes",
+            "one of the two",
+        ));
+    }
+    let bytes = keys.bytes("initial_window_bytes", ByteCount::ZERO)?.get();
+    let packets = bytes.div_ceil(u64::from(payload_bytes));
+    if !(1..=MOST).contains(&packets) {
+        return Err(keys.refuse(
+            "initial_window_bytes",
+            format!("a window of {packets} packets"),
+            format!("1 to {MOST} packets of {payload_bytes} B"),
+        ));
+    }
+    Ok(packets as u32)
+}
+
+fn core_rate(node: &Node) -> Option<CoreRate> {
+    let count = |key, default| {
+        let given = number(node, key).and_then(|number| u16::try_from(number).ok());
+        given.unwrap_or(default)
+    };
+    (node.boolean() != Some(false)).then(|| CoreRate {
+        cut: count("cut", CORE.cut),
+        rise: count("rise", CORE.rise),
+        tolerated: count("tolerated", CORE.tolerated),
+    })
+}
+
 /// Packets on links.
 fn work(plan: &Plan, config: &Config, group: &Group) -> Work {
     let clos = &plan.topology;
@@ -502,7 +589,7 @@ fn work(plan: &Plan, config: &Config, group: &Group) -> Work {
     let packets = group.packets.min(most);
 
     // Each packet and its ACK; a PULL of its own, unless it rides in an ACK; headers and what follows them.
-    let mut each = 2.0;
+    let mut each = 1.0 + 1.0 / f64::from(config.ack_every);
     if group.into > 1.0 {
         let pushed = window.min(group.packets);
         let all = packets * group.into;

@@ -22,6 +22,8 @@ pub(crate) fn ndp(initial_window: u32) -> ndp::Config {
         pull_spacing: ndp::PullSpacing::WireBytes,
         pull_ack: true,
         credit_bank: true,
+        ack_every: 1,
+        core_rate: None,
         order: ndp::Order::Fair,
         rto: TimeDelta::from_ms(1),
         pull_repeat: TimeDelta::from_ms(1),

@@ -165,6 +165,8 @@ impl Config {
                 pull_spacing: PullSpacing::WireBytes,
                 pull_ack: true,
                 credit_bank: true,
+                ack_every: 1,
+                core_rate: None,
                 order: ndp::Order::Fair,
                 rto: TimeDelta::from_ms(20),
                 pull_repeat: TimeDelta::from_ms(20),

@@ -243,7 +243,7 @@ fn describe(bytes: &[u8], profile: &Profile) -> Packet {
     packet.header.extra = header.extra();
     let is_whole = class.service().is_whole();
     if is_ours(&frame, profile) && is_whole && header.kind() == Some(Kind::Data) {
-        packet.marks |= Profile::marks(network.dscp(bytes));
+        packet.marks |= profile.marks(network.dscp(bytes));
         let behind = network.payload() + 8 + 16;
         let payload = usize::from(packet.header.payload_length());
         if bytes.len() >= behind + payload {

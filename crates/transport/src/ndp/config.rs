@@ -6,6 +6,7 @@ use core::num::NonZeroU16;
 
 use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, PathId, Time, TimeDelta};
 
+use super::core_rate::CoreRate;
 use super::turns::Order;
 use crate::{Key, Stream, flow};
 
@@ -34,6 +35,12 @@ pub struct Config {
     /// Whether a credit that finds nothing to send is kept. Without it a connection may stall for ever: for study
     /// ([`Config::without_credit_bank`]).
     pub credit_bank: bool,
+    /// Whole packets of a connection that one ACK answers at most, and pulls that it asks for together
+    /// ([`super::joined`]): 1 to [`Joined::MOST`](trimline_packet::Joined::MOST). 1, each its own, is NDP's.
+    pub ack_every: u8,
+    /// Pulls that slow down while packets are trimmed before the last switch ([`super::core_rate`]); `None`, at the rate
+    /// of the link whatever becomes of the packets, is NDP's.
+    pub core_rate: Option<CoreRate>,
     /// How the connections of a host share its link.
     pub order: Order,
     /// Retransmission time-out of a packet that was sent and neither ACKed, NACKed nor returned.

@@ -328,6 +328,7 @@ impl Endpoint {
 
     /// NDP 3.2.2-c: both ends remember a finished connection.
     pub(super) fn enter_time_wait(&mut self, now: Time, slot: u32) {
+        self.answer(slot);
         let entry = &mut self.slots[slot as usize];
         entry.life = Life::TimeWait;
         entry.deadline = now.saturating_add(self.config.time_wait);

@@ -80,6 +80,8 @@ pub struct Endpoint {
     /// How long packets took, when asked.
     pub(super) latencies: Option<Box<Latencies>>,
     pub(super) listening: Vec<u16>,
+    /// Whether an option of the configuration wants to hear of every packet that arrives.
+    has_options: bool,
     /// When the last RESET was sent.
     pub(super) reset_at: Option<Time>,
 }
@@ -88,14 +90,16 @@ impl Endpoint {
     /// A host without connections.
     pub fn new(host: HostId, config: impl Into<Arc<Config>>) -> Endpoint {
         let config = config.into();
+        let mut gaps = Gaps::new(&config);
         Endpoint {
             control: VecDeque::new(),
             slots: Vec::new(),
-            pulls: PullQueue::EMPTY,
+            pulls: PullQueue::new(config.ack_every, gaps.after(config.payload_bytes)),
             ready: Turns::new(config.order),
             host,
             timers: Timers::NONE,
-            gaps: Gaps::new(&config),
+            gaps,
+            has_options: config.ack_every > 1 || config.core_rate.is_some(),
             latencies: config.record_latencies.then(Box::default),
             events: VecDeque::new(),
             config,
@@ -179,7 +183,10 @@ impl Endpoint {
             match &mut entry.role {
                 Role::Vacant => {}
                 Role::Sending(sender) => sender.set_back(by),
-                Role::Receiving(receiver) => set_back(&mut receiver.active_at, by),
+                Role::Receiving(receiver) => {
+                    set_back(&mut receiver.active_at, by);
+                    set_back(receiver.unanswered.since_mut(), by);
+                }
             }
         }
     }
@@ -268,6 +275,13 @@ impl Endpoint {
             let entry = &mut self.slots[slot as usize];
             (receiver, deadline) = (Receiver::of(&mut entry.role), &mut entry.deadline);
         }
+        if self.has_options {
+            if self.heeds_options(now, packet, slot, arrival) {
+                return disposition;
+            }
+            let entry = &mut self.slots[slot as usize];
+            (receiver, deadline) = (Receiver::of(&mut entry.role), &mut entry.deadline);
+        }
         let mut asked = Asked::Nothing;
         if arrival != Arrival::Duplicate && receiver.held {
             receiver.withheld = receiver.withheld.saturating_add(1);
@@ -299,6 +313,32 @@ impl Endpoint {
             self.pulls.join(&mut self.slots, slot, class);
         }
         disposition
+    }
+
+    /// What options make of a packet that arrived. Whether its ACK waits for others, and a pull for it is queued.
+    #[cold]
+    #[inline(never)]
+    fn heeds_options(&mut self, now: Time, packet: &Packet, slot: u32, arrival: Arrival) -> bool {
+        let flags = packet.header.flags;
+        // In a first window nothing was pulled but what was resent.
+        let was_pulled = !flags.contains(Flags::SYN) || flags.attempt() != 0;
+        let is_last_hop = packet.marks & Packet::MARK_LAST_HOP != 0;
+        match arrival {
+            Arrival::Whole | Arrival::Header if was_pulled => {
+                self.gaps.heed_core(arrival == Arrival::Header && !is_last_hop);
+            }
+            Arrival::Whole | Arrival::Header | Arrival::Duplicate | Arrival::Beyond => {}
+        }
+        arrival == Arrival::Whole
+            && self.config.ack_every > 1
+            && self.joins(now, slot, &packet.header)
+    }
+
+    /// A control packet waits for the NIC, if it has room.
+    pub(super) fn push_control(&mut self, packet: Packet) {
+        if self.control.len() < CONTROL_LIMIT {
+            self.control.push_back(packet);
+        }
     }
 
     /// Aeolus: a probe names the last packet that was sent unasked. What of those is not here was lost: each is
@@ -381,6 +421,9 @@ impl Endpoint {
         sender.hear(now);
         match header.kind {
             Kind::Ack => {
+                if let Some(joined) = header.joined() {
+                    return self.acked_together(now, slot, header, joined);
+                }
                 if let Some(latencies) = &mut self.latencies {
                     latencies.acked(now, slot, header.sequence);
                 }
@@ -514,6 +557,9 @@ impl Endpoint {
                 }
             },
         }
+        if self.has_options {
+            self.answer_in_time(now, slot);
+        }
         let deadline = self.slots[slot as usize].deadline;
         if deadline != Time::NEVER {
             self.timers.arm(slot, deadline);
@@ -632,7 +678,10 @@ impl crate::Endpoint for Endpoint {
                 return Some(packet);
             }
             if now >= self.pulls.due() && !self.pulls.is_empty() {
-                return Some(self.transmit_pull(now));
+                return Some(match self.config.ack_every {
+                    1 => self.transmit_pull(now),
+                    _ => self.transmit_pulls(now),
+                });
             }
         }
         if allowed.data() && !self.ready.is_empty() {

@@ -6,7 +6,9 @@
 
 mod config;
 mod connections;
+mod core_rate;
 mod endpoint;
+mod joined;
 mod latencies;
 mod paths;
 mod pull_queue;
@@ -16,12 +18,14 @@ mod sender;
 mod slot;
 mod starvation;
 mod turns;
+mod unanswered;
 mod window;
 
 pub use config::{
     Command, Config, Event, PathPenalty, PullGap, PullGaps, PullSpacing, ReceiverStatistics,
     SenderProgress, SenderStatistics,
 };
+pub use core_rate::CoreRate;
 pub use endpoint::Endpoint;
 pub use latencies::Latency;
 pub use scoreboard::Scoreboard;
@@ -53,6 +57,8 @@ mod tests {
             pull_spacing: PullSpacing::WireBytes,
             pull_ack: true,
             credit_bank: true,
+            ack_every: 1,
+            core_rate: None,
             rto: TimeDelta::from_ms(1),
             pull_repeat: TimeDelta::from_ms(1),
             backstop_unowed: TimeDelta::from_ms(1),

@@ -17,6 +17,7 @@ use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::{BitRate, ByteCount, Packet, Time, TimeDelta};
 
 use super::config::{Config, PullGaps, PullSpacing};
+use super::core_rate::Core;
 use super::starvation::Starvation;
 use crate::round_robin::{Linked, RoundRobin};
 use crate::timers::{doubled, set_back};
@@ -34,6 +35,7 @@ pub(super) struct Gaps {
     starvation: Starvation,
     full: TimeDelta,
     rule: Box<Rule>,
+    core: Option<Core>,
 }
 
 /// What the gaps of other packets follow from.
@@ -55,6 +57,7 @@ impl Gaps {
             },
             payload_bytes: config.payload_bytes,
             starvation: Starvation::default(),
+            core: config.core_rate.map(Core::new),
             full: TimeDelta::ZERO,
             rule: Box::new(Rule {
                 rate: config.link_rate,
@@ -84,8 +87,22 @@ impl Gaps {
         self.after(length)
     }
 
+    /// A packet that was pulled arrived whole or was cut by the last switch, or was cut in the core.
+    #[cold]
+    pub(super) fn heed_core(&mut self, was_cut: bool) {
+        let changed = match &mut self.core {
+            Some(core) if was_cut => core.cut(),
+            Some(core) => core.passed(),
+            None => false,
+        };
+        if changed {
+            self.full = self.slowed(self.compute(self.payload_bytes));
+        }
+    }
+
     fn slowed(&self, gap: TimeDelta) -> TimeDelta {
-        doubled(gap, self.starvation.doublings())
+        let gap = doubled(gap, self.starvation.doublings());
+        self.core.as_ref().map_or(gap, |core| core.slowed(gap))
     }
 
     /// The gap after a pull that a packet with this payload queued.
@@ -143,16 +160,35 @@ pub(super) struct PullQueue {
     next: Time,
     /// When the queue was last empty.
     waiting_since: Time,
+    /// While fewer pulls than this are queued, they wait for others.
+    together: u32,
+    /// How long the first one does.
+    wait: TimeDelta,
 }
 
 impl PullQueue {
-    /// An empty queue whose pacer is due.
+    /// An empty queue whose pacer is due, and whose pulls go one by one.
     pub(super) const EMPTY: PullQueue = PullQueue {
         classes: [RoundRobin::EMPTY; 4],
         queued: 0,
         next: Time::ZERO,
         waiting_since: Time::ZERO,
+        together: 1,
+        wait: TimeDelta::ZERO,
     };
+
+    /// The same whose pulls go `together`, or when as many would have been due.
+    pub(super) fn new(together: u8, gap: TimeDelta) -> PullQueue {
+        let together = u32::from(together);
+        let wait = gap * u64::from(together - 1);
+        PullQueue { together, wait, ..PullQueue::EMPTY }
+    }
+
+    /// Pulls queued, of all halves.
+    #[inline]
+    pub(super) const fn queued(&self) -> u32 {
+        self.queued
+    }
 
     /// Whether no pull is queued.
     #[inline]
@@ -162,8 +198,14 @@ impl PullQueue {
 
     /// When the next queued pull is due: [`Time::NEVER`] if none is queued.
     #[inline]
-    pub(super) const fn due(&self) -> Time {
-        if self.queued == 0 { Time::NEVER } else { self.next }
+    pub(super) fn due(&self) -> Time {
+        if self.queued == 0 {
+            Time::NEVER
+        } else if self.queued >= self.together {
+            self.next
+        } else {
+            self.next.max(self.waiting_since.saturating_add(self.wait))
+        }
     }
 
     /// NDP 3.2-q, footnote 4: whether a pull may ride in its ACK or NACK.
@@ -240,7 +282,21 @@ impl PullQueue {
         gap: TimeDelta,
         leaves: bool,
     ) {
-        self.queued -= 1;
+        self.sent_together(now, table, class, gap, 1, leaves);
+    }
+
+    /// The same of `count` pulls of the head, which go together. `gap` is that of all of them.
+    #[inline]
+    pub(super) fn sent_together(
+        &mut self,
+        now: Time,
+        table: &mut [impl Linked],
+        class: u8,
+        gap: TimeDelta,
+        count: u32,
+        leaves: bool,
+    ) {
+        self.queued -= count;
         let ring = &mut self.classes[class as usize];
         if leaves {
             let slot = ring.head();
@@ -251,7 +307,8 @@ impl PullQueue {
         }
         // NDP 3.2-r: from when it was due, and not from long ago.
         let due = self.next.max(self.waiting_since);
-        let floor = now.as_ps().saturating_sub(gap.as_ps().saturating_mul(LATE_PULLS - 1));
+        let late = gap.as_ps().saturating_mul(LATE_PULLS - 1) / u64::from(count);
+        let floor = now.as_ps().saturating_sub(late);
         self.next = due.max(Time::from_ps(floor)) + gap;
     }
 }

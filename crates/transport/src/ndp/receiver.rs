@@ -19,6 +19,7 @@ use trimline_packet::{Time, TimeDelta};
 
 use super::config::ReceiverStatistics;
 use super::paths::Paths;
+use super::unanswered::Unanswered;
 use crate::arrivals::{Arrivals, WINDOW_LIMIT};
 use crate::timers::doubled;
 
@@ -83,6 +84,8 @@ pub(super) struct Receiver {
     odd: u32,
     /// Pulls sent.
     counter: u32,
+    /// Packets whose ACK waits for others.
+    pub(super) unanswered: Unanswered,
     /// When a packet arrived or a pull was sent last.
     pub(super) active_at: Time,
     /// The paths of ACKs, NACKs and PULLs.
@@ -112,6 +115,7 @@ impl Receiver {
             queued: 0,
             odd: 0,
             counter: 0,
+            unanswered: Unanswered::NONE,
             active_at: now,
             paths,
             statistics: ReceiverStatistics::default(),

@@ -460,6 +460,14 @@ impl Sender {
         // A counter that fell was overtaken; one that rose by more than any window is not ours.
     }
 
+    /// The low half of a pull counter arrived, in an ACK of several packets.
+    pub(super) fn pulled_low(&mut self, low: u16) {
+        let rise = low.wrapping_sub(self.pull_counter as u16) as i16;
+        if let Ok(rise) = u32::try_from(rise) {
+            self.pulled(self.pull_counter.wrapping_add(rise));
+        }
+    }
+
     /// More data to send.
     pub(super) fn append(&mut self, length: u64, config: &Config) {
         if length == 0 || self.unsent == ENDLESS {

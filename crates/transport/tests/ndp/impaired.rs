@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{Flags, Kind, Packet, TimeDelta};
 use trimline_transport::Stream;
-use trimline_transport::ndp::{Config, PathPenalty};
+use trimline_transport::ndp::{Config, CoreRate, PathPenalty};
 
 use crate::link::{Fate, Network, config, us};
 
@@ -219,6 +219,8 @@ struct Weather {
     initial_window: u32,
     pull_ack: bool,
     aeolus: bool,
+    ack_every: u8,
+    core_rate: bool,
     header_capacity: usize,
     idle_calls: u64,
     /// (from, packets, start in us)
@@ -244,6 +246,8 @@ fn weather() -> impl Strategy<Value = Weather> {
                 initial_window: config.0,
                 pull_ack: config.1,
                 aeolus: seed & 4096 != 0,
+                ack_every: [1, 1, 2, 6, 17][(seed >> 16) as usize % 5],
+                core_rate: seed >> 24 & 3 == 0,
                 header_capacity: config.2,
                 idle_calls,
                 flows,
@@ -258,6 +262,8 @@ fn run(weather: &Weather) -> Network {
         initial_window: weather.initial_window,
         pull_ack: weather.pull_ack,
         aeolus: weather.aeolus,
+        ack_every: weather.ack_every,
+        core_rate: weather.core_rate.then_some(CoreRate { cut: 16, rise: 256, tolerated: 16 }),
         // Trims by the weather come on top of those of the port, so PULLs may be owed for long.
         backstop_owed: TimeDelta::from_ms(20),
         ..config()

@@ -31,6 +31,8 @@ pub(crate) fn config() -> Config {
         pull_spacing: PullSpacing::WireBytes,
         pull_ack: true,
         credit_bank: true,
+        ack_every: 1,
+        core_rate: None,
         order: trimline_transport::ndp::Order::Fair,
         rto: TimeDelta::from_ms(1),
         pull_repeat: TimeDelta::from_ms(1),
@@ -109,6 +111,8 @@ pub(crate) struct Host {
     pub(crate) received: BTreeMap<(u32, u32), BTreeSet<u32>>,
     pub(crate) events: Vec<(Time, Event)>,
     pub(crate) sent: Vec<(Time, Packet)>,
+    /// Pulls that may go together.
+    together: u8,
     /// Highest pull counter sent, by (peer, connection, opened here).
     counters: BTreeMap<(u32, u32, bool), u32>,
 }
@@ -159,6 +163,7 @@ impl Network {
                 events: Vec::new(),
                 sent: Vec::new(),
                 counters: BTreeMap::new(),
+                together: config.ack_every,
             };
             let listen = Command::Listen { service_port: PORT };
             host.endpoint.handle_command(Time::ZERO, listen, &mut host.directory);
@@ -450,8 +455,16 @@ impl Host {
             let name = (packet.destination.get(), packet.header.connection.get(), opener);
             let last = self.counters.entry(name).or_insert(0);
             assert!(counter >= *last, "a pull counter fell from {last} to {counter}");
-            assert!(counter <= *last + 1, "a pull counter jumped");
+            assert!(counter <= *last + u32::from(self.together), "a pull counter jumped");
             *last = counter;
+        }
+        if let Some(low) = packet.header.joined().and_then(|joined| joined.pulls) {
+            let opener = packet.header.flags.contains(Flags::FROM_OPENER);
+            let name = (packet.destination.get(), packet.header.connection.get(), opener);
+            let last = self.counters.entry(name).or_insert(0);
+            let rise = u32::from(low.wrapping_sub(*last as u16));
+            assert!(rise <= u32::from(self.together), "a pull counter rose by {rise}");
+            *last += rise;
         }
     }
 

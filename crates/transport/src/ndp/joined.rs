@@ -1,0 +1,166 @@
+//! One ACK for several packets, and one PULL for several more: an option, for small packets. NDP answers each packet
+//! (3.2).
+//!
+//! An ACK of 64 bytes for each packet of 1500 takes 4 % of the way back, for each of 750 bytes 7 %. So the receiver
+//! lets up to [`Config::ack_every`](super::Config::ack_every) whole packets of a connection wait, and their pulls with
+//! them. Once so many pulls are queued, or when as many would have been due, they go together: the counter of the PULL
+//! rises by their number, the pacer then rests for as many packets, and the ACK rides in it
+//! ([`Header::joined`](trimline_packet::Header::joined)). So the rate is that of single pulls.
+//!
+//! What waits for nothing: a NACK; the ACK of a packet that came before; the last packet of a message; any
+//! ACK while the pulls of others would delay it, or while none is queued that it could ride in. What waited
+//! [`WAIT_PART`] of the sender's time-out goes alone.
+
+use trimline_packet::{Flags, Header, Joined, Kind, Packet, Time, TimeDelta};
+
+use super::endpoint::Endpoint;
+use super::receiver::Receiver;
+use super::slot::{Role, Slot};
+use crate::Key;
+
+/// An ACK waits for one part in so many of the time-out at most (chosen: with its way back far less than the time-out).
+const WAIT_PART: u64 = 4;
+
+impl Endpoint {
+    /// Whether the ACK of a whole packet waits: then a pull for the packet is queued.
+    pub(super) fn joins(&mut self, now: Time, slot: u32, header: &Header) -> bool {
+        let (most, wait) = (u32::from(self.config.ack_every), self.wait());
+        let entry = &mut self.slots[slot as usize];
+        let receiver = Receiver::of(&mut entry.role);
+        let waits = !receiver.held
+            && !receiver.complete()
+            && receiver.pulls() < receiver.allowance()
+            && self.pulls.queued() < 2 * most;
+        if !waits {
+            // Pulls that are left may be few and far: nothing waits for them.
+            self.answer(slot);
+            return false;
+        }
+        if !receiver.unanswered.add(now, header) {
+            self.answer(slot);
+            let receiver = Receiver::of(&mut self.slots[slot as usize].role);
+            assert!(receiver.unanswered.add(now, header), "one packet can always wait");
+        }
+        let entry = &mut self.slots[slot as usize];
+        let receiver = Receiver::of(&mut entry.role);
+        let is_first = receiver.pulls() == 0;
+        receiver.queue_pull(header.payload_length());
+        let class = receiver.class;
+        if receiver.unanswered.count() == 1 {
+            let due = now.saturating_add(wait);
+            if due < entry.deadline {
+                entry.deadline = due;
+                self.timers.arm(slot, due);
+            }
+        }
+        self.pulls.add(now);
+        if is_first {
+            self.pulls.join(&mut self.slots, slot, class);
+        }
+        true
+    }
+
+    /// What waits at a receiving half is answered now, without a pull.
+    pub(super) fn answer(&mut self, slot: u32) {
+        let entry = &mut self.slots[slot as usize];
+        let Role::Receiving(receiver) = &mut entry.role else { return };
+        if receiver.unanswered.count() > 0 {
+            let packet = joined(entry, self.host, None);
+            self.push_control(packet);
+        }
+    }
+
+    /// The deadline of a half has come: what has waited long enough is answered, and the deadline is no later than that
+    /// of what waits on.
+    pub(super) fn answer_in_time(&mut self, now: Time, slot: u32) {
+        let wait = self.wait();
+        let entry = &mut self.slots[slot as usize];
+        let Role::Receiving(receiver) = &mut entry.role else { return };
+        if receiver.unanswered.count() == 0 {
+            return;
+        }
+        let due = receiver.unanswered.since().saturating_add(wait);
+        if now < due {
+            entry.deadline = entry.deadline.min(due);
+        } else {
+            self.answer(slot);
+        }
+    }
+
+    /// The pulls of the half whose turn it is, as many as go together, and the ACK that rides in them.
+    pub(super) fn transmit_pulls(&mut self, now: Time) -> Packet {
+        let (slot, class) = self.pulls.head();
+        let entry = &mut self.slots[slot as usize];
+        let receiver = Receiver::of(&mut entry.role);
+        let count = receiver.pulls().min(self.config.ack_every.into());
+        let (mut counter, mut gap) = (0, TimeDelta::ZERO);
+        for _ in 0..count {
+            let length;
+            (counter, length) = receiver.send_pull(now);
+            gap = gap + self.gaps.pulled(length);
+        }
+        let leaves = receiver.pulls() == 0;
+        let due = now.saturating_add(self.config.pull_repeat);
+        if leaves && due < entry.deadline {
+            entry.deadline = due;
+            self.timers.arm(slot, due);
+        }
+        let packet = match receiver.unanswered.count() {
+            0 => {
+                let (flags, path) =
+                    (entry.direction(), Receiver::of(&mut entry.role).paths.spray());
+                entry.control(self.host, Kind::Pull, flags, path, counter, 0)
+            }
+            _ => joined(entry, self.host, Some(counter)),
+        };
+        self.pulls.sent_together(now, &mut self.slots, class, gap, count, leaves);
+        packet
+    }
+
+    /// An ACK of several packets arrived at their sender.
+    #[cold]
+    pub(super) fn acked_together(&mut self, now: Time, slot: u32, header: &Header, joined: Joined) {
+        let Role::Sending(sender) = &mut self.slots[slot as usize].role else { return };
+        // Oldest first, as they would have come.
+        for bit in (0..16).rev().filter(|bit| joined.before >> bit & 1 == 1) {
+            let sequence = header.sequence.wrapping_sub(1 + bit);
+            if let Some(latencies) = &mut self.latencies {
+                latencies.acked(now, slot, sequence);
+            }
+            sender.acked(sequence, header.flags.attempt());
+        }
+        if let Some(latencies) = &mut self.latencies {
+            latencies.acked(now, slot, header.sequence);
+        }
+        sender.acked(header.sequence, header.flags.attempt());
+        if let Some(low) = joined.pulls {
+            sender.pulled_low(low);
+        }
+        sender.settle(&self.config);
+        self.sender_changed(now, slot);
+    }
+
+    /// How long the ACK of a packet waits at most.
+    fn wait(&self) -> TimeDelta {
+        TimeDelta::from_ps(self.config.rto.as_ps() / WAIT_PART)
+    }
+}
+
+/// The ACK of what waits at a receiving half, with the pull counter if pulls go with it.
+fn joined(entry: &mut Slot, host: trimline_packet::HostId, counter: Option<u32>) -> Packet {
+    let mut flags = entry.direction().with(Flags::JOINED);
+    if counter.is_some() {
+        flags = flags.with(Flags::PULL);
+    }
+    let receiver = Receiver::of(&mut entry.role);
+    let (sequence, before, attempt) = receiver.unanswered.take();
+    let path = receiver.paths.spray();
+    let extra = Joined { before, pulls: counter.map(|counter| counter as u16) }.extra();
+    let Key { peer, connection, .. } = entry.key;
+    let flags = flags.with_attempt(attempt);
+    Packet::control(
+        host,
+        peer,
+        Header { kind: Kind::Ack, flags, path, connection, sequence, extra },
+    )
+}

@@ -1,0 +1,137 @@
+//! Packets of a connection that arrived whole and whose ACK waits for others.
+
+use trimline_packet::{Header, Joined, Time};
+
+/// What one ACK will answer.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Unanswered {
+    /// The newest of them, by its number.
+    newest: u32,
+    /// Bit `i`: `newest - 1 - i` is one too.
+    before: u16,
+    count: u8,
+    /// The attempt of all of them: their ACK echoes it.
+    attempt: u8,
+    /// When the first one arrived.
+    since: Time,
+}
+
+impl Unanswered {
+    /// Nothing.
+    pub(super) const NONE: Unanswered =
+        Unanswered { newest: 0, before: 0, count: 0, attempt: 0, since: Time::ZERO };
+
+    /// Packets.
+    pub(super) const fn count(&self) -> u8 {
+        self.count
+    }
+
+    /// When the first one arrived.
+    pub(super) const fn since(&self) -> Time {
+        self.since
+    }
+
+    /// The clock was set back.
+    pub(super) fn since_mut(&mut self) -> &mut Time {
+        &mut self.since
+    }
+
+    /// One more. Gives false, and does nothing, if one ACK cannot answer it with the others.
+    pub(super) fn add(&mut self, now: Time, header: &Header) -> bool {
+        let (sequence, attempt) = (header.sequence, header.flags.attempt());
+        if self.count == 0 {
+            *self = Unanswered { newest: sequence, before: 0, count: 1, attempt, since: now };
+            return true;
+        }
+        let reach = u32::from(Joined::MOST) - 1;
+        let ahead = sequence.wrapping_sub(self.newest);
+        let span = u32::BITS - u32::from(self.before).leading_zeros();
+        if attempt != self.attempt {
+            return false;
+        }
+        if (1..=reach).contains(&ahead) && ahead + span <= reach {
+            // The newest so far is the one `ahead` before this one.
+            self.before = (u32::from(self.before) << ahead | 1 << (ahead - 1)) as u16;
+            self.newest = sequence;
+        } else if (1..=reach).contains(&ahead.wrapping_neg()) {
+            self.before |= 1 << (ahead.wrapping_neg() - 1);
+        } else {
+            return false;
+        }
+        self.count += 1;
+        true
+    }
+
+    /// What their ACK says: the newest one, the others, and their attempt. Nothing is left.
+    pub(super) fn take(&mut self) -> (u32, u16, u8) {
+        self.count = 0;
+        (self.newest, self.before, self.attempt)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+    use trimline_packet::{ConnectionId, Flags, Kind, PathId};
+
+    fn header(sequence: u32, attempt: u8) -> Header {
+        Header {
+            kind: Kind::Data,
+            flags: Flags::default().with_attempt(attempt),
+            path: PathId::new(0),
+            connection: ConnectionId::new(0),
+            sequence,
+            extra: 0,
+        }
+    }
+
+    fn named((newest, before, _): (u32, u16, u8)) -> Vec<u32> {
+        let bits = (0..16).filter(|bit| before >> bit & 1 == 1);
+        let mut all: Vec<u32> = bits.map(|bit| newest.wrapping_sub(1 + bit)).collect();
+        all.push(newest);
+        all.sort_unstable();
+        all
+    }
+
+    proptest! {
+        /// Whatever comes in whichever order: what was added is what is named, and no other.
+        #[test]
+        fn what_was_added_is_named(
+            base in any::<u32>(),
+            steps in proptest::collection::vec((0u32..24, 0u8..4), 1..40),
+        ) {
+            let mut unanswered = Unanswered::NONE;
+            let mut added: Vec<u32> = Vec::new();
+            for (step, attempt) in steps {
+                let sequence = base.wrapping_add(step);
+                if added.contains(&sequence) {
+                    continue;
+                }
+                if unanswered.add(Time::ZERO, &header(sequence, attempt / 3)) {
+                    added.push(sequence);
+                }
+                prop_assert_eq!(usize::from(unanswered.count()), added.len());
+            }
+            let mut left = named(unanswered.take());
+            left.sort_unstable();
+            added.sort_unstable();
+            prop_assert_eq!(left, added);
+        }
+    }
+
+    #[test]
+    fn seventeen_in_a_row_and_no_more() {
+        let mut unanswered = Unanswered::NONE;
+        let added = (0..30).filter(|&sequence| unanswered.add(Time::ZERO, &header(sequence, 0)));
+        assert_eq!(added.count(), usize::from(Joined::MOST));
+        assert_eq!(unanswered.take(), (16, u16::MAX, 0));
+        let mut unanswered = Unanswered::NONE;
+        assert!(unanswered.add(Time::ZERO, &header(20, 1)));
+        assert!(!unanswered.add(Time::ZERO, &header(21, 2)), "of another attempt");
+        assert!(!unanswered.add(Time::ZERO, &header(3, 1)));
+        assert!(unanswered.add(Time::ZERO, &header(4, 1)));
+        assert!(!unanswered.add(Time::ZERO, &header(21, 1)), "4 would not be named any more");
+    }
+}
