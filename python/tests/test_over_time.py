@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import polars
 
 import trimline
@@ -31,6 +33,22 @@ class OverTime(InScratch):
             self.assertIn(words, page)
         with self.assertRaisesRegex(trimline.MalformedResult, "output.series.flows"):
             _ = trimline.run(INCAST, self.out / "without").flow_series
+
+    def test_queues_have_a_heat_map(self) -> None:
+        """A row for each layer and chosen pod; the fullest cell is the fullest port of all."""
+        series = {"every": "20us", "pods": [0]}
+        results = trimline.run({**INCAST, "output": {"series": series}}, self.out)
+        samples = results.queues.filter(~polars.col("layer").str.starts_with("host"))
+        page = trimline.report(results.folder).read_text(encoding="utf-8")
+        drawing = page[page.index("<h2>Where queues were") :]
+        drawing = drawing[: drawing.index("</svg>")]
+        layers = samples["layer"].unique(maintain_order=True).to_list()
+        self.assertTrue(any(layer.startswith("pod 0 ") for layer in layers), layers)
+        names = re.findall(r'text-anchor="end">([^<]*)</text>', drawing)[: len(layers)]
+        self.assertEqual(sorted(names), sorted(layers))
+        self.assertTrue(names[-1].startswith("pod 0 "), "pods are below")
+        said = [float(each) for each in re.findall(r": ([0-9.]+) KB</title>", drawing)]
+        self.assertAlmostEqual(max(said), samples["queue_bytes_max"].max() / 1e3, delta=0.01)
 
     def test_completion_times_are_taken_apart(self) -> None:
         """The parts of a completion time are all of it, and none is less than nothing."""

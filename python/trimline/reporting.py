@@ -14,7 +14,7 @@ from typing import Any
 
 import polars
 
-from trimline import completion, drawings, one_by_one, pausing
+from trimline import completion, drawings, heat, one_by_one, pausing
 from trimline.comparison import (
     Measure,
     by_size,
@@ -112,6 +112,7 @@ class Page:
             self.slowdown(),
             self.throughput(),
             self.over_time(),
+            self.heat(),
             self.chosen(),
             self.pauses(),
             self.topology(),
@@ -352,6 +353,20 @@ class Page:
                 plot["events"] = [[each["at_ps"] / 1e6, each["what"]] for each in changes]
                 parts.append(self.plot(f"{label}: {name}", note, plot))
         return "<h2>Over time</h2>" + "".join(parts) if parts else ""
+
+    def heat(self) -> str:
+        """Where queues were over time, of the first run of each series."""
+        parts = []
+        for series, runs in list(self.drawn.items())[:MOST_DRAWINGS]:
+            if (runs[0].folder / "series.csv").is_file() and (drawing := heat.queues(runs[0])):
+                name = html.escape(f"{label_of(series)}, seed {runs[0].seed}")
+                parts.append(f"<h3>{name}</h3>{drawing}")
+        note = (
+            "The fullest port of a layer in each interval; a row for each pod that "
+            "output.series.pods names. Point at a cell for its bytes."
+        )
+        head = f'<h2>Where queues were</h2><p class="note">{note}</p>'
+        return head + "".join(parts) if parts else ""
 
     def chosen(self) -> str:
         """Chosen flows and ports over time, of the first run of each series."""
