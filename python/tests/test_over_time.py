@@ -38,7 +38,9 @@ class OverTime(InScratch):
         """A row for each layer and chosen pod; the fullest cell is the fullest port of all."""
         series = {"every": "20us", "pods": [0]}
         results = trimline.run({**INCAST, "output": {"series": series}}, self.out)
-        samples = results.queues.filter(~polars.col("layer").str.starts_with("host"))
+        samples = results.queues.filter(
+            ~polars.col("layer").cast(polars.String).str.starts_with("host")
+        )
         page = trimline.report(results.folder).read_text(encoding="utf-8")
         drawing = page[page.index("<h2>Where queues were") :]
         drawing = drawing[: drawing.index("</svg>")]

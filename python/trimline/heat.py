@@ -21,16 +21,16 @@ HEIGHT, NAMES = 14, 150
 
 def queues(run: Result) -> str:
     """The fullest port of each layer over time; empty where nothing waited."""
-    samples = run.queues.filter(~polars.col("layer").str.starts_with("host"))
+    samples = run.queues.filter(~polars.col("layer").cast(polars.String).str.starts_with("host"))
     fullest = max(samples["queue_bytes_max"].to_list(), default=0)
     if fullest <= 0:
         return ""
-    layers = samples["layer"].unique(maintain_order=True).to_list()
+    layers = [str(each) for each in samples["layer"].unique(maintain_order=True)]
     # Pods by their numbers, below the layers of all pods.
-    layers.sort(key=lambda layer: (pod(layer), layers.index(layer)))
+    layers.sort(key=pod)
     columns = binned(samples, min(MOST_COLUMNS, samples["time_ps"].n_unique()))
     rows = [
-        row(place, str(layer), columns.get(str(layer), []), float(fullest))
+        row(place, layer, columns.get(layer, []), float(fullest))
         for place, layer in enumerate(layers[:MOST_ROWS])
     ]
     ends = times(samples)
