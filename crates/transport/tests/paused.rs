@@ -123,7 +123,7 @@ fn run<E: Endpoint<Command: From<flow::Command>>>(
         }
     }
     let full = [own.map_or(1436, NonZeroU16::get), 1436];
-    assert_eq!(largest, full.map(|payload| payload + Packet::HEADER_BYTES));
+    assert_eq!(largest, full.map(|payload| E::FRAMING.wire_bytes(payload)));
     paused
 }
 

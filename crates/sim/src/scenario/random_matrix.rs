@@ -66,7 +66,7 @@ fn of_each(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
         return Err(ScenarioError::new(place, "fewer than two hosts are left", "two hosts"));
     }
     let matrix = Matrix::Random { flows, excluding };
-    super::workloads::few(node, hosts, members as u64 * u64::from(flows), matrix)
+    few(node, hosts, members as u64 * u64::from(flows), matrix)
 }
 
 /// So many flows in all.
@@ -95,6 +95,23 @@ fn drawn(node: &Node, hosts: u32, total: u32) -> Result<Matrix, ScenarioError> {
         ));
     }
     Ok(Matrix::RandomPairs { total, not_source, not_destination, self_pairs })
+}
+
+/// A matrix whose pairs a run can keep.
+pub(super) fn few(
+    node: &Node,
+    hosts: u32,
+    flows: u64,
+    matrix: Matrix,
+) -> Result<Matrix, ScenarioError> {
+    if flows > MOST_PAIRS {
+        return Err(ScenarioError::new(
+            &node.place,
+            format!("{flows} flows among {hosts} hosts"),
+            format!("at most {MOST_PAIRS} flows"),
+        ));
+    }
+    Ok(matrix)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::num::NonZeroU16;
 
 use trimline_packet::{ByteCount, TimeDelta};
 
+use super::random_matrix;
 use crate::keys::error::ScenarioError;
 use crate::keys::quantity;
 use crate::keys::read::{duration_of, excluded, few_packets, host, number, pair, positive, read};
@@ -14,7 +15,7 @@ use crate::plan::{
     Servers, Size, Spraying, WhenBusy, Workload,
 };
 use crate::topology::Clos;
-use crate::workload::{MOST_PAIRS, REQUEST};
+use crate::workload::REQUEST;
 
 /// The workloads of a scenario, each with the transport at its place of `places`, and the links that their files say are missing.
 pub(super) fn workloads(
@@ -346,11 +347,11 @@ fn matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
         return outcast_matrix(outcast, hosts);
     }
     if let Some(random) = node.child("random") {
-        return super::random_matrix::random(random, hosts);
+        return random_matrix::random(random, hosts);
     }
     if let Some(all) = node.child("all_to_all") {
         let flows = u64::from(hosts) * u64::from(hosts - 1);
-        return few(all, hosts, flows, Matrix::AllToAll);
+        return random_matrix::few(all, hosts, flows, Matrix::AllToAll);
     }
     if let Some(ask) = node.child("partition_aggregate") {
         return super::queries::queries(ask, hosts);
@@ -362,23 +363,6 @@ fn matrix(node: &Node, hosts: u32) -> Result<Matrix, ScenarioError> {
         return Err(ScenarioError::new(&list.place, "no pairs", "at least one pair"));
     }
     Ok(Matrix::Pairs(pairs))
-}
-
-/// A matrix whose pairs a run can keep.
-pub(super) fn few(
-    node: &Node,
-    hosts: u32,
-    flows: u64,
-    matrix: Matrix,
-) -> Result<Matrix, ScenarioError> {
-    if flows > MOST_PAIRS {
-        return Err(ScenarioError::new(
-            &node.place,
-            format!("{flows} flows among {hosts} hosts"),
-            format!("at most {MOST_PAIRS} flows"),
-        ));
-    }
-    Ok(matrix)
 }
 
 fn choose(node: &Node) -> Choose {

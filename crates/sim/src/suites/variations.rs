@@ -417,7 +417,8 @@ pub(super) fn mix(plan: &mut Plan, seed: u64) {
     plan.workloads.push(workload("drawn", matrix, Some(1 + draws.below(60_000))));
     for place in 0..plan.workloads.len() {
         let chosen = plan.transport_of(&plan.workloads[place]);
-        let own = draws.one_of(&[64, 700, 1500, 4500]);
+        // No larger than what NICs and ports that differ were made for.
+        let own = draws.one_of(&[64, 700, 1500, 4500]).min(chosen.payload_bytes());
         let workload = &mut plan.workloads[place];
         if draws.below(3) != 0 && chosen.with_payload(own).is_ok() {
             workload.payload = NonZeroU16::new(own);
