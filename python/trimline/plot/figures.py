@@ -302,7 +302,16 @@ FIGURES: dict[str, Callable[[Experiment], Figure]] = {
 
 #: Experiments that are a few numbers, and no figure.
 TABLES = frozenset(
-    {"beyond/detours", "homa/aeolus", "hull/base", "hull/table5", "ndp/base", "ndp/secPhost"}
+    {
+        "beyond/detours",
+        "beyond/ndp-congested-cores",
+        "beyond/ndp-small-packets",
+        "homa/aeolus",
+        "hull/base",
+        "hull/table5",
+        "ndp/base",
+        "ndp/secPhost",
+    }
 )
 
 
