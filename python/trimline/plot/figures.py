@@ -310,6 +310,8 @@ TABLES = frozenset(
     {
         "beyond/detours",
         "beyond/mixed-mtu",
+        "beyond/ndp-congested-cores",
+        "beyond/ndp-small-packets",
         "homa/aeolus",
         "hull/base",
         "hull/table5",

@@ -236,7 +236,7 @@ pub(super) fn vary_ports(plan: &mut Plan, seed: u64) {
     for _ in 0..rules {
         let packets = draws.one_of(&[2, 8, 40]);
         let main = match draws.below(6) {
-            0 => ServiceModel::paper(packets, payload),
+            0 => last_hop(packets, payload),
             1 => ServiceModel::p4(packets, payload),
             2 => ServiceModel::drop_tail(packets),
             3 => ServiceModel::qos(packets),
@@ -248,6 +248,12 @@ pub(super) fn vary_ports(plan: &mut Plan, seed: u64) {
         let model = BesideModel { main, droppable: beside(&mut draws) };
         plan.port_rules.push(PortRule { ports, model });
     }
+}
+
+/// NDP's queues, which say of what they trim that it was the last hop, wherever they are.
+fn last_hop(packets: u32, payload: u16) -> ServiceModel {
+    let choices = Choices { is_last_hop: true, ..Choices::paper(packets, payload) };
+    choices.build().expect("a model")
 }
 
 /// One queue that drops selectively.

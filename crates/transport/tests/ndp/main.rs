@@ -7,6 +7,7 @@ mod impaired;
 mod link;
 mod lone;
 mod messages;
+mod options;
 mod receiving;
 mod sending;
 mod timing;

@@ -1,0 +1,231 @@
+//! What NDP's paper does not have: one ACK for several packets, and pulls at the rate of the core.
+
+use trimline_packet::{Flags, Joined, Kind, Packet, Time, TimeDelta};
+use trimline_transport::ndp::{Command, Config, CoreRate};
+use trimline_transport::{Allowed, Endpoint as _};
+
+use crate::impaired::two;
+use crate::link::{Fate, config, us};
+use crate::lone::*;
+
+const SYN: u8 = Flags::SYN;
+const GAP: TimeDelta = TimeDelta::from_ps(7_251_200);
+
+fn joining(ack_every: u8) -> Config {
+    Config { ack_every, ..config() }
+}
+
+/// The packets that an ACK names, oldest first.
+fn named(packet: &Packet) -> Vec<u32> {
+    let Joined { before, .. } = packet.header.joined().expect("an ACK of several packets");
+    let older = (0..16).rev().filter(|bit| before >> bit & 1 == 1);
+    let older = older.map(|bit| packet.header.sequence - 1 - bit);
+    older.chain([packet.header.sequence]).collect()
+}
+
+/// What goes out next, and when.
+fn next_after(lone: &mut Lone) -> (Time, Packet) {
+    let at = lone.endpoint.transmit_at(Allowed::ALL).min(lone.endpoint.poll_timeout());
+    lone.pass(at.max(lone.now));
+    match lone.next() {
+        Some(packet) => (lone.now, packet),
+        None => next_after(lone),
+    }
+}
+
+#[test]
+fn six_packets_are_answered_together_and_six_are_pulled() {
+    let mut lone = Lone::new(joining(6));
+    for sequence in 0..5 {
+        lone.hear(&data(1, sequence, SYN));
+        assert_eq!(lone.next(), None, "{sequence}");
+    }
+    lone.hear(&data(1, 5, SYN));
+    let ack = lone.next().expect("six wait");
+    assert_eq!((ack.header.kind, named(&ack)), (Kind::Ack, (0..6).collect()));
+    assert_eq!(ack.header.joined().and_then(|joined| joined.pulls), Some(6));
+    assert_eq!(ack.wire_bytes, Packet::HEADER_BYTES);
+    // The next six may go when these have had their time on the link.
+    (6..12).for_each(|sequence| {
+        lone.hear(&data(1, sequence, SYN));
+    });
+    let (at, ack) = next_after(&mut lone);
+    assert_eq!((at, named(&ack)), (Time::ZERO + GAP * 6, (6..12).collect()));
+    let slot = lone.slot(receiving(1));
+    assert_eq!(lone.endpoint.receiver_statistics(slot).pulls, 12);
+}
+
+#[test]
+fn fewer_wait_as_long_as_all_would_have_taken() {
+    let mut lone = Lone::new(joining(6));
+    lone.at(us(10)).hear(&data(1, 7, SYN));
+    lone.at(us(11)).hear(&data(1, 3, SYN));
+    let (at, ack) = next_after(&mut lone);
+    assert_eq!((at, named(&ack)), (us(10) + GAP * 5, vec![3, 7]));
+    assert_eq!(ack.header.joined().and_then(|joined| joined.pulls), Some(2));
+}
+
+#[test]
+fn a_nack_waits_for_nothing() {
+    let mut lone = Lone::new(joining(6));
+    lone.hear(&data(1, 0, SYN));
+    lone.hear(&trimmed(data(1, 1, SYN)));
+    assert_eq!(lone.kinds(), [(Kind::Nack, 1)]);
+}
+
+#[test]
+fn the_end_of_a_message_and_what_came_before_wait_for_nothing() {
+    let mut lone = Lone::new(joining(6));
+    lone.hear(&data(1, 0, SYN));
+    lone.hear(&data(1, 1, SYN | Flags::LAST));
+    assert_eq!(lone.kinds(), [(Kind::Ack, 0), (Kind::Ack, 1)]);
+    lone.hear(&data(1, 0, SYN));
+    assert_eq!(lone.kinds(), [(Kind::Ack, 0)]);
+}
+
+/// An ACK echoes one attempt, so packets of different attempts are not joined.
+#[test]
+fn packets_of_two_attempts_have_two_acks() {
+    let mut lone = Lone::new(joining(6));
+    lone.hear(&data(1, 0, SYN));
+    let mut again = data(1, 1, SYN);
+    again.header.flags = again.header.flags.with_attempt(1);
+    lone.hear(&again);
+    let ack = lone.next().expect("the first goes");
+    assert_eq!((named(&ack), ack.header.flags.attempt()), (vec![0], 0));
+}
+
+/// The application does not read, so no pull goes: the ACK does not wait for the sender's time-out.
+#[test]
+fn an_ack_that_finds_no_pull_goes_alone_after_a_quarter_of_the_time_out() {
+    let mut lone = Lone::new(joining(6));
+    lone.at(us(1)).hear(&data(1, 0, SYN));
+    lone.command(Command::Hold { key: receiving(1), holds: true });
+    let (at, ack) = next_after(&mut lone);
+    assert_eq!((at, named(&ack)), (us(251), vec![0]));
+    assert_eq!(ack.header.joined().and_then(|joined| joined.pulls), None);
+}
+
+/// Pulls of many others would hold up the ACK.
+#[test]
+fn no_ack_waits_in_a_long_queue_of_pulls() {
+    let mut lone = Lone::new(joining(6));
+    // The pull of the first rides.
+    (0..13).for_each(|sequence| {
+        lone.hear(&trimmed(data(1, sequence, SYN)));
+    });
+    lone.hear(&data(2, 0, SYN));
+    let last = lone.kinds().pop();
+    assert_eq!(last, Some((Kind::Ack, 0)));
+}
+
+#[test]
+fn a_sender_takes_each_packet_of_a_joined_ack_and_the_low_half_of_the_counter() {
+    let mut lone = Lone::sender(Config { initial_window: 8, ..config() }, None);
+    assert_eq!(lone.data(), (0..8).collect::<Vec<_>>());
+    let mut joined = ack(5);
+    joined.header.flags = joined.header.flags.with(Flags::JOINED | Flags::PULL);
+    joined.header.extra = Joined { before: 0b1_0111, pulls: Some(3) }.extra();
+    lone.hear(&joined);
+    assert_eq!(lone.data(), [8, 9, 10]);
+    let slot = lone.slot(sending(1));
+    // 1 and 6, 7 and the three new ones are out.
+    assert_eq!(lone.endpoint.sender_progress(slot).in_flight, 6);
+    // An older counter is overtaken, one across the halves is not.
+    lone.hear(&joined);
+    assert_eq!(lone.data(), [] as [u32; 0]);
+    lone.hear(&pull(30_000));
+    let sent = lone.data().len();
+    joined.header.extra = Joined { before: 0, pulls: Some(30_000 + 10_000) }.extra();
+    lone.hear(&joined);
+    assert_eq!(lone.endpoint.sender_progress(slot).pulls, 40_000, "{sent}");
+    joined.header.extra = Joined { before: 0, pulls: Some(70_000u32 as u16) }.extra();
+    lone.hear(&joined);
+    assert_eq!(lone.endpoint.sender_progress(slot).pulls, 70_000);
+}
+
+/// A flow over a link that changes nothing: as fast, with a sixth of the control packets.
+#[test]
+fn a_flow_is_as_fast_with_a_sixth_of_the_answers() {
+    let run = |ack_every| {
+        let network = two(&joining(ack_every), 600, |_, _| Fate::Pass);
+        let key = crate::link::Network::receiving(0, 1);
+        let control = network.hosts[1].sent.len();
+        assert_eq!(network.hosts[0].endpoint.sender_statistics(0).packets_sent, 600);
+        (network.delivered_at(1, key).expect("the flow ends").as_ps(), control)
+    };
+    let ((alone, single), (together, joined)) = (run(1), run(6));
+    assert!(together < alone + 20_000_000, "{together} and {alone} ps");
+    // The last window has no pulls left in which its ACKs could ride.
+    assert!(single >= 600 && joined <= 100 + 30 + 2, "{joined} of {single}");
+}
+
+const CORE: CoreRate =
+    CoreRate { cut: 2, rise: 4, tolerated: 4, forgotten_after: TimeDelta::from_ms(1) };
+
+/// The time between two pulls after so many headers of packets that were pulled, from the core or from the last hop.
+fn gap_after(core_rate: Option<CoreRate>, headers: u32, flags: u8, marks: u8) -> TimeDelta {
+    let mut lone = Lone::new(Config { pull_ack: false, core_rate, ..config() });
+    lone.hear(&trimmed(data(1, 0, SYN)));
+    for sequence in 1..=headers {
+        let mut header = trimmed(data(1, sequence, flags));
+        header.marks |= marks;
+        lone.hear(&header);
+    }
+    (0..8).for_each(|sequence| {
+        lone.hear(&trimmed(data(2, sequence, SYN)));
+    });
+    lone.all();
+    let first = next_after(&mut lone).0;
+    let second = next_after(&mut lone).0;
+    second - first
+}
+
+#[test]
+fn pulls_slow_down_for_trims_in_the_core_alone() {
+    // Four in a row are chance, each of the two beyond halves the rate.
+    assert_eq!(gap_after(Some(CORE), 4, 0, 0), GAP);
+    assert_eq!(gap_after(Some(CORE), 6, 0, 0), GAP * 4);
+    assert_eq!(gap_after(None, 6, 0, 0), GAP);
+    // NDP 3.2: what the receiver's own port trims, pulls at the link's rate answer.
+    assert_eq!(gap_after(Some(CORE), 6, 0, Packet::MARK_LAST_HOP), GAP);
+    // Nobody pulled a first window.
+    assert_eq!(gap_after(Some(CORE), 6, SYN, 0), GAP);
+}
+
+#[test]
+fn whole_packets_give_the_rate_back() {
+    let mut lone = Lone::new(Config { pull_ack: false, core_rate: Some(CORE), ..config() });
+    lone.hear(&trimmed(data(1, 0, SYN)));
+    (1..=6).for_each(|sequence| {
+        lone.hear(&trimmed(data(1, sequence, 0)));
+    });
+    // A quarter; each whole packet adds a quarter.
+    (7..10).for_each(|sequence| {
+        lone.hear(&data(1, sequence, 0));
+    });
+    lone.all();
+    let first = next_after(&mut lone).0;
+    assert_eq!(next_after(&mut lone).0 - first, GAP);
+}
+
+#[test]
+fn a_rate_that_nothing_tells_of_is_forgotten() {
+    for (later, gaps) in [(0, 8), (2_000, 1)] {
+        let mut lone = Lone::new(Config { pull_ack: false, core_rate: Some(CORE), ..config() });
+        lone.hear(&trimmed(data(1, 0, SYN)));
+        (1..=7).for_each(|sequence| {
+            lone.hear(&trimmed(data(1, sequence, 0)));
+        });
+        lone.now = us(later);
+        // One more: another half of the rate, or the first after a while.
+        lone.hear(&data(1, 8, SYN));
+        (9..12).for_each(|sequence| {
+            lone.hear(&trimmed(data(1, sequence, if later > 0 { 0 } else { SYN })));
+        });
+        lone.pass(us(later));
+        lone.all();
+        let first = next_after(&mut lone).0;
+        assert_eq!(next_after(&mut lone).0 - first, GAP * gaps, "{later}");
+    }
+}
