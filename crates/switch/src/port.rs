@@ -1,5 +1,7 @@
 //! One output port: what waits, what is on the wire, and who goes next.
 
+mod marking;
+
 use core::hint::select_unpredictable;
 
 use trimline_packet::{Handle, Packet, Packets, Service};
@@ -8,7 +10,7 @@ use crate::Chance;
 use crate::around::Around;
 use crate::displaced::Fate;
 use crate::list::{Held, Queue};
-use crate::model::{Action, Limit, MarkAt, Marker, Scheduler, ServiceModel, Unit, is_header};
+use crate::model::{Action, Limit, Marker, Scheduler, ServiceModel, is_header};
 use crate::pool::Pool;
 
 /// An output port of `Q` queues: 16 bytes a queue and 16 more. `Q` is a power of two up to 8 and at
@@ -551,86 +553,6 @@ impl<const Q: usize> Port<Q> {
         }
         Some((last, kept))
     }
-
-    fn mark_enqueued<K: Packets, C: Chance>(
-        &mut self,
-        queue: usize,
-        packet: Handle,
-        bytes: u32,
-        around: &mut Around<'_, ServiceModel, K, C>,
-    ) {
-        let list = &self.queues[queue];
-        let Marker::Ramp { kmin, kmax, pmax } = around.model.queues[queue].marker else {
-            let (model, packets) = (around.model, &mut *around.packets);
-            return self.mark_by_threshold(queue, packet, bytes, model, packets);
-        };
-        let mark = list.bytes > kmax || {
-            let above = u64::from(list.bytes.saturating_sub(kmin));
-            // Q0.32, rounded down: never more than pmax.
-            let probability = above * u64::from(pmax) / u64::from(kmax - kmin);
-            above > 0 && u64::from(around.chance.below(u32::MAX)) < probability
-        };
-        if mark {
-            self.congestion_experienced(around.packets.packet_mut(packet));
-        }
-    }
-
-    /// Marks an arriving packet where its queue has a threshold for those.
-    #[inline]
-    fn mark_by_threshold<P: Packets>(
-        &mut self,
-        queue: usize,
-        packet: Handle,
-        bytes: u32,
-        model: &ServiceModel,
-        packets: &mut P,
-    ) {
-        let Marker::Threshold { unit, above, count_self, at: MarkAt::Enqueue } =
-            model.queues[queue & 7].marker
-        else {
-            return;
-        };
-        let list = &self.queues[queue];
-        let (length, own) = match unit {
-            Unit::Packets => (list.packets, 1),
-            Unit::Bytes => (list.bytes, bytes),
-        };
-        if u64::from(length) + u64::from(own) * u64::from(count_self) > u64::from(above) {
-            self.congestion_experienced(packets.packet_mut(packet));
-        }
-    }
-
-    #[inline]
-    fn mark_dequeued<P: Packets>(
-        &mut self,
-        queue: usize,
-        packet: Handle,
-        model: &ServiceModel,
-        packets: &mut P,
-    ) {
-        let Marker::Threshold { unit, above, count_self, at: MarkAt::Dequeue } =
-            model.queues[queue & 7].marker
-        else {
-            return;
-        };
-        // The packet is on the wire now: the counters include it.
-        let list = &self.queues[queue];
-        let (length, own) = match unit {
-            Unit::Packets => (list.packets, 1),
-            Unit::Bytes => (list.bytes, self.wire_bytes),
-        };
-        if length - own * u32::from(!count_self) > above {
-            self.congestion_experienced(packets.packet_mut(packet));
-        }
-    }
-
-    fn congestion_experienced(&mut self, packet: &mut Packet) {
-        let is_new = packet.marks & (Packet::MARK_ECT | Packet::MARK_CE) == Packet::MARK_ECT;
-        if is_new {
-            packet.marks |= Packet::MARK_CE;
-            self.marked = self.marked.wrapping_add(1);
-        }
-    }
 }
 
 #[cfg(test)]
@@ -778,7 +700,7 @@ mod tests {
 
     #[test]
     fn a_threshold_counts_what_it_says_when_it_says() {
-        use {MarkAt::*, Unit::*};
+        use crate::model::{MarkAt::*, Unit::*};
         let mark = |unit, above, count_self, at| Marker::Threshold { unit, above, count_self, at };
         assert_eq!(marks(mark(Packets, 7, false, Enqueue), &[]), [0b11_0000_0000; 2]);
         assert_eq!(marks(mark(Packets, 7, true, Enqueue), &[]), [0b11_1000_0000; 2]);

@@ -124,7 +124,9 @@ fn sources(root: &Path, folder: &str) -> Result<Vec<(String, Source)>, String> {
             let text = fs::read_to_string(&file)
                 .map_err(|error| format!("{}: {error}", file.display()))?;
             let name = file.strip_prefix(root).expect("listed under the root");
-            let is_test = is_test || file.file_name().is_some_and(|name| name == "tests.rs");
+            // What holds a crate to a plain one is tests alone, too.
+            let is_tests = |name: &std::ffi::OsStr| name == "tests.rs" || name == "oracle.rs";
+            let is_test = is_test || file.file_name().is_some_and(is_tests);
             read_all.push((name.to_string_lossy().into_owned(), read(&text, is_test)));
         }
     }

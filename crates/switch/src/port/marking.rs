@@ -1,0 +1,90 @@
+//! Marks of congestion: by thresholds and by a ramp, as a packet arrives or leaves.
+
+use trimline_packet::{Handle, Packet, Packets};
+
+use super::Port;
+use crate::Around;
+use crate::Chance;
+use crate::model::{MarkAt, Marker, ServiceModel, Unit};
+
+impl<const Q: usize> Port<Q> {
+    pub(super) fn mark_enqueued<K: Packets, C: Chance>(
+        &mut self,
+        queue: usize,
+        packet: Handle,
+        bytes: u32,
+        around: &mut Around<'_, ServiceModel, K, C>,
+    ) {
+        let list = &self.queues[queue];
+        let Marker::Ramp { kmin, kmax, pmax } = around.model.queues[queue].marker else {
+            let (model, packets) = (around.model, &mut *around.packets);
+            return self.mark_by_threshold(queue, packet, bytes, model, packets);
+        };
+        let mark = list.bytes > kmax || {
+            let above = u64::from(list.bytes.saturating_sub(kmin));
+            // Q0.32, rounded down: never more than pmax.
+            let probability = above * u64::from(pmax) / u64::from(kmax - kmin);
+            above > 0 && u64::from(around.chance.below(u32::MAX)) < probability
+        };
+        if mark {
+            self.congestion_experienced(around.packets.packet_mut(packet));
+        }
+    }
+
+    /// Marks an arriving packet where its queue has a threshold for those.
+    #[inline]
+    pub(super) fn mark_by_threshold<P: Packets>(
+        &mut self,
+        queue: usize,
+        packet: Handle,
+        bytes: u32,
+        model: &ServiceModel,
+        packets: &mut P,
+    ) {
+        let Marker::Threshold { unit, above, count_self, at: MarkAt::Enqueue } =
+            model.queues[queue & 7].marker
+        else {
+            return;
+        };
+        let list = &self.queues[queue];
+        let (length, own) = match unit {
+            Unit::Packets => (list.packets, 1),
+            Unit::Bytes => (list.bytes, bytes),
+        };
+        if u64::from(length) + u64::from(own) * u64::from(count_self) > u64::from(above) {
+            self.congestion_experienced(packets.packet_mut(packet));
+        }
+    }
+
+    #[inline]
+    pub(super) fn mark_dequeued<P: Packets>(
+        &mut self,
+        queue: usize,
+        packet: Handle,
+        model: &ServiceModel,
+        packets: &mut P,
+    ) {
+        let Marker::Threshold { unit, above, count_self, at: MarkAt::Dequeue } =
+            model.queues[queue & 7].marker
+        else {
+            return;
+        };
+        // The packet is on the wire now: the counters include it.
+        let list = &self.queues[queue];
+        let (length, own) = match unit {
+            Unit::Packets => (list.packets, 1),
+            Unit::Bytes => (list.bytes, self.wire_bytes),
+        };
+        if length - own * u32::from(!count_self) > above {
+            self.congestion_experienced(packets.packet_mut(packet));
+        }
+    }
+
+    fn congestion_experienced(&mut self, packet: &mut Packet) {
+        let is_new = packet.marks & (Packet::MARK_ECT | Packet::MARK_CE) == Packet::MARK_ECT;
+        if is_new {
+            packet.marks |= Packet::MARK_CE;
+            self.marked = self.marked.wrapping_add(1);
+        }
+    }
+}
