@@ -24,7 +24,7 @@ const QUEUE_PACKETS: f64 = 8.0;
 /// Bytes of memory for each packet whose latency is recorded.
 const BYTES_PER_LATENCY: f64 = 48.0;
 /// Chosen.
-const CORE: CoreRate = CoreRate { cut: 16, rise: 1024, tolerated: 16 };
+const CORE: CoreRate = CoreRate { cut: 4, rise: 128, tolerated: 16 };
 
 impl Protocol for Endpoint {
     const TAKES_MESSAGES: bool = true;
@@ -247,12 +247,12 @@ static CORE_RATE: Grammar = Grammar {
         optional(
             "cut",
             Form::Integer(2, 65_535),
-            "A header that was cut in the core takes one part in so many of the rate. Default: 16.",
+            "A header that was cut in the core takes one part in so many of the rate. Default: 4.",
         ),
         optional(
             "rise",
             Form::Integer(1, 65_535),
-            "A whole packet adds one part in so many of the link's rate. Default: 1024.",
+            "A whole packet adds one part in so many of the link's rate. Default: 128.",
         ),
         optional(
             "tolerated",
