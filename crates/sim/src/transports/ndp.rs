@@ -24,8 +24,7 @@ const QUEUE_PACKETS: f64 = 8.0;
 /// Bytes of memory for each packet whose latency is recorded.
 const BYTES_PER_LATENCY: f64 = 48.0;
 /// Chosen.
-const CORE: CoreRate =
-    CoreRate { cut: 4, rise: 128, tolerated: 16, forgotten_after: TimeDelta::from_ms(1) };
+const CORE: CoreRate = CoreRate { cut: 4, rise: 128, tolerated: 16 };
 
 impl Protocol for Endpoint {
     const TAKES_MESSAGES: bool = true;
@@ -265,11 +264,6 @@ static CORE_RATE: Grammar = Grammar {
             Form::Integer(1, 65_535),
             "One such header in so many answers takes nothing. Default: 16.",
         ),
-        optional(
-            "forgotten_after",
-            DURATION,
-            "After so long without a packet that was pulled the rate is the link's again. Default: 1ms.",
-        ),
     ],
 };
 
@@ -344,7 +338,7 @@ impl Transport for Ndp {
             ..defaults()
         };
         config.ack_every = keys.integer("ack_every", 1) as u8;
-        config.core_rate = keys.node("core_rate").map_or(Ok(None), core_rate)?;
+        config.core_rate = keys.node("core_rate").and_then(core_rate);
         config.initial_window = match keys.node("initial_window") {
             _ if keys.has("initial_window_bytes") => window_bytes(keys, config.payload_bytes)?,
             Some(window) if window.text().is_none() => keys.integer("initial_window", 30),
@@ -568,21 +562,16 @@ fn window_bytes(keys: &Keys<'_>, payload_bytes: u16) -> Result<u32, ScenarioErro
     Ok(packets as u32)
 }
 
-fn core_rate(node: &Node) -> Result<Option<CoreRate>, ScenarioError> {
-    if node.boolean() == Some(false) {
-        return Ok(None);
-    }
+fn core_rate(node: &Node) -> Option<CoreRate> {
     let count = |key, default| {
         let given = number(node, key).and_then(|number| u16::try_from(number).ok());
         given.unwrap_or(default)
     };
-    let forgotten = node.child("forgotten_after");
-    Ok(Some(CoreRate {
+    (node.boolean() != Some(false)).then(|| CoreRate {
         cut: count("cut", CORE.cut),
         rise: count("rise", CORE.rise),
         tolerated: count("tolerated", CORE.tolerated),
-        forgotten_after: forgotten.map_or(Ok(CORE.forgotten_after), duration_of)?,
-    }))
+    })
 }
 
 /// Packets on links.

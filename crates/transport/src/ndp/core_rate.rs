@@ -10,14 +10,7 @@
 //! whole packet adds one part in [`CoreRate::rise`] of the link's. So receivers whose rates differ approach each other. Few
 //! trims are chance: of [`CoreRate::tolerated`] answers one may be such a header, and [`BURST`] in a row may be.
 //!
-//! What was learned is forgotten when nothing was pulled for a while ([`CoreRate::forgotten_after`]): others had the core
-//! since.
-//!
 //! Only packets that were pulled count. Of a first window it is the sender that decides how fast it comes.
-
-use trimline_packet::{Time, TimeDelta};
-
-use crate::timers::set_back;
 
 /// A rate is a share of the link's, in units of 2^-20.
 const LINK: u32 = 1 << 20;
@@ -25,6 +18,8 @@ const LINK: u32 = 1 << 20;
 const LEAST: u32 = LINK / 256;
 /// Headers that may come in a row (chosen).
 const BURST: u32 = 4;
+
+use trimline_packet::TimeDelta;
 
 /// How the rate of pulls follows what the core carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +30,6 @@ pub struct CoreRate {
     pub rise: u16,
     /// One header in so many answers takes nothing; at least 1.
     pub tolerated: u16,
-    /// After so long without a packet that was pulled the rate is the link's.
-    pub forgotten_after: TimeDelta,
 }
 
 /// The rate of one receiver.
@@ -46,51 +39,33 @@ pub(super) struct Core {
     rate: u32,
     /// Headers beyond those that are tolerated, in parts of [`CoreRate::tolerated`].
     score: u32,
-    /// When the last packet came that was pulled.
-    heard: Time,
 }
 
 impl Core {
     /// The link's rate.
     pub(super) fn new(rule: CoreRate) -> Core {
-        Core { rule, rate: LINK, score: 0, heard: Time::ZERO }
+        Core { rule, rate: LINK, score: 0 }
     }
 
-    /// A packet that was pulled arrives. Whether the rate changed.
-    pub(super) fn hear(&mut self, now: Time, was_cut: bool) -> bool {
+    /// A packet that was pulled arrived whole, or was cut by the last switch. Whether the rate changed.
+    pub(super) fn passed(&mut self) -> bool {
+        self.score = self.score.saturating_sub(1);
         let before = self.rate;
-        if now > self.heard.saturating_add(self.rule.forgotten_after) {
-            (self.rate, self.score) = (LINK, 0);
-        }
-        self.heard = now;
-        if was_cut {
-            self.cut()
-        } else {
-            self.passed()
-        }
+        self.rate = LINK.min(before + LINK / u32::from(self.rule.rise));
         self.rate != before
     }
 
-    /// The clock was set back.
-    pub(super) fn set_back(&mut self, by: TimeDelta) {
-        set_back(&mut self.heard, by);
-    }
-
-    /// A packet that was pulled arrived whole, or was cut by the last switch.
-    fn passed(&mut self) {
-        self.score = self.score.saturating_sub(1);
-        self.rate = LINK.min(self.rate + LINK / u32::from(self.rule.rise));
-    }
-
-    /// A packet that was pulled was cut in the core.
-    fn cut(&mut self) {
+    /// A packet that was pulled was cut in the core. Whether the rate changed.
+    pub(super) fn cut(&mut self) -> bool {
         let most = BURST * u32::from(self.rule.tolerated);
         self.score += u32::from(self.rule.tolerated);
         if self.score <= most {
-            return;
+            return false;
         }
         self.score = most;
-        self.rate = LEAST.max(self.rate - self.rate / u32::from(self.rule.cut));
+        let before = self.rate;
+        self.rate = LEAST.max(before - before / u32::from(self.rule.cut));
+        self.rate != before
     }
 
     /// The time between two pulls where it is so long at the link's rate.

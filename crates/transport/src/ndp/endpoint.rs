@@ -177,7 +177,6 @@ impl Endpoint {
     pub fn set_back(&mut self, by: TimeDelta) {
         self.timers.set_back(by);
         self.pulls.set_back(by);
-        self.gaps.set_back(by);
         self.reset_at.iter_mut().for_each(|at| set_back(at, by));
         for entry in &mut self.slots {
             set_back(&mut entry.deadline, by);
@@ -326,7 +325,7 @@ impl Endpoint {
         let is_last_hop = packet.marks & Packet::MARK_LAST_HOP != 0;
         match arrival {
             Arrival::Whole | Arrival::Header if was_pulled => {
-                self.gaps.heed_core(now, arrival == Arrival::Header && !is_last_hop);
+                self.gaps.heed_core(arrival == Arrival::Header && !is_last_hop);
             }
             Arrival::Whole | Arrival::Header | Arrival::Duplicate | Arrival::Beyond => {}
         }

@@ -89,16 +89,14 @@ impl Gaps {
 
     /// A packet that was pulled arrived whole or was cut by the last switch, or was cut in the core.
     #[cold]
-    pub(super) fn heed_core(&mut self, now: Time, was_cut: bool) {
-        if self.core.as_mut().is_some_and(|core| core.hear(now, was_cut)) {
+    pub(super) fn heed_core(&mut self, was_cut: bool) {
+        let changed = match &mut self.core {
+            Some(core) if was_cut => core.cut(),
+            Some(core) => core.passed(),
+            None => false,
+        };
+        if changed {
             self.full = self.slowed(self.compute(self.payload_bytes));
-        }
-    }
-
-    /// The clock was set back.
-    pub(super) fn set_back(&mut self, by: TimeDelta) {
-        if let Some(core) = &mut self.core {
-            core.set_back(by);
         }
     }
 

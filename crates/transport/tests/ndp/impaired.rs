@@ -263,12 +263,7 @@ fn run(weather: &Weather) -> Network {
         pull_ack: weather.pull_ack,
         aeolus: weather.aeolus,
         ack_every: weather.ack_every,
-        core_rate: weather.core_rate.then_some(CoreRate {
-            cut: 16,
-            rise: 256,
-            tolerated: 16,
-            forgotten_after: TimeDelta::from_ms(1),
-        }),
+        core_rate: weather.core_rate.then_some(CoreRate { cut: 16, rise: 256, tolerated: 16 }),
         // Trims by the weather come on top of those of the port, so PULLs may be owed for long.
         backstop_owed: TimeDelta::from_ms(20),
         ..config()

@@ -160,8 +160,7 @@ fn a_flow_is_as_fast_with_a_sixth_of_the_answers() {
     assert!(single >= 600 && joined <= 100 + 30 + 2, "{joined} of {single}");
 }
 
-const CORE: CoreRate =
-    CoreRate { cut: 2, rise: 4, tolerated: 4, forgotten_after: TimeDelta::from_ms(1) };
+const CORE: CoreRate = CoreRate { cut: 2, rise: 4, tolerated: 4 };
 
 /// The time between two pulls after so many headers of packets that were pulled, from the core or from the last hop.
 fn gap_after(core_rate: Option<CoreRate>, headers: u32, flags: u8, marks: u8) -> TimeDelta {
@@ -207,25 +206,4 @@ fn whole_packets_give_the_rate_back() {
     lone.all();
     let first = next_after(&mut lone).0;
     assert_eq!(next_after(&mut lone).0 - first, GAP);
-}
-
-#[test]
-fn a_rate_that_nothing_tells_of_is_forgotten() {
-    for (later, gaps) in [(0, 8), (2_000, 1)] {
-        let mut lone = Lone::new(Config { pull_ack: false, core_rate: Some(CORE), ..config() });
-        lone.hear(&trimmed(data(1, 0, SYN)));
-        (1..=7).for_each(|sequence| {
-            lone.hear(&trimmed(data(1, sequence, 0)));
-        });
-        lone.now = us(later);
-        // One more: another half of the rate, or the first after a while.
-        lone.hear(&data(1, 8, SYN));
-        (9..12).for_each(|sequence| {
-            lone.hear(&trimmed(data(1, sequence, if later > 0 { 0 } else { SYN })));
-        });
-        lone.pass(us(later));
-        lone.all();
-        let first = next_after(&mut lone).0;
-        assert_eq!(next_after(&mut lone).0 - first, GAP * gaps, "{later}");
-    }
 }
