@@ -534,7 +534,8 @@ mod tests {
         assert!(
             notification.service.service().is_turned_round() && !notification.service.is_link()
         );
-        let of_ip = Packet::MARK_ECT | Packet::MARK_CE | Packet::MARK_UNSCHEDULED;
+        let of_dscp = Packet::MARK_UNSCHEDULED | Packet::MARK_LAST_HOP;
+        let of_ip = Packet::MARK_ECT | Packet::MARK_CE | of_dscp;
         assert_eq!(notification.marks, !of_ip);
         // What is shorter than a header is not filled up.
         let mut short = Packet { wire_bytes: 40, ..whole };
