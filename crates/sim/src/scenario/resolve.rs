@@ -61,6 +61,7 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
         events: &links.events,
     };
     let deflection = super::deflection::deflection(root, &ports.switch, &topology, largest)?;
+    core_rate_is_told(root)?;
     let bumps = super::bumps::bumps(root, &around)?;
     let nics = super::nics::nics(root, topology.hosts(), largest, is_lossless)?;
     let (workloads, missing) = workloads(root, &topology, &transports, &named.places, duration)?;
@@ -117,6 +118,22 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
             fct: flag("fct", false),
             series: series.is_some(),
         },
+    ))
+}
+
+/// Refuses pulls at the rate of the core where no port tells what the core trimmed from what the last hop did.
+fn core_rate_is_told(root: &Node) -> Result<(), ScenarioError> {
+    let Some(node) = root.at(&["transport", "ndp", "core_rate"]) else { return Ok(()) };
+    let tells = |node: &Node| node.child("last_hop").and_then(Node::boolean) == Some(true);
+    let switch = root.child("switch");
+    let ports = switch.and_then(|switch| switch.child("port")).and_then(Node::list).unwrap_or(&[]);
+    if node.boolean() == Some(false) || switch.is_some_and(tells) || ports.iter().any(tells) {
+        return Ok(());
+    }
+    Err(ScenarioError::new(
+        &node.place,
+        "pulls at the rate of the core, and no port tells what the last hop trimmed: all of it would count as the core's",
+        "a [[switch.port]] with layer = \"tor\", direction = \"down\", last_hop = true",
     ))
 }
 
@@ -471,6 +488,24 @@ mod tests {
             })
         );
         assert_eq!(plan.engine, EngineChoice::Heap);
+    }
+
+    #[test]
+    fn a_core_rate_needs_ports_that_tell_the_last_hop() {
+        let plan = |rest: &str| {
+            let text = format!(
+                "topology.fattree.k = 4\ntransport.ndp.core_rate = true\n{rest}\n\
+                 [[workload]]\nname = \"w\"\npermutation = {{}}\nsize = \"9KB\"\n"
+            );
+            let scenario = Scenario::parse("s.toml", &text, &[]);
+            scenario.map(|_| ()).map_err(|error| error.to_string())
+        };
+        let refused = plan("").unwrap_err();
+        assert!(refused.starts_with("s.toml:2:27: pulls at the rate of the core"), "{refused}");
+        assert_eq!(
+            plan("[[switch.port]]\nlayer = \"tor\"\ndirection = \"down\"\nlast_hop = true"),
+            Ok(())
+        );
     }
 
     #[test]
