@@ -33,6 +33,7 @@ SHELL = ("make", "trimline", "trimline-switch", "cargo", "cd", "scripts/beside.p
 OTHERS = {
     'let mut host = Host::open("eth0", address, BitRate::from_gbps(10), |_| {})?;',
     "## subject of the change",
+    "time, us    host 0 (sender)            switch               host 2 (receiver)",
 }
 
 #: Words that stand for something of the reader's, and what they are here.

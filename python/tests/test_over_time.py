@@ -49,7 +49,7 @@ class OverTime(InScratch):
         names = re.findall(r'text-anchor="end">([^<]*)</text>', drawing)[: len(layers)]
         self.assertEqual(sorted(names), sorted(layers))
         self.assertTrue(names[-1].startswith("pod 0 "), "pods are below")
-        said = [float(each) for each in re.findall(r": ([0-9.]+) KB</title>", drawing)]
+        said = [float(each) for each in re.findall(r"<title>([0-9.]+) KB, ", drawing)]
         self.assertAlmostEqual(max(said), samples["queue_bytes_max"].max() / 1e3, delta=0.01)
 
     def test_completion_times_are_taken_apart(self) -> None:

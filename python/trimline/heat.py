@@ -45,7 +45,7 @@ def queues(run: Result) -> str:
     more = len(layers) - MOST_ROWS
     note = f'<p class="note">The first {MOST_ROWS} of {len(layers)} rows.</p>' if more > 0 else ""
     drawing = (
-        f'<svg class="topology" viewBox="0 0 {WIDTH} {height}" font-size="11" '
+        f'<svg class="heat" viewBox="0 0 {WIDTH} {height}" font-size="11" '
         f'role="img" aria-label="Queues over time">{"".join(rows)}{axis}</svg>'
     )
     return f'<div class="wide">{drawing}</div>{scale(float(fullest))}{note}'
@@ -86,7 +86,7 @@ def row(place: int, layer: str, values: Sequence[float], fullest: float) -> str:
         cells.append(
             f'<rect x="{NAMES + first * width:.1f}" y="{y}" width="{(end - first) * width:.1f}" '
             f'height="{HEIGHT - 1}" fill="{shade(values[first], fullest)}">'
-            f"<title>{html.escape(layer)}: {rounded(most / 1e3):g} KB</title></rect>"
+            f"<title>{rounded(most / 1e3):g} KB, {html.escape(layer)}</title></rect>"
         )
         first = end
     name = f'<text x="{NAMES - 6}" y="{y + 11}" text-anchor="end">{html.escape(layer)}</text>'

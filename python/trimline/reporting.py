@@ -56,6 +56,7 @@ OVER_TIME = (
     ("stopped", "Stopped by pauses (% of time)", 100.0),
     ("queue_bytes_mean", "Mean queue of a port (KB)", 1e-3),
     ("queue_bytes_max", "Fullest port (KB)", 1e-3),
+    ("data_queue_bytes_mean", "Mean queue of data (KB)", 1e-3),
 )
 #: Counters of ports that utilisation shows already.
 SENT = ("packets", "bytes")

@@ -84,6 +84,7 @@ SERIES: dict[str, Any] = {
     "stopped": polars.Float64,
     "queue_bytes_mean": polars.Float64,
     "queue_bytes_max": polars.Int64,
+    "data_queue_bytes_mean": polars.Float64,
 }
 
 #: flow_series.csv: the columns that every transport has. Others are a transport's own.
