@@ -144,7 +144,7 @@ fn a_wrong_type_says_what_belongs_there() {
         "permutation = {}",
         "permutation = {}\nspraying = \"switch_random\"",
         "scenario.toml:12:12: unknown word \"switch_random\" (at `\"switch_random\"`); expected one \
-         of \"sender-permuted\", \"per-flow\", \"switch-random\"; nearest: \"switch-random\"",
+         of \"sender-permuted\", \"per-flow\", \"per-pair\", \"switch-random\"; nearest: \"switch-random\"",
     );
 }
 
@@ -542,9 +542,9 @@ fn mistakes_in_series_and_sweep_point_at_themselves() {
     assert_eq!(
         refused("switch.profile = \"htsim\"", "switch.profil = \"htsim\""),
         "scenario.toml:18:8: unknown key `profil` (at `profil`); expected one of profile, data_queue, \
-         port_limit, selective_drop, header_queue, wrr, coin, trim_to, return_to_sender, notifications, codel, \
+         port_limit, selective_drop, header_queue, wrr, coin, trim_to, return_to_sender, last_hop, notifications, codel, \
          ecn_threshold, ecn_ramp, ecn_mark_at, ecn_count_self, droppable_queue, droppable_ecn_threshold, shared_buffer, \
-         shared_buffer_per_port, shared_buffer_alpha, latency, pfc, deflection, port; nearest: profile"
+         shared_buffer_per_port, shared_buffer_alpha, buffer_cell, latency, pfc, deflection, port; nearest: profile"
     );
     assert_eq!(
         refused("switch.profile = \"htsim\"", "series = []"),

@@ -149,7 +149,7 @@ static GRAMMAR: Grammar = Grammar {
         optional(
             "initial_window_bytes",
             BYTES,
-            "The same in bytes of payload, rounded up to packets: a window as large whatever the payload. In place of initial_window.",
+            "The same in bytes of payload, rounded up to packets: a window as large whatever the payload. In place of initial_window. Default: by `initial_window`.",
         ),
         optional(
             "marked",
