@@ -312,6 +312,7 @@ TABLES = frozenset(
         "beyond/mixed-mtu",
         "beyond/ndp-congested-cores",
         "beyond/ndp-small-packets",
+        "beyond/opf-phantom",
         "homa/aeolus",
         "hull/base",
         "hull/table5",
