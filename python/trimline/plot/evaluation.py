@@ -22,7 +22,6 @@ LINES = {
     "mptcp": ("MPTCP", style.PROTOCOLS["mptcp"], "-"),
     "dctcp": ("DCTCP", style.PROTOCOLS["dctcp"], "-"),
     "dcqcn": ("DCQCN, authors'", style.PROTOCOLS["dcqcn"], "-"),
-    "small": ("NDP, 16 hosts", style.GREY, "-"),
 }
 
 

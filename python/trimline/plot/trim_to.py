@@ -13,13 +13,16 @@ from trimline.plot.incast import Ideal
 from trimline.plot.lines import over, place
 from trimline.plot.results import Experiment, Run
 
+#: Less over the ideal than this is nothing, in percent.
+LEAST = 0.05
+
 #: Scheme: words, colour, line.
 SCHEMES = {
     "receiver": ("to receiver (NDP)", style.BLUE, "-"),
     "arriving": ("to receiver, without a coin", style.SKY, "--"),
     "sender": ("to sender", style.VERMILION, "-"),
     "both": ("to both", style.PURPLE, "-."),
-    "notify": ("notification (FastLane)", style.GREEN, "-"),
+    "notify": ("notification (FastLane)", style.GREEN, "--"),
     "drop": ("dropped", style.BLACK, ":"),
 }
 
@@ -63,21 +66,24 @@ def trim_to(experiment: Experiment) -> Figure:
 
 
 def incast(axes: Axes, runs: list[Run], words: str, colour: str, line: str) -> None:
-    """Overhead by senders."""
+    """Overhead by senders, where every flow ended."""
     ideal = Ideal.of(runs)
+    whole = [run for run in runs if all(flow.fct_receiver_ps is not None for flow in run.flows)]
 
     def overhead(run: Run) -> float:
-        return ideal.over_percent(max(run.fct_ms()), place(run, "senders"))
+        # What is less is drawn at the edge.
+        return max(LEAST, ideal.over_percent(max(run.fct_ms()), place(run, "senders")))
 
-    senders = over(runs, lambda run: place(run, "senders"), overhead)
+    senders = over(whole, lambda run: place(run, "senders"), overhead)
     axes.plot(*senders, color=colour, linestyle=line, marker=".", label=words)
 
 
 def core(axes: Axes, runs: list[Run], words: str, colour: str, line: str) -> None:
-    """The distribution of completion times."""
-    times = sorted(time for run in runs for time in run.fct_ms())
-    shares = [(rank + 1) / len(times) for rank in range(len(times))]
-    axes.plot(times, shares, color=colour, linestyle=line, label=words)
+    """The share of all flows that took no longer."""
+    flows = [flow for run in runs for flow in run.flows]
+    times = sorted(flow.fct_receiver_ps for flow in flows if flow.fct_receiver_ps is not None)
+    shares = [(rank + 1) / len(flows) for rank in range(len(times))]
+    axes.plot([each / 1e9 for each in times], shares, color=colour, linestyle=line, label=words)
 
 
 def slow(axes: Axes, runs: list[Run], words: str, colour: str, line: str) -> None:
