@@ -12,6 +12,9 @@ from trimline.plot import style
 from trimline.plot.lines import marked
 from trimline.plot.results import Experiment, Run
 
+#: Runs of seconds.
+SMALL = "small"
+
 #: Series of Figure 3, without their payloads: name, colour, line.
 LINES = {
     "ndp": ("NDP, authors' queues", style.BLUE, "-"),
@@ -22,6 +25,8 @@ LINES = {
     "mptcp": ("MPTCP", style.PROTOCOLS["mptcp"], "-"),
     "dctcp": ("DCTCP", style.PROTOCOLS["dctcp"], "-"),
     "dcqcn": ("DCQCN, authors'", style.PROTOCOLS["dcqcn"], "-"),
+    # The quick tier's, which the figure does not need.
+    SMALL: ("NDP, 16 hosts", style.GREY, "-"),
 }
 
 
@@ -33,6 +38,8 @@ def fig03(experiment: Experiment) -> Figure:
         if name not in LINES or not payload.isdigit():
             raise MalformedResult(f"{experiment.folder}: no protocol and payload: {series!r}")
         by_payload.setdefault(name, {})[int(payload)] = list(runs)
+    if len(by_payload) > 1:
+        by_payload.pop(SMALL, None)
     figure, panels = pyplot.subplots(1, 2, sharey=True, figsize=(9.6, 4.2), layout="constrained")
     for axes, with_headers in zip(panels, (False, True), strict=True):
         for name, (label, colour, line) in LINES.items():
