@@ -12,7 +12,7 @@ use super::deflections::{Arriving, Command, Config, Draws, PORTS, packet_of, rea
 /// The TTL that hosts send with here: more switches than any vector counts.
 const INITIAL_TTL: u8 = 200;
 
-/// Where IPv4 has its TTL and its checksum.
+/// Where IPv4 has its TTL.
 const TTL: usize = 14 + 8;
 
 /// A switch, and what left it last.
@@ -52,12 +52,23 @@ impl LocalPorts for Seen<'_> {
     }
 }
 
+/// Writes the checksum of an IPv4 header without options.
+fn sign(header: &mut [u8]) {
+    header[10..12].fill(0);
+    let words = header.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
+    let sum = words.sum::<u32>();
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let folded = (sum & 0xffff) + (sum >> 16);
+    header[10..12].copy_from_slice(&(!(folded as u16)).to_be_bytes());
+}
+
 impl Switch<'_> {
     fn arrive(&mut self, arriving: &Arriving) -> usize {
         let Arriving { input, own, switches, packet } = arriving;
         let mut bytes = super::frame(packet);
         // This switch has taken one away.
         bytes[TTL] = INITIAL_TTL - switches - 1;
+        sign(&mut bytes[14..34]);
         let handle = self.frames.insert(&bytes);
         let seen = *self.frames.packet(handle);
         let ttl = self.frames.time_to_live(handle).unwrap();

@@ -201,7 +201,7 @@ impl Switch<'_> {
     }
 }
 
-/// Whether all packets have a form on the wire: no frame is shorter than 64 bytes, and data says its length where other
+/// Whether all packets have a form on the wire, and their headers another: no frame is shorter than 64 bytes, and data says its length where other
 /// transports say how urgent it is.
 fn has_frames(vector: &Vector) -> bool {
     vector.commands.iter().all(|(_, command)| match command {
@@ -210,7 +210,9 @@ fn has_frames(vector: &Vector) -> bool {
                 let says_length = u32::from(packet.header.payload_length()) + 64
                     >= u32::from(packet.wire_bytes)
                     || packet.header.kind != Kind::Data;
-                packet.wire_bytes >= Packet::HEADER_BYTES && says_length
+                // Of a frame of 64 bytes nothing can be cut, so it stays whole.
+                let can_be_cut = packet.wire_bytes > 66 || !packet.service.service().is_whole();
+                packet.wire_bytes >= Packet::HEADER_BYTES && says_length && can_be_cut
             })
         }
         _ => true,
