@@ -36,9 +36,9 @@ pub struct Config {
     /// ([`Config::without_credit_bank`]).
     pub credit_bank: bool,
     /// Whole packets of a connection that one ACK answers at most, and pulls that it asks for together
-    /// ([`super::joined`]): 1 to [`Joined::MOST`](trimline_packet::Joined::MOST). 1, each its own, is NDP's.
+    /// (module `joined`): 1 to [`Joined::MOST`](trimline_packet::Joined::MOST). 1, each its own, is NDP's.
     pub ack_every: u8,
-    /// Pulls that slow down while packets are trimmed before the last switch ([`super::core_rate`]); `None`, at the rate
+    /// Pulls that slow down while packets are trimmed before the last switch (module `core_rate`); `None`, at the rate
     /// of the link whatever becomes of the packets, is NDP's.
     pub core_rate: Option<CoreRate>,
     /// How the connections of a host share its link.
