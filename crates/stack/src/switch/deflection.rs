@@ -132,11 +132,13 @@ impl Deflection {
         let DeflectionModel { hot, limit, seen, .. } = self.model;
         let what = match hot {
             Some(Hot::Above(threshold)) => {
-                format!("data that nobody asked for leaves a port of more than {threshold} packets")
+                format!(
+                    "data that nobody asked for leaves by another port where its own holds more than {threshold} packets"
+                )
             }
-            Some(Hot::Full) => "data leaves a port that has no room".to_owned(),
-            Some(Hot::Always) => "data always leaves its port".to_owned(),
-            None => "nothing leaves its port".to_owned(),
+            Some(Hot::Full) => "data leaves by another port where its own has no room".to_owned(),
+            Some(Hot::Always) => "data always leaves by a port that is drawn".to_owned(),
+            None => "all leaves by its own port".to_owned(),
         };
         let seen = match seen {
             Seen::Now => "now",
@@ -148,7 +150,7 @@ impl Deflection {
             None => "as long as its TTL lasts".to_owned(),
         };
         format!(
-            "{what} for another, {limit}; queues are seen as they are {seen}; hosts send with a TTL of {}",
+            "{what}, {limit}; queues are seen as they are {seen}; hosts send with a TTL of {}",
             self.initial_ttl
         )
     }

@@ -1,4 +1,4 @@
-//! What a switch reads and writes in the header header of any frame.
+//! What a switch reads and writes in the IP header of any frame.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
@@ -7,7 +7,7 @@ use trimline_packet::Packet;
 
 const IP: usize = 14;
 
-/// A header header that was found.
+/// An IP header that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum IpHeader {
     /// IPv4, with the bytes of its header.
@@ -17,7 +17,7 @@ pub(super) enum IpHeader {
 }
 
 impl IpHeader {
-    /// The header header of a frame, if it has one.
+    /// The IP header of a frame, if it has one.
     pub(super) fn of(bytes: &[u8]) -> Option<IpHeader> {
         let header = match bytes.get(12..14)? {
             [0x08, 0x00] => IpHeader::V4(usize::from(bytes.get(IP)? & 15) * 4),

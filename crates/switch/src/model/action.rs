@@ -44,7 +44,14 @@ impl Action {
 
     /// Whether the step trims a packet and sends something to its sender at once.
     pub fn trims_towards_sender(self) -> bool {
-        matches!(self, Action::TrimToSender | Action::TrimToBoth)
+        match self {
+            Action::TrimToSender | Action::TrimToBoth => true,
+            Action::TrimArriving
+            | Action::TrimByCoin
+            | Action::Drop
+            | Action::Return
+            | Action::Notify => false,
+        }
     }
 
     /// What the step makes of a packet that it does not trim; `None`: it does not apply.
