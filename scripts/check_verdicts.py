@@ -365,17 +365,23 @@ def main():
         expected = tomllib.loads((arguments.experiments / name / "expected.toml").read_text())
         directories = sorted(path.parent for path in (arguments.out / name / "runs").rglob("flows.csv"))
         runs = [Run(directory, expected["finding"]) for directory in directories]
+        if report.get("tier") == "part":
+            runs = [run for run in runs if run.series in report["series"]]
         reported = {finding["name"]: finding for finding in report["findings"]}
         if set(reported) != {finding["name"] for finding in expected["finding"]}:
             print(f"{name}: findings differ from expected.toml")
             differences += 1
         for finding in expected["finding"]:
             ours, holds, of_seeds = judge(finding, runs)
-            # Only the quick tier may have none of the runs that a finding is about, or too few for its mean.
+            # Only the quick tier and a part may have none of the runs that a finding is about; the quick tier too few for its
+            # mean. A part says which series are there whole.
             has_bound = "lo" in finding or "hi" in finding
             is_of_all = finding.get("over_seeds", "each") != "each" and has_bound
             is_there = any(is_about(finding, run) for run in runs)
             not_judged = report.get("tier") == "quick" and (is_of_all or not is_there)
+            if report.get("tier") == "part":
+                needed = {finding.get("series"), finding.get("against", finding.get("series"))}
+                not_judged = not needed <= set(report["series"])
             holds = holds or not_judged
             theirs = reported.get(finding["name"], {"ours": None, "holds": None})
             same_value = (ours is None) == (theirs["ours"] is None) and (

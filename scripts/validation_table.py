@@ -5,7 +5,8 @@
     python3 scripts/validation_table.py out/verdict.json docs/validation.md
 
 Between `<!-- measured: ID -->` and `<!-- end -->` stands the table of experiment ID, and nothing
-else is touched. An experiment without a place in the file, or with findings that do not hold, is
+else is touched. Of some series (`--series`) the rows that were judged take the place of those of
+the same findings, and the others stay; a table that has none yet gets them all. An experiment without a place in the file, or with findings that do not hold, is
 named; what does not hold belongs into the text below the table with its cause. Only the standard
 library.
 """
@@ -50,10 +51,23 @@ def theirs(finding: dict) -> str:
     return ends[0] if ends[0] == ends[1] else "..".join(ends)
 
 
-def table(findings: list[dict]) -> str:
-    """The table of one experiment."""
+#: In place of a verdict.
+NOT_RUN = "not run"
+
+
+def standing(table: str) -> dict[str, str]:
+    """The rows of a table by the names of their findings."""
+    rows = [line for line in table.splitlines() if line.startswith("| ")]
+    return {row.split(" | ")[0].removeprefix("| "): row + "\n" for row in rows[1:]}
+
+
+def table(findings: list[dict], before: dict[str, str]) -> str:
+    """The table of one experiment; `before`: rows for findings that are not judged."""
     rows = []
     for finding in findings:
+        if finding.get("not_judged") and finding["name"] in before:
+            rows.append(before[finding["name"]])
+            continue
         lo, hi = finding.get("lo"), finding.get("hi")
         verdict = "reported" if lo is None and hi is None else "holds"
         cells = [
@@ -63,7 +77,9 @@ def table(findings: list[dict]) -> str:
             number(finding.get("ours")),
             bounds(lo, hi),
             finding.get("unit", ""),
-            verdict
+            NOT_RUN
+            if finding.get("not_judged")
+            else verdict
             if finding.get("holds")
             else MISSED.get(finding.get("missed", ""), "**does not hold**"),
         ]
@@ -76,12 +92,15 @@ def rewritten(text: str, experiments: list[dict]) -> tuple[str, list[str]]:
     homeless = []
     for experiment in experiments:
         place = re.compile(
-            rf"(<!-- measured: {re.escape(experiment['id'])} -->\n).*?(<!-- end -->)", re.DOTALL
+            rf"(<!-- measured: {re.escape(experiment['id'])} -->\n)(.*?)(<!-- end -->)", re.DOTALL
         )
-        made = table(experiment["findings"])
-        text, count = place.subn(lambda match, made=made: match[1] + made + match[2], text)
-        if count != 1:
+        match = place.search(text)
+        if match is None:
             homeless.append(experiment["id"])
+            continue
+        before = standing(match[2]) if experiment.get("tier") == "part" else {}
+        made = table(experiment["findings"], before)
+        text = text[: match.start(2)] + made + text[match.end(2) :]
     return text, homeless
 
 

@@ -36,12 +36,14 @@ def reproduce(
     seeds: int | str | Sequence[int] | None = None,
     settings: Sequence[str] = (),
     quick: bool = False,
+    series: Sequence[str] = (),
     resume: bool = False,
     plot: bool = True,
 ) -> Reproduction:
     """Runs an experiment, such as `ndp/fig14`, judges it and draws it.
 
-    The verdict and the files are those of `trimline reproduce`; with `quick` only some of the runs.
+    The verdict and the files are those of `trimline reproduce`; with `quick` only some of the runs. With `series` those of
+    these series: what is there of the others stays and is judged beside them.
     """
     if "/" not in identifier:
         raise ValueError(f"{identifier!r} is no experiment, such as 'ndp/fig14'")
@@ -51,6 +53,8 @@ def reproduce(
     if seeds is not None:
         words += ["--seeds", seeds_text(seeds)]
     words += ["--quick"] * quick
+    if series:
+        words += ["--series", ",".join(series)]
     words += ["--resume"] * resume
     status = told(words)
     if status == INTERRUPTED:

@@ -181,14 +181,22 @@ impl<M> Finding<M> {
     }
 
     /// A run without a value, or no run at all, refutes the finding: an experiment that did not happen confirms
-    /// nothing. Only the quick tier may have none of its runs, and it has not the seeds that a mean, a least or a greatest is over.
+    /// nothing. Only the quick tier and a part may have none of its runs, and the quick tier has not the seeds that a mean, a least or
+    /// a greatest is over.
     fn judge(&self, unit: &str, runs: &[Outcome], place: usize, tier: Tier) -> Verdict {
         let is_of_all = match self.over_seeds {
             OverSeeds::Each => false,
             OverSeeds::Mean | OverSeeds::Least | OverSeeds::Most => self.lo.or(self.hi).is_some(),
         };
-        let not_judged =
-            tier == Tier::Quick && (is_of_all || !runs.iter().any(|run| self.is_about(run)));
+        let has_runs = runs.iter().any(|run| self.is_about(run));
+        let not_judged = match tier {
+            Tier::Full => false,
+            Tier::Quick => is_of_all || !has_runs,
+            Tier::Part => {
+                let has = |series: &String| runs.iter().any(|run| run.series == *series);
+                self.series.is_none() || !has_runs || !self.against.iter().all(has)
+            }
+        };
         let values = self.values(runs, place);
         let values = values.unwrap_or_default();
         let all: Vec<f64> = values.iter().map(|&(_, value)| value).collect();

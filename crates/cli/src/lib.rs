@@ -26,6 +26,7 @@ mod load;
 mod memory;
 mod net;
 mod outcome;
+mod part;
 mod plan_words;
 mod quantity;
 mod quick;
@@ -180,6 +181,10 @@ enum Verb {
         /// Only some of the runs, each as in the full tier: minutes for all. What they are too few for is not judged.
         #[arg(long)]
         quick: bool,
+        /// Only these series, with commas. What is there of the others stays and is judged beside them; findings about
+        /// series that are not there are not judged.
+        #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "quick")]
+        series: Vec<String>,
         /// Directory of the results; default: out, with --quick out/quick.
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
@@ -373,6 +378,7 @@ fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -
             settings,
             jobs,
             quick,
+            series,
             out,
             resume,
             no_plot,
@@ -385,7 +391,12 @@ fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -
                 settings: settings.texts(),
                 jobs,
                 out: out.unwrap_or_else(|| default.into()),
-                tier: if quick { verdicts::Tier::Quick } else { verdicts::Tier::Full },
+                tier: match (quick, series.is_empty()) {
+                    (true, _) => verdicts::Tier::Quick,
+                    (false, true) => verdicts::Tier::Full,
+                    (false, false) => verdicts::Tier::Part,
+                },
+                series,
                 resume,
                 no_plot,
                 ignore_memory,

@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::finding::Finding;
 use crate::memory;
 use crate::outcome::{self, Outcome};
+use crate::part;
 use crate::results::{Earlier, earlier, say_resumed, write_run};
 use crate::terminal::print;
 use crate::verdicts::{self, Tier, Verdict};
@@ -28,12 +29,21 @@ pub(crate) struct Options {
     pub(crate) jobs: Option<usize>,
     pub(crate) out: PathBuf,
     pub(crate) tier: Tier,
+    /// The series that are run, with [`Tier::Part`].
+    pub(crate) series: Vec<String>,
     pub(crate) resume: bool,
     pub(crate) no_plot: bool,
     /// Runs that seem not to fit begin all the same.
     pub(crate) ignore_memory: bool,
     pub(crate) library: Option<PathBuf>,
     pub(crate) transports: Transports,
+}
+
+impl Options {
+    /// Whether a run is to be made.
+    fn wants(&self, run: &Run) -> bool {
+        self.tier != Tier::Part || self.series.contains(&run.plan.series)
+    }
 }
 
 /// Runs the experiments that `ids` name, one after the other, each on all threads.
@@ -53,32 +63,32 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
                 &options.transports,
             )?;
             experiment.expected.check(&experiment.expected_name, &scenario)?;
-            if options.tier == Tier::Quick {
-                experiment.expected.quick.choose(&experiment.id, &mut scenario)?;
+            match options.tier {
+                Tier::Quick => experiment.expected.quick.choose(&experiment.id, &mut scenario)?,
+                Tier::Part => part::check(&experiment.id, &scenario, &options.series)?,
+                Tier::Full => {}
             }
             Ok(scenario)
         })
         .collect::<Result<Vec<Scenario>, Failure>>()?;
     for scenario in &scenarios {
-        memory::fitted(&Vec::from_iter(&scenario.runs), threads.at_most(1), options.ignore_memory)?;
+        let wanted: Vec<&Run> = scenario.runs.iter().filter(|run| options.wants(run)).collect();
+        memory::fitted(&wanted, threads.at_most(1), options.ignore_memory)?;
     }
     catch_interrupts()?;
 
-    let mut judged = Vec::new();
+    let (mut judged, mut all_hold) = (Vec::new(), true);
     for (experiment, scenario) in experiments.iter().zip(&scenarios) {
         let out = options.out.join(&experiment.id);
         let findings = &experiment.expected.finding;
         let _claim = Claim::take(&out)?;
-        let found = match options.resume {
-            true => found(scenario, findings, &out, &options.settings),
-            false => vec![None; scenario.runs.len()],
-        };
+        let found = found(scenario, findings, &out, options);
         let kept: BTreeSet<PathBuf> = (scenario.runs.iter().zip(&found))
             .filter(|(_, found)| found.is_some())
             .map(|(run, _)| run_directory(&out, run))
             .collect();
         forget(&out, &kept).map_err(|error| Failure::io(&out, &error))?;
-        let outcomes = run_all(scenario, found, &out, threads, options, findings)?;
+        let mut outcomes = run_all(scenario, found, &out, threads, options, findings)?;
         if is_stopped() {
             eprintln!(
                 "stopped: {} holds what there was until then; --resume goes on",
@@ -86,27 +96,39 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
             );
             return Ok(interrupted());
         }
+        // Fewer seeds than a finding is about would judge it otherwise.
+        let series = part::whole_series(scenario, &outcomes);
+        let is_part = outcomes.len() < scenario.runs.len();
+        outcomes.retain(|outcome| series.contains(&outcome.series));
+        let tier = match options.tier {
+            Tier::Part if !is_part => Tier::Full,
+            tier => tier,
+        };
         let verdicts: Vec<Verdict> = findings
             .iter()
             .enumerate()
-            .map(|(place, finding)| finding.verdict(&outcomes, place, options.tier))
+            .map(|(place, finding)| finding.verdict(&outcomes, place, tier))
             .collect();
-        write_findings(experiment, &verdicts, &out, options)?;
+        let mut json = verdicts::as_json(&experiment.id, &verdicts, tier);
+        if is_part {
+            json["series"] = json!(series);
+        }
+        write_findings(experiment, &json, &out, options)?;
         if !options.json {
             let title = &experiment.expected.title;
-            print(&verdicts::table(&experiment.id, title, &verdicts, options.tier));
+            print(&verdicts::table(&experiment.id, title, &verdicts, tier));
         }
-        if !options.no_plot {
+        if is_part && !options.no_plot {
+            eprintln!("no figure: it needs all series of {}", experiment.id);
+        } else if !options.no_plot {
             draw(&experiment.id, &out, options.json);
         }
-        judged.push((experiment, verdicts));
+        all_hold &= verdicts.iter().all(|verdict| verdict.holds);
+        judged.push(json);
     }
     if options.json {
-        let all: Vec<_> =
-            judged.iter().map(|(e, v)| verdicts::as_json(&e.id, v, options.tier)).collect();
-        print(&format!("{:#}\n", json!({ "experiments": all })));
+        print(&format!("{:#}\n", json!({ "experiments": judged })));
     }
-    let all_hold = judged.iter().all(|(_, verdicts)| verdicts.iter().all(|verdict| verdict.holds));
     Ok(if all_hold { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
@@ -115,17 +137,23 @@ fn run_directory(out: &Path, run: &Run) -> PathBuf {
 }
 
 /// The outcomes of the runs that an earlier reproduction of the same scenario by the same program has
-/// finished.
+/// finished, if they are not to be run again.
 fn found(
     scenario: &Scenario,
     findings: &[Finding],
     out: &Path,
-    settings: &[String],
+    options: &Options,
 ) -> Vec<Option<Outcome>> {
+    if !options.resume && options.tier != Tier::Part {
+        return vec![None; scenario.runs.len()];
+    }
     let mut foreign = 0;
     let outcome = |run: &Run| {
+        if options.wants(run) && !options.resume {
+            return None;
+        }
         let directory = run_directory(out, run);
-        match earlier(&directory, scenario, settings, run) {
+        match earlier(&directory, scenario, &options.settings, run) {
             Earlier::Finished(_) => {
                 let text = fs::read_to_string(directory.join(outcome::FILE)).ok()?;
                 Outcome::from_json(findings, run, &text)
@@ -177,7 +205,8 @@ fn run_all(
     options: &Options,
     findings: &[Finding],
 ) -> Result<Vec<Outcome>, Failure> {
-    let pending: Vec<usize> = (0..found.len()).filter(|&run| found[run].is_none()).collect();
+    let is_pending = |&run: &usize| found[run].is_none() && options.wants(&scenario.runs[run]);
+    let pending: Vec<usize> = (0..found.len()).filter(is_pending).collect();
     let waiting: Vec<&Run> = pending.iter().map(|&run| &scenario.runs[run]).collect();
     let threads = memory::fitted(&waiting, threads, options.ignore_memory)?;
     let settings = &options.settings;
@@ -197,14 +226,14 @@ fn run_all(
 /// findings.json and the reference files, beside the runs: all that a figure needs.
 fn write_findings(
     experiment: &Experiment,
-    verdicts: &[Verdict],
+    findings: &serde_json::Value,
     out: &Path,
     options: &Options,
 ) -> Result<(), Failure> {
     let write = |path: PathBuf, text: &str| {
         result_folder::write_file(&path, text).map_err(|error| Failure::io(&path, &error))
     };
-    verdicts::write(out, &experiment.id, verdicts, options.tier)?;
+    verdicts::write(out, findings)?;
     for file in &experiment.expected.reference_files {
         let text = reference(options.library.as_deref(), file).ok_or_else(|| {
             Failure::message(format!("{}: no reference file `{file}`", experiment.id))

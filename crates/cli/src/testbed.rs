@@ -281,10 +281,11 @@ fn judge(
     for (name, contents) in &report.files {
         write(name, contents)?;
     }
-    verdicts::write(folder, &id, &judged, Tier::Full)?;
+    let mut findings = verdicts::as_json(&id, &judged, Tier::Full);
+    verdicts::write(folder, &findings)?;
     if options.json {
         let mut json = json;
-        json["findings"] = verdicts::as_json(&id, &judged, Tier::Full)["findings"].take();
+        json["findings"] = findings["findings"].take();
         print(&format!("{json:#}\n"));
     } else {
         print(&report.table);

@@ -15,7 +15,21 @@ use crate::theirs::{Missed, Span};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tier {
     Full,
+    /// Those that expected.toml names.
     Quick,
+    /// All of some series.
+    Part,
+}
+
+impl Tier {
+    /// As findings.json has it.
+    fn name(self) -> Option<&'static str> {
+        match self {
+            Tier::Full => None,
+            Tier::Quick => Some("quick"),
+            Tier::Part => Some("part"),
+        }
+    }
 }
 
 /// A finding and what our runs say about it: the machine-readable form.
@@ -34,7 +48,7 @@ pub(crate) struct Verdict {
     pub(crate) hi: Option<f64>,
     pub(crate) unit: String,
     pub(crate) holds: bool,
-    /// The quick tier has none of the runs that it is about, or too few seeds for a mean.
+    /// The quick tier has none of the runs that it is about, or too few seeds for a mean; or not all of its series are there.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) not_judged: bool,
     /// Whether theirs misses it too, where it is missed and somebody has looked.
@@ -52,21 +66,16 @@ fn is_of_one_seed(seeds: &Option<Interval>) -> bool {
 /// What findings.json holds.
 pub(crate) fn as_json(id: &str, verdicts: &[Verdict], tier: Tier) -> serde_json::Value {
     let mut json = json!({ "id": id, "findings": verdicts });
-    if tier == Tier::Quick {
-        json["tier"] = "quick".into();
+    if let Some(name) = tier.name() {
+        json["tier"] = name.into();
     }
     json
 }
 
 /// Writes findings.json into a folder, whole or not at all.
-pub(crate) fn write(
-    folder: &Path,
-    id: &str,
-    verdicts: &[Verdict],
-    tier: Tier,
-) -> Result<(), Failure> {
+pub(crate) fn write(folder: &Path, findings: &serde_json::Value) -> Result<(), Failure> {
     let path = folder.join("findings.json");
-    let text = format!("{:#}\n", as_json(id, verdicts, tier));
+    let text = format!("{findings:#}\n");
     result_folder::write_file(&path, text).map_err(|error| Failure::io(&path, &error))
 }
 
@@ -112,7 +121,11 @@ pub(crate) fn table(id: &str, title: &str, verdicts: &[Verdict], tier: Tier) -> 
             .to_owned(),
         ]);
     }
-    let tier = if tier == Tier::Quick { " (quick tier: some of the runs)" } else { "" };
+    let tier = match tier {
+        Tier::Full => "",
+        Tier::Quick => " (quick tier: some of the runs)",
+        Tier::Part => " (some of the series)",
+    };
     let mut text = format!("\n{id}: {title}{tier}\n");
     let lines = columns(&rows);
     for (line, verdict) in lines.lines().zip(std::iter::once(None).chain(verdicts.iter().map(Some)))

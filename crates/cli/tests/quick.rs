@@ -108,3 +108,46 @@ fn a_choice_that_chooses_nothing_is_a_mistake_before_anything_runs() {
     assert!(said.contains("a/tiny: [quick] of expected.toml: no run at `senders`"), "{said}");
     assert!(!folder.join("out").exists());
 }
+
+fn verdicts(folder: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(folder.join("out/a/tiny/findings.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn series_are_run_one_after_the_other_and_judged_together() {
+    let folder = scratch("series", EXPECTED);
+    let (series, out) = (|name| ["--series", name], folder.join("out"));
+    assert_eq!(reproduce(&folder, &series("paper")).status.code(), Some(1));
+    let first = runs(&out);
+    assert_eq!(first.len(), 9, "three seeds at three places: {first:?}");
+    let part = verdicts(&folder);
+    assert_eq!((&part["tier"], &part["series"]), (&"part".into(), &serde_json::json!(["paper"])));
+    let judged = |verdicts: &Value| -> Vec<bool> {
+        let findings = verdicts["findings"].as_array().unwrap().iter();
+        findings.map(|finding| finding["not_judged"] != Value::Bool(true)).collect()
+    };
+    assert_eq!(judged(&part), [true, true, false]);
+
+    // What is there of the other series stays, with --resume or without; then all is judged, as by one command.
+    assert_eq!(reproduce(&folder, &series("p4")).status.code(), Some(1));
+    let both = runs(&out);
+    assert_eq!(both.len(), 18);
+    assert!(first.iter().all(|run| both.contains(run)));
+    let whole = verdicts(&folder);
+    assert_eq!((whole.get("tier"), whole.get("series")), (None, None));
+    assert_eq!(reproduce(&folder, &[]).status.code(), Some(1));
+    assert_eq!(verdicts(&folder), whole);
+
+    // A series that lacks a seed is not judged by the others.
+    fs::remove_dir_all(out.join("a/tiny/runs/p4/senders=4/seed-2")).unwrap();
+    let resumed = reproduce(&folder, &["--series", "paper", "--resume"]);
+    let said = String::from_utf8(resumed.stderr).unwrap();
+    assert!(said.contains("17 of 18 runs are there"), "{said}");
+    assert_eq!(verdicts(&folder), part);
+
+    let unknown = reproduce(&folder, &series("papers"));
+    assert_eq!(unknown.status.code(), Some(2));
+    let said = String::from_utf8(unknown.stderr).unwrap();
+    assert!(said.contains("a/tiny: no series `papers`; expected some of p4, paper"), "{said}");
+    assert_eq!(verdicts(&folder), part, "a mistake loses nothing");
+}

@@ -139,6 +139,8 @@ pub(crate) struct Seen {
     started: u64,
     /// Those whose sender knows that they ended.
     finished: u64,
+    /// Those whose last byte has arrived.
+    delivered: u64,
     last_change: Time,
 }
 
@@ -261,6 +263,7 @@ impl Flows {
         let seen = mem::take(&mut other.seen);
         self.seen.started += seen.started;
         self.seen.finished += seen.finished;
+        self.seen.delivered += seen.delivered;
         self.seen.last_change = self.seen.last_change.max(seen.last_change);
         self.ended.append(&mut other.ended);
         self.messages.append(&mut other.messages);
@@ -279,9 +282,14 @@ impl Flows {
         (self.applications.known(), self.seen.finished)
     }
 
-    /// Whether no sized flow is under way, and none will start.
+    /// Whether every sized flow has ended at its sender, and none will start.
     pub(crate) fn are_over(&self) -> bool {
         self.seen.started == self.seen.finished && self.applications.are_done()
+    }
+
+    /// Whether the last byte of every sized flow that started has arrived. A sender that waits for no ACKs ends before.
+    pub(crate) fn are_delivered(&self) -> bool {
+        self.seen.started == self.seen.delivered
     }
 
     /// Whether a sized flow ever started.
@@ -519,7 +527,10 @@ impl Flows {
         }
         end.store(now.as_ps(), Ordering::Relaxed);
         match event {
-            flow::Event::Delivered { .. } => self.applications.delivered(&flow, now),
+            flow::Event::Delivered { .. } => {
+                self.seen.delivered += u64::from(flow.size.is_some());
+                self.applications.delivered(&flow, now);
+            }
             flow::Event::Acknowledged { .. } => {
                 if flow.size.is_some() {
                     self.seen.finished += 1;
@@ -545,6 +556,7 @@ impl Flows {
             flow::Event::Delivered { key, .. } => {
                 let kept = self.kept_at(Flows::opener(host, key), key.connection);
                 let flow = kept.deliver(now, totals);
+                self.seen.delivered += 1;
                 self.applications.delivered(&flow, now);
                 if !self.keeping[flow.workload as usize].answers {
                     return None;

@@ -274,6 +274,12 @@ struct Drive<'a, 'w, E: Protocol> {
     watch: &'w mut dyn FnMut(Progress) -> ControlFlow<()>,
 }
 
+/// Whether a run without a duration is over when nothing has happened to its flows for so long. What is still on its way
+/// when the last sender has ended is waited for, as long as flows are remembered: nobody would send it again.
+fn has_ended(flows: &Flows, quiet: TimeDelta, time_wait: TimeDelta) -> bool {
+    quiet > PATIENCE || flows.are_over() && (flows.are_delivered() || quiet > time_wait)
+}
+
 impl<E: Protocol> Drive<'_, '_, E> {
     fn run<P: OutputPort>(
         &mut self,
@@ -299,8 +305,8 @@ impl<E: Protocol> Drive<'_, '_, E> {
             let is_over = match end {
                 Some(end) => now >= end,
                 None => {
-                    let last = network.flows.last_change();
-                    network.flows.are_over() || now.saturating_since(last) > PATIENCE
+                    let quiet = now.saturating_since(network.flows.last_change());
+                    has_ended(&network.flows, quiet, E::time_wait(self.config))
                 }
             };
             let is_stuck = deadlocks.look(network, engine, now);

@@ -39,6 +39,8 @@ def draw(experiment: Experiment, folder: Path) -> list[Path]:
         figure = FIGURES[experiment.identifier](experiment)
         if experiment.tier == "quick":
             style.note(figure, "quick tier")
+        elif experiment.tier == "part":
+            style.note(figure, "some of the series")
         return style.write(figure, folder, experiment.identifier.replace("/", "-"))
 
 
@@ -309,8 +311,10 @@ FIGURES: dict[str, Callable[[Experiment], Figure]] = {
 TABLES = frozenset(
     {
         "beyond/detours",
+        "beyond/fastlane-phantom",
         "beyond/mixed-mtu",
         "beyond/ndp-congested-cores",
+        "beyond/ndp-options-cost",
         "beyond/ndp-small-packets",
         "beyond/opf-phantom",
         "homa/aeolus",

@@ -138,7 +138,7 @@ class Experiment:
     runs: tuple[Run, ...]
     findings: tuple[Finding, ...]
     reference: dict[str, list[float]]
-    #: `quick` when only some of the runs were asked for.
+    #: `quick` when only some of the runs were asked for, `part` when some of the series are there.
     tier: str = "full"
 
     @staticmethod

@@ -202,6 +202,23 @@ fn the_quick_tier_may_lack_runs_but_no_value() {
 }
 
 #[test]
+fn a_part_judges_what_all_of_its_series_are_there_for() {
+    let part = |more: &str, record: &RunRecord| {
+        let findings = parse(&format!("{HEAD}hi = 30.0\n{more}"));
+        let verdict = findings[0].verdict(&[Outcome::new(&findings, &[], record)], 0, Tier::Part);
+        (verdict.not_judged, verdict.holds, verdict.ours)
+    };
+    let (ended, unfinished) = (record(1, &[Some(10)]), record(1, &[Some(10), None]));
+    assert_eq!(part("series = \"ndp\"", &ended), (false, true, Some(10.0)));
+    assert_eq!(part("series = \"ndp\"\nover_seeds = \"mean\"", &ended), (false, true, Some(10.0)));
+    assert_eq!(part("series = \"ndp\"", &unfinished), (false, false, None));
+    assert_eq!(part("series = \"other\"", &ended), (true, true, None));
+    assert_eq!(part("series = \"ndp\"\nagainst = \"other\"", &ended), (true, true, None));
+    // It is about all series.
+    assert_eq!(part("", &ended), (true, true, Some(10.0)));
+}
+
+#[test]
 fn flows_are_selected() {
     let records = [record(1, &[Some(10), Some(20)])];
     let of = |key: &str| {

@@ -166,6 +166,8 @@ static DCTCP: Grammar = Grammar {
         DSACK,
         TIMESTAMPS,
         FRTO,
+        NOTIFICATIONS,
+        MAX_SIM_SHIFT,
         HANDSHAKE,
         ACK_EVERY,
         TIMERS,
@@ -529,7 +531,10 @@ impl Transport for Family {
             ],
             Family::Dctcp => {
                 let control = Control::Dctcp { gain_shift: 4 };
-                vec![sample("dctcp", Config { control, ecn: true, ..base })]
+                let base = Config { control, ecn: true, ..base };
+                let notifications = Notifications::FastLane(FastLane::default());
+                let told = Config { sack: false, notifications, ..base.clone() };
+                vec![sample("dctcp", base), sample("dctcp, told of drops", told)]
             }
             Family::Mptcp => vec![sample("mptcp", Config { subflows: 8, sack: false, ..base })],
         }
@@ -561,12 +566,6 @@ impl Transport for Family {
         match self {
             Family::Tcp => {
                 config.control = draws.one_of(&[Control::NewReno, Control::Cubic]);
-                // By what is drawn already: one more draw would give what follows other numbers.
-                if !config.sack && !config.timestamps {
-                    let rules = FastLane { retry_shift: config.ack_every % 3 };
-                    config.notifications = Notifications::FastLane(rules);
-                    config.frto = false;
-                }
             }
             Family::Dctcp => {
                 config.control = Control::Dctcp { gain_shift: draws.below(6) as u8 };
@@ -575,6 +574,12 @@ impl Transport for Family {
                 config.alpha_from_zero = config.initial_window > 2;
             }
             Family::Mptcp => config.subflows = draws.one_of(&[2, 3, 8]),
+        }
+        // By what is drawn already: one more draw would give what follows other numbers.
+        if self != Family::Mptcp && !config.sack && !config.timestamps {
+            let rules = FastLane { retry_shift: config.ack_every % 3 };
+            config.notifications = Notifications::FastLane(rules);
+            config.frto = false;
         }
         config
     }

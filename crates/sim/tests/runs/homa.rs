@@ -72,3 +72,22 @@ fn every_message_of_an_incast_arrives_through_queues_that_drop() {
     let resent: u64 = record.flows.iter().map(|flow| flow.retransmissions_timeout).sum();
     assert!(resent > 100, "128 times 10 KB do not fit 64 packets: {resent} sent again");
 }
+
+/// Its sender has ended when the message still crosses slow links: the run waits for it, as long as the flow is remembered.
+#[test]
+fn a_run_waits_for_what_is_on_its_way_when_the_last_sender_has_ended() {
+    let message = "links.delay = \"1ms\"\n".to_owned() + &pairs("message", "[0, 1]", "14420B");
+    let end = |time_wait: &str| {
+        let keys = format!("transport.homa = {{ acks = false, linger = \"50us\", {time_wait} }}");
+        let text = format!("topology.star.hosts = 2\n{keys}\n{message}");
+        let scenario = Scenario::parse("s.toml", &text, &[]).expect("a scenario");
+        same_everywhere(&scenario.runs[0].plan, 2)
+    };
+    let patient = end("time_wait = \"10ms\"");
+    let flow = patient.flows.iter().next().expect("a message");
+    assert!(flow.fct_ps.expect("it ended") < 1_000_000_000, "its sender ends in the first 1 ms");
+    assert!(receiver_ps(flow) > 2_000_000_000);
+    // After 1 ms without news nobody remembers it.
+    let impatient = end("time_wait = \"100us\"");
+    assert_eq!(impatient.flows.iter().next().expect("a message").fct_receiver_ps, None);
+}
