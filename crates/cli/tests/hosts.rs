@@ -369,6 +369,10 @@ fn what_is_wrong_is_said_in_words() {
     testbed(&["fig08", "--seconds", "2"], &["fig08", "--seconds", "coexist and hull"]);
     testbed(&["coexist", "--only", "fig02-real"], &["coexist", "--only", "hull"]);
     testbed(&["hull", "--only", "fig03"], &["fig03", "table1-real", "fig02-real"]);
+    testbed(&["fastlane", "--seconds", "2"], &["fastlane", "--seconds", "coexist and hull"]);
+    testbed(&["fastlane", "--only", "fig02-real"], &["fastlane", "--only", "hull"]);
+    testbed(&["coexist", "--delay", "1ms"], &["--delay", "hull and fastlane"]);
+    testbed(&["fig08", "--congestion", "reno"], &["--congestion", "coexist, hull and fastlane"]);
     testbed(&["hull", "--delay", "250"], &["--delay", "a time such as"]);
     testbed(&["fig11", "--capture", "file.pcap"], &["fig11", "--capture", "fig09"]);
     testbed(&["coexist", "--ndp-flows", "0"], &["--ndp-flows", "1..=64"]);

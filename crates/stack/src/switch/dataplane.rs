@@ -358,9 +358,7 @@ impl<E: Egress> Dataplane<E> {
     /// Takes a frame in.
     fn insert(&mut self, frame: &[u8]) -> Handle {
         let handle = self.frames.insert(frame);
-        if E::TELLS {
-            self.frames.recognise(handle);
-        }
+        self.frames.look_for::<E>(handle);
         handle
     }
 
@@ -622,9 +620,7 @@ impl<E: Egress> Dataplane<E> {
         while let Some(frame) = self.passed.pop_front() {
             let handle = self.frames.insert(&frame);
             self.frames.describe_again(handle);
-            if E::TELLS {
-                self.frames.recognise(handle);
-            }
+            self.frames.look_for::<E>(handle);
             self.push(arrival, number, event(handle));
         }
     }
