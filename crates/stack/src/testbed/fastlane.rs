@@ -247,11 +247,9 @@ pub fn sized_flows(setting: &Setting, capture: Option<&Path>) -> io::Result<Meas
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::*;
-
+impl Measured {
     /// Seven notifications found no room, and five frames were of those that nobody is told of.
-    pub(crate) fn sound(told: Vec<Told>) -> Measured {
+    pub(super) fn sound(told: Vec<Told>) -> Measured {
         let sent: u64 = told.iter().map(|told| told.notifications as u64).sum();
         Measured {
             time: Duration::from_secs(2),
@@ -267,6 +265,11 @@ pub(super) mod tests {
             held_up: Some(Duration::from_millis(100)),
         }
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
 
     #[test]
     fn the_switch_has_the_cap_and_a_second_what_it_brings() {
@@ -295,7 +298,7 @@ pub(super) mod tests {
     fn what_is_not_accounted_for_is_seen() {
         let told =
             |notifications, truncated| Told { notifications, truncated, most_in_a_second: 3 };
-        let sound = sound(vec![told(10, 10), told(20, 20)]);
+        let sound = Measured::sound(vec![told(10, 10), told(20, 20)]);
         let of = |one: &Measured| [one.untold_data(), one.unaccounted(), one.miscounted()];
         assert_eq!((of(&sound), sound.sent(), sound.held_up_percent()), ([0; 3], 30, 5.0));
         let untold = vec![(Untold::Control, 4), (Untold::Malformed, 1)];

@@ -152,7 +152,7 @@ mod tests {
             truncated: notifications as u64,
             most_in_a_second,
         };
-        let one = fastlane::tests::sound(vec![told(40, 80), told(20, 79)]);
+        let one = Measured::sound(vec![told(40, 80), told(20, 79)]);
         let report = report(&setting, &[one]);
         assert_eq!([report.of("fewest_least"), report.of("beyond_cap")], [20.0, 1.0]);
         let widest = report.table.lines().map(|line| line.chars().count()).max();
