@@ -3,7 +3,9 @@
 //! It is an option of TCP for experiments (kind 253, RFC 4727) under an ExID (RFC 6994): eight bytes in all, of which the
 //! last four are the bytes that the flow has still to send, or those of the whole flow. The fewer, the more urgent.
 //!
-//!     253 | 8 | 0x70 0x46 | bytes of the flow, the highest first
+//! ```text
+//! 253 | 8 | 0x70 0x46 | bytes of the flow, the highest first
+//! ```
 //!
 //! A sender with more than 32 bits can hold writes the greatest number. A switch never changes the option. A frame without
 //! it is treated as the simulator treats control packets: it goes before all data, and loses its place to nobody.
