@@ -25,7 +25,7 @@ const TCP_BYTES: usize = 20;
 /// The end of the options, and one that fills (RFC 9293, 3.2).
 const END: u8 = 0;
 const NO_OPERATION: u8 = 1;
-/// An option for experiments (RFC 4727, 2.1).
+/// An option for experiments (RFC 4727).
 const EXPERIMENT: u8 = 253;
 /// Which experiment: "pF". Chosen; it is not registered.
 const EXID: [u8; 2] = [0x70, 0x46];
