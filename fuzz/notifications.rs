@@ -6,7 +6,7 @@ use trimline_packet::{Time, TimeDelta};
 use trimline_stack::switch::{Config, Fabric};
 
 /// Host 2's cable is slow, and its port holds three packets.
-const SWITCH: &str = "seed = 1\nrate = \"1Gbps\"\nprofile = \"fastlane\"\npackets = 3\npayload = 1000\n\
+const SWITCH: &str = "seed = 1\nrate = \"1Gbps\"\npackets = 3\npayload = 1000\n\
                       [[switch]]\nname = \"s\"\nforwarding = \"l2\"\n\
                       [[host]]\nswitch = \"s\"\ninterface = \"p1\"\n\
                       [[host]]\nswitch = \"s\"\ninterface = \"p2\"\nrate = \"1Mbps\"\n";
@@ -29,12 +29,15 @@ fn sum(bytes: &[u8]) -> u16 {
     ((sum & 0xffff) + (sum >> 16)) as u16
 }
 
-/// A frame that finds a full port. Its first byte says whether it is between the two hosts, whatever its bytes are, and
-/// whether senders of what carries nothing are told.
+/// A frame that finds a full port. Its first byte says whether it is between the two hosts, whatever its bytes are, whether
+/// senders of what carries nothing are told, and whether the port is in order of urgency, which what fills it does not say.
 pub(crate) fn notification(bytes: &[u8]) {
     let Some((&choices, bytes)) = bytes.split_first() else { return };
     let tells_control = choices & 2 != 0;
-    let head = format!("notifications = {{ control = {tells_control}, memory = \"128B\" }}\n");
+    let profile = if choices & 4 != 0 { "fastlane-pfabric" } else { "fastlane" };
+    let head = format!(
+        "profile = \"{profile}\"\nnotifications = {{ control = {tells_control}, memory = \"128B\" }}\n"
+    );
     let config = Config::parse(&(head + SWITCH)).expect("a sound configuration");
     let mut fabric = Fabric::new(&config).expect("a sound configuration");
     let start = Time::ZERO + TimeDelta::from_ms(1);

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 use trimline_stack::testbed::coexist::Setting;
 use trimline_stack::testbed::report::Report;
-use trimline_stack::testbed::{figures, hull_figures, namespace};
+use trimline_stack::testbed::{fastlane_figures, figures, hull_figures, namespace};
 
 use crate::failure::Failure;
 use crate::findings::Expected;
@@ -38,6 +38,8 @@ pub(crate) enum Figure {
     Coexist,
     /// Two flows of the kernel's TCP into one port, with a phantom queue and without: Table 1 and Figure 2 of HULL.
     Hull,
+    /// Flows of the kernel's TCP into a port that tells senders of drops (FastLane).
+    Fastlane,
 }
 
 /// A figure of HULL.
@@ -56,7 +58,7 @@ pub(crate) struct Options {
     /// What to run.
     figure: Figure,
     /// Requests (fig08), clients (first-contact), repetitions of each incast, pairs of flows (throughput), rounds
-    /// (coexist, hull).
+    /// (coexist, hull, fastlane).
     #[arg(long, value_name = "N")]
     repeat: Option<u64>,
     /// Virtual line rate of the switches; without a unit in Mb/s.
@@ -68,7 +70,8 @@ pub(crate) struct Options {
     /// Directory of experiments: what is expected.
     #[arg(long = "experiments", value_name = "DIR", default_value = "experiments")]
     experiments: PathBuf,
-    /// Write every frame between a host and its switch into this file, for Wireshark (fig09 and fig10, NDP).
+    /// Write every frame between a host and its switch into this file, for Wireshark (fig09 and fig10, NDP; fastlane, the
+    /// first round).
     #[arg(long, value_name = "FILE")]
     capture: Option<PathBuf>,
     /// Print measures and verdicts as JSON: an object a figure.
@@ -80,14 +83,14 @@ pub(crate) struct Options {
     hull: HullOptions,
 }
 
-/// What `hull` alone takes.
+/// What `hull` takes and most others do not.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Options of hull")]
 struct HullOptions {
     /// One of its two figures alone.
     #[arg(long, value_name = "FIGURE")]
     only: Option<HullFigure>,
-    /// Delay of every link; a round trip has four of them [default: 250us].
+    /// Delay of every link, also of fastlane; a round trip has four of them [default: 250us].
     #[arg(long, value_name = "TIME", value_parser = quantity::duration)]
     delay: Option<TimeDelta>,
 }
@@ -105,7 +108,7 @@ struct CoexistOptions {
     /// Packets of TCP's queue [default: 200].
     #[arg(long, value_name = "PACKETS", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     tcp_queue: Option<u32>,
-    /// TCP's congestion control, as the kernel calls it [default: cubic; hull: reno].
+    /// TCP's congestion control, as the kernel calls it; also of fastlane [default: cubic; hull: reno].
     #[arg(long, value_name = "NAME")]
     congestion: Option<String>,
     /// Seconds of each interval that is counted [default: 5; hull: 8].
@@ -121,6 +124,9 @@ struct CoexistOptions {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     incasts: Option<u32>,
 }
+
+/// Of every link, where none is given.
+const DELAY: TimeDelta = TimeDelta::from_us(250);
 
 /// The longest answer of an incast: what a host takes as one message.
 const LONGEST_ANSWER: ByteCount = ByteCount::new(64_000_000);
@@ -147,12 +153,12 @@ impl CoexistOptions {
             incast_bytes,
             incasts,
         } = self;
-        let (coexist, both) = ("coexist", "coexist and hull");
+        let (coexist, both, tcp) = ("coexist", "coexist and hull", "coexist, hull and fastlane");
         let given = [
             ("--ndp-flows", ndp_flows.is_some(), coexist),
             ("--tcp-flows", tcp_flows.is_some(), coexist),
             ("--tcp-queue", tcp_queue.is_some(), coexist),
-            ("--congestion", congestion.is_some(), both),
+            ("--congestion", congestion.is_some(), tcp),
             ("--seconds", seconds.is_some(), both),
             ("--incast-senders", incast_senders.is_some(), coexist),
             ("--incast-bytes", incast_bytes.is_some(), coexist),
@@ -160,7 +166,8 @@ impl CoexistOptions {
         ];
         let heeds = |figures: &str| match figure {
             Figure::Coexist => true,
-            Figure::Hull => figures == both,
+            Figure::Hull => figures == both || figures == tcp,
+            Figure::Fastlane => figures == tcp,
             Figure::Fig08
             | Figure::Fig09
             | Figure::Fig10
@@ -193,15 +200,19 @@ impl CoexistOptions {
 fn unheeded(options: &Options) -> Option<(&'static str, &'static str)> {
     let figure = options.figure;
     let is_hull = figure == Figure::Hull;
+    let has_delay = is_hull || figure == Figure::Fastlane;
     let HullOptions { only, delay } = &options.hull;
-    let of_hull = [("--only", only.is_some()), ("--delay", delay.is_some())];
-    let of_hull = of_hull.into_iter().find(|&(_, is_given)| is_given && !is_hull);
-    let has_capture = matches!(figure, Figure::Fig09 | Figure::Fig10);
+    let of_hull = [
+        ("--only", only.is_some() && !is_hull, "hull"),
+        ("--delay", delay.is_some() && !has_delay, "hull and fastlane"),
+    ];
+    let of_hull = of_hull.into_iter().find(|&(_, is_unheeded, _)| is_unheeded);
+    let has_capture = matches!(figure, Figure::Fig09 | Figure::Fig10 | Figure::Fastlane);
     let capture = options.capture.is_some().then_some("--capture").filter(|_| !has_capture);
     let coexist = options.coexist.first_unheeded(figure);
     coexist
-        .or(of_hull.map(|(name, _)| (name, "hull")))
-        .or(capture.map(|name| (name, "fig09 and fig10")))
+        .or(of_hull.map(|(name, _, figures)| (name, figures)))
+        .or(capture.map(|name| (name, "fig09, fig10 and fastlane")))
 }
 
 /// One figure of a command: its folder of experiments, its name there, where its results go, and how it is measured.
@@ -323,6 +334,21 @@ fn parts<'a>(options: &'a Options, name: &str) -> Vec<Part<'a>> {
             figures::coexist(&options.coexist.setting(rate), repeats(5).max(1))
         })),
         Figure::Hull => hull_parts(options, repeats(3).max(1)),
+        Figure::Fastlane => {
+            let fastlane = fastlane_figures::Options {
+                rate,
+                delay: options.hull.delay.unwrap_or(DELAY),
+                congestion: options
+                    .coexist
+                    .congestion
+                    .clone()
+                    .unwrap_or_else(|| "cubic".to_owned()),
+                rounds: repeats(3).max(1),
+            };
+            let (folder, figure) = (options.out.join(name), "notifications-real".to_owned());
+            let run = Box::new(move || fastlane_figures::notifications(&fastlane, capture));
+            vec![Part { paper: "fastlane", figure, folder, run }]
+        }
     }
 }
 
@@ -331,7 +357,7 @@ fn hull_parts(options: &Options, rounds: u64) -> Vec<Part<'_>> {
     let CoexistOptions { congestion, seconds, .. } = &options.coexist;
     let hull = hull_figures::Options {
         rate: options.rate,
-        delay: options.hull.delay.unwrap_or(TimeDelta::from_us(250)),
+        delay: options.hull.delay.unwrap_or(DELAY),
         congestion: congestion.clone().unwrap_or_else(|| "reno".to_owned()),
         time: Duration::from_secs(seconds.unwrap_or(8)),
         rounds,

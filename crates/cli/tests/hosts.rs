@@ -369,6 +369,10 @@ fn what_is_wrong_is_said_in_words() {
     testbed(&["fig08", "--seconds", "2"], &["fig08", "--seconds", "coexist and hull"]);
     testbed(&["coexist", "--only", "fig02-real"], &["coexist", "--only", "hull"]);
     testbed(&["hull", "--only", "fig03"], &["fig03", "table1-real", "fig02-real"]);
+    testbed(&["fastlane", "--seconds", "2"], &["fastlane", "--seconds", "coexist and hull"]);
+    testbed(&["fastlane", "--only", "fig02-real"], &["fastlane", "--only", "hull"]);
+    testbed(&["coexist", "--delay", "1ms"], &["--delay", "hull and fastlane"]);
+    testbed(&["fig08", "--congestion", "reno"], &["--congestion", "coexist, hull and fastlane"]);
     testbed(&["hull", "--delay", "250"], &["--delay", "a time such as"]);
     testbed(&["fig11", "--capture", "file.pcap"], &["fig11", "--capture", "fig09"]);
     testbed(&["coexist", "--ndp-flows", "0"], &["--ndp-flows", "1..=64"]);
@@ -408,4 +412,14 @@ fn the_example_of_a_network_is_in_order() {
     let expected = "p0, p1, p2, p3, tor0 to spine0, tor0 to spine1, tor1 to spine0, tor1 to spine1: a phantom queue \
                     drains at 950 Mb/s, every 0.800000 us, and marks what finds more than 1000 B\n";
     assert_eq!(said, format!("4 switches, 4 links, 4 hosts\n{expected}"), "{problem}");
+    let text = "rate = \"1Gbps\"\nprofile = \"fastlane-pfabric\"\n[[switch]]\nname = \"a\"\n\
+                [[host]]\nswitch = \"a\"\ninterface = \"p0\"\n";
+    fs::write(place.0.join("switch.toml"), text).unwrap();
+    let (said, problem) = words(&place.run("trimline-switch", &["switch.toml", "--check"]));
+    let lines: Vec<&str> = said.lines().collect();
+    assert!(lines[1].starts_with("p0: senders are told of drops"), "{said}{problem}");
+    assert!(
+        lines[2].starts_with("all ports: the most urgent packet goes first"),
+        "{said}{problem}"
+    );
 }

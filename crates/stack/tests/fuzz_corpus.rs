@@ -53,7 +53,7 @@ proptest! {
         input in prop::sample::select(corpus("notification")),
         end in 1usize..1200,
         damage in prop::collection::vec((1usize..120, any::<u8>()), 0..4),
-        control in any::<bool>(),
+        choices in 0u8..4,
     ) {
         let mut bytes = input;
         bytes.truncate(end.max(1));
@@ -62,7 +62,7 @@ proptest! {
                 *old = byte;
             }
         }
-        bytes[0] = bytes[0] & 1 | u8::from(control) << 1;
+        bytes[0] = bytes[0] & 1 | choices << 1;
         notifications::notification(&bytes);
     }
 }

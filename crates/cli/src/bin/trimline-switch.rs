@@ -75,8 +75,12 @@ fn run(options: &Options) -> Result<(), String> {
     if options.check {
         let (switches, links) = (config.switch.len(), config.link.len());
         println!("{switches} switches, {links} links, {} hosts", fabric.hosts());
-        let words =
-            [config.phantom_words(), config.notification_words(), config.deflection_words()];
+        let words = [
+            config.phantom_words(),
+            config.notification_words(),
+            config.urgency_words(),
+            config.deflection_words(),
+        ];
         for lines in words {
             for line in lines.map_err(|error| format!("{path}: {error}"))? {
                 println!("{line}");

@@ -3,12 +3,44 @@
 use serde::Deserialize;
 use trimline_packet::{BitRate, ByteCount, Packet};
 use trimline_switch::profiles::notification_bytes;
-use trimline_switch::{Cap, Choices, Models, ServiceModel};
+use trimline_switch::{Cap, Choices, Models, Order, ServiceModel};
 
 use super::quantity::{Billionths, Size};
 
-/// The profile of ports that tell senders of drops.
+/// The profile of ports that tell senders of drops, and whose other packets go in the order of their arrival.
 pub(super) const PROFILE: &str = "fastlane";
+/// The same with the most urgent packet first.
+const BY_URGENCY: &str = "fastlane-pfabric";
+
+/// In which order packets that are no notifications leave ports of this profile; none where it tells nobody of drops.
+pub(super) fn order_of(profile: &str) -> Option<Order> {
+    match profile {
+        PROFILE => Some(Order::Arrival),
+        BY_URGENCY => Some(Order::Urgency),
+        _ => None,
+    }
+}
+
+/// A port of this memory, this part of it for notifications, and this cap.
+fn model(order: Order, bytes: u32, told: u32, cap: Cap) -> Result<ServiceModel, String> {
+    let (profile, choices) = match order {
+        Order::Arrival => (PROFILE, Choices::fastlane(bytes, told, cap)),
+        Order::Urgency => (BY_URGENCY, Choices::fastlane_pfabric(bytes, told, cap)),
+    };
+    choices.build().map_err(|error| format!("profile {profile}: {error}"))
+}
+
+/// Bytes of a port of so many packets.
+///
+/// # Errors
+/// More than a port counts.
+pub(super) fn port_bytes(packets: u32, packet_bytes: u16) -> Result<u32, String> {
+    let all = u64::from(packets) * u64::from(packet_bytes);
+    u32::try_from(all).map_err(|_| {
+        let most = u32::MAX / u32::from(packet_bytes.max(1));
+        format!("packets = {packets}: a port of {all} B is more than 4 GiB; nearest: {most}")
+    })
+}
 
 /// Bounds of notifications as a configuration has them; its keys are those of the simulator's scenarios, and `control`.
 /// What is not stated is the paper's.
@@ -37,6 +69,7 @@ impl NotificationsConfig {
     /// The first key that cannot be: its value, why not, and the nearest that could. `rates` come with their places.
     pub(super) fn models(
         &self,
+        order: Order,
         packets: u32,
         packet_bytes: u16,
         rates: &[(String, BitRate)],
@@ -50,8 +83,7 @@ impl NotificationsConfig {
                 Some(number) => number,
                 None => {
                     let cap = self.cap_of(*line).map_err(|error| format!("{place}: {error}"))?;
-                    let model = Choices::fastlane(bytes, told, cap).build();
-                    models.push(model.map_err(|error| format!("profile {PROFILE}: {error}"))?);
+                    models.push(model(order, bytes, told, cap)?);
                     known.push(*line);
                     known.len() - 1
                 }
@@ -62,19 +94,15 @@ impl NotificationsConfig {
         if models.is_empty() {
             // Without a port none is asked for, and a table has one.
             let cap = Cap::of_line(BitRate::from_gbps(1));
-            let model = Choices::fastlane(bytes, told, cap).build();
-            models.push(model.map_err(|error| format!("profile {PROFILE}: {error}"))?);
+            models.push(model(order, bytes, told, cap)?);
         }
         Ok((Models::new(models), of_port))
     }
 
     /// Bytes of the port, and those of them that are for notifications.
-    fn memory(&self, packets: u32, packet_bytes: u16) -> Result<(u32, u32), String> {
-        let (all, packet) = (u64::from(packets) * u64::from(packet_bytes), u64::from(packet_bytes));
-        let bytes = u32::try_from(all).map_err(|_| {
-            let most = u32::MAX / u32::from(packet_bytes.max(1));
-            format!("packets = {packets}: a port of {all} B is more than 4 GiB; nearest: {most}")
-        })?;
+    pub(super) fn memory(&self, packets: u32, packet_bytes: u16) -> Result<(u32, u32), String> {
+        let bytes = port_bytes(packets, packet_bytes)?;
+        let (all, packet) = (u64::from(bytes), u64::from(packet_bytes));
         // One packet beside the notifications.
         let most = all.saturating_sub(packet);
         if most < ONE {

@@ -28,13 +28,14 @@ use trimline_packet::wire::{Lengths, Profile};
 use trimline_packet::{BitRate, Packet, TimeDelta};
 use trimline_switch::bump::{PhantomModel, PhantomSettings};
 use trimline_switch::profiles::{self, Sizes};
-use trimline_switch::{BesideModel, Demands, Models, ServiceModel};
+use trimline_switch::{BesideModel, Demands, Models, Order, ServiceModel};
 
 use super::caps::{self, NotificationsConfig};
 use super::deflection::{Deflection, DeflectionConfig};
 use super::forwarding::Spread;
 use super::phantom::{self, PhantomConfig};
 use super::quantity::{Delay, Rate, Share};
+use super::urgency;
 use crate::io::mem::Impairments;
 
 /// A network as its file has it.
@@ -69,7 +70,7 @@ pub struct Config {
     pub droppable_queue: Option<u32>,
     /// Packets in that queue from which on it marks; without it it marks nothing.
     pub droppable_ecn_threshold: Option<u32>,
-    /// What notifications of drops may take of a port, with profile "fastlane" (FastLane 3.3).
+    /// What notifications of drops may take of a port, with profiles "fastlane" and "fastlane-pfabric" (FastLane 3.3).
     pub notifications: Option<NotificationsConfig>,
     /// Which frames leave by another port than routing chose; none without it.
     pub deflection: Option<DeflectionConfig>,
@@ -227,8 +228,12 @@ pub(super) enum FarEnd {
 pub(super) enum PortModels {
     /// All ports the same.
     Alike(Box<BesideModel>),
+    /// All ports the same: the most urgent packet first.
+    ByUrgency(Box<ServiceModel>),
     /// They tell senders of drops, under caps that follow their lines.
     Telling {
+        /// In which order packets leave that are no notifications.
+        order: Order,
         /// A table.
         model: Models<ServiceModel>,
         /// The place of each port's model there.
@@ -279,7 +284,7 @@ impl Config {
         let sizes = Sizes {
             packets: self.packets,
             payload_bytes: self.payload,
-            packet_bytes: self.payload.saturating_add(Packet::HEADER_BYTES),
+            packet_bytes: self.packet_bytes(),
             mark,
             // Ports with a cap have models of their own.
             line: BitRate::from_gbps(1),
@@ -291,7 +296,7 @@ impl Config {
         let main = choices.build().map_err(|error| format!("profile {}: {error}", self.profile))?;
         if main.demands() != Demands::default() {
             return Err(format!(
-                "profile {:?}: the ports of this switch look at no waits and at no urgency",
+                "profile {:?}: the ports of this switch look at no waits",
                 self.profile
             ));
         }
@@ -312,22 +317,54 @@ impl Config {
         Ok(BesideModel { main, droppable })
     }
 
-    /// Whether ports tell senders of drops, and that nothing stands beside them that cannot.
-    fn tells(&self) -> Result<bool, String> {
-        let tells = self.profile == caps::PROFILE;
+    /// Whether ports tell senders of drops, and in which order all else leaves them; and that nothing stands beside them that
+    /// cannot.
+    fn tells(&self) -> Result<Option<Order>, String> {
+        let tells = caps::order_of(&self.profile);
         let profile = profiles::named(&self.profile).map_or("", |profile| profile.name);
         match (tells, self.notifications, self.droppable_queue) {
-            (false, Some(_), _) => Err(format!(
+            (None, Some(_), _) => Err(format!(
                 "notifications: profile {profile:?} tells nobody of drops; nearest: profile = \"{}\", whose queue drops \
                  where others trim",
                 caps::PROFILE
             )),
-            (true, _, Some(packets)) => Err(format!(
+            (Some(_), _, Some(packets)) => Err(format!(
                 "droppable_queue = {packets}: packets that profile {profile:?} tells of would be dropped there untold; \
                  nearest: no droppable_queue"
             )),
             (tells, _, _) => Ok(tells),
         }
+    }
+
+    /// Whether ports look at urgencies and tell nobody of drops, and that no queue stands beside theirs.
+    fn is_by_urgency(&self) -> Result<bool, String> {
+        match (self.profile == urgency::PROFILE, self.droppable_queue) {
+            (true, Some(packets)) => Err(format!(
+                "droppable_queue = {packets}: packets that profile {:?} orders by urgency would all go there; nearest: no \
+                 droppable_queue",
+                self.profile
+            )),
+            (is_by_urgency, _) => Ok(is_by_urgency),
+        }
+    }
+
+    /// Refuses keys of queues that mark or stand beside others: for ports that have neither.
+    fn marks_nothing(&self) -> Result<(), String> {
+        if self.ecn_threshold.is_some() {
+            return Err(format!("ecn_threshold: profile {:?} marks nothing", self.profile));
+        }
+        if self.droppable_ecn_threshold.is_some() {
+            return Err("droppable_ecn_threshold: droppable_queue is missing".to_owned());
+        }
+        match self.beside {
+            Some(_) => Err(RENAMED.to_owned()),
+            None => Ok(()),
+        }
+    }
+
+    /// Bytes of a full packet.
+    fn packet_bytes(&self) -> u16 {
+        self.payload.saturating_add(Packet::HEADER_BYTES)
     }
 
     /// The rate of each port's line, with its place: hosts' ports, then both ends of each link.
@@ -345,33 +382,50 @@ impl Config {
     /// What cannot be.
     pub fn notification_words(&self) -> Result<Vec<String>, String> {
         match self.tells()? {
-            false => Ok(Vec::new()),
-            true => self.notifications.unwrap_or_default().words(
+            None => Ok(Vec::new()),
+            Some(_) => self.notifications.unwrap_or_default().words(
                 self.packets,
-                self.payload.saturating_add(Packet::HEADER_BYTES),
+                self.packet_bytes(),
                 &self.rates(),
             ),
         }
     }
 
+    /// What ports do about urgency, in words: one line, or none.
+    ///
+    /// # Errors
+    /// What cannot be.
+    pub fn urgency_words(&self) -> Result<Vec<String>, String> {
+        let tells = self.tells()?;
+        let bytes = match tells {
+            Some(Order::Arrival) => return Ok(Vec::new()),
+            Some(Order::Urgency) => {
+                let bounds = self.notifications.unwrap_or_default();
+                let (bytes, told) = bounds.memory(self.packets, self.packet_bytes())?;
+                bytes - told
+            }
+            None if self.is_by_urgency()? => caps::port_bytes(self.packets, self.packet_bytes())?,
+            None => return Ok(Vec::new()),
+        };
+        Ok(vec![urgency::words(tells, bytes)])
+    }
+
     /// What ports do. The rates of all lines are known.
     fn port_models(&self) -> Result<PortModels, String> {
-        if !self.tells()? {
-            return self.model().map(|model| PortModels::Alike(Box::new(model)));
+        let packet_bytes = self.packet_bytes();
+        if let Some(order) = self.tells()? {
+            self.marks_nothing()?;
+            let bounds = self.notifications.unwrap_or_default();
+            let (model, of_port) =
+                bounds.models(order, self.packets, packet_bytes, &self.rates())?;
+            return Ok(PortModels::Telling { order, model, of_port });
         }
-        let packet_bytes = self.payload.saturating_add(Packet::HEADER_BYTES);
-        let bounds = self.notifications.unwrap_or_default();
-        if self.ecn_threshold.is_some() {
-            return Err(format!("ecn_threshold: profile {:?} marks nothing", self.profile));
+        if self.is_by_urgency()? {
+            self.marks_nothing()?;
+            let model = urgency::model(self.packets, packet_bytes)?;
+            return Ok(PortModels::ByUrgency(Box::new(model)));
         }
-        if self.droppable_ecn_threshold.is_some() {
-            return Err("droppable_ecn_threshold: droppable_queue is missing".to_owned());
-        }
-        if self.beside.is_some() {
-            return Err(RENAMED.to_owned());
-        }
-        let (model, of_port) = bounds.models(self.packets, packet_bytes, &self.rates())?;
-        Ok(PortModels::Telling { model, of_port })
+        self.model().map(|model| PortModels::Alike(Box::new(model)))
     }
 
     /// What switches do about ports that are busy.
@@ -389,14 +443,18 @@ impl Config {
                 "deflection: no switch has a port to another one; expected a [[link]]".to_owned()
             );
         }
-        if self.tells()? {
+        let why = match (self.tells()?, self.is_by_urgency()?) {
+            (Some(_), _) => Some("tell senders of what they drop"),
+            (None, true) => Some("have room for what is urgent although they are full"),
+            (None, false) => None,
+        };
+        if let Some(why) = why {
             return Err(format!(
-                "deflection: ports of profile {:?} tell senders of what they drop; expected another profile, such as \
-                 \"paper\"",
+                "deflection: ports of profile {:?} {why}; expected another profile, such as \"paper\"",
                 self.profile
             ));
         }
-        let packet_bytes = self.payload.saturating_add(Packet::HEADER_BYTES);
+        let packet_bytes = self.packet_bytes();
         let room = self.model()?.main.room_for_data();
         let longest = room.packets.min(room.bytes / u32::from(packet_bytes));
         let checked = deflection.check(longest).map_err(|error| format!("deflection: {error}"))?;

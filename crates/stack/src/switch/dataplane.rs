@@ -75,6 +75,15 @@ impl<E> Port<E> {
     }
 }
 
+impl<E: Egress> Port<E> {
+    /// What was on the wire has left the port, if its time is over.
+    fn release_sent(&mut self, now: Time, model: &E::Model, pool: &mut Pool) {
+        if self.busy_until <= now {
+            self.egress.release(model, pool);
+        }
+    }
+}
+
 /// What happened at one queue of a port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueCounters {
@@ -358,9 +367,7 @@ impl<E: Egress> Dataplane<E> {
     /// Takes a frame in.
     fn insert(&mut self, frame: &[u8]) -> Handle {
         let handle = self.frames.insert(frame);
-        if E::TELLS {
-            self.frames.recognise(handle);
-        }
+        self.frames.look_for::<E>(handle);
         handle
     }
 
@@ -478,9 +485,26 @@ impl<E: Egress> Dataplane<E> {
         }
     }
 
-    /// The port by which a frame leaves that came by `from` and that routing sends to `own`.
+    /// The port of a switch that deflects by which a frame leaves that came by `from` and that routing sends to `own`. What
+    /// the frame finds there is written down.
     #[cold]
-    fn way(&mut self, now: Time, switch: u32, (from, own): (u16, u16), handle: Handle) -> u16 {
+    fn way(&mut self, now: Time, switch: u32, ways: (u16, u16), handle: Handle) -> u16 {
+        let way = self.chosen_way(now, switch, ways, handle);
+        let port = self.switches[switch as usize].ports[usize::from(way)];
+        let port = &mut self.ports[port as usize];
+        port.release_sent(now, &self.model, &mut self.pool);
+        let found = port.egress.packets_before(&self.model, self.frames.packet(handle));
+        self.frames.set_found(handle, found);
+        way
+    }
+
+    fn chosen_way(
+        &mut self,
+        now: Time,
+        switch: u32,
+        (from, own): (u16, u16),
+        handle: Handle,
+    ) -> u16 {
         let Some(ttl) = self.frames.time_to_live(handle) else { return own };
         let Switch { ports: local, forwarding, deflects } = &mut self.switches[switch as usize];
         let Some(deflects) = deflects else { return own };
@@ -508,10 +532,6 @@ impl<E: Egress> Dataplane<E> {
         self.frames.at_last_hop = matches!(port.far_end, FarEnd::Host(_));
         if port.waits.is_some() {
             self.frames.set_since(handle, now);
-        }
-        if self.switches[port.switch as usize].deflects.is_some() {
-            let found = port.egress.packets_before(&self.model, self.frames.packet(handle));
-            self.frames.set_found(handle, found);
         }
         let (egress, mut around) = self.split(now, number);
         egress.enqueue(handle, &mut around);
@@ -622,9 +642,7 @@ impl<E: Egress> Dataplane<E> {
         while let Some(frame) = self.passed.pop_front() {
             let handle = self.frames.insert(&frame);
             self.frames.describe_again(handle);
-            if E::TELLS {
-                self.frames.recognise(handle);
-            }
+            self.frames.look_for::<E>(handle);
             self.push(arrival, number, event(handle));
         }
     }
@@ -645,9 +663,7 @@ impl<E: Egress> Beside<'_, E> {
     /// A port as it is now: what was on the wire has left it, if its time is over.
     fn port(&mut self, local: u16) -> &mut Port<E> {
         let port = &mut self.ports[self.local[usize::from(local)] as usize];
-        if port.busy_until <= self.now {
-            port.egress.release(self.model, self.pool);
-        }
+        port.release_sent(self.now, self.model, self.pool);
         port
     }
 }

@@ -1,7 +1,8 @@
-//! The queues of an output port: those that every switch has, and those of a switch that tells senders of drops.
+//! The queues of an output port: those that every switch has, those of a switch that tells senders of drops, those in
+//! order of urgency, and those that are both.
 
 use trimline_packet::TimeDelta;
-use trimline_switch::{Beside, Capped, OutputPort, Port, Varied};
+use trimline_switch::{Beside, Capped, OutputPort, Port, ServiceModel, Urgent, Varied};
 
 /// NDP's queues, or those of another profile, beside one for what may only be dropped.
 pub(super) type Plain = Beside<Port<8>, Port<1>>;
@@ -9,10 +10,19 @@ pub(super) type Plain = Beside<Port<8>, Port<1>>;
 /// FastLane's queues, whose cap follows the rate of the port's line.
 pub(super) type Telling = Varied<Capped<Port<2>>>;
 
+/// pFabric's queue.
+pub(super) type ByUrgency = Urgent<1>;
+
+/// The same beside a queue for notifications, as FastLane has it.
+pub(super) type TellingByUrgency = Varied<Capped<Urgent<2>>>;
+
 /// The queues of an output port. The machine around them is compiled for each kind, so that none pays for another.
 pub(super) trait Egress: OutputPort {
     /// Senders are told of drops: frames know by which port they came.
     const TELLS: bool;
+
+    /// The most urgent frame goes first: frames say how urgent they are.
+    const WEIGHS: bool;
 
     /// The clock was set back by so much: all times that it remembers are, too.
     fn set_back(&mut self, by: TimeDelta);
@@ -20,6 +30,15 @@ pub(super) trait Egress: OutputPort {
 
 impl Egress for Plain {
     const TELLS: bool = false;
+    const WEIGHS: bool = false;
+
+    /// It remembers none.
+    fn set_back(&mut self, _by: TimeDelta) {}
+}
+
+impl Egress for ByUrgency {
+    const TELLS: bool = false;
+    const WEIGHS: bool = true;
 
     /// It remembers none.
     fn set_back(&mut self, _by: TimeDelta) {}
@@ -27,8 +46,23 @@ impl Egress for Plain {
 
 impl Egress for Telling {
     const TELLS: bool = true;
+    const WEIGHS: bool = false;
 
     fn set_back(&mut self, by: TimeDelta) {
-        self.port_mut().set_back(by);
+        set_back(self, by);
     }
+}
+
+impl Egress for TellingByUrgency {
+    const TELLS: bool = true;
+    const WEIGHS: bool = true;
+
+    fn set_back(&mut self, by: TimeDelta) {
+        set_back(self, by);
+    }
+}
+
+/// A port with a cap remembers since when it may send.
+fn set_back<P: OutputPort<Model = ServiceModel>>(port: &mut Varied<Capped<P>>, by: TimeDelta) {
+    port.port_mut().set_back(by);
 }

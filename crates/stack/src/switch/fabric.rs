@@ -1,11 +1,12 @@
 //! A network of switches, whatever their ports do.
 
 use trimline_packet::{PortCounters, ServiceClass, Time, TimeDelta};
+use trimline_switch::Order;
 use trimline_transport::Stream;
 
 use super::config::{Config, Layout, PortModels};
 use super::dataplane::{Dataplane, QueueCounters, Queues, Ties, Waits};
-use super::egress::{Plain, Telling};
+use super::egress::{ByUrgency, Plain, Telling, TellingByUrgency};
 use super::notification::Untold;
 use crate::random;
 
@@ -16,6 +17,8 @@ pub struct Fabric(Kind);
 enum Kind {
     Plain(Box<Dataplane<Plain>>),
     Telling(Box<Dataplane<Telling>>),
+    ByUrgency(Box<Dataplane<ByUrgency>>),
+    TellingByUrgency(Box<Dataplane<TellingByUrgency>>),
 }
 
 /// Asks the data plane, whichever it is.
@@ -24,6 +27,8 @@ macro_rules! of_each {
         match $kind {
             Kind::Plain($plane) => $act,
             Kind::Telling($plane) => $act,
+            Kind::ByUrgency($plane) => $act,
+            Kind::TellingByUrgency($plane) => $act,
         }
     };
 }
@@ -63,10 +68,20 @@ impl Fabric {
                 let plane = Dataplane::new(switches, layout, queues, seed, coins, ties);
                 Kind::Plain(Box::new(plane))
             }
-            PortModels::Telling { model, of_port } => {
+            PortModels::ByUrgency(model) => {
+                let queues = Queues { model: *model, of_port: Vec::new() };
+                let plane = Dataplane::new(switches, layout, queues, seed, coins, ties);
+                Kind::ByUrgency(Box::new(plane))
+            }
+            PortModels::Telling { order: Order::Arrival, model, of_port } => {
                 let queues = Queues { model, of_port };
                 let plane = Dataplane::new(switches, layout, queues, seed, coins, ties);
                 Kind::Telling(Box::new(plane))
+            }
+            PortModels::Telling { order: Order::Urgency, model, of_port } => {
+                let queues = Queues { model, of_port };
+                let plane = Dataplane::new(switches, layout, queues, seed, coins, ties);
+                Kind::TellingByUrgency(Box::new(plane))
             }
         }))
     }
@@ -121,8 +136,9 @@ impl Fabric {
     /// Frames that were dropped and of which nobody was told, for each reason, where senders are told of drops.
     pub fn untold(&self) -> Option<[(Untold, u64); Untold::ALL.len()]> {
         match &self.0 {
-            Kind::Plain(_) => None,
+            Kind::Plain(_) | Kind::ByUrgency(_) => None,
             Kind::Telling(plane) => Some(plane.untold()),
+            Kind::TellingByUrgency(plane) => Some(plane.untold()),
         }
     }
 

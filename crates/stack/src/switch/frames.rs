@@ -8,8 +8,10 @@ use trimline_packet::{
     ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service, Time,
 };
 
+use super::egress::Egress;
 use super::ip_header::IpHeader;
 use super::notification::{self, LONGEST, Untold};
+use super::urgency;
 
 /// Bytes of the FCS, which no buffer contains.
 const FCS_BYTES: usize = 4;
@@ -131,9 +133,19 @@ impl Frames {
         self.slots[handle.index()].input = input;
     }
 
+    /// Sees what this kind of ports asks of a frame beside its DSCP.
+    pub(super) fn look_for<E: Egress>(&mut self, handle: Handle) {
+        if E::TELLS {
+            self.recognise(handle);
+        }
+        if E::WEIGHS {
+            self.weigh(handle);
+        }
+    }
+
     /// Sees whether a frame, whoever sent it, is a notification of another switch, which goes before all else. What is
     /// longer than any notification is none, whatever it says. No input is known yet.
-    pub(super) fn recognise(&mut self, handle: Handle) {
+    fn recognise(&mut self, handle: Handle) {
         let Stored { packet, input, bytes, .. } = &mut self.slots[handle.index()];
         *input = None;
         let dscp = IpHeader::of(bytes).map(|network| network.dscp(bytes));
@@ -144,6 +156,17 @@ impl Frames {
             };
             packet.service = service.into();
         }
+    }
+
+    /// Sees how urgent a frame is, and of which flow (pFabric 4.1, 4.2): what a port asks that is in order of urgency. What
+    /// says nothing of it goes before all that does, whatever its header has in that place.
+    pub fn weigh(&mut self, handle: Handle) {
+        let Stored { packet, bytes, .. } = &mut self.slots[handle.index()];
+        packet.header.extra = urgency::of(bytes).unwrap_or(0);
+        // Two flows of one hash keep their order among each other, which costs one of them some time.
+        let flow = IpHeader::of(bytes).map_or(0, |network| network.flow_hash(bytes, 0));
+        packet.source = HostId::new((flow >> 32) as u32);
+        packet.header.connection = ConnectionId::new(flow as u32);
     }
 
     /// Makes a frame the notification of its own drop (fastlane-3.2-a). Gives the bytes cut on the wire.

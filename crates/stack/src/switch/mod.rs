@@ -19,6 +19,7 @@ mod notification;
 mod phantom;
 pub mod quantity;
 mod run;
+mod urgency;
 
 pub use caps::NotificationsConfig;
 pub use config::{

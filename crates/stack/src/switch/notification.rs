@@ -93,18 +93,19 @@ pub(super) fn between_hosts(bytes: &[u8], dscp: u8) -> Result<IpHeader, Untold> 
 }
 
 /// What is behind the header of IP.
-struct Behind {
+pub(super) struct Behind {
     /// TCP or UDP, by its number.
-    protocol: u8,
+    pub(super) protocol: u8,
     /// Where its header begins.
-    at: usize,
-    /// Where the packet ends, by the length in IP: behind that is padding.
-    end: usize,
+    pub(super) at: usize,
+    /// Where the packet ends, by the length in IP: behind that is padding. No later than the frame.
+    pub(super) end: usize,
     /// More fragments follow.
     has_more: bool,
 }
 
-fn behind(bytes: &[u8], network: IpHeader) -> Result<Behind, Untold> {
+/// What is behind the header of IP of a whole packet, or of a first fragment.
+pub(super) fn behind(bytes: &[u8], network: IpHeader) -> Result<Behind, Untold> {
     let found = match network {
         IpHeader::V4(header) => {
             if header < 20 || !network.is_sound(bytes) {

@@ -6,14 +6,14 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use trimline_packet::{BitRate, PortCounters, Time, TimeDelta};
+use trimline_packet::{BitRate, PortCounters, Service, Time, TimeDelta};
 
 use super::group::{SwitchCount, Watched, with_watched_switches};
 use super::network::{Shape, TestNetwork};
-use super::tcp::{self, TcpCounters};
+use super::tcp::{self, TcpCounters, Transferred};
 use super::watch::Watch;
 use crate::clock::Clock;
-use crate::switch::Fabric;
+use crate::switch::{Fabric, Untold};
 
 /// The MTU of every interface.
 const MTU: usize = 1500;
@@ -69,6 +69,9 @@ impl Setting {
 struct Seen {
     ports: Vec<PortCounters>,
     told: Vec<Vec<Time>>,
+    /// Notifications that found no room at any port.
+    without_room: u64,
+    untold: Vec<(Untold, u64)>,
     held: usize,
 }
 
@@ -77,7 +80,10 @@ impl Seen {
         let ports: Vec<PortCounters> = fabric.counters().map(|(_, _, port)| port).collect();
         let told = (0..ports.len() as u32).map(|port| fabric.notifications(port));
         let told = told.map(|times| times.unwrap_or_default().to_vec()).collect();
-        Seen { ports, told, held: fabric.held() }
+        let queue = |port| fabric.queue_counters(port, Service::Notification.into());
+        let without_room = (0..ports.len() as u32).map(|port| queue(port).dropped).sum();
+        let untold = fabric.untold().expect("its ports tell senders of drops").to_vec();
+        Seen { ports, told, without_room, untold, held: fabric.held() }
     }
 }
 
@@ -101,12 +107,68 @@ pub struct Measured {
     pub told: Vec<Told>,
     /// The port of the receiver.
     pub port: PortCounters,
-    /// Drops of all ports of which nobody was told: of notifications above all, for which there was no room.
+    /// Drops of all ports of which senders may be told: each was made a notification.
+    pub notified: u64,
+    /// All other drops: of notifications for which there was no room, and of what nobody is told of.
     pub dropped: u64,
+    /// Notifications that were dropped because the part of a port's memory that is for them was full.
+    pub without_room: u64,
+    /// Frames that were dropped and of which nobody was told, for each reason.
+    pub untold: Vec<(Untold, u64)>,
+    /// What became of the flows.
+    pub flows: Transferred,
     /// What the kernels of the senders counted.
     pub kernel: TcpCounters,
     /// Of all ports.
     pub switch: SwitchCount,
+    /// How long the switch's thread had no processor; unknown where the kernel does not count it.
+    pub held_up: Option<Duration>,
+}
+
+impl Measured {
+    /// Notifications that all senders' ports sent.
+    pub fn sent(&self) -> u64 {
+        self.told.iter().map(|told| told.notifications as u64).sum()
+    }
+
+    /// Drops of packets that carry something and of which nobody was told all the same. Those of packets that carry
+    /// nothing are told where that is asked for alone.
+    pub fn untold_data(&self) -> u64 {
+        let is_data = |reason: Untold| match reason {
+            Untold::Control => false,
+            Untold::NoIp
+            | Untold::Group
+            | Untold::Malformed
+            | Untold::Fragment
+            | Untold::Protocol
+            | Untold::Notification => true,
+        };
+        self.untold.iter().filter(|&&(reason, _)| is_data(reason)).map(|(_, count)| count).sum()
+    }
+
+    /// Notifications that were made, and neither sent nor dropped for want of room; or the other way. And other drops of
+    /// which no reason is known.
+    pub fn unaccounted(&self) -> u64 {
+        let untold: u64 = self.untold.iter().map(|(_, count)| count).sum();
+        self.notified.abs_diff(self.sent() + self.without_room)
+            + self.dropped.abs_diff(self.without_room + untold)
+    }
+
+    /// Notifications that senders' ports sent and kernels did not count as truncated, or the other way.
+    pub fn miscounted(&self) -> u64 {
+        self.told.iter().map(|told| told.truncated.abs_diff(told.notifications as u64)).sum()
+    }
+
+    /// The most notifications that a sender's port began to send within a second.
+    pub fn most_in_a_second(&self) -> usize {
+        self.told.iter().map(|told| told.most_in_a_second).max().unwrap_or(0)
+    }
+
+    /// Share of the time that the switch's thread had no processor, in percent; no number where that is unknown.
+    pub fn held_up_percent(&self) -> f64 {
+        let held_up = self.held_up.map_or(f64::NAN, |held_up| held_up.as_secs_f64());
+        held_up / self.time.as_secs_f64().max(1e-9) * 100.0
+    }
 }
 
 /// The most of these times within a second.
@@ -117,11 +179,11 @@ fn most_in_a_second(times: &[Time]) -> usize {
     times.iter().map(within).max().unwrap_or(0)
 }
 
-/// Sends flows of a size to one host, and waits until they have arrived and nothing is in the switch. A capture has every
+/// Sends flows of a size to one host, and waits until they are over and nothing is in the switch. A capture has every
 /// frame between a host and the switch.
 ///
 /// # Errors
-/// A right is missing, the kernel has no such congestion control, or a flow breaks.
+/// A right is missing, or the kernel has no such congestion control.
 pub fn sized_flows(setting: &Setting, capture: Option<&Path>) -> io::Result<Measured> {
     let network = TestNetwork::build(Shape::Star(1 + setting.senders), MTU)?;
     for host in &network.hosts {
@@ -139,9 +201,13 @@ pub fn sized_flows(setting: &Setting, capture: Option<&Path>) -> io::Result<Meas
     };
     let act = || {
         let before = truncated()?;
+        let (_, held_up_before) = watch.ask()?;
         let start = Instant::now();
-        tcp::transfer(senders, receiver, &setting.congestion, setting.flows, setting.bytes)?;
+        let flows =
+            tcp::transfer(senders, receiver, &setting.congestion, setting.flows, setting.bytes)?;
         let time = start.elapsed();
+        let (_, held_up) = watch.ask()?;
+        let held_up = held_up.zip(held_up_before).map(|(to, from)| to.saturating_sub(from));
         let seen = loop {
             let (seen, _) = watch.ask()?;
             // What hosts have sent may be on its way into the switch.
@@ -155,9 +221,9 @@ pub fn sized_flows(setting: &Setting, capture: Option<&Path>) -> io::Result<Meas
                 return Err(io::Error::new(io::ErrorKind::TimedOut, text));
             }
         };
-        Ok((time, seen, before, truncated()?, TcpCounters::of(senders)?))
+        Ok(((time, held_up, flows), seen, [before, truncated()?], TcpCounters::of(senders)?))
     };
-    let ((time, seen, before, after, kernel), switch) =
+    let (((time, held_up, flows), seen, [before, after], kernel), switch) =
         with_watched_switches(&network, &setting.switch(), &clock, capture, watched, act)?;
     let told = seen.told[1..].iter().zip(before.iter().zip(&after));
     let told = told.map(|(times, (before, after))| Told {
@@ -169,10 +235,36 @@ pub fn sized_flows(setting: &Setting, capture: Option<&Path>) -> io::Result<Meas
         time,
         told: told.collect(),
         port: seen.ports[0],
+        notified: seen.ports.iter().map(|port| port.notified).sum(),
         dropped: seen.ports.iter().map(|port| port.dropped).sum(),
+        without_room: seen.without_room,
+        untold: seen.untold,
+        flows,
         kernel,
         switch,
+        held_up,
     })
+}
+
+#[cfg(test)]
+impl Measured {
+    /// Seven notifications found no room, and five frames were of those that nobody is told of.
+    pub(super) fn sound(told: Vec<Told>) -> Measured {
+        let sent: u64 = told.iter().map(|told| told.notifications as u64).sum();
+        Measured {
+            time: Duration::from_secs(2),
+            told,
+            port: PortCounters::default(),
+            notified: sent + 7,
+            dropped: 12,
+            without_room: 7,
+            untold: vec![(Untold::Control, 5), (Untold::Malformed, 0)],
+            flows: Transferred::default(),
+            kernel: TcpCounters::default(),
+            switch: SwitchCount::default(),
+            held_up: Some(Duration::from_millis(100)),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -200,5 +292,20 @@ mod tests {
         let ms = |ms| Time::ZERO + TimeDelta::from_ms(ms);
         assert_eq!(most_in_a_second(&[0, 10, 999, 1000, 1009, 2500].map(ms)), 4);
         assert_eq!(most_in_a_second(&[]), 0);
+    }
+
+    #[test]
+    fn what_is_not_accounted_for_is_seen() {
+        let told =
+            |notifications, truncated| Told { notifications, truncated, most_in_a_second: 3 };
+        let sound = Measured::sound(vec![told(10, 10), told(20, 20)]);
+        let of = |one: &Measured| [one.untold_data(), one.unaccounted(), one.miscounted()];
+        assert_eq!((of(&sound), sound.sent(), sound.held_up_percent()), ([0; 3], 30, 5.0));
+        let untold = vec![(Untold::Control, 4), (Untold::Malformed, 1)];
+        assert_eq!(of(&Measured { untold, ..sound.clone() }), [1, 0, 0]);
+        assert_eq!(of(&Measured { notified: 38, ..sound.clone() }), [0, 1, 0]);
+        assert_eq!(of(&Measured { dropped: 13, ..sound.clone() }), [0, 1, 0]);
+        let twice = vec![told(10, 9), told(20, 21)];
+        assert_eq!(of(&Measured { told: twice, ..sound.clone() }), [0, 0, 2]);
     }
 }

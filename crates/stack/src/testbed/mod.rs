@@ -7,6 +7,7 @@ pub mod bulk;
 pub mod coexist;
 pub mod contact;
 pub mod fastlane;
+pub mod fastlane_figures;
 pub mod figures;
 pub mod forwarder;
 pub mod group;

@@ -161,18 +161,27 @@ fn byte(place: u64) -> u8 {
     (place % 251) as u8
 }
 
+/// What became of flows of a size.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Transferred {
+    /// Flows of which the receiver's application has read every byte as it was sent.
+    pub complete: u32,
+    /// What went wrong with the others.
+    pub faults: Vec<String>,
+}
+
 /// Sends so many flows of so many bytes from each of the senders to the receiver, all at once, and waits until the
-/// receiver's applications have read all of them.
+/// receiver's applications have read all of them, or a flow broke.
 ///
 /// # Errors
-/// A flow cannot be opened or breaks, or other bytes arrive than were sent.
+/// A flow cannot be opened.
 pub(super) fn transfer(
     senders: &[TestHost],
     receiver: &TestHost,
     congestion: &str,
     flows: u32,
     bytes: u64,
-) -> io::Result<()> {
+) -> io::Result<Transferred> {
     let mut opened = Vec::new();
     for _ in 0..flows {
         opened.extend(open(senders, receiver, congestion)?);
@@ -210,12 +219,18 @@ pub(super) fn transfer(
             });
             [sending, receiving]
         });
-        let ends: Vec<_> = ends.flatten().collect();
-        let ends = ends.into_iter().map(|thread| thread.join());
-        ends.map(|end| end.unwrap_or_else(|_| Err(io::Error::other("a flow of TCP panicked"))))
-            .collect::<Vec<io::Result<()>>>()
-            .into_iter()
-            .collect()
+        // All of them are at work before the first is waited for.
+        let ends: Vec<_> = ends.collect();
+        let mut transferred = Transferred::default();
+        for ends in ends {
+            let panicked = |_| Err(io::Error::other("a flow of TCP panicked"));
+            let ends = ends.map(|end| end.join().unwrap_or_else(panicked));
+            let faults = ends.into_iter().filter_map(|end| Some(end.err()?.to_string()));
+            let before = transferred.faults.len();
+            transferred.faults.extend(faults);
+            transferred.complete += u32::from(transferred.faults.len() == before);
+        }
+        Ok(transferred)
     })
 }
 

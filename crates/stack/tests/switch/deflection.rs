@@ -105,6 +105,19 @@ fn only_marked_data_leaves_by_another_port() {
     }
 }
 
+/// OPF's published prototype: a port is as long as its last packet to leave found it. Hot ports are known later than now.
+#[test]
+fn queues_are_seen_as_the_last_to_leave_found_them() {
+    let deflected_at = |seen: &str| {
+        let head = OPF.replace("threshold = 2", &format!("threshold = 2, seen = \"{seen}\""));
+        let mut fabric = leaf_spine(&head).unwrap();
+        incast(&mut fabric, 12, false, Packet::MARK_UNSCHEDULED);
+        deflected(&fabric)
+    };
+    let [now, arrival] = ["now", "last-arrival"].map(deflected_at);
+    assert!(0 < arrival && arrival < now, "{now} now, {arrival} as the last to leave found them");
+}
+
 #[test]
 fn what_has_left_two_switches_is_not_deflected() {
     let mut fabric = leaf_spine(OPF).unwrap();

@@ -6,7 +6,7 @@ use trimline_stack::switch::{Config, Fabric, Untold};
 
 use super::{address, frame, mac, run, star};
 
-const DSCP: u8 = Profile::PAPER.notification;
+pub(super) const DSCP: u8 = Profile::PAPER.notification;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 /// TCP's flags.
@@ -17,22 +17,22 @@ const RST: u8 = 4;
 
 /// A packet of a host's kernel.
 #[derive(Clone, Copy)]
-struct Sent {
-    from: u8,
-    to: u8,
-    v6: bool,
-    protocol: u8,
-    flags: u8,
+pub(super) struct Sent {
+    pub(super) from: u8,
+    pub(super) to: u8,
+    pub(super) v6: bool,
+    pub(super) protocol: u8,
+    pub(super) flags: u8,
     /// Bytes of IPv4's and TCP's options.
-    options: [usize; 2],
-    payload: usize,
+    pub(super) options: [usize; 2],
+    pub(super) payload: usize,
     /// DSCP and ECN.
-    class: u8,
+    pub(super) class: u8,
     /// Flags and offset of IPv4's fragment, in units of eight bytes.
-    fragment: u16,
+    pub(super) fragment: u16,
 }
 
-const DATA: Sent = Sent {
+pub(super) const DATA: Sent = Sent {
     from: 1,
     to: 3,
     v6: false,
@@ -50,7 +50,7 @@ fn sum(bytes: &[u8]) -> u16 {
 }
 
 /// Writes the checksum of an IPv4 header of a frame from the beginning.
-fn sign(frame: &mut [u8]) {
+pub(super) fn sign(frame: &mut [u8]) {
     if frame[12..14] == [8, 0] {
         frame[24..26].fill(0);
         let end = 14 + usize::from(frame[14] & 15) * 4;
@@ -61,7 +61,7 @@ fn sign(frame: &mut [u8]) {
 
 impl Sent {
     /// Where its transport's header begins.
-    fn transport(&self) -> usize {
+    pub(super) fn transport(&self) -> usize {
         14 + if self.v6 { 40 } else { 20 + self.options[0] }
     }
 
@@ -70,7 +70,7 @@ impl Sent {
         if self.protocol == TCP { 20 } else { 8 }
     }
 
-    fn bytes(&self) -> Vec<u8> {
+    pub(super) fn bytes(&self) -> Vec<u8> {
         let Sent { from, to, v6, protocol, flags, options, payload, class, fragment } = *self;
         let mut frame = [mac(to), mac(from)].concat();
         let header = self.fixed() + if protocol == TCP { options[1] } else { 0 };
@@ -616,7 +616,7 @@ fn what_notifications_cannot_have_is_refused_by_its_place() {
     ] {
         assert!(fastlane(wrong).contains(word), "{}", fastlane(wrong));
     }
-    assert!(said("profile = \"fastlane-pfabric\"").contains("no waits"));
+    assert!(said("profile = \"codel\"").contains("no waits"));
     assert_eq!(said("profile = \"paper\""), "");
 }
 

@@ -2,6 +2,7 @@
 
 mod deflection;
 mod fastlane;
+mod pfabric;
 mod phantom;
 
 use std::collections::BTreeMap;

@@ -53,7 +53,7 @@ impl LocalPorts for Seen<'_> {
 }
 
 /// Writes the checksum of an IPv4 header without options.
-fn sign(header: &mut [u8]) {
+pub(super) fn sign(header: &mut [u8]) {
     header[10..12].fill(0);
     let words = header.chunks(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
     let sum = words.sum::<u32>();

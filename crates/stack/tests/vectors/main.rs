@@ -7,10 +7,12 @@ use std::path::Path;
 
 use trimline_packet::wire::route::{entropy_of, path_of};
 use trimline_packet::wire::{Datagram, Ethernet, Frame, Lengths, Profile, Routes};
-use trimline_packet::{Handle, HostId, Kind, Packet, Packets, PathId, Service, Time};
+use trimline_packet::{
+    ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service, Time,
+};
 use trimline_stack::switch::Frames;
 use trimline_switch::{
-    Around, Capped, Displaced, Fate, OutputPort, Pool, Port, ServiceModel, Sojourn,
+    Around, Capped, Demands, Displaced, Fate, OutputPort, Pool, Port, ServiceModel, Sojourn, Urgent,
 };
 
 mod deflection;
@@ -44,6 +46,63 @@ impl Routes for Hosts {
     }
 }
 
+/// The port from which connection 0 of TCP comes, and the one to which all go.
+const PORTS_OF_TCP: [u16; 2] = [40_000, 5001];
+
+/// Where TCP begins in a frame of IPv4 without options.
+const TCP: usize = 14 + 20;
+
+/// The bytes of data that says how urgent it is: TCP, with the option of the software switch.
+fn segment(packet: &Packet) -> Vec<u8> {
+    let [first, to] = PORTS_OF_TCP;
+    let from = first + packet.header.connection.get() as u16;
+    let mut bytes = [&[0; 12][..], &[8, 0, 0x45, 0]].concat();
+    // All but the check sequence of Ethernet.
+    let length = usize::from(packet.wire_bytes) - 4;
+    bytes.extend((length as u16 - 14).to_be_bytes());
+    bytes.extend([0, 0, 0x40, 0, 64, 6, 0, 0]);
+    for host in [packet.source, packet.destination] {
+        bytes.extend((10 << 24 | host.get()).to_be_bytes());
+    }
+    deflection::sign(&mut bytes[14..TCP]);
+    bytes.extend([from.to_be_bytes(), to.to_be_bytes()].concat());
+    bytes.extend(packet.header.sequence.to_be_bytes());
+    // Twenty bytes and two options' worth, of which the first fills.
+    bytes.extend([0, 0, 0, 0, 8 << 4, 16, 255, 255, 0, 0, 0, 0]);
+    bytes.extend([1, 1, 1, 1, 253, 8, 0x70, 0x46]);
+    bytes.extend(packet.header.extra.to_be_bytes());
+    bytes.resize(length, 0x5a);
+    bytes
+}
+
+/// What a frame of [`segment`] says, or its notification. Of that the option is cut with the data.
+fn packet_of_segment(bytes: &[u8]) -> Packet {
+    let word = |at: usize| u32::from_be_bytes(*bytes[at..].first_chunk().expect("four bytes"));
+    let is_told = bytes[15] >> 2 == Profile::PAPER.notification;
+    let service = if is_told { Service::Notification } else { Service::Droppable };
+    let connection = (word(TCP) >> 16) - u32::from(PORTS_OF_TCP[0]);
+    Packet {
+        source: HostId::new(word(26) & 0xff_ffff),
+        destination: HostId::new(word(30) & 0xff_ffff),
+        header: Header {
+            kind: Kind::Data,
+            flags: Flags::default().with(Flags::FROM_OPENER),
+            path: PathId::new(0),
+            connection: ConnectionId::new(connection),
+            sequence: word(TCP + 4),
+            extra: if is_told { 0 } else { word(TCP + 28) },
+        },
+        wire_bytes: bytes.len() as u16 + 4,
+        service: service.into(),
+        marks: 0,
+    }
+}
+
+/// Data and its notification under a model that looks at urgencies.
+fn is_segment(packet: &Packet, by_urgency: bool) -> bool {
+    by_urgency && packet.header.kind == Kind::Data
+}
+
 /// The bytes of a packet.
 fn frame(packet: &Packet) -> Vec<u8> {
     let datagram = Datagram::of(packet, &Hosts).expect("every host has an address");
@@ -57,11 +116,10 @@ fn frame(packet: &Packet) -> Vec<u8> {
 }
 
 /// A switch of a few ports: host N sits at port N.
-struct Switch<'a> {
+struct Switch<'a, P> {
     model: &'a ServiceModel,
     now: Time,
-    /// The same as an ordinary port under a model that asks for no more.
-    ports: [Capped<Sojourn<Port<8>>>; PORTS],
+    ports: [P; PORTS],
     frames: Frames,
     coins: Coins,
     displaced: Displaced,
@@ -73,9 +131,17 @@ struct Switch<'a> {
     told: BTreeSet<Handle>,
 }
 
-impl Switch<'_> {
+impl<P: OutputPort<Model = ServiceModel>> Switch<'_, P> {
+    fn by_urgency(&self) -> bool {
+        self.model.demands().urgency
+    }
+
     /// What a frame says.
     fn packet(&self, handle: Handle) -> Packet {
+        let bytes = self.frames.bytes(handle);
+        if bytes[23] == 6 {
+            return packet_of_segment(bytes);
+        }
         let parsed = Frame::new(self.frames.bytes(handle))
             .and_then(|frame| frame.parse(&Profile::PAPER)?.packet(&Hosts))
             .expect("what a switch does to a frame can be parsed");
@@ -84,7 +150,14 @@ impl Switch<'_> {
     }
 
     fn arrive(&mut self, packet: &Packet) {
-        let frame = self.frames.insert(&frame(packet));
+        let bytes = match is_segment(packet, self.by_urgency()) {
+            true => segment(packet),
+            false => frame(packet),
+        };
+        let frame = self.frames.insert(&bytes);
+        if self.by_urgency() {
+            self.frames.weigh(frame);
+        }
         self.frames.set_input(frame, Some(packet.source.index() as u16));
         self.route(VecDeque::from([frame]));
     }
@@ -119,7 +192,7 @@ impl Switch<'_> {
                     travelling.push_back(handle);
                 }
                 Fate::Notify => {
-                    let cut = self.frames.notify(handle).expect("a frame of the protocol");
+                    let cut = self.frames.notify(handle).expect("a frame that can be told of");
                     self.notified_bytes += u64::from(cut);
                     self.told.insert(handle);
                     travelling.push_back(handle);
@@ -190,8 +263,14 @@ impl Switch<'_> {
             }
             Command::Expect { port, packets } => {
                 for (name, packet) in packets {
+                    let mut packet = *packet;
+                    if is_segment(&packet, self.by_urgency())
+                        && packet.service == Service::Notification
+                    {
+                        packet.header.extra = 0;
+                    }
                     let left = self.left[*port].pop_front();
-                    assert_eq!(left.as_ref(), Some(packet), "{place}: {name} at port {port}");
+                    assert_eq!(left, Some(packet), "{place}: {name} at port {port}");
                 }
             }
             Command::Count { name, number } => {
@@ -201,62 +280,89 @@ impl Switch<'_> {
     }
 }
 
-/// Whether all packets have a form on the wire, and their headers another: no frame is shorter than 64 bytes, and data says its length where other
-/// transports say how urgent it is.
-fn has_frames(vector: &Vector) -> bool {
+/// Whether all packets have a form on the wire, and their headers another: no frame is shorter than 64 bytes, and data of
+/// this protocol says its length where other transports say how urgent it is. Where ports look at that it is TCP's.
+fn has_frames(vector: &Vector, by_urgency: bool) -> bool {
     vector.commands.iter().all(|(_, command)| match command {
         Command::Packet { packets, .. } | Command::Expect { packets, .. } => {
             packets.iter().all(|(_, packet)| {
                 let says_length = u32::from(packet.header.payload_length()) + 64
                     >= u32::from(packet.wire_bytes)
-                    || packet.header.kind != Kind::Data;
+                    || packet.header.kind != Kind::Data
+                    || by_urgency;
                 // Of a frame of 64 bytes nothing can be cut, so it stays whole.
                 let can_be_cut = packet.wire_bytes > 66 || !packet.service.service().is_whole();
                 packet.wire_bytes >= Packet::HEADER_BYTES && says_length && can_be_cut
             })
         }
-        _ => true,
+        Command::Config(_)
+        | Command::At(_)
+        | Command::Coin(_)
+        | Command::Serve { .. }
+        | Command::Count { .. } => true,
     })
+}
+
+/// Runs a vector on ports of this kind.
+fn run_on<P: OutputPort<Model = ServiceModel>>(
+    vector: &Vector,
+    model: &ServiceModel,
+    profile: &str,
+) {
+    let mut switch = Switch::<P> {
+        model,
+        now: Time::ZERO,
+        ports: std::array::from_fn(|_| P::with_model(0)),
+        frames: Frames::new(Profile::PAPER, Lengths::Updated),
+        coins: Coins::default(),
+        displaced: Displaced::new(),
+        left: Default::default(),
+        fates: [0; 3],
+        quenched: 0,
+        notified_bytes: 0,
+        told: BTreeSet::new(),
+    };
+    for (line, command) in &vector.commands {
+        let place = format!("{}:{line} (profile {profile})", vector.file);
+        switch.obey(command, &place);
+    }
+    assert!(switch.left.iter().all(VecDeque::is_empty), "{}: surplus", vector.file);
+    assert!(switch.coins.laid_out.is_empty(), "{}: coins", vector.file);
 }
 
 #[test]
 fn every_vector_holds_for_frames() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let files = list(&root, Path::new(FOLDER)).unwrap();
-    let (mut runs, mut told) = (0, 0);
+    let (mut runs, mut told, mut urgent) = (0, BTreeSet::new(), BTreeSet::new());
     for file in &files {
         let vector = Vector::parse(file, &read(&root, file).unwrap()).unwrap();
-        if !has_frames(&vector) {
-            continue;
-        }
+        let name = vector.file.rsplit('/').next().unwrap_or_default();
         for profile in &vector.profiles {
             let model = vector.model(profile).unwrap();
-            let mut switch = Switch {
-                model: &model,
-                now: Time::ZERO,
-                ports: Default::default(),
-                frames: Frames::new(Profile::PAPER, Lengths::Updated),
-                coins: Coins::default(),
-                displaced: Displaced::new(),
-                left: Default::default(),
-                fates: [0; 3],
-                quenched: 0,
-                notified_bytes: 0,
-                told: BTreeSet::new(),
-            };
-            for (line, command) in &vector.commands {
-                let place = format!("{}:{line} (profile {profile})", vector.file);
-                switch.obey(command, &place);
+            let Demands { urgency, .. } = model.demands();
+            if !has_frames(&vector, urgency) {
+                continue;
             }
-            assert!(switch.left.iter().all(VecDeque::is_empty), "{}: surplus", vector.file);
-            assert!(switch.coins.laid_out.is_empty(), "{}: coins", vector.file);
+            match (urgency, model.queue_count()) {
+                (true, 1) => run_on::<Urgent<1>>(&vector, &model, profile),
+                (true, _) => run_on::<Capped<Urgent<2>>>(&vector, &model, profile),
+                // The same as an ordinary port under a model that asks for no more.
+                (false, _) => run_on::<Capped<Sojourn<Port<8>>>>(&vector, &model, profile),
+            }
             runs += 1;
-            let name = vector.file.rsplit('/').next().unwrap_or_default();
-            told += u32::from(name.starts_with("fastlane-"));
+            if name.starts_with("fastlane-") {
+                told.insert(file);
+            }
+            if name.contains("pfabric") {
+                urgent.insert(file);
+            }
         }
     }
-    // All of FastLane's but the one that looks at urgencies, which have no form on the wire.
-    let of_fastlane = files.iter().filter(|file| file.to_string_lossy().contains("fastlane-"));
-    assert_eq!(told as usize, of_fastlane.count() - 1);
+    // All of FastLane's and of pFabric's, whatever others have no frames.
+    let of = |word: &str| {
+        files.iter().filter(|file| file.to_string_lossy().contains(word)).collect::<BTreeSet<_>>()
+    };
+    assert_eq!((told, urgent), (of("fastlane-"), of("pfabric")));
     assert!(runs > files.len(), "{runs} runs of {} files", files.len());
 }

@@ -1,0 +1,168 @@
+//! What a switch tells of drops and what kernels make of it, as a figure of the testbed (FastLane 3.2, 3.3).
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+
+use trimline_packet::{BitRate, TimeDelta};
+
+use super::fastlane::{self, Measured, Setting};
+use super::report::Report;
+
+/// Packets of each port's memory, of which a fortieth is for notifications: 782 B, twelve of them.
+const MEMORY: u32 = 20;
+
+/// The cap is one part of so many of the rate, and at least ten notifications a second. Chosen: so little that ports reach it,
+/// or nothing is seen of it.
+const CAP_PART: u64 = 20_000;
+const LEAST_CAP: u64 = 10 * 64 * 8;
+
+/// Hosts that send, and the flows of each.
+const SENDERS: u32 = 2;
+const FLOWS: u32 = 4;
+
+/// Seconds that all flows together would fill the port: several of those over which the cap is judged.
+const SECONDS: u64 = 4;
+
+/// What it takes.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Of every link.
+    pub rate: BitRate,
+    /// Of every link: a round trip has four of them.
+    pub delay: TimeDelta,
+    /// TCP's congestion control, as the kernel calls it.
+    pub congestion: String,
+    /// Rounds, in each of which all flows are sent once.
+    pub rounds: u64,
+}
+
+impl Options {
+    fn setting(&self) -> Setting {
+        let flows = u64::from(SENDERS * FLOWS);
+        Setting {
+            rate: self.rate,
+            delay: self.delay,
+            packets: MEMORY,
+            cap: BitRate::from_bps((self.rate.as_bps() / CAP_PART).max(LEAST_CAP)),
+            senders: SENDERS,
+            flows: FLOWS,
+            bytes: (self.rate.as_bps() / 8).saturating_mul(SECONDS) / flows,
+            congestion: self.congestion.clone(),
+        }
+    }
+}
+
+/// What a line shows.
+type Shown = fn(&Measured) -> f64;
+
+/// The lines of the table, and what they are called in measures.
+const LINES: [(&str, &str, Shown); 14] = [
+    ("frames that the receiver's port sent", "frames", |one| one.port.packets as f64),
+    ("drops of which senders may be told", "notified", |one| one.notified as f64),
+    ("  their notifications that were sent", "sent", |one| one.sent() as f64),
+    ("  without room in the memory for them", "without_room", |one| one.without_room as f64),
+    ("data of which nobody was told", "untold_data", |one| one.untold_data() as f64),
+    ("drops in no account", "unaccounted", |one| one.unaccounted() as f64),
+    ("notifications to the sender with fewest", "fewest", |one| {
+        one.told.iter().map(|told| told.notifications).min().unwrap_or(0) as f64
+    }),
+    ("  that its kernel did not count, or others", "miscounted", |one| one.miscounted() as f64),
+    ("most of a port within any second", "most_in_a_second", |one| one.most_in_a_second() as f64),
+    ("flows complete", "complete", |one| one.flows.complete.into()),
+    ("segments sent again", "sent_again", |one| one.kernel.retransmissions as f64),
+    ("time-outs", "timeouts", |one| one.kernel.timeouts as f64),
+    ("time until all is read, s", "seconds", |one| one.time.as_secs_f64()),
+    ("switch's thread had no processor, %", "held_up_percent", Measured::held_up_percent),
+];
+
+/// The report of these rounds.
+fn report(setting: &Setting, runs: &[Measured]) -> Report {
+    let mut report = Report::default();
+    let Setting { rate, delay, cap, senders, flows, bytes, congestion, .. } = setting;
+    let allowed = setting.most_in_a_second();
+    let round_trip = (*delay * 4).as_ps() as f64 / 1e9;
+    report.line(&format!(
+        "{senders} hosts with {flows} flows of {:.1} MB each to one; TCP: {congestion}",
+        *bytes as f64 / 1e6
+    ));
+    report.line(&format!("{rate} a link, {round_trip} ms a round trip; {} rounds", runs.len()));
+    report.line(&format!("cap {cap} a port: {allowed} notifications within any second"));
+    report.line("                                              median (least, most)");
+    let mut csv = String::from("round");
+    for (_, name, _) in LINES {
+        let _ = write!(csv, ",{name}");
+    }
+    csv.push('\n');
+    for (round, one) in runs.iter().enumerate() {
+        let _ = write!(csv, "{round}");
+        for (_, _, value) in LINES {
+            let _ = write!(csv, ",{:.3}", value(one));
+        }
+        csv.push('\n');
+    }
+    report.files.push(("rounds.csv".to_owned(), csv));
+    for (label, name, value) in LINES {
+        let [median, least, most] = report.of_rounds(name, runs.iter().map(value));
+        report.line(&match name {
+            "seconds" | "held_up_percent" => {
+                format!("  {label:42} {median:7.2} ({least:.2}, {most:.2})")
+            }
+            _ => format!("  {label:42} {median:7.0} ({least:.0}, {most:.0})"),
+        });
+    }
+    let most = report.of("most_in_a_second_most");
+    report.measure("beyond_cap", most - allowed as f64);
+    report.measure("of_cap_percent", most / allowed as f64 * 100.0);
+    for fault in runs.iter().flat_map(|one| &one.flows.faults) {
+        report.line(&format!("  a flow broke: {fault}"));
+    }
+    report
+}
+
+/// Flows of the kernel's TCP into one port that tells senders of drops: what is told, and what kernels count of it. The
+/// capture has the first round.
+///
+/// # Errors
+/// The kernel refuses what the testbed needs.
+pub fn notifications(options: &Options, capture: Option<&Path>) -> io::Result<Report> {
+    let setting = options.setting();
+    let mut runs = Vec::new();
+    for round in 0..options.rounds {
+        runs.push(fastlane::sized_flows(&setting, capture.filter(|_| round == 0))?);
+    }
+    Ok(report(&setting, &runs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::fastlane::Told;
+    use super::*;
+
+    #[test]
+    fn flows_fill_the_port_for_seconds_and_the_cap_follows_the_rate() {
+        let options = Options {
+            rate: BitRate::from_bps(200_000_000),
+            delay: TimeDelta::from_us(250),
+            congestion: "cubic".to_owned(),
+            rounds: 1,
+        };
+        let setting = options.setting();
+        assert_eq!((setting.bytes, setting.cap), (12_500_000, BitRate::from_bps(10_000)));
+        assert_eq!(setting.most_in_a_second(), 20);
+        let slow = Options { rate: BitRate::from_bps(10_000_000), ..options };
+        assert_eq!(slow.setting().cap, BitRate::from_bps(5120));
+        let told = |notifications, most_in_a_second| Told {
+            notifications,
+            truncated: notifications as u64,
+            most_in_a_second,
+        };
+        let one = Measured::sound(vec![told(40, 21), told(20, 19)]);
+        let report = report(&setting, &[one]);
+        assert_eq!([report.of("fewest_least"), report.of("beyond_cap")], [20.0, 1.0]);
+        assert_eq!(report.of("of_cap_percent"), 105.0);
+        let widest = report.table.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(80), "{}", report.table);
+        assert_eq!(report.files[0].1.lines().count(), 2);
+    }
+}
