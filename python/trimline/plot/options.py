@@ -477,7 +477,10 @@ def options_cost(experiment: Experiment) -> Figure:
         each.xaxis.set_major_formatter(
             lambda value, _: f"{value:+g}".replace("-", MINUS) if value else "0"
         )
-    axes.set_xlabel(f"Change against the paper's NDP (%; grey: {BAND:g} % to either side)")
+    axes.set_xlabel(
+        "Change against the paper's NDP (%)\n"
+        f"grey: {BAND:g} % to either side; beyond, the scale is logarithmic"
+    )
     handles = [
         Line2D([], [], color=colour, marker=marker, linestyle="none", markersize=5, label=words)
         for words, colour, marker in OPTIONS.values()
