@@ -37,7 +37,8 @@ from trimline import (
     swept,
     worker,
 )
-from trimline.comparison import Measure, ended, measures, size_name, table, with_series
+from trimline.comparison import ended, measures, size_name, table, with_series
+from trimline.means import Measure
 from trimline.plot import comparison
 from trimline.plot.comparison import goodput_gbps
 

@@ -42,7 +42,7 @@ __all__ = [
     "sweep",
 ]
 
-#: Where each name is: figures are drawn from files alone, without the compiled module and polars.
+#: Where each name is: figures are drawn from files alone, without the compiled module.
 _PLACES = {
     "__version__": "_core",
     "Comparison": "comparison",

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import polars
 
-from trimline.comparison import by_size, short, size_name
+from trimline.comparison import by_size, size_name
 from trimline.looks import label_of
+from trimline.means import short
 from trimline.results import Result
 
 #: Where no line is broken.

@@ -42,8 +42,9 @@ def reproduce(
 ) -> Reproduction:
     """Runs an experiment, such as `ndp/fig14`, judges it and draws it.
 
-    The verdict and the files are those of `trimline reproduce`; with `quick` only some of the runs. With `series` those of
-    these series: what is there of the others stays and is judged beside them.
+    The verdict and the files are those of `trimline reproduce`; with `quick` only some of the runs.
+    With `series` those of these series: what is there of the others stays and is judged beside
+    them.
     """
     if "/" not in identifier:
         raise ValueError(f"{identifier!r} is no experiment, such as 'ndp/fig14'")

@@ -16,12 +16,10 @@ import polars
 
 from trimline import completion, drawings, heat, one_by_one, pausing
 from trimline.comparison import (
-    Measure,
     by_size,
     cells,
     ended,
     measured,
-    quantile,
     size_name,
     sized,
     table_of,
@@ -29,6 +27,7 @@ from trimline.comparison import (
 from trimline.curves import by_place, rounded, spread
 from trimline.files import MalformedResult
 from trimline.looks import colours_of, label_of
+from trimline.means import Measure, quantile
 from trimline.results import PORTS, SERIES, Result, Results, counters
 from trimline.swept import shown
 

@@ -16,8 +16,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from trimline.comparison import SIZES, by_size, ended, quantile, size_name, sized
+from trimline.comparison import SIZES, by_size, ended, size_name, sized
 from trimline.files import MalformedResult
+from trimline.means import quantile
 from trimline.plot import style
 from trimline.results import Result, Results
 

@@ -21,6 +21,7 @@ from trimline.plot import (
     fastlane,
     hosts,
     hull,
+    options,
     packets,
     same_work,
     style,
@@ -247,6 +248,10 @@ def fig22(experiment: Experiment) -> Figure:
 
 #: Every figure that can be drawn.
 FIGURES: dict[str, Callable[[Experiment], Figure]] = {
+    "beyond/mixed-mtu": options.mixed_mtu,
+    "beyond/ndp-congested-cores": options.congested_cores,
+    "beyond/ndp-options-cost": options.options_cost,
+    "beyond/ndp-small-packets": options.small_packets,
     "beyond/same-work": same_work.figure,
     "beyond/trim-to": trim_to.trim_to,
     "fastlane/eq1": fastlane.eq1,
@@ -312,10 +317,6 @@ TABLES = frozenset(
     {
         "beyond/detours",
         "beyond/fastlane-phantom",
-        "beyond/mixed-mtu",
-        "beyond/ndp-congested-cores",
-        "beyond/ndp-options-cost",
-        "beyond/ndp-small-packets",
         "beyond/opf-phantom",
         "homa/aeolus",
         "hull/base",

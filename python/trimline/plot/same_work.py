@@ -16,8 +16,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from trimline.comparison import quantile, short
 from trimline.files import MalformedResult
+from trimline.means import quantile, short
 from trimline.plot import style
 from trimline.plot.incast import Ideal
 from trimline.plot.results import Experiment, Run
