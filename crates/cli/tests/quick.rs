@@ -110,7 +110,8 @@ fn a_choice_that_chooses_nothing_is_a_mistake_before_anything_runs() {
 }
 
 fn verdicts(folder: &Path) -> Value {
-    serde_json::from_str(&fs::read_to_string(folder.join("out/a/tiny/findings.json")).unwrap()).unwrap()
+    serde_json::from_str(&fs::read_to_string(folder.join("out/a/tiny/findings.json")).unwrap())
+        .unwrap()
 }
 
 #[test]

@@ -85,7 +85,10 @@ fn a_run_waits_for_what_is_on_its_way_when_the_last_sender_has_ended() {
     };
     let patient = end("time_wait = \"10ms\"");
     let flow = patient.flows.iter().next().expect("a message");
-    assert!(flow.fct_ps.expect("it ended") < 1_000_000_000, "its sender ends in the first 1 ms");
+    assert!(
+        flow.fct_sender_ps.expect("it ended") < 1_000_000_000,
+        "its sender ends in the first 1 ms"
+    );
     assert!(receiver_ps(flow) > 2_000_000_000);
     // After 1 ms without news nobody remembers it.
     let impatient = end("time_wait = \"100us\"");
