@@ -6,9 +6,9 @@
 
 Between `<!-- measured: ID -->` and `<!-- end -->` stands the table of experiment ID, and nothing
 else is touched. Of some series (`--series`) the rows that were judged take the place of those of
-the same findings, and the others stay; a table that has none yet gets them all. An experiment without a place in the file, or with findings that do not hold, is
-named; what does not hold belongs into the text below the table with its cause. Only the standard
-library.
+the same findings, and the others stay; a table that has none yet gets them all. An experiment
+without a place in the file, or with findings that do not hold, is named; what does not hold belongs
+into the text below the table with its cause. Only the standard library.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MISSED = {
 
 
 def theirs(finding: dict) -> str:
-    """What the authors' files say, or what their program gave: one number, or the least and the greatest."""
+    """What the authors' files say, or what their program gave: a number, or two ends."""
     measured = finding.get("theirs")
     if measured is None:
         return number(finding.get("reference"))
@@ -61,30 +61,33 @@ def standing(table: str) -> dict[str, str]:
     return {row.split(" | ")[0].removeprefix("| "): row + "\n" for row in rows[1:]}
 
 
+def verdict(finding: dict) -> str:
+    """What a row says of its finding."""
+    if finding.get("not_judged"):
+        return NOT_RUN
+    if not finding["holds"]:
+        return MISSED.get(finding.get("missed", ""), "**does not hold**")
+    return "reported" if finding.get("lo") is None and finding.get("hi") is None else "holds"
+
+
+def row(finding: dict) -> str:
+    """The row of one finding."""
+    cells = [
+        finding["name"],
+        number(finding.get("paper")),
+        theirs(finding),
+        number(finding.get("ours")),
+        bounds(finding.get("lo"), finding.get("hi")),
+        finding.get("unit", ""),
+        verdict(finding),
+    ]
+    return f"| {' | '.join(cells)} |\n"
+
+
 def table(findings: list[dict], before: dict[str, str]) -> str:
     """The table of one experiment; `before`: rows for findings that are not judged."""
-    rows = []
-    for finding in findings:
-        if finding.get("not_judged") and finding["name"] in before:
-            rows.append(before[finding["name"]])
-            continue
-        lo, hi = finding.get("lo"), finding.get("hi")
-        verdict = "reported" if lo is None and hi is None else "holds"
-        cells = [
-            finding["name"],
-            number(finding.get("paper")),
-            theirs(finding),
-            number(finding.get("ours")),
-            bounds(lo, hi),
-            finding.get("unit", ""),
-            NOT_RUN
-            if finding.get("not_judged")
-            else verdict
-            if finding.get("holds")
-            else MISSED.get(finding.get("missed", ""), "**does not hold**"),
-        ]
-        rows.append("| " + " | ".join(cells) + " |\n")
-    return HEAD + "".join(rows)
+    stays = (before.get(one["name"]) if one.get("not_judged") else None for one in findings)
+    return HEAD + "".join(old or row(one) for old, one in zip(stays, findings, strict=True))
 
 
 def rewritten(text: str, experiments: list[dict]) -> tuple[str, list[str]]:
@@ -104,6 +107,11 @@ def rewritten(text: str, experiments: list[dict]) -> tuple[str, list[str]]:
     return text, homeless
 
 
+def asks_for_theirs(finding: dict) -> bool:
+    """Whether a finding misses the paper, and nobody has said what the authors' program gives."""
+    return finding.get("paper") is not None and finding.get("missed") is None
+
+
 def main(arguments: list[str]) -> int:
     """0 when every experiment found its place, 1 when one did not, 2 on misuse."""
     if len(arguments) != 2:
@@ -118,10 +126,11 @@ def main(arguments: list[str]) -> int:
     page.write_text(text, encoding="utf-8")
     for experiment in experiments:
         for finding in experiment["findings"]:
+            name = f"{experiment['id']}: {finding['name']}"
             if not finding["holds"]:
-                print(f"{experiment['id']}: {finding['name']} does not hold: say why in {page}")
-                if finding.get("missed") is None:
-                    print(f"{experiment['id']}: {finding['name']}: what does theirs give? `theirs` says it")
+                print(f"{name} does not hold: say why in {page}")
+                if asks_for_theirs(finding):
+                    print(f"{name}: what does theirs give? `theirs` says it")
     for identifier in homeless:
         print(f"{page}: no `<!-- measured: {identifier} -->`", file=sys.stderr)
     return 1 if homeless else 0

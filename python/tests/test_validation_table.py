@@ -52,6 +52,27 @@ class Tables(unittest.TestCase):
         told = {"name": "x", "ours": 3.0, "unit": "ms", "holds": True}
         self.assertIn("| - | ms | reported |", self.rewritten(told)[0])
 
+    def test_of_some_series_the_other_rows_stay(self) -> None:
+        """Rows that were not judged stay; one that never was says that it was not run."""
+        judged = {"name": "a", "ours": 1.0, "hi": 2.0, "unit": "ms", "holds": True}
+        other = {"name": "b", "ours": 3.0, "hi": 4.0, "unit": "ms", "holds": True}
+        absent = {"name": "b", "hi": 4.0, "unit": "ms", "holds": True, "not_judged": True}
+        new = absent | {"name": "c"}
+
+        def after(page: str, findings: list[dict[str, object]]) -> str:
+            part = {"id": "ndp/a", "tier": "part", "findings": findings}
+            return script().rewritten(page, [part])[0]  # type: ignore[attr-defined]
+
+        first = after(self.page, [judged, absent])
+        self.assertIn("| b | - | - | - | ..4 | ms | not run |\n", first)
+        stood = self.page.replace("stale\n", "| b | - | - | 3 | ..4 | ms | holds |\n")
+        stood = stood.replace("ndp/a -->\n", "ndp/a -->\n| finding | paper |\n|---|---|\n")
+        second = after(stood, [judged | {"ours": 1.5}, absent, new])
+        self.assertIn("| a | - | - | 1.5 | ..2 | ms | holds |\n", second)
+        self.assertIn("| b | - | - | 3 | ..4 | ms | holds |\n", second)
+        self.assertIn("| c | - | - | - | ..4 | ms | not run |\n", second)
+        self.assertIn("| b | - | - | 3 | ..4 |", after(second, [judged, other]))
+
     def test_experiment_without_a_place(self) -> None:
         """It is named, and the page stays as it was."""
         text, homeless = self.rewritten({"name": "x", "holds": True}, "ndp/b")

@@ -253,7 +253,7 @@ def figure(experiment: Experiment) -> Figure:
         title = f"{work.words}\n({work.series}; small flows: {work.small_words})"
         column[0].set_title(title, fontsize=8)
         bars(column[1], mine, names, lambda one: one.largest_queue_kb, "Largest queue (KB)")
-        column[1].set(xscale="log", xlim=(5, 4_000))
+        column[1].set(xscale="log", xlim=(5, 8_000))
         column[1].xaxis.set_major_formatter("{x:g}")
         bars(
             column[2], mine, names, lambda one: given_up(every, one), "Goodput below the best's (%)"
