@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::distribution::{Distribution, Goodput, distribution, rounded};
 use crate::flow::{FlowEnd, FlowRecord, Name};
-use crate::record::{LoadRecord, RunRecord};
+use crate::record::LoadRecord;
 
 /// What the flows of one workload came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -109,28 +109,44 @@ impl Sums {
     }
 }
 
-/// Each workload of a run, in the order of their first flows.
-pub(crate) fn by_workload(record: &RunRecord) -> Vec<WorkloadSummary> {
-    let mut places: BTreeMap<Name, usize> = BTreeMap::new();
-    let mut sums: Vec<Sums> = Vec::new();
-    for flow in record.flows.iter() {
-        let place = match places.get(&*flow.workload) {
+/// The workloads of a run in the making, in the order of their first flows.
+#[derive(Default)]
+pub(crate) struct Workloads {
+    places: BTreeMap<Name, usize>,
+    sums: Vec<Sums>,
+}
+
+impl Workloads {
+    /// Flows come in the order of the record.
+    pub(crate) fn add(&mut self, flow: &FlowRecord, measured_ps: u64) {
+        let place = match self.places.get(&*flow.workload) {
             Some(&place) => place,
             None => {
-                places.insert(flow.workload.clone(), sums.len());
-                sums.push(Sums { workload: flow.workload.to_string(), ..Sums::default() });
-                sums.len() - 1
+                let place = self.sums.len();
+                self.places.insert(flow.workload.clone(), place);
+                self.sums.push(Sums { workload: flow.workload.to_string(), ..Sums::default() });
+                place
             }
         };
-        sums[place].add(&flow, record.measured_ps);
+        self.sums[place].add(flow, measured_ps);
     }
-    sums.into_iter().map(|sums| sums.finish(&record.loads)).collect()
+
+    pub(crate) fn finish(self, loads: &[LoadRecord]) -> Vec<WorkloadSummary> {
+        self.sums.into_iter().map(|sums| sums.finish(loads)).collect()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixtures::{flow, record};
+    use crate::record::RunRecord;
+
+    fn by_workload(record: &RunRecord) -> Vec<WorkloadSummary> {
+        let mut workloads = Workloads::default();
+        record.flows.iter().for_each(|flow| workloads.add(&flow, record.measured_ps));
+        workloads.finish(&record.loads)
+    }
 
     #[test]
     fn workloads_are_apart_and_leave_no_flow_out() {

@@ -175,6 +175,23 @@ impl FlowRecord {
         (self.start_ps, self.source, &self.workload, self.index)
     }
 
+    /// FCT at the receiver over the ideal one in millionths, rounded half up; in integers, so that the digits are the
+    /// same everywhere.
+    pub fn slowdown_millionths(&self) -> Option<u64> {
+        let (fct, ideal) = (self.fct_receiver_ps?, self.ideal_fct_ps?);
+        if ideal == 0 {
+            return None;
+        }
+        let twice = fct.checked_mul(2_000_000).and_then(|scaled| scaled.checked_add(ideal));
+        Some(match twice {
+            Some(twice) => twice / 2 / ideal,
+            None => {
+                let (fct, ideal) = (u128::from(fct), u128::from(ideal));
+                ((fct * 2_000_000 + ideal) / (2 * ideal)) as u64
+            }
+        })
+    }
+
     /// Goodput in Gb/s. Long-lived: payload in the measured interval of `measured_ps`. Sized: size over FCT at
     /// the receiver, `None` when the flow was not delivered.
     pub fn goodput_gbps(&self, measured_ps: u64) -> Option<f64> {

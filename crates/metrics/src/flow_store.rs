@@ -4,35 +4,20 @@
 //! workload and index. So what memory holds is sorted when it is full and written behind what was written before, as
 //! a *sorted run*; who reads merges all of them. The file has no name and goes with its last user.
 
-use std::cmp::{Ordering, Reverse};
-use std::collections::BinaryHeap;
-use std::fmt;
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::mem;
-use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, PoisonError};
+mod disk;
+mod tournament;
 
-use crate::flow::{FlowEnd, FlowRecord, Name};
+use std::cmp::Ordering;
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+
+use crate::flow::{FlowRecord, Name};
+use disk::{Reader, SortedRun, Spill};
+use tournament::Tournament;
 
 /// Records that memory holds, unless told otherwise: 30 MB.
 pub const IN_MEMORY: usize = 1 << 17;
-
-/// Bytes of each sorted run that a reader has in memory.
-const BUFFER: usize = 16 << 10;
-
-/// Records on disk, in order.
-#[derive(Clone, Copy, Debug)]
-struct SortedRun {
-    from: u64,
-    to: u64,
-}
-
-/// The file of the sorted runs.
-#[derive(Debug)]
-struct Spill {
-    file: Mutex<File>,
-}
 
 /// Records of flows in the order of flows.csv, however many there are.
 #[derive(Clone)]
@@ -87,7 +72,16 @@ impl FlowStore {
 
     /// No record comes any more.
     pub fn finish(&mut self) {
-        self.records.sort_unstable_by(in_order);
+        let mut places = places_in_order(&self.records);
+        for place in 0..places.len() {
+            // What stood where the record belongs may have been moved: it is where that place got its own from.
+            let mut from = places[place] as usize;
+            while from < place {
+                from = places[from] as usize;
+            }
+            places[place] = from as u32;
+            self.records.swap(place, from);
+        }
     }
 
     /// The measured interval was the whole run: all that was delivered counts as measured.
@@ -100,16 +94,32 @@ impl FlowStore {
     /// # Panics
     /// The file of temporary records cannot be read again.
     pub fn iter(&self) -> Iter<'_> {
-        let readers: Vec<Reader<'_>> = match &self.spill {
-            Some(spill) => self.runs.iter().map(|&run| Reader::new(spill, run)).collect(),
+        Iter::new(self)
+    }
+
+    /// All records in no order, which spares a merge.
+    ///
+    /// # Panics
+    /// The file of temporary records cannot be read again.
+    pub fn unordered(&self) -> impl Iterator<Item = FlowRecord> {
+        let on_disk = self.readers().into_iter().flatten();
+        on_disk.chain(self.records.iter().cloned()).map(|record| self.counted(record))
+    }
+
+    fn readers(&self) -> Vec<Reader<'_>> {
+        match &self.spill {
+            Some(spill) => {
+                self.runs.iter().map(|&run| Reader::new(spill, run, &self.names)).collect()
+            }
             None => Vec::new(),
-        };
-        let mut iter =
-            Iter { store: self, readers, memory: self.records.iter(), heads: BinaryHeap::new() };
-        for source in 0..=iter.readers.len() {
-            iter.refill(source);
         }
-        iter
+    }
+
+    fn counted(&self, mut record: FlowRecord) -> FlowRecord {
+        if self.counts_everything {
+            record.measured_bytes = record.delivered_bytes;
+        }
+        record
     }
 
     /// The record at a place of the order.
@@ -128,33 +138,15 @@ impl FlowStore {
 
     /// Writes what is in memory behind what is on disk.
     fn write_run(&mut self) -> io::Result<()> {
-        self.records.sort_unstable_by(in_order);
         let spill = match &mut self.spill {
             Some(spill) => spill,
-            none => {
-                let file = tempfile::tempfile().map_err(|error| explained(&error))?;
-                none.insert(Arc::new(Spill { file: Mutex::new(file) }))
-            }
+            none => none.insert(Arc::new(Spill::new()?)),
         };
         let from = self.runs.last().map_or(0, |run| run.to);
-        let mut file = spill.file.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut write = |names: &mut Vec<Name>| -> io::Result<u64> {
-            file.seek(SeekFrom::Start(from))?;
-            let (mut to, mut buffer) = (from, Vec::with_capacity(2 * BUFFER));
-            for record in &self.records {
-                encode(record, number_of(names, &record.workload), &mut buffer);
-                if buffer.len() >= BUFFER {
-                    file.write_all(&buffer)?;
-                    to += buffer.len() as u64;
-                    buffer.clear();
-                }
-            }
-            file.write_all(&buffer)?;
-            Ok(to + buffer.len() as u64)
-        };
-        let to = write(&mut self.names).map_err(|error| explained(&error))?;
-        drop(file);
-        self.runs.push(SortedRun { from, to });
+        let (records, names) = (&self.records, &mut self.names);
+        let places = places_in_order(records);
+        let in_order = places.iter().map(|&place| &records[place as usize]);
+        self.runs.push(spill.write(from, in_order, names)?);
         self.records.clear();
         Ok(())
     }
@@ -165,23 +157,15 @@ fn in_order(a: &FlowRecord, b: &FlowRecord) -> Ordering {
     a.order().cmp(&b.order())
 }
 
-fn explained(error: &io::Error) -> io::Error {
-    let folder = std::env::temp_dir();
-    io::Error::new(
-        error.kind(),
-        format!(
-            "records of flows do not fit {}: {error}; TMPDIR names another folder",
-            folder.display()
-        ),
-    )
-}
-
-fn number_of(names: &mut Vec<Name>, name: &Name) -> u32 {
-    let known = names.iter().position(|known| known == name).unwrap_or_else(|| {
-        names.push(name.clone());
-        names.len() - 1
+/// Where the first, the second, ... of unsorted records stand. Records are large, so keys are sorted in their place.
+fn places_in_order(records: &[FlowRecord]) -> Vec<u32> {
+    let key = |(record, place): (&FlowRecord, u32)| (record.start_ps, record.source, place);
+    let mut keys: Vec<(u64, u32, u32)> = records.iter().zip(0..).map(key).collect();
+    keys.sort_unstable_by(|a, b| {
+        let at_once = || in_order(&records[a.2 as usize], &records[b.2 as usize]);
+        (a.0, a.1).cmp(&(b.0, b.1)).then_with(at_once)
     });
-    known as u32
+    keys.into_iter().map(|(.., place)| place).collect()
 }
 
 impl Default for FlowStore {
@@ -227,50 +211,44 @@ impl<'a> IntoIterator for &'a FlowStore {
     }
 }
 
-/// The next record of one source.
-struct Head {
-    record: FlowRecord,
-    source: usize,
-}
-
-impl PartialEq for Head {
-    fn eq(&self, other: &Head) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Head {}
-
-impl PartialOrd for Head {
-    fn partial_cmp(&self, other: &Head) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Head {
-    fn cmp(&self, other: &Head) -> Ordering {
-        in_order(&self.record, &other.record).then(self.source.cmp(&other.source))
-    }
-}
-
-/// All records of a store, in order.
+/// All records of a store, in order: each source has its next one at hand, and the first of these is taken.
 pub struct Iter<'a> {
     store: &'a FlowStore,
     readers: Vec<Reader<'a>>,
     memory: std::slice::Iter<'a, FlowRecord>,
-    heads: BinaryHeap<Reverse<Head>>,
+    /// The next record of each reader, and of memory behind them. Empty when there is nothing to merge.
+    heads: Vec<Option<FlowRecord>>,
+    tournament: Tournament,
 }
 
-impl Iter<'_> {
-    /// Takes the next record of a sorted run, or of memory, which comes behind them.
-    fn refill(&mut self, source: usize) {
-        let record = match self.readers.get_mut(source) {
-            Some(reader) => reader.next(&self.store.names),
+impl<'a> Iter<'a> {
+    fn new(store: &'a FlowStore) -> Iter<'a> {
+        let (mut readers, mut memory) = (store.readers(), store.records.iter());
+        let mut heads: Vec<_> = readers.iter_mut().map(Reader::next).collect();
+        if !heads.is_empty() {
+            heads.push(memory.next().cloned());
+        }
+        let tournament = Tournament::new(heads.len(), |a, b| is_before(&heads, a, b));
+        Iter { store, readers, memory, heads, tournament }
+    }
+
+    fn merged(&mut self) -> Option<FlowRecord> {
+        let source = self.tournament.winner();
+        let next = match self.readers.get_mut(source) {
+            Some(reader) => reader.next(),
             None => self.memory.next().cloned(),
         };
-        if let Some(record) = record {
-            self.heads.push(Reverse(Head { record, source }));
-        }
+        let record = std::mem::replace(&mut self.heads[source], next);
+        self.tournament.replay(source, |a, b| is_before(&self.heads, a, b));
+        record
+    }
+}
+
+/// Whether the record at hand of one source comes before that of another; a source that is at its end comes last.
+fn is_before(heads: &[Option<FlowRecord>], a: usize, b: usize) -> bool {
+    match (&heads[a], &heads[b]) {
+        (Some(one), Some(other)) => in_order(one, other).then(a.cmp(&b)).is_lt(),
+        (head, _) => head.is_some(),
     }
 }
 
@@ -278,190 +256,18 @@ impl Iterator for Iter<'_> {
     type Item = FlowRecord;
 
     fn next(&mut self) -> Option<FlowRecord> {
-        let mut record = if self.readers.is_empty() {
-            // Nothing to merge.
-            match self.heads.pop() {
-                Some(Reverse(head)) => head.record,
-                None => self.memory.next()?.clone(),
-            }
-        } else {
-            let Reverse(Head { record, source }) = self.heads.pop()?;
-            self.refill(source);
-            record
-        };
-        if self.store.counts_everything {
-            record.measured_bytes = record.delivered_bytes;
-        }
-        Some(record)
-    }
-}
-
-/// Reads one sorted run.
-struct Reader<'a> {
-    spill: &'a Spill,
-    run: SortedRun,
-    buffer: Vec<u8>,
-    place: usize,
-}
-
-impl Reader<'_> {
-    fn new(spill: &Spill, run: SortedRun) -> Reader<'_> {
-        Reader { spill, run, buffer: Vec::new(), place: 0 }
-    }
-
-    fn next(&mut self, names: &[Name]) -> Option<FlowRecord> {
-        if self.place == self.buffer.len() && self.run.from == self.run.to {
-            return None;
-        }
-        Some(decode(names, || self.number()))
-    }
-
-    fn byte(&mut self) -> u8 {
-        if self.place == self.buffer.len() {
-            let left = (self.run.to - self.run.from).min(BUFFER as u64);
-            let mut buffer = mem::take(&mut self.buffer);
-            buffer.resize(left as usize, 0);
-            let mut file = self.spill.file.lock().unwrap_or_else(PoisonError::into_inner);
-            file.seek(SeekFrom::Start(self.run.from))
-                .and_then(|_| file.read_exact(&mut buffer))
-                .expect("records that were written can be read");
-            self.run.from += left;
-            (self.buffer, self.place) = (buffer, 0);
-        }
-        self.place += 1;
-        self.buffer[self.place - 1]
-    }
-
-    /// Seven bits a byte, lowest first; the highest bit says that more follow.
-    fn number(&mut self) -> u64 {
-        let (mut number, mut shift) = (0, 0);
-        loop {
-            let byte = self.byte();
-            number |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return number;
-            }
-            shift += 7;
-        }
-    }
-}
-
-fn write_number(mut number: u64, out: &mut Vec<u8>) {
-    while number >= 0x80 {
-        out.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    out.push(number as u8);
-}
-
-fn encode(record: &FlowRecord, workload: u32, out: &mut Vec<u8>) {
-    // A number that is not there is 0, all others one more; no time and no size is 2^64 - 1.
-    let some = |number: Option<u64>| number.map_or(0, |number| number + 1);
-    let end = match record.end {
-        FlowEnd::Completed => 0,
-        FlowEnd::Delivered => 1,
-        FlowEnd::RunEnded => 2,
-        FlowEnd::LongLived => 3,
-        FlowEnd::NotStarted => 4,
-    };
-    // Every field is named, so that a new one cannot be forgotten.
-    let FlowRecord {
-        workload: _,
-        index,
-        id,
-        source,
-        destination,
-        size_bytes,
-        start_ps,
-        host_wait_ps,
-        fct_receiver_ps,
-        fct_sender_ps,
-        ideal_fct_ps,
-        ideal_fct_sender_ps,
-        delivered_bytes,
-        measured_bytes,
-        packets_sent,
-        retransmissions_signalled,
-        retransmissions_return,
-        retransmissions_timeout,
-        trims,
-        returns,
-        timeouts,
-        path_removals,
-        path_restorations,
-        end: _,
-    } = *record;
-    for number in [
-        u64::from(workload),
-        index,
-        id.map_or(0, |id| u64::from(id.get())),
-        u64::from(source),
-        u64::from(destination),
-        some(size_bytes),
-        start_ps,
-        some(host_wait_ps),
-        some(fct_receiver_ps),
-        some(fct_sender_ps),
-        some(ideal_fct_ps),
-        some(ideal_fct_sender_ps),
-        delivered_bytes,
-        measured_bytes,
-        packets_sent,
-        retransmissions_signalled,
-        retransmissions_return,
-        retransmissions_timeout,
-        trims,
-        returns,
-        timeouts,
-        path_removals,
-        path_restorations,
-        end,
-    ] {
-        write_number(number, out);
-    }
-}
-
-fn decode(names: &[Name], mut number: impl FnMut() -> u64) -> FlowRecord {
-    // Fields are read in the order in which they are written here: that of `encode`.
-    FlowRecord {
-        workload: names[number() as usize].clone(),
-        index: number(),
-        id: NonZeroU32::new(number() as u32),
-        source: number() as u32,
-        destination: number() as u32,
-        size_bytes: number().checked_sub(1),
-        start_ps: number(),
-        host_wait_ps: number().checked_sub(1),
-        fct_receiver_ps: number().checked_sub(1),
-        fct_sender_ps: number().checked_sub(1),
-        ideal_fct_ps: number().checked_sub(1),
-        ideal_fct_sender_ps: number().checked_sub(1),
-        delivered_bytes: number(),
-        measured_bytes: number(),
-        packets_sent: number(),
-        retransmissions_signalled: number(),
-        retransmissions_return: number(),
-        retransmissions_timeout: number(),
-        trims: number(),
-        returns: number(),
-        timeouts: number(),
-        path_removals: number(),
-        path_restorations: number(),
-        end: match number() {
-            0 => FlowEnd::Completed,
-            1 => FlowEnd::Delivered,
-            2 => FlowEnd::RunEnded,
-            3 => FlowEnd::LongLived,
-            4 => FlowEnd::NotStarted,
-            other => panic!("a record on disk has no end {other}"),
-        },
+        let record =
+            if self.heads.is_empty() { self.memory.next().cloned() } else { self.merged() };
+        record.map(|record| self.store.counted(record))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::flow::FlowEnd;
     use proptest::prelude::*;
+    use std::num::NonZeroU32;
 
     fn record() -> impl Strategy<Value = FlowRecord> {
         let numbers = prop::collection::vec(prop_oneof![0u64..3, any::<u64>()], 13);
@@ -529,16 +335,11 @@ mod tests {
             store.finish();
             prop_assert_eq!(store.len(), sorted.len() as u64);
             prop_assert!(store.iter().eq(sorted.iter().cloned()));
+            let mut unordered: Vec<FlowRecord> = store.unordered().collect();
+            unordered.sort_by(in_order);
+            prop_assert_eq!(&unordered, &sorted);
             prop_assert_eq!(store.get(3), sorted.get(3).cloned());
             prop_assert_eq!(&store.clone(), &FlowStore::from(sorted));
         }
-    }
-
-    #[test]
-    fn a_folder_that_takes_nothing_is_named() {
-        let error = explained(&io::Error::from(io::ErrorKind::StorageFull));
-        let folder = std::env::temp_dir();
-        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
-        assert!(error.to_string().contains(&folder.display().to_string()), "{error}");
     }
 }

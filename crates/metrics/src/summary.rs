@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use trimline_packet::PortCounters;
 
-use crate::by_workload::{WorkloadSummary, by_workload};
+use crate::by_workload::{WorkloadSummary, Workloads};
 use crate::distribution::{distribution, rounded};
 use crate::flow::{FlowEnd, FlowRecord};
 use crate::record::{HostCounters, LinkCounters, PathRecord, RunRecord};
-use crate::statistics::{Interval, interval, mean};
+use crate::statistics::{Interval, interval};
 
 pub use crate::distribution::{Distribution, Goodput};
 
@@ -351,9 +351,10 @@ impl Summary {
         let flows = &record.flows;
         let mut counts = FlowCounts { total: flows.len(), ..FlowCounts::default() };
         let mut totals = Totals::default();
-        let mut goodputs = Vec::new();
+        let mut workloads = Workloads::default();
+        let (mut goodputs, mut goodput, mut least) = (0u64, 0.0, f64::INFINITY);
         let (mut has_long, mut has_sized) = (false, false);
-        // One distribution after the other, so that the values of one only are in memory at a time.
+        // In order, so that sums are rounded in the same way everywhere.
         for flow in flows.iter() {
             *match flow.end {
                 FlowEnd::Completed => &mut counts.completed,
@@ -363,25 +364,31 @@ impl Summary {
                 FlowEnd::NotStarted => &mut counts.not_started,
             } += 1;
             totals.add(&flow);
-            goodputs.extend(flow.goodput_gbps(record.measured_ps));
+            workloads.add(&flow, record.measured_ps);
+            if let Some(of_flow) = flow.goodput_gbps(record.measured_ps) {
+                goodputs += 1;
+                goodput += of_flow;
+                least = least.min(of_flow);
+            }
             has_long |= flow.size_bytes.is_none();
             has_sized |= flow.size_bytes.is_some();
         }
         let is_mixed = has_long && has_sized;
-        let goodput_gbps = mean(&goodputs).filter(|_| !is_mixed).map(|mean| Goodput {
-            mean: rounded(mean),
-            min: rounded(goodputs.iter().copied().fold(f64::INFINITY, f64::min)),
-        });
-        drop(goodputs);
+        let goodput_gbps = (goodputs > 0 && !is_mixed)
+            .then(|| Goodput { mean: rounded(goodput / goodputs as f64), min: rounded(least) });
+        let workloads = workloads.finish(&record.loads);
+        // One distribution after the other, so that the values of one only are in memory at a time.
+        let over_flows = |of: fn(&FlowRecord) -> Option<u64>| {
+            distribution(flows.unordered().filter_map(|flow| of(&flow)))
+        };
+        let fct_receiver_us = match &workloads[..] {
+            [all] => all.fct_receiver_us.clone(),
+            _ => over_flows(|flow| flow.fct_receiver_ps),
+        };
         let mut ports = PortCounters::default();
         record.ports.iter().for_each(|port| ports.add(&port.counters));
         let mut links = LinkCounters::default();
         record.links.iter().for_each(|link| links.add(&link.counters));
-        // Slowdowns as parts per million, so that they sort as integers.
-        let slowdown = |flow: &FlowRecord| {
-            let (fct, ideal) = (u128::from(flow.fct_receiver_ps?), u128::from(flow.ideal_fct_ps?));
-            (ideal > 0).then(|| ((fct * 2_000_000 + ideal) / (2 * ideal)) as u64)
-        };
         Summary {
             series: record.series.clone(),
             seed: record.seed,
@@ -390,10 +397,10 @@ impl Summary {
             interrupted: record.interrupted,
             flows: counts,
             goodput_gbps,
-            host_wait_us: distribution(flows.iter().filter_map(|flow| flow.host_wait_ps)),
-            fct_receiver_us: distribution(flows.iter().filter_map(|flow| flow.fct_receiver_ps)),
-            fct_sender_us: distribution(flows.iter().filter_map(|flow| flow.fct_sender_ps)),
-            slowdown: distribution(flows.iter().filter_map(|flow| slowdown(&flow))),
+            host_wait_us: over_flows(|flow| flow.host_wait_ps),
+            fct_receiver_us,
+            fct_sender_us: over_flows(|flow| flow.fct_sender_ps),
+            slowdown: over_flows(FlowRecord::slowdown_millionths),
             packets_sent: totals.packets_sent,
             packets_delivered: record.packets_delivered,
             retransmissions: Retransmissions {
@@ -413,7 +420,7 @@ impl Summary {
             hosts: hosts(record),
             packet_hops: record.packet_hops,
             hops_per_delivered_packet: ratio(record.packet_hops, record.packets_delivered),
-            workloads: by_workload(record),
+            workloads,
         }
     }
 

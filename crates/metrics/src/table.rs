@@ -48,8 +48,19 @@ pub fn port_columns() -> Vec<&'static str> {
 ///
 /// # Errors
 /// Nothing more can be written.
-pub fn write_flows(record: &RunRecord, out: impl Write) -> io::Result<()> {
-    write_table(out, &FLOW_COLUMNS, record.flows.iter().map(|flow| flow_row(&flow)))
+pub fn write_flows(record: &RunRecord, mut out: impl Write) -> io::Result<()> {
+    let header: [&[String]; 0] = [];
+    write_table(&mut out, &FLOW_COLUMNS, header.into_iter())?;
+    let (mut name, mut row) = (None, FlowRow::default());
+    for flow in record.flows.iter() {
+        if name.as_ref() != Some(&flow.workload) {
+            row.name = quoted(&flow.workload);
+            name = Some(flow.workload.clone());
+        }
+        row.write(&flow);
+        out.write_all(&row.text)?;
+    }
+    Ok(())
 }
 
 /// ports.csv, rows in the order of the record.
@@ -143,45 +154,77 @@ pub fn end_name(end: FlowEnd) -> &'static str {
     }
 }
 
-/// FCT at the receiver over the ideal one, six decimals, rounded half up; in integers, so that the
-/// digits are the same everywhere.
-pub fn slowdown(flow: &FlowRecord) -> Option<String> {
-    let (fct, ideal) = (flow.fct_receiver_ps?, flow.ideal_fct_ps?);
-    if ideal == 0 {
-        return None;
-    }
-    let (fct, ideal) = (u128::from(fct), u128::from(ideal));
-    let millionths = (fct * 2_000_000 + ideal) / (2 * ideal);
-    Some(format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000))
+/// A row of flows.csv in the making. There may be millions: it asks for no memory of its own.
+#[derive(Default)]
+struct FlowRow {
+    /// The workload as it is written.
+    name: Vec<u8>,
+    text: Vec<u8>,
 }
 
-fn flow_row(flow: &FlowRecord) -> [String; 23] {
-    let number = |number: Option<u64>| number.map(|n| n.to_string()).unwrap_or_default();
-    [
-        flow.workload.to_string(),
-        flow.index.to_string(),
-        number(flow.id.map(|id| u64::from(id.get()))),
-        flow.source.to_string(),
-        flow.destination.to_string(),
-        number(flow.size_bytes),
-        flow.start_ps.to_string(),
-        number(flow.host_wait_ps),
-        number(flow.fct_receiver_ps),
-        number(flow.fct_sender_ps),
-        number(flow.ideal_fct_ps),
-        number(flow.ideal_fct_sender_ps),
-        slowdown(flow).unwrap_or_default(),
-        flow.delivered_bytes.to_string(),
-        flow.measured_bytes.to_string(),
-        flow.packets_sent.to_string(),
-        flow.retransmissions_signalled.to_string(),
-        flow.retransmissions_return.to_string(),
-        flow.retransmissions_timeout.to_string(),
-        flow.trims.to_string(),
-        flow.returns.to_string(),
-        flow.timeouts.to_string(),
-        end_name(flow.end).to_owned(),
-    ]
+impl FlowRow {
+    fn write(&mut self, flow: &FlowRecord) {
+        self.text.clear();
+        self.text.extend(&self.name);
+        self.number(flow.index);
+        self.some(flow.id.map(|id| u64::from(id.get())));
+        self.number(u64::from(flow.source));
+        self.number(u64::from(flow.destination));
+        self.some(flow.size_bytes);
+        self.number(flow.start_ps);
+        self.some(flow.host_wait_ps);
+        self.some(flow.fct_receiver_ps);
+        self.some(flow.fct_sender_ps);
+        self.some(flow.ideal_fct_ps);
+        self.some(flow.ideal_fct_sender_ps);
+        self.slowdown(flow.slowdown_millionths());
+        self.number(flow.delivered_bytes);
+        self.number(flow.measured_bytes);
+        self.number(flow.packets_sent);
+        self.number(flow.retransmissions_signalled);
+        self.number(flow.retransmissions_return);
+        self.number(flow.retransmissions_timeout);
+        self.number(flow.trims);
+        self.number(flow.returns);
+        self.number(flow.timeouts);
+        self.text.push(b',');
+        self.text.extend(end_name(flow.end).as_bytes());
+        self.text.push(b'\n');
+    }
+
+    fn number(&mut self, number: u64) {
+        self.text.push(b',');
+        self.digits(number);
+    }
+
+    fn some(&mut self, number: Option<u64>) {
+        self.text.push(b',');
+        number.into_iter().for_each(|number| self.digits(number));
+    }
+
+    /// Six decimals.
+    fn slowdown(&mut self, millionths: Option<u64>) {
+        self.text.push(b',');
+        if let Some(millionths) = millionths {
+            self.digits(millionths / 1_000_000);
+            // A one in front keeps the zeros, and the point takes its place.
+            let point = self.text.len();
+            self.digits(1_000_000 + millionths % 1_000_000);
+            self.text[point] = b'.';
+        }
+    }
+
+    fn digits(&mut self, number: u64) {
+        self.text.extend(itoa::Buffer::new().format(number).as_bytes());
+    }
+}
+
+/// A field as every reader of CSV expects it.
+fn quoted(field: &str) -> Vec<u8> {
+    // Beside another field: alone, an empty one would look like an empty line.
+    let mut line = table(&[field, ""], [].iter().map(|never: &[String; 0]| never));
+    line.truncate(line.len() - ",\n".len());
+    line
 }
 
 fn port_row(port: &PortRecord) -> Vec<String> {
@@ -276,8 +319,28 @@ core 3 down 2,0,0,0,4,2,0,0,0,0
     fn slowdown_rounds_half_up_in_integers() {
         let mut flow = flow(0, Some(1), Some(2_000_001));
         flow.ideal_fct_ps = Some(2_000_000);
-        assert_eq!(slowdown(&flow).unwrap(), "1.000001");
+        assert_eq!(flow.slowdown_millionths(), Some(1_000_001));
+        let mut row = FlowRow::default();
+        row.slowdown(flow.slowdown_millionths());
+        assert_eq!(row.text, b",1.000001");
         flow.ideal_fct_ps = Some(0);
-        assert_eq!(slowdown(&flow), None);
+        assert_eq!(flow.slowdown_millionths(), None);
+        // Beyond 64 bits: 1.5 times four months.
+        (flow.fct_receiver_ps, flow.ideal_fct_ps) = (Some(15 << 59), Some(10 << 59));
+        assert_eq!(flow.slowdown_millionths(), Some(1_500_000));
+    }
+
+    /// A name may need quotes; the row is what a writer of CSV makes of it.
+    #[test]
+    fn names_are_quoted() {
+        for (name, expected) in [
+            ("web", "web"),
+            ("a,b", "\"a,b\""),
+            ("a\"b", "\"a\"\"b\""),
+            ("a\nb", "\"a\nb\""),
+            ("", ""),
+        ] {
+            assert_eq!(quoted(name), expected.as_bytes(), "{name:?}");
+        }
     }
 }

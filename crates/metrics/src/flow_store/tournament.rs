@@ -1,0 +1,70 @@
+//! Which of several sorted sources comes first, in as many comparisons as a tree over them is deep.
+
+/// The winners of all matches of a knock-out tournament.
+pub(super) struct Tournament {
+    /// The winner of the match at each node; the children of node `n` are `2n` and `2n + 1`, and the last half are the
+    /// sources themselves.
+    winners: Vec<usize>,
+}
+
+/// Who is no source: loses every match.
+const NOBODY: usize = usize::MAX;
+
+impl Tournament {
+    /// All matches of so many sources.
+    pub(super) fn new(sources: usize, is_before: impl Fn(usize, usize) -> bool) -> Tournament {
+        let leaves = sources.next_power_of_two();
+        let mut winners = vec![NOBODY; 2 * leaves];
+        (0..sources).for_each(|source| winners[leaves + source] = source);
+        let mut tournament = Tournament { winners };
+        (1..leaves).rev().for_each(|node| tournament.play(node, &is_before));
+        tournament
+    }
+
+    /// The source that comes first.
+    pub(super) fn winner(&self) -> usize {
+        self.winners[1]
+    }
+
+    /// Plays the matches of a source again.
+    pub(super) fn replay(&mut self, source: usize, is_before: impl Fn(usize, usize) -> bool) {
+        let mut node = (self.winners.len() / 2 + source) / 2;
+        while node > 0 {
+            self.play(node, &is_before);
+            node /= 2;
+        }
+    }
+
+    fn play(&mut self, node: usize, is_before: &impl Fn(usize, usize) -> bool) {
+        let (one, other) = (self.winners[2 * node], self.winners[2 * node + 1]);
+        let second_wins = other != NOBODY && (one == NOBODY || is_before(other, one));
+        self.winners[node] = if second_wins { other } else { one };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Merging sorted lists gives what sorting all of them gives.
+        #[test]
+        fn lists_are_merged(mut lists in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..9), 1..9)) {
+            let mut expected = lists.concat();
+            expected.sort_unstable();
+            lists.iter_mut().for_each(|list| list.sort_unstable_by(|a, b| b.cmp(a)));
+            let before = |lists: &[Vec<u8>], a: usize, b: usize| match (lists[a].last(), lists[b].last()) {
+                (Some(one), Some(other)) => one < other,
+                (one, _) => one.is_some(),
+            };
+            let mut tournament = Tournament::new(lists.len(), |a, b| before(&lists, a, b));
+            let mut merged = Vec::new();
+            while let Some(first) = lists[tournament.winner()].pop() {
+                merged.push(first);
+                tournament.replay(tournament.winner(), |a, b| before(&lists, a, b));
+            }
+            prop_assert_eq!(merged, expected);
+        }
+    }
+}
