@@ -33,7 +33,7 @@ pub(crate) use kept::{Course, Totals};
 use kept::{Kept, Lines, Turn};
 
 use crate::flow::Flow;
-use crate::random;
+use crate::random::{self, Purpose};
 use crate::table::{Growing, Shared};
 use crate::workload::{Applications, Keeping};
 
@@ -194,6 +194,8 @@ pub(crate) struct Flows {
     pub(crate) applications: Applications,
     /// Hash of each workload's name: part of a flow's identity.
     workload_names: Arc<[u64]>,
+    /// What the random streams of halves have in common: of flows, and of pairs; of senders, and of receivers.
+    halves: [[Purpose; 2]; 2],
     /// Place of each workload's transport in the plan.
     transports: Arc<[u8]>,
     /// Whether each workload keeps its connections.
@@ -223,6 +225,8 @@ impl Flows {
             live: (0..hosts).map(|_| Growing::new()).collect(),
             books: (0..hosts).map(|_| Book::default()).collect(),
             workload_names: applications.names(),
+            halves: [["flow sender", "flow receiver"], ["pair sender", "pair receiver"]]
+                .map(|of| of.map(|purpose| Purpose::new(applications.seed(), purpose))),
             transports,
             any_switch_random: applications.any_switch_random(),
             applications,
@@ -249,6 +253,7 @@ impl Flows {
                 messages: Vec::new(),
                 applications: self.applications.view(),
                 workload_names: Arc::clone(&self.workload_names),
+                halves: self.halves,
                 transports: Arc::clone(&self.transports),
                 any_switch_random: self.any_switch_random,
                 seen: Seen::default(),
@@ -486,23 +491,22 @@ impl Flows {
 
     /// The random stream of one half of a flow, named by what the flow is and not by its number; where all flows of a pair
     /// have the same paths, by the pair.
-    pub(crate) fn stream(&self, seed: u64, host: u32, key: Key) -> Stream {
+    pub(crate) fn stream(&self, host: u32, key: Key) -> Stream {
         let flow = self.description(Flows::opener(host, key), key.connection);
-        self.stream_of(seed, flow.expect("a half is of a flow under way"), key.half)
+        self.stream_of(flow.expect("a half is of a flow under way"), key.half)
     }
 
     /// The same.
-    pub(crate) fn stream_of(&self, seed: u64, flow: &Flow, half: Half) -> Stream {
+    pub(crate) fn stream_of(&self, flow: &Flow, half: Half) -> Stream {
         let is_per_pair = self.applications.is_per_pair(flow.workload);
-        let purpose = match (half, is_per_pair) {
-            (Half::Sending, false) => "flow sender",
-            (Half::Receiving, false) => "flow receiver",
-            (Half::Sending, true) => "pair sender",
-            (Half::Receiving, true) => "pair receiver",
+        let [sender, receiver] = self.halves[usize::from(is_per_pair)];
+        let purpose = match half {
+            Half::Sending => sender,
+            Half::Receiving => receiver,
         };
         let name = self.workload_names[flow.workload as usize];
         let number = if is_per_pair { flow.destination.get().into() } else { flow.index };
-        random::stream(seed, purpose, &[u64::from(flow.source.get()), name, number])
+        purpose.of(&[u64::from(flow.source.get()), name, number])
     }
 
     /// The place of a connection's transport in the plan, unless its flow was forgotten.

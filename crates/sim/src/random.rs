@@ -37,24 +37,33 @@ impl Draws {
     }
 }
 
+/// What the streams of one purpose have in common: worked out once where there are many owners.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Purpose(u64);
+
+impl Purpose {
+    pub(crate) fn new(seed: u64, purpose: &str) -> Purpose {
+        Purpose(purpose.bytes().fold(mix(seed), |state, byte| mix(state ^ u64::from(byte))))
+    }
+
+    /// The stream of an owner.
+    pub(crate) fn of(self, owner: &[u64]) -> Stream {
+        let mut state = owner.iter().fold(self.0, |state, &part| mix(state ^ mix(part)));
+        let mut bytes = [0u8; 32];
+        for chunk in bytes.chunks_exact_mut(8) {
+            state = mix(state);
+            chunk.copy_from_slice(&state.to_le_bytes());
+        }
+        Xoshiro256PlusPlus::from_seed(bytes)
+    }
+}
+
 /// The stream of `owner` for `purpose` in the run with this seed.
 ///
 /// An owner is a port, a host or a flow, named by numbers that do not change when others are added
 /// (a flow: source, hash of its workload's name, index in it).
 pub fn stream(seed: u64, purpose: &str, owner: &[u64]) -> Stream {
-    let mut state = mix(seed);
-    for &byte in purpose.as_bytes() {
-        state = mix(state ^ u64::from(byte));
-    }
-    for &part in owner {
-        state = mix(state ^ mix(part));
-    }
-    let mut bytes = [0u8; 32];
-    for chunk in bytes.chunks_exact_mut(8) {
-        state = mix(state);
-        chunk.copy_from_slice(&state.to_le_bytes());
-    }
-    Xoshiro256PlusPlus::from_seed(bytes)
+    Purpose::new(seed, purpose).of(owner)
 }
 
 /// A number for a name.

@@ -10,7 +10,7 @@ mod idle;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-pub use idle::{HostDelay, Processing};
+pub use idle::{HostDelay, Processing, Way};
 use trimline_metrics::{Direction, Layer, LinkPlace, PortPlace};
 use trimline_packet::{BitRate, ByteCount, HostId, PathId, TimeDelta};
 use trimline_switch::Chance;

@@ -73,8 +73,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             .map(|host| {
                 let host_id = HostId::new(host);
                 let mut endpoint = E::new(host_id, &config, seed);
-                let mut directory =
-                    Tables { host: host_id, flows: &mut flows, routes: &routes, seed };
+                let mut directory = Tables { host: host_id, flows: &mut flows, routes: &routes };
                 endpoint.handle_command(Time::ZERO, flow::Command::Listen.into(), &mut directory);
                 HostUnit {
                     endpoint,

@@ -185,12 +185,8 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     fn host_timer(&mut self, host: u32, now: Time) {
         let unit = &mut self.hosts[host as usize];
         unit.clock = now;
-        let mut directory = Tables {
-            host: HostId::new(host),
-            flows: &mut self.flows,
-            routes: &self.routes,
-            seed: self.seed,
-        };
+        let mut directory =
+            Tables { host: HostId::new(host), flows: &mut self.flows, routes: &self.routes };
         unit.endpoint.handle_timeout(now, &mut directory);
         self.drain_events(host, now);
     }
@@ -215,7 +211,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         } else {
             self.routes.paths(flow.source, flow.destination, &mut paths);
         }
-        let stream = self.flows.stream_of(self.seed, &flow, Half::Sending);
+        let stream = self.flows.stream_of(&flow, Half::Sending);
         let payload = self.flows.applications.payload(flow.workload);
         let Flow { destination: peer, class, size: length, .. } = flow;
         let command =
@@ -233,12 +229,8 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
 
     /// A flow or a message begins.
     fn host_command(&mut self, host: u32, now: Time, command: flow::Command) {
-        let mut directory = Tables {
-            host: HostId::new(host),
-            flows: &mut self.flows,
-            routes: &self.routes,
-            seed: self.seed,
-        };
+        let mut directory =
+            Tables { host: HostId::new(host), flows: &mut self.flows, routes: &self.routes };
         let unit = &mut self.hosts[host as usize];
         unit.unsent += 1;
         unit.endpoint.handle_command(now, command.into(), &mut directory);
@@ -262,12 +254,8 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         self.ledger.delivered[packet.service.service_index()] += 1;
         let unit = &mut self.hosts[host as usize];
         unit.clock = now;
-        let mut directory = Tables {
-            host: HostId::new(host),
-            flows: &mut self.flows,
-            routes: &self.routes,
-            seed: self.seed,
-        };
+        let mut directory =
+            Tables { host: HostId::new(host), flows: &mut self.flows, routes: &self.routes };
         unit.endpoint.handle_packet(now, packet, &mut directory);
         self.drain_events(host, now);
     }
@@ -353,8 +341,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
                 }
                 let mut paths = Vec::new();
                 self.routes.paths(host, peer, &mut paths);
-                let mut directory =
-                    Tables { host, flows: &mut self.flows, routes: &self.routes, seed: self.seed };
+                let mut directory = Tables { host, flows: &mut self.flows, routes: &self.routes };
                 let endpoint = &mut self.hosts[host.index()].endpoint;
                 let command = flow::Command::Paths { key, paths };
                 endpoint.handle_command(now, command.into(), &mut directory);

@@ -11,7 +11,6 @@ pub(super) struct Tables<'a> {
     pub(super) host: HostId,
     pub(super) flows: &'a mut Flows,
     pub(super) routes: &'a Routes,
-    pub(super) seed: u64,
 }
 
 impl HostTables for Tables<'_> {
@@ -39,6 +38,6 @@ impl HostTables for Tables<'_> {
         self.flows.transport_of(self.host.get(), key)
     }
     fn stream(&self, key: Key) -> Stream {
-        self.flows.stream(self.seed, self.host.get(), key)
+        self.flows.stream(self.host.get(), key)
     }
 }

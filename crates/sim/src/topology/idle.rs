@@ -1,5 +1,7 @@
 //! How long a packet takes where it meets no other: on links, in hosts and in switches.
 
+use core::ops::Deref;
+
 use trimline_packet::{ByteCount, HostId, TimeDelta};
 use trimline_transport::Framing;
 
@@ -46,6 +48,34 @@ impl Processing {
     }
 }
 
+/// The links of a way, in order. There are six at most, so a way takes no memory of its own: each flow's ideal time
+/// asks for two.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    links: [LinkSpec; 6],
+    len: usize,
+}
+
+impl Way {
+    fn of(links: impl IntoIterator<Item = LinkSpec>) -> Way {
+        let mut links = links.into_iter();
+        let first = links.next().expect("a way has a link");
+        let mut way = Way { links: [first; 6], len: 1 };
+        for link in links {
+            way.links[way.len] = link;
+            way.len += 1;
+        }
+        way
+    }
+}
+
+impl Deref for Way {
+    type Target = [LinkSpec];
+    fn deref(&self) -> &[LinkSpec] {
+        &self.links[..self.len]
+    }
+}
+
 impl Clos {
     /// The least time between the last bit of a packet on a link to or from the top tier and its place in a queue
     /// behind it; that of the hosts' links where there is no such tier.
@@ -60,12 +90,12 @@ impl Clos {
 
     /// The links that a packet crosses from one host to another, in order. Their delays count what is constant of
     /// the time that hosts and switches take for it.
-    pub fn links_between(&self, source: HostId, destination: HostId) -> Vec<LinkSpec> {
+    pub fn links_between(&self, source: HostId, destination: HostId) -> Way {
         let tor = |host: HostId| host.get() / self.hosts_per_tor;
         let pod = |host: HostId| tor(host) / self.tors_per_pod;
         let processing = &self.processing;
         if self.tiers == 0 {
-            return vec![processing.towards_host(processing.sent_by_host(self.host_link))];
+            return Way::of([processing.towards_host(processing.sent_by_host(self.host_link))]);
         }
         let height = 1
             + usize::from(tor(source) != tor(destination))
@@ -75,8 +105,8 @@ impl Clos {
         let down =
             (1..height).rev().map(|layer| processing.towards_switch(tiers[layer], layer - 1));
         let last = processing.towards_host(self.host_link);
-        let mut way: Vec<LinkSpec> = up.chain(down).chain([last]).collect();
-        way[0] = processing.sent_by_host(way[0]);
+        let mut way = Way::of(up.chain(down).chain([last]));
+        way.links[0] = processing.sent_by_host(way.links[0]);
         way
     }
 

@@ -107,7 +107,11 @@ fn the_links_of_a_way_are_those_that_packets_cross() {
                     crossed.push(link.spec);
                     unit = routes.next_unit(link.far_end, to, paths[0], |_| 0);
                 }
-                assert_eq!(crossed, clos.links_between(from, to), "{source} to {destination}");
+                assert_eq!(
+                    crossed[..],
+                    clos.links_between(from, to)[..],
+                    "{source} to {destination}"
+                );
             }
         }
     }

@@ -24,7 +24,7 @@ const QUEUE_PACKETS: f64 = 8.0;
 /// Bytes of memory for each packet whose latency is recorded.
 const BYTES_PER_LATENCY: f64 = 48.0;
 /// Chosen.
-const CORE: CoreRate = CoreRate { cut: 4, rise: 128, tolerated: 16 };
+const CORE: CoreRate = CoreRate { cut: 2, rise: 256, tolerated: 64 };
 
 impl Protocol for Endpoint {
     const TAKES_MESSAGES: bool = true;
@@ -252,17 +252,17 @@ static CORE_RATE: Grammar = Grammar {
         optional(
             "cut",
             Form::Integer(2, 65_535),
-            "A header that was cut in the core takes one part in so many of the rate. Default: 4.",
+            "A header that was cut in the core takes one part in so many of the rate, but never below that at which whole packets come. Default: 2.",
         ),
         optional(
             "rise",
             Form::Integer(1, 65_535),
-            "A whole packet adds one part in so many of the link's rate. Default: 128.",
+            "A whole packet adds one part in so many of the link's rate. Default: 256.",
         ),
         optional(
             "tolerated",
             Form::Integer(1, 65_535),
-            "One such header in so many answers takes nothing. Default: 16.",
+            "One such header in so many answers takes nothing. Default: 64.",
         ),
     ],
 };

@@ -26,7 +26,7 @@ impl Connection {
     fn to(&self, setup: &Setup, workload: u32, host: u32, index: u64) -> u32 {
         let Some(members) = setup.drawn_from(workload) else { return self.destination };
         let owner = [u64::from(host), setup.names[workload as usize], index];
-        let mut draws = random::stream(setup.seed, "destination", &owner);
+        let mut draws = setup.destinations.of(&owner);
         other_member(host, members, &mut draws)
     }
 }

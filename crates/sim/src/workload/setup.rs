@@ -12,7 +12,7 @@ use crate::pareto::DRAWS;
 use crate::plan::{
     Arrivals, Connection, Groups, Matrix, Plan, Pool, Queries, Size, Spraying, WhenBusy, Workload,
 };
-use crate::random;
+use crate::random::{self, Purpose};
 use crate::topology::Clos;
 
 /// What follows from the end of a flow.
@@ -53,6 +53,9 @@ pub(super) struct Asked {
 /// What never changes.
 pub(super) struct Setup {
     pub(super) seed: u64,
+    /// Sizes and destinations of flows: drawn for each of them.
+    sizes: Purpose,
+    pub(super) destinations: Purpose,
     pub(super) hosts: u32,
     pub(super) topology: Clos,
     pub(super) end: Option<TimeDelta>,
@@ -80,6 +83,8 @@ impl Setup {
         };
         Setup {
             seed: plan.seed,
+            sizes: Purpose::new(plan.seed, "size"),
+            destinations: Purpose::new(plan.seed, "destination"),
             hosts,
             topology: plan.topology.clone(),
             end: plan.duration,
@@ -233,7 +238,7 @@ impl Setup {
     ) -> Flow {
         let draw = |bound| {
             let owner = [u64::from(source.get()), self.names[workload as usize], index];
-            random::below(&mut random::stream(self.seed, "size", &owner), bound)
+            random::below(&mut self.sizes.of(&owner), bound)
         };
         let size =
             match (self.size_in_group(workload, index), &self.workloads[workload as usize].size) {

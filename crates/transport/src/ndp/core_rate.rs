@@ -11,6 +11,10 @@
 //! trims are chance: of [`CoreRate::tolerated`] answers one may be such a header, and [`BURST`] in a row may be.
 //!
 //! Only packets that were pulled count. Of a first window it is the sender that decides how fast it comes.
+//!
+//! No cut takes the rate below that at which whole packets come, whoever asked for them: so much the core does carry. First
+//! windows of an incast fill it for a moment, and packets that were pulled are cut among them while the receiver's link
+//! is busy without a gap; without this floor an incast of 11 took 15 % longer. It is a mean over about eight packets.
 
 /// A rate is a share of the link's, in units of 2^-20.
 const LINK: u32 = 1 << 20;
@@ -18,8 +22,14 @@ const LINK: u32 = 1 << 20;
 const LEAST: u32 = LINK / 256;
 /// Headers that may come in a row (chosen).
 const BURST: u32 = 4;
+/// Packets over which the mean gap between whole ones is taken (chosen; 4 to 64 differ little).
+const MEAN_OVER: u64 = 8;
+/// The longest gap that counts, in packets' times (chosen).
+const LONGEST_GAP: u64 = 64;
 
-use trimline_packet::TimeDelta;
+use trimline_packet::{Time, TimeDelta};
+
+use crate::timers::set_back;
 
 /// How the rate of pulls follows what the core carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,19 +42,56 @@ pub struct CoreRate {
     pub tolerated: u16,
 }
 
+/// When whole packets came.
+#[derive(Clone, Copy, Debug)]
+struct Arrivals {
+    last: Time,
+    /// The mean time between two.
+    gap: TimeDelta,
+}
+
 /// The rate of one receiver.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Core {
     rule: CoreRate,
+    /// The time of a full packet on the link.
+    full: TimeDelta,
     rate: u32,
     /// Headers beyond those that are tolerated, in parts of [`CoreRate::tolerated`].
     score: u32,
+    arrivals: Option<Arrivals>,
 }
 
 impl Core {
     /// The link's rate.
-    pub(super) fn new(rule: CoreRate) -> Core {
-        Core { rule, rate: LINK, score: 0 }
+    pub(super) fn new(rule: CoreRate, full: TimeDelta) -> Core {
+        Core { rule, full, rate: LINK, score: 0, arrivals: None }
+    }
+
+    /// The clock was set back.
+    pub(super) fn set_back(&mut self, by: TimeDelta) {
+        self.arrivals.iter_mut().for_each(|arrivals| set_back(&mut arrivals.last, by));
+    }
+
+    /// A whole packet arrived, pulled or not.
+    pub(super) fn arrived(&mut self, now: Time) {
+        let gap = match self.arrivals {
+            // As if the one before had come long ago.
+            None => self.full * (LONGEST_GAP / MEAN_OVER),
+            Some(Arrivals { last, gap }) => {
+                let newest = now.saturating_since(last).min(self.full * LONGEST_GAP);
+                TimeDelta::from_ps((gap.as_ps() * (MEAN_OVER - 1) + newest.as_ps()) / MEAN_OVER)
+            }
+        };
+        self.arrivals = Some(Arrivals { last: now, gap });
+    }
+
+    /// The rate at which whole packets come.
+    fn arriving(&self, now: Time) -> u32 {
+        let Some(Arrivals { last, gap }) = self.arrivals else { return 0 };
+        let gap = gap.max(now.saturating_since(last)).as_ps().max(1);
+        let rate = u128::from(LINK) * u128::from(self.full.as_ps()) / u128::from(gap);
+        rate.min(u128::from(LINK)) as u32
     }
 
     /// A packet that was pulled arrived whole, or was cut by the last switch. Whether the rate changed.
@@ -56,7 +103,7 @@ impl Core {
     }
 
     /// A packet that was pulled was cut in the core. Whether the rate changed.
-    pub(super) fn cut(&mut self) -> bool {
+    pub(super) fn cut(&mut self, now: Time) -> bool {
         let most = BURST * u32::from(self.rule.tolerated);
         self.score += u32::from(self.rule.tolerated);
         if self.score <= most {
@@ -64,7 +111,8 @@ impl Core {
         }
         self.score = most;
         let before = self.rate;
-        self.rate = LEAST.max(before - before / u32::from(self.rule.cut));
+        let floor = LEAST.max(self.arriving(now)).min(before);
+        self.rate = floor.max(before - before / u32::from(self.rule.cut));
         self.rate != before
     }
 

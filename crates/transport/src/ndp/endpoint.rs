@@ -177,6 +177,7 @@ impl Endpoint {
     pub fn set_back(&mut self, by: TimeDelta) {
         self.timers.set_back(by);
         self.pulls.set_back(by);
+        self.gaps.set_back(by);
         self.reset_at.iter_mut().for_each(|at| set_back(at, by));
         for entry in &mut self.slots {
             set_back(&mut entry.deadline, by);
@@ -324,10 +325,9 @@ impl Endpoint {
         let was_pulled = !flags.contains(Flags::SYN) || flags.attempt() != 0;
         let is_last_hop = packet.marks & Packet::MARK_LAST_HOP != 0;
         match arrival {
-            Arrival::Whole | Arrival::Header if was_pulled => {
-                self.gaps.heed_core(arrival == Arrival::Header && !is_last_hop);
-            }
-            Arrival::Whole | Arrival::Header | Arrival::Duplicate | Arrival::Beyond => {}
+            Arrival::Whole => self.gaps.heed_whole(now, was_pulled),
+            Arrival::Header if was_pulled => self.gaps.heed_header(now, is_last_hop),
+            Arrival::Header | Arrival::Duplicate | Arrival::Beyond => {}
         }
         arrival == Arrival::Whole
             && self.config.ack_every > 1

@@ -57,7 +57,7 @@ impl Gaps {
             },
             payload_bytes: config.payload_bytes,
             starvation: Starvation::default(),
-            core: config.core_rate.map(Core::new),
+            core: None,
             full: TimeDelta::ZERO,
             rule: Box::new(Rule {
                 rate: config.link_rate,
@@ -67,6 +67,7 @@ impl Gaps {
             }),
         };
         gaps.full = gaps.compute(config.payload_bytes);
+        gaps.core = config.core_rate.map(|rule| Core::new(rule, gaps.full));
         gaps
     }
 
@@ -87,14 +88,29 @@ impl Gaps {
         self.after(length)
     }
 
-    /// A packet that was pulled arrived whole or was cut by the last switch, or was cut in the core.
+    /// The clock was set back.
+    pub(super) fn set_back(&mut self, by: TimeDelta) {
+        self.core.iter_mut().for_each(|core| core.set_back(by));
+    }
+
+    /// What the core carries: a whole packet arrived.
     #[cold]
-    pub(super) fn heed_core(&mut self, was_cut: bool) {
-        let changed = match &mut self.core {
-            Some(core) if was_cut => core.cut(),
-            Some(core) => core.passed(),
-            None => false,
-        };
+    pub(super) fn heed_whole(&mut self, now: Time, was_pulled: bool) {
+        if let Some(core) = &mut self.core {
+            core.arrived(now);
+            if was_pulled && core.passed() {
+                self.full = self.slowed(self.compute(self.payload_bytes));
+            }
+        }
+    }
+
+    /// What the core carries: a packet that was pulled was cut there, or by the last switch.
+    #[cold]
+    pub(super) fn heed_header(&mut self, now: Time, is_last_hop: bool) {
+        let changed = self.core.as_mut().is_some_and(|core| match is_last_hop {
+            true => core.passed(),
+            false => core.cut(now),
+        });
         if changed {
             self.full = self.slowed(self.compute(self.payload_bytes));
         }

@@ -207,3 +207,47 @@ fn whole_packets_give_the_rate_back() {
     let first = next_after(&mut lone).0;
     assert_eq!(next_after(&mut lone).0 - first, GAP);
 }
+
+/// So much the core carries: while whole packets come without a gap, first windows or not, no header slows pulls down.
+#[test]
+fn no_cut_goes_below_the_rate_at_which_whole_packets_come() {
+    let gap = |between: TimeDelta| {
+        let mut lone = Lone::new(Config { pull_ack: false, core_rate: Some(CORE), ..config() });
+        lone.hear(&trimmed(data(1, 0, SYN)));
+        for sequence in 0..64 {
+            lone.pass(lone.now + between);
+            lone.hear(&data(2, sequence, SYN));
+            lone.all();
+        }
+        (1..=8).for_each(|sequence| {
+            lone.hear(&trimmed(data(1, sequence, 0)));
+        });
+        lone.all();
+        let first = next_after(&mut lone).0;
+        next_after(&mut lone).0 - first
+    };
+    // Four headers halve the rate to a sixteenth. Packets that come four times as seldom keep it at a quarter.
+    for between in [GAP, GAP * 4] {
+        let (slowed, little) = (gap(between), TimeDelta::from_ps(between.as_ps() / 100));
+        assert!(slowed >= between && slowed < between + little, "{slowed:?}");
+    }
+}
+
+#[test]
+fn what_came_long_ago_does_not_come_now() {
+    let mut lone = Lone::new(Config { pull_ack: false, core_rate: Some(CORE), ..config() });
+    lone.hear(&trimmed(data(1, 0, SYN)));
+    for sequence in 0..64 {
+        lone.pass(lone.now + GAP);
+        lone.hear(&data(2, sequence, SYN));
+        lone.all();
+    }
+    lone.pass(lone.now + GAP * 8);
+    (1..=6).for_each(|sequence| {
+        lone.hear(&trimmed(data(1, sequence, 0)));
+    });
+    lone.all();
+    let first = next_after(&mut lone).0;
+    // Two headers beyond four: a quarter, above the eighth that comes.
+    assert_eq!(next_after(&mut lone).0 - first, GAP * 4);
+}
