@@ -287,17 +287,18 @@ class MixedSizes(Made):
         self.run_of(f"{series}/seed-{seed}", flows)
 
     def whole(self) -> None:
-        """Four transports, each with and without small packets, two seeds."""
+        """Four transports, NDP with turns too, each with and without small packets, two seeds."""
         for seed in (1, 2):
-            for transport in options.TRANSPORTS:
-                self.goodput(transport, seed, [70 + 2 * seed, 80], [10, 20])
+            for name in options.MIXED:
+                self.goodput(name, seed, [70 + 2 * seed, 80], [10, 20])
+            for transport in {transport for transport, _ in options.MIXED.values()}:
                 self.goodput(f"{transport}-all-large", seed, [40, 50], [40, 48])
 
     def test_by_payload(self) -> None:
         """Mean and slowest of each workload, and their intervals over the seeds."""
         self.whole()
         found = options.mixed_goodputs(self.read())
-        self.assertEqual(len(found), 8)
+        self.assertEqual(len(found), 11)
         ours = found["ndp"]["large"]
         # Means of 76 and 77, slowest of 72 and 74.
         self.assertAlmostEqual(ours.mean.mean, 76.5)
@@ -309,7 +310,7 @@ class MixedSizes(Made):
         figure = self.drawn()
         self.assertIn("2 seeds, lines: 95 % intervals", figure.get_suptitle())
         left = [text.get_text() for text in figure.axes[0].texts]
-        self.assertEqual(left[1:], ["76", "15"] * 4)
+        self.assertEqual(left[1:], ["76", "15"] * 7)
 
     def test_the_quick_tier(self) -> None:
         """It has few hosts and nothing beside them."""

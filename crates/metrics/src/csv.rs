@@ -1,27 +1,21 @@
 //! Tables of one width as CSV.
 
-use std::io::{self, Write};
-
 /// A header and its rows as CSV text, quoted as every reader expects it.
-pub(crate) fn table<R: AsRef<[String]>>(header: &[&str], rows: impl Iterator<Item = R>) -> Vec<u8> {
-    let mut text = Vec::new();
-    write_table(&mut text, header, rows).expect("writing to memory cannot fail");
-    text
-}
-
-/// Writes a header and its rows, row by row.
-///
-/// # Errors
-/// Nothing more can be written.
-pub(crate) fn write_table<R: AsRef<[String]>>(
-    out: impl Write,
+pub(crate) fn table<R: AsRef<[String]>>(
     header: &[&str],
     mut rows: impl Iterator<Item = R>,
-) -> io::Result<()> {
-    let mut writer = ::csv::Writer::from_writer(out);
-    writer.write_record(header)?;
-    rows.try_for_each(|row| writer.write_record(row.as_ref()))?;
-    writer.flush()
+) -> Vec<u8> {
+    let mut writer = ::csv::Writer::from_writer(Vec::new());
+    writer
+        .write_record(header)
+        .and_then(|()| rows.try_for_each(|row| writer.write_record(row.as_ref())))
+        .expect("all rows are as wide as the header");
+    writer.into_inner().expect("writing to memory cannot fail")
+}
+
+/// One line of a table.
+pub(crate) fn line(fields: &[&str]) -> Vec<u8> {
+    table(fields, std::iter::empty::<[String; 0]>())
 }
 
 /// A quotient with six decimals, rounded half up; in integers, so that the digits are the same everywhere.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use trimline_packet::PortCounters;
 
-use crate::csv::{table, write_table};
+use crate::csv::{line, table};
 use crate::flow::{FlowEnd, FlowRecord};
 use crate::record::{
     HostCounters, HostRecord, LinkRecord, PacketLatency, PathRecord, PauseRecord, PortRecord,
@@ -49,8 +49,7 @@ pub fn port_columns() -> Vec<&'static str> {
 /// # Errors
 /// Nothing more can be written.
 pub fn write_flows(record: &RunRecord, mut out: impl Write) -> io::Result<()> {
-    let header: [&[String]; 0] = [];
-    write_table(&mut out, &FLOW_COLUMNS, header.into_iter())?;
+    out.write_all(&line(&FLOW_COLUMNS))?;
     let (mut name, mut row) = (None, FlowRow::default());
     for flow in record.flows.iter() {
         if name.as_ref() != Some(&flow.workload) {
@@ -222,9 +221,9 @@ impl FlowRow {
 /// A field as every reader of CSV expects it.
 fn quoted(field: &str) -> Vec<u8> {
     // Beside another field: alone, an empty one would look like an empty line.
-    let mut line = table(&[field, ""], [].iter().map(|never: &[String; 0]| never));
-    line.truncate(line.len() - ",\n".len());
-    line
+    let mut text = line(&[field, ""]);
+    text.truncate(text.len() - ",\n".len());
+    text
 }
 
 fn port_row(port: &PortRecord) -> Vec<String> {

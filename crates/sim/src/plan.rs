@@ -340,6 +340,8 @@ pub trait Choice: fmt::Debug + Send + Sync + 'static {
     fn takes_messages(&self) -> bool;
     /// Whether its senders answer marks.
     fn answers_marks(&self) -> bool;
+    /// The key of its table that asks ports to tell what the last hop trims, if its value does.
+    fn asks_for_last_hop(&self) -> Option<&'static str>;
     /// How long both ends remember a flow that has ended.
     fn time_wait(&self) -> TimeDelta;
     /// The parameters in words: lines for `explain`.

@@ -140,6 +140,8 @@ fn ndp_host(host: HostId) -> ndp::Endpoint {
         credit_bank: true,
         ack_every: 1,
         core_rate: None,
+        initial_window_bytes: 0,
+        turn: 0,
         order: ndp::Order::Fair,
         rto: TimeDelta::from_ms(1),
         pull_repeat: TimeDelta::from_ms(1),

@@ -7,9 +7,10 @@ over the seeds, a line its 95 % interval; a single seed has none.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
 from matplotlib.axes import Axes
 
@@ -131,32 +132,33 @@ def ends(measure: Measure) -> tuple[float, float | None, float | None]:
     )
 
 
+#: Coordinates of words, and how far they stand from their place, in points.
+BESIDE = {"xycoords": ("axes fraction", "data"), "xytext": (7, 0), "va": "center"}
+ABOVE = {"xycoords": ("data", "axes fraction"), "xytext": (0, 2), "ha": "center"}
+
+
 def beside(axes: Axes, y: float, words: str, colour: str) -> None:
     """Words at the right of the axes, in the row of their dot: no line goes through them."""
-    axes.annotate(
-        words,
-        (1.0, y),
-        xycoords=("axes fraction", "data"),
-        xytext=(7, 0),
-        textcoords="offset points",
-        va="center",
-        fontsize=7,
-        color=colour,
-        annotation_clip=False,
-    )
+    write(axes, (1.0, y), words, colour, BESIDE)
 
 
 def above(axes: Axes, x: float, words: str, colour: str) -> None:
     """Words on top of a line upwards."""
+    write(axes, (x, 1.0), words, colour, ABOVE)
+
+
+def write(
+    axes: Axes, at: tuple[float, float], words: str, colour: str, where: Mapping[str, Any]
+) -> None:
+    """Small words outside the axes."""
     axes.annotate(
         words,
-        (x, 1.0),
-        xycoords=("data", "axes fraction"),
-        xytext=(0, 2),
+        at,
+        **where,
         textcoords="offset points",
-        ha="center",
         fontsize=7,
         color=colour,
+        annotation_clip=False,
     )
 
 

@@ -259,8 +259,16 @@ def congested_cores(experiment: Experiment) -> Figure:
     return figure
 
 
-#: Transports of beyond/mixed-mtu.
-TRANSPORTS = ("ndp", "dctcp", "mptcp", "dcqcn")
+#: Series of beyond/mixed-mtu: transport, and words where it is not the transport alone.
+MIXED = {
+    "ndp": ("ndp", None),
+    "ndp-window": ("ndp", "NDP, window in bytes"),
+    "ndp-turns": ("ndp", "NDP, turns of bytes"),
+    "ndp-window-turns": ("ndp", "NDP, turns and\nwindow in bytes"),
+    "dctcp": ("dctcp", None),
+    "mptcp": ("mptcp", None),
+    "dcqcn": ("dcqcn", None),
+}
 #: What the quick tier has in their place: too few hosts to be beside them.
 FEW_HOSTS = "small-ndp"
 #: Workloads: words, marker.
@@ -298,11 +306,11 @@ def goodputs_of(runs: Sequence[Run], workload: str) -> Goodputs:
 def mixed_goodputs(experiment: Experiment) -> dict[str, dict[str, Goodputs]]:
     """By series and workload; beside each transport (`ndp`) the same with 9000 B for all."""
     found = {}
-    for transport in TRANSPORTS:
-        for series in (transport, f"{transport}-all-large"):
+    for name, (transport, _) in MIXED.items():
+        for series in (name, f"{transport}-all-large"):
             if runs := runs_of(experiment, series):
                 found[series] = {kind: goodputs_of(runs, kind) for kind in KINDS}
-    if not any(transport in found for transport in TRANSPORTS):
+    if not any(name in found for name in MIXED):
         # What the quick tier has.
         few = experiment.series().get(FEW_HOSTS)
         if not few:
@@ -332,24 +340,24 @@ def said(axes: Axes, measure: Measure, y: float, colour: str, *, left: bool) -> 
 def mixed_mtu(experiment: Experiment) -> Figure:
     """Goodput by payload for each transport, and of the same flows with 9000 B for all."""
     found = mixed_goodputs(experiment)
-    names = [name for name in (*TRANSPORTS, FEW_HOSTS) if name in found]
+    looks_of = MIXED | {FEW_HOSTS: ("ndp", "NDP, 16 hosts")}
+    names = [name for name in looks_of if name in found]
     figure, panels = pyplot.subplots(
         1, 2, sharex=True, sharey=True, figsize=(8.8, 1.7 + 0.65 * len(names)), layout="constrained"
     )
     link = experiment.runs[0].host_link
     half = 50 * link.full_gbps / link.gbps
     for axes, title in zip(panels, ("Mean of the flows", "Slowest flow"), strict=True):
-        rows_at(
-            axes, ["NDP, 16 hosts" if name == FEW_HOSTS else style.name_of(name) for name in names]
-        )
+        rows_at(axes, [looks_of[name][1] or style.name_of(name) for name in names])
         axes.axvline(half, color=style.GREY, linewidth=0.8, linestyle=":")
         above(axes, half, "half of a full link", style.GREY)
         axes.set_title(title, loc="left", fontsize=9)
         axes.set_xlabel(percent_of_link(experiment))
         axes.set_xlim(0, 100)
     for y, name in enumerate(names):
-        colour = style.colour_of(name)
-        alone = found.get(f"{name}-all-large")
+        transport, _ = looks_of[name]
+        colour = style.colour_of(transport)
+        alone = found.get(f"{transport}-all-large") if name != FEW_HOSTS else None
         for (kind, (_, marker)), shift in zip(KINDS.items(), (-0.19, 0.19), strict=True):
             for axes, number in zip(panels, ("mean", "slowest"), strict=True):
                 measure: Measure = getattr(found[name][kind], number)
@@ -365,7 +373,7 @@ def mixed_mtu(experiment: Experiment) -> Figure:
     looks: dict[str, Any] = {"color": style.GREY, "linestyle": "none", "markersize": 5}
     handles: list[Any] = [Line2D([], [], marker=mark, **looks) for _, mark in KINDS.values()]
     labels = [words for words, _ in KINDS.values()]
-    if any(f"{name}-all-large" in found for name in names):
+    if any(f"{transport}-all-large" in found for transport, _ in MIXED.values()):
         looks["markerfacecolor"] = "white"
         handles.append(tuple(Line2D([], [], marker=mark, **looks) for _, mark in KINDS.values()))
         labels.append("the same flows when all have 9000 B")

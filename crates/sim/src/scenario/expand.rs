@@ -60,7 +60,7 @@ pub(super) fn expand(
     }
 
     let series = base.take("series");
-    let mut variants: Vec<(String, Node)> = Vec::new();
+    let mut variants: Vec<(String, Node, Option<Node>)> = Vec::new();
     for node in series.as_ref().and_then(|entry| entry.node.list()).unwrap_or(&[]) {
         let mut over = node.clone();
         let Some(name) = over.take("name") else {
@@ -72,7 +72,7 @@ pub(super) fn expand(
             ));
         };
         let text = name.node.text().unwrap_or_default().to_owned();
-        if variants.iter().any(|(other, _)| *other == text) {
+        if variants.iter().any(|(other, ..)| *other == text) {
             return Err(ScenarioError::new(
                 &name.node.place,
                 format!("a second series named `{text}`"),
@@ -81,10 +81,10 @@ pub(super) fn expand(
         }
         let mut variant = base.clone();
         tree::lay(&mut variant, &over, &is_alternative)?;
-        variants.push((text, variant));
+        variants.push((text, variant, Some(over)));
     }
     if variants.is_empty() {
-        variants.push((String::new(), base));
+        variants.push((String::new(), base, None));
     }
 
     let mut scenario = Scenario {
@@ -94,7 +94,7 @@ pub(super) fn expand(
         runs: Vec::new(),
     };
     let mut names: Vec<String> = Vec::new();
-    for (series, variant) in variants {
+    for (series, variant, own) in variants {
         let mut laid = variant.clone();
         for setting in &settings {
             tree::lay(&mut laid, setting, &is_alternative)?;
@@ -103,6 +103,9 @@ pub(super) fn expand(
         scenario.name = described("name");
         scenario.description = described("description");
         let schemes = laying::take(&mut laid)?;
+        if let Some(own) = own.filter(|_| !schemes.is_empty()) {
+            laying::refuse_replaced(&own)?;
+        }
         let alone = schemes.is_empty().then_some(None);
         for scheme in schemes.iter().map(Some).chain(alone) {
             let parts = [&*series, scheme.map_or("", |scheme| &scheme.name)];

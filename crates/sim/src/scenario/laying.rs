@@ -15,8 +15,45 @@ use crate::keys::tree::{self, Entry, Node, Table, Value};
 pub(super) const TABLES: &str = "scheme";
 pub(super) const CHOSEN: &str = "schemes";
 
-/// What of a scenario's switch is not its scheme's.
-const OF_SWITCHES: &str = "latency";
+/// What of a scenario a scheme takes the place of, whole.
+const REPLACED: [&str; 2] = ["transport", "phantom_queue"];
+
+/// Whether a scheme takes the place of a key of a scenario's table.
+fn is_replaced(table: &str, key: &str) -> bool {
+    match table {
+        "switch" => key != "latency",
+        "host" => key == "pacer",
+        _ => false,
+    }
+}
+
+/// Refuses what a series says and a scheme would take the place of: its results would not show it.
+pub(super) fn refuse_replaced(series: &Node) -> Result<(), ScenarioError> {
+    for entry in series.table().map_or(&[][..], |table| &table.entries) {
+        let keys = entry.node.table().map_or(&[][..], |table| &table.entries);
+        let is_payload = |key: &Entry| {
+            let of_transport = key.node.table().map_or(&[][..], |table| &table.entries);
+            matches!(of_transport, [only] if only.key == "payload")
+        };
+        // Of the payload a scheme makes its own.
+        let lost = match &*entry.key {
+            "transport" if keys.iter().all(is_payload) => None,
+            key if REPLACED.contains(&key) => Some((key.to_owned(), &entry.key_place)),
+            table => {
+                let lost = keys.iter().find(|key| is_replaced(table, &key.key));
+                lost.map(|key| (format!("{table}.{}", key.key), &key.key_place))
+            }
+        };
+        if let Some((key, place)) = lost {
+            return Err(ScenarioError::new(
+                place,
+                format!("`{key}` in a series that runs with schemes, which take its place"),
+                "`schemes = []` in that series, or the key in a [[scheme]]",
+            ));
+        }
+    }
+    Ok(())
+}
 
 /// A scheme of a scenario.
 #[derive(Clone, Debug)]
@@ -113,17 +150,13 @@ pub(super) fn lay(
         give_payload(&mut over, payload, language);
     }
     // A scheme takes the place of all that another would say.
-    for key in ["transport", "phantom_queue"] {
+    for key in REPLACED {
         tree.take(key);
     }
     if let Value::Table(root) = &mut tree.value {
         for entry in &mut root.entries {
             let Value::Table(table) = &mut entry.node.value else { continue };
-            match &*entry.key {
-                "switch" => table.entries.retain(|key| key.key == OF_SWITCHES),
-                "host" => table.entries.retain(|key| key.key != "pacer"),
-                _ => {}
-            }
+            table.entries.retain(|key| !is_replaced(&entry.key, &key.key));
         }
     }
     tree::lay(tree, &over, &is_alternative)
@@ -338,6 +371,25 @@ mod tests {
         assert!(error.unwrap_err().to_string().contains("names its transport beside scheme `ndp`"));
         let same = "schemes = [\"ndp\"]\nseries = [{ name = \"a\" }, { name = \"a-ndp\", schemes = [] }]\n";
         refused(same, &["two runs of series and scheme are named `a-ndp`"]);
+    }
+
+    #[test]
+    fn what_a_scheme_would_take_from_a_series_is_refused() {
+        let series =
+            |keys: &str| format!("schemes = [\"ndp\"]\nseries = [{{ name = \"a\", {keys} }}]\n");
+        for (keys, lost) in [
+            ("transport.dctcp = {}", "`transport` in a series that runs with schemes"),
+            ("transport.tcp.ack_every = 2", "`transport` in a series"),
+            ("switch.data_queue = \"9pkt\"", "`switch.data_queue` in a series"),
+            ("host.pacer.flows = 3", "`host.pacer` in a series"),
+            ("phantom_queue = [{ drain = \"50%\" }]", "`phantom_queue` in a series"),
+        ] {
+            refused(&series(keys), &["s.toml:2:", lost, "`schemes = []` in that series"]);
+            plans(&series(&format!("{keys}, schemes = []")), &[]);
+        }
+        let kept =
+            "transport.tcp.payload = \"1000B\", switch.latency = \"1us\", host.delay = \"3us\"";
+        assert_eq!(plans(&series(kept), &[])[0].transports[0].payload_bytes(), 1000);
     }
 
     #[test]

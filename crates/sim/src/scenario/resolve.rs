@@ -61,7 +61,7 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
         events: &links.events,
     };
     let deflection = super::deflection::deflection(root, &ports.switch, &topology, largest)?;
-    core_rate_is_told(root)?;
+    last_hop_is_told(root, &transports)?;
     let bumps = super::bumps::bumps(root, &around)?;
     let nics = super::nics::nics(root, topology.hosts(), largest, is_lossless)?;
     let (workloads, missing) = workloads(root, &topology, &transports, &named.places, duration)?;
@@ -121,18 +121,22 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
     ))
 }
 
-/// Refuses pulls at the rate of the core where no port tells what the core trimmed from what the last hop did.
-fn core_rate_is_told(root: &Node) -> Result<(), ScenarioError> {
-    let Some(node) = root.at(&["transport", "ndp", "core_rate"]) else { return Ok(()) };
+/// Refuses a transport that reads what the last hop trimmed where no port tells it.
+fn last_hop_is_told(root: &Node, transports: &[Chosen]) -> Result<(), ScenarioError> {
+    let asking = transports.iter().find_map(|one| Some((one.name(), one.asks_for_last_hop()?)));
+    let Some((transport, key)) = asking else { return Ok(()) };
     let tells = |node: &Node| node.child("last_hop").and_then(Node::boolean) == Some(true);
     let switch = root.child("switch");
     let ports = switch.and_then(|switch| switch.child("port")).and_then(Node::list).unwrap_or(&[]);
-    if node.boolean() == Some(false) || switch.is_some_and(tells) || ports.iter().any(tells) {
+    if switch.is_some_and(tells) || ports.iter().any(tells) {
         return Ok(());
     }
+    let node = root.at(&["transport", transport, key]);
     Err(ScenarioError::new(
-        &node.place,
-        "pulls at the rate of the core, and no port tells what the last hop trimmed: all of it would count as the core's",
+        &node.unwrap_or(root).place,
+        format!(
+            "`{key}`, and no port tells what the last hop trimmed: all of it would count as the core's"
+        ),
         "a [[switch.port]] with layer = \"tor\", direction = \"down\", last_hop = true",
     ))
 }
@@ -501,7 +505,7 @@ mod tests {
             scenario.map(|_| ()).map_err(|error| error.to_string())
         };
         let refused = plan("").unwrap_err();
-        assert!(refused.starts_with("s.toml:2:27: pulls at the rate of the core"), "{refused}");
+        assert!(refused.starts_with("s.toml:2:27: `core_rate`, and no port tells"), "{refused}");
         assert_eq!(
             plan("[[switch.port]]\nlayer = \"tor\"\ndirection = \"down\"\nlast_hop = true"),
             Ok(())

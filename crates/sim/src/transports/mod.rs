@@ -105,6 +105,10 @@ pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
     fn answers_marks(self, _config: &ConfigOf<Self>) -> bool {
         true
     }
+    /// The key that asks ports to tell what the last hop trims (`last_hop`), if its value does.
+    fn asks_for_last_hop(self, _config: &ConfigOf<Self>) -> Option<&'static str> {
+        None
+    }
     /// How queues that mark do it in a scenario that says nothing of it. `None`: as their profile has it.
     fn marker(self) -> Option<Marker> {
         None
@@ -279,6 +283,9 @@ impl<T: Transport> Choice for Configured<T> {
     }
     fn answers_marks(&self) -> bool {
         self.transport.answers_marks(&self.config)
+    }
+    fn asks_for_last_hop(&self) -> Option<&'static str> {
+        self.transport.asks_for_last_hop(&self.config)
     }
     fn takes_messages(&self) -> bool {
         T::Endpoint::TAKES_MESSAGES

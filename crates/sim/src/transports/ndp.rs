@@ -24,7 +24,7 @@ const QUEUE_PACKETS: f64 = 8.0;
 /// Bytes of memory for each packet whose latency is recorded.
 const BYTES_PER_LATENCY: f64 = 48.0;
 /// Chosen.
-const CORE: CoreRate = CoreRate { cut: 2, rise: 256, tolerated: 64 };
+const CORE: CoreRate = CoreRate { cut: 2, rise: 256, tolerated: 24 };
 
 impl Protocol for Endpoint {
     const TAKES_MESSAGES: bool = true;
@@ -90,9 +90,10 @@ impl Protocol for Endpoint {
         }
     }
 
-    fn latencies(&self, slot: u32, config: &Config, latencies: &mut Vec<PacketLatency>) {
+    fn latencies(&self, slot: u32, _config: &Config, latencies: &mut Vec<PacketLatency>) {
+        let window = self.initial_window(slot);
         latencies.extend(self.latencies(slot).iter().map(|latency| PacketLatency {
-            first_window: latency.sequence < config.initial_window,
+            first_window: latency.sequence < window,
             ps: latency.time.as_ps(),
         }));
     }
@@ -149,7 +150,7 @@ static GRAMMAR: Grammar = Grammar {
         optional(
             "initial_window_bytes",
             BYTES,
-            "The same in bytes of payload, rounded up to packets: a window as large whatever the payload. In place of initial_window. Default: by `initial_window`.",
+            "The same in bytes of payload, rounded up to packets: a window as large whatever the payload, also of a workload's own. In place of initial_window. Default: by `initial_window`.",
         ),
         optional(
             "marked",
@@ -193,6 +194,11 @@ static GRAMMAR: Grammar = Grammar {
             "core_rate",
             Form::Either(&[Form::Boolean, Form::Table(&CORE_RATE)]),
             "Whether pulls slow down while packets are trimmed before the last switch, which the ports to hosts must tell apart (switch.port with last_hop). Default: false, NDP's.",
+        ),
+        optional(
+            "turn",
+            BYTES,
+            "Payload of a connection's turn, to be pulled and to send: as many packets as fill it, one at least, so that connections with packets of several sizes share a link by bytes. Default: one packet whatever its size, NDP's.",
         ),
         optional(
             "rto",
@@ -262,7 +268,7 @@ static CORE_RATE: Grammar = Grammar {
         optional(
             "tolerated",
             Form::Integer(1, 65_535),
-            "One such header in so many answers takes nothing. Default: 64.",
+            "One such header in so many answers takes nothing. Default: 24.",
         ),
     ],
 };
@@ -339,13 +345,23 @@ impl Transport for Ndp {
         };
         config.ack_every = keys.integer("ack_every", 1) as u8;
         config.core_rate = keys.node("core_rate").and_then(core_rate);
+        if keys.has("turn") {
+            config.turn = turn(keys)?;
+        }
+        if keys.has("initial_window_bytes") {
+            config.initial_window_bytes = window_bytes(keys, config.payload_bytes)?;
+        }
         config.initial_window = match keys.node("initial_window") {
-            _ if keys.has("initial_window_bytes") => window_bytes(keys, config.payload_bytes)?,
+            _ if config.initial_window_bytes > 0 => config.window(config.payload_bytes),
             Some(window) if window.text().is_none() => keys.integer("initial_window", 30),
             None if !setting.is_preset => config.initial_window,
             _ => bdp_window(setting.topology, config.payload_bytes),
         };
         config.marked = keys.marked(config.initial_window)?;
+        if config.initial_window_bytes > 0 && !keys.has("marked") {
+            // All, of whatever payload.
+            config.marked = u32::MAX;
+        }
         if let Some(spacing) = keys.node("pull_spacing") {
             config.pull_spacing = match (spacing.text(), number(spacing, "percent_of_wire")) {
                 (Some("payload-bytes"), _) => PullSpacing::PayloadBytes,
@@ -372,6 +388,10 @@ impl Transport for Ndp {
         false
     }
 
+    fn asks_for_last_hop(self, config: &Config) -> Option<&'static str> {
+        config.core_rate.map(|_| "core_rate")
+    }
+
     fn payload_bytes(self, config: &Config) -> u16 {
         config.payload_bytes
     }
@@ -380,7 +400,8 @@ impl Transport for Ndp {
         if config.aeolus {
             return Err("whose probes ask for packets of one payload (Aeolus)");
         }
-        Ok(Config { payload_bytes, ..config.clone() })
+        let initial_window = config.window(payload_bytes);
+        Ok(Config { payload_bytes, initial_window, ..config.clone() })
     }
 
     fn ends_flows(self, config: &Config) -> bool {
@@ -389,7 +410,7 @@ impl Transport for Ndp {
 
     fn words(self, config: &Config) -> String {
         format!(
-            "NDP: initial window {}{}, {} B a packet, RTO {}, {}{}{}{}{}{}{}",
+            "NDP: initial window {}{}, {} B a packet, RTO {}, {}{}{}{}{}{}{}{}",
             config.initial_window,
             if config.aeolus { " and a probe behind it" } else { "" },
             config.payload_bytes,
@@ -408,6 +429,10 @@ impl Transport for Ndp {
                 most => format!(" up to {most} at a time"),
             },
             if config.core_rate.is_some() { ", slower where the core trims" } else { "" },
+            match config.turn {
+                0 => String::new(),
+                bytes => format!(", connections take turns of {bytes} B"),
+            },
             match config.order {
                 Order::Fair => "",
                 Order::Arrival => ", packets leave in the order of their credits",
@@ -425,7 +450,7 @@ impl Transport for Ndp {
     fn samples(self) -> Vec<Sample<Config>> {
         let config = Config { initial_window: 23, ..defaults() };
         let aeolus = Config { aeolus: true, ..config.clone() };
-        let joined = Config { ack_every: 6, core_rate: Some(CORE), ..config.clone() };
+        let joined = Config { ack_every: 6, core_rate: Some(CORE), turn: 9000, ..config.clone() };
         vec![
             Sample { name: "ndp", config, least_bytes: 4_000_000 },
             Sample { name: "ndp, aeolus", config: aeolus, least_bytes: 4_000_000 },
@@ -434,7 +459,7 @@ impl Transport for Ndp {
     }
 
     fn random(self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Config {
-        Config {
+        let mut config = Config {
             payload_bytes,
             initial_window: draws.one_of(&[1, 2, 8, 23, 30]),
             link_rate: topology.host_link.rate,
@@ -451,7 +476,12 @@ impl Transport for Ndp {
             ]),
             path_penalty: defaults().path_penalty.filter(|_| draws.below(3) != 0),
             ..defaults()
+        };
+        // By what is drawn already: one more draw would give what follows other numbers.
+        if !config.pull_ack {
+            config.turn = 3 * u32::from(payload_bytes) / config.initial_window;
         }
+        config
     }
 }
 
@@ -469,6 +499,8 @@ pub(crate) fn defaults() -> Config {
         credit_bank: true,
         ack_every: 1,
         core_rate: None,
+        initial_window_bytes: 0,
+        turn: 0,
         order: Order::Fair,
         rto: TimeDelta::from_ms(1),
         pull_repeat: TimeDelta::from_ms(1),
@@ -540,7 +572,7 @@ fn path_penalty(
     Ok(Some(penalty))
 }
 
-/// The initial window in bytes, in packets.
+/// The initial window in bytes.
 fn window_bytes(keys: &Keys<'_>, payload_bytes: u16) -> Result<u32, ScenarioError> {
     const MOST: u64 = 65_535;
     if keys.has("initial_window") {
@@ -559,7 +591,15 @@ fn window_bytes(keys: &Keys<'_>, payload_bytes: u16) -> Result<u32, ScenarioErro
             format!("1 to {MOST} packets of {payload_bytes} B"),
         ));
     }
-    Ok(packets as u32)
+    Ok(bytes as u32)
+}
+
+fn turn(keys: &Keys<'_>) -> Result<u32, ScenarioError> {
+    let bytes = keys.bytes("turn", ByteCount::ZERO)?.get();
+    u32::try_from(bytes).ok().filter(|&bytes| bytes > 0).ok_or_else(|| {
+        let found = format!("a turn of {bytes} B");
+        keys.refuse("turn", found, format!("1 to {} B", u32::MAX))
+    })
 }
 
 fn core_rate(node: &Node) -> Option<CoreRate> {

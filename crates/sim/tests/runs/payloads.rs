@@ -63,6 +63,50 @@ fn flows_of_several_payloads_share_a_fabric() {
     }
 }
 
+/// Each of two senders has a flow of large packets to one of two receivers and one of small packets to the other. By
+/// packets the small ones have a sixth; turns of bytes give each its half.
+#[test]
+fn turns_of_bytes_share_links_by_bytes() {
+    let small_over_large = |turn: &str| {
+        let record = run(&format!(
+            "topology.star.hosts = 4\nduration = \"4ms\"\nwarm_up = \"1ms\"\n\
+             transport.ndp = {{ initial_window_bytes = \"270KB\"{turn} }}\nswitch.data_queue = \"72512B\"\n\
+             workload = [{{ name = \"large\", pairs = [[0, 2], [1, 3]], size = \"long-lived\" }},\n\
+             {{ name = \"small\", pairs = [[0, 3], [1, 2]], size = \"long-lived\", payload = \"1500B\" }}]\n"
+        ));
+        let of = |name: &str| -> u64 {
+            let flows = record.flows.iter().filter(|flow| &*flow.workload == name);
+            flows.map(|flow| flow.measured_bytes).sum()
+        };
+        of("small") as f64 / of("large") as f64
+    };
+    let (by_bytes, by_packets) = (small_over_large(", turn = \"9000B\""), small_over_large(""));
+    assert!((0.9..1.1).contains(&by_bytes), "{by_bytes}");
+    assert!(by_packets < 0.5, "{by_packets}");
+    let refused = plan(
+        "topology.star.hosts = 2\ntransport.ndp.turn = \"0B\"\n\
+         workload = [{ name = \"w\", pairs = [[0, 1]], size = \"9KB\" }]\n",
+    );
+    assert!(refused.unwrap_err().contains("s.toml:2:22: a turn of 0 B"));
+}
+
+/// A window in bytes is as large for packets of another payload.
+#[test]
+fn a_window_in_bytes_is_as_large_whatever_the_payload() {
+    let in_flight = |window: &str| {
+        let record = run(&format!(
+            "topology.star.hosts = 3\nlinks.delay = \"50us\"\nduration = \"100us\"\n\
+             transport.ndp = {{ {window} }}\n\
+             workload = [{{ name = \"large\", pairs = [[0, 2]], size = \"long-lived\" }},\n\
+             {{ name = \"small\", pairs = [[1, 2]], size = \"long-lived\", payload = \"1500B\" }}]\n"
+        ));
+        record.flows.iter().map(|flow| flow.packets_sent).collect::<Vec<_>>()
+    };
+    // 100 us pass before the first pull is heard.
+    assert_eq!(in_flight("initial_window = 6"), [6, 6]);
+    assert_eq!(in_flight("initial_window_bytes = \"54KB\""), [6, 36]);
+}
+
 /// Queues in packets hold whole packets of the largest payload.
 #[test]
 fn queues_in_packets_count_the_largest_payload() {

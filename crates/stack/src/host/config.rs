@@ -167,6 +167,8 @@ impl Config {
                 credit_bank: true,
                 ack_every: 1,
                 core_rate: None,
+                initial_window_bytes: 0,
+                turn: 0,
                 order: ndp::Order::Fair,
                 rto: TimeDelta::from_ms(20),
                 pull_repeat: TimeDelta::from_ms(20),

@@ -15,6 +15,8 @@ use crate::{Key, Stream, flow};
 pub struct Config {
     /// Packets pushed before the first PULL (IW; NDP 6.2: 30).
     pub initial_window: u32,
+    /// The same in payload bytes, for connections of whatever payload; 0, `initial_window` packets of any size, is NDP's.
+    pub initial_window_bytes: u32,
     /// The first so many packets of the first window bear [`trimline_packet::Packet::MARK_UNSCHEDULED`] when they are sent
     /// for the first time.
     pub marked: u32,
@@ -41,6 +43,9 @@ pub struct Config {
     /// Pulls that slow down while packets are trimmed before the last switch (module `core_rate`); `None`, at the rate
     /// of the link whatever becomes of the packets, is NDP's.
     pub core_rate: Option<CoreRate>,
+    /// Payload bytes of a connection's turn, to be pulled and to send: so many packets as fill it, one at least. Senders
+    /// then serve their connections in turn, whatever `order` says. 0, one packet whatever its size, is NDP's.
+    pub turn: u32,
     /// How the connections of a host share its link.
     pub order: Order,
     /// Retransmission time-out of a packet that was sent and neither ACKed, NACKed nor returned.
@@ -65,6 +70,14 @@ pub struct Config {
 }
 
 impl Config {
+    /// Packets of a payload that are pushed before the first PULL.
+    pub fn window(&self, payload: u16) -> u32 {
+        match self.initial_window_bytes {
+            0 => self.initial_window,
+            bytes => bytes.div_ceil(payload.max(1).into()),
+        }
+    }
+
     /// What the authors' program does: a credit that finds nothing to send is discarded, and no timer makes up for it,
     /// neither a repeated PULL nor the sender's backstop. A PULL that overtakes its NACK is lost, and the connection may
     /// wait for ever.

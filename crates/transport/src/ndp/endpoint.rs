@@ -13,7 +13,7 @@ use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Service, Time
 
 use super::config::{Command, Config, Event, ReceiverStatistics, SenderProgress, SenderStatistics};
 use super::latencies::{Latencies, Latency};
-use super::pull_queue::{Gaps, PullQueue};
+use super::pull_queue::{Gaps, PullQueue, Sent};
 use super::receiver::{Arrival, Receiver, Repeat};
 use super::slot::{Life, Role, Slot};
 use super::turns::Turns;
@@ -94,8 +94,8 @@ impl Endpoint {
         Endpoint {
             control: VecDeque::new(),
             slots: Vec::new(),
-            pulls: PullQueue::new(config.ack_every, gaps.after(config.payload_bytes)),
-            ready: Turns::new(config.order),
+            pulls: PullQueue::new(&config, gaps.after(config.payload_bytes)),
+            ready: Turns::new(&config),
             host,
             timers: Timers::NONE,
             gaps,
@@ -145,6 +145,17 @@ impl Endpoint {
     pub fn sender_progress(&self, slot: u32) -> SenderProgress {
         match self.slots.get(slot as usize).map(|entry| &entry.role) {
             Some(Role::Sending(sender)) => sender.progress(),
+            _ => panic!("slot {slot} is not of a sending half"),
+        }
+    }
+
+    /// Packets that the sending half in `slot` pushed before the first PULL, at most.
+    ///
+    /// # Panics
+    /// A slot that is not of a sending half.
+    pub fn initial_window(&self, slot: u32) -> u32 {
+        match self.slots.get(slot as usize).map(|entry| &entry.role) {
+            Some(Role::Sending(sender)) => self.config.window(sender.payload),
             _ => panic!("slot {slot} is not of a sending half"),
         }
     }
@@ -491,7 +502,9 @@ impl Endpoint {
         }
         let flags = entry.direction();
         let packet = entry.control(self.host, Kind::Pull, flags, path, counter, 0);
-        self.pulls.sent(now, &mut self.slots, class, self.gaps.pulled(length), leaves);
+        let gap = self.gaps.pulled(length);
+        let sent = Sent { gap, count: 1, bytes: length.into(), leaves };
+        self.pulls.sent(now, &mut self.slots, class, sent);
         packet
     }
 
@@ -514,6 +527,9 @@ impl Endpoint {
             }
             let (ready, credit) = (sender.ready(), sender.credit());
             self.ready.update(slot, &mut sender.turns, ready, credit);
+            if self.config.turn > 0 {
+                self.ready.sent(slot, packet.header.payload_length().into());
+            }
             if due < entry.deadline {
                 entry.deadline = due;
                 self.timers.arm(slot, due);

@@ -14,6 +14,7 @@
 use trimline_packet::{Flags, Header, Joined, Kind, Packet, Time, TimeDelta};
 
 use super::endpoint::Endpoint;
+use super::pull_queue::Sent;
 use super::receiver::Receiver;
 use super::slot::{Role, Slot};
 use crate::Key;
@@ -92,12 +93,14 @@ impl Endpoint {
         let (slot, class) = self.pulls.head();
         let entry = &mut self.slots[slot as usize];
         let receiver = Receiver::of(&mut entry.role);
-        let count = receiver.pulls().min(self.config.ack_every.into());
-        let (mut counter, mut gap) = (0, TimeDelta::ZERO);
-        for _ in 0..count {
+        let most = receiver.pulls().min(self.config.ack_every.into());
+        let (mut counter, mut gap, mut count, mut bytes) = (0, TimeDelta::ZERO, 0, 0);
+        while count == 0 || count < most && !self.pulls.fills_turn(class, bytes) {
             let length;
             (counter, length) = receiver.send_pull(now);
             gap = gap + self.gaps.pulled(length);
+            count += 1;
+            bytes += u32::from(length);
         }
         let leaves = receiver.pulls() == 0;
         let due = now.saturating_add(self.config.pull_repeat);
@@ -113,7 +116,7 @@ impl Endpoint {
             }
             _ => joined(entry, self.host, Some(counter)),
         };
-        self.pulls.sent_together(now, &mut self.slots, class, gap, count, leaves);
+        self.pulls.sent(now, &mut self.slots, class, Sent { gap, count, bytes, leaves });
         packet
     }
 

@@ -59,6 +59,8 @@ mod tests {
             credit_bank: true,
             ack_every: 1,
             core_rate: None,
+            initial_window_bytes: 0,
+            turn: 0,
             rto: TimeDelta::from_ms(1),
             pull_repeat: TimeDelta::from_ms(1),
             backstop_unowed: TimeDelta::from_ms(1),

@@ -180,6 +180,22 @@ pub(super) struct PullQueue {
     together: u32,
     /// How long the first one does.
     wait: TimeDelta,
+    /// Payload bytes of a turn ([`Config::turn`]).
+    turn: u32,
+    /// What the head of each class has asked for in its turn.
+    asked: [u32; 4],
+}
+
+/// Pulls of one half that go together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sent {
+    /// The time that the packets they ask for take.
+    pub(super) gap: TimeDelta,
+    pub(super) count: u32,
+    /// Payload bytes that they ask for.
+    pub(super) bytes: u32,
+    /// Whether they were its last.
+    pub(super) leaves: bool,
 }
 
 impl PullQueue {
@@ -191,13 +207,15 @@ impl PullQueue {
         waiting_since: Time::ZERO,
         together: 1,
         wait: TimeDelta::ZERO,
+        turn: 0,
+        asked: [0; 4],
     };
 
-    /// The same whose pulls go `together`, or when as many would have been due.
-    pub(super) fn new(together: u8, gap: TimeDelta) -> PullQueue {
-        let together = u32::from(together);
+    /// The same whose pulls go together, or when as many would have been due. `gap` is that of one.
+    pub(super) fn new(config: &Config, gap: TimeDelta) -> PullQueue {
+        let together = u32::from(config.ack_every);
         let wait = gap * u64::from(together - 1);
-        PullQueue { together, wait, ..PullQueue::EMPTY }
+        PullQueue { together, wait, turn: config.turn, ..PullQueue::EMPTY }
     }
 
     /// Pulls queued, of all halves.
@@ -267,13 +285,21 @@ impl PullQueue {
     ) {
         self.queued -= count;
         if leaves {
-            self.classes[class as usize].leave(table, slot);
+            self.leave(table, slot, class);
         }
+    }
+
+    fn leave(&mut self, table: &mut [impl Linked], slot: u32, class: u8) {
+        let ring = &mut self.classes[class as usize];
+        if ring.head() == slot {
+            self.asked[class as usize] = 0;
+        }
+        ring.leave(table, slot);
     }
 
     /// A half's queued pulls belong to another class from now on.
     pub(super) fn reclassify(&mut self, table: &mut [impl Linked], slot: u32, old: u8, new: u8) {
-        self.classes[old as usize].leave(table, slot);
+        self.leave(table, slot, old);
         self.classes[new as usize].join(table, slot);
     }
 
@@ -288,44 +314,41 @@ impl PullQueue {
         (self.classes[class].head(), class as u8)
     }
 
-    /// The pull of the head is sent. `leaves`: it was its last.
+    /// Pulls of the head are sent.
     #[inline]
     pub(super) fn sent(
         &mut self,
         now: Time,
         table: &mut [impl Linked],
         class: u8,
-        gap: TimeDelta,
-        leaves: bool,
-    ) {
-        self.sent_together(now, table, class, gap, 1, leaves);
-    }
-
-    /// The same of `count` pulls of the head, which go together. `gap` is that of all of them.
-    #[inline]
-    pub(super) fn sent_together(
-        &mut self,
-        now: Time,
-        table: &mut [impl Linked],
-        class: u8,
-        gap: TimeDelta,
-        count: u32,
-        leaves: bool,
+        Sent { gap, count, bytes, leaves }: Sent,
     ) {
         self.queued -= count;
-        let ring = &mut self.classes[class as usize];
         if leaves {
-            let slot = ring.head();
-            ring.leave(table, slot);
-        } else {
+            self.leave(table, self.classes[class as usize].head(), class);
+        } else if self.turn == 0 || self.ends_turn(class, bytes) {
             // NDP 3.2-g, 6.2-a: one pull of each connection in turn.
-            ring.turn(table);
+            self.classes[class as usize].turn(table);
         }
         // NDP 3.2-r: from when it was due, and not from long ago.
         let due = self.next.max(self.waiting_since);
         let late = gap.as_ps().saturating_mul(LATE_PULLS - 1) / u64::from(count);
         let floor = now.as_ps().saturating_sub(late);
         self.next = due.max(Time::from_ps(floor)) + gap;
+    }
+
+    /// Whether so many bytes more fill a turn of bytes of the head of a class.
+    pub(super) fn fills_turn(&self, class: u8, bytes: u32) -> bool {
+        self.turn > 0 && self.asked[class as usize].saturating_add(bytes) >= self.turn
+    }
+
+    /// The head of a class asks for so many bytes more: whether its turn ends.
+    #[cold]
+    fn ends_turn(&mut self, class: u8, bytes: u32) -> bool {
+        let ends = self.fills_turn(class, bytes);
+        let asked = &mut self.asked[class as usize];
+        *asked = if ends { 0 } else { asked.saturating_add(bytes) };
+        ends
     }
 }
 
@@ -379,6 +402,11 @@ mod tests {
 
     const GAP: TimeDelta = TimeDelta::from_us(7);
 
+    /// One pull for a packet of 9000 B.
+    fn one(leaves: bool) -> Sent {
+        Sent { gap: GAP, count: 1, bytes: 9000, leaves }
+    }
+
     fn at(us: u64) -> Time {
         Time::from_ps(us * 1_000_000)
     }
@@ -389,9 +417,9 @@ mod tests {
         let mut queue = PullQueue::EMPTY;
         queue.join(&mut table, 0, 0);
         (0..3).for_each(|_| queue.add(at(0)));
-        queue.sent(at(5), &mut table, 0, GAP, false);
+        queue.sent(at(5), &mut table, 0, one(false));
         assert_eq!(queue.due(), at(7));
-        queue.sent(at(13), &mut table, 0, GAP, false);
+        queue.sent(at(13), &mut table, 0, one(false));
         assert_eq!(queue.due(), at(14));
     }
 
@@ -404,7 +432,7 @@ mod tests {
         (0..100).for_each(|_| queue.add(at(0)));
         let mut sent = 0;
         while queue.due() <= at(10_000) {
-            queue.sent(at(10_000), &mut table, 0, GAP, false);
+            queue.sent(at(10_000), &mut table, 0, one(false));
             sent += 1;
         }
         assert_eq!(sent, 8);
@@ -417,7 +445,7 @@ mod tests {
         let mut queue = PullQueue::EMPTY;
         queue.join(&mut table, 0, 0);
         (0..2).for_each(|_| queue.add(at(100)));
-        queue.sent(at(100), &mut table, 0, GAP, false);
+        queue.sent(at(100), &mut table, 0, one(false));
         assert_eq!(queue.due(), at(107));
     }
 
@@ -437,9 +465,56 @@ mod tests {
             let (slot, class) = queue.head();
             assert_eq!(class, classes[slot as usize]);
             counts[slot as usize] -= 1;
-            queue.sent(queue.due(), &mut table, class, GAP, counts[slot as usize] == 0);
+            queue.sent(queue.due(), &mut table, class, one(counts[slot as usize] == 0));
             order.push(slot);
         }
         assert_eq!(order, [1, 3, 1, 0, 2, 0]);
+    }
+
+    /// A turn of 9000 B is one pull for 9000 B or six for 1500 B; a half that has fewer passes the rest on to nobody.
+    #[test]
+    fn a_turn_of_bytes_is_as_many_pulls_as_fill_it() {
+        let mut table = [Links::OUTSIDE; 3];
+        let mut queue = PullQueue { turn: 9000, ..PullQueue::EMPTY };
+        let (bytes, mut counts) = ([9000, 1500, 1500], [3u32, 14, 4]);
+        for slot in 0..3 {
+            queue.join(&mut table, slot, 0);
+            (0..counts[slot as usize]).for_each(|_| queue.add(at(0)));
+        }
+        let mut order = Vec::new();
+        while !queue.is_empty() {
+            let (slot, class) = queue.head();
+            let count = &mut counts[slot as usize];
+            *count -= 1;
+            let sent = Sent { bytes: bytes[slot as usize], ..one(*count == 0) };
+            queue.sent(queue.due(), &mut table, class, sent);
+            match order.last_mut() {
+                Some((last, pulls)) if *last == slot => *pulls += 1,
+                _ => order.push((slot, 1)),
+            }
+        }
+        assert_eq!(order, [(0, 1), (1, 6), (2, 4), (0, 1), (1, 6), (0, 1), (1, 2)]);
+    }
+
+    /// Who takes the place of a half that goes in the middle of its turn has a whole turn.
+    #[test]
+    fn a_turn_ends_with_the_half_that_had_it() {
+        let mut table = [Links::OUTSIDE; 2];
+        let mut queue = PullQueue { turn: 9000, ..PullQueue::EMPTY };
+        for slot in 0..2 {
+            queue.join(&mut table, slot, 0);
+            (0..9).for_each(|_| queue.add(at(0)));
+        }
+        let small = Sent { bytes: 1500, ..one(false) };
+        (0..4).for_each(|_| queue.sent(at(0), &mut table, 0, small));
+        queue.remove(&mut table, 0, 0, 5, true);
+        queue.join(&mut table, 0, 0);
+        queue.add(at(0));
+        let turn = (0..7).take_while(|_| {
+            let is_second = queue.head().0 == 1;
+            queue.sent(at(0), &mut table, 0, small);
+            is_second
+        });
+        assert_eq!(turn.count(), 6);
     }
 }

@@ -81,7 +81,7 @@ pub(super) struct Sender {
     last_heard: Time,
     service_port: u16,
     /// Payload of a full packet.
-    payload: u16,
+    pub(super) payload: u16,
     class: u8,
     /// Expiries of the backstop since the last PULL.
     backstops: u8,
@@ -117,7 +117,8 @@ impl Sender {
     ) -> Sender {
         let payload = payload.map_or(config.payload_bytes.max(1), NonZeroU16::get);
         let packets = length.map_or(u64::MAX, |length| length.div_ceil(u64::from(payload)));
-        let expected = packets.min(u64::from(config.initial_window)) as u32;
+        let window = config.window(payload);
+        let expected = packets.min(u64::from(window)) as u32;
         Sender {
             window: Window::new(expected),
             unsent: length.unwrap_or(ENDLESS),
@@ -127,7 +128,7 @@ impl Sender {
             credit: expected.clamp(1, WINDOW_LIMIT),
             pull_counter: 0,
             answers: 0,
-            first_window: config.initial_window.clamp(1, WINDOW_LIMIT),
+            first_window: window.clamp(1, WINDOW_LIMIT),
             unheard: 0,
             push: 0,
             recent: 1,
@@ -475,7 +476,7 @@ impl Sender {
         }
         // NDP 3.2-p: what comes after a packet marked LAST is pushed rather than pulled.
         if !self.has_new_data() {
-            self.push = config.initial_window.clamp(1, WINDOW_LIMIT);
+            self.push = config.window(self.payload).clamp(1, WINDOW_LIMIT);
             if self.window.unacked() == 0 {
                 self.credit = 0;
             }
@@ -523,7 +524,7 @@ impl Sender {
     /// pulls, so each ACK may have to make room for one packet more.
     fn grant_push(&mut self, config: &Config) {
         let out = self.window.unacked() + self.credit;
-        let grant = config.initial_window.saturating_sub(out).min(self.push);
+        let grant = config.window(self.payload).saturating_sub(out).min(self.push);
         self.push -= grant;
         self.credit += grant;
     }

@@ -23,6 +23,8 @@
 
 use alloc::collections::VecDeque;
 
+use super::Config;
+
 /// How a host's connections share its link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
@@ -56,6 +58,10 @@ pub(super) struct Turns {
     /// Halves that are ready to send; each has a turn queued.
     ready: u32,
     order: Order,
+    /// Payload bytes of a turn ([`Config::turn`]).
+    turn: u32,
+    /// Who sent last, and how much of a turn of bytes.
+    last: (u32, u32),
 }
 
 /// What a half knows of its turns.
@@ -66,9 +72,23 @@ pub(super) struct Queued {
 }
 
 impl Turns {
-    /// The queue of a host that shares its link in this order.
-    pub(super) fn new(order: Order) -> Turns {
-        Turns { order, ..Turns::default() }
+    /// The queue of a host that shares its link as its parameters say.
+    pub(super) fn new(config: &Config) -> Turns {
+        match config.turn {
+            0 => Turns { order: config.order, ..Turns::default() },
+            turn => Turns { order: Order::RoundRobin, turn, ..Turns::default() },
+        }
+    }
+
+    /// With turns of bytes: a half has sent a packet with so much payload, and was updated. It is next again until its turn is full.
+    #[cold]
+    pub(super) fn sent(&mut self, slot: u32, bytes: u32) {
+        let before = if self.last.0 == slot { self.last.1 } else { 0 };
+        let sent = before.saturating_add(bytes);
+        self.last = (slot, if sent < self.turn { sent } else { 0 });
+        if sent < self.turn && self.credits.back() == Some(&slot) {
+            self.credits.rotate_right(1);
+        }
     }
 
     /// Whether no half is ready to send.
@@ -188,7 +208,7 @@ mod tests {
 
     /// Credits of three halves: each a slot, and by how much its credit rises.
     fn spent(order_of: Order, rises: &[(u32, u32)]) -> Vec<u32> {
-        let mut turns = Turns::new(order_of);
+        let mut turns = Turns { order: order_of, ..Turns::default() };
         let mut queued = [Queued::default(); 3];
         let mut credit = [0; 3];
         for &(slot, rise) in rises {
@@ -226,7 +246,7 @@ mod tests {
     #[test]
     fn a_half_that_is_forgotten_leaves_no_turn() {
         for order_of in [Order::Fair, Order::Arrival, Order::RoundRobin] {
-            let mut turns = Turns::new(order_of);
+            let mut turns = Turns { order: order_of, ..Turns::default() };
             let mut queued = [Queued::default(); 3];
             let mut credit = [4, 3, 1];
             for slot in 0..3 {
@@ -239,6 +259,32 @@ mod tests {
             let left = order(&mut turns, &mut queued, &mut credit, 4);
             assert!(!left.contains(&1) && turns.is_empty(), "{left:?}");
         }
+    }
+
+    /// A turn of 9000 B is one packet of 9000 B or six of 1500; what a half cannot send of it is lost.
+    #[test]
+    fn a_turn_of_bytes_is_as_many_packets_as_fill_it() {
+        let config = Config { turn: 9000, ..crate::ndp::tests::config() };
+        let mut turns = Turns::new(&config);
+        let (mut queued, mut credit) = ([Queued::default(); 3], [3u32, 14, 4]);
+        let bytes = [9000, 1500, 1500];
+        for slot in 0..3 {
+            turns.update(slot, &mut queued[slot as usize], true, credit[slot as usize]);
+        }
+        let mut order: Vec<(u32, u32)> = Vec::new();
+        while !turns.is_empty() {
+            let slot = turns.next();
+            let (queued, credit) = (&mut queued[slot as usize], &mut credit[slot as usize]);
+            queued.spend();
+            *credit -= 1;
+            turns.update(slot, queued, *credit > 0, *credit);
+            turns.sent(slot, bytes[slot as usize]);
+            match order.last_mut() {
+                Some((last, packets)) if *last == slot => *packets += 1,
+                _ => order.push((slot, 1)),
+            }
+        }
+        assert_eq!(order, [(0, 1), (1, 6), (2, 4), (0, 1), (1, 6), (0, 1), (1, 2)]);
     }
 
     #[test]

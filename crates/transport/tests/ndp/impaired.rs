@@ -221,6 +221,7 @@ struct Weather {
     aeolus: bool,
     ack_every: u8,
     core_rate: bool,
+    turn: u32,
     header_capacity: usize,
     idle_calls: u64,
     /// (from, packets, start in us)
@@ -248,6 +249,7 @@ fn weather() -> impl Strategy<Value = Weather> {
                 aeolus: seed & 4096 != 0,
                 ack_every: [1, 1, 2, 6, 17][(seed >> 16) as usize % 5],
                 core_rate: seed >> 24 & 3 == 0,
+                turn: [0, 0, 1, 20_000][(seed >> 32) as usize % 4],
                 header_capacity: config.2,
                 idle_calls,
                 flows,
@@ -264,6 +266,7 @@ fn run(weather: &Weather) -> Network {
         aeolus: weather.aeolus,
         ack_every: weather.ack_every,
         core_rate: weather.core_rate.then_some(CoreRate { cut: 16, rise: 256, tolerated: 16 }),
+        turn: weather.turn,
         // Trims by the weather come on top of those of the port, so PULLs may be owed for long.
         backstop_owed: TimeDelta::from_ms(20),
         ..config()

@@ -33,6 +33,8 @@ pub(crate) fn config() -> Config {
         credit_bank: true,
         ack_every: 1,
         core_rate: None,
+        initial_window_bytes: 0,
+        turn: 0,
         order: trimline_transport::ndp::Order::Fair,
         rto: TimeDelta::from_ms(1),
         pull_repeat: TimeDelta::from_ms(1),

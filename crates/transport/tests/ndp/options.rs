@@ -1,11 +1,12 @@
-//! What NDP's paper does not have: one ACK for several packets, and pulls at the rate of the core.
+//! What NDP's paper does not have: one ACK for several packets, pulls at the rate of the core, turns of
+//! bytes.
 
-use trimline_packet::{Flags, Joined, Kind, Packet, Time, TimeDelta};
+use trimline_packet::{Flags, Header, Joined, Kind, Packet, Time, TimeDelta};
 use trimline_transport::ndp::{Command, Config, CoreRate};
 use trimline_transport::{Allowed, Endpoint as _};
 
 use crate::impaired::two;
-use crate::link::{Fate, config, us};
+use crate::link::{Fate, PORT, config, us};
 use crate::lone::*;
 
 const SYN: u8 = Flags::SYN;
@@ -162,10 +163,32 @@ fn a_flow_is_as_fast_with_a_sixth_of_the_answers() {
 
 const CORE: CoreRate = CoreRate { cut: 2, rise: 4, tolerated: 4 };
 
-/// The time between two pulls after so many headers of packets that were pulled, from the core or from the last hop.
-fn gap_after(core_rate: Option<CoreRate>, headers: u32, flags: u8, marks: u8) -> TimeDelta {
+/// A receiver with a flow whose first packet came as a header.
+fn receiver(core_rate: Option<CoreRate>) -> Lone {
     let mut lone = Lone::new(Config { pull_ack: false, core_rate, ..config() });
     lone.hear(&trimmed(data(1, 0, SYN)));
+    lone
+}
+
+/// 64 whole packets of another flow's first window, so far apart.
+fn hear_whole_packets(lone: &mut Lone, between: TimeDelta) {
+    for sequence in 0..64 {
+        lone.pass(lone.now + between);
+        lone.hear(&data(2, sequence, SYN));
+        lone.all();
+    }
+}
+
+/// The time between two pulls, after all that were due.
+fn next_gap(lone: &mut Lone) -> TimeDelta {
+    lone.all();
+    let first = next_after(lone).0;
+    next_after(lone).0 - first
+}
+
+/// The time between two pulls after so many headers of packets that were pulled, from the core or from the last hop.
+fn gap_after(core_rate: Option<CoreRate>, headers: u32, flags: u8, marks: u8) -> TimeDelta {
+    let mut lone = receiver(core_rate);
     for sequence in 1..=headers {
         let mut header = trimmed(data(1, sequence, flags));
         header.marks |= marks;
@@ -174,10 +197,7 @@ fn gap_after(core_rate: Option<CoreRate>, headers: u32, flags: u8, marks: u8) ->
     (0..8).for_each(|sequence| {
         lone.hear(&trimmed(data(2, sequence, SYN)));
     });
-    lone.all();
-    let first = next_after(&mut lone).0;
-    let second = next_after(&mut lone).0;
-    second - first
+    next_gap(&mut lone)
 }
 
 #[test]
@@ -194,8 +214,7 @@ fn pulls_slow_down_for_trims_in_the_core_alone() {
 
 #[test]
 fn whole_packets_give_the_rate_back() {
-    let mut lone = Lone::new(Config { pull_ack: false, core_rate: Some(CORE), ..config() });
-    lone.hear(&trimmed(data(1, 0, SYN)));
+    let mut lone = receiver(Some(CORE));
     (1..=6).for_each(|sequence| {
         lone.hear(&trimmed(data(1, sequence, 0)));
     });
@@ -203,28 +222,19 @@ fn whole_packets_give_the_rate_back() {
     (7..10).for_each(|sequence| {
         lone.hear(&data(1, sequence, 0));
     });
-    lone.all();
-    let first = next_after(&mut lone).0;
-    assert_eq!(next_after(&mut lone).0 - first, GAP);
+    assert_eq!(next_gap(&mut lone), GAP);
 }
 
 /// So much the core carries: while whole packets come without a gap, first windows or not, no header slows pulls down.
 #[test]
 fn no_cut_goes_below_the_rate_at_which_whole_packets_come() {
     let gap = |between: TimeDelta| {
-        let mut lone = Lone::new(Config { pull_ack: false, core_rate: Some(CORE), ..config() });
-        lone.hear(&trimmed(data(1, 0, SYN)));
-        for sequence in 0..64 {
-            lone.pass(lone.now + between);
-            lone.hear(&data(2, sequence, SYN));
-            lone.all();
-        }
+        let mut lone = receiver(Some(CORE));
+        hear_whole_packets(&mut lone, between);
         (1..=8).for_each(|sequence| {
             lone.hear(&trimmed(data(1, sequence, 0)));
         });
-        lone.all();
-        let first = next_after(&mut lone).0;
-        next_after(&mut lone).0 - first
+        next_gap(&mut lone)
     };
     // Four headers halve the rate to a sixteenth. Packets that come four times as seldom keep it at a quarter.
     for between in [GAP, GAP * 4] {
@@ -235,19 +245,73 @@ fn no_cut_goes_below_the_rate_at_which_whole_packets_come() {
 
 #[test]
 fn what_came_long_ago_does_not_come_now() {
-    let mut lone = Lone::new(Config { pull_ack: false, core_rate: Some(CORE), ..config() });
-    lone.hear(&trimmed(data(1, 0, SYN)));
-    for sequence in 0..64 {
-        lone.pass(lone.now + GAP);
-        lone.hear(&data(2, sequence, SYN));
-        lone.all();
-    }
+    let mut lone = receiver(Some(CORE));
+    hear_whole_packets(&mut lone, GAP);
     lone.pass(lone.now + GAP * 8);
     (1..=6).for_each(|sequence| {
         lone.hear(&trimmed(data(1, sequence, 0)));
     });
-    lone.all();
-    let first = next_after(&mut lone).0;
     // Two headers beyond four: a quarter, above the eighth that comes.
-    assert_eq!(next_after(&mut lone).0 - first, GAP * 4);
+    assert_eq!(next_gap(&mut lone), GAP * 4);
+}
+
+/// The first packets of a burst tell the rate at once, whatever came or did not come before.
+#[test]
+fn a_burst_that_begins_has_the_rate_at_which_it_comes() {
+    let silences = [TimeDelta::ZERO, GAP * 64, GAP * 1000];
+    for (silence, between) in
+        silences.into_iter().flat_map(|silence| [(silence, GAP), (silence, GAP * 4)])
+    {
+        let mut lone = receiver(Some(CORE));
+        if silence > TimeDelta::ZERO {
+            hear_whole_packets(&mut lone, GAP * 32);
+        }
+        lone.pass(lone.now + silence);
+        for sequence in 0..3 {
+            lone.hear(&data(3, sequence, SYN));
+            lone.pass(lone.now + between);
+        }
+        (1..=8).for_each(|sequence| {
+            lone.hear(&trimmed(data(1, sequence, 0)));
+        });
+        let gap = next_gap(&mut lone);
+        let least = between.as_ps() - between.as_ps() / 100;
+        assert!(
+            (least..least * 102 / 99).contains(&gap.as_ps()),
+            "{silence:?}, {between:?}: {gap:?}"
+        );
+    }
+}
+
+/// Six packets of 1500 B take as long as one of 9000 B, and have as long a turn.
+#[test]
+fn turns_of_bytes_share_a_receiver_by_bytes() {
+    let order = |turn, ack_every| {
+        let mut lone = Lone::new(Config { pull_ack: false, turn, ack_every, ..config() });
+        (0..2).for_each(|sequence| {
+            lone.hear(&trimmed(data(1, sequence, SYN)));
+        });
+        for sequence in 0..12 {
+            let mut small = data(2, sequence, SYN);
+            small.header.extra = Header::data_extra(1500, PORT);
+            lone.hear(&trimmed(small));
+        }
+        // A PULL asks for as many packets as its counter rises by.
+        let (mut pulls, mut counters) = (Vec::new(), [0; 3]);
+        while pulls.len() < 14 {
+            let header = next_after(&mut lone).1.header;
+            if header.kind == Kind::Pull {
+                let connection = header.connection.get();
+                let before = std::mem::replace(&mut counters[connection as usize], header.sequence);
+                pulls.extend((before..header.sequence).map(|_| connection));
+            }
+        }
+        pulls.chunk_by(|a, b| a == b).map(|turn| (turn[0], turn.len())).collect::<Vec<_>>()
+    };
+    assert_eq!(order(9000, 1), [(1, 1), (2, 6), (1, 1), (2, 6)]);
+    assert_eq!(order(0, 1), [(1, 1), (2, 1), (1, 1), (2, 11)]);
+    // Pulls that go together are not more than a turn.
+    assert_eq!(order(9000, 2), [(1, 1), (2, 6), (1, 1), (2, 6)]);
+    assert_eq!(order(9000, 17), [(1, 1), (2, 6), (1, 1), (2, 6)]);
+    assert_eq!(order(0, 17), [(1, 2), (2, 12)]);
 }
