@@ -24,7 +24,7 @@ const QUEUE_PACKETS: f64 = 8.0;
 /// Bytes of memory for each packet whose latency is recorded.
 const BYTES_PER_LATENCY: f64 = 48.0;
 /// Chosen.
-const CORE: CoreRate = CoreRate { cut: 2, rise: 256, tolerated: 24 };
+const CORE: CoreRate = CoreRate { cut: 2, rise: 256, tolerated: 32 };
 
 impl Protocol for Endpoint {
     const TAKES_MESSAGES: bool = true;
@@ -268,7 +268,7 @@ static CORE_RATE: Grammar = Grammar {
         optional(
             "tolerated",
             Form::Integer(1, 65_535),
-            "One such header in so many answers takes nothing. Default: 24.",
+            "One such header in so many answers takes nothing. Default: 32.",
         ),
     ],
 };
