@@ -95,7 +95,7 @@ impl Endpoint {
             control: VecDeque::new(),
             slots: Vec::new(),
             pulls: PullQueue::new(&config, gaps.after(config.payload_bytes)),
-            ready: Turns::new(&config),
+            ready: Turns::new(config.order, config.turn),
             host,
             timers: Timers::NONE,
             gaps,

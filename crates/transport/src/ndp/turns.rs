@@ -23,8 +23,6 @@
 
 use alloc::collections::VecDeque;
 
-use super::Config;
-
 /// How a host's connections share its link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
@@ -58,7 +56,7 @@ pub(super) struct Turns {
     /// Halves that are ready to send; each has a turn queued.
     ready: u32,
     order: Order,
-    /// Payload bytes of a turn ([`Config::turn`]).
+    /// Payload bytes of a turn (`Config::turn`).
     turn: u32,
     /// Who sent last, and how much of a turn of bytes.
     last: (u32, u32),
@@ -72,11 +70,11 @@ pub(super) struct Queued {
 }
 
 impl Turns {
-    /// The queue of a host that shares its link as its parameters say.
-    pub(super) fn new(config: &Config) -> Turns {
-        match config.turn {
-            0 => Turns { order: config.order, ..Turns::default() },
-            turn => Turns { order: Order::RoundRobin, turn, ..Turns::default() },
+    /// The queue of a host that shares its link in this order, or in turns of so many payload bytes.
+    pub(super) fn new(order: Order, turn: u32) -> Turns {
+        match turn {
+            0 => Turns { order, ..Turns::default() },
+            _ => Turns { order: Order::RoundRobin, turn, ..Turns::default() },
         }
     }
 
@@ -208,7 +206,7 @@ mod tests {
 
     /// Credits of three halves: each a slot, and by how much its credit rises.
     fn spent(order_of: Order, rises: &[(u32, u32)]) -> Vec<u32> {
-        let mut turns = Turns { order: order_of, ..Turns::default() };
+        let mut turns = Turns::new(order_of, 0);
         let mut queued = [Queued::default(); 3];
         let mut credit = [0; 3];
         for &(slot, rise) in rises {
@@ -246,7 +244,7 @@ mod tests {
     #[test]
     fn a_half_that_is_forgotten_leaves_no_turn() {
         for order_of in [Order::Fair, Order::Arrival, Order::RoundRobin] {
-            let mut turns = Turns { order: order_of, ..Turns::default() };
+            let mut turns = Turns::new(order_of, 0);
             let mut queued = [Queued::default(); 3];
             let mut credit = [4, 3, 1];
             for slot in 0..3 {
@@ -264,8 +262,7 @@ mod tests {
     /// A turn of 9000 B is one packet of 9000 B or six of 1500; what a half cannot send of it is lost.
     #[test]
     fn a_turn_of_bytes_is_as_many_packets_as_fill_it() {
-        let config = Config { turn: 9000, ..crate::ndp::tests::config() };
-        let mut turns = Turns::new(&config);
+        let mut turns = Turns::new(Order::Fair, 9000);
         let (mut queued, mut credit) = ([Queued::default(); 3], [3u32, 14, 4]);
         let bytes = [9000, 1500, 1500];
         for slot in 0..3 {

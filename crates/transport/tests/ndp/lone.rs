@@ -1,5 +1,7 @@
 //! One endpoint, and a peer made by hand.
 
+use std::num::NonZeroU16;
+
 use rand_xoshiro::rand_core::SeedableRng;
 use trimline_packet::{
     ByteCount, ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service, Time,
@@ -37,6 +39,15 @@ impl Lone {
     }
 
     pub(crate) fn open(&mut self, connection: u32, length: Option<u64>) {
+        self.open_with(connection, length, None);
+    }
+
+    pub(crate) fn open_with(
+        &mut self,
+        connection: u32,
+        length: Option<u64>,
+        payload: Option<NonZeroU16>,
+    ) {
         let mut paths = Vec::new();
         self.directory.paths(PEER, &mut paths);
         self.command(Command::Open {
@@ -45,7 +56,7 @@ impl Lone {
             service_port: PORT,
             class: 0,
             length: length.map(ByteCount::new),
-            payload: None,
+            payload,
             paths,
             stream: Stream::seed_from_u64(1),
         });

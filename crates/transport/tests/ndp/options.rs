@@ -1,7 +1,9 @@
 //! What NDP's paper does not have: one ACK for several packets, pulls at the rate of the core, turns of
 //! bytes.
 
-use trimline_packet::{Flags, Header, Joined, Kind, Packet, Time, TimeDelta};
+use std::num::NonZeroU16;
+
+use trimline_packet::{ByteCount, Flags, Header, Joined, Kind, Packet, Time, TimeDelta};
 use trimline_transport::ndp::{Command, Config, CoreRate};
 use trimline_transport::{Allowed, Endpoint as _};
 
@@ -314,4 +316,17 @@ fn turns_of_bytes_share_a_receiver_by_bytes() {
     assert_eq!(order(9000, 2), [(1, 1), (2, 6), (1, 1), (2, 6)]);
     assert_eq!(order(9000, 17), [(1, 1), (2, 6), (1, 1), (2, 6)]);
     assert_eq!(order(0, 17), [(1, 2), (2, 12)]);
+}
+
+/// A first window of 54 KB is six packets of 9000 B or 36 of 1500 B; what comes later is pushed up to as much.
+#[test]
+fn windows_in_bytes_follow_the_payload() {
+    for (payload, expected) in [(None, 6), (NonZeroU16::new(1500), 36)] {
+        let mut lone = Lone::new(Config { initial_window_bytes: 54_000, ..config() });
+        lone.open_with(1, Some(1_500), payload);
+        assert_eq!(lone.data(), [0]);
+        lone.command(Command::Send { key: sending(1), length: ByteCount::new(1 << 30) });
+        assert_eq!(lone.data().len(), expected - 1, "one is on its way");
+        assert_eq!(lone.endpoint.initial_window(lone.slot(sending(1))), expected as u32);
+    }
 }
