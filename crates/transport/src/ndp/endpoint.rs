@@ -90,11 +90,11 @@ impl Endpoint {
     /// A host without connections.
     pub fn new(host: HostId, config: impl Into<Arc<Config>>) -> Endpoint {
         let config = config.into();
-        let mut gaps = Gaps::new(&config);
+        let gaps = Gaps::new(&config);
         Endpoint {
             control: VecDeque::new(),
             slots: Vec::new(),
-            pulls: PullQueue::new(&config, gaps.after(config.payload_bytes)),
+            pulls: PullQueue::new(&config, gaps.of_full()),
             ready: Turns::new(config.order, config.turn),
             host,
             timers: Timers::NONE,

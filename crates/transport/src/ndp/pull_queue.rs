@@ -121,6 +121,11 @@ impl Gaps {
         self.core.as_ref().map_or(gap, |core| core.slowed(gap))
     }
 
+    /// The gap of a full packet at the link's rate; draws none.
+    pub(super) fn of_full(&self) -> TimeDelta {
+        self.compute(self.payload_bytes)
+    }
+
     /// The gap after a pull that a packet with this payload queued.
     #[inline]
     pub(super) fn after(&mut self, length: u16) -> TimeDelta {
