@@ -70,7 +70,7 @@ fn turns_of_bytes_share_links_by_bytes() {
     let small_over_large = |turn: &str| {
         let record = run(&format!(
             "topology.star.hosts = 4\nduration = \"4ms\"\nwarm_up = \"1ms\"\n\
-             transport.ndp = {{ initial_window_bytes = \"270KB\"{turn} }}\nswitch.data_queue = \"72512B\"\n\
+             transport.ndp = {{ initial_window = 30{turn} }}\n\
              workload = [{{ name = \"large\", pairs = [[0, 2], [1, 3]], size = \"long-lived\" }},\n\
              {{ name = \"small\", pairs = [[0, 3], [1, 2]], size = \"long-lived\", payload = \"1500B\" }}]\n"
         ));
