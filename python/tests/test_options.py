@@ -22,7 +22,7 @@ from trimline.plot.intervals import Change
 
 EXPERIMENTS = Path(__file__).parents[2] / "experiments"
 COLUMNS = ["workload", "source", "destination", "size_bytes", "start_ps", "fct_receiver_ps"]
-COLUMNS += ["ideal_fct_ps", "measured_bytes"]
+COLUMNS += ["fct_sender_ps", "ideal_fct_ps", "measured_bytes"]
 #: Of two seeds the interval is that many halves of their difference to either side.
 STUDENT = 12.706
 
@@ -42,6 +42,8 @@ class Made(unittest.TestCase):
     """Made-up results of one experiment."""
 
     identifier = ""
+    #: Of its findings.json.
+    findings: tuple[Mapping[str, object], ...] = ()
 
     def setUp(self) -> None:
         """A folder for them."""
@@ -73,7 +75,7 @@ class Made(unittest.TestCase):
 
     def read(self, tier: str = "full") -> Experiment:
         """The experiment, of a tier."""
-        verdict = {"id": self.identifier, "tier": tier, "findings": []}
+        verdict = {"id": self.identifier, "tier": tier, "findings": list(self.findings)}
         path = self.folder / self.identifier / "findings.json"
         path.write_text(json.dumps(verdict), encoding="utf-8")
         return Experiment.read(self.folder, self.identifier)

@@ -166,7 +166,11 @@ fn found(
         }
     };
     let found: Vec<Option<Outcome>> = scenario.runs.iter().map(outcome).collect();
-    say_resumed(found.iter().flatten().count(), foreign, found.len());
+    let finished = found.iter().flatten().count();
+    // With `--series` alone what other series left stays, and is judged too.
+    if options.resume || finished > 0 {
+        say_resumed(finished, foreign, found.len());
+    }
     found
 }
 

@@ -52,7 +52,8 @@ const NO_SLOT: u32 = CLOSED | PLACE;
 /// The host had no slot left: the run fails.
 const NONE_LEFT: u32 = CLOSED | (PLACE - 1);
 
-/// A flow that is under way, or a place for one.
+/// A flow that is under way, or a place for one. What each packet asks for lies in front.
+#[repr(C)]
 struct Live {
     /// Changes while no thread works.
     generation: AtomicU32,
@@ -410,6 +411,15 @@ impl Flows {
         // What is left is the slot if the generations are the same.
         let slot = live.half(key.half).load(Ordering::Relaxed) ^ (number & !PLACE);
         (slot <= PLACE).then_some(slot)
+    }
+
+    /// Asks for what [`Flows::find`] will look at.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, host: u32, key: Key) {
+        let live = self.live.find(Flows::opener(host, key) as usize);
+        if let Some(live) = live {
+            live.prefetch(key.connection.get() & PLACE);
+        }
     }
 
     /// Whether a half of a flow under way may still be opened: it never was.

@@ -27,7 +27,7 @@ use std::cmp::Ordering;
 use trimline_metrics::LinkCounters;
 use trimline_packet::{BitRate, ByteCount, Handle, HostId, Packets, PortCounters, Time, TimeDelta};
 use trimline_switch::{Displaced, Fate, OutputPort, Pool, PortModel};
-use trimline_transport::Stream;
+use trimline_transport::{Key, Stream};
 
 use crate::arena::Arena;
 use crate::bumps::Bumps;
@@ -380,14 +380,35 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     #[inline(always)]
     pub(crate) fn prefetch_second(&self, unit: u32) {
         if (unit as usize) >= self.ports.len() {
-            let (address, bytes) =
-                self.hosts[unit as usize - self.ports.len()].endpoint.connections();
+            let host = &self.hosts[unit as usize - self.ports.len()];
+            let (address, bytes) = host.endpoint.connections().all();
             table::prefetch(address, bytes.min(MOST_PREFETCH));
         } else {
             let port = &self.ports[unit as usize].port;
             for queue in 0..P::QUEUES.min(2) {
                 self.arena.prefetch(port.first(queue));
             }
+        }
+    }
+
+    /// Whether a host has more connections than are asked for before it is visited.
+    #[inline(always)]
+    pub(crate) fn has_many_connections(&self, host: u32) -> bool {
+        self.hosts[host as usize].endpoint.connections().all().1 > MOST_PREFETCH
+    }
+
+    /// Asks for what says which connection a packet is for that will soon arrive at a host.
+    #[inline(always)]
+    pub(crate) fn prefetch_flow(&self, host: u32, handle: Handle) {
+        self.flows.prefetch(host, Key::of(self.arena.packet(handle)));
+    }
+
+    /// Asks for the connection that a packet is for that will soon arrive at a host.
+    #[inline(always)]
+    pub(crate) fn prefetch_connection(&self, host: u32, handle: Handle) {
+        if let Some(slot) = self.flows.find(host, Key::of(self.arena.packet(handle))) {
+            let (address, bytes) = self.hosts[host as usize].endpoint.connections().item(slot);
+            table::prefetch(address, bytes);
         }
     }
 

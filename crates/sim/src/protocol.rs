@@ -41,10 +41,9 @@ pub trait Protocol:
         record.trims = seen.headers;
         seen.packets
     }
-    /// Where the state of the connections lies, and its bytes: asked for before a host is visited, where it is worth
-    /// it.
-    fn connections(&self) -> (*const u8, usize) {
-        (std::ptr::null(), 0)
+    /// Where the state of the connections lies, by slot: asked for before a host is visited, where it is worth it.
+    fn connections(&self) -> flow::Memory {
+        flow::Memory::NONE
     }
     /// What the transport tells of its flows over time (`output.series`), beside what is counted of every flow: a
     /// window, a rate, a share of marks.

@@ -304,6 +304,16 @@ impl<T: Default> Growing<T> {
         Some(unsafe { &*first })
     }
 
+    /// Asks for the cache line in which an item begins, ahead of its use. Any index below 2^22 will do: no item is read.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, index: u32) {
+        let segment = Growing::<T>::segment(index);
+        let start = self.segments.get(segment).map(|start| start.load(Ordering::Acquire));
+        if let Some(start) = start {
+            prefetch(start.wrapping_add((index - STARTS[segment]) as usize).cast(), 1);
+        }
+    }
+
     #[inline]
     fn find_behind_first(&self, index: u32) -> Option<&T> {
         let segment = Growing::<T>::segment(index);

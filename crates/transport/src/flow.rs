@@ -116,9 +116,40 @@ impl<T: Default> Slots<T> {
     pub fn find(&self, slot: u32) -> Option<&T> {
         self.0.get(slot as usize)
     }
-    /// Where the table lies, and its bytes, for drivers that prefetch.
-    pub fn memory(&self) -> (*const u8, usize) {
-        (self.0.as_ptr().cast(), size_of_val(self.0.as_slice()))
+    /// Where the table lies, for drivers that prefetch.
+    pub fn memory(&self) -> Memory {
+        Memory::of(&self.0)
+    }
+}
+
+/// Where a table lies, for drivers that ask for memory before they use it: nothing is read through it.
+#[derive(Clone, Copy, Debug)]
+pub struct Memory {
+    start: *const u8,
+    bytes: usize,
+    each: usize,
+}
+
+impl Memory {
+    /// No table.
+    pub const NONE: Memory = Memory { start: core::ptr::null(), bytes: 0, each: 0 };
+
+    /// The memory of a table.
+    #[inline]
+    pub const fn of<T>(items: &[T]) -> Memory {
+        Memory { start: items.as_ptr().cast(), bytes: size_of_val(items), each: size_of::<T>() }
+    }
+    /// Where the table begins, and its bytes.
+    #[inline]
+    pub const fn all(self) -> (*const u8, usize) {
+        (self.start, self.bytes)
+    }
+    /// Where the item of a slot lies, and its bytes. Behind the end of the table there is none: 0 bytes.
+    #[inline]
+    pub const fn item(self, slot: u32) -> (*const u8, usize) {
+        let offset = slot as usize * self.each;
+        let bytes = if offset < self.bytes { self.each } else { 0 };
+        (self.start.wrapping_add(offset), bytes)
     }
 }
 
@@ -159,5 +190,22 @@ impl Key {
             service: service.into(),
             marks: 0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_memory_of_a_slot_is_that_of_its_item() {
+        let items = [[0u64; 5]; 3];
+        let memory = Memory::of(&items);
+        assert_eq!(memory.all(), (items.as_ptr().cast(), 120));
+        for (slot, item) in items.iter().enumerate() {
+            assert_eq!(memory.item(slot as u32), (std::ptr::from_ref(item).cast(), 40));
+        }
+        assert_eq!(memory.item(3).1, 0);
+        assert_eq!(Memory::NONE.item(7).1, 0);
     }
 }

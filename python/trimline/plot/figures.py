@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 
 from trimline.files import MalformedResult
 from trimline.plot import (
+    beside,
     detours,
     dynamic,
     evaluation,
@@ -283,6 +284,8 @@ FIGURES: dict[str, Callable[[Experiment], Figure]] = {
     "hull/table4": dynamic.table4,
     "ndp-evaluation/fig02": fig14,
     "ndp-evaluation/fig03": evaluation.fig03,
+    "ndp-evaluation/seeds50": beside.seeds50,
+    "ndp-evaluation/tables2-9": beside.tables,
     "ndp/coexist": transfers.coexist,
     "ndp/fig02": sweeps.fig02,
     "ndp/fig03": packets.fig03,
@@ -324,8 +327,6 @@ TABLES = frozenset(
         "ndp-evaluation/cells",
         "ndp-evaluation/fig12",
         "ndp-evaluation/sec45",
-        "ndp-evaluation/seeds50",
-        "ndp-evaluation/tables2-9",
         "ndp/base",
         "ndp/secPhost",
     }

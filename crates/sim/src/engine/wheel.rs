@@ -505,6 +505,14 @@ impl Wheel {
     pub(super) fn firsts(&self, unit: u32) -> [Handle; 2] {
         self.inboxes[unit as usize].lists.map(|list| self.flights.handle(list.first))
     }
+
+    /// The packet that arrives next at a unit, of those that are known by now.
+    #[inline(always)]
+    pub(super) fn next_packet(&self, unit: u32) -> Option<Handle> {
+        let [short, long] = &self.inboxes[unit as usize].lists;
+        let list = if long.first_at < short.first_at { long } else { short };
+        (list.first_at < Time::NEVER).then(|| self.flights.handle(list.first))
+    }
 }
 
 /// The bits that are set, lowest first.

@@ -52,6 +52,9 @@ use crate::workload::Notice;
 /// Visits ahead at which a unit's own lines and its inbox are asked for, and at which its packets are.
 const FAR_AHEAD: usize = 6;
 const NEAR_AHEAD: usize = 3;
+/// Of the packet that arrives next at a host: its flow, and then its connection.
+const FLOW_AHEAD: usize = 2;
+const CONNECTION_AHEAD: usize = 1;
 
 /// An arrival at one of the ports that are visited together.
 #[derive(Clone, Copy)]
@@ -282,6 +285,7 @@ impl Windows {
                 continue;
             }
             if unit >= ports {
+                self.look_ahead_at_hosts(network, index, count);
                 self.visit_host(network, unit, limit);
             } else if self.returns.is_calm() {
                 self.visit_port(network, unit, limit);
@@ -308,6 +312,31 @@ impl Windows {
         network.prefetch_second(near);
         for first in self.wheel.firsts(near) {
             network.arena.prefetch(first);
+        }
+    }
+
+    /// The same for connections, of hosts that have more than are asked for with the host: behind a host come hosts.
+    #[inline(always)]
+    fn look_ahead_at_hosts<E: Protocol, P: OutputPort>(
+        &self,
+        network: &Network<E, P>,
+        index: usize,
+        count: usize,
+    ) {
+        let ports = network.routes.ports();
+        let crowded = |ahead| {
+            let unit = (index + ahead < count).then(|| self.units[index + ahead])?;
+            network.has_many_connections(unit - ports).then_some(unit)
+        };
+        if let Some(unit) = crowded(FLOW_AHEAD)
+            && let Some(handle) = self.wheel.next_packet(unit)
+        {
+            network.prefetch_flow(unit - ports, handle);
+        }
+        if let Some(unit) = crowded(CONNECTION_AHEAD)
+            && let Some(handle) = self.wheel.next_packet(unit)
+        {
+            network.prefetch_connection(unit - ports, handle);
         }
     }
 

@@ -67,7 +67,7 @@ impl Protocol for Endpoint {
         record.path_restorations = self.path_restorations(slot);
     }
 
-    fn connections(&self) -> (*const u8, usize) {
+    fn connections(&self) -> flow::Memory {
         self.connections_memory()
     }
 

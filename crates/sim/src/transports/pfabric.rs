@@ -49,7 +49,7 @@ impl Protocol for Endpoint {
         record.timeouts = seen.timeouts;
     }
 
-    fn connections(&self) -> (*const u8, usize) {
+    fn connections(&self) -> flow::Memory {
         self.connections_memory()
     }
 

@@ -36,7 +36,7 @@ impl Protocol for Endpoint {
         *self.statistics(slot)
     }
 
-    fn connections(&self) -> (*const u8, usize) {
+    fn connections(&self) -> flow::Memory {
         self.connections_memory()
     }
 

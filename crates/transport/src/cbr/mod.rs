@@ -11,7 +11,7 @@ use core::num::NonZeroU16;
 
 use trimline_packet::{BitRate, ByteCount, HostId, Kind, Packet, PathId, Service, Time, TimeDelta};
 
-use crate::flow::{self, Command, Slots, Statistics};
+use crate::flow::{self, Command, Memory, Slots, Statistics};
 use crate::{Allowed, Disposition, Half, HostTables, Key};
 
 /// Parameters of every connection of a host.
@@ -127,8 +127,8 @@ impl Endpoint {
         }
     }
 
-    /// Where the state of all connections lies, and its bytes, for drivers that prefetch.
-    pub fn connections_memory(&self) -> (*const u8, usize) {
+    /// Where the state of all connections lies, for drivers that prefetch.
+    pub fn connections_memory(&self) -> Memory {
         self.slots.memory()
     }
 

@@ -17,7 +17,7 @@ use super::config::{Config, ReceiverStatistics, SenderStatistics};
 use super::rate::LEAST_TIMER;
 use super::receiver::{Arrived, Receiver};
 use super::sender::Sender;
-use crate::flow::{Command, Event};
+use crate::flow::{Command, Event, Memory};
 use crate::round_robin::{Linked, Links, RoundRobin};
 use crate::timers::Timers;
 use crate::{Allowed, Disposition, Half, HostTables, Key, Stream};
@@ -153,10 +153,10 @@ impl Endpoint {
         self.sender(slot).in_flight()
     }
 
-    /// Where the state of all connections lies, and its bytes, for drivers that prefetch.
+    /// Where the state of all connections lies, for drivers that prefetch.
     #[inline]
-    pub fn connections_memory(&self) -> (*const u8, usize) {
-        (self.slots.as_ptr().cast(), size_of_val(self.slots.as_slice()))
+    pub fn connections_memory(&self) -> Memory {
+        Memory::of(&self.slots)
     }
 
     /// The half in `slot`, which has nothing to send, is forgotten: the slot may be assigned again.

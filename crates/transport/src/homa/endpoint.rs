@@ -15,7 +15,7 @@ use super::granting::Granting;
 use super::receiver::{Arrival, Receiver};
 use super::sender::Sender;
 use super::sending::Sending;
-use crate::flow::{Command, Event, Slots, Statistics};
+use crate::flow::{Command, Event, Memory, Slots, Statistics};
 use crate::spray::Spray;
 use crate::timers::Timers;
 use crate::{Allowed, Disposition, Framing, Half, HostTables, Key};
@@ -142,8 +142,8 @@ impl Endpoint {
         }
     }
 
-    /// Where the table of messages lies, and its bytes, for drivers that prefetch.
-    pub fn connections_memory(&self) -> (*const u8, usize) {
+    /// Where the table of messages lies, for drivers that prefetch.
+    pub fn connections_memory(&self) -> Memory {
         self.slots.memory()
     }
 

@@ -17,6 +17,7 @@ use super::pull_queue::{Gaps, PullQueue, Sent};
 use super::receiver::{Arrival, Receiver, Repeat};
 use super::slot::{Life, Role, Slot};
 use super::turns::Turns;
+use crate::flow::Memory;
 use crate::timers::{Timers, set_back};
 use crate::{Allowed, Disposition, Half, HostTables, Key};
 
@@ -203,11 +204,10 @@ impl Endpoint {
         }
     }
 
-    /// Where the table of connections lies and how many bytes it takes: for drivers that ask for memory
-    /// before they use it.
+    /// Where the table of connections lies, for drivers that prefetch.
     #[inline]
-    pub fn connections_memory(&self) -> (*const u8, usize) {
-        (self.slots.as_ptr().cast(), size_of_val(self.slots.as_slice()))
+    pub fn connections_memory(&self) -> Memory {
+        Memory::of(&self.slots)
     }
 
     #[inline]

@@ -13,7 +13,7 @@ use trimline_packet::{ByteCount, Flags, HostId, Kind, Packet, Service, Time};
 use super::config::{Config, SenderStatistics};
 use super::receiver::Receiver;
 use super::sender::Sender;
-use crate::flow::{Command, Event, Slots, Statistics};
+use crate::flow::{Command, Event, Memory, Slots, Statistics};
 use crate::spray::Spray;
 use crate::timers::Timers;
 use crate::{Allowed, Disposition, Half, HostTables, Key};
@@ -136,8 +136,8 @@ impl Endpoint {
         (sender.window(), sender.in_flight())
     }
 
-    /// Where the table of flows lies, and its bytes, for drivers that prefetch.
-    pub fn connections_memory(&self) -> (*const u8, usize) {
+    /// Where the table of flows lies, for drivers that prefetch.
+    pub fn connections_memory(&self) -> Memory {
         self.slots.memory()
     }
 

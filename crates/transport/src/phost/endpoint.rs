@@ -16,7 +16,7 @@ use super::pace::Pace;
 use super::ranking::{Ranking, rank};
 use super::receiver::{Arrival, Place, Receiver, Turn};
 use super::sender::Sender;
-use crate::flow::{Command, Event, Slots, Statistics};
+use crate::flow::{Command, Event, Memory, Slots, Statistics};
 use crate::spray::Spray;
 use crate::timers::Timers;
 use crate::{Allowed, Disposition, Half, HostTables, Key};
@@ -143,8 +143,8 @@ impl Endpoint {
         }
     }
 
-    /// Where the table of flows lies, and its bytes, for drivers that prefetch.
-    pub fn connections_memory(&self) -> (*const u8, usize) {
+    /// Where the table of flows lies, for drivers that prefetch.
+    pub fn connections_memory(&self) -> Memory {
         self.slots.memory()
     }
 

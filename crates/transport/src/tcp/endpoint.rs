@@ -14,7 +14,7 @@ use super::config::{Config, ReceiverStatistics, SenderProgress, SenderStatistics
 use super::receiver::Receiver;
 use super::segment;
 use super::sender::Sender;
-use crate::flow::{Command, Event};
+use crate::flow::{Command, Event, Memory};
 use crate::round_robin::{Linked, Links, RoundRobin};
 use crate::timers::Timers;
 use crate::{Allowed, Disposition, Half, HostTables, Key, Stream};
@@ -135,10 +135,10 @@ impl Endpoint {
         }
     }
 
-    /// Where the state of all connections lies, and its bytes, for drivers that prefetch.
+    /// Where the state of all connections lies, for drivers that prefetch.
     #[inline]
-    pub fn connections_memory(&self) -> (*const u8, usize) {
-        (self.slots.as_ptr().cast(), size_of_val(self.slots.as_slice()))
+    pub fn connections_memory(&self) -> Memory {
+        Memory::of(&self.slots)
     }
 
     fn place(&mut self, slot: u32, key: Key, role: Role) {
