@@ -4,9 +4,10 @@
 Reads OUT/ndp-evaluation/tables2-9/runs/**/flows.csv and the report's rows in experiments/reference. With the findings.json that
 `trimline reproduce` wrote there, or its --json output, every number that both have is compared, to the last digit of a double.
 With --stalls: of each run of ndp-evaluation/seeds50 how much of its time are the ideal times of its completed transfers and the gaps
-between them, over that of the median run of its series. Shares no code with the program: Python standard library only.
+between them, over that of the median run of its series. With --kept also of the runs in a file of scripts/kept_runs.py. Shares no
+code with the program: Python standard library only.
 
-    scripts/fct_tables.py OUT [--json FILE] [--experiments DIR] [--stalls]
+    scripts/fct_tables.py OUT [--json FILE] [--experiments DIR] [--stalls [--kept FILE]]
 
 Exit status: 0 the same numbers (and no run below 95 %), 1 a difference, 2 misuse.
 """
@@ -154,13 +155,25 @@ def tables(out, experiments, report):
     return differences + (compared == 0)
 
 
-def stalls(out):
+def used_by_runs(out, kept):
+    """Ideal times of completed transfers and gaps, by series and seed."""
+    found = defaultdict(dict)
+    for line in map(json.loads, kept.read_text().splitlines()) if kept else ():
+        if line["experiment"] == SEEDS:
+            series, seed = line["run"].rsplit("/seed-", 1)
+            transfer = line["workloads"]["transfer"]
+            found[series][int(seed)] = transfer["ideal_sender_ps"] + transfer["ended"] * GAP_PS
+    for series, seeds in runs_of(out / SEEDS).items():
+        for seed, directory in seeds.items():
+            used = sum(ideal + GAP_PS for fct, ideal, _ in transfers(directory) if fct is not None)
+            found[series][seed] = used
+    return found
+
+
+def stalls(out, kept):
     """Runs whose completed transfers and gaps are less than 95 % of the median run's."""
     stalled = 0
-    for series, seeds in runs_of(out / SEEDS).items():
-        used = {}
-        for seed, directory in seeds.items():
-            used[seed] = sum(ideal + GAP_PS for fct, ideal, _ in transfers(directory) if fct is not None)
+    for series, used in used_by_runs(out, kept).items():
         ordered = sorted(used.values())
         median = ordered[len(ordered) // 2]
         low = {seed: time for seed, time in used.items() if time < LEAST_SHARE * median}
@@ -178,9 +191,10 @@ def main():
     parser.add_argument("--json", type=Path, help="the output of reproduce --json")
     parser.add_argument("--experiments", type=Path, default=Path(__file__).parent.parent / "experiments")
     parser.add_argument("--stalls", action="store_true", help="ndp-evaluation/seeds50 instead")
+    parser.add_argument("--kept", type=Path, help="runs that were made elsewhere, for --stalls")
     arguments = parser.parse_args()
     if arguments.stalls:
-        return 1 if stalls(arguments.out) else 0
+        return 1 if stalls(arguments.out, arguments.kept) else 0
     path = arguments.json or arguments.out / TABLES / "findings.json"
     try:
         report = json.loads(path.read_text())

@@ -22,6 +22,7 @@ mod failure;
 mod finding;
 mod findings;
 mod foreign;
+mod kept;
 mod load;
 mod memory;
 mod net;
@@ -191,6 +192,9 @@ enum Verb {
         /// Go on where an earlier command was stopped, as in `run`.
         #[arg(long)]
         resume: bool,
+        /// Runs that were made elsewhere, as scripts/kept_runs.py writes them: they are judged and not made again.
+        #[arg(long, value_name = "FILE")]
+        kept: Option<PathBuf>,
         /// Do not draw.
         #[arg(long)]
         no_plot: bool,
@@ -381,6 +385,7 @@ fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -
             series,
             out,
             resume,
+            kept,
             no_plot,
             ignore_memory,
             library,
@@ -398,6 +403,7 @@ fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -
                 },
                 series,
                 resume,
+                kept,
                 no_plot,
                 ignore_memory,
                 library: library.directory,

@@ -23,7 +23,7 @@ pub(crate) struct Outcome {
 
 /// measures.json.
 #[derive(Deserialize, Serialize)]
-struct Measures {
+pub(crate) struct Measures {
     flows: usize,
     measures: Vec<Answer>,
 }
@@ -73,7 +73,11 @@ impl Outcome {
 
     /// What measures.json says of a run; `None` when it does not answer all that the findings ask.
     pub(crate) fn from_json(findings: &[Finding], run: &Run, text: &str) -> Option<Outcome> {
-        let measures: Measures = serde_json::from_str(text).ok()?;
+        Outcome::of(findings, run, &serde_json::from_str(text).ok()?)
+    }
+
+    /// What the answers of a run say; `None` when it was not asked all that the findings ask.
+    pub(crate) fn of(findings: &[Finding], run: &Run, measures: &Measures) -> Option<Outcome> {
         let value = |finding: &Finding| {
             if !finding.is_asked_of(&run.plan.series) {
                 return Some(None);

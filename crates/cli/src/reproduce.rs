@@ -16,6 +16,7 @@ use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped
 use crate::experiments::{Experiment, choose, load, reference};
 use crate::failure::Failure;
 use crate::finding::Finding;
+use crate::kept::Kept;
 use crate::memory;
 use crate::outcome::{self, Outcome};
 use crate::part;
@@ -32,6 +33,8 @@ pub(crate) struct Options {
     /// The series that are run, with [`Tier::Part`].
     pub(crate) series: Vec<String>,
     pub(crate) resume: bool,
+    /// Runs that were made elsewhere: they are not made again.
+    pub(crate) kept: Option<PathBuf>,
     pub(crate) no_plot: bool,
     /// Runs that seem not to fit begin all the same.
     pub(crate) ignore_memory: bool,
@@ -71,6 +74,7 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
             Ok(scenario)
         })
         .collect::<Result<Vec<Scenario>, Failure>>()?;
+    let elsewhere = options.kept.as_deref().map(Kept::read).transpose()?;
     for scenario in &scenarios {
         let wanted: Vec<&Run> = scenario.runs.iter().filter(|run| options.wants(run)).collect();
         memory::fitted(&wanted, threads.at_most(1), options.ignore_memory)?;
@@ -82,12 +86,16 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
         let out = options.out.join(&experiment.id);
         let findings = &experiment.expected.finding;
         let _claim = Claim::take(&out)?;
-        let found = found(scenario, findings, &out, options);
-        let kept: BTreeSet<PathBuf> = (scenario.runs.iter().zip(&found))
+        let mut found = found(scenario, findings, &out, options);
+        let stay: BTreeSet<PathBuf> = (scenario.runs.iter().zip(&found))
             .filter(|(_, found)| found.is_some())
             .map(|(run, _)| run_directory(&out, run))
             .collect();
-        forget(&out, &kept).map_err(|error| Failure::io(&out, &error))?;
+        forget(&out, &stay).map_err(|error| Failure::io(&out, &error))?;
+        let kept = match &elsewhere {
+            Some(elsewhere) => elsewhere.fill(&experiment.id, scenario, findings, &mut found),
+            None => 0,
+        };
         let mut outcomes = run_all(scenario, found, &out, threads, options, findings)?;
         if is_stopped() {
             eprintln!(
@@ -112,6 +120,9 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
         let mut json = verdicts::as_json(&experiment.id, &verdicts, tier);
         if is_part {
             json["series"] = json!(series);
+        }
+        if kept > 0 {
+            json["kept"] = kept.into();
         }
         write_findings(experiment, &json, &out, options)?;
         if !options.json {
@@ -174,26 +185,26 @@ fn found(
     found
 }
 
-/// Removes the verdict and the runs of an earlier reproduction but those `kept`: one of other seeds or series
+/// Removes the verdict and the runs of an earlier reproduction but those that `stay`: one of other seeds or series
 /// would otherwise be drawn beside the new ones. Only files of results go.
-fn forget(out: &Path, kept: &BTreeSet<PathBuf>) -> std::io::Result<()> {
+fn forget(out: &Path, stay: &BTreeSet<PathBuf>) -> std::io::Result<()> {
     let findings = out.join("findings.json");
     if findings.exists() {
         fs::remove_file(findings)?;
     }
     let runs = out.join("runs");
-    if runs.is_dir() { forget_runs(&runs, kept) } else { Ok(()) }
+    if runs.is_dir() { forget_runs(&runs, stay) } else { Ok(()) }
 }
 
-fn forget_runs(directory: &Path, kept: &BTreeSet<PathBuf>) -> std::io::Result<()> {
+fn forget_runs(directory: &Path, stay: &BTreeSet<PathBuf>) -> std::io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
         if path.join("manifest.json").exists() {
-            if !kept.contains(&path) {
+            if !stay.contains(&path) {
                 result_folder::remove(&path)?;
             }
         } else if path.is_dir() {
-            forget_runs(&path, kept)?;
+            forget_runs(&path, stay)?;
         }
     }
     Ok(())

@@ -21,7 +21,7 @@
 mod kept;
 
 use std::cell::UnsafeCell;
-use std::collections::BinaryHeap;
+use std::collections::VecDeque;
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -34,7 +34,7 @@ use kept::{Kept, Lines, Turn};
 
 use crate::flow::Flow;
 use crate::random::{self, Purpose};
-use crate::table::{Growing, Shared};
+use crate::table::{self, Growing, Shared};
 use crate::workload::{Applications, Keeping};
 
 /// Bits of a connection's number that are the flow's place; the others are its generation.
@@ -314,8 +314,8 @@ impl Flows {
     }
 
     /// Puts the sized flows that ended since the last time behind the others.
-    pub(crate) fn take_ended(&mut self, ended: &mut BinaryHeap<std::cmp::Reverse<(Time, Opened)>>) {
-        ended.extend(self.ended.drain(..).map(std::cmp::Reverse));
+    pub(crate) fn take_ended(&mut self, ended: &mut VecDeque<(Time, Opened)>) {
+        ended.extend(self.ended.drain(..));
     }
 
     /// What became of messages of kept connections that ended since the last time.
@@ -636,6 +636,11 @@ impl Flows {
             receiver: slot(Half::Receiving),
             before: live.before.load(Ordering::Relaxed),
         }
+    }
+
+    /// Asks for what [`Flows::seat`] reads.
+    pub(crate) fn prefetch_seat(&self, opened: Opened) {
+        table::prefetch(std::ptr::from_ref(self.place(opened)).cast(), size_of::<Live>());
     }
 
     fn place(&self, opened: Opened) -> &Live {

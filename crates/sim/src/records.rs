@@ -1,7 +1,6 @@
 //! The records of a run: of its flows as they end, of its ports when it does.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::VecDeque;
 use std::io;
 
 use trimline_metrics::{
@@ -19,6 +18,10 @@ use crate::offered::loads;
 use crate::plan::{Chosen, Plan};
 use crate::protocol::Protocol;
 
+/// Flows ahead of the one that is forgotten, of which what is known is asked for, and then the halves.
+const FLOW_AHEAD: usize = 16;
+const HALVES_AHEAD: usize = 8;
+
 /// The records of a run in the making.
 pub(crate) struct Records<'a, E: Protocol> {
     plan: &'a Plan,
@@ -34,7 +37,7 @@ pub(crate) struct Records<'a, E: Protocol> {
     /// By host with stages: what they had done then.
     hosts_before: Vec<HostCounters>,
     /// Sized flows whose sender knows that they ended, and when.
-    ended: BinaryHeap<Reverse<(Time, Opened)>>,
+    ended: VecDeque<(Time, Opened)>,
 }
 
 impl<'a, E: Protocol> Records<'a, E> {
@@ -49,7 +52,7 @@ impl<'a, E: Protocol> Records<'a, E> {
             packets_delivered: 0,
             is_measuring: false,
             hosts_before: Vec::new(),
-            ended: BinaryHeap::new(),
+            ended: VecDeque::new(),
         }
     }
 
@@ -121,16 +124,39 @@ impl<'a, E: Protocol> Records<'a, E> {
         now: Time,
     ) -> io::Result<()> {
         self.take_messages(network, now)?;
-        network.flows.take_ended(&mut self.ended);
+        self.take_ended(network);
         let time_wait = E::time_wait(self.config);
-        while let Some(&Reverse((ended, opened))) = self.ended.peek()
+        while let Some(&(ended, opened)) = self.ended.front()
             && ended.saturating_add(time_wait) <= now
         {
-            self.ended.pop();
+            self.ended.pop_front();
+            self.look_ahead(network);
             self.take(network, opened, now)?;
             network.forget(opened);
         }
         Ok(())
+    }
+
+    /// Puts the flows that ended since the last time behind the others, in the order of their ends.
+    fn take_ended<P: OutputPort>(&mut self, network: &mut Network<E, P>) {
+        let known = self.ended.len();
+        network.flows.take_ended(&mut self.ended);
+        let ended = self.ended.make_contiguous();
+        ended[known..].sort_unstable();
+        // What ended earlier was taken earlier. Should it not be so, the order is that of the ends all the same.
+        if !ended.is_sorted() {
+            ended.sort_unstable();
+        }
+    }
+
+    /// Asks for what is known of a flow that is forgotten soon, and then for its halves: their last use is long ago.
+    fn look_ahead<P: OutputPort>(&self, network: &Network<E, P>) {
+        if let Some(&(_, opened)) = self.ended.get(FLOW_AHEAD) {
+            network.flows.prefetch_seat(opened);
+        }
+        if let Some(&(_, opened)) = self.ended.get(HALVES_AHEAD) {
+            network.prefetch_halves(opened);
+        }
     }
 
     /// Takes the record of a flow under way.

@@ -14,7 +14,7 @@ pub use idle::{HostDelay, Processing, Way};
 use trimline_metrics::{Direction, Layer, LinkPlace, PortPlace};
 use trimline_packet::{BitRate, ByteCount, HostId, PathId, TimeDelta};
 use trimline_switch::Chance;
-use trimline_transport::ANY_PATH;
+use trimline_transport::{ANY_PATH, PathList};
 
 use crate::table::Shared;
 
@@ -510,7 +510,7 @@ impl Routes {
 
     /// The paths between two hosts without those that routing knows to be dead; every path where
     /// none is left.
-    pub(crate) fn paths(&self, source: HostId, destination: HostId, paths: &mut Vec<PathId>) {
+    pub(crate) fn paths(&self, source: HostId, destination: HostId, paths: &mut PathList) {
         let first = paths.len();
         self.all_paths(source, destination, paths);
         if self.dead.is_empty() {
@@ -525,7 +525,7 @@ impl Routes {
     }
 
     /// Every path between two hosts.
-    fn all_paths(&self, source: HostId, destination: HostId, paths: &mut Vec<PathId>) {
+    fn all_paths(&self, source: HostId, destination: HostId, paths: &mut PathList) {
         let (from, to) = (&self.places[source.index()], &self.places[destination.index()]);
         if self.clos.tiers < 2 || from.below[0] == to.below[0] {
             return paths.push(PathId::new(0));

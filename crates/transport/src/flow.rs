@@ -12,7 +12,7 @@ use trimline_packet::{
     ByteCount, ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service,
 };
 
-use crate::{Half, Key, Stream};
+use crate::{Half, Key, PathList, Stream};
 
 /// What the application asks of a host.
 #[derive(Clone, Debug)]
@@ -34,7 +34,7 @@ pub enum Command {
         payload: Option<NonZeroU16>,
         /// The paths to the peer, at least one. A transport that keeps to a path takes one of them, drawn at random
         /// (as ECMP would hash its ports).
-        paths: Vec<PathId>,
+        paths: PathList,
         /// The connection's random stream.
         stream: Stream,
     },
@@ -58,7 +58,7 @@ pub enum Command {
         /// The half, of either direction.
         key: Key,
         /// The paths that work.
-        paths: Vec<PathId>,
+        paths: PathList,
     },
 }
 
@@ -203,7 +203,7 @@ mod tests {
         let memory = Memory::of(&items);
         assert_eq!(memory.all(), (items.as_ptr().cast(), 120));
         for (slot, item) in items.iter().enumerate() {
-            assert_eq!(memory.item(slot as u32), (std::ptr::from_ref(item).cast(), 40));
+            assert_eq!(memory.item(slot as u32), (core::ptr::from_ref(item).cast(), 40));
         }
         assert_eq!(memory.item(3).1, 0);
         assert_eq!(Memory::NONE.item(7).1, 0);

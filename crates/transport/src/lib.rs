@@ -32,8 +32,6 @@ mod spray;
 pub mod tcp;
 mod timers;
 
-use alloc::vec::Vec;
-
 pub use arrivals::{Arrivals, WINDOW_LIMIT};
 
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -80,7 +78,7 @@ pub trait HostTables {
     fn release(&mut self, key: Key, slot: u32);
     /// Appends every path that leads to `peer`. At least one. [`ANY_PATH`] leaves the choice to the
     /// switches.
-    fn paths(&self, peer: HostId, paths: &mut Vec<PathId>);
+    fn paths(&self, peer: HostId, paths: &mut PathList);
     /// The random stream of the half of a connection that the peer opened.
     fn stream(&self, key: Key) -> Stream;
     /// Which transport of a host with several carries a connection, by its place among them; `None` of a connection
@@ -89,6 +87,10 @@ pub trait HostTables {
         Some(0)
     }
 }
+
+/// Paths to a peer. Up to eight need no memory of their own: most networks have no more, and millions of short flows
+/// would ask for it and give it back.
+pub type PathList = smallvec::SmallVec<[PathId; 8]>;
 
 /// The path of a packet for which each switch chooses the next hop at random (per-packet ECMP).
 pub const ANY_PATH: PathId = PathId::new(u16::MAX);

@@ -1,17 +1,15 @@
 //! Which path a packet takes.
 
-use alloc::vec::Vec;
-
 use rand_xoshiro::rand_core::RngCore;
 use trimline_packet::PathId;
 
-use crate::Stream;
+use crate::{PathList, Stream};
 
 /// All paths to a peer: a packet on each, in an order that is drawn anew for each round.
 #[derive(Debug)]
 pub(super) struct Spray {
     /// Those of this round that were taken, then the others.
-    paths: Vec<PathId>,
+    paths: PathList,
     taken: usize,
     stream: Stream,
 }
@@ -19,13 +17,13 @@ pub(super) struct Spray {
 impl Spray {
     /// # Panics
     /// No path.
-    pub(super) fn new(paths: Vec<PathId>, stream: Stream) -> Spray {
+    pub(super) fn new(paths: PathList, stream: Stream) -> Spray {
         assert!(!paths.is_empty(), "a connection has at least one path");
         Spray { paths, taken: 0, stream }
     }
 
     /// Uses these paths from now on, in a new round; an empty list changes nothing.
-    pub(super) fn replace(&mut self, paths: Vec<PathId>) {
+    pub(super) fn replace(&mut self, paths: PathList) {
         if !paths.is_empty() {
             (self.paths, self.taken) = (paths, 0);
         }

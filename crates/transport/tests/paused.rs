@@ -9,7 +9,8 @@ use rand_xoshiro::rand_core::{RngCore, SeedableRng};
 use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, Packet, PathId, Service, Time};
 use trimline_packet::{Kind, TimeDelta};
 use trimline_transport::{
-    Allowed, Endpoint, HostTables, Key, Stream, cbr, dcqcn, flow, homa, ndp, pfabric, phost, tcp,
+    Allowed, Endpoint, HostTables, Key, PathList, Stream, cbr, dcqcn, flow, homa, ndp, pfabric,
+    phost, tcp,
 };
 
 /// Slots of the halves at one host.
@@ -27,7 +28,7 @@ impl HostTables for Table {
     fn release(&mut self, _key: Key, slot: u32) {
         self.0[slot as usize] = None;
     }
-    fn paths(&self, _peer: HostId, paths: &mut Vec<PathId>) {
+    fn paths(&self, _peer: HostId, paths: &mut PathList) {
         paths.extend((0..4).map(PathId::new));
     }
     fn stream(&self, key: Key) -> Stream {

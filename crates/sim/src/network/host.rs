@@ -4,13 +4,14 @@ use std::mem;
 
 use trimline_packet::{ConnectionId, Flags, Handle, HostId, Packet, Packets, Time};
 use trimline_switch::OutputPort;
-use trimline_transport::{Allowed, Half, Key, flow};
+use trimline_transport::{Allowed, Half, Key, PathList, flow};
 
 use super::host_tables::Tables;
 use super::{Calendar, Network, next_hop_draw};
 use crate::flow::Flow;
 use crate::flows::{Begun, Flows, Further, Opened, Totals};
 use crate::protocol::Protocol;
+use crate::table;
 use crate::workload::Notice;
 
 impl<E: Protocol, P: OutputPort> Network<E, P> {
@@ -205,7 +206,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
 
     /// A flow opens its connection.
     fn host_open(&mut self, host: u32, now: Time, connection: ConnectionId, flow: Flow) {
-        let mut paths = Vec::new();
+        let mut paths = PathList::new();
         if flow.switch_random {
             paths.push(trimline_transport::ANY_PATH);
         } else {
@@ -339,12 +340,25 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
                 if leaves_choice || self.flows.find(host.get(), key).is_none() {
                     continue;
                 }
-                let mut paths = Vec::new();
+                let mut paths = PathList::new();
                 self.routes.paths(host, peer, &mut paths);
                 let mut directory = Tables { host, flows: &mut self.flows, routes: &self.routes };
                 let endpoint = &mut self.hosts[host.index()].endpoint;
                 let command = flow::Command::Paths { key, paths };
                 endpoint.handle_command(now, command.into(), &mut directory);
+            }
+        }
+    }
+
+    /// Asks for the halves of a flow that is forgotten soon.
+    pub(crate) fn prefetch_halves(&self, opened: Opened) {
+        let seat = self.flows.seat(opened);
+        for (slot, host) in
+            [(seat.sender, seat.flow.source), (seat.receiver, seat.flow.destination)]
+        {
+            if let Some(slot) = slot {
+                let (address, bytes) = self.endpoint(host).connections().item(slot);
+                table::prefetch(address, bytes);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What a host knows about its peers.
 
-use trimline_packet::{HostId, PathId};
-use trimline_transport::{HostTables, Key, Stream};
+use trimline_packet::HostId;
+use trimline_transport::{HostTables, Key, PathList, Stream};
 
 use crate::flows::Flows;
 use crate::topology::Routes;
@@ -27,7 +27,7 @@ impl HostTables for Tables<'_> {
     fn release(&mut self, key: Key, _slot: u32) {
         self.flows.release(self.host.get(), key);
     }
-    fn paths(&self, peer: HostId, paths: &mut Vec<PathId>) {
+    fn paths(&self, peer: HostId, paths: &mut PathList) {
         if self.flows.any_switch_random() {
             paths.push(trimline_transport::ANY_PATH);
         } else {

@@ -57,7 +57,7 @@ fn every_path_leads_there_over_the_shortest_way() {
         for source in (0..clos.hosts()).step_by(1 + clos.hosts() as usize / 64) {
             for destination in (0..clos.hosts()).filter(|&host| host != source) {
                 let (from, to) = (HostId::new(source), HostId::new(destination));
-                let mut paths = Vec::new();
+                let mut paths = PathList::new();
                 routes.paths(from, to, &mut paths);
                 assert!(!paths.is_empty());
                 paths.push(ANY_PATH);
@@ -98,7 +98,7 @@ fn the_links_of_a_way_are_those_that_packets_cross() {
         for source in 0..clos.hosts() {
             for destination in (0..clos.hosts()).filter(|&host| host != source) {
                 let (from, to) = (HostId::new(source), HostId::new(destination));
-                let mut paths = Vec::new();
+                let mut paths = PathList::new();
                 routes.paths(from, to, &mut paths);
                 let mut unit = routes.first_host + source;
                 let mut crossed = Vec::new();
@@ -144,7 +144,7 @@ fn from_any_switch_a_packet_finds_its_way() {
 fn distinct_paths_use_distinct_cores() {
     let clos = fattree(6);
     let routes = Routes::new(&clos);
-    let mut paths = Vec::new();
+    let mut paths = PathList::new();
     routes.paths(HostId::new(0), HostId::new(53), &mut paths);
     let mut used: Vec<Vec<u32>> = paths
         .iter()

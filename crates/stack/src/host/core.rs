@@ -7,7 +7,7 @@ use std::net::IpAddr;
 use trimline_packet::wire::Routes;
 use trimline_packet::{ByteCount, ConnectionId, HostId, Time, TimeDelta};
 use trimline_transport::ndp::{self, Command};
-use trimline_transport::{Endpoint, Half, Key};
+use trimline_transport::{Endpoint, Half, Key, PathList};
 
 use super::config::Config;
 use super::directory::{Slots, Streams, View};
@@ -429,7 +429,7 @@ impl Core {
         }
         let (service_port, class) = (entry.service_port, entry.options.class);
         if opens && key.opened_here {
-            let mut paths = Vec::new();
+            let mut paths = PathList::new();
             self.peers.paths(key.peer, &mut paths);
             let open = Command::Open {
                 peer: key.peer,

@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use rand_xoshiro::rand_core::RngCore;
-use trimline_packet::{ConnectionId, HostId, PathId};
-use trimline_transport::{Half, HostTables, Key, Stream};
+use trimline_packet::{ConnectionId, HostId};
+use trimline_transport::{Half, HostTables, Key, PathList, Stream};
 
 use super::hashing::Quick;
 use super::peers::{ME, Peers};
@@ -121,7 +121,7 @@ impl HostTables for View<'_> {
         self.slots.free.push(slot);
     }
 
-    fn paths(&self, peer: HostId, paths: &mut Vec<PathId>) {
+    fn paths(&self, peer: HostId, paths: &mut PathList) {
         self.peers.paths(peer, paths);
     }
 

@@ -8,6 +8,7 @@ use super::tokens::Token;
 use trimline_packet::wire::Routes;
 use trimline_packet::wire::route::{entropy_of, path_of};
 use trimline_packet::{HostId, PathId, Time, TimeDelta};
+use trimline_transport::PathList;
 
 /// This host among its peers.
 pub(super) const ME: HostId = HostId::new(0);
@@ -224,7 +225,7 @@ impl Peers {
     }
 
     /// The paths that lead to a host.
-    pub(super) fn paths(&self, host: HostId, paths: &mut Vec<PathId>) {
+    pub(super) fn paths(&self, host: HostId, paths: &mut PathList) {
         let count = match self.peers[host.index()].ways.len() {
             0 => self.entropies,
             ways => ways as u16,

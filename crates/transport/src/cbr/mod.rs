@@ -6,13 +6,12 @@
 //! is busy delays a packet, and the next ones keep their times, one packet late at most.
 
 use alloc::collections::VecDeque;
-use alloc::vec::Vec;
 use core::num::NonZeroU16;
 
-use trimline_packet::{BitRate, ByteCount, HostId, Kind, Packet, PathId, Service, Time, TimeDelta};
+use trimline_packet::{BitRate, ByteCount, HostId, Kind, Packet, Service, Time, TimeDelta};
 
 use crate::flow::{self, Command, Memory, Slots, Statistics};
-use crate::{Allowed, Disposition, Half, HostTables, Key};
+use crate::{Allowed, Disposition, Half, HostTables, Key, PathList};
 
 /// Parameters of every connection of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +63,7 @@ impl From<Event> for Option<flow::Event> {
 #[derive(Debug)]
 struct Sender {
     key: Key,
-    paths: Vec<PathId>,
+    paths: PathList,
     /// The next of `paths`.
     turn: usize,
     sequence: u32,
@@ -293,10 +292,12 @@ impl crate::Endpoint for Endpoint {
 
 #[cfg(test)]
 mod tests {
+    use alloc::vec::Vec;
+
     use super::*;
     use crate::{Endpoint as _, Stream};
     use rand_xoshiro::rand_core::SeedableRng;
-    use trimline_packet::ConnectionId;
+    use trimline_packet::{ConnectionId, PathId};
 
     /// Slots by connection number, for one host.
     struct Slots(Vec<Key>);
@@ -310,7 +311,7 @@ mod tests {
             self.0.len() as u32 - 1
         }
         fn release(&mut self, _key: Key, _slot: u32) {}
-        fn paths(&self, _peer: HostId, paths: &mut Vec<PathId>) {
+        fn paths(&self, _peer: HostId, paths: &mut PathList) {
             paths.push(PathId::new(0));
         }
         fn stream(&self, _key: Key) -> Stream {

@@ -20,7 +20,7 @@ use super::sender::Sender;
 use crate::flow::{Command, Event, Memory};
 use crate::round_robin::{Linked, Links, RoundRobin};
 use crate::timers::Timers;
-use crate::{Allowed, Disposition, Half, HostTables, Key, Stream};
+use crate::{Allowed, Disposition, Half, HostTables, Key, PathList, Stream};
 
 /// Answers that a host holds for a NIC that takes none; further ones are dropped.
 const CONTROL_LIMIT: usize = 1 << 16;
@@ -277,7 +277,7 @@ impl Endpoint {
         let slot = match directory.find(key) {
             Some(slot) => slot,
             None if self.is_listening && directory.accepts(key) => {
-                let mut paths = Vec::new();
+                let mut paths = PathList::new();
                 directory.paths(key.peer, &mut paths);
                 let path = draw_path(&paths, &mut directory.stream(key));
                 let slot = directory.assign(key);

@@ -18,7 +18,7 @@ use super::sending::Sending;
 use crate::flow::{Command, Event, Memory, Slots, Statistics};
 use crate::spray::Spray;
 use crate::timers::Timers;
-use crate::{Allowed, Disposition, Framing, Half, HostTables, Key};
+use crate::{Allowed, Disposition, Framing, Half, HostTables, Key, PathList};
 
 /// Control packets that a host holds for a NIC that takes none; further ones are dropped, and timers bring them again.
 const CONTROL_LIMIT: usize = 1 << 16;
@@ -30,6 +30,8 @@ enum Role {
     Vacant,
     Sending(Box<Sender>),
     Receiving(Box<Receiver>),
+    /// All has arrived, and nobody will ask.
+    Received,
 }
 
 /// One half.
@@ -83,6 +85,9 @@ pub struct Endpoint {
     messages: u64,
     timers: Timers,
     events: VecDeque<Event>,
+    /// Memory of halves that were forgotten, for those to come.
+    spare_senders: Vec<Box<Sender>>,
+    spare_receivers: Vec<Box<Receiver>>,
 }
 
 impl Endpoint {
@@ -105,6 +110,8 @@ impl Endpoint {
             messages: 0,
             timers: Timers::NONE,
             events: VecDeque::new(),
+            spare_senders: Vec::new(),
+            spare_receivers: Vec::new(),
         }
     }
 
@@ -138,6 +145,7 @@ impl Endpoint {
     pub fn outstanding_bytes(&self, slot: u32) -> u64 {
         match self.slots.find(slot).map(|slot| &slot.role) {
             Some(Role::Receiving(receiver)) => receiver.outstanding(),
+            Some(Role::Received) => 0,
             _ => panic!("slot {slot} is not of a receiving half"),
         }
     }
@@ -150,7 +158,7 @@ impl Endpoint {
     /// The half in `slot` is forgotten: the slot may be assigned again.
     pub fn forget(&mut self, slot: u32) {
         match &mut self.slots.at(slot).role {
-            Role::Vacant => {}
+            Role::Vacant | Role::Received => {}
             Role::Sending(sender) => {
                 let from = sender.turn.take();
                 self.sending.replace(slot, from, None);
@@ -161,7 +169,11 @@ impl Endpoint {
                 self.plan_grant();
             }
         }
-        *self.slots.at(slot) = Slot::default();
+        match core::mem::take(self.slots.at(slot)).role {
+            Role::Vacant | Role::Received => {}
+            Role::Sending(sender) => self.spare_senders.push(sender),
+            Role::Receiving(receiver) => self.spare_receivers.push(receiver),
+        }
     }
 
     fn say(&mut self, packet: Packet) {
@@ -179,7 +191,7 @@ impl Endpoint {
     fn arm(&mut self, slot: u32) {
         let entry = self.slots.at(slot);
         let deadline = match &entry.role {
-            Role::Vacant => Time::NEVER,
+            Role::Vacant | Role::Received => Time::NEVER,
             Role::Sending(sender) => sender.deadline(),
             Role::Receiving(receiver) => receiver.deadline(&self.config),
         };
@@ -247,6 +259,9 @@ impl Endpoint {
     /// Aeolus: what went unasked and is not here is granted again.
     fn handle_probe(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
         let Some((slot, _)) = self.receiving(now, packet, directory) else { return };
+        if self.was_received(slot) {
+            return;
+        }
         self.slots.at(slot).receiver().probed(now, packet.header.sequence, &self.config);
         self.rank_receiver(slot);
         self.arm(slot);
@@ -270,12 +285,12 @@ impl Endpoint {
             return known.map(|slot| (slot, false));
         }
         let slot = directory.assign(key);
-        let mut paths = Vec::new();
+        let mut paths = PathList::new();
         directory.paths(peer, &mut paths);
         let spray = Spray::new(paths, directory.stream(key));
         let number = self.number();
         let receiver = Receiver::new(now, key, spray, number, &packet.header, &self.config);
-        self.slots.at(slot).role = Role::Receiving(Box::new(receiver));
+        self.slots.at(slot).role = Role::Receiving(boxed(receiver, &mut self.spare_receivers));
         Some((slot, true))
     }
 
@@ -289,7 +304,11 @@ impl Endpoint {
         let Some((slot, is_new)) = self.receiving(now, packet, directory) else {
             return Disposition::Discard;
         };
+        if self.was_received(slot) {
+            return Disposition::Discard;
+        }
         let (host, config) = (self.host, &*self.config);
+        let ending = config.ending;
         let entry = self.slots.at(slot);
         let arrival = entry.receiver().arrive(now, header, config);
         if arrival == Arrival::New {
@@ -316,6 +335,14 @@ impl Endpoint {
         answers.into_iter().for_each(|answer| self.say(answer));
         self.rank_receiver(slot);
         self.arm(slot);
+        // Its memory is the next message's.
+        if is_complete
+            && ending != Ending::Acknowledged
+            && let Role::Receiving(receiver) =
+                core::mem::replace(&mut self.slots.at(slot).role, Role::Received)
+        {
+            self.spare_receivers.push(receiver);
+        }
         match arrival {
             Arrival::New => Disposition::Accept { slot, sequence: header.sequence },
             Arrival::Duplicate | Arrival::Beyond => Disposition::Discard,
@@ -355,9 +382,16 @@ impl Endpoint {
     fn handle_busy(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
         let (peer, connection) = (packet.source, packet.header.connection);
         let key = Key { peer, connection, opened_here: false, half: Half::Receiving };
-        let Some(slot) = directory.find(key) else { return };
+        let Some(slot) = directory.find(key).filter(|&slot| !self.was_received(slot)) else {
+            return;
+        };
         self.slots.at(slot).receiver().wait_on(now);
         self.arm(slot);
+    }
+
+    /// Whether all of a message has arrived, and nothing of it is kept.
+    fn was_received(&self, slot: u32) -> bool {
+        self.slots.find(slot).is_some_and(|slot| matches!(slot.role, Role::Received))
     }
 
     /// A packet of the message whose turn it is.
@@ -375,6 +409,17 @@ impl Endpoint {
             self.arm(slot);
         }
         Some(packet)
+    }
+}
+
+/// A value in spare memory, if there is any.
+fn boxed<T>(value: T, spare: &mut Vec<Box<T>>) -> Box<T> {
+    match spare.pop() {
+        Some(mut memory) => {
+            *memory = value;
+            memory
+        }
+        None => Box::new(value),
     }
 }
 
@@ -406,7 +451,7 @@ impl crate::Endpoint for Endpoint {
                 let message = (length.map(ByteCount::get), class);
                 let number = self.number();
                 let sender = Sender::new(now, key, streams, message, number, &self.config);
-                self.slots.at(slot).role = Role::Sending(Box::new(sender));
+                self.slots.at(slot).role = Role::Sending(boxed(sender, &mut self.spare_senders));
                 self.rank_sender(slot);
                 // Without ACKs each packet that is sent arms it, and most messages have one.
                 if self.config.ending == Ending::Acknowledged {
@@ -417,7 +462,7 @@ impl crate::Endpoint for Endpoint {
             Command::Paths { key, paths } => {
                 let Some(slot) = directory.find(key) else { return };
                 match &mut self.slots.at(slot).role {
-                    Role::Vacant => {}
+                    Role::Vacant | Role::Received => {}
                     Role::Sending(sender) => sender.paths.replace(paths),
                     Role::Receiving(receiver) => receiver.paths.replace(paths),
                 }
@@ -456,7 +501,7 @@ impl crate::Endpoint for Endpoint {
             }
             entry.deadline = Time::NEVER;
             match &mut entry.role {
-                Role::Vacant => continue,
+                Role::Vacant | Role::Received => continue,
                 Role::Sending(sender) => {
                     if sender.lose_patience(now, config) {
                         let key = sender.key;

@@ -1,14 +1,13 @@
 //! The parameters of an NDP host, and what its application says and hears.
 
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::num::NonZeroU16;
 
 use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, PathId, Time, TimeDelta};
 
 use super::core_rate::CoreRate;
 use super::turns::Order;
-use crate::{Key, Stream, flow};
+use crate::{Key, PathList, Stream, flow};
 
 /// Parameters of every connection of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -182,7 +181,7 @@ pub enum Command {
         /// Payload of a full packet, if not [`Config::payload_bytes`].
         payload: Option<NonZeroU16>,
         /// The paths to the peer.
-        paths: Vec<PathId>,
+        paths: PathList,
         /// The connection's random stream.
         stream: Stream,
     },
@@ -221,7 +220,7 @@ pub enum Command {
         /// The half, of either direction.
         key: Key,
         /// The paths that work.
-        paths: Vec<PathId>,
+        paths: PathList,
     },
     /// Other connections to the peer found this path bad (NDP 3.2.3): the half does not use it until
     /// then, if [`Config::path_penalty`] lets paths be removed and another one is left.

@@ -17,7 +17,6 @@
 //! resends after its RTO, which backs off to eight times its first value: `time_wait` must be longer
 //! than that where lost ACKs must not let a packet outlive the memory of its connection.
 
-use alloc::vec::Vec;
 use core::num::NonZeroU16;
 
 use trimline_packet::{Flags, Packet, PathId, Time};
@@ -30,7 +29,7 @@ use super::sender::Sender;
 use super::slot::{Life, Role, Slot};
 use crate::arrivals::WINDOW_LIMIT;
 use crate::round_robin::Links;
-use crate::{Half, HostTables, Key, Stream};
+use crate::{Half, HostTables, Key, PathList, Stream};
 
 impl Endpoint {
     fn place(&mut self, slot: u32, key: Key, role: Role) {
@@ -119,7 +118,7 @@ impl Endpoint {
         let receiving = directory.find(Key { half: Half::Receiving, ..key })?;
         let Role::Receiving(receiver) = &self.slots[receiving as usize].role else { return None };
         let (service_port, class) = (receiver.service_port, receiver.class);
-        let mut paths = Vec::new();
+        let mut paths = PathList::new();
         directory.paths(key.peer, &mut paths);
         let paths = Paths::new(&paths, directory.stream(key), self.config.path_penalty.as_ref());
         let slot = directory.assign(key);
@@ -150,7 +149,7 @@ impl Endpoint {
         if !known || !directory.accepts(key) {
             return None;
         }
-        let mut paths = Vec::new();
+        let mut paths = PathList::new();
         directory.paths(key.peer, &mut paths);
         let paths = Paths::new(&paths, directory.stream(key), None);
         let slot = directory.assign(key);

@@ -19,7 +19,7 @@ use super::slot::{Life, Role, Slot};
 use super::turns::Turns;
 use crate::flow::Memory;
 use crate::timers::{Timers, set_back};
-use crate::{Allowed, Disposition, Half, HostTables, Key};
+use crate::{Allowed, Disposition, Half, HostTables, Key, PathList};
 
 /// ACKs, NACKs and RESETs that a host holds for a NIC that takes none; further ones are dropped, and
 /// time-outs bring them again.
@@ -606,7 +606,7 @@ impl Endpoint {
         if packet.header.kind == Kind::Pull {
             flags = flags.with(Flags::PULL);
         }
-        let mut paths: Vec<PathId> = Vec::new();
+        let mut paths = PathList::new();
         directory.paths(peer, &mut paths);
         let answer = Header {
             kind: Kind::Reset,

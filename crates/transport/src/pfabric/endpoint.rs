@@ -6,7 +6,6 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 
 use trimline_packet::{ByteCount, Flags, HostId, Kind, Packet, Service, Time};
 
@@ -16,7 +15,7 @@ use super::sender::Sender;
 use crate::flow::{Command, Event, Memory, Slots, Statistics};
 use crate::spray::Spray;
 use crate::timers::Timers;
-use crate::{Allowed, Disposition, Half, HostTables, Key};
+use crate::{Allowed, Disposition, Half, HostTables, Key, PathList};
 
 /// ACKs and probes that a host holds for a NIC that takes none; further ones are dropped, and time-outs bring them again.
 const CONTROL_LIMIT: usize = 1 << 16;
@@ -189,7 +188,7 @@ impl Endpoint {
                 && directory.accepts(key) =>
             {
                 let slot = directory.assign(key);
-                let mut paths = Vec::new();
+                let mut paths = PathList::new();
                 directory.paths(peer, &mut paths);
                 let receiver = Receiver::new(key, Spray::new(paths, directory.stream(key)));
                 self.slots.at(slot).role = Role::Receiving(Box::new(receiver));

@@ -6,7 +6,6 @@
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::num::NonZeroU16;
 
 use trimline_packet::{ByteCount, Flags, HostId, Kind, Packet, Time};
@@ -19,7 +18,7 @@ use super::sender::Sender;
 use crate::flow::{Command, Event, Memory, Slots, Statistics};
 use crate::spray::Spray;
 use crate::timers::Timers;
-use crate::{Allowed, Disposition, Half, HostTables, Key};
+use crate::{Allowed, Disposition, Half, HostTables, Key, PathList};
 
 /// RTSs and ACKs that a host holds for a NIC that takes none; further ones are dropped, and repeated RTSs bring them
 /// again.
@@ -220,7 +219,7 @@ impl Endpoint {
             return known;
         }
         let slot = directory.assign(key);
-        let mut paths = Vec::new();
+        let mut paths = PathList::new();
         directory.paths(peer, &mut paths);
         let spray = Spray::new(paths, directory.stream(key));
         let mut receiver = Receiver::new(now, key, spray, self.asking.number());

@@ -17,7 +17,7 @@ use super::sender::Sender;
 use crate::flow::{Command, Event, Memory};
 use crate::round_robin::{Linked, Links, RoundRobin};
 use crate::timers::Timers;
-use crate::{Allowed, Disposition, Half, HostTables, Key, Stream};
+use crate::{Allowed, Disposition, Half, HostTables, Key, PathList, Stream};
 
 /// ACKs and SYNs that a host holds for a NIC that takes none; further ACKs are dropped.
 const CONTROL_LIMIT: usize = 1 << 16;
@@ -233,7 +233,7 @@ impl Endpoint {
                 && header.flags.contains(Flags::SYN)
                 && directory.accepts(key) =>
             {
-                let mut paths = Vec::new();
+                let mut paths = PathList::new();
                 directory.paths(key.peer, &mut paths);
                 let receiver = Receiver::new(&paths, directory.stream(key));
                 let slot = directory.assign(key);
@@ -247,7 +247,7 @@ impl Endpoint {
             panic!("the directory gave a receiving half the slot of a sending one")
         };
         if !receiver.knows(subflow) {
-            let mut paths = Vec::new();
+            let mut paths = PathList::new();
             directory.paths(key.peer, &mut paths);
             receiver.join(subflow, &paths);
         }

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use rand_xoshiro::rand_core::SeedableRng;
 use trimline_packet::{BitRate, ByteCount, ConnectionId, HostId, Packet, PathId, Time, TimeDelta};
 use trimline_transport::dcqcn::{Command, Config, Endpoint, Event};
-use trimline_transport::{Allowed, Disposition, Endpoint as _, Half, HostTables, Key, Stream};
+use trimline_transport::{
+    Allowed, Disposition, Endpoint as _, Half, HostTables, Key, PathList, Stream,
+};
 
 pub(crate) fn us(us: u64) -> Time {
     Time::from_ps(us * 1_000_000)
@@ -39,7 +41,7 @@ impl HostTables for Table {
         slot
     }
     fn release(&mut self, _key: Key, _slot: u32) {}
-    fn paths(&self, _peer: HostId, paths: &mut Vec<PathId>) {
+    fn paths(&self, _peer: HostId, paths: &mut PathList) {
         paths.push(PathId::new(0));
     }
     fn stream(&self, key: Key) -> Stream {
@@ -118,7 +120,7 @@ impl Pair {
             class: 0,
             length: bytes.map(ByteCount::new),
             payload: None,
-            paths: vec![PathId::new(0)],
+            paths: [PathId::new(0)].into_iter().collect(),
             stream: Stream::seed_from_u64(0),
         };
         let host = &mut self.hosts[0];

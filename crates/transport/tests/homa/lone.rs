@@ -7,7 +7,9 @@ use trimline_packet::{
 };
 use trimline_transport::flow::{Command, Event};
 use trimline_transport::homa::{Config, Ending, Endpoint};
-use trimline_transport::{Allowed, Disposition, Endpoint as _, Half, HostTables, Key, Stream};
+use trimline_transport::{
+    Allowed, Disposition, Endpoint as _, Half, HostTables, Key, PathList, Stream,
+};
 
 pub(crate) fn us(count: u64) -> Time {
     Time::from_ps(count * 1_000_000)
@@ -70,7 +72,7 @@ impl HostTables for Table {
         !self.has_forgotten
     }
     fn release(&mut self, _key: Key, _slot: u32) {}
-    fn paths(&self, _peer: HostId, paths: &mut Vec<PathId>) {
+    fn paths(&self, _peer: HostId, paths: &mut PathList) {
         paths.extend((0..self.paths.max(1)).map(PathId::new));
     }
     fn stream(&self, key: Key) -> Stream {

@@ -11,7 +11,9 @@ use trimline_packet::{
     BitRate, ByteCount, ConnectionId, Flags, HostId, Kind, Packet, PathId, Service, Time, TimeDelta,
 };
 use trimline_transport::ndp::{self, Command, Config, Event, PullSpacing};
-use trimline_transport::{Allowed, Disposition, Endpoint as _, Half, HostTables, Key, Stream};
+use trimline_transport::{
+    Allowed, Disposition, Endpoint as _, Half, HostTables, Key, PathList, Stream,
+};
 
 pub(crate) fn us(us: u64) -> Time {
     Time::from_ps(us * 1_000_000)
@@ -81,7 +83,7 @@ impl HostTables for Table {
         assert_eq!(self.slots.remove(&Table::name(key)), Some(slot));
         self.free.push(slot);
     }
-    fn paths(&self, _peer: HostId, paths: &mut Vec<PathId>) {
+    fn paths(&self, _peer: HostId, paths: &mut PathList) {
         paths.extend((0..self.paths).map(PathId::new));
     }
     fn stream(&self, key: Key) -> Stream {
@@ -214,7 +216,7 @@ impl Network {
             opened_here: true,
             half: Half::Sending,
         };
-        let mut paths = Vec::new();
+        let mut paths = PathList::new();
         self.hosts[from].directory.paths(peer, &mut paths);
         let command = Command::Open {
             peer,

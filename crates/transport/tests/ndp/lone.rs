@@ -7,7 +7,9 @@ use trimline_packet::{
     ByteCount, ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service, Time,
 };
 use trimline_transport::ndp::{Command, Config, Endpoint, Event};
-use trimline_transport::{Allowed, Disposition, Endpoint as _, Half, HostTables, Key, Stream};
+use trimline_transport::{
+    Allowed, Disposition, Endpoint as _, Half, HostTables, Key, PathList, Stream,
+};
 
 use crate::link::{PORT, Table};
 
@@ -48,7 +50,7 @@ impl Lone {
         length: Option<u64>,
         payload: Option<NonZeroU16>,
     ) {
-        let mut paths = Vec::new();
+        let mut paths = PathList::new();
         self.directory.paths(PEER, &mut paths);
         self.command(Command::Open {
             peer: PEER,

@@ -6,7 +6,7 @@ use trimline_packet::{
 };
 use trimline_transport::flow::{Command, Event};
 use trimline_transport::pfabric::{Config, Endpoint, Priority};
-use trimline_transport::{Allowed, Disposition, Endpoint as _, HostTables, Key, Stream};
+use trimline_transport::{Allowed, Disposition, Endpoint as _, HostTables, Key, PathList, Stream};
 
 pub(crate) fn us(us: u64) -> Time {
     Time::ZERO + TimeDelta::from_us(us)
@@ -44,7 +44,7 @@ impl HostTables for Table {
         !self.has_forgotten
     }
     fn release(&mut self, _key: Key, _slot: u32) {}
-    fn paths(&self, _peer: HostId, paths: &mut Vec<PathId>) {
+    fn paths(&self, _peer: HostId, paths: &mut PathList) {
         paths.extend((0..4).map(PathId::new));
     }
     fn stream(&self, key: Key) -> Stream {

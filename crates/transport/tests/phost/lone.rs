@@ -6,7 +6,7 @@ use trimline_packet::{
 };
 use trimline_transport::flow::{Command, Event};
 use trimline_transport::phost::{Config, Endpoint, FreeTokens, Order, ReceiverRules};
-use trimline_transport::{Allowed, Disposition, Endpoint as _, HostTables, Key, Stream};
+use trimline_transport::{Allowed, Disposition, Endpoint as _, HostTables, Key, PathList, Stream};
 
 /// Half of the time of 1500 bytes at 10 Gb/s.
 const HALF_PS: u64 = 600_000;
@@ -56,7 +56,7 @@ impl HostTables for Table {
         !self.has_forgotten
     }
     fn release(&mut self, _key: Key, _slot: u32) {}
-    fn paths(&self, _peer: HostId, paths: &mut Vec<PathId>) {
+    fn paths(&self, _peer: HostId, paths: &mut PathList) {
         paths.extend((0..self.paths.max(1)).map(PathId::new));
     }
     fn stream(&self, key: Key) -> Stream {

@@ -10,7 +10,9 @@ use trimline_packet::{
 use trimline_transport::tcp::{
     Command, Config, Control, Endpoint, Event, Handshake, Notifications,
 };
-use trimline_transport::{Allowed, Disposition, Endpoint as _, Half, HostTables, Key, Stream};
+use trimline_transport::{
+    Allowed, Disposition, Endpoint as _, Half, HostTables, Key, PathList, Stream,
+};
 
 pub(crate) fn us(us: u64) -> Time {
     Time::from_ps(us * 1_000_000)
@@ -75,7 +77,7 @@ impl HostTables for Table {
         !self.has_forgotten
     }
     fn release(&mut self, _key: Key, _slot: u32) {}
-    fn paths(&self, _peer: HostId, paths: &mut Vec<PathId>) {
+    fn paths(&self, _peer: HostId, paths: &mut PathList) {
         paths.extend((0..self.paths).map(PathId::new));
     }
     fn stream(&self, key: Key) -> Stream {
@@ -211,7 +213,7 @@ impl Network {
         length: Option<u64>,
     ) {
         let peer = HostId::new(to as u32);
-        let mut paths = Vec::new();
+        let mut paths = PathList::new();
         self.hosts[from].directory.paths(peer, &mut paths);
         let command = Command::Open {
             peer,

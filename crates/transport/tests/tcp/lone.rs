@@ -46,7 +46,7 @@ impl Lone {
             class: 0,
             length: segments.map(|segments| ByteCount::new(segments * payload)),
             payload: None,
-            paths: vec![PathId::new(0)],
+            paths: [PathId::new(0)].into_iter().collect(),
             stream: Stream::seed_from_u64(1),
         });
         lone

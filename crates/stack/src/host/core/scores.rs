@@ -2,8 +2,8 @@
 
 use trimline_packet::wire::Routes;
 use trimline_packet::{HostId, PathId, Time};
-use trimline_transport::Key;
 use trimline_transport::ndp::Command;
+use trimline_transport::{Key, PathList};
 
 use super::super::scoreboard::{Board, PathStatus};
 use super::Core;
@@ -30,7 +30,7 @@ impl Core {
 
     #[cold]
     fn first_sent(&mut self, now: Time, peer: HostId, path: u16) {
-        let mut paths = Vec::new();
+        let mut paths = PathList::new();
         self.peers.paths(peer, &mut paths);
         let mut board = Board::new(paths.len(), self.config.ndp.path_penalty.as_ref());
         board.sent(now, path, None);

@@ -6,7 +6,7 @@
 //! questions of many do not come together.
 
 use trimline_packet::{Flags, Header, Kind, Packet, Service, Time, TimeDelta};
-use trimline_transport::{Half, HostTables};
+use trimline_transport::{Half, HostTables, PathList};
 
 use super::super::Failure;
 use super::super::directory::View;
@@ -154,7 +154,7 @@ impl Core {
             let Some(sequence) = entry.outgoing.last_acked().filter(|_| entry.in_use) else {
                 continue;
             };
-            let mut paths = Vec::new();
+            let mut paths = PathList::new();
             let (name, begun) = (entry.name, false);
             let view = View { slots: &mut self.slots, peers: &mut self.peers, begun };
             view.paths(name.peer, &mut paths);

@@ -1,0 +1,192 @@
+//! `trimline reproduce --kept FILE`: runs that were made elsewhere, by what the findings asked of them. An experiment of
+//! days is run on several machines, or on several evenings, and judged as one. scripts/kept_runs.py writes such files.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use trimline_metrics::manifest::text_hash;
+use trimline_sim::scenario::{Run, Scenario};
+
+use crate::failure::Failure;
+use crate::finding::Finding;
+use crate::outcome::{Measures, Outcome};
+
+/// One line of the file, a JSON object: one run.
+#[derive(Deserialize)]
+struct Line {
+    experiment: String,
+    /// Its name.
+    run: String,
+    /// [`series_hash`] of what was run.
+    series_sha256: String,
+    #[serde(flatten)]
+    measures: Measures,
+}
+
+/// The runs of a file.
+pub(crate) struct Kept {
+    file: PathBuf,
+    /// By experiment and name.
+    runs: BTreeMap<(String, String), Line>,
+}
+
+impl Kept {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// The file cannot be read; a line is no run; two lines are about the same one.
+    pub(crate) fn read(file: &Path) -> Result<Kept, Failure> {
+        let text = fs::read_to_string(file).map_err(|error| Failure::io(file, &error))?;
+        Kept::parse(file, &text).map_err(Failure::message)
+    }
+
+    fn parse(file: &Path, text: &str) -> Result<Kept, String> {
+        let mut runs = BTreeMap::new();
+        for (number, line) in text.lines().enumerate() {
+            let mistake = |what: &str| format!("{}:{}: {what}", file.display(), number + 1);
+            let line: Line = serde_json::from_str(line).map_err(|error| {
+                mistake(&format!("{error}; expected a run as scripts/kept_runs.py writes it"))
+            })?;
+            let key = (line.experiment.clone(), line.run.clone());
+            if runs.contains_key(&key) {
+                return Err(mistake(&format!("{} of {} a second time", key.1, key.0)));
+            }
+            runs.insert(key, line);
+        }
+        Ok(Kept { file: file.to_owned(), runs })
+    }
+
+    /// Fills in what was not found otherwise, of an experiment. Gives how many runs that were.
+    pub(crate) fn fill(
+        &self,
+        id: &str,
+        scenario: &Scenario,
+        findings: &[Finding],
+        found: &mut [Option<Outcome>],
+    ) -> usize {
+        let (mut filled, mut others) = (0, 0);
+        let mut hashes = BTreeMap::new();
+        for (run, outcome) in scenario.runs.iter().zip(found) {
+            let key = (id.to_owned(), run.name.clone());
+            let (None, Some(line)) = (&outcome, self.runs.get(&key)) else { continue };
+            let series = &run.plan.series;
+            let hash =
+                hashes.entry(series.clone()).or_insert_with(|| series_hash(&scenario.text, series));
+            *outcome = line.outcome(hash.as_deref(), findings, run);
+            if outcome.is_some() { filled += 1 } else { others += 1 }
+        }
+        let file = self.file.display();
+        eprintln!("kept: {filled} of {} runs are in {file}", scenario.runs.len());
+        if others > 0 {
+            eprintln!(
+                "{others} lines of {file} are of another scenario, or lack what is asked: not used"
+            );
+        }
+        filled
+    }
+}
+
+impl Line {
+    fn outcome(&self, hash: Option<&str>, findings: &[Finding], run: &Run) -> Option<Outcome> {
+        let is_same = hash.is_some_and(|hash| hash == self.series_sha256);
+        if is_same { Outcome::of(findings, run, &self.measures) } else { None }
+    }
+}
+
+/// SHA-256 of what a scenario says of one series, as JSON with sorted keys: comments, the order of keys and other
+/// series change nothing.
+fn series_hash(text: &str, series: &str) -> Option<String> {
+    let mut table: toml::Table = text.parse().ok()?;
+    if let Some(toml::Value::Array(all)) = table.get_mut("series") {
+        let is_it =
+            |one: &toml::Value| one.get("name").and_then(toml::Value::as_str) == Some(series);
+        all.retain(is_it);
+    }
+    // A table is sorted by its keys.
+    let value = serde_json::to_value(table).ok()?;
+    Some(text_hash(&value.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::findings::Expected;
+
+    const SCENARIO: &str = "# Of two series.\ntopology.star.hosts = 3\nseeds = [1, 2]\n[[workload]]\nname = \"w\"\n\
+        permutation = {}\nsize = \"9KB\"\n[[series]]\nname = \"a\"\nduration = \"1ms\"\n[[series]]\nname = \"b\"\n";
+
+    fn expected() -> Expected {
+        let text = "title = \"t\"\n[[finding]]\nname = \"f\"\nsource = \"s\"\nmeasure = { quantity = \"hops\" }\n";
+        Expected::parse("expected.toml", text).unwrap_or_else(|error| panic!("{error:?}"))
+    }
+
+    fn line(run: &str, hash: &str) -> String {
+        format!(
+            "{{\"experiment\":\"x/y\",\"run\":\"{run}\",\"series_sha256\":\"{hash}\",\"commit\":\"c\",\"flows\":3,\
+             \"measures\":[{{\"measure\":{{\"quantity\":\"hops\"}},\"value\":0.1}}]}}\n"
+        )
+    }
+
+    fn kept(text: &str) -> Kept {
+        Kept::parse(Path::new("kept.jsonl"), text).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn filled(text: &str, mut found: Vec<Option<Outcome>>) -> (usize, Vec<Option<f64>>) {
+        let scenario = Scenario::parse("s", SCENARIO, &[]).expect("a scenario");
+        let taken = kept(text).fill("x/y", &scenario, &expected().finding, &mut found);
+        let values = found.iter().map(|one| one.as_ref().and_then(|one| one.values[0]));
+        (taken, values.collect())
+    }
+
+    #[test]
+    fn runs_are_taken_that_were_not_found() {
+        let a = series_hash(SCENARIO, "a").expect("a scenario");
+        let text = line("a/seed-1", &a) + &line("a/seed-2", &a);
+        let own = Outcome { values: vec![Some(7.0)], ..Outcome::default() };
+        let found = vec![None, Some(own), None, None];
+        assert_eq!(filled(&text, found), (1, vec![Some(0.1), Some(7.0), None, None]));
+        // Of another experiment.
+        let text = text.replace("x/y", "x/z");
+        assert_eq!(filled(&text, vec![None; 4]), (0, vec![None; 4]));
+    }
+
+    #[test]
+    fn a_run_of_another_scenario_is_none() {
+        let a = series_hash(SCENARIO, "a").expect("a scenario");
+        assert_eq!(filled(&line("b/seed-1", &a), vec![None; 4]), (0, vec![None; 4]));
+        let b = series_hash(SCENARIO, "b").expect("a scenario");
+        assert_eq!(filled(&line("b/seed-1", &b), vec![None; 4]).0, 1);
+        // Nor is one that was not asked the same.
+        let other = line("b/seed-1", &b).replace("hops", "path_removals");
+        assert_eq!(filled(&other, vec![None; 4]).0, 0);
+    }
+
+    #[test]
+    fn the_hash_is_of_what_a_series_is() {
+        let same =
+            SCENARIO.replace("# Of two series.\n", "").replace("name = \"b\"", "name = \"c\"");
+        assert_eq!(series_hash(&same, "a"), series_hash(SCENARIO, "a"));
+        let other = SCENARIO.replace("1ms", "2ms");
+        assert_ne!(series_hash(&other, "a"), series_hash(SCENARIO, "a"));
+        assert_eq!(series_hash(&other, "b"), series_hash(SCENARIO, "b"));
+        // python/tests/test_kept_runs.py has the same.
+        assert_eq!(
+            series_hash("b = [1, 2.5]\na = \"\u{b5}\"\n[[series]]\nname = \"s\"\n", "s").as_deref(),
+            Some("34f81f151c9711a2ba43fb22d8cb36dcc07b3ba50a190c58630c59eafddab6c9")
+        );
+    }
+
+    #[test]
+    fn a_line_that_is_no_run_is_named() {
+        let mistake = |text: &str| Kept::parse(Path::new("k"), text).err().unwrap_or_default();
+        assert!(
+            mistake("{}\n").starts_with("k:1: missing field `experiment`"),
+            "{}",
+            mistake("{}\n")
+        );
+        let twice = line("a/seed-1", "h").repeat(2);
+        assert_eq!(mistake(&twice), "k:2: a/seed-1 of x/y a second time");
+    }
+}

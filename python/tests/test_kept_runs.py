@@ -1,0 +1,93 @@
+"""scripts/kept_runs.py: what is kept of runs that were made elsewhere."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import tempfile
+import unittest
+from pathlib import Path
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "kept_runs.py"
+SPEC = importlib.util.spec_from_file_location("kept_runs", SCRIPT)
+assert SPEC is not None and SPEC.loader is not None
+kept_runs = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(kept_runs)
+
+FLOWS = """workload,fct_sender_ps,ideal_fct_sender_ps
+transfer,70,55
+transfer,80,56
+transfer,,55
+background,,
+"""
+SCENARIO = 'b = [1, 2.5]\na = "µ"\n[[series]]\nname = "s"\n[[series]]\nname = "t"\n'
+
+
+class KeptRuns(unittest.TestCase):
+    """A folder of results, and the file of what is kept of them."""
+
+    def setUp(self) -> None:
+        """An empty folder."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.out = Path(folder.name)
+        self.file = self.out / "kept.jsonl"
+
+    def run_of(self, seed: int, flows: str = FLOWS, **manifest: object) -> None:
+        """Lays down one run."""
+        folder = self.out / "x" / "y" / "runs" / "s" / f"seed-{seed}"
+        folder.mkdir(parents=True, exist_ok=True)
+        whole = {"run": f"s/seed-{seed}", "interrupted": False, "settings": [], "commit": "c"}
+        whole |= {"packet_hops": 5, "wall_seconds": 1.26, **manifest}
+        answers = {"flows": 4, "measures": [{"measure": {"quantity": "hops"}, "value": 0.1}]}
+        texts = {"manifest.json": whole, "measures.json": answers, "summary.json": {"series": "s"}}
+        for name, value in texts.items():
+            (folder / name).write_text(json.dumps(value), encoding="utf-8")
+        (folder / "flows.csv").write_text(flows, encoding="utf-8")
+        (folder / "scenario.toml").write_text(SCENARIO, encoding="utf-8")
+
+    def add(self) -> int:
+        """What the command ends with."""
+        return int(kept_runs.main([str(self.out), "x/y", str(self.file)]))
+
+    def lines(self) -> list[dict[str, object]]:
+        """What is kept."""
+        return [json.loads(line) for line in self.file.read_text(encoding="utf-8").splitlines()]
+
+    def test_finished_runs_are_kept_in_order(self) -> None:
+        """Seed 10 comes after seed 9; a stopped run is none."""
+        for seed in (10, 9):
+            self.run_of(seed)
+        self.run_of(11, interrupted=True)
+        self.assertEqual(self.add(), 0)
+        lines = self.lines()
+        self.assertEqual([line["run"] for line in lines], ["s/seed-9", "s/seed-10"])
+        workloads = {
+            "transfer": {"ended": 2, "ideal_sender_ps": 111},
+            "background": {"ended": 0, "ideal_sender_ps": 0},
+        }
+        self.assertEqual(lines[0]["workloads"], workloads)
+        self.assertEqual(lines[0]["wall_seconds"], 1.3)
+
+    def test_a_run_that_is_there_is_compared(self) -> None:
+        """Another program must give the same bytes; how long it took may differ."""
+        self.run_of(1)
+        self.add()
+        self.run_of(1, wall_seconds=9.0, commit="d")
+        self.assertEqual(self.add(), 0)
+        self.run_of(1, flows=FLOWS.replace("70", "71"))
+        self.assertEqual(self.add(), 1)
+        self.assertEqual(self.lines()[0]["commit"], "c")
+
+    def test_settings_are_refused(self) -> None:
+        """They are not the experiment's."""
+        self.run_of(1, settings=["duration=1ms"])
+        self.assertEqual(self.add(), 2)
+        self.assertFalse(self.file.exists())
+
+    def test_the_hash_is_the_programs(self) -> None:
+        """crates/cli/src/kept.rs has the same."""
+        self.assertEqual(
+            kept_runs.series_hash(SCENARIO, "s"),
+            "34f81f151c9711a2ba43fb22d8cb36dcc07b3ba50a190c58630c59eafddab6c9",
+        )
