@@ -34,6 +34,37 @@ enum Role {
     Received,
 }
 
+/// Memory that is free, the last that came back first.
+#[derive(Debug)]
+#[expect(
+    clippy::vec_box,
+    reason = "boxes go to slots and come back, and what they hold is not moved"
+)]
+struct Spare<T>(Vec<Box<T>>);
+
+impl<T> Default for Spare<T> {
+    fn default() -> Spare<T> {
+        Spare(Vec::new())
+    }
+}
+
+impl<T> Spare<T> {
+    /// A value in spare memory, or in new where there is none.
+    fn boxed(&mut self, value: T) -> Box<T> {
+        match self.0.pop() {
+            Some(mut memory) => {
+                *memory = value;
+                memory
+            }
+            None => Box::new(value),
+        }
+    }
+
+    fn put(&mut self, memory: Box<T>) {
+        self.0.push(memory);
+    }
+}
+
 /// One half.
 #[derive(Debug)]
 struct Slot {
@@ -86,8 +117,8 @@ pub struct Endpoint {
     timers: Timers,
     events: VecDeque<Event>,
     /// Memory of halves that were forgotten, for those to come.
-    spare_senders: Vec<Box<Sender>>,
-    spare_receivers: Vec<Box<Receiver>>,
+    spare_senders: Spare<Sender>,
+    spare_receivers: Spare<Receiver>,
 }
 
 impl Endpoint {
@@ -110,8 +141,8 @@ impl Endpoint {
             messages: 0,
             timers: Timers::NONE,
             events: VecDeque::new(),
-            spare_senders: Vec::new(),
-            spare_receivers: Vec::new(),
+            spare_senders: Spare::default(),
+            spare_receivers: Spare::default(),
         }
     }
 
@@ -171,8 +202,8 @@ impl Endpoint {
         }
         match core::mem::take(self.slots.at(slot)).role {
             Role::Vacant | Role::Received => {}
-            Role::Sending(sender) => self.spare_senders.push(sender),
-            Role::Receiving(receiver) => self.spare_receivers.push(receiver),
+            Role::Sending(sender) => self.spare_senders.put(sender),
+            Role::Receiving(receiver) => self.spare_receivers.put(receiver),
         }
     }
 
@@ -290,7 +321,7 @@ impl Endpoint {
         let spray = Spray::new(paths, directory.stream(key));
         let number = self.number();
         let receiver = Receiver::new(now, key, spray, number, &packet.header, &self.config);
-        self.slots.at(slot).role = Role::Receiving(boxed(receiver, &mut self.spare_receivers));
+        self.slots.at(slot).role = Role::Receiving(self.spare_receivers.boxed(receiver));
         Some((slot, true))
     }
 
@@ -341,7 +372,7 @@ impl Endpoint {
             && let Role::Receiving(receiver) =
                 core::mem::replace(&mut self.slots.at(slot).role, Role::Received)
         {
-            self.spare_receivers.push(receiver);
+            self.spare_receivers.put(receiver);
         }
         match arrival {
             Arrival::New => Disposition::Accept { slot, sequence: header.sequence },
@@ -412,17 +443,6 @@ impl Endpoint {
     }
 }
 
-/// A value in spare memory, if there is any.
-fn boxed<T>(value: T, spare: &mut Vec<Box<T>>) -> Box<T> {
-    match spare.pop() {
-        Some(mut memory) => {
-            *memory = value;
-            memory
-        }
-        None => Box::new(value),
-    }
-}
-
 /// The sending half that a GRANT, a RESEND or an ACK is for.
 fn sending(packet: &Packet, directory: &impl HostTables) -> Option<u32> {
     let (peer, connection) = (packet.source, packet.header.connection);
@@ -451,7 +471,7 @@ impl crate::Endpoint for Endpoint {
                 let message = (length.map(ByteCount::get), class);
                 let number = self.number();
                 let sender = Sender::new(now, key, streams, message, number, &self.config);
-                self.slots.at(slot).role = Role::Sending(boxed(sender, &mut self.spare_senders));
+                self.slots.at(slot).role = Role::Sending(self.spare_senders.boxed(sender));
                 self.rank_sender(slot);
                 // Without ACKs each packet that is sent arms it, and most messages have one.
                 if self.config.ending == Ending::Acknowledged {

@@ -245,3 +245,12 @@ pub(crate) fn asking(connection: u32, packets: u16) -> Packet {
     packet.header.flags = packet.header.flags.with_attempt(1);
     packet
 }
+
+/// A peer's probe behind its packets up to this one, of a message of so many.
+pub(crate) fn probe(peer: u32, last: u32, packets: u16) -> Packet {
+    let mut packet = control(Kind::Nack, Flags::FROM_OPENER | Flags::SYN, peer, last, 0);
+    packet.source = HostId::new(peer);
+    packet.header.extra = Header::data_extra(0, packets);
+    packet.service = ServiceClass::new(Service::Droppable, 4);
+    packet
+}

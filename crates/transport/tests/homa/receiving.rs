@@ -5,7 +5,7 @@ use trimline_transport::flow::Event;
 use trimline_transport::homa::{Config, Ending};
 use trimline_transport::{Disposition, Endpoint as _};
 
-use crate::lone::{Lone, asking, busy, config, data, data_from, us};
+use crate::lone::{Lone, asking, busy, config, data, data_from, probe, us};
 
 /// The first packet of a message from a peer of its own.
 fn begin(lone: &mut Lone, peer: u32, packets: u16) {
@@ -239,6 +239,31 @@ fn without_acks_nothing_is_said_at_the_end() {
     assert_eq!((lone.events().len(), lone.next()), (1, None));
     lone.hear(&asking(1, 1));
     assert_eq!(lone.next(), None);
+}
+
+#[test]
+fn what_arrived_whole_hears_nothing_more_and_its_memory_is_the_next_ones() {
+    let ending = Ending::Silent(us(50).saturating_since(us(0)));
+    let mut lone = Lone::listening(Config { ending, aeolus: true, ..config() });
+    lone.hear(&data(9, 0, 2));
+    lone.hear(&data(9, 1, 2));
+    assert_eq!((lone.events().len(), lone.endpoint.outstanding_bytes(0)), (1, 0));
+    for packet in [data(9, 0, 2), asking(9, 2), probe(9, 1, 2), busy(9, 0)] {
+        assert_eq!(lone.hear(&packet), Disposition::Discard);
+    }
+    assert_eq!((lone.next(), lone.events(), lone.endpoint.poll_timeout()), (None, vec![], us(100)));
+    assert_eq!(lone.endpoint.statistics(0).packets, 2);
+    // The next message has that memory, and nothing of what was in it.
+    lone.hear(&data(2, 0, 2));
+    assert_eq!((lone.events(), lone.endpoint.outstanding_bytes(1)), (vec![], 1100));
+    lone.hear(&data(2, 1, 2));
+    let events = lone.events();
+    assert!(
+        matches!(events[..], [Event::Delivered { slot: 1, key }] if key.connection.get() == 2),
+        "{events:?}"
+    );
+    lone.endpoint.forget(0);
+    lone.endpoint.forget(1);
 }
 
 #[test]

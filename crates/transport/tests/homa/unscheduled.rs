@@ -1,21 +1,12 @@
 //! Aeolus: a probe behind what goes unasked, and what was lost of it.
 
-use trimline_packet::{Flags, Header, HostId, Kind, Packet, Service, ServiceClass};
+use trimline_packet::{Flags, Kind};
 use trimline_transport::homa::{Config, Ending};
 
-use crate::lone::{Lone, config, control, data_from, grant, resend, us};
+use crate::lone::{Lone, config, data_from, grant, probe, resend, us};
 
 fn aeolus() -> Config {
     Config { aeolus: true, marked: 3, ..config() }
-}
-
-/// A peer's probe behind its packets up to this one, of a message of so many.
-fn probe(peer: u32, last: u32, packets: u16) -> Packet {
-    let mut packet = control(Kind::Nack, Flags::FROM_OPENER | Flags::SYN, peer, last, 0);
-    packet.source = HostId::new(peer);
-    packet.header.extra = Header::data_extra(0, packets);
-    packet.service = ServiceClass::new(Service::Droppable, 4);
-    packet
 }
 
 #[test]
