@@ -36,10 +36,6 @@ enum Role {
 
 /// Memory that is free, the last that came back first.
 #[derive(Debug)]
-#[expect(
-    clippy::vec_box,
-    reason = "boxes go to slots and come back, and what they hold is not moved"
-)]
 struct Spare<T>(Vec<Box<T>>);
 
 impl<T> Default for Spare<T> {
