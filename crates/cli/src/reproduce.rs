@@ -74,6 +74,13 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
             Ok(scenario)
         })
         .collect::<Result<Vec<Scenario>, Failure>>()?;
+    // What is kept says nothing of runs with settings of their own.
+    if options.kept.is_some() && !options.settings.is_empty() {
+        return Err(Failure::message(format!(
+            "--kept beside other settings ({}): kept runs are those of the experiment as it is",
+            options.settings.join(", ")
+        )));
+    }
     let elsewhere = options.kept.as_deref().map(Kept::read).transpose()?;
     for scenario in &scenarios {
         let wanted: Vec<&Run> = scenario.runs.iter().filter(|run| options.wants(run)).collect();
