@@ -127,11 +127,14 @@ def tables(out, experiments, report):
     with open(experiments / "reference" / "ndp-evaluation-fct-tables.csv", newline="") as file:
         published = list(csv.DictReader(file))
     differences = compared = missing = 0
-    for theirs in published:
+    # MPTCP of the authors' program beside MPTCP: the same row of the report.
+    uncoupled = [{**theirs, "variant": "uncoupled"} for theirs in published if theirs["protocol"] == "mptcp"]
+    for theirs in published + uncoupled:
         short, long = SIZES[theirs["workload"]]
-        series = f"{short}-{theirs['load'].replace(':', 'to')}-{theirs['protocol']}"
+        protocol, variant = theirs["protocol"], theirs.get("variant")
+        series = f"{short}-{theirs['load'].replace(':', 'to')}-{protocol}{f'-{variant}' if variant else ''}"
         if series not in runs:
-            missing += 1
+            missing += variant is None
             continue
         rows = [row_of(directory) for _, directory in sorted(runs[series].items())]
         keys = ("completed_flows", "min_ms", "median_ms", "p95_ms", "p99_ms")
@@ -142,8 +145,9 @@ def tables(out, experiments, report):
             ours = [row[column] for row in rows if row[column] is not None]
             span = "-" if not ours else "..".join(text_of(v) for v in sorted({min(ours), max(ours)}))
             cells.append(f"{span} ({text_of(said)})")
-        print(f"{short}  {theirs['load']}  {theirs['protocol']}  {len(rows)}  " + "  ".join(cells))
-        name = f"{long} {theirs['load']}, {theirs['protocol'].upper()}"
+        words = f"{protocol.upper()} {variant}" if variant else protocol.upper()
+        print(f"{short}  {theirs['load']}  {words}  {len(rows)}  " + "  ".join(cells))
+        name = f"{long} {theirs['load']}, {words}"
         here = compare(name, rows, findings)
         compared, differences = compared + here[0], differences + here[1]
     for protocol in ("ndp", "dctcp", "dcqcn", "mptcp"):

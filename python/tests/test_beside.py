@@ -41,6 +41,14 @@ class Tables(Made):
         self.assertEqual(places, {(0.065, 0.5), (0.09, 0.95)})
         self.assertEqual(float(dots[3].get_xdata()[0]), 0.3)
 
+    def test_mptcp_uncoupled_has_a_line_of_its_own(self) -> None:
+        """In MPTCP's colour."""
+        for series in ("web-4to1-mptcp", "web-4to1-mptcp-uncoupled"):
+            self.run_of(f"{series}/seed-1", FLOWS)
+        lines = self.drawn("part").axes[0].get_lines()
+        self.assertEqual([line.get_linestyle() for line in lines], ["-", "--"])
+        self.assertEqual(len({line.get_color() for line in lines}), 1)
+
     def test_the_quick_tier_is_drawn(self) -> None:
         """It has a small network alone."""
         self.run_of("small-ndp/seed-1", FLOWS)

@@ -1,6 +1,6 @@
 //! `trimline reproduce`: runs experiments, judges their findings, draws.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -93,7 +93,7 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
         let out = options.out.join(&experiment.id);
         let findings = &experiment.expected.finding;
         let _claim = Claim::take(&out)?;
-        let mut found = found(scenario, findings, &out, options);
+        let mut found = found(scenario, findings, &out, options)?;
         let stay: BTreeSet<PathBuf> = (scenario.runs.iter().zip(&found))
             .filter(|(_, found)| found.is_some())
             .map(|(run, _)| run_directory(&out, run))
@@ -156,16 +156,19 @@ fn run_directory(out: &Path, run: &Run) -> PathBuf {
 
 /// The outcomes of the runs that an earlier reproduction of the same scenario by the same program has
 /// finished, if they are not to be run again.
+///
+/// # Errors
+/// Runs of other series than those asked for have results of another scenario or program: nobody would make them again.
 fn found(
     scenario: &Scenario,
     findings: &[Finding],
     out: &Path,
     options: &Options,
-) -> Vec<Option<Outcome>> {
+) -> Result<Vec<Option<Outcome>>, Failure> {
     if !options.resume && options.tier != Tier::Part {
-        return vec![None; scenario.runs.len()];
+        return Ok(vec![None; scenario.runs.len()]);
     }
-    let mut foreign = 0;
+    let (mut foreign, mut lost) = (0, BTreeMap::new());
     let outcome = |run: &Run| {
         if options.wants(run) && !options.resume {
             return None;
@@ -176,20 +179,34 @@ fn found(
                 let text = fs::read_to_string(directory.join(outcome::FILE)).ok()?;
                 Outcome::from_json(findings, run, &text)
             }
-            Earlier::Foreign => {
+            Earlier::Foreign if options.wants(run) => {
                 foreign += 1;
+                None
+            }
+            Earlier::Foreign => {
+                *lost.entry(run.plan.series.as_str()).or_insert(0) += 1;
                 None
             }
             Earlier::Missing => None,
         }
     };
     let found: Vec<Option<Outcome>> = scenario.runs.iter().map(outcome).collect();
+    if !lost.is_empty() {
+        let names: Vec<String> =
+            lost.iter().map(|(series, runs): (&&str, &u32)| format!("{series}: {runs}")).collect();
+        return Err(Failure::message(format!(
+            "{} holds results of other series ({}) that are of another scenario or program, and would be lost; expected \
+             another folder (--out), or no --series, which makes them again",
+            out.display(),
+            names.join(", ")
+        )));
+    }
     let finished = found.iter().flatten().count();
     // With `--series` alone what other series left stays, and is judged too.
     if options.resume || finished > 0 {
         say_resumed(finished, foreign, found.len());
     }
-    found
+    Ok(found)
 }
 
 /// Removes the verdict and the runs of an earlier reproduction but those that `stay`: one of other seeds or series

@@ -574,6 +574,21 @@ fn reproduce_judges_and_says_so_in_json() {
     assert!(table.contains("DOES NOT HOLD") && !table.contains('\x1b'), "{table}");
 }
 
+/// What is kept says nothing of runs with settings of their own.
+#[test]
+fn kept_runs_beside_settings_are_refused() {
+    let scratch = Scratch::new("kept-settings");
+    scratch.write("kept.jsonl", "");
+    let base = ["reproduce", "ndp/base", "--no-plot", "--kept", "kept.jsonl"];
+    for setting in [["--set", "links.delay=2us"], ["--seeds", "1..2"]] {
+        let output = scratch.trimline(&[&base[..], &setting[..]].concat());
+        assert_eq!(output.status.code(), Some(2), "{setting:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("--kept beside other settings"), "{said}");
+        assert_eq!(scratch.names(), ["kept.jsonl"], "{setting:?}");
+    }
+}
+
 #[test]
 fn an_earlier_reproduction_is_not_mixed_with_the_next() {
     let scratch = Scratch::new("again");

@@ -146,6 +146,18 @@ fn series_are_run_one_after_the_other_and_judged_together() {
     assert!(said.contains("17 of 18 runs are there"), "{said}");
     assert_eq!(verdicts(&folder), part);
 
+    // Nobody would make again what another scenario left of the other series.
+    let scenario = folder.join("experiments/a/tiny/scenario.toml");
+    fs::write(&scenario, SCENARIO.replace("90KB", "99KB")).unwrap();
+    for arguments in [&["--series", "p4"][..], &["--series", "p4", "--resume"]] {
+        let refused = reproduce(&folder, arguments);
+        assert_eq!(refused.status.code(), Some(2));
+        let said = String::from_utf8(refused.stderr).unwrap();
+        assert!(said.contains("results of other series (paper: 9) that are of another"), "{said}");
+        assert!(first.iter().all(|run| runs(&out).contains(run)), "{arguments:?}");
+    }
+    fs::write(&scenario, SCENARIO).unwrap();
+
     let unknown = reproduce(&folder, &series("papers"));
     assert_eq!(unknown.status.code(), Some(2));
     let said = String::from_utf8(unknown.stderr).unwrap();

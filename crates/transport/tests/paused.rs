@@ -164,6 +164,7 @@ fn tcp_host(host: HostId) -> tcp::Endpoint {
         initial_threshold: u16::MAX,
         control: tcp::Control::NewReno,
         subflows: 2,
+        coupled: true,
         ecn: false,
         sack: false,
         dsack: false,

@@ -30,6 +30,8 @@ LOADS = {"1to1": "1:1", "4to1": "4:1"}
 #: What the report says of a distribution, and at which share of the transfers.
 QUANTILES = {"median": 0.50, "95th percentile": 0.95, "99th percentile": 0.99}
 WORKLOAD = "transfer"
+#: What names of series end with in the figure of the tables, and its lines.
+ENDS = {"ndp": "-", "dctcp": "-", "dcqcn": "-", "mptcp": "-", "mptcp-uncoupled": "--"}
 
 Colour = str | tuple[float, float, float, float]
 
@@ -79,16 +81,19 @@ def title_of(sizes: str, load: str) -> str:
     return f"{SIZES[sizes]} {LOADS[load]}" if load else SIZES[sizes]
 
 
-def cumulative(axes: Axes, each: Sequence[Transfer], colour: Colour) -> None:
+def cumulative(axes: Axes, each: Sequence[Transfer], colour: Colour, line: str) -> None:
     """The share of the transfers that took no longer; some may not have ended."""
-    step(axes, [one.fct_ms for one in each if one.fct_ms is not None], len(each), colour, 1.2)
+    step(axes, [one.fct_ms for one in each if one.fct_ms is not None], len(each), colour, 1.2, line)
 
 
-def step(axes: Axes, times: Sequence[float], of: int, colour: Colour, width: float) -> None:
+def step(
+    axes: Axes, times: Sequence[float], of: int, colour: Colour, width: float, line: str = "-"
+) -> None:
     """A line from nothing up to the share that the times are `of` so many."""
     ordered = sorted(times)
     shares = [number / of for number in range(len(ordered) + 1)]
-    axes.step([*ordered[:1], *ordered], shares, where="post", color=colour, linewidth=width)
+    times = [*ordered[:1], *ordered]
+    axes.step(times, shares, where="post", color=colour, linewidth=width, linestyle=line)
 
 
 def published(findings: Sequence[Finding], name: str) -> list[tuple[float, float]]:
@@ -118,14 +123,17 @@ def tables(experiment: Experiment) -> Figure:
     drawn: dict[str, Line2D] = {}
     for axes, ((sizes, load), ends) in zip(grid.flat, panels.items(), strict=False):
         title = title_of(sizes, load)
-        for protocol in ("ndp", "dctcp", "dcqcn", "mptcp"):
-            runs = ends.get(protocol)
+        for end, line in ENDS.items():
+            runs = ends.get(end)
             if not runs:
                 continue
+            protocol, _, variant = end.partition("-")
             colour = style.PROTOCOLS[protocol]
-            label = style.name_of(protocol)
-            cumulative(axes, [one for run in runs for one in transfers(run)], colour)
-            drawn[label] = Line2D([], [], color=colour, label=f"{label} ({seeds(runs)})")
+            label = f"{style.name_of(protocol)} {variant}".rstrip()
+            cumulative(axes, [one for run in runs for one in transfers(run)], colour, line)
+            drawn[label] = Line2D(
+                [], [], color=colour, linestyle=line, label=f"{label} ({seeds(runs)})"
+            )
             for x, y in published(experiment.findings, f"{title}, {protocol.upper()}"):
                 axes.plot(x, y, "o", color=colour, markersize=4, markeredgecolor="white")
         axes.set(xscale="log", ylim=(0, 1.02))

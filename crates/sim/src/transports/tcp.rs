@@ -182,13 +182,18 @@ static DCTCP: Grammar = Grammar {
 };
 
 static MPTCP: Grammar = Grammar {
-    about: "Parameters of Multipath TCP: NewReno on each subflow, increases linked (RFC 6356), what a subflow's time-out leaves behind sent on the others too.",
+    about: "Parameters of Multipath TCP: NewReno on each subflow, what a subflow's time-out leaves behind sent on the others too.",
     alternatives: &[],
     keys: &[
         optional(
             "subflows",
             Form::Integer(2, MAX_SUBFLOWS as i64),
             "Subflows of a connection, each with a path of its own while there are others. Default: 8.",
+        ),
+        optional(
+            "control",
+            Form::Word(&["coupled", "uncoupled"]),
+            "Whether the increases of subflows are linked. \"coupled\" (default; RFC 6356): all of them together are as aggressive as one flow. \"uncoupled\": each grows as a flow does (the default of htsim's programs, UNCOUPLED).",
         ),
         PAYLOAD,
         INITIAL_WINDOW,
@@ -317,7 +322,7 @@ pub enum Family {
     Tcp,
     /// DCTCP (RFC 8257).
     Dctcp,
-    /// NewReno on several subflows with linked increases (RFC 6356).
+    /// NewReno on several subflows, whose increases are linked or not (RFC 6356).
     Mptcp,
 }
 
@@ -409,6 +414,7 @@ impl Transport for Family {
                 Family::Tcp | Family::Dctcp => 1,
                 Family::Mptcp => count("subflows", 8) as u8,
             },
+            coupled: keys.word("control") != Some("uncoupled"),
             ecn: self.marks(keys),
             sack: self != Family::Mptcp && keys.flag("sack", has_options),
             dsack: keys.flag("dsack", false),
@@ -456,7 +462,11 @@ impl Transport for Family {
     fn words(self, config: &Config) -> String {
         let name = match (self, config.control) {
             (Family::Dctcp, _) => "DCTCP".to_owned(),
-            (Family::Mptcp, _) => format!("MPTCP of {} subflows", config.subflows),
+            (Family::Mptcp, _) => format!(
+                "MPTCP of {}{} subflows",
+                if config.coupled { "" } else { "uncoupled " },
+                config.subflows
+            ),
             (Family::Tcp, Control::Cubic) => "TCP CUBIC".to_owned(),
             (Family::Tcp, Control::NewReno | Control::Dctcp { .. }) => "TCP NewReno".to_owned(),
         };
@@ -536,7 +546,11 @@ impl Transport for Family {
                 let told = Config { sack: false, notifications, ..base.clone() };
                 vec![sample("dctcp", base), sample("dctcp, told of drops", told)]
             }
-            Family::Mptcp => vec![sample("mptcp", Config { subflows: 8, sack: false, ..base })],
+            Family::Mptcp => {
+                let coupled = Config { subflows: 8, sack: false, ..base };
+                let uncoupled = Config { coupled: false, ..coupled.clone() };
+                vec![sample("mptcp", coupled), sample("mptcp, uncoupled", uncoupled)]
+            }
         }
     }
 
@@ -573,7 +587,11 @@ impl Transport for Family {
                 config.grows_when_marked = config.initial_window.is_multiple_of(2);
                 config.alpha_from_zero = config.initial_window > 2;
             }
-            Family::Mptcp => config.subflows = draws.one_of(&[2, 3, 8]),
+            Family::Mptcp => {
+                config.subflows = draws.one_of(&[2, 3, 8]);
+                // By what is drawn already: one more draw would give what follows other numbers.
+                config.coupled = config.initial_window != 2;
+            }
         }
         // By what is drawn already: one more draw would give what follows other numbers.
         if self != Family::Mptcp && !config.sack && !config.timestamps {
@@ -600,6 +618,7 @@ fn sample_config() -> Config {
         initial_threshold: u16::MAX,
         control: Control::NewReno,
         subflows: 1,
+        coupled: true,
         ecn: false,
         sack: true,
         dsack: false,
@@ -719,6 +738,7 @@ mod tests {
         assert_eq!((dctcp.control, dctcp.ecn), (Control::Dctcp { gain_shift: 4 }, true));
         let mptcp = config("transport.mptcp = {}");
         assert_eq!((mptcp.subflows, mptcp.sack, mptcp.timestamps), (8, false, true));
+        assert!(mptcp.coupled && !config("transport.mptcp.control = \"uncoupled\"").coupled);
         let switch = |keys| plan(keys).unwrap().switch;
         assert_eq!(switch("transport.tcp = {}"), ServiceModel::drop_tail(200));
         assert_eq!(switch("transport.mptcp = {}"), ServiceModel::drop_tail(200));

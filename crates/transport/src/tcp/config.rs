@@ -17,9 +17,11 @@ pub struct Config {
     pub initial_threshold: u16,
     /// How the window grows and shrinks.
     pub control: Control,
-    /// Subflows of a connection, 1 to [`MAX_SUBFLOWS`]. Several are MPTCP: their increases are linked
-    /// (RFC 6356).
+    /// Subflows of a connection, 1 to [`MAX_SUBFLOWS`]. Several are MPTCP.
     pub subflows: u8,
+    /// Whether the increases of several subflows are linked (RFC 6356). If not, each grows as a flow does, as in the
+    /// programs of NDP's authors.
+    pub coupled: bool,
     /// Whether data is sent as ECN-capable, and marks are echoed (RFC 3168; RFC 8257 with
     /// [`Control::Dctcp`]).
     pub ecn: bool,

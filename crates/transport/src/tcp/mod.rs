@@ -40,6 +40,7 @@ mod tests {
             initial_threshold: u16::MAX,
             control: Control::NewReno,
             subflows: 1,
+            coupled: true,
             ecn: false,
             sack: false,
             dsack: false,

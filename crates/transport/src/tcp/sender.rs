@@ -473,7 +473,7 @@ impl Sender {
                 self.unacknowledged = next;
                 self.forget_reinjected();
             }
-            if heard.has_moved || self.linked.is_none() {
+            if config.coupled && (heard.has_moved || self.linked.is_none()) {
                 self.link();
             }
         }

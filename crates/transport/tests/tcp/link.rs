@@ -27,6 +27,7 @@ pub(crate) fn config() -> Config {
         initial_threshold: u16::MAX,
         control: Control::NewReno,
         subflows: 1,
+        coupled: true,
         ecn: false,
         sack: false,
         dsack: false,

@@ -32,6 +32,26 @@ fn eight_subflows_at_one_bottleneck_take_no_more_than_a_flow() {
     assert!((35..=65).contains(&share), "{eight} and {one} segments");
 }
 
+/// Uncoupled ones are eight flows: beside one flow they take some eight ninths.
+#[test]
+fn eight_uncoupled_subflows_take_what_eight_flows_take() {
+    let single = Config { timestamps: true, ..config() };
+    let mut network = Network::new(4, 1, &Config { coupled: false, ..subflows(8) });
+    network.configure(2, &single);
+    network.configure(3, &single);
+    network.capacity = 2000;
+    network.early = 500;
+    network.open(1, 0, 1, None);
+    network.open(2, 3, 1, None);
+    network.run(us(1_000_000));
+    let before = (network.received(1), network.received(2));
+    network.run(us(6_000_000));
+    let (eight, one) = (network.received(1) - before.0, network.received(2) - before.1);
+    let share = 100 * eight / (eight + one);
+    println!("eight uncoupled subflows take {share} % beside one flow");
+    assert!((80..=94).contains(&share), "{eight} and {one} segments");
+}
+
 /// RFC 6356, goal 1, and the point of it all: two paths are twice as fast as one.
 #[test]
 fn subflows_fill_all_their_paths() {
