@@ -184,7 +184,7 @@ fn found(
                 None
             }
             Earlier::Foreign => {
-                *lost.entry(run.plan.series.as_str()).or_insert(0) += 1;
+                *lost.entry(run.plan.series.clone()).or_insert(0u32) += 1;
                 None
             }
             Earlier::Missing => None,
@@ -193,7 +193,7 @@ fn found(
     let found: Vec<Option<Outcome>> = scenario.runs.iter().map(outcome).collect();
     if !lost.is_empty() {
         let names: Vec<String> =
-            lost.iter().map(|(series, runs): (&&str, &u32)| format!("{series}: {runs}")).collect();
+            lost.iter().map(|(series, runs)| format!("{series}: {runs}")).collect();
         return Err(Failure::message(format!(
             "{} holds results of other series ({}) that are of another scenario or program, and would be lost; expected \
              another folder (--out), or no --series, which makes them again",
