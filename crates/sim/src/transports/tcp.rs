@@ -463,9 +463,9 @@ impl Transport for Family {
         let name = match (self, config.control) {
             (Family::Dctcp, _) => "DCTCP".to_owned(),
             (Family::Mptcp, _) => format!(
-                "MPTCP of {}{} subflows",
-                if config.coupled { "" } else { "uncoupled " },
-                config.subflows
+                "MPTCP of {} {}subflows",
+                config.subflows,
+                if config.coupled { "" } else { "uncoupled " }
             ),
             (Family::Tcp, Control::Cubic) => "TCP CUBIC".to_owned(),
             (Family::Tcp, Control::NewReno | Control::Dctcp { .. }) => "TCP NewReno".to_owned(),
@@ -738,7 +738,9 @@ mod tests {
         assert_eq!((dctcp.control, dctcp.ecn), (Control::Dctcp { gain_shift: 4 }, true));
         let mptcp = config("transport.mptcp = {}");
         assert_eq!((mptcp.subflows, mptcp.sack, mptcp.timestamps), (8, false, true));
-        assert!(mptcp.coupled && !config("transport.mptcp.control = \"uncoupled\"").coupled);
+        let uncoupled = config("transport.mptcp.control = \"uncoupled\"");
+        assert!(mptcp.coupled && !uncoupled.coupled);
+        assert!(Family::Mptcp.words(&uncoupled).starts_with("MPTCP of 8 uncoupled subflows: "));
         let switch = |keys| plan(keys).unwrap().switch;
         assert_eq!(switch("transport.tcp = {}"), ServiceModel::drop_tail(200));
         assert_eq!(switch("transport.mptcp = {}"), ServiceModel::drop_tail(200));
