@@ -1,0 +1,109 @@
+//! What scenarios make of the TCP family.
+
+use super::super::testing::{self, plan};
+use super::*;
+use crate::plan::Spraying;
+use crate::scenario::Scenario;
+use trimline_switch::{Choices, Limit, ServiceModel, model};
+
+fn config(keys: &str) -> Config {
+    testing::config(keys)
+}
+
+#[test]
+fn timers_have_presets_and_slow_ones_are_said() {
+    let ms = TimeDelta::from_ms;
+    for (keys, delay, least, first, is_slow) in [
+        ("transport.tcp = {}", ms(40), ms(200), ms(1000), true),
+        ("transport.dctcp.timers = \"linux\"", ms(40), ms(200), ms(1000), true),
+        ("transport.dctcp.timers = \"datacenter\"", ms(1), ms(5), ms(10), false),
+        ("transport.mptcp.timers = \"rfc\"", ms(500), ms(1000), ms(1000), true),
+        (
+            "transport.tcp = { timers = \"datacenter\", rto_min = \"2ms\" }",
+            ms(1),
+            ms(2),
+            ms(10),
+            false,
+        ),
+    ] {
+        let chosen = config(keys);
+        let timers = (chosen.ack_delay, chosen.rto_min, chosen.rto_initial);
+        assert_eq!(timers, (delay, least, first), "{keys}");
+        let plan = plan(keys).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(plan.transports[0].slow_timers().is_some(), is_slow, "{keys}");
+    }
+}
+
+#[test]
+fn each_of_the_family_has_its_defaults_and_its_switch() {
+    let tcp = config("transport.tcp = {}");
+    assert_eq!((tcp.control, tcp.subflows, tcp.sack, tcp.ecn), (Control::NewReno, 1, true, false));
+    assert_eq!((tcp.rto_initial, tcp.rto_min), (TimeDelta::from_ms(1000), TimeDelta::from_ms(200)));
+    let cubic = config(
+        "transport.tcp = { control = \"cubic\", ecn = true, rto_max = \"1ms\", rto_min = \"1ms\" }",
+    );
+    assert_eq!(
+        (cubic.control, cubic.ecn, cubic.rto_initial),
+        (Control::Cubic, true, TimeDelta::from_ms(1))
+    );
+    let dctcp = config("transport.dctcp = {}");
+    assert_eq!((dctcp.control, dctcp.ecn), (Control::Dctcp { gain_shift: 4 }, true));
+    let mptcp = config("transport.mptcp = {}");
+    assert_eq!((mptcp.subflows, mptcp.sack, mptcp.timestamps), (8, false, true));
+    let uncoupled = config("transport.mptcp.control = \"uncoupled\"");
+    assert!(mptcp.coupled && !uncoupled.coupled);
+    assert!(Family::Mptcp.words(&uncoupled).starts_with("MPTCP of 8 uncoupled subflows: "));
+    let switch = |keys| plan(keys).unwrap().switch;
+    assert_eq!(switch("transport.tcp = {}"), ServiceModel::drop_tail(200));
+    assert_eq!(switch("transport.mptcp = {}"), ServiceModel::drop_tail(200));
+    assert_eq!(switch("transport.dctcp = {}"), ServiceModel::ecn(200, 30));
+    assert_eq!(switch("transport.tcp = { ecn = true }"), ServiceModel::ecn(200, 30));
+    assert_eq!(
+        switch("transport.dctcp = {}\nswitch.profile = \"paper\""),
+        ServiceModel::paper(8, 9000)
+    );
+    assert_eq!(switch("transport.ndp = {}"), ServiceModel::paper(8, 9000));
+}
+
+#[test]
+fn marks_are_set_where_and_when_the_scenario_says() {
+    let switch = plan(
+        "transport.dctcp = {}\nswitch = { data_queue = \"900KB\", ecn_threshold = \"270KB\", ecn_mark_at = \"dequeue\", ecn_count_self = true }",
+    );
+    let mut choices = Choices::ecn(200, 30);
+    choices.queues[0].whole = Limit::bytes(900_000);
+    choices.queues[0].header = Limit::bytes(900_000);
+    choices.queues[0].marker = model::Marker::Threshold {
+        unit: model::Unit::Bytes,
+        above: 270_000,
+        count_self: true,
+        at: model::MarkAt::Dequeue,
+    };
+    assert_eq!(switch.unwrap().switch, choices.build().unwrap());
+}
+
+#[test]
+fn what_does_not_fit_together_is_refused() {
+    let refused = |keys| plan(keys).unwrap_err();
+    assert!(refused("transport.tcp = { sack = false, dsack = true }").contains("`dsack` without"));
+    assert!(refused("transport.tcp.rto_min = \"0us\"").contains("a time-out of nothing"));
+    assert!(refused("transport.tcp.timers = \"wan\"").contains("\"datacenter\", \"rfc\""));
+    assert!(refused("transport.tcp = { rto_max = \"1ms\" }").contains("above `rto_max`"));
+    assert!(refused("transport.mptcp.sack = true").contains("unknown key `sack`"));
+    assert!(refused("transport.tcp = {}\noutput.latencies = true").contains("latencies of"));
+    assert!(
+        refused("transport.tcp = {}\nswitch.ecn_mark_at = \"enqueue\"").contains("does not mark")
+    );
+    let spraying = |transport: &str, word: &str| {
+        let text = format!(
+            "topology.star.hosts = 4\ntransport.{transport} = {{}}\n[[workload]]\nname = \"w\"\n\
+             permutation = {{}}\nsize = \"9KB\"\nspraying = \"{word}\""
+        );
+        let scenario = Scenario::parse("s.toml", &text, &[]).map_err(|error| error.to_string())?;
+        Ok::<_, String>(scenario.runs[0].plan.workloads[0].spraying)
+    };
+    assert_eq!(spraying("dctcp", "per-flow"), Ok(Spraying::SenderPermuted));
+    assert_eq!(spraying("dctcp", "switch-random"), Ok(Spraying::SwitchRandom));
+    assert!(spraying("dctcp", "sender-permuted").unwrap_err().contains("per-flow"));
+    assert!(spraying("ndp", "per-flow").unwrap_err().contains("sender-permuted"));
+}
