@@ -85,8 +85,8 @@ def seeds_in_one(values, over, lo, hi):
         return min(values) if over == "least" else max(values)
     if over == "mean" or (lo is None and hi is None):
         return sum(values) / len(values)
-    room = lambda v: min([v - lo] * (lo is not None) + [hi - v] * (hi is not None))  # noqa: E731
-    return min(values, key=room)
+    rooms = ([] if lo is None else [lambda v: v - lo]) + ([] if hi is None else [lambda v: hi - v])
+    return min(values, key=lambda v: min(room(v) for room in rooms))
 
 
 def same(one, other):

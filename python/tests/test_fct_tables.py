@@ -1,0 +1,78 @@
+"""scripts/fct_tables.py: the rows of TR-933's tables from flows.csv, beside the findings."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import json
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+ROOT = Path(__file__).parents[2]
+SPEC = importlib.util.spec_from_file_location("fct_tables", ROOT / "scripts" / "fct_tables.py")
+assert SPEC is not None and SPEC.loader is not None
+fct_tables = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(fct_tables)
+
+HEAD = "workload,start_ps,fct_sender_ps,ideal_fct_sender_ps\n"
+#: What findings say of two seeds whose medians are 90 and 100 us.
+FINDINGS: tuple[dict[str, object], ...] = (
+    {"name": "Web 1:1, DCTCP: completed", "ours": 2.5},
+    {"name": "Web 1:1, DCTCP: median, fastest path", "ours": 90.0, "hi": 330.0},
+    {"name": "Web 1:1, DCTCP: median, slowest path", "ours": 100.0, "lo": 330.0},
+    {"name": "Web 1:1, DCTCP: median, above NDP", "ours": 90.0, "lo": 88.55},
+    {"name": "Web 1:1, DCTCP: 95th percentile, above NDP", "ours": 0.0, "not_judged": True},
+)
+
+
+class Tables(unittest.TestCase):
+    """Two seeds of one series."""
+
+    def setUp(self) -> None:
+        """In the second seed the last transfer is under way at the end."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.out = Path(folder.name)
+        for seed, times in (1, ("80", "90", "95")), (2, ("99", "100", "")):
+            run = self.out / "ndp-evaluation/tables2-9/runs/web-1to1-dctcp" / f"seed-{seed}"
+            run.mkdir(parents=True)
+            rows = [f"transfer,5,{us and us + '000000'},55000000\n" for us in times]
+            (run / "flows.csv").write_text(HEAD + "".join(rows), encoding="utf-8")
+            summary = {"series": "web-1to1-dctcp", "seed": seed}
+            (run / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+
+    def said(self, *findings: dict[str, object]) -> tuple[int, str]:
+        """What the program ends with, and prints."""
+        report = {"id": "ndp-evaluation/tables2-9", "findings": findings}
+        (self.out / "report.json").write_text(json.dumps(report), encoding="utf-8")
+        command = ["fct_tables.py", str(self.out), "--json", str(self.out / "report.json")]
+        printed = io.StringIO()
+        with mock.patch("sys.argv", command), contextlib.redirect_stdout(printed):
+            return fct_tables.main(), printed.getvalue()
+
+    def test_numbers_of_several_seeds_are_those_of_the_findings(self) -> None:
+        """The least, the most, the mean, and of one bound the seed that is nearest to it."""
+        status, printed = self.said(*FINDINGS)
+        self.assertIn("1 of 32 rows; 4 numbers compared, 0 differ", printed)
+        self.assertIn("2..3 (1330)", printed)
+        self.assertEqual(status, 0)
+
+    def test_a_digit_that_differs_is_named(self) -> None:
+        """Of each finding."""
+        for finding in FINDINGS[:4]:
+            status, printed = self.said({**finding, "ours": 90.001})
+            self.assertIn(f"{finding['name']}: ", printed)
+            self.assertEqual(status, 1)
+
+    def test_nothing_to_compare_is_no_agreement(self) -> None:
+        """A report of other rows."""
+        status, printed = self.said({"name": "Web 4:1, NDP: median", "ours": 1.0})
+        self.assertIn("0 numbers compared", printed)
+        self.assertEqual(status, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
