@@ -85,8 +85,8 @@ def seeds_in_one(values, over, lo, hi):
         return min(values) if over == "least" else max(values)
     if over == "mean" or (lo is None and hi is None):
         return sum(values) / len(values)
-    rooms = ([] if lo is None else [lambda v: v - lo]) + ([] if hi is None else [lambda v: hi - v])
-    return min(values, key=lambda v: min(room(v) for room in rooms))
+    room = lambda v: min(math.inf if lo is None else v - lo, math.inf if hi is None else hi - v)  # noqa: E731
+    return min(values, key=room)
 
 
 def same(one, other):

@@ -25,6 +25,7 @@ class Tables(Made):
         {"name": "Web 4:1, NDP: median", "paper": 65.0},
         {"name": "Web 4:1, NDP: 95th percentile", "paper": 90.0},
         {"name": "Web 4:1, DCTCP: median, fastest path", "paper": 300.0},
+        {"name": "Web 4:1, MPTCP: median", "paper": 500.0},
     )
 
     def test_a_line_a_protocol_and_the_reports_dots(self) -> None:
@@ -42,12 +43,13 @@ class Tables(Made):
         self.assertEqual(float(dots[3].get_xdata()[0]), 0.3)
 
     def test_mptcp_uncoupled_has_a_line_of_its_own(self) -> None:
-        """In MPTCP's colour."""
+        """In MPTCP's colour. The report's dots are drawn once."""
         for series in ("web-4to1-mptcp", "web-4to1-mptcp-uncoupled"):
             self.run_of(f"{series}/seed-1", FLOWS)
-        lines = self.drawn("part").axes[0].get_lines()
-        self.assertEqual([line.get_linestyle() for line in lines], ["-", "--"])
-        self.assertEqual(len({line.get_color() for line in lines}), 1)
+        coupled, dot, uncoupled = self.drawn("part").axes[0].get_lines()
+        self.assertEqual([coupled.get_linestyle(), uncoupled.get_linestyle()], ["-", "--"])
+        self.assertEqual(float(dot.get_xdata()[0]), 0.5)
+        self.assertEqual(coupled.get_color(), uncoupled.get_color())
 
     def test_the_quick_tier_is_drawn(self) -> None:
         """It has a small network alone."""

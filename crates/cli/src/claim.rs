@@ -255,7 +255,7 @@ fn will_go(path: &Path, stale: &[PathBuf]) -> io::Result<bool> {
 }
 
 /// Every result at or below a folder, sorted. Hidden folders are results in the making.
-fn results_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn results_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut folders = vec![(folder.to_owned(), 0)];
     while let Some((here, depth)) = folders.pop() {

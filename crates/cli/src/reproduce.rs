@@ -7,11 +7,12 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::Mutex;
 
 use serde_json::json;
-use trimline_metrics::result_folder;
+use trimline_metrics::Manifest;
+use trimline_metrics::result_folder::{self, MANIFEST};
 use trimline_sim::scenario::{Run, Scenario};
 use trimline_sim::transports::Transports;
 
-use crate::claim::Claim;
+use crate::claim::{Claim, results_below};
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
 use crate::experiments::{Experiment, choose, load, reference};
 use crate::failure::Failure;
@@ -93,11 +94,14 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
         let out = options.out.join(&experiment.id);
         let findings = &experiment.expected.finding;
         let _claim = Claim::take(&out)?;
-        let mut found = found(scenario, findings, &out, options)?;
+        let mut found = found(scenario, findings, &out, options);
         let stay: BTreeSet<PathBuf> = (scenario.runs.iter().zip(&found))
             .filter(|(_, found)| found.is_some())
             .map(|(run, _)| run_directory(&out, run))
             .collect();
+        if options.tier == Tier::Part {
+            check_loss(scenario, &out, &stay, options)?;
+        }
         forget(&out, &stay).map_err(|error| Failure::io(&out, &error))?;
         let kept = match &elsewhere {
             Some(elsewhere) => elsewhere.fill(&experiment.id, scenario, findings, &mut found),
@@ -156,19 +160,16 @@ fn run_directory(out: &Path, run: &Run) -> PathBuf {
 
 /// The outcomes of the runs that an earlier reproduction of the same scenario by the same program has
 /// finished, if they are not to be run again.
-///
-/// # Errors
-/// Runs of other series than those asked for have results of another scenario or program: nobody would make them again.
 fn found(
     scenario: &Scenario,
     findings: &[Finding],
     out: &Path,
     options: &Options,
-) -> Result<Vec<Option<Outcome>>, Failure> {
+) -> Vec<Option<Outcome>> {
     if !options.resume && options.tier != Tier::Part {
-        return Ok(vec![None; scenario.runs.len()]);
+        return vec![None; scenario.runs.len()];
     }
-    let (mut foreign, mut lost) = (0, BTreeMap::new());
+    let mut foreign = 0;
     let outcome = |run: &Run| {
         if options.wants(run) && !options.resume {
             return None;
@@ -179,34 +180,20 @@ fn found(
                 let text = fs::read_to_string(directory.join(outcome::FILE)).ok()?;
                 Outcome::from_json(findings, run, &text)
             }
-            Earlier::Foreign if options.wants(run) => {
-                foreign += 1;
-                None
-            }
             Earlier::Foreign => {
-                *lost.entry(run.plan.series.clone()).or_insert(0u32) += 1;
+                foreign += 1;
                 None
             }
             Earlier::Missing => None,
         }
     };
     let found: Vec<Option<Outcome>> = scenario.runs.iter().map(outcome).collect();
-    if !lost.is_empty() {
-        let names: Vec<String> =
-            lost.iter().map(|(series, runs)| format!("{series}: {runs}")).collect();
-        return Err(Failure::message(format!(
-            "{} holds results of other series ({}) that are of another scenario or program, and would be lost; expected \
-             another folder (--out), or no --series, which makes them again",
-            out.display(),
-            names.join(", ")
-        )));
-    }
     let finished = found.iter().flatten().count();
     // With `--series` alone what other series left stays, and is judged too.
     if options.resume || finished > 0 {
         say_resumed(finished, foreign, found.len());
     }
-    Ok(found)
+    found
 }
 
 /// Removes the verdict and the runs of an earlier reproduction but those that `stay`: one of other seeds or series
@@ -216,22 +203,48 @@ fn forget(out: &Path, stay: &BTreeSet<PathBuf>) -> std::io::Result<()> {
     if findings.exists() {
         fs::remove_file(findings)?;
     }
-    let runs = out.join("runs");
-    if runs.is_dir() { forget_runs(&runs, stay) } else { Ok(()) }
-}
-
-fn forget_runs(directory: &Path, stay: &BTreeSet<PathBuf>) -> std::io::Result<()> {
-    for entry in fs::read_dir(directory)? {
-        let path = entry?.path();
-        if path.join("manifest.json").exists() {
-            if !stay.contains(&path) {
-                result_folder::remove(&path)?;
-            }
-        } else if path.is_dir() {
-            forget_runs(&path, stay)?;
+    for result in results_below(&out.join("runs"))? {
+        if !stay.contains(&result) {
+            result_folder::remove(&result)?;
         }
     }
     Ok(())
+}
+
+/// Refuses to lose results that nobody makes again: with `--series` those that do not `stay` and are of no run asked for.
+/// A run that was stopped before its end is no loss.
+fn check_loss(
+    scenario: &Scenario,
+    out: &Path,
+    stay: &BTreeSet<PathBuf>,
+    options: &Options,
+) -> Result<(), Failure> {
+    let runs = out.join("runs");
+    let made_again: BTreeSet<PathBuf> = (scenario.runs.iter())
+        .filter(|run| options.wants(run))
+        .map(|run| run_directory(out, run))
+        .collect();
+    let mut lost = BTreeMap::new();
+    for result in results_below(&runs).map_err(|error| Failure::io(&runs, &error))? {
+        let text = fs::read_to_string(result.join(MANIFEST)).unwrap_or_default();
+        let is_whole = Manifest::from_json(&text).is_none_or(|manifest| !manifest.interrupted);
+        if is_whole && !stay.contains(&result) && !made_again.contains(&result) {
+            let name = result.strip_prefix(&runs).unwrap_or(&result);
+            let series = name.iter().next().unwrap_or_default().display().to_string();
+            *lost.entry(series).or_insert(0) += 1;
+        }
+    }
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> =
+        lost.iter().map(|(series, runs): (_, &u32)| format!("{series}: {runs}")).collect();
+    Err(Failure::message(format!(
+        "{} holds results of another scenario or program, or of other seeds, that would be lost ({}); expected another \
+         folder (--out), or this one without them",
+        out.display(),
+        names.join(", ")
+    )))
 }
 
 /// Every run of the scenario that was not `found`, each written to its own directory below `out`/runs and

@@ -146,21 +146,46 @@ fn series_are_run_one_after_the_other_and_judged_together() {
     assert!(said.contains("17 of 18 runs are there"), "{said}");
     assert_eq!(verdicts(&folder), part);
 
-    // Nobody would make again what another scenario left of the other series.
-    let scenario = folder.join("experiments/a/tiny/scenario.toml");
-    fs::write(&scenario, SCENARIO.replace("90KB", "99KB")).unwrap();
-    for arguments in [&["--series", "p4"][..], &["--series", "p4", "--resume"]] {
-        let refused = reproduce(&folder, arguments);
-        assert_eq!(refused.status.code(), Some(2));
-        let said = String::from_utf8(refused.stderr).unwrap();
-        assert!(said.contains("results of other series (paper: 9) that are of another"), "{said}");
-        assert!(first.iter().all(|run| runs(&out).contains(run)), "{arguments:?}");
-    }
-    fs::write(&scenario, SCENARIO).unwrap();
-
     let unknown = reproduce(&folder, &series("papers"));
     assert_eq!(unknown.status.code(), Some(2));
     let said = String::from_utf8(unknown.stderr).unwrap();
     assert!(said.contains("a/tiny: no series `papers`; expected some of p4, paper"), "{said}");
     assert_eq!(verdicts(&folder), part, "a mistake loses nothing");
+}
+
+/// Nobody would make again what another scenario, or other seeds, left of the other series.
+#[test]
+fn results_of_other_series_are_not_lost() {
+    let folder = scratch("lost", EXPECTED);
+    let (scenario, out) = (folder.join("experiments/a/tiny/scenario.toml"), folder.join("out"));
+    assert_eq!(reproduce(&folder, &["--series", "paper"]).status.code(), Some(1));
+    let (first, judged) = (runs(&out), verdicts(&folder));
+    let refused = |arguments: &[&str], lost: &str| {
+        let output = reproduce(&folder, arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(&format!("that would be lost (paper: {lost})")), "{said}");
+        assert_eq!(
+            (runs(&out), verdicts(&folder)),
+            (first.clone(), judged.clone()),
+            "{arguments:?}"
+        );
+    };
+    refused(&["--series", "p4", "--seeds", "1..1"], "9");
+    refused(&["--series", "paper", "--seeds", "1..1"], "6");
+    fs::write(&scenario, SCENARIO.replace("90KB", "99KB")).unwrap();
+    refused(&["--series", "p4"], "9");
+    refused(&["--series", "p4", "--resume"], "9");
+
+    // What was stopped before its end is no loss; what is asked for is made again.
+    for path in ["senders=1/seed-1", "senders=1/seed-2", "senders=1/seed-3", "senders=4/seed-1"] {
+        let manifest = out.join("a/tiny/runs/paper").join(path).join("manifest.json");
+        let text = fs::read_to_string(&manifest).unwrap();
+        fs::write(&manifest, text.replace("\"interrupted\": false", "\"interrupted\": true"))
+            .unwrap();
+    }
+    refused(&["--series", "p4"], "5");
+    assert_eq!(reproduce(&folder, &["--series", "paper"]).status.code(), Some(1));
+    assert_eq!(runs(&out).len(), 9);
+    assert_ne!(runs(&out), first);
 }

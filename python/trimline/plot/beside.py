@@ -134,6 +134,8 @@ def tables(experiment: Experiment) -> Figure:
             drawn[label] = Line2D(
                 [], [], color=colour, linestyle=line, label=f"{label} ({seeds(runs)})"
             )
+            if variant and protocol in ends:
+                continue
             for x, y in published(experiment.findings, f"{title}, {protocol.upper()}"):
                 axes.plot(x, y, "o", color=colour, markersize=4, markeredgecolor="white")
         axes.set(xscale="log", ylim=(0, 1.02))

@@ -10,13 +10,11 @@ fn subflows(subflows: u8) -> Config {
     Config { subflows, timestamps: true, receive_window: 8192, ..config() }
 }
 
-/// RFC 6356, goal 2: at a common bottleneck all subflows together take what one flow takes. That is so where each
-/// segment is as likely to be lost as another: a queue that drops at its end alone hits the flow that grows,
-/// and a single flow grows eight times as fast.
-#[test]
-fn eight_subflows_at_one_bottleneck_take_no_more_than_a_flow() {
+/// What a connection gets of a common bottleneck beside one flow, in percent. Each segment is as likely to be lost as
+/// another: a queue that drops at its end alone hits the flow that grows.
+fn share_beside_a_flow(several: &Config) -> usize {
     let single = Config { timestamps: true, ..config() };
-    let mut network = Network::new(4, 1, &subflows(8));
+    let mut network = Network::new(4, 1, several);
     network.configure(2, &single);
     network.configure(3, &single);
     network.capacity = 2000;
@@ -26,30 +24,25 @@ fn eight_subflows_at_one_bottleneck_take_no_more_than_a_flow() {
     network.run(us(1_000_000));
     let before = (network.received(1), network.received(2));
     network.run(us(6_000_000));
-    let (eight, one) = (network.received(1) - before.0, network.received(2) - before.1);
-    let share = 100 * eight / (eight + one);
-    println!("eight subflows take {share} % beside one flow");
-    assert!((35..=65).contains(&share), "{eight} and {one} segments");
+    let (all, one) = (network.received(1) - before.0, network.received(2) - before.1);
+    let share = 100 * all / (all + one);
+    println!("{share} % beside one flow: {all} and {one} segments");
+    share
 }
 
-/// Uncoupled ones are eight flows: beside one flow they take some eight ninths.
+/// RFC 6356, goal 2: at a common bottleneck all subflows together take what one flow takes. A single flow grows eight
+/// times as fast as each of them.
+#[test]
+fn eight_subflows_at_one_bottleneck_take_no_more_than_a_flow() {
+    let share = share_beside_a_flow(&subflows(8));
+    assert!((35..=65).contains(&share), "{share} %");
+}
+
+/// Uncoupled subflows are eight flows: they take eight ninths.
 #[test]
 fn eight_uncoupled_subflows_take_what_eight_flows_take() {
-    let single = Config { timestamps: true, ..config() };
-    let mut network = Network::new(4, 1, &Config { coupled: false, ..subflows(8) });
-    network.configure(2, &single);
-    network.configure(3, &single);
-    network.capacity = 2000;
-    network.early = 500;
-    network.open(1, 0, 1, None);
-    network.open(2, 3, 1, None);
-    network.run(us(1_000_000));
-    let before = (network.received(1), network.received(2));
-    network.run(us(6_000_000));
-    let (eight, one) = (network.received(1) - before.0, network.received(2) - before.1);
-    let share = 100 * eight / (eight + one);
-    println!("eight uncoupled subflows take {share} % beside one flow");
-    assert!((80..=94).contains(&share), "{eight} and {one} segments");
+    let share = share_beside_a_flow(&Config { coupled: false, ..subflows(8) });
+    assert!((80..=94).contains(&share), "{share} %");
 }
 
 /// RFC 6356, goal 1, and the point of it all: two paths are twice as fast as one.
