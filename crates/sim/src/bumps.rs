@@ -86,9 +86,10 @@ impl Bumps {
         }
     }
 
-    /// Whether a packet on the link of a unit must be shown to a phantom queue.
-    pub(crate) fn has_phantom(&self, unit: usize) -> bool {
-        self.phantoms.find(unit).is_some_and(Option::is_some)
+    /// Of each of so many units: whether a packet on its link must be shown to a phantom queue.
+    pub(crate) fn have_phantoms(&self, units: u32) -> Shared<bool> {
+        let has_phantom = |unit| self.phantoms.find(unit).is_some_and(Option::is_some);
+        (0..units as usize).map(has_phantom).collect()
     }
 
     /// Whether any host has a pacer.

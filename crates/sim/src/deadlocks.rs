@@ -9,13 +9,14 @@ use std::collections::BTreeSet;
 use std::iter;
 
 use trimline_metrics::PauseCycles;
-use trimline_packet::Time;
+use trimline_packet::{Handle, Time};
 use trimline_switch::{CLASSES, OutputPort};
 
 use crate::engine::Engine;
 use crate::network::Network;
 use crate::pauses::Pauses;
 use crate::protocol::Protocol;
+use crate::topology::Routes;
 
 /// A class of a port that is stopped while packets of it wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,99 +46,118 @@ impl Deadlocks {
         now: Time,
     ) -> bool {
         let Some(pauses) = &network.pauses else { return false };
-        let blocked = blocked(network, pauses);
-        let mut edges = possible(network, pauses, &blocked);
-        let kept = kept(blocked.len(), &edges);
-        edges.retain(|&(from, to)| kept[from] && kept[to]);
-        confirm(network, engine, &blocked, &mut edges);
+        let has_waiting = |port, class| class < P::QUEUES && network.has_waiting(port, class);
+        let blocked = blocked(network.routes.ports(), pauses, &has_waiting);
+        let edges =
+            confirm(network, engine, &blocked, &possible(&network.routes, pauses, &blocked));
+        self.note(&blocked, edges, &|Blocked { port, since, .. }| {
+            now.saturating_since(*since) >= pauses.longest(network.rate(*port))
+        })
+    }
+
+    /// Notes who waits for whom, by their places, and who has waited for long. Gives whether a cycle stands for good.
+    fn note(
+        &mut self,
+        blocked: &[Blocked],
+        mut edges: Vec<(usize, usize)>,
+        is_long: &dyn Fn(&Blocked) -> bool,
+    ) -> bool {
         let stands = cycle(blocked.len(), &edges).is_some();
         self.begun += u64::from(stands && !self.stands);
         self.stands = stands;
-        let is_long = |at: usize| {
-            let Blocked { port, since, .. } = blocked[at];
-            now.saturating_since(since) >= pauses.longest(network.rate(port))
-        };
-        edges.retain(|&(from, to)| is_long(from) && is_long(to));
+        edges.retain(|&(from, to)| is_long(&blocked[from]) && is_long(&blocked[to]));
         let found = cycle(blocked.len(), &edges).unwrap_or_default();
         self.ports = found.into_iter().map(|at| blocked[at].port).collect();
         !self.ports.is_empty()
     }
 
     /// What was found.
-    pub(crate) fn found<E: Protocol, P: OutputPort>(&self, network: &Network<E, P>) -> PauseCycles {
-        let place = |&port: &u32| network.routes.unit_place(port);
+    pub(crate) fn found(&self, routes: &Routes) -> PauseCycles {
+        let place = |&port: &u32| routes.unit_place(port);
         let deadlock: Vec<_> = self.ports.iter().map(place).collect();
         PauseCycles { passed: self.begun - u64::from(!deadlock.is_empty()), deadlock }
     }
 }
 
 /// Every class of every port that is stopped while packets of it wait, in order.
-fn blocked<E: Protocol, P: OutputPort>(network: &Network<E, P>, pauses: &Pauses) -> Vec<Blocked> {
+fn blocked(ports: u32, pauses: &Pauses, has_waiting: &dyn Fn(u32, usize) -> bool) -> Vec<Blocked> {
     let of_port = |port: u32| {
         let sender = &pauses.senders[port as usize];
-        let classes = if sender.stopped == 0 { 0..0 } else { 0..CLASSES.min(P::QUEUES) };
+        let classes = if sender.stopped == 0 { 0..0 } else { 0..CLASSES };
         classes.filter_map(move |class| {
             let since = sender.stopped_since(class)?;
-            network.has_waiting(port, class).then_some(Blocked { port, class, since })
+            has_waiting(port, class).then_some(Blocked { port, class, since })
         })
     };
-    (0..network.routes.ports()).flat_map(of_port).collect()
+    (0..ports).flat_map(of_port).collect()
 }
 
 /// Who may wait for whom, by their places: those of which the switch at the other end has stopped the class, for all
-/// there of the same class.
-fn possible<E: Protocol, P: OutputPort>(
-    network: &Network<E, P>,
-    pauses: &Pauses,
-    blocked: &[Blocked],
-) -> Vec<(usize, usize)> {
+/// there of the same class. Only those that others wait for, and that wait themselves.
+fn possible(routes: &Routes, pauses: &Pauses, blocked: &[Blocked]) -> Vec<(usize, usize)> {
     let of = |from: usize| {
         let Blocked { port, class, .. } = blocked[from];
         let input = pauses.opposite[port as usize];
         let stops = |input: u32| pauses.inputs[input as usize].ingress.stopped() >> class & 1 != 0;
-        let is_stopped = input < network.routes.ports() && stops(input);
-        let there = if is_stopped {
-            network.routes.ports_of(network.routes.switch_of(input))
-        } else {
-            0..0
-        };
+        let is_stopped = input < routes.ports() && stops(input);
+        let there = if is_stopped { routes.ports_of(routes.switch_of(input)) } else { 0..0 };
         let first = blocked.partition_point(|other| other.port < there.start);
         (first..blocked.len())
             .take_while(move |&to| blocked[to].port < there.end)
             .filter(move |&to| blocked[to].class == class)
             .map(move |to| (from, to))
     };
-    (0..blocked.len()).flat_map(of).collect()
+    let mut edges: Vec<_> = (0..blocked.len()).flat_map(of).collect();
+    let kept = kept(blocked.len(), &edges);
+    edges.retain(|&(from, to)| kept[from] && kept[to]);
+    edges
 }
 
-/// Keeps those who wait for each other: packets that came by the one's link wait at the other.
+/// Those who wait for each other: packets that came by the one's link wait at the other.
 fn confirm<E: Protocol, P: OutputPort>(
     network: &Network<E, P>,
     engine: &mut dyn Engine<E, P>,
     blocked: &[Blocked],
-    edges: &mut Vec<(usize, usize)>,
-) {
-    let mut confirmed = Vec::new();
-    for to in edges.iter().map(|&(_, to)| to).collect::<BTreeSet<_>>() {
+    edges: &[(usize, usize)],
+) -> Vec<(usize, usize)> {
+    let mut confirmed = BTreeSet::new();
+    for to in awaited(edges) {
         let Blocked { port, class, .. } = blocked[to];
         engine.at_unit(network, port, &mut |network| {
             let pauses = network.pauses.as_ref().expect("a network with pauses");
-            let input = |from: usize| pauses.opposite[blocked[from].port as usize];
-            let mut unseen: Vec<usize> =
-                edges.iter().filter(|edge| edge.1 == to).map(|&(from, _)| from).collect();
-            for handle in network.waiting_in(port, class) {
-                let came_by = pauses.input_of(handle);
-                if let Some(place) = unseen.iter().position(|&from| input(from) == came_by) {
-                    confirmed.push((unseen.swap_remove(place), to));
-                }
-                if unseen.is_empty() {
-                    break;
-                }
-            }
+            let waiting = &mut network.waiting_in(port, class);
+            confirmed.append(&mut senders_of(waiting, pauses, blocked, (edges, to)));
         });
     }
-    confirmed.sort_unstable();
-    *edges = confirmed;
+    confirmed.into_iter().collect()
+}
+
+/// For whom others wait.
+fn awaited(edges: &[(usize, usize)]) -> BTreeSet<usize> {
+    edges.iter().map(|&(_, to)| to).collect()
+}
+
+/// Of those who may wait for `to` the ones whose packets wait there.
+fn senders_of(
+    waiting: &mut dyn Iterator<Item = Handle>,
+    pauses: &Pauses,
+    blocked: &[Blocked],
+    (edges, to): (&[(usize, usize)], usize),
+) -> BTreeSet<(usize, usize)> {
+    let input = |from: usize| pauses.opposite[blocked[from].port as usize];
+    let mut unseen: Vec<usize> =
+        edges.iter().filter(|edge| edge.1 == to).map(|&(from, _)| from).collect();
+    let mut seen = BTreeSet::new();
+    for handle in waiting {
+        let came_by = pauses.input_of(handle);
+        if let Some(place) = unseen.iter().position(|&from| input(from) == came_by) {
+            seen.insert((unseen.swap_remove(place), to));
+        }
+        if unseen.is_empty() {
+            break;
+        }
+    }
+    seen
 }
 
 /// What is left of so many when those are taken away, again and again, who wait for nobody or for whom nobody waits.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use trimline_metrics::{Name, PathRecord};
 use trimline_packet::{ByteCount, Flags, Kind, Packet, ServiceClass};
 use trimline_switch::deflection::{DeflectionModel, Hot, Seen, Steps};
-use trimline_switch::{OutputPort, PortModel, Returning};
+use trimline_switch::{OutputPort, Returning};
 use trimline_transport::Stream;
 
 use crate::flows::Flows;
@@ -38,9 +38,10 @@ pub(crate) struct Deflections {
 
 impl Deflections {
     /// The tables of a network in which nothing happened yet.
-    pub(crate) fn new<'a, P: OutputPort + 'a>(
+    /// `data_queues` are those of any port that whole data packets enter.
+    pub(crate) fn new(
         model: DeflectionModel,
-        (ports, port_model): (impl Iterator<Item = &'a P>, &P::Model),
+        (data_queues, returning): (u32, Returning),
         routes: &Routes,
         seed: u64,
     ) -> Deflections {
@@ -48,7 +49,6 @@ impl Deflections {
         let first_host = routes.ports();
         let to_host = (0..first_host).map(|port| !routes.leads_to_switch(port)).collect();
         let stream = |switch| random::stream(seed, "deflection", &[switch]);
-        let data_queues = ports.fold(0, |all, port| all | data_queues(port, port_model));
         Deflections {
             model,
             streams: (0..routes.switches() as u64).map(stream).collect(),
@@ -56,7 +56,7 @@ impl Deflections {
             opposite: (0..routes.units()).map(opposite).collect(),
             to_host,
             data_queues,
-            returning: port_model.returning(),
+            returning,
             targets: Vec::new(),
             paths: Paths::default(),
         }
@@ -161,10 +161,10 @@ impl Deflections {
         }
     }
 
-    /// How far the packets of each workload came; `name` is that of a workload.
-    pub(crate) fn paths(&self, name: impl Fn(u32) -> Name) -> Vec<PathRecord> {
+    /// How far the packets of each workload came; `names` are those of the workloads.
+    pub(crate) fn paths(&self, names: &[Name]) -> Vec<PathRecord> {
         let record = |(&key, &packets): (&Path, &u64)| PathRecord {
-            workload: name(key.workload),
+            workload: names[key.workload as usize].clone(),
             up_to_bytes: key.size_class.map(|class| 1 << class),
             links: key.links,
             deflections: key.deflections,

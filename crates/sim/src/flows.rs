@@ -22,6 +22,7 @@ mod kept;
 
 use std::cell::UnsafeCell;
 use std::collections::VecDeque;
+use std::io;
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -601,9 +602,26 @@ impl Flows {
         self.kept_at(opened.by, self.connection(opened)).course(sent, received, before)
     }
 
-    /// Every message that waits behind another one, host by host.
-    pub(crate) fn waiting(&self) -> impl Iterator<Item = Course> + '_ {
-        self.books.iter().flat_map(|book| book.kept.waiting()).map(|&flow| Course::waiting(flow))
+    /// Takes every message that waits behind another one, host by host.
+    ///
+    /// # Errors
+    /// Those of `take`.
+    pub(crate) fn each_waiting(
+        &self,
+        take: &mut dyn FnMut(Course) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.waiting().try_for_each(|&flow| take(Course::waiting(flow)))
+    }
+
+    /// By host: adds the payload of its messages that wait.
+    pub(crate) fn unsent_of_waiting(&self, unsent: &mut [u64]) {
+        for flow in self.waiting() {
+            unsent[flow.source.index()] += flow.size.map_or(0, ByteCount::get);
+        }
+    }
+
+    fn waiting(&self) -> impl Iterator<Item = &Flow> {
+        self.books.iter().flat_map(|book| book.kept.waiting())
     }
 
     /// Every flow under way, host by host; of a kept connection the first.
@@ -708,7 +726,7 @@ mod tests {
             let now = flows.next_start(0);
             // The next one waits, and goes when the one under way has ended.
             assert_eq!(flows.begin(0, now), None);
-            assert_eq!(flows.waiting().map(|course| course.flow.index).sum::<u64>(), index + 1);
+            assert_eq!(flows.waiting().map(|flow| flow.index).sum::<u64>(), index + 1);
             let delivered = flow::Event::Delivered { key: receiving, slot: 0 };
             assert_eq!(flows.note_message(1, delivered, now, Totals::default()), None);
             let acknowledged = flow::Event::Acknowledged { key: sending, slot: 0 };

@@ -216,7 +216,7 @@ impl Links {
         convergence: TimeDelta,
         units: u32,
         seed: u64,
-        reverse: impl Fn(LinkId) -> LinkId,
+        reverse: &dyn Fn(LinkId) -> LinkId,
     ) -> Links {
         let mut steps = Vec::new();
         for event in events {
@@ -262,8 +262,8 @@ impl Links {
     }
 
     /// The same links; something stands on some of them and sees each packet.
-    pub(crate) fn with_bumps(self, bumped: impl Iterator<Item = bool>) -> Links {
-        Links { bumped: bumped.collect(), ..self }
+    pub(crate) fn with_bumps(self, bumped: Shared<bool>) -> Links {
+        Links { bumped, ..self }
     }
 
     /// Whether what hosts send is counted.
@@ -417,7 +417,7 @@ mod tests {
     use crate::topology::tests::fattree;
 
     fn impaired(impairment: Impairment) -> Links {
-        Links::new(&[], &impairment, TimeDelta::ZERO, 1, 1, |link| link)
+        Links::new(&[], &impairment, TimeDelta::ZERO, 1, 1, &|link| link)
     }
 
     fn share(billionths: u64) -> Share {
@@ -480,7 +480,7 @@ mod tests {
             ..fattree(4)
         };
         let routes = Routes::new(&clos);
-        Links::new(&[], impairment, TimeDelta::ZERO, 2, 1, |link| link)
+        Links::new(&[], impairment, TimeDelta::ZERO, 2, 1, &|link| link)
             .with_hosts(&clos, &routes, 1)
     }
 
@@ -584,7 +584,7 @@ mod tests {
     #[test]
     fn links_draw_from_streams_of_their_own() {
         let impairment = Impairment { loss: share(500_000_000), ..Impairment::default() };
-        let mut links = Links::new(&[], &impairment, TimeDelta::ZERO, 2, 1, |link| link);
+        let mut links = Links::new(&[], &impairment, TimeDelta::ZERO, 2, 1, &|link| link);
         let mut fates = |unit| -> Vec<Passage> {
             (0..64)
                 .map(|_| links.passage(unit, Time::ZERO, Time::from_ps(1), TimeDelta::ZERO))
@@ -597,7 +597,7 @@ mod tests {
     fn only_the_named_links_are_impaired() {
         let links = vec![LinkId::new(2)];
         let impairment = Impairment { loss: share(1), links, ..Impairment::default() };
-        let links = Links::new(&[], &impairment, TimeDelta::ZERO, 4, 1, |link| link);
+        let links = Links::new(&[], &impairment, TimeDelta::ZERO, 4, 1, &|link| link);
         let is_impaired: Vec<bool> =
             (0..4).map(|unit| links.is_impaired(LinkId::new(unit))).collect();
         assert_eq!(is_impaired, [false, false, true, false]);
@@ -614,7 +614,7 @@ mod tests {
         };
         let events = [event(2, LinkChange::Restore), event(1, LinkChange::Fail)];
         let none = Impairment::default();
-        let mut links = Links::new(&events, &none, TimeDelta::from_us(1), 1, 1, |link| link);
+        let mut links = Links::new(&events, &none, TimeDelta::from_us(1), 1, 1, &|link| link);
         let link = LinkId::new(0);
         let at = |us| Time::ZERO + TimeDelta::from_us(us);
         assert_eq!(links.take(at(0)), None);

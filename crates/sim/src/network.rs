@@ -422,21 +422,21 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     }
 
     /// What each link did not bring, ports before hosts.
-    pub(crate) fn link_counters(&self) -> impl Iterator<Item = LinkCounters> {
-        let of = |unit: u32| self.losses.find(unit as usize).copied().unwrap_or_default();
-        (0..self.routes.units()).map(of)
+    pub(crate) fn link_counters(&self) -> Vec<LinkCounters> {
+        let mut counters: Vec<LinkCounters> = self.losses.iter().copied().collect();
+        counters.resize(self.routes.units() as usize, LinkCounters::default());
+        counters
     }
 
     /// What happened at each port.
-    pub(crate) fn port_counters(&self) -> impl Iterator<Item = PortCounters> {
-        let by_phantom = |port| self.bumps.as_ref().map_or(0, |bumps| bumps.marked(port));
-        let marked = self.ports.iter().enumerate();
-        let marked =
-            marked.map(move |(port, unit)| u64::from(unit.port.marked()) + by_phantom(port));
-        self.counters
-            .iter()
-            .zip(marked)
-            .map(|(counted, marked)| PortCounters { marked, ..*counted })
+    pub(crate) fn port_counters(&self) -> Vec<PortCounters> {
+        let mut counters = Vec::with_capacity(self.ports.len());
+        for port in 0..self.ports.len() {
+            let by_phantom = self.bumps.as_ref().map_or(0, |bumps| bumps.marked(port));
+            let marked = u64::from(self.ports[port].port.marked()) + by_phantom;
+            counters.push(PortCounters { marked, ..self.counters[port] });
+        }
+        counters
     }
 }
 

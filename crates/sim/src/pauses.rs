@@ -183,7 +183,7 @@ impl Pauses {
         (largest_packet, lookahead): (u16, TimeDelta),
         routes: &Routes,
         links: &Links,
-        queue_of: impl Fn(ServiceClass) -> usize,
+        queue_of: &dyn Fn(ServiceClass) -> usize,
     ) -> Pauses {
         let Lossless { xoff, xon, headroom, classes } = lossless;
         let model = PauseModel { xoff, xon, lossless: classes, quanta: u16::MAX };

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::io;
 
 use trimline_metrics::{
-    FlowEnd, FlowRecord, FlowStore, HostCounters, HostRecord, LinkRecord, Name, PacketLatency,
-    PauseCycles, PauseRecord, PortRecord, RunRecord, Samples, Timeline,
+    FlowEnd, FlowRecord, FlowStore, HostCounters, HostRecord, LinkCounters, LinkRecord, Name,
+    PacketLatency, PauseCycles, PauseRecord, PortRecord, RunRecord, Samples, Timeline,
 };
-use trimline_packet::{ByteCount, Time, TimeDelta};
+use trimline_packet::{ByteCount, PortCounters, Time, TimeDelta};
 use trimline_switch::OutputPort;
 use trimline_transport::Half;
 
@@ -15,8 +15,10 @@ use crate::flow::Flow;
 use crate::flows::{Course, Opened, Seat, Totals};
 use crate::network::Network;
 use crate::offered::loads;
+use crate::pauses::Pauses;
 use crate::plan::{Chosen, Plan};
 use crate::protocol::Protocol;
+use crate::topology::Routes;
 
 /// Flows ahead of the one that is forgotten, of which what is known is asked for, and then the halves.
 const FLOW_AHEAD: usize = 16;
@@ -64,7 +66,7 @@ impl<'a, E: Protocol> Records<'a, E> {
     ) -> io::Result<()> {
         self.take_messages(network, now)?;
         self.is_measuring = true;
-        self.hosts_before = network.staged_hosts(now).collect();
+        self.hosts_before = network.staged_hosts(now);
         let under_way: Vec<Opened> = network.flows.under_way().collect();
         for opened in under_way {
             let Seat { flow, receiver: Some(slot), .. } = network.flows.seat(opened) else {
@@ -275,7 +277,7 @@ impl<'a, E: Protocol> Records<'a, E> {
                 false => self.take(network, opened, now)?,
             }
         }
-        network.flows.waiting().try_for_each(|course| self.take_message(&course, now))?;
+        network.flows.each_waiting(&mut |course| self.take_message(&course, now))?;
         network.flows.applications.not_started(&mut |flow| {
             let record = self.blank(&flow);
             self.flows.push(record)
@@ -284,42 +286,14 @@ impl<'a, E: Protocol> Records<'a, E> {
             self.flows.count_everything();
         }
         self.flows.finish();
-        let ports = network
-            .port_counters()
-            .enumerate()
-            .map(|(port, counters)| PortRecord {
-                counters,
-                place: network.routes.port_place(port as u32),
-                rate_bps: network.routes.link(port as u32).spec.rate.as_bps(),
-            })
-            .collect();
-        let links = network
-            .link_counters()
-            .zip(0..)
-            .map(|(counters, unit)| LinkRecord {
-                place: network.routes.unit_place(unit),
-                counters,
-                rate_bps: network.routes.link(unit).spec.rate.as_bps(),
-            })
-            .collect();
-        let pauses = network.pauses.as_ref().map_or_else(Vec::new, |pauses| {
-            let of = |unit| {
-                let (sent, counters) = pauses.counters(unit, now);
-                PauseRecord {
-                    place: network.routes.unit_place(unit),
-                    sent,
-                    received: counters.received,
-                    stopped_ps: counters.stopped_for.as_ps(),
-                }
-            };
-            (0..network.routes.units()).map(of).collect()
-        });
-        let before = |host: u32| self.hosts_before.get(host as usize).copied().unwrap_or_default();
-        let of_host = |(host, counters)| HostRecord { host, counters, before: before(host) };
-        let hosts = (0..).zip(network.staged_hosts(now)).map(of_host).collect();
-        let paths = network.deflections.as_ref().map_or_else(Vec::new, |deflections| {
-            deflections.paths(|workload| self.names[workload as usize].clone())
-        });
+        let routes = &network.routes;
+        let ports = of_ports(routes, network.port_counters());
+        let links = of_links(routes, network.link_counters());
+        let pauses = network.pauses.as_ref();
+        let pauses = pauses.map_or_else(Vec::new, |pauses| of_inputs(routes, pauses, now));
+        let hosts = of_hosts(&self.hosts_before, network.staged_hosts(now));
+        let deflections = network.deflections.as_ref();
+        let paths = deflections.map_or_else(Vec::new, |deflected| deflected.paths(&self.names));
         self.latencies.sort_unstable();
         Ok(RunRecord {
             timeline: Timeline::default(),
@@ -343,4 +317,45 @@ impl<'a, E: Protocol> Records<'a, E> {
             interrupted: is_interrupted,
         })
     }
+}
+
+/// By port: what it has counted.
+fn of_ports(routes: &Routes, counters: Vec<PortCounters>) -> Vec<PortRecord> {
+    let record = |(counters, port)| PortRecord {
+        counters,
+        place: routes.port_place(port),
+        rate_bps: routes.link(port).spec.rate.as_bps(),
+    };
+    counters.into_iter().zip(0..).map(record).collect()
+}
+
+/// By unit: what its link has counted.
+fn of_links(routes: &Routes, counters: Vec<LinkCounters>) -> Vec<LinkRecord> {
+    let record = |(counters, unit)| LinkRecord {
+        place: routes.unit_place(unit),
+        counters,
+        rate_bps: routes.link(unit).spec.rate.as_bps(),
+    };
+    counters.into_iter().zip(0..).map(record).collect()
+}
+
+/// By unit: how often and for how long it was stopped.
+fn of_inputs(routes: &Routes, pauses: &Pauses, now: Time) -> Vec<PauseRecord> {
+    let record = |unit| {
+        let (sent, counters) = pauses.counters(unit, now);
+        PauseRecord {
+            place: routes.unit_place(unit),
+            sent,
+            received: counters.received,
+            stopped_ps: counters.stopped_for.as_ps(),
+        }
+    };
+    (0..routes.units()).map(record).collect()
+}
+
+/// By host with stages: what they have done, and what of it before the run was measured.
+fn of_hosts(before: &[HostCounters], counters: Vec<HostCounters>) -> Vec<HostRecord> {
+    let before = |host: u32| before.get(host as usize).copied().unwrap_or_default();
+    let record = |(counters, host)| HostRecord { host, counters, before: before(host) };
+    counters.into_iter().zip(0..).map(record).collect()
 }

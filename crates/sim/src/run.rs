@@ -198,18 +198,7 @@ fn perform<E: Protocol, P: OutputPort>(
     resources: Resources,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<RunRecord, RunError> {
-    let links = |routes: &Routes| {
-        let links = Links::new(
-            &plan.link_events,
-            &plan.impairment,
-            plan.routing_convergence,
-            routes.units(),
-            plan.seed,
-            |link| routes.reverse(link),
-        );
-        // What nobody samples costs nothing: hosts then send as on any other link.
-        if plan.sample_every.is_some() { links.counted(routes.ports()) } else { links }
-    };
+    let links = |routes: &Routes| links_of(plan, routes);
     let full_wire = plan.full_wire_bytes();
     let inputs =
         plan.lossless.map(|lossless| LosslessInputs { lossless, largest_packet: full_wire });
@@ -251,6 +240,20 @@ fn perform<E: Protocol, P: OutputPort>(
     let samples = stop.sampler.map(Sampler::into_samples).unwrap_or_default();
     let record = drive.records.into_record(&mut network, stop.now, stop.is_interrupted);
     Ok(RunRecord { timeline, samples, pause_cycles: stop.cycles, ..recorded(record)? })
+}
+
+/// The links of a run.
+fn links_of(plan: &Plan, routes: &Routes) -> Links {
+    let links = Links::new(
+        &plan.link_events,
+        &plan.impairment,
+        plan.routing_convergence,
+        routes.units(),
+        plan.seed,
+        &|link| routes.reverse(link),
+    );
+    // What nobody samples costs nothing: hosts then send as on any other link.
+    if plan.sample_every.is_some() { links.counted(routes.ports()) } else { links }
 }
 
 /// Records that fit neither memory nor disk end a run.
@@ -313,7 +316,7 @@ impl<E: Protocol> Drive<'_, '_, E> {
             let is_interrupted = is_stuck || self.look(network, now).is_break() && !is_over;
             if is_over || is_interrupted {
                 engine.settle(network, now);
-                let cycles = deadlocks.found(network);
+                let cycles = deadlocks.found(&network.routes);
                 return Ok(Stop { now, is_interrupted, sampler, cycles });
             }
             let mut next = now + STRIDE;

@@ -12,6 +12,7 @@ use chosen::Chosen;
 use crate::network::Network;
 use crate::plan::Plan;
 use crate::protocol::Protocol;
+use crate::topology::Routes;
 
 /// The samples of a run in the making.
 #[derive(Clone)]
@@ -40,9 +41,22 @@ impl Sampler {
         config: &E::Config,
         every: TimeDelta,
     ) -> Sampler {
+        let data_queues = (0..network.routes.ports()).map(|port| network.data_queues(port));
+        let asks = !plan.sampled.flows.is_empty();
+        let columns = if asks { E::series_columns(config) } else { Vec::new() };
+        let chosen = Chosen::new(&network.routes, plan, columns);
+        Sampler::of(&network.routes, plan, every, (data_queues.collect(), chosen))
+    }
+
+    fn of(
+        routes: &Routes,
+        plan: &Plan,
+        every: TimeDelta,
+        (data_queues, chosen): (Vec<u32>, Chosen),
+    ) -> Sampler {
         let mut samples = Samples::default();
         let mut group = |port: u32, pod: Option<u32>| {
-            let PortPlace { layer, direction, .. } = network.routes.port_place(port);
+            let PortPlace { layer, direction, .. } = routes.port_place(port);
             let is_of = |group: &PortGroup| {
                 (group.layer, group.direction, group.pod) == (layer, direction, pod)
             };
@@ -52,20 +66,19 @@ impl Sampler {
                 samples.groups.len() - 1
             });
             samples.groups[place].ports += 1;
-            samples.groups[place].rate_bps += network.routes.link(port).spec.rate.as_bps();
+            samples.groups[place].rate_bps += routes.link(port).spec.rate.as_bps();
             place as u32
         };
-        let ports = 0..network.routes.ports();
+        let ports = 0..routes.ports();
         // The layers of all pods come first.
         let of_all: Vec<u32> = ports.clone().map(|port| group(port, None)).collect();
-        let of_pod = ports.clone().map(|port| {
-            let pod = network.routes.pod_of(port).filter(|pod| plan.sampled.pods.contains(pod));
+        let of_pod = ports.map(|port| {
+            let pod = routes.pod_of(port).filter(|pod| plan.sampled.pods.contains(pod));
             pod.map(|pod| group(port, Some(pod)))
         });
         let groups_of = of_all.iter().zip(of_pod).map(|(&all, pod)| [Some(all), pod]).collect();
-        let data_queues = ports.map(|port| network.data_queues(port)).collect();
-        let (ports, hosts) = (network.routes.ports(), network.routes.hosts());
-        let rates = (ports..ports + hosts).map(|unit| network.routes.link(unit).spec.rate.as_bps());
+        let (ports, hosts) = (routes.ports(), routes.hosts());
+        let rates = (ports..ports + hosts).map(|unit| routes.link(unit).spec.rate.as_bps());
         samples.groups.push(PortGroup {
             layer: Layer::Host,
             direction: Direction::Up,
@@ -87,7 +100,7 @@ impl Sampler {
                 .map(|workload| u64::from(plan.transport_of(workload).payload_bytes()))
                 .collect(),
             samples,
-            chosen: Chosen::new(network, plan, config),
+            chosen,
         }
     }
 
@@ -109,13 +122,14 @@ impl Sampler {
             ..Sample::default()
         };
         let mut taken: Vec<Sample> = (0..self.before.len() as u32).map(fresh).collect();
-        for (port, (counters, groups)) in network.port_counters().zip(&self.groups_of).enumerate() {
+        let counters = network.port_counters();
+        for (port, (counters, groups)) in counters.iter().zip(&self.groups_of).enumerate() {
             let queue = network.queued_bytes(port as u32);
             let data = network.queued_in(port as u32, self.data_queues[port]);
             let stopped_ps = network.stopped_for(port as u32, now).as_ps();
             for group in groups.iter().flatten() {
                 let sample = &mut taken[*group as usize];
-                sample.counters.add(&counters);
+                sample.counters.add(counters);
                 sample.queue_bytes += queue;
                 sample.data_queue_bytes += data;
                 sample.queue_bytes_max = sample.queue_bytes_max.max(queue);

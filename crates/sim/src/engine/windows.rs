@@ -65,6 +65,12 @@ struct Entry {
     handle: Handle,
 }
 
+/// Sorts arrivals. No two are alike: a link brings one packet at a time.
+fn in_order(entries: &mut [Entry], seed: u64) {
+    let key = |entry: &Entry| (entry.at, entry.link);
+    entries.sort_unstable_by(|a, b| network::order(seed, key(a), key(b)));
+}
+
 /// The engine of lookahead windows.
 pub(crate) struct Windows {
     wheel: Wheel,
@@ -459,8 +465,7 @@ impl Windows {
         for unit in ports.clone() {
             self.take_arrivals(network, unit, limit);
         }
-        let seed = network.seed();
-        self.entries.sort_by(|a, b| network::order(seed, (a.at, a.link), (b.at, b.link)));
+        in_order(&mut self.entries, network.seed());
         for index in 0..self.entries.len() {
             let entry = self.entries[index];
             let just_after = entry.at + TimeDelta::from_ps(1);
@@ -571,9 +576,7 @@ impl Windows {
     ) {
         self.gather(network, first, end, limit);
         if self.entries.len() > 1 {
-            let seed = network.seed();
-            let order = |a: &Entry, b: &Entry| network::order(seed, (a.at, a.link), (b.at, b.link));
-            self.entries.sort_unstable_by(order);
+            in_order(&mut self.entries, network.seed());
         }
         for index in 0..self.entries.len() {
             let Entry { at, link, unit, handle } = self.entries[index];

@@ -6,6 +6,7 @@ use trimline_switch::{OutputPort, PortModel, Returning};
 
 use super::{LinkClass, Network};
 use crate::protocol::Protocol;
+use crate::table::Shared;
 
 impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// From where ports return headers.
@@ -31,7 +32,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             span.as_ps().div_ceil(class.transmission(E::FRAMING.least).as_ps()) + 1
         };
         let each = if adds_one_header { 1 } else { 2 };
-        each * self.classes.iter().map(fastest).max().expect("a network has links")
+        each * most(&self.classes, &fastest)
     }
 
     /// The most bytes that arrive over one link within `span`, of packets that are no longer than `largest`.
@@ -42,7 +43,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             let packet = class.transmission(largest).as_ps();
             (span.as_ps().div_ceil(packet) + 1) * u64::from(largest)
         };
-        self.classes.iter().map(of).max().expect("a network has links")
+        most(&self.classes, &of)
     }
 
     /// Bytes on the wire of the shortest packet.
@@ -62,28 +63,31 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
 
     /// The least time that a packet takes on a link, its propagation apart.
     pub(crate) fn least_transmission(&self) -> TimeDelta {
-        let least = |class: &LinkClass| class.transmission(self.shortest());
-        self.classes.iter().map(least).min().expect("a network has links")
+        let shortest = self.shortest();
+        least(&self.classes, &|class| class.transmission(shortest))
     }
 
     /// The least time between a unit's decision to send and the arrival of what it sends.
     pub(crate) fn lookahead(&self) -> TimeDelta {
-        lookahead(self.classes.iter(), self.shortest())
+        lookahead(&self.classes, self.shortest())
     }
 
     /// The most time between a unit's decision to send and the arrival of what it sends.
     pub(crate) fn horizon(&self, largest_packet: u16) -> TimeDelta {
-        let most = |class: &LinkClass| class.transmission(largest_packet) + class.delay;
-        let most = self.classes.iter().map(most).max().expect("a network has links");
-        most + self.links.most_delay()
+        let of = |class: &LinkClass| class.transmission(largest_packet) + class.delay;
+        most(&self.classes, &of) + self.links.most_delay()
     }
 }
 
 /// The least time between the decision to send and the arrival, with packets of so many bytes at least.
-pub(super) fn lookahead<'a>(
-    classes: impl Iterator<Item = &'a LinkClass>,
-    shortest: u16,
-) -> TimeDelta {
-    let least = |class: &LinkClass| class.transmission(shortest) + class.delay;
-    classes.map(least).min().expect("a network has links")
+pub(super) fn lookahead(classes: &Shared<LinkClass>, shortest: u16) -> TimeDelta {
+    least(classes, &|class| class.transmission(shortest) + class.delay)
+}
+
+fn most<T: Ord>(classes: &Shared<LinkClass>, of: &dyn Fn(&LinkClass) -> T) -> T {
+    classes.iter().map(of).max().expect("a network has links")
+}
+
+fn least<T: Ord>(classes: &Shared<LinkClass>, of: &dyn Fn(&LinkClass) -> T) -> T {
+    classes.iter().map(of).min().expect("a network has links")
 }

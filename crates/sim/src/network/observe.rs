@@ -1,14 +1,16 @@
 //! What is looked at between two events: by a recorder, and by checks.
 
 use trimline_metrics::HostCounters;
-use trimline_packet::{ByteCount, Handle, Packet, Packets, PortCounters, Time, TimeDelta};
+use trimline_packet::{Handle, Packet, Packets, PortCounters, Time, TimeDelta};
 use trimline_switch::bump::PacerCounters;
 use trimline_switch::{OutputPort, PortModel};
 use trimline_transport::Half;
 
 use super::Network;
+use crate::bumps::Bumps;
 use crate::deflections::data_queues;
 use crate::flows::{Seat, Totals};
+use crate::nics::Nics;
 use crate::protocol::Protocol;
 
 impl<E: Protocol, P: OutputPort> Network<E, P> {
@@ -97,26 +99,8 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     }
 
     /// By host: what stands between it and its link has done; none in a run without.
-    pub(crate) fn staged_hosts(&self, now: Time) -> impl Iterator<Item = HostCounters> {
-        let has_any = self.nics.is_some() || self.bumps.as_ref().is_some_and(|bumps| bumps.paces());
-        let hosts = if has_any { self.routes.hosts() } else { 0 };
-        (0..hosts).map(move |host| {
-            let nic = self.nics.as_ref().map(|nics| nics.counters(host, now));
-            let pacer = self.bumps.as_ref().map(|bumps| bumps.pacer_counters(host));
-            let PacerCounters { passed, paced, dropped, associated, refused, dropped_bytes: _ } =
-                pacer.unwrap_or_default();
-            // Without a NIC's counters the pacer has seen all.
-            let to_pacer =
-                HostCounters { sent: passed + paced + dropped, ..HostCounters::default() };
-            HostCounters {
-                passed,
-                paced,
-                pacer_dropped: dropped,
-                associated,
-                refused,
-                ..nic.unwrap_or(to_pacer)
-            }
-        })
+    pub(crate) fn staged_hosts(&self, now: Time) -> Vec<HostCounters> {
+        staged_hosts(self.nics.as_deref(), self.bumps.as_deref(), self.routes.hosts(), now)
     }
 
     /// What each host sent, in a run that is sampled.
@@ -152,10 +136,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             let sent = sent.sent_once() * payloads[flow.workload as usize];
             unsent[flow.source.index()] += size.get().saturating_sub(sent);
         }
-        for course in self.flows.waiting() {
-            let size = course.flow.size.map_or(0, ByteCount::get);
-            unsent[course.flow.source.index()] += size;
-        }
+        self.flows.unsent_of_waiting(&mut unsent);
         unsent
     }
 
@@ -165,5 +146,34 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             Some(host) => self.hosts[host as usize].link.busy_until,
             None => self.ports[unit as usize].link.busy_until,
         }
+    }
+}
+
+fn staged_hosts(
+    nics: Option<&Nics>,
+    bumps: Option<&Bumps>,
+    hosts: u32,
+    now: Time,
+) -> Vec<HostCounters> {
+    let has_any = nics.is_some() || bumps.is_some_and(Bumps::paces);
+    let hosts = if has_any { hosts } else { 0 };
+    (0..hosts).map(|host| staged_host(nics, bumps, host, now)).collect()
+}
+
+/// What stands between a host and its link has done.
+fn staged_host(nics: Option<&Nics>, bumps: Option<&Bumps>, host: u32, now: Time) -> HostCounters {
+    let nic = nics.map(|nics| nics.counters(host, now));
+    let pacer = bumps.map(|bumps| bumps.pacer_counters(host));
+    let PacerCounters { passed, paced, dropped, associated, refused, dropped_bytes: _ } =
+        pacer.unwrap_or_default();
+    // Without a NIC's counters the pacer has seen all.
+    let to_pacer = HostCounters { sent: passed + paced + dropped, ..HostCounters::default() };
+    HostCounters {
+        passed,
+        paced,
+        pacer_dropped: dropped,
+        associated,
+        refused,
+        ..nic.unwrap_or(to_pacer)
     }
 }

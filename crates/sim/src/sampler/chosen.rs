@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use trimline_metrics::series::{FlowRow, PortRow};
-use trimline_metrics::{FlowSeries, PortSeries, Reading, Readings};
+use trimline_metrics::{FlowSeries, PortSeries, Reading, Readings, SeriesColumn};
 use trimline_packet::{ConnectionId, HostId, PortCounters, Time, TimeDelta};
 use trimline_switch::OutputPort;
 use trimline_transport::Half;
@@ -13,6 +13,7 @@ use crate::flows::{Opened, Seat, Totals};
 use crate::network::Network;
 use crate::plan::Plan;
 use crate::protocol::Protocol;
+use crate::topology::Routes;
 
 /// What was read of a flow at one time.
 #[derive(Clone)]
@@ -41,18 +42,11 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
-    pub(super) fn new<E: Protocol, P: OutputPort>(
-        network: &Network<E, P>,
-        plan: &Plan,
-        config: &E::Config,
-    ) -> Chosen {
+    /// `columns` are those of the transports' own, if flows are looked at.
+    pub(super) fn new(routes: &Routes, plan: &Plan, columns: Vec<SeriesColumn>) -> Chosen {
         let ports: Vec<u32> = plan.sampled.ports.iter().map(|link| link.unit()).collect();
-        let of = |&port: &u32| {
-            let rate = network.routes.link(port).spec.rate.as_bps();
-            (network.routes.port_place(port), rate)
-        };
+        let of = |&port: &u32| (routes.port_place(port), routes.link(port).spec.rate.as_bps());
         let port_series = PortSeries { ports: ports.iter().map(of).collect(), rows: Vec::new() };
-        let asks = !plan.sampled.flows.is_empty();
         Chosen {
             flows: plan.sampled.flows.clone(),
             ports_before: vec![PortCounters::default(); ports.len()],
@@ -61,7 +55,7 @@ impl Chosen {
             before: BTreeMap::new(),
             flow_series: FlowSeries {
                 workloads: plan.workloads.iter().map(|workload| workload.name.clone()).collect(),
-                columns: if asks { E::series_columns(config) } else { Vec::new() },
+                columns,
                 rows: Vec::new(),
             },
             port_series,
@@ -89,7 +83,7 @@ impl Chosen {
         last: Time,
         now: Time,
     ) {
-        let counters: Vec<PortCounters> = network.port_counters().collect();
+        let counters = network.port_counters();
         let before = self.ports_before.iter_mut().zip(&mut self.stopped_before);
         for (number, (&port, (before, stopped_before))) in (0..).zip(self.ports.iter().zip(before))
         {
