@@ -64,9 +64,12 @@ def row_of(directory):
 
 
 def runs_of(folder):
-    """Directories of runs, by series and seed."""
+    """Directories of runs, by series and seed. One that was stopped ended fewer transfers than it would have: it is named and left out."""
     found = defaultdict(dict)
     for flows in sorted((folder / "runs").rglob("flows.csv")):
+        if json.loads((flows.parent / "manifest.json").read_text())["interrupted"]:
+            print(f"{flows.parent}: was stopped, left out")
+            continue
         summary = json.loads((flows.parent / "summary.json").read_text())
         found[summary["series"]][summary["seed"]] = flows.parent
     return found

@@ -87,6 +87,9 @@ class Seeds(Made):
         left, right = self.drawn().axes
         # Two sizes of two seeds.
         self.assertEqual(len(left.get_lines()), 4)
+        legend = left.get_legend()
+        self.assertIsNotNone(legend)
+        self.assertEqual([text.get_text() for text in legend.get_texts()], ["9 KB", "18 KB"])
         kept, discarded = right.get_lines()
         self.assertEqual(list(kept.get_ydata()), [2, 2])
         self.assertEqual(list(discarded.get_ydata()), [2, 1])

@@ -43,6 +43,13 @@ class Tables(unittest.TestCase):
             (run / "flows.csv").write_text(HEAD + "".join(rows), encoding="utf-8")
             summary = {"series": "web-1to1-dctcp", "seed": seed}
             (run / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
+            self.stopped(seed, False)
+
+    def stopped(self, seed: int, interrupted: bool) -> None:
+        """Says whether a seed's run was stopped."""
+        run = self.out / "ndp-evaluation/tables2-9/runs/web-1to1-dctcp" / f"seed-{seed}"
+        manifest = json.dumps({"interrupted": interrupted})
+        (run / "manifest.json").write_text(manifest, encoding="utf-8")
 
     def said(self, *findings: dict[str, object]) -> tuple[int, str]:
         """What the program ends with, and prints."""
@@ -58,6 +65,14 @@ class Tables(unittest.TestCase):
         status, printed = self.said(*FINDINGS)
         self.assertIn("1 of 32 rows; 4 numbers compared, 0 differ", printed)
         self.assertIn("2..3 (1330)", printed)
+        self.assertEqual(status, 0)
+
+    def test_a_run_that_was_stopped_is_left_out(self) -> None:
+        """Its transfers are fewer than those of a whole one."""
+        self.stopped(2, True)
+        status, printed = self.said({**FINDINGS[0], "ours": 3.0})
+        self.assertIn("seed-2: was stopped, left out", printed)
+        self.assertIn("1 numbers compared, 0 differ", printed)
         self.assertEqual(status, 0)
 
     def test_a_digit_that_differs_is_named(self) -> None:

@@ -162,7 +162,10 @@ def completed(run: Run) -> int:
 
 
 def by_size(axes: Axes, runs: Sequence[Run]) -> None:
-    """The FCT of each size, a line a seed: small transfers are dark, large ones light."""
+    """The FCT of each size, a line a seed: small transfers are dark, large ones light.
+
+    The least, the middle and the largest size are named.
+    """
     times: dict[int, dict[int, list[float]]] = {}
     for run in runs:
         for one in transfers(run):
@@ -171,11 +174,16 @@ def by_size(axes: Axes, runs: Sequence[Run]) -> None:
                 of_size.setdefault(run.seed, []).append(one.fct_ms)
     sizes = sorted(times)
     colours = pyplot.get_cmap("viridis")
+    handles = []
     for number, size in enumerate(sizes):
         colour = colours(number / max(1, len(sizes) - 1) * 0.9)
         for values in times[size].values():
             step(axes, values, len(values), colour, 0.4)
+        if number in (0, len(sizes) // 2, len(sizes) - 1):
+            handles.append(Line2D([], [], color=colour, label=f"{size / 1000:g} KB"))
     axes.set(xscale="log", ylim=(0, 1.02), ylabel="Share of a size")
+    # Where no transfer is so fast.
+    axes.legend(handles=handles, loc="upper left")
     axes.xaxis.set_major_formatter("{x:g}")
 
 
