@@ -4,10 +4,10 @@
 Reads OUT/ndp-evaluation/tables2-9/runs/**/flows.csv and the report's rows in experiments/reference. With the findings.json that
 `trimline reproduce` wrote there, or its --json output, every number that both have is compared, to the last digit of a double.
 With --stalls: of each run of ndp-evaluation/seeds50 how much of its time are the ideal times of its completed transfers and the gaps
-between them, over that of the median run of its series. With --kept also of the runs in a file of scripts/kept_runs.py. Shares no
-code with the program: Python standard library only.
+between them, over that of the median run of its series. With --kept also of the runs in a file of scripts/kept_runs.py, which has the
+numbers that this program computed from their flows.csv. Shares no code with the simulator: Python standard library only.
 
-    scripts/fct_tables.py OUT [--json FILE] [--experiments DIR] [--stalls [--kept FILE]]
+    scripts/fct_tables.py OUT [--json FILE] [--experiments DIR] [--kept FILE] [--stalls]
 
 Exit status: 0 the same numbers (and no run below 95 %), 1 a difference, 2 misuse.
 """
@@ -52,15 +52,38 @@ def quantile(times, share):
 
 
 def row_of(directory):
-    """The numbers of a run: transfers that completed, and times in us."""
+    """The numbers of a run: transfers that completed, and times in ps."""
     began = transfers(directory)
     times = [fct for fct, _, _ in began]
     # The last ones may be under way.
     early = [fct for fct, _, start in began if start < EARLY_PS]
     least = None if None in early else min(early, default=None)
-    us = lambda ps: None if ps is None else Fraction(ps, 1_000_000)  # noqa: E731
-    values = {name: us(quantile(times, share)) for name, share in QUANTILES.items()}
-    return {"completed": sum(time is not None for time in times), "least": us(least), **values}
+    values = {name: quantile(times, share) for name, share in QUANTILES.items()}
+    return {"completed": sum(time is not None for time in times), "least": least, **values}
+
+
+def in_us(row):
+    """The same with times in us."""
+    us = lambda name, value: value if name == "completed" or value is None else Fraction(value, 1_000_000)  # noqa: E731
+    return {name: us(name, value) for name, value in row.items()}
+
+
+def rows_of(out, kept):
+    """By series and seed: the numbers of each run, None of one that is kept without them."""
+    found = defaultdict(dict)
+    for line, series, seed in kept_lines(kept, TABLES):
+        found[series][seed] = in_us(line["row"]) if "row" in line else None
+    for series, seeds in runs_of(out / TABLES).items():
+        found[series].update((seed, in_us(row_of(directory))) for seed, directory in seeds.items())
+    return found
+
+
+def kept_lines(kept, identifier):
+    """The lines of a file about an experiment, each with series and seed."""
+    for line in map(json.loads, kept.read_text().splitlines()) if kept else ():
+        if line["experiment"] == identifier:
+            series, seed = line["run"].rsplit("/seed-", 1)
+            yield line, series, int(seed)
 
 
 def runs_of(folder):
@@ -117,14 +140,14 @@ def compare(name, rows, findings):
     return compared, differences
 
 
-def tables(out, experiments, report):
+def tables(out, experiments, report, kept):
     """The rows beside the report's. Gives the differences from the program's findings."""
     import tomllib
 
     expected = tomllib.loads((experiments / TABLES / "expected.toml").read_text())["finding"]
     over = {finding["name"]: finding.get("over_seeds", "each") for finding in expected}
     findings = [{**finding, "over_seeds": over.get(finding["name"], "each")} for finding in report]
-    runs = runs_of(out / TABLES)
+    runs = rows_of(out, kept)
     columns = ("completed", "least", *QUANTILES)
     print("workload  load  protocol  seeds  " + "  ".join(f"{column}: ours (report)" for column in columns))
     with open(experiments / "reference" / "ndp-evaluation-fct-tables.csv", newline="") as file:
@@ -139,7 +162,11 @@ def tables(out, experiments, report):
         if series not in runs:
             missing += variant is None
             continue
-        rows = [row_of(directory) for _, directory in sorted(runs[series].items())]
+        rows = [row for _, row in sorted(runs[series].items()) if row is not None]
+        if without := len(runs[series]) - len(rows):
+            missing += variant is None
+            print(f"{series}: {without} of {len(runs[series])} runs are kept without their row, not compared")
+            continue
         keys = ("completed_flows", "min_ms", "median_ms", "p95_ms", "p99_ms")
         cells = []
         for column, key in zip(columns, keys, strict=True):
@@ -154,8 +181,8 @@ def tables(out, experiments, report):
         here = compare(name, rows, findings)
         compared, differences = compared + here[0], differences + here[1]
     for protocol in ("ndp", "dctcp", "dcqcn", "mptcp"):
-        if f"small-{protocol}" in runs:
-            rows = [row_of(directory) for directory in runs[f"small-{protocol}"].values()]
+        rows = [row for row in runs[f"small-{protocol}"].values() if row is not None]
+        if rows:
             here = compare(f"16 hosts, {protocol.upper()}", rows, findings)
             compared, differences = compared + here[0], differences + here[1]
     print(f"{len(published) - missing} of {len(published)} rows; {compared} numbers compared, {differences} differ")
@@ -165,11 +192,9 @@ def tables(out, experiments, report):
 def used_by_runs(out, kept):
     """Ideal times of completed transfers and gaps, by series and seed."""
     found = defaultdict(dict)
-    for line in map(json.loads, kept.read_text().splitlines()) if kept else ():
-        if line["experiment"] == SEEDS:
-            series, seed = line["run"].rsplit("/seed-", 1)
-            transfer = line["workloads"]["transfer"]
-            found[series][int(seed)] = transfer["ideal_sender_ps"] + transfer["ended"] * GAP_PS
+    for line, series, seed in kept_lines(kept, SEEDS):
+        transfer = line["workloads"]["transfer"]
+        found[series][seed] = transfer["ideal_sender_ps"] + transfer["ended"] * GAP_PS
     for series, seeds in runs_of(out / SEEDS).items():
         for seed, directory in seeds.items():
             used = sum(ideal + GAP_PS for fct, ideal, _ in transfers(directory) if fct is not None)
@@ -198,7 +223,7 @@ def main():
     parser.add_argument("--json", type=Path, help="the output of reproduce --json")
     parser.add_argument("--experiments", type=Path, default=Path(__file__).parent.parent / "experiments")
     parser.add_argument("--stalls", action="store_true", help="ndp-evaluation/seeds50 instead")
-    parser.add_argument("--kept", type=Path, help="runs that were made elsewhere, for --stalls")
+    parser.add_argument("--kept", type=Path, help="runs that were made elsewhere")
     arguments = parser.parse_args()
     if arguments.stalls:
         return 1 if stalls(arguments.out, arguments.kept) else 0
@@ -213,7 +238,7 @@ def main():
     if not own:
         print(f"{path}: nothing of {TABLES}", file=sys.stderr)
         return 2
-    return 1 if tables(arguments.out, arguments.experiments, own[0]["findings"]) else 0
+    return 1 if tables(arguments.out, arguments.experiments, own[0]["findings"], arguments.kept) else 0
 
 
 if __name__ == "__main__":

@@ -5,8 +5,9 @@
 
 Adds the finished runs of experiment ID in the folder OUT to FILE (which it makes) and sorts them. `trimline reproduce ID --kept FILE`
 judges them. A line also has commit and wall time of the program, the SHA-256 of flows.csv, and of each workload how many flows ended
-and the sum of their ideal times. A run that is in FILE already is compared: the same bytes of flows.csv and the same answers are
-expected of every program. Python standard library only.
+and the sum of their ideal times; a run of ndp-evaluation/tables2-9 also the row that scripts/fct_tables.py computes of it. A run that
+is in FILE already is compared: the same bytes of flows.csv and the same answers are expected of every program. Python standard
+library only.
 
 Exit status: 0 added, 1 a run that differs from its line in FILE, 2 misuse.
 """
@@ -18,6 +19,8 @@ import re
 import sys
 import tomllib
 from pathlib import Path
+
+from fct_tables import TABLES, row_of
 
 
 class Refused(Exception):
@@ -54,7 +57,7 @@ def line_of(identifier, directory):
     answers = json.loads((directory / "measures.json").read_text())
     flows = (directory / "flows.csv").read_text()
     series = json.loads((directory / "summary.json").read_text())["series"]
-    return {
+    line = {
         "experiment": identifier,
         "run": manifest["run"],
         "series_sha256": series_hash((directory / "scenario.toml").read_text(), series),
@@ -65,6 +68,7 @@ def line_of(identifier, directory):
         "workloads": workloads(flows),
         **answers,
     }
+    return line | {"row": row_of(directory)} if identifier == TABLES else line
 
 
 def known(file):
@@ -75,8 +79,9 @@ def known(file):
 
 def differs(one, other):
     """What two lines of one run must agree in, and do not."""
-    keys = ("flows_sha256", "packet_hops", "workloads", "flows", "measures")
-    return [key for key in keys if one[key] != other[key]]
+    keys = ("flows_sha256", "packet_hops", "workloads", "flows", "measures", "row")
+    # Older lines have no row.
+    return [key for key in keys if key in one and key in other and one[key] != other[key]]
 
 
 def natural(key):
@@ -97,7 +102,10 @@ def add(out, identifier, file):
         if is_same and (unequal := differs(before, line)):
             wrong.append(f"{line['run']}: {', '.join(unequal)} (commits {before['commit']}, {line['commit']})")
             continue
-        if not is_same:
+        if is_same:
+            # With what an older line lacks.
+            kept[identifier, line["run"]] = line | before
+        else:
             kept[identifier, line["run"]] = line
             new += 1
     ordered = [kept[key] for key in sorted(kept, key=natural)]

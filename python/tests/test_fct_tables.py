@@ -51,11 +51,18 @@ class Tables(unittest.TestCase):
         manifest = json.dumps({"interrupted": interrupted})
         (run / "manifest.json").write_text(manifest, encoding="utf-8")
 
+    def keep(self, seed: int, **line: object) -> None:
+        """A line of scripts/kept_runs.py about a third run."""
+        run = {"run": f"web-1to1-dctcp/seed-{seed}", "experiment": "ndp-evaluation/tables2-9"}
+        (self.out / "kept.jsonl").write_text(json.dumps(run | line) + "\n", encoding="utf-8")
+
     def said(self, *findings: dict[str, object]) -> tuple[int, str]:
         """What the program ends with, and prints."""
         report = {"id": "ndp-evaluation/tables2-9", "findings": findings}
         (self.out / "report.json").write_text(json.dumps(report), encoding="utf-8")
         command = ["fct_tables.py", str(self.out), "--json", str(self.out / "report.json")]
+        if (kept := self.out / "kept.jsonl").exists():
+            command += ["--kept", str(kept)]
         printed = io.StringIO()
         with mock.patch("sys.argv", command), contextlib.redirect_stdout(printed):
             return fct_tables.main(), printed.getvalue()
@@ -74,6 +81,24 @@ class Tables(unittest.TestCase):
         self.assertIn("seed-2: was stopped, left out", printed)
         self.assertIn("1 numbers compared, 0 differ", printed)
         self.assertEqual(status, 0)
+
+    def test_rows_of_kept_runs_count(self) -> None:
+        """Their flows.csv may be gone."""
+        times = {"least": 70_000_000, "median": 70_000_000}
+        self.keep(
+            3, row={"completed": 7, **times, "95th percentile": None, "99th percentile": None}
+        )
+        status, printed = self.said({**FINDINGS[0], "ours": 4.0}, {**FINDINGS[1], "ours": 70.0})
+        self.assertIn("1 of 32 rows; 2 numbers compared, 0 differ", printed)
+        self.assertEqual(status, 0)
+
+    def test_a_series_with_a_run_without_row_is_not_compared(self) -> None:
+        """What all seeds come to cannot be computed again."""
+        self.keep(3)
+        status, printed = self.said(FINDINGS[0])
+        self.assertIn("1 of 3 runs are kept without their row, not compared", printed)
+        self.assertIn("0 of 32 rows; 0 numbers compared", printed)
+        self.assertEqual(status, 1)
 
     def test_a_digit_that_differs_is_named(self) -> None:
         """Of each finding."""

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 import tempfile
 import unittest
 from pathlib import Path
+from unittest import mock
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "kept_runs.py"
 SPEC = importlib.util.spec_from_file_location("kept_runs", SCRIPT)
 assert SPEC is not None and SPEC.loader is not None
+# It uses another script.
+sys.path.insert(0, str(SCRIPT.parent))
 kept_runs = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(kept_runs)
 
-FLOWS = """workload,fct_sender_ps,ideal_fct_sender_ps
-transfer,70,55
-transfer,80,56
-transfer,,55
-background,,
+FLOWS = """workload,start_ps,fct_sender_ps,ideal_fct_sender_ps
+transfer,5,70,55
+transfer,5,80,56
+transfer,5,,55
+background,5,,
 """
 SCENARIO = 'b = [1, 2.5]\na = "µ"\n[[series]]\nname = "s"\n[[series]]\nname = "t"\n'
 
@@ -78,6 +82,21 @@ class KeptRuns(unittest.TestCase):
         self.run_of(1, flows=FLOWS.replace("70", "71"))
         self.assertEqual(self.add(), 1)
         self.assertEqual(self.lines()[0]["commit"], "c")
+
+    def test_rows_of_tables_are_kept(self) -> None:
+        """Also of a run whose line has none yet; one that differs is named."""
+        self.run_of(1)
+        self.add()
+        self.assertNotIn("row", self.lines()[0])
+        with mock.patch.object(kept_runs, "TABLES", "x/y"):
+            self.assertEqual(self.add(), 0)
+        line = self.lines()[0]
+        row = {"completed": 2, "least": None, "median": 80}
+        self.assertEqual(line["row"], row | {"95th percentile": None, "99th percentile": None})
+        text = self.file.read_text(encoding="utf-8")
+        self.file.write_text(text.replace('"median":80', '"median":81'), encoding="utf-8")
+        with mock.patch.object(kept_runs, "TABLES", "x/y"):
+            self.assertEqual(self.add(), 1)
 
     def test_settings_are_refused(self) -> None:
         """They are not the experiment's."""
