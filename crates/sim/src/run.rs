@@ -210,15 +210,7 @@ fn perform<E: Protocol, P: OutputPort>(
     let records = Records::new(plan, config, resources.records_in_memory);
     let mut timeline = Timeline::default();
     let mut drive = Drive { plan, config, records, watch };
-    let stop = match (&plan.timeline, plan.engine) {
-        (Some(asked), _) => {
-            let workloads = plan.workloads.iter().map(|workload| workload.name.clone()).collect();
-            let recorder = Recorder::new(asked, &network.routes, workloads);
-            let mut engine = Heap::new(&network, recorder);
-            let stop = drive.run(&mut network, &mut engine);
-            timeline = engine.into_observer().into_timeline();
-            stop
-        }
+    let stop = match (recorder_of(plan, &network.routes), plan.engine) {
         (None, EngineChoice::Windows) => {
             let threads = division(plan, resources.threads).threads;
             if threads > 1 {
@@ -231,15 +223,23 @@ fn perform<E: Protocol, P: OutputPort>(
                 drive.run(&mut network, &mut engine)
             }
         }
-        (None, EngineChoice::Heap) => {
-            let mut engine = Heap::new(&network, ());
-            drive.run(&mut network, &mut engine)
+        (recorder @ Some(_), EngineChoice::Windows) | (recorder, EngineChoice::Heap) => {
+            let mut engine = Heap::new(&network, recorder);
+            let stop = drive.run(&mut network, &mut engine);
+            timeline = engine.into_timeline();
+            stop
         }
     }?;
     check_conservation(&network);
     let samples = stop.sampler.map(Sampler::into_samples).unwrap_or_default();
     let record = drive.records.into_record(&mut network, stop.now, stop.is_interrupted);
     Ok(RunRecord { timeline, samples, pause_cycles: stop.cycles, ..recorded(record)? })
+}
+
+/// Who looks on, in a run of which a timeline is asked.
+fn recorder_of(plan: &Plan, routes: &Routes) -> Option<Recorder> {
+    let workloads = || plan.workloads.iter().map(|workload| workload.name.clone()).collect();
+    plan.timeline.as_ref().map(|asked| Recorder::new(asked, routes, workloads()))
 }
 
 /// The links of a run.

@@ -1,13 +1,14 @@
 //! The oracle: one binary heap of events, ordered by (time, class, tie). No window, no bitmap, no
-//! assumption about delays. It can be observed.
+//! assumption about delays. A recorder may look on, event by event; it changes nothing.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use trimline_metrics::Timeline;
 use trimline_packet::{Handle, Time, TimeDelta};
 use trimline_switch::{Fate, OutputPort};
 
-use super::Engine;
+use super::{Engine, Recorder};
 use crate::arena::Arena;
 use crate::network::{self, Calendar, Network};
 use crate::protocol::Protocol;
@@ -30,38 +31,22 @@ struct Event {
     link: u32,
 }
 
-/// Somebody who looks on, event by event, and changes nothing.
-pub(crate) trait Observer {
-    /// An event of `unit` begins at `now`: the arrival of `arriving`, unless that is none.
-    fn begins(&mut self, _arena: &Arena, _unit: u32, _now: Time, _arriving: Handle) {}
-    /// The first bit of a packet is on the link of `unit`.
-    fn departs(&mut self, _arena: &Arena, _unit: u32, _handle: Handle) {}
-    /// The link of `unit` took a packet and loses it.
-    fn lost(&mut self, _arena: &Arena, _unit: u32, _handle: Handle) {}
-    /// A packet loses its place at `port`.
-    fn displaced(&mut self, _arena: &Arena, _port: u32, _handle: Handle, _fate: Fate) {}
-    /// A packet that was for `port` leaves by another one.
-    fn deflected(&mut self, _arena: &Arena, _port: u32, _handle: Handle) {}
-    /// The event is over for `unit`.
-    fn ends<E: Protocol, P: OutputPort>(&mut self, _network: &Network<E, P>, _unit: u32) {}
-}
-
-/// Nobody looks on.
-impl Observer for () {}
-
 /// One heap of all events.
-pub(crate) struct Heap<O = ()> {
+pub(crate) struct Heap {
     events: BinaryHeap<Reverse<Event>>,
     /// The earliest pending wake of each unit.
     wakes: Vec<Time>,
     touched: Vec<u32>,
     seed: u64,
-    observer: O,
+    /// No type parameter: what ports and hosts do would be compiled once more, for who looks on.
+    recorder: Option<Recorder>,
 }
 
-impl<O: Observer> Calendar for Heap<O> {
+impl Calendar for Heap {
     fn arrive(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32) {
-        self.observer.departs(arena, link, handle);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.departs(arena, link, handle);
+        }
         let tie = network::tie(self.seed, at, link);
         self.events.push(Reverse(Event { at, class: Class::Arrival, tie, unit, handle, link }));
     }
@@ -69,26 +54,35 @@ impl<O: Observer> Calendar for Heap<O> {
         self.touched.push(port);
     }
     fn displaced(&mut self, arena: &Arena, unit: u32, handle: Handle, fate: Fate) {
-        self.observer.displaced(arena, unit, handle, fate);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.displaced(arena, unit, handle, fate);
+        }
     }
     fn deflected(&mut self, arena: &Arena, unit: u32, handle: Handle) {
-        self.observer.deflected(arena, unit, handle);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.deflected(arena, unit, handle);
+        }
     }
     fn lost(&mut self, arena: &Arena, unit: u32, handle: Handle) {
-        self.observer.lost(arena, unit, handle);
+        if let Some(recorder) = &mut self.recorder {
+            recorder.lost(arena, unit, handle);
+        }
     }
 }
 
-impl<O> Heap<O> {
+impl Heap {
     /// An engine for a network that has not run yet.
-    pub(crate) fn new<E: Protocol, P: OutputPort>(network: &Network<E, P>, observer: O) -> Self {
+    pub(crate) fn new<E: Protocol, P: OutputPort>(
+        network: &Network<E, P>,
+        recorder: Option<Recorder>,
+    ) -> Heap {
         let ports = network.routes.ports();
         let mut heap = Heap {
             events: BinaryHeap::new(),
             wakes: vec![Time::NEVER; network.routes.units() as usize],
             touched: Vec::new(),
             seed: network.seed(),
-            observer,
+            recorder,
         };
         for host in 0..network.routes.hosts() {
             heap.wake(ports + host, network.host_next(host));
@@ -96,9 +90,15 @@ impl<O> Heap<O> {
         heap
     }
 
-    /// Whoever looked on.
-    pub(crate) fn into_observer(self) -> O {
-        self.observer
+    /// What was recorded: of a run that nobody looked at nothing.
+    pub(crate) fn into_timeline(self) -> Timeline {
+        self.recorder.map_or_else(Timeline::default, Recorder::into_timeline)
+    }
+
+    fn ends<E: Protocol, P: OutputPort>(&mut self, network: &Network<E, P>, unit: u32) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.ends(network, unit);
+        }
     }
 
     fn wake(&mut self, unit: u32, at: Time) {
@@ -117,7 +117,7 @@ impl<O> Heap<O> {
     }
 }
 
-impl<E: Protocol, O: Observer, P: OutputPort> Engine<E, P> for Heap<O> {
+impl<E: Protocol, P: OutputPort> Engine<E, P> for Heap {
     fn run_until(&mut self, network: &mut Network<E, P>, limit: Time) {
         let ports = network.routes.ports();
         while let Some(&Reverse(event)) = self.events.peek() {
@@ -130,7 +130,9 @@ impl<E: Protocol, O: Observer, P: OutputPort> Engine<E, P> for Heap<O> {
             if event.class == Class::Wake && self.wakes[unit as usize] == event.at {
                 self.wakes[unit as usize] = Time::NEVER;
             }
-            self.observer.begins(&network.arena, unit, event.at, event.handle);
+            if let Some(recorder) = &mut self.recorder {
+                recorder.begins(&network.arena, unit, event.at, event.handle);
+            }
             let next = if unit < ports {
                 // Of a coupled switch the other ports come first, too: they are touched.
                 let is_coupled = network.couples_ports();
@@ -157,7 +159,7 @@ impl<E: Protocol, O: Observer, P: OutputPort> Engine<E, P> for Heap<O> {
                 }
                 network.host_next(unit - ports)
             };
-            self.observer.ends(network, unit);
+            self.ends(network, unit);
             if network.has_notices {
                 for notice in network.take_notices() {
                     let unit = network.expect(notice);
@@ -168,7 +170,7 @@ impl<E: Protocol, O: Observer, P: OutputPort> Engine<E, P> for Heap<O> {
                 self.wake(unit, next);
             }
             while let Some(port) = self.touched.pop() {
-                self.observer.ends(network, port);
+                self.ends(network, port);
                 let next = network.port_wake(port);
                 if next != Time::NEVER {
                     self.wake(port, next);

@@ -12,7 +12,6 @@ use trimline_packet::{
 };
 use trimline_switch::{Fate, OutputPort};
 
-use super::heap::Observer;
 use crate::arena::Arena;
 use crate::network::Network;
 use crate::plan::Watch;
@@ -208,8 +207,10 @@ impl Recorder {
     }
 }
 
-impl Observer for Recorder {
-    fn begins(&mut self, arena: &Arena, unit: u32, now: Time, arriving: Handle) {
+/// What the engine shows.
+impl Recorder {
+    /// An event of `unit` begins at `now`: the arrival of `arriving`, unless that is none.
+    pub(super) fn begins(&mut self, arena: &Arena, unit: u32, now: Time, arriving: Handle) {
         self.now = now;
         self.arriving = None;
         if arriving.is_none() {
@@ -222,20 +223,23 @@ impl Observer for Recorder {
         }
     }
 
-    fn departs(&mut self, arena: &Arena, unit: u32, handle: Handle) {
+    /// The first bit of a packet is on the link of `unit`.
+    pub(super) fn departs(&mut self, arena: &Arena, unit: u32, handle: Handle) {
         self.leave(arena, unit, handle);
         self.see(unit, arena.packet(handle));
         self.note_departure(unit, arena.packet(handle));
     }
 
-    fn lost(&mut self, arena: &Arena, unit: u32, handle: Handle) {
+    /// The link of `unit` took a packet and loses it.
+    pub(super) fn lost(&mut self, arena: &Arena, unit: u32, handle: Handle) {
         self.leave(arena, unit, handle);
         self.see(unit, arena.packet(handle));
         self.note_departure(unit, arena.packet(handle));
         self.note(unit, arena.packet(handle), What::Lose, None);
     }
 
-    fn displaced(&mut self, arena: &Arena, port: u32, handle: Handle, fate: Fate) {
+    /// A packet loses its place at `port`.
+    pub(super) fn displaced(&mut self, arena: &Arena, port: u32, handle: Handle, fate: Fate) {
         let packet = arena.packet(handle);
         let before = self.before(handle);
         let was_whole = before.is_some_and(|before| before.service == Service::Trimmable);
@@ -255,11 +259,13 @@ impl Observer for Recorder {
         }
     }
 
-    fn deflected(&mut self, arena: &Arena, port: u32, handle: Handle) {
+    /// A packet that was for `port` leaves by another one.
+    pub(super) fn deflected(&mut self, arena: &Arena, port: u32, handle: Handle) {
         self.note(port, arena.packet(handle), What::Deflect, None);
     }
 
-    fn ends<E: Protocol, P: OutputPort>(&mut self, network: &Network<E, P>, unit: u32) {
+    /// The event is over for `unit`.
+    pub(super) fn ends<E: Protocol, P: OutputPort>(&mut self, network: &Network<E, P>, unit: u32) {
         let until = network.busy_until(unit);
         for (place, packet) in &self.departed {
             let event = &mut self.timeline.events[*place];

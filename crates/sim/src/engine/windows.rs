@@ -578,16 +578,26 @@ impl Windows {
         if self.entries.len() > 1 {
             in_order(&mut self.entries, network.seed());
         }
-        for index in 0..self.entries.len() {
-            let Entry { at, link, unit, handle } = self.entries[index];
+        let (mut index, mut possible) = (0, None);
+        loop {
+            let entry = self.entries.get(index).copied();
             // At one instant the transmitters act first.
-            self.act_until(network, at + TimeDelta::from_ps(1), limit);
-            if network.coupled_arrive(&mut self.wheel, unit, at, (handle, link)) {
-                self.act(network, unit, at, limit);
+            let until = entry.map_or(limit, |entry| entry.at + TimeDelta::from_ps(1));
+            // What the last arrival made possible happens at once.
+            if let Some((now, port)) = possible.take().or_else(|| self.agenda.take(until)) {
+                let next = network.coupled_act(&mut self.wheel, port, now);
+                self.agenda.note(next, port, limit);
+            } else if let Some(Entry { at, link, unit, handle }) = entry {
+                index += 1;
+                if network.coupled_arrive(&mut self.wheel, unit, at, (handle, link)) {
+                    possible = Some((at, unit));
+                    continue;
+                }
+            } else {
+                break;
             }
             self.note_touched(network, limit);
         }
-        self.act_until(network, limit, limit);
         for index in first..end {
             let port = self.units[index];
             self.wheel.leave(port, Time::ZERO, network.coupled_next(port));
@@ -632,33 +642,6 @@ impl Windows {
             let (handle, link) = self.wheel.take_first(&network.arena, unit);
             self.entries.push(Entry { at, link, unit, handle });
         }
-    }
-
-    /// Performs what the ports of a coupled switch do by themselves before `until`.
-    #[inline(always)]
-    fn act_until<E: Protocol, P: OutputPort>(
-        &mut self,
-        network: &mut Network<E, P>,
-        until: Time,
-        limit: Time,
-    ) {
-        while let Some((now, port)) = self.agenda.take(until) {
-            self.act(network, port, now, limit);
-            self.note_touched(network, limit);
-        }
-    }
-
-    /// A port of a coupled switch acts, and says when it will again.
-    #[inline(always)]
-    fn act<E: Protocol, P: OutputPort>(
-        &mut self,
-        network: &mut Network<E, P>,
-        port: u32,
-        now: Time,
-        limit: Time,
-    ) {
-        let next = network.coupled_act(&mut self.wheel, port, now);
-        self.agenda.note(next, port, limit);
     }
 
     /// Notes when ports act next that others have changed, and that they are to be left, too.
