@@ -5,7 +5,7 @@ TRIMLINE := target/release/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig21
 
-.PHONY: help demo test outside lint module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz soak miri large-result quick hashes mutations mutations-some checked
+.PHONY: help demo test outside lint rust-lint binaries module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz soak miri large-result quick hashes mutations mutations-some checked
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
@@ -48,6 +48,10 @@ module: prerequisites
 	cmp -s target/release/libtrimline_core.so python/trimline/_core.abi3.so || \
 		cp target/release/libtrimline_core.so python/trimline/_core.abi3.so
 
+# Both at once: they have the same features, and each is linked by one core.
+binaries: prerequisites
+	cargo build --release --locked --package trimline-cli --package trimline-py
+
 # A path file makes the package importable from where it stands: nothing is built or copied.
 venv: .venv/installed
 .venv/installed: python/requirements.txt | prerequisites
@@ -85,7 +89,8 @@ test: release module venv
 outside: module venv
 	scripts/outside.sh
 
-lint: prerequisites python-lint
+lint: rust-lint python-lint
+rust-lint: prerequisites
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --lib --no-deps --locked
