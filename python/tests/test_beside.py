@@ -90,6 +90,10 @@ class Seeds(Made):
         legend = left.get_legend()
         self.assertIsNotNone(legend)
         self.assertEqual([text.get_text() for text in legend.get_texts()], ["9 KB", "18 KB"])
+        left.figure.draw_without_rendering()
+        fastest = min(line.get_xdata()[0] for line in left.get_lines())
+        names_end = legend.get_window_extent().x1
+        self.assertLess(names_end, left.transData.transform((fastest, 0))[0], "beside the lines")
         kept, discarded = right.get_lines()
         self.assertEqual(list(kept.get_ydata()), [2, 2])
         self.assertEqual(list(discarded.get_ydata()), [2, 1])

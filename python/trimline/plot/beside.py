@@ -182,7 +182,6 @@ def by_size(axes: Axes, runs: Sequence[Run]) -> None:
         if number in (0, len(sizes) // 2, len(sizes) - 1):
             handles.append(Line2D([], [], color=colour, label=f"{size / 1000:g} KB"))
     axes.set(xscale="log", ylim=(0, 1.02), ylabel="Share of a size")
-    # Where no transfer is so fast.
     axes.legend(handles=handles, loc="upper left")
     axes.xaxis.set_major_formatter("{x:g}")
 
@@ -228,6 +227,9 @@ def seeds50(experiment: Experiment) -> Figure:
         right.set_ylim(0, 1.1 * right.get_ylim()[1])
         right.xaxis.set_major_locator(MaxNLocator(integer=True))
         right.legend(loc="lower left")
+    # Room for the names of sizes, where no transfer is so fast.
+    fastest, _ = grid[0][0].get_xlim()
+    grid[0][0].set_xlim(left=fastest / 3)
     grid[-1][0].set_xlabel("FCT at the sender (ms)")
     grid[-1][1].set_xlabel("Seeds, from the most to the least")
     figure.suptitle("One transfer after the other beside long-lived flows: each seed")
