@@ -223,7 +223,7 @@ def main():
     parser.add_argument("--json", type=Path, help="the output of reproduce --json")
     parser.add_argument("--experiments", type=Path, default=Path(__file__).parent.parent / "experiments")
     parser.add_argument("--stalls", action="store_true", help="ndp-evaluation/seeds50 instead")
-    parser.add_argument("--kept", type=Path, help="runs that were made elsewhere")
+    parser.add_argument("--kept", type=Path, help="runs that were made elsewhere, as scripts/kept_runs.py writes them")
     arguments = parser.parse_args()
     if arguments.stalls:
         return 1 if stalls(arguments.out, arguments.kept) else 0
@@ -242,4 +242,9 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except (OSError, KeyError, ValueError) as error:
+        # A file that is not there, or is none of these.
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -38,7 +38,7 @@ pub(crate) struct Heap {
     wakes: Vec<Time>,
     touched: Vec<u32>,
     seed: u64,
-    /// No type parameter: what ports and hosts do would be compiled once more, for who looks on.
+    /// Who looks on. A type parameter in its place would compile all that ports and hosts do once more.
     recorder: Option<Recorder>,
 }
 
@@ -90,7 +90,7 @@ impl Heap {
         heap
     }
 
-    /// What was recorded: of a run that nobody looked at nothing.
+    /// What was recorded: nothing, if nobody looked on.
     pub(crate) fn into_timeline(self) -> Timeline {
         self.recorder.map_or_else(Timeline::default, Recorder::into_timeline)
     }
