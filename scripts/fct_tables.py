@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """The 32 rows of Tables 2 to 9 of TR-933, computed from the runs alone, beside those of the report.
 
-Reads OUT/ndp-evaluation/tables2-9/runs/**/flows.csv and the report's rows in experiments/reference. With the findings.json that
-`trimline reproduce` wrote there, or its --json output, every number that both have is compared, to the last digit of a double.
+Reads OUT/ndp-evaluation/tables2-9/runs/**/flows.csv and the report's rows in experiments/reference. Every number of a run is compared
+with what `trimline reproduce` found in it (measures.json), to the last digit of a double; the numbers of all seeds of a series with its
+findings (findings.json there, or its --json output).
 With --stalls: of each run of ndp-evaluation/seeds50 how much of its time are the ideal times of its completed transfers and the gaps
 between them, over that of the median run of its series. With --kept also of the runs in a file of scripts/kept_runs.py, which has the
 numbers that this program computed from their flows.csv. Shares no code with the simulator: Python standard library only.
@@ -31,8 +32,17 @@ SIZES = {
     "hadoop": ("hadoop", "Hadoop"),
 }
 QUANTILES = {"median": Fraction(1, 2), "95th percentile": Fraction(95, 100), "99th percentile": Fraction(99, 100)}
-GAP_PS = 1_000_000_000
 EARLY_PS = 1_900_000_000_000
+#: What the program calls the numbers of a row.
+FCT = {"quantity": "fct", "at": "sender", "workload": "transfer"}
+ASKED = {
+    "completed": FCT | {"reduce": "count"},
+    "least": FCT | {"started_before_us": EARLY_PS // 1_000_000, "reduce": "min", "unit": "us"},
+    "median": FCT | {"reduce": "p50", "unit": "us"},
+    "95th percentile": FCT | {"reduce": "p95", "unit": "us"},
+    "99th percentile": FCT | {"reduce": "p99", "unit": "us"},
+}
+GAP_PS = 1_000_000_000
 LEAST_SHARE = Fraction(95, 100)
 
 
@@ -69,12 +79,14 @@ def in_us(row):
 
 
 def rows_of(out, kept):
-    """By series and seed: the numbers of each run, None of one that is kept without them."""
+    """By series and seed: the numbers of each run (None of one that is kept without them), and what the program found in it."""
     found = defaultdict(dict)
     for line, series, seed in kept_lines(kept, TABLES):
-        found[series][seed] = in_us(line["row"]) if "row" in line else None
+        found[series][seed] = (in_us(line["row"]), line["measures"]) if "row" in line else None
     for series, seeds in runs_of(out / TABLES).items():
-        found[series].update((seed, in_us(row_of(directory))) for seed, directory in seeds.items())
+        for seed, directory in seeds.items():
+            answers = json.loads((directory / "measures.json").read_text())
+            found[series][seed] = in_us(row_of(directory)), answers["measures"]
     return found
 
 
@@ -121,8 +133,17 @@ def same(one, other):
     return abs(float(one) - other) <= 1e-12 * max(1.0, abs(float(one)))
 
 
+def compare_run(name, row, measures):
+    """Numbers of one run that the program has too, and how many of them differ."""
+    answers = [(column, each["value"]) for each in measures for column, asked in ASKED.items() if each["measure"] == asked]
+    wrong = [(column, value) for column, value in answers if not same(row[column], value)]
+    for column, value in wrong:
+        print(f"{name}, {column}: {text_of(row[column])} here, {value} there")
+    return len(answers), len(wrong)
+
+
 def compare(name, rows, findings):
-    """Differences between the rows of a series' seeds and the findings whose names begin with `name`."""
+    """Numbers compared, and differences between the rows of a series' seeds and the findings whose names begin with `name`."""
     differences = compared = 0
     for finding in findings:
         if not finding["name"].startswith(f"{name}: ") or finding.get("not_judged"):
@@ -152,7 +173,9 @@ def tables(out, experiments, report, kept):
     print("workload  load  protocol  seeds  " + "  ".join(f"{column}: ours (report)" for column in columns))
     with open(experiments / "reference" / "ndp-evaluation-fct-tables.csv", newline="") as file:
         published = list(csv.DictReader(file))
-    differences = compared = missing = 0
+    whole = missing = 0
+    # Of each series and of each run: numbers compared, and how many of them differ.
+    of_series, of_runs = [(0, 0)], []
     # MPTCP of the authors' program beside MPTCP: the same row of the report.
     uncoupled = [{**theirs, "variant": "uncoupled"} for theirs in published if theirs["protocol"] == "mptcp"]
     for theirs in published + uncoupled:
@@ -162,10 +185,11 @@ def tables(out, experiments, report, kept):
         if series not in runs:
             missing += variant is None
             continue
-        rows = [row for _, row in sorted(runs[series].items()) if row is not None]
-        if without := len(runs[series]) - len(rows):
+        with_row = {seed: run for seed, run in sorted(runs[series].items()) if run is not None}
+        rows = [row for row, _ in with_row.values()]
+        if not rows:
             missing += variant is None
-            print(f"{series}: {without} of {len(runs[series])} runs are kept without their row, not compared")
+            print(f"{series}: {len(runs[series])} runs are kept without their row, not compared")
             continue
         keys = ("completed_flows", "min_ms", "median_ms", "p95_ms", "p99_ms")
         cells = []
@@ -176,16 +200,22 @@ def tables(out, experiments, report, kept):
             span = "-" if not ours else "..".join(text_of(v) for v in sorted({min(ours), max(ours)}))
             cells.append(f"{span} ({text_of(said)})")
         words = f"{protocol.upper()} {variant}" if variant else protocol.upper()
-        print(f"{short}  {theirs['load']}  {words}  {len(rows)}  " + "  ".join(cells))
-        name = f"{long} {theirs['load']}, {words}"
-        here = compare(name, rows, findings)
-        compared, differences = compared + here[0], differences + here[1]
+        # Of some of the seeds the findings, which are of all, cannot be computed.
+        is_whole = len(rows) == len(runs[series])
+        seeds = len(rows) if is_whole else f"{len(rows)} of {len(runs[series])}"
+        print(f"{short}  {theirs['load']}  {words}  {seeds}  " + "  ".join(cells))
+        for seed, run in with_row.items():
+            of_runs.append(compare_run(f"{series}, seed {seed}", *run))
+        if is_whole:
+            whole += variant is None
+            of_series.append(compare(f"{long} {theirs['load']}, {words}", rows, findings))
     for protocol in ("ndp", "dctcp", "dcqcn", "mptcp"):
-        rows = [row for row in runs[f"small-{protocol}"].values() if row is not None]
+        rows = [run[0] for run in runs[f"small-{protocol}"].values() if run is not None]
         if rows:
-            here = compare(f"16 hosts, {protocol.upper()}", rows, findings)
-            compared, differences = compared + here[0], differences + here[1]
-    print(f"{len(published) - missing} of {len(published)} rows; {compared} numbers compared, {differences} differ")
+            of_series.append(compare(f"16 hosts, {protocol.upper()}", rows, findings))
+    compared, differences = (sum(numbers) for numbers in zip(*of_series, *of_runs, strict=True))
+    print(f"{len(published) - missing} of {len(published)} rows, {whole} of all their seeds; {len(of_runs)} runs")
+    print(f"{compared} numbers compared, {differences} differ")
     return differences + (compared == 0)
 
 

@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import io
 import json
+import shutil
 import tempfile
 import unittest
 from pathlib import Path
@@ -26,6 +27,14 @@ FINDINGS: tuple[dict[str, object], ...] = (
     {"name": "Web 1:1, DCTCP: median, above NDP", "ours": 90.0, "lo": 88.55},
     {"name": "Web 1:1, DCTCP: 95th percentile, above NDP", "ours": 0.0, "not_judged": True},
 )
+#: How the program asks for the median of a run.
+MEDIAN: dict[str, object] = {
+    "quantity": "fct",
+    "at": "sender",
+    "workload": "transfer",
+    "reduce": "p50",
+    "unit": "us",
+}
 
 
 class Tables(unittest.TestCase):
@@ -44,12 +53,19 @@ class Tables(unittest.TestCase):
             summary = {"series": "web-1to1-dctcp", "seed": seed}
             (run / "summary.json").write_text(json.dumps(summary), encoding="utf-8")
             self.stopped(seed, False)
+            self.found(seed, [])
 
     def stopped(self, seed: int, interrupted: bool) -> None:
         """Says whether a seed's run was stopped."""
         run = self.out / "ndp-evaluation/tables2-9/runs/web-1to1-dctcp" / f"seed-{seed}"
         manifest = json.dumps({"interrupted": interrupted})
         (run / "manifest.json").write_text(manifest, encoding="utf-8")
+
+    def found(self, seed: int, measures: list[dict[str, object]]) -> None:
+        """Says what the program found in a seed's run."""
+        run = self.out / "ndp-evaluation/tables2-9/runs/web-1to1-dctcp" / f"seed-{seed}"
+        text = json.dumps({"flows": 3, "measures": measures})
+        (run / "measures.json").write_text(text, encoding="utf-8")
 
     def keep(self, seed: int, **line: object) -> None:
         """A line of scripts/kept_runs.py about a third run."""
@@ -70,7 +86,9 @@ class Tables(unittest.TestCase):
     def test_numbers_of_several_seeds_are_those_of_the_findings(self) -> None:
         """The least, the most, the mean, and of one bound the seed that is nearest to it."""
         status, printed = self.said(*FINDINGS)
-        self.assertIn("1 of 32 rows; 4 numbers compared, 0 differ", printed)
+        self.assertIn(
+            "1 of 32 rows, 1 of all their seeds; 2 runs\n4 numbers compared, 0 differ", printed
+        )
         self.assertIn("2..3 (1330)", printed)
         self.assertEqual(status, 0)
 
@@ -85,19 +103,37 @@ class Tables(unittest.TestCase):
     def test_rows_of_kept_runs_count(self) -> None:
         """Their flows.csv may be gone."""
         times = {"least": 70_000_000, "median": 70_000_000}
-        self.keep(
-            3, row={"completed": 7, **times, "95th percentile": None, "99th percentile": None}
-        )
+        row = {"completed": 7, **times, "95th percentile": None, "99th percentile": None}
+        self.keep(3, row=row, measures=[{"measure": MEDIAN, "value": 70.0}])
         status, printed = self.said({**FINDINGS[0], "ours": 4.0}, {**FINDINGS[1], "ours": 70.0})
-        self.assertIn("1 of 32 rows; 2 numbers compared, 0 differ", printed)
+        self.assertIn("1 of all their seeds; 3 runs\n3 numbers compared, 0 differ", printed)
         self.assertEqual(status, 0)
 
-    def test_a_series_with_a_run_without_row_is_not_compared(self) -> None:
+    def test_a_series_with_a_run_without_row_is_compared_run_by_run(self) -> None:
         """What all seeds come to cannot be computed again."""
         self.keep(3)
+        self.found(2, [{"measure": MEDIAN, "value": 100.0}])
         status, printed = self.said(FINDINGS[0])
-        self.assertIn("1 of 3 runs are kept without their row, not compared", printed)
-        self.assertIn("0 of 32 rows; 0 numbers compared", printed)
+        self.assertIn("web  1:1  DCTCP  2 of 3  2..3 (1330)", printed)
+        self.assertIn("0 of all their seeds; 2 runs\n1 numbers compared, 0 differ", printed)
+        self.assertEqual(status, 0)
+
+    def test_a_series_without_rows_is_named(self) -> None:
+        """Its flows.csv are gone."""
+        shutil.rmtree(self.out / "ndp-evaluation")
+        self.keep(3)
+        status, printed = self.said(FINDINGS[0])
+        self.assertIn("web-1to1-dctcp: 1 runs are kept without their row, not compared", printed)
+        self.assertIn("0 of 32 rows", printed)
+        self.assertEqual(status, 1)
+
+    def test_a_digit_of_a_run_that_differs_is_named(self) -> None:
+        """Beside what the program has of the run; questions that no row answers are passed over."""
+        others: dict[str, object] = MEDIAN | {"size_bytes": {"from": 63_000, "below": 63_001}}
+        self.found(2, [{"measure": MEDIAN, "value": 100.1}, {"measure": others, "value": 7.0}])
+        status, printed = self.said()
+        self.assertIn("web-1to1-dctcp, seed 2, median: 100 here, 100.1 there", printed)
+        self.assertIn("1 numbers compared, 1 differ", printed)
         self.assertEqual(status, 1)
 
     def test_a_digit_that_differs_is_named(self) -> None:

@@ -7,13 +7,15 @@ pub(crate) fn print(text: &str) {
     let _ = std::io::stdout().write_all(text.as_bytes());
 }
 
-/// Rows as columns of equal width, the first flush left, the others flush right.
+/// Rows as columns of equal width, the first row their heads: words flush left, numbers flush right.
 pub(crate) fn columns(rows: &[Vec<String>]) -> String {
     let count = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
     };
     let widths: Vec<usize> = (0..count).map(|column| width(column).unwrap_or(0)).collect();
+    let are_words: Vec<bool> =
+        (0..count).map(|column| column == 0 || holds_words(rows, column)).collect();
     let mut text = String::new();
     for row in rows {
         let mut line = String::new();
@@ -21,13 +23,24 @@ pub(crate) fn columns(rows: &[Vec<String>]) -> String {
             let padding = " ".repeat(widths[column] - cell.chars().count());
             let separator = if column == 0 { "" } else { "  " };
             line += separator;
-            line +=
-                &if column == 0 { format!("{cell}{padding}") } else { format!("{padding}{cell}") };
+            line += &if are_words[column] {
+                format!("{cell}{padding}")
+            } else {
+                format!("{padding}{cell}")
+            };
         }
         text += line.trim_end();
         text.push('\n');
     }
     text
+}
+
+/// Whether a column has words below its head, and no number.
+fn holds_words(rows: &[Vec<String>], column: usize) -> bool {
+    let first = |row: &Vec<String>| row.get(column)?.chars().next();
+    let mut below = rows.iter().skip(1).filter_map(first);
+    let is_word = |first: char| first.is_alphabetic() || matches!(first, '%' | '-');
+    below.clone().any(|first| first.is_alphabetic() || first == '%') && below.all(is_word)
 }
 
 /// A list of which the middle goes when it is long.
@@ -45,9 +58,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_line_up() {
-        let rows = [vec!["run".into(), "Gb/s".into()], vec!["seed-1".to_owned(), "µ".to_owned()]];
-        assert_eq!(columns(&rows), "run     Gb/s\nseed-1     µ\n");
+    fn words_are_flush_left_and_numbers_flush_right() {
+        let table = [
+            ["finding", "ours", "unit", "paper", "verdict"],
+            ["median", "none", "µs", "-", "holds"],
+            ["share", "2.5", "%", "-", "-"],
+        ];
+        let rows = table.map(|row| row.map(str::to_owned).to_vec());
+        let expected = "\
+            finding  ours  unit  paper  verdict\n\
+            median   none  µs        -  holds\n\
+            share     2.5  %         -  -\n";
+        assert_eq!(columns(&rows), expected);
     }
 
     #[test]
