@@ -165,6 +165,8 @@ def quantile(values, share):
 def agreement(name, a, b, ideal):
     """One row: how well two runs of the same flows agree."""
     pairs = sorted(a["times"].keys() & b["times"].keys())
+    if len(pairs) < 2:
+        sys.exit(f"error: {name}: {len(pairs)} flows ended in both programs, of {len(a['times'])} and {len(b['times'])}; expected several")
     log_a, log_b = ([math.log(run["times"][pair]) for pair in pairs] for run in (a, b))
     slow_a, slow_b = (
         [math.log(run["times"][pair] / ideal[pair]) for pair in pairs] for run in (a, b)

@@ -405,4 +405,9 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except OSError as error:
+        # A folder or a file that is not there.
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)

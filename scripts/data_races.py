@@ -5,6 +5,7 @@ Needs nightly Rust. The standard library is not instrumented, so the sanitizer t
 reference counts for races: only those count whose both sides work on parts of a run (`Part::perform`).
 """
 
+import argparse
 import os
 import re
 import subprocess
@@ -28,6 +29,7 @@ def races(log):
 
 
 def main():
+    argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     environment = dict(os.environ)
     environment["RUSTFLAGS"] = "-Zsanitizer=thread -Cunsafe-allow-abi-mismatch=sanitizer"
     environment["CARGO_TARGET_DIR"] = "target/data-races"

@@ -6,8 +6,8 @@
 Adds the finished runs of experiment ID in the folder OUT to FILE (which it makes) and sorts them. `trimline reproduce ID --kept FILE`
 judges them. A line also has commit and wall time of the program, the SHA-256 of flows.csv, and of each workload how many flows ended
 and the sum of their ideal times; a run of ndp-evaluation/tables2-9 also the row that scripts/fct_tables.py computes of it. A run that
-is in FILE already is compared: the same bytes of flows.csv and the same answers are expected of every program. Python standard
-library only.
+is in FILE already is compared: the same bytes of flows.csv and the same answers are expected of every program. Runs of a scenario
+that names files are refused. Python standard library only.
 
 Exit status: 0 added, 1 a run that differs from its line in FILE, 2 misuse.
 """
@@ -28,12 +28,42 @@ class Refused(Exception):
 
 
 def series_hash(text, series):
-    """SHA-256 of what a scenario says of one series, as JSON with sorted keys: as the program takes it."""
+    """SHA-256 of what a scenario says of one series, as JSON with sorted keys: as the program takes it.
+
+    Refuses scenarios that name files: what was in them is not known here.
+    """
     table = tomllib.loads(text)
-    if "series" in table:
-        table["series"] = [one for one in table["series"] if one.get("name") == series]
+    if names_file(table):
+        raise Refused("the scenario names files, and what was in them is not known; expected one without `file`")
+    before = has_schemes(table)
+    keep(table, "series", lambda name: name == series or (before and series.startswith(f"{name}-")))
+    for key in SCHEMES:
+        keep(table, key, lambda name: name == series or series.endswith(f"-{name}"))
     canonical = json.dumps(table, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+# The keys of schemes: tables with a name, and names.
+SCHEMES = ("scheme", "schemes")
+
+
+def has_schemes(table):
+    """Whether a scenario, or one of its series, has schemes: a run's series is SERIES-SCHEME then."""
+    return any(key in each for each in (table, *table.get("series", ())) for key in SCHEMES)
+
+
+def keep(table, key, is_kept):
+    """Leaves those of a list that may have made the series, names or tables with a name: one too many rather than too few."""
+    if key in table:
+        names = ((one.get("name") if isinstance(one, dict) else one, one) for one in table[key])
+        table[key] = [one for name, one in names if name is not None and is_kept(name)]
+
+
+def names_file(value):
+    """Whether a file is named somewhere in it, also in a sweep."""
+    if isinstance(value, dict):
+        return any(key.split(".")[-1] == "file" or names_file(each) for key, each in value.items())
+    return isinstance(value, list) and any(map(names_file, value))
 
 
 def workloads(text):
@@ -57,10 +87,14 @@ def line_of(identifier, directory):
     answers = json.loads((directory / "measures.json").read_text())
     flows = (directory / "flows.csv").read_text()
     series = json.loads((directory / "summary.json").read_text())["series"]
+    try:
+        series_sha256 = series_hash((directory / "scenario.toml").read_text(), series)
+    except Refused as error:
+        raise Refused(f"{directory}: {error}") from error
     line = {
         "experiment": identifier,
         "run": manifest["run"],
-        "series_sha256": series_hash((directory / "scenario.toml").read_text(), series),
+        "series_sha256": series_sha256,
         "flows_sha256": hashlib.sha256(flows.encode()).hexdigest(),
         "commit": manifest["commit"],
         "packet_hops": manifest["packet_hops"],
@@ -126,7 +160,7 @@ def main(arguments):
         return 2
     try:
         new, wrong = add(out, identifier, file)
-    except (OSError, KeyError, ValueError, Refused) as error:
+    except (OSError, KeyError, TypeError, ValueError, Refused) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         return 2
     for words in wrong:

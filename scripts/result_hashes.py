@@ -71,6 +71,10 @@ def main():
     if not arguments.folder.is_dir():
         print(f"error: no folder {arguments.folder}", file=sys.stderr)
         return 2
+    for pair in arguments.renamed:
+        if "=" not in pair:
+            print(f"error: --renamed {pair}: expected OLD=NEW", file=sys.stderr)
+            return 2
     renamed = dict(pair.split("=", 1) for pair in arguments.renamed)
     found = hashes(arguments.folder, renamed, arguments.without)
     if not found:
@@ -80,7 +84,11 @@ def main():
         for (experiment, series), (runs, digest) in sorted(found.items()):
             print(f"{experiment:16} {series:24} {runs:4} {digest}")
         return 0
-    wanted = read(arguments.check)
+    try:
+        wanted = read(arguments.check)
+    except (OSError, ValueError) as error:
+        print(f"error: {arguments.check}: {error}; expected lines of experiment, series, runs, hash", file=sys.stderr)
+        return 2
     wrong = [key for key, line in sorted(wanted.items()) if found.get(key) != line]
     for key in wrong:
         print(f"{' '.join(key)}: {wanted[key]} in {arguments.check}, now {found.get(key, 'missing')}")

@@ -10,10 +10,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from trimline.files import MalformedResult
 from trimline.plot.results import Experiment
 from trimline.plot.same_work import rows, table
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
-    print(table(rows(Experiment.read(Path(sys.argv[1]), "beyond/same-work"))), end="")
+    try:
+        print(table(rows(Experiment.read(Path(sys.argv[1]), "beyond/same-work"))), end="")
+    except MalformedResult as error:
+        sys.exit(f"error: {error}")

@@ -25,6 +25,19 @@ transfer,5,,55
 background,5,,
 """
 SCENARIO = 'b = [1, 2.5]\na = "µ"\n[[series]]\nname = "s"\n[[series]]\nname = "t"\n'
+SCHEMES = """schemes = ["ndp", "s-x"]
+[[scheme]]
+name = "s-x"
+like = "tcp"
+[[series]]
+name = "a"
+duration = "1ms"
+[[series]]
+name = "a-s"
+duration = "3ms"
+[[series]]
+name = "b"
+"""
 
 
 class KeptRuns(unittest.TestCase):
@@ -110,3 +123,33 @@ class KeptRuns(unittest.TestCase):
             kept_runs.series_hash(SCENARIO, "s"),
             "34f81f151c9711a2ba43fb22d8cb36dcc07b3ba50a190c58630c59eafddab6c9",
         )
+
+    def test_the_hash_is_of_a_series_with_its_scheme(self) -> None:
+        """The run's series is SERIES-SCHEME then; other series and schemes change nothing."""
+        whole = kept_runs.series_hash(SCHEMES, "a-s-x")
+        self.assertEqual(whole, "634c8fb4ee70154ccc8db8f601f2fe3a4c6cdcff4aaf7e7832e7ae6a63678907")
+        for before, after, is_same in (
+            ("1ms", "2ms", False),
+            ('like = "tcp"', 'like = "hull"', False),
+            ('name = "b"', 'name = "c"', True),
+            ('["ndp", ', '["ndp", "hull", ', True),
+        ):
+            changed = SCHEMES.replace(before, after)
+            self.assertNotEqual(changed, SCHEMES)
+            self.assertEqual(kept_runs.series_hash(changed, "a-s-x") == whole, is_same, before)
+        own = '[[series]]\nname = "a"\nschemes = ["ndp"]\nduration = "1ms"\n'
+        other = kept_runs.series_hash(own.replace("1ms", "2ms"), "a-ndp")
+        self.assertNotEqual(kept_runs.series_hash(own, "a-ndp"), other)
+
+    def test_a_scenario_that_names_files_is_refused(self) -> None:
+        """What was in them is not known."""
+        self.run_of(1)
+        file = self.out / "x" / "y" / "runs" / "s" / "seed-1" / "scenario.toml"
+        for named in (
+            'topology.file = "t.topo"\n',
+            '[[workload]]\nname = "w"\nsize = { file = "s.txt" }\n',
+            '[sweep]\n"topology.file" = ["a.topo", "b.topo"]\n',
+        ):
+            file.write_text(named, encoding="utf-8")
+            self.assertEqual(self.add(), 2, named)
+        self.assertFalse(self.file.exists())

@@ -7,9 +7,10 @@ import re
 import sys
 import tomllib
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -117,11 +118,22 @@ def with_series(text: str, transports: Sequence[str], timers: str | None = None)
         f'\n[[series]]\nname = "{each}"\ntransport.{each} = {{{keys[each]}}}\n'
         for each in transports
     )
-    read = tomllib.loads(text)
-    if isinstance(read.get("series"), list) and "[[series]]" not in text:
-        # An inline list cannot be added to. Its series would be left out anyway.
-        return tomli_w.dumps({key: value for key, value in read.items() if key != "series"}) + more
-    return text + more
+    if can_be_added_to(text, transports):
+        return text + more
+    kept = {key: value for key, value in tomllib.loads(text).items() if key != "series"}
+    return tomli_w.dumps(kept) + more
+
+
+def can_be_added_to(text: str, transports: Sequence[str]) -> bool:
+    """Whether a scenario can have more series at its end: errors then name lines of its file."""
+    own = tomllib.loads(text).get("series", [])
+    names = [each.get("name") for each in own if isinstance(each, dict)]
+    try:
+        tomllib.loads(f'{text}\n[[series]]\nname = "one"\n')
+    except tomllib.TOMLDecodeError:
+        # An inline list.
+        return False
+    return not any(name in names for name in transports)
 
 
 def with_schemes(text: str, schemes: Sequence[str]) -> str:
@@ -145,10 +157,11 @@ def measured(
 
 def table_of(measured: Mapping[str, Sequence[Mapping[str, float]]]) -> polars.DataFrame:
     """The table of these numbers."""
-    names = list(dict.fromkeys(name for runs in measured.values() for run in runs for name in run))
+    names = rows_of(name for runs in measured.values() for run in runs for name in run)
     columns: list[polars.Series] = [polars.Series("measure", names, polars.String)]
     for group, runs in measured.items():
-        label = group or "scenario"
+        # The first column has its name already.
+        label = "series measure" if group == "measure" else group or "scenario"
         found = [[run[name] for run in runs if name in run] for name in names]
         each = [Measure.of(values) for values in found]
         means = [None if one is None else one.mean for one in each]
@@ -159,6 +172,15 @@ def table_of(measured: Mapping[str, Sequence[Mapping[str, float]]]) -> polars.Da
             polars.Series(f"{label} seeds", [len(values) for values in found], polars.Int64),
         ]
     return polars.DataFrame(columns)
+
+
+def rows_of(names: Iterable[str]) -> list[str]:
+    """Names of measures, each once: as they came, but slowdowns by flow size."""
+    there = list(dict.fromkeys(names))
+    slowdowns = [name for name in SLOWDOWNS if name in there]
+    others = [name for name in there if name not in slowdowns]
+    first = next((at for at, name in enumerate(there) if name in slowdowns), 0)
+    return [*others[:first], *slowdowns, *others[first:]]
 
 
 def cells(frame: polars.DataFrame) -> list[list[str]]:
@@ -200,9 +222,9 @@ def measures(run: Result) -> dict[str, float]:
         found["FCT median (µs)"] = quantile(flows["fct_us"], 0.5)
         found["FCT p99 (µs)"] = quantile(flows["fct_us"], 0.99)
         for low, high, chosen in by_size(flows):
-            name = size_name(low, high)
-            found[f"slowdown median, {name}"] = quantile(chosen["slowdown"], 0.5)
-            found[f"slowdown p99, {name}"] = quantile(chosen["slowdown"], 0.99)
+            for word, share in SHARES.items():
+                name = slowdown_name(word, low, high)
+                found[name] = quantile(chosen["slowdown"], share)
     summary = run.summary
     if summary["measured_ps"]:
         # A run that was stopped in its warm-up has measured nothing.
@@ -286,6 +308,18 @@ def bytes_name(size: float) -> str:
         if size >= unit:
             return f"{size / unit:g} {name}"
     return f"{size:g} B"
+
+
+def slowdown_name(word: str, low: float, high: float) -> str:
+    """What the table calls a quantile of the slowdowns of a range of sizes."""
+    return f"slowdown {word}, {size_name(low, high)}"
+
+
+#: Quantiles of slowdowns, and all their names from the smallest flows to the largest.
+SHARES = {"median": 0.5, "p99": 0.99}
+SLOWDOWNS = [
+    slowdown_name(word, low, high) for low, high in pairwise((0.0, *SIZES)) for word in SHARES
+]
 
 
 def text_of(rows: Sequence[Sequence[str]]) -> str:

@@ -24,6 +24,7 @@ KINDS = {
     "nack": ("#D55E00", "5 3", "NACK"),
     "pull": ("#000000", "2 3", "PULL"),
     "reset": ("#767676", "8 3", "RESET"),
+    "pause": ("#E69F00", "2 2", "pause frame"),
 }
 
 #: More than this cannot be told apart.
@@ -162,10 +163,12 @@ def sequence(timeline: polars.DataFrame) -> str:
     events = timeline.sort("time_ps", maintain_order=True)
     if not len(events):
         return ""
-    flows = events.select("workload", "index", "source", "destination").unique()
+    # Pause frames are of no flow.
+    flows = events.select("workload", "index", "source", "destination").drop_nulls().unique()
     rows = events.head(MOST_ARROWS * 3).to_dicts()
+    senders = {f"host {source}" for source in flows["source"].drop_nulls()}
     for row in rows:
-        row["column"] = column_of(row)
+        row["column"] = column_of(row, senders)
     met = {row["column"] for row in rows}
     places = [place for place in COLUMNS if place in met]
     names = dict(zip(COLUMNS, COLUMNS, strict=True))
@@ -187,15 +190,16 @@ def sequence(timeline: polars.DataFrame) -> str:
     seen: set[tuple[object, ...]] = set()
     for row in rows:
         x, at = column[row["column"]], y(row["time_ps"])
-        stroke, dash, name = KINDS.get(row["packet"], KINDS["reset"])
+        stroke, dash, name = KINDS[row["packet"]]
         flow = (row["workload"], row["index"], row["source"], row["destination"])
         sort = "data" if row["packet"] == "header" else row["packet"]
         packet = (*flow, sort, row["sequence"], row["attempt"])
-        title = f"{row['time_ps'] / 1e6:.3f} µs: {row['place']}: {name} {row['sequence']}"
+        number = "" if row["sequence"] is None else f" {row['sequence']}"
+        title = f"{row['time_ps'] / 1e6:.3f} µs: {row['place']}: {name}{number}"
         title = html.escape(f"{title}, {row['event']}")
         if packet not in seen and row["event"] in ("depart", "enqueue"):
             # It begins here, as far as the timeline knows.
-            marks.number(x, at, str(row["sequence"]), stroke)
+            marks.number(x, at, number.strip(), stroke)
         seen.add(packet)
         if packet in left and row["event"] != "mark":
             marks.line(left.pop(packet), (x, at), stroke, dash, title)
@@ -206,7 +210,7 @@ def sequence(timeline: polars.DataFrame) -> str:
         elif row["event"] in ("enqueue", "trim"):
             waits[packet] = (x, at)
         if row["event"] in FATES:
-            marks.fate(x, at, f"{FATES[row['event']]} {row['sequence']}", stroke, title)
+            marks.fate(x, at, f"{FATES[row['event']]}{number}", stroke, title)
     heads = "".join(
         f'<line x1="{x:.1f}" y1="34" x2="{x:.1f}" y2="{height}" stroke="#ccc"/>'
         f'<text x="{x:.1f}" y="24" font-size="12" text-anchor="middle">'
@@ -312,11 +316,18 @@ COLUMNS = (
 FORWARD = {"tor up": 1, "aggregation up": 2, "aggregation down": 4, "tor down": 5}
 
 
-def column_of(row: dict[str, Any]) -> str:
-    """The column of an event: a host, or its port's place on the way, counted from the sender."""
+def column_of(row: dict[str, Any], senders: set[str]) -> str:
+    """The column of an event: a host, or its port's place on the way, counted from the sender.
+
+    Pause frames go against the data. Those of hosts belong to no flow: a host that sends is a
+    sender.
+    """
     words = row["place"].split(" ")
     if words[0] == "host":
-        return "sender" if int(words[1]) == row["source"] else "receiver"
+        is_sender = (
+            row["place"] in senders if row["source"] is None else int(words[1]) == row["source"]
+        )
+        return "sender" if is_sender else "receiver"
     at = FORWARD.get(" ".join(word for word in words if not word.isdigit()), 3)
     is_back = row["packet"] not in ("data", "header")
     return COLUMNS[len(COLUMNS) - 1 - at if is_back else at]

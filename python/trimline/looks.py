@@ -45,10 +45,10 @@ PROTOCOLS = {name: known["colour"] for name, known in (PUBLISHED | TRANSPORTS).i
 NAMES = {name: known["label"] for name, known in (PUBLISHED | TRANSPORTS).items()}
 
 #: Colours of series whose protocol nobody here knows, by their name.
-UNKNOWN = ("#661100", "#6699CC", "#999933", "#AA4499", "#888800")
+UNKNOWN = ("#661100", "#6699CC", "#AA4499", "#888800")
 
 #: Colours of series that are named after a switch profile, not after a protocol.
-PROFILES = {"paper": BLUE, "htsim": ORANGE, "csg-htsim": SKY}
+PROFILES = {"paper": BLUE, "htsim": "#999933", "csg-htsim": SKY}
 
 #: Colours of series that are not their protocol's only ones in a figure.
 OWN = {
@@ -99,10 +99,23 @@ def name_of(series: str) -> str:
     return " ".join(NAMES.get(word.lower(), word) for word in words)
 
 
+def parts_of(group: str) -> tuple[str, str, str]:
+    """Origin with its colon, series and point of a group of runs: `origin: series key=value`.
+
+    Each part is there or not. An origin is the name of a folder, which may hold spaces.
+    """
+    origin, colon, rest = group.partition(": ")
+    if not colon:
+        origin, rest = (group, "") if group.endswith(":") else ("", group)
+    series, _, point = rest.partition(" ")
+    if "=" in series:
+        series, point = "", rest
+    return (f"{origin}{colon.strip()}", series, point)
+
+
 def series_of(group: str) -> str:
-    """The series of a group of runs: `origin: series key=value`, each part there or not."""
-    words = (word for word in group.split(" ") if "=" not in word and not word.endswith(":"))
-    return next(words, "")
+    """The series of a group of runs."""
+    return parts_of(group)[1]
 
 
 def colours_of(groups: Iterable[str]) -> dict[str, str]:
@@ -131,6 +144,5 @@ def colours_of(groups: Iterable[str]) -> dict[str, str]:
 
 def label_of(group: str) -> str:
     """A group of runs as a reader wants it."""
-    series = series_of(group)
-    words = [name_of(word) if word == series else word for word in group.split(" ") if word]
-    return " ".join(words) or "scenario"
+    origin, series, point = parts_of(group)
+    return " ".join(filter(None, (origin, name_of(series), point))) or "scenario"

@@ -12,12 +12,21 @@ from statistics import fmean, stdev
 
 import polars
 
-#: 97.5 % quantile of Student's t by degrees of freedom; beyond the last the normal one's.
+#: 97.5 % quantile of Student's t by degrees of freedom, and beyond them from so many on: between
+#: two of these the one of the fewer counts, so that no interval is too narrow.
 STUDENT = (
     *(12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179),
     *(2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064),
     *(2.060, 2.056, 2.052, 2.048, 2.045, 2.042),
 )
+STUDENT_FROM = ((1000, 1.962), (120, 1.980), (60, 2.000), (40, 2.021), (31, 2.042))
+
+
+def student(freedom: int) -> float:
+    """The quantile, as the program has it."""
+    if freedom <= len(STUDENT):
+        return STUDENT[freedom - 1]
+    return next(value for least, value in STUDENT_FROM if freedom >= least)
 
 
 @dataclass(frozen=True)
@@ -38,9 +47,7 @@ class Measure:
         missing = None if len(found) == len(values) else (len(found), len(values))
         if len(found) == 1:
             return Measure(found[0], None, missing)
-        freedom = len(found) - 1
-        student = STUDENT[freedom - 1] if freedom <= len(STUDENT) else 1.96
-        half_width = student * stdev(found) / math.sqrt(len(found))
+        half_width = student(len(found) - 1) * stdev(found) / math.sqrt(len(found))
         return Measure(fmean(found), half_width, missing)
 
     def __str__(self) -> str:

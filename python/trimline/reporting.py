@@ -29,7 +29,7 @@ from trimline.files import MalformedResult
 from trimline.looks import colours_of, label_of
 from trimline.means import Measure, quantile
 from trimline.results import PORTS, SERIES, Result, Results, counters
-from trimline.swept import shown
+from trimline.swept import order, shown, value_of
 
 #: Curves of one plot, seeds of a curve by rank, drawings of one kind: more would hide each other.
 MOST, MOST_SEEDS, MOST_DRAWINGS = 8, 3, 4
@@ -120,7 +120,7 @@ class Page:
             self.made_of(),
         ]
         body = "\n".join(section for section in sections if section)
-        data = json.dumps(self.plots, separators=(",", ":")).replace("</", "<\\/")
+        data = json.dumps(self.plots, separators=(",", ":")).replace("<", "\\u003c")
         runs = f"{len(self.results)} run" + ("s" if len(self.results) > 1 else "")
         return (
             '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -206,6 +206,9 @@ class Page:
             columns.append([rounded(shares.get(x)) for x in xs])
         names = [series for series, *_ in curves]
         plot = self.curves(names, [rounded(x) for x in xs], columns)
+        for each, (_, times, _, _) in zip(plot["series"], curves, strict=True):
+            # Of one time there is no line.
+            each["points"] = times[0] == times[-1]
         plot |= {"x": "Flow completion time (µs)", "y": "Flows (%)", "xlog": True, "ymax": 100}
         note = "From a flow's start to its last byte at the receiver, all seeds together. "
         note += "A curve ends below 100 % where flows were not delivered. Drag to zoom."
@@ -224,23 +227,25 @@ class Page:
     def slowdown(self) -> str:
         """Slowdown by flow size: median and 99th percentile."""
         values: dict[tuple[str, str], dict[str, float]] = {}
-        names: dict[str, None] = {}
+        places: dict[str, float] = {}
         for series, runs in self.drawn.items():
             flows = polars.concat([ended(run) for run in runs])
             for low, high, chosen in by_size(flows):
                 name = size_name(low, high)
-                names[name] = None
+                places[name] = low
                 for share, word in ((0.5, "median"), (0.99, "p99")):
                     found = values.setdefault((series, word), {})
                     found[name] = quantile(chosen["slowdown"], share)
         if not values:
             return ""
+        # Some series may lack the smaller ones.
+        names = sorted(places, key=lambda name: places[name])
         columns = [[rounded(row.get(name)) for name in names] for row in values.values()]
         plot = self.curves([series for series, _ in values], list(range(len(names))), columns)
         for each, (series, word) in zip(plot["series"], values, strict=True):
             each |= {"name": f"{label_of(series)} {word}", "dash": int(word == "p99")}
         plot |= {"x": "Flow size", "y": "Slowdown", "ylog": True, "points": True}
-        plot["ticks"] = list(names)
+        plot["ticks"] = names
         return self.plot("Slowdown by size", "Completion time over that in an idle network.", plot)
 
     def throughput(self) -> str:
@@ -274,7 +279,7 @@ class Page:
     def sweeps(self) -> str:
         """Each number over each swept key: a curve for all that is the same but the key."""
         parts = []
-        for key, kind in self.results.types.items():
+        for key in self.results.types:
             lines: dict[str, dict[str, str]] = {}
             for group, runs in self.groups.items():
                 run = runs[0]
@@ -282,7 +287,7 @@ class Page:
                     rest = {name: value for name, value in run.point.items() if name != key}
                     line = replace(run, point=rest).group
                     lines.setdefault(line, {})[shown(run.point[key])] = group
-            labels = in_order(kind, {label for line in lines.values() for label in line})
+            labels = in_order({label for line in lines.values() for label in line})
             if len(labels) < 2:
                 continue
             chosen = {name: lines[name] for name in list(lines)[:MOST]}
@@ -414,8 +419,8 @@ class Page:
                 name = html.escape(f"{label_of(series)}, seed {runs[0].seed}")
                 parts.append(f"<h3>{name}: packets that links did not bring</h3>{lost}")
         note = (
-            "Each line is a link, coloured by the busier of its two directions over the whole run; "
-            "point at one for its numbers."
+            "Each line is a link, coloured by the busier of its two directions over the whole run, "
+            "a host's link by the direction to the host. Point at one for its numbers."
         )
         head = f'<h2>Network</h2><p class="note">{note}</p>{drawings.scale()}'
         return head + "".join(parts) if parts else ""
@@ -473,13 +478,9 @@ def goodputs(run: Result) -> list[float]:
     return [value * 8_000 / run.summary["measured_ps"] for value in got]
 
 
-def in_order(kind: Any, labels: set[str]) -> list[str]:
+def in_order(labels: set[str]) -> list[str]:
     """Values of a swept key from the least to the largest."""
-    if kind == polars.Int64:
-        return sorted(labels, key=int)
-    if isinstance(kind, polars.Enum):
-        return [label for label in kind.categories if label in labels]
-    return sorted(labels)
+    return sorted(labels, key=lambda label: order(value_of(label)))
 
 
 #: Of a finding that is missed, what is said of the authors' program.
@@ -504,13 +505,14 @@ def findings(rows: Sequence[dict[str, Any]]) -> str:
     lines = []
     for row in rows:
         low, high = row.get("lo"), row.get("hi")
-        bounds = f"{cell(low)}..{cell(high)}" if low is not None or high is not None else "-"
+        ends = ["" if end is None else cell(end) for end in (low, high)]
+        bounds = "..".join(ends) if any(ends) else "-"
         missed = MISSED.get(str(row.get("missed")), "does not hold")
         word, kind = ("holds", "holds") if row.get("holds") else (missed, "fails")
         if row.get("not_judged"):
-            word = "not judged"
+            word, kind = "not judged", "none"
         elif bounds == "-" and kind == "holds":
-            word = "reported"
+            word, kind = "reported", "none"
         cells = [cell(row.get("paper")), of_theirs(row), cell(row.get("ours"))]
         cells += [bounds, html.escape(str(row.get("unit", "")))]
         inside = "".join(f"<td>{each}</td>" for each in cells)

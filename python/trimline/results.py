@@ -14,10 +14,10 @@ from typing import Any
 import polars
 
 from trimline.files import MalformedResult, read_json
-from trimline.swept import Value, shown, type_of, typed
+from trimline.swept import Value, order, shown, type_of, typed
 
-#: flows.csv, as narrow as its numbers are: a row of a flow takes about a hundred bytes. Signed, so
-#: that a difference below zero is below zero.
+#: flows.csv: a row of a flow takes about 130 bytes. Numbers that one adds up have 64 bits, because
+#: a sum of narrower ones is as narrow. Signed, so that a difference below zero is below zero.
 FLOWS: dict[str, Any] = {
     "workload": polars.Categorical,
     "index": polars.Int32,
@@ -34,13 +34,13 @@ FLOWS: dict[str, Any] = {
     "slowdown": polars.Float64,
     "delivered_bytes": polars.Int64,
     "measured_bytes": polars.Int64,
-    "packets_sent": polars.Int32,
-    "retransmissions_signalled": polars.Int32,
-    "retransmissions_return": polars.Int32,
-    "retransmissions_timeout": polars.Int32,
-    "trims": polars.Int32,
-    "returns": polars.Int32,
-    "timeouts": polars.Int32,
+    "packets_sent": polars.Int64,
+    "retransmissions_signalled": polars.Int64,
+    "retransmissions_return": polars.Int64,
+    "retransmissions_timeout": polars.Int64,
+    "trims": polars.Int64,
+    "returns": polars.Int64,
+    "timeouts": polars.Int64,
     "end": polars.Categorical,
 }
 
@@ -272,7 +272,7 @@ class Results(Sequence[Result]):
 
     def place_of(self, run: Result) -> tuple[Any, ...]:
         """Where a run stands among those of its folder: by series, swept values as sizes, seed."""
-        at = tuple((key, rank(self.types[key], value)) for key, value in run.point.items())
+        at = tuple((key, order(value)) for key, value in run.point.items())
         return (run.origin, run.series, at, run.seed)
 
     def __len__(self) -> int:
@@ -381,22 +381,20 @@ class Results(Sequence[Result]):
         return groups
 
 
-def rank(kind: Any, value: Value) -> tuple[float, str]:
-    """Where a swept value stands among those of its column."""
-    if isinstance(kind, polars.Enum):
-        return (list(kind.categories).index(shown(value)), "")
-    return (float(value), "") if isinstance(value, int) else (0.0, shown(value))
-
-
 def keyed(run: Result, frame: polars.LazyFrame, types: Mapping[str, Any]) -> polars.LazyFrame:
-    """A frame with the columns that tell its run from others, in front."""
+    """A frame with the columns that tell its run from others, in front.
+
+    A swept key that is named like a column that is there is called `swept_` and its name.
+    """
     own: dict[str, Any] = {"origin": run.origin} if run.origin else {}
-    own |= {"series": run.series, "seed": run.seed}
+    own |= {"series": run.series}
     columns = [polars.lit(value).alias(name) for name, value in own.items()]
+    columns.append(polars.lit(run.seed, polars.Int64).alias("seed"))
+    taken = {*own, "seed", "interrupted", *frame.collect_schema().names()}
     columns += [
         polars.lit(value if types[name] in (polars.Int64, polars.Boolean) else shown(value))
         .cast(types[name])
-        .alias(name)
+        .alias(f"swept_{name}" if name in taken else name)
         for name, value in run.point.items()
     ]
     columns.append(polars.lit(run.interrupted).alias("interrupted"))

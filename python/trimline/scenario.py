@@ -121,13 +121,20 @@ def toml_value(value: object) -> str:
         return "{ " + inside + " }"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return "[" + ", ".join(toml_value(each) for each in value) + "]"
-    return tomli_w.dumps({"v": value}).split("=", 1)[1].strip()
+    made = plain(value)
+    if isinstance(made, list):
+        return toml_value(made)
+    return tomli_w.dumps({"v": made}).split("=", 1)[1].strip()
 
 
 def plain(value: Any) -> Any:
-    """Dictionaries and lists of TOML's types: tuples and paths as scenarios mean them."""
+    """Dictionaries and lists of TOML's types: tuples, paths and numpy's as scenarios mean them."""
     if isinstance(value, Mapping):
         return {str(key): plain(each) for key, each in value.items() if each is not None}
     if isinstance(value, list | tuple | range):
         return [plain(each) for each in value]
-    return str(value) if isinstance(value, Path) else value
+    if isinstance(value, Path):
+        return str(value)
+    # Arrays and numbers of numpy and polars have no types of TOML, but say what they are.
+    to_plain = getattr(value, "tolist", None) or getattr(value, "to_list", None)
+    return plain(to_plain()) if callable(to_plain) else value

@@ -68,6 +68,8 @@ def chosen(scenario: Scenario, series: Sequence[str] | None) -> list[RunName]:
     runs = scenario.runs
     if series is None:
         return runs
+    if not series:
+        raise ScenarioError("series is empty; expected at least one name, or None for all")
     there = list(dict.fromkeys(run.series for run in runs))
     for name in series:
         if name not in there:

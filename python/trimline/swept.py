@@ -48,6 +48,12 @@ def type_of(values: Sequence[Value]) -> Any:
     return polars.Enum(sorted(found, key=lambda label: (found[label], label)))
 
 
+def order(value: Value) -> tuple[bool, float, str]:
+    """Where a value stands among others of its key: numbers and quantities by size, then words."""
+    at = float(value) if isinstance(value, int) else size(value)
+    return (at is None, at or 0.0, shown(value))
+
+
 def size(value: Value) -> float | None:
     """How large a quantity is among others of its kind."""
     part = re.fullmatch("([0-9]+)[/:]([1-9][0-9]*)", shown(value))

@@ -353,7 +353,7 @@ pub(crate) fn bench(options: &Options) -> Result<ExitCode, Failure> {
     if let Some(name) = &options.once {
         let measurement = once(Workload::named(name)?, options)?;
         let line = serde_json::to_string(&measurement);
-        print(&format!("{}\n", line.map_err(|error| Failure::message(error.to_string()))?));
+        print(&format!("{}\n", line.map_err(|error| Failure::message(error.to_string()))?))?;
         return Ok(ExitCode::SUCCESS);
     }
     let chosen: Vec<&Workload> = match &options.only[..] {
@@ -377,9 +377,9 @@ pub(crate) fn bench(options: &Options) -> Result<ExitCode, Failure> {
         .collect::<Result<Vec<Measurement>, Failure>>()?;
     if options.json {
         let text = serde_json::to_string_pretty(&measurements);
-        print(&format!("{}\n", text.map_err(|error| Failure::message(error.to_string()))?));
+        print(&format!("{}\n", text.map_err(|error| Failure::message(error.to_string()))?))?;
     } else {
-        print(&table(&measurements));
+        print(&table(&measurements))?;
     }
     Ok(ExitCode::SUCCESS)
 }

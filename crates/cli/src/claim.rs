@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, FlockOperation, access, flock};
 use trimline_metrics::manifest::Origin;
-use trimline_metrics::result_folder::{self, LOCK, MANIFEST};
+use trimline_metrics::result_folder::{self, LOCK, MANIFEST, is_passing};
 use trimline_sim::scenario::{Run, Scenario};
 
 use crate::failure::Failure;
@@ -174,6 +174,7 @@ impl Claim {
         if self.folder.exists() && !self.folder.is_dir() {
             return Err(Failure::message(format!("{}: not a folder", self.folder.display())));
         }
+        leads_somewhere(&self.folder)?;
         self.has_summary_of_runs()?;
         for (place, _) in runs {
             let above = place.ancestors().skip(1);
@@ -181,13 +182,17 @@ impl Claim {
             if let Some(file) = inside.find(|path| path.exists() && !path.is_dir()) {
                 return Err(Failure::message(format!("{}: not a folder", file.display())));
             }
-            // A result is made beside its place.
-            let there = above.clone().find(|path| path.exists()).unwrap_or(Path::new("."));
-            access(there, Access::WRITE_OK | Access::EXEC_OK)
-                .map_err(|error| Failure::io(there, &error.into()))?;
             if place.file_name().is_none() {
                 return Err(Failure::message(format!("{}: has no name", place.display())));
             }
+            leads_somewhere(place)?;
+            let first = above.clone().find(|path| path.exists()).unwrap_or(Path::new("."));
+            let there = match place.exists() {
+                true => result_folder::maker(place).map_err(|error| Failure::io(place, &error))?,
+                false => first.to_owned(),
+            };
+            access(&there, Access::WRITE_OK | Access::EXEC_OK)
+                .map_err(|error| Failure::io(&there, &error.into()))?;
             let other = self.other(place, stale).map_err(|error| Failure::io(place, &error))?;
             if let Some(other) = other {
                 return Err(Failure::message(format!(
@@ -211,7 +216,7 @@ impl Claim {
         for entry in fs::read_dir(place)? {
             let entry = entry?;
             let (name, path) = (entry.file_name(), entry.path());
-            let is_own = name == LOCK || (place == self.folder && name == SUMMARY);
+            let is_own = is_passing(&name) || (place == self.folder && name == SUMMARY);
             if !is_own && !will_go(&path, stale)? {
                 return Ok(Some(path));
             }
@@ -234,6 +239,19 @@ impl Claim {
         }
         Ok(true)
     }
+}
+
+/// Refuses a link to what is not there: nothing can be renamed to its place.
+fn leads_somewhere(path: &Path) -> Result<(), Failure> {
+    // Without a `/` at its end, behind which is what it leads to.
+    let path: PathBuf = path.components().collect();
+    if path.is_symlink() && !path.exists() {
+        return Err(Failure::message(format!(
+            "{}: a link to a folder that is not there; expected one that is, or another folder (--out)",
+            path.display()
+        )));
+    }
+    Ok(())
 }
 
 /// Whether nothing of a path is left when the `stale` results are removed.
@@ -278,6 +296,10 @@ pub(crate) fn results_below(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
+fn is_refused(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem)
+}
+
 /// A lock beside a folder. The kernel takes it back from a command that was killed.
 #[derive(Debug)]
 struct Lock {
@@ -294,9 +316,7 @@ impl Lock {
         let (beside, inside) = Lock::paths(folder)?;
         match Lock::take_at(&beside) {
             // The parent is somebody else's, such as that of a mounted volume.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && folder.is_dir() => {
-                Lock::take_at(&inside)
-            }
+            Err(error) if is_refused(&error) && folder.is_dir() => Lock::take_at(&inside),
             taken => taken,
         }
     }
@@ -502,6 +522,33 @@ mod tests {
         assert_eq!(removed, ["seed-2"]);
         assert!(folder.join("seed-1").join(MANIFEST).is_file());
         assert_eq!(fs::read_to_string(folder.join("seed-1/notes.txt")).unwrap(), "mine");
+        fs::remove_dir_all(scratch).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_is_a_link_must_lead_somewhere() {
+        let scratch = scratch("links");
+        let (folder, real) = (scratch.join("x"), scratch.join("real"));
+        std::os::unix::fs::symlink(&real, &folder).unwrap();
+        for more in ["", "seeds = \"1..2\"\n"] {
+            let scenario = scenario("x", more);
+            let places: Vec<_> = (scenario.runs.iter())
+                .map(|run| (directory(&folder, run, scenario.runs.len()), run))
+                .collect();
+            let clear = || Claim::take(&folder)?.clear(&scenario, &[], &places);
+            match clear() {
+                Err(Failure::Message(text)) => assert!(text.contains("not there"), "{text}"),
+                other => panic!("{other:?}"),
+            }
+            fs::create_dir(&real).unwrap();
+            assert!(clear().unwrap().is_empty());
+            // One result becomes several: the link stays.
+            result(&folder, "x", "seed-7");
+            let removed = if more.is_empty() { vec![] } else { vec![String::new()] };
+            assert_eq!(clear().unwrap(), removed);
+            assert!(folder.is_symlink() && folder.is_dir());
+            fs::remove_dir_all(&real).unwrap();
+        }
         fs::remove_dir_all(scratch).unwrap();
     }
 

@@ -1,7 +1,6 @@
 //! `trimline compare`: a scenario with one transport after the other, or with one scheme after the other. The runs are
 //! those of `run`, a series for each; the Python package makes the table and the figure.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -12,6 +11,7 @@ use crate::failure::Failure;
 use crate::reproduce::{call_package, check_package};
 use crate::run::{self, run_scenario};
 use crate::scenario_file::{default_folder, parse_scenario, scenario_text};
+use crate::toml_text;
 
 /// What is compared, and where it goes.
 #[derive(Debug)]
@@ -86,20 +86,34 @@ fn of_transports(
     transports: &Transports,
 ) -> Result<(Scenario, Vec<String>), Failure> {
     let names = self::names(names, transports)?;
-    let series = with_series(text, &names, timers, transports);
-    if text.parse::<toml::Table>().is_ok() && series.parse::<toml::Table>().is_err() {
-        return Err(Failure::message(format!(
-            "{}: `series = [...]` cannot be added to; expected [[series]] tables",
-            path.display()
-        )));
-    }
+    let own = own_series(text);
+    let stays = can_be_added_to(text) && !own.iter().any(|own| names.contains(&&**own));
+    let base = if stays {
+        text.to_owned()
+    } else {
+        // Its mistakes are of the file, whose lines the other text does not have.
+        parse_scenario(path, text, settings, transports)?;
+        toml_text::without(text, &["series"])
+    };
+    let series = with_series(&base, &names, timers, transports);
     let mut scenario = parse_scenario(path, &series, settings, transports)?;
-    let is_transport = |series: &str| names.contains(&series);
-    let own: BTreeSet<String> = (scenario.runs.iter().map(|run| run.plan.series.clone()))
-        .filter(|series| !is_transport(series))
-        .collect();
-    scenario.runs.retain(|run| is_transport(&run.plan.series));
-    Ok((scenario, Vec::from_iter(own)))
+    scenario.runs.retain(|run| names.contains(&&*run.plan.series));
+    Ok((scenario, own))
+}
+
+/// The names of the series that a scenario has.
+fn own_series(text: &str) -> Vec<String> {
+    let read: Option<toml::Table> = text.parse().ok();
+    let own = read.as_ref().and_then(|read| read.get("series")?.as_array());
+    let named = |series: &toml::Value| Some(series.get("name")?.as_str()?.to_owned());
+    own.into_iter().flatten().filter_map(named).collect()
+}
+
+/// Whether a scenario can have more series at its end: not behind `series = [...]`. One that is no TOML is refused as it
+/// is.
+fn can_be_added_to(text: &str) -> bool {
+    let is_toml = |text: &str| text.parse::<toml::Table>().is_ok();
+    !is_toml(text) || is_toml(&format!("{text}\n[[series]]\nname = \"one\"\n"))
 }
 
 /// The scenario with these schemes, and the names of its own series.
@@ -125,12 +139,17 @@ fn of_schemes(
     if scenario.name.is_empty() {
         scenario.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     }
-    // What a result keeps runs again with the same schemes.
-    scenario.text = if is_file { format!("{text}\n{said}") } else { format!("{said}{text}") };
-    let read: Option<toml::Table> = text.parse().ok();
-    let own = read.as_ref().and_then(|read| read.get("series")?.as_array());
-    let named = |series: &toml::Value| Some(series.get("name")?.as_str()?.to_owned());
-    Ok((scenario, own.into_iter().flatten().filter_map(named).collect()))
+    scenario.text = with_schemes(text, &said);
+    Ok((scenario, own_series(text)))
+}
+
+/// The text that a result keeps: it runs again with the same schemes. A list of names stands before all tables, tables
+/// behind everything.
+fn with_schemes(text: &str, said: &str) -> String {
+    let base = toml_text::without(text, &["series", "scheme", "schemes"]);
+    let (names, tables) = toml_text::parts(said, &[]);
+    // A mark of the byte order stands at the beginning alone.
+    format!("{names}{}{tables}", base.trim_start_matches('\u{feff}'))
 }
 
 /// Names with commas as the key of a scenario.
@@ -266,6 +285,7 @@ mod tests {
         let series: Vec<&str> = scenario.runs.iter().map(|run| &*run.plan.series).collect();
         assert_eq!((series, own), (vec!["hull", "ndp"], vec!["mine".to_owned()]));
         assert!(scenario.text.starts_with("schemes = [\"hull\", \"ndp\"]\n"));
+        runs_again(&scenario);
         let refused = |schemes: &str| match read(schemes) {
             Err(Failure::Scenario(error)) => error.to_string(),
             other => panic!("{schemes}: {other:?}"),
@@ -279,6 +299,82 @@ mod tests {
         assert!(refused("ndp,ndp").contains("scheme `ndp` twice"));
         assert!(refused("ndp,").contains("no name for a file"));
         assert!(matches!(read("none.toml"), Err(Failure::Message(_))));
+    }
+
+    /// What is kept gives the same runs.
+    #[track_caller]
+    fn runs_again(scenario: &Scenario) {
+        let again = Scenario::parse("kept.toml", &scenario.text, &[])
+            .unwrap_or_else(|error| panic!("{error}\n{}", scenario.text));
+        let told = |scenario: &Scenario| {
+            let of = |run: &Run| format!("{} {:?} {:?}", run.name, run.plan, run.output);
+            scenario.runs.iter().map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(told(&again), told(scenario), "{}", scenario.text);
+    }
+
+    #[test]
+    fn what_a_comparison_of_schemes_keeps_runs_again() {
+        let scratch = std::env::temp_dir().join(format!("trimline-kept-{}", std::process::id()));
+        std::fs::create_dir_all(&scratch).unwrap();
+        let file = scratch.join("schemes.toml");
+        let plain = "\u{feff}topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n\
+            [sweep]\nworkload.w.size = [\"9KB\", \"18KB\"]\nlinks.rate = [\"10Gbps\", \"40Gbps\"]";
+        let inline = "scheme = [{ name = \"mine\", transport.tcp.payload = \"700B\", switch.profile = \"qos\" }]\n";
+        for own in [
+            "",
+            "\n[[series]]\nname = \"mine\"\nlinks.delay = \"9us\"\n",
+            "\n[[scheme]]\nname = \"small\"\nlike = \"dctcp\"\n",
+        ] {
+            let text = format!("{plain}{own}");
+            for said in [
+                "schemes = [\"ndp\", \"small\"]\n[[scheme]]\nname = \"small\"\nlike = \"tcp\"\n\
+                    [scheme.switch]\ndata_queue = \"9pkt\"\n",
+                "[[scheme]]\nname = \"hull\"\n[[scheme]]\nname = \"ndp\"\n",
+                "schemes = [\"ndp\", \"tcp\"]",
+                inline,
+            ] {
+                std::fs::write(&file, said).unwrap();
+                let known = Transports::built_in();
+                let name = file.display().to_string();
+                let read = of_schemes(Path::new("s.toml"), &text, &name, &[], &known);
+                runs_again(&read.unwrap_or_else(|error| panic!("{error:?}")).0);
+            }
+        }
+        std::fs::remove_dir_all(scratch).unwrap();
+    }
+
+    #[test]
+    fn series_of_the_same_name_and_inline_ones_are_left_out() {
+        let base = "topology.star.hosts = 3\nworkload = [{ name = \"w\", permutation = {}, size = \"9KB\" }]\n";
+        let known = Transports::built_in();
+        let read = |own: &str| {
+            let text = format!("{base}{own}");
+            of_transports(Path::new("s.toml"), &text, ("ndp,dctcp", None), &[], &known)
+        };
+        let table = |name| format!("[[series]]\nname = \"{name}\"\nlinks.delay = \"9us\"\n");
+        for (own, left) in [
+            (String::new(), vec![]),
+            (table("mine"), vec!["mine"]),
+            (table("ndp") + &table("mine"), vec!["ndp", "mine"]),
+            ("series = [{ name = \"mine\" }]\n".to_owned(), vec!["mine"]),
+            ("series = [{ name = \"dctcp\", transport.tcp = {} }]\n".to_owned(), vec!["dctcp"]),
+        ] {
+            let (scenario, names) = read(&own).unwrap_or_else(|error| panic!("{own}: {error:?}"));
+            assert_eq!(names, left, "{own}");
+            let plain = read("").unwrap_or_else(|error| panic!("{error:?}")).0;
+            let plans = |scenario: &Scenario| {
+                scenario.runs.iter().map(|run| format!("{:?}", run.plan)).collect::<Vec<_>>()
+            };
+            assert_eq!(plans(&scenario), plans(&plain), "{own}");
+        }
+        // A mistake of its own is named where the file has it.
+        match read("series = [{ name = \"ndp\", links.rat = \"1Gbps\" }]\n") {
+            Err(Failure::Scenario(error)) => {
+                assert!(error.to_string().starts_with("s.toml:3:33: unknown key `rat`"), "{error}");
+            }
+            other => panic!("{other:?}"),
+        }
     }
 
     #[test]

@@ -130,11 +130,11 @@ pub(crate) fn list(directory: Option<&Path>, as_json: bool) -> Result<ExitCode, 
                 })
             })
             .collect();
-        print(&format!("{:#}\n", json!({ "experiments": list })));
+        print(&format!("{:#}\n", json!({ "experiments": list })))?;
     } else {
         let width = experiments.iter().map(|e| e.id.len()).max().unwrap_or(0);
         for Experiment { id, expected, .. } in &experiments {
-            print(&format!("{id:width$}  {}\n", expected.title));
+            print(&format!("{id:width$}  {}\n", expected.title))?;
         }
     }
     Ok(ExitCode::SUCCESS)

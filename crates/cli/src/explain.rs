@@ -20,7 +20,7 @@ pub(crate) fn explain(
     settings: &[String],
     transports: &Transports,
 ) -> Result<ExitCode, Failure> {
-    print(&text(&read_scenario(path, format, settings, transports)?));
+    print(&text(&read_scenario(path, format, settings, transports)?))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -27,6 +27,8 @@ pub(crate) fn is_matrix(path: &Path, format: Option<&str>) -> bool {
 fn begins_as_matrix(path: &Path) -> bool {
     let Ok(file) = fs::File::open(path) else { return false };
     let lines = BufReader::new(file.take(1 << 16)).lines().map_while(Result::ok);
+    // A mark of the byte order is no part of the first line.
+    let lines = lines.map(|line| line.trim_start_matches('\u{feff}').to_owned());
     let mut words = lines.filter(|line| !line.trim_start().starts_with('#'));
     let first = words.find_map(|line| line.split_whitespace().next().map(str::to_owned));
     first.is_some_and(|word| word == "Nodes")
@@ -96,8 +98,8 @@ fn fattree(hosts: u32) -> Option<String> {
 }
 
 /// `trimline formats`.
-pub(crate) fn formats() -> ExitCode {
-    print(FILES);
+pub(crate) fn formats() -> Result<ExitCode, Failure> {
+    print(FILES)?;
     let head = ["distribution", "mean B", "largest B", "interpolation", "file"];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for (name, file, sizes) in distributions::built_in() {
@@ -113,8 +115,8 @@ pub(crate) fn formats() -> ExitCode {
             file.to_owned(),
         ]);
     }
-    print(&columns(&rows));
-    ExitCode::SUCCESS
+    print(&columns(&rows))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 const FILES: &str = "\

@@ -81,7 +81,8 @@ impl Kept {
         eprintln!("kept: {filled} of {} runs are in {file}", scenario.runs.len());
         if others > 0 {
             eprintln!(
-                "{others} lines of {file} are of another scenario, or lack what is asked: not used"
+                "{others} lines of {file} are of another scenario or of one that names files, or lack what is asked: \
+                 not used"
             );
         }
         filled
@@ -96,17 +97,64 @@ impl Line {
 }
 
 /// SHA-256 of what a scenario says of one series, as JSON with sorted keys: comments, the order of keys and other
-/// series change nothing.
+/// series and schemes change nothing. `None` where the scenario names files: what is in them is not known here.
 fn series_hash(text: &str, series: &str) -> Option<String> {
     let mut table: toml::Table = text.parse().ok()?;
-    if let Some(toml::Value::Array(all)) = table.get_mut("series") {
-        let is_it =
-            |one: &toml::Value| one.get("name").and_then(toml::Value::as_str) == Some(series);
-        all.retain(is_it);
+    if table.iter().any(|(key, value)| names_file(key, value)) {
+        return None;
+    }
+    let has_schemes = has_schemes(&table);
+    keep(&mut table, "series", |name| {
+        name == series || (has_schemes && stands_before(name, series))
+    });
+    for key in SCHEMES {
+        keep(&mut table, key, |name| name == series || stands_behind(name, series));
     }
     // A table is sorted by its keys.
     let value = serde_json::to_value(table).ok()?;
     Some(text_hash(&value.to_string()))
+}
+
+/// The keys of schemes: tables with a name, and names.
+const SCHEMES: [&str; 2] = ["scheme", "schemes"];
+
+fn has_schemes(table: &toml::Table) -> bool {
+    let series = table.get("series").and_then(toml::Value::as_array).into_iter().flatten();
+    let mut tables = series.filter_map(toml::Value::as_table).chain([table]);
+    tables.any(|table| SCHEMES.iter().any(|key| table.contains_key(*key)))
+}
+
+/// Leaves those of a list that may have made the series: names, or tables with a name.
+fn keep(table: &mut toml::Table, key: &str, is_kept: impl Fn(&str) -> bool) {
+    let Some(toml::Value::Array(all)) = table.get_mut(key) else { return };
+    all.retain(|one| one.get("name").unwrap_or(one).as_str().is_some_and(&is_kept));
+}
+
+/// Whether SERIES-SCHEME may be of this series. One too many is kept rather than one too few.
+fn stands_before(name: &str, series: &str) -> bool {
+    series.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'))
+}
+
+/// Whether it may be of this scheme.
+fn stands_behind(name: &str, series: &str) -> bool {
+    series.strip_suffix(name).is_some_and(|rest| rest.ends_with('-'))
+}
+
+/// Whether a file is named at a key or below it, also in a sweep.
+fn names_file(key: &str, value: &toml::Value) -> bool {
+    key.split('.').next_back() == Some("file") || holds_file(value)
+}
+
+fn holds_file(value: &toml::Value) -> bool {
+    match value {
+        toml::Value::Table(table) => table.iter().any(|(key, value)| names_file(key, value)),
+        toml::Value::Array(values) => values.iter().any(holds_file),
+        toml::Value::String(_)
+        | toml::Value::Integer(_)
+        | toml::Value::Float(_)
+        | toml::Value::Boolean(_)
+        | toml::Value::Datetime(_) => false,
+    }
 }
 
 #[cfg(test)]
@@ -176,6 +224,48 @@ mod tests {
             series_hash("b = [1, 2.5]\na = \"\u{b5}\"\n[[series]]\nname = \"s\"\n", "s").as_deref(),
             Some("34f81f151c9711a2ba43fb22d8cb36dcc07b3ba50a190c58630c59eafddab6c9")
         );
+    }
+
+    /// The run's series is SERIES-SCHEME then.
+    #[test]
+    fn the_hash_is_of_a_series_with_its_scheme() {
+        let text = "schemes = [\"ndp\", \"s-x\"]\n[[scheme]]\nname = \"s-x\"\nlike = \"tcp\"\n[[series]]\n\
+            name = \"a\"\nduration = \"1ms\"\n[[series]]\nname = \"a-s\"\nduration = \"3ms\"\n\
+            [[series]]\nname = \"b\"\n";
+        let hash = |text: &str, series| series_hash(text, series).expect("a scenario");
+        let differs = |before: &str, after: &str, series| {
+            assert!(text.contains(before), "{before}");
+            hash(&text.replace(before, after), series) != hash(text, series)
+        };
+        // Its own series, its own scheme.
+        assert!(differs("1ms", "2ms", "a-ndp"));
+        assert!(differs("like = \"tcp\"", "like = \"hull\"", "a-s-x"));
+        assert!(differs("1ms", "2ms", "a-s-x"));
+        // Others change nothing.
+        assert!(!differs("1ms", "2ms", "b-ndp"));
+        assert!(!differs("like = \"tcp\"", "like = \"hull\"", "a-ndp"));
+        assert!(!differs("\"ndp\", ", "\"ndp\", \"hull\", ", "a-ndp"));
+        // Those of a series count too.
+        let own = "[[series]]\nname = \"a\"\nschemes = [\"ndp\"]\nduration = \"1ms\"\n";
+        assert_ne!(hash(own, "a-ndp"), hash(&own.replace("1ms", "2ms"), "a-ndp"));
+        // python/tests/test_kept_runs.py has the same.
+        assert_eq!(
+            hash(text, "a-s-x"),
+            "634c8fb4ee70154ccc8db8f601f2fe3a4c6cdcff4aaf7e7832e7ae6a63678907"
+        );
+    }
+
+    #[test]
+    fn a_scenario_that_names_files_has_no_hash() {
+        for named in [
+            "topology.file = \"t.topo\"\n",
+            "[[workload]]\nname = \"w\"\nsize = { file = \"s.txt\" }\n",
+            "[sweep]\n\"topology.file\" = [\"a.topo\", \"b.topo\"]\n",
+            "[[series]]\nname = \"s\"\n[[series]]\nname = \"t\"\ntopology.file = \"t.topo\"\n",
+        ] {
+            assert_eq!(series_hash(named, "s"), None, "{named}");
+        }
+        assert!(series_hash("name = \"file\"\n", "").is_some());
     }
 
     #[test]

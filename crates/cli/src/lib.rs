@@ -7,7 +7,8 @@
 //!
 //! A library, so that the Python package has the same command inside: [`command`]; and so that a crate with a
 //! transport of its own has every command with that transport: [`command_with`]. What the Python package does run by
-//! run is in [`single`]; what `trimline-switch` says of its ports is in [`switch_ports`].
+//! run is in [`single`]; what `trimline-switch` says of its ports is in [`switch_ports`], and how it prints in
+//! [`terminal`] and [`writer`].
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -42,12 +43,14 @@ mod scenario_file;
 pub mod single;
 mod stats;
 pub mod switch_ports;
-mod terminal;
+pub mod terminal;
 mod testbed;
 mod theirs;
+mod toml_text;
 mod trace;
 mod transport;
 mod verdicts;
+pub mod writer;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -419,18 +422,16 @@ fn perform(words: impl IntoIterator<Item = OsString>, transports: &Transports) -
         Verb::Stats { file, every } => stats::stats(&file, every),
         Verb::Testbed(options) => testbed::testbed(&options),
         Verb::Schema => {
-            terminal::print(&trimline_sim::scenario::schema(transports));
-            Ok(ExitCode::SUCCESS)
+            terminal::print(&trimline_sim::scenario::schema(transports)).map(|()| ExitCode::SUCCESS)
         }
         Verb::Reference => {
-            terminal::print(&reference::reference(transports));
-            Ok(ExitCode::SUCCESS)
+            terminal::print(&reference::reference(transports)).map(|()| ExitCode::SUCCESS)
         }
-        Verb::Transports { json } => Ok(transport::list(transports, json)),
+        Verb::Transports { json } => transport::list(transports, json),
         Verb::New { what: New::Transport { name, path, trimline } } => {
             transport::new(&name, path, trimline, transports)
         }
-        Verb::Formats => Ok(foreign::formats()),
+        Verb::Formats => foreign::formats(),
         Verb::Explain { scenario, settings } => {
             let format = settings.format.as_deref();
             explain::explain(&scenario, format, &settings.texts(), transports)

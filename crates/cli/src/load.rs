@@ -115,11 +115,12 @@ fn demand(plan: &Plan, place: usize, workload: &Workload) -> Option<Demand> {
         Matrix::Incast { senders, .. } => {
             Demand { into: one * f64::from(*senders), out_of: one, everywhere: 0.0 }
         }
-        Matrix::RandomIncast { senders, receivers: Receivers::Any, .. } => {
-            all(one * f64::from(*senders) / hosts)
+        Matrix::RandomIncast { senders, receivers: receivers @ Receivers::Any, excluding } => {
+            let members = receivers.count(plan.topology.hosts(), excluding);
+            all(one * f64::from(*senders) / f64::from(members))
         }
         Matrix::RandomIncast { senders, receivers, excluding } => {
-            let to = f64::from(receivers.count(plan.topology.hosts()));
+            let to = f64::from(receivers.count(plan.topology.hosts(), excluding));
             let from = (hosts - to - excluding.len() as f64).max(1.0);
             let flows = one * f64::from(*senders);
             Demand { into: flows / to, out_of: flows / from, everywhere: 0.0 }

@@ -1,6 +1,9 @@
 //! Real packets from the command line: `trimline ping`, `rpc` and `cat`.
 
 mod cat;
+#[cfg(test)]
+mod pair;
+mod server;
 
 use std::io;
 use std::net::IpAddr;
@@ -17,11 +20,10 @@ use trimline_stack::io::PacketIo;
 use crate::failure::Failure;
 use crate::quantity;
 use crate::stats::Account;
+use crate::terminal;
 
 pub(crate) use cat::cat;
-
-/// The longest that a server waits for the rest of a request, or for the ACKs of its answer.
-const LONGEST_REQUEST: TimeDelta = TimeDelta::from_ms(60_000);
+use server::Server;
 
 /// The longest that a client waits for an answer.
 const PATIENCE: TimeDelta = TimeDelta::from_ms(2000);
@@ -158,6 +160,10 @@ fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<Host<Box<dyn 
             peer.map_or(Ok(()), |peer| host.resolve(peer))?;
             host.boxed()
         }
+        None if address.is_unspecified() => {
+            let text = format!("{address}: expected one address of this machine, to answer from");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
         None => {
             let mut host = Host::open_udp(address, mtu, paths, rate, change)?;
             peer.into_iter().for_each(|peer| host.resolve(peer));
@@ -170,7 +176,7 @@ fn open(interface: &Interface, peer: Option<IpAddr>) -> io::Result<Host<Box<dyn 
 /// Says what has happened to the interface. The command goes on.
 fn say_news(host: &mut Host<Box<dyn PacketIo>>) {
     while let Some(news) = host.news() {
-        eprintln!("{news}");
+        terminal::say(&news.to_string());
     }
 }
 
@@ -235,22 +241,22 @@ pub(crate) fn ping(options: &Ping) -> Result<ExitCode, Failure> {
         let mut lost = 0;
         for number in 0..options.count {
             match request(&mut host, options.peer, &message) {
-                Ok(time) => println!(
-                    "{} B from {}: number {number}, {:.1} us",
+                Ok(time) => terminal::write(&format!(
+                    "{} B from {}: number {number}, {:.1} us\n",
                     message.len(),
                     options.peer,
                     time.as_secs_f64() * 1e6
-                ),
+                ))?,
                 Err(error) => {
                     lost += 1;
-                    println!("{}: number {number}: {error}", options.peer);
+                    terminal::write(&format!("{}: number {number}: {error}\n", options.peer))?;
                 }
             }
             let until = host.now().saturating_add(TimeDelta::from_ms(options.gap));
             host.run_until(until, |_| false)?;
-            account.update(&mut host)?;
+            account.update(&mut host);
         }
-        println!("{} of {} answered", options.count - lost, options.count);
+        terminal::write(&format!("{} of {} answered\n", options.count - lost, options.count))?;
         account.write(&mut host)?;
         Ok(lost)
     };
@@ -275,36 +281,13 @@ fn serve(interface: &Interface, seconds: Option<u64>) -> io::Result<ExitCode> {
     let mut account = account(interface);
     let start = Instant::now();
     let is_over = || seconds.is_some_and(|seconds| start.elapsed().as_secs() >= seconds);
+    let mut server = Server::default();
     while !is_over() {
         let now = host.now();
         let until = now.saturating_add(TimeDelta::from_ms(100));
-        // A client that goes away in the middle must not be remembered for ever.
-        let deadline = now.saturating_add(LONGEST_REQUEST);
-        host.run_until(until, |core| {
-            let mut any = false;
-            while let Some(connection) = core.accept() {
-                core.set_deadline(connection, Some(deadline));
-            }
-            while let Some(connection) = core.next_readable() {
-                loop {
-                    match core.receive(connection) {
-                        Ok(Some(message)) => any |= core.send(connection, &message).is_ok(),
-                        Ok(None) => break,
-                        Err(Broken::Closed) => {
-                            core.close(connection);
-                            break;
-                        }
-                        Err(_) => {
-                            core.abandon(now, connection);
-                            break;
-                        }
-                    }
-                }
-            }
-            any
-        })?;
+        host.run_until(until, |core| server.answer(core, now))?;
         say_news(&mut host);
-        account.update(&mut host)?;
+        account.update(&mut host);
     }
     account.write(&mut host)?;
     Ok(ExitCode::SUCCESS)
@@ -375,7 +358,7 @@ fn load(
             waiting.len() < before
         })?;
         say_news(&mut host);
-        account.update(&mut host)?;
+        account.update(&mut host);
         if waiting.len() == before && host.now() >= patience {
             is_gone = true;
             why = why.or(Some(Broken::Silent(PATIENCE)));
@@ -388,21 +371,19 @@ fn load(
     }
     let seconds = host.now().saturating_since(begin).as_ps() as f64 / 1e12;
     let us = |quantile| taken.value_at_quantile(quantile) as f64 / 1000.0;
-    println!(
-        "{} answered, {failed} not, in {seconds:.2} s: {:.0} a second",
+    terminal::write(&format!(
+        "{} answered, {failed} not, in {seconds:.2} s: {:.0} a second\n\
+         us: median {:.1}, 90 % {:.1}, 99 % {:.1}, 99.9 % {:.1}, most {:.1}\n",
         taken.len(),
-        taken.len() as f64 / seconds
-    );
-    println!(
-        "us: median {:.1}, 90 % {:.1}, 99 % {:.1}, 99.9 % {:.1}, most {:.1}",
+        taken.len() as f64 / seconds,
         us(0.5),
         us(0.9),
         us(0.99),
         us(0.999),
         taken.max() as f64 / 1000.0
-    );
+    ))?;
     if let Some(failure) = why {
-        eprintln!("{}", broken(server, failure));
+        terminal::say(&broken(server, failure).to_string());
     }
     account.write(&mut host)?;
     Ok(ExitCode::from(u8::from(failed > 0)))

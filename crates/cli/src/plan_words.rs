@@ -746,9 +746,13 @@ mod tests {
             "[[link_event]]\nlink = \"host 1\"\nat = \"3us\"\nchange = { rate = \"1Gbps\" }\n";
         let words = of(&format!("{STAR}{event}")).replace("\n             ", " ");
         assert!(words.contains("host 1") && words.contains("sends at 1 Gb/s at 3us"), "{words}");
-        let detour = "[[detour]]\nover = \"host 1\"\nby = \"tor 0 down 2\"\n";
-        let words = of(&format!("{STAR}{detour}")).replace("\n             ", " ");
-        let said = "detours    what comes over host 1 leaves by tor 0 down 2\n";
+        let leaves = STAR.replace(
+            "star.hosts = 3",
+            "leafspine = { leaves = 2, spines = 1, hosts_per_leaf = 2 }",
+        );
+        let detour = "[[detour]]\nover = \"tor 1 up 0\"\nby = \"spine 0 down 1\"\n";
+        let words = of(&format!("{leaves}{detour}")).replace("\n             ", " ");
+        let said = "detours    what comes over tor 1 up 0 leaves by spine 0 down 1\n";
         assert!(words.contains(said), "{words}");
     }
 

@@ -138,7 +138,7 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
         write_findings(experiment, &json, &out, options)?;
         if !options.json {
             let title = &experiment.expected.title;
-            print(&verdicts::table(&experiment.id, title, &verdicts, tier));
+            print(&verdicts::table(&experiment.id, title, &verdicts, tier))?;
         }
         if is_part && !options.no_plot {
             eprintln!("no figure: it needs all series of {}", experiment.id);
@@ -149,7 +149,7 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
         judged.push(json);
     }
     if options.json {
-        print(&format!("{:#}\n", json!({ "experiments": judged })));
+        print(&format!("{:#}\n", json!({ "experiments": judged })))?;
     }
     Ok(if all_hold { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

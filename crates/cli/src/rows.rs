@@ -37,8 +37,73 @@ pub(crate) fn aligned(columns: &[&str], entries: &[Value]) -> String {
 }
 
 /// Writes the file: whole or not at all, so that readers never see half of it.
+///
+/// # Errors
+/// It cannot be written; the error names it.
 pub(crate) fn write_file(path: &Path, json: &Value) -> io::Result<()> {
-    let beside = path.with_extension("new");
-    std::fs::write(&beside, format!("{json:#}\n"))?;
-    std::fs::rename(&beside, path)
+    let named =
+        |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    // Other processes write their files beside this one, and perhaps the same one.
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".new.{}", std::process::id()));
+    let beside = Path::new(&beside);
+    std::fs::write(beside, format!("{json:#}\n")).map_err(named)?;
+    std::fs::rename(beside, path).map_err(|error| {
+        // Nobody else knows that it is there.
+        let _ = std::fs::remove_file(beside);
+        named(error)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::path::PathBuf;
+
+    /// A folder of this test's own, which goes with it.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Folder {
+            let name = format!("trimline-rows-{name}-{}", std::process::id());
+            let path = std::env::temp_dir().join(name);
+            std::fs::create_dir_all(&path).unwrap();
+            Folder(path)
+        }
+
+        fn count(&self) -> usize {
+            std::fs::read_dir(&self.0).unwrap().count()
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            std::fs::remove_dir_all(&self.0).ok();
+        }
+    }
+
+    #[test]
+    fn files_of_like_names_are_written_side_by_side() {
+        let folder = Folder::new("like");
+        // In the way of all who would write to one name before they rename it.
+        std::fs::create_dir(folder.0.join("10.0.0.new")).unwrap();
+        for name in ["10.0.0.1", "10.0.0.11"] {
+            write_file(&folder.0.join(name), &json!({ "name": name })).unwrap();
+            let text = std::fs::read_to_string(folder.0.join(name)).unwrap();
+            assert!(text.contains(name), "{text}");
+        }
+        assert_eq!(folder.count(), 3, "nothing else is left");
+    }
+
+    #[test]
+    fn an_error_names_the_file_and_leaves_nothing() {
+        let folder = Folder::new("error");
+        std::fs::create_dir(folder.0.join("taken")).unwrap();
+        for name in ["gone/stats.json", "taken"] {
+            let words = write_file(&folder.0.join(name), &json!({})).unwrap_err().to_string();
+            assert!(words.contains(&format!("{name}: ")), "{words}");
+        }
+        assert_eq!(folder.count(), 1);
+    }
 }

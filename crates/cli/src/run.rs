@@ -94,7 +94,7 @@ pub(crate) fn run_scenario(
         result_folder::write_file(&file, Aggregate::to_json(&groups))
             .map_err(|error| Failure::io(&file, &error))?;
     }
-    say(scenario, &done, &groups, out, options);
+    say(scenario, &done, &groups, out, options)?;
     if is_stopped() {
         let left = scenario.runs.len() - done.len();
         let left = if left > 0 { format!("; {left} runs had not begun") } else { String::new() };
@@ -142,7 +142,8 @@ fn say(
     groups: &[Aggregate],
     out: &Path,
     options: &Options,
-) {
+) -> Result<(), Failure> {
+    say_given_up(done);
     if options.json {
         let of = |(run, summary): &(&Run, &Summary)| {
             let folder = claim::directory(out, run, scenario.runs.len());
@@ -151,15 +152,32 @@ fn say(
         let runs: Vec<serde_json::Value> = done.iter().map(of).collect();
         let folder = out.display().to_string();
         let all = json!({ "scenario": scenario.name, "folder": folder, "runs": runs, "over_seeds": groups });
-        print(&format!("{all:#}\n"));
+        print(&format!("{all:#}\n"))?;
     }
     if options.json || options.quiet {
         say_deadlocks(done);
     } else {
         let runs: Vec<(&str, &Summary)> =
             done.iter().map(|(run, summary)| (&*run.name, *summary)).collect();
-        print(&run_table::tables(&runs, groups));
-        print(&format!("\nresults: {}\n", out.display()));
+        print(&run_table::tables(&runs, groups))?;
+        print(&format!("\nresults: {}\n", out.display()))?;
+    }
+    Ok(())
+}
+
+/// Says which runs without a duration ended before their flows did.
+fn say_given_up(done: &[(&Run, &Summary)]) {
+    let ended_early = |(run, summary): &&(&Run, &Summary)| {
+        let left = summary.flows.run_ended + summary.flows.not_started;
+        run.plan.duration.is_none() && !summary.interrupted && left > 0
+    };
+    for (run, summary) in done.iter().filter(ended_early) {
+        let name = if run.name.is_empty() { String::new() } else { format!("{}: ", run.name) };
+        let left = summary.flows.run_ended + summary.flows.not_started;
+        let when = summary.simulated_ps / 1_000_000_000_000;
+        eprintln!(
+            "warning: {name}given up after {when} s of virtual time, because nothing arrived any more; flows that have not ended: {left}"
+        );
     }
 }
 

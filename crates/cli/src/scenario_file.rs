@@ -74,11 +74,25 @@ pub(crate) fn parse_scenario(
     transports: &Transports,
 ) -> Result<Scenario, Failure> {
     let name = path.display().to_string();
-    let mut scenario = Scenario::parse_with(&name, text, settings, transports)?;
+    let mut scenario =
+        Scenario::parse_with(&name, text, settings, transports).map_err(|mut error| {
+            if is_of_switches(text) {
+                error.problem += ", in what looks like a configuration of trimline-switch";
+            }
+            error
+        })?;
     if scenario.name.is_empty() {
         scenario.name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
     }
     Ok(scenario)
+}
+
+/// Whether a text has the lists of a software switch's configuration and nothing that every scenario has.
+fn is_of_switches(text: &str) -> bool {
+    let Ok(read) = text.parse::<toml::Table>() else { return false };
+    let is_list = |key: &&str| read.get(*key).is_some_and(toml::Value::is_array);
+    ["switch", "link", "host"].iter().any(is_list)
+        && !["topology", "workload"].iter().any(|key| read.contains_key(*key))
 }
 
 /// Where the results of the scenario at `path` go unless somebody says: the file's place below this folder, so that two
@@ -117,6 +131,25 @@ fn folder_from(path: &Path, what: &str, here: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_configuration_of_switches_is_recognised() {
+        let refused = |text: &str| match parse_scenario(
+            Path::new("s.toml"),
+            text,
+            &[],
+            &Transports::built_in(),
+        ) {
+            Err(Failure::Scenario(error)) => error.to_string(),
+            other => panic!("{other:?}"),
+        };
+        let said = refused(include_str!("../../../examples/switch.toml"));
+        let words = "unknown key `rate`, in what looks like a configuration of trimline-switch";
+        assert!(said.contains(words), "{said}");
+        for text in ["rate = \"1Gbps\"\n", "rate = \"1Gbps\"\nworkload = []\n[[host]]\n"] {
+            assert!(!refused(text).contains("trimline-switch"), "{text}");
+        }
+    }
 
     #[test]
     fn every_file_has_a_folder_of_its_own() {

@@ -1,10 +1,8 @@
 //! What went through a host or through switches: written while a command runs, printed by `trimline stats`.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
-use std::sync::mpsc::{self, SyncSender, TrySendError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
@@ -14,6 +12,8 @@ use trimline_stack::io::PacketIo;
 use crate::failure::Failure;
 use crate::rows;
 use crate::switch_ports;
+use crate::terminal::is_read;
+use crate::writer::Writer;
 
 /// How often it is written while a command runs.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -25,64 +25,40 @@ const ROWS: usize = 1024;
 /// packets do not wait for a disk.
 #[derive(Debug)]
 pub(crate) struct Account {
-    writer: Option<Writer>,
+    writer: Option<Writer<Value>>,
     interface: String,
     written: Option<Instant>,
-}
-
-/// Who writes the file.
-#[derive(Debug)]
-struct Writer {
-    /// One state at most waits; while it does, newer ones are skipped.
-    states: SyncSender<Value>,
-    thread: JoinHandle<io::Result<()>>,
-}
-
-impl Writer {
-    fn start(file: PathBuf) -> Writer {
-        let (states, waiting) = mpsc::sync_channel::<Value>(1);
-        let write = move || waiting.iter().try_for_each(|state| rows::write_file(&file, &state));
-        Writer { states, thread: std::thread::spawn(write) }
-    }
 }
 
 impl Account {
     pub(crate) fn new(file: Option<&Path>, interface: Option<&str>) -> Account {
         let interface = interface.unwrap_or("udp").to_owned();
-        let writer = file.map(|file| Writer::start(file.to_owned()));
+        let writer = file.map(|file| {
+            let file = file.to_owned();
+            let place = file.display().to_string();
+            Writer::start(place, move |state| rows::write_file(&file, &state))
+        });
         Account { writer, interface, written: None }
     }
 
-    /// Writes, if that was long ago.
-    pub(crate) fn update<I: PacketIo>(&mut self, host: &mut Host<I>) -> io::Result<()> {
+    /// Writes, if that was long ago. What goes wrong is said, and the command goes on.
+    pub(crate) fn update<I: PacketIo>(&mut self, host: &mut Host<I>) {
         let is_due = |written: &Instant| written.elapsed() >= INTERVAL;
         if self.written.as_ref().is_some_and(|written| !is_due(written)) {
-            return Ok(());
+            return;
         }
-        let Some(writer) = &self.writer else { return Ok(()) };
+        let Some(writer) = &self.writer else { return };
         self.written = Some(Instant::now());
-        match writer.states.try_send(self.state(host)) {
-            // The one before is not written yet.
-            Ok(()) | Err(TrySendError::Full(_)) => Ok(()),
-            Err(TrySendError::Disconnected(_)) => self.finish(),
-        }
-    }
-
-    /// Waits for the writer. Gives what went wrong there.
-    fn finish(&mut self) -> io::Result<()> {
-        let Some(Writer { states, thread }) = self.writer.take() else { return Ok(()) };
-        drop(states);
-        thread.join().map_err(|_| io::Error::other("who writes the statistics panicked"))?
+        writer.tell(self.state(host));
     }
 
     /// Writes what there is at the end.
+    ///
+    /// # Errors
+    /// That could not be written.
     pub(crate) fn write<I: PacketIo>(&mut self, host: &mut Host<I>) -> io::Result<()> {
         let state = self.state(host);
-        if let Some(writer) = &self.writer {
-            // What went wrong there is said below.
-            let _ = writer.states.send(state);
-        }
-        self.finish()
+        self.writer.take().map_or(Ok(()), |writer| writer.finish(state))
     }
 
     fn state<I: PacketIo>(&self, host: &mut Host<I>) -> Value {
@@ -105,6 +81,7 @@ impl Account {
             "challenged": seen.challenged,
             "unsent": host.unsent(),
             "unreadable": host.unreadable(),
+            "overrun": host.overrun(),
             "connections": host.core().connections(),
             "peers": host.core().peers(),
             "paths": paths,
@@ -176,10 +153,13 @@ fn shown(entries: &Map<String, Value>) -> String {
 pub(crate) fn stats(path: &Path, every: Option<f64>) -> Result<ExitCode, Failure> {
     let every = every.map(|seconds| Duration::try_from_secs_f64(seconds.max(0.1)));
     let every = every.transpose().map_err(|error| Failure::message(format!("--every: {error}")))?;
-    print!("{}", table(path)?);
-    while let Some(every) = every {
+    let mut text = table(path)?;
+    // Until nobody reads any more.
+    while is_read(&text)?
+        && let Some(every) = every
+    {
         std::thread::sleep(every);
-        print!("\n{}", table(path)?);
+        text = format!("\n{}", table(path)?);
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use trimline_packet::PortCounters;
-use trimline_stack::switch::{Config, Fabric};
+use trimline_stack::switch::{Config, Fabric, Losses};
 
 use crate::rows;
 
@@ -39,10 +39,51 @@ pub fn table(config: &Config, fabric: &Fabric) -> String {
     rows::aligned(&columns(), &port_rows(config, fabric))
 }
 
-/// Writes them to a file that `trimline stats` prints.
+/// What was lost beside the ports, as text: one line, or nothing.
+pub fn losses(losses: &Losses) -> String {
+    let lost = losses.named().into_iter().filter(|&(_, count)| count > 0);
+    let lost: Vec<String> = lost.map(|(name, count)| format!("{name} {count}")).collect();
+    if lost.is_empty() {
+        return String::new();
+    }
+    format!("lost beside the ports: {}\n", lost.join(", "))
+}
+
+/// Both, as `trimline stats` reads them.
+pub fn state(config: &Config, fabric: &Fabric, losses: &Losses) -> Value {
+    let lost = losses.named().map(|(name, count)| (name.to_owned(), json!(count)));
+    let mut state = Map::from_iter(lost);
+    state.insert(KEY.to_owned(), json!(port_rows(config, fabric)));
+    Value::Object(state)
+}
+
+/// Writes a state to a file that `trimline stats` prints.
 ///
 /// # Errors
-/// The file cannot be written.
-pub fn write(path: &Path, config: &Config, fabric: &Fabric) -> io::Result<()> {
-    rows::write_file(path, &json!({ KEY: port_rows(config, fabric) }))
+/// The file cannot be written; the error names it.
+pub fn write(path: &Path, state: &Value) -> io::Result<()> {
+    rows::write_file(path, state)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_loss_is_told_in_words_and_in_the_file() {
+        let text = "rate = \"1Gbps\"\n[[switch]]\nname = \"s\"\n[[host]]\nswitch = \"s\"\n\
+                    interface = \"p\"\naddresses = [{ address = \"10.0.0.1\" }]\n";
+        let config = Config::parse(text).unwrap();
+        let fabric = Fabric::new(&config).unwrap();
+        let (without_way, dropped_at_ingress, refused) = (11, 12, 13);
+        let (unsent, unreadable, overrun) = (14, 15, 16);
+        let lost = Losses { without_way, dropped_at_ingress, refused, unsent, unreadable, overrun };
+        let (words, state) = (losses(&lost), state(&config, &fabric, &lost));
+        for (name, count) in lost.named() {
+            assert!(words.contains(&format!("{name} {count}")), "{words}");
+            assert_eq!(state[name], json!(count));
+        }
+        assert_eq!(state[KEY].as_array().map(Vec::len), Some(1));
+        assert_eq!(losses(&Losses::default()), "");
+    }
 }

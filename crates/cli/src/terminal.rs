@@ -1,10 +1,47 @@
 //! Text on a terminal.
 
-use std::io::Write;
+use std::io::{self, Write};
 
-/// Prints to stdout. A reader that has gone away (`| head`) is no error.
-pub(crate) fn print(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
+use crate::failure::Failure;
+
+/// Prints to stdout, whole: nothing stays in a buffer. A reader that has gone away (`| head`) is no error.
+///
+/// # Errors
+/// Standard output does not take it, such as a file on a full disk.
+pub fn write(text: &str) -> io::Result<()> {
+    write_to(&mut io::stdout().lock(), text).map(drop)
+}
+
+/// Says something to stderr, whole lines. That nobody hears it ends no command that goes on by itself.
+pub fn say(text: &str) {
+    say_to(&mut io::stderr().lock(), text);
+}
+
+fn say_to(out: &mut impl Write, text: &str) {
+    // There is nobody else to tell.
+    let _ = writeln!(out, "{text}");
+}
+
+/// The same as [`write()`] for commands.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    is_read(text).map(drop)
+}
+
+/// Prints, and says whether the reader is still there.
+pub(crate) fn is_read(text: &str) -> Result<bool, Failure> {
+    write_to(&mut io::stdout().lock(), text).map_err(|error| Failure::message(error.to_string()))
+}
+
+/// Gives whether the reader is still there.
+fn write_to(out: &mut impl Write, text: &str) -> io::Result<bool> {
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => {
+            let words = format!("standard output: {error}; what is there is not whole");
+            Err(io::Error::new(error.kind(), words))
+        }
+    }
 }
 
 /// Rows as columns of equal width, the first row their heads: words flush left, numbers flush right.
@@ -56,6 +93,37 @@ pub(crate) fn shortened(values: &[&str]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Takes nothing, or keeps all in a buffer that cannot be emptied.
+    struct Closed(io::ErrorKind, bool);
+
+    impl Write for Closed {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.1 { Ok(bytes.len()) } else { Err(self.0.into()) }
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Err(self.0.into())
+        }
+    }
+
+    #[test]
+    fn a_text_that_is_not_taken_is_an_error_and_a_reader_that_went_is_none() {
+        for is_buffered in [false, true] {
+            let kind =
+                |kind| write_to(&mut Closed(kind, is_buffered), "text").map_err(|e| e.kind());
+            assert_eq!(kind(io::ErrorKind::BrokenPipe), Ok(false));
+            assert_eq!(kind(io::ErrorKind::StorageFull), Err(io::ErrorKind::StorageFull));
+        }
+    }
+
+    #[test]
+    fn what_nobody_hears_is_no_error() {
+        say_to(&mut Closed(io::ErrorKind::BrokenPipe, false), "text");
+        let mut heard = Vec::new();
+        say_to(&mut heard, "text");
+        assert_eq!(heard, b"text\n");
+    }
 
     #[test]
     fn words_are_flush_left_and_numbers_flush_right() {

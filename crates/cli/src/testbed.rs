@@ -247,7 +247,7 @@ pub(crate) fn testbed(options: &Options) -> Result<ExitCode, Failure> {
         parts.iter().map(|part| expected(&options.experiments, part)).collect::<Result<_, _>>()?;
     let skipped = |error: io::Error| match namespace::is_forbidden(&error) {
         true => {
-            println!("SKIPPED testbed {name}: {error} ({})", namespace::NEEDS);
+            print(&format!("SKIPPED testbed {name}: {error} ({})\n", namespace::NEEDS))?;
             Ok(ExitCode::SUCCESS)
         }
         false => Err(Failure::message(format!("testbed {name}: {error}"))),
@@ -297,11 +297,11 @@ fn judge(
     if options.json {
         let mut json = json;
         json["findings"] = findings["findings"].take();
-        print(&format!("{json:#}\n"));
+        print(&format!("{json:#}\n"))?;
     } else {
-        print(&report.table);
+        print(&report.table)?;
         if let Some(expected) = expected {
-            print(&verdicts::table(&id, &expected.title, &judged, Tier::Full));
+            print(&verdicts::table(&id, &expected.title, &judged, Tier::Full))?;
         }
     }
     // What is only reported decides nothing.

@@ -67,6 +67,11 @@ pub(crate) fn trace(
     if let Some(flow) = &only {
         keep(&mut record, flow);
         apart = parts::parts(&record.timeline, flow);
+        if apart.is_none() && flow.fct_receiver_ps.is_some() {
+            eprintln!(
+                "note: no parts.csv: the timeline does not tell which transmission of its last packet arrived"
+            );
+        }
     }
     let captured = captured(&record.timeline, &scenario.runs[place].plan);
     if captured.left_out > 0 {
@@ -88,7 +93,7 @@ pub(crate) fn trace(
     write_run(&out, &scenario, settings, run, &done, &[("trace.json", json)])?;
     write_capture(&out, &captured.bytes, apart.as_deref())?;
     if let Some(parts) = &apart {
-        print(&words_of(parts));
+        print(&words_of(parts))?;
     }
     print(&format!(
         "{events} events, {} packets\n\
@@ -100,7 +105,7 @@ pub(crate) fn trace(
         out.join("trace.json").display(),
         out.join("timeline.csv").display(),
         out.display()
-    ));
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 

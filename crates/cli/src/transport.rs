@@ -30,7 +30,7 @@ const KEPT: [&str; 44] = [
 ];
 
 /// Prints the transports that scenarios can name.
-pub(crate) fn list(transports: &Transports, as_json: bool) -> ExitCode {
+pub(crate) fn list(transports: &Transports, as_json: bool) -> Result<ExitCode, Failure> {
     if as_json {
         let all: Vec<_> = transports
             .iter()
@@ -43,14 +43,14 @@ pub(crate) fn list(transports: &Transports, as_json: bool) -> ExitCode {
                 })
             })
             .collect();
-        print(&format!("{:#}\n", json!(all)));
+        print(&format!("{:#}\n", json!(all)))?;
     } else {
         let row = |words: [&str; 3]| words.map(str::to_owned).to_vec();
         let mut rows = vec![row(["transport", "figures", "what it is"])];
         rows.extend(transports.iter().map(|t| row([t.name(), t.label(), t.about()])));
-        print(&columns(&rows));
+        print(&columns(&rows))?;
     }
-    ExitCode::SUCCESS
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Writes a crate with a transport of this name.
@@ -81,7 +81,7 @@ pub(crate) fn new(
     print(&format!(
         "{shown}: a constant rate with ACKs, under the name `{name}`\n\
          next:\n  cd {shown}\n  cargo test\n  cargo run -- compare scenario.toml --transports {name},ndp\n"
-    ));
+    ))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -211,51 +211,6 @@ fn a_folder_holds_the_runs_of_one_command() {
 }
 
 #[test]
-fn two_commands_do_not_mix_in_one_folder() {
-    let scratch = Scratch::new("two-commands");
-    let endless = "topology.fattree.hosts = 128\nduration = \"1000s\"\n[[workload]]\nname = \"p\"\n\
-                   permutation = {}\nsize = \"long-lived\"\n";
-    scratch.write("endless.toml", endless);
-    let mut first = scratch.command(&["run", "endless.toml", "--quiet"]).spawn().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !scratch.0.join("out/.endless.lock").exists() && Instant::now() < deadline {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    let second = scratch.trimline(&["run", "endless.toml", "--set", "duration=1us"]);
-    first.kill().unwrap();
-    first.wait().unwrap();
-    assert_eq!(second.status.code(), Some(2));
-    assert!(said(&second).contains("another command is writing its results there"));
-    // A command that was killed holds nothing.
-    succeeded(&scratch.trimline(&["run", "endless.toml", "--set", "duration=1us"]));
-}
-
-#[test]
-fn where_results_go_is_checked_before_anything_runs() {
-    let scratch = Scratch::new("out-first");
-    let long = "topology.fattree.hosts = 128\nduration = \"1000s\"\n[[workload]]\nname = \"p\"\n\
-                permutation = {}\nsize = \"long-lived\"\n";
-    scratch.write("long.toml", long);
-    scratch.write("thesis.tex", "precious");
-    fs::create_dir_all(scratch.0.join("folder/seed-2")).unwrap();
-    scratch.write("folder/seed-2/thesis.tex", "precious");
-    let start = Instant::now();
-    for (out, seeds) in [
-        (".", "1"),
-        ("thesis.tex", "1"),
-        ("thesis.tex/x", "1"),
-        ("folder", "1..2"),
-        ("folder", "1"),
-    ] {
-        let output = scratch.trimline(&["run", "long.toml", "--out", out, "--seeds", seeds]);
-        assert_eq!(output.status.code(), Some(2), "{out}: {}", said(&output));
-        assert_eq!(said(&output).lines().count(), 1, "{}", said(&output));
-    }
-    assert!(start.elapsed() < Duration::from_secs(20));
-    assert_eq!(scratch.names(), ["folder", "long.toml", "thesis.tex"]);
-}
-
-#[test]
 fn a_run_beyond_memory_is_refused_with_the_number() {
     let scratch = Scratch::new("memory");
     let large = "topology.fattree.hosts = 1024\nduration = \"1000s\"\n[[workload]]\nname = \"p\"\n\
@@ -477,6 +432,43 @@ fn every_example_runs() {
         assert!(explained.contains("packet-hops"), "{explained}");
         succeeded(&scratch.trimline(&["run", &example(name), "--seeds", "1", "--out", name]));
     }
+}
+
+/// Virtual time alone ends nothing: payload that arrives, a flow that is to start and a link that comes back are
+/// waited for. What cannot end is given up, and the command says so.
+#[test]
+fn a_run_without_a_duration_goes_on_while_anything_does() {
+    let scratch = Scratch::new("patience");
+    let run = |name: &str, text: &str| {
+        let file = format!("{name}.toml");
+        scratch.write(&file, text);
+        let output = scratch.trimline(&["run", &file, "--out", name]);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        succeeded(&output);
+        let summary = scratch.read(&format!("{name}/summary.json"));
+        let summary: serde_json::Value = serde_json::from_str(&summary).unwrap();
+        (summary["flows"]["completed"].as_u64().unwrap(), said)
+    };
+    let flow = |more: &str| {
+        format!("[[workload]]\nname = \"w\"\npairs = [[0, 1]]\nsize = \"9MB\"\n{more}")
+    };
+    let cable = "topology.back_to_back = {}\n";
+    for (name, transport) in [("ndp", "ndp.rto = \"1s\""), ("tcp", "tcp.timers = \"datacenter\"")] {
+        let slow = format!("{cable}links.rate = \"1Mbps\"\ntransport.{transport}\n");
+        assert_eq!(run(name, &(slow + &flow(""))), (1, String::new()), "72 s at 1 Mb/s");
+    }
+    let late = format!("{cable}transport.ndp = {{}}\n{}", flow("start = \"40s\"\n"));
+    assert_eq!(run("late", &late), (1, String::new()));
+    let failed = |at: &str, change: &str| {
+        format!("[[link_event]]\nat = \"{at}\"\nlink = \"tor 0 down 1\"\nchange = \"{change}\"\n")
+    };
+    let star = format!("topology.star.hosts = 2\ntransport.ndp = {{}}\n{}", flow(""));
+    let dead = star + &failed("10us", "fail");
+    assert_eq!(run("back", &format!("{dead}{}", failed("80s", "restore"))), (1, String::new()));
+    let (completed, said) = run("dead", &dead);
+    assert_eq!(completed, 0);
+    let expected = "given up after 30 s of virtual time, because nothing arrived any more; flows that have not ended: 1";
+    assert!(said.starts_with("warning: ") && said.contains(expected), "{said}");
 }
 
 #[test]

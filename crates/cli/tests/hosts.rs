@@ -360,6 +360,7 @@ fn what_is_wrong_is_said_in_words() {
         &["ping", "nowhere0"],
     );
     check("trimline", &["rpc", "serve", "--udp", "-a", "203.0.113.1"], &["203.0.113.1"]);
+    check("trimline", &["rpc", "serve", "--udp", "-a", "0.0.0.0"], &["0.0.0.0", "one address"]);
     check("trimline", &["stats", "missing.json"], &["missing.json"]);
     let testbed = |arguments: &[&str], expected: &[&str]| {
         check("trimline", &[&["testbed"], arguments].concat(), expected);
@@ -395,6 +396,12 @@ fn what_is_wrong_is_said_in_words() {
         &["p: phantom_queue", "`drain` of 1 Gb/s is not below", "nearest: 950 Mb/s"],
     );
     config("profile = \"papre\"", &["papre", "expected paper"]);
+    config("rate = \"1Gbps\"", &["no switch", "[[switch]]"]);
+    let one = "rate = \"1Gbps\"\n[[switch]]\nname = \"a\"\n";
+    config(&format!("{one}[[link]]\nbetween = [\"a\", \"a\"]"), &["[[link]] 1", "two switches"]);
+    let port = |name: &str| format!("[[host]]\nswitch = \"a\"\ninterface = \"{name}\"\n");
+    config(&format!("{one}{}{}", port("p"), port("p")), &["[[host]] 2", "\"p\"", "another host"]);
+    config(&format!("{one}{}", port("an-interface-of-the-switch")), &["[[host]] 1", "15 bytes"]);
     check("trimline-switch", &["missing.toml"], &["missing.toml"]);
 }
 

@@ -220,7 +220,11 @@ const SERIES: [Column; 15] = {
             "",
             "layer and direction, of one pod (`pod 3 tor up`, `pod 3 core down` to it) or of all; `host up` are the links that hosts send on",
         ),
-        column("utilisation", "share", "bytes since the sample before over what the links carry"),
+        column(
+            "utilisation",
+            "share",
+            "bytes since the sample before over what the links carry at their rates of the beginning",
+        ),
         column(
             "stopped",
             "share",
@@ -269,7 +273,11 @@ const PORT_SERIES: [Column; 13] = {
     [
         column("time_ps", TIME, "of the row, from the beginning of the run"),
         column("name", "", "layer, switch, direction, link"),
-        column("utilisation", "share", "bytes since the row before over what the link carries"),
+        column(
+            "utilisation",
+            "share",
+            "bytes since the row before over what the link carries at its rate of the beginning",
+        ),
         column(
             "stopped",
             "share",
@@ -308,7 +316,11 @@ const TIMELINE: [Column; 15] = [
     column("source", "host", "of the flow, whichever way the packet goes"),
     column("destination", "host", "of the flow"),
     column("sequence", "", "packet number in the flow; of a PULL the pull counter"),
-    column("attempt", "", "which transmission of this packet number, from 0, modulo 4"),
+    column(
+        "attempt",
+        "",
+        "which transmission of this packet number, from 0, modulo 4 (NDP, pFabric); 1 if it was resent (Homa); else 0",
+    ),
     column("path", "", "the path that the sender chose"),
     column("wire_bytes", "bytes", "on the wire from now on"),
     packets(

@@ -1,8 +1,11 @@
 //! Results appear whole or not at all: files are written beside their place and then renamed into it. What others have
-//! laid beside the files of a result stays where it is.
+//! laid beside the files of a result stays where it is. A directory that is a link stays one. One where a file system is
+//! mounted cannot be renamed: its files are made inside and renamed one by one, the manifest last.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, BufWriter};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 pub use crate::manifest::MANIFEST;
@@ -37,6 +40,9 @@ pub const FILES: [&str; 21] = [
 /// The lock of whoever writes here. It lies inside only where the directory above cannot be written.
 pub const LOCK: &str = ".lock";
 
+/// How the name of an attempt begins that lies inside: where a file system is mounted.
+const INSIDE: &str = ".partial-";
+
 /// A directory of results in the making.
 #[derive(Debug)]
 pub struct ResultFolder {
@@ -52,7 +58,13 @@ impl ResultFolder {
     /// # Errors
     /// Something that is no result stands there, and is left alone; or the file system refuses.
     pub fn begin(target: &Path) -> io::Result<ResultFolder> {
-        let partial = beside(target, "partial")?;
+        // Without a name is `.`, too, which must not be renamed.
+        beside(target, "partial")?;
+        let target = &followed(target)?;
+        let partial = match target.is_dir() && is_mounted(target)? {
+            true => inside(target),
+            false => beside(target, "partial")?,
+        };
         if !is_replaceable(target)? {
             return Err(io::Error::new(
                 io::ErrorKind::AlreadyExists,
@@ -62,7 +74,7 @@ impl ResultFolder {
         if let Some(parent) = partial.parent() {
             fs::create_dir_all(parent)?;
         }
-        remove_attempts(target)?;
+        remove_attempts(&partial)?;
         fs::create_dir(&partial)?;
         Ok(ResultFolder { target: target.to_owned(), partial, is_finished: false })
     }
@@ -97,22 +109,136 @@ impl ResultFolder {
     /// # Errors
     /// The file system refuses.
     pub fn finish(mut self) -> io::Result<()> {
-        if self.target.exists() {
-            let replaced = beside(&self.target, "replaced")?;
-            fs::rename(&self.target, &replaced)?;
+        if !self.target.exists() {
             fs::rename(&self.partial, &self.target)?;
-            for entry in fs::read_dir(&replaced)? {
-                let entry = entry?;
-                if !is_of_a_result(&entry)? {
-                    fs::rename(entry.path(), self.target.join(entry.file_name()))?;
-                }
-            }
-            fs::remove_dir_all(&replaced)?;
-        } else {
-            fs::rename(&self.partial, &self.target)?;
+        } else if self.is_inside() || !self.replace()? {
+            self.fill()?;
         }
         self.is_finished = true;
         Ok(())
+    }
+
+    fn is_inside(&self) -> bool {
+        self.partial.parent() == Some(&self.target)
+    }
+
+    /// Puts the directory in the place of the one that is there. Gives whether that one can be renamed: not where a
+    /// file system is mounted, nor in a lower layer of one.
+    fn replace(&self) -> io::Result<bool> {
+        let replaced = beside(&self.target, "replaced")?;
+        match fs::rename(&self.target, &replaced) {
+            Err(error) if is_held(&error) => return Ok(false),
+            renamed => renamed?,
+        }
+        if let Err(error) = fs::rename(&self.partial, &self.target) {
+            // What was there is there again.
+            fs::rename(&replaced, &self.target)?;
+            return Err(error);
+        }
+        for entry in fs::read_dir(&replaced)? {
+            let entry = entry?;
+            if !is_of_a_result(&entry)? {
+                fs::rename(entry.path(), self.target.join(entry.file_name()))?;
+            }
+        }
+        fs::remove_dir_all(&replaced)?;
+        Ok(true)
+    }
+
+    /// Moves the files into the directory that is there. Without a manifest there is no result meanwhile.
+    fn fill(&mut self) -> io::Result<()> {
+        if !self.is_inside() {
+            self.bring_inside()?;
+        }
+        empty(&self.target)?;
+        let moved = move_files(&self.partial, &self.target);
+        if moved.is_err() {
+            // The first failure is told.
+            let _ = empty(&self.target);
+        }
+        moved
+    }
+
+    /// Copies the files to where they can be renamed to their place.
+    fn bring_inside(&mut self) -> io::Result<()> {
+        let outside = std::mem::replace(&mut self.partial, inside(&self.target));
+        let copied = copy_files(&outside, &self.partial);
+        fs::remove_dir_all(&outside)?;
+        copied
+    }
+}
+
+/// Whether a directory cannot be renamed because of where it is.
+fn is_held(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::ResourceBusy | io::ErrorKind::CrossesDevices)
+}
+
+fn copy_files(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        fs::copy(entry.path(), to.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+/// Moves all files, the manifest last, and removes the directory.
+fn move_files(from: &Path, to: &Path) -> io::Result<()> {
+    let entries = fs::read_dir(from)?;
+    let mut names: Vec<OsString> =
+        entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?;
+    names.sort_by_key(|name| name == MANIFEST);
+    for name in names {
+        fs::rename(from.join(&name), to.join(&name))?;
+    }
+    fs::remove_dir(from)
+}
+
+/// Removes the files of a result, the manifest first.
+fn empty(directory: &Path) -> io::Result<()> {
+    let manifest = directory.join(MANIFEST);
+    if manifest.exists() {
+        fs::remove_file(manifest)?;
+    }
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if is_of_a_result(&entry)? {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// The directory in which a result for `target` is made, which must be there: it is written to before a result is in
+/// its place.
+///
+/// # Errors
+/// The file system refuses.
+pub fn maker(target: &Path) -> io::Result<PathBuf> {
+    let target = followed(target)?;
+    let parent = target.parent().map(Path::to_owned);
+    Ok(if is_mounted(&target)? { target } else { parent.unwrap_or(target) })
+}
+
+/// Whether a command lays something of this name into a directory of results while it works.
+pub fn is_passing(name: &OsStr) -> bool {
+    name == LOCK || name.to_string_lossy().starts_with(INSIDE)
+}
+
+/// Where something is, if it is there: links lead there.
+fn followed(path: &Path) -> io::Result<PathBuf> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(path.to_owned()),
+        _ => path.canonicalize(),
+    }
+}
+
+/// Whether a directory is where another file system begins.
+fn is_mounted(directory: &Path) -> io::Result<bool> {
+    let whole = directory.canonicalize()?;
+    match whole.parent() {
+        Some(parent) => Ok(fs::metadata(&whole)?.dev() != fs::metadata(parent)?.dev()),
+        None => Ok(true),
     }
 }
 
@@ -138,7 +264,8 @@ pub fn has_others(directory: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Removes a result: its files, and its directory if nothing else is in it. What stays is no result any more.
+/// Removes a result: its files, and its directory if nothing else is in it and it is neither a link nor a place where a
+/// file system is mounted. What stays is no result any more.
 ///
 /// # Errors
 /// The file system refuses.
@@ -159,7 +286,14 @@ pub fn remove(directory: &Path) -> io::Result<()> {
     if let Some(manifest) = manifest {
         fs::remove_file(manifest)?;
     }
-    if is_empty { fs::remove_dir(directory) } else { Ok(()) }
+    let is_link = fs::symlink_metadata(directory)?.is_symlink();
+    if !is_empty || is_link || is_mounted(directory)? {
+        return Ok(());
+    }
+    match fs::remove_dir(directory) {
+        Err(error) if is_held(&error) => Ok(()),
+        removed => removed,
+    }
 }
 
 fn is_of_a_result(entry: &fs::DirEntry) -> io::Result<bool> {
@@ -188,27 +322,32 @@ fn is_replaceable(target: &Path) -> io::Result<bool> {
         return Ok(false);
     }
     for entry in fs::read_dir(target)? {
-        if entry?.file_name() != LOCK {
+        if !is_passing(&entry?.file_name()) {
             return Ok(false);
         }
     }
     Ok(true)
 }
 
-/// Removes the directories that attempts at `target` were made in.
-fn remove_attempts(target: &Path) -> io::Result<()> {
-    let name = target.file_name().unwrap_or_default().to_string_lossy();
-    let prefix = format!(".{name}.partial-");
-    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+/// Removes the directories that earlier attempts were made in: beside this one, with the number of another process.
+fn remove_attempts(partial: &Path) -> io::Result<()> {
+    let name = partial.file_name().unwrap_or_default().to_string_lossy();
+    let prefix = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let parent = partial.parent().filter(|parent| !parent.as_os_str().is_empty());
     for entry in fs::read_dir(parent.unwrap_or(Path::new(".")))? {
         let path = entry?.path();
         let is_attempt =
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&prefix));
+            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(prefix));
         if is_attempt && path.is_dir() {
             fs::remove_dir_all(path)?;
         }
     }
     Ok(())
+}
+
+/// A hidden name in `target`, different for every process.
+fn inside(target: &Path) -> PathBuf {
+    target.join(format!("{INSIDE}{}", std::process::id()))
 }
 
 /// A hidden name beside `target`, different for every process.
@@ -309,6 +448,71 @@ mod tests {
         write("3");
         remove(&target).unwrap();
         assert!(names(&scratch).is_empty());
+        fs::remove_dir_all(scratch).unwrap();
+    }
+
+    #[test]
+    fn a_directory_that_is_a_link_stays_one() {
+        let scratch = scratch("link");
+        let (real, link) = (scratch.join("real"), scratch.join("link"));
+        fs::create_dir_all(real.join("deep")).unwrap();
+        std::os::unix::fs::symlink(real.join("deep"), &link).unwrap();
+        for run in ["1", "2"] {
+            let directory = ResultFolder::begin(&link).unwrap();
+            directory.write(MANIFEST, manifest(run)).unwrap();
+            directory.finish().unwrap();
+            assert_eq!(Origin::of(&real.join("deep")).unwrap().run, run);
+            assert_eq!(
+                (names(&real), names(&scratch)),
+                (vec!["deep".into()], vec!["link".into(), "real".into()])
+            );
+            fs::write(link.join("notes.txt"), "mine").unwrap();
+        }
+        assert_eq!(names(&link), [MANIFEST, "notes.txt"]);
+        fs::remove_file(link.join("notes.txt")).unwrap();
+        remove(&link).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && names(&link).is_empty());
+        assert_eq!(maker(&link).unwrap(), real.canonicalize().unwrap());
+        fs::remove_dir(real.join("deep")).unwrap();
+        ResultFolder::begin(&link).unwrap_err();
+        fs::remove_dir_all(scratch).unwrap();
+    }
+
+    /// As where a file system is mounted, which a test may not do.
+    #[test]
+    fn a_directory_that_cannot_be_renamed_is_filled() {
+        let scratch = scratch("mounted");
+        let target = scratch.join("result");
+        let attempt = |run: &str, is_inside: bool| {
+            let mut directory = ResultFolder::begin(&target).unwrap();
+            if is_inside {
+                fs::remove_dir(&directory.partial).unwrap();
+                directory.partial = inside(&target);
+                remove_attempts(&directory.partial).unwrap();
+                fs::create_dir(&directory.partial).unwrap();
+            }
+            directory.write(MANIFEST, manifest(run)).unwrap();
+            directory.write("flows.csv", run).unwrap();
+            directory
+        };
+        fs::create_dir_all(target.join(".partial-0")).unwrap();
+        attempt("1", true).finish().unwrap();
+        assert_eq!(names(&target), ["flows.csv", MANIFEST]);
+        fs::write(target.join("notes.txt"), "mine").unwrap();
+        fs::write(target.join("report.html"), "of the old result").unwrap();
+        // Made beside: copied.
+        let mut beside = attempt("2", false);
+        beside.fill().unwrap();
+        beside.is_finished = true;
+        assert_eq!(names(&target), ["flows.csv", MANIFEST, "notes.txt"]);
+        assert_eq!(Origin::of(&target).unwrap().run, "2");
+        assert_eq!(names(&scratch), ["result"]);
+        // One that fails on the way leaves no result, and what others have.
+        let failing = attempt("3", true);
+        fs::remove_file(target.join("flows.csv")).unwrap();
+        fs::create_dir(target.join("flows.csv")).unwrap();
+        failing.finish().unwrap_err();
+        assert_eq!(names(&target), ["flows.csv", "notes.txt"]);
         fs::remove_dir_all(scratch).unwrap();
     }
 

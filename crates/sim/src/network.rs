@@ -32,7 +32,7 @@ use trimline_transport::{Key, Stream};
 use crate::arena::Arena;
 use crate::bumps::Bumps;
 use crate::deflections::Deflections;
-use crate::flows::Flows;
+use crate::flows::{Flows, Seat};
 use crate::links::{LinkChange, Links, Loss, Passage, Step};
 use crate::nics::Nics;
 use crate::pauses::Pauses;
@@ -275,6 +275,20 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// The rate of a port's link now.
     pub(crate) fn rate(&self, port: u32) -> BitRate {
         self.classes[self.ports[port as usize].link.class as usize].rate
+    }
+
+    /// Payload that has arrived at the receivers of flows under way.
+    pub(crate) fn payload_arrived(&self) -> u64 {
+        let of = |opened| {
+            let Seat { flow, receiver, .. } = self.flows.seat(opened);
+            Some(self.endpoint(flow.destination).statistics_of(receiver?).bytes)
+        };
+        self.flows.under_way().filter_map(of).sum()
+    }
+
+    /// Whether a flow is to start, as far as hosts know.
+    pub(crate) fn any_start(&self) -> bool {
+        (0..self.hosts.len() as u32).any(|host| self.flows.next_start(host) != Time::NEVER)
     }
 
     /// When a link changes next.

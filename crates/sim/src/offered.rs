@@ -93,8 +93,8 @@ fn shape(workload: &Workload, before: Option<&Workload>, hosts: u32) -> Option<S
         }
         Matrix::Outcast { .. } => of_sources(1),
         Matrix::Incast { senders, .. } => Shape { processes: 1, flows: *senders, links: 1 },
-        Matrix::RandomIncast { senders, receivers, .. } => {
-            Shape { processes: 1, flows: *senders, links: receivers.count(hosts) }
+        Matrix::RandomIncast { senders, receivers, excluding } => {
+            Shape { processes: 1, flows: *senders, links: receivers.count(hosts, excluding) }
         }
         Matrix::Pairs(pairs) => {
             let sources: BTreeSet<u32> = pairs.iter().map(|pair| pair.0).collect();

@@ -613,7 +613,7 @@ pub enum Matrix {
         senders: u32,
         /// Who receives.
         receivers: Receivers,
-        /// Hosts that are never drawn to send, sorted, each once.
+        /// Hosts that are never drawn, to send or of all to receive, sorted, each once.
         excluding: Vec<u32>,
     },
     /// Exactly these (source, destination) pairs.
@@ -630,7 +630,7 @@ pub enum Matrix {
 /// Who receives incasts whose receiver is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Receivers {
-    /// Any host, one for each incast.
+    /// Any host that is not excluded, one for each incast.
     Any,
     /// One of these hosts for each incast. None of them sends. Sorted, each once, at least one.
     OneOf(Vec<u32>),
@@ -647,10 +647,10 @@ impl Receivers {
         }
     }
 
-    /// How many hosts may receive, of so many.
-    pub fn count(&self, hosts: u32) -> u32 {
+    /// How many hosts may receive, of so many of which some are never drawn.
+    pub fn count(&self, hosts: u32, excluding: &[u32]) -> u32 {
         match self {
-            Receivers::Any => hosts,
+            Receivers::Any => hosts.saturating_sub(excluding.len() as u32),
             Receivers::OneOf(set) | Receivers::EachOneOf(set) => set.len() as u32,
         }
     }

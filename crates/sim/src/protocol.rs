@@ -7,6 +7,9 @@ use trimline_metrics::{FlowRecord, PacketLatency, Readings, SeriesColumn};
 use trimline_packet::{HostId, TimeDelta};
 use trimline_transport::{Endpoint, Half, flow};
 
+/// Longer than time-outs are without backing off.
+pub(crate) const PATIENCE: TimeDelta = TimeDelta::from_ms(30_000);
+
 /// A transport's endpoint that the simulator can drive. It speaks [`flow::Command`] and [`flow::Event`]; commands and
 /// events of a transport's own are converted.
 pub trait Protocol:
@@ -23,6 +26,11 @@ pub trait Protocol:
     fn new(host: HostId, config: &Arc<Self::Config>, seed: u64) -> Self;
     /// How long both halves of a flow are kept after the last ACK has arrived, to answer what is late.
     fn time_wait(config: &Self::Config) -> TimeDelta;
+    /// For how long senders may say nothing and go on all the same. A run without a duration in which no payload has
+    /// arrived for longer is given up.
+    fn patience(_config: &Self::Config) -> TimeDelta {
+        PATIENCE
+    }
     /// The half in `slot` is forgotten: the slot may be assigned again.
     fn forget(&mut self, slot: u32);
     /// What the half in `slot` did. A transport that writes the record of senders itself is asked for receivers only.

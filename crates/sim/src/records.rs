@@ -258,7 +258,7 @@ impl<'a, E: Protocol> Records<'a, E> {
     /// What an ACK takes in an idle network, from a flow's destination to its source.
     fn way_back(&self, flow: &Flow) -> TimeDelta {
         let transport = &self.transports[flow.workload as usize];
-        let ack = ByteCount::new(u64::from(transport.framing().header));
+        let ack = ByteCount::new(u64::from(transport.framing().least));
         self.plan.topology.ideal_completion(flow.destination, flow.source, 0, ack, ack)
     }
 

@@ -13,7 +13,7 @@ use trimline_switch::{
 };
 
 use crate::deadlocks::Deadlocks;
-use crate::engine::{Engine, Heap, Recorder, Windows, together};
+use crate::engine::{Engine, Heap, Recorder, Windows, longest_run, together};
 use crate::flows::Flows;
 use crate::links::Links;
 use crate::network::Network;
@@ -32,10 +32,6 @@ use crate::workload;
 /// Virtual time between two looks at the clock, the progress and the end of the run. Every engine
 /// stops at the same instants, so that what happens after the last flow is the same too.
 const STRIDE: TimeDelta = TimeDelta::from_us(50);
-
-/// Without a duration a run ends when its flows have; one whose flows make no progress for this much
-/// virtual time is given up.
-const PATIENCE: TimeDelta = TimeDelta::from_ms(30_000);
 
 /// Strides between two times at which flows that are over are forgotten.
 const FORGET_EVERY: u64 = 8;
@@ -125,9 +121,13 @@ fn flows(plan: &Plan) -> Result<Flows, RunError> {
         return Err(RunError::Transport(problem));
     }
     plan.workloads.iter().try_for_each(|workload| check_kept(plan, workload))?;
-    let leads = |detour: &Detour| topology::leads_to(&plan.topology, detour.over, detour.by);
+    let leads = |detour: &Detour| {
+        topology::leads_to(&plan.topology, detour.over, detour.by)
+            && !topology::leads_to_host(&plan.topology, detour.by)
+    };
     if !plan.detours.iter().all(leads) {
-        let problem = "a detour by a port of another switch than that to which its link leads";
+        let problem =
+            "a detour by a port of another switch than that to which its link leads, or to a host";
         return Err(RunError::Topology(problem.to_owned()));
     }
     let applications = workload::applications(plan).map_err(RunError::Topology)?;
@@ -277,10 +277,52 @@ struct Drive<'a, 'w, E: Protocol> {
     watch: &'w mut dyn FnMut(Progress) -> ControlFlow<()>,
 }
 
-/// Whether a run without a duration is over when nothing has happened to its flows for so long. What is still on its way
+/// Whether the flows of a run without a duration have ended, the last of which has for so long. What is still on its way
 /// when the last sender has ended is waited for, as long as flows are remembered: nobody would send it again.
-fn has_ended(flows: &Flows, quiet: TimeDelta, time_wait: TimeDelta) -> bool {
-    quiet > PATIENCE || flows.are_over() && (flows.are_delivered() || quiet > time_wait)
+fn have_ended(flows: &Flows, quiet: TimeDelta, time_wait: TimeDelta) -> bool {
+    flows.are_over() && (flows.are_delivered() || quiet > time_wait)
+}
+
+/// Tells when a run without a duration is given up: no payload arrives and nothing else is due. Flows that end show
+/// that it goes on; only where none has for long the payload of those under way is added up, twice.
+#[derive(Default)]
+struct Patience {
+    /// When payload was last found to have arrived.
+    since: Time,
+    /// What had arrived when half of the time was over.
+    arrived: Option<u64>,
+}
+
+impl Patience {
+    fn is_spent<E: Protocol, P: OutputPort>(
+        &mut self,
+        network: &mut Network<E, P>,
+        engine: &mut dyn Engine<E, P>,
+        config: &E::Config,
+        now: Time,
+    ) -> bool {
+        let quiet = now.saturating_since(network.flows.last_change().max(self.since));
+        let most = E::patience(config);
+        if quiet * 2 <= most {
+            self.arrived = None;
+            return false;
+        }
+        if self.arrived.is_some() && quiet <= most {
+            return false;
+        }
+        engine.settle(network, now);
+        let arrived = network.payload_arrived();
+        let before = *self.arrived.get_or_insert(arrived);
+        if quiet <= most {
+            return false;
+        }
+        let is_due = network.next_link_event() != Time::NEVER || network.any_start();
+        let goes_on = is_due || arrived != before;
+        if goes_on {
+            *self = Patience { since: now, arrived: None };
+        }
+        !goes_on
+    }
 }
 
 impl<E: Protocol> Drive<'_, '_, E> {
@@ -292,10 +334,12 @@ impl<E: Protocol> Drive<'_, '_, E> {
         let plan = self.plan;
         let warm_up = Time::ZERO + plan.warm_up;
         let end = plan.duration.map(|duration| Time::ZERO + duration);
+        let most = longest_run(network.lookahead());
         let mut now = Time::ZERO;
         let (mut next_check, mut strides) = (0, 0u64);
         let forget_every = forget_every(plan);
         let mut deadlocks = Deadlocks::default();
+        let mut patience = Patience::default();
         let mut sampler =
             plan.sample_every.map(|every| Sampler::new(network, plan, self.config, every));
         loop {
@@ -309,7 +353,8 @@ impl<E: Protocol> Drive<'_, '_, E> {
                 Some(end) => now >= end,
                 None => {
                     let quiet = now.saturating_since(network.flows.last_change());
-                    has_ended(&network.flows, quiet, E::time_wait(self.config))
+                    have_ended(&network.flows, quiet, E::time_wait(self.config))
+                        || patience.is_spent(network, engine, self.config, now)
                 }
             };
             let is_stuck = deadlocks.look(network, engine, now);
@@ -319,7 +364,12 @@ impl<E: Protocol> Drive<'_, '_, E> {
                 let cycles = deadlocks.found(&network.routes);
                 return Ok(Stop { now, is_interrupted, sampler, cycles });
             }
-            let mut next = now + STRIDE;
+            if now >= Time::ZERO + most {
+                return Err(RunError::Workload(format!(
+                    "it goes on after {most}, the longest run with these links; `duration` ends it before"
+                )));
+            }
+            let mut next = (now + STRIDE).min(Time::ZERO + most);
             if now < warm_up {
                 next = next.min(warm_up);
             }

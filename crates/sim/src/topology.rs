@@ -146,6 +146,11 @@ pub fn leads_to(clos: &Clos, link: LinkId, port: LinkId) -> bool {
         && routes.link(link.unit()).far_end == FarEnd(routes.switch_of(port.unit()))
 }
 
+/// Whether a link leads to a host.
+pub fn leads_to_host(clos: &Clos, link: LinkId) -> bool {
+    Routes::new(clos).link(link.unit()).far_end.0 & FarEnd::HOST != 0
+}
+
 /// Every link of a network, each direction, with its name: that of the port that sends on it, such as
 /// `aggregation 3 up 2`, or of its host, such as `host 7`.
 pub fn links(clos: &Clos) -> Vec<(String, LinkId)> {

@@ -39,7 +39,7 @@
       width: 1.8,
       dash: dashes[(each.dash ?? index) % dashes.length],
       spanGaps: true,
-      points: { show: Boolean(plot.points), size: 6 },
+      points: { show: Boolean(each.points ?? plot.points), size: 6 },
       value: (_, value) => number(value),
     }));
     // Behind each curve its band: a line below and one above, of which only the space between is seen.

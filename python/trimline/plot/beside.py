@@ -161,10 +161,14 @@ def completed(run: Run) -> int:
     return sum(one.fct_ms is not None for one in transfers(run))
 
 
+#: Sizes that all have names.
+MOST_NAMED = 4
+
+
 def by_size(axes: Axes, runs: Sequence[Run]) -> None:
     """The FCT of each size, a line a seed: small transfers are dark, large ones light.
 
-    The least, the middle and the largest size are named.
+    Up to four sizes are named; of more the least, the middle and the largest.
     """
     times: dict[int, dict[int, list[float]]] = {}
     for run in runs:
@@ -179,7 +183,7 @@ def by_size(axes: Axes, runs: Sequence[Run]) -> None:
         colour = colours(number / max(1, len(sizes) - 1) * 0.9)
         for values in times[size].values():
             step(axes, values, len(values), colour, 0.4)
-        if number in (0, len(sizes) // 2, len(sizes) - 1):
+        if len(sizes) <= MOST_NAMED or number in (0, len(sizes) // 2, len(sizes) - 1):
             handles.append(Line2D([], [], color=colour, label=f"{size / 1000:g} KB"))
     axes.set(xscale="log", ylim=(0, 1.02), ylabel="Share of a size")
     axes.legend(handles=handles, loc="upper left")

@@ -18,7 +18,7 @@ from trimline.plot.results import Experiment, Run
 #: Flows below this many bytes are the short ones of every figure.
 SHORT = 100_000
 #: Without and with deflection.
-PAIR = (("", style.VERMILION), ("-opf", style.BLUE))
+PAIR = ("", "-opf")
 #: Layers that lead down into a pod, and how figures call them.
 LAYERS = (("core down", "core"), ("aggregation down", "aggregation"), ("tor down", "ToR"))
 
@@ -53,7 +53,8 @@ def cdfs(experiment: Experiment, bases: Sequence[tuple[str, str]], scheme: str) 
         1, len(shown), figsize=(4.6 * len(shown), 4.0), layout="constrained", squeeze=False
     )
     for axes, (base, words) in zip(panels.flat, shown, strict=True):
-        for suffix, colour in PAIR:
+        for suffix in PAIR:
+            colour = style.colour_of("opf" if suffix else scheme.lower())
             label = f"{scheme} with OPF" if suffix else scheme
             draw_cdf(axes, series[base + suffix], colour, label)
         axes.set(
@@ -99,9 +100,9 @@ def fig04(experiment: Experiment) -> Figure:
         1, len(names), figsize=(4.6 * len(names), 4.0), layout="constrained", squeeze=False
     )
     kinds = (
-        ("", "Homa", style.VERMILION),
-        ("-opf-2", "limit 2", style.BLUE),
-        ("-opf-unlimited", "no limit", style.GREEN),
+        ("", "Homa", style.colour_of("homa")),
+        ("-opf-2", "limit 2", style.colour_of("opf")),
+        ("-opf-unlimited", "no limit", style.VERMILION),
     )
     for axes, (base, words) in zip(panels.flat, names, strict=True):
         for suffix, label, colour in kinds:
@@ -146,8 +147,8 @@ def fig08(experiment: Experiment) -> Figure:
     """Ways, NACKs, trims and queues over the size of a burst."""
     series = experiment.series()
     figure, panels = pyplot.subplots(2, 3, figsize=(12.0, 7.2), layout="constrained")
-    kinds = (("ndp", "NDP", style.VERMILION), ("ndp-opf", "NDP with OPF", style.BLUE))
-    for name, label, colour in kinds:
+    for name, protocol in (("ndp", "ndp"), ("ndp-opf", "opf")):
+        label, colour = style.NAMES[protocol], style.colour_of(protocol)
         points = by_senders(series[name])
         senders = list(points)
 

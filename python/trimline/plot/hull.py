@@ -85,8 +85,8 @@ def fig02(experiment: Experiment) -> Figure:
     """Throughput and latency of two flows by the drain of a phantom queue."""
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(8.6, 4.2), layout="constrained")
     for prefix, words, colour in (
-        ("dctcp", "DCTCP", style.BLUE),
-        ("tcp-ecn", "TCP with ECN", style.VERMILION),
+        ("dctcp", "DCTCP", style.colour_of("dctcp")),
+        ("tcp-ecn", "TCP with ECN", style.colour_of("tcp")),
     ):
         named = {
             float(name.rpartition("-")[2]): runs[0]

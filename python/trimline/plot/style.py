@@ -55,9 +55,21 @@ SETTINGS = {
 }
 
 
+#: Lines of series by the last word of their names.
+LINES = {
+    "194": ":",
+    "200": "-.",
+    "short": "--",
+    "queue": "-.",
+    "rts": ":",
+    "quarter": "--",
+    "eight": ":",
+}
+
+
 def line_of(series: str) -> str:
-    """Runs of a protocol with other queues have the same colour, and each a line of its own."""
-    return {"194": ":", "200": "-."}.get(series.rsplit("-", 1)[-1], "-")
+    """Runs of a protocol with other queues or rules have one colour, and each a line of its own."""
+    return LINES.get(series.rsplit("-", 1)[-1], "-")
 
 
 def note(figure: Figure, words: str) -> None:

@@ -4,6 +4,7 @@
 //! end, and every second with `--counters`.
 #![forbid(unsafe_code)]
 
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -11,7 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Parser;
-use trimline::switch_ports;
+use serde_json::Value;
+use trimline::writer::Writer;
+use trimline::{switch_ports, terminal};
 use trimline_stack::clock::Clock;
 use trimline_stack::host::Idle;
 use trimline_stack::io::afpacket::AfPacket;
@@ -40,30 +43,37 @@ fn main() -> ExitCode {
     match run(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("trimline-switch: {error}");
+            terminal::say(&format!("trimline-switch: {error}"));
             ExitCode::from(2)
         }
     }
 }
 
-fn counters(fabric: &Fabric, config: &Config) {
-    print!("{}", switch_ports::table(config, fabric));
+fn counters(runner: &Runner<AfPacket>, config: &Config) -> String {
+    let fabric = runner.fabric();
+    let mut text = switch_ports::table(config, fabric);
+    text += &switch_ports::losses(&runner.losses());
     let reasons = fabric.untold().into_iter().flatten().filter(|(_, count)| *count > 0);
     let reasons: Vec<String> =
         reasons.map(|(reason, count)| format!("{} {count}", reason.name())).collect();
     if !reasons.is_empty() {
-        println!("dropped, and nobody told: {}", reasons.join(", "));
+        text += &format!("dropped, and nobody told: {}\n", reasons.join(", "));
     }
+    text
+}
+
+fn print(text: &str) -> Result<(), String> {
+    terminal::write(text).map_err(|error| error.to_string())
 }
 
 /// What has happened to a port, for whoever runs the switch. The other ports go on.
 fn say(config: &Config, news: &PortNews) {
     let name = |port: usize| config.host.get(port).map_or("", |host| host.interface.as_str());
-    match news {
-        PortNews::Down(port) => eprintln!("{}: the link is down", name(*port)),
-        PortNews::Up(port) => eprintln!("{}: the link is up", name(*port)),
-        PortNews::Lost(port, why) => eprintln!("{}: {why}; this port is dead", name(*port)),
-    }
+    terminal::say(&match news {
+        PortNews::Down(port) => format!("{}: the link is down", name(*port)),
+        PortNews::Up(port) => format!("{}: the link is up", name(*port)),
+        PortNews::Lost(port, why) => format!("{}: {why}; this port is dead", name(*port)),
+    });
 }
 
 fn run(options: &Options) -> Result<(), String> {
@@ -72,9 +82,10 @@ fn run(options: &Options) -> Result<(), String> {
         std::fs::read_to_string(&options.config).map_err(|error| format!("{path}: {error}"))?;
     let config = Config::parse(&text).map_err(|error| format!("{path}: {error}"))?;
     let fabric = Fabric::new(&config).map_err(|error| format!("{path}: {error}"))?;
+    config.check_places().map_err(|error| format!("{path}: {error}"))?;
     if options.check {
         let (switches, links) = (config.switch.len(), config.link.len());
-        println!("{switches} switches, {links} links, {} hosts", fabric.hosts());
+        let mut text = format!("{switches} switches, {links} links, {} hosts\n", fabric.hosts());
         let words = [
             config.phantom_words(),
             config.notification_words(),
@@ -83,10 +94,10 @@ fn run(options: &Options) -> Result<(), String> {
         ];
         for lines in words {
             for line in lines.map_err(|error| format!("{path}: {error}"))? {
-                println!("{line}");
+                text += &format!("{line}\n");
             }
         }
-        return Ok(());
+        return print(&text);
     }
     let ports: Result<Vec<AfPacket>, String> = config
         .host
@@ -95,36 +106,62 @@ fn run(options: &Options) -> Result<(), String> {
         .collect();
     let idle = if options.poll { Idle::Poll } else { Idle::Block };
     let mut runner = Runner::new(fabric, ports?, Clock::real(), idle)?;
+    let mut account = Account::new(options);
     let over = Arc::new(AtomicBool::new(false));
     let stop = Arc::clone(&over);
     ctrlc::set_handler(move || stop.store(true, Ordering::Relaxed))
         .map_err(|error| error.to_string())?;
-    let written = |fabric: &Fabric| match &options.stats {
-        Some(path) => switch_ports::write(path, &config, fabric)
-            .map_err(|error| format!("{}: {error}", path.display())),
-        None => Ok(()),
-    };
-    let mut failed = None;
-    let mut shown = Instant::now();
     runner
-        .run(|fabric, news| {
+        .run(|runner, news| {
             news.iter().for_each(|news| say(&config, news));
-            if shown.elapsed() >= Duration::from_secs(1) {
-                shown = Instant::now();
-                if options.counters {
-                    counters(fabric, &config);
-                }
-                if let Err(error) = written(fabric) {
-                    failed = Some(error);
-                    return true;
-                }
-            }
+            account.update(runner, &config);
             over.load(Ordering::Relaxed)
         })
         .map_err(|error| error.to_string())?;
-    counters(runner.fabric(), &config);
-    match failed {
-        Some(error) => Err(error),
-        None => written(runner.fabric()),
+    account.finish(&runner, &config).map_err(|error| error.to_string())
+}
+
+/// What the switch tells while it runs, by threads of their own: nobody who does not read stops it.
+struct Account {
+    /// Whether counters are printed every second, and not at the end alone.
+    prints: bool,
+    printer: Writer<String>,
+    file: Option<Writer<Value>>,
+    told: Instant,
+}
+
+impl Account {
+    fn new(options: &Options) -> Account {
+        let file = options.stats.clone().map(|path| {
+            let place = path.display().to_string();
+            Writer::start(place, move |state: Value| switch_ports::write(&path, &state))
+        });
+        Account {
+            prints: options.counters,
+            printer: Writer::start("standard output", |text: String| terminal::write(&text)),
+            file,
+            told: Instant::now(),
+        }
+    }
+
+    /// Tells what there is, if that was long ago.
+    fn update(&mut self, runner: &Runner<AfPacket>, config: &Config) {
+        if self.told.elapsed() < Duration::from_secs(1) {
+            return;
+        }
+        self.told = Instant::now();
+        if self.prints {
+            self.printer.tell(counters(runner, config));
+        }
+        if let Some(file) = &self.file {
+            file.tell(switch_ports::state(config, runner.fabric(), &runner.losses()));
+        }
+    }
+
+    /// Tells what there is at the end.
+    fn finish(self, runner: &Runner<AfPacket>, config: &Config) -> io::Result<()> {
+        let state = switch_ports::state(config, runner.fabric(), &runner.losses());
+        let written = self.file.map_or(Ok(()), |file| file.finish(state));
+        written.and(self.printer.finish(counters(runner, config)))
     }
 }

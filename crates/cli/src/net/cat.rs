@@ -17,6 +17,7 @@ use trimline_stack::host::{Bell, Connection, Core, Failure as Broken, Options};
 
 use super::{Cat, Interface, account, broken, failed, open, say_news};
 use crate::failure::Failure;
+use crate::terminal;
 
 const SERVICE: u16 = 8;
 
@@ -132,7 +133,7 @@ fn listen(interface: &Interface, from: Option<IpAddr>) -> io::Result<ExitCode> {
     loop {
         let (now, mut is_over) = (host.now(), Ok(false));
         host.run_until(now.saturating_add(GLANCE), |core| {
-            connection = connection.or_else(|| welcome(core, now, from));
+            welcome(core, now, from, &mut connection);
             is_over = connection.map_or(Ok(false), |connection| output.take(core, connection));
             is_over != Ok(false)
         })?;
@@ -142,7 +143,7 @@ fn listen(interface: &Interface, from: Option<IpAddr>) -> io::Result<ExitCode> {
         if is_over.map_err(|failure| broken(peer, failure))? {
             break;
         }
-        account.update(&mut host)?;
+        account.update(&mut host);
     }
     if let Some(connection) = connection {
         host.core().close(connection);
@@ -155,16 +156,17 @@ fn listen(interface: &Interface, from: Option<IpAddr>) -> io::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The first connection of the service, of a peer that is wanted.
-fn welcome(core: &mut Core, now: Time, from: Option<IpAddr>) -> Option<Connection> {
+/// Takes the first connection of a peer that is wanted. All others are refused, those that come later too: nobody would
+/// read what they send.
+fn welcome(core: &mut Core, now: Time, from: Option<IpAddr>, taken: &mut Option<Connection>) {
     while let Some(connection) = core.accept() {
         let peer = core.peer(connection);
-        if peer.is_some_and(|(peer, _)| from.is_none_or(|from| from == peer)) {
-            return Some(connection);
+        let is_wanted = peer.is_some_and(|(peer, _)| from.is_none_or(|from| from == peer));
+        match taken {
+            None if is_wanted => *taken = Some(connection),
+            None | Some(_) => core.abandon(now, connection),
         }
-        core.abandon(now, connection);
     }
-    None
 }
 
 /// Standard input, and what was not sent of it.
@@ -235,7 +237,7 @@ impl Input {
     fn say(&self) {
         let seconds = self.begin.map_or(0.0, |begin| begin.elapsed().as_secs_f64());
         let gbps = self.all as f64 * 8e-9 / seconds.max(1e-9);
-        eprintln!("{} B in {seconds:.3} s, {gbps:.2} Gb/s", self.all);
+        terminal::say(&format!("{} B in {seconds:.3} s, {gbps:.2} Gb/s", self.all));
     }
 }
 
@@ -254,13 +256,13 @@ fn send(peer: IpAddr, interface: &Interface) -> io::Result<ExitCode> {
         })?;
         is_over = given?;
         say_news(&mut host);
-        account.update(&mut host)?;
+        account.update(&mut host);
     }
     host.core().close(connection);
     let is_sent = |core: &mut Core| core.failure(connection).is_some() || core.is_sent(connection);
     while !host.run_until(host.now().saturating_add(GLANCE), is_sent)? {
         say_news(&mut host);
-        account.update(&mut host)?;
+        account.update(&mut host);
     }
     if let Some(failure) = host.core().failure(connection) {
         return Err(broken(peer, failure));
@@ -268,4 +270,35 @@ fn send(peer: IpAddr, interface: &Interface) -> io::Result<ExitCode> {
     input.say();
     account.write(&mut host)?;
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::pair::{CLIENT, Pair, SERVER};
+    use super::*;
+
+    #[test]
+    fn one_connection_is_taken_and_all_others_are_refused() {
+        let mut pair = Pair::new(SERVICE);
+        let mut taken = None;
+        let mut ends = Vec::new();
+        let other = Some([10, 0, 0, 9].into());
+        // Not of the peer that is wanted; the one that is; one more of it, later.
+        for from in [other, Some(CLIENT.into()), Some(CLIENT.into())] {
+            let near = pair.client.connect(SERVER.into(), SERVICE, Options::default()).unwrap();
+            // More than is kept for somebody who does not read.
+            pair.client.write(near, &vec![7; 8_000_000]).unwrap();
+            ends.push(near);
+            for _ in 0..100 {
+                pair.run_for(TimeDelta::from_ms(10));
+                welcome(&mut pair.server, pair.now, from, &mut taken);
+            }
+        }
+        pair.run_for(TimeDelta::from_ms(20_000));
+        let refused = Some(Broken::Refused);
+        let failures: Vec<_> = ends.into_iter().map(|near| pair.client.failure(near)).collect();
+        assert_eq!(failures, [refused, None, refused]);
+        assert!(taken.is_some());
+        assert_eq!(pair.server.connections(), 1);
+    }
 }

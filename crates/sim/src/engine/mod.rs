@@ -20,11 +20,19 @@ pub(crate) use recorder::Recorder;
 pub(crate) use threads::together;
 pub(crate) use windows::Windows;
 
-use trimline_packet::Time;
+use trimline_packet::{Time, TimeDelta};
 use trimline_switch::OutputPort;
 
+use crate::keys::quantity::LONGEST;
 use crate::network::Network;
 use crate::protocol::Protocol;
+
+/// The longest run of a network in which what one unit sends arrives at another `lookahead` later at the earliest.
+/// What lies behind it never happens. It is the same for every engine.
+pub(crate) fn longest_run(lookahead: TimeDelta) -> TimeDelta {
+    let ps = u128::from(wheel::MOST_WINDOWS) << lookahead.as_ps().max(1).ilog2();
+    TimeDelta::from_ps(u64::try_from(ps).unwrap_or(u64::MAX)).min(LONGEST)
+}
 
 /// Drives a network through virtual time.
 pub(crate) trait Engine<E: Protocol, P: OutputPort> {

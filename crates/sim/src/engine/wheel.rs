@@ -17,6 +17,8 @@ use crate::table::{Shared, Table};
 /// At most this many windows in the wheel: beyond, the bitmaps would outgrow the caches.
 const RING_MAX: u64 = 128;
 const RING_MIN: u64 = 4;
+/// Windows of the longest run: all that is planned within it, and a turn of the wheel behind it, has a number of its own.
+pub(super) const MOST_WINDOWS: u64 = Outlook::NEVER - 2 * RING_MAX;
 /// A packet that arrives at most so many windows ahead goes into the short-delay list: mostly headers.
 const SHORT: u64 = 2;
 
@@ -218,7 +220,11 @@ impl Wheel {
     fn plan_otherwise(&mut self, unit: u32, window: u64) {
         let outlook = &mut self.inboxes[unit as usize].outlook;
         assert!(window >= self.current, "a unit would act in the past");
-        assert!(window < Outlook::NEVER, "a run has less than 2^40 windows");
+        if window >= Outlook::NEVER {
+            // Behind the end of the longest run.
+            outlook.set_window(Outlook::NEVER);
+            return;
+        }
         if window == self.current {
             outlook.set_window(window);
             self.unfinished.push(unit);

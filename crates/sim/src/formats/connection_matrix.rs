@@ -398,6 +398,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_mark_of_the_byte_order_is_no_word() {
+        let text = "Nodes 2\nConnections 1\n0->1 start 0 size 1\n";
+        assert_eq!(parse("a.cm", &format!("\u{feff}{text}")), parse("a.cm", text));
+        assert!(
+            parse("a.cm", text).is_ok() && parse("a.cm", &format!("\n\u{feff}{text}")).is_err()
+        );
+    }
+
+    #[test]
     fn flows_triggers_and_failures_are_read() {
         let text = "# a comment\nNodes 4\nConnections 3\nTriggers 2\nFailures 1\n\
                     0->1 id 1 start 1.5 size 2000000 send_done_trigger 7 prio 3\n\

@@ -60,9 +60,14 @@ impl<'a> Text<'a> {
         }
     }
 
+    /// The text behind a mark of the byte order.
+    fn body(&self) -> &'a str {
+        self.text.strip_prefix('\u{feff}').unwrap_or(self.text)
+    }
+
     /// Lines with their numbers and words; empty ones and those that begin with `#` are left out.
     fn lines(&self) -> impl Iterator<Item = (usize, Vec<&'a str>)> {
-        (1..).zip(self.text.lines()).filter_map(|(number, line)| {
+        (1..).zip(self.body().lines()).filter_map(|(number, line)| {
             let words: Vec<&str> = line.split_whitespace().collect();
             let says_something = words.first().is_some_and(|word| !word.starts_with('#'));
             says_something.then_some((number, words))

@@ -149,7 +149,7 @@ impl SizeDistribution {
     ) -> Result<SizeDistribution, FormatError> {
         let text = Text { file, text };
         let expected = "a line of names, `percentile` first, then rising percentiles and sizes";
-        let mut lines = (1..).zip(text.text.lines()).filter(|(_, line)| !line.starts_with('#'));
+        let mut lines = (1..).zip(text.body().lines()).filter(|(_, line)| !line.starts_with('#'));
         let Some((head, names)) = lines.next() else {
             return Err(text.error(1, "an empty file", expected));
         };

@@ -169,48 +169,60 @@ fn place(source: &Arc<Source>, span: std::ops::Range<usize>) -> Place {
     Place { source: source.clone(), start: span.start, end: span.end }
 }
 
-/// Lays `over` on `base`. Tables merge. Lists of named tables merge by name, and a name is a key of
-/// such a list. Where `alternative` says that a path is one of several alternatives, a laid one that is not there
-/// yet replaces those that are not laid too. Anything else is replaced.
-pub(crate) fn lay(
-    base: &mut Node,
-    over: &Node,
-    alternative: &dyn Fn(&str) -> bool,
-) -> Result<(), ScenarioError> {
-    lay_at(base, over, "", alternative)
+/// What a language says of its keys, by their dotted paths.
+pub(crate) trait Rules {
+    /// Whether the key is one of several alternatives.
+    fn is_alternative(&self, path: &str) -> bool;
+    /// Whether an array of tables stands at the key, which have names or stand for themselves. Other lists are values.
+    fn takes_tables(&self, path: &str) -> bool;
+    /// The alternative beside a key without which the key says nothing.
+    fn of_alternative(&self, path: &str) -> Option<&'static str>;
+}
+
+/// Lays `over` on `base`. Tables merge. Arrays of tables merge by name, one without a name is added, and a name is a
+/// key of such an array. Of several alternatives a laid one that is not there yet replaces those that are not laid
+/// too, with what belongs to these. Anything else is replaced.
+pub(crate) fn lay(base: &mut Node, over: &Node, rules: &dyn Rules) -> Result<(), ScenarioError> {
+    lay_at(base, over, "", rules)
 }
 
 fn lay_at(
     base: &mut Node,
     over: &Node,
     path: &str,
-    alternative: &dyn Fn(&str) -> bool,
+    rules: &dyn Rules,
 ) -> Result<(), ScenarioError> {
     match (&mut base.value, &over.value) {
         (Value::Table(below), Value::Table(above)) => {
             for entry in &above.entries {
                 let child = join(path, &entry.key);
                 // What is there already is changed, and keeps what stands beside it.
-                if alternative(&child) && below.find(&entry.key).is_none() {
-                    below.entries.retain(|other| {
-                        above.find(&other.key).is_some() || !alternative(&join(path, &other.key))
-                    });
+                if rules.is_alternative(&child) && below.find(&entry.key).is_none() {
+                    let goes = |key: &str| {
+                        let path = join(path, key);
+                        let of_other =
+                            rules.of_alternative(&path).is_some_and(|of| of != entry.key);
+                        of_other || rules.is_alternative(&path)
+                    };
+                    below
+                        .entries
+                        .retain(|other| above.find(&other.key).is_some() || !goes(&other.key));
                 }
                 match below.entries.iter_mut().find(|other| other.key == entry.key) {
-                    Some(other) => lay_at(&mut other.node, &entry.node, &child, alternative)?,
+                    Some(other) => lay_at(&mut other.node, &entry.node, &child, rules)?,
                     None => below.entries.push(entry.clone()),
                 }
             }
         }
         (Value::List(below), Value::List(above))
-            if above.iter().any(|node| node.table().is_some()) =>
+            if rules.takes_tables(path) && above.iter().any(|node| node.table().is_some()) =>
         {
             for node in above {
                 match below
                     .iter_mut()
                     .find(|other| name(node).is_some_and(|n| name(other) == Some(n)))
                 {
-                    Some(other) => lay_at(other, node, path, alternative)?,
+                    Some(other) => lay_at(other, node, path, rules)?,
                     None => below.push(node.clone()),
                 }
             }
@@ -218,7 +230,7 @@ fn lay_at(
         (Value::List(below), Value::Table(above)) => {
             for entry in &above.entries {
                 match below.iter_mut().find(|other| name(other) == Some(&entry.key)) {
-                    Some(other) => lay_at(other, &entry.node, path, alternative)?,
+                    Some(other) => lay_at(other, &entry.node, path, rules)?,
                     None => {
                         let names: Vec<&str> = below.iter().filter_map(name).collect();
                         return Err(ScenarioError::new(
@@ -236,11 +248,12 @@ fn lay_at(
     Ok(())
 }
 
-fn join(path: &str, key: &str) -> String {
+pub(crate) fn join(path: &str, key: &str) -> String {
     if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
 }
 
-fn name(node: &Node) -> Option<&str> {
+/// The name of a named table.
+pub(crate) fn name(node: &Node) -> Option<&str> {
     node.child("name")?.text()
 }
 

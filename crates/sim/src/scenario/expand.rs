@@ -3,20 +3,16 @@
 use std::sync::Arc;
 
 use super::check::{Extent, range};
-use super::grammar::{SCENARIO, SCHEMES_FILE, is_alternative};
+use super::grammar::{SCENARIO, SCHEMES_FILE};
 use super::laying::{self, Scheme};
 use super::resolve::resolve;
+use super::rules::Laying;
+use super::sweep::{self, MAX_RUNS, axis_name, file_name, label, refuse_overridden};
 use super::{Run, Scenario};
 use crate::keys::error::{Place, ScenarioError, Source};
 use crate::keys::form::Language;
-use crate::keys::tree::{self, Node, Table, Value};
+use crate::keys::tree::{self, Node, Value};
 use crate::transports::Transports;
-
-/// One key that a sweep varies.
-struct Axis {
-    path: Vec<(String, Place)>,
-    values: Vec<Node>,
-}
 
 /// What the program knows beside the grammar.
 #[derive(Clone, Copy)]
@@ -24,9 +20,6 @@ struct Known<'a> {
     transports: &'a Transports,
     language: &'a Language,
 }
-
-/// Most runs of one scenario: more is a slip of a range.
-const MAX_RUNS: usize = 1_000_000;
 
 pub(super) fn expand(
     (file, text): (&str, &str),
@@ -49,7 +42,7 @@ pub(super) fn expand(
         for key in ["series", laying::TABLES, laying::CHOSEN] {
             base.take(key);
         }
-        tree::lay(&mut base, &over, &is_alternative)?;
+        tree::lay(&mut base, &over, &Laying)?;
     }
     let written = base.child("series").and_then(Node::list).unwrap_or(&[]);
     written.iter().chain([&base]).try_for_each(unmistakable)?;
@@ -80,7 +73,7 @@ pub(super) fn expand(
             ));
         }
         let mut variant = base.clone();
-        tree::lay(&mut variant, &over, &is_alternative)?;
+        tree::lay(&mut variant, &over, &Laying)?;
         variants.push((text, variant, Some(over)));
     }
     if variants.is_empty() {
@@ -97,14 +90,14 @@ pub(super) fn expand(
     for (series, variant, own) in variants {
         let mut laid = variant.clone();
         for setting in &settings {
-            tree::lay(&mut laid, setting, &is_alternative)?;
+            tree::lay(&mut laid, setting, &Laying)?;
         }
         let described = |key| laid.child(key).and_then(Node::text).unwrap_or_default().to_owned();
         scenario.name = described("name");
         scenario.description = described("description");
         let schemes = laying::take(&mut laid)?;
-        if let Some(own) = own.filter(|_| !schemes.is_empty()) {
-            laying::refuse_replaced(&own)?;
+        if let Some(own) = own.as_ref().filter(|_| !schemes.is_empty()) {
+            laying::refuse_replaced(own)?;
         }
         let alone = schemes.is_empty().then_some(None);
         for scheme in schemes.iter().map(Some).chain(alone) {
@@ -118,7 +111,8 @@ pub(super) fn expand(
                     "names of series and schemes that make one name each",
                 ));
             }
-            let basis = Basis { variant: &variant, settings: &settings, scheme };
+            let basis =
+                Basis { variant: &variant, series: own.as_ref(), settings: &settings, scheme };
             runs_of(&name, laid.clone(), basis, known, &mut scenario.runs)?;
             names.push(name);
         }
@@ -130,18 +124,25 @@ pub(super) fn expand(
 #[derive(Clone, Copy)]
 struct Basis<'a> {
     variant: &'a Node,
+    /// What the series says itself.
+    series: Option<&'a Node>,
     settings: &'a [Node],
     scheme: Option<&'a Scheme>,
 }
 
 impl Basis<'_> {
+    /// What was laid over the base, one over the other.
+    fn layers(&self) -> Vec<&Node> {
+        self.series.into_iter().chain(self.settings).collect()
+    }
+
     /// The tree of a point of the sweep: `whole`, or with a scheme the series, the scheme, the settings, the point.
     fn tree(self, whole: Node, point: &[Node], language: &Language) -> Result<Node, ScenarioError> {
         let Some(scheme) = self.scheme else { return Ok(whole) };
         let mut tree = self.variant.clone();
         laying::lay(&mut tree, &whole, scheme, language)?;
         for over in self.settings.iter().chain(point) {
-            tree::lay(&mut tree, over, &is_alternative)?;
+            tree::lay(&mut tree, over, &Laying)?;
         }
         for key in ["sweep", laying::TABLES, laying::CHOSEN] {
             tree.take(key);
@@ -159,10 +160,11 @@ fn runs_of(
     runs: &mut Vec<Run>,
 ) -> Result<(), ScenarioError> {
     let sweep = variant.take("sweep");
-    let mut axes = Vec::new();
-    if let Some(entry) = &sweep {
-        collect_axes(&entry.node, &mut Vec::new(), &mut axes)?;
-    }
+    let axes = match &sweep {
+        Some(entry) => sweep::axes(&entry.node, &variant)?,
+        None => Vec::new(),
+    };
+    axes.iter().try_for_each(|axis| refuse_overridden(axis, &basis.layers(), &variant))?;
     let points = axes.iter().try_fold(1usize, |n, axis| n.checked_mul(axis.values.len()));
     if points.is_none_or(|points| points > MAX_RUNS) {
         let place = sweep.as_ref().map_or(&variant.place, |entry| &entry.key_place);
@@ -186,7 +188,7 @@ fn runs_of(
         for (slot, axis) in chosen.iter().zip(&axes) {
             let value = &axis.values[*slot];
             let branch = tree::branch(&axis.path, value.clone());
-            tree::lay(&mut tree, &branch, &is_alternative)?;
+            tree::lay(&mut tree, &branch, &Laying)?;
             laid.push(branch);
             point.push((axis_name(axis, &axes), label(value)));
         }
@@ -263,12 +265,9 @@ fn setting(text: &str) -> Result<Node, ScenarioError> {
     let parsed = match (tree::parse(&source), text.split_once('=')) {
         (Ok(node), _) => node,
         (Err(_), Some((key, value))) if !key.trim().is_empty() => {
-            let mut path = Vec::new();
-            let mut start = 0;
-            for step in key.split('.') {
-                path.push((step.trim().to_owned(), place(start, start + step.len())));
-                start += step.len() + 1;
-            }
+            let path: Vec<(String, Place)> = steps(key)
+                .map(|(start, step)| (bare(step).to_owned(), place(start, start + step.len())))
+                .collect();
             let value_place = place(key.len() + 1, text.len());
             tree::branch(
                 &path,
@@ -293,114 +292,28 @@ fn setting(text: &str) -> Result<Node, ScenarioError> {
     }
 }
 
-/// Finds the leaves of the sweep: lists and ranges. A later axis replaces an earlier one of the same
-/// key, however each was written.
-fn collect_axes(
-    node: &Node,
-    path: &mut Vec<(String, Place)>,
-    axes: &mut Vec<Axis>,
-) -> Result<(), ScenarioError> {
-    let entries = node.table().map_or(&[][..], |table| &table.entries);
-    for entry in entries {
-        let depth = path.len();
-        path.extend(entry.key.split('.').map(|step| (step.to_owned(), entry.key_place.clone())));
-        let values = match &entry.node.value {
-            Value::Table(table) if table.find("from").is_none() => {
-                collect_axes(&entry.node, path, axes)?;
-                path.truncate(depth);
-                continue;
-            }
-            Value::Table(table) => steps(&entry.node, table)?,
-            Value::List(nodes) => nodes.clone(),
-            Value::Text(text) => match range(text) {
-                Some((first, last)) if last - first < MAX_RUNS as u64 => {
-                    (first..=last).map(|n| integer(n as i64, &entry.node.place)).collect()
-                }
-                _ => return Err(not_values(&entry.node)),
-            },
-            _ => return Err(not_values(&entry.node)),
-        };
-        if let Some(value) = values.iter().find(|node| label(node).is_empty()) {
-            return Err(not_values(value));
+/// The steps of a dotted key, each with where it begins. A dot within quotes is part of its step.
+fn steps(key: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut quote = None;
+    let is_dot = move |c: char| {
+        match quote {
+            None if c == '"' || c == '\'' => quote = Some(c),
+            Some(open) if c == open => quote = None,
+            None | Some(_) => {}
         }
-        let mut labels: Vec<String> = values.iter().map(|node| file_name(&label(node))).collect();
-        labels.sort_unstable();
-        if values.is_empty() || labels.windows(2).any(|pair| pair[0] == pair[1]) {
-            let problem = if values.is_empty() { "no values" } else { "a value is given twice" };
-            return Err(ScenarioError::new(
-                &entry.node.place,
-                problem,
-                "at least one value, each once",
-            ));
-        }
-        axes.retain(|axis| !same_path(&axis.path, path));
-        axes.push(Axis { path: path.clone(), values });
-        path.truncate(depth);
-    }
-    Ok(())
+        c == '.' && quote.is_none()
+    };
+    let mut start = 0;
+    key.split(is_dot).map(move |step| {
+        let at = start;
+        start += step.len() + 1;
+        (at, step)
+    })
 }
 
-fn same_path(a: &[(String, Place)], b: &[(String, Place)]) -> bool {
-    a.iter().map(|(step, _)| step).eq(b.iter().map(|(step, _)| step))
-}
-
-fn not_values(node: &Node) -> ScenarioError {
-    ScenarioError::new(
-        &node.place,
-        format!("{} cannot be swept over", node.type_name()),
-        "a list of strings, integers or booleans, \"1..5\", or { from, to, step }",
-    )
-}
-
-fn integer(number: i64, place: &Place) -> Node {
-    Node { value: Value::Integer(number), place: place.clone() }
-}
-
-/// The integers of { from, to, step }.
-fn steps(node: &Node, table: &Table) -> Result<Vec<Node>, ScenarioError> {
-    let number = |key: &str| table.find(key).and_then(|entry| entry.node.integer());
-    let known = |key: &str| matches!(key, "from" | "to" | "step");
-    let (from, to) = (number("from"), number("to"));
-    let step = if table.find("step").is_some() { number("step") } else { Some(1) };
-    match (from, to, step) {
-        (Some(from), Some(to), Some(step))
-            if from <= to
-                && step > 0
-                && to.checked_sub(from).is_some_and(|span| span / step < MAX_RUNS as i64)
-                && table.entries.iter().all(|entry| known(&entry.key)) =>
-        {
-            let count = (to - from) / step;
-            Ok((0..=count).map(|n| integer(from + n * step, &node.place)).collect())
-        }
-        _ => Err(ScenarioError::new(
-            &node.place,
-            "no range",
-            "{ from = 1, to = 431, step = 10 }: integers, from <= to, step >= 1",
-        )),
-    }
-}
-
-/// The last step of the path where that tells the axes apart, else the whole path.
-fn axis_name(axis: &Axis, axes: &[Axis]) -> String {
-    let last = |axis: &Axis| axis.path.last().map_or(String::new(), |(step, _)| step.clone());
-    let name = last(axis);
-    if axes.iter().filter(|other| last(other) == name).count() == 1 {
-        return name;
-    }
-    axis.path.iter().map(|(step, _)| step.as_str()).collect::<Vec<_>>().join(".")
-}
-
-/// A value of a sweep as the name of its run shows it; empty for what cannot be swept over.
-fn label(node: &Node) -> String {
-    match &node.value {
-        Value::Text(text) => text.clone(),
-        Value::Integer(number) => number.to_string(),
-        Value::Boolean(truth) => truth.to_string(),
-        _ => String::new(),
-    }
-}
-
-fn file_name(label: &str) -> String {
-    let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    label.chars().map(|c| if fits(c) { c } else { '-' }).collect()
+/// A step without spaces and quotes around it.
+fn bare(step: &str) -> &str {
+    let step = step.trim();
+    let quoted = |quote| step.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+    quoted('"').or_else(|| quoted('\'')).unwrap_or(step)
 }

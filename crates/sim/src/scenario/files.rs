@@ -9,6 +9,7 @@ use super::priorities;
 use crate::formats::connection_matrix::{self, Connection, Start};
 use crate::formats::{hpcc, htsim_topology};
 use crate::keys::error::ScenarioError;
+use crate::keys::quantity::LONGEST;
 use crate::keys::read::{few_packets, in_file, text_of};
 use crate::keys::tree::Node;
 use crate::plan::{LinkChange, LinkEvent, Listed, ListedFlow, ListedStart};
@@ -139,6 +140,15 @@ pub(super) fn flows(
         });
         (Listed { flows: flows.collect(), triggers: Vec::new() }, Vec::new())
     };
+    let beyond = |flow: &&ListedFlow| match flow.start {
+        ListedStart::At(at) => at > LONGEST,
+        ListedStart::Trigger(_) => false,
+    };
+    if let Some(late) = listed.flows.iter().find(beyond) {
+        let problem =
+            format!("{name}: {}->{} starts after {LONGEST}", late.source, late.destination);
+        return Err(ScenarioError::new(&file.place, problem, "flows that start before"));
+    }
     if listed.flows.is_empty() {
         return Err(outside(1, "no flows".to_owned()));
     }

@@ -24,7 +24,7 @@ pub(crate) static SCENARIO: Grammar = Grammar {
         optional(
             "duration",
             DURATION,
-            "Simulated time. Default: until every sized flow has ended.",
+            "Simulated time. Default: until every sized flow has ended; or until no payload has arrived for 30 s (with TCP, DCTCP and MPTCP for four times `rto_max`, if that is longer), no flow is to start and no link is to change: the command then says that it gave up.",
         ),
         optional(
             "warm_up",
@@ -72,7 +72,7 @@ pub(crate) static SCENARIO: Grammar = Grammar {
         optional(
             "sweep",
             Form::Sweep,
-            "Keys of the scenario, dotted or nested, each with a list of values or a range { from, to, step }: one run for every combination. In a list of named tables, the name is a key: workload.<name>.size.",
+            "Keys of the scenario, dotted or nested, each with a list of values or a range { from, to, step }: one run for every combination. In a list of named tables, the name is a key: workload.<name>.size. The values take the place of one beside the sweep. A series or a setting does not give a key that is swept below it another value: it gives `sweep.KEY`.",
         ),
         optional("series", Form::Tables(&SERIES), "Variants of the scenario, run side by side."),
         SCHEME_KEY,
@@ -146,7 +146,7 @@ static TOPOLOGY: Grammar = Grammar {
         optional(
             "format",
             Form::Word(&["htsim", "hpcc"]),
-            "Form of the file. Default: htsim for .topo, else hpcc.",
+            "Form of `file`, and only beside it. Default: htsim for .topo, else hpcc.",
         ),
     ],
 };
@@ -302,7 +302,7 @@ static DETOUR: Grammar = Grammar {
         required(
             "by",
             Form::Text,
-            "The port of the switch to which the link leads, named as in link_event.",
+            "The port of the switch to which the link leads, named as in link_event. It leads to another switch.",
         ),
     ],
 };
@@ -681,7 +681,7 @@ static POISSON: Grammar = Grammar {
         optional(
             "load",
             SHARE,
-            "Payload over the rate of each source's link; with incast of the receiver's, with a receiver drawn of all hosts'; with partition_aggregate the answers over the client's.",
+            "Payload over the rate of each source's link; with incast of the receiver's, with a receiver drawn of all that may receive; with partition_aggregate the answers over the client's.",
         ),
         optional(
             "every",
@@ -763,21 +763,3 @@ static INCAST: Grammar = Grammar {
         ),
     ],
 };
-
-/// Whether the dotted path names one of several alternatives.
-pub(crate) fn is_alternative(path: &str) -> bool {
-    let (parent, key) = path.rsplit_once('.').unwrap_or(("", path));
-    let mut grammar = &SCENARIO;
-    for step in parent.split('.').filter(|step| !step.is_empty()) {
-        let Some(known) = grammar.keys.iter().find(|known| known.name == step) else {
-            return false;
-        };
-        match &known.form {
-            Form::Table(inner) | Form::Tables(inner) => grammar = inner,
-            // Another transport takes the place of those that were there.
-            Form::Transports => return parent == "transport",
-            _ => return false,
-        }
-    }
-    grammar.alternatives.contains(&key)
-}

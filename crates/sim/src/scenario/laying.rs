@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::grammar::is_alternative;
 use super::resolve;
+use super::rules::Laying;
 use super::schemes::{self, BuiltIn, Network};
 use crate::keys::error::{Place, ScenarioError, Source, nearest};
 use crate::keys::form::{Form, Language};
@@ -159,7 +159,7 @@ pub(super) fn lay(
             table.entries.retain(|key| !is_replaced(&entry.key, &key.key));
         }
     }
-    tree::lay(tree, &over, &is_alternative)
+    tree::lay(tree, &over, &Laying)
 }
 
 /// The payload that a scenario's one transport says.
@@ -207,7 +207,7 @@ fn keys(scheme: &Scheme, payload: Option<&Entry>, whole: &Node) -> Result<Node, 
         }
     };
     if let Some(own) = &scheme.own {
-        tree::lay(&mut over, own, &is_alternative)?;
+        tree::lay(&mut over, own, &Laying)?;
     }
     Ok(over)
 }

@@ -76,15 +76,24 @@ fn event(node: &Node, names: &[(String, LinkId)]) -> Result<LinkEvent, ScenarioE
 fn detour(node: &Node, clos: &Clos, names: &[(String, LinkId)]) -> Result<Detour, ScenarioError> {
     let given = |key| node.child(key).unwrap_or(node);
     let (over, by) = (link(given("over"), names)?, link(given("by"), names)?);
-    if topology::leads_to(clos, over, by) {
-        return Ok(Detour { over, by });
+    let refuse = |problem: String, expected: &str| {
+        Err(ScenarioError::new(&given("by").place, problem, expected))
+    };
+    if !topology::leads_to(clos, over, by) {
+        let of = given("over").text().unwrap_or_default();
+        return refuse(
+            format!("`{of}` does not lead to the switch of this port"),
+            "a port of the switch at the far end of `over`",
+        );
     }
-    let of = given("over").text().unwrap_or_default();
-    Err(ScenarioError::new(
-        &given("by").place,
-        format!("`{of}` does not lead to the switch of this port"),
-        "a port of the switch at the far end of `over`",
-    ))
+    // It would bring a host what is for others.
+    if topology::leads_to_host(clos, by) {
+        return refuse(
+            "a detour by a port that leads to a host".to_owned(),
+            "a port that leads to another switch",
+        );
+    }
+    Ok(Detour { over, by })
 }
 
 fn impairment(
@@ -204,6 +213,20 @@ mod tests {
         for elsewhere in ["aggregation 0 down 1", "tor 0 up 1", "host 3"] {
             let error = detour(elsewhere).unwrap_err();
             assert!(error.starts_with("s.toml:5:6: `tor 0 up 1` does not lead to"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_detour_never_ends_at_a_host() {
+        let refused = |over: &str, by: &str| {
+            parse(&format!("[[detour]]\nover = \"{over}\"\nby = \"{by}\"")).unwrap_err()
+        };
+        for over in ["host 0", "aggregation 0 down 0"] {
+            assert_eq!(
+                refused(over, "tor 0 down 1"),
+                "s.toml:5:6: a detour by a port that leads to a host (at `\"tor 0 down 1\"`); expected \
+                 a port that leads to another switch"
+            );
         }
     }
 

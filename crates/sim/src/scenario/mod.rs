@@ -24,9 +24,11 @@ mod queries;
 mod random_matrix;
 mod reference;
 mod resolve;
+mod rules;
 mod schema;
 mod schemes;
 mod shared_memory;
+mod sweep;
 mod switch;
 #[cfg(test)]
 mod tests;

@@ -158,12 +158,28 @@ fn fifo(node: &Node, hosts: u32, largest_packet: u16) -> Result<TransmitHosts, S
     let settings = TransmitterSettings {
         queue: bytes(node.child("queue").unwrap_or(node))?,
         burst: node.child("lso").map_or(Ok(lso), bytes)?,
-        per_burst: time(node, "burst_cost")?,
+        per_burst: burst_cost(node)?,
     };
     let keys = [("burst", "lso"), ("per_burst", "burst_cost")];
     let model = settings.check(largest_packet).map_err(|fault| at(node, &keys, &fault))?;
     Ok(TransmitHosts { hosts: hosts_of(node, hosts)?, settings, model })
 }
+
+/// A processor's time for a burst: longer ones are no cost, and their sums would overflow.
+fn burst_cost(node: &Node) -> Result<TimeDelta, ScenarioError> {
+    let cost = time(node, "burst_cost")?;
+    match node.child("burst_cost").filter(|_| cost > MOST_BURST_COST) {
+        None => Ok(cost),
+        Some(node) => Err(ScenarioError::new(
+            &node.place,
+            format!("a processor works {cost} for one burst"),
+            format!("at most {MOST_BURST_COST}"),
+        )),
+    }
+}
+
+/// Chosen.
+const MOST_BURST_COST: TimeDelta = TimeDelta::from_ms(1_000);
 
 fn interrupts(node: Option<&Node>) -> Result<Interrupts, ScenarioError> {
     let Some(node) = node else { return Ok(Interrupts::EachFrame) };

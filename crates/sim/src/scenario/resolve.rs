@@ -2,19 +2,20 @@
 
 use std::num::NonZeroU16;
 
-use trimline_packet::{BitRate, TimeDelta};
+use trimline_packet::{BitRate, ByteCount, Packet, Pause, TimeDelta};
 use trimline_switch::Marker;
 use trimline_transport::Framing;
 
 use super::Output;
 use super::bumps::Surroundings;
 use super::workloads::workloads;
+use crate::engine::longest_run;
 use crate::keys::error::{ScenarioError, nearest};
 use crate::keys::form::MAX_HOSTS;
 use crate::keys::quantity;
 use crate::keys::read::{duration_of, number, pair, positive, read};
 use crate::keys::tree::Node;
-use crate::plan::{Chosen, EngineChoice, Plan, Sampled, Traits, Watch};
+use crate::plan::{Chosen, EngineChoice, LinkChange, LinkEvent, Plan, Sampled, Traits, Watch};
 use crate::topology::{self, Clos, LinkSpec, Processing};
 use crate::transports::{AnyTransport, Setting, Transports, keys_of};
 
@@ -64,6 +65,8 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
     last_hop_is_told(root, &transports)?;
     let bumps = super::bumps::bumps(root, &around)?;
     let nics = super::nics::nics(root, topology.hosts(), largest, is_lossless)?;
+    let shortest = framing.least.min(Packet::HEADER_BYTES).min(Pause::BYTES);
+    within_longest(root, lookahead(&topology, &links.events, shortest))?;
     let (workloads, missing) = workloads(root, &topology, &transports, &named.places, duration)?;
     if !missing.is_empty() && links.events.is_empty() && root.child("routing_convergence").is_none()
     {
@@ -119,6 +122,43 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
             series: series.is_some(),
         },
     ))
+}
+
+/// The least time between two units, of packets of at least so many bytes: not more than what a run finds.
+fn lookahead(topology: &Clos, events: &[LinkEvent], shortest: u16) -> TimeDelta {
+    let links = [&topology.host_link, &topology.tor_link, &topology.aggregation_link];
+    let of_event = |event: &LinkEvent| match event.change {
+        LinkChange::Rate(rate) => Some(rate),
+        LinkChange::Fail | LinkChange::Restore => None,
+    };
+    let fastest = events.iter().filter_map(of_event).max();
+    let between = |link: &&LinkSpec| {
+        let rate = fastest.map_or(link.rate, |rate| rate.max(link.rate));
+        rate.transmission(ByteCount::new(u64::from(shortest))) + link.delay
+    };
+    let tiers = usize::from(topology.tiers).clamp(1, links.len());
+    links[..tiers].iter().map(between).min().unwrap_or(TimeDelta::ZERO)
+}
+
+/// Refuses times that no run of such a network reaches. With a duration nothing else has to be reached.
+fn within_longest(root: &Node, lookahead: TimeDelta) -> Result<(), ScenarioError> {
+    let most = longest_run(lookahead);
+    let check = |node: &Node| match duration_of(node)? {
+        time if time > most => Err(ScenarioError::new(
+            &node.place,
+            format!("{time} with links on which a packet takes {lookahead} at least"),
+            format!("at most {most}, the longest run with these links"),
+        )),
+        _ => Ok(()),
+    };
+    if let Some(duration) = root.child("duration") {
+        return check(duration);
+    }
+    let list = |key| root.child(key).and_then(Node::list).unwrap_or(&[]).iter();
+    let starts =
+        list("workload").flat_map(|node| [node.child("start"), node.child("start_jitter")]);
+    let changes = list("link_event").map(|node| node.child("at"));
+    starts.chain(changes).flatten().try_for_each(check)
 }
 
 /// Refuses a transport that reads what the last hop trimmed where no port tells it.
@@ -220,8 +260,17 @@ pub(super) fn host_rate(root: &Node) -> Result<BitRate, ScenarioError> {
 
 /// Shape, rates and delays.
 fn shape(root: &Node) -> Result<Clos, ScenarioError> {
-    if let Some(file) = root.at(&["topology", "file"]) {
+    let asked = root.child("topology");
+    if let Some(file) = asked.and_then(|asked| asked.child("file")) {
         return super::files::topology(root, file);
+    }
+    let format = asked.and_then(Node::table).and_then(|table| table.find("format"));
+    if let Some(format) = format {
+        return Err(ScenarioError::new(
+            &format.key_place,
+            "`format` of a topology that is no file",
+            "`file` beside `format`, or no `format`",
+        ));
     }
     let preset = root.at(&["links", "preset"]).and_then(Node::text);
     let preset = preset.and_then(|name| name.trim_end_matches('G').parse::<u64>().ok());
@@ -248,13 +297,9 @@ fn shape(root: &Node) -> Result<Clos, ScenarioError> {
         aggregation_link: link("aggregation")?,
         processing: Processing::default(),
     };
-    let Some(shape) = root.child("topology").and_then(Node::table).and_then(|t| t.entries.first())
-    else {
-        return Ok(clos);
-    };
-    let node = &shape.node;
-    match shape.key.as_str() {
-        "fattree" => {
+    let Some((shape, node)) = asked.and_then(one_shape) else { return Ok(clos) };
+    match shape {
+        Shape::FatTree => {
             let tiers = number(node, "tiers").unwrap_or(3);
             let oversubscription = number(node, "oversubscription").unwrap_or(1);
             let k = fattree_k(node, tiers, oversubscription)?;
@@ -267,7 +312,7 @@ fn shape(root: &Node) -> Result<Clos, ScenarioError> {
                 clos.tors_per_pod = k;
             }
         }
-        "clos" => {
+        Shape::Clos => {
             let of = |key| number(node, key).unwrap_or(1);
             clos.tiers = 3;
             clos.pods = of("pods");
@@ -276,17 +321,17 @@ fn shape(root: &Node) -> Result<Clos, ScenarioError> {
             clos.aggregations_per_pod = of("aggregations_per_pod");
             clos.cores_per_aggregation = of("cores_per_aggregation");
         }
-        "leafspine" => {
+        Shape::LeafSpine => {
             clos.tiers = 2;
             clos.tors_per_pod = number(node, "leaves").unwrap_or(1);
             clos.aggregations_per_pod = number(node, "spines").unwrap_or(1);
             clos.hosts_per_tor = number(node, "hosts_per_leaf").unwrap_or(1);
         }
-        "star" => {
+        Shape::Star => {
             clos.tiers = 1;
             clos.hosts_per_tor = number(node, "hosts").unwrap_or(2);
         }
-        _ => {}
+        Shape::BackToBack => {}
     }
     let total = u64::from(clos.pods) * u64::from(clos.tors_per_pod) * u64::from(clos.hosts_per_tor);
     if total < 2 || total > MAX_HOSTS as u64 {
@@ -297,6 +342,30 @@ fn shape(root: &Node) -> Result<Clos, ScenarioError> {
         ));
     }
     Ok(clos)
+}
+
+/// A shape that no file says.
+#[derive(Clone, Copy)]
+enum Shape {
+    FatTree,
+    Clos,
+    LeafSpine,
+    Star,
+    BackToBack,
+}
+
+/// Shapes by the keys under `topology`.
+const SHAPES: [(&str, Shape); 5] = [
+    ("fattree", Shape::FatTree),
+    ("clos", Shape::Clos),
+    ("leafspine", Shape::LeafSpine),
+    ("star", Shape::Star),
+    ("back_to_back", Shape::BackToBack),
+];
+
+/// The shape under `topology`, wherever it stands, and what is said of it.
+fn one_shape(topology: &Node) -> Option<(Shape, &Node)> {
+    SHAPES.iter().find_map(|&(key, shape)| Some((shape, topology.child(key)?)))
 }
 
 /// Hosts of a FatTree of k-port switches without oversubscription.
@@ -510,6 +579,40 @@ mod tests {
             plan("[[switch.port]]\nlayer = \"tor\"\ndirection = \"down\"\nlast_hop = true"),
             Ok(())
         );
+    }
+
+    #[test]
+    fn times_that_no_run_reaches_are_refused() {
+        let read = |keys: &str, links: &str| {
+            let text = format!(
+                "topology.star.hosts = 4\nlinks = {links}\n[[workload]]\nname = \"w\"\n\
+                 permutation = {{}}\nsize = \"9KB\"\n{keys}"
+            );
+            Scenario::parse("s.toml", &text, &[]).map(|_| ()).map_err(|error| error.to_string())
+        };
+        // 2^40 windows of 2^11 ps: a header takes 1.28 ns at 400 Gb/s.
+        let fast = "{ rate = \"400Gbps\", delay = \"1ns\" }";
+        let refused = read("start = \"2252s\"", fast).unwrap_err();
+        assert!(refused.starts_with("s.toml:7:9: "), "{refused}");
+        assert!(refused.contains("expected at most 2251"), "{refused}");
+        assert_eq!(read("start = \"2251s\"", fast), Ok(()));
+        assert_eq!(read("start = \"900000s\"", "{}"), Ok(()));
+        let refused = read("start_jitter = \"9000000s\"", "{}").unwrap_err();
+        assert!(refused.contains("is too large, above 1000000s"), "{refused}");
+    }
+
+    #[test]
+    fn a_format_is_of_a_file_and_no_shape() {
+        let workload = "[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
+        for shape in ["star.hosts = 8", "back_to_back = {}"] {
+            let text = format!("[topology]\nformat = \"htsim\"\n{shape}\n{workload}");
+            let error = Scenario::parse("s.toml", &text, &[]).map(|_| ()).unwrap_err().to_string();
+            assert_eq!(
+                error,
+                "s.toml:2:1: `format` of a topology that is no file (at `format`); expected `file` \
+                 beside `format`, or no `format`"
+            );
+        }
     }
 
     #[test]

@@ -273,8 +273,8 @@ fn by_load(
     }
     let (flows, links) = match matrix {
         Matrix::Incast { senders, .. } => (*senders, 1),
-        Matrix::RandomIncast { senders, receivers, .. } => {
-            (*senders, receivers.count(topology.hosts()))
+        Matrix::RandomIncast { senders, receivers, excluding } => {
+            (*senders, receivers.count(topology.hosts(), excluding))
         }
         Matrix::Requests(Queries { servers: Servers::Fixed(servers), .. }) => (*servers, 1),
         _ => (1, 1),

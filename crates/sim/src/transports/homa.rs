@@ -176,7 +176,7 @@ static GRAMMAR: Grammar = Grammar {
         optional(
             "acks",
             Form::Boolean,
-            "Whether receivers acknowledge a message that is complete. Without, as in the simulator of its authors, a message ends at its sender when nobody has asked for anything for `linger`, and one of which every packet is lost is lost. Default: true.",
+            "Whether receivers acknowledge a message that is complete. Without, as in the simulator of its authors, a message ends at its sender when nobody has asked for anything for `linger`, and one that lacks packets then is lost: where RESENDs may be lost too, give `linger` more than three times `resend`. Default: true.",
         ),
         optional(
             "linger",

@@ -400,6 +400,11 @@ impl Transport for Ndp {
         if config.aeolus {
             return Err("whose probes ask for packets of one payload (Aeolus)");
         }
+        if config.core_rate.is_some() {
+            return Err(
+                "whose receivers measure what the core carries by packets of one payload (core_rate)",
+            );
+        }
         let initial_window = config.window(payload_bytes);
         Ok(Config { payload_bytes, initial_window, ..config.clone() })
     }

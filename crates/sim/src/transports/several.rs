@@ -11,6 +11,7 @@ use trimline_switch::Deficits;
 use trimline_transport::{Allowed, Disposition, Endpoint, Framing, Half, HostTables, Key, flow};
 
 use super::{Hosted, Parameters, Protocol};
+use crate::protocol::PATIENCE;
 
 /// From the list of transports: the list itself, and the closed choices of endpoints and parameters of a host that
 /// has several.
@@ -48,6 +49,16 @@ macro_rules! transports {
                 )+
                 let config = parameters.downcast_ref::<Arc<C>>();
                 Parameters::Outside(Arc::clone(config.expect("one transport from outside")))
+            }
+            fn patience<X: Protocol<Config = C>>(&self) -> TimeDelta {
+                match self {
+                    $(
+                        Parameters::$Variant(config) => {
+                            <$Endpoint as Protocol>::patience(config)
+                        }
+                    )+
+                    Parameters::Outside(config) => X::patience(config),
+                }
             }
             fn time_wait<X: Protocol<Config = C>>(&self) -> TimeDelta {
                 match self {
@@ -314,6 +325,9 @@ impl<X: Protocol> Protocol for Several<X> {
     /// The longest of all: whoever needs less is kept a little longer.
     fn time_wait(config: &Self::Config) -> TimeDelta {
         config.iter().map(Parameters::time_wait::<X>).max().unwrap_or(TimeDelta::ZERO)
+    }
+    fn patience(config: &Self::Config) -> TimeDelta {
+        config.iter().map(Parameters::patience::<X>).max().unwrap_or(PATIENCE)
     }
     fn forget(&mut self, slot: u32) {
         let owner = self.owner(slot);

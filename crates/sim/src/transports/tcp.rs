@@ -15,6 +15,7 @@ use super::{
     BYTES, DURATION, Draws, Form, Frames, Grammar, Group, Key, Keys, Plan, Protocol, Sample,
     ScenarioError, Setting, Traits, Transport, Work, optional, windowed,
 };
+use crate::protocol::PATIENCE;
 use crate::topology::Clos;
 
 /// Segments of a receive window at most: half of what an ACK's 16 bits can say.
@@ -228,6 +229,11 @@ impl Protocol for Endpoint {
 
     fn time_wait(config: &Config) -> TimeDelta {
         config.time_wait
+    }
+
+    /// Of a segment that was lost again and again the next time-out is so long.
+    fn patience(config: &Config) -> TimeDelta {
+        PATIENCE.max(config.rto_max * 4)
     }
 
     fn forget(&mut self, slot: u32) {

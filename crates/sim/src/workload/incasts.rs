@@ -60,6 +60,7 @@ impl Source {
             }
             _ => panic!("an incast"),
         };
+        let may_receive: Vec<u32> = (0..hosts).filter(|host| !excluding.contains(host)).collect();
         let mut drawn: Vec<(u32, Sends)> = Vec::new();
         while let Some(at) = self.times.peek()
             && drawn.len() < 4 * hosts as usize + 256
@@ -70,7 +71,7 @@ impl Source {
             };
             let of_all = match (fixed, receivers) {
                 (Some(fixed), _) => Some(fixed),
-                (None, Receivers::Any) => Some(random::below(&mut draws, u64::from(hosts)) as u32),
+                (None, Receivers::Any) => Some(one_of(&may_receive, &mut draws)),
                 (None, Receivers::OneOf(set)) => Some(one_of(set, &mut draws)),
                 (None, Receivers::EachOneOf(_)) => None,
             };

@@ -22,7 +22,7 @@ fn run(text: &str) -> RunRecord {
 /// of that payload.
 #[test]
 fn a_payload_of_a_workload_is_that_of_its_packets() {
-    for transport in ["ndp", "tcp", "dctcp", "mptcp", "dcqcn", "phost", "pfabric", "cbr"] {
+    for transport in ["ndp", "tcp", "dctcp", "mptcp", "dcqcn", "pfabric", "cbr"] {
         let scenario = |of_transport: &str, of_workload: &str| {
             let end = if transport == "cbr" { "duration = \"1ms\"\n" } else { "" };
             run(&format!(
@@ -37,10 +37,26 @@ fn a_payload_of_a_workload_is_that_of_its_packets() {
         let all = scenario("payload = \"1500B\"", "");
         let other = all.flows.iter().next().expect("a flow");
         assert_eq!(flow.ideal_fct_ps, other.ideal_fct_ps, "{transport}");
-        // The windows of pFabric and the times of pHost follow from the transport's payload.
-        if !matches!(transport, "phost" | "pfabric") {
+        // The window of pFabric is so many packets of the transport's payload.
+        if transport != "pfabric" {
             assert_eq!(flow, other, "{transport}");
         }
+    }
+}
+
+/// What both ends reckon by one payload takes no other.
+#[test]
+fn a_payload_of_a_workload_is_refused_where_receivers_reckon_by_one() {
+    for (transport, of_transport) in
+        [("phost", ""), ("homa", ""), ("ndp", "aeolus = true"), ("ndp", "core_rate = true")]
+    {
+        let problem = plan(&format!(
+            "topology.star.hosts = 3\ntransport.{transport} = {{ {of_transport} }}\n\
+             switch.port = [{{ layer = \"tor\", direction = \"down\", last_hop = true }}]\n\
+             workload = [{{ name = \"w\", pairs = [[0, 2]], size = \"9KB\", payload = \"1500B\" }}]\n"
+        ))
+        .expect_err(transport);
+        assert!(problem.contains("one payload"), "{transport}: {problem}");
     }
 }
 

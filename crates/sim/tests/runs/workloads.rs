@@ -146,6 +146,44 @@ fn incasts_repeat_over_a_background() {
 }
 
 #[test]
+fn hosts_that_an_incast_excludes_neither_send_nor_receive() {
+    let record = record(
+        "duration = \"2ms\"\ntopology.star.hosts = 10\n[[workload]]\nname = \"bursts\"\n\
+         incast = { receiver = \"random\", senders = 3, excluding = [0, 1, 2, 3, 9] }\nsize = \"1KB\"\n\
+         arrivals.periodic = { every = \"50us\", until = \"1ms\" }\n",
+    );
+    let hosts: Vec<u32> =
+        record.flows.iter().flat_map(|flow| [flow.source, flow.destination]).collect();
+    assert_eq!(record.flows.len(), 60);
+    assert!(hosts.iter().all(|host| (4..9).contains(host)), "{hosts:?}");
+}
+
+#[test]
+fn what_lies_behind_the_longest_run_never_happens() {
+    let run = |keys: &str| {
+        record(&format!(
+            "duration = \"1ms\"\ntopology.star.hosts = 4\nlinks = {{ rate = \"400Gbps\", delay = \"1ns\" }}\n{keys}\n\
+             [[workload]]\nname = \"w\"\npairs = [[0, 1]]\nsize = \"9KB\"\n\
+             [[workload]]\nname = \"late\"\npairs = [[1, 2]]\nsize = \"9KB\"\nstart = \"900000s\"\n"
+        ))
+    };
+    // 2^40 windows of 2 ns are less than an hour.
+    for timer in [
+        "transport.ndp.rto = \"900000s\"",
+        "transport.pfabric.rto = \"900000s\"",
+        "engine = \"heap\"",
+    ] {
+        let record = run(timer);
+        let ended = record.flows.iter().filter(|flow| flow.fct_receiver_ps.is_some());
+        assert_eq!(
+            ended.map(|flow| flow.workload.to_string()).collect::<Vec<_>>(),
+            ["w"],
+            "{timer}"
+        );
+    }
+}
+
+#[test]
 fn servers_answer_when_they_were_asked_and_clients_go_on_when_all_have() {
     let record = record(
         "duration = \"3ms\"\ntopology.fattree.k = 4\n[[workload]]\nname = \"q\"\nsize = \"20KB\"\n\

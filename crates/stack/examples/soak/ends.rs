@@ -106,7 +106,9 @@ fn serve(mut host: Host<AfPacket>) -> io::Result<()> {
                         core.close(connection);
                     }
                     Ok(None) => {}
-                    Err(Failure::Closed) => core.close(connection),
+                    Err(Failure::Closed) if core.failure(connection).is_none() => {
+                        core.close(connection);
+                    }
                     Err(_) => core.abandon(now, connection),
                 }
             }

@@ -29,6 +29,7 @@ mod silence;
 mod transmit;
 mod validation;
 
+pub(crate) use riding::BEHIND_PAYLOAD;
 use riding::Riding;
 use silence::Watch;
 pub(super) use transmit::Written;

@@ -6,6 +6,7 @@ use trimline_packet::wire::{Record, Records};
 use trimline_transport::WINDOW_LIMIT;
 
 use super::buffer::{Buffer, emptied};
+use super::outgoing::ENDS;
 use super::tokens::Token;
 
 /// A packet that arrived before one that it follows.
@@ -137,6 +138,11 @@ impl Incoming {
         }
     }
 
+    /// What waits for the application, the ends of messages included: messages without bytes take memory, too.
+    pub(super) fn unread(&self) -> u64 {
+        self.waiting() + self.ends.len() as u64 * END_BYTES
+    }
+
     /// Bytes that wait for a packet before them.
     pub(super) fn early(&self) -> u64 {
         self.early_bytes
@@ -244,11 +250,15 @@ pub(super) fn token(extension: &[u8], payload_length: usize) -> Option<Token> {
     })
 }
 
-/// Whether every record of an extension can be read, and the ends rise.
+/// Whether every record of an extension can be read, and the ends rise and are no more than a packet may have: each
+/// takes memory.
 pub(super) fn is_readable(extension: &[u8], payload_length: usize) -> bool {
-    let mut last = 0;
+    let (mut last, mut ends) = (0, 0);
     Records::new(extension, payload_length).all(|record| match record {
-        Ok(Record::MessageEnd(end)) => end >= std::mem::replace(&mut last, end),
+        Ok(Record::MessageEnd(end)) => {
+            ends += 1;
+            ends <= ENDS && end >= std::mem::replace(&mut last, end)
+        }
         Ok(_) => true,
         Err(_) => false,
     })

@@ -45,6 +45,7 @@ use crate::io::{Caps, LinkState, PacketIo, Pieces};
 
 use self::links::Links;
 
+pub(crate) use self::core::BEHIND_PAYLOAD;
 pub use bell::Bell;
 pub use config::{Config, Limits, payload_of_mtu};
 pub use core::Core;
@@ -279,6 +280,11 @@ impl<I: PacketIo> Host<I> {
     /// Frames that arrived at the interface and could not be handed over: see [`PacketIo::unreadable`].
     pub fn unreadable(&self) -> u64 {
         self.io.unreadable()
+    }
+
+    /// Frames that arrived faster than they were taken: see [`PacketIo::overrun`].
+    pub fn overrun(&self) -> u64 {
+        self.io.overrun()
     }
 
     /// The time.

@@ -9,8 +9,8 @@ use trimline_packet::wire::{Record, TOKEN_BYTES};
 use super::buffer::{Buffer, emptied};
 use super::tokens::Token;
 
-/// Ends of messages in one packet, at most.
-const ENDS: usize = 8;
+/// Ends of messages in one packet, at most: a sender makes no more, a receiver takes no more.
+pub(super) const ENDS: usize = 8;
 
 /// Bytes behind the payload that a packet may need: [`ENDS`] records of four bytes, one that closes, and a token.
 pub(super) const EXTENSION_ROOM: usize = 4 * ENDS + 2 + 2 + TOKEN_BYTES;

@@ -43,12 +43,15 @@ pub struct AfPacket {
     mtu: usize,
     /// Frames that could not be sent.
     unsent: u64,
+    /// Frames that found the ring full.
+    overrun: u64,
     /// The program that keeps packets from the kernel's own protocols.
     ingress: Option<OwnedFd>,
 }
 
 impl AfPacket {
-    /// Opens an interface. All frames that arrive on it are received.
+    /// Opens an interface. All frames that arrive on it are received, whomever they are addressed to: it is
+    /// promiscuous until this is dropped.
     ///
     /// # Errors
     /// No such interface, or no right to open it (CAP_NET_RAW in its network namespace).
@@ -90,6 +93,7 @@ impl AfPacket {
             seen: LinkState { running: true, mtu: link.mtu },
             mtu: link.mtu,
             unsent: 0,
+            overrun: 0,
             ingress: None,
         })
     }
@@ -126,6 +130,22 @@ impl AfPacket {
         self.ingress.is_some()
     }
 
+    /// Sends a datagram to the discard port of the next hop to a peer: the kernel looks for it. Where this host has no
+    /// address of its family, to that of the peer.
+    fn have_kernel_ask(&self, neighbour: IpAddr, peer: IpAddr) {
+        let is_of = |socket: &&UdpSocket, address: IpAddr| {
+            socket.local_addr().is_ok_and(|own| own.is_ipv4() == address.is_ipv4())
+        };
+        for address in [neighbour, peer] {
+            if let Some(own) = self.quiet.iter().find(|socket| is_of(socket, address)) {
+                let to = neighbours::discard_port(address, self.link.index);
+                // Whether it found its way is seen in the table of neighbours.
+                let _ = own.send_to(&[0], to);
+                return;
+            }
+        }
+    }
+
     /// The interface's Ethernet address.
     pub fn ethernet(&self) -> [u8; 6] {
         self.link.ethernet
@@ -134,14 +154,6 @@ impl AfPacket {
     /// The number of the interface in its network namespace.
     pub fn index(&self) -> u32 {
         self.link.index
-    }
-
-    /// Frames that found the ring full since this was asked last.
-    ///
-    /// # Errors
-    /// The interface is gone.
-    pub fn overrun(&self) -> io::Result<u32> {
-        self.ring.lost()
     }
 }
 
@@ -209,25 +221,20 @@ impl PacketIo for AfPacket {
     }
 
     fn link(&mut self) -> io::Result<LinkState> {
+        // An answer that did not come says nothing new.
+        self.overrun += u64::from(self.ring.lost().unwrap_or(0));
         self.seen = state_after(self.seen, self.netlink.link(self.link.index))?;
         Ok(self.seen)
     }
 
     fn next_hop(&mut self, peer: IpAddr) -> NextHop {
-        match neighbours::look_up(&mut self.netlink, self.link.index, peer) {
-            Ok(Ok(ethernet)) => NextHop::Known(ethernet),
-            Ok(Err(neighbour)) => {
-                // A datagram to the discard port: the kernel looks for its next hop.
-                let own = self.quiet.iter().find(|socket| {
-                    socket.local_addr().is_ok_and(|own| own.is_ipv4() == neighbour.is_ipv4())
-                });
-                let to = neighbours::discard_port(neighbour, self.link.index);
-                // Whether it found its way is seen in the table of neighbours.
-                let _ = own.map_or(Ok(0), |socket| socket.send_to(&[0], to));
-                NextHop::Unknown
-            }
-            Err(_) => NextHop::Unknown,
+        let Ok(found) = neighbours::look_up(&mut self.netlink, self.link.index, peer) else {
+            return NextHop::Unknown;
+        };
+        if found.is_to_be_asked() {
+            self.have_kernel_ask(found.address, peer);
         }
+        found.known.map_or(NextHop::Unknown, |known| NextHop::Known(known.ethernet))
     }
 
     fn lost(&self) -> u64 {
@@ -236,6 +243,10 @@ impl PacketIo for AfPacket {
 
     fn unreadable(&self) -> u64 {
         self.ring.refused()
+    }
+
+    fn overrun(&self) -> u64 {
+        self.overrun
     }
 }
 

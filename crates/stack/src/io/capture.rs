@@ -114,4 +114,8 @@ impl<I: PacketIo> PacketIo for Captured<I> {
     fn unreadable(&self) -> u64 {
         self.io.unreadable()
     }
+
+    fn overrun(&self) -> u64 {
+        self.io.overrun()
+    }
 }

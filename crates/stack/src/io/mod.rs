@@ -115,6 +115,11 @@ pub trait PacketIo {
     fn unreadable(&self) -> u64 {
         0
     }
+
+    /// Frames that arrived and found the ring full, as of the last [`PacketIo::link`].
+    fn overrun(&self) -> u64 {
+        0
+    }
 }
 
 /// Any backend: for programs that choose when they run.
@@ -153,6 +158,10 @@ impl<I: PacketIo + ?Sized> PacketIo for Box<I> {
 
     fn unreadable(&self) -> u64 {
         (**self).unreadable()
+    }
+
+    fn overrun(&self) -> u64 {
+        (**self).overrun()
     }
 }
 

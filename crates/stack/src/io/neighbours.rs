@@ -4,7 +4,7 @@ use std::io;
 use std::net::{IpAddr, SocketAddr, SocketAddrV6, UdpSocket};
 use std::time::{Duration, Instant};
 
-use super::sys::netlink::Netlink;
+use super::sys::netlink::{Neighbour, Netlink};
 
 /// The port of the discard service.
 const DISCARD: u16 = 9;
@@ -14,7 +14,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The Ethernet address to which packets for `destination` are sent on the interface with this number: the
 /// destination's own, or that of the gateway of the kernel's route. The kernel is made to look for it if it
-/// does not know it yet.
+/// does not know it yet, or has not heard of it for a while.
 ///
 /// # Errors
 /// There is no route by this interface, or nobody answers.
@@ -22,20 +22,23 @@ pub fn next_hop(interface: u32, destination: IpAddr) -> io::Result<[u8; 6]> {
     let mut netlink = Netlink::open()?;
     let start = Instant::now();
     loop {
-        let neighbour = match look_up(&mut netlink, interface, destination)? {
-            Ok(ethernet) => return Ok(ethernet),
-            Err(neighbour) => neighbour,
-        };
+        let found = look_up(&mut netlink, interface, destination)?;
+        let neighbour = found.address;
+        if found.is_to_be_asked() {
+            // A datagram to the discard port: the kernel looks for its next hop.
+            let any: IpAddr = match neighbour {
+                IpAddr::V4(_) => [0, 0, 0, 0].into(),
+                IpAddr::V6(_) => [0u16; 8].into(),
+            };
+            UdpSocket::bind((any, 0))?.send_to(&[0], discard_port(neighbour, interface)).ok();
+        }
+        if let Some(known) = found.known {
+            return Ok(known.ethernet);
+        }
         if start.elapsed() > PATIENCE {
             let text = format!("nobody answers for {neighbour}");
             return Err(io::Error::new(io::ErrorKind::HostUnreachable, text));
         }
-        // A datagram to the discard port: the kernel looks for its next hop.
-        let any: IpAddr = match neighbour {
-            IpAddr::V4(_) => [0, 0, 0, 0].into(),
-            IpAddr::V6(_) => [0u16; 8].into(),
-        };
-        UdpSocket::bind((any, 0))?.send_to(&[0], discard_port(neighbour, interface)).ok();
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -60,7 +63,23 @@ pub(crate) fn is_link_local(address: IpAddr) -> bool {
     matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
 }
 
-/// The Ethernet address of the next hop to a destination, or the neighbour whose address the kernel does not know.
+/// The next hop to a destination.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) address: IpAddr,
+    /// What the kernel knows of it.
+    pub(crate) known: Option<Neighbour>,
+}
+
+impl Found {
+    /// Whether the kernel has to send there itself: only then it looks for a neighbour, or sees whether one still has
+    /// the address that it had. This protocol's frames pass the kernel by.
+    pub(crate) fn is_to_be_asked(&self) -> bool {
+        self.known.is_none_or(|known| known.is_stale)
+    }
+}
+
+/// The next hop to a destination, and what the kernel knows of it.
 ///
 /// # Errors
 /// There is no route by this interface.
@@ -68,10 +87,11 @@ pub(crate) fn look_up(
     netlink: &mut Netlink,
     interface: u32,
     destination: IpAddr,
-) -> io::Result<Result<[u8; 6], IpAddr>> {
+) -> io::Result<Found> {
     // The kernel would name the route of any interface.
     if is_link_local(destination) {
-        return Ok(netlink.neighbour(interface, destination)?.ok_or(destination));
+        let known = netlink.neighbour(interface, destination)?;
+        return Ok(Found { address: destination, known });
     }
     let (by, gateway) = netlink.route(destination).map_err(|error| {
         io::Error::new(error.kind(), format!("route to {destination}: {error}"))
@@ -80,6 +100,18 @@ pub(crate) fn look_up(
         let text = format!("the route to {destination} leaves by interface {by}, not {interface}");
         return Err(io::Error::new(io::ErrorKind::NetworkUnreachable, text));
     }
-    let neighbour = gateway.unwrap_or(destination);
-    Ok(netlink.neighbour(interface, neighbour)?.ok_or(neighbour))
+    let address = gateway.unwrap_or(destination);
+    Ok(Found { address, known: netlink.neighbour(interface, address)? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_is_to_ask_for_who_is_unknown_or_was_not_heard_for_a_while() {
+        let known = |is_stale| Some(Neighbour { ethernet: [2; 6], is_stale });
+        let asks = |known| Found { address: [10, 0, 0, 2].into(), known }.is_to_be_asked();
+        assert_eq!([None, known(true), known(false)].map(asks), [true, true, false]);
+    }
 }

@@ -22,13 +22,16 @@ const DUMP: u16 = 0x300;
 const RTA_DST: u16 = 1;
 const RTA_OIF: u16 = 4;
 const RTA_GATEWAY: u16 = 5;
+/// A gateway of another address family than the destination: its family, and its address.
+const RTA_VIA: u16 = 18;
 const NDA_DST: u16 = 1;
 const NDA_LLADDR: u16 = 2;
 const IFLA_MTU: u16 = 4;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
+const STALE: u16 = 0x04;
 /// Reachable, stale, delay, probe, permanent: states in which an address is known.
-const KNOWN: u16 = 0x02 | 0x04 | 0x08 | 0x10 | 0x80;
+const KNOWN: u16 = 0x02 | STALE | 0x08 | 0x10 | 0x80;
 /// Bytes of a message's header.
 const HEADER: usize = 16;
 /// How long the kernel may take to answer.
@@ -95,6 +98,45 @@ pub(crate) struct LinkNow {
     /// It is up and has a carrier.
     pub(crate) running: bool,
     pub(crate) mtu: usize,
+}
+
+/// What the kernel knows of a neighbour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Neighbour {
+    pub(crate) ethernet: [u8; 6],
+    /// It was not heard for a while. The kernel asks whether that is still so when it sends there itself, and not before.
+    pub(crate) is_stale: bool,
+}
+
+/// What a message says of a neighbour on an interface, if it is of that one and its Ethernet address is known.
+fn neighbour_in((kind, body): Message<'_>, interface: u32, wanted: IpAddr) -> Option<Neighbour> {
+    let state = half(body, 8).filter(|state| state & KNOWN != 0)?;
+    if kind != RTM_NEWNEIGH || word(body, 4) != Some(interface) {
+        return None;
+    }
+    let of = |wanted| attributes(body, 12).find(move |&(kind, _)| kind == wanted);
+    let (_, destination) = of(NDA_DST)?;
+    let (_, ethernet) = of(NDA_LLADDR)?;
+    let ethernet = ethernet.try_into().ok()?;
+    let is_wanted = address(destination) == Some(wanted);
+    is_wanted.then_some(Neighbour { ethernet, is_stale: state & STALE != 0 })
+}
+
+/// The interface that a message says a route leaves by, and its gateway if there is one.
+fn route_in((kind, body): Message<'_>) -> Option<(u32, Option<IpAddr>)> {
+    if kind != RTM_NEWROUTE {
+        return None;
+    }
+    let (mut by, mut gateway) = (None, None);
+    for (kind, value) in attributes(body, 12) {
+        match kind {
+            RTA_OIF => by = word(value, 0),
+            RTA_GATEWAY => gateway = address(value),
+            RTA_VIA => gateway = value.get(2..).and_then(address),
+            _ => {}
+        }
+    }
+    by.map(|by| (by, gateway))
 }
 
 /// A socket to ask the kernel of the network namespace in which it was opened.
@@ -173,50 +215,23 @@ impl Netlink {
         (body[0], body[1]) = (family(destination), octets(destination).len() as u8 * 8);
         attribute(&mut body, RTA_DST, &octets(destination));
         let mut found = None;
-        self.ask(RTM_GETROUTE, 0, &body, |(kind, body)| {
-            if kind != RTM_NEWROUTE {
-                return;
-            }
-            let (mut by, mut gateway) = (None, None);
-            for (kind, value) in attributes(body, 12) {
-                match kind {
-                    RTA_OIF => by = word(value, 0),
-                    RTA_GATEWAY => gateway = address(value),
-                    _ => {}
-                }
-            }
-            found = by.map(|by| (by, gateway));
-        })?;
+        self.ask(RTM_GETROUTE, 0, &body, |message| found = found.or_else(|| route_in(message)))?;
         found.ok_or_else(|| io::ErrorKind::NetworkUnreachable.into())
     }
 
-    /// The Ethernet address of a neighbour, if the kernel knows it.
+    /// A neighbour, if the kernel knows its Ethernet address.
     pub(crate) fn neighbour(
         &mut self,
         interface: u32,
         wanted: IpAddr,
-    ) -> io::Result<Option<[u8; 6]>> {
+    ) -> io::Result<Option<Neighbour>> {
         let mut body = vec![0; 12];
         body[0] = family(wanted);
         body[4..8].copy_from_slice(&interface.to_ne_bytes());
         attribute(&mut body, NDA_DST, &octets(wanted));
         let mut found = None;
-        let asked = self.ask(RTM_GETNEIGH, 0, &body, |(kind, body)| {
-            let known = half(body, 8).is_some_and(|state| state & KNOWN != 0);
-            if kind != RTM_NEWNEIGH || word(body, 4) != Some(interface) || !known {
-                return;
-            }
-            let (mut is_wanted, mut ethernet) = (false, None);
-            for (kind, value) in attributes(body, 12) {
-                match kind {
-                    NDA_DST => is_wanted = address(value) == Some(wanted),
-                    NDA_LLADDR => ethernet = value.try_into().ok(),
-                    _ => {}
-                }
-            }
-            if is_wanted {
-                found = found.or(ethernet);
-            }
+        let asked = self.ask(RTM_GETNEIGH, 0, &body, |message| {
+            found = found.or_else(|| neighbour_in(message, interface, wanted));
         });
         match asked {
             Err(error) if error.raw_os_error() != Some(libc::ENOENT) => Err(error),
@@ -285,6 +300,61 @@ mod tests {
             let found: Vec<Message<'_>> = messages(&bytes).collect();
             assert_eq!(found[0], (28, &[9, 9, 9, 9][..]), "{extra}");
         }
+    }
+
+    #[test]
+    fn a_route_has_a_gateway_of_its_own_family_or_of_the_other_or_none() {
+        let read = |kind, attributes: &[(u16, &[u8])]| {
+            let mut body = vec![0; 12];
+            attributes.iter().for_each(|&(kind, value)| attribute(&mut body, kind, value));
+            route_in((kind, &body))
+        };
+        let by = (RTA_OIF, &3u32.to_ne_bytes()[..]);
+        let v6 = std::net::Ipv6Addr::from(0xfe80_u128 << 112 | 1);
+        let via = [&(libc::AF_INET6 as u16).to_ne_bytes()[..], &v6.octets(), &[0; 2]].concat();
+        let via = (RTA_VIA, &via[..18]);
+        assert_eq!(read(RTM_NEWROUTE, &[by]), Some((3, None)));
+        let gateway = (RTA_GATEWAY, &[10, 0, 0, 9][..]);
+        assert_eq!(read(RTM_NEWROUTE, &[by, gateway]), Some((3, Some([10, 0, 0, 9].into()))));
+        assert_eq!(read(RTM_NEWROUTE, &[by, via]), Some((3, Some(v6.into()))));
+        assert_eq!(read(RTM_NEWROUTE, &[by, (RTA_VIA, &[2])]), Some((3, None)));
+        assert_eq!(read(RTM_NEWROUTE, &[gateway]), None, "it says no interface");
+        assert_eq!(read(RTM_GETROUTE, &[by]), None);
+    }
+
+    #[test]
+    fn a_neighbour_is_known_in_five_states_and_stale_in_one() {
+        let wanted = IpAddr::from([10, 0, 0, 2]);
+        let said = |state: u16, to: [u8; 4]| {
+            let mut body = vec![0; 12];
+            body[4..8].copy_from_slice(&3u32.to_ne_bytes());
+            body[8..10].copy_from_slice(&state.to_ne_bytes());
+            attribute(&mut body, NDA_DST, &to);
+            attribute(&mut body, NDA_LLADDR, &[2, 0, 0, 0, 0, 9]);
+            body.extend([0; 2]);
+            body
+        };
+        let read =
+            |kind, state, interface, to| neighbour_in((kind, &said(state, to)), interface, wanted);
+        let known = |is_stale| Some(Neighbour { ethernet: [2, 0, 0, 0, 0, 9], is_stale });
+        let mine = [10, 0, 0, 2];
+        // None, incomplete, reachable, stale, delay, probe, failed, no ARP, permanent: linux/neighbour.h.
+        let states = [0x00, 0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80];
+        let expected = [
+            None,
+            None,
+            known(false),
+            known(true),
+            known(false),
+            known(false),
+            None,
+            None,
+            known(false),
+        ];
+        assert_eq!(states.map(|state| read(RTM_NEWNEIGH, state, 3, mine)), expected);
+        assert_eq!(read(RTM_NEWNEIGH, 0x02, 4, mine), None, "another interface");
+        assert_eq!(read(RTM_NEWNEIGH, 0x02, 3, [10, 0, 0, 3]), None, "another address");
+        assert_eq!(read(RTM_GETNEIGH, 0x02, 3, mine), None, "another message");
     }
 
     proptest! {

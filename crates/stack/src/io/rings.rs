@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::super::unfinished::{self, Unfinished};
-use super::{Link, checked, set, set_number, step};
+use super::{Link, checked, is_fatal, set, set_number, step};
 
 const PACKET_IGNORE_OUTGOING: libc::c_int = 23;
 
@@ -110,8 +110,16 @@ fn receive_long<'a>(fd: &OwnedFd, memory: &'a mut Vec<u8>) -> Option<(Unfinished
     memory.resize(LONGEST_FRAME, 0);
     let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
     let (place, room) = (memory.as_mut_ptr().cast(), memory.len());
-    // SAFETY: the memory lives through the call, and its length is its own.
-    let got = unsafe { libc::recv(fd.as_raw_fd(), place, room, flags) };
+    let got = loop {
+        // SAFETY: the memory lives through the call, and its length is its own.
+        let got = unsafe { libc::recv(fd.as_raw_fd(), place, room, flags) };
+        let error = io::Error::last_os_error();
+        // An error that waited at the socket, as when its link went down, is told once and takes no frame. Left there,
+        // the frame would be the next place's, and so on for ever.
+        if got >= 0 || error.kind() == io::ErrorKind::WouldBlock || is_fatal(&error) {
+            break got;
+        }
+    };
     let frame = memory.get_mut(..usize::try_from(got).unwrap_or(0))?;
     let (said, frame) = frame.split_first_chunk_mut::<{ unfinished::BYTES }>()?;
     Some((Unfinished::of(said), frame))
@@ -175,8 +183,19 @@ fn port_filter(port: u16) -> [libc::sock_filter; 14] {
     ]
 }
 
+/// Lets the interface receive what is addressed to others, for as long as this socket lives: many devices drop it.
+fn take_all(fd: &OwnedFd, link: &Link) -> io::Result<()> {
+    let request = libc::packet_mreq {
+        mr_ifindex: link.index as libc::c_int,
+        mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    set(fd, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request)
+}
+
 impl Ring {
-    /// Opens a socket on an interface, with a filter for a UDP port or without.
+    /// Opens a socket on an interface: with a filter for a UDP port, or for all frames, whomever they are addressed to.
     pub(crate) fn open(link: &Link, frames: usize, port: Option<u16>) -> io::Result<Ring> {
         let page = page_size();
         // What is sent by the first would have to say how far it is finished.
@@ -205,8 +224,9 @@ impl Ring {
             tp_frame_nr: frames as libc::c_uint,
         };
         set(&fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &request)?;
-        if let Some(port) = port {
-            attach(&fd, &mut port_filter(port))?;
+        match port {
+            Some(port) => attach(&fd, &mut port_filter(port))?,
+            None => take_all(&fd, link)?,
         }
         let bytes = blocks * block_bytes;
         // SAFETY: a new mapping of the socket's ring, which is this long.
@@ -296,6 +316,29 @@ impl Drop for Ring {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::UdpSocket;
+
+    /// Sockets of UDP have errors that wait, too.
+    #[test]
+    fn an_error_that_waits_at_a_socket_costs_no_frame() {
+        let bind = || UdpSocket::bind("127.0.0.1:0").unwrap();
+        let (near, far) = (bind(), bind());
+        near.connect(far.local_addr().unwrap()).unwrap();
+        far.connect(near.local_addr().unwrap()).unwrap();
+        let first = [&[0; unfinished::BYTES][..], b"the first frame"].concat();
+        let second = [&[0; unfinished::BYTES][..], b"the second frame"].concat();
+        far.send(&first).unwrap();
+        far.send(&second).unwrap();
+        drop(far);
+        // Nobody has the port any more, and the kernel says so at the socket.
+        near.send(b"?").unwrap();
+        let (fd, mut memory) = (OwnedFd::from(near), Vec::new());
+        for expected in [&b"the first frame"[..], b"the second frame"] {
+            let (_, frame) = receive_long(&fd, &mut memory).expect("it waits at the socket");
+            assert_eq!(frame, expected);
+        }
+        assert!(receive_long(&fd, &mut memory).is_none());
+    }
 
     /// Memory as a ring has it, whose kernel is the test.
     struct Kernel {

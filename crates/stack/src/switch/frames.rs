@@ -8,6 +8,8 @@ use trimline_packet::{
     ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service, Time,
 };
 
+use crate::host::BEHIND_PAYLOAD;
+
 use super::egress::Egress;
 use super::ip_header::IpHeader;
 use super::notification::{self, LONGEST, Untold};
@@ -235,7 +237,7 @@ fn is_ours(frame: &Frame<'_>, profile: &Profile) -> bool {
 
 /// What a port sees of a frame. Its class is its DSCP; what the profile does not name, and what is no IP,
 /// may only be dropped. DATA is counted as the simulator counts it, its payload and 64 bytes; everything
-/// else as Ethernet does, with its FCS.
+/// else as Ethernet does, with its FCS, and so is DATA that is longer than it says.
 fn describe(bytes: &[u8], profile: &Profile) -> Packet {
     let mut packet = Packet {
         source: HostId::new(0),
@@ -269,10 +271,53 @@ fn describe(bytes: &[u8], profile: &Profile) -> Packet {
         packet.marks |= profile.marks(network.dscp(bytes));
         let behind = network.payload() + 8 + 16;
         let payload = usize::from(packet.header.payload_length());
-        if bytes.len() >= behind + payload {
+        // What hosts put behind the payload is not counted. More is no host's: frames would cost less than they take.
+        if (payload..=payload + BEHIND_PAYLOAD).contains(&bytes.len().saturating_sub(behind)) {
             let wire = usize::from(Packet::HEADER_BYTES) + payload;
             packet.wire_bytes = wire.min(usize::from(u16::MAX)) as u16;
         }
     }
     packet
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trimline_packet::wire::{Datagram, Ethernet, Fields};
+
+    /// What a port counts of a packet of data with this payload and so many bytes behind it, and its own length with
+    /// the FCS.
+    fn counted(payload: usize, behind: usize) -> (u16, usize) {
+        let datagram = Datagram {
+            source: [10, 0, 0, 1].into(),
+            destination: [10, 0, 0, 2].into(),
+            entropy: 50_000,
+            service: Service::Trimmable.into(),
+            marks: 0,
+            fields: Fields {
+                kind: Kind::Data,
+                flags: Flags::default(),
+                connection: ConnectionId::new(1),
+                sequence: 0,
+                extra: Header::data_extra(payload as u16, 7),
+            },
+        };
+        let (bytes, mut frame) = (vec![7; payload], Vec::new());
+        datagram.emit(Ethernet::default(), &Profile::PAPER, &bytes, &[], &mut frame).unwrap();
+        frame.resize(frame.len() + behind, 0);
+        (describe(&frame, &Profile::PAPER).wire_bytes, frame.len() + FCS_BYTES)
+    }
+
+    #[test]
+    fn data_counts_as_the_model_has_it_unless_it_is_longer_than_hosts_make_it() {
+        for payload in [0, 1, 1000, 8000] {
+            for behind in [0, 8, BEHIND_PAYLOAD - 2] {
+                assert_eq!(counted(payload, behind).0, payload as u16 + 64, "{payload}, {behind}");
+            }
+            for behind in [BEHIND_PAYLOAD + 1, 1400] {
+                let (wire_bytes, length) = counted(payload, behind);
+                assert_eq!(usize::from(wire_bytes), length, "{payload}, {behind}");
+            }
+        }
+    }
 }

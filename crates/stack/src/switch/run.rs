@@ -49,6 +49,39 @@ pub enum PortNews {
     Lost(usize, String),
 }
 
+/// Frames that were lost and that no port counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Losses {
+    /// There was no way for them.
+    pub without_way: u64,
+    /// Hosts sent them faster than their cables for too long.
+    pub dropped_at_ingress: u64,
+    /// The interface where they should leave has no room for them, cannot carry them, or is gone.
+    pub refused: u64,
+    /// An interface took them and could not send them.
+    pub unsent: u64,
+    /// They arrived and could not be read: see [`PacketIo::unreadable`].
+    pub unreadable: u64,
+    /// They arrived faster than they were taken: see [`PacketIo::overrun`].
+    pub overrun: u64,
+}
+
+impl Losses {
+    /// Each count with its name.
+    pub fn named(&self) -> [(&'static str, u64); 6] {
+        let Losses { without_way, dropped_at_ingress, refused, unsent, unreadable, overrun } =
+            *self;
+        [
+            ("without_way", without_way),
+            ("dropped_at_ingress", dropped_at_ingress),
+            ("refused", refused),
+            ("unsent", unsent),
+            ("unreadable", unreadable),
+            ("overrun", overrun),
+        ]
+    }
+}
+
 /// The other side of a port: what a frame meets there.
 struct Exits<'a, I> {
     interfaces: &'a mut [I],
@@ -123,6 +156,19 @@ impl<I: PacketIo> Runner<I> {
         self.refused
     }
 
+    /// What was lost beside what the ports count.
+    pub fn losses(&self) -> Losses {
+        let of_all = |count: fn(&I) -> u64| self.interfaces.iter().map(count).sum();
+        Losses {
+            without_way: self.fabric.lost_ways(),
+            dropped_at_ingress: self.fabric.dropped_at_ingress(),
+            refused: self.refused,
+            unsent: of_all(I::lost),
+            unreadable: of_all(I::unreadable),
+            overrun: of_all(I::overrun),
+        }
+    }
+
     /// Looks at the interfaces, if that was long ago. Gives what has happened to them.
     pub fn look(&mut self) -> Vec<PortNews> {
         let now = self.clock.now();
@@ -194,14 +240,17 @@ impl<I: PacketIo> Runner<I> {
         }
     }
 
-    /// Turns until `is_over`, to which the news of the ports are given.
+    /// Turns until `is_over`, which sees the runner and is given the news of the ports.
     ///
     /// # Errors
     /// As [`Runner::turn`].
-    pub fn run(&mut self, mut is_over: impl FnMut(&Fabric, &[PortNews]) -> bool) -> io::Result<()> {
+    pub fn run(
+        &mut self,
+        mut is_over: impl FnMut(&Runner<I>, &[PortNews]) -> bool,
+    ) -> io::Result<()> {
         loop {
             let news = self.look();
-            if is_over(&self.fabric, &news) {
+            if is_over(self, &news) {
                 return Ok(());
             }
             match self.turn() {
@@ -212,7 +261,8 @@ impl<I: PacketIo> Runner<I> {
                 }
                 // The last of them is said too.
                 Err(error) => {
-                    is_over(&self.fabric, &std::mem::take(&mut self.unsaid));
+                    let news = std::mem::take(&mut self.unsaid);
+                    is_over(self, &news);
                     return Err(error);
                 }
             }

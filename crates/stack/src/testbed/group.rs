@@ -83,8 +83,8 @@ pub fn with_watched_switches<T>(
         let (show, over, runner) = (watched.show, &over, &mut runner);
         let switches = scope.spawn(move || {
             sys::pin(1);
-            let outcome = runner.run(|fabric, _| {
-                show(fabric);
+            let outcome = runner.run(|runner, _| {
+                show(runner.fabric());
                 over.load(Ordering::Relaxed)
             });
             let mut count = SwitchCount::default();

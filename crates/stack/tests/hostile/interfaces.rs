@@ -9,7 +9,8 @@ use trimline_stack::clock::Clock;
 use trimline_stack::host::Host;
 use trimline_stack::io::afpacket::AfPacket;
 use trimline_stack::io::udp::Udp;
-use trimline_stack::io::{PacketIo, mem};
+use trimline_stack::io::{NextHop, PacketIo, mem};
+use trimline_stack::switch;
 use trimline_stack::testbed::namespace::{Namespace, allowed};
 use trimline_stack::testbed::network::{self, Shape, TestNetwork};
 
@@ -238,4 +239,72 @@ fn strangers_that_nobody_finds_hold_nobody_up() {
         }
         assert!(start.elapsed() < Duration::from_secs(20), "it waited for strangers");
     }
+}
+
+/// A peer gets another Ethernet address, and says so to nobody. The kernel does not send there by itself, so it has to be
+/// made to ask; the host then goes on by what it has found.
+#[test]
+fn a_peer_with_another_ethernet_address_is_found_again() {
+    let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
+    let near = &network.hosts[0];
+    let (peer, device) = (network::address(1, 0), &near.interface);
+    // What asks for neighbours gives up soon, so that the test is short.
+    for parameter in ["delay_first_probe_time", "ucast_solicit"] {
+        near.namespace.set(&format!("ipv4/neigh/{device}/{parameter}"), "1").unwrap();
+    }
+    let stale = switch::quantity::ethernet_text([2, 9, 9, 9, 9, 9]);
+    let line = format!("neigh replace {peer} lladdr {stale} dev {device} nud stale");
+    near.namespace.ip(&[line]).unwrap();
+    let act = || AfPacket::open_host(device, &Profile::PAPER, &[network::address(0, 0).into()]);
+    let mut socket = near.namespace.inside(act).unwrap();
+    let start = Instant::now();
+    let mut found = socket.next_hop(peer.into());
+    assert_eq!(found, NextHop::Known([2, 9, 9, 9, 9, 9]), "what is known, for now");
+    while found != NextHop::Known(network::ethernet(1)) {
+        assert!(start.elapsed() < Duration::from_secs(30), "{found:?}");
+        std::thread::sleep(Duration::from_millis(50));
+        found = socket.next_hop(peer.into());
+    }
+}
+
+/// A switch passes on what is addressed to the hosts behind it: its interfaces must take it. A host takes its own alone.
+#[test]
+fn the_interfaces_of_a_switch_are_promiscuous_and_those_of_hosts_are_not() {
+    let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
+    let host = &network.hosts[0];
+    let promiscuity = || {
+        let show = || {
+            std::process::Command::new("ip").args(["-d", "link", "show", &host.interface]).output()
+        };
+        let output = host.namespace.inside(show).unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let mut words = text.split_whitespace().skip_while(|&word| word != "promiscuity");
+        words.nth(1).expect("ip says it").to_owned()
+    };
+    assert_eq!(promiscuity(), "0");
+    let socket = network.socket(0).unwrap();
+    assert_eq!(promiscuity(), "0", "a host");
+    drop(socket);
+    let port = host.namespace.inside(|| AfPacket::open(&host.interface)).unwrap();
+    assert_eq!(promiscuity(), "1", "a port of a switch");
+    drop(port);
+    assert_eq!(promiscuity(), "0");
+}
+
+/// Frames that come while nobody takes any: the ring holds 512, and the others are counted.
+#[test]
+fn frames_that_find_the_ring_full_are_counted() {
+    let Some(network) = allowed(TestNetwork::build(Shape::BackToBack, 1500)) else { return };
+    let [mut near, mut far] = [0, 1].map(|number| network.socket(number).unwrap());
+    let forged = Forged::syn(network::address(0, 0).into(), 9);
+    let mut frame = forged.frame_to(network::address(1, 0).into(), b"x", &[]);
+    frame[..6].copy_from_slice(&network::ethernet(1));
+    frame[6..12].copy_from_slice(&network::ethernet(0));
+    let (start, mut sent) = (Instant::now(), 0);
+    while far.overrun() == 0 {
+        sent += near.tx_burst(&[&[&frame]]).unwrap();
+        far.link().unwrap();
+        assert!(start.elapsed() < Duration::from_secs(20), "{sent} frames were sent");
+    }
+    assert!(sent > 500, "{sent} frames");
 }

@@ -146,7 +146,13 @@ fn serve(core: &mut Core) -> usize {
                     core.send(connection, &message).unwrap();
                 }
                 Ok(None) => break,
-                Err(Failure::Closed) => break core.close(connection),
+                Err(Failure::Closed) => {
+                    core.close(connection);
+                    if core.failure(connection).is_some() {
+                        core.abandon(Time::ZERO, connection);
+                    }
+                    break;
+                }
                 Err(_) => break core.abandon(Time::ZERO, connection),
             }
         }

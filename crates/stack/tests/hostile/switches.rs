@@ -70,6 +70,23 @@ fn send(fails: bool, frames: &[Vec<u8>]) -> (usize, u64, Vec<PortNews>) {
     (got, runner.refused(), news)
 }
 
+/// What no port counts is counted all the same.
+#[test]
+fn frames_that_a_switch_loses_are_counted_by_reason() {
+    let (mut runner, [_near, mut far], clock) = switch_of([200, 1500], false);
+    let nowhere = Forged::syn(address(2), 1).frame_to(address(9), b"x", &[]);
+    for (number, frame) in (1..).zip([to_host_1(1000), nowhere.clone(), nowhere]) {
+        far.tx_burst(&[&[&frame]]).unwrap();
+        for step in 0..10 {
+            clock.advance_to(ms(number * 1000 + step));
+            runner.turn().unwrap();
+        }
+    }
+    let lost = runner.losses();
+    assert_eq!((lost.refused, lost.without_way), (1, 2), "{lost:?}");
+    assert_eq!(lost.named().iter().map(|&(_, count)| count).sum::<u64>(), 3, "{lost:?}");
+}
+
 fn to_host_1(bytes: usize) -> Vec<u8> {
     Forged::syn(address(2), 1).frame(&vec![7; bytes], &[])
 }

@@ -9,18 +9,18 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use core::num::NonZeroU16;
 
-use rand_xoshiro::rand_core::RngCore;
-use trimline_packet::{BitRate, ByteCount, Flags, HostId, Kind, Packet, PathId, Service, Time};
+use trimline_packet::{BitRate, ByteCount, Flags, HostId, Kind, Packet, Service, Time};
 
 use super::MARK_CNP;
 use super::config::{Config, ReceiverStatistics, SenderStatistics};
 use super::rate::LEAST_TIMER;
 use super::receiver::{Arrived, Receiver};
 use super::sender::Sender;
+use super::way::Way;
 use crate::flow::{Command, Event, Memory};
 use crate::round_robin::{Linked, Links, RoundRobin};
 use crate::timers::Timers;
-use crate::{Allowed, Disposition, Half, HostTables, Key, PathList, Stream};
+use crate::{Allowed, Disposition, Half, HostTables, Key, PathList};
 
 /// Answers that a host holds for a NIC that takes none; further ones are dropped.
 const CONTROL_LIMIT: usize = 1 << 16;
@@ -67,13 +67,6 @@ pub struct Endpoint {
     events: VecDeque<Event>,
     host: HostId,
     is_listening: bool,
-}
-
-/// One of these, at random.
-fn draw_path(paths: &[PathId], stream: &mut Stream) -> PathId {
-    // Multiply and shift: the bias of 2^-16 does not matter here.
-    let place = ((stream.next_u64() >> 32) * paths.len() as u64) >> 32;
-    paths[place as usize]
 }
 
 impl Endpoint {
@@ -245,10 +238,10 @@ impl Endpoint {
         key: Key,
         class: u8,
         (length, payload): (Option<u64>, Option<NonZeroU16>),
-        path: PathId,
+        way: Way,
         slot: u32,
     ) {
-        let mut sender = Sender::new(now, &self.config, payload, class, path);
+        let mut sender = Sender::new(now, &self.config, payload, class, way);
         match length {
             None => sender.never_end(),
             Some(0) => self.events.push_back(Event::Acknowledged { key, slot }),
@@ -279,9 +272,9 @@ impl Endpoint {
             None if self.is_listening && directory.accepts(key) => {
                 let mut paths = PathList::new();
                 directory.paths(key.peer, &mut paths);
-                let path = draw_path(&paths, &mut directory.stream(key));
+                let way = Way::new(&paths, directory.stream(key));
                 let slot = directory.assign(key);
-                self.place(slot, key, Role::Receiving(Receiver::new(path)));
+                self.place(slot, key, Role::Receiving(Receiver::new(way)));
                 slot
             }
             None => return Disposition::Discard,
@@ -353,13 +346,12 @@ impl crate::Endpoint for Endpoint {
     fn handle_command(&mut self, now: Time, command: Command, directory: &mut impl HostTables) {
         match command {
             Command::Listen => self.is_listening = true,
-            Command::Open { peer, connection, class, length, payload, paths, mut stream } => {
+            Command::Open { peer, connection, class, length, payload, paths, stream } => {
                 assert!(!paths.is_empty(), "a connection has at least one path");
                 let key = Key { peer, connection, opened_here: true, half: Half::Sending };
                 let slot = directory.assign(key);
-                let path = draw_path(&paths, &mut stream);
                 let length = length.map(ByteCount::get);
-                self.open(now, key, class, (length, payload), path, slot);
+                self.open(now, key, class, (length, payload), Way::new(&paths, stream), slot);
             }
             Command::Send { key, length } => {
                 let Some(slot) = directory.find(key) else { return };
@@ -368,14 +360,12 @@ impl crate::Endpoint for Endpoint {
                 self.sender_changed(now, slot);
             }
             Command::Paths { key, paths } => {
-                let Some(slot) = directory.find(key).filter(|_| !paths.is_empty()) else { return };
-                let draw = || draw_path(&paths, &mut directory.stream(key));
+                let Some(slot) = directory.find(key) else { return };
+                let stream = || directory.stream(key);
                 match &mut self.slots[slot as usize].role {
-                    Role::Sending(sender) => sender.use_paths(&paths, draw),
-                    Role::Receiving(receiver) if !paths.contains(&receiver.path()) => {
-                        receiver.use_path(draw());
-                    }
-                    Role::Receiving(_) | Role::Vacant => {}
+                    Role::Sending(sender) => sender.way.keep_to(&paths, stream),
+                    Role::Receiving(receiver) => receiver.way.keep_to(&paths, stream),
+                    Role::Vacant => {}
                 }
             }
         }

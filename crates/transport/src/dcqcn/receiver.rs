@@ -1,9 +1,10 @@
 //! The receiving half of a connection: takes packets in order, answers them, and tells of marks (the notification
 //! point).
 
-use trimline_packet::{Flags, Header, HostId, Kind, Packet, PathId, Time};
+use trimline_packet::{Flags, Header, HostId, Kind, Packet, Time};
 
 use super::config::{Config, ReceiverStatistics};
+use super::way::Way;
 use super::{ACK_REQUEST, MARK_CNP};
 use crate::Key;
 
@@ -17,7 +18,7 @@ pub(super) struct Receiver {
     /// When the next CNP may go.
     cnp_after: Time,
     /// The way of the answers.
-    path: PathId,
+    pub(super) way: Way,
     pub(super) statistics: ReceiverStatistics,
 }
 
@@ -32,29 +33,20 @@ pub(super) enum Arrived {
 }
 
 impl Receiver {
-    pub(super) fn new(path: PathId) -> Receiver {
+    pub(super) fn new(way: Way) -> Receiver {
         Receiver {
             expected: 0,
             is_named: false,
             cnp_after: Time::ZERO,
-            path,
+            way,
             statistics: ReceiverStatistics::default(),
         }
-    }
-
-    /// Answers take this path from now on.
-    pub(super) fn use_path(&mut self, path: PathId) {
-        self.path = path;
-    }
-
-    pub(super) fn path(&self) -> PathId {
-        self.path
     }
 
     fn control(&self, kind: Kind, sequence: u32, data: &Packet, host: HostId, key: &Key) -> Packet {
         let Header { flags, connection, .. } = data.header;
         let flags = Flags::default().with_class(flags.class());
-        let header = Header { kind, flags, path: self.path, connection, sequence, extra: 0 };
+        let header = Header { kind, flags, path: self.way.path(), connection, sequence, extra: 0 };
         Packet::control(host, key.peer, header)
     }
 

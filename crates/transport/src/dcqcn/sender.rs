@@ -5,11 +5,12 @@ use core::num::NonZeroU16;
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
-use trimline_packet::{HostId, Packet, PathId, Service, Time, TimeDelta};
+use trimline_packet::{HostId, Packet, Service, Time, TimeDelta};
 
 use super::ACK_REQUEST;
 use super::config::{Config, SenderStatistics};
 use super::pacing::Pace;
+use super::way::Way;
 use crate::Key;
 use crate::round_robin::Links;
 use crate::timers::doubled;
@@ -57,7 +58,7 @@ pub(super) struct Sender {
     highest: u32,
     /// The oldest one that is not acknowledged.
     unacknowledged: u32,
-    path: PathId,
+    pub(super) way: Way,
     /// Packets since an ACK was asked for.
     unasked: u8,
     /// Packets that may be outstanding while it is careful; else [`UNLIMITED`].
@@ -82,7 +83,7 @@ impl Sender {
         config: &Config,
         payload: Option<NonZeroU16>,
         class: u8,
-        path: PathId,
+        way: Way,
     ) -> Sender {
         let payload = payload.map_or(config.payload_bytes, NonZeroU16::get);
         Sender {
@@ -95,7 +96,7 @@ impl Sender {
             next: 0,
             highest: 0,
             unacknowledged: 0,
-            path,
+            way,
             unasked: 0,
             most: UNLIMITED,
             careful_until: 0,
@@ -106,13 +107,6 @@ impl Sender {
             cause: Cause::Nack,
             messages: VecDeque::new(),
             statistics: SenderStatistics::default(),
-        }
-    }
-
-    /// Packets take one of these from now on, unless theirs is among them.
-    pub(super) fn use_paths(&mut self, paths: &[PathId], draw: impl FnOnce() -> PathId) {
-        if !paths.is_empty() && !paths.contains(&self.path) {
-            self.path = draw();
         }
     }
 
@@ -203,7 +197,8 @@ impl Sender {
     ) -> Packet {
         let sequence = self.next;
         let (length, is_last) = self.length(sequence);
-        let mut packet = key.data(host, self.path, sequence, length, is_last, Service::Droppable);
+        let mut packet =
+            key.data(host, self.way.path(), sequence, length, is_last, Service::Droppable);
         packet.marks = Packet::MARK_ECT;
         packet.header.flags = packet.header.flags.with_class(self.class);
         self.next = sequence.wrapping_add(1);

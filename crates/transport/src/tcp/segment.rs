@@ -37,7 +37,7 @@
 //! The bits are those that a wire would carry. What is lost against real options: an ACK with blocks echoes
 //! no time, so that in recovery the round trip is not measured; an ACK of several subflows has no blocks.
 
-use trimline_packet::{Flags, Packet, Time};
+use trimline_packet::{Flags, Packet, Time, TimeDelta};
 
 /// [`Packet::marks`]: congestion window reduced, the sender has acted on an echo (RFC 3168).
 pub const MARK_CWR: u8 = 1 << 3;
@@ -110,8 +110,10 @@ pub(super) const fn payload(packet: &Packet) -> u16 {
 /// A tick of a time stamp is 2^20 picoseconds, 1.05 us, and its clock goes round in 75 minutes. (RFC 7323 5.4
 /// wants between 1 ms and 1 s for the Internet's round trips; these are of microseconds.)
 const TICK: u32 = 20;
-/// That of a short time stamp: 4.2 us, and round in 275 ms, more than a packet is in the network.
+/// That of a short time stamp: 4.2 us.
 const SHORT_TICK: u32 = 22;
+/// Its clock goes round in 275 ms. Of a segment that is so old an echo does not tell how often it went round.
+pub(super) const SHORT_ROUND: TimeDelta = TimeDelta::from_ps(1 << (SHORT_TICK + 16));
 
 /// The time stamp of an instant.
 #[inline]

@@ -26,7 +26,7 @@ use super::congestion::{Acked, Congestion, Linked, Signals};
 use super::notified::Notified;
 use super::outstanding::{Outstanding, State};
 use super::round_trip::RoundTrip;
-use super::segment::{Block, Extra};
+use super::segment::{Block, Extra, SHORT_ROUND};
 
 /// RFC 5681: three duplicate ACKs say that a segment was lost.
 const DUPLICATES: u32 = 3;
@@ -370,9 +370,10 @@ impl Subflow {
         config: &Config,
         statistics: &mut SenderStatistics,
     ) {
-        let (mut sample, mut is_resent) = (None, false);
+        let (mut sample, mut is_resent, mut newest) = (None, false, now);
         for _ in 0..acked {
             let record = self.sent.pop();
+            newest = record.sent;
             match record.state {
                 State::InFlight => {
                     self.flight -= 1;
@@ -387,7 +388,9 @@ impl Subflow {
             }
             is_resent |= record.is_resent;
         }
-        match (ack.sent, sample) {
+        let is_short = matches!(ack.extra, Extra::Connection(_));
+        let is_too_old = is_short && now.saturating_since(newest) >= SHORT_ROUND;
+        match (ack.sent.filter(|_| !is_too_old), sample) {
             (Some(sent), _) => {
                 // RFC 7323 4.1: the echo is of this very segment, resent or not.
                 self.round_trip.sample(now.saturating_since(sent), config);

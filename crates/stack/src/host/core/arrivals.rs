@@ -53,6 +53,16 @@ impl Name {
     }
 }
 
+/// An ACK of several packets is one of the packet that it names, and pulls nothing: no host of this stack sends such
+/// ACKs, and what their counter may be is not checked.
+fn take_joined_as_single(packet: &mut Packet) {
+    let header = &mut packet.header;
+    if header.joined().is_some() {
+        header.flags = header.flags.without(Flags::JOINED | Flags::PULL);
+        header.extra = 0;
+    }
+}
+
 impl Core {
     /// A frame arrived.
     pub fn receive_frame(&mut self, now: Time, bytes: &[u8]) {
@@ -131,15 +141,20 @@ impl Core {
     /// A packet of a known peer: what becomes of it, and of its payload.
     fn take_packet(&mut self, now: Time, mut packet: Packet, payload: &[u8], extension: &[u8]) {
         let name = Name::of(&packet);
+        take_joined_as_single(&mut packet);
         let index = match self.verdict(&packet, name) {
             Verdict::Take(index) => index,
             Verdict::Cut(index) => {
-                self.cut(&mut packet);
+                if !self.cut(&mut packet) {
+                    return;
+                }
                 Some(index)
             }
             Verdict::Crowded(index) => {
-                self.cut(&mut packet);
                 self.wait_for_others(index);
+                if !self.cut(&mut packet) {
+                    return;
+                }
                 Some(index)
             }
             Verdict::Full(index) => {
@@ -170,10 +185,12 @@ impl Core {
         self.deliver(now, &packet, index, (payload, extension));
     }
 
-    /// A packet is its header from now on.
-    fn cut(&mut self, packet: &mut Packet) {
+    /// A packet is its header from now on. False: it was one before, so the endpoint would take it for whole, and
+    /// with it the records for which there is no room. It is as if it had not come.
+    fn cut(&mut self, packet: &mut Packet) -> bool {
         self.statistics.without_room += 1;
         (packet.service, packet.wire_bytes) = (Service::Trimmed.into(), Packet::HEADER_BYTES);
+        packet.header.payload_length() > 0
     }
 
     /// Gives a packet to the endpoint, and its payload to the application.
@@ -268,7 +285,7 @@ impl Core {
         if self.others_leave_room(entry.name.peer, u64::from(header.payload_length())) {
             return Verdict::Take(Some(index));
         }
-        let is_stuck = entry.kept > 0 && entry.incoming.waiting() == 0;
+        let is_stuck = entry.kept > 0 && entry.incoming.unread() == 0;
         match entry.incoming.is_next(header.sequence) {
             true if is_stuck => Verdict::Full(index),
             // The next one decides.
@@ -309,7 +326,7 @@ impl Core {
         let length = u64::from(packet.header.payload_length());
         match entry.incoming.is_next(packet.header.sequence) {
             // Twice: what was pulled before the application was found not to read is under way.
-            true => entry.incoming.waiting() <= 2 * limits.receive_buffer,
+            true => entry.incoming.unread() <= 2 * limits.receive_buffer,
             false => entry.incoming.early() + length <= limits.early_bytes,
         }
     }
@@ -356,8 +373,8 @@ impl Core {
         if !entry.in_use {
             return;
         }
-        let (waiting, most) = (entry.incoming.waiting(), self.config.limits.receive_buffer);
-        entry.held = if entry.held { waiting > most / 2 } else { waiting >= most };
+        let (unread, most) = (entry.incoming.unread(), self.config.limits.receive_buffer);
+        entry.held = if entry.held { unread > most / 2 } else { unread >= most };
         self.count_kept(index);
         self.tell_holds(index);
     }
@@ -507,5 +524,112 @@ impl Core {
         (entry.begun, entry.heard) = (true, now);
         self.peers.heard(peer, now);
         self.slots.set_owner(slot, Some(index));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Config;
+    use super::*;
+    use trimline_packet::wire::{Fields, Profile, Record};
+    use trimline_packet::{BitRate, ConnectionId, Header, Joined, TimeDelta};
+
+    const SERVER: [u8; 4] = [10, 0, 0, 1];
+    const CLIENT: [u8; 4] = [10, 0, 0, 2];
+
+    fn core(address: [u8; 4], change: impl FnOnce(&mut Config)) -> Core {
+        let mut config = Config::new(address.into(), 1500, BitRate::from_gbps(10)).unwrap();
+        change(&mut config);
+        Core::new(config)
+    }
+
+    fn frame(from: [u8; 4], to: [u8; 4], fields: Fields, records: &[Record<'_>]) -> Vec<u8> {
+        let service = match fields.kind {
+            Kind::Data => Service::Trimmable,
+            Kind::Ack | Kind::Nack | Kind::Pull | Kind::Reset => Service::Control,
+        };
+        let datagram = Datagram {
+            source: from.into(),
+            destination: to.into(),
+            entropy: 50_000,
+            service: service.into(),
+            marks: 0,
+            fields,
+        };
+        let (mut bytes, mut extension) = (Vec::new(), Vec::new());
+        records.iter().for_each(|record| record.emit(&mut extension).unwrap());
+        let ethernet = Ethernet::default();
+        datagram.emit(ethernet, &Profile::PAPER, &[], &extension, &mut bytes).unwrap();
+        bytes
+    }
+
+    /// A packet of data without payload, in which so many messages end.
+    fn ends(sequence: u32, count: usize) -> Vec<u8> {
+        let flags = Flags::from_bits(Flags::SYN | Flags::FROM_OPENER);
+        let (kind, connection) = (Kind::Data, ConnectionId::new(9));
+        let extra = Header::data_extra(0, 7);
+        let fields = Fields { kind, flags, connection, sequence, extra };
+        frame(CLIENT, SERVER, fields, &vec![Record::MessageEnd(0); count])
+    }
+
+    /// A server after 1000 packets that carry nothing but the ends of messages, from this number on.
+    fn flooded(first: u32) -> Core {
+        let mut server = core(SERVER, |config| {
+            config.limits.early_bytes = 10_000;
+            config.limits.receive_buffer = 5_000;
+        });
+        server.listen(Time::ZERO, 7);
+        for sequence in first..first + 1000 {
+            server.receive_frame(Time::ZERO, &ends(sequence, 8));
+        }
+        server
+    }
+
+    #[test]
+    fn packets_without_payload_keep_no_more_than_others_may() {
+        // Behind a gap, and in order where nobody reads.
+        for first in [1, 0] {
+            let server = flooded(first);
+            // Twice the buffer, and what is early: one packet more of each.
+            assert!((5_000..21_000).contains(&server.kept()), "{} B from {first}", server.kept());
+            assert!(server.statistics().without_room > 500, "{:?}", server.statistics());
+        }
+        let mut server = flooded(0);
+        let before = server.statistics().refused_in_all();
+        server.receive_frame(Time::ZERO, &ends(1, 8));
+        assert_eq!(server.statistics().refused_in_all(), before);
+        server.receive_frame(Time::ZERO, &ends(1, 9));
+        assert_eq!(server.statistics().refused_in_all(), before + 1, "more than any sender writes");
+    }
+
+    #[test]
+    fn an_ack_of_several_packets_is_one_of_one_packet_and_pulls_nothing() {
+        let mut client = core(CLIENT, |_| {});
+        client.add_peer(SERVER.into(), &[], [2; 6]);
+        let connection = client.connect(SERVER.into(), 7, Options::default()).unwrap();
+        client.send(connection, &[7; 500_000]).unwrap();
+        let send_all = |client: &mut Core, until: Time| {
+            let mut sent = Vec::new();
+            while client.next() <= until {
+                let now = client.next();
+                client.expire(now);
+                sent.extend(client.transmit(now).map(|(_, packet)| packet.header));
+            }
+            sent
+        };
+        let now = Time::ZERO.saturating_add(TimeDelta::from_us(500));
+        let window = send_all(&mut client, now);
+        assert!(window.len() > 5, "{} packets", window.len());
+        let extra = Joined { before: u16::MAX, pulls: Some(1000) }.extra();
+        let flags = Flags::from_bits(Flags::JOINED | Flags::PULL);
+        let Header { connection: number, sequence, .. } = window[3];
+        let fields = Fields { kind: Kind::Ack, flags, connection: number, sequence, extra };
+        client.receive_frame(now, &frame(SERVER, CLIENT, fields, &[]));
+        let later = now.saturating_add(TimeDelta::from_us(500));
+        assert_eq!(send_all(&mut client, later), [], "nothing was pulled");
+        let seen = client.sender_statistics(connection).unwrap();
+        assert_eq!(seen.packets_sent, window.len() as u64);
+        assert!(!client.is_sent(connection));
+        assert_eq!(client.statistics().implausible, 0);
     }
 }

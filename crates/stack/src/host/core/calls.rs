@@ -11,6 +11,17 @@ use super::super::peers::ME;
 use super::super::{Connection, Failure, Options, Statistics};
 use super::{Core, Entry, Name};
 
+impl Entry {
+    /// Why nothing is left to read and nothing will come, if that is so. Where something was not delivered, that
+    /// goes before the peer's end: only what has failed is to be abandoned.
+    fn end(&self) -> Option<Failure> {
+        let is_finished = self.incoming.is_finished();
+        let is_delivered = self.outgoing.is_complete();
+        let failure = self.failure.filter(|_| !is_finished || !is_delivered);
+        failure.or(is_finished.then_some(Failure::Closed))
+    }
+}
+
 impl Core {
     /// Opens a connection to a known peer. Nothing is sent before there is something to send.
     ///
@@ -146,16 +157,12 @@ impl Core {
     ///
     /// # Errors
     /// [`Failure::Closed`] when none is left and none will come; otherwise why the connection failed: it
-    /// stays, to be asked again, until it is abandoned.
+    /// stays, to be asked again, until it is abandoned. A connection that failed before all that was given to
+    /// it was ACKed says so, though everything of the peer was read.
     pub fn receive(&mut self, connection: Connection) -> Result<Option<Vec<u8>>, Failure> {
         let entry = self.find(connection).ok_or(Failure::Closed)?;
         let message = entry.incoming.message();
-        let finished = entry.incoming.is_finished();
-        let end = match message {
-            Some(_) => None,
-            None if finished => Some(Failure::Closed),
-            None => entry.failure,
-        };
+        let end = if message.is_some() { None } else { entry.end() };
         self.account(connection.index);
         self.retire(connection.index);
         end.map_or(Ok(message), Err)
@@ -168,12 +175,7 @@ impl Core {
     pub fn read(&mut self, connection: Connection, bytes: &mut [u8]) -> Result<usize, Failure> {
         let entry = self.find(connection).ok_or(Failure::Closed)?;
         let count = entry.incoming.read(bytes);
-        let finished = entry.incoming.is_finished();
-        let end = match count {
-            0 if finished => Some(Failure::Closed),
-            0 => entry.failure,
-            _ => None,
-        };
+        let end = if count > 0 { None } else { entry.end() };
         self.account(connection.index);
         self.retire(connection.index);
         end.map_or(Ok(count), Err)
@@ -241,5 +243,90 @@ impl Core {
     /// Connections that are in use.
     pub fn connections(&self) -> usize {
         self.entries.len() - self.free.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Config;
+    use super::*;
+    use trimline_packet::{BitRate, TimeDelta};
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO.saturating_add(TimeDelta::from_ms(ms))
+    }
+
+    /// A client, and a server that it knows and that listens.
+    fn two() -> [Core; 2] {
+        let of = |number: u8| {
+            let address = [10, 0, 0, number].into();
+            Core::new(Config::new(address, 1500, BitRate::from_gbps(10)).unwrap())
+        };
+        let [mut client, mut server] = [of(2), of(1)];
+        client.add_peer([10, 0, 0, 1].into(), &[], [2; 6]);
+        server.listen(at(0), 7);
+        [client, server]
+    }
+
+    /// What both send in a millisecond arrives.
+    fn exchange(from: u64, client: &mut Core, server: &mut Core) {
+        for step in 0..10 {
+            let now = at(from).saturating_add(TimeDelta::from_us(100 * step));
+            while client.transmit(now).is_some() {
+                server.receive_frame(now, client.frame());
+            }
+            while server.transmit(now).is_some() {
+                client.receive_frame(now, server.frame());
+            }
+        }
+    }
+
+    /// A request that was read whole, with the end of its sender, who is gone before the answer comes.
+    fn answered_too_late() -> (Core, Connection) {
+        let [mut client, mut server] = two();
+        let near = client.connect([10, 0, 0, 1].into(), 7, Options::default()).unwrap();
+        client.send(near, b"question").unwrap();
+        client.close(near);
+        exchange(1, &mut client, &mut server);
+        let far = server.accept().unwrap();
+        assert_eq!(server.receive(far), Ok(Some(b"question".to_vec())));
+        assert_eq!(server.receive(far), Err(Failure::Closed));
+        server.send(far, b"answer").unwrap();
+        server.close(far);
+        (server, far)
+    }
+
+    #[test]
+    fn an_answer_that_nobody_acked_is_a_failure_though_the_request_is_whole() {
+        let (mut server, far) = answered_too_late();
+        server.set_deadline(far, Some(at(50)));
+        let mut now = at(2);
+        while server.failure(far).is_none() {
+            server.expire(now);
+            while server.transmit(now).is_some() {}
+            now = server.next().max(now.saturating_add(TimeDelta::from_us(10)));
+        }
+        // It is listed, says why, and goes when it is abandoned.
+        assert_eq!(std::iter::from_fn(|| server.next_readable()).last(), Some(far));
+        assert_eq!(server.receive(far), Err(Failure::Deadline));
+        assert_eq!(server.read(far, &mut [0; 8]), Err(Failure::Deadline));
+        assert_eq!(server.connections(), 1);
+        server.abandon(now, far);
+        assert_eq!(server.connections(), 0);
+    }
+
+    #[test]
+    fn what_was_read_whole_is_whole_though_its_connection_failed() {
+        let [mut client, mut server] = two();
+        let near = client.connect([10, 0, 0, 1].into(), 7, Options::default()).unwrap();
+        client.write(near, b"all").unwrap();
+        client.close(near);
+        exchange(1, &mut client, &mut server);
+        let far = server.accept().unwrap();
+        server.set_deadline(far, Some(at(3)));
+        server.expire(at(4));
+        assert_eq!(server.failure(far), Some(Failure::Deadline));
+        assert_eq!(server.read(far, &mut [0; 8]), Ok(3));
+        assert_eq!(server.read(far, &mut [0; 8]), Err(Failure::Closed));
     }
 }

@@ -6,15 +6,19 @@
 
 use std::collections::VecDeque;
 
-use trimline_packet::wire::{ACKED_BYTES, Record};
+use trimline_packet::wire::{ACKED_BYTES, Record, TAG_BYTES};
 use trimline_packet::{ConnectionId, Flags, Header, Kind, Packet, Service, Time};
 use trimline_transport::{Allowed, Endpoint};
 
+use super::super::outgoing::EXTENSION_ROOM;
 use super::super::peers::ME;
 use super::Core;
 
 /// ACKs that one packet carries, at most.
 const MOST: usize = 4;
+
+/// Bytes that a host puts behind a payload, at most: a tag, records of the packet, and ACKs that ride in it.
+pub(crate) const BEHIND_PAYLOAD: usize = TAG_BYTES + EXTENSION_ROOM + MOST * ACKED_BYTES;
 
 /// See the module.
 #[derive(Debug, Default)]

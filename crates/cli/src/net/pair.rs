@@ -1,0 +1,63 @@
+//! For tests: a client and a server on a wire without time of its own, on a virtual clock.
+
+use trimline_packet::{BitRate, Time, TimeDelta};
+use trimline_stack::host::{Config, Core};
+
+pub(super) const CLIENT: [u8; 4] = [10, 0, 0, 2];
+pub(super) const SERVER: [u8; 4] = [10, 0, 0, 1];
+
+pub(super) struct Pair {
+    pub(super) now: Time,
+    pub(super) client: Core,
+    pub(super) server: Core,
+    /// Whether frames are lost.
+    pub(super) is_cut: bool,
+}
+
+impl Pair {
+    /// A client that takes long messages to send, and a server that listens.
+    pub(super) fn new(service: u16) -> Pair {
+        let config =
+            |address: [u8; 4]| Config::new(address.into(), 1500, BitRate::from_gbps(10)).unwrap();
+        let mut of_client = config(CLIENT);
+        of_client.send_buffer = 1 << 24;
+        let (mut client, mut server) = (Core::new(of_client), Core::new(config(SERVER)));
+        client.add_peer(SERVER.into(), &[], [2; 6]);
+        server.listen(Time::ZERO, service);
+        let now = Time::ZERO.saturating_add(TimeDelta::from_ms(1));
+        Pair { now, client, server, is_cut: false }
+    }
+
+    /// Lets both do what is due meanwhile.
+    pub(super) fn run_for(&mut self, time: TimeDelta) {
+        let until = self.now.saturating_add(time);
+        loop {
+            while self.turn() {}
+            let next = self.client.next().min(self.server.next());
+            if next > until {
+                self.now = until;
+                return;
+            }
+            self.now = next.max(self.now);
+        }
+    }
+
+    /// Does what is due now. Gives whether there was anything.
+    fn turn(&mut self) -> bool {
+        let Pair { now, client, server, is_cut } = self;
+        let mut any = client.expire(*now) | server.expire(*now);
+        while client.transmit(*now).is_some() {
+            any = true;
+            if !*is_cut {
+                server.receive_frame(*now, client.frame());
+            }
+        }
+        while server.transmit(*now).is_some() {
+            any = true;
+            if !*is_cut {
+                client.receive_frame(*now, server.frame());
+            }
+        }
+        any
+    }
+}

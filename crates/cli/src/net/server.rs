@@ -1,0 +1,134 @@
+//! Answers every request with itself: what `trimline rpc serve` does with its connections.
+
+use std::collections::BTreeMap;
+
+use trimline_packet::{Time, TimeDelta};
+use trimline_stack::host::{Connection, Core, Failure};
+
+/// The longest that a server waits for the rest of a request, or for the ACKs of its answer.
+const LONGEST_REQUEST: TimeDelta = TimeDelta::from_ms(60_000);
+
+/// Who answers.
+#[derive(Debug, Default)]
+pub(super) struct Server {
+    /// Answers for which the send buffers of their connections have no room yet. Nothing more is received there.
+    unsent: BTreeMap<Connection, Vec<u8>>,
+}
+
+impl Server {
+    /// Answers what has arrived. Gives whether anything was sent.
+    pub(super) fn answer(&mut self, core: &mut Core, now: Time) -> bool {
+        // A client that goes away in the middle must not be remembered for ever.
+        let deadline = now.saturating_add(LONGEST_REQUEST);
+        while let Some(connection) = core.accept() {
+            core.set_deadline(connection, Some(deadline));
+        }
+        let mut any = false;
+        let waiting: Vec<Connection> = self.unsent.keys().copied().collect();
+        for connection in waiting {
+            any |= self.go_on(core, now, connection);
+        }
+        while let Some(connection) = core.next_readable() {
+            any |= self.go_on(core, now, connection);
+        }
+        any
+    }
+
+    /// Answers the requests of a connection while there is room, the one that waits first. Gives whether anything
+    /// was sent.
+    fn go_on(&mut self, core: &mut Core, now: Time, connection: Connection) -> bool {
+        let mut any = false;
+        loop {
+            let message = match self.unsent.remove(&connection) {
+                Some(message) => message,
+                None => match core.receive(connection) {
+                    Ok(Some(message)) => message,
+                    Ok(None) => return any,
+                    Err(failure) => {
+                        end(core, now, connection, failure);
+                        return any;
+                    }
+                },
+            };
+            match core.send(connection, &message) {
+                Ok(()) => any = true,
+                Err(Failure::Full) => {
+                    self.unsent.insert(connection, message);
+                    return any;
+                }
+                // No message is so.
+                Err(Failure::Empty | Failure::TooLong) => {}
+                Err(failure) => {
+                    end(core, now, connection, failure);
+                    return any;
+                }
+            }
+        }
+    }
+}
+
+/// Nothing more comes on a connection. What was answered is delivered, unless that has failed already.
+fn end(core: &mut Core, now: Time, connection: Connection, failure: Failure) {
+    if failure == Failure::Closed {
+        core.close(connection);
+    }
+    if failure != Failure::Closed || core.failure(connection).is_some() {
+        core.abandon(now, connection);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::PING_SERVICE;
+    use super::super::pair::{Pair, SERVER};
+    use super::*;
+
+    fn ms(ms: u64) -> TimeDelta {
+        TimeDelta::from_ms(ms)
+    }
+
+    #[test]
+    fn an_answer_that_finds_no_room_is_sent_when_there_is_some() {
+        let mut pair = Pair::new(PING_SERVICE);
+        let near = pair.client.connect(SERVER.into(), PING_SERVICE, Default::default()).unwrap();
+        // Together they are longer than a server's send buffer.
+        let messages: Vec<Vec<u8>> = (1..6).map(|number| vec![number; 700_000]).collect();
+        messages.iter().for_each(|message| pair.client.send(near, message).unwrap());
+        pair.client.close(near);
+        let (mut server, mut got) = (Server::default(), Vec::new());
+        let end = loop {
+            pair.run_for(ms(1));
+            server.answer(&mut pair.server, pair.now);
+            match pair.client.receive(near) {
+                Ok(message) => got.extend(message),
+                Err(failure) => break failure,
+            }
+            assert!(pair.now < Time::ZERO.saturating_add(ms(20_000)), "{} answers", got.len());
+        };
+        pair.run_for(ms(10));
+        assert!(got == messages, "{} answers", got.len());
+        assert_eq!((end, pair.server.connections()), (Failure::Closed, 0));
+        assert!(server.unsent.is_empty());
+    }
+
+    #[test]
+    fn clients_that_die_before_they_ack_their_answers_leave_nothing() {
+        let (mut pair, mut server) = (Pair::new(PING_SERVICE), Server::default());
+        for _ in 0..20 {
+            let near =
+                pair.client.connect(SERVER.into(), PING_SERVICE, Default::default()).unwrap();
+            pair.client.send(near, b"question").unwrap();
+            pair.client.close(near);
+        }
+        pair.run_for(ms(5));
+        pair.is_cut = true;
+        assert!(server.answer(&mut pair.server, pair.now));
+        assert_eq!(pair.server.connections(), 20);
+        // Longer than silence is borne.
+        for _ in 0..700 {
+            pair.run_for(ms(100));
+            server.answer(&mut pair.server, pair.now);
+        }
+        assert_eq!(pair.server.connections(), 0);
+    }
+}

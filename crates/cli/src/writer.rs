@@ -1,0 +1,163 @@
+//! A thread that writes what a command tells while it runs: packets do not wait for a disk or a reader.
+
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::terminal;
+
+/// How long the end of a command waits for what it told last (chosen: a disk that is busy gets through, a reader that
+/// does not read holds nobody up).
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Who writes. Of what it is told the newest is kept while it is busy with an older one. That something could not be
+/// written is said once, and it goes on.
+#[derive(Debug)]
+pub struct Writer<T> {
+    place: String,
+    shared: Arc<Shared<T>>,
+}
+
+#[derive(Debug)]
+struct Shared<T> {
+    told: Mutex<Told<T>>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct Told<T> {
+    newest: Option<T>,
+    /// Nothing more will be told.
+    is_over: bool,
+    /// What became of the last, once it was written.
+    outcome: Option<io::Result<()>>,
+}
+
+impl<T: Send + 'static> Writer<T> {
+    /// A thread that does `write` with what it is told, to the place of this name.
+    pub fn start(
+        place: impl Into<String>,
+        write: impl FnMut(T) -> io::Result<()> + Send + 'static,
+    ) -> Writer<T> {
+        Writer::saying(place, write, terminal::say)
+    }
+
+    fn saying(
+        place: impl Into<String>,
+        mut write: impl FnMut(T) -> io::Result<()> + Send + 'static,
+        mut say: impl FnMut(&str) + Send + 'static,
+    ) -> Writer<T> {
+        let told = Mutex::new(Told { newest: None, is_over: false, outcome: None });
+        let shared = Arc::new(Shared { told, changed: Condvar::new() });
+        let of_thread = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            let (mut outcome, mut was_said) = (Ok(()), false);
+            while let Some(newest) = of_thread.next() {
+                outcome = write(newest);
+                if let (Err(error), false) = (&outcome, was_said) {
+                    was_said = true;
+                    say(&format!("{error}; going on"));
+                }
+            }
+            of_thread.told().outcome = Some(outcome);
+            of_thread.changed.notify_all();
+        });
+        Writer { place: place.into(), shared }
+    }
+
+    /// Tells it something. Never waits.
+    pub fn tell(&self, newest: T) {
+        self.shared.told().newest = Some(newest);
+        self.shared.changed.notify_all();
+    }
+
+    /// Tells it the last, and waits until that is written, five seconds at most.
+    ///
+    /// # Errors
+    /// The last was not written, or not in time.
+    pub fn finish(self, last: T) -> io::Result<()> {
+        self.finish_within(last, PATIENCE)
+    }
+
+    fn finish_within(self, last: T, patience: Duration) -> io::Result<()> {
+        self.tell(last);
+        let mut told = self.shared.told();
+        told.is_over = true;
+        self.shared.changed.notify_all();
+        let is_waited_for = |told: &mut Told<T>| told.outcome.is_none();
+        let waited = self.shared.changed.wait_timeout_while(told, patience, is_waited_for);
+        let (mut told, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        told.outcome.take().unwrap_or_else(|| {
+            let words = format!("{}: nobody takes what is written there", self.place);
+            Err(io::Error::new(io::ErrorKind::TimedOut, words))
+        })
+    }
+}
+
+impl<T> Drop for Writer<T> {
+    fn drop(&mut self) {
+        self.shared.told().is_over = true;
+        self.shared.changed.notify_all();
+    }
+}
+
+impl<T> Shared<T> {
+    /// What was told. Whoever has it does nothing with it that could panic.
+    fn told(&self) -> MutexGuard<'_, Told<T>> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the newest. None: there is none, and will be none.
+    fn next(&self) -> Option<T> {
+        let waits = |told: &mut Told<T>| told.newest.is_none() && !told.is_over;
+        let waited = self.changed.wait_while(self.told(), waits);
+        waited.unwrap_or_else(PoisonError::into_inner).newest.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[test]
+    fn what_cannot_be_written_is_said_once_and_the_last_counts() {
+        let ((said, heard), (written, seen)) = (mpsc::channel(), mpsc::channel());
+        let write = move |number: u32| {
+            written.send(number).unwrap();
+            match number {
+                0..4 => Err(io::Error::other("no room")),
+                4.. => Ok(()),
+            }
+        };
+        let say = move |text: &str| said.send(text.to_owned()).unwrap();
+        let writer = Writer::saying("place", write, say);
+        for number in 0..4 {
+            writer.tell(number);
+            assert_eq!(seen.recv(), Ok(number));
+        }
+        writer.finish(4).unwrap();
+        assert_eq!(heard.iter().collect::<Vec<_>>(), ["no room; going on"]);
+        let writer = Writer::saying("place", |()| Err(io::Error::other("no room")), |_| {});
+        assert_eq!(writer.finish(()).unwrap_err().to_string(), "no room");
+    }
+
+    #[test]
+    fn a_reader_that_does_not_read_holds_nobody_up() {
+        let (go_on, wait) = mpsc::channel::<()>();
+        let (begun, begins) = mpsc::channel();
+        let write = move |number: u32| {
+            begun.send(number).unwrap();
+            wait.recv().map_err(io::Error::other)
+        };
+        let writer = Writer::saying("place", write, |_| {});
+        writer.tell(0);
+        assert_eq!(begins.recv(), Ok(0));
+        (1..1000).for_each(|number| writer.tell(number));
+        let ended = writer.finish_within(1000, Duration::from_millis(10)).unwrap_err();
+        assert_eq!(ended.kind(), io::ErrorKind::TimedOut);
+        assert!(ended.to_string().contains("place"), "{ended}");
+        go_on.send(()).unwrap();
+        assert_eq!(begins.recv(), Ok(1000), "the newest alone was kept");
+    }
+}

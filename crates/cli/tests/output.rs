@@ -1,0 +1,155 @@
+//! Where the program writes, and what it says where it cannot: folders of results, standard output.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// A folder of one test.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(test: &str) -> Scratch {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Scratch(path)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.0.join(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.0.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    /// Names in it, hidden ones included, sorted.
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).unwrap();
+        let mut names: Vec<String> =
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn trimline(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_trimline"));
+        command.args(arguments).current_dir(&self.0).env_remove("TRIMLINE_EXPERIMENTS");
+        command.stdin(Stdio::null());
+        command
+    }
+}
+
+const INCAST: &str = "topology.star.hosts = 9\n[[workload]]\nname = \"reply\"\nsize = \"90KB\"\n\
+                      incast = { receiver = 0, senders = 8 }\n";
+
+#[track_caller]
+fn succeeded(output: &Output) {
+    assert!(output.status.success(), "{}: {}", output.status, said(output));
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn two_commands_do_not_mix_in_one_folder() {
+    let scratch = Scratch::new("two-commands");
+    let endless = "topology.fattree.hosts = 128\nduration = \"1000s\"\n[[workload]]\nname = \"p\"\n\
+                   permutation = {}\nsize = \"long-lived\"\n";
+    scratch.write("endless.toml", endless);
+    let mut first = scratch.command(&["run", "endless.toml", "--quiet"]).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !scratch.0.join("out/.endless.lock").exists() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let second = scratch.trimline(&["run", "endless.toml", "--set", "duration=1us"]);
+    first.kill().unwrap();
+    first.wait().unwrap();
+    assert_eq!(second.status.code(), Some(2));
+    assert!(said(&second).contains("another command is writing its results there"));
+    // A command that was killed holds nothing.
+    succeeded(&scratch.trimline(&["run", "endless.toml", "--set", "duration=1us"]));
+}
+
+#[test]
+fn where_results_go_is_checked_before_anything_runs() {
+    let scratch = Scratch::new("out-first");
+    let long = "topology.fattree.hosts = 128\nduration = \"1000s\"\n[[workload]]\nname = \"p\"\n\
+                permutation = {}\nsize = \"long-lived\"\n";
+    scratch.write("long.toml", long);
+    scratch.write("thesis.tex", "precious");
+    fs::create_dir_all(scratch.0.join("folder/seed-2")).unwrap();
+    scratch.write("folder/seed-2/thesis.tex", "precious");
+    let start = Instant::now();
+    for (out, seeds) in [
+        (".", "1"),
+        ("thesis.tex", "1"),
+        ("thesis.tex/x", "1"),
+        ("folder", "1..2"),
+        ("folder", "1"),
+    ] {
+        let output = scratch.trimline(&["run", "long.toml", "--out", out, "--seeds", seeds]);
+        assert_eq!(output.status.code(), Some(2), "{out}: {}", said(&output));
+        assert_eq!(said(&output).lines().count(), 1, "{}", said(&output));
+    }
+    assert!(start.elapsed() < Duration::from_secs(20));
+    assert_eq!(scratch.names(), ["folder", "long.toml", "thesis.tex"]);
+}
+
+#[test]
+fn a_folder_that_is_a_link_gets_the_result_where_it_leads() {
+    let scratch = Scratch::new("links");
+    scratch.write("incast.toml", INCAST);
+    fs::create_dir(scratch.0.join("real")).unwrap();
+    std::os::unix::fs::symlink("real", scratch.0.join("lk")).unwrap();
+    for _ in 0..2 {
+        succeeded(&scratch.trimline(&["run", "incast.toml", "--out", "lk"]));
+        assert!(scratch.0.join("lk").is_symlink());
+        assert!(scratch.read("real/manifest.json").contains("\"scenario\": \"incast\""));
+        assert_eq!(scratch.names(), ["incast.toml", "lk", "real"]);
+        scratch.write("real/notes.txt", "mine");
+    }
+    assert_eq!(scratch.read("real/notes.txt"), "mine");
+    std::os::unix::fs::symlink("nowhere", scratch.0.join("lost")).unwrap();
+    let refused = scratch.trimline(&["run", "incast.toml", "--out", "lost"]);
+    assert_eq!(refused.status.code(), Some(2));
+    let words = "lost: a link to a folder that is not there";
+    assert!(said(&refused).contains(words), "{}", said(&refused));
+}
+
+/// Nothing that was printed is lost without a word; a reader that has gone away is no error.
+#[test]
+fn standard_output_that_takes_nothing_is_said() {
+    let scratch = Scratch::new("full");
+    scratch.write("incast.toml", INCAST);
+    scratch.write("stats.json", "{ \"frames\": 3 }");
+    let commands: [&[&str]; 5] = [
+        &["schema"],
+        &["list"],
+        &["explain", "incast.toml"],
+        &["run", "incast.toml", "--json"],
+        &["stats", "stats.json"],
+    ];
+    for arguments in commands {
+        let full = fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = scratch.command(arguments).stdout(full).output().unwrap();
+        let said = said(&output);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+        assert!(said.contains("error: standard output: No space left"), "{arguments:?}: {said}");
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = scratch.command(arguments).stdout(writer).output().unwrap();
+        succeeded(&output);
+    }
+    // It goes on until somebody stops it: who has gone away has.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let every = ["stats", "stats.json", "--every", "0.1"];
+    succeeded(&scratch.command(&every).stdout(writer).output().unwrap());
+}

@@ -1,0 +1,88 @@
+//! The path of a half.
+
+use rand_xoshiro::rand_core::RngCore;
+use trimline_packet::PathId;
+
+use crate::Stream;
+
+/// One path, and others when it is gone.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    path: PathId,
+    /// Numbers of the half's random stream that have chosen one. The number that chose a path would choose among the
+    /// others its neighbours, for all halves that leave it.
+    drawn: u8,
+}
+
+impl Way {
+    /// The first number of the stream chooses.
+    pub(super) fn new(paths: &[PathId], mut stream: Stream) -> Way {
+        Way { path: draw(paths, &mut stream), drawn: 1 }
+    }
+
+    pub(super) fn path(self) -> PathId {
+        self.path
+    }
+
+    /// These are left: another is drawn unless it is among them. `stream` is the half's, from its beginning.
+    pub(super) fn keep_to(&mut self, paths: &[PathId], stream: impl FnOnce() -> Stream) {
+        if paths.is_empty() || paths.contains(&self.path) {
+            return;
+        }
+        let mut stream = stream();
+        for _ in 0..self.drawn {
+            stream.next_u64();
+        }
+        self.path = draw(paths, &mut stream);
+        self.drawn = self.drawn.saturating_add(1);
+    }
+}
+
+/// One of these, at random.
+fn draw(paths: &[PathId], stream: &mut Stream) -> PathId {
+    // Multiply and shift: the bias of 2^-16 does not matter here.
+    let place = ((stream.next_u64() >> 32) * paths.len() as u64) >> 32;
+    paths[place as usize]
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec::Vec;
+
+    use rand_xoshiro::rand_core::SeedableRng;
+
+    use super::*;
+
+    #[test]
+    fn halves_that_leave_a_path_spread_over_all_others() {
+        let all: Vec<PathId> = (0..8).map(PathId::new).collect();
+        let mut left = all.clone();
+        let mut ways: Vec<(u64, Way)> =
+            (0..8000).map(|seed| (seed, Way::new(&all, Stream::seed_from_u64(seed)))).collect();
+        // One after another they fail: of those that leave each as many go to every other, within five deviations.
+        for gone in [3, 4, 0] {
+            let dead = PathId::new(gone);
+            left.retain(|path| *path != dead);
+            let mut counts = [0u32; 8];
+            for (seed, way) in ways.iter_mut().filter(|(_, way)| way.path() == dead) {
+                way.keep_to(&left, || Stream::seed_from_u64(*seed));
+                counts[way.path().index()] += 1;
+            }
+            let mean = f64::from(counts.iter().sum::<u32>()) / left.len() as f64;
+            for path in &left {
+                let off = f64::from(counts[path.index()]) - mean;
+                assert!(off.abs() < 5.0 * mean.sqrt(), "{gone} is gone: {counts:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_half_whose_path_works_keeps_it() {
+        let all: Vec<PathId> = (0..4).map(PathId::new).collect();
+        let mut way = Way::new(&all, Stream::seed_from_u64(1));
+        let before = way.path();
+        way.keep_to(&[before], || unreachable!("nothing is drawn"));
+        way.keep_to(&[], || unreachable!("nothing is drawn"));
+        assert_eq!(way.path(), before);
+    }
+}

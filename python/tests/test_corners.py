@@ -1,0 +1,189 @@
+"""Results, tables and reports with names, seeds and numbers that few scenarios have."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import unittest
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars
+import tomli_w
+
+import trimline
+from trimline import comparison, drawings, looks, means, reporting
+from trimline.results import Results, keyed
+from trimline.scenario import toml_value
+
+ROOT = Path(__file__).parents[2]
+ONE: dict[str, Any] = {
+    "name": "one",
+    "topology": {"star": {"hosts": 4}},
+    "transport": {"ndp": {}},
+    "workload": [{"name": "w", "permutation": {}, "size": "90KB"}],
+}
+
+
+class InScratch(unittest.TestCase):
+    """A folder of its own for each test."""
+
+    def setUp(self) -> None:
+        """Makes the folder."""
+        scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(scratch.cleanup)
+        self.out = Path(scratch.name)
+
+
+class Frames(InScratch):
+    """Frames of results."""
+
+    def test_sums_of_counters_do_not_wrap(self) -> None:
+        """What one adds up has 64 bits."""
+        trimline.run(ONE, self.out)
+        path = self.out / "flows.csv"
+        frame = polars.read_csv(path).with_columns(packets_sent=polars.lit(2_000_000_000))
+        frame.write_csv(path)
+        self.assertEqual(Results.read(self.out).flows["packets_sent"].sum(), 8_000_000_000)
+
+    def test_seeds_are_of_one_type(self) -> None:
+        """On both sides of 2^31."""
+        found = trimline.run(ONE, self.out, seeds=[1, 2**40]).flows
+        self.assertEqual(found["seed"].unique(maintain_order=True).to_list(), [1, 2**40])
+
+    def test_a_swept_key_leaves_columns_alone(self) -> None:
+        """One that is named like a column of the frame has a name of its own."""
+        swept = ONE | {"sweep": {"workload.w.size": ["9KB", "90KB"]}}
+        run = trimline.run(swept, self.out)[0]
+        frame = polars.LazyFrame({"size": [7], "seed_of": [1]})
+        found = keyed(run, frame, {"size": polars.String}).collect()
+        self.assertEqual(found["size"].to_list(), [7])
+        self.assertEqual(found["swept_size"].to_list(), ["9KB"])
+
+    def test_numbers_of_numpy_are_numbers(self) -> None:
+        """As seeds and in settings, as are paths."""
+        found = trimline.run(ONE, self.out, seeds=list(np.arange(1, 3)))
+        self.assertEqual([run.seed for run in found], [1, 2])
+        self.assertEqual(toml_value([np.int64(3), Path("a/b")]), '[3, "a/b"]')
+
+    def test_no_series_is_no_sweep(self) -> None:
+        """An empty list is a mistake: earlier results are left alone."""
+        trimline.run(ONE, self.out)
+        with self.assertRaisesRegex(trimline.ScenarioError, "series is empty"):
+            trimline.sweep(ONE, self.out, series=[])
+        self.assertEqual(len(Results.read(self.out)), 1)
+
+
+class Tables(InScratch):
+    """Comparisons and intervals."""
+
+    def test_intervals_are_those_of_the_program(self) -> None:
+        """The quantiles that crates/metrics has, for every number of seeds."""
+        text = (ROOT / "crates/metrics/src/statistics.rs").read_text(encoding="utf-8")
+        table = re.search(r"const TABLE: \[f64; 30\] = \[(.*?)\];", text, re.DOTALL)
+        assert table is not None
+        expected = dict(enumerate(map(float, re.findall(r"[0-9.]+", table[1])), 1))
+        for first, last, value in re.findall(r"([0-9]+)\.\.=([0-9]+) => ([0-9.]+),", text):
+            expected |= dict.fromkeys(range(int(first), int(last) + 1), float(value))
+        beyond = re.search(r"_ => (1[0-9.]+),", text)
+        assert beyond is not None
+        expected[5000] = float(beyond[1])
+        self.assertEqual(set(range(1, 1000)) - set(expected), set())
+        for freedom, value in expected.items():
+            self.assertEqual(means.student(freedom), value, freedom)
+
+    def test_a_series_may_be_named_like_a_transport(self) -> None:
+        """The scenario's own series are left out, whatever their names."""
+        series = [{"name": "ndp", "transport": {"ndp": {}}}, {"name": "x"}]
+        inline = 'series = [{ name = "x" }] # no [[series]]\n' + tomli_w.dumps(ONE)
+        for place, scenario in enumerate((tomli_w.dumps(ONE | {"series": series}), inline)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = trimline.compare(scenario, ["ndp", "dctcp"], self.out / str(place))
+            self.assertEqual({run.series for run in found.results}, {"ndp", "dctcp"})
+
+    def test_slowdowns_stand_by_flow_size(self) -> None:
+        """Whichever series has which sizes."""
+        large, small = "slowdown median, 1–10 MB", "slowdown p99, ≤ 1 KB"  # noqa: RUF001
+        found = comparison.rows_of(["flows", large, "time-outs", small])
+        self.assertEqual(found, ["flows", small, large, "time-outs"])
+        self.assertEqual(comparison.rows_of(["time-outs"]), ["time-outs"])
+
+    def test_a_series_may_have_the_name_of_a_column(self) -> None:
+        """The table's first column is `measure`."""
+        table = comparison.table_of({"measure": [{"flows": 1.0}]})
+        self.assertEqual(table.columns[:2], ["measure", "series measure"])
+
+
+class Reports(InScratch):
+    """What a report shows."""
+
+    def test_values_stand_by_size_and_words_last(self) -> None:
+        """Numbers and a word under one key."""
+        labels = {"10", "4", "bdp", "100", "9KB", "1MB"}
+        expected = ["4", "10", "100", "9KB", "1MB", "bdp"]
+        self.assertEqual(reporting.in_order(labels), expected)
+
+    def test_one_completion_time_is_a_point(self) -> None:
+        """There is no line to be drawn."""
+        trimline.run(ONE, self.out)
+        page = reporting.report(self.out).read_text(encoding="utf-8")
+        self.assertIn('"points":true', page)
+
+    def test_what_is_not_judged_is_neither_right_nor_wrong(self) -> None:
+        """Nor what has no range; a range may be open."""
+        rows = [
+            {"name": "a", "holds": True, "hi": 1.5, "ours": 1.0},
+            {"name": "b", "holds": True, "lo": 1.0, "ours": 9.0, "not_judged": True},
+            {"name": "c", "holds": True, "ours": 9.0},
+        ]
+        found = reporting.findings(rows)
+        for part in ("<td>..1.5</td>", "<td>1..</td>", '<td class="holds">holds'):
+            self.assertIn(part, found)
+        for part in ('<td class="none">not judged', '<td class="none">reported'):
+            self.assertIn(part, found)
+
+    def test_folders_may_have_spaces(self) -> None:
+        """Series keep their names and colours beside them."""
+        for group, parts in (
+            ("a b: ndp", ("a b:", "ndp", "")),
+            ("a: ndp n=1", ("a:", "ndp", "n=1")),
+            ("ndp", ("", "ndp", "")),
+            ("a b:", ("a b:", "", "")),
+            ("a: n=1 m=2", ("a:", "", "n=1 m=2")),
+            ("", ("", "", "")),
+        ):
+            self.assertEqual(looks.parts_of(group), parts)
+        self.assertEqual(looks.label_of("a b: ndp"), "a b: NDP")
+        self.assertEqual(looks.label_of(""), "scenario")
+
+    def test_names_cannot_leave_the_data_of_a_page(self) -> None:
+        """No text of a scenario opens a tag there."""
+        trimline.run(ONE | {"sweep": {"description": ["<!--<script>", "b"]}}, self.out)
+        page = reporting.report(self.out).read_text(encoding="utf-8")
+        data = page.split('id="data">')[1].split("</script>")[0]
+        self.assertNotIn("<", data)
+        self.assertIn("\\u003c!--\\u003cscript>", data)
+
+    def test_pause_frames_are_of_no_flow(self) -> None:
+        """They have a name of their own, and stand where their host does."""
+        scenario = ONE | {
+            "transport": {"dcqcn": {}},
+            "switch": {"profile": "ecn", "pfc": {"xoff": "30KB"}},
+            "workload": [
+                {"name": "w", "incast": {"receiver": 0, "senders": 3}, "size": "900KB"},
+            ],
+            "output": {"timeline": {"places": ["tor 0 down 1", "host 1"]}},
+        }
+        timeline = trimline.run(scenario, self.out)[0].timeline
+        found = drawings.sequence(timeline)
+        self.assertIn("pause frame, ", found)
+        self.assertNotIn("RESET", found)
+        self.assertNotIn("None", found)
+        self.assertNotIn(">receiver<", found)
+
+
+if __name__ == "__main__":
+    unittest.main()
