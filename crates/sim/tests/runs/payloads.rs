@@ -47,12 +47,15 @@ fn a_payload_of_a_workload_is_that_of_its_packets() {
 /// What both ends reckon by one payload takes no other.
 #[test]
 fn a_payload_of_a_workload_is_refused_where_receivers_reckon_by_one() {
-    for (transport, of_transport) in
-        [("phost", ""), ("homa", ""), ("ndp", "aeolus = true"), ("ndp", "core_rate = true")]
-    {
+    let last_hops = "switch.port = [{ layer = \"tor\", direction = \"down\", last_hop = true }]";
+    for (transport, of_transport, ports) in [
+        ("phost", "", ""),
+        ("homa", "", ""),
+        ("ndp", "aeolus = true", ""),
+        ("ndp", "core_rate = true", last_hops),
+    ] {
         let problem = plan(&format!(
-            "topology.star.hosts = 3\ntransport.{transport} = {{ {of_transport} }}\n\
-             switch.port = [{{ layer = \"tor\", direction = \"down\", last_hop = true }}]\n\
+            "topology.star.hosts = 3\ntransport.{transport} = {{ {of_transport} }}\n{ports}\n\
              workload = [{{ name = \"w\", pairs = [[0, 2]], size = \"9KB\", payload = \"1500B\" }}]\n"
         ))
         .expect_err(transport);
