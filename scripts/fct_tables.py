@@ -5,7 +5,7 @@ Reads OUT/ndp-evaluation/tables2-9/runs/**/flows.csv and the report's rows in ex
 with what `trimline reproduce` found in it (measures.json), to the last digit of a double; the numbers of all seeds of a series with its
 findings (findings.json there, or its --json output).
 With --stalls: of each run of ndp-evaluation/seeds50 how much of its time are the ideal times of its completed transfers and the gaps
-between them, over that of the median run of its series. With --kept also of the runs in a file of scripts/kept_runs.py, which has the
+between them, over that of the median run of its series; and how many transfers they are, and their payload. With --kept also of the runs in a file of scripts/kept_runs.py, which has the
 numbers that this program computed from their flows.csv. Shares no code with the simulator: Python standard library only.
 
     scripts/fct_tables.py OUT [--json FILE] [--experiments DIR] [--kept FILE] [--stalls]
@@ -44,6 +44,10 @@ ASKED = {
 }
 GAP_PS = 1_000_000_000
 LEAST_SHARE = Fraction(95, 100)
+#: The ideal time of a transfer of one packet, what each further packet adds, and the payload of a packet. All sizes are whole packets.
+FIRST_PS = 55_814_400
+NEXT_PS = 7_251_200
+PACKET_BYTES = 9000
 
 
 def transfers(directory):
@@ -219,32 +223,53 @@ def tables(out, experiments, report, kept):
     return differences + (compared == 0)
 
 
-def used_by_runs(out, kept):
-    """Ideal times of completed transfers and gaps, by series and seed."""
+def completed_by_runs(out, kept):
+    """How many transfers were completed, and the sum of their ideal times, by series and seed."""
     found = defaultdict(dict)
     for line, series, seed in kept_lines(kept, SEEDS):
         transfer = line["workloads"]["transfer"]
-        found[series][seed] = transfer["ideal_sender_ps"] + transfer["ended"] * GAP_PS
+        found[series][seed] = (transfer["ended"], transfer["ideal_sender_ps"])
     for series, seeds in runs_of(out / SEEDS).items():
         for seed, directory in seeds.items():
-            used = sum(ideal + GAP_PS for fct, ideal, _ in transfers(directory) if fct is not None)
-            found[series][seed] = used
+            ideals = [ideal for fct, ideal, _ in transfers(directory) if fct is not None]
+            found[series][seed] = (len(ideals), sum(ideals))
     return found
+
+
+def payload_of(ended, ideal_ps):
+    """The bytes of so many transfers with this sum of ideal times; None if that is none of whole packets."""
+    more, rest = divmod(ideal_ps - ended * FIRST_PS, NEXT_PS)
+    return None if rest else (ended + more) * PACKET_BYTES
 
 
 def stalls(out, kept):
     """Runs whose completed transfers and gaps are less than 95 % of the median run's."""
     stalled = 0
-    for series, used in used_by_runs(out, kept).items():
+    for series, completed in completed_by_runs(out, kept).items():
+        used = {seed: ideal + ended * GAP_PS for seed, (ended, ideal) in completed.items()}
         ordered = sorted(used.values())
         median = ordered[len(ordered) // 2]
         low = {seed: time for seed, time in used.items() if time < LEAST_SHARE * median}
         least = Fraction(ordered[0], max(median, 1))
-        words = f"{series}: {len(used)} runs, the least {float(least) * 100:.1f} % of the median"
-        print(words + (f"; below 95 %: seeds {', '.join(map(str, sorted(low)))}" if low else ""))
+        print(f"{series}: {len(used)} runs, the least {float(least) * 100:.1f} % of the median")
+        print_completed("", completed)
+        if low:
+            print(f"  below 95 %: seeds {', '.join(map(str, sorted(low)))}")
+            print_completed("all others: ", {seed: completed[seed] for seed in completed if seed not in low})
         # Without a bank some are expected.
         stalled += len(low) if series.endswith("-bank") and not series.endswith("-no-bank") else 0
     return stalled
+
+
+def print_completed(words, completed):
+    """How many transfers these runs completed, and their payload in the mean and at least."""
+    counts = [ended for ended, _ in completed.values()]
+    payloads = [payload_of(*each) for each in completed.values()]
+    if None in payloads:
+        payload = "of sizes that are no whole packets"
+    else:
+        payload = f"{sum(payloads) / len(payloads) / 1e6:.1f} MB in the mean, {min(payloads) / 1e6:.1f} MB at least"
+    print(f"  {words}{min(counts)} to {max(counts)} transfers, {payload}")
 
 
 def main():

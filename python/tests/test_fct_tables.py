@@ -150,5 +150,74 @@ class Tables(unittest.TestCase):
         self.assertEqual(status, 1)
 
 
+class Stalls(unittest.TestCase):
+    """Runs of seeds50, of two packets a transfer."""
+
+    def setUp(self) -> None:
+        """A folder without runs."""
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.out = Path(folder.name)
+
+    def run_of(self, series: str, seed: int, ended: int, ideal: str = "63065600") -> None:
+        """Writes a run that completed so many transfers, and had one more under way."""
+        run = self.out / "ndp-evaluation/seeds50/runs" / series / f"seed-{seed}"
+        run.mkdir(parents=True)
+        rows = [f"transfer,5,{ideal},{ideal}\n"] * ended + [f"transfer,5,,{ideal}\n"]
+        (run / "flows.csv").write_text(HEAD + "".join(rows), encoding="utf-8")
+        (run / "summary.json").write_text(
+            json.dumps({"series": series, "seed": seed}), encoding="utf-8"
+        )
+        (run / "manifest.json").write_text(json.dumps({"interrupted": False}), encoding="utf-8")
+
+    def told(self, *more: str) -> tuple[int, str]:
+        """The exit status and what was printed."""
+        said = io.StringIO()
+        arguments = ["fct_tables.py", str(self.out), "--stalls", *more]
+        with contextlib.redirect_stdout(said), mock.patch("sys.argv", arguments):
+            return fct_tables.main(), said.getvalue()
+
+    def test_a_run_that_stalls_is_named_and_counts_where_credits_are_kept(self) -> None:
+        """And all others are told without it."""
+        for seed, ended in (1, 20), (2, 19), (3, 20):
+            self.run_of("cache-1to1-no-bank", seed, ended)
+            self.run_of("cache-1to1-bank", seed, ended)
+        status, said = self.told()
+        # 19 of 20 are the 95 % that are asked.
+        self.assertEqual((status, "below" in said), (0, False), said)
+        self.assertIn("cache-1to1-bank: 3 runs, the least 95.0 % of the median\n", said)
+        self.run_of("cache-1to1-no-bank", 4, 18)
+        status, said = self.told()
+        self.assertEqual(status, 0)
+        self.assertIn("below 95 %: seeds 4\n  all others: 19 to 20 transfers", said)
+        self.run_of("cache-1to1-bank", 7, 18)
+        self.assertEqual(self.told()[0], 1)
+
+    def test_the_payload_is_that_of_whole_packets(self) -> None:
+        """Other sizes have none."""
+        self.run_of("a-bank", 1, 10)
+        self.run_of("a-bank", 2, 12)
+        self.run_of("b-bank", 1, 10, ideal="63065601")
+        _, said = self.told()
+        self.assertIn("10 to 12 transfers, 0.2 MB in the mean, 0.2 MB at least", said)
+        self.assertIn("10 to 10 transfers, of sizes that are no whole packets", said)
+        self.assertEqual(fct_tables.payload_of(3, 2 * 63065600 + 1665580800), (2 * 2 + 223) * 9000)
+
+    def test_kept_runs_count_as_those_that_are_there(self) -> None:
+        """A line of kept_runs.py has the sums."""
+        self.run_of("a-bank", 1, 10)
+        of_it = {"ended": 10, "ideal_sender_ps": 10 * 63065600}
+        line = {
+            "experiment": "ndp-evaluation/seeds50",
+            "run": "a-bank/seed-2",
+            "workloads": {"transfer": of_it},
+        }
+        kept = self.out / "kept.jsonl"
+        kept.write_text(json.dumps(line) + "\n", encoding="utf-8")
+        status, said = self.told("--kept", str(kept))
+        self.assertEqual(status, 0)
+        self.assertIn("a-bank: 2 runs, the least 100.0 % of the median", said)
+
+
 if __name__ == "__main__":
     unittest.main()
