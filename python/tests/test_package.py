@@ -230,7 +230,7 @@ class Folders(InScratch):
             trimline.sweep(INCAST, self.out, series=["b"])
         checked = trimline.Scenario.of(INCAST).checked
         calls: list[Callable[[list[int]], object]] = [
-            checked.overload,
+            checked.warnings,
             checked.slow_timers,
             lambda places: checked.fit(places, 1),
             lambda places: checked.claim(self.out, places),

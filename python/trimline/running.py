@@ -52,9 +52,9 @@ def run(
 
 @contextmanager
 def claimed(scenario: Scenario, folder: Path, runs: Sequence[RunName]) -> Iterator[None]:
-    """The folder belongs to these runs meanwhile; an overload of their network is warned of."""
+    """The folder belongs to these runs meanwhile; an overload of their network is warned of, and time-outs that come too early."""
     places = [run.place for run in runs]
-    for sentence in scenario.checked.overload(places):
+    for sentence in scenario.checked.warnings(places):
         warnings.warn(sentence, stacklevel=4)
     claim, removed = scenario.checked.claim(folder, places)
     try:

@@ -8,11 +8,12 @@ use trimline_sim::transports::Transports;
 
 use crate::estimate::Estimate;
 use crate::failure::Failure;
-use crate::load::overloads;
+use crate::load::{once, overload};
 use crate::memory::human_bytes;
 use crate::plan_words::{Line, different, plural, words};
 use crate::scenario_file::read_scenario;
 use crate::terminal::{print, shortened};
+use crate::timer_words::hasty;
 
 pub(crate) fn explain(
     path: &Path,
@@ -54,20 +55,23 @@ fn text(scenario: &Scenario) -> String {
         text += &varied(of_series);
         first.get_or_insert((&run.plan.series, lines));
     }
-    text + &overload_words(&scenario.runs) + &cost(&scenario.runs)
+    text + &warnings(&scenario.runs) + &cost(&scenario.runs)
 }
 
 fn title(series: &str, more: &str) -> String {
     if series.is_empty() { String::new() } else { format!("\nseries {series}{more}\n") }
 }
 
-/// Runs that are asked for more than their network carries.
-fn overload_words(runs: &[Run]) -> String {
-    let line = |(sentence, run): &(String, &Run)| {
-        let of = if runs.len() > 1 { format!(" ({})", run.name) } else { String::new() };
-        Line { about: "overload".to_owned(), words: format!("{sentence}{of}") }.text()
+/// Runs that are asked for more than their network carries, and those whose time-outs come too early.
+fn warnings(runs: &[Run]) -> String {
+    let of = |about: &str, said_of| {
+        let line = |(sentence, run): &(String, &Run)| {
+            let of = if runs.len() > 1 { format!(" ({})", run.name) } else { String::new() };
+            Line { about: about.to_owned(), words: format!("{sentence}{of}") }.text()
+        };
+        once(runs, said_of).iter().take(8).map(line).collect::<String>()
     };
-    let lines: String = overloads(runs).iter().take(8).map(line).collect();
+    let lines = of("overload", overload) + &of("timers", hasty);
     if lines.is_empty() { lines } else { format!("\n{lines}") }
 }
 

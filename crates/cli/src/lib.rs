@@ -46,6 +46,7 @@ pub mod switch_ports;
 pub mod terminal;
 mod testbed;
 mod theirs;
+mod timer_words;
 mod toml_text;
 mod trace;
 mod transport;

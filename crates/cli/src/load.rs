@@ -18,12 +18,14 @@ struct Demand {
     everywhere: f64,
 }
 
-/// Where more is asked than the links have, over several runs: each sentence once, with the first run of which it is
-/// true.
-pub(crate) fn overloads<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<(String, &'a Run)> {
+/// What is said of the plans of several runs: each sentence once, with the first run of which it is true.
+pub(crate) fn once<'a>(
+    runs: impl IntoIterator<Item = &'a Run>,
+    said_of: fn(&Plan) -> Vec<String>,
+) -> Vec<(String, &'a Run)> {
     let mut said: Vec<(String, &Run)> = Vec::new();
     for run in runs {
-        for sentence in overload(&run.plan) {
+        for sentence in said_of(&run.plan) {
             if !said.iter().any(|(known, _)| *known == sentence) {
                 said.push((sentence, run));
             }
@@ -33,7 +35,7 @@ pub(crate) fn overloads<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<(Str
 }
 
 /// Where more is asked than the links have, one sentence each; empty where there is room.
-fn overload(plan: &Plan) -> Vec<String> {
+pub(crate) fn overload(plan: &Plan) -> Vec<String> {
     let clos = &plan.topology;
     let rate = clos.host_link.rate.as_bps() as f64;
     let demands: Vec<(usize, Demand)> = plan

@@ -7,6 +7,7 @@ use std::sync::Mutex;
 use serde_json::json;
 use trimline_metrics::summary::Counting;
 use trimline_metrics::{Aggregate, Summary, result_folder};
+use trimline_sim::plan::Plan;
 use trimline_sim::scenario::{Run, Scenario};
 use trimline_sim::transports::Transports;
 
@@ -14,12 +15,13 @@ use crate::claim::{self, Claim};
 use crate::deflection_words::may_stand_still;
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
 use crate::failure::Failure;
-use crate::load::overloads;
+use crate::load::{once, overload};
 use crate::memory;
 use crate::results::{Earlier, earlier, say_resumed, write_run};
 use crate::run_table;
 use crate::scenario_file::{default_folder, read_scenario};
 use crate::terminal::print;
+use crate::timer_words::hasty;
 
 /// How a scenario is run, and what is said of it.
 #[derive(Clone, Debug)]
@@ -60,7 +62,8 @@ pub(crate) fn run_scenario(
 ) -> Result<ExitCode, Failure> {
     let threads = Threads::new(options.threads)?.quiet(options.quiet);
     catch_interrupts()?;
-    say_overload(scenario);
+    say_once(scenario, overload);
+    say_once(scenario, hasty);
     say_circles(scenario);
     let claim = Claim::take(out)?;
     let directory = |run: &Run| claim::directory(out, run, scenario.runs.len());
@@ -198,9 +201,9 @@ fn say_circles(scenario: &Scenario) {
     }
 }
 
-/// Says on the terminal which runs are asked for more than the network carries.
-fn say_overload(scenario: &Scenario) {
-    let said = overloads(&scenario.runs);
+/// Says on the terminal something of the plans of runs, each sentence once.
+fn say_once(scenario: &Scenario, said_of: fn(&Plan) -> Vec<String>) {
+    let said = once(&scenario.runs, said_of);
     const MOST: usize = 4;
     for (sentence, _) in said.iter().take(MOST) {
         eprintln!("warning: {sentence}");

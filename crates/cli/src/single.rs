@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::foreign::scenario_of;
 use crate::results::{Earlier, earlier, write_run};
 use crate::scenario_file;
-use crate::{compare, load, memory};
+use crate::{compare, load, memory, timer_words};
 
 /// A scenario with the name that its results bear.
 #[derive(Debug)]
@@ -130,13 +130,16 @@ impl Named {
         memory::fit(&self.runs_at(places)?, at_once)
     }
 
-    /// Where the runs at `places` are asked for more than their network carries: a sentence each.
+    /// Where the runs at `places` are asked for more than their network carries, or send again what was not lost: a
+    /// sentence each.
     ///
     /// # Errors
     /// One line: there is no such run.
-    pub fn overload(&self, places: &[usize]) -> Result<Vec<String>, String> {
-        let said = load::overloads(self.runs_at(places)?);
-        Ok(said.into_iter().map(|(sentence, _)| sentence).collect())
+    pub fn warnings(&self, places: &[usize]) -> Result<Vec<String>, String> {
+        let runs = self.runs_at(places)?;
+        let said =
+            [load::overload, timer_words::hasty].map(|of| load::once(runs.iter().copied(), of));
+        Ok(said.into_iter().flatten().map(|(sentence, _)| sentence).collect())
     }
 
     /// Transports of the runs at `places` whose timers may decide more than they do, where others have none such: a

@@ -69,9 +69,9 @@ impl Scenario {
         self.0.fit(&places, at_once).map_err(PyMemoryError::new_err)
     }
 
-    /// Where these runs are asked for more than their network carries, a sentence each.
-    fn overload(&self, places: Vec<usize>) -> PyResult<Vec<String>> {
-        self.0.overload(&places).map_err(PyValueError::new_err)
+    /// Where these runs are asked for more than their network carries, or send again what was not lost: a sentence each.
+    fn warnings(&self, places: Vec<usize>) -> PyResult<Vec<String>> {
+        self.0.warnings(&places).map_err(PyValueError::new_err)
     }
 
     /// Transports of these runs whose timers may decide more than they do, a sentence each.

@@ -348,6 +348,8 @@ pub trait Choice: fmt::Debug + Send + Sync + 'static {
     fn words(&self, plan: &Plan) -> String;
     /// Timers that are long beside a data centre's round trips, in words.
     fn slow_timers(&self) -> Option<String>;
+    /// The time after which a sender that has measured no round trip sends again what nobody answered, with its key.
+    fn first_timeout(&self) -> Option<(&'static str, TimeDelta)>;
     /// Who makes frames of these packets for a capture, which are in the order of time. `None`: packets have the form of
     /// this repository's own wire format.
     fn frames(&self, packets: &[Packet]) -> Option<Box<dyn Frames>>;

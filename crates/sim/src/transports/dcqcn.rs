@@ -244,6 +244,10 @@ impl Transport for Dcqcn {
         Ok(Config { payload_bytes, ..config.clone() })
     }
 
+    fn first_timeout(self, config: &Config) -> Option<(&'static str, TimeDelta)> {
+        Some(("rto", config.rto))
+    }
+
     fn words(self, config: &Config) -> String {
         let window = match config.window {
             None => String::new(),

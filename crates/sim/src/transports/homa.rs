@@ -304,6 +304,11 @@ impl Transport for Homa {
         Err("both of whose ends count the packets of a message by one payload")
     }
 
+    fn first_timeout(self, config: &Config) -> Option<(&'static str, TimeDelta)> {
+        let timers = [("resend", config.resend), ("retry", config.retry)];
+        timers.into_iter().min_by_key(|(_, time)| *time)
+    }
+
     fn words(self, config: &Config) -> String {
         let cutoffs: Vec<String> = config.cutoffs.iter().map(u32::to_string).collect();
         format!(

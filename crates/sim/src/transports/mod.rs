@@ -147,6 +147,11 @@ pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
     fn slow_timers(self, _config: &ConfigOf<Self>) -> Option<String> {
         None
     }
+    /// The time after which a sender that has measured no round trip sends again what nobody answered, with its key: what
+    /// comes back later was not lost. `None`: there is no such time, or it is known to come too early.
+    fn first_timeout(self, _config: &ConfigOf<Self>) -> Option<(&'static str, TimeDelta)> {
+        None
+    }
     /// Who makes frames of these packets for a capture, which are in the order of time. `None`: packets have the form of
     /// this repository's own wire format.
     fn frames(self, _config: &ConfigOf<Self>, _packets: &[Packet]) -> Option<Box<dyn Frames>> {
@@ -303,6 +308,9 @@ impl<T: Transport> Choice for Configured<T> {
     }
     fn slow_timers(&self) -> Option<String> {
         self.transport.slow_timers(&self.config)
+    }
+    fn first_timeout(&self) -> Option<(&'static str, TimeDelta)> {
+        self.transport.first_timeout(&self.config)
     }
     fn frames(&self, packets: &[Packet]) -> Option<Box<dyn Frames>> {
         self.transport.frames(&self.config, packets)

@@ -413,6 +413,10 @@ impl Transport for Ndp {
         config.credit_bank
     }
 
+    fn first_timeout(self, config: &Config) -> Option<(&'static str, TimeDelta)> {
+        Some(("rto", config.rto))
+    }
+
     fn words(self, config: &Config) -> String {
         format!(
             "NDP: initial window {}{}, {} B a packet, RTO {}, {}{}{}{}{}{}{}{}",

@@ -192,6 +192,10 @@ impl Transport for Pfabric {
         Ok(Config { payload_bytes, ..config.clone() })
     }
 
+    fn first_timeout(self, config: &Config) -> Option<(&'static str, TimeDelta)> {
+        Some(("rto", config.rto))
+    }
+
     fn words(self, config: &Config) -> String {
         format!(
             "pFabric: {} packets of {} B in flight, urgent by {}, RTO of {}, probes after {} of them{}",

@@ -515,6 +515,10 @@ impl Transport for Family {
         })
     }
 
+    fn first_timeout(self, config: &Config) -> Option<(&'static str, TimeDelta)> {
+        Some(("rto_initial", config.rto_initial))
+    }
+
     fn work(self, config: &Config, plan: &Plan, group: &Group) -> Work {
         windowed(plan, config.payload_bytes, FRAMING, 1.0 / f64::from(config.ack_every), group)
     }
