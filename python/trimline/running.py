@@ -52,7 +52,7 @@ def run(
 
 @contextmanager
 def claimed(scenario: Scenario, folder: Path, runs: Sequence[RunName]) -> Iterator[None]:
-    """The folder belongs to these runs meanwhile; an overload of their network is warned of, and time-outs that come too early."""
+    """The folder belongs to these runs meanwhile; warns of what their plans make doubtful."""
     places = [run.place for run in runs]
     for sentence in scenario.checked.warnings(places):
         warnings.warn(sentence, stacklevel=4)
