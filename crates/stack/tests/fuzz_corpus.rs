@@ -34,6 +34,16 @@ fn notifications_survive_what_fuzzing_found() {
     corpus("notification").iter().for_each(|bytes| notifications::notification(bytes));
 }
 
+/// Frames that end behind any byte of their headers.
+#[test]
+fn notifications_survive_every_cut() {
+    for bytes in corpus("notification") {
+        for end in 1..bytes.len().min(140) {
+            notifications::notification(&bytes[..end]);
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 

@@ -17,18 +17,19 @@ pub(super) enum IpHeader {
 }
 
 impl IpHeader {
-    /// The IP header of a frame, if it has one.
+    /// The IP header of a frame, if it has one, whole.
     pub(super) fn of(bytes: &[u8]) -> Option<IpHeader> {
-        let header = match bytes.get(12..14)? {
-            [0x08, 0x00] => IpHeader::V4(usize::from(bytes.get(IP)? & 15) * 4),
-            [0x86, 0xdd] => IpHeader::V6,
+        let first = *bytes.get(IP)?;
+        let (header, version, length) = match [bytes[12], bytes[13]] {
+            [0x08, 0x00] => {
+                let length = usize::from(first & 15) * 4;
+                (IpHeader::V4(length), 4, length)
+            }
+            [0x86, 0xdd] => (IpHeader::V6, 6, 40),
             _ => return None,
         };
-        let (version, least) = match header {
-            IpHeader::V4(header) => (4, header.max(20)),
-            IpHeader::V6 => (6, 40),
-        };
-        (bytes[IP] >> 4 == version && bytes.len() >= IP + least).then_some(header)
+        let is_whole = length >= 20 && bytes.len() >= IP + length;
+        (first >> 4 == version && is_whole).then_some(header)
     }
 
     /// Where what is behind the header begins.
@@ -269,8 +270,16 @@ mod tests {
     fn what_is_no_ip_has_no_network_header() {
         assert_eq!(IpHeader::of(&[0; 60]), None);
         assert_eq!(IpHeader::of(&[]), None);
+        // Cut behind any byte.
+        for (v6, whole) in [(false, IP + 20), (true, IP + 40)] {
+            let bytes = frame(v6);
+            for end in 0..bytes.len() {
+                assert_eq!(IpHeader::of(&bytes[..end]).is_some(), end >= whole, "{end} B");
+            }
+        }
+        // RFC 791: an IPv4 header has five words at least.
         let mut bytes = frame(false);
-        bytes.truncate(30);
+        bytes[14] = 0x44;
         assert_eq!(IpHeader::of(&bytes), None);
         let mut bytes = frame(true);
         bytes[14] = 0x40;
