@@ -107,8 +107,8 @@ pub(super) struct Behind {
 /// What is behind the header of IP of a whole packet, or of a first fragment.
 pub(super) fn behind(bytes: &[u8], network: IpHeader) -> Result<Behind, Untold> {
     let found = match network {
-        IpHeader::V4(header) => {
-            if header < 20 || !network.is_sound(bytes) {
+        IpHeader::V4(_) => {
+            if !network.is_sound(bytes) {
                 return Err(Untold::Malformed);
             }
             let fragment = word(bytes, IP + 6);
