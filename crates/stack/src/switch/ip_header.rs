@@ -17,7 +17,7 @@ pub(super) enum IpHeader {
 }
 
 impl IpHeader {
-    /// The IP header of a frame, if it has one, whole.
+    /// The IP header of a frame; none if the frame has no IP or ends within it.
     pub(super) fn of(bytes: &[u8]) -> Option<IpHeader> {
         let first = *bytes.get(IP)?;
         let (header, version, length) = match [bytes[12], bytes[13]] {
