@@ -63,7 +63,7 @@ static HOST: Grammar = Grammar {
         optional(
             "order",
             Form::Word(&["fair", "arrival", "round-robin"]),
-            "How the NDP connections of a host share its link. \"fair\": pulled packets leave in the order of their pulls; a first window of two packets or more takes turns with the other connections. \"arrival\": all packets leave in the order in which they were allowed to, a first window in a row, as from a NIC with one queue. \"round-robin\": one packet of each connection in turn. Default: fair; round-robin with profile csg-htsim.",
+            "How the NDP connections of a host share its link. \"fair\": pulled packets leave in the order of their pulls; a first window takes turns with the other connections. \"arrival\": all packets leave in the order in which they were allowed to, a first window in a row, as from a NIC with one queue. \"round-robin\": one packet of each connection in turn. Default: fair; round-robin with profile csg-htsim.",
         ),
         super::nics::FIFO_KEY,
         super::bumps::PACER_KEY,

@@ -141,7 +141,7 @@ impl Sender {
             empty: length == Some(0),
             acknowledged: false,
             paths,
-            turns: Queued::default(),
+            turns: Queued::FIRST_WINDOW,
             statistics: SenderStatistics::default(),
         }
     }
