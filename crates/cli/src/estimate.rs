@@ -1,10 +1,12 @@
 //! What a run will take, before it begins: packet-hops, time on one core, memory. Within a factor of one and a
 //! half where the tests and docs/performance-log.md look.
 
+use std::collections::BTreeSet;
 use trimline_metrics::flow_store;
 use trimline_packet::TimeDelta;
 use trimline_sim::plan::{
-    Arrivals, Choose, Connection, EngineChoice, Gap, Group, Matrix, Plan, Receivers, Workload,
+    Arrivals, Choose, Chosen, Connection, EngineChoice, Gap, Group, ListedFlow, Matrix, Plan,
+    Receivers, Watch, Workload,
 };
 use trimline_sim::topology::Clos;
 
@@ -37,7 +39,7 @@ impl Estimate {
     /// What one run will take.
     pub(crate) fn of(plan: &Plan) -> Estimate {
         let (mut hops, mut slow_hops, mut bytes) = (0.0, 0.0, 0.0);
-        let (mut flows, mut alive) = (0.0, 0.0);
+        let (mut flows, mut alive, mut seen) = (0.0, 0.0, 0.0);
         for workload in &plan.workloads {
             for group in groups(plan, workload) {
                 let work = plan.transport_of(workload).work(plan, &group);
@@ -46,6 +48,9 @@ impl Estimate {
                 bytes += work.bytes;
                 flows += group.flows;
                 alive += group.alive;
+                if let Some(watch) = &plan.timeline {
+                    seen += work.hops * share_of_flows(plan, workload, &group, watch);
+                }
             }
         }
         let hosts = f64::from(plan.topology.hosts());
@@ -55,8 +60,8 @@ impl Estimate {
         // Records in memory, and one number of each flow for the quantiles of the summary.
         let records = flows.min(flow_store::IN_MEMORY as f64) * 220.0 + flows * 8.0;
         bytes += 4.5e6 + hosts * 2500.0 + alive * bytes_per_flow(&plan.topology) + records;
-        if plan.timeline.is_some() {
-            bytes += hops * 200.0;
+        if let Some(watch) = &plan.timeline {
+            bytes += recorded_hops(plan, watch, seen, hops) * 200.0;
         }
         Estimate {
             hops,
@@ -64,6 +69,38 @@ impl Estimate {
             megabytes: bytes / 1e6,
         }
     }
+}
+
+/// At most this share of a group's hops is of flows that a timeline watches: its sources all send as much.
+fn share_of_flows(plan: &Plan, workload: &Workload, group: &Group, watch: &Watch) -> f64 {
+    if let Matrix::Listed(listed) = &workload.matrix {
+        let is_watched =
+            |flow: &&ListedFlow| watch.flows.contains(&(flow.source, flow.destination));
+        return listed.flows.iter().filter(is_watched).count() as f64 / listed.flows.len() as f64;
+    }
+    let watched: BTreeSet<u32> = watch.flows.iter().map(|flow| flow.0).collect();
+    let rounds = rounds(plan, workload, seconds_of(plan, workload), group.packets);
+    let sources = (group.flows / rounds / group.out_of).clamp(1.0, plan.topology.hosts().into());
+    (watched.len() as f64 / sources).min(1.0)
+}
+
+/// Hops that a timeline keeps until the run ends: those of the flows, and of each place as many as fit its link,
+/// with a header for each packet.
+fn recorded_hops(plan: &Plan, watch: &Watch, of_flows: f64, all: f64) -> f64 {
+    let time = |time: TimeDelta| time.as_ps() as f64 / 1e12;
+    let Some(duration) = plan.duration.map(time) else {
+        return if watch.places.is_empty() { of_flows } else { all };
+    };
+    let to = watch.to.map_or(duration, |to| time(to).min(duration));
+    let seconds = (to - time(watch.from)).max(0.0);
+    let clos = &plan.topology;
+    let rates =
+        [clos.host_link, clos.tor_link, clos.aggregation_link].map(|link| link.rate.as_bps());
+    let fastest = rates.into_iter().max().unwrap_or_default() as f64;
+    let packet_bits = |chosen: &Chosen| 8.0 * f64::from(chosen.payload_bytes());
+    let least = plan.transports.iter().map(packet_bits).fold(f64::INFINITY, f64::min);
+    let of_places = 2.0 * watch.places.len() as f64 * seconds * fastest / least;
+    (of_flows * seconds / duration + of_places).min(all)
 }
 
 /// Between the measured sizes by the logarithm of the number of hosts.
@@ -86,14 +123,19 @@ fn paths(clos: &Clos) -> f64 {
     f64::from(clos.aggregations_per_pod.max(1) * clos.cores_per_aggregation.max(1))
 }
 
+/// From a workload's start to the end of the run.
+fn seconds_of(plan: &Plan, workload: &Workload) -> f64 {
+    plan.duration.map_or(f64::INFINITY, |duration| {
+        duration.as_ps().saturating_sub(workload.start.as_ps()) as f64 / 1e12
+    })
+}
+
 fn groups(plan: &Plan, workload: &Workload) -> Vec<Group> {
     let clos = &plan.topology;
     let hosts = clos.hosts();
     let all = f64::from(hosts);
     let payload = f64::from(plan.transport_of(workload).payload_bytes());
-    let seconds = plan.duration.map_or(f64::INFINITY, |duration| {
-        duration.as_ps().saturating_sub(workload.start.as_ps()) as f64 / 1e12
-    });
+    let seconds = seconds_of(plan, workload);
     let bytes = workload.size.mean_millibytes().map(|size| size as f64 / 1000.0);
     let packets = bytes.map_or(f64::INFINITY, |bytes| (bytes / payload).ceil());
     // Flows that follow each other do not meet their like; all together they have the whole time.
@@ -293,6 +335,44 @@ mod tests {
         assert_eq!(alive("random = {}", "kept"), 90.0);
         // Each flow is remembered for a while.
         assert!(alive("permutation = {}", "new") > 1000.0);
+    }
+
+    /// A timeline keeps what it watches: of one flow, one port or a tenth of the time, not the whole run.
+    #[test]
+    fn timelines_take_the_memory_of_what_they_watch() {
+        let whole = |matrix: &str| {
+            format!(
+                "topology.fattree.hosts = 16\nduration = \"2ms\"\n[[workload]]\nname = \"w\"\n{matrix}\n\
+                 size = \"long-lived\"\n[output]\ntimeline = "
+            )
+        };
+        let matrices = [
+            "permutation = {}",
+            "pairs = [[0, 9], [3, 2]]",
+            "incast = { receiver = 9, senders = 15 }",
+        ];
+        let watches = [
+            "{ flows = [[0, 9]] }",
+            "{ flows = [[0, 9]], from = \"1ms\", to = \"1.2ms\" }",
+            "{ places = [\"tor 0 down 0\", \"host 9\"] }",
+        ];
+        for (matrix, watch) in
+            matrices.iter().flat_map(|matrix| watches.map(|watch| (matrix, watch)))
+        {
+            let text = whole(matrix) + watch;
+            let scenario =
+                Scenario::parse("s", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+            let mut plan = scenario.runs[0].plan.clone();
+            let record = trimline_sim::run(&plan, &mut |_| ControlFlow::Continue(())).unwrap();
+            let kept = std::mem::size_of_val(&*record.timeline.events);
+            let with = Estimate::of(&plan).megabytes;
+            plan.timeline = None;
+            let all = Estimate::of(&plan).hops * 200.0;
+            let ours = (with - Estimate::of(&plan).megabytes) * 1e6;
+            assert!(ours >= kept as f64 * 0.7, "{ours} for {kept} in {text}");
+            let share = if matrix.starts_with("perm") { 0.2 } else { 1.0 };
+            assert!(ours <= all * share + 1.0, "{ours} of {all} in {text}");
+        }
     }
 
     #[test]

@@ -213,7 +213,7 @@ fn a_folder_holds_the_runs_of_one_command() {
 #[test]
 fn a_run_beyond_memory_is_refused_with_the_number() {
     let scratch = Scratch::new("memory");
-    let large = "topology.fattree.hosts = 1024\nduration = \"1000s\"\n[[workload]]\nname = \"p\"\n\
+    let large = "topology.fattree.hosts = 1024\nduration = \"100000s\"\n[[workload]]\nname = \"p\"\n\
                  permutation = {}\nsize = \"long-lived\"\noutput.timeline.flows = [[0, 1]]\n";
     let large =
         large.replace("[[workload]]", "[output]\ntimeline = { flows = [[0, 1]] }\n[[workload]]");
@@ -228,7 +228,7 @@ fn a_run_beyond_memory_is_refused_with_the_number() {
     let short = ["run", "large.toml", "--set", "duration=1us", "--ignore-memory", "--quiet"];
     assert_eq!(succeeded(&scratch.trimline(&short)), "");
     // A reproduction is refused as well, before its first run.
-    let paths = ["--set", "duration=1000s", "--set", "output.timeline.flows=[[0, 431]]"];
+    let paths = ["--set", "duration=100000s", "--set", "output.timeline.flows=[[0, 431]]"];
     let refused = scratch.trimline(&[&["reproduce", "ndp/fig14"], &paths[..]].concat());
     assert_eq!(refused.status.code(), Some(2));
     let words = said(&refused);
