@@ -238,7 +238,7 @@ class Folders(InScratch):
         for call in calls:
             with self.assertRaisesRegex(ValueError, "no run 7 of 1"):
                 call([0, 7])
-        large = {**INCAST, "duration": "1000s", "topology": {"fattree": {"k": 16}}}
+        large = {**INCAST, "duration": "1000000s", "topology": {"fattree": {"k": 16}}}
         with self.assertRaisesRegex(MemoryError, "needs roughly .* TB of memory"):
             trimline.run(large, self.out)
         self.assertEqual(list(self.out.iterdir()), [])
