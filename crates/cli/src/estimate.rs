@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use trimline_metrics::flow_store;
 use trimline_packet::TimeDelta;
 use trimline_sim::plan::{
-    Arrivals, Choose, Chosen, Connection, EngineChoice, Gap, Group, ListedFlow, Matrix, Plan,
-    Receivers, Watch, Workload,
+    Arrivals, Choose, Connection, EngineChoice, Gap, Group, ListedFlow, Matrix, Plan, Receivers,
+    Watch, Workload,
 };
 use trimline_sim::topology::Clos;
 
@@ -71,17 +71,33 @@ impl Estimate {
     }
 }
 
-/// At most this share of a group's hops is of flows that a timeline watches: its sources all send as much.
+/// The share of a group's hops that is of the flows which a timeline watches: of listed flows their number, of others
+/// at most all that their sources send.
 fn share_of_flows(plan: &Plan, workload: &Workload, group: &Group, watch: &Watch) -> f64 {
-    if let Matrix::Listed(listed) = &workload.matrix {
-        let is_watched =
-            |flow: &&ListedFlow| watch.flows.contains(&(flow.source, flow.destination));
-        return listed.flows.iter().filter(is_watched).count() as f64 / listed.flows.len() as f64;
-    }
     let watched: BTreeSet<u32> = watch.flows.iter().map(|flow| flow.0).collect();
-    let rounds = rounds(plan, workload, seconds_of(plan, workload), group.packets);
-    let sources = (group.flows / rounds / group.out_of).clamp(1.0, plan.topology.hosts().into());
-    (watched.len() as f64 / sources).min(1.0)
+    match &workload.matrix {
+        Matrix::Listed(listed) => {
+            let is_watched =
+                |flow: &&ListedFlow| watch.flows.contains(&(flow.source, flow.destination));
+            listed.flows.iter().filter(is_watched).count() as f64 / listed.flows.len() as f64
+        }
+        // How many servers share the answers, the group does not say.
+        Matrix::Responses => f64::from(u8::from(!watched.is_empty())),
+        Matrix::Permutation
+        | Matrix::Random { .. }
+        | Matrix::RandomPairs { .. }
+        | Matrix::AllToAll
+        | Matrix::Outcast { .. }
+        | Matrix::Incast { .. }
+        | Matrix::RandomIncast { .. }
+        | Matrix::Requests(_)
+        | Matrix::Pairs(_) => {
+            let rounds = rounds(plan, workload, seconds_of(plan, workload), group.packets);
+            let hosts = plan.topology.hosts().into();
+            let sources = (group.flows / rounds / group.out_of).clamp(1.0, hosts);
+            (watched.len() as f64 / sources).min(1.0)
+        }
+    }
 }
 
 /// Hops that a timeline keeps until the run ends: those of the flows, and of each place as many as fit its link,
@@ -97,8 +113,9 @@ fn recorded_hops(plan: &Plan, watch: &Watch, of_flows: f64, all: f64) -> f64 {
     let rates =
         [clos.host_link, clos.tor_link, clos.aggregation_link].map(|link| link.rate.as_bps());
     let fastest = rates.into_iter().max().unwrap_or_default() as f64;
-    let packet_bits = |chosen: &Chosen| 8.0 * f64::from(chosen.payload_bytes());
-    let least = plan.transports.iter().map(packet_bits).fold(f64::INFINITY, f64::min);
+    let packet_bits =
+        |workload: &Workload| 8.0 * f64::from(plan.transport_of(workload).payload_bytes());
+    let least = plan.workloads.iter().map(packet_bits).fold(f64::INFINITY, f64::min);
     let of_places = 2.0 * watch.places.len() as f64 * seconds * fastest / least;
     (of_flows * seconds / duration + of_places).min(all)
 }
@@ -343,16 +360,20 @@ mod tests {
         let whole = |matrix: &str| {
             format!(
                 "topology.fattree.hosts = 16\nduration = \"2ms\"\n[[workload]]\nname = \"w\"\n{matrix}\n\
-                 size = \"long-lived\"\n[output]\ntimeline = "
+                 [output]\ntimeline = "
             )
         };
         let matrices = [
-            "permutation = {}",
-            "pairs = [[0, 9], [3, 2]]",
-            "incast = { receiver = 9, senders = 15 }",
+            "size = \"long-lived\"\npermutation = {}",
+            "size = \"long-lived\"\npayload = \"1000B\"\npermutation = {}",
+            "size = \"long-lived\"\npairs = [[0, 9], [3, 2]]",
+            "size = \"long-lived\"\nincast = { receiver = 9, senders = 15 }",
+            "size = \"200KB\"\npartition_aggregate = { client = 0, servers = 2, request = \"2KB\" }\n\
+             arrivals = { closed_loop = { gap = \"10us\" } }",
         ];
         let watches = [
             "{ flows = [[0, 9]] }",
+            "{ flows = [[11, 0], [12, 0], [13, 0], [14, 0], [15, 0]] }",
             "{ flows = [[0, 9]], from = \"1ms\", to = \"1.2ms\" }",
             "{ places = [\"tor 0 down 0\", \"host 9\"] }",
         ];
@@ -370,8 +391,11 @@ mod tests {
             let all = Estimate::of(&plan).hops * 200.0;
             let ours = (with - Estimate::of(&plan).megabytes) * 1e6;
             assert!(ours >= kept as f64 * 0.7, "{ours} for {kept} in {text}");
-            let share = if matrix.starts_with("perm") { 0.2 } else { 1.0 };
+            let share = if watch.contains("to = ") { 0.1 } else { 1.0 };
             assert!(ours <= all * share + 1.0, "{ours} of {all} in {text}");
+            if matrix.ends_with("permutation = {}") && !watch.contains("[11, 0]") {
+                assert!(ours <= all * 0.25, "{ours} of {all} in {text}");
+            }
         }
     }
 

@@ -7,7 +7,8 @@
 //! one packet of each ready connection in turn. It shares exactly evenly, which is not what the paper
 //! describes and measures; csg-htsim's NICs do it ([`Order::RoundRobin`]).
 //!
-//! Credits that come together to a connection that has none, and every first window, of one packet too, are a *burst*. With
+//! A *burst* is a first window, also one of a single packet, or credits that come together to a connection that has
+//! none. With
 //! [`Order::Fair`] a burst takes turns with the connections that have credit in the queue, one packet each. It does not
 //! hold up the credits behind it, and does not wait for all those before it. Connections that start together are
 //! interleaved from their first packet on. The paper does not say; chosen. Tried: one packet of a burst in each round of the queue. A long flow has a window of credits
