@@ -141,7 +141,7 @@ impl Sender {
             empty: length == Some(0),
             acknowledged: false,
             paths,
-            turns: Queued::FIRST_WINDOW,
+            turns: Queued::PUSHING,
             statistics: SenderStatistics::default(),
         }
     }
@@ -477,6 +477,7 @@ impl Sender {
         // NDP 3.2-p: what comes after a packet marked LAST is pushed rather than pulled.
         if !self.has_new_data() {
             self.push = config.window(self.payload).clamp(1, WINDOW_LIMIT);
+            self.turns.push();
             if self.window.unacked() == 0 {
                 self.credit = 0;
             }
@@ -515,16 +516,23 @@ impl Sender {
     /// Without a bank: no more credit than there is to send.
     #[cold]
     fn discard_credit(&mut self) {
+        self.credit = u64::from(self.credit).min(self.sendable()) as u32;
+    }
+
+    /// Packets that credits could send now.
+    fn sendable(&self) -> u64 {
         let new = self.unsent.div_ceil(u64::from(self.payload)) + u64::from(self.empty);
-        let sendable = new + u64::from(self.window.waiting()) + u64::from(self.probe.is_some());
-        self.credit = u64::from(self.credit).min(sendable) as u32;
+        new + u64::from(self.window.waiting()) + u64::from(self.probe.is_some())
     }
 
     /// Pushes later data up to a window of packets not ACKed. The receiver that knows LAST drops its
-    /// pulls, so each ACK may have to make room for one packet more.
+    /// pulls, so each ACK may have to make room for one packet more. What is not there yet gets its credit when it is:
+    /// the turns of credits that find nothing would be in the way of the next message's.
     fn grant_push(&mut self, config: &Config) {
         let out = self.window.unacked() + self.credit;
-        let grant = config.window(self.payload).saturating_sub(out).min(self.push);
+        let room = config.window(self.payload).saturating_sub(out).min(self.push);
+        let missing = self.sendable().saturating_sub(self.credit.into());
+        let grant = u64::from(room).min(missing) as u32;
         self.push -= grant;
         self.credit += grant;
     }

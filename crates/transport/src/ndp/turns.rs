@@ -7,7 +7,7 @@
 //! one packet of each ready connection in turn. It shares exactly evenly, which is not what the paper
 //! describes and measures; csg-htsim's NICs do it ([`Order::RoundRobin`]).
 //!
-//! A *burst* is a first window, also one of a single packet, or credits that come together to a connection that has
+//! A *burst* is what a connection pushes, also a single packet, or credits that come together to a connection that has
 //! none. With
 //! [`Order::Fair`] a burst takes turns with the connections that have credit in the queue, one packet each. It does not
 //! hold up the credits behind it, and does not wait for all those before it. Connections that start together are
@@ -68,8 +68,8 @@ pub(super) struct Turns {
 pub(super) struct Queued {
     turns: u32,
     is_ready: bool,
-    /// Its first window has no turns yet.
-    is_new: bool,
+    /// The credits that come next are pushed: a first window, or one for data after the end of a message.
+    pushes: bool,
 }
 
 impl Turns {
@@ -109,13 +109,13 @@ impl Turns {
         let credit = if self.order == Order::RoundRobin { credit.min(1) } else { credit };
         if is_ready && credit > queued.turns {
             let turns = credit - queued.turns;
-            if turns == 1 && !queued.is_new {
+            if turns == 1 && !queued.pushes {
                 self.credits.push_back(slot);
             } else {
                 self.burst(slot, turns, queued.turns == 0);
             }
             queued.turns = credit;
-            queued.is_new = false;
+            queued.pushes = false;
         }
     }
 
@@ -182,8 +182,13 @@ impl Turns {
 }
 
 impl Queued {
-    /// What a half knows that has its first window to push.
-    pub(super) const FIRST_WINDOW: Queued = Queued { turns: 0, is_ready: false, is_new: true };
+    /// What a half knows that has a window to push.
+    pub(super) const PUSHING: Queued = Queued { turns: 0, is_ready: false, pushes: true };
+
+    /// The half has a window to push once more.
+    pub(super) fn push(&mut self) {
+        self.pushes = true;
+    }
 
     /// One turn of the half is over. It may be left from the half that had the slot before.
     #[inline]
@@ -247,7 +252,7 @@ mod tests {
         for window in 1..=10 {
             let mut rises = [(0, 1); 15].to_vec();
             rises.push((1, window));
-            let new = [Queued::default(), Queued::FIRST_WINDOW, Queued::default()];
+            let new = [Queued::default(), Queued::PUSHING, Queued::default()];
             let beside = 2 * window as usize;
             let fair = spent_by(new, Order::Fair, &rises);
             assert!(fair[..beside].chunks(2).all(|pair| pair == [0, 1]), "{window}: {fair:?}");
