@@ -70,10 +70,10 @@ impl Bumps {
         }))
     }
 
-    /// Another view, as [`crate::network::Network::view`].
+    /// Another view of the same tables.
     ///
     /// # Safety
-    /// As there.
+    /// As [`crate::network::Core::view`].
     pub(crate) unsafe fn view(&self) -> Bumps {
         // SAFETY: promised by the caller.
         unsafe {

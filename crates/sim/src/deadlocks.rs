@@ -10,12 +10,10 @@ use std::iter;
 
 use trimline_metrics::PauseCycles;
 use trimline_packet::{Handle, Time};
-use trimline_switch::{CLASSES, OutputPort};
+use trimline_switch::CLASSES;
 
-use crate::engine::Engine;
-use crate::network::Network;
+use crate::engine::{Engine, Network};
 use crate::pauses::Pauses;
-use crate::protocol::Protocol;
 use crate::topology::Routes;
 
 /// A class of a port that is stopped while packets of it wait.
@@ -39,17 +37,12 @@ pub(crate) struct Deadlocks {
 
 impl Deadlocks {
     /// Looks at ports that have done everything before `now`. Gives whether a cycle stands for good.
-    pub(crate) fn look<E: Protocol, P: OutputPort>(
-        &mut self,
-        network: &Network<E, P>,
-        engine: &mut dyn Engine<E, P>,
-        now: Time,
-    ) -> bool {
-        let Some(pauses) = &network.pauses else { return false };
-        let has_waiting = |port, class| class < P::QUEUES && network.has_waiting(port, class);
-        let blocked = blocked(network.routes.ports(), pauses, &has_waiting);
+    pub(crate) fn look(&mut self, network: &Network, engine: &mut dyn Engine, now: Time) -> bool {
+        let Some(pauses) = &network.core.pauses else { return false };
+        let has_waiting = |port, class| network.has_waiting(port, class);
+        let blocked = blocked(network.core.routes.ports(), pauses, &has_waiting);
         let edges =
-            confirm(network, engine, &blocked, &possible(&network.routes, pauses, &blocked));
+            confirm(network, engine, &blocked, &possible(&network.core.routes, pauses, &blocked));
         self.note(&blocked, edges, &|Blocked { port, since, .. }| {
             now.saturating_since(*since) >= pauses.longest(network.rate(*port))
         })
@@ -114,9 +107,9 @@ fn possible(routes: &Routes, pauses: &Pauses, blocked: &[Blocked]) -> Vec<(usize
 }
 
 /// Those who wait for each other: packets that came by the one's link wait at the other.
-fn confirm<E: Protocol, P: OutputPort>(
-    network: &Network<E, P>,
-    engine: &mut dyn Engine<E, P>,
+fn confirm(
+    network: &Network,
+    engine: &mut dyn Engine,
     blocked: &[Blocked],
     edges: &[(usize, usize)],
 ) -> Vec<(usize, usize)> {
@@ -124,7 +117,7 @@ fn confirm<E: Protocol, P: OutputPort>(
     for to in awaited(edges) {
         let Blocked { port, class, .. } = blocked[to];
         engine.at_unit(network, port, &mut |network| {
-            let pauses = network.pauses.as_ref().expect("a network with pauses");
+            let pauses = network.core.pauses.as_ref().expect("a network with pauses");
             let waiting = &mut network.waiting_in(port, class);
             confirmed.append(&mut senders_of(waiting, pauses, blocked, (edges, to)));
         });

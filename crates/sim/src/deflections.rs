@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use trimline_metrics::{Name, PathRecord};
-use trimline_packet::{ByteCount, Flags, Kind, Packet, ServiceClass};
+use trimline_packet::{ByteCount, Flags, Kind, Packet};
 use trimline_switch::deflection::{DeflectionModel, Hot, Seen, Steps};
 use trimline_switch::{OutputPort, Returning};
 use trimline_transport::Stream;
@@ -62,10 +62,10 @@ impl Deflections {
         }
     }
 
-    /// Another view, as [`crate::network::Network::view`].
+    /// Another view of the same tables.
     ///
     /// # Safety
-    /// As there.
+    /// As [`crate::network::Core::view`].
     pub(crate) unsafe fn view(&self) -> Deflections {
         // SAFETY: promised by the caller.
         unsafe {
@@ -172,13 +172,6 @@ impl Deflections {
         };
         self.paths.all().iter().map(record).collect()
     }
-}
-
-/// The queues of a port that whole data packets enter, a bit each; where the class of a flow decides, that of class 0.
-pub(crate) fn data_queues<P: OutputPort>(port: &P, model: &P::Model) -> u32 {
-    let is_whole = |class: &ServiceClass| class.service().is_whole();
-    let queue = |class| port.queue_of(model, class);
-    ServiceClass::all().filter(is_whole).fold(0, |all, class| all | 1 << queue(class))
 }
 
 /// Whether a packet is whole data of the host that opened its connection.

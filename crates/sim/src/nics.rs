@@ -53,10 +53,10 @@ impl Nics {
         }))
     }
 
-    /// Another view, as [`crate::network::Network::view`].
+    /// Another view of the same tables.
     ///
     /// # Safety
-    /// As there.
+    /// As [`crate::network::Core::view`].
     pub(crate) unsafe fn view(&self) -> Nics {
         // SAFETY: promised by the caller.
         let of_hosts = unsafe { self.of_hosts.view() };

@@ -8,11 +8,9 @@
 //! threads nor receive from them.
 
 use trimline_packet::TimeDelta;
-use trimline_switch::OutputPort;
 
-use crate::network::Network;
+use crate::network::Core;
 use crate::plan::{EngineChoice, Plan};
-use crate::protocol::Protocol;
 use crate::table::Shared;
 use crate::topology::{Clos, Routes};
 
@@ -154,11 +152,8 @@ impl Partition {
     }
 
     /// No packet goes from one thread to another in less than this.
-    pub(crate) fn lookahead<E: Protocol, P: OutputPort>(
-        &self,
-        network: &Network<E, P>,
-    ) -> TimeDelta {
-        network.least_transmission() + network.routes.clos().least_top_delay()
+    pub(crate) fn lookahead(&self, core: &Core) -> TimeDelta {
+        core.least_transmission() + core.routes.clos().least_top_delay()
     }
 }
 

@@ -244,10 +244,10 @@ impl Pauses {
         }
     }
 
-    /// Another view, as [`Network::view`].
+    /// Another view of the same tables.
     ///
     /// # Safety
-    /// As there.
+    /// As [`crate::network::Core::view`].
     pub(crate) unsafe fn view(&self) -> Pauses {
         // SAFETY: promised by the caller.
         unsafe {

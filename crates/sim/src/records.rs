@@ -8,16 +8,14 @@ use trimline_metrics::{
     PacketLatency, PauseCycles, PauseRecord, PortRecord, RunRecord, Samples, Timeline,
 };
 use trimline_packet::{ByteCount, PortCounters, Time, TimeDelta};
-use trimline_switch::OutputPort;
 use trimline_transport::Half;
 
+use crate::engine::Network;
 use crate::flow::Flow;
 use crate::flows::{Course, Opened, Seat, Totals};
-use crate::network::Network;
 use crate::offered::loads;
 use crate::pauses::Pauses;
 use crate::plan::{Chosen, Plan};
-use crate::protocol::Protocol;
 use crate::topology::Routes;
 
 /// Flows ahead of the one that is forgotten, of which what is known is asked for, and then the halves.
@@ -25,9 +23,8 @@ const FLOW_AHEAD: usize = 16;
 const HALVES_AHEAD: usize = 8;
 
 /// The records of a run in the making.
-pub(crate) struct Records<'a, E: Protocol> {
+pub(crate) struct Records<'a> {
     plan: &'a Plan,
-    config: &'a E::Config,
     /// By workload.
     transports: Vec<Chosen>,
     names: Vec<Name>,
@@ -42,11 +39,10 @@ pub(crate) struct Records<'a, E: Protocol> {
     ended: VecDeque<(Time, Opened)>,
 }
 
-impl<'a, E: Protocol> Records<'a, E> {
-    pub(crate) fn new(plan: &'a Plan, config: &'a E::Config, in_memory: usize) -> Self {
+impl<'a> Records<'a> {
+    pub(crate) fn new(plan: &'a Plan, in_memory: usize) -> Self {
         Records {
             plan,
-            config,
             transports: plan.workloads.iter().map(|workload| plan.transport_of(workload)).collect(),
             names: plan.workloads.iter().map(|workload| workload.name.as_str().into()).collect(),
             flows: FlowStore::new(in_memory),
@@ -59,32 +55,24 @@ impl<'a, E: Protocol> Records<'a, E> {
     }
 
     /// The warm-up is over: what arrived before does not count.
-    pub(crate) fn begin_measuring<P: OutputPort>(
-        &mut self,
-        network: &mut Network<E, P>,
-        now: Time,
-    ) -> io::Result<()> {
+    pub(crate) fn begin_measuring(&mut self, network: &mut Network, now: Time) -> io::Result<()> {
         self.take_messages(network, now)?;
         self.is_measuring = true;
         self.hosts_before = network.staged_hosts(now);
-        let under_way: Vec<Opened> = network.flows.under_way().collect();
+        let under_way: Vec<Opened> = network.core.flows.under_way().collect();
         for opened in under_way {
-            let Seat { flow, receiver: Some(slot), .. } = network.flows.seat(opened) else {
+            let Seat { flow, receiver: Some(slot), .. } = network.core.flows.seat(opened) else {
                 continue;
             };
-            let bytes = network.endpoint(flow.destination).statistics_of(slot).bytes;
-            network.flows.set_before(opened, bytes);
+            let bytes = network.hosts.statistics_of(flow.destination, slot).bytes;
+            network.core.flows.set_before(opened, bytes);
         }
         Ok(())
     }
 
     /// Takes the records of messages of kept connections that ended.
-    fn take_messages<P: OutputPort>(
-        &mut self,
-        network: &mut Network<E, P>,
-        now: Time,
-    ) -> io::Result<()> {
-        let messages = network.flows.take_messages();
+    fn take_messages(&mut self, network: &mut Network, now: Time) -> io::Result<()> {
+        let messages = network.core.flows.take_messages();
         messages.iter().try_for_each(|course| self.take_message(course, now))
     }
 
@@ -96,22 +84,17 @@ impl<'a, E: Protocol> Records<'a, E> {
     }
 
     /// Takes the record of the message under way on a kept connection, if there is one, at the end of the run.
-    fn take_kept<P: OutputPort>(
-        &mut self,
-        network: &Network<E, P>,
-        opened: Opened,
-        now: Time,
-    ) -> io::Result<()> {
-        let Seat { flow, sender, receiver, .. } = network.flows.seat(opened);
+    fn take_kept(&mut self, network: &Network, opened: Opened, now: Time) -> io::Result<()> {
+        let Seat { flow, sender, receiver, .. } = network.core.flows.seat(opened);
         let totals = |host, half, slot: Option<u32>| {
-            slot.map_or(Totals::default(), |slot| network.totals(host, half, slot))
+            slot.map_or(Totals::default(), |slot| network.hosts.totals(host, half, slot))
         };
         let sent = totals(flow.source, Half::Sending, sender);
         let received = totals(flow.destination, Half::Receiving, receiver);
         if let Some(slot) = sender {
-            network.endpoint(flow.source).latencies(slot, self.config, &mut self.latencies);
+            network.hosts.latencies(flow.source, slot, &mut self.latencies);
         }
-        match network.flows.course(opened, sent, received) {
+        match network.core.flows.course(opened, sent, received) {
             Some(course) => self.take_message(&course, now),
             None => Ok(()),
         }
@@ -120,14 +103,10 @@ impl<'a, E: Protocol> Records<'a, E> {
     /// Takes the records of flows that ended so long before `now` that nothing of theirs is on its way, and forgets
     /// the flows. Every unit has done what it had to before `now`, so this is the same whoever drives the run; the order
     /// is that of their ends.
-    pub(crate) fn forget<P: OutputPort>(
-        &mut self,
-        network: &mut Network<E, P>,
-        now: Time,
-    ) -> io::Result<()> {
+    pub(crate) fn forget(&mut self, network: &mut Network, now: Time) -> io::Result<()> {
         self.take_messages(network, now)?;
         self.take_ended(network);
-        let time_wait = E::time_wait(self.config);
+        let time_wait = network.hosts.time_wait();
         while let Some(&(ended, opened)) = self.ended.front()
             && ended.saturating_add(time_wait) <= now
         {
@@ -140,9 +119,9 @@ impl<'a, E: Protocol> Records<'a, E> {
     }
 
     /// Puts the flows that ended since the last time behind the others, in the order of their ends.
-    fn take_ended<P: OutputPort>(&mut self, network: &mut Network<E, P>) {
+    fn take_ended(&mut self, network: &mut Network) {
         let known = self.ended.len();
-        network.flows.take_ended(&mut self.ended);
+        network.core.flows.take_ended(&mut self.ended);
         let ended = self.ended.make_contiguous();
         ended[known..].sort_unstable();
         // What ended earlier was taken earlier. Should it not be so, the order is that of the ends all the same.
@@ -152,9 +131,9 @@ impl<'a, E: Protocol> Records<'a, E> {
     }
 
     /// Asks for what is known of a flow that is forgotten soon, and then for its halves: their last use is long ago.
-    fn look_ahead<P: OutputPort>(&self, network: &Network<E, P>) {
+    fn look_ahead(&self, network: &Network) {
         if let Some(&(_, opened)) = self.ended.get(FLOW_AHEAD) {
-            network.flows.prefetch_seat(opened);
+            network.core.flows.prefetch_seat(opened);
         }
         if let Some(&(_, opened)) = self.ended.get(HALVES_AHEAD) {
             network.prefetch_halves(opened);
@@ -162,22 +141,16 @@ impl<'a, E: Protocol> Records<'a, E> {
     }
 
     /// Takes the record of a flow under way.
-    fn take<P: OutputPort>(
-        &mut self,
-        network: &Network<E, P>,
-        opened: Opened,
-        now: Time,
-    ) -> io::Result<()> {
-        let seat = network.flows.seat(opened);
+    fn take(&mut self, network: &Network, opened: Opened, now: Time) -> io::Result<()> {
+        let seat = network.core.flows.seat(opened);
         let mut record = self.begun(&seat.flow, seat.left, seat.delivered, seat.acknowledged, now);
         if let Some(slot) = seat.sender {
-            let sender = network.endpoint(seat.flow.source);
-            sender.record_sender(slot, &mut record);
-            sender.latencies(slot, self.config, &mut self.latencies);
+            network.hosts.record_sender(seat.flow.source, slot, &mut record);
+            network.hosts.latencies(seat.flow.source, slot, &mut self.latencies);
         }
         if let Some(slot) = seat.receiver {
-            let receiver = network.endpoint(seat.flow.destination);
-            self.packets_delivered += receiver.record_receiver(slot, &mut record);
+            let receiver = seat.flow.destination;
+            self.packets_delivered += network.hosts.record_receiver(receiver, slot, &mut record);
         }
         self.push(record, seat.before)
     }
@@ -263,22 +236,22 @@ impl<'a, E: Protocol> Records<'a, E> {
     }
 
     /// The record of the run, which stopped at `now`.
-    pub(crate) fn into_record<P: OutputPort>(
+    pub(crate) fn into_record(
         mut self,
-        network: &mut Network<E, P>,
+        network: &mut Network,
         now: Time,
         is_interrupted: bool,
     ) -> io::Result<RunRecord> {
         self.take_messages(network, now)?;
-        let under_way: Vec<Opened> = network.flows.under_way().collect();
+        let under_way: Vec<Opened> = network.core.flows.under_way().collect();
         for opened in under_way {
-            match network.flows.carries_messages(opened) {
+            match network.core.flows.carries_messages(opened) {
                 true => self.take_kept(network, opened, now)?,
                 false => self.take(network, opened, now)?,
             }
         }
-        network.flows.each_waiting(&mut |course| self.take_message(&course, now))?;
-        network.flows.applications.not_started(&mut |flow| {
+        network.core.flows.each_waiting(&mut |course| self.take_message(&course, now))?;
+        network.core.flows.applications.not_started(&mut |flow| {
             let record = self.blank(&flow);
             self.flows.push(record)
         })?;
@@ -286,13 +259,13 @@ impl<'a, E: Protocol> Records<'a, E> {
             self.flows.count_everything();
         }
         self.flows.finish();
-        let routes = &network.routes;
+        let routes = &network.core.routes;
         let ports = of_ports(routes, network.port_counters());
-        let links = of_links(routes, network.link_counters());
-        let pauses = network.pauses.as_ref();
+        let links = of_links(routes, network.core.link_counters());
+        let pauses = network.core.pauses.as_ref();
         let pauses = pauses.map_or_else(Vec::new, |pauses| of_inputs(routes, pauses, now));
         let hosts = of_hosts(&self.hosts_before, network.staged_hosts(now));
-        let deflections = network.deflections.as_ref();
+        let deflections = network.core.deflections.as_ref();
         let paths = deflections.map_or_else(Vec::new, |deflected| deflected.paths(&self.names));
         self.latencies.sort_unstable();
         Ok(RunRecord {
@@ -311,7 +284,7 @@ impl<'a, E: Protocol> Records<'a, E> {
             pause_cycles: PauseCycles::default(),
             simulated_ps: now.as_ps(),
             measured_ps: now.saturating_since(Time::ZERO + self.plan.warm_up).as_ps(),
-            packet_hops: network.packet_hops(),
+            packet_hops: network.core.packet_hops(),
             packets_delivered: self.packets_delivered,
             loads: loads(self.plan, now),
             interrupted: is_interrupted,

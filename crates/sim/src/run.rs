@@ -1,22 +1,23 @@
 //! One run: from a plan to a record.
 
-#[cfg(test)]
-mod capped;
-
 use std::io;
+use std::iter;
 use std::ops::ControlFlow;
 
 use trimline_metrics::{PauseCycles, RunRecord, Timeline};
 use trimline_packet::{Time, TimeDelta};
 use trimline_switch::{
-    Beside, BesideModel, Capped, Demands, Models, OutputPort, Port, Sojourn, Urgent, Varied,
+    Beside, BesideModel, Capped, Demands, Models, OutputPort, Port, ServiceModel, Sojourn, Urgent,
+    Varied,
 };
 
 use crate::deadlocks::Deadlocks;
-use crate::engine::{Engine, Heap, Recorder, Windows, longest_run, together};
+use crate::engine::{
+    Engine, Heap, HostNodes, Network, Recorder, SwitchNodes, Windows, longest_run, together,
+};
 use crate::flows::Flows;
 use crate::links::Links;
-use crate::network::Network;
+use crate::network::{Core, Hosts, Switches, Transmitter, model_numbers};
 use crate::partition::{Partition, division};
 use crate::pauses::LosslessInputs;
 use crate::plan::{
@@ -99,14 +100,14 @@ pub fn run_with(
     leading.run(plan, resources, watch)
 }
 
-/// The same with hosts of this kind.
+/// As [`run_with`], with hosts that have endpoints `E`.
 pub(crate) fn run_hosts<E: Protocol>(
     plan: &Plan,
     config: &E::Config,
     resources: Resources,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<RunRecord, RunError> {
-    build::<E>(plan, config, flows(plan)?, resources, watch)
+    perform(plan, &|core, links| Box::new(Hosts::<E>::new(config, links, core)), resources, watch)
 }
 
 /// The flows of a plan, none of which has started.
@@ -156,45 +157,41 @@ fn check_kept(plan: &Plan, workload: &Workload) -> Result<(), RunError> {
     Err(RunError::Workload(format!("`{name}` keeps its connections, {problem}")))
 }
 
-/// Chooses the code for ports with as many queues as the switch has.
-fn build<E: Protocol>(
-    plan: &Plan,
-    config: &E::Config,
-    flows: Flows,
-    resources: Resources,
-    watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
-) -> Result<RunRecord, RunError> {
+/// The switch ports of a plan, of the kind that its switches need: what a kind of its own costs, others do not pay.
+fn switches(plan: &Plan, links: Vec<Transmitter>) -> Box<dyn SwitchNodes> {
     let model = &plan.switch;
     if plan.droppable.is_some() || !plan.port_rules.is_empty() {
         let every = BesideModel { main: model.clone(), droppable: plan.droppable.clone() };
         let rules = plan.port_rules.iter().map(|rule| rule.model.clone());
         let models = Models::new([every].into_iter().chain(rules).collect());
-        type Mixed = Varied<Beside<Port<8>, Port<1>>>;
-        return perform::<E, Mixed>(plan, config, &models, flows, resources, watch);
+        let numbers = model_numbers(&plan.port_rules, links.len() as u32);
+        return Box::new(Switches::<Varied<Beside<Port<8>, Port<1>>>>::new(models, numbers, links));
     }
-    // What a port of its own kind costs, others do not pay.
     match model.demands() {
-        Demands { clock: false, sojourn: false, urgency: false } => {}
-        Demands { urgency: true, .. } => {
-            return perform::<E, Capped<Urgent<2>>>(plan, config, model, flows, resources, watch);
-        }
-        Demands { .. } => {
-            type Timed = Capped<Sojourn<Port<2>>>;
-            return perform::<E, Timed>(plan, config, model, flows, resources, watch);
-        }
-    }
-    match model.queue_count() {
-        1 => perform::<E, Port<1>>(plan, config, model, flows, resources, watch),
-        2 => perform::<E, Port<2>>(plan, config, model, flows, resources, watch),
-        _ => perform::<E, Port<8>>(plan, config, model, flows, resources, watch),
+        Demands { clock: false, sojourn: false, urgency: false } => match model.queue_count() {
+            1 => alike::<Port<1>>(model, links),
+            2 => alike::<Port<2>>(model, links),
+            _ => alike::<Port<8>>(model, links),
+        },
+        Demands { urgency: true, .. } => alike::<Capped<Urgent<2>>>(model, links),
+        Demands { .. } => alike::<Capped<Sojourn<Port<2>>>>(model, links),
     }
 }
 
-fn perform<E: Protocol, P: OutputPort>(
+/// Ports that all have the same model.
+fn alike<P: OutputPort<Model = ServiceModel> + 'static>(
+    model: &ServiceModel,
+    links: Vec<Transmitter>,
+) -> Box<dyn SwitchNodes> {
+    Box::new(Switches::<P>::new(model.clone(), iter::repeat(0), links))
+}
+
+/// Makes the hosts of a network: of its state so far and their links.
+type MakeHosts<'a> = &'a dyn Fn(&mut Core, Vec<Transmitter>) -> Box<dyn HostNodes>;
+
+fn perform(
     plan: &Plan,
-    config: &E::Config,
-    model: &P::Model,
-    flows: Flows,
+    hosts: MakeHosts<'_>,
     resources: Resources,
     watch: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<RunRecord, RunError> {
@@ -202,19 +199,22 @@ fn perform<E: Protocol, P: OutputPort>(
     let full_wire = plan.full_wire_bytes();
     let inputs =
         plan.lossless.map(|lossless| LosslessInputs { lossless, largest_packet: full_wire });
-    let switch = (model, plan.shared_memory, &plan.port_rules[..]);
-    let beside = (inputs, plan.deflection, &plan.bumps, &plan.nics);
-    let (clos, seed) = (&plan.topology, plan.seed);
-    let mut network = Network::<E, P>::new(clos, switch, beside, config, flows, seed, links);
+    let beside = (&plan.bumps, &plan.nics);
+    let (clos, memory, seed) = (&plan.topology, plan.shared_memory, plan.seed);
+    let (mut core, mut links) = Core::new(clos, memory, beside, flows(plan)?, seed, links);
+    let host_links = links.split_off(core.routes.ports() as usize);
+    let hosts = hosts(&mut core, host_links);
+    let lossless_and_deflection = (inputs, plan.deflection);
+    let mut network = Network::new(core, switches(plan, links), hosts, lossless_and_deflection);
     plan.detours.iter().for_each(|detour| network.detour(detour.over, detour.by));
-    let records = Records::new(plan, config, resources.records_in_memory);
+    let records = Records::new(plan, resources.records_in_memory);
     let mut timeline = Timeline::default();
-    let mut drive = Drive { plan, config, records, watch };
-    let stop = match (recorder_of(plan, &network.routes), plan.engine) {
+    let mut drive = Drive { plan, records, watch };
+    let stop = match (recorder_of(plan, &network.core.routes), plan.engine) {
         (None, EngineChoice::Windows) => {
             let threads = division(plan, resources.threads).threads;
             if threads > 1 {
-                let partition = Partition::new(&network.routes, threads);
+                let partition = Partition::new(&network.core.routes, threads);
                 together(&mut network, full_wire, &partition, |network, engine| {
                     drive.run(network, engine)
                 })
@@ -270,10 +270,9 @@ struct Stop {
 }
 
 /// Drives a run to its end.
-struct Drive<'a, 'w, E: Protocol> {
+struct Drive<'a, 'w> {
     plan: &'a Plan,
-    config: &'a E::Config,
-    records: Records<'a, E>,
+    records: Records<'a>,
     watch: &'w mut dyn FnMut(Progress) -> ControlFlow<()>,
 }
 
@@ -294,15 +293,9 @@ struct Patience {
 }
 
 impl Patience {
-    fn is_spent<E: Protocol, P: OutputPort>(
-        &mut self,
-        network: &mut Network<E, P>,
-        engine: &mut dyn Engine<E, P>,
-        config: &E::Config,
-        now: Time,
-    ) -> bool {
-        let quiet = now.saturating_since(network.flows.last_change().max(self.since));
-        let most = E::patience(config);
+    fn is_spent(&mut self, network: &mut Network, engine: &mut dyn Engine, now: Time) -> bool {
+        let quiet = now.saturating_since(network.core.flows.last_change().max(self.since));
+        let most = network.hosts.patience();
         if quiet * 2 <= most {
             self.arrived = None;
             return false;
@@ -316,7 +309,7 @@ impl Patience {
         if quiet <= most {
             return false;
         }
-        let is_due = network.next_link_event() != Time::NEVER || network.any_start();
+        let is_due = network.core.next_link_event() != Time::NEVER || network.any_start();
         let goes_on = is_due || arrived != before;
         if goes_on {
             *self = Patience { since: now, arrived: None };
@@ -325,43 +318,38 @@ impl Patience {
     }
 }
 
-impl<E: Protocol> Drive<'_, '_, E> {
-    fn run<P: OutputPort>(
-        &mut self,
-        network: &mut Network<E, P>,
-        engine: &mut dyn Engine<E, P>,
-    ) -> Result<Stop, RunError> {
+impl Drive<'_, '_> {
+    fn run(&mut self, network: &mut Network, engine: &mut dyn Engine) -> Result<Stop, RunError> {
         let plan = self.plan;
         let warm_up = Time::ZERO + plan.warm_up;
         let end = plan.duration.map(|duration| Time::ZERO + duration);
-        let most = longest_run(network.lookahead());
+        let most = longest_run(network.core.lookahead());
         let mut now = Time::ZERO;
         let (mut next_check, mut strides) = (0, 0u64);
         let forget_every = forget_every(plan);
         let mut deadlocks = Deadlocks::default();
         let mut patience = Patience::default();
-        let mut sampler =
-            plan.sample_every.map(|every| Sampler::new(network, plan, self.config, every));
+        let mut sampler = plan.sample_every.map(|every| Sampler::new(network, plan, every));
         loop {
             if now == warm_up {
                 recorded(self.records.begin_measuring(network, now))?;
             }
-            if let Some(failure) = network.flows.failure() {
+            if let Some(failure) = network.core.flows.failure() {
                 return Err(RunError::Workload(failure.to_owned()));
             }
             let is_over = match end {
                 Some(end) => now >= end,
                 None => {
-                    let quiet = now.saturating_since(network.flows.last_change());
-                    have_ended(&network.flows, quiet, E::time_wait(self.config))
-                        || patience.is_spent(network, engine, self.config, now)
+                    let quiet = now.saturating_since(network.core.flows.last_change());
+                    have_ended(&network.core.flows, quiet, network.hosts.time_wait())
+                        || patience.is_spent(network, engine, now)
                 }
             };
             let is_stuck = deadlocks.look(network, engine, now);
             let is_interrupted = is_stuck || self.look(network, now).is_break() && !is_over;
             if is_over || is_interrupted {
                 engine.settle(network, now);
-                let cycles = deadlocks.found(&network.routes);
+                let cycles = deadlocks.found(&network.core.routes);
                 return Ok(Stop { now, is_interrupted, sampler, cycles });
             }
             if now >= Time::ZERO + most {
@@ -379,27 +367,27 @@ impl<E: Protocol> Drive<'_, '_, E> {
             stride(network, engine, &mut sampler, next);
             now = next;
             strides += 1;
-            let forgets = strides.is_multiple_of(forget_every) && network.flows.has_sized();
+            let forgets = strides.is_multiple_of(forget_every) && network.core.flows.has_sized();
             if end.is_none_or(|end| now >= end) || now == warm_up || forgets {
                 engine.settle(network, now);
             }
             if forgets {
                 recorded(self.records.forget(network, now))?;
             }
-            if network.packet_hops() > next_check {
+            if network.core.packet_hops() > next_check {
                 network.check_queue_bounds();
-                next_check = network.packet_hops() + CHECK_HOPS;
+                next_check = network.core.packet_hops() + CHECK_HOPS;
             }
         }
     }
 
     /// Tells of the progress.
-    fn look<P: OutputPort>(&mut self, network: &Network<E, P>, now: Time) -> ControlFlow<()> {
-        let (flows, flows_done) = network.flows.progress();
+    fn look(&mut self, network: &Network, now: Time) -> ControlFlow<()> {
+        let (flows, flows_done) = network.core.flows.progress();
         (self.watch)(Progress {
             simulated: now.saturating_since(Time::ZERO),
             duration: self.plan.duration,
-            packet_hops: network.packet_hops(),
+            packet_hops: network.core.packet_hops(),
             flows_done,
             flows,
         })
@@ -423,14 +411,14 @@ fn forget_every(plan: &Plan) -> u64 {
 }
 
 /// Works until `next`. The order at one instant: a change of a link comes first.
-fn stride<E: Protocol, P: OutputPort>(
-    network: &mut Network<E, P>,
-    engine: &mut dyn Engine<E, P>,
+fn stride(
+    network: &mut Network,
+    engine: &mut dyn Engine,
     sampler: &mut Option<Sampler>,
     next: Time,
 ) {
     loop {
-        let change = network.next_link_event();
+        let change = network.core.next_link_event();
         let sample = sampler.as_ref().map_or(Time::NEVER, Sampler::next);
         let at = change.min(sample);
         if change >= next && sample > next {
@@ -440,7 +428,7 @@ fn stride<E: Protocol, P: OutputPort>(
         engine.settle(network, at);
         if change == at && change < next {
             network.change_links(at);
-            for unit in network.take_disturbed() {
+            for unit in network.core.take_disturbed() {
                 engine.disturb(network, unit, at);
             }
         } else if let Some(sampler) = sampler {
@@ -452,13 +440,13 @@ fn stride<E: Protocol, P: OutputPort>(
 
 /// Packets and bytes that entered the network left it, or are in it. Counted anew: what is inside
 /// from the packet storage, not from the counters of queues and links.
-fn check_conservation<E: Protocol, P: OutputPort>(network: &Network<E, P>) {
+fn check_conservation(network: &Network) {
     let (mut packets, mut bytes) = (0, 0);
-    network.arena.for_each_live(|packet| {
+    network.core.arena.for_each_live(|packet| {
         packets += 1;
         bytes += u64::from(packet.wire_bytes);
     });
-    let ledger = &network.ledger;
+    let ledger = &network.core.ledger;
     let left = ledger.delivered.iter().sum::<u64>() + ledger.dropped + ledger.lost;
     assert_eq!(ledger.created, left + packets, "packets are not conserved: {ledger:?}");
     assert_eq!(

@@ -5,13 +5,11 @@ mod chosen;
 
 use trimline_metrics::{Direction, Layer, PortGroup, PortPlace, Sample, Samples};
 use trimline_packet::{PortCounters, Time, TimeDelta};
-use trimline_switch::OutputPort;
 
 use chosen::Chosen;
 
-use crate::network::Network;
+use crate::engine::Network;
 use crate::plan::Plan;
-use crate::protocol::Protocol;
 use crate::topology::Routes;
 
 /// The samples of a run in the making.
@@ -35,17 +33,12 @@ pub(crate) struct Sampler {
 }
 
 impl Sampler {
-    pub(crate) fn new<E: Protocol, P: OutputPort>(
-        network: &Network<E, P>,
-        plan: &Plan,
-        config: &E::Config,
-        every: TimeDelta,
-    ) -> Sampler {
-        let data_queues = (0..network.routes.ports()).map(|port| network.data_queues(port));
+    pub(crate) fn new(network: &Network, plan: &Plan, every: TimeDelta) -> Sampler {
+        let data_queues = (0..network.core.routes.ports()).map(|port| network.data_queues(port));
         let asks = !plan.sampled.flows.is_empty();
-        let columns = if asks { E::series_columns(config) } else { Vec::new() };
-        let chosen = Chosen::new(&network.routes, plan, columns);
-        Sampler::of(&network.routes, plan, every, (data_queues.collect(), chosen))
+        let columns = if asks { network.hosts.series_columns() } else { Vec::new() };
+        let chosen = Chosen::new(&network.core.routes, plan, columns);
+        Sampler::of(&network.core.routes, plan, every, (data_queues.collect(), chosen))
     }
 
     fn of(
@@ -110,11 +103,7 @@ impl Sampler {
     }
 
     /// Takes it: every port has done what it had to before `now`.
-    pub(crate) fn sample<E: Protocol, P: OutputPort>(
-        &mut self,
-        network: &Network<E, P>,
-        now: Time,
-    ) {
+    pub(crate) fn sample(&mut self, network: &Network, now: Time) {
         let fresh = |group| Sample {
             time_ps: now.as_ps(),
             since_ps: self.last.as_ps(),
@@ -139,8 +128,9 @@ impl Sampler {
         // Hosts are the last group.
         if let Some(hosts) = taken.last_mut() {
             network.host_counters().for_each(|counters| hosts.counters.add(counters));
-            let stopped = |host| network.stopped_for(network.routes.ports() + host, now).as_ps();
-            hosts.stopped_ps = (0..network.routes.hosts()).map(stopped).sum();
+            let stopped =
+                |host| network.stopped_for(network.core.routes.ports() + host, now).as_ps();
+            hosts.stopped_ps = (0..network.core.routes.hosts()).map(stopped).sum();
             let unsent = network.unsent_bytes(&self.payloads);
             hosts.queue_bytes = unsent.iter().sum();
             hosts.queue_bytes_max = unsent.into_iter().max().unwrap_or(0);

@@ -140,10 +140,25 @@ impl<T> Shared<T> {
     pub(crate) fn prefetch(&self, index: usize) {
         prefetch(self.start.wrapping_add(index).cast(), size_of::<T>());
     }
-    /// The same for the first `bytes` of it.
+    /// The first `BYTES` of each item, for code that does not know what an item is.
+    pub(crate) fn fronts<const BYTES: usize>(&self) -> Fronts<BYTES> {
+        Fronts { start: self.start.addr(), stride: size_of::<T>() }
+    }
+}
+
+/// Where the first bytes of a table's items lie: to prefetch them, not to read them.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Fronts<const BYTES: usize> {
+    start: usize,
+    stride: usize,
+}
+
+impl<const BYTES: usize> Fronts<BYTES> {
+    /// Prefetches the cache lines of the front of an item. Any index will do: nothing is read.
     #[inline(always)]
-    pub(crate) fn prefetch_front(&self, index: usize, bytes: usize) {
-        prefetch(self.start.wrapping_add(index).cast(), bytes);
+    pub(crate) fn prefetch(&self, index: usize) {
+        let address = self.start.wrapping_add(self.stride.wrapping_mul(index));
+        prefetch(ptr::without_provenance(address), BYTES);
     }
 }
 

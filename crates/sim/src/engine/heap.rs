@@ -5,13 +5,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use trimline_metrics::Timeline;
-use trimline_packet::{Handle, Time, TimeDelta};
-use trimline_switch::{Fate, OutputPort};
+use trimline_packet::{Handle, Time};
+use trimline_switch::Fate;
 
-use super::{Engine, Recorder};
+use super::{Engine, Network, Recorder};
 use crate::arena::Arena;
-use crate::network::{self, Calendar, Network};
-use crate::protocol::Protocol;
+use crate::network::{self, Calendar};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
@@ -38,7 +37,7 @@ pub(crate) struct Heap {
     wakes: Vec<Time>,
     touched: Vec<u32>,
     seed: u64,
-    /// Who looks on. A type parameter in its place would compile all that ports and hosts do once more.
+    /// Records a timeline, in a run with one.
     recorder: Option<Recorder>,
 }
 
@@ -72,20 +71,17 @@ impl Calendar for Heap {
 
 impl Heap {
     /// An engine for a network that has not run yet.
-    pub(crate) fn new<E: Protocol, P: OutputPort>(
-        network: &Network<E, P>,
-        recorder: Option<Recorder>,
-    ) -> Heap {
-        let ports = network.routes.ports();
+    pub(crate) fn new(network: &Network, recorder: Option<Recorder>) -> Heap {
+        let ports = network.core.routes.ports();
         let mut heap = Heap {
             events: BinaryHeap::new(),
-            wakes: vec![Time::NEVER; network.routes.units() as usize],
+            wakes: vec![Time::NEVER; network.core.routes.units() as usize],
             touched: Vec::new(),
-            seed: network.seed(),
+            seed: network.core.seed,
             recorder,
         };
-        for host in 0..network.routes.hosts() {
-            heap.wake(ports + host, network.host_next(host));
+        for host in 0..network.core.routes.hosts() {
+            heap.wake(ports + host, network.hosts.wake(&network.core, host));
         }
         heap
     }
@@ -95,7 +91,7 @@ impl Heap {
         self.recorder.map_or_else(Timeline::default, Recorder::into_timeline)
     }
 
-    fn ends<E: Protocol, P: OutputPort>(&mut self, network: &Network<E, P>, unit: u32) {
+    fn ends(&mut self, network: &Network, unit: u32) {
         if let Some(recorder) = &mut self.recorder {
             recorder.ends(network, unit);
         }
@@ -117,51 +113,36 @@ impl Heap {
     }
 }
 
-impl<E: Protocol, P: OutputPort> Engine<E, P> for Heap {
-    fn run_until(&mut self, network: &mut Network<E, P>, limit: Time) {
-        let ports = network.routes.ports();
+impl Engine for Heap {
+    fn run_until(&mut self, network: &mut Network, limit: Time) {
+        let ports = network.core.routes.ports();
         while let Some(&Reverse(event)) = self.events.peek() {
             if event.at >= limit {
                 break;
             }
             self.events.pop();
             let unit = event.unit;
-            let just_after = event.at + TimeDelta::from_ps(1);
             if event.class == Class::Wake && self.wakes[unit as usize] == event.at {
                 self.wakes[unit as usize] = Time::NEVER;
             }
             if let Some(recorder) = &mut self.recorder {
-                recorder.begins(&network.arena, unit, event.at, event.handle);
+                recorder.begins(&network.core.arena, unit, event.at, event.handle);
             }
-            let next = if unit < ports {
-                // Of a coupled switch the other ports come first, too: they are touched.
-                let is_coupled = network.couples_ports();
-                if is_coupled {
-                    network.switch_advance(self, network.routes.switch_of(unit), just_after);
-                } else {
-                    network.port_advance(self, unit, just_after);
+            let Network { core, switches, hosts } = &mut *network;
+            let is_arrival = event.class == Class::Arrival;
+            let next = match unit.checked_sub(ports) {
+                None => {
+                    let arriving = is_arrival.then_some((event.handle, event.link));
+                    switches.event(core, self, unit, event.at, arriving)
                 }
-                match event.class {
-                    Class::Arrival if is_coupled => {
-                        let arriving = (event.handle, event.link);
-                        network.coupled_arrive(self, unit, event.at, arriving);
-                    }
-                    Class::Arrival => network.port_arrive(self, unit, event.at, event.handle),
-                    Class::Wake => {}
+                Some(host) => {
+                    let arriving = is_arrival.then_some(event.handle);
+                    hosts.event(core, self, host, event.at, arriving)
                 }
-                network.port_wake(unit)
-            } else {
-                match event.class {
-                    Class::Arrival => {
-                        network.host_arrive(self, unit - ports, event.at, event.handle);
-                    }
-                    Class::Wake => network.host_advance(self, unit - ports, just_after),
-                }
-                network.host_next(unit - ports)
             };
             self.ends(network, unit);
-            if network.has_notices {
-                for notice in network.take_notices() {
+            if network.core.has_notices {
+                for notice in network.core.take_notices() {
                     let unit = network.expect(notice);
                     self.wake(unit, notice.at);
                 }
@@ -171,7 +152,7 @@ impl<E: Protocol, P: OutputPort> Engine<E, P> for Heap {
             }
             while let Some(port) = self.touched.pop() {
                 self.ends(network, port);
-                let next = network.port_wake(port);
+                let next = network.switches.wake(&network.core, port);
                 if next != Time::NEVER {
                     self.wake(port, next);
                 }
@@ -179,7 +160,7 @@ impl<E: Protocol, P: OutputPort> Engine<E, P> for Heap {
         }
     }
 
-    fn disturb(&mut self, _network: &mut Network<E, P>, unit: u32, at: Time) {
+    fn disturb(&mut self, _network: &mut Network, unit: u32, at: Time) {
         self.wake(unit, at);
     }
 }

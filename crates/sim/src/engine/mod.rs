@@ -3,29 +3,34 @@
 //! [`Windows`] is the fast one; [`Heap`] is the plain one, the oracle. Results are equal, bit for bit:
 //! what a unit does depends only on its own events in the order (time, class, tie), and both engines
 //! keep that order for every unit.
+//!
+//! An engine is compiled once. What it drives is behind two trait objects: the ports of a run ([`SwitchNodes`]) and its hosts
+//! ([`HostNodes`]).
 
 mod agenda;
 mod exchange;
 mod flights;
 mod heap;
+mod host_visits;
 mod inbox;
+mod nodes;
+mod port_visits;
 mod recorder;
 mod returns;
 mod threads;
+mod visits;
 mod wheel;
 mod windows;
 
 pub(crate) use heap::Heap;
+pub(crate) use nodes::{HostNodes, Network, SwitchNodes};
 pub(crate) use recorder::Recorder;
 pub(crate) use threads::together;
 pub(crate) use windows::Windows;
 
 use trimline_packet::{Time, TimeDelta};
-use trimline_switch::OutputPort;
 
 use crate::keys::quantity::LONGEST;
-use crate::network::Network;
-use crate::protocol::Protocol;
 
 /// The longest run of a network in which what one unit sends arrives at another `lookahead` later at the earliest.
 /// What lies behind it never happens. It is the same for every engine.
@@ -35,22 +40,17 @@ pub(crate) fn longest_run(lookahead: TimeDelta) -> TimeDelta {
 }
 
 /// Drives a network through virtual time.
-pub(crate) trait Engine<E: Protocol, P: OutputPort> {
+pub(crate) trait Engine {
     /// Performs every event before `limit`.
-    fn run_until(&mut self, network: &mut Network<E, P>, limit: Time);
+    fn run_until(&mut self, network: &mut Network, limit: Time);
     /// Units may be behind `limit` after [`Engine::run_until`], if nothing that they still have to do can
     /// be noticed by other units yet. Now they are not: for whoever looks at them, or changes links.
-    fn settle(&mut self, _network: &mut Network<E, P>, _limit: Time) {}
+    fn settle(&mut self, _network: &mut Network, _limit: Time) {}
     /// Shows `look` the network as the thread sees it that drives a unit: with the packets that are there. Between two
     /// calls of [`Engine::run_until`].
-    fn at_unit(
-        &mut self,
-        network: &Network<E, P>,
-        _unit: u32,
-        look: &mut dyn FnMut(&Network<E, P>),
-    ) {
+    fn at_unit(&mut self, network: &Network, _unit: u32, look: &mut dyn FnMut(&Network)) {
         look(network);
     }
     /// Something that is no event has given a unit something to do at `at`, until when everything is settled.
-    fn disturb(&mut self, network: &mut Network<E, P>, unit: u32, at: Time);
+    fn disturb(&mut self, network: &mut Network, unit: u32, at: Time);
 }

@@ -10,12 +10,11 @@ use trimline_metrics::timeline::{Event, FlowName, PacketKind, Timeline, What};
 use trimline_packet::{
     ConnectionId, Flags, Handle, Kind, Packet, Packets, Service, ServiceClass, Time,
 };
-use trimline_switch::{Fate, OutputPort};
+use trimline_switch::Fate;
 
+use super::Network;
 use crate::arena::Arena;
-use crate::network::Network;
 use crate::plan::Watch;
-use crate::protocol::Protocol;
 use crate::topology::Routes;
 
 /// Before its flow's name is known.
@@ -148,10 +147,10 @@ impl Recorder {
     }
 
     /// Names the flows of what was noted in the present event.
-    fn name<E: Protocol, P: OutputPort>(&mut self, network: &Network<E, P>) {
+    fn name(&mut self, network: &Network) {
         for connection in self.opened.drain(..) {
             let Connection { opener, peer, number } = connection;
-            if let Some(flow) = network.flows.carried(opener, number) {
+            if let Some(flow) = network.core.flows.carried(opener, number) {
                 let (workload, index) = (flow.workload, flow.index);
                 let name = FlowName { workload, index, source: opener, destination: peer };
                 self.names.insert(connection, name);
@@ -265,7 +264,7 @@ impl Recorder {
     }
 
     /// The event is over for `unit`.
-    pub(super) fn ends<E: Protocol, P: OutputPort>(&mut self, network: &Network<E, P>, unit: u32) {
+    pub(super) fn ends(&mut self, network: &Network, unit: u32) {
         let until = network.busy_until(unit);
         for (place, packet) in &self.departed {
             let event = &mut self.timeline.events[*place];

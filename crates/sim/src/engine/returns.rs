@@ -8,8 +8,7 @@ use trimline_switch::{OutputPort, Returning};
 
 use super::inbox::MOST_PENDING;
 use super::wheel::Wheel;
-use crate::network::Network;
-use crate::protocol::Protocol;
+use crate::network::{Core, Switches};
 
 /// Which switches may have to return a header in the next window.
 pub(super) struct Returns {
@@ -51,8 +50,8 @@ struct Watch {
 impl Watch {
     /// Whether a port's watched queue could overflow within one visit.
     #[inline(always)]
-    fn is_risky<E: Protocol, P: OutputPort>(&self, network: &Network<E, P>, port: u32) -> bool {
-        network.queue_bytes(port, self.queue) > self.threshold
+    fn is_risky<P: OutputPort>(&self, switches: &Switches<P>, port: u32) -> bool {
+        switches.bytes_in(port, self.queue) > self.threshold
     }
 }
 
@@ -88,69 +87,55 @@ impl Counted {
 
     /// Whether nothing need be noted of a port: its next visit cannot overflow its queue.
     #[inline(always)]
-    fn is_far<E: Protocol, P: OutputPort>(
-        &self,
-        network: &Network<E, P>,
-        wheel: &Wheel,
-        port: u32,
-    ) -> bool {
+    fn is_far<P: OutputPort>(&self, switches: &Switches<P>, wheel: &Wheel, port: u32) -> bool {
         match &self.near {
-            Some(near) => network.queue_bytes(port, self.queue) <= near.threshold,
-            None => !self.is_eager(network, wheel, port),
+            Some(near) => switches.bytes_in(port, self.queue) <= near.threshold,
+            None => !self.is_eager(switches, wheel, port),
         }
     }
 
     /// Whether what waits in the inbox for the next visit, now or later, could overflow a port's queue.
     #[inline(always)]
-    fn is_eager<E: Protocol, P: OutputPort>(
-        &self,
-        network: &Network<E, P>,
-        wheel: &Wheel,
-        port: u32,
-    ) -> bool {
-        let bytes = network.queue_bytes(port, self.queue);
+    fn is_eager<P: OutputPort>(&self, switches: &Switches<P>, wheel: &Wheel, port: u32) -> bool {
+        let bytes = switches.bytes_in(port, self.queue);
         self.could_overflow(bytes, wheel.packets(port) + MOST_PENDING)
     }
 }
 
 impl Mode {
     /// The mode in which a network begins, in windows of `1 << shift` picoseconds, with packets of so many bytes at most.
-    fn of<E: Protocol, P: OutputPort>(
-        network: &Network<E, P>,
-        shift: u32,
-        largest_packet: u16,
-    ) -> Mode {
-        let switches = network.routes.switches() as u32;
-        if network.couples_ports() {
+    fn of(core: &Core, shift: u32, largest_packet: u16) -> Mode {
+        let switches = core.routes.switches() as u32;
+        if core.couples_ports {
             return Mode::Coupled;
         }
-        let links = |switch| network.routes.ports_of(switch).len() as u64;
+        let links = |switch| core.routes.ports_of(switch).len() as u64;
         let most_links = (0..switches).map(links).max().unwrap_or(0);
         let window = TimeDelta::from_ps(1 << shift);
-        let (queue, bytes, longest, adds_one_header) = match network.returning() {
+        let (queue, bytes, longest, adds_one_header) = match core.returning {
             Returning::Never => return Mode::Never,
             Returning::Anywhere => return Mode::Always,
             // Whole packets often stand in such a queue: it is counted wherever a window may bring enough.
             Returning::WhenFull { queue, bytes } => {
                 let (capacity, longest) = (u64::from(bytes), u64::from(largest_packet));
-                let each = network.most_bytes_per_link(window, largest_packet);
+                let each = core.most_bytes_per_link(window, largest_packet);
                 let most = each * most_links + 2 * MOST_PENDING * longest;
                 let near = capacity.checked_sub(most).map(|threshold| Near {
                     threshold: threshold as u32,
                     ports: 0,
-                    is_near: vec![false; network.routes.ports() as usize],
+                    is_near: vec![false; core.routes.ports() as usize],
                 });
                 let together = Vec::new();
                 return Mode::Counted(Counted { queue, capacity, longest, together, near });
             }
             Returning::From { queue, bytes, trimmed_bytes, cell_bytes, adds_one_header } => {
-                let longest = u64::from(trimmed_bytes.max(E::FRAMING.header));
+                let longest = u64::from(trimmed_bytes.max(core.framing.header));
                 (queue, bytes, longest + u64::from(cell_bytes - 1), adds_one_header)
             }
         };
         let capacity = u64::from(bytes);
         let headers =
-            network.most_headers_per_link(window, adds_one_header) * most_links + 2 * MOST_PENDING;
+            core.most_headers_per_link(window, adds_one_header) * most_links + 2 * MOST_PENDING;
         match capacity.checked_sub(headers * longest) {
             Some(threshold) => Mode::Calm(Watch { queue, threshold: threshold as u32 }),
             None if adds_one_header => {
@@ -164,15 +149,11 @@ impl Mode {
 
 impl Returns {
     /// Windows are of `1 << shift` picoseconds, packets of `largest_packet` bytes at most.
-    pub(super) fn new<E: Protocol, P: OutputPort>(
-        network: &Network<E, P>,
-        shift: u32,
-        largest_packet: u16,
-    ) -> Returns {
+    pub(super) fn new(core: &Core, shift: u32, largest_packet: u16) -> Returns {
         Returns {
-            mode: Mode::of(network, shift, largest_packet),
-            risky_ports: vec![false; network.routes.ports() as usize],
-            risky: vec![(0, 0); network.routes.switches()],
+            mode: Mode::of(core, shift, largest_packet),
+            risky_ports: vec![false; core.routes.ports() as usize],
+            risky: vec![(0, 0); core.routes.switches()],
         }
     }
 
@@ -243,14 +224,15 @@ impl Returns {
 
     /// Counts what has arrived at a port when a window begins.
     #[inline(always)]
-    pub(super) fn count<E: Protocol, P: OutputPort>(
+    pub(super) fn count<P: OutputPort>(
         &mut self,
-        network: &Network<E, P>,
+        switches: &Switches<P>,
+        core: &Core,
         wheel: &Wheel,
         port: u32,
     ) {
         let Mode::Counted(counted) = &mut self.mode else { return };
-        let bytes = network.queue_bytes(port, counted.queue);
+        let bytes = switches.bytes_in(port, counted.queue);
         if let Some(near) = &mut counted.near {
             let is_near = &mut near.is_near[port as usize];
             if !*is_near {
@@ -263,7 +245,7 @@ impl Returns {
             }
         }
         if counted.could_overflow(bytes, wheel.packets(port)) {
-            let switch = network.routes.switch_of(port);
+            let switch = core.routes.switch_of(port);
             let is_new = mem::replace(&mut self.risky[switch as usize], (1, wheel.current)).0 == 0;
             if is_new {
                 counted.together.push(switch);
@@ -288,36 +270,38 @@ impl Returns {
     /// Notes how full a port's watched queue is at the end of a visit. Whether its switch may have to
     /// return something.
     #[inline(always)]
-    pub(super) fn note<E: Protocol, P: OutputPort>(
+    pub(super) fn note<P: OutputPort>(
         &mut self,
-        network: &Network<E, P>,
+        switches: &Switches<P>,
+        core: &Core,
         wheel: &Wheel,
         port: u32,
     ) -> bool {
         match &self.mode {
             Mode::Never => false,
-            Mode::Calm(watch) if !watch.is_risky(network, port) => false,
-            Mode::Counted(counted) if counted.is_far(network, wheel, port) => false,
+            Mode::Calm(watch) if !watch.is_risky(switches, port) => false,
+            Mode::Counted(counted) if counted.is_far(switches, wheel, port) => false,
             Mode::Calm(_)
             | Mode::Alert { .. }
             | Mode::Counted(_)
             | Mode::Always
-            | Mode::Coupled => self.note_closely(network, wheel, port),
+            | Mode::Coupled => self.note_closely(switches, core, wheel, port),
         }
     }
 
     #[inline(never)]
-    fn note_closely<E: Protocol, P: OutputPort>(
+    fn note_closely<P: OutputPort>(
         &mut self,
-        network: &Network<E, P>,
+        switches: &Switches<P>,
+        core: &Core,
         wheel: &Wheel,
         port: u32,
     ) -> bool {
         match &mut self.mode {
             Mode::Never => false,
-            &mut Mode::Calm(watch) => self.change(network, watch, 0, port, wheel.current),
+            &mut Mode::Calm(watch) => self.change(switches, core, watch, 0, port, wheel.current),
             &mut Mode::Alert { watch, ports } => {
-                self.change(network, watch, ports, port, wheel.current)
+                self.change(switches, core, watch, ports, port, wheel.current)
             }
             Mode::Counted(counted) => {
                 if let Some(near) = &mut counted.near
@@ -325,24 +309,25 @@ impl Returns {
                 {
                     near.ports += 1;
                 }
-                counted.is_eager(network, wheel, port)
+                counted.is_eager(switches, wheel, port)
             }
             Mode::Always | Mode::Coupled => true,
         }
     }
 
     /// Notes whether a port is risky while `all` ports of the network are. Whether any port of its switch is.
-    fn change<E: Protocol, P: OutputPort>(
+    fn change<P: OutputPort>(
         &mut self,
-        network: &Network<E, P>,
+        switches: &Switches<P>,
+        core: &Core,
         watch: Watch,
         all: u32,
         port: u32,
         window: u64,
     ) -> bool {
-        let is_risky = watch.is_risky(network, port);
+        let is_risky = watch.is_risky(switches, port);
         let was_risky = mem::replace(&mut self.risky_ports[port as usize], is_risky);
-        let (ports, since) = &mut self.risky[network.routes.switch_of(port) as usize];
+        let (ports, since) = &mut self.risky[core.routes.switch_of(port) as usize];
         if is_risky == was_risky {
             return *ports > 0;
         }

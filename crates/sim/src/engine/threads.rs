@@ -1,7 +1,7 @@
 //! One run on several threads, with the same results to the bit.
 //!
 //! Every thread drives the units of its own ([`Partition`]) with the windows engine, through a view of the network
-//! ([`Network::view`]). What a unit does depends only on its own events in their order, and the order is not that in
+//! ([`view`]). What a unit does depends only on its own events in their order, and the order is not that in
 //! which they came: so it makes no difference which thread brings a packet, or when in a round.
 //!
 //! A round is as many windows as no packet can cross from thread to thread in ([`Partition::lookahead`]): one if all
@@ -18,14 +18,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use trimline_packet::Time;
-use trimline_switch::OutputPort;
 
-use super::Engine;
 use super::exchange::{Broken, Exchange, Outgoing, Patience};
 use super::windows::Windows;
-use crate::network::Network;
+use super::{Engine, Network};
 use crate::partition::Partition;
-use crate::protocol::Protocol;
 use crate::table;
 
 /// What the threads do next, and until when: one word.
@@ -60,9 +57,9 @@ impl Order {
 }
 
 /// A thread's part of the run.
-struct Member<E, P: OutputPort> {
+struct Member {
     number: usize,
-    network: Network<E, P>,
+    network: Network,
     part: Part,
 }
 
@@ -78,32 +75,32 @@ struct Part {
 }
 
 /// What the threads have in common.
-struct Team<E, P: OutputPort> {
+struct Team {
     exchange: Exchange,
     order: AtomicU64,
     /// All but the first, which belongs to the thread that called. Each is locked by its thread while it works.
-    others: Vec<Mutex<Member<E, P>>>,
+    others: Vec<Mutex<Member>>,
 }
 
 /// The engine as the thread that called sees it.
-struct Threads<'a, E: Protocol, P: OutputPort> {
-    team: &'a Team<E, P>,
+struct Threads<'a> {
+    team: &'a Team,
     part: Part,
 }
 
 /// Runs `drive` with an engine that works on as many threads as the network was divided among.
-pub(crate) fn together<E: Protocol, P: OutputPort, R>(
-    network: &mut Network<E, P>,
+pub(crate) fn together<R>(
+    network: &mut Network,
     largest_packet: u16,
     partition: &Partition,
-    drive: impl FnOnce(&mut Network<E, P>, &mut dyn Engine<E, P>) -> R,
+    drive: impl FnOnce(&mut Network, &mut dyn Engine) -> R,
 ) -> R {
     let threads = partition.threads();
     let outgoing = (0..threads).map(|number| Outgoing::new(partition, number)).collect();
     // SAFETY: from here to the end of the scope each thread uses only units of its own, whole switches, while
     // others run; the first one looks at the rest only between its orders, when the others wait.
     let mut windows = unsafe { Windows::divided(network, largest_packet, outgoing) };
-    let windows_a_round = windows[0].windows_in(partition.lookahead(network)).max(1);
+    let windows_a_round = windows[0].windows_in(partition.lookahead(&network.core)).max(1);
     let part = |windows| Part {
         windows,
         windows_a_round,
@@ -114,7 +111,7 @@ pub(crate) fn together<E: Protocol, P: OutputPort, R>(
     let first = part(windows.remove(0));
     let member = |(place, windows)| {
         // SAFETY: as above.
-        let network = unsafe { network.view() };
+        let network = unsafe { view(network) };
         Mutex::new(Member { number: place + 1, network, part: part(windows) })
     };
     let team = Team {
@@ -131,9 +128,19 @@ pub(crate) fn together<E: Protocol, P: OutputPort, R>(
         drive(network, &mut threads)
     });
     for member in &team.others {
-        network.take_packets(&lock(member).network);
+        network.core.take_packets(&lock(member).network.core);
     }
     result
+}
+
+/// Another view of a network, without packets.
+///
+/// # Safety
+/// As [`Core::view`](crate::network::Core::view).
+unsafe fn view(network: &Network) -> Network {
+    let Network { core, switches, hosts } = network;
+    // SAFETY: promised by the caller.
+    unsafe { Network { core: core.view(), switches: switches.view(), hosts: hosts.view() } }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -151,9 +158,9 @@ impl Drop for Alarm<'_> {
     }
 }
 
-impl<E: Protocol, P: OutputPort> Team<E, P> {
+impl Team {
     /// What a thread does that was not the one that called.
-    fn serve(&self, member: &Mutex<Member<E, P>>) {
+    fn serve(&self, member: &Mutex<Member>) {
         let _alarm = Alarm(&self.exchange);
         let mut patience = Patience::new();
         while self.exchange.meet(&mut patience).is_ok() {
@@ -170,10 +177,10 @@ impl<E: Protocol, P: OutputPort> Team<E, P> {
 }
 
 impl Part {
-    fn perform<E: Protocol, P: OutputPort>(
+    fn perform(
         &mut self,
         order: Order,
-        network: &mut Network<E, P>,
+        network: &mut Network,
         me: usize,
         exchange: &Exchange,
     ) -> Result<(), Broken> {
@@ -203,9 +210,9 @@ impl Part {
 
     /// Hands packets over. Waits for the others if all must be done, or if there is nothing to do meanwhile, and then
     /// goes on in time if that is so for everybody.
-    fn end_round<E: Protocol, P: OutputPort>(
+    fn end_round(
         &mut self,
-        network: &mut Network<E, P>,
+        network: &mut Network,
         me: usize,
         exchange: &Exchange,
         limit: Time,
@@ -226,9 +233,9 @@ impl Part {
     }
 
     /// Takes what the others sent in the last round, when all have ended it.
-    fn take<E: Protocol, P: OutputPort>(
+    fn take(
         &mut self,
-        network: &mut Network<E, P>,
+        network: &mut Network,
         me: usize,
         exchange: &Exchange,
     ) -> Result<(), Broken> {
@@ -240,8 +247,8 @@ impl Part {
     }
 }
 
-impl<E: Protocol, P: OutputPort> Threads<'_, E, P> {
-    fn order(&mut self, network: &mut Network<E, P>, order: Order) {
+impl Threads<'_> {
+    fn order(&mut self, network: &mut Network, order: Order) {
         table::hand_over();
         self.team.order.store(order.to_bits(), Ordering::Relaxed);
         let exchange = &self.team.exchange;
@@ -250,27 +257,22 @@ impl<E: Protocol, P: OutputPort> Threads<'_, E, P> {
         done.expect("no thread of the run panics");
         table::hand_over();
         for member in &self.team.others {
-            network.gather(&mut lock(member).network);
+            network.core.gather(&mut lock(member).network.core);
         }
     }
 }
 
-impl<E: Protocol, P: OutputPort> Engine<E, P> for Threads<'_, E, P> {
-    fn run_until(&mut self, network: &mut Network<E, P>, limit: Time) {
+impl Engine for Threads<'_> {
+    fn run_until(&mut self, network: &mut Network, limit: Time) {
         // Every order has a round: after it all others have read it.
         if self.part.windows.now() < limit {
             self.order(network, Order::RunUntil(limit));
         }
     }
-    fn settle(&mut self, network: &mut Network<E, P>, limit: Time) {
+    fn settle(&mut self, network: &mut Network, limit: Time) {
         self.order(network, Order::Settle(limit));
     }
-    fn at_unit(
-        &mut self,
-        network: &Network<E, P>,
-        unit: u32,
-        look: &mut dyn FnMut(&Network<E, P>),
-    ) {
+    fn at_unit(&mut self, network: &Network, unit: u32, look: &mut dyn FnMut(&Network)) {
         if self.part.windows.is_mine(unit) {
             return look(network);
         }
@@ -278,13 +280,13 @@ impl<E: Protocol, P: OutputPort> Engine<E, P> for Threads<'_, E, P> {
         let mut owner = members.filter(|member| member.part.windows.is_mine(unit));
         look(&owner.next().expect("every unit has a thread").network);
     }
-    fn disturb(&mut self, _network: &mut Network<E, P>, unit: u32, at: Time) {
+    fn disturb(&mut self, _network: &mut Network, unit: u32, at: Time) {
         self.part.windows.visit_at(unit, at);
         self.team.others.iter().for_each(|member| lock(member).part.windows.visit_at(unit, at));
     }
 }
 
-impl<E: Protocol, P: OutputPort> Drop for Threads<'_, E, P> {
+impl Drop for Threads<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.team.exchange.give_up();

@@ -2,24 +2,12 @@
 //! come together.
 
 use trimline_packet::{Packet, Pause, TimeDelta};
-use trimline_switch::{OutputPort, PortModel, Returning};
+use trimline_switch::Returning;
 
-use super::{LinkClass, Network};
-use crate::protocol::Protocol;
+use super::core::{Core, LinkClass};
 use crate::table::Shared;
 
-impl<E: Protocol, P: OutputPort> Network<E, P> {
-    /// From where ports return headers.
-    pub(crate) fn returning(&self) -> Returning {
-        self.model.returning()
-    }
-
-    /// Whether what a port does depends on the other ports of its switch: all of them are then visited together.
-    #[inline]
-    pub(crate) fn couples_ports(&self) -> bool {
-        self.couples_ports
-    }
-
+impl Core {
     /// The most headers that what arrives over one link within `span` can put into a queue.
     ///
     /// A packet that arrives is a header or becomes one, or takes the place of one tail; where the
@@ -29,7 +17,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         // What was sent earlier and delayed may arrive together with what was not.
         let span = span + self.links.most_delay();
         let fastest = |class: &LinkClass| {
-            span.as_ps().div_ceil(class.transmission(E::FRAMING.least).as_ps()) + 1
+            span.as_ps().div_ceil(class.transmission(self.framing.least).as_ps()) + 1
         };
         let each = if adds_one_header { 1 } else { 2 };
         each * most(&self.classes, &fastest)
@@ -49,11 +37,11 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// Bytes on the wire of the shortest packet.
     fn shortest(&self) -> u16 {
         // What a switch makes may be shorter than what hosts send: a notification, a pause frame.
-        let told = match self.model.returning() {
+        let told = match self.returning {
             Returning::WhenFull { .. } | Returning::Anywhere => {
-                E::FRAMING.least.min(Packet::HEADER_BYTES)
+                self.framing.least.min(Packet::HEADER_BYTES)
             }
-            Returning::Never | Returning::From { .. } => E::FRAMING.least,
+            Returning::Never | Returning::From { .. } => self.framing.least,
         };
         match self.pauses {
             None => told,

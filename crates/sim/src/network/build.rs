@@ -1,44 +1,37 @@
-//! A network from its shape, its ports' model, its hosts' parameters and its flows.
-
-use std::sync::Arc;
+//! A network from its shape, its flows, its ports and its hosts.
 
 use trimline_metrics::LinkCounters;
-use trimline_packet::{HostId, Pause, PortCounters, Time};
-use trimline_switch::{DeflectionModel, Displaced, OutputPort, Pool, PortModel, Returning};
-use trimline_transport::{Stream, flow};
+use trimline_packet::{Pause, PortCounters, Time};
+use trimline_switch::{DeflectionModel, Displaced, Pool, Returning};
+use trimline_transport::{Framing, Stream};
 
 use super::bounds::lookahead;
-use super::host_tables::Tables;
-use super::{HostUnit, Ledger, LinkClass, Network, PortUnit, Transmitter, class_of};
+use super::core::{Core, Ledger, LinkClass, Transmitter, class_of};
+use super::observe::data_queues;
+use super::{HostTable, Network, SwitchTable};
 use crate::arena::Arena;
 use crate::bumps::Bumps;
-use crate::deflections::{Deflections, data_queues};
+use crate::deflections::Deflections;
 use crate::flows::Flows;
 use crate::links::{LinkChange, Links, Step};
 use crate::nics::Nics;
 use crate::pauses::{LosslessInputs, Pauses};
 use crate::plan::{Bumps as BumpsOf, Nics as NicsOf, PortRule, SharedMemory};
-use crate::protocol::Protocol;
 use crate::random;
-use crate::table::Shared;
+use crate::table::{Fronts, Shared};
 use crate::topology::{Clos, LinkId, LinkSpec, Routes};
 
-impl<E: Protocol, P: OutputPort> Network<E, P> {
-    /// Builds the network; every flow of `flows` will start by itself.
+impl Core {
+    /// The state of a run before it has ports and hosts, and the links of all units, ports before hosts. Every flow of
+    /// `flows` will start by itself.
     pub(crate) fn new(
         clos: &Clos,
-        (model, memory, rules): (&P::Model, SharedMemory, &[PortRule]),
-        (lossless, deflection, bumps, nics): (
-            Option<LosslessInputs>,
-            Option<DeflectionModel>,
-            &BumpsOf,
-            &NicsOf,
-        ),
-        config: &E::Config,
-        mut flows: Flows,
+        memory: SharedMemory,
+        (bumps, nics): (&BumpsOf, &NicsOf),
+        flows: Flows,
         seed: u64,
         links: impl FnOnce(&Routes) -> Links,
-    ) -> Self {
+    ) -> (Core, Vec<Transmitter>) {
         let mut routes = Routes::new(clos);
         let bumps = Bumps::new(bumps, &routes, seed);
         let nics = Nics::new(nics, routes.hosts());
@@ -50,84 +43,80 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             routes.expect_dead();
         }
         let (transmitters, classes) = transmitters(&routes, &links);
-        let classes = Shared::from(classes);
-        let mut transmitters = transmitters.into_iter();
-        let mut ports = Vec::with_capacity(routes.ports() as usize);
-        for (number, link) in
-            model_numbers(rules, routes.ports()).into_iter().zip(&mut transmitters)
-        {
-            ports.push(PortUnit { port: P::with_model(number), link });
-        }
-        let ports = Shared::from(ports);
-        let config = Arc::new(config.clone());
-        let mut hosts = Vec::with_capacity(routes.hosts() as usize);
-        for (host, link) in (0..routes.hosts()).zip(transmitters) {
-            let host_id = HostId::new(host);
-            let mut endpoint = E::new(host_id, &config, seed);
-            let mut directory = Tables { host: host_id, flows: &mut flows, routes: &routes };
-            endpoint.handle_command(Time::ZERO, flow::Command::Listen.into(), &mut directory);
-            let next_start_at = flows.next_start(host);
-            hosts.push(HostUnit { endpoint, link, clock: Time::ZERO, next_start_at, unsent: 0 });
-        }
-        // Two hosts back to back have nobody between them who could stop them.
-        let lossless = lossless.filter(|_| routes.ports() > 0);
-        let pauses = lossless.map(|LosslessInputs { lossless, largest_packet }| {
-            // Where inputs are counted all ports have the same classes.
-            let queue_of = |class| ports[0].port.queue_of(model, class);
-            let lookahead = lookahead(&classes, E::FRAMING.least.min(Pause::BYTES));
-            let longest = (largest_packet, lookahead);
-            Box::new(Pauses::new(lossless, longest, &routes, &links, &queue_of))
-        });
-        // Two hosts back to back have no switch.
-        let deflection = deflection.filter(|_| routes.ports() > 0);
-        let deflections = deflection.map(|deflection| {
-            let of_all = |all, unit: &PortUnit<P>| all | data_queues(&unit.port, model);
-            let data = (ports.iter().fold(0, of_all), model.returning());
-            Box::new(Deflections::new(deflection, data, &routes, seed))
-        });
-        // A Source Quench enters another port of the switch when a packet leaves: at any time, not at arrivals alone.
-        let tells_at_departure = !model.is_plain() && model.returning() == Returning::Anywhere;
-        let strays = deflection.is_some_and(|deflection| deflection.targets.hosts);
         let units_that_choose = if flows.any_switch_random() { routes.units() } else { 0 };
         let senders = if links.counts_hosts() { routes.hosts() as usize } else { 0 };
         let lossy = if links.may_lose() { routes.units() as usize } else { 0 };
-        Network {
+        let core = Core {
             seed,
-            hosts: hosts.into(),
-            classes,
+            classes: classes.into(),
             links,
             arena: Arena::new(),
-            model: model.clone(),
+            framing: Framing::NDP,
+            returning: Returning::Never,
+            has_pools: false,
             pools: pools(memory, &routes),
-            couples_ports: model.shares_memory()
-                || tells_at_departure
-                || pauses.is_some()
-                || deflections.is_some(),
-            has_stages: strays
-                || pauses.is_some()
-                || nics.is_some()
-                || bumps.as_ref().is_some_and(|bumps| bumps.paces()),
-            pauses,
-            deflections,
+            couples_ports: false,
+            pauses: None,
+            deflections: None,
+            has_stages: nics.is_some() || bumps.as_ref().is_some_and(|bumps| bumps.paces()),
             bumps,
             nics,
             coins: streams(seed, "coin", routes.ports()),
             choices: streams(seed, "next hop", units_that_choose),
-            counters: vec![PortCounters::default(); ports.len()].into(),
+            counters: vec![PortCounters::default(); routes.ports() as usize].into(),
             sent: vec![PortCounters::default(); senders].into(),
             losses: vec![LinkCounters::default(); lossy].into(),
-            ports,
             routes,
             displaced: Displaced::default(),
             has_notices: flows.applications.has_notices(),
             flows,
             ledger: Ledger::default(),
             port_hops: 0,
-        }
+            hosts: Fronts::default(),
+        };
+        (core, transmitters)
     }
 }
 
-// What does not depend on the kind of ports and hosts is compiled once, not for each pair of kinds.
+impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
+    /// Puts ports and hosts into a network.
+    pub(crate) fn new(
+        mut core: Core,
+        switches: Box<S>,
+        hosts: Box<H>,
+        (lossless, deflection): (Option<LosslessInputs>, Option<DeflectionModel>),
+    ) -> Network<S, H> {
+        core.framing = hosts.framing();
+        core.hosts = hosts.fronts();
+        core.returning = switches.returning();
+        core.has_pools = switches.has_pools();
+        // Two hosts back to back have nobody between them who could stop them, and no switch.
+        let ports = core.routes.ports();
+        let lossless = lossless.filter(|_| ports > 0);
+        let deflection = deflection.filter(|_| ports > 0);
+        core.pauses = lossless.map(|LosslessInputs { lossless, largest_packet }| {
+            // Where inputs are counted all ports have the same classes.
+            let queue_of = |class| switches.queue_of(0, class);
+            let lookahead = lookahead(&core.classes, core.framing.least.min(Pause::BYTES));
+            let longest = (largest_packet, lookahead);
+            Box::new(Pauses::new(lossless, longest, &core.routes, &core.links, &queue_of))
+        });
+        core.deflections = deflection.map(|deflection| {
+            let data = (0..ports).fold(0, |all, port| all | data_queues(&*switches, port));
+            let data = (data, core.returning);
+            Box::new(Deflections::new(deflection, data, &core.routes, core.seed))
+        });
+        // A Source Quench enters another port of the switch when a packet leaves: at any time, not at arrivals alone.
+        let tells_at_departure = core.has_pools && core.returning == Returning::Anywhere;
+        core.couples_ports = switches.shares_memory()
+            || tells_at_departure
+            || core.pauses.is_some()
+            || core.deflections.is_some();
+        let strays = deflection.is_some_and(|deflection| deflection.targets.hosts);
+        core.has_stages |= strays || core.pauses.is_some();
+        Network { core, switches, hosts }
+    }
+}
 
 /// The transmitters of all units, and every class that a link will ever have: lookahead and horizon hold for the whole
 /// run.
@@ -152,7 +141,7 @@ fn transmitters(routes: &Routes, links: &Links) -> (Vec<Transmitter>, Vec<LinkCl
 }
 
 /// By port: the number of its model. That of number 0 is every port's, those of `rules` follow.
-fn model_numbers(rules: &[PortRule], ports: u32) -> Vec<u16> {
+pub(crate) fn model_numbers(rules: &[PortRule], ports: u32) -> Vec<u16> {
     let mut numbers = vec![0; ports as usize];
     for (number, rule) in (1..).zip(rules) {
         rule.ports.iter().for_each(|port| numbers[port.index()] = number);

@@ -8,18 +8,18 @@
 use trimline_packet::{Handle, Time, TimeDelta};
 use trimline_switch::{OutputPort, PortModel, Returning};
 
-use super::{Calendar, Network, pool_of};
-use crate::protocol::Protocol;
+use super::port::{Switches, pool_of};
+use super::{Calendar, Core};
 
-impl<E: Protocol, P: OutputPort> Network<E, P> {
+impl<P: OutputPort> Switches<P> {
     /// When something next happens at a port of a coupled switch by itself: the last bit of what it sends leaves, or
     /// it starts to send.
     #[inline(always)]
-    pub(crate) fn coupled_next(&self, port: u32) -> Time {
+    pub(crate) fn coupled_next(&self, core: &Core, port: u32) -> Time {
         let unit = &self.ports[port as usize];
         let busy_until = unit.link.busy_until;
         let own = if unit.port.is_sending() { busy_until } else { unit.next_departure() };
-        match &self.pauses {
+        match &core.pauses {
             None => own,
             Some(pauses) => own.min(pauses.next(port, busy_until)),
         }
@@ -28,57 +28,49 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// Whether the ports of a switch do not depend on each other for a lookahead, in which so many bytes arrive: it has
     /// room for them in whichever order they come, and no input can cross XOFF or XON.
     #[inline(always)]
-    pub(crate) fn is_apart(&self, port: u32, bytes: u64) -> bool {
-        if self.pauses.as_ref().is_some_and(|pauses| !pauses.is_calm(self.routes.switch_of(port))) {
+    pub(crate) fn is_apart(&self, core: &Core, port: u32, bytes: u64) -> bool {
+        if core.pauses.as_ref().is_some_and(|pauses| !pauses.is_calm(core.routes.switch_of(port))) {
             return false;
         }
         if !self.model.shares_memory() {
             return true;
         }
-        let pool = &self.pools[pool_of(&self.model, &self.routes, port)];
+        let pool = &core.pools[pool_of(&self.model, &core.routes, port)];
         self.model.admits_all(pool, bytes)
-    }
-
-    /// Whether the ports of a switch can be apart for a while: what one port cannot keep goes to no other. Packets that
-    /// a link delays by different times may come at once, which no input is ready for.
-    pub(crate) fn may_be_apart(&self) -> bool {
-        let is_steady = self.links.most_delay() == TimeDelta::ZERO && !self.links.has_steps();
-        // Where packets are deflected each window is looked at ([`Network::keeps_all`]).
-        let keeps_headers = self.model.returning() == Returning::Never || self.deflects();
-        keeps_headers && (self.pauses.is_none() || is_steady)
     }
 
     /// When a port must be visited although nothing arrives.
     #[inline]
-    pub(crate) fn port_wake(&self, port: u32) -> Time {
-        if self.couples_ports() { self.coupled_next(port) } else { self.port_next(port) }
+    pub(crate) fn port_wake(&self, core: &Core, port: u32) -> Time {
+        if core.couples_ports { self.coupled_next(core, port) } else { self.port_next(port) }
     }
 
-    /// Does what [`Network::coupled_next`] said, unless that has changed since. Gives when something happens next.
+    /// Does what [`Switches::coupled_next`] said, unless that has changed since. Gives when something happens next.
     #[inline(always)]
     pub(crate) fn coupled_act(
         &mut self,
-        calendar: &mut impl Calendar,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
         port: u32,
         now: Time,
     ) -> Time {
-        if self.pauses.is_some() {
-            self.lossless_act(calendar, port, now);
-            return self.coupled_next(port);
+        if core.pauses.is_some() {
+            self.lossless_act(core, calendar, port, now);
+            return self.coupled_next(core, port);
         }
         let unit = &mut self.ports[port as usize];
         if unit.link.busy_until <= now {
             if unit.next_departure() <= now {
-                match self.deflections {
-                    None => self.port_depart(calendar, port, now),
-                    Some(_) => self.depart::<true>(calendar, port, now),
+                match core.deflections {
+                    None => self.port_depart(core, calendar, port, now),
+                    Some(_) => self.depart::<true>(core, calendar, port, now),
                 }
             } else {
-                let pool = pool_of(&self.model, &self.routes, port);
-                unit.port.release(&self.model, &mut self.pools[pool]);
+                let pool = pool_of(&self.model, &core.routes, port);
+                unit.port.release(&self.model, &mut core.pools[pool]);
             }
         }
-        self.coupled_next(port)
+        self.coupled_next(core, port)
     }
 
     /// A packet arrives over `link` at a port of a coupled switch, where nothing is behind. Gives whether the port may
@@ -86,42 +78,44 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     #[inline(always)]
     pub(crate) fn coupled_arrive(
         &mut self,
-        calendar: &mut impl Calendar,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
         port: u32,
         now: Time,
         (handle, link): (Handle, u32),
     ) -> bool {
-        if self.deflections.is_some() {
-            return self.deflecting_arrive(calendar, port, (now, link), handle);
+        if core.deflections.is_some() {
+            return self.deflecting_arrive(core, calendar, port, (now, link), handle);
         }
-        if self.pauses.is_some() {
-            return self.lossless_arrive(calendar, port, (now, link), handle);
+        if core.pauses.is_some() {
+            return self.lossless_arrive(core, calendar, port, (now, link), handle);
         }
-        self.enqueue_coupled(calendar, port, now, handle)
+        self.enqueue_coupled(core, calendar, port, now, handle)
     }
 
     /// Queues a packet at a port of a coupled switch. Gives whether the port's transmitter is free.
     #[inline(always)]
     pub(super) fn enqueue_coupled(
         &mut self,
-        calendar: &mut impl Calendar,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
         port: u32,
         now: Time,
         handle: Handle,
     ) -> bool {
-        let pool = pool_of(&self.model, &self.routes, port);
+        let pool = pool_of(&self.model, &core.routes, port);
         let unit = &mut self.ports[port as usize];
         // What it sent has been released.
         let is_free = unit.link.busy_until <= now;
         unit.link.busy_until = unit.link.busy_until.max(now);
-        let (model, packets) = (&self.model, &mut self.arena);
+        let (model, packets) = (&self.model, &mut core.arena);
         let is_queued = if model.is_plain() {
             unit.port.enqueue_plainly(handle, model, packets)
         } else {
-            unit.port.enqueue_pooled(handle, model, packets, &mut self.pools[pool])
+            unit.port.enqueue_pooled(handle, model, packets, &mut core.pools[pool])
         };
         if !is_queued {
-            self.port_overflow(calendar, port, now, handle);
+            self.port_overflow(core, calendar, port, now, handle);
         }
         is_free
     }
@@ -129,18 +123,31 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// Performs what happens at a coupled switch by itself before `limit`, in its order.
     pub(crate) fn switch_advance(
         &mut self,
-        calendar: &mut impl Calendar,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
         switch: u32,
         limit: Time,
     ) {
         loop {
-            let first = self.routes.ports_of(switch).map(|port| (self.coupled_next(port), port));
+            let first =
+                core.routes.ports_of(switch).map(|port| (self.coupled_next(core, port), port));
             let (now, port) = first.min().expect("a switch has ports");
             if now >= limit {
                 return;
             }
-            self.coupled_act(calendar, port, now);
+            self.coupled_act(core, calendar, port, now);
             calendar.touched(port);
         }
+    }
+}
+
+impl Core {
+    /// Whether the ports of a switch can be apart for a while: what one port cannot keep goes to no other. Packets that
+    /// a link delays by different times may come at once, which no input is ready for.
+    pub(crate) fn may_be_apart(&self) -> bool {
+        let is_steady = self.links.most_delay() == TimeDelta::ZERO && !self.links.has_steps();
+        // Where packets are deflected each window is looked at ([`Switches::keeps_all`]).
+        let keeps_headers = self.returning == Returning::Never || self.deflects();
+        keeps_headers && (self.pauses.is_none() || is_steady)
     }
 }

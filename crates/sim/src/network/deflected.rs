@@ -8,24 +8,18 @@ use trimline_switch::OutputPort;
 use trimline_switch::deflection::{Steps, Target};
 use trimline_transport::ANY_PATH;
 
-use super::{Calendar, Network, pool_of};
+use super::port::{Switches, pool_of};
+use super::{Calendar, Core};
 use crate::deflections::{Deflections, seen};
-use crate::protocol::Protocol;
 use crate::random::Draw;
 
-impl<E: Protocol, P: OutputPort> Network<E, P> {
-    /// Whether switches may deflect.
-    #[inline]
-    pub(crate) fn deflects(&self) -> bool {
-        self.deflections.is_some()
-    }
-
+impl<P: OutputPort> Switches<P> {
     /// Whether all that a port does stays at the port while so many packets come to it: none is deflected, and no header
     /// returned.
-    pub(crate) fn keeps_all(&self, port: u32, arriving: u64) -> bool {
-        let Some(deflections) = &self.deflections else { return true };
+    pub(crate) fn keeps_all(&self, core: &Core, port: u32, arriving: u64) -> bool {
+        let Some(deflections) = &core.deflections else { return true };
         let unit = &self.ports[port as usize];
-        let keeps_headers = deflections.keeps_headers(&unit.port, arriving, E::FRAMING.header);
+        let keeps_headers = deflections.keeps_headers(&unit.port, arriving, core.framing.header);
         keeps_headers && deflections.keeps(port, &unit.port, arriving)
     }
 
@@ -33,29 +27,30 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     #[inline(never)]
     pub(super) fn deflecting_arrive(
         &mut self,
-        calendar: &mut impl Calendar,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
         port: u32,
         (now, link): (Time, u32),
         handle: Handle,
     ) -> bool {
-        let from_host = link >= self.routes.ports();
-        let steps = if from_host { Steps::default() } else { self.arena.steps(handle).further() };
-        let (way, steps) = self.way(port, link, handle, steps);
+        let from_host = link >= core.routes.ports();
+        let steps = if from_host { Steps::default() } else { core.arena.steps(handle).further() };
+        let (way, steps) = self.way(core, port, link, handle, steps);
         if way != port {
-            calendar.deflected(&self.arena, port, handle);
+            calendar.deflected(&core.arena, port, handle);
         }
-        let found = match &self.deflections {
+        let found = match &core.deflections {
             Some(deflections) if deflections.asks_what_was_found() => {
-                let packet = self.arena.packet(handle);
+                let packet = core.arena.packet(handle);
                 let found = self.ports[way as usize].port.packets_before(&self.model, packet);
                 found.min(u16::MAX.into()) as u16
             }
             Some(_) | None => 0,
         };
-        self.arena.set_steps(handle, Steps { found, ..steps });
-        let may_act = match self.pauses {
-            Some(_) => self.lossless_arrive(calendar, way, (now, link), handle),
-            None => self.enqueue_coupled(calendar, way, now, handle),
+        core.arena.set_steps(handle, Steps { found, ..steps });
+        let may_act = match core.pauses {
+            Some(_) => self.lossless_arrive(core, calendar, way, (now, link), handle),
+            None => self.enqueue_coupled(core, calendar, way, now, handle),
         };
         if way != port {
             calendar.touched(way);
@@ -64,14 +59,21 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     }
 
     /// The port by which a packet leaves that routing sends to `port`, and what it has gone through then.
-    fn way(&mut self, port: u32, link: u32, handle: Handle, steps: Steps) -> (u32, Steps) {
-        let packet = *self.arena.packet(handle);
+    fn way(
+        &self,
+        core: &mut Core,
+        port: u32,
+        link: u32,
+        handle: Handle,
+        steps: Steps,
+    ) -> (u32, Steps) {
+        let packet = *core.arena.packet(handle);
         let unchanged = (port, steps);
-        let Some(deflections) = &mut self.deflections else { return unchanged };
+        let Some(deflections) = &mut core.deflections else { return unchanged };
         if packet.service.is_link() || !deflections.model.applies(&packet, steps) {
             return unchanged;
         }
-        let pool = &self.pools[pool_of(&self.model, &self.routes, port)];
+        let pool = &core.pools[pool_of(&self.model, &core.routes, port)];
         let (model, ports) = (&self.model, &self.ports);
         let is_full = |port: u32| !ports[port as usize].port.has_room(model, &packet, pool);
         let length = |port: u32| ports[port as usize].port.packets_before(model, &packet);
@@ -81,17 +83,17 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         if !deflections.model.is_hot(seen(deflections, port), || is_full(port)) {
             return unchanged;
         }
-        let switch = self.routes.switch_of(port);
+        let switch = core.routes.switch_of(port);
         let mut targets = std::mem::take(&mut deflections.targets);
         targets.clear();
-        targets.extend(self.routes.ports_of(switch).filter(|&target| {
+        targets.extend(core.routes.ports_of(switch).filter(|&target| {
             deflections.model.targets.admit(Target {
                 is_host: deflections.to_host[target as usize],
                 is_input: deflections.opposite[link as usize] == target,
-                is_dead: self.routes.is_dead(target),
+                is_dead: core.routes.is_dead(target),
                 is_full: is_full(target),
                 is_own: target == port,
-                is_equal_cost: self.routes.are_equally_near(port, target),
+                is_equal_cost: core.routes.are_equally_near(port, target),
             })
         }));
         let candidates = targets.len() as u32;
@@ -105,16 +107,18 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         let chosen = chosen.map(|place| targets[place as usize]);
         deflections.targets = targets;
         let Some(way) = chosen.filter(|&way| way != port) else { return unchanged };
-        self.counters[port as usize].deflected += 1;
+        core.counters[port as usize].deflected += 1;
         if packet.header.path != ANY_PATH && !model.targets.equal_cost {
             // Its own path would bring it straight back.
             let mut draw = Draw { streams: &mut deflections.streams, unit: switch };
-            self.arena.packet_mut(handle).header.path = self.routes.draw_path(&mut draw);
+            core.arena.packet_mut(handle).header.path = core.routes.draw_path(&mut draw);
         }
         (way, steps.deflected())
     }
+}
 
-    /// A host throws a packet away that is for another one: it was deflected to it. Whether this is one.
+impl Core {
+    /// Drops a packet that was deflected to a host and is for another one. Returns whether this is such a packet.
     pub(super) fn drops_stray(&mut self, host: u32, handle: Handle) -> bool {
         let Some(deflections) = &self.deflections else { return false };
         let packet = *self.arena.packet(handle);
@@ -123,7 +127,7 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             // As if the port had dropped it.
             let port = deflections.opposite[(self.routes.ports() + host) as usize];
             self.counters[port as usize].dropped += 1;
-            self.drop_quietly(handle, &packet);
+            self.drop_quietly(handle);
         }
         is_stray
     }

@@ -1,32 +1,110 @@
-//! What hosts do: packets that they take and send, timers, flows that start, events that are noted.
+//! Hosts: packets that they take and send, timers, flows that start, events that are noted.
 
-use std::mem;
+use std::sync::Arc;
 
-use trimline_packet::{ConnectionId, Flags, Handle, HostId, Packet, Packets, Time};
-use trimline_switch::OutputPort;
-use trimline_transport::{Allowed, Half, Key, PathList, flow};
+use trimline_metrics::{FlowRecord, PacketLatency, Readings, SeriesColumn};
+use trimline_packet::{ConnectionId, Flags, Handle, HostId, Packet, Packets, Time, TimeDelta};
+use trimline_transport::{Allowed, Framing, Half, Key, PathList, flow};
 
+use super::core::{HOST_FRONT, next_hop_draw};
 use super::host_tables::Tables;
-use super::{Calendar, Network, next_hop_draw};
+use super::{Calendar, Core, HostTable, Transmitter};
 use crate::flow::Flow;
-use crate::flows::{Begun, Flows, Further, Opened, Totals};
+use crate::flows::{Begun, Flows, Further};
 use crate::protocol::Protocol;
-use crate::table;
-use crate::workload::Notice;
+use crate::table::{self, Fronts, Shared};
 
-impl<E: Protocol, P: OutputPort> Network<E, P> {
+/// Bytes of a host's connections that are worth asking for before it is visited: two connections.
+const MOST_PREFETCH: usize = 512;
+
+#[repr(C, align(64))]
+pub(super) struct HostUnit<E> {
+    pub(super) link: Transmitter,
+    /// No event of this host lies before this.
+    pub(super) clock: Time,
+    /// When the next of this host's flows starts.
+    next_start_at: Time,
+    /// Flows that started here and of which no packet has left.
+    unsent: u32,
+    pub(super) endpoint: E,
+}
+
+/// All hosts of a run, which have one kind of endpoint.
+pub(crate) struct Hosts<E: Protocol> {
+    pub(super) hosts: Shared<HostUnit<E>>,
+    config: Arc<E::Config>,
+}
+
+impl<E: Protocol> Hosts<E> {
+    /// Hosts with these links, whose flows start by themselves.
+    pub(crate) fn new(
+        config: &E::Config,
+        links: impl IntoIterator<Item = Transmitter>,
+        core: &mut Core,
+    ) -> Hosts<E> {
+        let config = Arc::new(config.clone());
+        let Core { flows, routes, seed, .. } = core;
+        let unit = |(host, link)| {
+            let host_id = HostId::new(host);
+            let mut endpoint = E::new(host_id, &config, *seed);
+            let mut directory = Tables { host: host_id, flows: &mut *flows, routes: &*routes };
+            endpoint.handle_command(Time::ZERO, flow::Command::Listen.into(), &mut directory);
+            let next_start_at = flows.next_start(host);
+            HostUnit { endpoint, link, clock: Time::ZERO, next_start_at, unsent: 0 }
+        };
+        let hosts = (0..).zip(links).map(unit).collect();
+        Hosts { hosts, config }
+    }
+
+    /// Another view of the same hosts.
+    ///
+    /// # Safety
+    /// As [`Core::view`].
+    pub(crate) unsafe fn view(&self) -> Hosts<E> {
+        // SAFETY: promised by the caller.
+        Hosts { hosts: unsafe { self.hosts.view() }, config: Arc::clone(&self.config) }
+    }
+
+    /// Prefetches the connections of a host that will soon be visited.
+    #[inline(always)]
+    pub(crate) fn prefetch_connections(&self, host: u32) {
+        let (address, bytes) = self.hosts[host as usize].endpoint.connections().all();
+        table::prefetch(address, bytes.min(MOST_PREFETCH));
+    }
+
+    /// Whether a host has more connections than [`Hosts::prefetch_connections`] asks for.
+    #[inline(always)]
+    pub(crate) fn has_many_connections(&self, host: u32) -> bool {
+        self.hosts[host as usize].endpoint.connections().all().1 > MOST_PREFETCH
+    }
+
+    /// Prefetches the table entry that says which connection the next packet of a host is for.
+    #[inline(always)]
+    pub(crate) fn prefetch_flow(&self, core: &Core, host: u32, handle: Handle) {
+        core.flows.prefetch(host, Key::of(core.arena.packet(handle)));
+    }
+
+    /// Prefetches the connection that the next packet of a host is for.
+    #[inline(always)]
+    pub(crate) fn prefetch_connection(&self, core: &Core, host: u32, handle: Handle) {
+        if let Some(slot) = core.flows.find(host, Key::of(core.arena.packet(handle))) {
+            let (address, bytes) = self.hosts[host as usize].endpoint.connections().item(slot);
+            table::prefetch(address, bytes);
+        }
+    }
+
     /// When a host will next act by itself.
     #[inline]
-    pub(crate) fn host_next(&self, host: u32) -> Time {
-        let (transmission, other) = self.host_outlook(host);
+    pub(crate) fn host_next(&self, core: &Core, host: u32) -> Time {
+        let (transmission, other) = self.host_outlook(core, host);
         transmission.min(other)
     }
 
     /// When a host will next send, and when it will next do anything else by itself.
     #[inline(always)]
-    pub(crate) fn host_outlook(&self, host: u32) -> (Time, Time) {
-        if self.has_stages {
-            return self.host_outlook_staged(host);
+    pub(crate) fn host_outlook(&self, core: &Core, host: u32) -> (Time, Time) {
+        if core.has_stages {
+            return self.host_outlook_staged(core, host);
         }
         let unit = &self.hosts[host as usize];
         let transmission =
@@ -36,40 +114,46 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
 
     /// The same where switches may tell hosts to stop, or something stands before the link.
     #[inline(never)]
-    fn host_outlook_staged(&self, host: u32) -> (Time, Time) {
-        let (unit, number) = (&self.hosts[host as usize], self.routes.ports() + host);
+    fn host_outlook_staged(&self, core: &Core, host: u32) -> (Time, Time) {
+        let (unit, number) = (&self.hosts[host as usize], core.routes.ports() + host);
         let other = unit.endpoint.poll_timeout().min(unit.next_start_at);
-        let other = other.min(self.next_delivery(host));
-        if let Some(next) = self.staged_outlook(host) {
+        let other = other.min(core.next_delivery(host));
+        if let Some(next) = self.staged_outlook(core, host) {
             return (next, other);
         }
-        let allowed = self.host_allows(host);
+        let allowed = self.host_allows(core, host);
         let transmission =
             unit.endpoint.transmit_at(allowed).max(unit.link.busy_until).max(unit.clock);
-        let end = self.pauses.as_ref().map_or(Time::NEVER, |pauses| pauses.first_end(number));
+        let end = core.pauses.as_ref().map_or(Time::NEVER, |pauses| pauses.first_end(number));
         (transmission, other.min(end))
     }
 
     /// Which packets the NIC of a host takes now.
-    fn host_allows(&self, host: u32) -> Allowed {
-        match &self.pauses {
+    fn host_allows(&self, core: &Core, host: u32) -> Allowed {
+        match &core.pauses {
             None => Allowed::ALL,
-            Some(pauses) => pauses.allowed(self.routes.ports() + host),
+            Some(pauses) => pauses.allowed(core.routes.ports() + host),
         }
     }
 
     /// Performs everything that a host does by itself before `limit`.
     #[inline]
-    pub(crate) fn host_advance(&mut self, calendar: &mut impl Calendar, host: u32, limit: Time) {
+    pub(crate) fn host_advance(
+        &mut self,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
+        host: u32,
+        limit: Time,
+    ) {
         loop {
-            let (transmission, other) = self.host_outlook(host);
+            let (transmission, other) = self.host_outlook(core, host);
             if transmission.min(other) >= limit {
                 return;
             }
             if transmission <= other {
-                self.host_transmit(calendar, host, transmission);
+                self.host_transmit(core, calendar, host, transmission);
             } else {
-                self.host_otherwise(host, other);
+                self.host_otherwise(core, host, other);
             }
         }
     }
@@ -77,31 +161,38 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// A packet arrives at a host. Before it the host does what is due, and at once what it makes possible.
     pub(crate) fn host_arrive(
         &mut self,
-        calendar: &mut impl Calendar,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
         host: u32,
         now: Time,
         handle: Handle,
     ) {
-        self.host_advance(calendar, host, now);
-        self.host_transmit_due(calendar, host, now);
-        self.host_receive(host, now, handle);
-        self.host_transmit_due(calendar, host, now);
+        self.host_advance(core, calendar, host, now);
+        self.host_transmit_due(core, calendar, host, now);
+        self.host_receive(core, host, now, handle);
+        self.host_transmit_due(core, calendar, host, now);
     }
 
-    fn host_transmit_due(&mut self, calendar: &mut impl Calendar, host: u32, now: Time) {
-        while self.host_outlook(host).0 <= now {
-            self.host_transmit(calendar, host, now);
+    fn host_transmit_due(
+        &mut self,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
+        host: u32,
+        now: Time,
+    ) {
+        while self.host_outlook(core, host).0 <= now {
+            self.host_transmit(core, calendar, host, now);
         }
     }
 
     /// A host's timer is due, or the start of a flow, or the transport hears of what waited in the NIC.
     #[cold]
-    pub(crate) fn host_otherwise(&mut self, host: u32, now: Time) {
-        if self.next_delivery(host) <= now {
-            return self.deliver_due(host, now);
+    pub(crate) fn host_otherwise(&mut self, core: &mut Core, host: u32, now: Time) {
+        if core.next_delivery(host) <= now {
+            return self.deliver_due(core, host, now);
         }
-        if let Some(pauses) = &mut self.pauses {
-            let number = self.routes.ports() + host;
+        if let Some(pauses) = &mut core.pauses {
+            let number = core.routes.ports() + host;
             if pauses.first_end(number) <= now {
                 self.hosts[host as usize].clock = now;
                 return pauses.end_at_host(number, now);
@@ -109,41 +200,59 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         }
         let unit = &self.hosts[host as usize];
         if unit.endpoint.poll_timeout() <= now {
-            self.host_timer(host, now.max(unit.clock));
+            self.host_timer(core, host, now.max(unit.clock));
         } else {
-            self.host_start(host, now);
+            self.host_start(core, host, now);
         }
     }
 
     /// The NIC is free and the endpoint may have something to send.
     #[inline]
-    pub(crate) fn host_transmit(&mut self, calendar: &mut impl Calendar, host: u32, now: Time) {
-        if self.has_stages {
-            return self.transmit_staged(calendar, host, now);
+    pub(crate) fn host_transmit(
+        &mut self,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
+        host: u32,
+        now: Time,
+    ) {
+        if core.has_stages {
+            return self.transmit_staged(core, calendar, host, now);
         }
-        if let Some(packet) = self.pull(host, now, Allowed::ALL) {
-            let handle = self.arena.insert(packet);
-            self.send(calendar, host, now, (handle, &packet));
+        if let Some(packet) = self.pull(core, host, now, Allowed::ALL) {
+            let handle = core.arena.insert(packet);
+            self.send(core, calendar, host, now, (handle, &packet));
         }
     }
 
     /// The same where switches may tell hosts to stop, or something stands before the link.
     #[inline(never)]
-    fn transmit_staged(&mut self, calendar: &mut impl Calendar, host: u32, now: Time) {
-        if self.staged_transmit(calendar, host, now) {
+    fn transmit_staged(
+        &mut self,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
+        host: u32,
+        now: Time,
+    ) {
+        if self.staged_transmit(core, calendar, host, now) {
             return;
         }
-        let allowed = self.host_allows(host);
-        if let Some(packet) = self.pull(host, now, allowed) {
-            self.count_sent(host);
-            let handle = self.arena.insert(packet);
-            self.send(calendar, host, now, (handle, &packet));
+        let allowed = self.host_allows(core, host);
+        if let Some(packet) = self.pull(core, host, now, allowed) {
+            core.count_sent(host);
+            let handle = core.arena.insert(packet);
+            self.send(core, calendar, host, now, (handle, &packet));
         }
     }
 
     /// The packet that the endpoint of a host gives up now.
     #[inline(always)]
-    pub(super) fn pull(&mut self, host: u32, now: Time, allowed: Allowed) -> Option<Packet> {
+    pub(super) fn pull(
+        &mut self,
+        core: &mut Core,
+        host: u32,
+        now: Time,
+        allowed: Allowed,
+    ) -> Option<Packet> {
         let unit = &mut self.hosts[host as usize];
         unit.clock = now;
         let Some(packet) = unit.endpoint.poll_transmit(now, allowed) else {
@@ -154,10 +263,9 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             return None;
         };
         if unit.unsent > 0 {
-            unit.unsent -= u32::from(left(&mut self.flows, host, now, &packet));
+            unit.unsent -= u32::from(left(&mut core.flows, host, now, &packet));
         }
-        self.ledger.created += 1;
-        self.ledger.created_bytes += u64::from(packet.wire_bytes);
+        core.count_created(&packet);
         Some(packet)
     }
 
@@ -165,73 +273,78 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     #[inline(always)]
     pub(super) fn send(
         &mut self,
-        calendar: &mut impl Calendar,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
         host: u32,
         now: Time,
         (handle, packet): (Handle, &Packet),
     ) {
         let link = &mut self.hosts[host as usize].link;
-        let (arrival, is_impaired) = link.begin(&self.classes, now, packet.wire_bytes);
-        let sender = self.ports.len() as u32 + host;
-        let any = next_hop_draw(&mut self.choices, sender);
+        let sender = core.routes.ports() + host;
+        let any = next_hop_draw(&mut core.choices, sender);
         let (to, path) = (packet.destination, packet.header.path);
-        let next = self.routes.next_unit(link.far_end, to, path, any);
-        if is_impaired {
-            self.pass(calendar, next, now, arrival, handle, sender);
-        } else {
-            calendar.arrive(&mut self.arena, next, arrival, handle, sender);
-        }
+        let next = core.routes.next_unit(link.far_end, to, path, any);
+        core.begin(calendar, link, (sender, next), (now, handle, packet.wire_bytes));
     }
 
-    fn host_timer(&mut self, host: u32, now: Time) {
+    fn host_timer(&mut self, core: &mut Core, host: u32, now: Time) {
         let unit = &mut self.hosts[host as usize];
         unit.clock = now;
         let mut directory =
-            Tables { host: HostId::new(host), flows: &mut self.flows, routes: &self.routes };
+            Tables { host: HostId::new(host), flows: &mut core.flows, routes: &core.routes };
         unit.endpoint.handle_timeout(now, &mut directory);
-        self.drain_events(host, now);
+        self.drain_events(core, host, now);
     }
 
-    fn host_start(&mut self, host: u32, now: Time) {
+    fn host_start(&mut self, core: &mut Core, host: u32, now: Time) {
         let unit = &mut self.hosts[host as usize];
         unit.clock = now;
-        let begun = self.flows.begin(host, now);
-        unit.next_start_at = self.flows.next_start(host);
+        let begun = core.flows.begin(host, now);
+        unit.next_start_at = core.flows.next_start(host);
         match begun {
             None => {}
-            Some(Begun::Send(further)) => self.host_send(host, now, further),
-            Some(Begun::Open(connection, flow)) => self.host_open(host, now, connection, flow),
+            Some(Begun::Send(further)) => self.host_send(core, host, now, further),
+            Some(Begun::Open(connection, flow)) => {
+                self.host_open(core, host, now, connection, flow)
+            }
         }
     }
 
     /// A flow opens its connection.
-    fn host_open(&mut self, host: u32, now: Time, connection: ConnectionId, flow: Flow) {
+    fn host_open(
+        &mut self,
+        core: &mut Core,
+        host: u32,
+        now: Time,
+        connection: ConnectionId,
+        flow: Flow,
+    ) {
         let mut paths = PathList::new();
         if flow.switch_random {
             paths.push(trimline_transport::ANY_PATH);
         } else {
-            self.routes.paths(flow.source, flow.destination, &mut paths);
+            core.routes.paths(flow.source, flow.destination, &mut paths);
         }
-        let stream = self.flows.stream_of(&flow, Half::Sending);
-        let payload = self.flows.applications.payload(flow.workload);
+        let stream = core.flows.stream_of(&flow, Half::Sending);
+        let payload = core.flows.applications.payload(flow.workload);
         let Flow { destination: peer, class, size: length, .. } = flow;
         let command =
             flow::Command::Open { peer, connection, class, length, payload, paths, stream };
-        self.host_command(host, now, command);
-        self.drain_events(host, now);
+        self.host_command(core, host, now, command);
+        self.drain_events(core, host, now);
     }
 
     /// A further message goes on its connection.
-    fn host_send(&mut self, host: u32, now: Time, further: Further) {
+    fn host_send(&mut self, core: &mut Core, host: u32, now: Time, further: Further) {
         let Further { key, length } = further;
-        self.host_command(host, now, flow::Command::Send { key, length });
-        self.drain_events(host, now);
+        self.host_command(core, host, now, flow::Command::Send { key, length });
+        self.drain_events(core, host, now);
     }
 
     /// A flow or a message begins.
-    fn host_command(&mut self, host: u32, now: Time, command: flow::Command) {
+    fn host_command(&mut self, core: &mut Core, host: u32, now: Time, command: flow::Command) {
         let mut directory =
-            Tables { host: HostId::new(host), flows: &mut self.flows, routes: &self.routes };
+            Tables { host: HostId::new(host), flows: &mut core.flows, routes: &core.routes };
         let unit = &mut self.hosts[host as usize];
         unit.unsent += 1;
         unit.endpoint.handle_command(now, command.into(), &mut directory);
@@ -239,142 +352,71 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
 
     /// A host takes a packet, and does nothing else yet.
     #[inline(always)]
-    pub(crate) fn host_receive(&mut self, host: u32, now: Time, handle: Handle) {
-        if self.has_stages && self.stage_receives(host, now, handle) {
+    pub(crate) fn host_receive(&mut self, core: &mut Core, host: u32, now: Time, handle: Handle) {
+        if core.has_stages && self.stage_receives(core, host, now, handle) {
             return;
         }
-        let packet = *self.arena.packet(handle);
-        self.hear(host, now, handle, &packet);
+        let packet = *core.arena.packet(handle);
+        self.hear(core, host, now, handle, &packet);
     }
 
     /// The transport of a host hears of a packet, which is no longer in the network.
     #[inline(always)]
-    pub(super) fn hear(&mut self, host: u32, now: Time, handle: Handle, packet: &Packet) {
-        self.arena.release(handle);
-        self.ledger.delivered_bytes += u64::from(packet.wire_bytes);
-        self.ledger.delivered[packet.service.service_index()] += 1;
+    pub(super) fn hear(
+        &mut self,
+        core: &mut Core,
+        host: u32,
+        now: Time,
+        handle: Handle,
+        packet: &Packet,
+    ) {
+        core.arena.release(handle);
+        core.count_delivered(packet);
         let unit = &mut self.hosts[host as usize];
         unit.clock = now;
         let mut directory =
-            Tables { host: HostId::new(host), flows: &mut self.flows, routes: &self.routes };
+            Tables { host: HostId::new(host), flows: &mut core.flows, routes: &core.routes };
         unit.endpoint.handle_packet(now, packet, &mut directory);
-        self.drain_events(host, now);
+        self.drain_events(core, host, now);
     }
 
     #[inline]
-    fn drain_events(&mut self, host: u32, now: Time) {
+    fn drain_events(&mut self, core: &mut Core, host: u32, now: Time) {
         while let Some(event) = self.hosts[host as usize].endpoint.poll_event() {
-            self.note_event(host, event, now);
+            self.note_event(core, host, event, now);
         }
     }
 
     /// What ends may start something at the same host.
     #[cold]
-    fn note_event(&mut self, host: u32, event: E::Event, now: Time) {
+    fn note_event(&mut self, core: &mut Core, host: u32, event: E::Event, now: Time) {
         if let Some(event) = event.into() {
             let (flow::Event::Delivered { key, .. } | flow::Event::Acknowledged { key, .. }) =
                 event;
-            if self.flows.is_kept(host, key) {
-                self.note_message(host, event, now);
+            if core.flows.is_kept(host, key) {
+                self.note_message(core, host, event, now);
             } else {
-                self.flows.note(host, event, now);
+                core.flows.note(host, event, now);
             }
-            self.hosts[host as usize].next_start_at = self.flows.next_start(host);
+            self.hosts[host as usize].next_start_at = core.flows.next_start(host);
         }
     }
 
     /// The same of a message on a kept connection: the one that waits behind it goes at once. Whoever calls drains the
     /// events.
-    fn note_message(&mut self, host: u32, event: flow::Event, now: Time) {
+    fn note_message(&mut self, core: &mut Core, host: u32, event: flow::Event, now: Time) {
         let (half, slot) = match event {
             flow::Event::Delivered { slot, .. } => (Half::Receiving, slot),
             flow::Event::Acknowledged { slot, .. } => (Half::Sending, slot),
         };
-        let totals = self.totals(HostId::new(host), half, slot);
-        if let Some(Further { key, length }) = self.flows.note_message(host, event, now, totals) {
-            self.host_command(host, now, flow::Command::Send { key, length });
+        let totals = HostTable::totals(self, HostId::new(host), half, slot);
+        if let Some(Further { key, length }) = core.flows.note_message(host, event, now, totals) {
+            self.host_command(core, host, now, flow::Command::Send { key, length });
         }
     }
 
-    /// What a half at a host has counted.
-    pub(crate) fn totals(&self, host: HostId, half: Half, slot: u32) -> Totals {
-        let endpoint = self.endpoint(host);
-        Totals::of(|record| match half {
-            Half::Receiving => endpoint.record_receiver(slot, record),
-            Half::Sending => {
-                endpoint.record_sender(slot, record);
-                0
-            }
-        })
-    }
-
-    /// What hosts tell each other, since the last time.
-    #[inline]
-    pub(crate) fn take_notices(&mut self) -> Vec<Notice> {
-        mem::take(self.flows.applications.notices())
-    }
-
-    /// A host will hear something. Gives its unit, which must be visited then.
-    pub(crate) fn expect(&mut self, notice: Notice) -> u32 {
-        self.flows.applications.expect(notice);
-        self.hosts[notice.host as usize].next_start_at = self.flows.next_start(notice.host);
-        self.ports.len() as u32 + notice.host
-    }
-
-    /// NDP 3.2.3: hosts receive the routing updates to know which paths to avoid.
-    pub(super) fn announce_paths(&mut self, now: Time) {
-        let under_way: Vec<Opened> = self.flows.under_way().collect();
-        for opened in under_way {
-            let flow = self.flows.seat(opened).flow;
-            let connection = self.flows.connection(opened);
-            for half in [Half::Sending, Half::Receiving] {
-                let (host, peer) = match half {
-                    Half::Sending => (flow.source, flow.destination),
-                    Half::Receiving => (flow.destination, flow.source),
-                };
-                let leaves_choice = match half {
-                    Half::Sending => flow.switch_random,
-                    Half::Receiving => self.flows.any_switch_random(),
-                };
-                let key = Key { peer, connection, opened_here: half == Half::Sending, half };
-                if leaves_choice || self.flows.find(host.get(), key).is_none() {
-                    continue;
-                }
-                let mut paths = PathList::new();
-                self.routes.paths(host, peer, &mut paths);
-                let mut directory = Tables { host, flows: &mut self.flows, routes: &self.routes };
-                let endpoint = &mut self.hosts[host.index()].endpoint;
-                let command = flow::Command::Paths { key, paths };
-                endpoint.handle_command(now, command.into(), &mut directory);
-            }
-        }
-    }
-
-    /// Asks for the halves of a flow that is forgotten soon.
-    pub(crate) fn prefetch_halves(&self, opened: Opened) {
-        let seat = self.flows.seat(opened);
-        for (slot, host) in
-            [(seat.sender, seat.flow.source), (seat.receiver, seat.flow.destination)]
-        {
-            if let Some(slot) = slot {
-                let (address, bytes) = self.endpoint(host).connections().item(slot);
-                table::prefetch(address, bytes);
-            }
-        }
-    }
-
-    /// A flow is over, and what is late has been answered: its slots and its place are free. While no other thread
-    /// works.
-    pub(crate) fn forget(&mut self, opened: Opened) {
-        let seat = self.flows.seat(opened);
-        for (slot, host) in
-            [(seat.sender, seat.flow.source), (seat.receiver, seat.flow.destination)]
-        {
-            if let Some(slot) = slot {
-                self.hosts[host.index()].endpoint.forget(slot);
-            }
-        }
-        self.flows.forget(opened);
+    fn endpoint(&self, host: HostId) -> &E {
+        &self.hosts[host.index()].endpoint
     }
 
     /// Until when a host sends what it is sending.
@@ -389,4 +431,68 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
 fn left(flows: &mut Flows, host: u32, now: Time, packet: &Packet) -> bool {
     let is_own = packet.header.flags.contains(Flags::FROM_OPENER);
     is_own && flows.leave(host, packet.header.connection, now)
+}
+
+impl<E: Protocol> HostTable for Hosts<E> {
+    fn framing(&self) -> Framing {
+        E::FRAMING
+    }
+    fn fronts(&self) -> Fronts<HOST_FRONT> {
+        self.hosts.fronts()
+    }
+    fn link(&self, host: u32) -> &Transmitter {
+        &self.hosts[host as usize].link
+    }
+    fn link_mut(&mut self, host: u32) -> &mut Transmitter {
+        &mut self.hosts[host as usize].link
+    }
+    fn hold_until(&mut self, host: u32, now: Time) {
+        let host = &mut self.hosts[host as usize];
+        host.clock = host.clock.max(now);
+    }
+    fn set_next_start(&mut self, host: u32, at: Time) {
+        self.hosts[host as usize].next_start_at = at;
+    }
+    fn time_wait(&self) -> TimeDelta {
+        E::time_wait(&self.config)
+    }
+    fn patience(&self) -> TimeDelta {
+        E::patience(&self.config)
+    }
+    fn series_columns(&self) -> Vec<SeriesColumn> {
+        E::series_columns(&self.config)
+    }
+    fn statistics_of(&self, host: HostId, slot: u32) -> flow::Statistics {
+        self.endpoint(host).statistics_of(slot)
+    }
+    fn record_sender(&self, host: HostId, slot: u32, record: &mut FlowRecord) {
+        self.endpoint(host).record_sender(slot, record);
+    }
+    fn record_receiver(&self, host: HostId, slot: u32, record: &mut FlowRecord) -> u64 {
+        self.endpoint(host).record_receiver(slot, record)
+    }
+    fn latencies(&self, host: HostId, slot: u32, latencies: &mut Vec<PacketLatency>) {
+        self.endpoint(host).latencies(slot, &self.config, latencies);
+    }
+    fn read(&self, host: HostId, slot: u32, half: Half, readings: &mut Readings<'_>) {
+        self.endpoint(host).read(slot, half, readings);
+    }
+    fn prefetch_half(&self, host: HostId, slot: u32) {
+        let (address, bytes) = self.endpoint(host).connections().item(slot);
+        table::prefetch(address, bytes);
+    }
+    fn forget(&mut self, host: HostId, slot: u32) {
+        self.hosts[host.index()].endpoint.forget(slot);
+    }
+    fn set_paths(
+        &mut self,
+        core: &mut Core,
+        host: HostId,
+        now: Time,
+        (key, paths): (Key, PathList),
+    ) {
+        let command = flow::Command::Paths { key, paths };
+        let mut directory = Tables { host, flows: &mut core.flows, routes: &core.routes };
+        self.hosts[host.index()].endpoint.handle_command(now, command.into(), &mut directory);
+    }
 }

@@ -1,43 +1,41 @@
 //! What is looked at between two events: by a recorder, and by checks.
 
 use trimline_metrics::HostCounters;
-use trimline_packet::{Handle, Packet, Packets, PortCounters, Time, TimeDelta};
+use trimline_packet::{Handle, Packet, Packets, PortCounters, ServiceClass, Time, TimeDelta};
 use trimline_switch::bump::PacerCounters;
-use trimline_switch::{OutputPort, PortModel};
 use trimline_transport::Half;
 
-use super::Network;
+use super::{HostTable, Network, SwitchTable};
 use crate::bumps::Bumps;
-use crate::deflections::data_queues;
 use crate::flows::{Seat, Totals};
 use crate::nics::Nics;
-use crate::protocol::Protocol;
 
-impl<E: Protocol, P: OutputPort> Network<E, P> {
+impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
     /// Checks that no queue holds more than it may, and that pools know what their queues hold.
     ///
     /// # Panics
     /// One does.
     pub(crate) fn check_queue_bounds(&self) {
-        for (port, unit) in self.ports.iter().enumerate() {
-            for queue in 0..P::QUEUES {
-                let Some(most) = unit.port.most_in_queue(&self.model, queue) else { continue };
-                let packets = unit.port.queue_packets(queue);
-                let bytes = unit.port.queue_bytes(queue);
+        for port in 0..self.core.routes.ports() {
+            for queue in 0..self.switches.queues() {
+                let Some(most) = self.switches.most_in_queue(port, queue) else { continue };
+                let packets = self.switches.queue_packets(port, queue);
+                let bytes = self.switches.queue_bytes(port, queue);
                 assert!(
                     packets <= most.packets && bytes <= most.bytes,
                     "{}: queue {queue} holds {packets} packets, {bytes} B of {most:?}",
-                    self.routes.port_name(port as u32)
+                    self.core.routes.port_name(port)
                 );
             }
         }
-        let switches = if self.model.shares_memory() { self.routes.switches() } else { 0 };
+        let switches = if self.switches.shares_memory() { self.core.routes.switches() } else { 0 };
         for switch in 0..switches {
-            let (pool, ports) = (&self.pools[switch], self.routes.ports_of(switch as u32));
+            let (pool, ports) =
+                (&self.core.pools[switch], self.core.routes.ports_of(switch as u32));
             let pooled = |port: u32| -> u64 {
-                let port = &self.ports[port as usize].port;
-                let queues = (0..P::QUEUES).filter(|&queue| port.is_pooled(&self.model, queue));
-                queues.map(|queue| u64::from(port.queue_bytes(queue))).sum()
+                let pooled = |&queue: &usize| self.switches.is_pooled(port, queue);
+                let queues = (0..self.switches.queues()).filter(pooled);
+                queues.map(|queue| u64::from(self.switches.queue_bytes(port, queue))).sum()
             };
             let held: u64 = ports.map(pooled).sum();
             let used = pool.used().get();
@@ -52,81 +50,85 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     /// The packets that wait in one queue of a port, without the one on the wire.
     pub(crate) fn waiting_in(&self, port: u32, queue: usize) -> impl Iterator<Item = Handle> {
         let some = |handle: Handle| (!handle.is_none()).then_some(handle);
-        let first = some(self.ports[port as usize].port.first(queue));
-        std::iter::successors(first, move |&handle| some(self.arena.next(handle)))
+        let first = some(self.switches.first(port, queue));
+        std::iter::successors(first, move |&handle| some(self.core.arena.next(handle)))
     }
 
     /// Whether a packet waits in one queue of a port, beside the one on the wire.
     pub(crate) fn has_waiting(&self, port: u32, queue: usize) -> bool {
-        !self.ports[port as usize].port.first(queue).is_none()
+        queue < self.switches.queues() && !self.switches.first(port, queue).is_none()
     }
 
     /// The packets that wait at a port, queue by queue, without the one on the wire.
     pub(crate) fn waiting(&self, port: u32) -> impl Iterator<Item = (Handle, &Packet)> {
-        let queues = (0..P::QUEUES).flat_map(move |queue| self.waiting_in(port, queue));
-        queues.map(|handle| (handle, self.arena.packet(handle)))
+        let queues =
+            (0..self.switches.queues()).flat_map(move |queue| self.waiting_in(port, queue));
+        queues.map(|handle| (handle, self.core.arena.packet(handle)))
     }
 
     /// Packets and bytes of the queue of a port that takes this packet, the packet on the wire included.
     pub(crate) fn queue_of(&self, port: u32, packet: &Packet) -> (u32, u32) {
-        let port = &self.ports[port as usize].port;
-        let queue = port.classify(&self.model, packet);
-        (port.queue_packets(queue), port.queue_bytes(queue))
+        let queue = self.switches.classify(port, packet);
+        (self.switches.queue_packets(port, queue), self.switches.queue_bytes(port, queue))
     }
 
     /// Bytes in all queues of a port, the packet on the wire included.
     pub(crate) fn queued_bytes(&self, port: u32) -> u64 {
-        let port = &self.ports[port as usize].port;
-        (0..P::QUEUES).map(|queue| u64::from(port.queue_bytes(queue))).sum()
+        self.queued_in(port, u32::MAX)
     }
 
-    /// The queues of a port that whole data packets enter, a bit each.
+    /// The queues of a port that whole data packets enter, a bit each; where the class of a flow decides, that of class 0.
     pub(crate) fn data_queues(&self, port: u32) -> u32 {
-        data_queues(&self.ports[port as usize].port, &self.model)
+        data_queues(&*self.switches, port)
     }
 
     /// Bytes in some queues of a port, a bit each, the packet on the wire included.
     pub(crate) fn queued_in(&self, port: u32, queues: u32) -> u64 {
-        let port = &self.ports[port as usize].port;
-        let queues = (0..P::QUEUES).filter(|queue| queues >> queue & 1 != 0);
-        queues.map(|queue| u64::from(port.queue_bytes(queue))).sum()
+        let queues = (0..self.switches.queues()).filter(|queue| queues >> queue & 1 != 0);
+        queues.map(|queue| u64::from(self.switches.queue_bytes(port, queue))).sum()
     }
 
     /// How long pauses have stopped any class of a unit.
     pub(crate) fn stopped_for(&self, unit: u32, now: Time) -> TimeDelta {
-        let pauses = self.pauses.as_ref();
+        let pauses = self.core.pauses.as_ref();
         pauses.map_or(TimeDelta::ZERO, |pauses| pauses.counters(unit, now).1.stopped_for)
     }
 
     /// By host: what stands between it and its link has done; none in a run without.
     pub(crate) fn staged_hosts(&self, now: Time) -> Vec<HostCounters> {
-        staged_hosts(self.nics.as_deref(), self.bumps.as_deref(), self.routes.hosts(), now)
+        staged_hosts(
+            self.core.nics.as_deref(),
+            self.core.bumps.as_deref(),
+            self.core.routes.hosts(),
+            now,
+        )
     }
 
     /// What each host sent, in a run that is sampled.
     pub(crate) fn host_counters(&self) -> impl Iterator<Item = &PortCounters> {
-        self.sent.iter()
+        self.core.sent.iter()
     }
 
     /// By host: payload that applications have handed over and that it has not sent once, of flows of a size.
     ///
     /// `payloads` are the bytes of a full packet, by workload.
     pub(crate) fn unsent_bytes(&self, payloads: &[u64]) -> Vec<u64> {
-        let mut unsent = vec![0; self.hosts.len()];
-        for opened in self.flows.under_way() {
-            let Seat { flow, sender, acknowledged: None, receiver, .. } = self.flows.seat(opened)
+        let mut unsent = vec![0; self.core.routes.hosts() as usize];
+        for opened in self.core.flows.under_way() {
+            let Seat { flow, sender, acknowledged: None, receiver, .. } =
+                self.core.flows.seat(opened)
             else {
                 continue;
             };
             let totals = |host, half, slot: Option<u32>| {
-                slot.map_or(Totals::default(), |slot| self.totals(host, half, slot))
+                slot.map_or(Totals::default(), |slot| self.hosts.totals(host, half, slot))
             };
             let sent = totals(flow.source, Half::Sending, sender);
-            let (flow, sent) = match self.flows.carries_messages(opened) {
+            let (flow, sent) = match self.core.flows.carries_messages(opened) {
                 false => (flow, sent),
                 true => {
                     let received = totals(flow.destination, Half::Receiving, receiver);
-                    match self.flows.course(opened, sent, received) {
+                    match self.core.flows.course(opened, sent, received) {
                         Some(course) => (course.flow, course.totals),
                         None => continue,
                     }
@@ -136,17 +138,32 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
             let sent = sent.sent_once() * payloads[flow.workload as usize];
             unsent[flow.source.index()] += size.get().saturating_sub(sent);
         }
-        self.flows.unsent_of_waiting(&mut unsent);
+        self.core.flows.unsent_of_waiting(&mut unsent);
         unsent
     }
 
     /// When the last bit of what a unit sent last leaves it.
     pub(crate) fn busy_until(&self, unit: u32) -> Time {
-        match unit.checked_sub(self.ports.len() as u32) {
-            Some(host) => self.hosts[host as usize].link.busy_until,
-            None => self.ports[unit as usize].link.busy_until,
-        }
+        self.transmitter(unit).busy_until()
     }
+
+    /// What happened at each port.
+    pub(crate) fn port_counters(&self) -> Vec<PortCounters> {
+        let of = |port: u32| {
+            let bumps = self.core.bumps.as_ref();
+            let by_phantom = bumps.map_or(0, |bumps| bumps.marked(port as usize));
+            let marked = u64::from(self.switches.marked(port)) + by_phantom;
+            PortCounters { marked, ..self.core.counters[port as usize] }
+        };
+        (0..self.core.routes.ports()).map(of).collect()
+    }
+}
+
+/// The queues of a port that whole data packets enter, a bit each; where the class of a flow decides, that of class 0.
+pub(super) fn data_queues(switches: &(impl SwitchTable + ?Sized), port: u32) -> u32 {
+    let is_whole = |class: &ServiceClass| class.service().is_whole();
+    let queue = |class| switches.queue_of(port, class);
+    ServiceClass::all().filter(is_whole).fold(0, |all, class| all | 1 << queue(class))
 }
 
 fn staged_hosts(

@@ -6,13 +6,12 @@
 //! - A pause ends by itself. While a class stays stopped its sender is told again in half that time.
 //! - A class that is stopped at a host is one that its transport may not send ([`trimline_transport::Allowed`]).
 
-use std::mem;
-
 use trimline_packet::{ByteCount, Handle, Packets, Pause, Time, TimeDelta};
 use trimline_switch::{Arrival, CLASSES, Fate, OutputPort};
 
-use super::{Calendar, LinkClass, Network, pool_of};
-use crate::protocol::Protocol;
+use super::core::LinkClass;
+use super::port::{Switches, pool_of};
+use super::{Calendar, Core, Transmitter};
 use crate::topology::LinkId;
 
 /// How long a frame stops what is sent on a link of this class.
@@ -20,51 +19,56 @@ fn lasts(class: &LinkClass, pause: Pause) -> TimeDelta {
     class.rate.transmission(ByteCount::new(Pause::QUANTUM_BITS / 8 * u64::from(pause.quanta)))
 }
 
-impl<E: Protocol, P: OutputPort> Network<E, P> {
+impl<P: OutputPort> Switches<P> {
     /// A packet arrives over a link at a port whose inputs are counted. Gives whether the port may act at once.
     #[inline(never)]
     pub(super) fn lossless_arrive(
         &mut self,
-        calendar: &mut impl Calendar,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
         port: u32,
         (now, link): (Time, u32),
         handle: Handle,
     ) -> bool {
-        let packet = *self.arena.packet(handle);
+        let packet = *core.arena.packet(handle);
         if let Some(pause) = Pause::of(&packet) {
-            self.consume(handle);
-            self.tell_port(port, pause, now);
+            core.consume(handle);
+            self.tell_port(core, port, pause, now);
             return true;
         }
         let class = self.ports[port as usize].port.classify(&self.model, &packet);
-        let pauses = self.pauses.as_mut().expect("a network with pauses");
+        let pauses = core.pauses.as_mut().expect("a network with pauses");
         let input = pauses.opposite[link as usize];
         match pauses.arrives(handle, input, class, packet.wire_bytes, now) {
             Arrival::Counted => {}
             Arrival::Stops => calendar.touched(input),
             Arrival::NoRoom => {
-                calendar.displaced(&self.arena, port, handle, Fate::Dropped);
-                self.counters[port as usize].dropped += 1;
-                self.ledger.dropped += 1;
-                self.ledger.dropped_bytes += u64::from(packet.wire_bytes);
-                self.arena.release(handle);
+                calendar.displaced(&core.arena, port, handle, Fate::Dropped);
+                core.counters[port as usize].dropped += 1;
+                core.drop_quietly(handle);
                 return false;
             }
         }
         // Behind a pause frame on the wire it is what comes next.
         let is_frame = !self.ports[port as usize].port.is_sending();
-        self.enqueue_coupled(calendar, port, now, handle) || is_frame
+        self.enqueue_coupled(core, calendar, port, now, handle) || is_frame
     }
 
     /// What [`Network::coupled_act`] does where inputs are counted.
     #[inline(never)]
-    pub(super) fn lossless_act(&mut self, calendar: &mut impl Calendar, port: u32, now: Time) {
+    pub(super) fn lossless_act(
+        &mut self,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
+        port: u32,
+        now: Time,
+    ) {
         let unit = &mut self.ports[port as usize];
         let is_free = unit.link.busy_until <= now;
-        let pauses = self.pauses.as_mut().expect("a network with pauses");
+        let pauses = core.pauses.as_mut().expect("a network with pauses");
         if is_free && unit.port.is_sending() {
-            let pool = pool_of(&self.model, &self.routes, port);
-            unit.port.release(&self.model, &mut self.pools[pool]);
+            let pool = pool_of(&self.model, &core.routes, port);
+            unit.port.release(&self.model, &mut core.pools[pool]);
             if let Some(input) = pauses.leaves(port, now) {
                 calendar.touched(input);
             }
@@ -72,109 +76,100 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         let sender = &mut pauses.senders[port as usize];
         for class in sender.ended(now) {
             sender.go_on(class, now);
-            unit.port.resume(class);
-            unit.link.busy_until = unit.link.busy_until.max(now);
+            unit.resume(class, now);
         }
         let input = &mut pauses.inputs[port as usize];
         if input.renew_at <= now {
             input.renew_at = Time::NEVER;
             let stopped = input.ingress.stopped();
-            (0..CLASSES)
-                .filter(|class| stopped >> class & 1 != 0)
-                .for_each(|class| input.tell(class, now));
+            classes_of(stopped).for_each(|class| input.tell(class, now));
         }
         if !is_free {
             return;
         }
         if input.untold != 0 {
-            self.send_pause(calendar, port, now);
+            self.send_pause(core, calendar, port, now);
         } else if unit.next_departure() <= now {
-            self.depart::<true>(calendar, port, now);
+            self.depart::<true>(core, calendar, port, now);
         }
     }
 
     /// A port tells the sender at the other end of its link what holds.
-    fn send_pause(&mut self, calendar: &mut impl Calendar, port: u32, now: Time) {
-        let pauses = self.pauses.as_mut().expect("a network with pauses");
+    fn send_pause(
+        &mut self,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
+        port: u32,
+        now: Time,
+    ) {
+        let pauses = core.pauses.as_mut().expect("a network with pauses");
         let next = pauses.opposite[port as usize];
         let packet = pauses.frame(port, now).to_packet();
         let link = &mut self.ports[port as usize].link;
-        let (arrival, is_impaired) = link.begin(&self.classes, now, packet.wire_bytes);
-        self.ledger.created += 1;
-        self.ledger.created_bytes += u64::from(packet.wire_bytes);
-        self.port_hops += 1;
-        let handle = self.arena.insert(packet);
-        if is_impaired {
-            self.pass(calendar, next, now, arrival, handle, port);
-        } else {
-            calendar.arrive(&mut self.arena, next, arrival, handle, port);
-        }
-    }
-
-    /// A frame has reached the end of its link.
-    fn consume(&mut self, handle: Handle) {
-        let packet = self.arena.packet(handle);
-        self.ledger.delivered_bytes += u64::from(packet.wire_bytes);
-        self.ledger.delivered[packet.service.service_index()] += 1;
-        self.arena.release(handle);
+        core.count_created(&packet);
+        core.port_hops += 1;
+        let handle = core.arena.insert(packet);
+        core.begin(calendar, link, (port, next), (now, handle, packet.wire_bytes));
     }
 
     /// A port is told what it may send.
-    fn tell_port(&mut self, port: u32, pause: Pause, now: Time) {
+    fn tell_port(&mut self, core: &mut Core, port: u32, pause: Pause, now: Time) {
         let unit = &mut self.ports[port as usize];
-        let lasts = lasts(&self.classes[unit.link.class as usize], pause);
-        let pauses = self.pauses.as_mut().expect("a network with pauses");
+        let lasts = lasts(&core.classes[unit.link.class as usize], pause);
+        let pauses = core.pauses.as_mut().expect("a network with pauses");
         let sender = &mut pauses.senders[port as usize];
         sender.counters.received += 1;
-        for class in (0..CLASSES).filter(|class| pause.classes >> class & 1 != 0) {
+        for class in classes_of(pause.classes) {
             if pause.stopped >> class & 1 == 0 {
                 sender.go_on(class, now);
-                unit.port.resume(class);
-                unit.link.busy_until = unit.link.busy_until.max(now);
+                unit.resume(class, now);
             } else if sender.stop(class, now, now + lasts) {
                 unit.port.pause(class);
             }
         }
     }
+}
 
-    /// A host takes a frame, if this is one.
+/// The classes whose bits are set.
+pub(super) fn classes_of(bits: u8) -> impl Iterator<Item = usize> {
+    (0..CLASSES).filter(move |class| bits >> class & 1 != 0)
+}
+
+impl Core {
+    /// A frame has reached the end of its link.
+    fn consume(&mut self, handle: Handle) {
+        let packet = *self.arena.packet(handle);
+        self.count_delivered(&packet);
+        self.arena.release(handle);
+    }
+
+    /// A host receives a packet on its link. Returns whether it is a pause frame, which the transport does not see.
     #[cold]
-    pub(super) fn host_takes_pause(&mut self, host: u32, now: Time, handle: Handle) -> bool {
+    pub(super) fn host_takes_pause(
+        &mut self,
+        (host, link): (u32, &Transmitter),
+        now: Time,
+        handle: Handle,
+    ) -> bool {
         let Some(pause) = Pause::of(self.arena.packet(handle)) else { return false };
         self.consume(handle);
-        let unit = &mut self.hosts[host as usize];
-        unit.clock = now;
-        let lasts = lasts(&self.classes[unit.link.class as usize], pause);
+        let lasts = lasts(&self.classes[link.class as usize], pause);
         let sender = self.routes.ports() + host;
         let pauses = self.pauses.as_mut().expect("a network with pauses");
         pauses.tell_host(sender, pause, lasts, now);
         true
     }
 
-    /// A link fails: what its ends were told and have told is void.
-    pub(super) fn forget_pauses(&mut self, link: LinkId, now: Time) {
-        let Some(pauses) = &mut self.pauses else { return };
+    /// A link fails: pauses that its ends have sent or received over it no longer count. Returns the classes of its sender
+    /// that were stopped, a bit each, or `None` without flow control.
+    pub(super) fn forget_pauses(&mut self, link: LinkId, now: Time) -> Option<u8> {
+        let pauses = self.pauses.as_mut()?;
         let sender = &mut pauses.senders[link.index()];
         let stopped = sender.stopped;
-        for class in (0..CLASSES).filter(|class| stopped >> class & 1 != 0) {
-            sender.go_on(class, now);
-            if let Some(unit) = self.ports.find_mut(link.index()) {
-                unit.port.resume(class);
-                unit.link.busy_until = unit.link.busy_until.max(now);
-            }
-        }
-        if let Some(host) = link.unit().checked_sub(self.routes.ports()) {
-            // What it sends now it does not send earlier.
-            let host = &mut self.hosts[host as usize];
-            host.clock = host.clock.max(now);
-        }
+        classes_of(stopped).for_each(|class| sender.go_on(class, now));
         pauses.disturbed.push(link.unit());
         let receiver = pauses.opposite[link.index()];
         pauses.forget_input(receiver);
-    }
-
-    /// Units that a change of links has given something to do: they must be visited.
-    pub(crate) fn take_disturbed(&mut self) -> Vec<u32> {
-        self.pauses.as_mut().map_or_else(Vec::new, |pauses| mem::take(&mut pauses.disturbed))
+        Some(stopped)
     }
 }

@@ -1,19 +1,100 @@
-//! What ports do: arrivals, departures, and what becomes of packets that lose their place.
+//! Switch ports: arrivals, departures, and what becomes of packets that lose their place.
 
 use std::mem;
 
-use trimline_packet::{Handle, Packet, Packets, PortCounters, Time, TimeDelta};
-use trimline_switch::{Around, Fabric, Fate, OutputPort, PortModel, settle};
+use trimline_packet::{Handle, Packet, Packets, PortCounters, ServiceClass, Time, TimeDelta};
+use trimline_switch::{Around, Fabric, Fate, Limit, OutputPort, PortModel, Returning, settle};
 
-use super::{Calendar, Network, next_hop_draw, pool_of};
+use super::core::next_hop_draw;
+use super::{Calendar, Core, SwitchTable, Transmitter};
 use crate::arena::Arena;
 use crate::deflections::Deflections;
 use crate::flows::Flows;
 use crate::pauses::Pauses;
-use crate::protocol::Protocol;
 use crate::random::Draw;
+use crate::table::Shared;
+use crate::topology::Routes;
 
-impl<E: Protocol, P: OutputPort> Network<E, P> {
+/// An output port and its link: one cache line with the two queues of an NDP port.
+#[repr(C, align(64))]
+pub(super) struct PortUnit<P> {
+    pub(super) port: P,
+    pub(super) link: Transmitter,
+}
+
+impl<P: OutputPort> PortUnit<P> {
+    /// When the port will next start to send: never when it has nothing to send.
+    #[inline(always)]
+    pub(super) fn next_departure(&self) -> Time {
+        self.port.next_start(self.link.busy_until)
+    }
+
+    /// A class that was paused may be sent again, from `now` on.
+    pub(super) fn resume(&mut self, class: usize, now: Time) {
+        self.port.resume(class);
+        self.link.busy_until = self.link.busy_until.max(now);
+    }
+}
+
+/// The memory that a port shares with the others of its switch. No port of a plain model looks at it.
+#[inline(always)]
+pub(super) fn pool_of(model: &impl PortModel, routes: &Routes, port: u32) -> usize {
+    if model.is_plain() { 0 } else { routes.switch_of(port) as usize }
+}
+
+/// All switch ports of a run, which are of one kind.
+pub(crate) struct Switches<P: OutputPort> {
+    pub(super) ports: Shared<PortUnit<P>>,
+    pub(super) model: P::Model,
+}
+
+impl<P: OutputPort> Switches<P> {
+    /// Idle ports with these links. `numbers` says which model each has, where models differ.
+    pub(crate) fn new(
+        model: P::Model,
+        numbers: impl IntoIterator<Item = u16>,
+        links: impl IntoIterator<Item = Transmitter>,
+    ) -> Switches<P> {
+        let unit = |(number, link)| PortUnit { port: P::with_model(number), link };
+        Switches { ports: numbers.into_iter().zip(links).map(unit).collect(), model }
+    }
+
+    /// Another view of the same ports.
+    ///
+    /// # Safety
+    /// As [`Core::view`].
+    pub(crate) unsafe fn view(&self) -> Switches<P> {
+        // SAFETY: promised by the caller.
+        Switches { ports: unsafe { self.ports.view() }, model: self.model.clone() }
+    }
+
+    /// The number of ports.
+    #[inline(always)]
+    pub(crate) fn count(&self) -> u32 {
+        self.ports.len() as u32
+    }
+
+    /// Bytes in a queue of a port, the packet on the wire included.
+    #[inline(always)]
+    pub(crate) fn bytes_in(&self, port: u32, queue: usize) -> u32 {
+        self.ports[port as usize].port.queue_bytes(queue)
+    }
+
+    /// Prefetches the cache lines of a port that will soon be visited.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, port: u32) {
+        self.ports.prefetch(port as usize);
+    }
+
+    /// Prefetches the packets that a port may send next.
+    #[inline(always)]
+    pub(crate) fn prefetch_packets(&self, arena: &Arena, port: u32) {
+        let port = &self.ports[port as usize].port;
+        for queue in 0..P::QUEUES.min(2) {
+            arena.prefetch(port.first(queue));
+        }
+    }
+
     /// Until when a port sends what it is sending, and when it will next start to send.
     #[inline(always)]
     pub(crate) fn port_outlook(&self, port: u32) -> (Time, Time) {
@@ -29,66 +110,74 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
 
     /// Performs a port's departures that are due before `limit`.
     #[inline]
-    pub(crate) fn port_advance(&mut self, calendar: &mut impl Calendar, port: u32, limit: Time) {
+    pub(crate) fn port_advance(
+        &mut self,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
+        port: u32,
+        limit: Time,
+    ) {
         loop {
             let now = self.port_next(port);
             if now >= limit {
                 return;
             }
-            self.port_depart(calendar, port, now);
+            self.port_depart(core, calendar, port, now);
         }
     }
 
     /// A port that has something to send starts to send it.
     #[inline(always)]
-    pub(crate) fn port_depart(&mut self, calendar: &mut impl Calendar, port: u32, now: Time) {
-        self.depart::<false>(calendar, port, now);
+    pub(crate) fn port_depart(
+        &mut self,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
+        port: u32,
+        now: Time,
+    ) {
+        self.depart::<false>(core, calendar, port, now);
     }
 
     /// The same; `NOTED` where somebody notes what leaves: whose inputs are counted, or which may deflect.
     #[inline(always)]
     pub(super) fn depart<const NOTED: bool>(
         &mut self,
-        calendar: &mut impl Calendar,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
         port: u32,
         now: Time,
     ) {
-        let pool = pool_of(&self.model, &self.routes, port);
+        let pool = pool_of(&self.model, &core.routes, port);
         let unit = &mut self.ports[port as usize];
-        let pool = &mut self.pools[pool];
+        let pool = &mut core.pools[pool];
         let mut around = Around {
             now,
             model: &self.model,
-            packets: &mut self.arena,
+            packets: &mut core.arena,
             pool,
-            chance: &mut Draw { streams: &mut self.coins, unit: port },
-            displaced: &mut self.displaced,
+            chance: &mut Draw { streams: &mut core.coins, unit: port },
+            displaced: &mut core.displaced,
         };
         if let Some(handle) = unit.port.dequeue(&mut around) {
-            let packet = self.arena.packet(handle);
+            let packet = core.arena.packet(handle);
             let bytes = packet.wire_bytes;
             let (to, path) = (packet.destination, packet.header.path);
             if NOTED {
-                let packets = (&self.arena, &self.flows);
+                let packets = (&core.arena, &core.flows);
                 let (of, model) = ((port, &unit.port), &self.model);
-                note_departure(&mut self.pauses, &mut self.deflections, packets, of, model, handle);
+                note_departure(&mut core.pauses, &mut core.deflections, packets, of, model, handle);
             }
-            let counters = &mut self.counters[port as usize];
+            let counters = &mut core.counters[port as usize];
             counters.packets += 1;
             counters.bytes += u64::from(bytes);
-            let (arrival, is_impaired) = unit.link.begin(&self.classes, now, bytes);
-            let any = next_hop_draw(&mut self.choices, port);
-            let next = self.routes.next_unit(unit.link.far_end, to, path, any);
-            self.port_hops += 1;
-            if is_impaired {
-                self.pass(calendar, next, now, arrival, handle, port);
-            } else {
-                calendar.arrive(&mut self.arena, next, arrival, handle, port);
-            }
+            let any = next_hop_draw(&mut core.choices, port);
+            let next = core.routes.next_unit(unit.link.far_end, to, path, any);
+            core.port_hops += 1;
+            core.begin(calendar, &mut unit.link, (port, next), (now, handle, bytes));
         }
         // A plain model displaces nothing here.
-        if !self.model.is_plain() && self.displaced.is_changed() {
-            self.settle_displaced(calendar, port, now);
+        if !self.model.is_plain() && core.displaced.is_changed() {
+            self.settle_displaced(core, calendar, port, now);
         }
     }
 
@@ -97,7 +186,8 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     #[inline(always)]
     pub(crate) fn port_arrive(
         &mut self,
-        calendar: &mut impl Calendar,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
         port: u32,
         now: Time,
         handle: Handle,
@@ -105,12 +195,12 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         let unit = &mut self.ports[port as usize];
         if unit.link.busy_until <= now {
             // Whatever was due has departed: the transmitter is idle since then.
-            let pool = pool_of(&self.model, &self.routes, port);
-            unit.port.release(&self.model, &mut self.pools[pool]);
+            let pool = pool_of(&self.model, &core.routes, port);
+            unit.port.release(&self.model, &mut core.pools[pool]);
             unit.link.busy_until = now;
         }
-        if !unit.port.enqueue_plainly(handle, &self.model, &mut self.arena) {
-            self.port_overflow(calendar, port, now, handle);
+        if !unit.port.enqueue_plainly(handle, &self.model, &mut core.arena) {
+            self.port_overflow(core, calendar, port, now, handle);
         }
     }
 
@@ -118,7 +208,8 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     #[inline(never)]
     pub(super) fn port_overflow(
         &mut self,
-        calendar: &mut impl Calendar,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
         port: u32,
         now: Time,
         handle: Handle,
@@ -126,25 +217,31 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
         let mut around = Around {
             now,
             model: &self.model,
-            packets: &mut self.arena,
-            pool: &mut self.pools[pool_of(&self.model, &self.routes, port)],
-            chance: &mut Draw { streams: &mut self.coins, unit: port },
-            displaced: &mut self.displaced,
+            packets: &mut core.arena,
+            pool: &mut core.pools[pool_of(&self.model, &core.routes, port)],
+            chance: &mut Draw { streams: &mut core.coins, unit: port },
+            displaced: &mut core.displaced,
         };
         self.ports[port as usize].port.enqueue(handle, &mut around);
-        if self.displaced.is_changed() {
-            self.settle_displaced(calendar, port, now);
+        if core.displaced.is_changed() {
+            self.settle_displaced(core, calendar, port, now);
         }
     }
 
     /// Acts on what a port could not keep.
     #[cold]
     #[inline(never)]
-    fn settle_displaced(&mut self, calendar: &mut impl Calendar, port: u32, now: Time) {
-        let mut displaced = mem::take(&mut self.displaced);
-        settle(&mut displaced, &mut Switch { network: self, calendar, port, now });
+    fn settle_displaced(
+        &mut self,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
+        port: u32,
+        now: Time,
+    ) {
+        let mut displaced = mem::take(&mut core.displaced);
+        settle(&mut displaced, &mut Switch { switches: self, core, calendar, port, now });
         // Keeps the list's memory; what a returned header displaced in turn is already settled.
-        self.displaced = displaced;
+        core.displaced = displaced;
     }
 }
 
@@ -171,43 +268,44 @@ fn note_departure<P: OutputPort>(
 }
 
 /// The switch around a port that could not keep packets.
-struct Switch<'a, E, P: OutputPort, C> {
-    network: &'a mut Network<E, P>,
+struct Switch<'a, P: OutputPort, C: ?Sized> {
+    switches: &'a mut Switches<P>,
+    core: &'a mut Core,
     calendar: &'a mut C,
     port: u32,
     now: Time,
 }
 
-impl<E: Protocol, P: OutputPort, C: Calendar> Fabric for Switch<'_, E, P, C> {
+impl<P: OutputPort, C: Calendar + ?Sized> Fabric for Switch<'_, P, C> {
     fn note(&mut self, packet: Handle, fate: Fate) {
-        self.calendar.displaced(&self.network.arena, self.port, packet, fate);
+        self.calendar.displaced(&self.core.arena, self.port, packet, fate);
     }
     fn counters(&mut self) -> &mut PortCounters {
-        &mut self.network.counters[self.port as usize]
+        &mut self.core.counters[self.port as usize]
     }
     fn cut(&mut self, bytes: u64) {
-        self.network.ledger.cut_bytes += bytes;
+        self.core.ledger.cut_bytes += bytes;
     }
     fn turn_round(&mut self, packet: Handle) -> bool {
-        self.network.arena.packet_mut(packet).turn_round();
+        self.core.arena.packet_mut(packet).turn_round();
         true
     }
     fn forward(&mut self, packet: Handle) {
-        let Switch { network, calendar, port, now } = self;
-        let Packet { destination, header, .. } = *network.arena.packet(packet);
-        let any = next_hop_draw(&mut network.choices, *port);
-        let switch = network.routes.switch_of(*port);
-        let way = network.routes.next_port(switch, destination, header.path, any);
-        if network.couples_ports() {
-            network.enqueue_coupled(*calendar, way, *now, packet);
+        let Switch { switches, core, calendar, port, now } = self;
+        let Packet { destination, header, .. } = *core.arena.packet(packet);
+        let any = next_hop_draw(&mut core.choices, *port);
+        let switch = core.routes.switch_of(*port);
+        let way = core.routes.next_port(switch, destination, header.path, any);
+        if core.couples_ports {
+            switches.enqueue_coupled(core, *calendar, way, *now, packet);
         } else {
-            network.port_advance(*calendar, way, *now + TimeDelta::from_ps(1));
-            network.port_arrive(*calendar, way, *now, packet);
+            switches.port_advance(core, *calendar, way, *now + TimeDelta::from_ps(1));
+            switches.port_arrive(core, *calendar, way, *now, packet);
         }
         calendar.touched(way);
     }
     fn make_notification(&mut self, packet: Handle) -> Option<u16> {
-        Some(self.network.arena.packet_mut(packet).notify())
+        Some(self.core.arena.packet_mut(packet).notify())
     }
     /// Its way back is that of the header which it is: by the link over which the packet came.
     fn send_back(&mut self, notification: Handle) {
@@ -216,16 +314,60 @@ impl<E: Protocol, P: OutputPort, C: Calendar> Fabric for Switch<'_, E, P, C> {
     fn quench(&mut self, _packet: Handle, header: &Packet) -> bool {
         let mut notification = *header;
         notification.notify();
-        self.network.ledger.created += 1;
-        self.network.ledger.created_bytes += u64::from(notification.wire_bytes);
-        let notification = self.network.arena.insert(notification);
+        self.core.count_created(&notification);
+        let notification = self.core.arena.insert(notification);
         self.forward(notification);
         true
     }
     fn free(&mut self, packet: Handle) {
-        self.network.ledger.dropped += 1;
-        let bytes = self.network.arena.packet(packet).wire_bytes;
-        self.network.ledger.dropped_bytes += u64::from(bytes);
-        self.network.arena.release(packet);
+        self.core.drop_quietly(packet);
+    }
+}
+
+impl<P: OutputPort> SwitchTable for Switches<P> {
+    fn queues(&self) -> usize {
+        P::QUEUES
+    }
+    fn has_pools(&self) -> bool {
+        !self.model.is_plain()
+    }
+    fn shares_memory(&self) -> bool {
+        self.model.shares_memory()
+    }
+    fn returning(&self) -> Returning {
+        self.model.returning()
+    }
+    fn link(&self, port: u32) -> &Transmitter {
+        &self.ports[port as usize].link
+    }
+    fn link_mut(&mut self, port: u32) -> &mut Transmitter {
+        &mut self.ports[port as usize].link
+    }
+    fn first(&self, port: u32, queue: usize) -> Handle {
+        self.ports[port as usize].port.first(queue)
+    }
+    fn queue_bytes(&self, port: u32, queue: usize) -> u32 {
+        self.bytes_in(port, queue)
+    }
+    fn queue_packets(&self, port: u32, queue: usize) -> u32 {
+        self.ports[port as usize].port.queue_packets(queue)
+    }
+    fn most_in_queue(&self, port: u32, queue: usize) -> Option<Limit> {
+        self.ports[port as usize].port.most_in_queue(&self.model, queue)
+    }
+    fn is_pooled(&self, port: u32, queue: usize) -> bool {
+        self.ports[port as usize].port.is_pooled(&self.model, queue)
+    }
+    fn classify(&self, port: u32, packet: &Packet) -> usize {
+        self.ports[port as usize].port.classify(&self.model, packet)
+    }
+    fn queue_of(&self, port: u32, class: ServiceClass) -> usize {
+        self.ports[port as usize].port.queue_of(&self.model, class)
+    }
+    fn marked(&self, port: u32) -> u32 {
+        self.ports[port as usize].port.marked()
+    }
+    fn resume(&mut self, port: u32, class: usize, now: Time) {
+        self.ports[port as usize].resume(class, now);
     }
 }

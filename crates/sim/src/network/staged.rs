@@ -5,11 +5,11 @@
 //! the three may be missing. What arrives is seen by the pacer, waits in the NIC, and goes to the transport.
 
 use trimline_packet::{Handle, Packet, Packets, Time};
-use trimline_switch::OutputPort;
 use trimline_switch::bump::Taken;
 use trimline_transport::Allowed;
 
-use super::{Calendar, Network};
+use super::host::Hosts;
+use super::{Calendar, Core};
 use crate::nics::heard;
 use crate::protocol::Protocol;
 
@@ -22,97 +22,161 @@ struct Stages {
     ready: Time,
 }
 
-impl<E: Protocol, P: OutputPort> Network<E, P> {
-    fn stages(&self, host: u32) -> Option<Stages> {
+impl<E: Protocol> Hosts<E> {
+    fn stages(&self, core: &Core, host: u32) -> Option<Stages> {
         let ready = self.hosts[host as usize].endpoint.transmit_at(Allowed::ALL);
-        match self.nics.as_ref().and_then(|nics| nics.outlook(host, ready)) {
+        match core.nics.as_ref().and_then(|nics| nics.outlook(host, ready)) {
             Some((to_queue, ready)) => Some(Stages { to_queue, ready }),
             None => {
-                let has_pacer = self.bumps.as_ref().is_some_and(|bumps| bumps.has_pacer(host));
+                let has_pacer = core.bumps.as_ref().is_some_and(|bumps| bumps.has_pacer(host));
                 has_pacer.then_some(Stages { to_queue: Time::NEVER, ready })
             }
         }
     }
 
     /// When a host with a queue or a pacer next sends, or hands a packet on. `None` without.
-    pub(super) fn staged_outlook(&self, host: u32) -> Option<Time> {
-        let Stages { to_queue, ready } = self.stages(host)?;
+    pub(super) fn staged_outlook(&self, core: &Core, host: u32) -> Option<Time> {
+        let Stages { to_queue, ready } = self.stages(core, host)?;
         let unit = &self.hosts[host as usize];
         let free_at = unit.link.busy_until;
-        let paced = self.bumps.as_ref().and_then(|bumps| bumps.next(host, ready, free_at));
+        let paced = core.bumps.as_ref().and_then(|bumps| bumps.next(host, ready, free_at));
         let behind = paced.unwrap_or(ready.max(free_at));
         Some(to_queue.min(behind).max(unit.clock))
     }
 
-    /// What [`Network::staged_outlook`] said. Whether this host has a queue or a pacer.
+    /// What [`Hosts::staged_outlook`] said. Whether this host has a queue or a pacer.
     pub(super) fn staged_transmit(
         &mut self,
-        calendar: &mut impl Calendar,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
         host: u32,
         now: Time,
     ) -> bool {
-        let Some(Stages { to_queue, ready }) = self.stages(host) else { return false };
+        let Some(Stages { to_queue, ready }) = self.stages(core, host) else { return false };
         self.hosts[host as usize].clock = now;
         if to_queue <= now {
-            self.hand_to_queue(calendar, host, now);
+            self.hand_to_queue(core, calendar, host, now);
             return true;
         }
-        let bumps = self.bumps.as_mut().filter(|bumps| bumps.has_pacer(host));
+        let bumps = core.bumps.as_mut().filter(|bumps| bumps.has_pacer(host));
         let sent = match bumps {
-            None => self.next_of_queue(host),
+            None => core.next_of_queue(host),
             Some(bumps) if bumps.takes(host, ready, now) => {
-                self.hand_to_pacer(calendar, host, now);
+                self.hand_to_pacer(core, calendar, host, now);
                 return true;
             }
-            Some(bumps) => bumps.give(host, now, &self.arena),
+            Some(bumps) => bumps.give(host, now, &core.arena),
         };
         if let Some(handle) = sent {
-            let packet = *self.arena.packet(handle);
-            self.send(calendar, host, now, (handle, &packet));
+            let packet = *core.arena.packet(handle);
+            self.send(core, calendar, host, now, (handle, &packet));
         }
         true
     }
 
     /// A host hands a packet to its NIC's queue.
-    fn hand_to_queue(&mut self, calendar: &mut impl Calendar, host: u32, now: Time) {
-        let Some(packet) = self.pull_counted(host, now) else { return };
+    fn hand_to_queue(
+        &mut self,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
+        host: u32,
+        now: Time,
+    ) {
+        let Some(packet) = self.pull_counted(core, host, now) else { return };
         let is_followed = self.hosts[host as usize].endpoint.transmit_at(Allowed::ALL) <= now;
-        let handle = self.arena.insert(packet);
-        let nics = self.nics.as_mut().expect("a host with a queue");
-        if !nics.take(host, now, (handle, is_followed), &mut self.arena) {
-            self.drop_at_host(calendar, host, (handle, &packet));
+        let handle = core.arena.insert(packet);
+        let nics = core.nics.as_mut().expect("a host with a queue");
+        if !nics.take(host, now, (handle, is_followed), &mut core.arena) {
+            core.drop_at_host(calendar, host, handle);
         }
     }
 
+    /// The transport, or the queue behind it, gives a packet to the pacer.
+    fn hand_to_pacer(
+        &mut self,
+        core: &mut Core,
+        calendar: &mut (impl Calendar + ?Sized),
+        host: u32,
+        now: Time,
+    ) {
+        let has_queue = core.nics.as_ref().is_some_and(|nics| nics.has_queue(host));
+        let handle = match has_queue {
+            true => core.next_of_queue(host),
+            false => self.pull_counted(core, host, now).map(|packet| core.arena.insert(packet)),
+        };
+        let Some(handle) = handle else { return };
+        let packet = *core.arena.packet(handle);
+        let link = &self.hosts[host as usize].link;
+        let transmission = core.classes[link.class as usize].transmission(packet.wire_bytes);
+        let bumps = core.bumps.as_mut().expect("a host with a pacer");
+        match bumps.take(host, (now, transmission), handle, &mut core.arena) {
+            Taken::Passes | Taken::Waits => {}
+            Taken::Dropped => core.drop_at_host(calendar, host, handle),
+        }
+    }
+
+    fn pull_counted(&mut self, core: &mut Core, host: u32, now: Time) -> Option<Packet> {
+        let packet = self.pull(core, host, now, Allowed::ALL)?;
+        core.count_sent(host);
+        Some(packet)
+    }
+
+    /// What stands between a host and its link sees what arrives. Whether the transport does not hear of it now.
+    #[inline(never)]
+    pub(super) fn stage_receives(
+        &mut self,
+        core: &mut Core,
+        host: u32,
+        now: Time,
+        handle: Handle,
+    ) -> bool {
+        if core.drops_stray(host, handle) {
+            return true;
+        }
+        if let Some(bumps) = &mut core.bumps {
+            bumps.hear(host, now, core.arena.packet(handle));
+        }
+        if core.pauses.is_some() && self.takes_pause(core, host, now, handle) {
+            return true;
+        }
+        let Some(nics) = &mut core.nics else { return false };
+        match nics.arrive(host, now, handle, &mut core.arena) {
+            None => false,
+            Some(true) => true,
+            Some(false) => {
+                core.drop_quietly(handle);
+                true
+            }
+        }
+    }
+
+    /// The transport of a host hears of what its processors are done with.
+    pub(super) fn deliver_due(&mut self, core: &mut Core, host: u32, now: Time) {
+        let due = |core: &mut Core| core.nics.as_mut()?.deliver(host, now, &mut core.arena);
+        while let Some(delivered) = due(core) {
+            let packet = heard(*core.arena.packet(delivered.packet), delivered.is_followed);
+            self.hear(core, host, now, delivered.packet, &packet);
+        }
+    }
+
+    /// Whether a packet is a pause frame, which the host takes.
+    #[cold]
+    fn takes_pause(&mut self, core: &mut Core, host: u32, now: Time, handle: Handle) -> bool {
+        let unit = &mut self.hosts[host as usize];
+        let is_pause = core.host_takes_pause((host, &unit.link), now, handle);
+        if is_pause {
+            unit.clock = now;
+        }
+        is_pause
+    }
+}
+
+impl Core {
     fn next_of_queue(&mut self, host: u32) -> Option<Handle> {
         self.nics.as_mut()?.give(host, &self.arena)
     }
 
-    /// The transport, or the queue behind it, gives a packet to the pacer.
-    fn hand_to_pacer(&mut self, calendar: &mut impl Calendar, host: u32, now: Time) {
-        let has_queue = self.nics.as_ref().is_some_and(|nics| nics.has_queue(host));
-        let handle = match has_queue {
-            true => self.next_of_queue(host),
-            false => self.pull_counted(host, now).map(|packet| self.arena.insert(packet)),
-        };
-        let Some(handle) = handle else { return };
-        let packet = *self.arena.packet(handle);
-        let link = &self.hosts[host as usize].link;
-        let transmission = self.classes[link.class as usize].transmission(packet.wire_bytes);
-        let bumps = self.bumps.as_mut().expect("a host with a pacer");
-        match bumps.take(host, (now, transmission), handle, &mut self.arena) {
-            Taken::Passes | Taken::Waits => {}
-            Taken::Dropped => self.drop_at_host(calendar, host, (handle, &packet)),
-        }
-    }
-
-    fn pull_counted(&mut self, host: u32, now: Time) -> Option<Packet> {
-        let packet = self.pull(host, now, Allowed::ALL)?;
-        self.count_sent(host);
-        Some(packet)
-    }
-
-    /// A transport gave a packet up. For the counters of hosts that have some.
+    /// A transport has sent a packet: counts it, where hosts have counters.
     pub(super) fn count_sent(&mut self, host: u32) {
         if let Some(nics) = &mut self.nics {
             nics.count(host);
@@ -120,59 +184,13 @@ impl<E: Protocol, P: OutputPort> Network<E, P> {
     }
 
     /// A host has no room for a packet that it sends.
-    fn drop_at_host(
-        &mut self,
-        calendar: &mut impl Calendar,
-        host: u32,
-        (handle, packet): (Handle, &Packet),
-    ) {
-        let sender = self.ports.len() as u32 + host;
-        calendar.lost(&self.arena, sender, handle);
-        self.drop_quietly(handle, packet);
+    fn drop_at_host(&mut self, calendar: &mut (impl Calendar + ?Sized), host: u32, handle: Handle) {
+        calendar.lost(&self.arena, self.routes.ports() + host, handle);
+        self.drop_quietly(handle);
     }
 
-    pub(super) fn drop_quietly(&mut self, handle: Handle, packet: &Packet) {
-        self.ledger.dropped += 1;
-        self.ledger.dropped_bytes += u64::from(packet.wire_bytes);
-        self.arena.release(handle);
-    }
-
-    /// What stands between a host and its link sees what arrives. Whether the transport does not hear of it now.
-    #[inline(never)]
-    pub(super) fn stage_receives(&mut self, host: u32, now: Time, handle: Handle) -> bool {
-        if self.drops_stray(host, handle) {
-            return true;
-        }
-        if let Some(bumps) = &mut self.bumps {
-            bumps.hear(host, now, self.arena.packet(handle));
-        }
-        if self.pauses.is_some() && self.host_takes_pause(host, now, handle) {
-            return true;
-        }
-        let Some(nics) = &mut self.nics else { return false };
-        match nics.arrive(host, now, handle, &mut self.arena) {
-            None => false,
-            Some(true) => true,
-            Some(false) => {
-                let packet = *self.arena.packet(handle);
-                self.drop_quietly(handle, &packet);
-                true
-            }
-        }
-    }
-
-    /// When the transport of a host next hears of what waits in its NIC.
+    /// When a packet that waits in a host's NIC next reaches its transport.
     pub(super) fn next_delivery(&self, host: u32) -> Time {
         self.nics.as_ref().map_or(Time::NEVER, |nics| nics.next_delivery(host))
-    }
-
-    /// The transport of a host hears of what its processors are done with.
-    pub(super) fn deliver_due(&mut self, host: u32, now: Time) {
-        let due =
-            |network: &mut Self| network.nics.as_mut()?.deliver(host, now, &mut network.arena);
-        while let Some(delivered) = due(self) {
-            let packet = heard(*self.arena.packet(delivered.packet), delivered.is_followed);
-            self.hear(host, now, delivered.packet, &packet);
-        }
     }
 }

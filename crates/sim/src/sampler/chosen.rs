@@ -5,14 +5,12 @@ use std::collections::BTreeMap;
 use trimline_metrics::series::{FlowRow, PortRow};
 use trimline_metrics::{FlowSeries, PortSeries, Reading, Readings, SeriesColumn};
 use trimline_packet::{ConnectionId, HostId, PortCounters, Time, TimeDelta};
-use trimline_switch::OutputPort;
 use trimline_transport::Half;
 
+use crate::engine::Network;
 use crate::flow::Flow;
 use crate::flows::{Opened, Seat, Totals};
-use crate::network::Network;
 use crate::plan::Plan;
-use crate::protocol::Protocol;
 use crate::topology::Routes;
 
 /// What was read of a flow at one time.
@@ -63,12 +61,7 @@ impl Chosen {
     }
 
     /// Takes the rows of `now`; the rows before were those of `last`.
-    pub(super) fn sample<E: Protocol, P: OutputPort>(
-        &mut self,
-        network: &Network<E, P>,
-        last: Time,
-        now: Time,
-    ) {
+    pub(super) fn sample(&mut self, network: &Network, last: Time, now: Time) {
         if !self.ports.is_empty() {
             self.sample_ports(network, last, now);
         }
@@ -77,12 +70,7 @@ impl Chosen {
         }
     }
 
-    fn sample_ports<E: Protocol, P: OutputPort>(
-        &mut self,
-        network: &Network<E, P>,
-        last: Time,
-        now: Time,
-    ) {
+    fn sample_ports(&mut self, network: &Network, last: Time, now: Time) {
         let counters = network.port_counters();
         let before = self.ports_before.iter_mut().zip(&mut self.stopped_before);
         for (number, (&port, (before, stopped_before))) in (0..).zip(self.ports.iter().zip(before))
@@ -101,22 +89,19 @@ impl Chosen {
         }
     }
 
-    fn sample_flows<E: Protocol, P: OutputPort>(
-        &mut self,
-        network: &Network<E, P>,
-        last: Time,
-        now: Time,
-    ) {
+    fn sample_flows(&mut self, network: &Network, last: Time, now: Time) {
         let mut before = std::mem::take(&mut self.before);
-        for opened in network.flows.under_way() {
-            let seat = network.flows.seat(opened);
+        for opened in network.core.flows.under_way() {
+            let seat = network.core.flows.seat(opened);
             let ends = (seat.flow.source.get(), seat.flow.destination.get());
             // A flow that ended before the last row has had its last row.
             let is_over = seat.acknowledged.is_some_and(|at| at <= last);
-            if !self.flows.contains(&ends) || (is_over && !network.flows.carries_messages(opened)) {
+            if !self.flows.contains(&ends)
+                || (is_over && !network.core.flows.carries_messages(opened))
+            {
                 continue;
             }
-            let key = (opened.by, network.flows.connection(opened));
+            let key = (opened.by, network.core.flows.connection(opened));
             let earlier = before.remove(&key);
             let seen = self.look(network, now, (opened, &seat), earlier.as_ref());
             self.flow_series.rows.push(self.row(&seen, earlier.as_ref(), last, now));
@@ -125,9 +110,9 @@ impl Chosen {
     }
 
     /// What the halves of a flow have counted, and what the transport tells of them.
-    fn look<E: Protocol, P: OutputPort>(
+    fn look(
         &self,
-        network: &Network<E, P>,
+        network: &Network,
         now: Time,
         (opened, seat): (Opened, &Seat),
         earlier: Option<&Seen>,
@@ -142,11 +127,11 @@ impl Chosen {
         ];
         for (half, host, slot) in halves {
             let Some(slot) = slot else { continue };
-            totals = totals.with(&network.totals(host, half, slot));
-            network.endpoint(host).read(slot, half, &mut readings);
+            totals = totals.with(&network.hosts.totals(host, half, slot));
+            network.hosts.read(host, slot, half, &mut readings);
         }
         // Between two messages of a kept connection it is still the one before.
-        let carried = network.flows.carried(opened.by, network.flows.connection(opened));
+        let carried = network.core.flows.carried(opened.by, network.core.flows.connection(opened));
         let flow = carried.or(earlier.map(|seen| seen.flow)).unwrap_or(seat.flow);
         Seen { flow, counted: totals.series(), own }
     }

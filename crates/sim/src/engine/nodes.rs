@@ -1,0 +1,145 @@
+//! The ports and the hosts of a run as engines drive them, whatever their kind. Each implementation is compiled for one
+//! kind of port or one transport. A call works on many units, or on one event of the heap engine: none is made for a
+//! packet within a window.
+
+use trimline_packet::{Handle, Time, TimeDelta};
+use trimline_switch::OutputPort;
+
+use super::visits::Visits;
+use crate::network::{self, Calendar, Core, HostTable, Hosts, SwitchTable, Switches};
+use crate::protocol::Protocol;
+
+/// A network of whatever ports and hosts.
+pub(crate) type Network = network::Network<dyn SwitchNodes, dyn HostNodes>;
+
+/// All switch ports of a run.
+pub(crate) trait SwitchNodes: SwitchTable {
+    /// Works through everything that ports do before `limit`, of the first `count` units of `visits`. Returns the place
+    /// of the first host among them.
+    fn work(&mut self, core: &mut Core, visits: &mut Visits, count: usize, limit: Time) -> usize;
+    /// Works through what has arrived before `limit` at ports that were not visited for it yet.
+    fn settle(&mut self, core: &mut Core, visits: &mut Visits, ports: &[u32], limit: Time);
+    /// Performs what a port does by itself up to `now`, and then an arrival: a packet and the link that brings it. Returns
+    /// when the port must be visited next.
+    fn event(
+        &mut self,
+        core: &mut Core,
+        calendar: &mut dyn Calendar,
+        port: u32,
+        now: Time,
+        arriving: Option<(Handle, u32)>,
+    ) -> Time;
+    /// When a port must be visited although nothing arrives.
+    fn wake(&self, core: &Core, port: u32) -> Time;
+    /// Another view of the same ports.
+    ///
+    /// # Safety
+    /// As [`Core::view`].
+    unsafe fn view(&self) -> Box<dyn SwitchNodes>;
+}
+
+/// All hosts of a run.
+pub(crate) trait HostNodes: HostTable {
+    /// Works through everything that hosts do before `limit`: the units of `visits` from the place `first` to `count`.
+    fn work(
+        &mut self,
+        core: &mut Core,
+        visits: &mut Visits,
+        first_and_count: (usize, usize),
+        limit: Time,
+    );
+    /// Works through what has arrived before `limit` at hosts that were not visited for it yet.
+    fn settle(&mut self, core: &mut Core, visits: &mut Visits, units: &[u32], limit: Time);
+    /// Performs what a host does by itself up to `now`, or an arrival. Returns when it acts next.
+    fn event(
+        &mut self,
+        core: &mut Core,
+        calendar: &mut dyn Calendar,
+        host: u32,
+        now: Time,
+        arriving: Option<Handle>,
+    ) -> Time;
+    /// When a host acts next by itself.
+    fn wake(&self, core: &Core, host: u32) -> Time;
+    /// Another view of the same hosts.
+    ///
+    /// # Safety
+    /// As [`Core::view`].
+    unsafe fn view(&self) -> Box<dyn HostNodes>;
+}
+
+impl<P: OutputPort + 'static> SwitchNodes for Switches<P> {
+    fn work(&mut self, core: &mut Core, visits: &mut Visits, count: usize, limit: Time) -> usize {
+        visits.work_at_ports(self, core, count, limit)
+    }
+    fn settle(&mut self, core: &mut Core, visits: &mut Visits, ports: &[u32], limit: Time) {
+        visits.settle_ports(self, core, ports, limit);
+    }
+    fn event(
+        &mut self,
+        core: &mut Core,
+        calendar: &mut dyn Calendar,
+        port: u32,
+        now: Time,
+        arriving: Option<(Handle, u32)>,
+    ) -> Time {
+        let just_after = now + TimeDelta::from_ps(1);
+        // Of a coupled switch the other ports come first, too: they are touched.
+        if core.couples_ports {
+            self.switch_advance(core, calendar, core.routes.switch_of(port), just_after);
+        } else {
+            self.port_advance(core, calendar, port, just_after);
+        }
+        match arriving {
+            Some(packet) if core.couples_ports => {
+                self.coupled_arrive(core, calendar, port, now, packet);
+            }
+            Some((packet, _)) => self.port_arrive(core, calendar, port, now, packet),
+            None => {}
+        }
+        self.port_wake(core, port)
+    }
+    fn wake(&self, core: &Core, port: u32) -> Time {
+        self.port_wake(core, port)
+    }
+    unsafe fn view(&self) -> Box<dyn SwitchNodes> {
+        // SAFETY: promised by the caller.
+        Box::new(unsafe { Switches::view(self) })
+    }
+}
+
+impl<E: Protocol> HostNodes for Hosts<E> {
+    fn work(
+        &mut self,
+        core: &mut Core,
+        visits: &mut Visits,
+        first_and_count: (usize, usize),
+        limit: Time,
+    ) {
+        visits.work_at_hosts(self, core, first_and_count, limit);
+    }
+    fn settle(&mut self, core: &mut Core, visits: &mut Visits, units: &[u32], limit: Time) {
+        visits.settle_hosts(self, core, units, limit);
+    }
+    fn event(
+        &mut self,
+        core: &mut Core,
+        calendar: &mut dyn Calendar,
+        host: u32,
+        now: Time,
+        arriving: Option<Handle>,
+    ) -> Time {
+        match arriving {
+            Some(packet) => self.host_arrive(core, calendar, host, now, packet),
+            None => self.host_advance(core, calendar, host, now + TimeDelta::from_ps(1)),
+        }
+        self.host_next(core, host)
+    }
+    fn wake(&self, core: &Core, host: u32) -> Time {
+        self.host_next(core, host)
+    }
+    unsafe fn view(&self) -> Box<dyn HostNodes> {
+        // SAFETY: promised by the caller.
+        Box::new(unsafe { Hosts::view(self) })
+    }
+}

@@ -1,0 +1,86 @@
+//! The units that the windows engine works on in one window, and what it keeps about them.
+
+use trimline_packet::{Handle, Time};
+
+use super::agenda::Agenda;
+use super::returns::Returns;
+use super::wheel::Wheel;
+use crate::network::{self, Core};
+use crate::table::Table;
+
+/// Visits ahead at which a unit's own lines and its inbox are prefetched, and at which its packets are.
+pub(super) const FAR_AHEAD: usize = 6;
+pub(super) const NEAR_AHEAD: usize = 3;
+
+/// An arrival at one of the ports that are visited together.
+#[derive(Clone, Copy)]
+pub(super) struct Entry {
+    pub(super) at: Time,
+    pub(super) link: u32,
+    pub(super) unit: u32,
+    pub(super) handle: Handle,
+}
+
+/// Sorts arrivals. No two are alike: a link brings one packet at a time.
+pub(super) fn in_order(entries: &mut [Entry], seed: u64) {
+    let key = |entry: &Entry| (entry.at, entry.link);
+    entries.sort_unstable_by(|a, b| network::order(seed, key(a), key(b)));
+}
+
+/// The state of a window: which units are visited, and what has arrived for them.
+pub(crate) struct Visits {
+    pub(super) wheel: Wheel,
+    /// The units to be visited in this window, ports before hosts.
+    pub(super) units: Table<u32>,
+    /// The arrivals at ports that are visited together.
+    pub(super) entries: Vec<Entry>,
+    /// What the ports of a coupled switch will do in this window.
+    pub(super) agenda: Agenda,
+    /// The ports of a coupled switch that others of it have changed in this visit.
+    pub(super) touched: Vec<u32>,
+    pub(super) returns: Returns,
+    /// Ports of coupled switches may be visited alone while there is room for what arrives: packets of so many bytes.
+    pub(super) largest_packet: Option<u64>,
+}
+
+impl Visits {
+    /// Visits of a network, with a wheel in which nothing is planned yet.
+    pub(super) fn new(core: &Core, wheel: Wheel, largest_packet: u16) -> Visits {
+        let units = core.routes.units();
+        // Padding, so that prefetching past the end is harmless: a unit of this thread, not of another.
+        let mine = (0..units).find(|&unit| wheel.is_mine(unit)).expect("every thread has a part");
+        Visits {
+            returns: Returns::new(core, wheel.shift(), largest_packet),
+            wheel,
+            units: vec![mine; units as usize + FAR_AHEAD + 1].into(),
+            entries: Vec::new(),
+            agenda: Agenda::default(),
+            touched: Vec::new(),
+            largest_packet: core.may_be_apart().then_some(largest_packet.into()),
+        }
+    }
+
+    /// Collects the units to be visited in this window. Returns how many there are.
+    #[inline]
+    pub(super) fn collect(&mut self) -> usize {
+        self.wheel.collect(&mut self.units)
+    }
+
+    /// As [`Visits::collect`], of the units that no other thread sends to.
+    pub(super) fn collect_inner(&mut self) -> usize {
+        self.wheel.collect_inner(&mut self.units)
+    }
+
+    /// As [`Visits::collect`], of the units that other threads send to.
+    pub(super) fn collect_border(&mut self) -> usize {
+        self.wheel.collect_border(&mut self.units)
+    }
+
+    /// Prefetches the packets that arrive next at a unit.
+    #[inline(always)]
+    pub(super) fn prefetch_arrivals(&self, core: &Core, unit: u32) {
+        for first in self.wheel.firsts(unit) {
+            core.arena.prefetch(first);
+        }
+    }
+}

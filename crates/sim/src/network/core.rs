@@ -1,0 +1,393 @@
+//! The state of a run that belongs to no single port or host: packets, flows, links, routes and counters.
+
+use std::mem;
+
+use trimline_metrics::LinkCounters;
+use trimline_packet::{BitRate, ByteCount, Handle, Packet, Packets, PortCounters, Time, TimeDelta};
+use trimline_switch::{Displaced, Pool, Returning};
+use trimline_transport::{Framing, Stream};
+
+use super::Calendar;
+use crate::arena::Arena;
+use crate::bumps::Bumps;
+use crate::deflections::Deflections;
+use crate::flows::Flows;
+use crate::links::{Links, Loss, Passage};
+use crate::nics::Nics;
+use crate::pauses::Pauses;
+use crate::random;
+use crate::table::{Fronts, Shared};
+use crate::topology::{FarEnd, LinkId, LinkSpec, Routes};
+use crate::workload::Notice;
+
+/// Bytes at the beginning of a host that its packets need.
+pub(super) const HOST_FRONT: usize = 320;
+
+/// What the packets of one kind of link experience.
+#[derive(Clone, Copy)]
+pub(super) struct LinkClass {
+    pub(super) rate: BitRate,
+    pub(super) delay: TimeDelta,
+    /// Zero when a byte does not take a whole number of picoseconds, and on a link with framing: the links of most
+    /// runs must not pay for it.
+    ps_per_byte: u64,
+    framing_bytes: u16,
+    /// Packets must ask [`Links::passage`] what becomes of them.
+    is_impaired: bool,
+}
+
+impl LinkClass {
+    fn new(spec: LinkSpec, is_impaired: bool) -> LinkClass {
+        let LinkSpec { rate, delay, framing_bytes } = spec;
+        let whole = rate.whole_ps_per_byte().filter(|_| framing_bytes == 0);
+        LinkClass { rate, delay, ps_per_byte: whole.unwrap_or(0), framing_bytes, is_impaired }
+    }
+
+    fn spec(&self) -> LinkSpec {
+        LinkSpec { rate: self.rate, delay: self.delay, framing_bytes: self.framing_bytes }
+    }
+
+    pub(super) fn is_like(&self, spec: LinkSpec, is_impaired: bool) -> bool {
+        (self.spec(), self.is_impaired) == (spec, is_impaired)
+    }
+
+    #[inline]
+    pub(super) fn transmission(&self, bytes: u16) -> TimeDelta {
+        if self.ps_per_byte != 0 {
+            TimeDelta::from_ps(self.ps_per_byte * u64::from(bytes))
+        } else {
+            self.spec().transmission(ByteCount::new(u64::from(bytes)))
+        }
+    }
+}
+
+/// A sender's own link: what leaves the unit, until when it is busy.
+#[derive(Clone, Copy)]
+pub(crate) struct Transmitter {
+    pub(super) busy_until: Time,
+    pub(super) far_end: FarEnd,
+    pub(super) class: u32,
+}
+
+impl Transmitter {
+    /// Until when what was sent last is on its way out.
+    #[inline(always)]
+    pub(crate) fn busy_until(&self) -> Time {
+        self.busy_until
+    }
+
+    /// Everything that arrives over this link leaves the switch there by one port.
+    pub(super) fn set_far_end(&mut self, unit: u32) {
+        self.far_end = FarEnd::unit(unit);
+    }
+}
+
+/// Packets and bytes, as they enter and leave the network: the two sides of conservation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ledger {
+    /// Packets that hosts sent.
+    pub(crate) created: u64,
+    /// Bytes that hosts sent.
+    pub(crate) created_bytes: u64,
+    /// Packets that reached a host, by its service's number: returned headers at their sender, all others at their
+    /// destination.
+    pub(crate) delivered: [u64; 8],
+    /// Bytes that reached a host.
+    pub(crate) delivered_bytes: u64,
+    /// Packets that switches dropped.
+    pub(crate) dropped: u64,
+    /// Their bytes.
+    pub(crate) dropped_bytes: u64,
+    /// Packets that links did not bring.
+    pub(crate) lost: u64,
+    /// Their bytes.
+    pub(crate) lost_bytes: u64,
+    /// Bytes that trimming cut.
+    pub(crate) cut_bytes: u64,
+}
+
+/// The class of a link like this.
+pub(super) fn class_of(classes: &mut Vec<LinkClass>, spec: LinkSpec, is_impaired: bool) -> u32 {
+    let is_like = |class: &LinkClass| class.is_like(spec, is_impaired);
+    let known = classes.iter().position(is_like).unwrap_or_else(|| {
+        classes.push(LinkClass::new(spec, is_impaired));
+        classes.len() - 1
+    });
+    known as u32
+}
+
+/// The draw of a switch that chooses among its up ports, from the stream of the unit that the packet
+/// comes from.
+#[inline]
+pub(super) fn next_hop_draw(
+    choices: &mut Shared<Stream>,
+    unit: u32,
+) -> impl FnOnce(u32) -> u32 + '_ {
+    move |ups| {
+        let stream = choices.find_mut(unit as usize).expect("a run that lets switches choose");
+        random::below(stream, u64::from(ups)) as u32
+    }
+}
+
+/// The packets, flows and links of a run, and what is counted of them: all that belongs to no single port or host. One
+/// thread's view of it: links and flows are shared with the other threads, packets and counts are its own.
+pub(crate) struct Core {
+    pub(crate) seed: u64,
+    pub(super) classes: Shared<LinkClass>,
+    pub(super) links: Links,
+    pub(crate) arena: Arena,
+    pub(crate) routes: Routes,
+    /// Header and shortest packet of the transport.
+    pub(crate) framing: Framing,
+    /// From where ports return headers.
+    pub(crate) returning: Returning,
+    /// Ports look at their switch's pool.
+    pub(super) has_pools: bool,
+    /// Shared packet memory, one pool for each switch.
+    pub(super) pools: Shared<Pool>,
+    /// What a port does depends on the other ports of its switch: all of them are then visited together.
+    pub(crate) couples_ports: bool,
+    /// Priority flow control, in a run with it.
+    pub(crate) pauses: Option<Box<Pauses>>,
+    /// What switches that deflect packets remember, in a run with deflection.
+    pub(crate) deflections: Option<Box<Deflections>>,
+    /// Phantom queues and pacers, in a run with either.
+    pub(super) bumps: Option<Box<Bumps>>,
+    /// Transmit queues and packet processing of hosts, in a run with either.
+    pub(super) nics: Option<Box<Nics>>,
+    /// Something stands between hosts and their links: a NIC's queue or processors, a pacer, switches that may tell them
+    /// to stop, or packets that are for others.
+    pub(super) has_stages: bool,
+    pub(super) coins: Shared<Stream>,
+    /// One a unit, when some flow leaves the choice of paths to the switches.
+    pub(super) choices: Shared<Stream>,
+    pub(super) counters: Shared<PortCounters>,
+    /// By unit; empty in a run whose links lose nothing.
+    pub(super) losses: Shared<LinkCounters>,
+    /// By host: what it sent; empty in a run that is not sampled.
+    pub(super) sent: Shared<PortCounters>,
+    pub(super) displaced: Displaced,
+    pub(crate) flows: Flows,
+    /// Hosts tell each other when flows start, without packets: none may be behind.
+    pub(crate) has_notices: bool,
+    pub(crate) ledger: Ledger,
+    /// Packets that ports began to send.
+    pub(super) port_hops: u64,
+    /// The first cache lines of each host.
+    pub(super) hosts: Fronts<HOST_FRONT>,
+}
+
+impl Core {
+    /// `link` of `unit` begins to send a packet to unit `next`: it arrives later perhaps, or never, where the link is
+    /// impaired.
+    #[inline(always)]
+    pub(super) fn begin(
+        &mut self,
+        calendar: &mut (impl Calendar + ?Sized),
+        link: &mut Transmitter,
+        (unit, next): (u32, u32),
+        (now, handle, bytes): (Time, Handle, u16),
+    ) {
+        let class = &self.classes[link.class as usize];
+        link.busy_until = now + class.transmission(bytes);
+        let arrival = link.busy_until + class.delay;
+        if class.is_impaired {
+            let transmission = link.busy_until - now;
+            self.pass(calendar, (unit, next), handle, now, arrival, transmission);
+        } else {
+            calendar.arrive(&mut self.arena, next, arrival, handle, unit);
+        }
+    }
+
+    /// A packet on an impaired link: it arrives, later perhaps, or is lost.
+    #[cold]
+    #[inline(never)]
+    fn pass(
+        &mut self,
+        calendar: &mut (impl Calendar + ?Sized),
+        (unit, next): (u32, u32),
+        handle: Handle,
+        begin: Time,
+        arrival: Time,
+        transmission: TimeDelta,
+    ) {
+        if let Some(bumps) = &mut self.bumps {
+            bumps.pass(unit as usize, begin, self.arena.packet_mut(handle));
+        }
+        let host = unit.wrapping_sub(self.routes.ports()) as usize;
+        if let Some(sent) = self.sent.find_mut(host) {
+            sent.packets += 1;
+            sent.bytes += u64::from(self.arena.packet(handle).wire_bytes);
+        }
+        match self.links.passage(unit, begin, arrival, transmission) {
+            Passage::Arrives(at) => {
+                return calendar.arrive(&mut self.arena, next, at, handle, unit);
+            }
+            Passage::Gone(loss) => {
+                self.ledger.lost += 1;
+                let counters = self.losses.find_mut(unit as usize).expect("links that may lose");
+                *match loss {
+                    Loss::Failed => &mut counters.failed,
+                    Loss::Lost => &mut counters.lost,
+                    Loss::Corrupted => &mut counters.corrupted,
+                } += 1;
+            }
+        }
+        calendar.lost(&self.arena, unit, handle);
+        self.ledger.lost_bytes += u64::from(self.arena.packet(handle).wire_bytes);
+        self.arena.release(handle);
+    }
+
+    /// Drops a packet of a host or for one.
+    pub(super) fn drop_quietly(&mut self, handle: Handle) {
+        self.ledger.dropped += 1;
+        self.ledger.dropped_bytes += u64::from(self.arena.packet(handle).wire_bytes);
+        self.arena.release(handle);
+    }
+
+    /// A packet has reached the end of its way: counts it.
+    #[inline(always)]
+    pub(super) fn count_delivered(&mut self, packet: &Packet) {
+        self.ledger.delivered_bytes += u64::from(packet.wire_bytes);
+        self.ledger.delivered[packet.service.service_index()] += 1;
+    }
+
+    /// A packet enters the network: counts it.
+    #[inline(always)]
+    pub(super) fn count_created(&mut self, packet: &Packet) {
+        self.ledger.created += 1;
+        self.ledger.created_bytes += u64::from(packet.wire_bytes);
+    }
+
+    /// The rate of a link now.
+    pub(super) fn rate(&self, link: &Transmitter) -> BitRate {
+        self.classes[link.class as usize].rate
+    }
+
+    /// The class of a link that now is like `spec`.
+    pub(super) fn class_now(&self, link: LinkId, spec: LinkSpec) -> u32 {
+        let is_impaired = self.links.is_impaired(link);
+        let is_like = |class: &LinkClass| class.is_like(spec, is_impaired);
+        let class = self.classes.iter().position(is_like).expect("every class was made at set-up");
+        class as u32
+    }
+
+    /// Packets that a host or a port began to send.
+    pub(crate) fn packet_hops(&self) -> u64 {
+        self.ledger.created + self.port_hops
+    }
+
+    /// When a link changes next.
+    pub(crate) fn next_link_event(&self) -> Time {
+        self.links.next_at()
+    }
+
+    /// Whether switches may deflect packets.
+    #[inline]
+    pub(crate) fn deflects(&self) -> bool {
+        self.deflections.is_some()
+    }
+
+    /// Prefetches the cache lines of a host that will soon be visited.
+    #[inline(always)]
+    pub(crate) fn prefetch_host(&self, host: u32) {
+        self.hosts.prefetch(host as usize);
+    }
+
+    /// Takes the messages that hosts sent each other without packets since the last call.
+    #[inline]
+    pub(crate) fn take_notices(&mut self) -> Vec<Notice> {
+        mem::take(self.flows.applications.notices())
+    }
+
+    /// Takes the units that a change of links has given something to do: they must be visited.
+    pub(crate) fn take_disturbed(&mut self) -> Vec<u32> {
+        self.pauses.as_mut().map_or_else(Vec::new, |pauses| mem::take(&mut pauses.disturbed))
+    }
+
+    /// Packets that each link did not deliver, ports before hosts.
+    pub(crate) fn link_counters(&self) -> Vec<LinkCounters> {
+        let mut counters: Vec<LinkCounters> = self.losses.iter().copied().collect();
+        counters.resize(self.routes.units() as usize, LinkCounters::default());
+        counters
+    }
+
+    /// Another view of this state, without packets.
+    ///
+    /// # Safety
+    /// As [`Shared::view`]: while two threads use views, each changes only what belongs to units of its own, and a switch
+    /// with all its ports belongs to one thread.
+    pub(crate) unsafe fn view(&self) -> Core {
+        let pools = if self.has_pools {
+            // SAFETY: promised by the caller.
+            unsafe { self.pools.view() }
+        } else {
+            // No port looks at it, but each is handed the first.
+            Shared::from(vec![Pool::none()])
+        };
+        // SAFETY: promised by the caller.
+        unsafe {
+            Core {
+                seed: self.seed,
+                classes: self.classes.view(),
+                links: self.links.view(),
+                arena: Arena::new(),
+                routes: self.routes.view(),
+                framing: self.framing,
+                returning: self.returning,
+                has_pools: self.has_pools,
+                pools,
+                couples_ports: self.couples_ports,
+                pauses: self.pauses.as_ref().map(|pauses| Box::new(pauses.view())),
+                deflections: self.deflections.as_ref().map(|of| Box::new(of.view())),
+                bumps: self.bumps.as_ref().map(|bumps| Box::new(bumps.view())),
+                nics: self.nics.as_ref().map(|nics| Box::new(nics.view())),
+                has_stages: self.has_stages,
+                coins: self.coins.view(),
+                choices: self.choices.view(),
+                counters: self.counters.view(),
+                losses: self.losses.view(),
+                sent: self.sent.view(),
+                displaced: Displaced::default(),
+                flows: self.flows.view(),
+                has_notices: self.has_notices,
+                ledger: Ledger::default(),
+                port_hops: 0,
+                hosts: self.hosts,
+            }
+        }
+    }
+
+    /// Adds what another view counted.
+    pub(crate) fn gather(&mut self, other: &mut Core) {
+        self.flows.gather(&mut other.flows);
+        self.ledger.add(&mem::take(&mut other.ledger));
+        if let (Some(mine), Some(theirs)) = (&mut self.deflections, &mut other.deflections) {
+            mine.gather(theirs);
+        }
+        self.port_hops += mem::take(&mut other.port_hops);
+    }
+
+    /// Takes the packets of another view at the end of a run.
+    pub(crate) fn take_packets(&mut self, other: &Core) {
+        other.arena.for_each_live(|&packet| {
+            self.arena.insert(packet);
+        });
+    }
+}
+
+impl Ledger {
+    fn add(&mut self, other: &Ledger) {
+        self.created += other.created;
+        self.created_bytes += other.created_bytes;
+        for (mine, theirs) in self.delivered.iter_mut().zip(other.delivered) {
+            *mine += theirs;
+        }
+        self.delivered_bytes += other.delivered_bytes;
+        self.dropped += other.dropped;
+        self.dropped_bytes += other.dropped_bytes;
+        self.lost += other.lost;
+        self.lost_bytes += other.lost_bytes;
+        self.cut_bytes += other.cut_bytes;
+    }
+}
