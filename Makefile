@@ -2,10 +2,12 @@
 
 PYTHON := .venv/bin/python
 TRIMLINE := target/release/trimline
+# What tests run: the profile `dev`, which has all checks.
+TESTED := target/debug/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig21
 
-.PHONY: help demo test outside lint rust-lint binaries module python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz soak miri large-result quick hashes mutations mutations-some checked
+.PHONY: help demo demo-stages test test-stages tested golden quick-tested python-test outside lint rust-lint lock-files module module-tested python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz soak miri large-result quick hashes mutations mutations-some checked nightly
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
@@ -22,6 +24,7 @@ help:
 	@echo "make fuzz                run each of them for a minute"
 	@echo "make large-result        what it takes to open a result of ten million flows"
 	@echo "make mutations           mistakes in transport, sim and metrics, and the test that finds each: NAMES='..' for some"
+	@echo "make nightly             all mutations, 100,000 random networks, fuzzing, ...: hours; PART=k/n for a part of it"
 	@echo "make checked             the code of a release with every index checked, and which thread changes what"
 	@echo "make data-races          threads of one run under ThreadSanitizer (nightly Rust): minutes"
 	@echo "make p4                  the P4 switches: compiled programs, vectors, mistakes; p4c and bmv2 if installed"
@@ -48,9 +51,15 @@ module: prerequisites
 	cmp -s target/release/libtrimline_core.so python/trimline/_core.abi3.so || \
 		cp target/release/libtrimline_core.so python/trimline/_core.abi3.so
 
-# Both at once: they have the same features, and each is linked by one core.
-binaries: prerequisites
-	cargo build --release --locked --package trimline-cli --package trimline-py
+# Everything that tests run: commands, the Python module, and the tests themselves.
+tested: prerequisites
+	@scripts/stage "compile commands and module" cargo build --quiet --workspace --locked
+	@scripts/stage "compile tests" cargo test --quiet --workspace --locked --no-run
+
+# The Python package with a module that has all checks. `make module` brings the fast one back.
+module-tested: tested
+	@cmp -s target/debug/libtrimline_core.so python/trimline/_core.abi3.so || \
+		cp target/debug/libtrimline_core.so python/trimline/_core.abi3.so
 
 # A path file makes the package importable from where it stands: nothing is built or copied.
 venv: .venv/installed
@@ -62,8 +71,12 @@ venv: .venv/installed
 
 # A finding that does not hold (status 1) is said in the table and explained in docs/validation.md; it does not
 # make the demonstration fail.
-demo: release venv
-	$(TRIMLINE) reproduce $(FIGURES) || [ $$? -eq 1 ]
+demo: prerequisites
+	@scripts/stage "make demo" $(MAKE) --no-print-directory demo-stages
+demo-stages:
+	@scripts/stage "compile" $(MAKE) --no-print-directory release
+	@scripts/stage "Python packages" $(MAKE) --no-print-directory venv
+	@scripts/stage "Figures 14, 16 and 21" $(TRIMLINE) reproduce $(FIGURES) || [ $$? -eq 1 ]
 
 quick: release venv
 	$(TRIMLINE) reproduce all --quick || [ $$? -eq 1 ]
@@ -72,32 +85,50 @@ quick: release venv
 hashes: quick
 	python3 scripts/result_hashes.py out/quick --check experiments/hashes-quick.txt
 
-# The schema in the repository is what the program prints. Verdicts are computed a second time, by a program
-# that shares no code with the first. The experiments take seconds.
-test: release module venv
-	$(TRIMLINE) schema | diff - schema/scenario.schema.json
-	$(TRIMLINE) run crates/cli/tests/golden/scenario.toml --out out/golden
+test: prerequisites
+	@scripts/stage "make test" $(MAKE) --no-print-directory test-stages
+test-stages:
+	@scripts/stage "Python packages" $(MAKE) --no-print-directory venv
+	@$(MAKE) --no-print-directory module-tested
+	@scripts/stage "schema and golden run" $(MAKE) --no-print-directory golden
+	@scripts/stage "experiments, judged twice" $(MAKE) --no-print-directory quick-tested
+	@scripts/stage "vectors" cargo xtask vectors
+	@scripts/stage "Python tests" $(MAKE) --no-print-directory python-test
+	@scripts/stage "Rust tests" cargo test --quiet --workspace --locked
+
+# The schema in the repository is what the program prints.
+golden:
+	$(TESTED) schema | diff - schema/scenario.schema.json
+	$(TESTED) run crates/cli/tests/golden/scenario.toml --out out/golden
 	diff out/golden/flows.csv crates/cli/tests/golden/flows.csv
 	diff out/golden/summary.json crates/cli/tests/golden/summary.json
-	$(TRIMLINE) reproduce $(QUICK) --no-plot --out out/test
+
+# Verdicts are computed a second time, by a program that shares no code with the first.
+quick-tested:
+	$(TESTED) reproduce $(QUICK) --no-plot --out out/test
 	python3 scripts/check_verdicts.py out/test
-	cargo xtask vectors
+
+python-test:
 	$(PYTHON) -m unittest discover --start-directory python --top-level-directory python
-	cargo test --workspace --locked
 
 # A transport in a crate outside the workspace, on what the workspace has built.
-outside: module venv
+outside: module-tested venv
 	scripts/outside.sh
 
 lint: rust-lint python-lint
-rust-lint: prerequisites
+rust-lint: prerequisites lock-files
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --lib --no-deps --locked
 	cargo xtask tidy
 
+# Lock files that are older than their manifests stop `--locked` builds of a package that CI does not build.
+lock-files:
+	cargo update --quiet --workspace --locked
+	cargo update --quiet --workspace --locked --manifest-path fuzz/Cargo.toml
+
 # The stub says what the compiled module has; the wheel installs and its script of the README runs.
-python-lint: module venv
+python-lint: module-tested venv
 	.venv/bin/ruff format --check python
 	.venv/bin/ruff check python
 	.venv/bin/mypy python/trimline
@@ -105,7 +136,7 @@ python-lint: module venv
 
 wheel-test: prerequisites
 	rm -rf out/wheel && python3 -m venv out/wheel
-	out/wheel/bin/pip install --quiet --disable-pip-version-check .
+	MATURIN_PEP517_ARGS="--profile dev" out/wheel/bin/pip install --quiet --disable-pip-version-check .
 	cd out/wheel && PATH="$$PWD/bin:$$PATH" sh ../../scripts/wheel_test.sh
 
 # The compiled programs are executed on their vectors; with p4c-bm2-ss or simple_switch on PATH they are asked too.
@@ -200,6 +231,10 @@ checked: prerequisites
 	target/checked/trimline run crates/cli/tests/golden/scenario.toml --out out/checked
 	diff out/checked/flows.csv crates/cli/tests/golden/flows.csv
 	diff out/checked/summary.json crates/cli/tests/golden/summary.json
+
+# What is too long for every change; PART=2/16 is one of sixteen parts of it.
+nightly: prerequisites venv
+	scripts/nightly.sh $(PART)
 
 data-races: prerequisites
 	@cargo +nightly --version >/dev/null 2>&1 || { echo "missing: nightly Rust; bring it with: rustup toolchain install nightly" >&2; exit 1; }

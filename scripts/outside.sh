@@ -8,7 +8,7 @@ place=out/outside
 
 rm -rf "$place"
 mkdir -p "$place"
-cargo run --quiet --locked --package trimline-cli --bin trimline -- new transport paced --path "$place/paced"
+cargo run --quiet --locked --bin trimline -- new transport paced --path "$place/paced"
 cd "$place/paced"
 # What the workspace has not downloaded this needs not either.
 export CARGO_TARGET_DIR="$root/target"

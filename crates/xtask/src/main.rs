@@ -17,7 +17,7 @@ mod rooms;
 mod tidy;
 mod vectors;
 
-const USAGE: &str = "usage: cargo xtask vectors [--mutations | --generate | --expand FOLDER] | p4 [--mutations | --compile] | mutations [--check] [--crate CRATE] [NAME..] | tidy";
+const USAGE: &str = "usage: cargo xtask vectors [--mutations | --generate | --expand FOLDER] | p4 [--mutations | --compile] | mutations [--check] [--crate CRATE] [--part K/N] [NAME..] | tidy";
 
 fn written(outcome: Result<usize, String>) -> ExitCode {
     match outcome {
@@ -64,6 +64,13 @@ fn mutations(root: &Path, arguments: &[&str]) -> ExitCode {
                     return ExitCode::from(2);
                 }
             },
+            "--part" => {
+                selection.part = rest.next().and_then(|part| mistakes::parse_part(part));
+                if selection.part.is_none() {
+                    eprintln!("--part: expected K/N with K from 1 to N, such as 2/8");
+                    return ExitCode::from(2);
+                }
+            }
             _ if argument.starts_with('-') => {
                 eprintln!("{USAGE}");
                 return ExitCode::from(2);

@@ -438,13 +438,27 @@ pub fn random_networks(transports: &[&'static dyn AnyTransport], seeds: Range<u6
     seen
 }
 
-/// The seeds that the environment asks for: `TRIMLINE_SEED=n` is n alone, `TRIMLINE_SEEDS=n` the first n; else the
-/// first `default`.
+/// The seeds that the environment asks for: `TRIMLINE_SEED=n` is n alone, `TRIMLINE_SEEDS=n` the first n,
+/// `TRIMLINE_SEEDS=a..b` those from a to b - 1; else the first `default`.
+///
+/// # Panics
+/// A variable is set and is none of these.
 pub fn seeds(default: u64) -> Range<u64> {
-    let variable = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    match variable("TRIMLINE_SEED") {
-        Some(seed) => seed..seed + 1,
-        None => 0..variable("TRIMLINE_SEEDS").unwrap_or(default),
+    let parse = |text: &str| match text.split_once("..") {
+        Some((first, end)) => Some(first.parse().ok()?..end.parse().ok()?),
+        None => Some(0..text.parse().ok()?),
+    };
+    if let Ok(text) = std::env::var("TRIMLINE_SEED") {
+        let seed = text
+            .parse::<u64>()
+            .unwrap_or_else(|_| panic!("TRIMLINE_SEED={text}: expected a number"));
+        return seed..seed + 1;
+    }
+    match std::env::var("TRIMLINE_SEEDS") {
+        Ok(text) => {
+            parse(&text).unwrap_or_else(|| panic!("TRIMLINE_SEEDS={text}: expected n or a..b"))
+        }
+        Err(_) => 0..default,
     }
 }
 

@@ -6,7 +6,8 @@
 use trimline_sim::suites::{random_networks, seeds};
 use trimline_sim::transports::Transports;
 
-const SEEDS: u64 = 1000;
+/// What `make test` runs; `make nightly` runs 100,000.
+const SEEDS: u64 = 250;
 
 #[test]
 fn every_flow_completes_whatever_happens_to_the_links() {
@@ -17,7 +18,7 @@ fn every_flow_completes_whatever_happens_to_the_links() {
     println!("{seen:?}");
     let least = seen.completed.min(seen.timeouts).min(seen.kept).min(seen.pooled).min(seen.mixed);
     assert!(
-        !are_all || least > 1000 && seen.shared > 100 && seen.pauses.min(seen.deflected) > 1000,
+        !are_all || least > 250 && seen.shared > 25 && seen.pauses.min(seen.deflected) > 250,
         "{seen:?}"
     );
 }

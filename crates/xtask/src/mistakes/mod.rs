@@ -12,7 +12,7 @@ use crate::claims::{self, Citations, Covered};
 
 mod run;
 
-pub(crate) use run::{Outcome, Selection, run};
+pub(crate) use run::{Outcome, Selection, parse_part, run};
 
 /// Where the mistakes are listed.
 const FOLDER: &str = "spec/mutations";

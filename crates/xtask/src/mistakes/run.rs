@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -24,6 +25,8 @@ pub(crate) struct Selection {
     pub(crate) package: Option<String>,
     /// These alone.
     pub(crate) names: Vec<String>,
+    /// Part `k` of `n` of the list, from 1.
+    pub(crate) part: Option<(usize, usize)>,
 }
 
 /// What became of the mistakes.
@@ -72,9 +75,15 @@ pub(crate) fn run(root: &Path, selection: &Selection) -> Result<Outcome, String>
     let citations = Citations::read(root)?;
     let mut outcome = Outcome { found: 0, missed: Vec::new() };
     copy(root, &root.join(TREE))?;
+    let wanted_of = |table: &Table| -> usize {
+        table.mutation.iter().filter(|mistake| selection.has(table, mistake)).count()
+    };
+    let mut range = part_of(tables.iter().map(wanted_of).sum(), selection.part.unwrap_or((1, 1)));
     for table in &tables {
-        let wanted: Vec<&Mistake> =
-            table.mutation.iter().filter(|mistake| selection.has(table, mistake)).collect();
+        let selected = table.mutation.iter().filter(|mistake| selection.has(table, mistake));
+        let count = wanted_of(table);
+        let wanted: Vec<&Mistake> = selected.take(range.end).skip(range.start).collect();
+        range = range.start.saturating_sub(count)..range.end.saturating_sub(count);
         if wanted.is_empty() {
             continue;
         }
@@ -97,6 +106,18 @@ pub(crate) fn run(root: &Path, selection: &Selection) -> Result<Outcome, String>
         }
     }
     Ok(outcome)
+}
+
+/// Reads `K/N`; `None` unless K is from 1 to N.
+pub(crate) fn parse_part(text: &str) -> Option<(usize, usize)> {
+    let (k, n) = text.split_once('/')?;
+    let (k, n) = (k.parse().ok()?, n.parse().ok()?);
+    (1..=n).contains(&k).then_some((k, n))
+}
+
+/// The places of part `k` of `n` in a list of `count`.
+fn part_of(count: usize, (k, n): (usize, usize)) -> Range<usize> {
+    count * (k - 1) / n..count * k / n
 }
 
 /// Which tests fail with a mistake, and whether these are those that must.
@@ -329,5 +350,17 @@ mod tests {
         let log = "running 3 tests\ntest a::tests::one ... ok\ntest a::tests::two ... FAILED\n\
                    test three - should panic ... FAILED\n\nfailures:\n";
         assert_eq!(failures(log).collect::<Vec<_>>(), ["two", "three"]);
+    }
+
+    #[test]
+    fn parts_are_the_whole_list_once() {
+        assert_eq!(parse_part("2/8"), Some((2, 8)));
+        for wrong in ["0/8", "9/8", "1", "1/0", "a/b", ""] {
+            assert_eq!(parse_part(wrong), None, "{wrong}");
+        }
+        for (count, n) in [(0, 3), (2, 3), (799, 10), (800, 7)] {
+            let places: Vec<usize> = (1..=n).flat_map(|k| part_of(count, (k, n))).collect();
+            assert_eq!(places, (0..count).collect::<Vec<_>>());
+        }
     }
 }
