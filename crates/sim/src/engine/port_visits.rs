@@ -22,7 +22,7 @@ impl Visits {
         if self.returns.are_coupled() {
             return self.visit_switches(switches, core, limit, count);
         }
-        let ports = switches.count();
+        let ports = core.routes.ports();
         for index in 0..count {
             let unit = self.units[index];
             if unit >= ports {
@@ -68,7 +68,7 @@ impl Visits {
         let far = self.units[index + FAR_AHEAD];
         self.prefetch_unit(switches, core, far);
         let near = self.units[index + NEAR_AHEAD];
-        if near < switches.count() {
+        if near < core.routes.ports() {
             switches.prefetch_packets(&core.arena, near);
         }
         self.prefetch_arrivals(core, near);
@@ -77,7 +77,7 @@ impl Visits {
     /// Prefetches the lines of a unit that will soon be visited, and its inbox.
     #[inline(always)]
     fn prefetch_unit<P: OutputPort>(&self, switches: &Switches<P>, core: &Core, unit: u32) {
-        match unit.checked_sub(switches.count()) {
+        match unit.checked_sub(core.routes.ports()) {
             None => switches.prefetch(unit),
             Some(host) => core.prefetch_host(host),
         }
@@ -112,7 +112,7 @@ impl Visits {
             let far = self.units[index + FAR_AHEAD];
             self.prefetch_unit(switches, core, far);
             let unit = self.units[index];
-            if unit >= switches.count() {
+            if unit >= core.routes.ports() {
                 // Ports come before hosts.
                 break;
             }
@@ -227,7 +227,7 @@ impl Visits {
         count: usize,
     ) -> usize {
         let mut first = 0;
-        while first < count && self.units[first] < switches.count() {
+        while first < count && self.units[first] < core.routes.ports() {
             let (end, packets) = self.count_switch(core, first, count);
             let bytes = self.largest_packet.map(|largest| largest * packets);
             let is_apart =
