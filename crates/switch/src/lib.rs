@@ -51,7 +51,7 @@ pub use model::{
     Action, Cap, Choices, Classifier, Demands, Limit, Marker, ModelError, Order, QueueChoices,
     Scheduler, ServiceModel, Signal,
 };
-pub use output_port::{OutputPort, PortModel, Returning};
+pub use output_port::{OutputPort, PortModel, QueueView, Returning, Wrapper};
 pub use pool::{Alpha, Pool};
 pub use port::Port;
 pub use settle::{Fabric, settle};
