@@ -1,15 +1,11 @@
 //! One run: from a plan to a record.
 
 use std::io;
-use std::iter;
 use std::ops::ControlFlow;
 
 use trimline_metrics::{PauseCycles, RunRecord, Timeline};
 use trimline_packet::{Time, TimeDelta};
-use trimline_switch::{
-    Beside, BesideModel, Capped, Demands, Models, OutputPort, Port, ServiceModel, Sojourn, Urgent,
-    Varied,
-};
+use trimline_switch::{BesideModel, OutputPort, PortVisitor, visit_ports};
 
 use crate::deadlocks::Deadlocks;
 use crate::engine::{
@@ -157,33 +153,26 @@ fn check_kept(plan: &Plan, workload: &Workload) -> Result<(), RunError> {
     Err(RunError::Workload(format!("`{name}` keeps its connections, {problem}")))
 }
 
-/// The switch ports of a plan, of the kind that its switches need: what a kind of its own costs, others do not pay.
+/// The switch ports of a plan.
 fn switches(plan: &Plan, links: Vec<Transmitter>) -> Box<dyn SwitchNodes> {
-    let model = &plan.switch;
-    if plan.droppable.is_some() || !plan.port_rules.is_empty() {
-        let every = BesideModel { main: model.clone(), droppable: plan.droppable.clone() };
-        let rules = plan.port_rules.iter().map(|rule| rule.model.clone());
-        let models = Models::new([every].into_iter().chain(rules).collect());
-        let numbers = model_numbers(&plan.port_rules, links.len() as u32);
-        return Box::new(Switches::<Varied<Beside<Port<8>, Port<1>>>>::new(models, numbers, links));
-    }
-    match model.demands() {
-        Demands { clock: false, sojourn: false, urgency: false } => match model.queue_count() {
-            1 => alike::<Port<1>>(model, links),
-            2 => alike::<Port<2>>(model, links),
-            _ => alike::<Port<8>>(model, links),
-        },
-        Demands { urgency: true, .. } => alike::<Capped<Urgent<2>>>(model, links),
-        Demands { .. } => alike::<Capped<Sojourn<Port<2>>>>(model, links),
-    }
+    let every = BesideModel { main: plan.switch.clone(), droppable: plan.droppable.clone() };
+    let others = plan.port_rules.iter().map(|rule| rule.model.clone());
+    let numbers = model_numbers(&plan.port_rules, links.len() as u32);
+    visit_ports(&every, others, MakePorts { numbers, links })
 }
 
-/// Ports that all have the same model.
-fn alike<P: OutputPort<Model = ServiceModel> + 'static>(
-    model: &ServiceModel,
+/// Makes idle ports with these links. `numbers` says which model each has, where models differ.
+struct MakePorts {
+    numbers: Vec<u16>,
     links: Vec<Transmitter>,
-) -> Box<dyn SwitchNodes> {
-    Box::new(Switches::<P>::new(model.clone(), iter::repeat(0), links))
+}
+
+impl PortVisitor for MakePorts {
+    type Output = Box<dyn SwitchNodes>;
+
+    fn visit<P: OutputPort + 'static>(self, model: P::Model) -> Box<dyn SwitchNodes> {
+        Box::new(Switches::<P>::new(model, self.numbers, self.links))
+    }
 }
 
 /// Makes the hosts of a network: of its state so far and their links.

@@ -7,7 +7,7 @@ mod tests {
     use trimline_packet::{Packet, Packets, Service, ServiceClass};
 
     use crate::testing::{Bench, packet};
-    use crate::{Choices, Fate, Limit, QueueChoices, ServiceModel};
+    use crate::{Choices, Fate, Limit, OutputPort, QueueChoices, QueueView, ServiceModel};
 
     /// What lost its place since the last call: sequence numbers.
     fn dropped<const Q: usize>(bench: &mut Bench<Q>) -> Vec<u32> {

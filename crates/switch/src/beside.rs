@@ -6,7 +6,7 @@ use crate::Chance;
 use crate::around::Around;
 use crate::deficits::Deficits;
 use crate::model::{Limit, ServiceModel};
-use crate::output_port::{OutputPort, PortModel, Returning};
+use crate::output_port::{OutputPort, PortModel, QueueView, Returning};
 use crate::pool::Pool;
 
 /// The models of a port's two kinds of traffic.
@@ -16,6 +16,14 @@ pub struct BesideModel {
     pub main: ServiceModel,
     /// For packets that may only be dropped ([`Service::Droppable`]); without it they are in `main` too.
     pub droppable: Option<ServiceModel>,
+}
+
+impl BesideModel {
+    /// The model of the queue beside, if packets of this service go there.
+    #[inline]
+    fn droppable_of(&self, class: ServiceClass) -> Option<&ServiceModel> {
+        self.droppable.as_ref().filter(|_| class == Service::Droppable)
+    }
 }
 
 impl PortModel for BesideModel {
@@ -56,7 +64,7 @@ where
     }
 }
 
-impl<A, B> OutputPort for Beside<A, B>
+impl<A, B> QueueView for Beside<A, B>
 where
     A: OutputPort<Model = ServiceModel>,
     B: OutputPort<Model = ServiceModel>,
@@ -65,17 +73,97 @@ where
     const QUEUES: usize = A::QUEUES + B::QUEUES;
 
     #[inline]
+    fn is_sending(&self) -> bool {
+        self.main.is_sending() || self.droppable.is_sending()
+    }
+
+    fn most_in_queue(&self, model: &BesideModel, queue: usize) -> Option<Limit> {
+        match Self::split(queue) {
+            Ok(queue) => self.main.most_in_queue(&model.main, queue),
+            Err(queue) => self.droppable.most_in_queue(model.droppable.as_ref()?, queue),
+        }
+    }
+
+    fn is_pooled(&self, model: &BesideModel, queue: usize) -> bool {
+        match (Self::split(queue), &model.droppable) {
+            (Ok(queue), _) => self.main.is_pooled(&model.main, queue),
+            (Err(queue), Some(model)) => self.droppable.is_pooled(model, queue),
+            (Err(_), None) => false,
+        }
+    }
+
+    fn classify(&self, model: &BesideModel, packet: &Packet) -> usize {
+        match model.droppable_of(packet.service) {
+            Some(model) => A::QUEUES + self.droppable.classify(model, packet),
+            None => self.main.classify(&model.main, packet),
+        }
+    }
+
+    fn queue_of(&self, model: &BesideModel, class: ServiceClass) -> usize {
+        match model.droppable_of(class) {
+            Some(model) => A::QUEUES + self.droppable.queue_of(model, class),
+            None => self.main.queue_of(&model.main, class),
+        }
+    }
+
+    #[inline]
+    fn first(&self, queue: usize) -> Handle {
+        match Self::split(queue) {
+            Ok(queue) => self.main.first(queue),
+            Err(queue) => self.droppable.first(queue),
+        }
+    }
+
+    #[inline]
+    fn queue_bytes(&self, queue: usize) -> u32 {
+        match Self::split(queue) {
+            Ok(queue) => self.main.queue_bytes(queue),
+            Err(queue) => self.droppable.queue_bytes(queue),
+        }
+    }
+
+    #[inline]
+    fn queue_packets(&self, queue: usize) -> u32 {
+        match Self::split(queue) {
+            Ok(queue) => self.main.queue_packets(queue),
+            Err(queue) => self.droppable.queue_packets(queue),
+        }
+    }
+
+    fn packets_before(&self, model: &BesideModel, packet: &Packet) -> u32 {
+        match model.droppable_of(packet.service) {
+            Some(model) => self.droppable.packets_before(model, packet),
+            None => self.main.packets_before(&model.main, packet),
+        }
+    }
+
+    fn has_room(&self, model: &BesideModel, packet: &Packet, pool: &Pool) -> bool {
+        match model.droppable_of(packet.service) {
+            Some(model) => self.droppable.has_room(model, packet, pool),
+            None => self.main.has_room(&model.main, packet, pool),
+        }
+    }
+
+    fn marked(&self) -> u32 {
+        self.main.marked().wrapping_add(self.droppable.marked())
+    }
+}
+
+impl<A, B> OutputPort for Beside<A, B>
+where
+    A: OutputPort<Model = ServiceModel>,
+    B: OutputPort<Model = ServiceModel>,
+{
+    #[inline]
     fn enqueue_plainly<K: Packets>(
         &mut self,
         packet: Handle,
         model: &BesideModel,
         packets: &mut K,
     ) -> bool {
-        match &model.droppable {
-            Some(model) if packets.packet(packet).service == Service::Droppable => {
-                self.droppable.enqueue_plainly(packet, model, packets)
-            }
-            Some(_) | None => self.main.enqueue_plainly(packet, &model.main, packets),
+        match model.droppable_of(packets.packet(packet).service) {
+            Some(model) => self.droppable.enqueue_plainly(packet, model, packets),
+            None => self.main.enqueue_plainly(packet, &model.main, packets),
         }
     }
 
@@ -85,11 +173,9 @@ where
         around: &mut Around<'_, BesideModel, K, C>,
     ) {
         let model = around.model;
-        match &model.droppable {
-            Some(model) if around.packets.packet(packet).service == Service::Droppable => {
-                self.droppable.enqueue(packet, &mut around.with(model));
-            }
-            Some(_) | None => self.main.enqueue(packet, &mut around.with(&model.main)),
+        match model.droppable_of(around.packets.packet(packet).service) {
+            Some(model) => self.droppable.enqueue(packet, &mut around.with(model)),
+            None => self.main.enqueue(packet, &mut around.with(&model.main)),
         }
     }
 
@@ -137,92 +223,8 @@ where
     }
 
     #[inline]
-    fn is_sending(&self) -> bool {
-        self.main.is_sending() || self.droppable.is_sending()
-    }
-
-    #[inline]
     fn next_start(&self, free_at: Time) -> Time {
         self.main.next_start(free_at).min(self.droppable.next_start(free_at))
-    }
-
-    fn most_in_queue(&self, model: &BesideModel, queue: usize) -> Option<Limit> {
-        match Self::split(queue) {
-            Ok(queue) => self.main.most_in_queue(&model.main, queue),
-            Err(queue) => self.droppable.most_in_queue(model.droppable.as_ref()?, queue),
-        }
-    }
-
-    fn is_pooled(&self, model: &BesideModel, queue: usize) -> bool {
-        match (Self::split(queue), &model.droppable) {
-            (Ok(queue), _) => self.main.is_pooled(&model.main, queue),
-            (Err(queue), Some(model)) => self.droppable.is_pooled(model, queue),
-            (Err(_), None) => false,
-        }
-    }
-
-    fn classify(&self, model: &BesideModel, packet: &Packet) -> usize {
-        match &model.droppable {
-            Some(model) if packet.service == Service::Droppable => {
-                A::QUEUES + self.droppable.classify(model, packet)
-            }
-            Some(_) | None => self.main.classify(&model.main, packet),
-        }
-    }
-
-    fn queue_of(&self, model: &BesideModel, class: ServiceClass) -> usize {
-        match &model.droppable {
-            Some(model) if class == Service::Droppable => {
-                A::QUEUES + self.droppable.queue_of(model, class)
-            }
-            Some(_) | None => self.main.queue_of(&model.main, class),
-        }
-    }
-
-    #[inline]
-    fn first(&self, queue: usize) -> Handle {
-        match Self::split(queue) {
-            Ok(queue) => self.main.first(queue),
-            Err(queue) => self.droppable.first(queue),
-        }
-    }
-
-    #[inline]
-    fn queue_bytes(&self, queue: usize) -> u32 {
-        match Self::split(queue) {
-            Ok(queue) => self.main.queue_bytes(queue),
-            Err(queue) => self.droppable.queue_bytes(queue),
-        }
-    }
-
-    #[inline]
-    fn queue_packets(&self, queue: usize) -> u32 {
-        match Self::split(queue) {
-            Ok(queue) => self.main.queue_packets(queue),
-            Err(queue) => self.droppable.queue_packets(queue),
-        }
-    }
-
-    fn packets_before(&self, model: &BesideModel, packet: &Packet) -> u32 {
-        match &model.droppable {
-            Some(model) if packet.service == Service::Droppable => {
-                self.droppable.packets_before(model, packet)
-            }
-            Some(_) | None => self.main.packets_before(&model.main, packet),
-        }
-    }
-
-    fn has_room(&self, model: &BesideModel, packet: &Packet, pool: &Pool) -> bool {
-        match &model.droppable {
-            Some(model) if packet.service == Service::Droppable => {
-                self.droppable.has_room(model, packet, pool)
-            }
-            Some(_) | None => self.main.has_room(&model.main, packet, pool),
-        }
-    }
-
-    fn marked(&self) -> u32 {
-        self.main.marked().wrapping_add(self.droppable.marked())
     }
 }
 

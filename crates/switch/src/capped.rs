@@ -1,11 +1,11 @@
 //! A port whose first queue sends at a bounded rate: notifications, which go before everything (FastLane 3.3.1).
 
-use trimline_packet::{Handle, Packet, Packets, Service, ServiceClass, Time, TimeDelta};
+use trimline_packet::{Handle, Packets, Service, Time, TimeDelta};
 
 use crate::Chance;
 use crate::around::Around;
-use crate::model::{Limit, ServiceModel};
-use crate::output_port::OutputPort;
+use crate::model::ServiceModel;
+use crate::output_port::{OutputPort, Wrapper};
 use crate::pool::Pool;
 
 /// A port with a clock for its first queue ([`Scheduler::Capped`](crate::Scheduler::Capped)): each packet of it waits
@@ -80,10 +80,22 @@ impl<P: OutputPort<Model = ServiceModel>> Capped<P> {
     }
 }
 
-impl<P: OutputPort<Model = ServiceModel>> OutputPort for Capped<P> {
+impl<P: OutputPort<Model = ServiceModel>> Wrapper for Capped<P> {
     type Model = ServiceModel;
-    const QUEUES: usize = P::QUEUES;
+    type Inner = P;
 
+    #[inline(always)]
+    fn inner(&self) -> &P {
+        &self.port
+    }
+
+    #[inline(always)]
+    fn inner_model<'a>(&self, model: &'a ServiceModel) -> &'a ServiceModel {
+        model
+    }
+}
+
+impl<P: OutputPort<Model = ServiceModel>> OutputPort for Capped<P> {
     #[inline(always)]
     fn enqueue_plainly<K: Packets>(
         &mut self,
@@ -146,11 +158,6 @@ impl<P: OutputPort<Model = ServiceModel>> OutputPort for Capped<P> {
         }
     }
 
-    #[inline]
-    fn is_sending(&self) -> bool {
-        self.port.is_sending()
-    }
-
     #[inline(always)]
     fn next_start(&self, free_at: Time) -> Time {
         let others = self.port.next_start(free_at);
@@ -158,49 +165,6 @@ impl<P: OutputPort<Model = ServiceModel>> OutputPort for Capped<P> {
             return others;
         }
         others.min(if self.is_strict { self.ready_at.max(free_at) } else { free_at })
-    }
-
-    fn most_in_queue(&self, model: &ServiceModel, queue: usize) -> Option<Limit> {
-        self.port.most_in_queue(model, queue)
-    }
-
-    fn is_pooled(&self, model: &ServiceModel, queue: usize) -> bool {
-        self.port.is_pooled(model, queue)
-    }
-
-    fn classify(&self, model: &ServiceModel, packet: &Packet) -> usize {
-        self.port.classify(model, packet)
-    }
-
-    fn queue_of(&self, model: &ServiceModel, class: ServiceClass) -> usize {
-        OutputPort::queue_of(&self.port, model, class)
-    }
-
-    #[inline]
-    fn first(&self, queue: usize) -> Handle {
-        self.port.first(queue)
-    }
-
-    #[inline]
-    fn queue_bytes(&self, queue: usize) -> u32 {
-        self.port.queue_bytes(queue)
-    }
-
-    #[inline]
-    fn queue_packets(&self, queue: usize) -> u32 {
-        self.port.queue_packets(queue)
-    }
-
-    fn packets_before(&self, model: &ServiceModel, packet: &Packet) -> u32 {
-        self.port.packets_before(model, packet)
-    }
-
-    fn has_room(&self, model: &ServiceModel, packet: &Packet, pool: &Pool) -> bool {
-        self.port.has_room(model, packet, pool)
-    }
-
-    fn marked(&self) -> u32 {
-        self.port.marked()
     }
 }
 
@@ -214,7 +178,7 @@ mod tests {
     use super::*;
     use crate::model::{Cap, Choices, Scheduler};
     use crate::testing::{World, packet};
-    use crate::{Fate, Port, Sojourn, Urgent};
+    use crate::{Fate, Port, QueueView, Sojourn, Urgent};
 
     const LINE: BitRate = BitRate::from_gbps(10);
 

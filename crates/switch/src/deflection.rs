@@ -8,9 +8,7 @@
 use trimline_packet::{Kind, Packet, Service};
 
 use crate::Chance;
-use crate::model::{Classifier, Limit, ServiceModel};
-use crate::pool::Pool;
-use crate::port::Port;
+use crate::model::{Limit, ServiceModel};
 
 /// Which packets a switch may deflect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -272,30 +270,6 @@ impl ServiceModel {
             packets: whole.packets.min(self.port.packets),
             bytes: whole.bytes.min(self.port.bytes),
         }
-    }
-}
-
-/// What a switch that deflects asks of its ports.
-impl<const Q: usize> Port<Q> {
-    /// Packets that stand between a packet that arrives and the wire: those of its queue, the one on the wire included;
-    /// with a queue for each priority those of all queues.
-    pub fn packets_before(&self, model: &ServiceModel, packet: &Packet) -> u32 {
-        match model.classifier {
-            Classifier::Single
-            | Classifier::HeaderAndData
-            | Classifier::Class
-            | Classifier::Notifications => self.queue_packets(model.classify(packet)),
-            Classifier::Priority => (0..Q).map(|queue| self.queue_packets(queue)).sum(),
-        }
-    }
-
-    /// Whether a packet that arrives would be queued whole, and no other lose its place.
-    pub fn has_room(&self, model: &ServiceModel, packet: &Packet, pool: &Pool) -> bool {
-        let (queue, service) = (model.classify(packet), packet.service.service());
-        let bytes = model.occupancy(packet.wire_bytes);
-        !self.drops_selectively(queue, packet, model)
-            && self.admits(queue, service, bytes, model, pool)
-            && self.has_room_for(bytes, model)
     }
 }
 

@@ -98,7 +98,7 @@ impl Ingress {
 mod tests {
     use super::*;
     use crate::testing::{World, packet};
-    use crate::{Port, ServiceModel};
+    use crate::{OutputPort, Port, ServiceModel};
     use alloc::vec::Vec;
     use proptest::prelude::*;
     use trimline_packet::{Handle, Packets, Service, Time};

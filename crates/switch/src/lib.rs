@@ -23,6 +23,7 @@ mod deficits;
 pub mod deflection;
 mod displaced;
 mod ingress;
+mod kinds;
 mod list;
 pub mod model;
 pub mod nic;
@@ -47,11 +48,12 @@ pub use deficits::Deficits;
 pub use deflection::DeflectionModel;
 pub use displaced::{Displaced, Fate};
 pub use ingress::{Arrival, CLASSES, Ingress, PauseModel};
+pub use kinds::{PortVisitor, visit_ports};
 pub use model::{
     Action, Cap, Choices, Classifier, Demands, Limit, Marker, ModelError, Order, QueueChoices,
     Scheduler, ServiceModel, Signal,
 };
-pub use output_port::{OutputPort, PortModel, Returning};
+pub use output_port::{OutputPort, PortModel, QueueView, Returning, Wrapper};
 pub use pool::{Alpha, Pool};
 pub use port::Port;
 pub use settle::{Fabric, settle};

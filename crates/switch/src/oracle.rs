@@ -10,8 +10,8 @@ use trimline_packet::{BitRate, ByteCount, Handle, Packet, Packets, Service, Serv
 use crate::model::{MAX_QUEUES, MarkAt, Marker, Unit};
 use crate::testing::{Arena, packet};
 use crate::{
-    Action, Alpha, Around, Cap, Chance, Choices, Classifier, Displaced, Fate, Limit, Order, Pool,
-    Port, QueueChoices, Scheduler,
+    Action, Alpha, Around, Cap, Chance, Choices, Classifier, Displaced, Fate, Limit, Order,
+    OutputPort, Pool, Port, QueueChoices, QueueView, Scheduler,
 };
 
 /// A coin that anyone can recompute, and how often it was drawn.

@@ -6,7 +6,6 @@ use crate::Chance;
 use crate::around::Around;
 use crate::model::{Limit, ServiceModel};
 use crate::pool::Pool;
-use crate::port::Port;
 
 /// The configuration of a network's ports, as far as their drivers look at it.
 pub trait PortModel: Clone + Send + Sync {
@@ -55,13 +54,123 @@ pub enum Returning {
     Anywhere,
 }
 
-/// An output port: packets enter it, and one at a time leaves it for the wire.
-pub trait OutputPort: Default + Send + Sync {
-    /// Its configuration, which many ports share.
+/// The state of a port's queues, which nothing here changes.
+pub trait QueueView {
+    /// The configuration of the port, which many ports share.
     type Model: PortModel;
-    /// The most queues that it can have.
+    /// The maximum number of queues.
     const QUEUES: usize;
 
+    /// Whether a packet is on the wire whose memory was not released yet.
+    fn is_sending(&self) -> bool;
+
+    /// The maximum that a queue can hold, whatever arrives; `None` if the model has no such queue.
+    fn most_in_queue(&self, model: &Self::Model, queue: usize) -> Option<Limit>;
+
+    /// Whether a queue takes its memory from the switch's pool.
+    fn is_pooled(&self, model: &Self::Model, queue: usize) -> bool;
+
+    /// The queue that takes this packet.
+    fn classify(&self, model: &Self::Model, packet: &Packet) -> usize;
+
+    /// The queue that takes packets of this service and priority, where no flow's class decides.
+    fn queue_of(&self, model: &Self::Model, class: ServiceClass) -> usize;
+
+    /// The first packet that waits in a queue, [`Handle::NONE`] if there is none.
+    fn first(&self, queue: usize) -> Handle;
+
+    /// Bytes of memory that a queue uses, those of its packet on the wire included.
+    fn queue_bytes(&self, queue: usize) -> u32;
+
+    /// Packets of a queue, the one on the wire included.
+    fn queue_packets(&self, queue: usize) -> u32;
+
+    /// The queue length that an arriving packet finds, in packets, the one on the wire included. With a queue for each
+    /// priority it is the sum over all queues.
+    fn packets_before(&self, model: &Self::Model, packet: &Packet) -> u32;
+
+    /// Whether a packet that arrives would be queued whole, and no other lose its place.
+    fn has_room(&self, model: &Self::Model, packet: &Packet, pool: &Pool) -> bool;
+
+    /// Packets that this port marked and that had no mark before, modulo 2^32.
+    fn marked(&self) -> u32;
+}
+
+/// A port that adds one function to the port inside, whose queues are its own: [`QueueView`] reads them there.
+pub trait Wrapper {
+    /// The configuration of the wrapper.
+    type Model: PortModel;
+    /// The port inside.
+    type Inner: QueueView;
+
+    /// The port inside.
+    fn inner(&self) -> &Self::Inner;
+
+    /// The configuration of the port inside.
+    fn inner_model<'a>(&self, model: &'a Self::Model) -> &'a <Self::Inner as QueueView>::Model;
+
+    /// Packets that the wrapper marked, beside those that the port inside marked.
+    fn marked_outside(&self) -> u32 {
+        0
+    }
+}
+
+impl<W: Wrapper> QueueView for W {
+    type Model = W::Model;
+    const QUEUES: usize = W::Inner::QUEUES;
+
+    #[inline(always)]
+    fn is_sending(&self) -> bool {
+        self.inner().is_sending()
+    }
+
+    fn most_in_queue(&self, model: &W::Model, queue: usize) -> Option<Limit> {
+        self.inner().most_in_queue(self.inner_model(model), queue)
+    }
+
+    fn is_pooled(&self, model: &W::Model, queue: usize) -> bool {
+        self.inner().is_pooled(self.inner_model(model), queue)
+    }
+
+    #[inline]
+    fn classify(&self, model: &W::Model, packet: &Packet) -> usize {
+        self.inner().classify(self.inner_model(model), packet)
+    }
+
+    fn queue_of(&self, model: &W::Model, class: ServiceClass) -> usize {
+        self.inner().queue_of(self.inner_model(model), class)
+    }
+
+    #[inline(always)]
+    fn first(&self, queue: usize) -> Handle {
+        self.inner().first(queue)
+    }
+
+    #[inline(always)]
+    fn queue_bytes(&self, queue: usize) -> u32 {
+        self.inner().queue_bytes(queue)
+    }
+
+    #[inline(always)]
+    fn queue_packets(&self, queue: usize) -> u32 {
+        self.inner().queue_packets(queue)
+    }
+
+    fn packets_before(&self, model: &W::Model, packet: &Packet) -> u32 {
+        self.inner().packets_before(self.inner_model(model), packet)
+    }
+
+    fn has_room(&self, model: &W::Model, packet: &Packet, pool: &Pool) -> bool {
+        self.inner().has_room(self.inner_model(model), packet, pool)
+    }
+
+    fn marked(&self) -> u32 {
+        self.inner().marked().wrapping_add(self.marked_outside())
+    }
+}
+
+/// An output port: packets enter it, and one at a time leaves it for the wire.
+pub trait OutputPort: QueueView + Default + Send + Sync {
     /// An idle port with the model of this number, where ports differ ([`Varied`](crate::Varied)).
     fn with_model(_number: u16) -> Self {
         Self::default()
@@ -76,7 +185,8 @@ pub trait OutputPort: Default + Send + Sync {
         packets: &mut K,
     ) -> bool;
 
-    /// The same under a model whose one queue takes its memory from the switch's pool. Under others nothing happens.
+    /// The second step of [`OutputPort::enqueue`]: queues a packet that fits under a model whose one queue takes its memory
+    /// from the switch's pool. Gives whether it did; under other models nothing happens.
     fn enqueue_pooled<K: Packets>(
         &mut self,
         _packet: Handle,
@@ -111,45 +221,11 @@ pub trait OutputPort: Default + Send + Sync {
     /// A queue may send again.
     fn resume(&mut self, queue: usize);
 
-    /// Whether a packet is on the wire whose memory was not released yet.
-    fn is_sending(&self) -> bool;
-
     /// When the port will next start to send, if nothing arrives first and its transmitter is free at `free_at`: then,
     /// or later though packets wait (a class with a cap on its rate), or never.
     ///
     /// [`OutputPort::dequeue`] at that time gives a packet or drops one, so that this moves on.
     fn next_start(&self, free_at: Time) -> Time;
-
-    /// The most that a queue can hold, whatever arrives; `None` if the model has no such queue.
-    fn most_in_queue(&self, model: &Self::Model, queue: usize) -> Option<Limit>;
-
-    /// Whether a queue takes its memory from the switch's pool.
-    fn is_pooled(&self, model: &Self::Model, queue: usize) -> bool;
-
-    /// The queue that takes this packet.
-    fn classify(&self, model: &Self::Model, packet: &Packet) -> usize;
-
-    /// The queue that takes packets of this service and priority, where no flow's class decides.
-    fn queue_of(&self, model: &Self::Model, class: ServiceClass) -> usize;
-
-    /// The first packet that waits in a queue, [`Handle::NONE`] if there is none.
-    fn first(&self, queue: usize) -> Handle;
-
-    /// Bytes of memory that a queue uses, those of its packet on the wire included.
-    fn queue_bytes(&self, queue: usize) -> u32;
-
-    /// Packets of a queue, the one on the wire included.
-    fn queue_packets(&self, queue: usize) -> u32;
-
-    /// Packets that stand between a packet that arrives and the wire: those of its queue, the one on the wire included;
-    /// with a queue for each priority those of all queues.
-    fn packets_before(&self, model: &Self::Model, packet: &Packet) -> u32;
-
-    /// Whether a packet that arrives would be queued whole, and no other lose its place.
-    fn has_room(&self, model: &Self::Model, packet: &Packet, pool: &Pool) -> bool;
-
-    /// Packets that this port marked and nobody had marked before, modulo 2^32.
-    fn marked(&self) -> u32;
 }
 
 impl PortModel for ServiceModel {
@@ -189,117 +265,5 @@ impl PortModel for ServiceModel {
     #[inline]
     fn admits_all(&self, pool: &Pool, bytes: u64) -> bool {
         self.least_alpha.is_some_and(|alpha| pool.admits_all(bytes, alpha))
-    }
-}
-
-impl<const Q: usize> OutputPort for Port<Q> {
-    type Model = ServiceModel;
-    const QUEUES: usize = Q;
-
-    #[inline(always)]
-    fn enqueue_plainly<K: Packets>(
-        &mut self,
-        packet: Handle,
-        model: &ServiceModel,
-        packets: &mut K,
-    ) -> bool {
-        Port::enqueue_plainly(self, packet, model, packets)
-    }
-
-    #[inline(always)]
-    fn enqueue_pooled<K: Packets>(
-        &mut self,
-        packet: Handle,
-        model: &ServiceModel,
-        packets: &mut K,
-        pool: &mut Pool,
-    ) -> bool {
-        Port::enqueue_pooled(self, packet, model, packets, pool)
-    }
-
-    #[inline]
-    fn enqueue<K: Packets, C: Chance>(
-        &mut self,
-        packet: Handle,
-        around: &mut Around<'_, ServiceModel, K, C>,
-    ) {
-        Port::enqueue(self, packet, around);
-    }
-
-    #[inline(always)]
-    fn dequeue<K: Packets, C: Chance>(
-        &mut self,
-        around: &mut Around<'_, ServiceModel, K, C>,
-    ) -> Option<Handle> {
-        Port::dequeue(self, around)
-    }
-
-    #[inline]
-    fn release(&mut self, model: &ServiceModel, pool: &mut Pool) {
-        Port::release(self, model, pool);
-    }
-
-    fn pause(&mut self, queue: usize) {
-        Port::pause(self, queue);
-    }
-
-    fn resume(&mut self, queue: usize) {
-        Port::resume(self, queue);
-    }
-
-    #[inline(always)]
-    fn is_sending(&self) -> bool {
-        Port::is_sending(self)
-    }
-
-    #[inline(always)]
-    fn next_start(&self, free_at: Time) -> Time {
-        // Both are as likely, so there is no branch on it.
-        let never_if_idle = u64::from(self.is_backlogged()).wrapping_sub(1);
-        Time::from_ps(free_at.as_ps() | never_if_idle)
-    }
-
-    fn most_in_queue(&self, model: &ServiceModel, queue: usize) -> Option<Limit> {
-        (queue < model.queue_count()).then(|| model.most_in_queue(queue))
-    }
-
-    fn is_pooled(&self, model: &ServiceModel, queue: usize) -> bool {
-        model.is_pooled(queue)
-    }
-
-    #[inline]
-    fn classify(&self, model: &ServiceModel, packet: &Packet) -> usize {
-        model.classify(packet)
-    }
-
-    fn queue_of(&self, model: &ServiceModel, class: ServiceClass) -> usize {
-        model.queue_of(class)
-    }
-
-    #[inline]
-    fn first(&self, queue: usize) -> Handle {
-        Port::first(self, queue)
-    }
-
-    #[inline]
-    fn queue_bytes(&self, queue: usize) -> u32 {
-        Port::queue_bytes(self, queue)
-    }
-
-    #[inline]
-    fn queue_packets(&self, queue: usize) -> u32 {
-        Port::queue_packets(self, queue)
-    }
-
-    fn packets_before(&self, model: &ServiceModel, packet: &Packet) -> u32 {
-        Port::packets_before(self, model, packet)
-    }
-
-    fn has_room(&self, model: &ServiceModel, packet: &Packet, pool: &Pool) -> bool {
-        Port::has_room(self, model, packet, pool)
-    }
-
-    fn marked(&self) -> u32 {
-        Port::marked(self)
     }
 }

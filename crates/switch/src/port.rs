@@ -4,13 +4,14 @@ mod marking;
 
 use core::hint::select_unpredictable;
 
-use trimline_packet::{Handle, Packet, Packets, Service};
+use trimline_packet::{Handle, Packet, Packets, Service, ServiceClass, Time};
 
 use crate::Chance;
 use crate::around::Around;
 use crate::displaced::Fate;
 use crate::list::{Held, Queue};
-use crate::model::{Action, Limit, Marker, Scheduler, ServiceModel, is_header};
+use crate::model::{Action, Classifier, Limit, Marker, Scheduler, ServiceModel, is_header};
+use crate::output_port::{OutputPort, QueueView};
 use crate::pool::Pool;
 
 /// An output port of `Q` queues: 16 bytes a queue and 16 more. `Q` is a power of two up to 8 and at
@@ -18,7 +19,7 @@ use crate::pool::Pool;
 ///
 /// The model is an argument of every call, because all ports of a profile share it. Occupancy, of
 /// queue and pool, includes the packet on the wire until its last bit has left, that is until the
-/// next [`Port::dequeue`].
+/// next [`OutputPort::dequeue`].
 #[derive(Clone, Debug)]
 pub struct Port<const Q: usize> {
     queues: [Queue; Q],
@@ -61,167 +62,10 @@ impl<const Q: usize> Port<Q> {
         }
     }
 
-    /// A packet arrives. It is queued, or it or others lose their place: they are appended to
-    /// `displaced`, in the order in which it happened.
-    ///
-    /// # Panics
-    /// A model of more than `Q` queues.
-    #[inline]
-    pub fn enqueue<K: Packets, C: Chance>(
-        &mut self,
-        packet: Handle,
-        around: &mut Around<'_, ServiceModel, K, C>,
-    ) {
-        if !self.enqueue_plainly(packet, around.model, around.packets)
-            && !self.enqueue_pooled(packet, around.model, around.packets, around.pool)
-        {
-            self.enqueue_slowly(packet, around);
-        }
-    }
-
-    /// The first step of [`Port::enqueue`], for drivers that count instructions: queues a packet that fits
-    /// under a model with nothing but limits. Gives whether it did; if not, nothing has happened.
-    ///
-    /// # Panics
-    /// A model of more than `Q` queues.
-    #[inline(always)]
-    pub fn enqueue_plainly<P: Packets>(
-        &mut self,
-        packet: Handle,
-        model: &ServiceModel,
-        packets: &mut P,
-    ) -> bool {
-        let arriving = packets.packet(packet);
-        let (lane, bytes) = (&model.lanes[arriving.service.index()], arriving.wire_bytes);
-        let list = &self.queues[usize::from(lane.queue)];
-        let fits = list.packets < lane.limit.packets
-            && u64::from(list.bytes) + u64::from(bytes) <= u64::from(lane.limit.bytes);
-        if fits {
-            if model.has_threshold {
-                let queue = usize::from(lane.queue);
-                self.mark_by_threshold(queue, packet, u32::from(bytes), model, packets);
-            }
-            let list = &mut self.queues[usize::from(lane.queue)];
-            list.push(packets, packet, u32::from(bytes));
-            self.eligible |= lane.bit & self.open;
-        }
-        fits
-    }
-
-    /// The same as [`Port::enqueue_plainly`] under a model whose one queue takes its memory from the pool. Under others
-    /// nothing happens.
-    #[inline(always)]
-    pub fn enqueue_pooled<P: Packets>(
-        &mut self,
-        packet: Handle,
-        model: &ServiceModel,
-        packets: &mut P,
-        pool: &mut Pool,
-    ) -> bool {
-        let arriving = packets.packet(packet);
-        let (service, bytes) = (arriving.service.service(), u32::from(arriving.wire_bytes));
-        let fits = model.is_one_pooled && self.admits(0, service, bytes, model, pool);
-        if fits {
-            if model.has_threshold {
-                self.mark_by_threshold(0, packet, bytes, model, packets);
-            }
-            self.queues[0].push(packets, packet, bytes);
-            self.eligible |= 1 & self.open;
-            pool.take(bytes);
-        }
-        fits
-    }
-
-    /// The transmitter is free: what was on the wire has left, and its memory is released. The
-    /// scheduler chooses the next packet, which is now on the wire; `None` when nothing may go.
-    #[inline(always)]
-    pub fn dequeue<K: Packets, C: Chance>(
-        &mut self,
-        around: &mut Around<'_, ServiceModel, K, C>,
-    ) -> Option<Handle> {
-        let (model, packets) = (around.model, &mut *around.packets);
-        if !model.has_lanes {
-            return self.dequeue_slowly(model, packets, around.pool);
-        }
-        self.release_occupancy();
-        if self.eligible == 0 {
-            self.wire_bytes = 0;
-            return None;
-        }
-        let packet = self.start(model, packets);
-        self.wire_bytes = u32::from(packets.packet(packet).wire_bytes);
-        if model.has_threshold {
-            self.mark_dequeued(usize::from(self.wire_queue), packet, model, packets);
-        }
-        Some(packet)
-    }
-
-    /// What was on the wire has left: its memory is released, and nothing is sent. For whoever
-    /// schedules between several ports; [`Port::dequeue`] does it by itself.
-    #[inline]
-    pub fn release(&mut self, model: &ServiceModel, pool: &mut Pool) {
-        if model.queues[usize::from(self.wire_queue)].pool.is_some() {
-            pool.give(self.wire_bytes);
-        }
-        self.release_wire();
-    }
-
-    /// Whether a packet is on the wire whose memory was not released yet.
-    #[inline]
-    pub fn is_sending(&self) -> bool {
-        self.wire_bytes != 0
-    }
-
     /// Whether a packet waits, not counting the one on the wire, and its class is not paused.
     #[inline]
     pub fn is_backlogged(&self) -> bool {
         self.eligible != 0
-    }
-
-    /// Stops the queue `class` from sending. Its packet on the wire is not affected.
-    ///
-    /// # Panics
-    /// No such queue.
-    #[inline]
-    pub fn pause(&mut self, class: usize) {
-        assert!(class < Q, "a paused class is a queue of the port");
-        self.open &= !(1 << class);
-        self.eligible &= self.open;
-    }
-
-    /// Lets the queue `class` send again.
-    ///
-    /// # Panics
-    /// No such queue.
-    #[inline]
-    pub fn resume(&mut self, class: usize) {
-        assert!(class < Q, "a resumed class is a queue of the port");
-        self.open |= 1 << class;
-        self.eligible |= u8::from(!self.queues[class].head.is_none()) << class;
-    }
-
-    /// The first packet that waits in a queue, [`Handle::NONE`] if there is none.
-    #[inline]
-    pub fn first(&self, queue: usize) -> Handle {
-        self.queues[queue].head
-    }
-
-    /// Bytes of memory that a queue uses, those of its packet on the wire included.
-    #[inline]
-    pub fn queue_bytes(&self, queue: usize) -> u32 {
-        self.queues[queue].bytes
-    }
-
-    /// Packets of a queue, the one on the wire included.
-    #[inline]
-    pub fn queue_packets(&self, queue: usize) -> u32 {
-        self.queues[queue].packets
-    }
-
-    /// Packets that this port marked and nobody had marked before.
-    #[inline]
-    pub fn marked(&self) -> u32 {
-        self.marked
     }
 
     /// Packets on the wire: zero or one.
@@ -372,7 +216,7 @@ impl<const Q: usize> Port<Q> {
         }
     }
 
-    /// The same as [`Port::dequeue`] for a model with cells, a pool or markers.
+    /// Serves a model with cells, a pool or markers, which [`OutputPort::dequeue`] does not inline.
     #[inline(never)]
     fn dequeue_slowly<P: Packets>(
         &mut self,
@@ -552,6 +396,191 @@ impl<const Q: usize> Port<Q> {
             next = packets.next(next);
         }
         Some((last, kept))
+    }
+}
+
+impl<const Q: usize> QueueView for Port<Q> {
+    type Model = ServiceModel;
+    const QUEUES: usize = Q;
+
+    #[inline(always)]
+    fn is_sending(&self) -> bool {
+        self.wire_bytes != 0
+    }
+
+    fn most_in_queue(&self, model: &ServiceModel, queue: usize) -> Option<Limit> {
+        (queue < model.queue_count()).then(|| model.most_in_queue(queue))
+    }
+
+    fn is_pooled(&self, model: &ServiceModel, queue: usize) -> bool {
+        model.is_pooled(queue)
+    }
+
+    #[inline]
+    fn classify(&self, model: &ServiceModel, packet: &Packet) -> usize {
+        model.classify(packet)
+    }
+
+    fn queue_of(&self, model: &ServiceModel, class: ServiceClass) -> usize {
+        model.queue_of(class)
+    }
+
+    #[inline]
+    fn first(&self, queue: usize) -> Handle {
+        self.queues[queue].head
+    }
+
+    #[inline]
+    fn queue_bytes(&self, queue: usize) -> u32 {
+        self.queues[queue].bytes
+    }
+
+    #[inline]
+    fn queue_packets(&self, queue: usize) -> u32 {
+        self.queues[queue].packets
+    }
+
+    fn packets_before(&self, model: &ServiceModel, packet: &Packet) -> u32 {
+        match model.classifier {
+            Classifier::Single
+            | Classifier::HeaderAndData
+            | Classifier::Class
+            | Classifier::Notifications => self.queue_packets(model.classify(packet)),
+            Classifier::Priority => (0..Q).map(|queue| self.queue_packets(queue)).sum(),
+        }
+    }
+
+    fn has_room(&self, model: &ServiceModel, packet: &Packet, pool: &Pool) -> bool {
+        let (queue, service) = (model.classify(packet), packet.service.service());
+        let bytes = model.occupancy(packet.wire_bytes);
+        !self.drops_selectively(queue, packet, model)
+            && self.admits(queue, service, bytes, model, pool)
+            && self.has_room_for(bytes, model)
+    }
+
+    #[inline]
+    fn marked(&self) -> u32 {
+        self.marked
+    }
+}
+
+impl<const Q: usize> OutputPort for Port<Q> {
+    /// # Panics
+    /// A model of more than `Q` queues.
+    #[inline(always)]
+    fn enqueue_plainly<K: Packets>(
+        &mut self,
+        packet: Handle,
+        model: &ServiceModel,
+        packets: &mut K,
+    ) -> bool {
+        let arriving = packets.packet(packet);
+        let (lane, bytes) = (&model.lanes[arriving.service.index()], arriving.wire_bytes);
+        let list = &self.queues[usize::from(lane.queue)];
+        let fits = list.packets < lane.limit.packets
+            && u64::from(list.bytes) + u64::from(bytes) <= u64::from(lane.limit.bytes);
+        if fits {
+            if model.has_threshold {
+                let queue = usize::from(lane.queue);
+                self.mark_by_threshold(queue, packet, u32::from(bytes), model, packets);
+            }
+            let list = &mut self.queues[usize::from(lane.queue)];
+            list.push(packets, packet, u32::from(bytes));
+            self.eligible |= lane.bit & self.open;
+        }
+        fits
+    }
+
+    #[inline(always)]
+    fn enqueue_pooled<K: Packets>(
+        &mut self,
+        packet: Handle,
+        model: &ServiceModel,
+        packets: &mut K,
+        pool: &mut Pool,
+    ) -> bool {
+        let arriving = packets.packet(packet);
+        let (service, bytes) = (arriving.service.service(), u32::from(arriving.wire_bytes));
+        let fits = model.is_one_pooled && self.admits(0, service, bytes, model, pool);
+        if fits {
+            if model.has_threshold {
+                self.mark_by_threshold(0, packet, bytes, model, packets);
+            }
+            self.queues[0].push(packets, packet, bytes);
+            self.eligible |= 1 & self.open;
+            pool.take(bytes);
+        }
+        fits
+    }
+
+    /// # Panics
+    /// A model of more than `Q` queues.
+    #[inline]
+    fn enqueue<K: Packets, C: Chance>(
+        &mut self,
+        packet: Handle,
+        around: &mut Around<'_, ServiceModel, K, C>,
+    ) {
+        if !self.enqueue_plainly(packet, around.model, around.packets)
+            && !self.enqueue_pooled(packet, around.model, around.packets, around.pool)
+        {
+            self.enqueue_slowly(packet, around);
+        }
+    }
+
+    #[inline(always)]
+    fn dequeue<K: Packets, C: Chance>(
+        &mut self,
+        around: &mut Around<'_, ServiceModel, K, C>,
+    ) -> Option<Handle> {
+        let (model, packets) = (around.model, &mut *around.packets);
+        if !model.has_lanes {
+            return self.dequeue_slowly(model, packets, around.pool);
+        }
+        self.release_occupancy();
+        if self.eligible == 0 {
+            self.wire_bytes = 0;
+            return None;
+        }
+        let packet = self.start(model, packets);
+        self.wire_bytes = u32::from(packets.packet(packet).wire_bytes);
+        if model.has_threshold {
+            self.mark_dequeued(usize::from(self.wire_queue), packet, model, packets);
+        }
+        Some(packet)
+    }
+
+    #[inline]
+    fn release(&mut self, model: &ServiceModel, pool: &mut Pool) {
+        if model.queues[usize::from(self.wire_queue)].pool.is_some() {
+            pool.give(self.wire_bytes);
+        }
+        self.release_wire();
+    }
+
+    /// # Panics
+    /// No such queue.
+    #[inline]
+    fn pause(&mut self, class: usize) {
+        assert!(class < Q, "a paused class is a queue of the port");
+        self.open &= !(1 << class);
+        self.eligible &= self.open;
+    }
+
+    /// # Panics
+    /// No such queue.
+    #[inline]
+    fn resume(&mut self, class: usize) {
+        assert!(class < Q, "a resumed class is a queue of the port");
+        self.open |= 1 << class;
+        self.eligible |= u8::from(!self.queues[class].head.is_none()) << class;
+    }
+
+    #[inline(always)]
+    fn next_start(&self, free_at: Time) -> Time {
+        // Both are as likely, so there is no branch on it.
+        let never_if_idle = u64::from(self.is_backlogged()).wrapping_sub(1);
+        Time::from_ps(free_at.as_ps() | never_if_idle)
     }
 }
 

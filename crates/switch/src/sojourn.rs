@@ -3,13 +3,13 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use trimline_packet::{Handle, Packet, Packets, ServiceClass, Time};
+use trimline_packet::{Handle, Packet, Packets, Time};
 
 use crate::Chance;
 use crate::around::Around;
 use crate::codel::CoDel;
-use crate::model::{Limit, Marker, ServiceModel, Signal, is_header};
-use crate::output_port::OutputPort;
+use crate::model::{Marker, ServiceModel, Signal, is_header};
+use crate::output_port::{OutputPort, Wrapper};
 use crate::pool::Pool;
 
 /// A port beside which the times lie at which the packets of its CoDel queue arrived
@@ -75,10 +75,26 @@ impl<P: OutputPort<Model = ServiceModel>> Sojourn<P> {
     }
 }
 
-impl<P: OutputPort<Model = ServiceModel>> OutputPort for Sojourn<P> {
+impl<P: OutputPort<Model = ServiceModel>> Wrapper for Sojourn<P> {
     type Model = ServiceModel;
-    const QUEUES: usize = P::QUEUES;
+    type Inner = P;
 
+    #[inline(always)]
+    fn inner(&self) -> &P {
+        &self.port
+    }
+
+    #[inline(always)]
+    fn inner_model<'a>(&self, model: &'a ServiceModel) -> &'a ServiceModel {
+        model
+    }
+
+    fn marked_outside(&self) -> u32 {
+        self.waits.as_ref().map_or(0, |waits| waits.marked)
+    }
+}
+
+impl<P: OutputPort<Model = ServiceModel>> OutputPort for Sojourn<P> {
     #[inline(always)]
     fn enqueue_plainly<K: Packets>(
         &mut self,
@@ -134,57 +150,8 @@ impl<P: OutputPort<Model = ServiceModel>> OutputPort for Sojourn<P> {
     }
 
     #[inline]
-    fn is_sending(&self) -> bool {
-        self.port.is_sending()
-    }
-
-    #[inline]
     fn next_start(&self, free_at: Time) -> Time {
         self.port.next_start(free_at)
-    }
-
-    fn most_in_queue(&self, model: &ServiceModel, queue: usize) -> Option<Limit> {
-        self.port.most_in_queue(model, queue)
-    }
-
-    fn is_pooled(&self, model: &ServiceModel, queue: usize) -> bool {
-        self.port.is_pooled(model, queue)
-    }
-
-    fn classify(&self, model: &ServiceModel, packet: &Packet) -> usize {
-        self.port.classify(model, packet)
-    }
-
-    fn queue_of(&self, model: &ServiceModel, class: ServiceClass) -> usize {
-        OutputPort::queue_of(&self.port, model, class)
-    }
-
-    #[inline]
-    fn first(&self, queue: usize) -> Handle {
-        self.port.first(queue)
-    }
-
-    #[inline]
-    fn queue_bytes(&self, queue: usize) -> u32 {
-        self.port.queue_bytes(queue)
-    }
-
-    #[inline]
-    fn queue_packets(&self, queue: usize) -> u32 {
-        self.port.queue_packets(queue)
-    }
-
-    fn packets_before(&self, model: &ServiceModel, packet: &Packet) -> u32 {
-        self.port.packets_before(model, packet)
-    }
-
-    fn has_room(&self, model: &ServiceModel, packet: &Packet, pool: &Pool) -> bool {
-        self.port.has_room(model, packet, pool)
-    }
-
-    fn marked(&self) -> u32 {
-        let own = self.waits.as_ref().map_or(0, |waits| waits.marked);
-        self.port.marked().wrapping_add(own)
     }
 }
 
@@ -198,7 +165,7 @@ mod tests {
     use super::*;
     use crate::model::{Cap, Choices};
     use crate::testing::{World, packet};
-    use crate::{Port, profiles};
+    use crate::{Port, QueueView, profiles};
 
     fn model(signal: Signal) -> ServiceModel {
         ServiceModel::codel(10_000, 1500, profiles::CODEL_TARGET, profiles::CODEL_INTERVAL, signal)

@@ -7,7 +7,7 @@ use trimline_packet::{
     ConnectionId, Flags, Handle, Header, HostId, Kind, Packet, Packets, PathId, Service, Time,
 };
 
-use crate::{Around, Chance, Displaced, Pool, Port, ServiceModel};
+use crate::{Around, Chance, Displaced, OutputPort, Pool, Port, ServiceModel};
 
 /// Packets by handle; nothing is ever freed.
 #[derive(Clone, Debug, Default)]

@@ -8,7 +8,7 @@ use crate::Chance;
 use crate::around::Around;
 use crate::list::Queue;
 use crate::model::{Limit, Order, ServiceModel, is_header};
-use crate::output_port::OutputPort;
+use crate::output_port::{OutputPort, QueueView};
 use crate::pool::Pool;
 
 /// How urgent a packet is: the less, the more. Data says so in `extra` of its header (pFabric: the bytes that its flow
@@ -134,10 +134,62 @@ impl<const Q: usize> Urgent<Q> {
     }
 }
 
-impl<const Q: usize> OutputPort for Urgent<Q> {
+impl<const Q: usize> QueueView for Urgent<Q> {
     type Model = ServiceModel;
     const QUEUES: usize = Q;
 
+    #[inline]
+    fn is_sending(&self) -> bool {
+        self.wire_bytes != 0
+    }
+
+    fn most_in_queue(&self, model: &ServiceModel, queue: usize) -> Option<Limit> {
+        (queue < model.queue_count()).then(|| model.most_in_queue(queue))
+    }
+
+    fn is_pooled(&self, model: &ServiceModel, queue: usize) -> bool {
+        model.is_pooled(queue)
+    }
+
+    fn classify(&self, model: &ServiceModel, packet: &Packet) -> usize {
+        model.classify(packet)
+    }
+
+    fn queue_of(&self, model: &ServiceModel, class: ServiceClass) -> usize {
+        model.queue_of(class)
+    }
+
+    #[inline]
+    fn first(&self, queue: usize) -> Handle {
+        self.queues[queue].head
+    }
+
+    #[inline]
+    fn queue_bytes(&self, queue: usize) -> u32 {
+        self.queues[queue].bytes
+    }
+
+    #[inline]
+    fn queue_packets(&self, queue: usize) -> u32 {
+        self.queues[queue].packets
+    }
+
+    fn packets_before(&self, model: &ServiceModel, packet: &Packet) -> u32 {
+        self.queue_packets(model.classify(packet))
+    }
+
+    fn has_room(&self, model: &ServiceModel, packet: &Packet, _pool: &Pool) -> bool {
+        let queue = model.classify(packet);
+        let limit = model.queues[queue].limits[is_header(packet.service.service())];
+        self.fits(queue, 0, 0, model.occupancy(packet.wire_bytes), limit)
+    }
+
+    fn marked(&self) -> u32 {
+        0
+    }
+}
+
+impl<const Q: usize> OutputPort for Urgent<Q> {
     /// Nothing is plain here.
     #[inline]
     fn enqueue_plainly<K: Packets>(
@@ -210,58 +262,8 @@ impl<const Q: usize> OutputPort for Urgent<Q> {
     }
 
     #[inline]
-    fn is_sending(&self) -> bool {
-        self.wire_bytes != 0
-    }
-
-    #[inline]
     fn next_start(&self, free_at: Time) -> Time {
         if self.choice().is_some() { free_at } else { Time::NEVER }
-    }
-
-    fn most_in_queue(&self, model: &ServiceModel, queue: usize) -> Option<Limit> {
-        (queue < model.queue_count()).then(|| model.most_in_queue(queue))
-    }
-
-    fn is_pooled(&self, model: &ServiceModel, queue: usize) -> bool {
-        model.is_pooled(queue)
-    }
-
-    fn classify(&self, model: &ServiceModel, packet: &Packet) -> usize {
-        model.classify(packet)
-    }
-
-    fn queue_of(&self, model: &ServiceModel, class: ServiceClass) -> usize {
-        model.queue_of(class)
-    }
-
-    #[inline]
-    fn first(&self, queue: usize) -> Handle {
-        self.queues[queue].head
-    }
-
-    #[inline]
-    fn queue_bytes(&self, queue: usize) -> u32 {
-        self.queues[queue].bytes
-    }
-
-    #[inline]
-    fn queue_packets(&self, queue: usize) -> u32 {
-        self.queues[queue].packets
-    }
-
-    fn packets_before(&self, model: &ServiceModel, packet: &Packet) -> u32 {
-        self.queue_packets(model.classify(packet))
-    }
-
-    fn has_room(&self, model: &ServiceModel, packet: &Packet, _pool: &Pool) -> bool {
-        let queue = model.classify(packet);
-        let limit = model.queues[queue].limits[is_header(packet.service.service())];
-        self.fits(queue, 0, 0, model.occupancy(packet.wire_bytes), limit)
-    }
-
-    fn marked(&self) -> u32 {
-        0
     }
 }
 

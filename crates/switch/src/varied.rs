@@ -2,12 +2,11 @@
 
 use alloc::vec::Vec;
 
-use trimline_packet::{Handle, Packet, Packets, ServiceClass, Time};
+use trimline_packet::{Handle, Packets, Time};
 
 use crate::Chance;
 use crate::around::Around;
-use crate::model::Limit;
-use crate::output_port::{OutputPort, PortModel, Returning};
+use crate::output_port::{OutputPort, PortModel, Returning, Wrapper};
 use crate::pool::Pool;
 
 /// A small table of models, of which each port has one.
@@ -83,17 +82,24 @@ impl<P: OutputPort> Varied<P> {
     pub fn port_mut(&mut self) -> &mut P {
         &mut self.port
     }
+}
 
-    #[inline]
-    fn model<'a>(&self, models: &'a Models<P::Model>) -> &'a P::Model {
+impl<P: OutputPort> Wrapper for Varied<P> {
+    type Model = Models<P::Model>;
+    type Inner = P;
+
+    #[inline(always)]
+    fn inner(&self) -> &P {
+        &self.port
+    }
+
+    #[inline(always)]
+    fn inner_model<'a>(&self, models: &'a Models<P::Model>) -> &'a P::Model {
         &models.0[usize::from(self.model)]
     }
 }
 
 impl<P: OutputPort> OutputPort for Varied<P> {
-    type Model = Models<P::Model>;
-    const QUEUES: usize = P::QUEUES;
-
     fn with_model(number: u16) -> Varied<P> {
         Varied { port: P::default(), model: number }
     }
@@ -105,7 +111,7 @@ impl<P: OutputPort> OutputPort for Varied<P> {
         models: &Models<P::Model>,
         packets: &mut K,
     ) -> bool {
-        let model = self.model(models);
+        let model = self.inner_model(models);
         self.port.enqueue_plainly(packet, model, packets)
     }
 
@@ -114,7 +120,7 @@ impl<P: OutputPort> OutputPort for Varied<P> {
         packet: Handle,
         around: &mut Around<'_, Models<P::Model>, K, C>,
     ) {
-        let model = self.model(around.model);
+        let model = self.inner_model(around.model);
         self.port.enqueue(packet, &mut around.with(model));
     }
 
@@ -122,13 +128,13 @@ impl<P: OutputPort> OutputPort for Varied<P> {
         &mut self,
         around: &mut Around<'_, Models<P::Model>, K, C>,
     ) -> Option<Handle> {
-        let model = self.model(around.model);
+        let model = self.inner_model(around.model);
         self.port.dequeue(&mut around.with(model))
     }
 
     #[inline]
     fn release(&mut self, models: &Models<P::Model>, pool: &mut Pool) {
-        let model = self.model(models);
+        let model = self.inner_model(models);
         self.port.release(model, pool);
     }
 
@@ -141,56 +147,8 @@ impl<P: OutputPort> OutputPort for Varied<P> {
     }
 
     #[inline]
-    fn is_sending(&self) -> bool {
-        self.port.is_sending()
-    }
-
-    #[inline]
     fn next_start(&self, free_at: Time) -> Time {
         self.port.next_start(free_at)
-    }
-
-    fn most_in_queue(&self, models: &Models<P::Model>, queue: usize) -> Option<Limit> {
-        self.port.most_in_queue(self.model(models), queue)
-    }
-
-    fn is_pooled(&self, models: &Models<P::Model>, queue: usize) -> bool {
-        self.port.is_pooled(self.model(models), queue)
-    }
-
-    fn classify(&self, models: &Models<P::Model>, packet: &Packet) -> usize {
-        self.port.classify(self.model(models), packet)
-    }
-
-    fn queue_of(&self, models: &Models<P::Model>, class: ServiceClass) -> usize {
-        self.port.queue_of(self.model(models), class)
-    }
-
-    #[inline]
-    fn first(&self, queue: usize) -> Handle {
-        self.port.first(queue)
-    }
-
-    #[inline]
-    fn queue_bytes(&self, queue: usize) -> u32 {
-        self.port.queue_bytes(queue)
-    }
-
-    #[inline]
-    fn queue_packets(&self, queue: usize) -> u32 {
-        self.port.queue_packets(queue)
-    }
-
-    fn packets_before(&self, models: &Models<P::Model>, packet: &Packet) -> u32 {
-        self.port.packets_before(self.model(models), packet)
-    }
-
-    fn has_room(&self, models: &Models<P::Model>, packet: &Packet, pool: &Pool) -> bool {
-        self.port.has_room(self.model(models), packet, pool)
-    }
-
-    fn marked(&self) -> u32 {
-        self.port.marked()
     }
 }
 
@@ -202,7 +160,7 @@ mod tests {
 
     use super::*;
     use crate::testing::{World, packet};
-    use crate::{Port, ServiceModel};
+    use crate::{Limit, Port, QueueView, ServiceModel};
 
     #[test]
     fn each_port_has_the_model_of_its_number() {

@@ -12,7 +12,8 @@ use trimline_packet::{
 };
 use trimline_switch::deflection::{Counts, Seen, Steps, Target};
 use trimline_switch::{
-    Around, Chance, Choices, DeflectionModel, Displaced, Pool, Port, ServiceModel,
+    Around, Chance, Choices, DeflectionModel, Displaced, OutputPort, Pool, Port, QueueView,
+    ServiceModel,
 };
 
 use crate::vectors::{Arena, list, number, read};

@@ -68,12 +68,6 @@ impl<P: OutputPort> Switches<P> {
         Switches { ports: unsafe { self.ports.view() }, model: self.model.clone() }
     }
 
-    /// The number of ports.
-    #[inline(always)]
-    pub(crate) fn count(&self) -> u32 {
-        self.ports.len() as u32
-    }
-
     /// Bytes in a queue of a port, the packet on the wire included.
     #[inline(always)]
     pub(crate) fn bytes_in(&self, port: u32, queue: usize) -> u32 {

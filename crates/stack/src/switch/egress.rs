@@ -13,56 +13,35 @@ pub(super) type Telling = Varied<Capped<Port<2>>>;
 /// pFabric's queue.
 pub(super) type ByUrgency = Urgent<1>;
 
-/// The same beside a queue for notifications, as FastLane has it.
+/// pFabric's queue beside a queue for notifications, as FastLane has it.
 pub(super) type TellingByUrgency = Varied<Capped<Urgent<2>>>;
 
 /// The queues of an output port. The machine around them is compiled for each kind, so that none pays for another.
 pub(super) trait Egress: OutputPort {
     /// Senders are told of drops: frames know by which port they came.
-    const TELLS: bool;
+    const TELLS: bool = false;
 
     /// The most urgent frame goes first: frames say how urgent they are.
-    const WEIGHS: bool;
+    const WEIGHS: bool = false;
 
     /// The clock was set back by so much: all times that it remembers are, too.
-    fn set_back(&mut self, by: TimeDelta);
-}
-
-impl Egress for Plain {
-    const TELLS: bool = false;
-    const WEIGHS: bool = false;
-
-    /// It remembers none.
     fn set_back(&mut self, _by: TimeDelta) {}
 }
 
-impl Egress for ByUrgency {
-    const TELLS: bool = false;
+impl Egress for Plain {}
+
+impl<const Q: usize> Egress for Port<Q> {}
+
+impl<const Q: usize> Egress for Urgent<Q> {
     const WEIGHS: bool = true;
-
-    /// It remembers none.
-    fn set_back(&mut self, _by: TimeDelta) {}
 }
 
-impl Egress for Telling {
+impl<P: Egress<Model = ServiceModel>> Egress for Varied<Capped<P>> {
     const TELLS: bool = true;
-    const WEIGHS: bool = false;
+    const WEIGHS: bool = P::WEIGHS;
 
+    /// A port with a cap remembers since when it may send.
     fn set_back(&mut self, by: TimeDelta) {
-        set_back(self, by);
+        self.port_mut().set_back(by);
     }
-}
-
-impl Egress for TellingByUrgency {
-    const TELLS: bool = true;
-    const WEIGHS: bool = true;
-
-    fn set_back(&mut self, by: TimeDelta) {
-        set_back(self, by);
-    }
-}
-
-/// A port with a cap remembers since when it may send.
-fn set_back<P: OutputPort<Model = ServiceModel>>(port: &mut Varied<Capped<P>>, by: TimeDelta) {
-    port.port_mut().set_back(by);
 }

@@ -5,7 +5,9 @@ use std::path::Path;
 use trimline_packet::wire::{Lengths, Profile};
 use trimline_packet::{Packet, Packets, Time};
 use trimline_stack::switch::{Deflection, Deflector, Frames, LocalPorts};
-use trimline_switch::{Around, Choices, Displaced, Pool, Port, ServiceModel};
+use trimline_switch::{
+    Around, Choices, Displaced, OutputPort, Pool, Port, QueueView, ServiceModel,
+};
 
 use super::deflections::{Arriving, Command, Config, Draws, PORTS, packet_of, read_all};
 

@@ -11,7 +11,7 @@ use trimline_packet::wire::{Datagram, Ethernet, Fields, Frame, Profile};
 use trimline_packet::{
     ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service, ServiceClass,
 };
-use trimline_switch::{Choices, Limit, Pool, Port};
+use trimline_switch::{Choices, Limit, OutputPort, Pool, Port};
 
 use super::bench::{Bench, PRIORITIES, claimed, settings};
 use super::{NDP, check_mutations, compiled, run_all};

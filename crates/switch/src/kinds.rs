@@ -1,0 +1,96 @@
+//! The kind of port that a network's models need.
+
+use alloc::vec::Vec;
+
+use crate::beside::{Beside, BesideModel};
+use crate::capped::Capped;
+use crate::model::Demands;
+use crate::output_port::OutputPort;
+use crate::port::Port;
+use crate::sojourn::Sojourn;
+use crate::urgent::Urgent;
+use crate::varied::{Models, Varied};
+
+/// A function that is compiled for each kind of port.
+pub trait PortVisitor {
+    /// What the function returns.
+    type Output;
+
+    /// Calls the function for ports of kind `P`, which share `model`.
+    fn visit<P: OutputPort + 'static>(self, model: P::Model) -> Self::Output;
+}
+
+/// Calls `visitor` with the kind of port that these models need: what a kind of its own costs, others do not pay. All ports
+/// have the model `every` but those whose number ([`OutputPort::with_model`]) is the place of their model in `others`,
+/// counted from 1.
+///
+/// Ports that differ, or have a queue beside, serve no caps, waits or urgencies ([`Demands`]): callers refuse these.
+pub fn visit_ports<V: PortVisitor>(
+    every: &BesideModel,
+    others: impl ExactSizeIterator<Item = BesideModel>,
+    visitor: V,
+) -> V::Output {
+    let main = &every.main;
+    if every.droppable.is_some() || others.len() > 0 {
+        let models: Vec<BesideModel> = [every.clone()].into_iter().chain(others).collect();
+        return visitor.visit::<Varied<Beside<Port<8>, Port<1>>>>(Models::new(models));
+    }
+    match main.demands() {
+        Demands { clock: false, sojourn: false, urgency: false } => match main.queue_count() {
+            1 => visitor.visit::<Port<1>>(main.clone()),
+            2 => visitor.visit::<Port<2>>(main.clone()),
+            _ => visitor.visit::<Port<8>>(main.clone()),
+        },
+        Demands { urgency: true, .. } => visitor.visit::<Capped<Urgent<2>>>(main.clone()),
+        Demands { .. } => visitor.visit::<Capped<Sojourn<Port<2>>>>(main.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use core::any::TypeId;
+
+    use trimline_packet::BitRate;
+
+    use super::*;
+    use crate::model::{Cap, ServiceModel, Signal};
+    use crate::profiles;
+
+    struct TypeOf;
+
+    impl PortVisitor for TypeOf {
+        type Output = TypeId;
+
+        fn visit<P: OutputPort + 'static>(self, _model: P::Model) -> TypeId {
+            TypeId::of::<P>()
+        }
+    }
+
+    fn kind(main: ServiceModel, droppable: Option<ServiceModel>, others: usize) -> TypeId {
+        let every = BesideModel { main, droppable };
+        visit_ports(&every, core::iter::repeat_n(every.clone(), others), TypeOf)
+    }
+
+    #[test]
+    fn ports_cost_what_their_models_need() {
+        let cap = Cap::of_line(BitRate::from_gbps(10));
+        let (target, interval) = (profiles::CODEL_TARGET, profiles::CODEL_INTERVAL);
+        for (model, expected) in [
+            (ServiceModel::drop_tail(8), TypeId::of::<Port<1>>()),
+            (ServiceModel::paper(8, 9000), TypeId::of::<Port<2>>()),
+            (ServiceModel::qos(8), TypeId::of::<Port<8>>()),
+            (ServiceModel::pfabric(9000), TypeId::of::<Capped<Urgent<2>>>()),
+            (ServiceModel::fastlane_pfabric(9000, 640, cap), TypeId::of::<Capped<Urgent<2>>>()),
+            (ServiceModel::fastlane(9000, 640, cap), TypeId::of::<Capped<Sojourn<Port<2>>>>()),
+            (
+                ServiceModel::codel(9000, 1500, target, interval, Signal::Mark),
+                TypeId::of::<Capped<Sojourn<Port<2>>>>(),
+            ),
+        ] {
+            assert_eq!(kind(model.clone(), None, 0), expected, "{model:?}");
+        }
+        let varied = TypeId::of::<Varied<Beside<Port<8>, Port<1>>>>();
+        assert_eq!(kind(ServiceModel::paper(8, 9000), None, 1), varied);
+        assert_eq!(kind(ServiceModel::paper(8, 9000), Some(ServiceModel::drop_tail(8)), 0), varied);
+    }
+}
