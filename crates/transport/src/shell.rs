@@ -192,6 +192,17 @@ impl<S, R, X: Copy> Shell<S, R, X> {
         Some((slot, true))
     }
 
+    /// The sender that an answer is for, with its slot, if this host opened the connection and knows it.
+    #[inline]
+    pub fn find_sender(
+        &mut self,
+        packet: &Packet,
+        directory: &impl HostTables,
+    ) -> Option<(u32, &mut S)> {
+        let slot = directory.find(Key::sending(packet.source, packet.header.connection))?;
+        Some((slot, self.slots[slot as usize].role.sender()))
+    }
+
     /// Whether the control queue takes another packet.
     #[inline]
     pub fn has_room(&self) -> bool {
@@ -286,6 +297,21 @@ pub trait ShellEndpoint {
     fn transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet>;
     /// The earliest time at which [`ShellEndpoint::transmit`] returns a packet.
     fn ready_at(&self, allowed: Allowed) -> Time;
+}
+
+/// The accessors of [`ShellEndpoint`], for an endpoint whose field `shell` is its shell.
+#[macro_export]
+macro_rules! shell_accessors {
+    () => {
+        #[inline]
+        fn shell(&self) -> &$crate::shell::ShellOf<Self> {
+            &self.shell
+        }
+        #[inline]
+        fn shell_mut(&mut self) -> &mut $crate::shell::ShellOf<Self> {
+            &mut self.shell
+        }
+    };
 }
 
 impl<T: ShellEndpoint> Endpoint for T {

@@ -15,7 +15,7 @@ use super::rate::LEAST_TIMER;
 use super::receiver::{Arrived, Receiver};
 use super::sender::Sender;
 use super::way::Way;
-use crate::flow::{Event, Memory};
+use crate::flow::Event;
 use crate::round_robin::RoundRobin;
 use crate::shell::{Opening, Role, Shell, ShellEndpoint, ShellOf};
 use crate::{Allowed, Disposition, Half, HostTables, Key};
@@ -89,12 +89,6 @@ impl Endpoint {
         self.shell.sender(slot).in_flight()
     }
 
-    /// Where the state of all connections lies, for drivers that prefetch.
-    #[inline]
-    pub fn connections_memory(&self) -> Memory {
-        self.shell.memory()
-    }
-
     /// The half in `slot`, which has nothing to send, is forgotten: the slot may be assigned again.
     ///
     /// # Panics
@@ -158,12 +152,7 @@ impl Endpoint {
         }
     }
 
-    fn handle_data(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        directory: &mut impl HostTables,
-    ) -> Disposition {
+    fn on_data(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
         let key = Key::of(packet);
         let whole = u32::from(packet.header.payload_length()) + u32::from(Packet::HEADER_BYTES);
         let is_whole = u32::from(packet.wire_bytes) >= whole;
@@ -174,7 +163,7 @@ impl Endpoint {
         {
             return Disposition::Discard;
         }
-        let accepted = self.shell.accept(key, key, true, directory, |paths, stream| {
+        let accepted = self.shell.accept(key, key, true, tables, |paths, stream| {
             Receiver::new(Way::new(&paths, stream))
         });
         let Some((slot, _)) = accepted else { return Disposition::Discard };
@@ -227,14 +216,7 @@ impl ShellEndpoint for Endpoint {
     type Receiver = Receiver;
     type Common = Key;
 
-    #[inline]
-    fn shell(&self) -> &ShellOf<Endpoint> {
-        &self.shell
-    }
-    #[inline]
-    fn shell_mut(&mut self) -> &mut ShellOf<Endpoint> {
-        &mut self.shell
-    }
+    crate::shell_accessors!();
 
     fn open(&mut self, now: Time, opening: Opening, slot: u32) {
         let Opening { key, class, length, payload, paths, stream } = opening;
@@ -256,17 +238,12 @@ impl ShellEndpoint for Endpoint {
     }
 
     #[inline]
-    fn receive(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        directory: &mut impl HostTables,
-    ) -> Disposition {
+    fn receive(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
         match packet.header.kind {
             // What a switch turned round is no packet of the peer's.
             _ if packet.service.service().is_turned_round() => {}
-            Kind::Data => return self.handle_data(now, packet, directory),
-            Kind::Ack | Kind::Nack => self.handle_answer(now, packet, directory),
+            Kind::Data => return self.on_data(now, packet, tables),
+            Kind::Ack | Kind::Nack => self.handle_answer(now, packet, tables),
             Kind::Pull | Kind::Reset => {}
         }
         Disposition::Discard

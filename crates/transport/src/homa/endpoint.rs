@@ -14,7 +14,7 @@ use super::granting::Granting;
 use super::receiver::{Arrival, Receiver};
 use super::sender::Sender;
 use super::sending::Sending;
-use crate::flow::{Event, Memory, Statistics};
+use crate::flow::{Event, Statistics};
 use crate::shell::{Opening, Role, Shell, ShellEndpoint, ShellOf, Slot, UsePaths, is_first};
 use crate::spray::Spray;
 use crate::{Allowed, Disposition, Framing, HostTables, Key, PathList, Stream};
@@ -122,11 +122,6 @@ impl Endpoint {
         self.shell.receiver(slot).0.as_ref().map_or(0, |receiver| receiver.outstanding())
     }
 
-    /// Where the table of messages lies, for drivers that prefetch.
-    pub fn connections_memory(&self) -> Memory {
-        self.shell.memory()
-    }
-
     /// The half in `slot` is forgotten: the slot may be assigned again.
     pub fn forget(&mut self, slot: u32) {
         match self.shell.vacate(slot) {
@@ -195,55 +190,35 @@ impl Endpoint {
         let may =
             |&(_, (slot, next_at)): &(usize, (u32, Time))| self.has_room(slot) && next_at <= now;
         let (place, (slot, _)) = self.granting.first(most).enumerate().find(may)?;
-        let host = self.shell.host;
-        let receiver = message(self.shell.at(slot));
+        let receiver = message(&mut self.shell.slots[slot as usize]);
         let since = receiver.heard_at();
-        let packet = receiver.grant(now, host, (place, among), &self.config);
+        let packet = receiver.grant(now, self.shell.host, (place, among), &self.config);
         self.granting.given(now, since, receiver.key.peer, self.config.packet_time);
         self.rank_receiver(slot);
         self.arm(slot);
         Some(packet)
     }
 
-    /// Aeolus: what went unasked and is not here is granted again.
-    fn handle_probe(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
-        let Some((slot, _)) = self.receiving(now, packet, directory) else { return };
-        if self.was_received(slot) {
-            return;
-        }
-        message(self.shell.at(slot)).probed(now, packet.header.sequence, &self.config);
-        self.rank_receiver(slot);
-        self.arm(slot);
-    }
-
-    /// The receiving half of a packet, which SYN creates, and whether it is new.
-    fn receiving(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        directory: &mut impl HostTables,
-    ) -> Option<(u32, bool)> {
-        let key = Key::receiving(packet.source, packet.header.connection);
-        let common = Statistics::default();
-        self.shell.accept(key, common, is_first(packet), directory, |paths, stream| {
+    /// DATA, or a probe.
+    fn on_data(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
+        let header = &packet.header;
+        let key = Key::receiving(packet.source, header.connection);
+        let none = Statistics::default();
+        let accepted = self.shell.accept(key, none, is_first(packet), tables, |paths, stream| {
             self.messages += 1;
             let (spray, number) = (Spray::new(paths, stream), self.messages);
-            let receiver = Receiver::new(now, key, spray, number, &packet.header, &self.config);
+            let receiver = Receiver::new(now, key, spray, number, header, &self.config);
             Message(Some(self.spare_receivers.boxed(receiver)))
-        })
-    }
-
-    fn handle_data(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        directory: &mut impl HostTables,
-    ) -> Disposition {
-        let header = &packet.header;
-        let Some((slot, is_new)) = self.receiving(now, packet, directory) else {
-            return Disposition::Discard;
-        };
+        });
+        let Some((slot, is_new)) = accepted else { return Disposition::Discard };
         if self.was_received(slot) {
+            return Disposition::Discard;
+        }
+        if header.kind == Kind::Nack {
+            // Aeolus: what went unasked and is not here is granted again.
+            message(self.shell.at(slot)).probed(now, header.sequence, &self.config);
+            self.rank_receiver(slot);
+            self.arm(slot);
             return Disposition::Discard;
         }
         let (host, config) = (self.shell.host, &*self.config);
@@ -288,16 +263,16 @@ impl Endpoint {
     }
 
     fn handle_grant(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
-        let Some(slot) = sending(packet, directory) else { return };
-        self.shell.at(slot).role.sender().grant(now, &packet.header, &self.config);
+        let Some((slot, sender)) = self.shell.find_sender(packet, directory) else { return };
+        sender.grant(now, &packet.header, &self.config);
         self.rank_sender(slot);
         self.arm(slot);
     }
 
     fn handle_resend(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
-        let Some(slot) = sending(packet, directory) else { return };
         let (host, first) = (self.shell.host, packet.header.sequence);
-        let will = self.shell.at(slot).role.sender().resend(now, &packet.header, &self.config);
+        let Some((slot, sender)) = self.shell.find_sender(packet, directory) else { return };
+        let will = sender.resend(now, &packet.header, &self.config);
         self.rank_sender(slot);
         self.arm(slot);
         // Homa 3.8: who has other things to send first says so, and is not asked again at once.
@@ -308,11 +283,9 @@ impl Endpoint {
     }
 
     fn handle_ack(&mut self, packet: &Packet, directory: &mut impl HostTables) {
-        let Some(slot) = sending(packet, directory) else { return };
-        let sender = self.shell.at(slot).role.sender();
-        let key = sender.key;
+        let Some((slot, sender)) = self.shell.find_sender(packet, directory) else { return };
         if sender.end(packet.header.sequence) {
-            self.shell.events.push_back(Event::Acknowledged { key, slot });
+            self.ended(slot);
             self.rank_sender(slot);
         }
     }
@@ -326,6 +299,12 @@ impl Endpoint {
         self.arm(slot);
     }
 
+    /// The application is told that a message was sent.
+    fn ended(&mut self, slot: u32) {
+        let key = self.shell.sender(slot).key;
+        self.shell.events.push_back(Event::Acknowledged { key, slot });
+    }
+
     /// Whether all of a message has arrived, and nothing of it is kept.
     fn was_received(&self, slot: u32) -> bool {
         matches!(self.shell.slots[slot as usize].role, Role::Receiving(Message(None)))
@@ -334,9 +313,8 @@ impl Endpoint {
     /// A packet of the message whose turn it is.
     fn data(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
         let slot = self.sending.first(allowed)?;
-        let host = self.shell.host;
-        let entry = self.shell.at(slot);
-        let (packet, is_repeated) = entry.role.sender().send(now, host, &self.config)?;
+        let entry = &mut self.shell.slots[slot as usize];
+        let (packet, is_repeated) = entry.role.sender().send(now, self.shell.host, &self.config)?;
         if let Some(is_repeated) = is_repeated {
             entry.common.packets += 1;
             entry.common.bytes += u64::from(packet.header.payload_length());
@@ -350,11 +328,6 @@ impl Endpoint {
     }
 }
 
-/// The sending half that a GRANT, a RESEND or an ACK is for.
-fn sending(packet: &Packet, directory: &impl HostTables) -> Option<u32> {
-    directory.find(Key::sending(packet.source, packet.header.connection))
-}
-
 /// The receiver of a message that has not arrived whole.
 fn message(half: &mut Slot<Box<Sender>, Message, Statistics>) -> &mut Receiver {
     half.role.receiver().0.as_mut().expect("the message is still arriving")
@@ -366,12 +339,7 @@ impl ShellEndpoint for Endpoint {
     type Receiver = Message;
     type Common = Statistics;
 
-    fn shell(&self) -> &ShellOf<Endpoint> {
-        &self.shell
-    }
-    fn shell_mut(&mut self) -> &mut ShellOf<Endpoint> {
-        &mut self.shell
-    }
+    crate::shell_accessors!();
 
     /// Both ends count a message's packets by the host's payload: one of its own is never asked for.
     fn open(&mut self, now: Time, opening: Opening, slot: u32) {
@@ -394,22 +362,17 @@ impl ShellEndpoint for Endpoint {
         }
     }
 
-    fn receive(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        directory: &mut impl HostTables,
-    ) -> Disposition {
+    fn receive(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
         let is_from_opener = packet.header.flags.contains(Flags::FROM_OPENER);
         match (packet.header.kind, is_from_opener) {
             _ if packet.service.service().is_turned_round() => {}
             _ if packet.service == Service::Trimmed => {}
-            (Kind::Data, true) => return self.handle_data(now, packet, directory),
-            (Kind::Pull, false) => self.handle_grant(now, packet, directory),
-            (Kind::Nack, false) => self.handle_resend(now, packet, directory),
-            (Kind::Ack, false) => self.handle_ack(packet, directory),
-            (Kind::Ack, true) => self.handle_busy(now, packet, directory),
-            (Kind::Nack, true) if self.config.aeolus => self.handle_probe(now, packet, directory),
+            (Kind::Data, true) => return self.on_data(now, packet, tables),
+            (Kind::Pull, false) => self.handle_grant(now, packet, tables),
+            (Kind::Nack, false) => self.handle_resend(now, packet, tables),
+            (Kind::Ack, false) => self.handle_ack(packet, tables),
+            (Kind::Ack, true) => self.handle_busy(now, packet, tables),
+            (Kind::Nack, true) if self.config.aeolus => return self.on_data(now, packet, tables),
             (Kind::Data, false) | (Kind::Pull | Kind::Nack, true) | (Kind::Reset, _) => {}
         }
         Disposition::Discard
@@ -421,8 +384,7 @@ impl ShellEndpoint for Endpoint {
             Role::Vacant | Role::Receiving(Message(None)) => return,
             Role::Sending(sender) => {
                 if sender.lose_patience(now, config) {
-                    let key = sender.key;
-                    self.shell.events.push_back(Event::Acknowledged { key, slot });
+                    self.ended(slot);
                 }
                 self.rank_sender(slot);
             }

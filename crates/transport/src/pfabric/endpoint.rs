@@ -12,7 +12,7 @@ use trimline_packet::{Flags, HostId, Kind, Packet, Service, Time};
 use super::config::{Config, SenderStatistics};
 use super::receiver::Receiver;
 use super::sender::Sender;
-use crate::flow::{Event, Memory, Statistics};
+use crate::flow::{Event, Statistics};
 use crate::shell::{Opening, Role, Shell, ShellEndpoint, ShellOf, is_first};
 use crate::spray::Spray;
 use crate::{Allowed, Disposition, HostTables, Key};
@@ -68,11 +68,6 @@ impl Endpoint {
         (sender.window(), sender.in_flight())
     }
 
-    /// Where the table of flows lies, for drivers that prefetch.
-    pub fn connections_memory(&self) -> Memory {
-        self.shell.memory()
-    }
-
     /// The half in `slot` is forgotten: the slot may be assigned again.
     pub fn forget(&mut self, slot: u32) {
         if let Role::Sending(sender) = self.shell.vacate(slot)
@@ -100,10 +95,10 @@ impl Endpoint {
         }
     }
 
-    fn handle_data(&mut self, packet: &Packet, directory: &mut impl HostTables) -> Disposition {
+    fn on_data(&mut self, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
         let (header, host) = (&packet.header, self.shell.host);
         let key = Key::receiving(packet.source, header.connection);
-        let accepted = self.shell.accept(key, (), is_first(packet), directory, |paths, stream| {
+        let accepted = self.shell.accept(key, (), is_first(packet), tables, |paths, stream| {
             Box::new(Receiver::new(key, Spray::new(paths, stream)))
         });
         let Some((slot, _)) = accepted else { return Disposition::Discard };
@@ -131,8 +126,7 @@ impl Endpoint {
     }
 
     fn handle_ack(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
-        let Some(slot) = sending(packet, directory) else { return };
-        let sender = self.shell.at(slot).role.sender();
+        let Some((slot, sender)) = self.shell.find_sender(packet, directory) else { return };
         let key = sender.key;
         if sender.hear(now, &packet.header, &self.config) {
             self.shell.events.push_back(Event::Acknowledged { key, slot });
@@ -141,8 +135,7 @@ impl Endpoint {
     }
 
     fn handle_probe(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
-        let Some(slot) = sending(packet, directory) else { return };
-        let sender = self.shell.at(slot).role.sender();
+        let Some((slot, sender)) = self.shell.find_sender(packet, directory) else { return };
         sender.hear_probe(now, packet.header.sequence, &self.config);
         self.changed(slot);
     }
@@ -155,8 +148,9 @@ impl Endpoint {
         }
         match (header.kind, header.flags.contains(Flags::FROM_OPENER)) {
             (kind @ (Kind::Data | Kind::Pull), true) => {
-                let Some(slot) = sending(packet, directory) else { return };
-                let sender = self.shell.at(slot).role.sender();
+                let Some((slot, sender)) = self.shell.find_sender(packet, directory) else {
+                    return;
+                };
                 let is_heard = match kind {
                     Kind::Data => sender.told(header),
                     _ => sender.told_of_probe(header.sequence),
@@ -181,22 +175,12 @@ impl Endpoint {
     }
 }
 
-/// The sending half that an answer, or what came back, is for.
-fn sending(packet: &Packet, directory: &impl HostTables) -> Option<u32> {
-    directory.find(Key::sending(packet.source, packet.header.connection))
-}
-
 impl ShellEndpoint for Endpoint {
     type Sender = Box<Sender>;
     type Receiver = Box<Receiver>;
     type Common = ();
 
-    fn shell(&self) -> &ShellOf<Endpoint> {
-        &self.shell
-    }
-    fn shell_mut(&mut self) -> &mut ShellOf<Endpoint> {
-        &mut self.shell
-    }
+    crate::shell_accessors!();
 
     fn open(&mut self, _now: Time, opening: Opening, slot: u32) {
         let Opening { key, class, length, payload, paths, stream } = opening;
@@ -208,23 +192,18 @@ impl ShellEndpoint for Endpoint {
         self.changed(slot);
     }
 
-    fn receive(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        directory: &mut impl HostTables,
-    ) -> Disposition {
+    fn receive(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
         let is_from_opener = packet.header.flags.contains(Flags::FROM_OPENER);
         match (packet.header.kind, is_from_opener) {
             _ if packet.service == Service::Notification => {
-                self.handle_notification(packet, directory);
+                self.handle_notification(packet, tables);
             }
             // pFabric's packets are dropped, not trimmed.
             _ if packet.service == Service::Returned || packet.service == Service::Trimmed => {}
-            (Kind::Data, true) => return self.handle_data(packet, directory),
-            (Kind::Ack, false) => self.handle_ack(now, packet, directory),
+            (Kind::Data, true) => return self.on_data(packet, tables),
+            (Kind::Ack, false) => self.handle_ack(now, packet, tables),
             (Kind::Pull, true) => self.echo(packet),
-            (Kind::Pull, false) => self.handle_probe(now, packet, directory),
+            (Kind::Pull, false) => self.handle_probe(now, packet, tables),
             (Kind::Data, false) | (Kind::Ack, true) | (Kind::Nack | Kind::Reset, _) => {}
         }
         Disposition::Discard

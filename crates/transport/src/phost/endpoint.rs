@@ -14,7 +14,7 @@ use super::pace::Pace;
 use super::ranking::{Ranking, rank};
 use super::receiver::{Arrival, Place, Receiver, Turn};
 use super::sender::Sender;
-use crate::flow::{Event, Memory, Statistics};
+use crate::flow::{Event, Statistics};
 use crate::shell::{Opening, Role, Shell, ShellEndpoint, ShellOf, is_first};
 use crate::spray::Spray;
 use crate::{Allowed, Disposition, HostTables, Key};
@@ -77,11 +77,6 @@ impl Endpoint {
         self.shell.receiver(slot).unanswered()
     }
 
-    /// Where the table of flows lies, for drivers that prefetch.
-    pub fn connections_memory(&self) -> Memory {
-        self.shell.memory()
-    }
-
     /// The half in `slot` is forgotten: the slot may be assigned again.
     pub fn forget(&mut self, slot: u32) {
         match &mut self.shell.at(slot).role {
@@ -109,16 +104,11 @@ impl Endpoint {
     }
 
     /// The receiving half of a packet, which SYN creates.
-    fn receiving(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        directory: &mut impl HostTables,
-    ) -> Option<u32> {
+    fn accept(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Option<u32> {
         let key = Key::receiving(packet.source, packet.header.connection);
         let common = Statistics::default();
         let (slot, _) =
-            self.shell.accept(key, common, is_first(packet), directory, |paths, stream| {
+            self.shell.accept(key, common, is_first(packet), tables, |paths, stream| {
                 let (spray, number) = (Spray::new(paths, stream), self.asking.number());
                 let mut receiver = Receiver::new(now, key, spray, number);
                 receiver.class = packet.header.flags.class();
@@ -128,7 +118,7 @@ impl Endpoint {
     }
 
     fn handle_rts(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
-        let Some(slot) = self.receiving(now, packet, directory) else { return };
+        let Some(slot) = self.accept(now, packet, directory) else { return };
         let receiver = self.shell.at(slot).role.receiver();
         let is_new = receiver.announced(now, packet.header.sequence, packet.header.extra);
         let free = receiver.all_free();
@@ -141,14 +131,9 @@ impl Endpoint {
         }
     }
 
-    fn handle_data(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        directory: &mut impl HostTables,
-    ) -> Disposition {
+    fn on_data(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
         let header = &packet.header;
-        let Some(slot) = self.receiving(now, packet, directory) else {
+        let Some(slot) = self.accept(now, packet, tables) else {
             return Disposition::Discard;
         };
         let entry = self.shell.at(slot);
@@ -231,8 +216,7 @@ impl Endpoint {
     }
 
     fn handle_token(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
-        let Some(slot) = sending(packet, directory) else { return };
-        let sender = self.shell.at(slot).role.sender();
+        let Some((slot, sender)) = self.shell.find_sender(packet, directory) else { return };
         sender.heard(now, &self.config);
         sender.given(now, &packet.header, &self.config);
         self.rank_sender(slot);
@@ -240,8 +224,7 @@ impl Endpoint {
     }
 
     fn handle_ack(&mut self, packet: &Packet, directory: &mut impl HostTables) {
-        let Some(slot) = sending(packet, directory) else { return };
-        let sender = self.shell.at(slot).role.sender();
+        let Some((slot, sender)) = self.shell.find_sender(packet, directory) else { return };
         let key = sender.key;
         if sender.end(packet.header.sequence) {
             self.shell.events.push_back(Event::Acknowledged { key, slot });
@@ -270,9 +253,8 @@ impl Endpoint {
             self.place(time, slot);
         }
         let slot = self.asking.first()?;
-        let host = self.shell.host;
-        let receiver = self.shell.at(slot).role.receiver();
-        let token = receiver.ask(now, host);
+        let receiver = self.shell.slots[slot as usize].role.receiver();
+        let token = receiver.ask(now, self.shell.host);
         if self.config.receiver_order == Order::Fair {
             receiver.number = self.asking.number();
         }
@@ -284,9 +266,8 @@ impl Endpoint {
     /// A packet of the flow whose token's turn it is.
     fn data(&mut self) -> Option<Packet> {
         let slot = self.sending.first()?;
-        let host = self.shell.host;
-        let entry = self.shell.at(slot);
-        let (packet, is_repeated) = entry.role.sender().send(host)?;
+        let entry = &mut self.shell.slots[slot as usize];
+        let (packet, is_repeated) = entry.role.sender().send(self.shell.host)?;
         entry.common.packets += 1;
         entry.common.bytes += u64::from(packet.header.payload_length());
         entry.common.resent += u64::from(is_repeated);
@@ -298,22 +279,12 @@ impl Endpoint {
     }
 }
 
-/// The sending half that a token or an ACK is for.
-fn sending(packet: &Packet, directory: &impl HostTables) -> Option<u32> {
-    directory.find(Key::sending(packet.source, packet.header.connection))
-}
-
 impl ShellEndpoint for Endpoint {
     type Sender = Box<Sender>;
     type Receiver = Box<Receiver>;
     type Common = Statistics;
 
-    fn shell(&self) -> &ShellOf<Endpoint> {
-        &self.shell
-    }
-    fn shell_mut(&mut self) -> &mut ShellOf<Endpoint> {
-        &mut self.shell
-    }
+    crate::shell_accessors!();
 
     fn open(&mut self, now: Time, opening: Opening, slot: u32) {
         let Opening { key, class, length, payload, paths, stream } = opening;
@@ -327,30 +298,25 @@ impl ShellEndpoint for Endpoint {
         self.arm(slot);
     }
 
-    fn receive(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        directory: &mut impl HostTables,
-    ) -> Disposition {
+    fn receive(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
         let is_from_opener = packet.header.flags.contains(Flags::FROM_OPENER);
         match (packet.header.kind, is_from_opener) {
             _ if packet.service.service().is_turned_round() => {}
-            (Kind::Data, true) => return self.handle_data(now, packet, directory),
-            (Kind::Pull, true) => self.handle_rts(now, packet, directory),
-            (Kind::Pull, false) => self.handle_token(now, packet, directory),
-            (Kind::Ack, false) => self.handle_ack(packet, directory),
+            (Kind::Data, true) => return self.on_data(now, packet, tables),
+            (Kind::Pull, true) => self.handle_rts(now, packet, tables),
+            (Kind::Pull, false) => self.handle_token(now, packet, tables),
+            (Kind::Ack, false) => self.handle_ack(packet, tables),
             (Kind::Data, false) | (Kind::Ack, true) | (Kind::Nack | Kind::Reset, _) => {}
         }
         Disposition::Discard
     }
 
     fn expire(&mut self, now: Time, slot: u32) {
-        let host = self.shell.host;
-        let Role::Sending(sender) = &mut self.shell.at(slot).role else { return };
+        let half = &mut self.shell.slots[slot as usize].role;
+        let Role::Sending(sender) = half else { return };
         sender.expire(now);
         if sender.repeats(now, &self.config) {
-            let rts = sender.rts(host);
+            let rts = sender.rts(self.shell.host);
             self.shell.push_control(rts);
         }
         self.rank_sender(slot);

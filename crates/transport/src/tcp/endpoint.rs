@@ -11,9 +11,9 @@ use super::config::{Config, ReceiverStatistics, SenderProgress, SenderStatistics
 use super::receiver::Receiver;
 use super::segment;
 use super::sender::Sender;
-use crate::flow::{Event, Memory};
+use crate::flow::Event;
 use crate::round_robin::RoundRobin;
-use crate::shell::{Opening, Role, Shell, ShellEndpoint, ShellOf, is_first};
+use crate::shell::{Opening, Role, Shell, ShellEndpoint, ShellOf, Slot, is_first};
 use crate::{Allowed, Disposition, HostTables, Key, PathList};
 
 /// All TCP connections of one host.
@@ -75,12 +75,6 @@ impl Endpoint {
         self.shell.sender(slot).progress()
     }
 
-    /// Where the state of all connections lies, for drivers that prefetch.
-    #[inline]
-    pub fn connections_memory(&self) -> Memory {
-        self.shell.memory()
-    }
-
     /// The half in `slot`, which waits for nothing, is forgotten at once: for a driver that knows when nobody will
     /// speak of it again ([`Config::time_wait`]), and assigns the slot to another one. A half does not end by itself:
     /// until then it takes more to send.
@@ -113,19 +107,14 @@ impl Endpoint {
     }
 
     #[inline]
-    fn handle_data(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        directory: &mut impl HostTables,
-    ) -> Disposition {
+    fn on_data(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
         let header = &packet.header;
         let key = Key::receiving(packet.source, header.connection);
         let subflow = segment::subflow(header.flags);
         if !header.flags.contains(Flags::FROM_OPENER) || subflow >= self.config.subflows {
             return Disposition::Discard;
         }
-        let accepted = self.shell.accept(key, key, is_first(packet), directory, |paths, stream| {
+        let accepted = self.shell.accept(key, key, is_first(packet), tables, |paths, stream| {
             Receiver::new(&paths, stream)
         });
         let Some((slot, _)) = accepted else { return Disposition::Discard };
@@ -133,7 +122,7 @@ impl Endpoint {
         let receiver = self.shell.slots[slot as usize].role.receiver();
         if !receiver.knows(subflow) {
             let mut paths = PathList::new();
-            directory.paths(key.peer, &mut paths);
+            tables.paths(key.peer, &mut paths);
             receiver.join(subflow, &paths);
         }
         if !has_room {
@@ -187,14 +176,7 @@ impl ShellEndpoint for Endpoint {
     type Receiver = Receiver;
     type Common = Key;
 
-    #[inline]
-    fn shell(&self) -> &ShellOf<Endpoint> {
-        &self.shell
-    }
-    #[inline]
-    fn shell_mut(&mut self) -> &mut ShellOf<Endpoint> {
-        &mut self.shell
-    }
+    crate::shell_accessors!();
 
     fn open(&mut self, now: Time, opening: Opening, slot: u32) {
         let Opening { key, class, length, payload, paths, stream } = opening;
@@ -213,18 +195,13 @@ impl ShellEndpoint for Endpoint {
     }
 
     #[inline]
-    fn receive(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        directory: &mut impl HostTables,
-    ) -> Disposition {
+    fn receive(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
         match packet.header.kind {
             _ if packet.service == Service::Notification => {
-                self.handle_notification(now, packet, directory);
+                self.handle_notification(now, packet, tables);
             }
-            Kind::Data => return self.handle_data(now, packet, directory),
-            Kind::Ack => self.handle_ack(now, packet, directory),
+            Kind::Data => return self.on_data(now, packet, tables),
+            Kind::Ack => self.handle_ack(now, packet, tables),
             Kind::Nack | Kind::Pull | Kind::Reset => {}
         }
         Disposition::Discard
@@ -250,9 +227,9 @@ impl ShellEndpoint for Endpoint {
             return None;
         }
         let (slot, host) = (self.ready.head(), self.shell.host);
-        let entry = self.shell.at(slot);
-        let sender = entry.role.sender();
-        let (packet, due) = sender.transmit(now, &self.config, host, &entry.common)?;
+        let Slot { role, common: key, .. } = self.shell.at(slot);
+        let sender = role.sender();
+        let (packet, due) = sender.transmit(now, &self.config, host, key)?;
         let is_ready = sender.is_ready(&self.config);
         self.shell.arm(slot, due);
         if is_ready {
