@@ -154,6 +154,18 @@ impl Memory {
 }
 
 impl Key {
+    /// The sending half of a connection that this host opened.
+    #[inline]
+    pub const fn sending(peer: HostId, connection: ConnectionId) -> Key {
+        Key { peer, connection, opened_here: true, half: Half::Sending }
+    }
+
+    /// The receiving half of a connection that the peer opened.
+    #[inline]
+    pub const fn receiving(peer: HostId, connection: ConnectionId) -> Key {
+        Key { peer, connection, opened_here: false, half: Half::Receiving }
+    }
+
     /// The half that a packet is for, where data flows from the opener: whole or trimmed DATA to the receiving one,
     /// answers and headers that came back to the sending one; answers that came back to the receiving one.
     pub fn of(packet: &Packet) -> Key {

@@ -28,6 +28,7 @@ pub mod ndp;
 pub mod pfabric;
 pub mod phost;
 mod round_robin;
+pub mod shell;
 mod spray;
 pub mod tcp;
 mod timers;

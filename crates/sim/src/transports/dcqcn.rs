@@ -6,6 +6,7 @@ use trimline_metrics::{FlowRecord, Reading, Readings, SeriesColumn};
 use trimline_packet::{BitRate, ByteCount, HostId, Packet, TimeDelta};
 use trimline_switch::Marker;
 use trimline_transport::dcqcn::{ALPHA_ONE, Config, Endpoint, LEAST_TIMER};
+use trimline_transport::shell::ShellEndpoint as _;
 use trimline_transport::{Framing, Half, flow};
 
 use super::roce::Queues;
@@ -127,7 +128,7 @@ impl Protocol for Endpoint {
     }
 
     fn connections(&self) -> flow::Memory {
-        self.connections_memory()
+        self.shell().memory()
     }
 
     fn series_columns(_config: &Config) -> Vec<SeriesColumn> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use trimline_metrics::{Reading, Readings, SeriesColumn};
 use trimline_packet::{BitRate, ByteCount, HostId, ServiceClass, TimeDelta};
 use trimline_transport::homa::{Config, Ending, Endpoint};
+use trimline_transport::shell::ShellEndpoint as _;
 use trimline_transport::{Framing, Half, WINDOW_LIMIT, flow};
 
 use super::homa_cutoffs::{Costs, cutoffs};
@@ -44,7 +45,7 @@ impl Protocol for Endpoint {
     }
 
     fn connections(&self) -> flow::Memory {
-        self.connections_memory()
+        self.shell().memory()
     }
 
     fn series_columns(_config: &Config) -> Vec<SeriesColumn> {

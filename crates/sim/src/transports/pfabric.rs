@@ -5,6 +5,7 @@ use std::sync::Arc;
 use trimline_metrics::{FlowRecord, Reading, Readings, SeriesColumn};
 use trimline_packet::{ByteCount, HostId, TimeDelta};
 use trimline_transport::pfabric::{Config, Endpoint, Priority};
+use trimline_transport::shell::ShellEndpoint as _;
 use trimline_transport::{Framing, Half, flow};
 
 use super::words::time;
@@ -50,7 +51,7 @@ impl Protocol for Endpoint {
     }
 
     fn connections(&self) -> flow::Memory {
-        self.connections_memory()
+        self.shell().memory()
     }
 
     fn series_columns(_config: &Config) -> Vec<SeriesColumn> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use trimline_metrics::{Reading, Readings, SeriesColumn};
 use trimline_packet::{BitRate, ByteCount, HostId, TimeDelta};
 use trimline_transport::phost::{Config, Endpoint, FreeTokens, Order, ReceiverRules};
+use trimline_transport::shell::ShellEndpoint as _;
 use trimline_transport::{Framing, Half, flow};
 
 use super::words::time;
@@ -37,7 +38,7 @@ impl Protocol for Endpoint {
     }
 
     fn connections(&self) -> flow::Memory {
-        self.connections_memory()
+        self.shell().memory()
     }
 
     fn series_columns(_config: &Config) -> Vec<SeriesColumn> {

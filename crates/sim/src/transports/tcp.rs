@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, Reading, Readings, SeriesColumn};
 use trimline_packet::{HostId, Packet, TimeDelta};
+use trimline_transport::shell::ShellEndpoint as _;
 use trimline_transport::tcp::{
     Config, Control, Endpoint, FastLane, Handshake, MAX_SUBFLOWS, Notifications,
 };
@@ -257,7 +258,7 @@ impl Protocol for Endpoint {
     }
 
     fn connections(&self) -> flow::Memory {
-        self.connections_memory()
+        self.shell().memory()
     }
 
     fn series_columns(config: &Config) -> Vec<SeriesColumn> {

@@ -6,11 +6,12 @@ use trimline_packet::{Flags, Header, HostId, Kind, Packet, Time};
 use super::config::{Config, ReceiverStatistics};
 use super::way::Way;
 use super::{ACK_REQUEST, MARK_CNP};
-use crate::Key;
+use crate::shell::UsePaths;
+use crate::{Key, PathList, Stream};
 
 /// The receiving half.
 #[derive(Debug)]
-pub(super) struct Receiver {
+pub struct Receiver {
     /// The next packet that is missing.
     expected: u32,
     /// It was named in a NACK, and has not come since.
@@ -30,6 +31,12 @@ pub(super) enum Arrived {
         ends_message: bool,
     },
     OutOfOrder,
+}
+
+impl UsePaths for Receiver {
+    fn use_paths(&mut self, paths: PathList, stream: impl FnOnce() -> Stream) {
+        self.way.keep_to(&paths, stream);
+    }
 }
 
 impl Receiver {

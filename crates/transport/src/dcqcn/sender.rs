@@ -11,9 +11,10 @@ use super::ACK_REQUEST;
 use super::config::{Config, SenderStatistics};
 use super::pacing::Pace;
 use super::way::Way;
-use crate::Key;
-use crate::round_robin::Links;
+use crate::round_robin::{Linked, Links};
+use crate::shell::UsePaths;
 use crate::timers::doubled;
+use crate::{Key, PathList, Stream};
 
 /// The time-out doubles so often at most (chosen).
 const MOST_DOUBLINGS: u8 = 6;
@@ -40,7 +41,7 @@ enum Cause {
 
 /// The sending half.
 #[derive(Debug)]
-pub(super) struct Sender {
+pub struct Sender {
     pace: Pace,
     /// When the next packet may go: what `pace` says, kept until it changes.
     due: Time,
@@ -75,6 +76,19 @@ pub(super) struct Sender {
     /// The oldest first.
     messages: VecDeque<Message>,
     pub(super) statistics: SenderStatistics,
+}
+
+impl Linked for Sender {
+    #[inline]
+    fn links(&mut self) -> &mut Links {
+        &mut self.ready
+    }
+}
+
+impl UsePaths for Sender {
+    fn use_paths(&mut self, paths: PathList, stream: impl FnOnce() -> Stream) {
+        self.way.keep_to(&paths, stream);
+    }
 }
 
 impl Sender {

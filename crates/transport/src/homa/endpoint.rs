@@ -4,35 +4,20 @@
 //! the message with the fewest bytes left.
 
 use alloc::boxed::Box;
-use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use trimline_packet::{ByteCount, Flags, HostId, Kind, Packet, Service, Time, TimeDelta};
+use trimline_packet::{Flags, HostId, Kind, Packet, Service, Time, TimeDelta};
 
 use super::config::{Config, Ending};
 use super::granting::Granting;
 use super::receiver::{Arrival, Receiver};
 use super::sender::Sender;
 use super::sending::Sending;
-use crate::flow::{Command, Event, Memory, Slots, Statistics};
+use crate::flow::{Event, Statistics};
+use crate::shell::{Opening, Role, Shell, ShellEndpoint, ShellOf, Slot, UsePaths, is_first};
 use crate::spray::Spray;
-use crate::timers::Timers;
-use crate::{Allowed, Disposition, Framing, Half, HostTables, Key, PathList};
-
-/// Control packets that a host holds for a NIC that takes none; further ones are dropped, and timers bring them again.
-const CONTROL_LIMIT: usize = 1 << 16;
-
-/// What a half is.
-#[derive(Debug, Default)]
-enum Role {
-    #[default]
-    Vacant,
-    Sending(Box<Sender>),
-    Receiving(Box<Receiver>),
-    /// All has arrived, and nobody will ask.
-    Received,
-}
+use crate::{Allowed, Disposition, Framing, HostTables, Key, PathList, Stream};
 
 /// Memory that is free, the last that came back first.
 #[derive(Debug)]
@@ -61,33 +46,14 @@ impl<T> Spare<T> {
     }
 }
 
-/// One half.
+/// A message that arrives; empty when all of it has arrived, and nobody will ask.
 #[derive(Debug)]
-struct Slot {
-    role: Role,
-    /// When its timer comes.
-    deadline: Time,
-    statistics: Statistics,
-}
+pub struct Message(Option<Box<Receiver>>);
 
-impl Default for Slot {
-    fn default() -> Slot {
-        Slot { role: Role::Vacant, deadline: Time::NEVER, statistics: Statistics::default() }
-    }
-}
-
-impl Slot {
-    fn sender(&mut self) -> &mut Sender {
-        match &mut self.role {
-            Role::Sending(sender) => sender,
-            _ => panic!("the slot is not of a sending half"),
-        }
-    }
-
-    fn receiver(&mut self) -> &mut Receiver {
-        match &mut self.role {
-            Role::Receiving(receiver) => receiver,
-            _ => panic!("the slot is not of a receiving half"),
+impl UsePaths for Message {
+    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> Stream) {
+        if let Message(Some(receiver)) = self {
+            receiver.paths.replace(paths);
         }
     }
 }
@@ -95,13 +61,9 @@ impl Slot {
 /// All Homa messages of one host.
 #[derive(Debug)]
 pub struct Endpoint {
-    host: HostId,
+    shell: ShellOf<Endpoint>,
     /// Shared by the hosts of a simulation.
     config: Arc<Config>,
-    is_listening: bool,
-    slots: Slots<Slot>,
-    /// Answers and RESENDs, to be sent in this order before anything else.
-    control: VecDeque<Packet>,
     /// Sending halves with a packet that may go.
     sending: Sending,
     /// Receiving halves that want a GRANT.
@@ -110,8 +72,6 @@ pub struct Endpoint {
     grant_at: Time,
     /// Messages that began or were heard of.
     messages: u64,
-    timers: Timers,
-    events: VecDeque<Event>,
     /// Memory of halves that were forgotten, for those to come.
     spare_senders: Spare<Sender>,
     spare_receivers: Spare<Receiver>,
@@ -126,17 +86,12 @@ impl Endpoint {
         let config = config.into();
         config.check();
         Endpoint {
-            host,
+            shell: Shell::new(host),
             config,
-            is_listening: false,
-            slots: Slots::new(),
-            control: VecDeque::new(),
             sending: Sending::default(),
             granting: Granting::default(),
             grant_at: Time::NEVER,
             messages: 0,
-            timers: Timers::NONE,
-            events: VecDeque::new(),
             spare_senders: Spare::default(),
             spare_receivers: Spare::default(),
         }
@@ -147,10 +102,7 @@ impl Endpoint {
     /// # Panics
     /// A slot that was never assigned.
     pub fn statistics(&self, slot: u32) -> &Statistics {
-        match self.slots.find(slot) {
-            Some(slot) => &slot.statistics,
-            None => panic!("slot {slot} was never assigned"),
-        }
+        self.shell.common(slot)
     }
 
     /// Packets of the sending half in `slot` that may go and were never sent.
@@ -158,10 +110,7 @@ impl Endpoint {
     /// # Panics
     /// A slot that is not of a sending half.
     pub fn granted_unsent(&self, slot: u32) -> u32 {
-        match self.slots.find(slot).map(|slot| &slot.role) {
-            Some(Role::Sending(sender)) => sender.granted_unsent(),
-            _ => panic!("slot {slot} is not of a sending half"),
-        }
+        self.shell.sender(slot).granted_unsent()
     }
 
     /// Bytes of the receiving half in `slot` that were granted, or needed no GRANT, and have not arrived; headers
@@ -170,67 +119,39 @@ impl Endpoint {
     /// # Panics
     /// A slot that is not of a receiving half.
     pub fn outstanding_bytes(&self, slot: u32) -> u64 {
-        match self.slots.find(slot).map(|slot| &slot.role) {
-            Some(Role::Receiving(receiver)) => receiver.outstanding(),
-            Some(Role::Received) => 0,
-            _ => panic!("slot {slot} is not of a receiving half"),
-        }
-    }
-
-    /// Where the table of messages lies, for drivers that prefetch.
-    pub fn connections_memory(&self) -> Memory {
-        self.slots.memory()
+        self.shell.receiver(slot).0.as_ref().map_or(0, |receiver| receiver.outstanding())
     }
 
     /// The half in `slot` is forgotten: the slot may be assigned again.
     pub fn forget(&mut self, slot: u32) {
-        match &mut self.slots.at(slot).role {
-            Role::Vacant | Role::Received => {}
+        match self.shell.vacate(slot) {
+            Role::Vacant | Role::Receiving(Message(None)) => {}
             Role::Sending(sender) => {
-                let from = sender.turn.take();
-                self.sending.replace(slot, from, None);
+                self.sending.replace(slot, sender.turn, None);
+                self.spare_senders.put(sender);
             }
-            Role::Receiving(receiver) => {
-                let (peer, from) = (receiver.key.peer, receiver.rank.take());
-                self.granting.replace(slot, peer, from, None);
+            Role::Receiving(Message(Some(receiver))) => {
+                self.granting.replace(slot, receiver.key.peer, receiver.rank, None);
                 self.plan_grant();
+                self.spare_receivers.put(receiver);
             }
         }
-        match core::mem::take(self.slots.at(slot)).role {
-            Role::Vacant | Role::Received => {}
-            Role::Sending(sender) => self.spare_senders.put(sender),
-            Role::Receiving(receiver) => self.spare_receivers.put(receiver),
-        }
-    }
-
-    fn say(&mut self, packet: Packet) {
-        if self.control.len() < CONTROL_LIMIT {
-            self.control.push_back(packet);
-        }
-    }
-
-    fn number(&mut self) -> u64 {
-        self.messages += 1;
-        self.messages
+        self.shell.place(slot, Role::Vacant, Statistics::default());
     }
 
     /// The timer of a half comes no later than it must.
     fn arm(&mut self, slot: u32) {
-        let entry = self.slots.at(slot);
-        let deadline = match &entry.role {
-            Role::Vacant | Role::Received => Time::NEVER,
+        let deadline = match &self.shell.at(slot).role {
+            Role::Vacant | Role::Receiving(Message(None)) => Time::NEVER,
             Role::Sending(sender) => sender.deadline(),
-            Role::Receiving(receiver) => receiver.deadline(&self.config),
+            Role::Receiving(Message(Some(receiver))) => receiver.deadline(&self.config),
         };
-        if deadline < entry.deadline {
-            entry.deadline = deadline;
-            self.timers.arm(slot, deadline);
-        }
+        self.shell.arm(slot, deadline);
     }
 
     /// A sending half has more that may go, or less.
     fn rank_sender(&mut self, slot: u32) {
-        let sender = self.slots.at(slot).sender();
+        let sender = self.shell.at(slot).role.sender();
         let to = sender.place(&self.config);
         let from = core::mem::replace(&mut sender.turn, to);
         self.sending.replace(slot, from, to);
@@ -238,7 +159,7 @@ impl Endpoint {
 
     /// A receiving half wants a GRANT, or does not any more.
     fn rank_receiver(&mut self, slot: u32) {
-        let receiver = self.slots.at(slot).receiver();
+        let receiver = message(self.shell.at(slot));
         let to = receiver.place();
         let from = core::mem::replace(&mut receiver.rank, to);
         let peer = receiver.key.peer;
@@ -246,14 +167,15 @@ impl Endpoint {
         self.plan_grant();
     }
 
+    /// Whether the message in `slot` may have another GRANT.
+    fn has_room(&self, slot: u32) -> bool {
+        self.shell.receiver(slot).0.as_ref().is_some_and(|receiver| receiver.has_room(&self.config))
+    }
+
     /// When the next GRANT goes: to a message that may have one.
     fn plan_grant(&mut self) {
-        let (slots, config) = (&self.slots, &self.config);
-        let has_room = |slot| match slots.find(slot).map(|slot| &slot.role) {
-            Some(Role::Receiving(receiver)) => receiver.has_room(config),
-            _ => false,
-        };
-        let first = self.granting.first(usize::from(config.overcommitment));
+        let has_room = |slot| self.has_room(slot);
+        let first = self.granting.first(usize::from(self.config.overcommitment));
         let times = first.filter(|&(slot, _)| has_room(slot)).map(|(_, next_at)| next_at);
         self.grant_at = times.min().unwrap_or(Time::NEVER);
     }
@@ -265,84 +187,49 @@ impl Endpoint {
         }
         let most = usize::from(self.config.overcommitment);
         let among = self.granting.among(most);
-        let (slots, config) = (&self.slots, &self.config);
-        let may = |&(_, (slot, next_at)): &(usize, (u32, Time))| {
-            let has_room = match slots.find(slot).map(|slot| &slot.role) {
-                Some(Role::Receiving(receiver)) => receiver.has_room(config),
-                _ => false,
-            };
-            has_room && next_at <= now
-        };
+        let may =
+            |&(_, (slot, next_at)): &(usize, (u32, Time))| self.has_room(slot) && next_at <= now;
         let (place, (slot, _)) = self.granting.first(most).enumerate().find(may)?;
-        let receiver = self.slots.at(slot).receiver();
+        let receiver = message(&mut self.shell.slots[slot as usize]);
         let since = receiver.heard_at();
-        let packet = receiver.grant(now, self.host, (place, among), &self.config);
+        let packet = receiver.grant(now, self.shell.host, (place, among), &self.config);
         self.granting.given(now, since, receiver.key.peer, self.config.packet_time);
         self.rank_receiver(slot);
         self.arm(slot);
         Some(packet)
     }
 
-    /// Aeolus: what went unasked and is not here is granted again.
-    fn handle_probe(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
-        let Some((slot, _)) = self.receiving(now, packet, directory) else { return };
-        if self.was_received(slot) {
-            return;
-        }
-        self.slots.at(slot).receiver().probed(now, packet.header.sequence, &self.config);
-        self.rank_receiver(slot);
-        self.arm(slot);
-    }
-
-    /// The receiving half of a packet, which SYN creates, and whether it is new.
-    fn receiving(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        directory: &mut impl HostTables,
-    ) -> Option<(u32, bool)> {
-        let (peer, connection) = (packet.source, packet.header.connection);
-        let key = Key { peer, connection, opened_here: false, half: Half::Receiving };
-        let known = directory.find(key);
-        let is_new = self.is_listening
-            && packet.header.flags.contains(Flags::SYN)
-            && known.is_none()
-            && directory.accepts(key);
-        if !is_new {
-            return known.map(|slot| (slot, false));
-        }
-        let slot = directory.assign(key);
-        let mut paths = PathList::new();
-        directory.paths(peer, &mut paths);
-        let spray = Spray::new(paths, directory.stream(key));
-        let number = self.number();
-        let receiver = Receiver::new(now, key, spray, number, &packet.header, &self.config);
-        self.slots.at(slot).role = Role::Receiving(self.spare_receivers.boxed(receiver));
-        Some((slot, true))
-    }
-
-    fn handle_data(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        directory: &mut impl HostTables,
-    ) -> Disposition {
+    /// DATA, or a probe.
+    fn on_data(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
         let header = &packet.header;
-        let Some((slot, is_new)) = self.receiving(now, packet, directory) else {
-            return Disposition::Discard;
-        };
+        let key = Key::receiving(packet.source, header.connection);
+        let none = Statistics::default();
+        let accepted = self.shell.accept(key, none, is_first(packet), tables, |paths, stream| {
+            self.messages += 1;
+            let (spray, number) = (Spray::new(paths, stream), self.messages);
+            let receiver = Receiver::new(now, key, spray, number, header, &self.config);
+            Message(Some(self.spare_receivers.boxed(receiver)))
+        });
+        let Some((slot, is_new)) = accepted else { return Disposition::Discard };
         if self.was_received(slot) {
             return Disposition::Discard;
         }
-        let (host, config) = (self.host, &*self.config);
-        let ending = config.ending;
-        let entry = self.slots.at(slot);
-        let arrival = entry.receiver().arrive(now, header, config);
-        if arrival == Arrival::New {
-            entry.statistics.packets += 1;
-            entry.statistics.bytes += u64::from(header.payload_length());
+        if header.kind == Kind::Nack {
+            // Aeolus: what went unasked and is not here is granted again.
+            message(self.shell.at(slot)).probed(now, header.sequence, &self.config);
+            self.rank_receiver(slot);
+            self.arm(slot);
+            return Disposition::Discard;
         }
-        let receiver = entry.receiver();
+        let (host, config) = (self.shell.host, &*self.config);
+        let ending = config.ending;
+        let entry = self.shell.at(slot);
+        let arrival = message(entry).arrive(now, header, config);
+        if arrival == Arrival::New {
+            entry.common.packets += 1;
+            entry.common.bytes += u64::from(header.payload_length());
+        }
+        let receiver = message(entry);
         let (is_complete, key) = (receiver.is_complete(), receiver.key);
         let is_first_end = is_complete && !core::mem::replace(&mut receiver.was_delivered, true);
         // Attempt 1 asks whether anybody is there.
@@ -357,16 +244,15 @@ impl Endpoint {
             answers.push(receiver.repeat_grant(host));
         }
         if is_first_end {
-            self.events.push_back(Event::Delivered { key, slot });
+            self.shell.events.push_back(Event::Delivered { key, slot });
         }
-        answers.into_iter().for_each(|answer| self.say(answer));
+        answers.into_iter().for_each(|answer| self.shell.push_control(answer));
         self.rank_receiver(slot);
         self.arm(slot);
         // Its memory is the next message's.
         if is_complete
             && ending != Ending::Acknowledged
-            && let Role::Receiving(receiver) =
-                core::mem::replace(&mut self.slots.at(slot).role, Role::Received)
+            && let Some(receiver) = self.shell.at(slot).role.receiver().0.take()
         {
             self.spare_receivers.put(receiver);
         }
@@ -377,59 +263,62 @@ impl Endpoint {
     }
 
     fn handle_grant(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
-        let Some(slot) = sending(packet, directory) else { return };
-        self.slots.at(slot).sender().grant(now, &packet.header, &self.config);
+        let Some((slot, sender)) = self.shell.find_sender(packet, directory) else { return };
+        sender.grant(now, &packet.header, &self.config);
         self.rank_sender(slot);
         self.arm(slot);
     }
 
     fn handle_resend(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
-        let Some(slot) = sending(packet, directory) else { return };
-        let (host, first) = (self.host, packet.header.sequence);
-        let will = self.slots.at(slot).sender().resend(now, &packet.header, &self.config);
+        let (host, first) = (self.shell.host, packet.header.sequence);
+        let Some((slot, sender)) = self.shell.find_sender(packet, directory) else { return };
+        let will = sender.resend(now, &packet.header, &self.config);
         self.rank_sender(slot);
         self.arm(slot);
         // Homa 3.8: who has other things to send first says so, and is not asked again at once.
         if will && self.sending.first(Allowed::ALL) != Some(slot) {
-            let busy = self.slots.at(slot).sender().busy(host, first);
-            self.say(busy);
+            let busy = self.shell.at(slot).role.sender().busy(host, first);
+            self.shell.push_control(busy);
         }
     }
 
     fn handle_ack(&mut self, packet: &Packet, directory: &mut impl HostTables) {
-        let Some(slot) = sending(packet, directory) else { return };
-        let sender = self.slots.at(slot).sender();
-        let key = sender.key;
+        let Some((slot, sender)) = self.shell.find_sender(packet, directory) else { return };
         if sender.end(packet.header.sequence) {
-            self.events.push_back(Event::Acknowledged { key, slot });
+            self.ended(slot);
             self.rank_sender(slot);
         }
     }
 
     fn handle_busy(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
-        let (peer, connection) = (packet.source, packet.header.connection);
-        let key = Key { peer, connection, opened_here: false, half: Half::Receiving };
+        let key = Key::receiving(packet.source, packet.header.connection);
         let Some(slot) = directory.find(key).filter(|&slot| !self.was_received(slot)) else {
             return;
         };
-        self.slots.at(slot).receiver().wait_on(now);
+        message(self.shell.at(slot)).wait_on(now);
         self.arm(slot);
+    }
+
+    /// The application is told that a message was sent.
+    fn ended(&mut self, slot: u32) {
+        let key = self.shell.sender(slot).key;
+        self.shell.events.push_back(Event::Acknowledged { key, slot });
     }
 
     /// Whether all of a message has arrived, and nothing of it is kept.
     fn was_received(&self, slot: u32) -> bool {
-        self.slots.find(slot).is_some_and(|slot| matches!(slot.role, Role::Received))
+        matches!(self.shell.slots[slot as usize].role, Role::Receiving(Message(None)))
     }
 
     /// A packet of the message whose turn it is.
     fn data(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
         let slot = self.sending.first(allowed)?;
-        let entry = self.slots.at(slot);
-        let (packet, is_repeated) = entry.sender().send(now, self.host, &self.config)?;
+        let entry = &mut self.shell.slots[slot as usize];
+        let (packet, is_repeated) = entry.role.sender().send(now, self.shell.host, &self.config)?;
         if let Some(is_repeated) = is_repeated {
-            entry.statistics.packets += 1;
-            entry.statistics.bytes += u64::from(packet.header.payload_length());
-            entry.statistics.resent += u64::from(is_repeated);
+            entry.common.packets += 1;
+            entry.common.bytes += u64::from(packet.header.payload_length());
+            entry.common.resent += u64::from(is_repeated);
         }
         self.rank_sender(slot);
         if self.config.ending != Ending::Acknowledged {
@@ -439,127 +328,88 @@ impl Endpoint {
     }
 }
 
-/// The sending half that a GRANT, a RESEND or an ACK is for.
-fn sending(packet: &Packet, directory: &impl HostTables) -> Option<u32> {
-    let (peer, connection) = (packet.source, packet.header.connection);
-    directory.find(Key { peer, connection, opened_here: true, half: Half::Sending })
+/// The receiver of a message that has not arrived whole.
+fn message(half: &mut Slot<Box<Sender>, Message, Statistics>) -> &mut Receiver {
+    half.role.receiver().0.as_mut().expect("the message is still arriving")
 }
 
-impl crate::Endpoint for Endpoint {
+impl ShellEndpoint for Endpoint {
     const FRAMING: Framing = super::FRAMING;
-    type Command = Command;
-    type Event = Event;
+    type Sender = Box<Sender>;
+    type Receiver = Message;
+    type Common = Statistics;
 
-    /// A flow is one message: a further one ([`Command::Send`]) would be a flow of its own, and is not taken.
-    fn handle_command(&mut self, now: Time, command: Command, directory: &mut impl HostTables) {
-        match command {
-            Command::Listen => self.is_listening = true,
-            // Both ends count a message's packets by the host's payload: one of its own is never asked for.
-            Command::Open { peer, connection, class, length, payload: _, paths, stream } => {
-                let key = Key { peer, connection, opened_here: true, half: Half::Sending };
-                let slot = directory.assign(key);
-                // What waits draw has no part in which paths are taken. A jump is the dearest part of a short message.
-                let mut waits = stream.clone();
-                if self.config.backoff != TimeDelta::ZERO {
-                    waits.jump();
-                }
-                let streams = (Spray::new(paths, stream), waits);
-                let message = (length.map(ByteCount::get), class);
-                let number = self.number();
-                let sender = Sender::new(now, key, streams, message, number, &self.config);
-                self.slots.at(slot).role = Role::Sending(self.spare_senders.boxed(sender));
-                self.rank_sender(slot);
-                // Without ACKs each packet that is sent arms it, and most messages have one.
-                if self.config.ending == Ending::Acknowledged {
-                    self.arm(slot);
-                }
-            }
-            Command::Send { .. } => {}
-            Command::Paths { key, paths } => {
-                let Some(slot) = directory.find(key) else { return };
-                match &mut self.slots.at(slot).role {
-                    Role::Vacant | Role::Received => {}
-                    Role::Sending(sender) => sender.paths.replace(paths),
-                    Role::Receiving(receiver) => receiver.paths.replace(paths),
-                }
-            }
+    crate::shell_accessors!();
+
+    /// Both ends count a message's packets by the host's payload: one of its own is never asked for.
+    fn open(&mut self, now: Time, opening: Opening, slot: u32) {
+        let Opening { key, class, length, payload: _, paths, stream } = opening;
+        // What waits draw has no part in which paths are taken. A jump is the dearest part of a short message.
+        let mut waits = stream.clone();
+        if self.config.backoff != TimeDelta::ZERO {
+            waits.jump();
+        }
+        let streams = (Spray::new(paths, stream), waits);
+        self.messages += 1;
+        let number = self.messages;
+        let sender = Sender::new(now, key, streams, (length, class), number, &self.config);
+        let role = Role::Sending(self.spare_senders.boxed(sender));
+        self.shell.place(slot, role, Statistics::default());
+        self.rank_sender(slot);
+        // Without ACKs each packet that is sent arms it, and most messages have one.
+        if self.config.ending == Ending::Acknowledged {
+            self.arm(slot);
         }
     }
 
-    fn handle_packet(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        directory: &mut impl HostTables,
-    ) -> Disposition {
+    fn receive(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
         let is_from_opener = packet.header.flags.contains(Flags::FROM_OPENER);
         match (packet.header.kind, is_from_opener) {
             _ if packet.service.service().is_turned_round() => {}
             _ if packet.service == Service::Trimmed => {}
-            (Kind::Data, true) => return self.handle_data(now, packet, directory),
-            (Kind::Pull, false) => self.handle_grant(now, packet, directory),
-            (Kind::Nack, false) => self.handle_resend(now, packet, directory),
-            (Kind::Ack, false) => self.handle_ack(packet, directory),
-            (Kind::Ack, true) => self.handle_busy(now, packet, directory),
-            (Kind::Nack, true) if self.config.aeolus => self.handle_probe(now, packet, directory),
+            (Kind::Data, true) => return self.on_data(now, packet, tables),
+            (Kind::Pull, false) => self.handle_grant(now, packet, tables),
+            (Kind::Nack, false) => self.handle_resend(now, packet, tables),
+            (Kind::Ack, false) => self.handle_ack(packet, tables),
+            (Kind::Ack, true) => self.handle_busy(now, packet, tables),
+            (Kind::Nack, true) if self.config.aeolus => return self.on_data(now, packet, tables),
             (Kind::Data, false) | (Kind::Pull | Kind::Nack, true) | (Kind::Reset, _) => {}
         }
         Disposition::Discard
     }
 
-    fn handle_timeout(&mut self, now: Time, _directory: &mut impl HostTables) {
-        while let Some((deadline, slot)) = self.timers.due(now) {
-            let (host, config) = (self.host, &*self.config);
-            let entry = self.slots.at(slot);
-            // An earlier deadline was set since, or the half is another one.
-            if entry.deadline != deadline {
-                continue;
-            }
-            entry.deadline = Time::NEVER;
-            match &mut entry.role {
-                Role::Vacant | Role::Received => continue,
-                Role::Sending(sender) => {
-                    if sender.lose_patience(now, config) {
-                        let key = sender.key;
-                        self.events.push_back(Event::Acknowledged { key, slot });
-                    }
-                    self.rank_sender(slot);
+    fn expire(&mut self, now: Time, slot: u32) {
+        let (host, config) = (self.shell.host, &*self.config);
+        match &mut self.shell.at(slot).role {
+            Role::Vacant | Role::Receiving(Message(None)) => return,
+            Role::Sending(sender) => {
+                if sender.lose_patience(now, config) {
+                    self.ended(slot);
                 }
-                Role::Receiving(receiver) => {
-                    let resends = receiver.lose_patience(now, host, config);
-                    resends.into_iter().for_each(|resend| self.say(resend));
-                    self.rank_receiver(slot);
-                }
+                self.rank_sender(slot);
             }
-            self.arm(slot);
+            Role::Receiving(Message(Some(receiver))) => {
+                let resends = receiver.lose_patience(now, host, config);
+                resends.into_iter().for_each(|resend| self.shell.push_control(resend));
+                self.rank_receiver(slot);
+            }
         }
+        self.arm(slot);
     }
 
-    fn poll_transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
-        if allowed.control() {
-            if let Some(packet) = self.control.pop_front() {
-                return Some(packet);
-            }
-            if let Some(grant) = self.grant(now) {
-                return Some(grant);
-            }
+    fn transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
+        if allowed.control()
+            && let Some(grant) = self.grant(now)
+        {
+            return Some(grant);
         }
         self.data(now, allowed)
     }
 
-    fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
-    }
-
-    fn transmit_at(&self, allowed: Allowed) -> Time {
-        let has_control = allowed.control() && !self.control.is_empty();
-        if has_control || self.sending.is_ready(allowed) {
+    fn ready_at(&self, allowed: Allowed) -> Time {
+        if self.sending.is_ready(allowed) {
             return Time::ZERO;
         }
         if allowed.control() { self.grant_at } else { Time::NEVER }
-    }
-
-    fn poll_timeout(&self) -> Time {
-        self.timers.earliest()
     }
 }

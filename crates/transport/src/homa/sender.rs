@@ -9,8 +9,9 @@ use trimline_packet::{
 
 use super::config::{Config, Ending, MOST_DOUBLINGS, doubled, said};
 use super::sending::Turn;
+use crate::shell::UsePaths;
 use crate::spray::Spray;
-use crate::{Key, Stream, WINDOW_LIMIT};
+use crate::{Key, PathList, Stream, WINDOW_LIMIT};
 
 /// Packets that a sender keeps in mind to be sent again. Further ones are asked for again.
 const MOST_RESENT: usize = 1024;
@@ -26,7 +27,7 @@ enum Upcoming {
 
 /// The sending half of a message.
 #[derive(Debug)]
-pub(super) struct Sender {
+pub struct Sender {
     pub(super) key: Key,
     pub(super) paths: Spray,
     /// Place among the messages of this host, while a packet may go.
@@ -54,6 +55,12 @@ pub(super) struct Sender {
     patience_ends: Time,
     repeats: u8,
     has_ended: bool,
+}
+
+impl UsePaths for Sender {
+    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> Stream) {
+        self.paths.replace(paths);
+    }
 }
 
 impl Sender {

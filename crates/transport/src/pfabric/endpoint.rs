@@ -4,70 +4,29 @@
 //! that may send.
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeSet, VecDeque};
+use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 
-use trimline_packet::{ByteCount, Flags, HostId, Kind, Packet, Service, Time};
+use trimline_packet::{Flags, HostId, Kind, Packet, Service, Time};
 
 use super::config::{Config, SenderStatistics};
 use super::receiver::Receiver;
 use super::sender::Sender;
-use crate::flow::{Command, Event, Memory, Slots, Statistics};
+use crate::flow::{Event, Statistics};
+use crate::shell::{Opening, Role, Shell, ShellEndpoint, ShellOf, is_first};
 use crate::spray::Spray;
-use crate::timers::Timers;
-use crate::{Allowed, Disposition, Half, HostTables, Key, PathList};
-
-/// ACKs and probes that a host holds for a NIC that takes none; further ones are dropped, and time-outs bring them again.
-const CONTROL_LIMIT: usize = 1 << 16;
-
-/// What a half is.
-#[derive(Debug, Default)]
-enum Role {
-    #[default]
-    Vacant,
-    Sending(Box<Sender>),
-    Receiving(Box<Receiver>),
-}
-
-/// One half.
-#[derive(Debug)]
-struct Slot {
-    role: Role,
-    /// When its timer comes.
-    deadline: Time,
-}
-
-impl Default for Slot {
-    fn default() -> Slot {
-        Slot { role: Role::Vacant, deadline: Time::NEVER }
-    }
-}
-
-impl Slot {
-    fn sender(&mut self) -> &mut Sender {
-        match &mut self.role {
-            Role::Sending(sender) => sender,
-            Role::Receiving(_) | Role::Vacant => panic!("the slot is not of a sending half"),
-        }
-    }
-}
+use crate::{Allowed, Disposition, HostTables, Key};
 
 /// All pFabric flows of one host.
 #[derive(Debug)]
 pub struct Endpoint {
-    host: HostId,
+    shell: ShellOf<Endpoint>,
     /// Shared by the hosts of a simulation.
     config: Arc<Config>,
-    is_listening: bool,
-    slots: Slots<Slot>,
-    /// ACKs and probes that go back, to be sent in this order before anything else.
-    control: VecDeque<Packet>,
     /// Sending halves that may send: urgency, number, slot.
     ready: BTreeSet<(u32, u64, u32)>,
     /// Flows opened so far.
     opened: u64,
-    timers: Timers,
-    events: VecDeque<Event>,
 }
 
 impl Endpoint {
@@ -80,31 +39,8 @@ impl Endpoint {
         assert!(config.window > 0, "a window has at least one packet");
         assert!(config.rto.as_ps() > 0, "a time-out of nothing");
         assert!(config.payload_bytes > 0, "packets carry something");
-        Endpoint {
-            host,
-            config,
-            is_listening: false,
-            slots: Slots::new(),
-            control: VecDeque::new(),
-            ready: BTreeSet::new(),
-            opened: 0,
-            timers: Timers::NONE,
-            events: VecDeque::new(),
-        }
-    }
-
-    fn find(&self, slot: u32) -> &Role {
-        match self.slots.find(slot) {
-            Some(slot) => &slot.role,
-            None => panic!("slot {slot} was never assigned"),
-        }
-    }
-
-    fn sender(&self, slot: u32) -> &Sender {
-        match self.find(slot) {
-            Role::Sending(sender) => sender,
-            Role::Receiving(_) | Role::Vacant => panic!("slot {slot} is not of a sending half"),
-        }
+        let shell = Shell::new(host);
+        Endpoint { shell, config, ready: BTreeSet::new(), opened: 0 }
     }
 
     /// What the sending half in `slot` has done.
@@ -112,7 +48,7 @@ impl Endpoint {
     /// # Panics
     /// A slot that is not of a sending half.
     pub fn sender_statistics(&self, slot: u32) -> &SenderStatistics {
-        &self.sender(slot).statistics
+        &self.shell.sender(slot).statistics
     }
 
     /// What the receiving half in `slot` has seen.
@@ -120,10 +56,7 @@ impl Endpoint {
     /// # Panics
     /// A slot that is not of a receiving half.
     pub fn receiver_statistics(&self, slot: u32) -> &Statistics {
-        match self.find(slot) {
-            Role::Receiving(receiver) => &receiver.statistics,
-            Role::Sending(_) | Role::Vacant => panic!("slot {slot} is not of a receiving half"),
-        }
+        &self.shell.receiver(slot).statistics
     }
 
     /// Packets that the sending half in `slot` may have in flight, and those that it has.
@@ -131,41 +64,26 @@ impl Endpoint {
     /// # Panics
     /// A slot that is not of a sending half.
     pub fn window(&self, slot: u32) -> (u32, u32) {
-        let sender = self.sender(slot);
+        let sender = self.shell.sender(slot);
         (sender.window(), sender.in_flight())
-    }
-
-    /// Where the table of flows lies, for drivers that prefetch.
-    pub fn connections_memory(&self) -> Memory {
-        self.slots.memory()
     }
 
     /// The half in `slot` is forgotten: the slot may be assigned again.
     pub fn forget(&mut self, slot: u32) {
-        if let Role::Sending(sender) = &mut self.slots.at(slot).role
-            && let Some((urgency, number)) = sender.rank.take()
+        if let Role::Sending(sender) = self.shell.vacate(slot)
+            && let Some((urgency, number)) = sender.rank
         {
             self.ready.remove(&(urgency, number, slot));
-        }
-        *self.slots.at(slot) = Slot::default();
-    }
-
-    fn say(&mut self, packet: Packet) {
-        if self.control.len() < CONTROL_LIMIT {
-            self.control.push_back(packet);
         }
     }
 
     /// After anything that may have changed whether a sending half may send, how urgent it is, or its deadline.
     fn changed(&mut self, slot: u32) {
-        let entry = self.slots.at(slot);
-        let Role::Sending(sender) = &mut entry.role else { return };
+        let sender = self.shell.at(slot).role.sender();
         let rank = sender.is_ready().then(|| (sender.urgency(&self.config), sender.number));
         let before = core::mem::replace(&mut sender.rank, rank);
-        if sender.deadline < entry.deadline {
-            entry.deadline = sender.deadline;
-            self.timers.arm(slot, entry.deadline);
-        }
+        let deadline = sender.deadline;
+        self.shell.arm(slot, deadline);
         if before == rank {
             return;
         }
@@ -177,37 +95,22 @@ impl Endpoint {
         }
     }
 
-    fn handle_data(&mut self, packet: &Packet, directory: &mut impl HostTables) -> Disposition {
-        let (header, peer) = (&packet.header, packet.source);
-        let key =
-            Key { peer, connection: header.connection, opened_here: false, half: Half::Receiving };
-        let slot = match directory.find(key) {
-            Some(slot) => slot,
-            None if self.is_listening
-                && header.flags.contains(Flags::SYN)
-                && directory.accepts(key) =>
-            {
-                let slot = directory.assign(key);
-                let mut paths = PathList::new();
-                directory.paths(peer, &mut paths);
-                let receiver = Receiver::new(key, Spray::new(paths, directory.stream(key)));
-                self.slots.at(slot).role = Role::Receiving(Box::new(receiver));
-                slot
-            }
-            None => return Disposition::Discard,
-        };
-        let host = self.host;
-        let Role::Receiving(receiver) = &mut self.slots.at(slot).role else {
-            panic!("the directory gave a receiving half the slot of a sending one")
-        };
+    fn on_data(&mut self, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
+        let (header, host) = (&packet.header, self.shell.host);
+        let key = Key::receiving(packet.source, header.connection);
+        let accepted = self.shell.accept(key, (), is_first(packet), tables, |paths, stream| {
+            Box::new(Receiver::new(key, Spray::new(paths, stream)))
+        });
+        let Some((slot, _)) = accepted else { return Disposition::Discard };
+        let receiver = self.shell.at(slot).role.receiver();
         let bytes = packet.wire_bytes.saturating_sub(Packet::HEADER_BYTES);
         let Some(is_new) = receiver.arrive(header, bytes) else { return Disposition::Discard };
         let ack = receiver.ack(host, header.sequence);
         if receiver.is_complete() && !core::mem::replace(&mut receiver.was_delivered, true) {
             receiver.shrink();
-            self.events.push_back(Event::Delivered { key, slot });
+            self.shell.events.push_back(Event::Delivered { key, slot });
         }
-        self.say(ack);
+        self.shell.push_control(ack);
         match is_new {
             true => Disposition::Accept { slot, sequence: header.sequence },
             false => Disposition::Discard,
@@ -218,37 +121,36 @@ impl Endpoint {
     fn echo(&mut self, packet: &Packet) {
         let mut header = packet.header;
         (header.flags, header.extra) = (Flags::default(), 0);
-        let echo = Packet::control(self.host, packet.source, header);
-        self.say(echo);
+        let echo = Packet::control(self.shell.host, packet.source, header);
+        self.shell.push_control(echo);
     }
 
     fn handle_ack(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
-        let Some(slot) = sending(packet, directory) else { return };
-        let sender = self.slots.at(slot).sender();
+        let Some((slot, sender)) = self.shell.find_sender(packet, directory) else { return };
         let key = sender.key;
         if sender.hear(now, &packet.header, &self.config) {
-            self.events.push_back(Event::Acknowledged { key, slot });
+            self.shell.events.push_back(Event::Acknowledged { key, slot });
         }
         self.changed(slot);
     }
 
     fn handle_probe(&mut self, now: Time, packet: &Packet, directory: &mut impl HostTables) {
-        let Some(slot) = sending(packet, directory) else { return };
-        let sender = self.slots.at(slot).sender();
+        let Some((slot, sender)) = self.shell.find_sender(packet, directory) else { return };
         sender.hear_probe(now, packet.header.sequence, &self.config);
         self.changed(slot);
     }
 
     /// A switch told of a packet of this host.
     fn handle_notification(&mut self, packet: &Packet, directory: &mut impl HostTables) {
-        let (header, host) = (&packet.header, self.host);
+        let (header, host) = (&packet.header, self.shell.host);
         if !self.config.fastlane {
             return;
         }
         match (header.kind, header.flags.contains(Flags::FROM_OPENER)) {
             (kind @ (Kind::Data | Kind::Pull), true) => {
-                let Some(slot) = sending(packet, directory) else { return };
-                let sender = self.slots.at(slot).sender();
+                let Some((slot, sender)) = self.shell.find_sender(packet, directory) else {
+                    return;
+                };
                 let is_heard = match kind {
                     Kind::Data => sender.told(header),
                     _ => sender.told_of_probe(header.sequence),
@@ -259,11 +161,11 @@ impl Endpoint {
             (Kind::Ack, false) => {
                 let key = Key::of(packet);
                 let Some(slot) = directory.find(key) else { return };
-                let Role::Receiving(receiver) = &mut self.slots.at(slot).role else { return };
+                let Role::Receiving(receiver) = &mut self.shell.at(slot).role else { return };
                 // FastLane 3.4.1: control packets that need to be resent go at once.
                 if receiver.needs_again(header) {
                     let ack = receiver.ack(host, header.sequence);
-                    self.say(ack);
+                    self.shell.push_control(ack);
                 }
             }
             // A probe that was on its way back: the timer repeats it.
@@ -273,105 +175,58 @@ impl Endpoint {
     }
 }
 
-/// The sending half that an answer, or what came back, is for.
-fn sending(packet: &Packet, directory: &impl HostTables) -> Option<u32> {
-    let (peer, connection) = (packet.source, packet.header.connection);
-    directory.find(Key { peer, connection, opened_here: true, half: Half::Sending })
-}
+impl ShellEndpoint for Endpoint {
+    type Sender = Box<Sender>;
+    type Receiver = Box<Receiver>;
+    type Common = ();
 
-impl crate::Endpoint for Endpoint {
-    type Command = Command;
-    type Event = Event;
+    crate::shell_accessors!();
 
-    /// A flow is one message: a further one ([`Command::Send`]) would be a flow of its own, and is not taken.
-    fn handle_command(&mut self, _now: Time, command: Command, directory: &mut impl HostTables) {
-        match command {
-            Command::Listen => self.is_listening = true,
-            Command::Open { peer, connection, class, length, payload, paths, stream } => {
-                let key = Key { peer, connection, opened_here: true, half: Half::Sending };
-                let slot = directory.assign(key);
-                let (paths, length) = (Spray::new(paths, stream), length.map(ByteCount::get));
-                let mut sender = Sender::new(key, paths, (length, payload), class, &self.config);
-                sender.number = self.opened;
-                self.opened += 1;
-                *self.slots.at(slot) =
-                    Slot { role: Role::Sending(Box::new(sender)), ..Slot::default() };
-                self.changed(slot);
-            }
-            Command::Send { .. } => {}
-            Command::Paths { key, paths } => {
-                let Some(slot) = directory.find(key) else { return };
-                match &mut self.slots.at(slot).role {
-                    Role::Vacant => {}
-                    Role::Sending(sender) => sender.paths.replace(paths),
-                    Role::Receiving(receiver) => receiver.paths.replace(paths),
-                }
-            }
-        }
+    fn open(&mut self, _now: Time, opening: Opening, slot: u32) {
+        let Opening { key, class, length, payload, paths, stream } = opening;
+        let paths = Spray::new(paths, stream);
+        let mut sender = Sender::new(key, paths, (length, payload), class, &self.config);
+        sender.number = self.opened;
+        self.opened += 1;
+        self.shell.place(slot, Role::Sending(Box::new(sender)), ());
+        self.changed(slot);
     }
 
-    fn handle_packet(
-        &mut self,
-        now: Time,
-        packet: &Packet,
-        directory: &mut impl HostTables,
-    ) -> Disposition {
+    fn receive(&mut self, now: Time, packet: &Packet, tables: &mut impl HostTables) -> Disposition {
         let is_from_opener = packet.header.flags.contains(Flags::FROM_OPENER);
         match (packet.header.kind, is_from_opener) {
             _ if packet.service == Service::Notification => {
-                self.handle_notification(packet, directory);
+                self.handle_notification(packet, tables);
             }
             // pFabric's packets are dropped, not trimmed.
             _ if packet.service == Service::Returned || packet.service == Service::Trimmed => {}
-            (Kind::Data, true) => return self.handle_data(packet, directory),
-            (Kind::Ack, false) => self.handle_ack(now, packet, directory),
+            (Kind::Data, true) => return self.on_data(packet, tables),
+            (Kind::Ack, false) => self.handle_ack(now, packet, tables),
             (Kind::Pull, true) => self.echo(packet),
-            (Kind::Pull, false) => self.handle_probe(now, packet, directory),
+            (Kind::Pull, false) => self.handle_probe(now, packet, tables),
             (Kind::Data, false) | (Kind::Ack, true) | (Kind::Nack | Kind::Reset, _) => {}
         }
         Disposition::Discard
     }
 
-    fn handle_timeout(&mut self, now: Time, _directory: &mut impl HostTables) {
-        while let Some((deadline, slot)) = self.timers.due(now) {
-            let entry = self.slots.at(slot);
-            // An earlier deadline was set since, or the half is another one.
-            if entry.deadline != deadline {
-                continue;
-            }
-            entry.deadline = Time::NEVER;
-            let Role::Sending(sender) = &mut entry.role else { continue };
-            sender.expire(now, &self.config);
-            self.changed(slot);
-        }
+    fn expire(&mut self, now: Time, slot: u32) {
+        let Role::Sending(sender) = &mut self.shell.at(slot).role else { return };
+        sender.expire(now, &self.config);
+        self.changed(slot);
     }
 
-    fn poll_transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
-        if allowed.control()
-            && let Some(packet) = self.control.pop_front()
-        {
-            return Some(packet);
-        }
+    fn transmit(&mut self, now: Time, allowed: Allowed) -> Option<Packet> {
         if !allowed.data() {
             return None;
         }
         let &(_, _, slot) = self.ready.first()?;
-        let packet = self.slots.at(slot).sender().send(now, self.host, &self.config);
+        let sender = self.shell.slots[slot as usize].role.sender();
+        let packet = sender.send(now, self.shell.host, &self.config);
         self.changed(slot);
         packet
     }
 
-    fn poll_event(&mut self) -> Option<Event> {
-        self.events.pop_front()
-    }
-
-    fn transmit_at(&self, allowed: Allowed) -> Time {
-        let has_more = (allowed.control() && !self.control.is_empty())
-            || (allowed.data() && !self.ready.is_empty());
-        if has_more { Time::ZERO } else { Time::NEVER }
-    }
-
-    fn poll_timeout(&self) -> Time {
-        self.timers.earliest()
+    fn ready_at(&self, allowed: Allowed) -> Time {
+        if allowed.data() && !self.ready.is_empty() { Time::ZERO } else { Time::NEVER }
     }
 }

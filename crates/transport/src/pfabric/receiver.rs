@@ -3,12 +3,13 @@
 use trimline_packet::{Flags, Header, HostId, Kind, Packet};
 
 use crate::flow::Statistics;
+use crate::shell::UsePaths;
 use crate::spray::Spray;
-use crate::{Arrivals, Key, WINDOW_LIMIT};
+use crate::{Arrivals, Key, PathList, Stream, WINDOW_LIMIT};
 
 /// The receiving half of a flow.
 #[derive(Debug)]
-pub(super) struct Receiver {
+pub struct Receiver {
     pub(super) key: Key,
     pub(super) paths: Spray,
     /// Packets of the flow, once the last one came.
@@ -16,6 +17,12 @@ pub(super) struct Receiver {
     arrivals: Arrivals,
     pub(super) was_delivered: bool,
     pub(super) statistics: Statistics,
+}
+
+impl UsePaths for Receiver {
+    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> Stream) {
+        self.paths.replace(paths);
+    }
 }
 
 impl Receiver {

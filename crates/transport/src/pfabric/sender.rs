@@ -6,15 +6,16 @@ use core::num::NonZeroU16;
 use trimline_packet::{Flags, Header, HostId, Kind, Packet, Service, Time};
 
 use super::config::{Config, Priority, SenderStatistics};
+use crate::shell::UsePaths;
 use crate::spray::Spray;
-use crate::{Arrivals, Key, WINDOW_LIMIT};
+use crate::{Arrivals, Key, PathList, Stream, WINDOW_LIMIT};
 
 /// The packets of a flow that has no end.
 const ENDLESS: u32 = u32::MAX;
 
 /// The sending half of a flow.
 #[derive(Debug)]
-pub(super) struct Sender {
+pub struct Sender {
     pub(super) key: Key,
     pub(super) paths: Spray,
     /// Place among the flows of this host that may send: its urgency and its number.
@@ -61,6 +62,12 @@ pub(super) struct Sender {
     /// When the timer comes.
     pub(super) deadline: Time,
     pub(super) statistics: SenderStatistics,
+}
+
+impl UsePaths for Sender {
+    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> Stream) {
+        self.paths.replace(paths);
+    }
 }
 
 impl Sender {

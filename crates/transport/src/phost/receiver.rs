@@ -4,8 +4,9 @@ use trimline_packet::{Flags, Header, HostId, Kind, Packet, Time, TimeDelta};
 
 use super::config::{Config, MOST_DOUBLINGS, ReceiverRules, times};
 use super::ranking::Rank;
+use crate::shell::UsePaths;
 use crate::spray::Spray;
-use crate::{Arrivals, Key, WINDOW_LIMIT};
+use crate::{Arrivals, Key, PathList, Stream, WINDOW_LIMIT};
 
 /// Waits in silence that are as long as the first one. Then each is twice as long as the one before.
 const FIRST_SILENCES: u8 = 8;
@@ -43,7 +44,7 @@ pub(super) enum Arrival {
 
 /// The receiving half of a flow.
 #[derive(Debug)]
-pub(super) struct Receiver {
+pub struct Receiver {
     pub(super) key: Key,
     pub(super) paths: Spray,
     pub(super) place: Place,
@@ -66,6 +67,12 @@ pub(super) struct Receiver {
     asked_at: Time,
     /// Waits for an answer that came to their end since the last packet of data.
     silences: u8,
+}
+
+impl UsePaths for Receiver {
+    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> Stream) {
+        self.paths.replace(paths);
+    }
 }
 
 impl Receiver {

@@ -7,8 +7,9 @@ use trimline_packet::{Flags, Header, HostId, Kind, Packet, Service, Time, TimeDe
 
 use super::config::{Config, MOST_DOUBLINGS, packets_of, times};
 use super::ranking::Rank;
+use crate::shell::UsePaths;
 use crate::spray::Spray;
-use crate::{Arrivals, Key, WINDOW_LIMIT};
+use crate::{Arrivals, Key, PathList, Stream, WINDOW_LIMIT};
 
 /// The wait for an answer to an RTS doubles with each of the first three repeats. An incast needs some 30 more of them
 /// where RTSs share a queue with data.
@@ -27,7 +28,7 @@ struct Token {
 
 /// The sending half of a flow.
 #[derive(Debug)]
-pub(super) struct Sender {
+pub struct Sender {
     pub(super) key: Key,
     pub(super) paths: Spray,
     /// Place among the flows of this host, while there is a token.
@@ -51,6 +52,12 @@ pub(super) struct Sender {
     rts_at: Time,
     repeats: u16,
     has_ended: bool,
+}
+
+impl UsePaths for Sender {
+    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> Stream) {
+        self.paths.replace(paths);
+    }
 }
 
 impl Sender {

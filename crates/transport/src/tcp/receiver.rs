@@ -14,7 +14,8 @@ use super::config::{Config, ReceiverStatistics};
 use super::segment::{self, Block, Blocks, Extra, MARK_CWR};
 use super::sender::draw_path;
 use crate::arrivals::{Arrivals, WINDOW_LIMIT};
-use crate::{Key, Stream};
+use crate::shell::UsePaths;
+use crate::{Key, PathList, Stream};
 
 /// Blocks that a receiver remembers; an ACK names three at most.
 const REMEMBERED: usize = 8;
@@ -138,7 +139,7 @@ impl Runs {
 
 /// The receiving half.
 #[derive(Debug)]
-pub(super) struct Receiver {
+pub struct Receiver {
     first: Side,
     others: Vec<Side>,
     /// Of the connection, with several subflows.
@@ -168,6 +169,12 @@ impl Side {
             due: Time::NEVER,
             path,
         }
+    }
+}
+
+impl UsePaths for Receiver {
+    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> Stream) {
+        self.keep_to(&paths);
     }
 }
 
@@ -487,7 +494,7 @@ impl Receiver {
     }
 
     /// ACKs go on one of these paths.
-    pub(super) fn use_paths(&mut self, paths: &[PathId]) {
+    pub(super) fn keep_to(&mut self, paths: &[PathId]) {
         if paths.is_empty() {
             return;
         }

@@ -23,12 +23,13 @@ use super::config::{Config, Handshake, Notifications, SenderProgress, SenderStat
 use super::congestion::{Linked, linked};
 use super::segment::{self, Extra, MARK_CWR};
 use super::subflow::{Ack, Subflow};
-use crate::round_robin::Links;
-use crate::{Key, Stream};
+use crate::round_robin::{self, Links};
+use crate::shell::UsePaths;
+use crate::{Key, PathList, Stream};
 
 /// The sending half.
 #[derive(Debug)]
-pub(super) struct Sender {
+pub struct Sender {
     first: Subflow,
     others: Box<[Subflow]>,
     pub(super) ready: Links,
@@ -78,6 +79,19 @@ fn segments(payload: u16, length: u64) -> (u32, u16) {
         rest => rest as u16,
     };
     (length.div_ceil(full) as u32, last_bytes)
+}
+
+impl round_robin::Linked for Sender {
+    #[inline]
+    fn links(&mut self) -> &mut Links {
+        &mut self.ready
+    }
+}
+
+impl UsePaths for Sender {
+    fn use_paths(&mut self, paths: PathList, _stream: impl FnOnce() -> Stream) {
+        self.keep_to(&paths);
+    }
 }
 
 impl Sender {
@@ -552,7 +566,7 @@ impl Sender {
     }
 
     /// Subflows whose path is not among these take another one.
-    pub(super) fn use_paths(&mut self, paths: &[PathId]) {
+    pub(super) fn keep_to(&mut self, paths: &[PathId]) {
         if paths.is_empty() {
             return;
         }

@@ -7,9 +7,9 @@ use trimline_packet::{
 };
 use trimline_transport::flow::{Command, Event};
 use trimline_transport::homa::{Config, Ending, Endpoint};
-use trimline_transport::{
-    Allowed, Disposition, Endpoint as _, Half, HostTables, Key, PathList, Stream,
-};
+use trimline_transport::{Allowed, Disposition, Endpoint as _, Stream};
+
+use crate::world::Table;
 
 pub(crate) fn us(count: u64) -> Time {
     Time::from_ps(count * 1_000_000)
@@ -36,47 +36,6 @@ pub(crate) fn config() -> Config {
         backoff: TimeDelta::ZERO,
         ending: Ending::Acknowledged,
         time_wait: TimeDelta::from_ms(1),
-    }
-}
-
-/// Slots of the halves at one host.
-#[derive(Default)]
-pub(crate) struct Table {
-    keys: Vec<Key>,
-    pub(crate) paths: u16,
-    /// Every connection that is not there was forgotten.
-    pub(crate) has_forgotten: bool,
-}
-
-impl Table {
-    pub(crate) fn len(&self) -> u32 {
-        self.keys.len() as u32
-    }
-
-    /// The slot of the half that receives on a connection, if this host does.
-    pub(crate) fn receiving(&self, connection: ConnectionId) -> Option<u32> {
-        let is_it = |key: &Key| key.connection == connection && key.half == Half::Receiving;
-        self.keys.iter().position(is_it).map(|slot| slot as u32)
-    }
-}
-
-impl HostTables for Table {
-    fn find(&self, key: Key) -> Option<u32> {
-        self.keys.iter().position(|known| *known == key).map(|slot| slot as u32)
-    }
-    fn assign(&mut self, key: Key) -> u32 {
-        self.keys.push(key);
-        self.keys.len() as u32 - 1
-    }
-    fn accepts(&self, _key: Key) -> bool {
-        !self.has_forgotten
-    }
-    fn release(&mut self, _key: Key, _slot: u32) {}
-    fn paths(&self, _peer: HostId, paths: &mut PathList) {
-        paths.extend((0..self.paths.max(1)).map(PathId::new));
-    }
-    fn stream(&self, key: Key) -> Stream {
-        Stream::seed_from_u64(u64::from(key.connection.get()))
     }
 }
 

@@ -7,3 +7,5 @@ mod lone;
 mod receiving;
 mod sending;
 mod unscheduled;
+#[path = "../world/mod.rs"]
+mod world;

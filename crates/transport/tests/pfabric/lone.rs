@@ -6,7 +6,9 @@ use trimline_packet::{
 };
 use trimline_transport::flow::{Command, Event};
 use trimline_transport::pfabric::{Config, Endpoint, Priority};
-use trimline_transport::{Allowed, Disposition, Endpoint as _, HostTables, Key, PathList, Stream};
+use trimline_transport::{Allowed, Disposition, Endpoint as _, Stream};
+
+use crate::world::Table;
 
 pub(crate) fn us(us: u64) -> Time {
     Time::ZERO + TimeDelta::from_us(us)
@@ -21,34 +23,6 @@ pub(crate) fn config() -> Config {
         probe_after: 5,
         fastlane: false,
         time_wait: TimeDelta::from_ms(1),
-    }
-}
-
-/// Slots of the halves at one host.
-#[derive(Default)]
-pub(crate) struct Table {
-    keys: Vec<Key>,
-    /// Every connection that is not there was forgotten.
-    pub(crate) has_forgotten: bool,
-}
-
-impl HostTables for Table {
-    fn find(&self, key: Key) -> Option<u32> {
-        self.keys.iter().position(|known| *known == key).map(|slot| slot as u32)
-    }
-    fn assign(&mut self, key: Key) -> u32 {
-        self.keys.push(key);
-        self.keys.len() as u32 - 1
-    }
-    fn accepts(&self, _key: Key) -> bool {
-        !self.has_forgotten
-    }
-    fn release(&mut self, _key: Key, _slot: u32) {}
-    fn paths(&self, _peer: HostId, paths: &mut PathList) {
-        paths.extend((0..4).map(PathId::new));
-    }
-    fn stream(&self, key: Key) -> Stream {
-        Stream::seed_from_u64(u64::from(key.connection.get()))
     }
 }
 
@@ -67,6 +41,7 @@ impl Lone {
     pub(crate) fn new(config: Config) -> Lone {
         let (endpoint, table) = (Endpoint::new(HOST, config), Table::default());
         let mut lone = Lone { now: Time::ZERO, endpoint, table };
+        lone.table.paths = 4;
         lone.endpoint.handle_command(Time::ZERO, Command::Listen, &mut lone.table);
         lone
     }

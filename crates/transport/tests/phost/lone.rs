@@ -6,7 +6,9 @@ use trimline_packet::{
 };
 use trimline_transport::flow::{Command, Event};
 use trimline_transport::phost::{Config, Endpoint, FreeTokens, Order, ReceiverRules};
-use trimline_transport::{Allowed, Disposition, Endpoint as _, HostTables, Key, PathList, Stream};
+use trimline_transport::{Allowed, Disposition, Endpoint as _, Stream};
+
+use crate::world::Table;
 
 /// Half of the time of 1500 bytes at 10 Gb/s.
 const HALF_PS: u64 = 600_000;
@@ -32,35 +34,6 @@ pub(crate) fn config() -> Config {
         time_wait: TimeDelta::from_ms(1),
         receiver_order: Order::Srpt,
         sender_order: Order::Srpt,
-    }
-}
-
-/// Slots of the halves at one host.
-#[derive(Default)]
-pub(crate) struct Table {
-    keys: Vec<Key>,
-    pub(crate) paths: u16,
-    /// Every connection that is not there was forgotten.
-    pub(crate) has_forgotten: bool,
-}
-
-impl HostTables for Table {
-    fn find(&self, key: Key) -> Option<u32> {
-        self.keys.iter().position(|known| *known == key).map(|slot| slot as u32)
-    }
-    fn assign(&mut self, key: Key) -> u32 {
-        self.keys.push(key);
-        self.keys.len() as u32 - 1
-    }
-    fn accepts(&self, _key: Key) -> bool {
-        !self.has_forgotten
-    }
-    fn release(&mut self, _key: Key, _slot: u32) {}
-    fn paths(&self, _peer: HostId, paths: &mut PathList) {
-        paths.extend((0..self.paths.max(1)).map(PathId::new));
-    }
-    fn stream(&self, key: Key) -> Stream {
-        Stream::seed_from_u64(u64::from(key.connection.get()))
     }
 }
 

@@ -5,3 +5,6 @@ mod impaired;
 mod lone;
 mod receiving;
 mod sending;
+#[allow(dead_code, reason = "other tests need more of it")]
+#[path = "../world/mod.rs"]
+mod world;

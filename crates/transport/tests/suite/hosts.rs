@@ -1,0 +1,136 @@
+//! A host of each transport, for links of 10 Gb/s.
+
+use trimline_packet::{BitRate, HostId, TimeDelta};
+use trimline_transport::{cbr, dcqcn, homa, ndp, pfabric, phost, tcp};
+
+pub(crate) fn ndp_host(host: HostId) -> ndp::Endpoint {
+    let config = ndp::Config {
+        framing_bytes: 0,
+        initial_window: 10,
+        marked: 0,
+        aeolus: false,
+        payload_bytes: 1436,
+        link_rate: BitRate::from_gbps(10),
+        pull_spacing: ndp::PullSpacing::WireBytes,
+        pull_ack: true,
+        credit_bank: true,
+        ack_every: 1,
+        core_rate: None,
+        initial_window_bytes: 0,
+        turn: 0,
+        order: ndp::Order::Fair,
+        rto: TimeDelta::from_ms(1),
+        pull_repeat: TimeDelta::from_ms(1),
+        backstop_unowed: TimeDelta::from_ms(1),
+        backstop_owed: TimeDelta::from_ms(10),
+        time_wait: TimeDelta::from_ms(1),
+        path_penalty: None,
+        pull_gaps: None,
+        record_latencies: false,
+    };
+    ndp::Endpoint::new(host, config)
+}
+
+pub(crate) fn tcp_host(host: HostId) -> tcp::Endpoint {
+    let config = tcp::Config {
+        time_wait: TimeDelta::from_ms(10),
+        payload_bytes: 1436,
+        initial_window: 10,
+        initial_threshold: u16::MAX,
+        control: tcp::Control::NewReno,
+        subflows: 2,
+        coupled: true,
+        ecn: false,
+        sack: false,
+        dsack: false,
+        timestamps: false,
+        frto: false,
+        handshake: tcp::Handshake::ThreeWay,
+        ack_every: 1,
+        ack_delay: TimeDelta::from_ms(1),
+        rto_initial: TimeDelta::from_us(500),
+        rto_min: TimeDelta::from_us(500),
+        rto_max: TimeDelta::from_ms(500),
+        receive_window: 4096,
+        restart_after_idle: false,
+        grows_when_marked: false,
+        alpha_from_zero: false,
+        notifications: tcp::Notifications::Ignored,
+    };
+    tcp::Endpoint::new(host, config)
+}
+
+pub(crate) fn cbr_host(host: HostId) -> cbr::Endpoint {
+    let config = cbr::Config {
+        payload_bytes: 1436,
+        rate: BitRate::from_gbps(1),
+        clock_lag: TimeDelta::from_ps(0),
+        marks_unscheduled: false,
+    };
+    cbr::Endpoint::new(host, config)
+}
+
+pub(crate) fn phost_host(host: HostId) -> phost::Endpoint {
+    let packet_times = |count: u64| TimeDelta::from_ns(count * 1200);
+    let config = phost::Config {
+        payload_bytes: 1436,
+        packet_time: packet_times(1),
+        free_tokens: 8,
+        free_for: phost::FreeTokens::AllFlows,
+        token_window: 8,
+        token_expiry: packet_times(10),
+        downgrade: packet_times(25),
+        resend: packet_times(9),
+        receiver: phost::ReceiverRules::Prompt,
+        rts_repeat: packet_times(100),
+        time_wait: TimeDelta::from_ms(1),
+        receiver_order: phost::Order::Srpt,
+        sender_order: phost::Order::Srpt,
+    };
+    phost::Endpoint::new(host, config)
+}
+
+pub(crate) fn pfabric_host(host: HostId) -> pfabric::Endpoint {
+    let config = pfabric::Config {
+        payload_bytes: 1436,
+        window: 12,
+        priority: pfabric::Priority::Remaining,
+        rto: TimeDelta::from_us(100),
+        probe_after: 5,
+        fastlane: true,
+        time_wait: TimeDelta::from_ms(1),
+    };
+    pfabric::Endpoint::new(host, config)
+}
+
+pub(crate) fn homa_host(host: HostId) -> homa::Endpoint {
+    let config = homa::Config {
+        payload_bytes: 1436,
+        overhead_bytes: 76,
+        packet_time: TimeDelta::from_ns(1200),
+        rtt_bytes: 10_000,
+        unscheduled_bytes: 9328,
+        marked: 0,
+        aeolus: false,
+        boost_bytes: 10_000,
+        unscheduled_levels: 5,
+        cutoffs: vec![300, 1500, 5000, 9000],
+        scheduled_levels: 3,
+        overcommitment: 3,
+        resend: TimeDelta::from_us(200),
+        retry: TimeDelta::from_us(400),
+        backoff: TimeDelta::from_us(100),
+        ending: homa::Ending::Acknowledged,
+        time_wait: TimeDelta::from_ms(1),
+    };
+    homa::Endpoint::new(host, config)
+}
+
+pub(crate) fn dcqcn_host(host: HostId) -> dcqcn::Endpoint {
+    let config = dcqcn::Config {
+        payload_bytes: 1436,
+        rto: TimeDelta::from_us(500),
+        ..dcqcn::Config::published(BitRate::from_gbps(10))
+    };
+    dcqcn::Endpoint::new(host, config)
+}
