@@ -32,19 +32,6 @@ impl Visits {
         }
     }
 
-    /// Works through what has arrived before `limit` at hosts that were not visited for it yet.
-    pub(super) fn settle_hosts<E: Protocol>(
-        &mut self,
-        hosts: &mut Hosts<E>,
-        core: &mut Core,
-        units: &[u32],
-        limit: Time,
-    ) {
-        for &unit in units {
-            self.visit_host(hosts, core, unit, limit);
-        }
-    }
-
     /// Prefetches what the next visits need, in two steps.
     #[inline(always)]
     fn look_ahead_at_hosts<E: Protocol>(
@@ -94,7 +81,7 @@ impl Visits {
 
     /// Works through what a host does before `limit`.
     #[inline]
-    fn visit_host<E: Protocol>(
+    pub(super) fn visit_host<E: Protocol>(
         &mut self,
         hosts: &mut Hosts<E>,
         core: &mut Core,

@@ -73,7 +73,9 @@ impl<P: OutputPort + 'static> SwitchNodes for Switches<P> {
         visits.work_at_ports(self, core, count, limit)
     }
     fn settle(&mut self, core: &mut Core, visits: &mut Visits, ports: &[u32], limit: Time) {
-        visits.settle_ports(self, core, ports, limit);
+        for &port in ports {
+            visits.visit_port_rarely(self, core, port, limit);
+        }
     }
     fn event(
         &mut self,
@@ -119,7 +121,9 @@ impl<E: Protocol> HostNodes for Hosts<E> {
         visits.work_at_hosts(self, core, first_and_count, limit);
     }
     fn settle(&mut self, core: &mut Core, visits: &mut Visits, units: &[u32], limit: Time) {
-        visits.settle_hosts(self, core, units, limit);
+        for &unit in units {
+            visits.visit_host(self, core, unit, limit);
+        }
     }
     fn event(
         &mut self,

@@ -42,19 +42,6 @@ impl Visits {
         count
     }
 
-    /// Works through what has arrived before `limit` at ports that were not visited for it yet.
-    pub(super) fn settle_ports<P: OutputPort>(
-        &mut self,
-        switches: &mut Switches<P>,
-        core: &mut Core,
-        ports: &[u32],
-        limit: Time,
-    ) {
-        for &port in ports {
-            self.visit_port_rarely(switches, core, port, limit);
-        }
-    }
-
     /// Most of a visit's time would be waiting for memory: prefetches what the next visits need, in two steps, because the
     /// second needs what the first brings. Past the last unit this prefetches units of an earlier window: harmless, and
     /// it saves a branch. Hosts ask for their connections themselves.
@@ -122,10 +109,10 @@ impl Visits {
         }
     }
 
-    /// The same as [`Windows::visit_port`], which stands in line where it is called most.
+    /// As [`Visits::visit_port`], which is inlined where it is called most.
     #[cold]
     #[inline(never)]
-    fn visit_port_rarely<P: OutputPort>(
+    pub(super) fn visit_port_rarely<P: OutputPort>(
         &mut self,
         switches: &mut Switches<P>,
         core: &mut Core,
