@@ -76,7 +76,7 @@ demo: prerequisites
 demo-stages:
 	@scripts/stage "compile" $(MAKE) --no-print-directory release
 	@scripts/stage "Python packages" $(MAKE) --no-print-directory venv
-	@scripts/stage "Figures 14, 16 and 21" $(TRIMLINE) reproduce $(FIGURES) || [ $$? -eq 1 ]
+	@scripts/stage "Figures 14, 16 and 21" sh -c '$(TRIMLINE) reproduce $(FIGURES) || [ $$? -eq 1 ]'
 
 quick: release venv
 	$(TRIMLINE) reproduce all --quick || [ $$? -eq 1 ]
