@@ -59,7 +59,8 @@ tested: prerequisites
 # The Python package with a module that has all checks. `make module` brings the fast one back.
 module-tested: tested
 	@cmp -s target/debug/libtrimline_core.so python/trimline/_core.abi3.so || \
-		cp target/debug/libtrimline_core.so python/trimline/_core.abi3.so
+		{ cp target/debug/libtrimline_core.so python/trimline/_core.abi3.so && \
+		echo "python/trimline now has a module with all checks, which is slow: 'make module' brings the fast one back"; }
 
 # A path file makes the package importable from where it stands: nothing is built or copied.
 venv: .venv/installed

@@ -39,7 +39,8 @@ pub(crate) struct Visits {
     /// The ports of a coupled switch that others of it have changed in this visit.
     pub(super) touched: Vec<u32>,
     pub(super) returns: Returns,
-    /// Ports of coupled switches may be visited alone while there is room for what arrives: packets of so many bytes.
+    /// The size of the largest packet, in bytes on the wire, if ports of coupled switches may be visited alone while their
+    /// switch has room for all that arrives; `None` if they may not.
     pub(super) largest_packet: Option<u64>,
 }
 

@@ -62,7 +62,7 @@ impl Windows {
     /// The engines of several threads, each for the units of its own.
     ///
     /// # Safety
-    /// As [`Network::view`]: while several work, each is given a view of its own.
+    /// As [`Core::view`](crate::network::Core::view): while several work, each is given a view of its own.
     pub(super) unsafe fn divided(
         network: &Network,
         largest_packet: u16,
@@ -259,17 +259,12 @@ impl Engine for Windows {
     /// Works through what has arrived before `limit` at units that were not visited for it yet.
     fn settle(&mut self, network: &mut Network, limit: Time) {
         let Network { core, switches, hosts } = &mut *network;
-        let (mut ports, mut units) = (Vec::new(), Vec::new());
+        let mut units = Vec::new();
         self.visits.wheel.behind(limit, &mut units);
-        units.retain(|&unit| {
-            let is_host = unit >= core.routes.ports();
-            if !is_host {
-                ports.push(unit);
-            }
-            is_host
-        });
+        let is_port = |&unit: &u32| unit < core.routes.ports();
+        let (ports, at_hosts): (Vec<u32>, Vec<u32>) = units.into_iter().partition(is_port);
         switches.settle(core, &mut self.visits, &ports, limit);
-        hosts.settle(core, &mut self.visits, &units, limit);
+        hosts.settle(core, &mut self.visits, &at_hosts, limit);
         if network.core.has_notices {
             self.tell(network);
         }

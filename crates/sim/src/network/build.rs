@@ -90,7 +90,7 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         core.hosts = hosts.fronts();
         core.returning = switches.returning();
         core.has_pools = switches.has_pools();
-        // Two hosts back to back have nobody between them who could stop them, and no switch.
+        // Two hosts back to back have no switch that could pause them or detour packets.
         let ports = core.routes.ports();
         let lossless = lossless.filter(|_| ports > 0);
         let deflection = deflection.filter(|_| ports > 0);

@@ -455,9 +455,9 @@ pub fn seeds(default: u64) -> Range<u64> {
         return seed..seed + 1;
     }
     match std::env::var("TRIMLINE_SEEDS") {
-        Ok(text) => {
-            parse(&text).unwrap_or_else(|| panic!("TRIMLINE_SEEDS={text}: expected n or a..b"))
-        }
+        Ok(text) => parse(&text).filter(|seeds| !seeds.is_empty()).unwrap_or_else(|| {
+            panic!("TRIMLINE_SEEDS={text}: expected n or a..b, at least one seed")
+        }),
         Err(_) => 0..default,
     }
 }
