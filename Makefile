@@ -7,7 +7,7 @@ TESTED := target/debug/trimline
 FIGURES := ndp/fig14 ndp/fig16 ndp/fig21
 QUICK := ndp/base ndp/fig03 ndp/fig21
 
-.PHONY: help demo demo-stages test test-stages tested golden quick-tested python-test outside lint rust-lint lock-files module module-tested python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz soak miri large-result quick hashes mutations mutations-some checked nightly
+.PHONY: help demo demo-stages test test-stages tested golden quick-tested python-test outside lint rust-lint lock-files module module-tested python-lint wheel-test bench bench-instructions fuzz-build data-races validation venv release prerequisites clean rtl rtl-all rtl-fig01 rtl-fig01-all rtl-drain rtl-icarus rtl-icarus-all rtl-mutations rtl-formal rtl-formal-mutations rtl-resources rtl-fmax hardware-tools p4 fuzz soak miri large-result quick hashes mutations mutations-some checked nightly
 
 help:
 	@echo "make demo                reproduce NDP Figures 14, 16 and 21: table, figures, results in out/"
@@ -28,7 +28,7 @@ help:
 	@echo "make checked             the code of a release with every index checked, and which thread changes what"
 	@echo "make data-races          threads of one run under ThreadSanitizer (nightly Rust): minutes"
 	@echo "make p4                  the P4 switches: compiled programs, vectors, mistakes; p4c and bmv2 if installed"
-	@echo "make rtl                 the hardware switch: lint, vectors, line rate (verilator, g++)"
+	@echo "make rtl                 the hardware switch: lint, vectors, line rate (verilator, g++); rtl-all: every width"
 	@echo "make rtl-formal          bounded model checking of its blocks (yosys, z3)"
 	@echo "make rtl-resources       what it takes of an FPGA, by block (yosys)"
 	@echo "make rtl-fig01-all       its throughput at every packet size: minutes; SIZES='64 500' for some"
@@ -51,10 +51,10 @@ module: prerequisites
 	cmp -s target/release/libtrimline_core.so python/trimline/_core.abi3.so || \
 		cp target/release/libtrimline_core.so python/trimline/_core.abi3.so
 
-# Everything that tests run: commands, the Python module, and the tests themselves.
+# Everything that tests run: commands, the Python module, and the tests themselves, in one go: two would wait for each
+# other's longest crate.
 tested: prerequisites
-	@scripts/stage "compile commands and module" cargo build --quiet --workspace --locked
-	@scripts/stage "compile tests" cargo test --quiet --workspace --locked --no-run
+	@scripts/stage "compile" cargo build --quiet --workspace --lib --bins --tests --examples --locked
 
 # The Python package with a module that has all checks. `make module` brings the fast one back.
 module-tested: tested
@@ -89,13 +89,13 @@ hashes: quick
 test: prerequisites
 	@scripts/stage "make test" $(MAKE) --no-print-directory test-stages
 test-stages:
-	@scripts/stage "Python packages" $(MAKE) --no-print-directory venv
-	@$(MAKE) --no-print-directory module-tested
+	@scripts/beside out/venv.log 'scripts/stage "Python packages" $(MAKE) --no-print-directory venv' \
+		'$(MAKE) --no-print-directory module-tested'
 	@scripts/stage "schema and golden run" $(MAKE) --no-print-directory golden
 	@scripts/stage "experiments, judged twice" $(MAKE) --no-print-directory quick-tested
 	@scripts/stage "vectors" cargo xtask vectors
-	@scripts/stage "Python tests" $(MAKE) --no-print-directory python-test
-	@scripts/stage "Rust tests" cargo test --quiet --workspace --locked
+	@scripts/beside out/python-test.log 'scripts/stage "Python tests" $(MAKE) --no-print-directory python-test' \
+		'scripts/stage "Rust tests" cargo test --quiet --workspace --locked'
 
 # The schema in the repository is what the program prints.
 golden:
@@ -150,9 +150,9 @@ hardware-tools:
 	@for tool in verilator g++; do command -v $$tool >/dev/null || { echo "missing: $$tool; bring it with: \
 	sudo apt-get install --yes verilator g++" >&2; exit 1; }; done
 
-rtl: hardware-tools prerequisites rtl-fig01 rtl-drain
+rtl rtl-all: hardware-tools prerequisites rtl-fig01 rtl-drain
 	cargo xtask vectors --expand out/vectors
-	rtl/test.sh
+	rtl/test.sh $(if $(filter rtl-all,$@),--all)
 
 out/rtl/fig01/fig01: rtl/build.sh rtl/bench/fig01.cpp $(wildcard rtl/bench/*.h) $(wildcard rtl/src/*.sv) | hardware-tools
 	rtl/build.sh fig01 fig01.cpp CELLS=8192

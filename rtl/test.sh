@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
-# What holds the RTL: `make rtl`. Wants verilator, g++ and the expanded vectors in out/vectors.
+# What holds the RTL: `make rtl`, and with --all `make rtl-all`, at the other widths too. Wants verilator, g++ and the
+# expanded vectors in out/vectors.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+vectors=(64 256 512) stress=(256)
+if [ "${1:-}" = --all ]; then vectors=(64 128 256 512) stress=(64 256 512); fi
 # Benches that run for seconds: what counts is how long they are compiled.
 export OPTIMISE=-O1
 for width in 64 128 256 512; do
@@ -14,7 +17,7 @@ echo "verilator -Wall: clean at four widths, NDP on and off"
 # Queues of 1125 headers, and eight packets of 9 KB at each port.
 room=(CELLS=16384 DATA_SLOTS=1024 HEADER_SLOTS=2048)
 mapfile -t two_queues < <(ls out/vectors/*.hex | grep -v '\.drop-tail\.')
-for width in 64 128 256 512; do
+for width in "${vectors[@]}"; do
     bench=out/rtl/vectors$width/vectors$width
     rtl/build.sh "vectors$width" vectors.cpp "DATA_W=$width" "${room[@]}"
     "$bench" "${two_queues[@]}"
@@ -24,7 +27,7 @@ out/rtl/vectors256/vectors256 --register "${two_queues[@]}"
 rtl/build.sh plain vectors.cpp NDP=0 "${room[@]}"
 out/rtl/plain/plain --jitter 20170821 out/vectors/*.drop-tail.hex
 
-for width in 64 256 512; do
+for width in "${stress[@]}"; do
     name=stress$width
     rtl/build.sh "$name" stress.cpp "DATA_W=$width" CELLS=2048 MAX_BYTES=1600
     "out/rtl/$name/$name" 1 200

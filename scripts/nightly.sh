@@ -25,7 +25,7 @@ random_networks() {
 jobs=()
 for k in $(seq "$mutations"); do jobs+=("cargo xtask mutations --part $k/$mutations"); done
 for k in $(seq "$networks"); do jobs+=("random_networks $k"); done
-jobs+=("make hashes" "make checked" "make fuzz" "make miri" "make data-races" "make soak" "make rtl-mutations"
+jobs+=("make hashes" "make checked" "make fuzz" "make miri" "make data-races" "make soak" "make rtl-all" "make rtl-mutations"
     "make rtl-icarus-all" "make rtl-formal-mutations" "make large-result")
 
 part=${1:-1/1}

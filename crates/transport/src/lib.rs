@@ -29,7 +29,7 @@ pub mod pfabric;
 pub mod phost;
 mod round_robin;
 pub mod shell;
-mod spray;
+pub mod spray;
 pub mod tcp;
 mod timers;
 

@@ -7,7 +7,7 @@ use crate::{PathList, Stream};
 
 /// All paths to a peer: a packet on each, in an order that is drawn anew for each round.
 #[derive(Debug)]
-pub(super) struct Spray {
+pub struct Spray {
     /// Those of this round that were taken, then the others.
     paths: PathList,
     taken: usize,
@@ -15,22 +15,24 @@ pub(super) struct Spray {
 }
 
 impl Spray {
+    /// All these paths, in orders that are drawn from the stream.
+    ///
     /// # Panics
     /// No path.
-    pub(super) fn new(paths: PathList, stream: Stream) -> Spray {
+    pub fn new(paths: PathList, stream: Stream) -> Spray {
         assert!(!paths.is_empty(), "a connection has at least one path");
         Spray { paths, taken: 0, stream }
     }
 
     /// Uses these paths from now on, in a new round; an empty list changes nothing.
-    pub(super) fn replace(&mut self, paths: PathList) {
+    pub fn replace(&mut self, paths: PathList) {
         if !paths.is_empty() {
             (self.paths, self.taken) = (paths, 0);
         }
     }
 
     /// The path of the next packet.
-    pub(super) fn next(&mut self) -> PathId {
+    pub fn next(&mut self) -> PathId {
         if self.taken == self.paths.len() {
             self.taken = 0;
         }

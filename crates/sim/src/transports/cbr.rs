@@ -103,10 +103,6 @@ impl Transport for Cbr {
             no_host_order: Some("whose senders have clocks"),
         }
     }
-    fn profile(self, _keys: &Keys<'_>) -> &'static str {
-        "paper"
-    }
-
     fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
         let rate = keys.rate("rate", setting.topology.host_link.rate)?;
         let payload_bytes = keys.payload(9000)?;

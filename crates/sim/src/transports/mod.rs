@@ -99,8 +99,11 @@ pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
     fn grammar(self) -> &'static Grammar;
     /// What holds for all its flows.
     fn traits(self) -> Traits;
-    /// The switch profile of a scenario that names none.
-    fn profile(self, keys: &Keys<'_>) -> &'static str;
+    /// The switch profile of a scenario that names none: that of NDP's paper unless the transport says which switches it
+    /// is made for (`trimline schema`, switch.profile).
+    fn profile(self, _keys: &Keys<'_>) -> &'static str {
+        "paper"
+    }
     /// Whether its senders answer marks: ECN-Echo, or a CNP, makes them slower. One that does not say it is believed to.
     fn answers_marks(self, _config: &ConfigOf<Self>) -> bool {
         true

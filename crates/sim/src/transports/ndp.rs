@@ -319,10 +319,6 @@ impl Transport for Ndp {
     fn traits(self) -> Traits {
         Traits { keeps_paths: false, ends_flows: true, no_latencies: None, no_host_order: None }
     }
-    fn profile(self, _keys: &Keys<'_>) -> &'static str {
-        "paper"
-    }
-
     fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
         let mut config = Config {
             payload_bytes: keys.payload(9000)?,

@@ -64,7 +64,8 @@ impl Estimate {
         self.next = Time::from_ps(self.next.as_ps().max(ended)).saturating_add(law.interval);
     }
 
-    /// The rate of the bucket: the nearest multiple of the step, within the bounds (HULL 5.1).
+    /// The rate of the bucket: the nearest multiple of the step, within the bounds (HULL 5.1). So a backlog below
+    /// eta step / 2 beta, which is 244 B with the testbed's settings, may stay.
     #[inline]
     pub(super) fn bucket_rate(&self, law: &Law) -> BitRate {
         let (rate, step) = (self.rate >> FRACTION_BITS, law.step.as_bps());

@@ -592,25 +592,34 @@ fn settles(
         line.echo(us(8 * number), flow(1));
         line.send(us(8 * number), flow(1), bytes);
     }
-    let end = us(1_000_001);
+    let end = us(1_000_000);
     line.run(end);
     let (rate, backlog) = line.bucket(end);
     prop_assert_eq!(rate.as_bps(), u64::from(bytes) * 1_000_000);
-    prop_assert_eq!(backlog, 0);
+    let pushed = backlog * 8 * backlog_gain * u64::from(ALWAYS);
+    let half_a_step = u64::from(gain) * 500_000 / 2;
+    prop_assert!(pushed <= half_a_step, "{} B wait", backlog);
     Ok(())
 }
 
-/// The last packet leaves between 100 and 200 ns after the next one would come.
+/// beta Q / eta is less than half a step here, and the bucket's rate a multiple of a step: the rate cannot tell that a
+/// packet waits. 256.04 B may.
 #[test]
-fn a_rate_that_has_settled_may_be_a_bit_late() {
+fn a_packet_of_256_bytes_waits_for_ever() {
     settles(64, 500_000, 131_090_749, 16, Clock::Continuous).unwrap();
+}
+
+/// The same with 168 of 284 B.
+#[test]
+fn a_packet_of_168_bytes_waits_for_ever() {
+    settles(42, 500_000, 145_654_731, 16, Clock::Continuous).unwrap();
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     /// HULL 4.2, footnote 2: where paced bytes come at a fixed rate R*, the rate settles at R* and the backlog at none,
-    /// wherever it began, as long as beta T_r < eta.
+    /// wherever it began, as long as beta T_r < eta. With a rate in steps (HULL 5.1) at no more than half a step's worth.
     #[test]
     fn the_rate_settles_where_the_bytes_come(
         steps_of_rate in 1u64..=249,
