@@ -216,8 +216,7 @@ mutations: prerequisites
 
 # A few of them, one of each kind; that all can be made is checked by `cargo xtask tidy`.
 mutations-some: prerequisites
-	cargo xtask mutations the-first-window-has-no-end new-data-goes-before-retransmissions a-pull-pulls-one-packet \
-		only-the-first-packet-carries-syn a-lost-packet-may-take-its-path-again a-returned-packet-is-always-resent-at-once \
+	cargo xtask mutations the-first-window-has-no-end a-pull-pulls-one-packet a-returned-packet-is-always-resent-at-once \
 		cubic-reduces-by-half
 
 # Indices that only debug builds check, and owners of what threads share, in the code that is released. The tests of table.rs

@@ -32,7 +32,7 @@ impl Spray {
     }
 
     /// The path of the next packet.
-    pub fn next(&mut self) -> PathId {
+    pub fn next_path(&mut self) -> PathId {
         if self.taken == self.paths.len() {
             self.taken = 0;
         }

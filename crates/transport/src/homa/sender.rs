@@ -175,7 +175,7 @@ impl Sender {
         let end = config.start(sequence + 1).min(self.length.unwrap_or(u64::MAX));
         let length = (end - config.start(sequence)) as u16;
         let is_last = self.length.is_some() && sequence + 1 == self.packets;
-        let path = self.paths.next();
+        let path = self.paths.next_path();
         let mut packet = self.key.data(host, path, sequence, length, is_last, Service::Droppable);
         let header = &mut packet.header;
         header.extra = Header::data_extra(length, said(self.packets));
@@ -202,7 +202,7 @@ impl Sender {
     fn probe(&mut self, host: HostId, sequence: u32, priority: u8) -> Packet {
         self.is_probing = false;
         let flags = Flags::default().with(Flags::FROM_OPENER | Flags::SYN).with_class(self.class);
-        let (connection, path) = (self.key.connection, self.paths.next());
+        let (connection, path) = (self.key.connection, self.paths.next_path());
         let extra = Header::data_extra(0, said(self.packets));
         let header = Header { kind: Kind::Nack, flags, path, connection, sequence, extra };
         let service = ServiceClass::new(Service::Droppable, priority);
@@ -309,7 +309,7 @@ impl Sender {
     /// The answer to a RESEND of a sender that has other things to send first.
     pub(super) fn busy(&mut self, host: HostId, sequence: u32) -> Packet {
         let flags = Flags::default().with(Flags::FROM_OPENER);
-        let (connection, path) = (self.key.connection, self.paths.next());
+        let (connection, path) = (self.key.connection, self.paths.next_path());
         let header = Header { kind: Kind::Ack, flags, path, connection, sequence, extra: 0 };
         Packet::control(host, self.key.peer, header)
     }

@@ -66,7 +66,7 @@ impl Receiver {
         let header = Header {
             kind: Kind::Ack,
             flags: Flags::default(),
-            path: self.paths.next(),
+            path: self.paths.next_path(),
             connection: self.key.connection,
             sequence,
             extra: self.arrivals.base(),

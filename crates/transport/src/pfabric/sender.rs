@@ -191,7 +191,7 @@ impl Sender {
         }
         let bytes = self.bytes_of(sequence);
         let is_last = self.length.is_some() && sequence + 1 == self.packets;
-        let path = self.paths.next();
+        let path = self.paths.next_path();
         let mut packet = self.key.data(host, path, sequence, bytes, is_last, Service::Droppable);
         let attempt = self.attempts.get(&sequence).copied().unwrap_or(0);
         let syn = if self.was_heard { 0 } else { Flags::SYN };
@@ -207,7 +207,7 @@ impl Sender {
         let header = Header {
             kind: Kind::Pull,
             flags: Flags::default().with(Flags::FROM_OPENER).with_class(self.class),
-            path: self.paths.next(),
+            path: self.paths.next_path(),
             connection: self.key.connection,
             sequence: self.probes,
             extra: self.urgency(config),

@@ -256,7 +256,7 @@ impl Receiver {
     }
 
     fn control(&mut self, host: HostId, kind: Kind, sequence: u32, extra: u32) -> Packet {
-        let (connection, path) = (self.key.connection, self.paths.next());
+        let (connection, path) = (self.key.connection, self.paths.next_path());
         let header = Header { kind, flags: Flags::default(), path, connection, sequence, extra };
         Packet::control(host, self.key.peer, header)
     }

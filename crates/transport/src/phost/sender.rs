@@ -102,7 +102,7 @@ impl Sender {
         let header = Header {
             kind: Kind::Pull,
             flags,
-            path: self.paths.next(),
+            path: self.paths.next_path(),
             connection: self.key.connection,
             sequence: self.packets,
             extra: self.free,
@@ -159,7 +159,7 @@ impl Sender {
         let before = u64::from(sequence) * payload;
         let length = self.length.map_or(payload, |length| (length - before).min(payload)) as u16;
         let is_last = self.length.is_some() && sequence + 1 == self.packets;
-        let path = self.paths.next();
+        let path = self.paths.next_path();
         let mut packet = self.key.data(host, path, sequence, length, is_last, Service::Droppable);
         packet.header.extra = Header::data_extra(length, number);
         packet.header.flags = packet.header.flags.with_class(self.class);
