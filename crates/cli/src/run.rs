@@ -147,6 +147,7 @@ fn say(
     options: &Options,
 ) -> Result<(), Failure> {
     say_given_up(done);
+    say_not_started(done);
     if options.json {
         let of = |(run, summary): &(&Run, &Summary)| {
             let folder = claim::directory(out, run, scenario.runs.len());
@@ -180,6 +181,19 @@ fn say_given_up(done: &[(&Run, &Summary)]) {
         let when = summary.simulated_ps / 1_000_000_000_000;
         eprintln!(
             "warning: {name}given up after {when} s of virtual time, because nothing arrived any more; flows that have not ended: {left}"
+        );
+    }
+}
+
+/// Says of which runs flows did not start at all.
+fn say_not_started(done: &[(&Run, &Summary)]) {
+    let are_left =
+        |(_, summary): &&(&Run, &Summary)| summary.flows.not_started > 0 && !summary.interrupted;
+    for (run, summary) in done.iter().filter(are_left) {
+        let name = if run.name.is_empty() { String::new() } else { format!("{}: ", run.name) };
+        let (left, total) = (summary.flows.not_started, summary.flows.total);
+        eprintln!(
+            "warning: {name}{left} of {total} flows did not start before the run ended: they begin later, or wait for others"
         );
     }
 }

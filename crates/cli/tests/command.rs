@@ -469,6 +469,11 @@ fn a_run_without_a_duration_goes_on_while_anything_does() {
     assert_eq!(completed, 0);
     let expected = "given up after 30 s of virtual time, because nothing arrived any more; flows that have not ended: 1";
     assert!(said.starts_with("warning: ") && said.contains(expected), "{said}");
+    let past =
+        format!("duration = \"1ms\"\n{cable}transport.ndp = {{}}\n{}", flow("start = \"2ms\"\n"));
+    let (completed, said) = run("past", &past);
+    assert_eq!(completed, 0);
+    assert!(said.contains("1 of 1 flows did not start before the run ended"), "{said}");
 }
 
 #[test]

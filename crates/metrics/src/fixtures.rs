@@ -79,6 +79,7 @@ pub(crate) fn record(flows: Vec<FlowRecord>) -> RunRecord {
         measured_ps: 1_000_000_000,
         packet_hops: 500,
         packets_delivered: 30,
+        packets_unclaimed: 0,
         loads: Vec::new(),
         interrupted: false,
     }

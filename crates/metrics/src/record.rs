@@ -310,6 +310,8 @@ pub struct RunRecord {
     pub packet_hops: u64,
     /// DATA packets that arrived whole at their receiver, duplicates not counted.
     pub packets_delivered: u64,
+    /// DATA packets that arrived whole at a host which had forgotten their connection.
+    pub packets_unclaimed: u64,
     /// Workloads whose flows arrive as a Poisson process.
     pub loads: Vec<LoadRecord>,
     /// Whether the run was stopped before its end.

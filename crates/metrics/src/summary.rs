@@ -45,6 +45,10 @@ pub struct Summary {
     pub packets_sent: u64,
     /// DATA packets that arrived whole, duplicates not counted.
     pub packets_delivered: u64,
+    /// DATA packets that arrived whole at a host which had forgotten their connection: payload that nobody took, unless it
+    /// had come before.
+    #[serde(default)]
+    pub packets_unclaimed: u64,
     /// Retransmissions by cause.
     pub retransmissions: Retransmissions,
     /// Time-outs of senders.
@@ -403,6 +407,7 @@ impl Summary {
             slowdown: over_flows(FlowRecord::slowdown_millionths),
             packets_sent: totals.packets_sent,
             packets_delivered: record.packets_delivered,
+            packets_unclaimed: record.packets_unclaimed,
             retransmissions: Retransmissions {
                 nack: totals.signalled,
                 returned: totals.returned,

@@ -47,8 +47,15 @@ use crate::workload::Notice;
 
 /// How a unit's packets reach another unit.
 pub(crate) trait Calendar {
-    /// `handle`, now on the link of unit `link`, arrives at `unit` at `at`.
-    fn arrive(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32);
+    /// `handle`, which is `from` on its link, arrives at `unit` at `at`.
+    fn arrive(
+        &mut self,
+        arena: &mut Arena,
+        unit: u32,
+        at: Time,
+        handle: Handle,
+        from: Transmission,
+    );
     /// A port was changed by another port of its switch, at once: it received a packet, or acted.
     fn touched(&mut self, port: u32);
     /// A packet loses its place at a port. For those who record it: nothing follows.
@@ -62,17 +69,54 @@ pub(crate) trait Calendar {
     fn lost(&mut self, _arena: &Arena, _unit: u32, _handle: Handle) {}
 }
 
-/// The order of packets that arrive at one switch or host at the same instant: a hash, so that no
-/// port is favoured and equal-length packets build no permanent phase.
-#[inline]
-pub(crate) fn tie(seed: u64, at: Time, link: u32) -> u64 {
-    random::mix(seed ^ random::mix(at.as_ps()) ^ u64::from(link) << 32)
+/// One packet on one link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Transmission {
+    /// The unit whose link it is.
+    pub(crate) link: u32,
+    /// Packets that the link took before: 2^32 later it repeats. Pause frames are counted apart ([`Transmission::PAUSE`]).
+    pub(crate) number: u32,
 }
 
-/// The order of two arrivals at one unit, each a time and a link.
-#[inline]
-pub(crate) fn order(seed: u64, a: (Time, u32), b: (Time, u32)) -> Ordering {
-    a.0.cmp(&b.0).then_with(|| tie(seed, a.0, a.1).cmp(&tie(seed, b.0, b.1)))
+impl Transmission {
+    /// Nobody's.
+    pub(crate) const NONE: Transmission = Transmission { link: 0, number: 0 };
+    /// Set in the number of a pause frame.
+    const PAUSE: u32 = 1 << 31;
+}
+
+/// The order of packets that arrive at one switch or host at the same instant: a hash, so that no port is favoured and
+/// equal-length packets build no permanent phase.
+///
+/// It knows which packet of its link each is, and not what time it is nor how many hosts there are: a run that is shifted
+/// in time, faster, or beside idle hosts is the same run.
+#[derive(Clone, Copy)]
+pub(crate) struct Ties {
+    seed: u64,
+    ports: u32,
+}
+
+impl Ties {
+    /// Set in the name of a host's link, whose number as a unit depends on how many ports there are.
+    const HOST: u32 = 1 << 31;
+
+    /// The order of a run with this seed and so many ports.
+    pub(crate) const fn new(seed: u64, ports: u32) -> Ties {
+        Ties { seed, ports }
+    }
+
+    /// Whose is least comes first.
+    #[inline]
+    pub(crate) fn tie(self, of: Transmission) -> u64 {
+        let name = of.link.checked_sub(self.ports).map_or(of.link, |host| host | Ties::HOST);
+        random::mix(self.seed ^ random::mix(u64::from(name) << 32 | u64::from(of.number)))
+    }
+
+    /// The order of two arrivals at one unit.
+    #[inline]
+    pub(crate) fn order(self, a: (Time, Transmission), b: (Time, Transmission)) -> Ordering {
+        a.0.cmp(&b.0).then_with(|| self.tie(a.1).cmp(&self.tie(b.1)))
+    }
 }
 
 /// Everything that has state during a run, or one thread's view of it: switch ports, hosts, and what belongs to neither.
@@ -230,10 +274,21 @@ mod tests {
 
     #[test]
     fn ties_favour_no_link_and_differ_by_seed() {
-        let first = |seed, at| tie(seed, Time::from_ps(at), 7) < tie(seed, Time::from_ps(at), 8);
-        let count = (0..10_000).filter(|&at| first(1, at)).count();
+        let first = |seed, number| {
+            let tie = |link| Ties::new(seed, 8).tie(Transmission { link, number });
+            tie(7) < tie(8)
+        };
+        let count = (0..10_000).filter(|&number| first(1, number)).count();
         assert!((4_800..5_200).contains(&count), "{count}");
-        let changed = (0..10_000).filter(|&at| first(1, at) != first(2, at)).count();
+        let changed = (0..10_000).filter(|&number| first(1, number) != first(2, number)).count();
         assert!((4_800..5_200).contains(&changed), "{changed}");
+    }
+
+    #[test]
+    fn more_ports_change_no_tie() {
+        let tie = |ports, link| Ties::new(1, ports).tie(Transmission { link, number: 3 });
+        assert_eq!(tie(8, 8 + 5), tie(20, 20 + 5), "a host's link");
+        assert_eq!(tie(8, 5), tie(20, 5), "a port's");
+        assert_ne!(tie(8, 5), tie(8, 8 + 5));
     }
 }

@@ -351,8 +351,8 @@ impl Pauses {
         resumes.then_some(input)
     }
 
-    /// The frame that tells the sender of a port's input what holds now.
-    pub(crate) fn frame(&mut self, port: u32, now: Time) -> Pause {
+    /// The frame that tells the sender of a port's input what holds now, and how many of its frames were before it.
+    pub(crate) fn frame(&mut self, port: u32, now: Time) -> (Pause, u64) {
         let at = &mut self.inputs[port as usize];
         let classes = mem::take(&mut at.untold);
         let stopped = at.ingress.stopped() & classes;
@@ -360,8 +360,9 @@ impl Pauses {
             0 => Time::NEVER,
             _ => now + at.renew_after,
         };
+        let before = at.sent;
         at.sent += 1;
-        Pause { classes, stopped, quanta: self.model.quanta }
+        (Pause { classes, stopped, quanta: self.model.quanta }, before)
     }
 
     /// The port by whose input a packet came that waits at a port.

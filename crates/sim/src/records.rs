@@ -251,7 +251,7 @@ impl<'a> Records<'a> {
             }
         }
         network.core.flows.each_waiting(&mut |course| self.take_message(&course, now))?;
-        network.core.flows.applications.not_started(&mut |flow| {
+        network.core.flows.applications.not_started(now, &mut |flow| {
             let record = self.blank(&flow);
             self.flows.push(record)
         })?;
@@ -286,6 +286,7 @@ impl<'a> Records<'a> {
             measured_ps: now.saturating_since(Time::ZERO + self.plan.warm_up).as_ps(),
             packet_hops: network.core.packet_hops(),
             packets_delivered: self.packets_delivered,
+            packets_unclaimed: network.core.ledger.unclaimed,
             loads: loads(self.plan, now),
             interrupted: is_interrupted,
         })

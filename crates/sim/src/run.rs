@@ -421,6 +421,7 @@ fn stride(
                 engine.disturb(network, unit, at);
             }
         } else if let Some(sampler) = sampler {
+            network.switches.end_transmissions(&mut network.core, at);
             sampler.sample(network, at);
         }
     }

@@ -73,6 +73,7 @@ fn record(finding: &Finding, size: Option<u64>) -> RunRecord {
         measured_ps: 1000 * US,
         packet_hops: 6400,
         packets_delivered: 0,
+        packets_unclaimed: 0,
         loads: Vec::new(),
         interrupted: false,
     }

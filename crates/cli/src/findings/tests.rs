@@ -25,6 +25,7 @@ fn record(seed: u64, fcts_us: &[Option<u64>]) -> RunRecord {
         measured_ps: 1,
         packet_hops: 1,
         packets_delivered: 1,
+        packets_unclaimed: 0,
         loads: Vec::new(),
         interrupted: false,
     }

@@ -14,6 +14,7 @@ use trimline_packet::{Handle, Packet, Packets, Time};
 use trimline_switch::deflection::Steps;
 
 use crate::arena::Arena;
+use crate::network::Transmission;
 use crate::partition::Partition;
 use crate::table::Shared;
 use crate::workload::Notice;
@@ -64,7 +65,7 @@ impl Patience {
 pub(super) struct Letter {
     pub(super) at: Time,
     pub(super) unit: u32,
-    pub(super) link: u32,
+    pub(super) from: Transmission,
     pub(super) packet: Packet,
     pub(super) steps: Steps,
 }
@@ -117,7 +118,7 @@ impl Outgoing {
         unit: u32,
         at: Time,
         handle: Handle,
-        link: u32,
+        from: Transmission,
     ) -> bool {
         let owner = self.owners[unit as usize];
         if owner == self.me {
@@ -125,7 +126,7 @@ impl Outgoing {
         }
         let (packet, steps) = (*arena.packet(handle), arena.steps(handle));
         arena.release(handle);
-        let letter = Letter { at, unit, link, packet, steps };
+        let letter = Letter { at, unit, from, packet, steps };
         self.mails[usize::from(owner)].letters.push(letter);
         true
     }

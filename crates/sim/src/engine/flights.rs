@@ -6,6 +6,7 @@
 
 use trimline_packet::{Handle, Time};
 
+use crate::network::Transmission;
 use crate::table::Table;
 
 /// A place in [`Flights`].
@@ -38,8 +39,8 @@ struct Flight {
 /// The packets that are on links.
 pub(super) struct Flights {
     flights: Table<Flight>,
-    /// The units whose links they are on: asked for when two arrive at one instant.
-    links: Table<u32>,
+    /// Which they are on their links: asked for when two arrive at one instant.
+    from: Table<Transmission>,
     /// The entry that was freed last; the others follow by `next`.
     free: Place,
 }
@@ -47,12 +48,16 @@ pub(super) struct Flights {
 impl Flights {
     pub(super) fn new() -> Flights {
         let nobody = Flight { at: Time::NEVER, handle: Handle::NONE, next: Place::NONE };
-        Flights { flights: vec![nobody].into(), links: vec![0].into(), free: Place::NONE }
+        Flights {
+            flights: vec![nobody].into(),
+            from: vec![Transmission::NONE].into(),
+            free: Place::NONE,
+        }
     }
 
     /// A packet leaves. It is in no list yet.
     #[inline(always)]
-    pub(super) fn insert(&mut self, at: Time, handle: Handle, link: u32) -> Place {
+    pub(super) fn insert(&mut self, at: Time, handle: Handle, from: Transmission) -> Place {
         if self.free.is_none() {
             self.grow();
         }
@@ -60,7 +65,7 @@ impl Flights {
         let flight = &mut self.flights[place.index()];
         self.free = flight.next;
         *flight = Flight { at, handle, next: Place::NONE };
-        self.links[place.index()] = link;
+        self.from[place.index()] = from;
         place
     }
 
@@ -69,7 +74,7 @@ impl Flights {
     fn grow(&mut self) {
         let place = u32::try_from(self.flights.len()).expect("fewer than 2^32 packets");
         self.flights.push(Flight { at: Time::NEVER, handle: Handle::NONE, next: Place::NONE });
-        self.links.push(0);
+        self.from.push(Transmission::NONE);
         self.free = Place(place);
     }
 
@@ -85,10 +90,10 @@ impl Flights {
     pub(super) fn at(&self, place: Place) -> Time {
         self.flights[place.index()].at
     }
-    /// The unit that sent it.
+    /// Which packet it is on its link.
     #[inline(always)]
-    pub(super) fn link(&self, place: Place) -> u32 {
-        self.links[place.index()]
+    pub(super) fn from(&self, place: Place) -> Transmission {
+        self.from[place.index()]
     }
     #[inline(always)]
     pub(super) fn handle(&self, place: Place) -> Handle {
@@ -124,7 +129,8 @@ mod tests {
     fn the_place_that_was_left_last_is_taken_first() {
         let mut flights = Flights::new();
         let insert = |flights: &mut Flights, number: u32| {
-            flights.insert(Time::from_ps(number.into()), Handle::new(number), 10 + number)
+            let from = Transmission { link: 10 + number, number };
+            flights.insert(Time::from_ps(number.into()), Handle::new(number), from)
         };
         let places = [1, 2, 3].map(|number| insert(&mut flights, number));
         flights.remove(places[0]);
@@ -132,7 +138,8 @@ mod tests {
         assert_eq!(insert(&mut flights, 4), places[2]);
         assert_eq!(insert(&mut flights, 5), places[0]);
         for (place, number) in places.into_iter().zip([5u32, 2, 4]) {
-            let known = (flights.at(place).as_ps(), flights.handle(place), flights.link(place));
+            let known =
+                (flights.at(place).as_ps(), flights.handle(place), flights.from(place).link);
             assert_eq!(known, (number.into(), Handle::new(number), 10 + number));
             assert!(flights.next(place).is_none());
         }

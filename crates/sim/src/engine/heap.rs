@@ -10,7 +10,7 @@ use trimline_switch::Fate;
 
 use super::{Engine, Network, Recorder};
 use crate::arena::Arena;
-use crate::network::{self, Calendar};
+use crate::network::{Calendar, Ties, Transmission};
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Class {
@@ -26,8 +26,8 @@ struct Event {
     tie: u64,
     unit: u32,
     handle: Handle,
-    /// The unit that sent it.
-    link: u32,
+    /// Which packet of its link it is.
+    from: Transmission,
 }
 
 /// One heap of all events.
@@ -36,18 +36,25 @@ pub(crate) struct Heap {
     /// The earliest pending wake of each unit.
     wakes: Vec<Time>,
     touched: Vec<u32>,
-    seed: u64,
+    ties: Ties,
     /// Records a timeline, in a run with one.
     recorder: Option<Recorder>,
 }
 
 impl Calendar for Heap {
-    fn arrive(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32) {
+    fn arrive(
+        &mut self,
+        arena: &mut Arena,
+        unit: u32,
+        at: Time,
+        handle: Handle,
+        from: Transmission,
+    ) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.departs(arena, link, handle);
+            recorder.departs(arena, from.link, handle);
         }
-        let tie = network::tie(self.seed, at, link);
-        self.events.push(Reverse(Event { at, class: Class::Arrival, tie, unit, handle, link }));
+        let tie = self.ties.tie(from);
+        self.events.push(Reverse(Event { at, class: Class::Arrival, tie, unit, handle, from }));
     }
     fn touched(&mut self, port: u32) {
         self.touched.push(port);
@@ -77,7 +84,7 @@ impl Heap {
             events: BinaryHeap::new(),
             wakes: vec![Time::NEVER; network.core.routes.units() as usize],
             touched: Vec::new(),
-            seed: network.core.seed,
+            ties: network.core.ties(),
             recorder,
         };
         for host in 0..network.core.routes.hosts() {
@@ -107,7 +114,7 @@ impl Heap {
                 tie,
                 unit,
                 handle: Handle::NONE,
-                link: unit,
+                from: Transmission::NONE,
             }));
         }
     }
@@ -132,7 +139,7 @@ impl Engine for Heap {
             let is_arrival = event.class == Class::Arrival;
             let next = match unit.checked_sub(ports) {
                 None => {
-                    let arriving = is_arrival.then_some((event.handle, event.link));
+                    let arriving = is_arrival.then_some((event.handle, event.from.link));
                     switches.event(core, self, unit, event.at, arriving)
                 }
                 Some(host) => {

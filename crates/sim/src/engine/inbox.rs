@@ -3,7 +3,7 @@
 use trimline_packet::Time;
 
 use super::flights::{Flights, Place};
-use crate::network;
+use crate::network::Ties;
 
 /// While an inbox holds at most so many packets, those still on links included, its unit needs no visit
 /// for them.
@@ -119,10 +119,10 @@ impl Inbox {
         flights: &mut Flights,
         number: usize,
         place: Place,
-        seed: u64,
+        ties: Ties,
         is_visited: bool,
     ) {
-        let (at, link) = (flights.at(place), flights.link(place));
+        let (at, from) = (flights.at(place), flights.from(place));
         let list = &mut self.lists[number];
         let is_long = self.outlook.is_unsorted() || self.outlook.packets() > MOST_PENDING;
         if is_long && !is_visited && !list.first.is_none() {
@@ -133,9 +133,8 @@ impl Inbox {
             list.last = place;
             return;
         }
-        let goes_first = |other: Place| {
-            network::order(seed, (flights.at(other), flights.link(other)), (at, link)).is_le()
-        };
+        let goes_first =
+            |other: Place| ties.order((flights.at(other), flights.from(other)), (at, from)).is_le();
         let (mut before, mut after) = (Place::NONE, list.first);
         while !after.is_none() && goes_first(after) {
             (before, after) = (after, flights.next(after));

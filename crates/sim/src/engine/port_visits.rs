@@ -190,7 +190,7 @@ impl Visits {
         for unit in ports.clone() {
             self.take_arrivals(core, unit, limit);
         }
-        in_order(&mut self.entries, core.seed);
+        in_order(&mut self.entries, core.ties());
         for index in 0..self.entries.len() {
             let entry = self.entries[index];
             let just_after = entry.at + TimeDelta::from_ps(1);
@@ -274,7 +274,8 @@ impl Visits {
         loop {
             // At one instant the transmitter acts first.
             while arrival < next.min(limit) {
-                let packet = self.wheel.take_first(&core.arena, port);
+                let (handle, from) = self.wheel.take_first(&core.arena, port);
+                let packet = (handle, from.link);
                 switches.coupled_arrive(core, &mut self.wheel, port, arrival, packet);
                 debug_assert!(self.wheel.touched.is_empty(), "the switch is calm");
                 next = switches.coupled_next(core, port);
@@ -301,7 +302,7 @@ impl Visits {
     ) {
         self.gather(switches, core, first, end, limit);
         if self.entries.len() > 1 {
-            in_order(&mut self.entries, core.seed);
+            in_order(&mut self.entries, core.ties());
         }
         let (mut index, mut possible) = (0, None);
         loop {
@@ -312,9 +313,9 @@ impl Visits {
             if let Some((now, port)) = possible.take().or_else(|| self.agenda.take(until)) {
                 let next = switches.coupled_act(core, &mut self.wheel, port, now);
                 self.agenda.note(next, port, limit);
-            } else if let Some(Entry { at, link, unit, handle }) = entry {
+            } else if let Some(Entry { at, from, unit, handle }) = entry {
                 index += 1;
-                if switches.coupled_arrive(core, &mut self.wheel, unit, at, (handle, link)) {
+                if switches.coupled_arrive(core, &mut self.wheel, unit, at, (handle, from.link)) {
                     possible = Some((at, unit));
                     continue;
                 }
@@ -360,8 +361,8 @@ impl Visits {
             if at >= limit {
                 break;
             }
-            let (handle, link) = self.wheel.take_first(&core.arena, unit);
-            self.entries.push(Entry { at, link, unit, handle });
+            let (handle, from) = self.wheel.take_first(&core.arena, unit);
+            self.entries.push(Entry { at, from, unit, handle });
         }
     }
 

@@ -5,7 +5,7 @@ use trimline_packet::{Handle, Time};
 use super::agenda::Agenda;
 use super::returns::Returns;
 use super::wheel::Wheel;
-use crate::network::{self, Core};
+use crate::network::{Core, Ties, Transmission};
 use crate::table::Table;
 
 /// Visits ahead at which a unit's own lines and its inbox are prefetched, and at which its packets are.
@@ -16,15 +16,15 @@ pub(super) const NEAR_AHEAD: usize = 3;
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     pub(super) at: Time,
-    pub(super) link: u32,
+    pub(super) from: Transmission,
     pub(super) unit: u32,
     pub(super) handle: Handle,
 }
 
-/// Sorts arrivals. No two are alike: a link brings one packet at a time.
-pub(super) fn in_order(entries: &mut [Entry], seed: u64) {
-    let key = |entry: &Entry| (entry.at, entry.link);
-    entries.sort_unstable_by(|a, b| network::order(seed, key(a), key(b)));
+/// Sorts arrivals. No two are alike: each is another packet of another link.
+pub(super) fn in_order(entries: &mut [Entry], ties: Ties) {
+    let key = |entry: &Entry| (entry.at, entry.from);
+    entries.sort_unstable_by(|a, b| ties.order(key(a), key(b)));
 }
 
 /// The state of a window: which units are visited, and what has arrived for them.

@@ -11,7 +11,7 @@ use super::exchange::Outgoing;
 use super::flights::{Flights, Place};
 use super::inbox::{Inbox, MOST_PENDING, Outlook};
 use crate::arena::Arena;
-use crate::network::{self, Calendar};
+use crate::network::{Calendar, Ties, Transmission};
 use crate::table::{Shared, Table};
 
 /// At most this many windows in the wheel: beyond, the bitmaps would outgrow the caches.
@@ -35,11 +35,12 @@ struct Far {
     unit: u32,
     /// The packet that arrives, or none for a wake.
     handle: Handle,
-    link: u32,
+    from: Transmission,
 }
 
 impl Far {
-    const NOBODY: Far = Far { at: Time::NEVER, unit: 0, handle: Handle::NONE, link: 0 };
+    const NOBODY: Far =
+        Far { at: Time::NEVER, unit: 0, handle: Handle::NONE, from: Transmission::NONE };
 }
 
 /// What becomes of a packet that departs.
@@ -66,7 +67,7 @@ pub(super) struct Wheel {
     longest_wait: TimeDelta,
     words: usize,
     summary_words: usize,
-    seed: u64,
+    ties: Ties,
     /// Per window of the wheel: a bit for each unit with something to do.
     active: Table<u64>,
     /// Per window of the wheel: a bit for each word of `active` that is not zero.
@@ -88,7 +89,7 @@ pub(super) struct Wheel {
     /// The unit that was visited last, or is now: a letter for it may be delivered meanwhile.
     visited: u32,
     /// An inbox that is put in order.
-    sorting: Vec<(Time, u32, Place)>,
+    sorting: Vec<(Time, Transmission, Place)>,
     /// Units that still have something to do in the current window, after a limit inside it.
     unfinished: Vec<u32>,
     /// Ports that others of their switch have changed, for who visits these together.
@@ -100,10 +101,10 @@ pub(super) struct Wheel {
 impl Wheel {
     /// A wheel for `units` units with windows of `1 << shift` picoseconds; packets are at most `horizon`
     /// windows on their way, or else wait in the heap.
-    pub(super) fn new(units: usize, shift: u32, horizon: u64, seed: u64) -> Wheel {
+    pub(super) fn new(units: usize, shift: u32, horizon: u64, ties: Ties) -> Wheel {
         let windows = horizon.next_power_of_two().clamp(RING_MIN, RING_MAX);
         let inboxes = vec![Inbox::EMPTY; units].into();
-        Wheel::over(inboxes, vec![Time::NEVER; units].into(), shift, windows, seed, None)
+        Wheel::over(inboxes, vec![Time::NEVER; units].into(), shift, windows, ties, None)
     }
 
     /// The wheel of another thread, for the units that are its own. Before anything is planned.
@@ -114,7 +115,7 @@ impl Wheel {
         // SAFETY: promised by the caller.
         let (inboxes, far_wakes) = unsafe { (self.inboxes.view(), self.far_wakes.view()) };
         let windows = self.wheel_mask + 1;
-        Wheel::over(inboxes, far_wakes, self.shift, windows, self.seed, Some(outgoing))
+        Wheel::over(inboxes, far_wakes, self.shift, windows, self.ties, Some(outgoing))
     }
 
     fn over(
@@ -122,7 +123,7 @@ impl Wheel {
         far_wakes: Shared<Time>,
         shift: u32,
         windows: u64,
-        seed: u64,
+        ties: Ties,
         outgoing: Option<Outgoing>,
     ) -> Wheel {
         let units = inboxes.len();
@@ -136,7 +137,7 @@ impl Wheel {
             longest_wait: TimeDelta::from_ps((windows - 2) << shift),
             words,
             summary_words,
-            seed,
+            ties,
             active: vec![0; words * windows as usize].into(),
             summary: vec![0; summary_words * windows as usize].into(),
             inboxes,
@@ -234,7 +235,12 @@ impl Wheel {
         let at = Time::from_ps(window << self.shift);
         if at < *far_wake {
             *far_wake = at;
-            self.far.push(Reverse(Far { at, unit, handle: Handle::NONE, link: 0 }));
+            self.far.push(Reverse(Far {
+                at,
+                unit,
+                handle: Handle::NONE,
+                from: Transmission::NONE,
+            }));
         }
         // Perhaps one that comes earlier is on its way already.
         outlook.set_window(far_wake.as_ps() >> self.shift);
@@ -250,12 +256,12 @@ impl Wheel {
     }
 
     #[cold]
-    fn arrive_far(&mut self, unit: u32, at: Time, handle: Handle, link: u32) {
+    fn arrive_far(&mut self, unit: u32, at: Time, handle: Handle, from: Transmission) {
         assert!(
             at.as_ps() >> self.shift > self.current,
             "a packet would arrive in the window in which it was sent"
         );
-        self.far.push(Reverse(Far { at, unit, handle, link }));
+        self.far.push(Reverse(Far { at, unit, handle, from }));
     }
 
     /// Takes everything into the wheel that now lies within it. Whether there was anything.
@@ -276,7 +282,7 @@ impl Wheel {
                 self.mark(self.slot(window), far.unit);
             } else {
                 let ahead = window - self.current;
-                self.put(far.unit, far.at, ahead, far.handle, far.link);
+                self.put(far.unit, far.at, ahead, far.handle, far.from);
             }
         }
         is_any
@@ -285,8 +291,8 @@ impl Wheel {
     /// Puts a packet into its inbox, and brings the unit's visit forward if need be. `ahead` is the number
     /// of windows until it arrives.
     #[inline(always)]
-    fn put(&mut self, unit: u32, at: Time, ahead: u64, handle: Handle, link: u32) {
-        let place = self.flights.insert(at, handle, link);
+    fn put(&mut self, unit: u32, at: Time, ahead: u64, handle: Handle, from: Transmission) {
+        let place = self.flights.insert(at, handle, from);
         let inbox = &mut self.inboxes[unit as usize];
         let number = usize::from(ahead > SHORT);
         let list = &mut inbox.lists[number];
@@ -301,7 +307,7 @@ impl Wheel {
             list.last_at = at;
         } else {
             let is_visited = unit == self.visited;
-            inbox.put_between(&mut self.flights, number, place, self.seed, is_visited);
+            inbox.put_between(&mut self.flights, number, place, self.ties, is_visited);
         }
         inbox.outlook.add_packet();
         let busy_until = if inbox.outlook.packets() > MOST_PENDING { 0 } else { inbox.busy_until };
@@ -323,18 +329,18 @@ impl Wheel {
     #[inline(never)]
     fn sort(&mut self, unit: u32) {
         let flights = &mut self.flights;
-        let seed = self.seed;
+        let ties = self.ties;
         let inbox = &mut self.inboxes[unit as usize];
         inbox.outlook.set_sorted();
         for list in &mut inbox.lists {
             self.sorting.clear();
             let mut place = list.first;
             while !place.is_none() {
-                self.sorting.push((flights.at(place), flights.link(place), place));
+                self.sorting.push((flights.at(place), flights.from(place), place));
                 place = flights.next(place);
             }
             // In order but for what came last.
-            self.sorting.sort_by(|a, b| network::order(seed, (a.0, a.1), (b.0, b.1)));
+            self.sorting.sort_by(|a, b| ties.order((a.0, a.1), (b.0, b.1)));
             let mut after = Place::NONE;
             for &(_, _, place) in self.sorting.iter().rev() {
                 flights.set_next(place, after);
@@ -353,15 +359,15 @@ impl Wheel {
         self.inboxes[unit as usize].first_arrival()
     }
 
-    /// Takes the first packet out of an inbox that has one. Gives the unit that sent it, too.
+    /// Takes the first packet out of an inbox that has one. Gives which it is on its link, too.
     #[inline(always)]
-    pub(super) fn take_first(&mut self, arena: &Arena, unit: u32) -> (Handle, u32) {
-        let (seed, flights) = (self.seed, &mut self.flights);
+    pub(super) fn take_first(&mut self, arena: &Arena, unit: u32) -> (Handle, Transmission) {
+        let (ties, flights) = (self.ties, &mut self.flights);
         let inbox = &mut self.inboxes[unit as usize];
         let [short, long] = &inbox.lists;
         let mut number = select_unpredictable(long.first_at < short.first_at, 1, 0);
         if long.first_at == short.first_at {
-            let tie = |first: Place| network::tie(seed, long.first_at, flights.link(first));
+            let tie = |first: Place| ties.tie(flights.from(first));
             number = usize::from(tie(long.first) < tie(short.first));
         }
         let list = &mut inbox.lists[number];
@@ -371,9 +377,9 @@ impl Wheel {
         list.first_at = flights.at(next);
         arena.prefetch(flights.handle(next));
         inbox.outlook.remove_packet();
-        let link = flights.link(place);
+        let from = flights.from(place);
         flights.remove(place);
-        (handle, link)
+        (handle, from)
     }
 }
 
@@ -532,11 +538,18 @@ fn bits(mut word: u64) -> impl Iterator<Item = usize> {
 
 impl Calendar for Wheel {
     #[inline(always)]
-    fn arrive(&mut self, arena: &mut Arena, unit: u32, at: Time, handle: Handle, link: u32) {
+    fn arrive(
+        &mut self,
+        arena: &mut Arena,
+        unit: u32,
+        at: Time,
+        handle: Handle,
+        from: Transmission,
+    ) {
         match self.way {
-            Way::Direct => self.deliver(unit, at, handle, link),
-            Way::Posted => self.post(Far { at, unit, handle, link }),
-            Way::Sorted => self.sort_out(arena, Far { at, unit, handle, link }),
+            Way::Direct => self.deliver(unit, at, handle, from),
+            Way::Posted => self.post(Far { at, unit, handle, from }),
+            Way::Sorted => self.sort_out(arena, Far { at, unit, handle, from }),
         }
     }
     #[inline]
@@ -562,44 +575,44 @@ impl Wheel {
     /// One thread of several: the packet stays, or is sent to the thread that owns its unit.
     #[inline(never)]
     fn sort_out(&mut self, arena: &mut Arena, letter: Far) {
-        let Far { at, unit, handle, link } = letter;
+        let Far { at, unit, handle, from } = letter;
         let is_mine = match &mut self.outgoing {
-            Some(outgoing) => !outgoing.send(arena, unit, at, handle, link),
+            Some(outgoing) => !outgoing.send(arena, unit, at, handle, from),
             None => true,
         };
         if is_mine && self.posts {
             self.post(letter);
         } else if is_mine {
-            self.deliver(unit, at, handle, link);
+            self.deliver(unit, at, handle, from);
         }
     }
 
     #[inline(never)]
     pub(super) fn deliver_letters(&mut self) {
         for index in 0..mem::take(&mut self.letter_count) {
-            let Far { at, unit, handle, link } = self.letters[index];
-            self.deliver(unit, at, handle, link);
+            let Far { at, unit, handle, from } = self.letters[index];
+            self.deliver(unit, at, handle, from);
         }
     }
 
     /// Takes a packet that another thread sent: it may arrive in the current window, before the unit's visit.
     #[inline(always)]
-    pub(super) fn accept(&mut self, unit: u32, at: Time, handle: Handle, link: u32) {
+    pub(super) fn accept(&mut self, unit: u32, at: Time, handle: Handle, from: Transmission) {
         let ahead = (at.as_ps() >> self.shift).wrapping_sub(self.current);
         if ahead <= self.wheel_mask {
-            self.put(unit, at, ahead, handle, link);
+            self.put(unit, at, ahead, handle, from);
         } else {
-            self.arrive_far(unit, at, handle, link);
+            self.arrive_far(unit, at, handle, from);
         }
     }
 
     #[inline(always)]
-    fn deliver(&mut self, unit: u32, at: Time, handle: Handle, link: u32) {
+    fn deliver(&mut self, unit: u32, at: Time, handle: Handle, from: Transmission) {
         let ahead = (at.as_ps() >> self.shift).wrapping_sub(self.current);
         if ahead.wrapping_sub(1) < self.wheel_mask {
-            self.put(unit, at, ahead, handle, link);
+            self.put(unit, at, ahead, handle, from);
         } else {
-            self.arrive_far(unit, at, handle, link);
+            self.arrive_far(unit, at, handle, from);
         }
     }
 }
@@ -610,7 +623,7 @@ mod tests {
     use proptest::prelude::*;
     use trimline_packet::{ConnectionId, Flags, Header, HostId, Kind, Packet, PathId, Service};
 
-    const SEED: u64 = 7;
+    const TIES: Ties = Ties::new(7, 1000);
     const SHIFT: u32 = 10;
 
     fn packet() -> Packet {
@@ -633,7 +646,7 @@ mod tests {
         fn packets_leave_an_inbox_in_the_order_of_their_times(
             steps in prop::collection::vec((0u64..30, 0u32..40, 0u8..4), 1..200),
         ) {
-            let (mut arena, mut wheel) = (Arena::new(), Wheel::new(1, SHIFT, 30, SEED));
+            let (mut arena, mut wheel) = (Arena::new(), Wheel::new(1, SHIFT, 30, TIES));
             let mut sent: Vec<(Time, u64, Handle)> = Vec::new();
             let mut links = std::collections::BTreeSet::new();
             for (late, link, take) in steps {
@@ -641,8 +654,9 @@ mod tests {
                 let at = Time::from_ps((1 << SHIFT) + late * 512);
                 if links.insert((at, link)) {
                     let handle = arena.insert(packet());
-                    wheel.arrive(&mut arena, 0, at, handle, link);
-                    sent.push((at, network::tie(SEED, at, link), handle));
+                    let from = Transmission { link, number: late as u32 };
+                    wheel.arrive(&mut arena, 0, at, handle, from);
+                    sent.push((at, TIES.tie(from), handle));
                 }
                 sent.sort();
                 let first = sent.first().map_or(Time::NEVER, |&(at, ..)| at);
@@ -650,10 +664,10 @@ mod tests {
                 if take == 0 && !sent.is_empty() {
                     wheel.open(0);
                     let (at, tie, handle) = sent.remove(0);
-                    let (taken, link) = wheel.take_first(&arena, 0);
+                    let (taken, from) = wheel.take_first(&arena, 0);
                     prop_assert_eq!(taken, handle);
-                    prop_assert_eq!(network::tie(SEED, at, link), tie);
-                    links.remove(&(at, link));
+                    prop_assert_eq!(TIES.tie(from), tie);
+                    links.remove(&(at, from.link));
                     arena.release(handle);
                 }
             }
@@ -664,15 +678,16 @@ mod tests {
     #[test]
     fn at_one_instant_the_hash_decides_between_the_lists_too() {
         for link in 1..40 {
-            let (mut arena, mut wheel) = (Arena::new(), Wheel::new(1, SHIFT, 30, SEED));
+            let (mut arena, mut wheel) = (Arena::new(), Wheel::new(1, SHIFT, 30, TIES));
             let at = Time::from_ps((5 << SHIFT) + u64::from(link));
             let far = arena.insert(packet());
-            wheel.arrive(&mut arena, 0, at, far, 0);
+            wheel.arrive(&mut arena, 0, at, far, Transmission { link: 0, number: 1 });
             wheel.begin(Time::from_ps(4 << SHIFT));
             let near = arena.insert(packet());
-            wheel.arrive(&mut arena, 0, at, near, link);
+            let from = Transmission { link, number: 2 };
+            wheel.arrive(&mut arena, 0, at, near, from);
             wheel.open(0);
-            let is_far = network::tie(SEED, at, 0) < network::tie(SEED, at, link);
+            let is_far = TIES.tie(Transmission { link: 0, number: 1 }) < TIES.tie(from);
             let (first, _) = wheel.take_first(&arena, 0);
             assert_eq!(first, if is_far { far } else { near }, "{link}");
         }
@@ -680,13 +695,13 @@ mod tests {
 
     #[test]
     fn a_busy_unit_is_visited_for_what_arrives_only_when_that_is_much() {
-        let (mut arena, mut wheel) = (Arena::new(), Wheel::new(1, SHIFT, 30, SEED));
+        let (mut arena, mut wheel) = (Arena::new(), Wheel::new(1, SHIFT, 30, TIES));
         wheel.leave(0, Time::from_ps(20 << SHIFT), Time::NEVER);
         assert_eq!(wheel.inboxes[0].outlook.window(), Outlook::NEVER);
         for number in 0..=MOST_PENDING {
             let at = Time::from_ps((5 << SHIFT) + number);
             let handle = arena.insert(packet());
-            wheel.arrive(&mut arena, 0, at, handle, 0);
+            wheel.arrive(&mut arena, 0, at, handle, Transmission::NONE);
             let expected = if number < MOST_PENDING { 20 } else { 5 };
             assert_eq!(wheel.inboxes[0].outlook.window(), expected, "{number}");
         }

@@ -81,7 +81,7 @@ impl Windows {
         assert!(lookahead > 0, "a packet takes time to send");
         let shift = lookahead.ilog2();
         let horizon = (network.core.horizon(largest_packet).as_ps() >> shift) + 2;
-        Wheel::new(network.core.routes.units() as usize, shift, horizon, network.core.seed)
+        Wheel::new(network.core.routes.units() as usize, shift, horizon, network.core.ties())
     }
 
     /// An engine with a wheel in which nothing is planned yet.
@@ -157,7 +157,7 @@ impl Windows {
             if network.core.deflects() {
                 network.core.arena.set_steps(handle, letter.steps);
             }
-            self.visits.wheel.accept(letter.unit, letter.at, handle, letter.link);
+            self.visits.wheel.accept(letter.unit, letter.at, handle, letter.from);
         }
         self.visits.wheel.keep_unfinished();
     }

@@ -207,6 +207,55 @@ fn check(text: &Text<'_>, matrix: &ConnectionMatrix, counts: &Counts) -> Result<
             ));
         }
     }
+    all_start(text, matrix)
+}
+
+/// Refuses flows that can never start though every flow that starts also ends: barriers that nothing fills, and triggers
+/// that wait for each other. A multishot trigger may have more flows than activations.
+fn all_start(text: &Text<'_>, matrix: &ConnectionMatrix) -> Result<(), FormatError> {
+    let of = |start: Start| match start {
+        Start::At(_) => None,
+        Start::Trigger(trigger) => Some(trigger),
+    };
+    let mut waiting: BTreeMap<u32, Vec<&Connection>> = BTreeMap::new();
+    let mut started: Vec<&Connection> = Vec::new();
+    for connection in &matrix.connections {
+        match of(connection.start) {
+            None => started.push(connection),
+            Some(trigger) => waiting.entry(trigger).or_default().push(connection),
+        }
+    }
+    waiting.values_mut().for_each(|flows| flows.reverse());
+    let mut activations: BTreeMap<u32, u32> = BTreeMap::new();
+    while let Some(connection) = started.pop() {
+        // One that sends for ever activates nothing.
+        let is_done = connection.size.is_some();
+        let triggers = [connection.send_done_trigger, connection.recv_done_trigger];
+        for id in triggers.into_iter().flatten().filter(|_| is_done) {
+            let count = activations.entry(id).or_default();
+            *count += 1;
+            let Some(flows) = waiting.get_mut(&id) else { continue };
+            match matrix.triggers[&id].trigger {
+                Trigger::After(needed) if *count == needed => started.append(flows),
+                Trigger::After(_) => {}
+                Trigger::OneByOne => started.extend(flows.pop()),
+            }
+        }
+    }
+    for (id, flows) in waiting {
+        let Some(first) = flows.iter().map(|flow| flow.line).min() else { continue };
+        let count = activations.get(&id).copied().unwrap_or(0);
+        let needed = match matrix.triggers[&id].trigger {
+            Trigger::After(needed) => needed,
+            Trigger::OneByOne if count > 0 => continue,
+            Trigger::OneByOne => 1,
+        };
+        let problem = format!(
+            "the flow never starts: its trigger {id} is activated {count} times, of {needed}"
+        );
+        let expected = "flows that activate it, of a size, and that do not wait for it themselves";
+        return Err(text.error(first, problem, expected));
+    }
     Ok(())
 }
 
@@ -483,5 +532,31 @@ mod tests {
             .unwrap();
         let error = read("0->1 trigger 1 size 1\n").unwrap_err().to_string();
         assert!(error.contains("never activated"), "{error}");
+    }
+
+    #[test]
+    fn flows_that_can_never_start_are_refused() {
+        let refused = |body: &str, line: usize, says: &str| {
+            let count = |of: &str| body.lines().filter(|line| line.contains(of)).count();
+            let head =
+                format!("Nodes 6\nConnections {}\nTriggers {}\n", count("->"), count("trigger id"));
+            let error = parse("a.cm", &(head + body)).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("a.cm:{}: ", 3 + line)), "{error}");
+            assert!(error.contains(says), "{error}");
+        };
+        let two =
+            "0->1 start 0 size 9 send_done_trigger 1\n2->3 start 0 size 9 recv_done_trigger 1\n";
+        let barrier = |count: u32| {
+            format!("{two}4->5 trigger 1 size 9\ntrigger id 1 barrier count {count}\n")
+        };
+        refused(&barrier(3), 3, "trigger 1 is activated 2 times, of 3");
+        parse("a.cm", &format!("Nodes 6\nConnections 3\nTriggers 1\n{}", barrier(2))).unwrap();
+        // Each waits for the other.
+        let circle = "0->1 trigger 1 size 9 send_done_trigger 2\n2->3 trigger 2 size 9 send_done_trigger 1\n\
+                      trigger id 1 oneshot\ntrigger id 2 multishot\n";
+        refused(circle, 1, "its trigger 1 is activated 0 times, of 1");
+        // What sends for ever has no end.
+        let endless = "0->1 start 0 size 0 send_done_trigger 1\n2->3 trigger 1 size 9\ntrigger id 1 oneshot\n";
+        refused(endless, 2, "trigger 1 is activated 0 times");
     }
 }

@@ -5,9 +5,9 @@ use std::mem;
 use trimline_metrics::LinkCounters;
 use trimline_packet::{BitRate, ByteCount, Handle, Packet, Packets, PortCounters, Time, TimeDelta};
 use trimline_switch::{Displaced, Pool, Returning};
-use trimline_transport::{Framing, Stream};
+use trimline_transport::{Framing, Key, Stream};
 
-use super::Calendar;
+use super::{Calendar, Ties, Transmission};
 use crate::arena::Arena;
 use crate::bumps::Bumps;
 use crate::deflections::Deflections;
@@ -104,6 +104,8 @@ pub(crate) struct Ledger {
     pub(crate) lost_bytes: u64,
     /// Bytes that trimming cut.
     pub(crate) cut_bytes: u64,
+    /// Whole data packets that reached a host which had forgotten their connection.
+    pub(crate) unclaimed: u64,
 }
 
 /// The class of a link like this.
@@ -178,14 +180,14 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    /// `link` of `unit` begins to send a packet to unit `next`: it arrives later perhaps, or never, where the link is
-    /// impaired.
+    /// `link` begins to send a packet, which is `from` on it, to unit `next`: it arrives later perhaps, or never, where the
+    /// link is impaired.
     #[inline(always)]
     pub(super) fn begin(
         &mut self,
         calendar: &mut (impl Calendar + ?Sized),
         link: &mut Transmitter,
-        (unit, next): (u32, u32),
+        (from, next): (Transmission, u32),
         (now, handle, bytes): (Time, Handle, u16),
     ) {
         let class = &self.classes[link.class as usize];
@@ -193,9 +195,9 @@ impl Core {
         let arrival = link.busy_until + class.delay;
         if class.is_impaired {
             let transmission = link.busy_until - now;
-            self.pass(calendar, (unit, next), handle, now, arrival, transmission);
+            self.pass(calendar, (from, next), handle, now, arrival, transmission);
         } else {
-            calendar.arrive(&mut self.arena, next, arrival, handle, unit);
+            calendar.arrive(&mut self.arena, next, arrival, handle, from);
         }
     }
 
@@ -205,12 +207,13 @@ impl Core {
     fn pass(
         &mut self,
         calendar: &mut (impl Calendar + ?Sized),
-        (unit, next): (u32, u32),
+        (from, next): (Transmission, u32),
         handle: Handle,
         begin: Time,
         arrival: Time,
         transmission: TimeDelta,
     ) {
+        let unit = from.link;
         if let Some(bumps) = &mut self.bumps {
             bumps.pass(unit as usize, begin, self.arena.packet_mut(handle));
         }
@@ -221,7 +224,7 @@ impl Core {
         }
         match self.links.passage(unit, begin, arrival, transmission) {
             Passage::Arrives(at) => {
-                return calendar.arrive(&mut self.arena, next, at, handle, unit);
+                return calendar.arrive(&mut self.arena, next, at, handle, from);
             }
             Passage::Gone(loss) => {
                 self.ledger.lost += 1;
@@ -252,11 +255,27 @@ impl Core {
         self.ledger.delivered[packet.service.service_index()] += 1;
     }
 
+    /// The transport of a host has not taken a packet of payload: counts it if that is because the host has forgotten the
+    /// connection.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn count_unclaimed(&mut self, host: u32, packet: &Packet) {
+        let is_whole = packet.service.service().is_whole();
+        if is_whole && self.flows.find(host, Key::of(packet)).is_none() {
+            self.ledger.unclaimed += 1;
+        }
+    }
+
     /// A packet enters the network: counts it.
     #[inline(always)]
     pub(super) fn count_created(&mut self, packet: &Packet) {
         self.ledger.created += 1;
         self.ledger.created_bytes += u64::from(packet.wire_bytes);
+    }
+
+    /// The order of packets that arrive at one instant.
+    pub(crate) fn ties(&self) -> Ties {
+        Ties::new(self.seed, self.routes.ports())
     }
 
     /// The rate of a link now.
@@ -389,5 +408,6 @@ impl Ledger {
         self.lost += other.lost;
         self.lost_bytes += other.lost_bytes;
         self.cut_bytes += other.cut_bytes;
+        self.unclaimed += other.unclaimed;
     }
 }

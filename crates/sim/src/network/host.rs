@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, PacketLatency, Readings, SeriesColumn};
-use trimline_packet::{ConnectionId, Flags, Handle, HostId, Packet, Packets, Time, TimeDelta};
-use trimline_transport::{Allowed, Framing, Half, Key, PathList, flow};
+use trimline_packet::{
+    ConnectionId, Flags, Handle, HostId, Kind, Packet, Packets, Time, TimeDelta,
+};
+use trimline_transport::{Allowed, Disposition, Framing, Half, Key, PathList, flow};
 
 use super::core::{HOST_FRONT, next_hop_draw};
 use super::host_tables::Tables;
-use super::{Calendar, Core, HostTable, Transmitter};
+use super::{Calendar, Core, HostTable, Transmission, Transmitter};
 use crate::flow::Flow;
 use crate::flows::{Begun, Flows, Further};
 use crate::protocol::Protocol;
@@ -26,6 +28,8 @@ pub(super) struct HostUnit<E> {
     next_start_at: Time,
     /// Flows that started here and of which no packet has left.
     unsent: u32,
+    /// Packets that the link has taken.
+    begun: u32,
     pub(super) endpoint: E,
 }
 
@@ -50,7 +54,7 @@ impl<E: Protocol> Hosts<E> {
             let mut directory = Tables { host: host_id, flows: &mut *flows, routes: &*routes };
             endpoint.handle_command(Time::ZERO, flow::Command::Listen.into(), &mut directory);
             let next_start_at = flows.next_start(host);
-            HostUnit { endpoint, link, clock: Time::ZERO, next_start_at, unsent: 0 }
+            HostUnit { endpoint, link, clock: Time::ZERO, next_start_at, unsent: 0, begun: 0 }
         };
         let hosts = (0..).zip(links).map(unit).collect();
         Hosts { hosts, config }
@@ -279,12 +283,14 @@ impl<E: Protocol> Hosts<E> {
         now: Time,
         (handle, packet): (Handle, &Packet),
     ) {
-        let link = &mut self.hosts[host as usize].link;
+        let HostUnit { link, begun, .. } = &mut self.hosts[host as usize];
         let sender = core.routes.ports() + host;
+        let from = Transmission { link: sender, number: *begun };
+        *begun = begun.wrapping_add(1);
         let any = next_hop_draw(&mut core.choices, sender);
         let (to, path) = (packet.destination, packet.header.path);
         let next = core.routes.next_unit(link.far_end, to, path, any);
-        core.begin(calendar, link, (sender, next), (now, handle, packet.wire_bytes));
+        core.begin(calendar, link, (from, next), (now, handle, packet.wire_bytes));
     }
 
     fn host_timer(&mut self, core: &mut Core, host: u32, now: Time) {
@@ -376,7 +382,10 @@ impl<E: Protocol> Hosts<E> {
         unit.clock = now;
         let mut directory =
             Tables { host: HostId::new(host), flows: &mut core.flows, routes: &core.routes };
-        unit.endpoint.handle_packet(now, packet, &mut directory);
+        let disposition = unit.endpoint.handle_packet(now, packet, &mut directory);
+        if packet.header.kind == Kind::Data && disposition == Disposition::Discard {
+            core.count_unclaimed(host, packet);
+        }
         self.drain_events(core, host, now);
     }
 

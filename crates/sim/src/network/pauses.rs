@@ -11,7 +11,7 @@ use trimline_switch::{Arrival, CLASSES, Fate, OutputPort};
 
 use super::core::LinkClass;
 use super::port::{Switches, pool_of};
-use super::{Calendar, Core, Transmitter};
+use super::{Calendar, Core, Transmission, Transmitter};
 use crate::topology::LinkId;
 
 /// How long a frame stops what is sent on a link of this class.
@@ -104,12 +104,14 @@ impl<P: OutputPort> Switches<P> {
     ) {
         let pauses = core.pauses.as_mut().expect("a network with pauses");
         let next = pauses.opposite[port as usize];
-        let packet = pauses.frame(port, now).to_packet();
+        let (frame, before) = pauses.frame(port, now);
+        let packet = frame.to_packet();
+        let from = Transmission { link: port, number: before as u32 | Transmission::PAUSE };
         let link = &mut self.ports[port as usize].link;
         core.count_created(&packet);
         core.port_hops += 1;
         let handle = core.arena.insert(packet);
-        core.begin(calendar, link, (port, next), (now, handle, packet.wire_bytes));
+        core.begin(calendar, link, (from, next), (now, handle, packet.wire_bytes));
     }
 
     /// A port is told what it may send.

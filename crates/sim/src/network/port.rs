@@ -6,7 +6,7 @@ use trimline_packet::{Handle, Packet, Packets, PortCounters, ServiceClass, Time,
 use trimline_switch::{Around, Fabric, Fate, Limit, OutputPort, PortModel, Returning, settle};
 
 use super::core::next_hop_draw;
-use super::{Calendar, Core, SwitchTable, Transmitter};
+use super::{Calendar, Core, SwitchTable, Transmission, Transmitter};
 use crate::arena::Arena;
 use crate::deflections::Deflections;
 use crate::flows::Flows;
@@ -162,12 +162,13 @@ impl<P: OutputPort> Switches<P> {
                 note_departure(&mut core.pauses, &mut core.deflections, packets, of, model, handle);
             }
             let counters = &mut core.counters[port as usize];
+            let from = Transmission { link: port, number: counters.packets as u32 };
             counters.packets += 1;
             counters.bytes += u64::from(bytes);
             let any = next_hop_draw(&mut core.choices, port);
             let next = core.routes.next_unit(unit.link.far_end, to, path, any);
             core.port_hops += 1;
-            core.begin(calendar, &mut unit.link, (port, next), (now, handle, bytes));
+            core.begin(calendar, &mut unit.link, (from, next), (now, handle, bytes));
         }
         // A plain model displaces nothing here.
         if !self.model.is_plain() && core.displaced.is_changed() {
@@ -339,6 +340,17 @@ impl<P: OutputPort> SwitchTable for Switches<P> {
     }
     fn first(&self, port: u32, queue: usize) -> Handle {
         self.ports[port as usize].port.first(queue)
+    }
+    fn end_transmissions(&mut self, core: &mut Core, now: Time) {
+        // Coupled ports act when a transmission ends.
+        let ports = if core.couples_ports { 0 } else { core.routes.ports() };
+        for port in 0..ports {
+            let unit = &mut self.ports[port as usize];
+            if unit.link.busy_until < now && unit.port.is_sending() {
+                let pool = pool_of(&self.model, &core.routes, port);
+                unit.port.release(&self.model, &mut core.pools[pool]);
+            }
+        }
     }
     fn queue_bytes(&self, port: u32, queue: usize) -> u32 {
         self.bytes_in(port, queue)

@@ -26,6 +26,9 @@ pub(crate) trait SwitchTable: Send {
     fn link_mut(&mut self, port: u32) -> &mut Transmitter;
     /// The packet at the head of a queue, without the one on the wire; `Handle::NONE` if the queue is empty.
     fn first(&self, port: u32, queue: usize) -> Handle;
+    /// Releases the memory of every packet whose transmission ended before `now`: a port by itself does so when it acts
+    /// next, which may be never. To be called before queues are read from outside.
+    fn end_transmissions(&mut self, core: &mut Core, now: Time);
     /// Bytes in a queue, the packet on the wire included.
     fn queue_bytes(&self, port: u32, queue: usize) -> u32;
     /// Packets in a queue, the one on the wire included.

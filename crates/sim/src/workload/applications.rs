@@ -342,19 +342,34 @@ impl Applications {
         }
     }
 
-    /// The flows that would have started by themselves after the end of the run.
+    /// The flows that did not start before the end of the run, `now`: those of files, and of others those that would
+    /// have started by themselves. A flow that waits for its trigger is given `now` as its start.
     pub(crate) fn not_started(
         &mut self,
+        now: Time,
         each: &mut impl FnMut(Flow) -> std::io::Result<()>,
     ) -> std::io::Result<()> {
         for host in 0..self.hosts.len() as u32 {
             while let Some(Reverse(due)) = self.hosts[host as usize].due.peek() {
-                if due.follows {
+                if due.follows && !matches!(due.what, What::Listed(_)) {
                     // It waits for others: it is no flow yet, and nothing that comes after it is.
                     self.hosts[host as usize].due.pop();
                 } else if let Some(flow) = self.take(host) {
                     each(flow)?;
                 }
+            }
+        }
+        for workload in 0..self.setup.workloads.len() as u32 {
+            if self.setup.kind(workload) != Kind::Listed {
+                continue;
+            }
+            let activations = |host: u32, trigger| {
+                let of_host = &self.hosts[host as usize].activations;
+                of_host.get(&Activation { workload, trigger }).copied().unwrap_or(0)
+            };
+            for (number, index, source) in self.setup.listed(workload).waiting(activations) {
+                let source = HostId::new(source);
+                each(self.setup.listed_flow(workload, source, number, index, now))?;
             }
         }
         Ok(())

@@ -94,14 +94,30 @@ impl Triggers {
         let first = self
             .targets
             .partition_point(|target| (target.trigger, target.source) < (trigger, host));
-        let kind = self.listed.triggers[trigger as usize];
         self.targets[first..]
             .iter()
             .take_while(move |target| (target.trigger, target.source) == (trigger, host))
-            .filter(move |target| match kind {
-                Trigger::After(count) => activation == count,
-                Trigger::OneByOne => activation == target.turn,
-            })
+            .filter(move |target| activation == self.starts_at(target))
             .map(|target| (target.flow, target.index))
+    }
+
+    /// The number of the activation that starts a flow.
+    fn starts_at(&self, target: &Target) -> u32 {
+        match self.listed.triggers[target.trigger as usize] {
+            Trigger::After(count) => count,
+            Trigger::OneByOne => target.turn,
+        }
+    }
+
+    /// The flows that still wait for their trigger, each with its source and its index there: `activations` counts those
+    /// of a trigger that a host knows of.
+    pub(super) fn waiting(
+        &self,
+        activations: impl Fn(u32, u32) -> u32,
+    ) -> impl Iterator<Item = (u32, u64, u32)> {
+        let waits = move |target: &&Target| {
+            activations(target.source, target.trigger) < self.starts_at(target)
+        };
+        self.targets.iter().filter(waits).map(|target| (target.flow, target.index, target.source))
     }
 }

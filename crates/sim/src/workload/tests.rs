@@ -36,7 +36,7 @@ fn made(workload: &Workload, hosts: u32, seed: u64) -> Vec<Flow> {
         flows.push(flow);
         Ok(())
     };
-    applications.not_started(each).unwrap();
+    applications.not_started(trimline_packet::Time::ZERO, each).unwrap();
     flows.sort_by_key(|flow| (flow.source, flow.index));
     flows
 }

@@ -1,6 +1,6 @@
 //! Applications, and the flows that they start: many, short, forgotten and numbered again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -153,6 +153,29 @@ fn a_barrier_waits_for_other_hosts_and_shots_come_one_by_one() {
     let starts = [0, 4, 8, 12].map(|source| of(source).start_ps);
     assert!(starts.iter().all(|&start| start > last), "{starts:?} after {last}");
     assert!(starts[2] > starts[0].min(starts[1]) && starts[3] > starts[0].max(starts[1]));
+}
+
+/// The total is the file's, whatever has started: a multishot trigger that has more flows than activations, and a flow
+/// that waits for one which the run's end cuts off.
+#[test]
+fn flows_that_wait_for_a_trigger_at_the_end_are_counted() {
+    let text = "Nodes 16\nConnections 5\nTriggers 2\n0->1 start 0 size 9000 send_done_trigger 1\n\
+                2->3 trigger 1 size 9000\n4->5 trigger 1 size 9000\n6->7 start 0 size 90000000 send_done_trigger 2\n\
+                8->9 trigger 2 size 9000\ntrigger id 1 multishot\ntrigger id 2 oneshot\n";
+    fs::write(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("waits.cm"), text).unwrap();
+    let record = both(&plan(
+        "topology.fattree.hosts = 16\nduration = \"1ms\"\n[[workload]]\nname = \"w\"\nfile = \"waits.cm\"\n",
+    ));
+    let ends: BTreeMap<u32, FlowEnd> =
+        record.flows.iter().map(|flow| (flow.source, flow.end)).collect();
+    let expected = [
+        (0, FlowEnd::Completed),
+        (2, FlowEnd::Completed),
+        (4, FlowEnd::NotStarted),
+        (6, FlowEnd::RunEnded),
+        (8, FlowEnd::NotStarted),
+    ];
+    assert_eq!(ends, BTreeMap::from(expected));
 }
 
 /// What a server does with a request follows from the request, whatever else there is.

@@ -77,13 +77,13 @@ fn every_message_of_an_incast_arrives_through_queues_that_drop() {
 #[test]
 fn a_run_waits_for_what_is_on_its_way_when_the_last_sender_has_ended() {
     let message = "links.delay = \"1ms\"\n".to_owned() + &pairs("message", "[0, 1]", "14420B");
-    let end = |time_wait: &str| {
+    let end = |duration: &str, time_wait: &str| {
         let keys = format!("transport.homa = {{ acks = false, linger = \"50us\", {time_wait} }}");
-        let text = format!("topology.star.hosts = 2\n{keys}\n{message}");
+        let text = format!("{duration}topology.star.hosts = 2\n{keys}\n{message}");
         let scenario = Scenario::parse("s.toml", &text, &[]).expect("a scenario");
         same_everywhere(&scenario.runs[0].plan, 2)
     };
-    let patient = end("time_wait = \"10ms\"");
+    let patient = end("", "time_wait = \"10ms\"");
     let flow = patient.flows.iter().next().expect("a message");
     assert!(
         flow.fct_sender_ps.expect("it ended") < 1_000_000_000,
@@ -91,6 +91,10 @@ fn a_run_waits_for_what_is_on_its_way_when_the_last_sender_has_ended() {
     );
     assert!(receiver_ps(flow) > 2_000_000_000);
     // After 1 ms without news nobody remembers it.
-    let impatient = end("time_wait = \"100us\"");
+    let impatient = end("", "time_wait = \"100us\"");
     assert_eq!(impatient.flows.iter().next().expect("a message").fct_receiver_ps, None);
+    assert_eq!(patient.packets_unclaimed, 0);
+    // What arrives then is counted.
+    let watched = end("duration = \"10ms\"\n", "time_wait = \"100us\"");
+    assert_eq!(watched.packets_unclaimed, 2, "of 9000 B");
 }

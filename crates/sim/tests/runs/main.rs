@@ -14,6 +14,7 @@ mod host_order;
 mod hull;
 mod kept;
 mod links;
+mod metamorphic;
 mod nics;
 mod pauses;
 mod payloads;

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use trimline_metrics::series::{FlowRow, FlowSeries};
 use trimline_metrics::{FlowRecord, PortRecord, RunRecord};
-use trimline_packet::TimeDelta;
-use trimline_sim::plan::{Connection, Plan, Sampled};
+use trimline_packet::{ByteCount, TimeDelta};
+use trimline_sim::plan::{Connection, Plan, Sampled, Size};
 use trimline_sim::scenario::Scenario;
-use trimline_sim::suites::plans::same_everywhere;
+use trimline_sim::suites::case;
+use trimline_sim::suites::plans::{both, same_everywhere};
 use trimline_sim::topology;
 
 use crate::plans::run;
@@ -24,6 +25,42 @@ fn incast(transport: &str) -> Plan {
          ports = [\"tor 0 down 0\"] }}\n[[workload]]\nname = \"w\"\nincast = {{ receiver = 0, senders = 8 }}\n\
          size = \"900KB\"\n"
     ))
+}
+
+/// A port that has sent its last packet holds nothing, though it is not asked to do anything any more.
+#[test]
+fn queues_are_empty_after_silence() {
+    let text = "duration = \"1ms\"\ntopology.star.hosts = 3\ntransport.cbr.rate = \"1Gbps\"\n\
+                workload = [{ name = \"p\", pairs = [[1, 0]], size = \"9000B\" }]\n\
+                output.series = { every = \"2us\", ports = [\"tor 0 down 0\"] }\n";
+    let record = both(&plan(text));
+    let bytes = |row: &trimline_metrics::series::PortRow| row.queue_bytes;
+    let held: Vec<u64> = record.samples.ports.rows.iter().map(bytes).collect();
+    // It is at the port from 8.25 to 15.5 us.
+    assert_eq!(held[..8], [0, 0, 0, 0, 9064, 9064, 9064, 0]);
+    assert_eq!(held.iter().sum::<u64>(), 3 * 9064);
+    for number in 0..40 {
+        let mut plan = case(number);
+        plan.duration = None;
+        plan.workloads
+            .iter_mut()
+            .filter(|workload| workload.size == Size::LongLived)
+            .for_each(|workload| workload.size = Size::Fixed(ByteCount::new(90_000)));
+        let end = TimeDelta::from_ps(run(&plan).simulated_ps);
+        plan.duration = Some(end + TimeDelta::from_ms(30));
+        plan.sample_every = Some(TimeDelta::from_ms(1));
+        let record = both(&plan);
+        let samples = &record.samples;
+        let last = samples.samples.iter().map(|sample| sample.time_ps).max();
+        let queues = samples.samples.iter().filter(|sample| Some(sample.time_ps) == last);
+        for sample in queues {
+            assert_eq!(
+                sample.queue_bytes, 0,
+                "case {number}: {:?}",
+                samples.groups[sample.group as usize]
+            );
+        }
+    }
 }
 
 fn column(series: &FlowSeries, name: &str) -> usize {

@@ -31,5 +31,5 @@ fn least_jain(grows_when_marked: bool) -> f64 {
 fn growth_by_every_ack_makes_the_shares_even() {
     let (even, plain) = (least_jain(true), least_jain(false));
     assert!(even > 0.999, "{even}");
-    assert!((0.94..0.99).contains(&plain), "{plain}");
+    assert!((0.9..0.99).contains(&plain), "{plain}");
 }
