@@ -69,20 +69,27 @@ pub(crate) trait Calendar {
     fn lost(&mut self, _arena: &Arena, _unit: u32, _handle: Handle) {}
 }
 
-/// One packet on one link.
+/// One packet on one link: the unit whose link it is, and how many packets the link took before. 2^32 packets later the
+/// number repeats; pause frames are counted apart. In one word, which is what departures carry along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Transmission {
-    /// The unit whose link it is.
-    pub(crate) link: u32,
-    /// Packets that the link took before: 2^32 later it repeats. Pause frames are counted apart ([`Transmission::PAUSE`]).
-    pub(crate) number: u32,
-}
+pub(crate) struct Transmission(u64);
 
 impl Transmission {
     /// Nobody's.
-    pub(crate) const NONE: Transmission = Transmission { link: 0, number: 0 };
+    pub(crate) const NONE: Transmission = Transmission(0);
     /// Set in the number of a pause frame.
-    const PAUSE: u32 = 1 << 31;
+    const PAUSE: u64 = 1 << 31;
+
+    /// The packet of the link of `unit` that `before` others came before.
+    #[inline(always)]
+    pub(crate) const fn new(unit: u32, before: u64) -> Transmission {
+        Transmission(before << 32 | unit as u64)
+    }
+    /// The unit whose link it is.
+    #[inline(always)]
+    pub(crate) const fn link(self) -> u32 {
+        self.0 as u32
+    }
 }
 
 /// The order of packets that arrive at one switch or host at the same instant: a hash, so that no port is favoured and
@@ -108,8 +115,9 @@ impl Ties {
     /// Whose is least comes first.
     #[inline]
     pub(crate) fn tie(self, of: Transmission) -> u64 {
-        let name = of.link.checked_sub(self.ports).map_or(of.link, |host| host | Ties::HOST);
-        random::mix(self.seed ^ random::mix(u64::from(name) << 32 | u64::from(of.number)))
+        let link = of.link();
+        let name = link.checked_sub(self.ports).map_or(link, |host| host | Ties::HOST);
+        random::mix(self.seed ^ random::mix(of.0 - u64::from(link) + u64::from(name)))
     }
 
     /// The order of two arrivals at one unit.
@@ -275,7 +283,7 @@ mod tests {
     #[test]
     fn ties_favour_no_link_and_differ_by_seed() {
         let first = |seed, number| {
-            let tie = |link| Ties::new(seed, 8).tie(Transmission { link, number });
+            let tie = |link| Ties::new(seed, 8).tie(Transmission::new(link, number));
             tie(7) < tie(8)
         };
         let count = (0..10_000).filter(|&number| first(1, number)).count();
@@ -286,7 +294,7 @@ mod tests {
 
     #[test]
     fn more_ports_change_no_tie() {
-        let tie = |ports, link| Ties::new(1, ports).tie(Transmission { link, number: 3 });
+        let tie = |ports, link| Ties::new(1, ports).tie(Transmission::new(link, 3));
         assert_eq!(tie(8, 8 + 5), tie(20, 20 + 5), "a host's link");
         assert_eq!(tie(8, 5), tie(20, 5), "a port's");
         assert_ne!(tie(8, 5), tie(8, 8 + 5));

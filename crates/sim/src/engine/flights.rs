@@ -129,7 +129,7 @@ mod tests {
     fn the_place_that_was_left_last_is_taken_first() {
         let mut flights = Flights::new();
         let insert = |flights: &mut Flights, number: u32| {
-            let from = Transmission { link: 10 + number, number };
+            let from = Transmission::new(10 + number, number.into());
             flights.insert(Time::from_ps(number.into()), Handle::new(number), from)
         };
         let places = [1, 2, 3].map(|number| insert(&mut flights, number));
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(insert(&mut flights, 5), places[0]);
         for (place, number) in places.into_iter().zip([5u32, 2, 4]) {
             let known =
-                (flights.at(place).as_ps(), flights.handle(place), flights.from(place).link);
+                (flights.at(place).as_ps(), flights.handle(place), flights.from(place).link());
             assert_eq!(known, (number.into(), Handle::new(number), 10 + number));
             assert!(flights.next(place).is_none());
         }

@@ -51,7 +51,7 @@ impl Calendar for Heap {
         from: Transmission,
     ) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.departs(arena, from.link, handle);
+            recorder.departs(arena, from.link(), handle);
         }
         let tie = self.ties.tie(from);
         self.events.push(Reverse(Event { at, class: Class::Arrival, tie, unit, handle, from }));
@@ -139,7 +139,7 @@ impl Engine for Heap {
             let is_arrival = event.class == Class::Arrival;
             let next = match unit.checked_sub(ports) {
                 None => {
-                    let arriving = is_arrival.then_some((event.handle, event.from.link));
+                    let arriving = is_arrival.then_some((event.handle, event.from.link()));
                     switches.event(core, self, unit, event.at, arriving)
                 }
                 Some(host) => {

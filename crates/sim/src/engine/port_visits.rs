@@ -275,7 +275,7 @@ impl Visits {
             // At one instant the transmitter acts first.
             while arrival < next.min(limit) {
                 let (handle, from) = self.wheel.take_first(&core.arena, port);
-                let packet = (handle, from.link);
+                let packet = (handle, from.link());
                 switches.coupled_arrive(core, &mut self.wheel, port, arrival, packet);
                 debug_assert!(self.wheel.touched.is_empty(), "the switch is calm");
                 next = switches.coupled_next(core, port);
@@ -315,7 +315,7 @@ impl Visits {
                 self.agenda.note(next, port, limit);
             } else if let Some(Entry { at, from, unit, handle }) = entry {
                 index += 1;
-                if switches.coupled_arrive(core, &mut self.wheel, unit, at, (handle, from.link)) {
+                if switches.coupled_arrive(core, &mut self.wheel, unit, at, (handle, from.link())) {
                     possible = Some((at, unit));
                     continue;
                 }

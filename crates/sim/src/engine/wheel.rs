@@ -654,7 +654,7 @@ mod tests {
                 let at = Time::from_ps((1 << SHIFT) + late * 512);
                 if links.insert((at, link)) {
                     let handle = arena.insert(packet());
-                    let from = Transmission { link, number: late as u32 };
+                    let from = Transmission::new(link, late);
                     wheel.arrive(&mut arena, 0, at, handle, from);
                     sent.push((at, TIES.tie(from), handle));
                 }
@@ -667,7 +667,7 @@ mod tests {
                     let (taken, from) = wheel.take_first(&arena, 0);
                     prop_assert_eq!(taken, handle);
                     prop_assert_eq!(TIES.tie(from), tie);
-                    links.remove(&(at, from.link));
+                    links.remove(&(at, from.link()));
                     arena.release(handle);
                 }
             }
@@ -681,13 +681,13 @@ mod tests {
             let (mut arena, mut wheel) = (Arena::new(), Wheel::new(1, SHIFT, 30, TIES));
             let at = Time::from_ps((5 << SHIFT) + u64::from(link));
             let far = arena.insert(packet());
-            wheel.arrive(&mut arena, 0, at, far, Transmission { link: 0, number: 1 });
+            wheel.arrive(&mut arena, 0, at, far, Transmission::new(0, 1));
             wheel.begin(Time::from_ps(4 << SHIFT));
             let near = arena.insert(packet());
-            let from = Transmission { link, number: 2 };
+            let from = Transmission::new(link, 2);
             wheel.arrive(&mut arena, 0, at, near, from);
             wheel.open(0);
-            let is_far = TIES.tie(Transmission { link: 0, number: 1 }) < TIES.tie(from);
+            let is_far = TIES.tie(Transmission::new(0, 1)) < TIES.tie(from);
             let (first, _) = wheel.take_first(&arena, 0);
             assert_eq!(first, if is_far { far } else { near }, "{link}");
         }

@@ -213,7 +213,7 @@ impl Core {
         arrival: Time,
         transmission: TimeDelta,
     ) {
-        let unit = from.link;
+        let unit = from.link();
         if let Some(bumps) = &mut self.bumps {
             bumps.pass(unit as usize, begin, self.arena.packet_mut(handle));
         }

@@ -285,7 +285,7 @@ impl<E: Protocol> Hosts<E> {
     ) {
         let HostUnit { link, begun, .. } = &mut self.hosts[host as usize];
         let sender = core.routes.ports() + host;
-        let from = Transmission { link: sender, number: *begun };
+        let from = Transmission::new(sender, (*begun).into());
         *begun = begun.wrapping_add(1);
         let any = next_hop_draw(&mut core.choices, sender);
         let (to, path) = (packet.destination, packet.header.path);

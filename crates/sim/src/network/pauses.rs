@@ -106,7 +106,7 @@ impl<P: OutputPort> Switches<P> {
         let next = pauses.opposite[port as usize];
         let (frame, before) = pauses.frame(port, now);
         let packet = frame.to_packet();
-        let from = Transmission { link: port, number: before as u32 | Transmission::PAUSE };
+        let from = Transmission::new(port, before | Transmission::PAUSE);
         let link = &mut self.ports[port as usize].link;
         core.count_created(&packet);
         core.port_hops += 1;

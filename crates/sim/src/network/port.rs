@@ -162,7 +162,7 @@ impl<P: OutputPort> Switches<P> {
                 note_departure(&mut core.pauses, &mut core.deflections, packets, of, model, handle);
             }
             let counters = &mut core.counters[port as usize];
-            let from = Transmission { link: port, number: counters.packets as u32 };
+            let from = Transmission::new(port, counters.packets);
             counters.packets += 1;
             counters.bytes += u64::from(bytes);
             let any = next_hop_draw(&mut core.choices, port);
