@@ -8,6 +8,7 @@ use trimline_sim::transports::Transports;
 
 use crate::estimate::Estimate;
 use crate::failure::Failure;
+use crate::ideal_words::ideal_bound;
 use crate::load::{once, overload};
 use crate::memory::human_bytes;
 use crate::plan_words::{Line, different, plural, words};
@@ -62,7 +63,8 @@ fn title(series: &str, more: &str) -> String {
     if series.is_empty() { String::new() } else { format!("\nseries {series}{more}\n") }
 }
 
-/// Runs that are asked for more than their network carries, and those whose time-outs come too early.
+/// Runs that are asked for more than their network carries, those whose time-outs come too early, and those whose ideal
+/// times are a bound.
 fn warnings(runs: &[Run]) -> String {
     let of = |about: &str, said_of| {
         let line = |(sentence, run): &(String, &Run)| {
@@ -71,7 +73,7 @@ fn warnings(runs: &[Run]) -> String {
         };
         once(runs, said_of).iter().take(8).map(line).collect::<String>()
     };
-    let lines = of("overload", overload) + &of("timers", hasty);
+    let lines = of("overload", overload) + &of("timers", hasty) + &of("slowdown", ideal_bound);
     if lines.is_empty() { lines } else { format!("\n{lines}") }
 }
 

@@ -15,6 +15,7 @@ use crate::claim::{self, Claim};
 use crate::deflection_words::may_stand_still;
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
 use crate::failure::Failure;
+use crate::ideal_words::ideal_bound;
 use crate::load::{once, overload};
 use crate::memory;
 use crate::results::{Earlier, earlier, say_resumed, write_run};
@@ -65,6 +66,9 @@ pub(crate) fn run_scenario(
     say_once(scenario, overload);
     say_once(scenario, hasty);
     say_circles(scenario);
+    for (sentence, _) in once(&scenario.runs, ideal_bound) {
+        eprintln!("note: {sentence}");
+    }
     let claim = Claim::take(out)?;
     let directory = |run: &Run| claim::directory(out, run, scenario.runs.len());
     let found = match options.resume {

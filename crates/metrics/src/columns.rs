@@ -126,7 +126,7 @@ const FLOWS: [Column; 23] = [
     column(
         "ideal_fct_ps",
         TIME,
-        "the least time until the last byte can arrive on idle links; a bound that no flow is below",
+        "the minimum time until the last byte can arrive on idle links, over all paths and orders of packets; too short by at most one full packet on the slowest link where links between switches are slower than those of hosts, or a ToR has a single up-link and there are several paths",
     ),
     column("ideal_fct_sender_ps", TIME, "the same until the last ACK can arrive"),
     column("slowdown", "", "fct_receiver_ps over ideal_fct_ps"),

@@ -126,9 +126,11 @@ impl Clos {
             + self.ideal_completion(last, first, 0, ack, ack)
     }
 
-    /// The least time in which a transfer of so many full packets and a last one, shorter or not, can arrive on links
-    /// as they are at the beginning: whatever paths the packets take, in whatever order. Exact where all links are alike
-    /// and the last packet is full, and where there is one path.
+    /// The minimum time in which a transfer of `full_packets` full packets and a last one, shorter or not, can arrive on
+    /// links as they are at the beginning, over all paths and orders of its packets.
+    ///
+    /// Exact where there is one path, and where [`Clos::ideal_times_are_exact`]. Otherwise it is a lower bound, and the
+    /// minimum is longer by at most one full packet on the slowest link.
     pub fn ideal_completion(
         &self,
         source: HostId,
@@ -140,8 +142,27 @@ impl Clos {
         let way = self.links_between(source, destination);
         match self.paths_between(source, destination) {
             1 => one_after_the_other(&way, full_packets, full_wire, last_wire),
-            _ => side_by_side(&way, full_packets, full_wire, last_wire),
+            _ => side_by_side(&way, self.up_links(), full_packets, (full_wire, last_wire)),
         }
+    }
+
+    /// Whether [`Clos::ideal_completion`] is the minimum between all hosts: no link between switches is slower than those
+    /// of hosts, and packets on two paths share no link but those of the hosts; or there is one path.
+    pub fn ideal_times_are_exact(&self) -> bool {
+        let tiers = [self.tor_link, self.aggregation_link];
+        let between = &tiers[..usize::from(self.tiers.saturating_sub(1)).min(tiers.len())];
+        let host = self.host_link;
+        let is_slower =
+            |link: &LinkSpec| link.rate < host.rate || link.framing_bytes > host.framing_bytes;
+        let paths = self.aggregations_per_pod * self.cores_per_aggregation.max(1);
+        self.tiers < 2
+            || paths == 1
+            || self.aggregations_per_pod > 1 && !between.iter().any(is_slower)
+    }
+
+    /// Up-links of a ToR, and of an aggregation switch.
+    fn up_links(&self) -> [u64; 2] {
+        [self.aggregations_per_pod, self.cores_per_aggregation].map(u64::from)
     }
 
     /// Equal paths between two hosts.
@@ -181,30 +202,50 @@ fn one_after_the_other(
     last
 }
 
-/// On several paths a short packet overtakes full ones, and the links between are shared by nobody. What all packets
-/// cross is the first link and the last.
+/// The minimum time of full packets and a last one, shorter or not, on several paths between the same hosts.
+///
+/// All packets cross the first link and the last, which are alike, and the links between are shared by few. A short packet
+/// that is sent last can overtake full ones between, but it still takes its time on both links. It takes no time beyond
+/// that of the full packets only if it crosses the last link before the first of them is there.
 fn side_by_side(
     way: &[LinkSpec],
+    up_links: [u64; 2],
     full_packets: u64,
-    full_wire: ByteCount,
-    last_wire: ByteCount,
+    (full_wire, last_wire): (ByteCount, ByteCount),
 ) -> TimeDelta {
-    let over = |links: &[LinkSpec], wire| {
+    let over = |wire| {
         let took = |link: &LinkSpec| link.transmission(wire) + link.delay;
-        links.iter().map(took).fold(TimeDelta::ZERO, |sum, each| sum + each)
+        way.iter().map(took).fold(TimeDelta::ZERO, |sum, each| sum + each)
     };
-    let (Some((first, behind)), Some((last, before))) = (way.split_first(), way.split_last())
-    else {
-        return TimeDelta::ZERO;
-    };
-    let on = |link: &LinkSpec| link.transmission(full_wire) * full_packets;
-    // Whatever leaves the source last has the rest of the way before it, as long as the short packet's at least.
-    let all = on(first) + first.transmission(last_wire) + first.delay + over(behind, last_wire);
-    if full_packets == 0 {
-        return all;
+    let Some(behind_first) = full_packets.checked_sub(1) else { return over(last_wire) };
+    let host = |wire| way.first().map_or(TimeDelta::ZERO, |link| link.transmission(wire));
+    let (full, last) = (host(full_wire), host(last_wire));
+    let all_full = over(full_wire) + full * behind_first;
+    // The short packet leaves last and is the first on the last link, where the full packets follow it.
+    let (overtaking, first_full) = (over(last_wire) + full * (full_packets + 1), over(full_wire));
+    let more = if overtaking > first_full { overtaking - first_full } else { TimeDelta::ZERO };
+    let together = all_full + last.min(more);
+    together.max(first_full + behind(way, up_links, behind_first, full_wire))
+}
+
+/// How long after the first of several full packets the last one arrives, if each link takes its turn: `packets` follow the
+/// first. Links between switches that are slower than those of hosts can be the bottleneck although there are several.
+fn behind(way: &[LinkSpec], up_links: [u64; 2], packets: u64, wire: ByteCount) -> TimeDelta {
+    // The time in which a number of packets passes: 1, as many as a ToR has up-links, as many as there are paths.
+    let mut passes: [(u64, TimeDelta); 3] = [(1, TimeDelta::ZERO); 3];
+    let (mut side, mut time) = (1, TimeDelta::ZERO);
+    let tiers = &way[..way.len() / 2];
+    for (tier, link) in tiers.iter().enumerate() {
+        let times = if tier == 0 { 1 } else { up_links[tier - 1] };
+        side *= times;
+        time = (time * times).max(link.transmission(wire));
+        passes[tier] = (side, time);
     }
-    // So has the last full packet, and so has the first one before the last link begins with them.
-    let full = on(first) + first.delay + over(behind, full_wire);
-    let through = over(before, full_wire) + on(last) + last.delay;
-    all.max(full).max(through)
+    let mut left = packets;
+    let mut sum = TimeDelta::ZERO;
+    for &(side, time) in passes[..tiers.len()].iter().rev() {
+        sum = sum + time * (left / side);
+        left %= side;
+    }
+    sum
 }

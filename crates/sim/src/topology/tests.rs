@@ -214,12 +214,105 @@ fn ideal_completion_is_the_base_model() {
     assert_eq!(ideal(30), 259_792_000);
     assert_eq!(ideal(50), 404_816_000);
     assert_eq!(ideal(1), 49_507_200);
-    // A short packet behind 29 full ones may be first at the last link, by another path; below one ToR it may not.
-    let short = |destination| {
-        let last = ByteCount::new(100);
-        clos.ideal_completion(HostId::new(0), HostId::new(destination), 29, wire, last).as_ps()
+    // A short packet takes its time on the last link too: by another path it is there among the full ones.
+    let short = |destination, full_packets| {
+        let (to, last) = (HostId::new(destination), ByteCount::new(100));
+        clos.ideal_completion(HostId::new(0), to, full_packets, wire, last).as_ps()
     };
-    assert_eq!(short(15), ideal(29));
+    assert_eq!(short(15, 29), ideal(29) + 80_000);
     let below = clos.ideal_completion(HostId::new(0), HostId::new(1), 28, wire, wire).as_ps();
-    assert_eq!(short(1), below + 80_000);
+    assert_eq!(short(1, 29), below + 80_000);
+    // Behind four full ones it has crossed the last link before the first of them is there.
+    assert_eq!([short(15, 4), short(15, 5)], [ideal(4), ideal(5) + 80_000]);
+    // 50 KB: five packets of 9000 B and one of 5000 B.
+    let last = ByteCount::new(5064);
+    let of_50_kb = clos.ideal_completion(HostId::new(0), HostId::new(15), 5, wire, last);
+    assert_eq!(of_50_kb.as_ps(), ideal(5) + 4_051_200);
+}
+
+/// When the last of some packets arrives, if each link takes them in the order of their arrival. A packet is its bytes on
+/// the wire and its path: an up-link of the ToR and one of the aggregation switch.
+fn last_arrival(way: &[LinkSpec], packets: &[(u64, [u64; 2])]) -> TimeDelta {
+    let mut at = vec![TimeDelta::ZERO; packets.len()];
+    for (place, link) in way.iter().enumerate() {
+        let tier = place.min(way.len() - 1 - place);
+        let mut order: Vec<usize> = (0..packets.len()).collect();
+        order.sort_by_key(|&packet| at[packet]);
+        let mut free = std::collections::BTreeMap::new();
+        for packet in order {
+            let (bytes, path) = &packets[packet];
+            let free = free.entry(&path[..tier]).or_insert(TimeDelta::ZERO);
+            *free = at[packet].max(*free) + link.transmission(ByteCount::new(*bytes));
+            at[packet] = *free + link.delay;
+        }
+    }
+    at.into_iter().max().expect("a packet")
+}
+
+/// The minimum over all paths of each packet, and all places of the short one among the full ones.
+fn found_minimum(clos: &Clos, full_packets: usize, full: u64, last: u64) -> TimeDelta {
+    let way = clos.links_between(HostId::new(0), HostId::new(clos.hosts() - 1));
+    let [tor, aggregation] =
+        [clos.aggregations_per_pod, clos.cores_per_aggregation.max(1)].map(u64::from);
+    let paths = tor * aggregation;
+    let mut found = None;
+    // All paths are alike: the first packet goes by the first.
+    for choice in 0..paths.pow(full_packets as u32) {
+        for place in 0..=full_packets {
+            let mut rest = choice * paths;
+            let packets: Vec<(u64, [u64; 2])> = (0..=full_packets)
+                .map(|packet| {
+                    let path = rest % paths;
+                    rest /= paths;
+                    (if packet == place { last } else { full }, [path % tor, path / tor])
+                })
+                .collect();
+            let took = last_arrival(&way, &packets);
+            found = Some(found.map_or(took, |found: TimeDelta| found.min(took)));
+        }
+    }
+    found.expect("a path")
+}
+
+/// Packets are followed over every path. Between the farthest hosts of random networks with links of any rates.
+#[test]
+fn an_ideal_time_is_the_minimum_over_all_paths() {
+    let mut draws = crate::random::Draws::new(12);
+    let (mut exact, mut below) = (0, 0);
+    for case in 0..300 {
+        let tiers = draws.one_of(&[2, 3]);
+        let mut link = || LinkSpec {
+            rate: trimline_packet::BitRate::from_gbps(draws.one_of(&[10, 25, 40])),
+            delay: TimeDelta::from_ps(draws.below(2_000_000)),
+            ..TEN_GIG
+        };
+        let (host_link, tor_link, aggregation_link) = (link(), link(), link());
+        let counts = Clos { host_link, tor_link, aggregation_link, ..fattree(2) };
+        let clos = Clos {
+            tiers,
+            pods: if tiers == 3 { 2 } else { 1 },
+            tors_per_pod: 2,
+            aggregations_per_pod: 1 + draws.below(3) as u32,
+            cores_per_aggregation: if tiers == 3 { 1 + draws.below(2) as u32 } else { 0 },
+            ..counts
+        };
+        let full_packets = draws.below(5);
+        let short = 1 + draws.below(9_000);
+        let last = 64 + draws.one_of(&[9_000, short]);
+        let (from, to) = (HostId::new(0), HostId::new(clos.hosts() - 1));
+        let (full_wire, last_wire) = (ByteCount::new(9_064), ByteCount::new(last));
+        let ideal = clos.ideal_completion(from, to, full_packets, full_wire, last_wire);
+        let found = found_minimum(&clos, full_packets as usize, 9_064, last);
+        assert!(ideal <= found, "case {case}: {ideal} > {found}: {full_packets} {last} {clos:?}");
+        let is_exact = clos.ideal_times_are_exact();
+        if is_exact {
+            assert_eq!(ideal, found, "case {case}: {full_packets} full, {last} B, {clos:?}");
+        }
+        let links = [host_link, tor_link, aggregation_link];
+        let slowest = links.iter().map(|link| link.transmission(full_wire)).max();
+        assert!(found <= ideal + slowest.expect("a link"), "case {case}: {found} {ideal} {clos:?}");
+        exact += u32::from(is_exact);
+        below += u32::from(ideal < found);
+    }
+    assert!(exact > 60 && below > 0, "{exact} exact, {below} below");
 }
