@@ -231,7 +231,7 @@ class Folders(InScratch):
         checked = trimline.Scenario.of(INCAST).checked
         calls: list[Callable[[list[int]], object]] = [
             checked.warnings,
-            checked.slow_timers,
+            checked.cautions,
             lambda places: checked.fit(places, 1),
             lambda places: checked.claim(self.out, places),
         ]

@@ -69,8 +69,8 @@ def compare(
     Everything else of the scenario stays: topology, links, workloads, seeds; its own series are
     left out. Each transport runs over its own kind of switch, unless the scenario says
     `switch.profile`. `timers` is a preset of those transports that have timers: `linux`,
-    `datacenter` or `rfc`. Timers that may decide more than the transports do are warned of. Memory
-    is as in `run`. A scheme is a transport with its switches, phantom queues and pacers: one that
+    `datacenter` or `rfc`. Timers that may decide more than the transports do are warned of, and
+    so are payloads that differ. Memory is as in `run`. A scheme is a transport with its switches, phantom queues and pacers: one that
     is built in, or that has a table `scheme` in the scenario.
     """
     from trimline.sweeping import chosen, sweep  # noqa: PLC0415
@@ -86,7 +86,7 @@ def compare(
         text = with_series(read.text, transports, timers)
     names = schemes or transports
     laid = replace(read, text=text, settings=(*asked(read.text), *read.settings))
-    for sentence in laid.checked.slow_timers([run.place for run in chosen(laid, names)]):
+    for sentence in laid.checked.cautions([run.place for run in chosen(laid, names)]):
         warnings.warn(sentence, stacklevel=2)
     folder = Path(out) if out is not None else read.folder("compare")
     results = sweep(

@@ -61,7 +61,7 @@ pub(crate) fn compare(
     // What the table needs is known before the runs, not behind them.
     check_package("plot.comparison").map_err(Failure::message)?;
     // Defaults that decide more than the transports do.
-    for note in slow_timers(&scenario.runs) {
+    for note in cautions(&scenario.runs) {
         eprintln!("note: {note}");
     }
     let out = options.run.out.clone().unwrap_or_else(|| default_folder(path, "compare"));
@@ -200,8 +200,38 @@ pub(crate) fn has_timers(name: &str, transports: &Transports) -> bool {
     known.is_some_and(|known| known.grammar().keys.iter().any(|key| key.name == "timers"))
 }
 
+/// Sentences about defaults that may decide more than the transports do.
+pub(crate) fn cautions<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<String> {
+    let runs: Vec<&Run> = runs.into_iter().collect();
+    let mut sentences = slow_timers(runs.iter().copied());
+    sentences.extend(unequal_payloads(&runs));
+    sentences
+}
+
+/// Transports of a comparison with different payloads at one point of the sweep.
+fn unequal_payloads(runs: &[&Run]) -> Option<String> {
+    let payload = |run: &Run| run.plan.transports.iter().map(|one| one.payload_bytes()).max();
+    let first = runs.first()?;
+    let mut found: Vec<(&str, u16)> = Vec::new();
+    for run in runs.iter().filter(|run| run.point == first.point) {
+        let of_run = (&*run.plan.series, payload(run)?);
+        if !found.contains(&of_run) {
+            found.push(of_run);
+        }
+    }
+    if found.windows(2).all(|pair| pair[0].1 == pair[1].1) {
+        return None;
+    }
+    let each = found.iter().map(|(name, bytes)| format!("{name} {bytes} B"));
+    let each = each.collect::<Vec<_>>().join(", ");
+    Some(format!(
+        "full packets have different payloads: {each}; `payload` in the scenario, or --set payload=1460B, gives all the \
+         same"
+    ))
+}
+
 /// Timers made for other networks, where another transport of the comparison has none such.
-pub(crate) fn slow_timers<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<String> {
+fn slow_timers<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<String> {
     let mut of: Vec<(&str, Option<String>)> = Vec::new();
     for chosen in runs.into_iter().flat_map(|run| &run.plan.transports) {
         let found = (chosen.name(), chosen.slow_timers());
@@ -272,6 +302,25 @@ mod tests {
         assert_eq!(notes(&["ndp", "dctcp"], Some("datacenter")), [""; 0]);
         // All have the same.
         assert_eq!(notes(&["tcp", "dctcp"], None), [""; 0]);
+    }
+
+    #[test]
+    fn payloads_that_make_a_comparison_unfair_are_said() {
+        let base = "topology.star.hosts = 3\n[[workload]]\nname = \"w\"\npermutation = {}\nsize = \"9KB\"\n";
+        let known = Transports::built_in();
+        let notes = |keys: &str, settings: &[&str]| {
+            let settings: Vec<String> = settings.iter().map(|&text| text.to_owned()).collect();
+            let text = format!("{keys}{base}");
+            let read =
+                of_transports(Path::new("s.toml"), &text, ("ndp,homa", None), &settings, &known);
+            let (scenario, _) = read.unwrap_or_else(|error| panic!("{error:?}"));
+            cautions(&scenario.runs)
+        };
+        let said = notes("transport.ndp.payload = \"1460B\"\n", &[]);
+        assert!(said.len() == 1 && said[0].contains("ndp 1460 B, homa 9000 B"), "{said:?}");
+        assert_eq!(notes("", &[]), [""; 0]);
+        assert_eq!(notes("payload = \"1460B\"\n", &[]), [""; 0]);
+        assert_eq!(notes("transport.ndp.payload = \"1460B\"\n", &["payload=700B"]), [""; 0]);
     }
 
     #[test]

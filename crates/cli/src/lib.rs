@@ -23,6 +23,7 @@ mod failure;
 mod finding;
 mod findings;
 mod foreign;
+mod ideal_words;
 mod kept;
 mod load;
 mod memory;
@@ -66,7 +67,8 @@ use failure::Failure;
 /// What a scenario is laid over with.
 #[derive(Args, Clone, Debug, Default)]
 struct Settings {
-    /// Lay KEY=VALUE over the scenario: a dotted key; a name is a key in a list of named tables.
+    /// Override a scenario key in every series and scheme, e.g. `--set payload=1460B` or `--set workload.incast.size=90KB`.
+    /// It goes before the scenario, a series and a scheme, and after a sweep.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Seeds instead of the scenario's: a range "1..5" or a list "1,4,7".

@@ -16,7 +16,12 @@ pub(crate) fn reference(transports: &Transports) -> String {
          columns from the code that writes files.\n\n\
          ## Keys of a scenario\n\n\
          A key without a source has a default that is chosen. An example is one value that the key takes. Where a table\n\
-         stands in double brackets there may be several.\n",
+         stands in double brackets there may be several.\n\n\
+         A run is made of layers. Each goes over those before it, in this order: the scenario, its series, its scheme, each\n\
+         `--set` in the order of the command, the point of the sweep. Trimline refuses a value that a sweep would hide, a key\n\
+         of a series that a scheme would replace, and a `--set` or a sweep of a key of a transport that the series or scheme\n\
+         does not have: `payload` is the key for all transports. Where no series or scheme names a transport,\n\
+         `--set transport.dctcp={}` chooses one.\n",
     );
     text += &scenario::reference(transports);
     text += &scenario::profiles();

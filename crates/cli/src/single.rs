@@ -142,13 +142,13 @@ impl Named {
         Ok(said.into_iter().flatten().map(|(sentence, _)| sentence).collect())
     }
 
-    /// Transports of the runs at `places` whose timers may decide more than they do, where others have none such: a
-    /// sentence each.
+    /// Sentences about the runs at `places` whose defaults may decide more than their transports do: timers of some that
+    /// others do not have, and payloads that differ.
     ///
     /// # Errors
     /// One line: there is no such run.
-    pub fn slow_timers(&self, places: &[usize]) -> Result<Vec<String>, String> {
-        Ok(compare::slow_timers(self.runs_at(places)?))
+    pub fn cautions(&self, places: &[usize]) -> Result<Vec<String>, String> {
+        Ok(compare::cautions(self.runs_at(places)?))
     }
 
     /// Whether there are runs at these places.

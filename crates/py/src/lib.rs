@@ -74,9 +74,9 @@ impl Scenario {
         self.0.warnings(&places).map_err(PyValueError::new_err)
     }
 
-    /// Transports of these runs whose timers may decide more than they do, a sentence each.
-    fn slow_timers(&self, places: Vec<usize>) -> PyResult<Vec<String>> {
-        self.0.slow_timers(&places).map_err(PyValueError::new_err)
+    /// Sentences about timers and payloads of these runs that may decide more than their transports do.
+    fn cautions(&self, places: Vec<usize>) -> PyResult<Vec<String>> {
+        self.0.cautions(&places).map_err(PyValueError::new_err)
     }
 
     /// Whether the result of a run is in a directory.

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use super::check::{Extent, range};
 use super::grammar::{SCENARIO, SCHEMES_FILE};
 use super::laying::{self, Scheme};
+use super::payload;
 use super::resolve::resolve;
 use super::rules::Laying;
 use super::sweep::{self, MAX_RUNS, axis_name, file_name, label, refuse_overridden};
 use super::{Run, Scenario};
 use crate::keys::error::{Place, ScenarioError, Source};
 use crate::keys::form::Language;
-use crate::keys::tree::{self, Node, Value};
+use crate::keys::tree::{self, Entry, Node, Table, Value};
 use crate::transports::Transports;
 
 /// What the program knows beside the grammar.
@@ -73,7 +74,7 @@ pub(super) fn expand(
             ));
         }
         let mut variant = base.clone();
-        tree::lay(&mut variant, &over, &Laying)?;
+        payload::lay(&mut variant, &over)?;
         variants.push((text, variant, Some(over)));
     }
     if variants.is_empty() {
@@ -90,7 +91,7 @@ pub(super) fn expand(
     for (series, variant, own) in variants {
         let mut laid = variant.clone();
         for setting in &settings {
-            tree::lay(&mut laid, setting, &Laying)?;
+            payload::lay(&mut laid, setting)?;
         }
         let described = |key| laid.child(key).and_then(Node::text).unwrap_or_default().to_owned();
         scenario.name = described("name");
@@ -136,19 +137,75 @@ impl Basis<'_> {
         self.series.into_iter().chain(self.settings).collect()
     }
 
-    /// The tree of a point of the sweep: `whole`, or with a scheme the series, the scheme, the settings, the point.
-    fn tree(self, whole: Node, point: &[Node], language: &Language) -> Result<Node, ScenarioError> {
-        let Some(scheme) = self.scheme else { return Ok(whole) };
+    /// The tree of a point of the sweep: the scenario, the series, the scheme, the settings, the point. `whole` is the tree
+    /// without the scheme; `name` is that of series and scheme.
+    fn tree(
+        self,
+        name: &str,
+        whole: &Node,
+        point: &[Node],
+        language: &Language,
+    ) -> Result<Node, ScenarioError> {
         let mut tree = self.variant.clone();
-        laying::lay(&mut tree, &whole, scheme, language)?;
-        for over in self.settings.iter().chain(point) {
-            tree::lay(&mut tree, over, &Laying)?;
+        if let Some(scheme) = self.scheme {
+            let mut later =
+                Node { value: Value::Table(Table::default()), place: whole.place.clone() };
+            for over in self.settings.iter().chain(point) {
+                payload::lay(&mut later, over)?;
+            }
+            laying::lay(&mut tree, (whole, &later), scheme, language)?;
+        }
+        let own = self.series.filter(|series| series.child("transport").is_some());
+        let is_named = self.scheme.is_some() || own.is_some();
+        for setting in self.settings {
+            if is_named || !chooses_transport(setting) {
+                refuse_other_transport(name, &tree, setting, is_named)?;
+            }
+            payload::lay(&mut tree, setting)?;
+        }
+        for over in point {
+            refuse_other_transport(name, &tree, over, is_named)?;
+            payload::lay(&mut tree, over)?;
         }
         for key in ["sweep", laying::TABLES, laying::CHOSEN] {
             tree.take(key);
         }
         Ok(tree)
     }
+}
+
+/// Whether a setting is a whole table of a transport, or of transports, and not a key in one.
+fn chooses_transport(setting: &Node) -> bool {
+    let key = setting.place.source.text.split('=').next().unwrap_or_default();
+    steps(key).count() <= 2
+}
+
+/// Refuses a layer with a key of a transport that the series or scheme below it does not have: the run would have another
+/// transport than its name says.
+fn refuse_other_transport(
+    name: &str,
+    tree: &Node,
+    layer: &Node,
+    is_named: bool,
+) -> Result<(), ScenarioError> {
+    let entries = |tree: &Node| -> Vec<Entry> {
+        let table = tree.child("transport").and_then(Node::table);
+        table.map_or_else(Vec::new, |table| table.entries.clone())
+    };
+    let known: Vec<String> = entries(tree).into_iter().map(|entry| entry.key).collect();
+    let other = entries(layer).into_iter().find(|entry| !known.contains(&entry.key));
+    let Some(other) = other.filter(|_| !known.is_empty()) else { return Ok(()) };
+    let of = if name.is_empty() { "a scenario".to_owned() } else { format!("series `{name}`") };
+    let (key, known) = (&other.key, known.join(", "));
+    let mut expected = format!("keys of transport.{known}");
+    if other.node.child(payload::KEY).is_some() {
+        expected += &format!(", or `{}`, which is a key for all transports", payload::KEY);
+    }
+    if !is_named {
+        expected += &format!(", or `transport.{key}={{}}` before it, which chooses that transport");
+    }
+    let problem = format!("`transport.{key}` of {of}, whose transport is {known}");
+    Err(ScenarioError::new(&other.key_place, problem, expected))
 }
 
 /// Every run of one series, whose tree is `variant`, with one scheme or none.
@@ -188,11 +245,12 @@ fn runs_of(
         for (slot, axis) in chosen.iter().zip(&axes) {
             let value = &axis.values[*slot];
             let branch = tree::branch(&axis.path, value.clone());
-            tree::lay(&mut tree, &branch, &Laying)?;
+            payload::lay(&mut tree, &branch)?;
             laid.push(branch);
             point.push((axis_name(axis, &axes), label(value)));
         }
-        let tree = basis.tree(tree, &laid, known.language)?;
+        let mut tree = basis.tree(series, &tree, &laid, known.language)?;
+        payload::give(&mut tree, known.transports.default().name(), known.language)?;
         SCENARIO.check(&tree, Extent::Whole, known.language)?;
         let (plan, output) = resolve(&tree, known.transports)?;
         let seeds = seeds(&tree)?;

@@ -67,12 +67,17 @@ pub(crate) static SCENARIO: Grammar = Grammar {
             Form::Transports,
             "The transport of every flow, and its parameters. Several where every workload names its own. Default: ndp.",
         ),
+        optional(
+            super::payload::KEY,
+            BYTES,
+            "Payload of a full packet with every transport and scheme; set (`--set payload=1460B`) or swept it holds in every series. A payload of a workload goes before it, and one in a table under `transport` of the same or a later layer. Default: that of each transport.",
+        ),
         required("workload", Form::Tables(&WORKLOAD), "Who sends what to whom."),
         optional("output", Form::Table(&output_keys::OUTPUT), "What a run writes."),
         optional(
             "sweep",
             Form::Sweep,
-            "Keys of the scenario, dotted or nested, each with a list of values or a range { from, to, step }: one run for every combination. In a list of named tables, the name is a key: workload.<name>.size. The values take the place of one beside the sweep. A series or a setting does not give a key that is swept below it another value: it gives `sweep.KEY`.",
+            "Keys of the scenario, dotted or nested, each with a list of values or a range { from, to, step }: one run for every combination. In a list of named tables, the name is a key: workload.<name>.size. The values take the place of one beside the sweep. A series or a setting does not give a key that is swept below it another value: it gives `sweep.KEY`. A key of a transport is swept only where every series and scheme has this transport; `payload` is a key of all.",
         ),
         optional("series", Form::Tables(&SERIES), "Variants of the scenario, run side by side."),
         SCHEME_KEY,
@@ -96,7 +101,7 @@ pub(crate) static SCHEMES_FILE: Grammar =
     Grammar { about: "Schemes.", alternatives: &[], keys: &[SCHEME_KEY, SCHEMES_KEY] };
 
 pub(crate) static SCHEME: Grammar = Grammar {
-    about: "A scheme takes the place of the scenario's transport, of its switch but for the latency, of its phantom queues and pacers. A payload that the scenario gives its one transport is kept.",
+    about: "A scheme takes the place of the scenario's transport, of its switch but for the latency, of its phantom queues and pacers. `payload` of the scenario is kept, and so is a payload that the scenario gives its one transport.",
     alternatives: &[],
     keys: &[
         required("name", Form::Name, "Its name, unique in the scenario."),

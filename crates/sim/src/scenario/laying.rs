@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::resolve;
 use super::rules::Laying;
 use super::schemes::{self, BuiltIn, Network};
+use super::{payload, resolve};
 use crate::keys::error::{Place, ScenarioError, Source, nearest};
 use crate::keys::form::{Form, Language};
 use crate::keys::quantity::{self, Quantity};
@@ -129,10 +129,11 @@ fn of_table(node: &Node) -> Result<Scheme, ScenarioError> {
     Ok(Scheme { name: text.to_owned(), like, own: Some(own) })
 }
 
-/// Lays a scheme over a tree. `whole` is the same tree with everything else laid over it: what the scheme is made for.
+/// Lays a scheme over a tree: the scenario with its series. `later` is what is laid over the scheme, and `whole` is the tree
+/// with it: what the scheme is made for.
 pub(super) fn lay(
     tree: &mut Node,
-    whole: &Node,
+    (whole, later): (&Node, &Node),
     scheme: &Scheme,
     language: &Language,
 ) -> Result<(), ScenarioError> {
@@ -144,9 +145,10 @@ pub(super) fn lay(
             "workloads without `transport`: a scheme is the transport of all",
         ));
     }
-    let payload = payload(whole);
-    let mut over = keys(scheme, payload.as_ref(), whole)?;
-    if let Some(payload) = payload {
+    let below = payload::of(tree);
+    let own = scheme.own.as_ref().and_then(payload::of);
+    let mut over = keys(scheme, payload::of(later).or(own).or(below.clone()).as_ref(), whole)?;
+    if let Some(payload) = below.filter(|_| tree.child(payload::KEY).is_none()) {
         give_payload(&mut over, payload, language);
     }
     // A scheme takes the place of all that another would say.
@@ -159,15 +161,7 @@ pub(super) fn lay(
             table.entries.retain(|key| !is_replaced(&entry.key, &key.key));
         }
     }
-    tree::lay(tree, &over, &Laying)
-}
-
-/// The payload that a scenario's one transport says.
-fn payload(whole: &Node) -> Option<Entry> {
-    match &whole.child("transport")?.table()?.entries[..] {
-        [only] => only.node.table()?.find("payload").cloned(),
-        _ => None,
-    }
+    payload::lay(tree, &over)
 }
 
 /// Gives the payload to a transport that takes one and says none.

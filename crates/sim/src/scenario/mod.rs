@@ -17,6 +17,7 @@ mod links;
 mod lossless;
 mod nics;
 mod output_keys;
+mod payload;
 mod port_keys;
 mod priorities;
 mod processing;
@@ -91,8 +92,11 @@ pub struct Output {
 
 impl Scenario {
     /// Reads the scenario `text`; `file` is its name in errors. Each of `settings` is a `KEY=VALUE`
-    /// with a dotted key, laid over every series; in a list of named tables a name is a key
+    /// with a dotted key, laid over every series and scheme; in a list of named tables a name is a key
     /// (`workload.incast.size=90KB`), and a value that is no TOML is a string.
+    ///
+    /// The layers of a run are, each over those before: the scenario, a series, a scheme, the settings in their order, a
+    /// point of the sweep.
     ///
     /// # Errors
     /// The first mistake. Nothing runs and nothing is written before a scenario is whole.

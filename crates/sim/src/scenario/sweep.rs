@@ -1,8 +1,8 @@
 //! What a sweep varies: its keys, their values, and who says the same otherwise.
 
 use super::check::range;
-use super::laying;
 use super::rules::Laying;
+use super::{laying, payload};
 use crate::keys::error::{Place, ScenarioError};
 use crate::keys::tree::{self, Entry, Node, Rules, Table, Value};
 
@@ -21,6 +21,31 @@ impl Axis {
         self.path.iter().map(|(step, _)| step.as_str()).collect::<Vec<_>>().join(".")
     }
 
+    /// Whether it is the payload of all transports.
+    fn is_payload(&self) -> bool {
+        matches!(&self.path[..], [(only, _)] if only == payload::KEY)
+    }
+
+    /// Whether it is the payload of one transport.
+    fn is_payload_of_transport(&self) -> bool {
+        let steps: Vec<&str> = self.path.iter().map(|(step, _)| &**step).collect();
+        matches!(steps[..], ["transport", _, last] if last == payload::KEY)
+    }
+
+    /// Payloads that a layer gives in place of the swept one: those of transports for that of all, and the other way
+    /// round.
+    fn other_payloads<'a>(&self, layer: &'a Node) -> Vec<(String, &'a Node)> {
+        let all = layer.child(payload::KEY).filter(|_| self.is_payload_of_transport());
+        let of_transports = layer.child("transport").and_then(Node::table);
+        let of_transports = of_transports.filter(|_| self.is_payload());
+        let entries = of_transports.map_or(&[][..], |table| &table.entries);
+        let own = entries.iter().filter_map(|entry| {
+            let key = format!("transport.{}.{}", entry.key, payload::KEY);
+            Some((key, entry.node.child(payload::KEY)?))
+        });
+        all.map(|node| (payload::KEY.to_owned(), node)).into_iter().chain(own).collect()
+    }
+
     fn is_at(&self, path: &[(String, Place)]) -> bool {
         self.path.iter().map(|(step, _)| step).eq(path.iter().map(|(step, _)| step))
     }
@@ -32,7 +57,21 @@ pub(super) fn axes(sweep: &Node, tree: &Node) -> Result<Vec<Axis>, ScenarioError
     let mut axes = Vec::new();
     collect(sweep, Some(tree), &mut Vec::new(), &mut axes)?;
     axes.iter().try_for_each(refuse_schemes)?;
+    refuse_both_payloads(&axes)?;
     Ok(axes)
+}
+
+/// The payload of all transports and that of one: only one of the two would be in force.
+fn refuse_both_payloads(axes: &[Axis]) -> Result<(), ScenarioError> {
+    let all = axes.iter().find(|axis| axis.is_payload());
+    let of_one = axes.iter().find(|axis| axis.is_payload_of_transport());
+    let (Some(all), Some(of_one)) = (all, of_one) else { return Ok(()) };
+    let place = of_one.path.last().map(|(_, place)| place);
+    Err(ScenarioError::new(
+        place.unwrap_or(&all.path[0].1),
+        format!("`{}` and `{}` are both swept", all.key(), of_one.key()),
+        "one of the two",
+    ))
 }
 
 /// A point is laid over a scheme, which is made before it.
@@ -197,6 +236,9 @@ impl Conflict {
 
 /// What of a layer a point of the sweep over `tree` would take the place of.
 fn conflict(layer: &Node, tree: &Node, axis: &Axis) -> Option<Conflict> {
+    if let Some((key, node)) = axis.other_payloads(layer).pop() {
+        return Some(Conflict { key, place: node.place.clone(), is_alternative: false });
+    }
     let (mut node, mut tree) = (layer, Some(tree));
     // Names of a list are part of a key, and of no path of the grammar.
     let (mut key, mut path) = (String::new(), String::new());

@@ -81,7 +81,7 @@ fn a_wrong_key_names_the_nearest() {
         "sedes",
         "scenario.toml:4:1: unknown key `sedes` (at `sedes`); expected one of name, description, \
          duration, warm_up, seeds, engine, topology, links, host, link_event, routing_convergence, \
-         impairment, detour, switch, phantom_queue, transport, workload, output, \
+         impairment, detour, switch, phantom_queue, transport, payload, workload, output, \
          sweep, series, scheme, schemes; nearest: seeds",
     );
     check(
@@ -550,8 +550,8 @@ fn mistakes_in_series_and_sweep_point_at_themselves() {
         refused("switch.profile = \"htsim\"", "series = []"),
         "scenario.toml:18:1: unknown key `series` (at `series`); expected one of name, name, \
          description, duration, warm_up, seeds, engine, topology, links, host, link_event, \
-         routing_convergence, impairment, detour, switch, phantom_queue, transport, workload, \
-         output, sweep, scheme, schemes; nearest: seeds"
+         routing_convergence, impairment, detour, switch, phantom_queue, transport, payload, \
+         workload, output, sweep, scheme, schemes; nearest: seeds"
             .replace("name, name", "name")
     );
     assert_eq!(

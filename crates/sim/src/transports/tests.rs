@@ -289,7 +289,7 @@ fn every_workload_names_its_transport_where_there_are_several() {
     assert_eq!(agreed.switch, ServiceModel::drop_tail(200));
 }
 
-/// A series or a setting changes a transport that is there, and takes the place of all with one that is not.
+/// A setting changes a transport that is there. A whole table takes the place of all transports that were there.
 #[test]
 fn another_transport_takes_the_place_of_those_that_were_there() {
     let text = "duration = \"1ms\"\ntopology.star.hosts = 2\nswitch.profile = \"paper\"\n\
@@ -302,8 +302,11 @@ fn another_transport_takes_the_place_of_those_that_were_there() {
         Ok::<_, String>(names(&scenario.runs[0].plan))
     };
     assert_eq!(laid(&["transport.ndp.initial_window=5"]), Ok(vec!["ndp", "dctcp"]));
-    assert!(laid(&["transport.tcp.ecn=true"]).unwrap_err().contains("no table `transport.ndp`"));
-    let to_tcp = ["transport.tcp.ecn=true", "workload.w.transport=tcp", "workload.v.transport=tcp"];
+    let refused = laid(&["transport.tcp.ecn=true"]).unwrap_err();
+    assert!(refused.contains("whose transport is ndp, dctcp"), "{refused}");
+    assert!(laid(&["transport.tcp={}"]).unwrap_err().contains("no table `transport.ndp`"));
+    let to_tcp =
+        ["transport.tcp={ecn=true}", "workload.w.transport=tcp", "workload.v.transport=tcp"];
     assert_eq!(laid(&to_tcp), Ok(vec!["tcp"]));
     let both = [
         "transport = { tcp = {}, mptcp = {} }",
