@@ -1,4 +1,4 @@
-//! What the workspace checks about itself: `cargo xtask vectors`, `p4`, `mutations`, `tidy`. CI calls
+//! What the workspace checks about itself: `cargo xtask vectors`, `p4`, `mutations`, `findings`, `tidy`. CI calls
 //! nothing that a developer cannot call.
 
 use std::path::Path;
@@ -8,6 +8,7 @@ mod arrows;
 mod bmv2;
 mod claims;
 mod deflections;
+mod findings;
 mod frames;
 mod generate;
 mod mistakes;
@@ -17,7 +18,7 @@ mod rooms;
 mod tidy;
 mod vectors;
 
-const USAGE: &str = "usage: cargo xtask vectors [--mutations | --generate | --expand FOLDER] | p4 [--mutations | --compile] | mutations [--check] [--crate CRATE] [--part K/N] [NAME..] | tidy";
+const USAGE: &str = "usage: cargo xtask vectors [--mutations | --generate | --expand FOLDER] | p4 [--mutations | --compile] | mutations [--check] [--crate CRATE] [--part K/N] [NAME..] | findings [--because REASON | --signs] | tidy";
 
 fn written(outcome: Result<usize, String>) -> ExitCode {
     match outcome {
@@ -27,6 +28,20 @@ fn written(outcome: Result<usize, String>) -> ExitCode {
         }
         Err(error) => {
             eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Prints the number of findings in the lock, or what the lock refuses.
+fn locked(outcome: Result<usize, Vec<String>>) -> ExitCode {
+    match outcome {
+        Ok(findings) => {
+            println!("{findings} findings are locked");
+            ExitCode::SUCCESS
+        }
+        Err(refused) => {
+            refused.iter().for_each(|line| eprintln!("{line}"));
             ExitCode::FAILURE
         }
     }
@@ -150,6 +165,18 @@ fn main() -> ExitCode {
         ["p4", "--mutations"] => finders(p4::check_mutations(&root)),
         ["p4", "--compile"] => written(p4::compile(&root)),
         ["mutations", ref rest @ ..] => mutations(&root, rest),
+        ["findings"] => locked(findings::update(&root, None)),
+        ["findings", "--because", reason] => locked(findings::update(&root, Some(reason))),
+        ["findings", "--signs"] => match findings::signs(&root) {
+            Ok(counts) => {
+                print!("{counts}");
+                ExitCode::SUCCESS
+            }
+            Err(error) => {
+                eprintln!("{error}");
+                ExitCode::FAILURE
+            }
+        },
         ["tidy"] => match tidy::run_all(&root) {
             Ok(files) => {
                 println!("{files} files are tidy");
