@@ -222,14 +222,23 @@ def theirs_of(finding):
 
 
 def missed_by(finding, ours):
-    """Who misses what `ours` misses: theirs too, beyond the same bound; ours alone; or there is no program."""
+    """What is known of a miss: theirs misses the same bound; ours alone does; there is no program; or a cause.
+    `ours` is None where the runs have no such value."""
     theirs = theirs_of(finding)
-    if theirs is None:
-        return "no-program" if "theirs" in finding else None
+    if ours is None or theirs is None:
+        if ours is not None and "theirs" in finding:
+            return "no-program"
+        return "cause-known" if "cause" in finding else None
     lo, hi = finding.get("lo"), finding.get("hi")
     below = lo is not None and ours < exact(lo) and theirs[0] < exact(lo)
     above = hi is not None and ours > exact(hi) and theirs[1] > exact(hi)
     return "as-theirs" if below or above else "both"
+
+
+def is_sign(finding):
+    """Whether the only bound of a comparison is 0."""
+    bounds = [finding[key] for key in ("lo", "hi") if key in finding]
+    return "against" in finding and bounds == [0]
 
 
 def same_theirs(finding, reported):
@@ -391,7 +400,8 @@ def main():
             interval = same_interval(of_seeds, theirs.get("seeds"))
             agrees = same_value and bounds and interval and holds == theirs["holds"]
             agrees = agrees and not_judged == theirs.get("not_judged", False)
-            missed = None if holds or ours is None else missed_by(finding, ours)
+            missed = None if holds else missed_by(finding, ours)
+            agrees = agrees and is_sign(finding) == theirs.get("sign", False)
             agrees = agrees and missed == theirs.get("missed")
             agrees = agrees and same_theirs(finding, theirs.get("theirs"))
             differences += not agrees

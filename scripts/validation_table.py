@@ -8,7 +8,8 @@ Between `<!-- measured: ID -->` and `<!-- end -->` stands the table of experimen
 else is touched. Of some series (`--series`) the rows that were judged take the place of those of
 the same findings, and the others stay; a table that has none yet gets them all. An experiment
 without a place in the file, or with findings that do not hold, is named; what does not hold belongs
-into the text below the table with its cause. Only the standard library.
+into the text below the table with its cause. Between `<!-- counted -->` and `<!-- end -->` stands how
+many findings of all tables hold, those that ask for a sign alone apart. Only the standard library.
 """
 
 from __future__ import annotations
@@ -27,18 +28,24 @@ def number(value: float | None) -> str:
     return "-" if value is None else f"{value:.4f}".rstrip("0").rstrip(".")
 
 
-def bounds(lo: float | None, hi: float | None) -> str:
-    """The accepted range, open at a side that has no bound."""
+def bounds(finding: dict) -> str:
+    """The accepted range, open at a side that has no bound; `sign` where it asks for no more than that."""
+    lo, hi = finding.get("lo"), finding.get("hi")
     if lo is None and hi is None:
         return "-"
-    return f"{'' if lo is None else number(lo)}..{'' if hi is None else number(hi)}"
+    ends = f"{'' if lo is None else number(lo)}..{'' if hi is None else number(hi)}"
+    return f"{ends} {SIGN}" if finding.get("sign") else ends
 
 
-#: Of a finding that is missed, what is said of the authors' program.
+#: Marks a comparison whose only bound is 0.
+SIGN = "sign"
+
+#: Of a finding that is missed, what is known: what the authors' program gives, or a cause.
 MISSED = {
     "as-theirs": "**misses the paper, as theirs does**",
     "both": "**misses both**",
     "no-program": "**misses the paper; no program**",
+    "cause-known": "**does not hold; cause known**",
 }
 
 
@@ -77,7 +84,7 @@ def row(finding: dict) -> str:
         number(finding.get("paper")),
         theirs(finding),
         number(finding.get("ours")),
-        bounds(finding.get("lo"), finding.get("hi")),
+        bounds(finding),
         finding.get("unit", ""),
         verdict(finding),
     ]
@@ -107,8 +114,36 @@ def rewritten(text: str, experiments: list[dict]) -> tuple[str, list[str]]:
     return text, homeless
 
 
+#: Findings with a range, those of them that hold, and the same of findings with a sign alone.
+COUNTS = ("paper", "ranges", "hold", "signs", "hold")
+
+
+def counted(text: str) -> str:
+    """The text with the table of counts, between `<!-- counted -->` and `<!-- end -->`, made from its other tables."""
+    place = re.compile(r"(<!-- counted -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+    match = place.search(text)
+    if match is None:
+        return text
+    counts: dict[str, list[int]] = {}
+    tables = re.findall(r"<!-- measured: (\w[\w-]*)/[^ ]* -->\n(.*?)<!-- end -->", text, re.DOTALL)
+    for paper, measured in tables:
+        for line in standing(measured).values():
+            *_, limits, _, word, _ = line.strip().split("|")
+            if word.strip() in ("reported", NOT_RUN) or limits.strip() == "-":
+                continue
+            first = 2 if limits.strip().endswith(SIGN) else 0
+            for key in (paper, "**all**"):
+                count = counts.setdefault(key, [0, 0, 0, 0])
+                count[first] += 1
+                count[first + 1] += word.strip() == "holds"
+    rows = sorted(counts.items(), key=lambda item: (item[0].startswith("*"), item[0]))
+    head = f"| {' | '.join(COUNTS)} |\n|{'---|' * len(COUNTS)}\n"
+    made = head + "".join(f"| {key} | {' | '.join(map(str, row))} |\n" for key, row in rows)
+    return text[: match.start(2)] + made + text[match.end(2) :]
+
+
 def asks_for_theirs(finding: dict) -> bool:
-    """Whether a finding misses the paper, and nobody has said what the authors' program gives."""
+    """Whether a finding misses the paper, and expected.toml gives neither the authors' result nor a cause."""
     return finding.get("paper") is not None and finding.get("missed") is None
 
 
@@ -123,14 +158,14 @@ def main(arguments: list[str]) -> int:
         print(f"{verdict}: of the quick tier; the tables are of all runs", file=sys.stderr)
         return 2
     text, homeless = rewritten(page.read_text(encoding="utf-8"), experiments)
-    page.write_text(text, encoding="utf-8")
+    page.write_text(counted(text), encoding="utf-8")
     for experiment in experiments:
         for finding in experiment["findings"]:
             name = f"{experiment['id']}: {finding['name']}"
             if not finding["holds"]:
                 print(f"{name} does not hold: say why in {page}")
                 if asks_for_theirs(finding):
-                    print(f"{name}: what does theirs give? `theirs` says it")
+                    print(f"{name}: write `theirs` or `cause` into expected.toml")
     for identifier in homeless:
         print(f"{page}: no `<!-- measured: {identifier} -->`", file=sys.stderr)
     return 1 if homeless else 0

@@ -133,12 +133,24 @@ class Rules(unittest.TestCase):
             finding = bounds | {"theirs": theirs}
             self.assertEqual(JUDGE.missed_by(finding, Fraction(ours)), missed)
         self.assertEqual(JUDGE.missed_by(bounds, Fraction(1)), None)
+        for ours in (Fraction(1), None):
+            self.assertEqual(JUDGE.missed_by(bounds | {"cause": "why"}, ours), "cause-known")
+            known = bounds | {"cause": "why", "theirs": {"none": "why"}}
+            self.assertEqual(JUDGE.missed_by(known, ours), "no-program" if ours else "cause-known")
         self.assertEqual(JUDGE.missed_by(bounds | {"reference": 5.0}, Fraction(1)), "both")
         measured = {"theirs": {"value": 2.0}}
         self.assertTrue(JUDGE.same_theirs(measured, {"from": 2.0, "to": 2.0}))
         self.assertFalse(JUDGE.same_theirs(measured, {"from": 2.0, "to": 2.5}))
         self.assertFalse(JUDGE.same_theirs(measured, None))
         self.assertTrue(JUDGE.same_theirs({"reference": 1.0}, None))
+
+    def test_a_sign_is_one_bound_at_zero_of_a_comparison(self) -> None:
+        """A bound of zero on a number of its own asks for zero, and not for a sign."""
+        self.assertTrue(JUDGE.is_sign({"against": "b", "hi": 0.0}))
+        self.assertTrue(JUDGE.is_sign({"against": "b", "lo": 0}))
+        self.assertFalse(JUDGE.is_sign({"hi": 0}))
+        self.assertFalse(JUDGE.is_sign({"against": "b", "hi": -1}))
+        self.assertFalse(JUDGE.is_sign({"against": "b", "lo": 0, "hi": 0}))
 
     def test_interval_over_seeds(self) -> None:
         """Student's t from its distribution, and an interval that is not that of the values."""

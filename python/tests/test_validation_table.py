@@ -49,8 +49,23 @@ class Tables(unittest.TestCase):
         self.assertIn(row, self.rewritten(missed)[0])
         missed |= {"missed": "both", "theirs": {"from": 1.5, "to": 1.5}}
         self.assertIn("| 1.5 | 3 | ..2 | ms | **misses both** |", self.rewritten(missed)[0])
+        missed |= {"missed": "cause-known"}
+        self.assertIn("| **does not hold; cause known** |", self.rewritten(missed)[0])
         told = {"name": "x", "ours": 3.0, "unit": "ms", "holds": True}
         self.assertIn("| - | ms | reported |", self.rewritten(told)[0])
+
+    def test_signs_are_marked_and_counted_apart(self) -> None:
+        """A comparison whose only bound is 0 says less than a range."""
+        base: dict = {"ours": -3.0, "unit": "%", "holds": True}
+        findings = [base | {"name": "a", "hi": 0, "sign": True}, base | {"name": "b", "lo": -5}]
+        findings += [base | {"name": "c", "lo": 0, "holds": False}, base | {"name": "d"}]
+        page = "<!-- counted -->\n<!-- end -->\n" + self.page
+        text, _ = script().rewritten(page, [{"id": "ndp/a", "findings": findings}])  # type: ignore[attr-defined]
+        self.assertIn("| a | - | - | -3 | ..0 sign | % | holds |\n", text)
+        counted = script().counted(text)  # type: ignore[attr-defined]
+        self.assertIn("| ndp | 2 | 1 | 1 | 1 |\n| **all** | 2 | 1 | 1 | 1 |\n<!-- end -->", counted)
+        self.assertEqual(counted, script().counted(counted))  # type: ignore[attr-defined]
+        self.assertEqual(self.page, script().counted(self.page))  # type: ignore[attr-defined]
 
     def test_of_some_series_the_other_rows_stay(self) -> None:
         """Rows that were not judged stay; one that never was says that it was not run."""

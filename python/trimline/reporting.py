@@ -483,11 +483,12 @@ def in_order(labels: set[str]) -> list[str]:
     return sorted(labels, key=lambda label: order(value_of(label)))
 
 
-#: Of a finding that is missed, what is said of the authors' program.
+#: Of a finding that is missed, what is known: what the authors' program gives, or a cause.
 MISSED = {
     "as-theirs": "misses the paper, as theirs does",
     "both": "misses both",
     "no-program": "misses the paper; no program",
+    "cause-known": "does not hold; cause known",
 }
 
 
@@ -507,6 +508,7 @@ def findings(rows: Sequence[dict[str, Any]]) -> str:
         low, high = row.get("lo"), row.get("hi")
         ends = ["" if end is None else cell(end) for end in (low, high)]
         bounds = "..".join(ends) if any(ends) else "-"
+        bounds += " sign" if row.get("sign") else ""
         missed = MISSED.get(str(row.get("missed")), "does not hold")
         word, kind = ("holds", "holds") if row.get("holds") else (missed, "fails")
         if row.get("not_judged"):

@@ -50,6 +50,8 @@ pub(crate) struct Finding<M = Measure> {
     pub(crate) reference: Option<f64>,
     /// What their published program gives for this work, or that none does it; without it `reference`.
     pub(crate) theirs: Option<Theirs>,
+    /// Why our runs miss it, where they do and the cause is known. docs/validation.md shows it below the table.
+    pub(crate) cause: Option<String>,
     pub(crate) lo: Option<f64>,
     pub(crate) hi: Option<f64>,
     /// Where a network that delivers nothing would satisfy the bounds: the finding about the same series that it
@@ -102,6 +104,15 @@ pub(crate) enum OverSeeds {
 }
 
 impl<M> Finding<M> {
+    /// Whether the only bound of a comparison is 0: it asks which series is larger, and not by how much.
+    pub(crate) fn is_sign(&self) -> bool {
+        let is_at_zero = match (self.lo, self.hi) {
+            (Some(bound), None) | (None, Some(bound)) => bound == 0.0,
+            _ => false,
+        };
+        is_at_zero && self.against.is_some()
+    }
+
     /// What the authors' program gives: as it was measured, else as their files say.
     pub(crate) fn span_of_theirs(&self) -> Option<Span> {
         match &self.theirs {

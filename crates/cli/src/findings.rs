@@ -52,6 +52,9 @@ impl<M: DeserializeOwned> Expected<M> {
             if let Some(what) = finding.theirs.as_ref().and_then(Theirs::mistake) {
                 return Err(mistake(what));
             }
+            if finding.cause.as_ref().is_some_and(|cause| cause.trim().is_empty()) {
+                return Err(mistake("`cause` is empty"));
+            }
             let Some(companion) = &finding.companion else { continue };
             let is_companion = |other: &&Finding<M>| {
                 other.name == *companion
@@ -222,9 +225,13 @@ impl<M> Finding<M> {
         });
         let theirs = self.span_of_theirs();
         let is_missed = !holds && !not_judged;
-        let missed = ours
-            .filter(|_| is_missed)
-            .and_then(|ours| Missed::of(ours, [self.lo, self.hi], self.theirs.as_ref(), theirs));
+        // A miss without a value, as of flows that never end, has a cause as well.
+        let missed = if is_missed {
+            ours.and_then(|ours| Missed::of(ours, [self.lo, self.hi], self.theirs.as_ref(), theirs))
+                .or(self.cause.as_ref().map(|_| Missed::CauseKnown))
+        } else {
+            None
+        };
         Verdict {
             name: self.name.clone(),
             paper: self.paper,
@@ -233,6 +240,7 @@ impl<M> Finding<M> {
             ours,
             lo: self.lo,
             hi: self.hi,
+            sign: self.is_sign(),
             unit: unit.to_owned(),
             holds: holds || not_judged,
             not_judged,

@@ -90,6 +90,7 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
     catch_interrupts()?;
 
     let (mut judged, mut all_hold) = (Vec::new(), true);
+    let mut count = verdicts::Count::default();
     for (experiment, scenario) in experiments.iter().zip(&scenarios) {
         let out = options.out.join(&experiment.id);
         let findings = &experiment.expected.finding;
@@ -145,11 +146,14 @@ pub(crate) fn reproduce(ids: &[String], options: &Options) -> Result<ExitCode, F
         } else if !options.no_plot {
             draw(&experiment.id, &out, options.json);
         }
+        count.add(&verdicts);
         all_hold &= verdicts.iter().all(|verdict| verdict.holds);
         judged.push(json);
     }
     if options.json {
         print(&format!("{:#}\n", json!({ "experiments": judged })))?;
+    } else if experiments.len() > 1 {
+        print(&format!("\n{} experiments: {}", experiments.len(), count.line()))?;
     }
     Ok(if all_hold { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }

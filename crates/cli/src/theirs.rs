@@ -51,7 +51,7 @@ impl Theirs {
     }
 }
 
-/// Who else misses what is missed here.
+/// What is known of a finding that our runs miss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Missed {
@@ -61,10 +61,13 @@ pub(crate) enum Missed {
     Both,
     /// No published program does this work.
     NoProgram,
+    /// The authors' program was not run for this work. expected.toml gives the cause of the miss.
+    CauseKnown,
 }
 
 impl Missed {
-    /// Of a value beyond a bound. `None` where nobody has looked at theirs.
+    /// Compares a value beyond a bound with what the authors' program gives. `None` without `theirs` and without a
+    /// reference.
     pub(crate) fn of(
         ours: f64,
         [lo, hi]: [Option<f64>; 2],
@@ -83,6 +86,7 @@ impl Missed {
             Missed::AsTheirs => "MISSES THE PAPER, AS THEIRS DOES",
             Missed::Both => "MISSES BOTH",
             Missed::NoProgram => "MISSES THE PAPER; NO PROGRAM",
+            Missed::CauseKnown => "DOES NOT HOLD; CAUSE KNOWN",
         }
     }
 }

@@ -46,12 +46,15 @@ pub(crate) struct Verdict {
     pub(crate) ours: Option<f64>,
     pub(crate) lo: Option<f64>,
     pub(crate) hi: Option<f64>,
+    /// The bounds ask for the sign of a comparison alone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) sign: bool,
     pub(crate) unit: String,
     pub(crate) holds: bool,
     /// The quick tier has none of the runs that it is about, or too few seeds for a mean; or not all of its series are there.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) not_judged: bool,
-    /// Whether theirs misses it too, where it is missed and somebody has looked.
+    /// What is known of the miss: what the authors' program gives, or a cause.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) missed: Option<Missed>,
     /// Each seed's value, over seeds, where there are several.
@@ -79,6 +82,33 @@ pub(crate) fn write(folder: &Path, findings: &serde_json::Value) -> Result<(), F
     result_folder::write_file(&path, text).map_err(|error| Failure::io(&path, &error))
 }
 
+/// Number of judged findings, and how many hold. Findings that ask for a sign alone count apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    ranges: [usize; 2],
+    signs: [usize; 2],
+}
+
+impl Count {
+    pub(crate) fn add(&mut self, verdicts: &[Verdict]) {
+        let is_judged =
+            |verdict: &&Verdict| !verdict.not_judged && verdict.lo.or(verdict.hi).is_some();
+        for verdict in verdicts.iter().filter(is_judged) {
+            let [judged, hold] = if verdict.sign { &mut self.signs } else { &mut self.ranges };
+            *judged += 1;
+            *hold += usize::from(verdict.holds);
+        }
+    }
+
+    /// One line for people.
+    pub(crate) fn line(&self) -> String {
+        let Count { ranges: [ranges, ranges_hold], signs: [signs, signs_hold] } = self;
+        format!(
+            "findings with a range: {ranges_hold} of {ranges} hold; with a sign alone: {signs_hold} of {signs} hold\n"
+        )
+    }
+}
+
 /// The verdicts for people.
 pub(crate) fn table(id: &str, title: &str, verdicts: &[Verdict], tier: Tier) -> String {
     let head =
@@ -89,9 +119,10 @@ pub(crate) fn table(id: &str, title: &str, verdicts: &[Verdict], tier: Tier) -> 
         let range = match (verdict.lo, verdict.hi) {
             (None, None) => "-".to_owned(),
             (lo, hi) => format!(
-                "{}..{}",
+                "{}..{}{}",
                 lo.map(significant).unwrap_or_default(),
-                hi.map(significant).unwrap_or_default()
+                hi.map(significant).unwrap_or_default(),
+                if verdict.sign { " sign" } else { "" }
             ),
         };
         let seeds = verdict.seeds.map_or("-".to_owned(), |interval| match interval.half_width {
@@ -137,7 +168,9 @@ pub(crate) fn table(id: &str, title: &str, verdicts: &[Verdict], tier: Tier) -> 
             text += &format!("{line}\n");
         }
     }
-    text
+    let mut count = Count::default();
+    count.add(verdicts);
+    text + &count.line()
 }
 
 /// Up to four decimals, no trailing zeros.

@@ -1,6 +1,8 @@
 use super::*;
 use trimline_metrics::{FlowEnd, FlowRecord, HostLink, RunRecord};
 
+use crate::verdicts::Count;
+
 fn record(seed: u64, fcts_us: &[Option<u64>]) -> RunRecord {
     let flows = fcts_us.iter().zip(1..).map(|(fct, source)| FlowRecord {
         fct_receiver_ps: fct.map(|us| us * 1_000_000),
@@ -305,4 +307,55 @@ fn a_testbed_program_is_judged_like_a_run() {
     assert_eq!(of(2.5), (Some(2.5), false));
     assert_eq!(of(f64::NAN), (None, false));
     assert!(!finding.of_testbed(&BTreeMap::new()).holds);
+}
+
+#[test]
+fn a_miss_has_a_cause_also_without_a_value() {
+    let missed = |bounds: &str, fct| verdict(bounds, &[record(1, &[fct])]).missed;
+    let cause = "hi = 5.0\ncause = \"why\"\n";
+    assert_eq!(missed(cause, Some(6)), Some(Missed::CauseKnown));
+    assert_eq!(missed(cause, None), Some(Missed::CauseKnown));
+    assert_eq!(missed(cause, Some(5)), None);
+    assert_eq!(missed("hi = 5.0", Some(6)), None);
+    // What the authors' program gives says more.
+    assert_eq!(missed(&format!("{cause}reference = 7.0"), Some(6)), Some(Missed::AsTheirs));
+    assert_eq!(
+        missed(&format!("{cause}theirs = {{ none = \"n\" }}"), Some(6)),
+        Some(Missed::NoProgram)
+    );
+    assert!(refused(&format!("{HEAD}cause = \" \"")).contains("`cause` is empty"));
+}
+
+#[test]
+fn a_sign_is_the_one_bound_at_zero_of_a_comparison() {
+    let is_sign = |bounds: &str| parse(&format!("{HEAD}{bounds}"))[0].is_sign();
+    assert!(is_sign("against = \"other\"\nhi = 0"));
+    assert!(is_sign("against = \"other\"\nlo = 0.0"));
+    // Of a number of its own 0 is all that there is to ask.
+    assert!(!is_sign("hi = 0"));
+    assert!(!is_sign("against = \"other\"\nhi = -1"));
+    assert!(!is_sign("against = \"other\"\nlo = 0\nhi = 0"));
+    assert!(!is_sign("against = \"other\""));
+}
+
+#[test]
+fn signs_count_apart_from_ranges() {
+    let of = |bounds: &str, fct| swept(bounds, &[("ndp", "1", "1", fct), ("other", "1", "1", 10)]);
+    let against = "series = \"ndp\"\nagainst = \"other\"\n";
+    let verdicts = [
+        of(&format!("{against}hi = 0"), 9),
+        of(&format!("{against}hi = 0"), 11),
+        of(&format!("{against}hi = -5"), 9),
+        of(against, 9),
+        Verdict { not_judged: true, ..of("hi = 99.0", 9) },
+    ];
+    let mut count = Count::default();
+    count.add(&verdicts);
+    assert_eq!(
+        count.line(),
+        "findings with a range: 1 of 1 hold; with a sign alone: 1 of 2 hold\n"
+    );
+    let table = crate::verdicts::table("p/f", "t", &verdicts, Tier::Full);
+    assert_eq!(table.matches("..0 sign").count(), 2, "{table}");
+    assert!(table.ends_with(&count.line()), "{table}");
 }
