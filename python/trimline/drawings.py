@@ -19,12 +19,21 @@ KINDS = {
     "data": ("#0072B2", "", "data"),
     "header": ("#D55E00", "", "trimmed header"),
     "returned": ("#CC79A7", "", "header returned to its sender"),
-    "notification": ("#CC79A7", "5 3", "notification of a drop"),
+    "notification": ("#CC79A7", "5 3", "notification"),
     "ack": ("#009E73", "", "ACK"),
     "nack": ("#D55E00", "5 3", "NACK"),
     "pull": ("#000000", "2 3", "PULL"),
     "reset": ("#767676", "8 3", "RESET"),
     "pause": ("#E69F00", "2 2", "pause frame"),
+    "syn": ("#56B4E9", "", "SYN"),
+    "syn-ack": ("#56B4E9", "5 3", "answer to a SYN"),
+    "probe": ("#56B4E9", "2 3", "probe"),
+    "rts": ("#56B4E9", "8 3", "request to send"),
+    "token": ("#000000", "2 3", "token"),
+    "grant": ("#000000", "2 3", "GRANT"),
+    "resend": ("#D55E00", "5 3", "RESEND"),
+    "busy": ("#767676", "2 3", "BUSY"),
+    "cnp": ("#E69F00", "5 3", "congestion notification (CNP)"),
 }
 
 #: More than this cannot be told apart.
@@ -329,5 +338,6 @@ def column_of(row: dict[str, Any], senders: set[str]) -> str:
         )
         return "sender" if is_sender else "receiver"
     at = FORWARD.get(" ".join(word for word in words if not word.isdigit()), 3)
-    is_back = row["packet"] not in ("data", "header")
-    return COLUMNS[len(COLUMNS) - 1 - at if is_back else at]
+    # A probe of pFabric goes there and back: it is drawn on its way there.
+    is_forward = row["packet"] in ("data", "header", "syn", "rts", "probe", "busy")
+    return COLUMNS[at if is_forward else len(COLUMNS) - 1 - at]

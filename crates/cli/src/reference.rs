@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use trimline_metrics::columns::{EVENTS, FILES};
+use trimline_metrics::columns::{EVENTS, FILES, PACKETS};
 use trimline_sim::scenario::{self, Scenario};
 use trimline_sim::topology;
 use trimline_sim::transports::Transports;
@@ -85,6 +85,10 @@ fn files() -> String {
     }
     text += "\n### Events of a timeline\n\n| event | what happened to a packet |\n|---|---|\n";
     for (name, about) in EVENTS {
+        let _ = writeln!(text, "| `{name}` | {about} |");
+    }
+    text += "\n### Packets of a timeline\n\n| packet | what it is |\n|---|---|\n";
+    for (name, about) in PACKETS {
         let _ = writeln!(text, "| `{name}` | {about} |");
     }
     text

@@ -65,7 +65,7 @@ pub const FILES: [FileColumns; 11] = [
     FileColumns {
         file: "hosts.csv",
         key: "ports",
-        row: "a host; only with `host.fifo`, `host.cpu` or `host.pacer`",
+        row: "a host; only with `host.fifo`, `host.cpu`, `host.pacer` or a phantom queue on the link of a host",
         columns: &HOSTS,
     },
     FileColumns {
@@ -142,11 +142,12 @@ const FLOWS: [Column; 23] = [
     column("end", "", "completed (acknowledged), delivered, run-ended, long-lived or not-started"),
 ];
 
-const COUNTED: [Column; 8] = [
+const COUNTED: [Column; 9] = [
     packets("packets", "began to leave"),
     column("bytes", "bytes", "of these on the wire"),
     packets("trimmed", "lost their payload at the port"),
-    packets("dropped", "found no place"),
+    packets("dropped", "found no place and are gone, headers included"),
+    packets("dropped_headers", "trimmed packets among those dropped"),
     packets("returned", "headers that were sent back to their senders"),
     packets(
         "notified",
@@ -158,9 +159,9 @@ const COUNTED: [Column; 8] = [
 
 const RATE: Column = column("rate_bps", "bit/s", "rate of the link at the beginning");
 
-const PORTS: [Column; 10] = {
-    let [a, b, c, d, e, f, g, h] = COUNTED;
-    [column("name", "", "layer, switch, direction, link"), a, b, c, d, e, f, g, h, RATE]
+const PORTS: [Column; 11] = {
+    let [a, b, c, d, e, f, g, h, i] = COUNTED;
+    [column("name", "", "layer, switch, direction, link"), a, b, c, d, e, f, g, h, i, RATE]
 };
 
 const LINKS: [Column; 5] = [
@@ -190,7 +191,7 @@ const PATHS: [Column; 5] = [
     packets("packets", "that went so, retransmissions included"),
 ];
 
-const HOSTS: [Column; 18] = [
+const HOSTS: [Column; 19] = [
     column("host", "", "its number"),
     packets("sent", "given up by the transport"),
     column("bursts", "", "handed to the NIC at once (large send offload)"),
@@ -206,13 +207,14 @@ const HOSTS: [Column; 18] = [
     packets("pacer_dropped", "found its FIFO full"),
     column("associated", "", "times that a flow became one that is paced"),
     column("refused", "", "times that one should have and the table was full"),
+    packets("marked", "that the phantom queue of its link marked (ECN)"),
     packets("measured_sent", "as `sent`, after the warm-up"),
     column("measured_sending_ps", TIME, "as `sending_ps`, after the warm-up"),
     column("measured_receiving_ps", TIME, "as `receiving_ps`, after the warm-up"),
 ];
 
-const SERIES: [Column; 15] = {
-    let [a, b, c, d, e, f, g, h] = COUNTED;
+const SERIES: [Column; 16] = {
+    let [a, b, c, d, e, f, g, h, i] = COUNTED;
     [
         column("time_ps", TIME, "of the sample, from the beginning of the run"),
         column(
@@ -238,6 +240,7 @@ const SERIES: [Column; 15] = {
         f,
         g,
         h,
+        i,
         column(
             "queue_bytes_mean",
             "bytes",
@@ -268,8 +271,8 @@ const FLOW_SERIES: [Column; 12] = [
     column("delivered_bytes", "bytes", "payload that arrived since the row before, each byte once"),
 ];
 
-const PORT_SERIES: [Column; 13] = {
-    let [a, b, c, d, e, f, g, h] = COUNTED;
+const PORT_SERIES: [Column; 14] = {
+    let [a, b, c, d, e, f, g, h, i] = COUNTED;
     [
         column("time_ps", TIME, "of the row, from the beginning of the run"),
         column("name", "", "layer, switch, direction, link"),
@@ -291,6 +294,7 @@ const PORT_SERIES: [Column; 13] = {
         f,
         g,
         h,
+        i,
         column("queue_bytes", "bytes", "in all its queues now, the packet on the wire included"),
     ]
 };
@@ -306,11 +310,7 @@ const TIMELINE: [Column; 15] = [
     column("until_ps", TIME, "of departures: when the last bit has left"),
     column("place", "", "port or host"),
     column("event", "", "what happened; see below"),
-    column(
-        "packet",
-        "",
-        "data, header (trimmed), returned, ack, nack, pull, reset or pause, from now on",
-    ),
+    column("packet", "", "its kind from now on; see below"),
     column("workload", "", "of the flow, as in flows.csv; so are the next three"),
     column("index", "", "of the flow"),
     column("source", "host", "of the flow, whichever way the packet goes"),
@@ -334,20 +334,48 @@ const TIMELINE: [Column; 15] = [
 pub const EVENTS: [(&str, &str); 10] = [
     ("enqueue", "it arrived at a port and waits there"),
     ("trim", "it lost its payload; what is left waits at the port"),
-    ("mark", "the port marked it (ECN); it had no mark before"),
+    (
+        "mark",
+        "the port, or the phantom queue of a port or host, marked it (ECN); it had no mark before",
+    ),
     ("depart", "its first bit is on the link of a port or host; `until_ps` is its last"),
     ("arrive", "its last bit arrived at a host"),
     ("return", "it found no place at a port; its header goes back to its sender"),
-    ("notify", "it found no place at a port; its sender is told"),
+    ("notify", "it found no place at a port or met congestion; a notification goes to its sender"),
     ("drop", "it found no place at a port and is gone"),
     ("deflect", "it was for this port and leaves by another (`switch.deflection`)"),
     ("lose", "the link did not bring it: down, chance or damage (links.csv counts by cause)"),
 ];
 
+/// Kinds of packets of a timeline by name, and what each is.
+pub const PACKETS: [(&str, &str); 18] = [
+    ("data", "data, whole"),
+    ("header", "data without its payload: a trimmed packet"),
+    ("returned", "a header on its way back to its sender (NDP)"),
+    ("notification", "tells a sender of a drop (FastLane) or of congestion (Source Quench)"),
+    ("ack", "ACK"),
+    ("nack", "NACK (NDP, DCQCN)"),
+    ("pull", "PULL (NDP)"),
+    ("reset", "the connection is not known"),
+    ("pause", "a frame of priority flow control, of no flow"),
+    ("syn", "SYN without data (TCP, DCTCP, MPTCP)"),
+    ("syn-ack", "the answer to a SYN"),
+    (
+        "probe",
+        "asks whether packets arrive: on its way there and back (pFabric), or behind unscheduled data (Homa with Aeolus)",
+    ),
+    ("rts", "request to send (pHost)"),
+    ("token", "allows one packet (pHost)"),
+    ("grant", "allows packets of a message (Homa)"),
+    ("resend", "asks for packets that are missing (Homa)"),
+    ("busy", "says that another message goes first (Homa)"),
+    ("cnp", "congestion notification packet (DCQCN)"),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::timeline::{TIMELINE_COLUMNS, What};
+    use crate::timeline::{PacketKind, TIMELINE_COLUMNS, What};
     use crate::{samples, series, table};
 
     #[test]
@@ -379,6 +407,11 @@ mod tests {
                 assert!(expected.is_none_or(|unit| column.unit == unit), "{column:?}");
             }
         }
+    }
+
+    #[test]
+    fn every_kind_of_packet_is_described() {
+        assert_eq!(PACKETS.map(|(name, _)| name), PacketKind::ALL.map(PacketKind::name));
     }
 
     #[test]

@@ -139,11 +139,13 @@ pub struct HostCounters {
     pub associated: u64,
     /// How often one was to be, and its table was full.
     pub refused: u64,
+    /// Packets that the phantom queue of its link marked.
+    pub marked: u64,
 }
 
 impl HostCounters {
     /// The names of all counters, as columns.
-    pub const NAMES: [&'static str; 14] = [
+    pub const NAMES: [&'static str; 15] = [
         "sent",
         "bursts",
         "queue_dropped",
@@ -158,10 +160,11 @@ impl HostCounters {
         "pacer_dropped",
         "associated",
         "refused",
+        "marked",
     ];
 
     /// All counters, in the order of [`HostCounters::NAMES`].
-    pub fn values(&self) -> [u64; 14] {
+    pub fn values(&self) -> [u64; 15] {
         let HostCounters {
             sent,
             bursts,
@@ -177,6 +180,7 @@ impl HostCounters {
             pacer_dropped,
             associated,
             refused,
+            marked,
         } = *self;
         [
             sent,
@@ -193,6 +197,7 @@ impl HostCounters {
             pacer_dropped,
             associated,
             refused,
+            marked,
         ]
     }
 }

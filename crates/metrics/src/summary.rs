@@ -72,7 +72,7 @@ pub struct Summary {
     /// How far packets came, with deflection; absent without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paths: Option<PathSummary>,
-    /// What the NICs, processors and pacers of hosts did; absent without.
+    /// What the NICs, processors, pacers and phantom queues of hosts did; absent without.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hosts: Option<HostSummary>,
     /// Packets that left a link, control and headers included.
@@ -102,6 +102,9 @@ pub struct HostSummary {
     pub associated: u64,
     /// How often one should have, and the table was full.
     pub refused: u64,
+    /// Packets that the phantom queues of their links marked.
+    #[serde(default)]
+    pub marked: u64,
 }
 
 /// What hosts did beside their transports, if there was anything.
@@ -117,6 +120,7 @@ fn hosts(record: &RunRecord) -> Option<HostSummary> {
         paced: sum(|host| host.paced),
         associated: sum(|host| host.associated),
         refused: sum(|host| host.refused),
+        marked: sum(|host| host.marked),
     })
 }
 

@@ -263,9 +263,9 @@ reply,0,7,1,0,270000,7,0,259792000,266099200,259792000,266099200,1.000000,270000
     fn ports_csv_to_the_byte() {
         let text = ports(&record(Vec::new()));
         let expected = "\
-name,packets,bytes,trimmed,dropped,returned,notified,marked,deflected,rate_bps
-tor 0 down 0,31,280000,1,0,0,0,0,0,0
-core 3 down 2,0,0,0,4,2,0,0,0,0
+name,packets,bytes,trimmed,dropped,dropped_headers,returned,notified,marked,deflected,rate_bps
+tor 0 down 0,31,280000,1,0,0,0,0,0,0,0
+core 3 down 2,0,0,0,4,0,2,0,0,0,0
 ";
         assert_eq!(String::from_utf8(text).unwrap(), expected);
     }

@@ -1,6 +1,6 @@
 //! What happened, one event after the other, at chosen ports and hosts or to chosen flows: timeline.csv.
 
-use trimline_packet::Packet;
+use trimline_packet::{Kind, Packet, Service};
 
 use crate::csv::table;
 
@@ -75,13 +75,14 @@ pub enum What {
     Depart,
     /// Its last bit arrived at a host.
     Arrive,
-    /// The port marked it: it had no mark of congestion (ECN) before.
+    /// The port, or the phantom queue of a port or host, marked it: it had no mark of congestion (ECN) before.
     Mark,
     /// It was for this port and leaves the switch by another one.
     Deflect,
     /// It found no place at a port and goes back to its sender.
     Return,
-    /// It found no place at a port, and its sender is told: it goes back as a notification.
+    /// It found no place at a port and goes back as a notification, or it met congestion and a notification goes to its
+    /// sender.
     Notify,
     /// It found no place at a port and is gone.
     Drop,
@@ -104,12 +105,30 @@ pub enum PacketKind {
     Ack,
     /// NACK.
     Nack,
-    /// PULL.
+    /// PULL of NDP.
     Pull,
     /// RESET.
     Reset,
     /// A frame of priority flow control: of no flow, from one end of a link to the other.
     Pause,
+    /// SYN without data.
+    Syn,
+    /// The answer to a SYN.
+    SynAck,
+    /// Asks whether packets arrive.
+    Probe,
+    /// Request to send of pHost.
+    Rts,
+    /// Token of pHost: allows one packet.
+    Token,
+    /// GRANT of Homa: allows packets.
+    Grant,
+    /// RESEND of Homa: asks for packets that are missing.
+    Resend,
+    /// BUSY of Homa: another message goes first.
+    Busy,
+    /// Congestion notification packet of DCQCN.
+    Cnp,
 }
 
 impl What {
@@ -131,6 +150,53 @@ impl What {
 }
 
 impl PacketKind {
+    /// All kinds, in the order of the documentation.
+    pub const ALL: [PacketKind; 18] = [
+        PacketKind::Data,
+        PacketKind::Header,
+        PacketKind::Returned,
+        PacketKind::Notification,
+        PacketKind::Ack,
+        PacketKind::Nack,
+        PacketKind::Pull,
+        PacketKind::Reset,
+        PacketKind::Pause,
+        PacketKind::Syn,
+        PacketKind::SynAck,
+        PacketKind::Probe,
+        PacketKind::Rts,
+        PacketKind::Token,
+        PacketKind::Grant,
+        PacketKind::Resend,
+        PacketKind::Busy,
+        PacketKind::Cnp,
+    ];
+
+    /// The kind of a packet that a switch has changed, and of a frame of a link. `None` for a packet as its sender made
+    /// it: its transport knows its kind.
+    pub fn of_switches(packet: &Packet) -> Option<PacketKind> {
+        if packet.service.is_link() {
+            return Some(PacketKind::Pause);
+        }
+        match packet.service.service() {
+            Service::Notification => Some(PacketKind::Notification),
+            Service::Trimmed => Some(PacketKind::Header),
+            Service::Returned => Some(PacketKind::Returned),
+            Service::Trimmable | Service::Droppable | Service::Control => None,
+        }
+    }
+
+    /// The kind that a header names.
+    pub fn of_header(kind: Kind) -> PacketKind {
+        match kind {
+            Kind::Data => PacketKind::Data,
+            Kind::Ack => PacketKind::Ack,
+            Kind::Nack => PacketKind::Nack,
+            Kind::Pull => PacketKind::Pull,
+            Kind::Reset => PacketKind::Reset,
+        }
+    }
+
     /// As timeline.csv writes it.
     pub fn name(self) -> &'static str {
         match self {
@@ -143,6 +209,15 @@ impl PacketKind {
             PacketKind::Pull => "pull",
             PacketKind::Reset => "reset",
             PacketKind::Pause => "pause",
+            PacketKind::Syn => "syn",
+            PacketKind::SynAck => "syn-ack",
+            PacketKind::Probe => "probe",
+            PacketKind::Rts => "rts",
+            PacketKind::Token => "token",
+            PacketKind::Grant => "grant",
+            PacketKind::Resend => "resend",
+            PacketKind::Busy => "busy",
+            PacketKind::Cnp => "cnp",
         }
     }
 }

@@ -47,8 +47,11 @@ counters! {
     bytes,
     /// Packets whose payload was cut.
     trimmed,
-    /// Packets that found no place.
+    /// Packets that found no place and are gone, headers included.
     dropped,
+    /// Headers among those dropped: trimmed packets on their way to the receiver, or back to the sender. SAI counts them
+    /// as `SAI_PORT_STAT_DROPPED_TRIM_PACKETS`.
+    dropped_headers,
     /// Headers that were sent back to their senders.
     returned,
     /// Packets that found no place, and whose senders were told. They are not among those dropped.
@@ -82,12 +85,13 @@ mod tests {
 
     #[test]
     fn values_come_in_the_order_of_the_names_and_back() {
-        let counters = PortCounters::from_values([1, 2, 3, 4, 5, 6, 7, 8]);
+        let counters = PortCounters::from_values([1, 2, 3, 4, 5, 6, 7, 8, 9]);
         let names = [
             "packets",
             "bytes",
             "trimmed",
             "dropped",
+            "dropped_headers",
             "returned",
             "notified",
             "marked",
@@ -96,12 +100,12 @@ mod tests {
         assert_eq!(PortCounters::NAMES, names);
         assert_eq!(
             (counters.packets, counters.notified, counters.marked, counters.deflected),
-            (1, 6, 7, 8)
+            (1, 7, 8, 9)
         );
         assert_eq!(PortCounters::from_values(counters.values()), counters);
         let mut twice = counters;
         twice.add(&counters);
-        assert_eq!(twice.values(), [2, 4, 6, 8, 10, 12, 14, 16]);
+        assert_eq!(twice.values(), [2, 4, 6, 8, 10, 12, 14, 16, 18]);
         assert_eq!(twice.since(&counters), counters);
     }
 }

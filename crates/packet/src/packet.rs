@@ -227,6 +227,17 @@ impl Service {
         }
     }
 
+    /// Whether a switch has trimmed the packet: it is a header on its way to its receiver, or back to its sender.
+    #[inline]
+    pub const fn is_header(self) -> bool {
+        match self {
+            Service::Trimmed | Service::Returned => true,
+            Service::Trimmable | Service::Control | Service::Droppable | Service::Notification => {
+                false
+            }
+        }
+    }
+
     /// Whether a switch has swapped the packet's addresses: its source is where it was sent to.
     #[inline]
     pub const fn is_turned_round(self) -> bool {

@@ -1,6 +1,8 @@
 //! Bumps on links (HULL, NSDI 2012): phantom queues, and the pacers of hosts. What they do is
 //! [`trimline_switch::bump`]; where a packet meets them is in [`crate::network`].
 
+use std::ops::Range;
+
 use trimline_packet::{Handle, Packet, Packets, Time, TimeDelta};
 use trimline_switch::bump::{
     FlowId, Pacer, PacerCounters, PacerModel, PhantomModel, PhantomQueue, Taken,
@@ -90,6 +92,11 @@ impl Bumps {
     pub(crate) fn have_phantoms(&self, units: u32) -> Shared<bool> {
         let has_phantom = |unit| self.phantoms.find(unit).is_some_and(Option::is_some);
         (0..units as usize).map(has_phantom).collect()
+    }
+
+    /// Whether the link of any of these units has a phantom queue.
+    pub(crate) fn has_phantom_of(&self, units: Range<u32>) -> bool {
+        units.into_iter().any(|unit| self.phantoms.find(unit as usize).is_some_and(Option::is_some))
     }
 
     /// Whether any host has a pacer.

@@ -28,7 +28,7 @@ mod tables;
 
 use std::cmp::Ordering;
 
-use trimline_packet::{BitRate, Handle, HostId, Time};
+use trimline_packet::{BitRate, Handle, HostId, Packet, Time};
 use trimline_switch::Fate;
 use trimline_transport::{Half, Key, PathList};
 
@@ -61,6 +61,9 @@ pub(crate) trait Calendar {
     /// A packet loses its place at a port. For those who record it: nothing follows.
     #[inline]
     fn displaced(&mut self, _arena: &Arena, _port: u32, _handle: Handle, _fate: Fate) {}
+    /// A port sends a notification to the sender of a packet that goes on. For those who record it: nothing follows.
+    #[inline]
+    fn quenched(&mut self, _port: u32, _packet: &Packet) {}
     /// A packet that was for a port leaves by another one. For those who record it: nothing follows.
     #[inline]
     fn deflected(&mut self, _arena: &Arena, _port: u32, _handle: Handle) {}

@@ -8,6 +8,7 @@ use std::ops::{ControlFlow, Deref};
 use std::sync::Arc;
 
 use trimline_metrics::capture::Frames;
+use trimline_metrics::timeline::PacketKind;
 use trimline_metrics::{HostLink, RunRecord, SeriesColumn, flow_store};
 use trimline_packet::{ByteCount, Packet, TimeDelta};
 use trimline_switch::PauseModel;
@@ -353,6 +354,8 @@ pub trait Choice: fmt::Debug + Send + Sync + 'static {
     /// Who makes frames of these packets for a capture, which are in the order of time. `None`: packets have the form of
     /// this repository's own wire format.
     fn frames(&self, packets: &[Packet]) -> Option<Box<dyn Frames>>;
+    /// The kind of a packet as one of its hosts sent it, for a timeline.
+    fn packet_kind(&self, packet: &Packet) -> PacketKind;
     /// What the flows of a group will take.
     fn work(&self, plan: &Plan, group: &Group) -> Work;
     /// Runs a plan of which it is the only transport, or the only one that is not built in, or the first.

@@ -227,8 +227,7 @@ fn perform(
 
 /// Who looks on, in a run of which a timeline is asked.
 fn recorder_of(plan: &Plan, routes: &Routes) -> Option<Recorder> {
-    let workloads = || plan.workloads.iter().map(|workload| workload.name.clone()).collect();
-    plan.timeline.as_ref().map(|asked| Recorder::new(asked, routes, workloads()))
+    plan.timeline.as_ref().map(|asked| Recorder::new(asked, routes, plan))
 }
 
 /// The links of a run.

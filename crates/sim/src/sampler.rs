@@ -127,7 +127,7 @@ impl Sampler {
         }
         // Hosts are the last group.
         if let Some(hosts) = taken.last_mut() {
-            network.host_counters().for_each(|counters| hosts.counters.add(counters));
+            network.host_counters().for_each(|counters| hosts.counters.add(&counters));
             let stopped =
                 |host| network.stopped_for(network.core.routes.ports() + host, now).as_ps();
             hosts.stopped_ps = (0..network.core.routes.hosts()).map(stopped).sum();

@@ -17,6 +17,8 @@ pub trait Fabric {
     fn turn_round(&mut self, packet: Handle) -> bool;
     /// Routes a packet like any other of this switch, at once. What it displaces is settled when this returns.
     fn forward(&mut self, packet: Handle);
+    /// Whether a packet is a header: a switch has trimmed it.
+    fn is_header(&self, packet: Handle) -> bool;
     /// A packet is dropped: frees its storage.
     fn free(&mut self, packet: Handle);
     /// Makes a packet the notification of its drop. Gives the bytes that were cut, or nothing: this switch tells nobody
@@ -59,7 +61,10 @@ pub fn settle(displaced: &mut Displaced, fabric: &mut impl Fabric) {
             },
         };
         if !is_kept {
-            fabric.counters().dropped += 1;
+            let is_header = fabric.is_header(packet);
+            let counters = fabric.counters();
+            counters.dropped += 1;
+            counters.dropped_headers += u64::from(is_header);
             fabric.free(packet);
         }
     }
@@ -104,6 +109,9 @@ mod tests {
         fn forward(&mut self, packet: Handle) {
             self.forwarded.push(packet);
         }
+        fn is_header(&self, packet: Handle) -> bool {
+            packet == Handle::new(3)
+        }
         fn free(&mut self, packet: Handle) {
             self.freed.push(packet);
         }
@@ -140,8 +148,14 @@ mod tests {
         assert_eq!(fabric.forwarded, [handle(1)]);
         assert_eq!((fabric.told, fabric.quenched), (vec![handle(2)], vec![handle(5), handle(6)]));
         assert_eq!(fabric.freed, [handle(0), handle(3), handle(4)]);
-        let counters =
-            PortCounters { trimmed: 2, dropped: 3, returned: 1, notified: 2, ..Default::default() };
+        let counters = PortCounters {
+            trimmed: 2,
+            dropped: 3,
+            dropped_headers: 1,
+            returned: 1,
+            notified: 2,
+            ..Default::default()
+        };
         assert_eq!((fabric.counters, fabric.cut), (counters, 18_000 + 1436));
         assert!(!displaced.is_changed() && displaced.cut_bytes == 0);
     }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use trimline_metrics::Timeline;
-use trimline_packet::{Handle, Time};
+use trimline_packet::{Handle, Packet, Time};
 use trimline_switch::Fate;
 
 use super::{Engine, Network, Recorder};
@@ -62,6 +62,11 @@ impl Calendar for Heap {
     fn displaced(&mut self, arena: &Arena, unit: u32, handle: Handle, fate: Fate) {
         if let Some(recorder) = &mut self.recorder {
             recorder.displaced(arena, unit, handle, fate);
+        }
+    }
+    fn quenched(&mut self, port: u32, packet: &Packet) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.quenched(port, packet);
         }
     }
     fn deflected(&mut self, arena: &Arena, unit: u32, handle: Handle) {

@@ -7,14 +7,12 @@
 use std::collections::BTreeMap;
 
 use trimline_metrics::timeline::{Event, FlowName, PacketKind, Timeline, What};
-use trimline_packet::{
-    ConnectionId, Flags, Handle, Kind, Packet, Packets, Service, ServiceClass, Time,
-};
+use trimline_packet::{ConnectionId, Flags, Handle, Packet, Packets, Service, ServiceClass, Time};
 use trimline_switch::Fate;
 
 use super::Network;
 use crate::arena::Arena;
-use crate::plan::Watch;
+use crate::plan::{Chosen, Plan, Watch};
 use crate::topology::Routes;
 
 /// Before its flow's name is known.
@@ -67,8 +65,10 @@ pub(crate) struct Recorder {
     names: BTreeMap<Connection, FlowName>,
     /// Connections on which the host that opened them sends in the present event.
     opened: Vec<Connection>,
-    /// Events of the present event that still need their flow's name: places in the timeline.
-    unnamed: Vec<(usize, Connection)>,
+    /// Events of the present event that still need their flow's name: places in the timeline, and packets.
+    unnamed: Vec<(usize, Connection, Packet)>,
+    /// By workload: the transport, which knows the kinds of its packets.
+    transports: Vec<Chosen>,
     now: Time,
     ports: u32,
     /// By handle: at which port the packet waits, and as what.
@@ -81,7 +81,7 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn new(watch: &Watch, routes: &Routes, workloads: Vec<String>) -> Recorder {
+    pub(crate) fn new(watch: &Watch, routes: &Routes, plan: &Plan) -> Recorder {
         let mut is_watched = vec![false; routes.units() as usize];
         for place in &watch.places {
             is_watched[place.index()] = true;
@@ -95,6 +95,7 @@ impl Recorder {
             names: BTreeMap::new(),
             opened: Vec::new(),
             unnamed: Vec::new(),
+            transports: plan.workloads.iter().map(|workload| plan.transport_of(workload)).collect(),
             now: Time::ZERO,
             ports: routes.ports(),
             waiting: Vec::new(),
@@ -102,7 +103,7 @@ impl Recorder {
             departed: Vec::new(),
             timeline: Timeline {
                 places: (0..routes.units()).map(|unit| routes.unit_name(unit)).collect(),
-                workloads,
+                workloads: plan.workloads.iter().map(|workload| workload.name.clone()).collect(),
                 events: Vec::new(),
                 packets: Vec::new(),
             },
@@ -128,7 +129,7 @@ impl Recorder {
                 until_ps: None,
                 place: unit,
                 what,
-                packet: kind(packet),
+                packet: PacketKind::of_switches(packet).unwrap_or(PacketKind::Data),
                 flow: if is_of_flow { UNNAMED } else { FlowName::NOBODY },
                 sequence: packet.header.sequence,
                 attempt: packet.header.flags.attempt(),
@@ -137,7 +138,7 @@ impl Recorder {
                 queue,
             });
             if is_of_flow {
-                self.unnamed.push((self.timeline.events.len() - 1, connection));
+                self.unnamed.push((self.timeline.events.len() - 1, connection, *packet));
             }
             if self.keeps_packets {
                 self.timeline.packets.push(*packet);
@@ -156,9 +157,13 @@ impl Recorder {
                 self.names.insert(connection, name);
             }
         }
-        for (place, connection) in self.unnamed.drain(..) {
-            let name = self.names.get(&connection);
-            self.timeline.events[place].flow = *name.expect("a flow begins with a departure");
+        for (place, connection, packet) in self.unnamed.drain(..) {
+            let name = *self.names.get(&connection).expect("a flow begins with a departure");
+            let event = &mut self.timeline.events[place];
+            event.flow = name;
+            if PacketKind::of_switches(&packet).is_none() {
+                event.packet = self.transports[name.workload as usize].packet_kind(&packet);
+            }
         }
     }
 
@@ -188,6 +193,9 @@ impl Recorder {
         if unit < self.ports {
             let before = self.before(handle);
             self.note_mark(unit, arena.packet(handle), before);
+        } else if Looks::of(arena.packet(handle)).is_marked {
+            // Endpoints send nothing with a mark: it is of the phantom queue of the host's link.
+            self.note(unit, arena.packet(handle), What::Mark, None);
         }
         *self.place_of(handle) = None;
     }
@@ -258,6 +266,11 @@ impl Recorder {
         }
     }
 
+    /// `port` sends a notification to the sender of a packet that goes on.
+    pub(super) fn quenched(&mut self, port: u32, packet: &Packet) {
+        self.note(port, packet, What::Notify, None);
+    }
+
     /// A packet that was for `port` leaves by another one.
     pub(super) fn deflected(&mut self, arena: &Arena, port: u32, handle: Handle) {
         self.note(port, arena.packet(handle), What::Deflect, None);
@@ -290,23 +303,5 @@ impl Recorder {
             self.note_mark(unit, packet, before);
         }
         self.name(network);
-    }
-}
-
-fn kind(packet: &Packet) -> PacketKind {
-    if packet.service.is_link() {
-        return PacketKind::Pause;
-    }
-    match (packet.header.kind, packet.service.service()) {
-        (_, Service::Notification) => PacketKind::Notification,
-        (Kind::Data, Service::Trimmed) => PacketKind::Header,
-        (Kind::Data, Service::Returned) => PacketKind::Returned,
-        (Kind::Data, Service::Trimmable | Service::Droppable | Service::Control) => {
-            PacketKind::Data
-        }
-        (Kind::Ack, _) => PacketKind::Ack,
-        (Kind::Nack, _) => PacketKind::Nack,
-        (Kind::Pull, _) => PacketKind::Pull,
-        (Kind::Reset, _) => PacketKind::Reset,
     }
 }

@@ -85,8 +85,10 @@ impl Transmitter {
 /// Packets and bytes, as they enter and leave the network: the two sides of conservation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Ledger {
-    /// Packets that hosts sent.
+    /// Packets that hosts sent, pause frames, and notifications of congestion.
     pub(crate) created: u64,
+    /// Notifications among these that switches made of packets that went on: no link has brought them there.
+    pub(crate) quenched: u64,
     /// Bytes that hosts sent.
     pub(crate) created_bytes: u64,
     /// Packets that reached a host, by its service's number: returned headers at their sender, all others at their
@@ -293,7 +295,7 @@ impl Core {
 
     /// Packets that a host or a port began to send.
     pub(crate) fn packet_hops(&self) -> u64 {
-        self.ledger.created + self.port_hops
+        self.ledger.created - self.ledger.quenched + self.port_hops
     }
 
     /// When a link changes next.
@@ -398,6 +400,7 @@ impl Core {
 impl Ledger {
     fn add(&mut self, other: &Ledger) {
         self.created += other.created;
+        self.quenched += other.quenched;
         self.created_bytes += other.created_bytes;
         for (mine, theirs) in self.delivered.iter_mut().zip(other.delivered) {
             *mine += theirs;

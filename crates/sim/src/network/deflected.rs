@@ -126,7 +126,9 @@ impl Core {
         if is_stray {
             // As if the port had dropped it.
             let port = deflections.opposite[(self.routes.ports() + host) as usize];
-            self.counters[port as usize].dropped += 1;
+            let counters = &mut self.counters[port as usize];
+            counters.dropped += 1;
+            counters.dropped_headers += u64::from(packet.service.service().is_header());
             self.drop_quietly(handle);
         }
         is_stray

@@ -1,5 +1,7 @@
 //! What is looked at between two events: by a recorder, and by checks.
 
+use std::ops::Range;
+
 use trimline_metrics::HostCounters;
 use trimline_packet::{Handle, Packet, Packets, PortCounters, ServiceClass, Time, TimeDelta};
 use trimline_switch::bump::PacerCounters;
@@ -99,14 +101,18 @@ impl<S: SwitchTable + ?Sized, H: HostTable + ?Sized> Network<S, H> {
         staged_hosts(
             self.core.nics.as_deref(),
             self.core.bumps.as_deref(),
-            self.core.routes.hosts(),
+            self.core.routes.ports()..self.core.routes.units(),
             now,
         )
     }
 
-    /// What each host sent, in a run that is sampled.
-    pub(crate) fn host_counters(&self) -> impl Iterator<Item = &PortCounters> {
-        self.core.sent.iter()
+    /// What each host sent, and what the phantom queue of its link marked, in a run that is sampled.
+    pub(crate) fn host_counters(&self) -> impl Iterator<Item = PortCounters> {
+        let bumps = self.core.bumps.as_deref();
+        self.core.sent.iter().zip(self.core.routes.ports()..).map(move |(sent, unit)| {
+            let marked = bumps.map_or(0, |bumps| bumps.marked(unit as usize));
+            PortCounters { marked, ..*sent }
+        })
     }
 
     /// By host: payload that applications have handed over and that it has not sent once, of flows of a size.
@@ -169,12 +175,18 @@ pub(super) fn data_queues(switches: &(impl SwitchTable + ?Sized), port: u32) -> 
 fn staged_hosts(
     nics: Option<&Nics>,
     bumps: Option<&Bumps>,
-    hosts: u32,
+    units: Range<u32>,
     now: Time,
 ) -> Vec<HostCounters> {
-    let has_any = nics.is_some() || bumps.is_some_and(Bumps::paces);
-    let hosts = if has_any { hosts } else { 0 };
-    (0..hosts).map(|host| staged_host(nics, bumps, host, now)).collect()
+    let has_bumps = |bumps: &Bumps| bumps.paces() || bumps.has_phantom_of(units.clone());
+    if nics.is_none() && !bumps.is_some_and(has_bumps) {
+        return Vec::new();
+    }
+    let of = |(host, unit)| HostCounters {
+        marked: bumps.map_or(0, |bumps| bumps.marked(unit as usize)),
+        ..staged_host(nics, bumps, host, now)
+    };
+    (0..).zip(units).map(of).collect()
 }
 
 /// What stands between a host and its link has done.

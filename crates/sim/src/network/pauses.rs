@@ -44,7 +44,9 @@ impl<P: OutputPort> Switches<P> {
             Arrival::Stops => calendar.touched(input),
             Arrival::NoRoom => {
                 calendar.displaced(&core.arena, port, handle, Fate::Dropped);
-                core.counters[port as usize].dropped += 1;
+                let counters = &mut core.counters[port as usize];
+                counters.dropped += 1;
+                counters.dropped_headers += u64::from(packet.service.service().is_header());
                 core.drop_quietly(handle);
                 return false;
             }

@@ -310,9 +310,14 @@ impl<P: OutputPort, C: Calendar + ?Sized> Fabric for Switch<'_, P, C> {
         let mut notification = *header;
         notification.notify();
         self.core.count_created(&notification);
+        self.core.ledger.quenched += 1;
+        self.calendar.quenched(self.port, header);
         let notification = self.core.arena.insert(notification);
         self.forward(notification);
         true
+    }
+    fn is_header(&self, packet: Handle) -> bool {
+        self.core.arena.packet(packet).service.service().is_header()
     }
     fn free(&mut self, packet: Handle) {
         self.core.drop_quietly(packet);

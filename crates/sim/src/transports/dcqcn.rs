@@ -3,17 +3,17 @@
 use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, Reading, Readings, SeriesColumn};
-use trimline_packet::{BitRate, ByteCount, HostId, Packet, TimeDelta};
+use trimline_packet::{BitRate, ByteCount, HostId, Kind, Packet, TimeDelta};
 use trimline_switch::Marker;
-use trimline_transport::dcqcn::{ALPHA_ONE, Config, Endpoint, LEAST_TIMER};
+use trimline_transport::dcqcn::{ALPHA_ONE, Config, Endpoint, LEAST_TIMER, MARK_CNP};
 use trimline_transport::shell::ShellEndpoint as _;
 use trimline_transport::{Framing, Half, flow};
 
 use super::roce::Queues;
 use super::words::time;
 use super::{
-    BYTES, DURATION, Draws, Form, Frames, Grammar, Group, Keys, Plan, Protocol, RATE, Sample,
-    ScenarioError, Setting, Traits, Transport, Work, optional, windowed,
+    BYTES, DURATION, Draws, Form, Frames, Grammar, Group, Keys, PacketKind, Plan, Protocol, RATE,
+    Sample, ScenarioError, Setting, Traits, Transport, Work, optional, windowed,
 };
 use crate::topology::Clos;
 
@@ -237,6 +237,12 @@ impl Transport for Dcqcn {
         Ok(config)
     }
 
+    fn packet_kind(self, packet: &Packet) -> PacketKind {
+        match packet.header.kind {
+            Kind::Ack if packet.marks & MARK_CNP != 0 => PacketKind::Cnp,
+            kind => PacketKind::of_header(kind),
+        }
+    }
     fn payload_bytes(self, config: &Config) -> u16 {
         config.payload_bytes
     }

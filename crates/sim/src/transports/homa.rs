@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trimline_metrics::{Reading, Readings, SeriesColumn};
-use trimline_packet::{BitRate, ByteCount, HostId, ServiceClass, TimeDelta};
+use trimline_packet::{BitRate, ByteCount, Flags, HostId, Kind, Packet, ServiceClass, TimeDelta};
 use trimline_transport::homa::{Config, Ending, Endpoint};
 use trimline_transport::shell::ShellEndpoint as _;
 use trimline_transport::{Framing, Half, WINDOW_LIMIT, flow};
@@ -11,8 +11,8 @@ use trimline_transport::{Framing, Half, WINDOW_LIMIT, flow};
 use super::homa_cutoffs::{Costs, cutoffs};
 use super::words::time;
 use super::{
-    BYTES, DURATION, Draws, Form, Grammar, Group, Keys, Plan, Protocol, Sample, ScenarioError,
-    Setting, Traits, Transport, Work, optional, windowed,
+    BYTES, DURATION, Draws, Form, Grammar, Group, Keys, PacketKind, Plan, Protocol, Sample,
+    ScenarioError, Setting, Traits, Transport, Work, optional, windowed,
 };
 use crate::distributions::{self, distribution};
 use crate::keys::quantity::{self, Quantity};
@@ -297,6 +297,16 @@ impl Transport for Homa {
         false
     }
 
+    fn packet_kind(self, packet: &Packet) -> PacketKind {
+        let is_of_opener = packet.header.flags.contains(Flags::FROM_OPENER);
+        match (packet.header.kind, is_of_opener) {
+            (Kind::Pull, _) => PacketKind::Grant,
+            (Kind::Nack, true) => PacketKind::Probe,
+            (Kind::Nack, false) => PacketKind::Resend,
+            (Kind::Ack, true) => PacketKind::Busy,
+            (kind, _) => PacketKind::of_header(kind),
+        }
+    }
     fn payload_bytes(self, config: &Config) -> u16 {
         config.payload_bytes
     }

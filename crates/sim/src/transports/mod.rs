@@ -34,6 +34,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 pub use trimline_metrics::capture::Frames;
+pub use trimline_metrics::timeline::PacketKind;
 use trimline_metrics::{FlowRecord, PacketLatency, RunRecord};
 pub use trimline_metrics::{Reading, Readings, SeriesColumn};
 use trimline_packet::{HostId, Packet, Time, TimeDelta};
@@ -125,6 +126,10 @@ pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
         keys: &Keys<'_>,
         setting: &Setting<'_>,
     ) -> Result<ConfigOf<Self>, ScenarioError>;
+    /// The kind of a packet as one of its hosts sent it, for a timeline: its header's, unless the transport has others.
+    fn packet_kind(self, packet: &Packet) -> PacketKind {
+        PacketKind::of_header(packet.header.kind)
+    }
     /// Payload bytes of a full packet.
     fn payload_bytes(self, config: &ConfigOf<Self>) -> u16;
     /// The parameters for flows whose full packets have another payload. A transport that can do so hears of each
@@ -288,6 +293,9 @@ impl<T: Transport> Choice for Configured<T> {
     }
     fn series_columns(&self) -> Vec<SeriesColumn> {
         T::Endpoint::series_columns(&self.config)
+    }
+    fn packet_kind(&self, packet: &Packet) -> PacketKind {
+        self.transport.packet_kind(packet)
     }
     fn answers_marks(&self) -> bool {
         self.transport.answers_marks(&self.config)

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, Reading, Readings, SeriesColumn};
-use trimline_packet::{ByteCount, HostId, TimeDelta};
+use trimline_packet::{ByteCount, HostId, Kind, Packet, TimeDelta};
 use trimline_transport::pfabric::{Config, Endpoint, Priority};
 use trimline_transport::shell::ShellEndpoint as _;
 use trimline_transport::{Framing, Half, flow};
 
 use super::words::time;
 use super::{
-    BYTES, DURATION, Draws, Form, Grammar, Group, Keys, Plan, Protocol, Sample, ScenarioError,
-    Setting, Traits, Transport, Work, optional, windowed,
+    BYTES, DURATION, Draws, Form, Grammar, Group, Keys, PacketKind, Plan, Protocol, Sample,
+    ScenarioError, Setting, Traits, Transport, Work, optional, windowed,
 };
 use crate::topology::Clos;
 
@@ -185,6 +185,12 @@ impl Transport for Pfabric {
         false
     }
 
+    fn packet_kind(self, packet: &Packet) -> PacketKind {
+        match packet.header.kind {
+            Kind::Pull => PacketKind::Probe,
+            kind => PacketKind::of_header(kind),
+        }
+    }
     fn payload_bytes(self, config: &Config) -> u16 {
         config.payload_bytes
     }

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use trimline_metrics::{Reading, Readings, SeriesColumn};
-use trimline_packet::{BitRate, ByteCount, HostId, TimeDelta};
+use trimline_packet::{BitRate, ByteCount, Flags, HostId, Kind, Packet, TimeDelta};
 use trimline_transport::phost::{Config, Endpoint, FreeTokens, Order, ReceiverRules};
 use trimline_transport::shell::ShellEndpoint as _;
 use trimline_transport::{Framing, Half, flow};
 
 use super::words::time;
 use super::{
-    BYTES, DURATION, Draws, Form, Grammar, Group, Keys, Plan, Protocol, Sample, ScenarioError,
-    Setting, Traits, Transport, Work, optional, windowed,
+    BYTES, DURATION, Draws, Form, Grammar, Group, Keys, PacketKind, Plan, Protocol, Sample,
+    ScenarioError, Setting, Traits, Transport, Work, optional, windowed,
 };
 use crate::topology::{Clos, LinkSpec};
 
@@ -224,6 +224,14 @@ impl Transport for Phost {
         false
     }
 
+    fn packet_kind(self, packet: &Packet) -> PacketKind {
+        let is_of_opener = packet.header.flags.contains(Flags::FROM_OPENER);
+        match (packet.header.kind, is_of_opener) {
+            (Kind::Pull, true) => PacketKind::Rts,
+            (Kind::Pull, false) => PacketKind::Token,
+            (kind, _) => PacketKind::of_header(kind),
+        }
+    }
     fn payload_bytes(self, config: &Config) -> u16 {
         config.payload_bytes
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use trimline_metrics::{FlowRecord, Reading, Readings, SeriesColumn};
-use trimline_packet::{HostId, Packet, TimeDelta};
+use trimline_packet::{Flags, HostId, Kind, Packet, TimeDelta};
 use trimline_transport::shell::ShellEndpoint as _;
 use trimline_transport::tcp::{
     Config, Control, Endpoint, FastLane, Handshake, MAX_SUBFLOWS, Notifications,
@@ -13,8 +13,8 @@ use trimline_transport::{Framing, Half, flow};
 use super::frames::Segments;
 use super::words::time;
 use super::{
-    BYTES, DURATION, Draws, Form, Frames, Grammar, Group, Key, Keys, Plan, Protocol, Sample,
-    ScenarioError, Setting, Traits, Transport, Work, optional, windowed,
+    BYTES, DURATION, Draws, Form, Frames, Grammar, Group, Key, Keys, PacketKind, Plan, Protocol,
+    Sample, ScenarioError, Setting, Traits, Transport, Work, optional, windowed,
 };
 use crate::protocol::PATIENCE;
 use crate::topology::Clos;
@@ -453,6 +453,15 @@ impl Transport for Family {
         config.ecn
     }
 
+    fn packet_kind(self, packet: &Packet) -> PacketKind {
+        let is_syn = packet.header.flags.contains(Flags::SYN);
+        let is_without_data = packet.wire_bytes <= Packet::HEADER_BYTES;
+        match packet.header.kind {
+            Kind::Data if is_syn && is_without_data => PacketKind::Syn,
+            Kind::Ack if is_syn => PacketKind::SynAck,
+            kind => PacketKind::of_header(kind),
+        }
+    }
     fn payload_bytes(self, config: &Config) -> u16 {
         config.payload_bytes
     }

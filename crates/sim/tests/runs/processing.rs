@@ -4,13 +4,14 @@
 
 use crate::links::event;
 use crate::plans::{both, fattree, incast, plan, run, run_on, star, workload};
-use trimline_metrics::{FlowRecord, RunRecord};
+use trimline_metrics::FlowRecord;
+use trimline_metrics::timeline::What;
 use trimline_packet::{BitRate, ByteCount, HostId, TimeDelta};
 use trimline_sim::division;
-use trimline_sim::plan::{LinkChange, Matrix, Plan};
+use trimline_sim::plan::{LinkChange, Matrix, Plan, Watch};
 use trimline_sim::random::Draws;
 use trimline_sim::suites::take_time;
-use trimline_sim::topology::{Clos, HostDelay, LinkSpec, Processing};
+use trimline_sim::topology::{Clos, HostDelay, LinkSpec, Processing, links};
 use trimline_sim::transports::{Cbr, Family, Ndp, Transport};
 use trimline_transport::{Framing, cbr, ndp, tcp};
 
@@ -93,15 +94,13 @@ fn latest(plan: &Plan, flow: &FlowRecord) -> u64 {
 }
 
 /// One flow alone, by NDP or at the rate of its link: its slowdown is 1, or as much more as its short last packet takes.
-fn check_alone(number: u64, plan: &Plan, record: &RunRecord) -> FlowRecord {
-    let flow: &FlowRecord = &record.flows.get(0).expect("a flow");
-    let (took, ideal) = flow.fct_receiver_ps.zip(flow.ideal_fct_ps).expect("it ends");
+fn check_alone(number: u64, plan: &Plan, flow: &FlowRecord, took: Option<u64>) {
+    let (took, ideal) = took.zip(flow.ideal_fct_ps).expect("it ends");
     let links =
         plan.topology.links_between(HostId::new(flow.source), HostId::new(flow.destination));
     let latest = if links.len() <= 2 { ideal } else { latest(plan, flow) };
     assert!(took >= ideal, "case {number}: {took} < {ideal}, {plan:#?}");
     assert!(took <= latest, "case {number}: {took} > {latest}, ideal {ideal}, {plan:#?}");
-    flow.clone()
 }
 
 #[test]
@@ -113,7 +112,17 @@ fn a_flow_alone_at_constant_bit_rate_takes_its_ideal_time() {
         let config = cbr::Config { payload_bytes, rate, clock_lag, marks_unscheduled: false };
         plan.transports = vec![Cbr.with(config)];
         plan.duration = Some(TimeDelta::from_ms(20));
-        check_alone(number, &plan, &both(&plan));
+        let record = both(&plan);
+        let flow = record.flows.get(0).expect("a flow");
+        // Its hosts tell of no end.
+        let links = links(&plan.topology);
+        let host = links.iter().find(|(name, _)| *name == format!("host {}", flow.destination));
+        let places = host.map(|&(_, link)| link).into_iter().collect();
+        let (from, keep_packets) = (TimeDelta::ZERO, false);
+        plan.timeline = Some(Watch { places, flows: Vec::new(), from, to: None, keep_packets });
+        let timeline = run(&plan).timeline;
+        let arrivals = timeline.events.iter().filter(|event| event.what == What::Arrive);
+        check_alone(number, &plan, &flow, arrivals.map(|event| event.time_ps).max());
     }
 }
 
@@ -124,7 +133,8 @@ fn a_flow_alone_takes_its_ideal_time() {
         println!("case {number}: TRIMLINE_CASE={number} cargo test -p trimline-sim --test runs");
         let plan = alone(number);
         let record = both(&plan);
-        let flow = check_alone(number, &plan, &record);
+        let flow: &FlowRecord = &record.flows.get(0).expect("a flow");
+        check_alone(number, &plan, flow, flow.fct_receiver_ps);
         if flow.packets_sent == 1 {
             // The way back of the ACK.
             let (from, to) = (HostId::new(flow.destination), HostId::new(flow.source));

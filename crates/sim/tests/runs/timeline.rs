@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::plans::{incast, plan, run, star};
-use trimline_metrics::timeline::{Event, What};
+use trimline_metrics::timeline::{Event, PacketKind, What};
 use trimline_metrics::{FlowRecord, RunRecord, Timeline};
 use trimline_packet::TimeDelta;
 use trimline_sim::plan::{Plan, Watch};
@@ -31,6 +31,16 @@ fn agrees(record: &RunRecord) {
     let [departed, trimmed, dropped, returned, notified, marked, lost] =
         [What::Depart, What::Trim, What::Drop, What::Return, What::Notify, What::Mark, What::Lose]
             .map(of);
+    let mut headers: BTreeMap<u32, u64> = BTreeMap::new();
+    for event in timeline.events.iter().filter(|event| event.what == What::Drop) {
+        let is_header = [PacketKind::Header, PacketKind::Returned].contains(&event.packet);
+        *headers.entry(event.place).or_default() += u64::from(is_header);
+    }
+    for host in &record.hosts {
+        let place = record.ports.len() as u32 + host.host;
+        let seen = marked.get(&place).copied().unwrap_or(0);
+        assert_eq!(seen, host.counters.marked, "marks of host {}", host.host);
+    }
     for (place, port) in record.ports.iter().enumerate() {
         assert_eq!(timeline.places[place], port.name());
         let seen = |counts: &BTreeMap<u32, u64>| counts.get(&(place as u32)).copied().unwrap_or(0);
@@ -38,8 +48,8 @@ fn agrees(record: &RunRecord) {
         assert_eq!(seen(&trimmed), port.trimmed, "trims at {}", port.name());
         assert_eq!(seen(&dropped), port.dropped, "drops at {}", port.name());
         assert_eq!(seen(&returned), port.returned, "returns at {}", port.name());
-        // Where congestion is told of, packets go on of which a port tells.
-        assert!(seen(&notified) <= port.notified, "notifications at {}", port.name());
+        assert_eq!(seen(&notified), port.notified, "notifications at {}", port.name());
+        assert_eq!(seen(&headers), port.dropped_headers, "headers dropped at {}", port.name());
         assert_eq!(seen(&marked), port.marked, "marks at {}", port.name());
     }
     for (place, link) in record.links.iter().enumerate() {
@@ -142,6 +152,96 @@ fn marks_are_events_of_the_ports_that_made_them() {
     let marks = with.ports.iter().map(|port| port.marked).sum::<u64>();
     assert!(marks > 100, "{marks} marks");
     assert_eq!(RunRecord { timeline: Timeline::default(), ..with }, without);
+}
+
+/// A run of a scenario on a star, with everything on its timeline.
+fn timeline_of(keys: &str) -> RunRecord {
+    let base = "duration = \"2ms\"\ntopology.star.hosts = 9\n[[workload]]\nname = \"w\"\n\
+                incast = { receiver = 0, senders = 8 }\nsize = \"300KB\"\n";
+    let scenario = trimline_sim::scenario::Scenario::parse("s", &format!("{keys}{base}"), &[]);
+    let scenario = scenario.unwrap_or_else(|error| panic!("{keys}: {error}"));
+    let mut plan = scenario.runs[0].plan.clone();
+    let without = run(&plan);
+    plan.timeline = Some(watch_everything(&plan));
+    let with = run(&plan);
+    agrees(&with);
+    assert_eq!(RunRecord { timeline: Timeline::default(), ..with.clone() }, without, "{keys}");
+    with
+}
+
+fn kinds(record: &RunRecord) -> BTreeMap<&'static str, u64> {
+    let mut kinds = BTreeMap::new();
+    for event in record.timeline.events.iter().filter(|event| event.what == What::Depart) {
+        *kinds.entry(event.packet.name()).or_default() += 1;
+    }
+    kinds
+}
+
+/// A packet has the name that its transport's paper gives it.
+#[test]
+fn packets_have_the_names_of_their_transports() {
+    let own = ["pull", "nack", "syn", "syn-ack", "probe", "rts", "token", "grant", "resend", "cnp"];
+    let small = "switch.data_queue = \"4pkt\"\n";
+    for (keys, expected) in [
+        ("transport.ndp = {}\n".to_owned(), &["pull", "nack"][..]),
+        ("transport.tcp = {}\n".to_owned(), &["syn", "syn-ack"]),
+        ("transport.dctcp.handshake = \"standing\"\n".to_owned(), &[]),
+        (format!("transport.pfabric = {{ rto = \"50us\" }}\n{small}"), &["probe"]),
+        ("transport.phost = {}\n".to_owned(), &["rts", "token"]),
+        ("transport.homa = {}\n".to_owned(), &["grant"]),
+        ("transport.homa.aeolus = true\n".to_owned(), &["probe", "grant"]),
+        ("transport.dcqcn = {}\n".to_owned(), &["cnp", "nack"]),
+    ] {
+        let found = kinds(&timeline_of(&keys));
+        for name in expected {
+            assert!(found.contains_key(name), "{keys}: no {name} in {found:?}");
+        }
+        for name in own.iter().filter(|name| !expected.contains(name)) {
+            assert!(!found.contains_key(name) || *name == "resend", "{keys}: {name} in {found:?}");
+        }
+    }
+}
+
+#[test]
+fn notifications_are_events_of_the_ports_that_sent_them() {
+    for keys in [
+        "transport.tcp.notifications = \"fastlane\"\nswitch.data_queue = \"16pkt\"\n",
+        "transport.tcp.notifications = \"source-quench\"\n",
+        "transport.pfabric.fastlane = true\nswitch.data_queue = \"16pkt\"\n",
+    ] {
+        let record = timeline_of(keys);
+        let notified = record.ports.iter().map(|port| port.notified).sum::<u64>();
+        let departed = kinds(&record).get("notification").copied().unwrap_or(0);
+        assert!(notified > 0 && departed > 0, "{keys}: {notified} notified, {departed} departed");
+    }
+}
+
+#[test]
+fn marks_of_a_hosts_phantom_queue_are_events_and_counted() {
+    let keys = "transport.dctcp = {}\nswitch.profile = \"drop-tail\"\noutput.series = \"100us\"\n\
+                phantom_queue = [{ link = \"host 1\", drain = \"5%\", threshold = \"3KB\" }]\n";
+    let record = timeline_of(keys);
+    let marked = record.hosts.iter().map(|host| host.counters.marked).sum::<u64>();
+    assert!(marked > 10, "{marked} marks");
+    assert_eq!(record.hosts.len(), 9);
+    assert!(record.ports.iter().all(|port| port.marked == 0));
+    let sampled = record.samples.samples.iter().map(|sample| sample.counters.marked).sum::<u64>();
+    assert!(sampled > 0 && sampled <= marked, "{sampled} of {marked}");
+}
+
+#[test]
+fn dropped_headers_are_counted_apart() {
+    let keys =
+        "transport.ndp = {}\nswitch = { header_queue = \"4pkt\", return_to_sender = false }\n";
+    let record = timeline_of(keys);
+    let sum = |of: fn(&trimline_packet::PortCounters) -> u64| {
+        record.ports.iter().map(|port| of(&port.counters)).sum::<u64>()
+    };
+    let (dropped, headers) = (sum(|port| port.dropped), sum(|port| port.dropped_headers));
+    assert!(headers > 0 && headers <= dropped, "{headers} of {dropped}");
+    let tcp = timeline_of("transport.tcp = {}\nswitch.data_queue = \"8pkt\"\n");
+    assert!(tcp.ports.iter().all(|port| port.dropped_headers == 0));
+    assert!(tcp.ports.iter().any(|port| port.dropped > 0));
 }
 
 #[test]

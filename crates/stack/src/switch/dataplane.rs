@@ -741,6 +741,9 @@ impl<E: Egress> trimline_switch::Fabric for AroundPort<'_, E> {
         }
         is_told
     }
+    fn is_header(&self, packet: Handle) -> bool {
+        self.fabric.frames.packet(packet).service.service().is_header()
+    }
     fn free(&mut self, packet: Handle) {
         let described = self.fabric.frames.packet(packet);
         let port = &mut self.fabric.ports[self.port as usize];
