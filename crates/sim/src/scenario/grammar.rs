@@ -68,7 +68,7 @@ pub(crate) static SCENARIO: Grammar = Grammar {
             "The transport of every flow, and its parameters. Several where every workload names its own. Default: ndp.",
         ),
         optional(
-            super::payload::KEY,
+            "payload",
             BYTES,
             "Payload of a full packet with every transport and scheme; set (`--set payload=1460B`) or swept it holds in every series. A payload of a workload goes before it, and one in a table under `transport` of the same or a later layer. Default: that of each transport.",
         ),
