@@ -175,7 +175,8 @@ mod tests {
         let port = Map::from_iter(PortCounters::NAMES.into_iter().enumerate().map(row));
         let text = shown(&Map::from_iter([(switch_ports::KEY.to_owned(), json!([port]))]));
         for (place, name) in PortCounters::NAMES.into_iter().enumerate() {
-            assert!(text.contains(name) && text.contains(&(1000 + place).to_string()), "{text}");
+            let name = name.replace('_', " ");
+            assert!(text.contains(&name) && text.contains(&(1000 + place).to_string()), "{text}");
         }
     }
 }
