@@ -42,12 +42,12 @@ const HANDSHAKE: Key = optional(
 const ACK_EVERY: Key = optional(
     "ack_every",
     Form::Integer(1, 255),
-    "Segments in order that one ACK answers. Default: 2 (RFC 5681).",
+    "Segments in order that one ACK answers. With 2 or more a mark leaves a window of at least two segments, with 1 of at least one. Default: 2 (RFC 5681).",
 );
 const TIMERS: Key = optional(
     "timers",
     Form::Word(&["linux", "datacenter", "rfc"]),
-    "The defaults of ack_delay, rto_min and rto_initial. \"linux\" (default): 40ms, 200ms, 1s. \"datacenter\": 1ms, 5ms, 10ms (chosen; operators use an rto_min of 1ms to 10ms). \"rfc\": 500ms (RFC 1122), 1s, 1s (RFC 6298).",
+    "The defaults of ack_delay, rto_min and rto_initial. \"linux\" (default): 40ms, 200ms, 1s, and without a key rto_min a time-out is at least the smoothed round trip and 200ms. \"datacenter\": 1ms, 5ms, 10ms (chosen; operators use an rto_min of 1ms to 10ms). \"rfc\": 500ms (RFC 1122), 1s, 1s (RFC 6298).",
 );
 const ACK_DELAY: Key =
     optional("ack_delay", DURATION, "The longest that an ACK is delayed. Default: that of timers.");
@@ -56,7 +56,11 @@ const RTO_INITIAL: Key = optional(
     DURATION,
     "Time-out before a round trip was measured. Default: that of timers, or rto_max if that is less.",
 );
-const RTO_MIN: Key = optional("rto_min", DURATION, "Least time-out. Default: that of timers.");
+const RTO_MIN: Key = optional(
+    "rto_min",
+    DURATION,
+    "Minimum time-out. A time-out is also at least 3/2 of the smoothed round trip, and ack_delay more where ack_every is 2 or more. Default: that of timers.",
+);
 const RTO_MAX: Key = optional("rto_max", DURATION, "Greatest time-out. Default: 60s (RFC 6298).");
 const TIME_WAIT: Key = optional(
     "time_wait",
@@ -436,6 +440,11 @@ impl Transport for Family {
             ack_delay: keys.duration("ack_delay", ack_delay)?,
             rto_initial: keys.duration("rto_initial", rto_initial)?,
             rto_min: keys.duration("rto_min", rto_min)?,
+            rto_variance_min: match keys.word("timers") {
+                // `tcp_rto_min` bounds the variance (`tcp_rtt_estimator`). A scenario's `rto_min` bounds the RTO.
+                None | Some("linux") if !keys.has("rto_min") => rto_min,
+                _ => TimeDelta::ZERO,
+            },
             rto_max,
             // Twice what a segment waits in a thousand full packets' queue at 10 Gb/s, and something (RFC 9293: 2 MSL).
             time_wait: keys.duration("time_wait", TimeDelta::from_ms(10))?,
@@ -504,7 +513,10 @@ impl Transport for Family {
             "{name}: initial window {}, {} B a segment, RTO of {} to {}, an ACK for {} segments or after {}{}{}",
             config.initial_window,
             config.payload_bytes,
-            time(config.rto_min),
+            match config.rto_variance_min {
+                TimeDelta::ZERO => time(config.rto_min),
+                variance => format!("SRTT + {}", time(variance)),
+            },
             time(config.rto_max),
             config.ack_every,
             time(config.ack_delay),
@@ -594,6 +606,7 @@ impl Transport for Family {
             ack_delay: TimeDelta::from_us(draws.one_of(&[1, 100, 5_000])),
             rto_initial: TimeDelta::from_us(draws.one_of(&[200, 1_000, 10_000])),
             rto_min: TimeDelta::from_us(draws.one_of(&[100, 1_000])),
+            rto_variance_min: TimeDelta::ZERO,
             receive_window: draws.one_of(&[1, 7, 1024]),
             ..sample_config()
         };
@@ -649,6 +662,7 @@ fn sample_config() -> Config {
         ack_delay: TimeDelta::from_us(100),
         rto_initial: TimeDelta::from_ms(1),
         rto_min: TimeDelta::from_ms(1),
+        rto_variance_min: TimeDelta::ZERO,
         rto_max: TimeDelta::from_ms(100),
         time_wait: TimeDelta::from_ms(10),
         receive_window: 1024,

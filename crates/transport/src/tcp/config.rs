@@ -44,8 +44,12 @@ pub struct Config {
     pub ack_delay: TimeDelta,
     /// RTO before the first sample (RFC 6298: 1 s).
     pub rto_initial: TimeDelta,
-    /// Least RTO (RFC 6298: 1 s).
+    /// Minimum RTO (RFC 6298: 1 s).
     pub rto_min: TimeDelta,
+    /// Minimum of the RTO's term 4 RTTVAR, the G of RFC 6298 (2.3). Linux bounds this term and not the RTO, by its
+    /// `tcp_rto_min` of 200 ms. 0 leaves only the bound that every sender has: half of SRTT, and `ack_delay` where ACKs are
+    /// delayed.
+    pub rto_variance_min: TimeDelta,
     /// Greatest RTO (RFC 6298: 60 s at least).
     pub rto_max: TimeDelta,
     /// Segments that the receiver takes beyond the oldest one that is missing: the receive window.

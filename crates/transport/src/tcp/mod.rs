@@ -51,6 +51,7 @@ mod tests {
             ack_delay: TimeDelta::from_ms(40),
             rto_initial: TimeDelta::from_ms(10),
             rto_min: TimeDelta::from_ms(10),
+            rto_variance_min: TimeDelta::ZERO,
             rto_max: TimeDelta::from_ms(1000),
             receive_window: 4096,
             restart_after_idle: false,

@@ -42,10 +42,23 @@ impl RoundTrip {
             self.variation = self.variation - self.variation / 4 + off / 4;
             self.smoothed = self.smoothed - self.smoothed / 8 + measured / 8;
         }
-        // The clock has no granularity to speak of: G is zero.
-        let base = self.smoothed.saturating_add(self.variation.saturating_mul(4));
+        // RFC 6298 (2.3): max(G, 4 RTTVAR).
+        let variance = self.variation.saturating_mul(4).max(self.variance_min(config));
+        let base = self.smoothed.saturating_add(variance);
         self.base = base.max(config.rto_min.as_ps());
         self.backoff = 0;
+    }
+
+    /// Minimum of 4 RTTVAR. On a steady path RTTVAR vanishes, and without a minimum a repair of one round trip ends when
+    /// the timer does.
+    #[inline]
+    fn variance_min(&self, config: &Config) -> u64 {
+        // Chosen: what limited transmit sends ahead of a retransmission (RFC 3042, two segments) takes half a round trip
+        // where the window is four segments and the link is full.
+        let repair = self.smoothed / 2;
+        // RFC 9002 6.2.1: a peer that delays ACKs may take so much longer.
+        let delay = if config.ack_every > 1 { config.ack_delay.as_ps() } else { 0 };
+        repair.saturating_add(delay).max(config.rto_variance_min.as_ps())
     }
 
     /// RFC 6298 (5.5): the time-out doubles.
@@ -87,6 +100,26 @@ mod tests {
         // variation 3/4 x 40 + 1/4 x 80 = 50, mean 7/8 x 80 + 1/8 x 160 = 90
         assert_eq!(round_trip.smoothed(), Some(TimeDelta::from_us(90)));
         assert_eq!(round_trip.timeout(&config), TimeDelta::from_us(290));
+    }
+
+    /// RFC 6298 (2.3), Linux `tcp_rtt_estimator`: on a steady path 4 RTTVAR counts for its minimum.
+    #[test]
+    fn on_a_steady_path_the_variance_has_a_minimum() {
+        let (us, ms) = (TimeDelta::from_us, TimeDelta::from_ms);
+        let timeout = |round: TimeDelta, config: Config| {
+            let mut round_trip = RoundTrip::new(&config);
+            (0..1000).for_each(|_| round_trip.sample(round, &config));
+            round_trip.timeout(&config).as_ps().div_ceil(1_000_000)
+        };
+        let linux = Config { rto_min: ms(200), rto_variance_min: ms(200), ..config() };
+        assert_eq!(timeout(ms(300), linux.clone()), 500_000);
+        assert_eq!(timeout(us(80), linux.clone()), 200_080);
+        assert_eq!(timeout(ms(600), linux), 900_000);
+        // The RTO has its own minimum.
+        assert_eq!(timeout(us(80), config()), 10_000);
+        let datacenter = Config { ack_delay: ms(1), rto_min: us(1), ..config() };
+        assert_eq!(timeout(us(80), datacenter.clone()), 120);
+        assert_eq!(timeout(us(80), Config { ack_every: 2, ..datacenter }), 1_120);
     }
 
     #[test]

@@ -10,7 +10,8 @@
 //!
 //! # Choices where the RFCs leave one
 //! * The timer starts anew with every partial ACK ("slow but steady", RFC 6582 4), as the authors of NDP
-//!   have it; with many losses in a window the other variant always ends in a time-out.
+//!   have it; with many losses in a window the other variant always ends in a time-out. It also starts anew when
+//!   fast recovery resends the oldest segment (RFC 6675 6), with SACK and without.
 //! * SACK information outlives a time-out: these receivers do not renege (RFC 6675 5.1).
 //! * A retransmission that is lost itself waits for the timer (no RACK, RFC 8985).
 //! * The window does not grow while something else limits the sender (RFC 7661): twice what is in flight
@@ -19,7 +20,7 @@
 
 use alloc::boxed::Box;
 
-use trimline_packet::{PathId, Time, TimeDelta};
+use trimline_packet::{PathId, Time};
 
 use super::config::{Config, SenderStatistics};
 use super::congestion::{Acked, Congestion, Linked, Signals};
@@ -235,9 +236,10 @@ impl Subflow {
         }
         let last_sent = core::mem::replace(&mut self.last_sent, now);
         if self.lost == 0 {
-            if config.restart_after_idle && self.sent.len() == 0 {
+            if self.sent.len() == 0 {
+                self.congestion.skip_time(now);
                 let is_long = now.saturating_since(last_sent) > self.round_trip.timeout(config);
-                if is_long {
+                if config.restart_after_idle && is_long {
                     self.congestion.restart(config);
                 }
             }
@@ -261,6 +263,10 @@ impl Subflow {
         record.is_resent = true;
         record.sent = now;
         let data = record.data;
+        if self.phase == Phase::Recovery && sequence == self.sent.first() {
+            // RFC 6675 6, as Linux does (`tcp_xmit_retransmit_queue`): the repair of the oldest segment has a whole RTO.
+            self.deadline = now.saturating_add(self.round_trip.timeout(config));
+        }
         self.lost -= 1;
         self.lost_from = sequence.wrapping_add(1);
         self.is_forced = false;
@@ -353,6 +359,9 @@ impl Subflow {
         }
         let may_grow = !(config.ecn && ack.echo) || config.grows_when_marked;
         let is_repairing = matches!(self.phase, Phase::Recovery | Phase::Told);
+        if acked > 0 && !is_limited {
+            self.congestion.skip_time(now);
+        }
         if acked > 0 && !is_repairing && is_limited && may_grow {
             let round_trip = self.round_trip.smoothed();
             self.congestion.grow(&Acked { now, acked, round_trip, linked });
@@ -760,10 +769,6 @@ impl Subflow {
     /// There is more to send after a while without: the timer goes on as if it had never stopped. `awaits_syn`: a
     /// subflow that is not established has sent a SYN.
     pub(super) fn resume(&mut self, now: Time, config: &Config, awaits_syn: bool) {
-        // What was sent last was answered a round trip later.
-        let round_trip = self.round_trip.smoothed().unwrap_or(TimeDelta::ZERO);
-        let idle_since = self.last_sent.saturating_add(round_trip);
-        self.congestion.was_idle(now.saturating_since(idle_since));
         let since = match self.sent.len() {
             0 if awaits_syn && !self.is_established => self.mark_time,
             0 => return,

@@ -50,6 +50,7 @@ pub(crate) fn tcp_host(host: HostId) -> tcp::Endpoint {
         ack_delay: TimeDelta::from_ms(1),
         rto_initial: TimeDelta::from_us(500),
         rto_min: TimeDelta::from_us(500),
+        rto_variance_min: TimeDelta::ZERO,
         rto_max: TimeDelta::from_ms(500),
         receive_window: 4096,
         restart_after_idle: false,

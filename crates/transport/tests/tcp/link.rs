@@ -38,6 +38,7 @@ pub(crate) fn config() -> Config {
         ack_delay: TimeDelta::from_ms(40),
         rto_initial: TimeDelta::from_ms(10),
         rto_min: TimeDelta::from_ms(10),
+        rto_variance_min: TimeDelta::ZERO,
         rto_max: TimeDelta::from_ms(500),
         receive_window: 4096,
         restart_after_idle: false,

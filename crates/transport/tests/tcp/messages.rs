@@ -209,6 +209,70 @@ fn alpha_is_kept() {
     assert!((85..100).contains(&percent), "{percent} % of {window} are left");
 }
 
+/// The windows of a CUBIC sender before and after a long message, in 2^-16 segments. `wait` lets the seconds pass that
+/// lie between the sender's only loss and this message.
+fn growth_after(config: &Config, wait: impl FnOnce(&mut Network)) -> (u64, u64) {
+    let mut network = long_path(config, 1);
+    let mut is_first = true;
+    network.impairment = Box::new(move |_, packet| {
+        let is_it = packet.header.kind == Kind::Data && packet.header.sequence == 500;
+        if is_it && core::mem::take(&mut is_first) { Fate::Drop } else { Fate::Pass }
+    });
+    network.open(1, 0, 1, Some(1000));
+    finish(&mut network, 1);
+    assert_eq!(network.hosts[1].endpoint.sender_statistics(0).retransmissions_fast, 1);
+    wait(&mut network);
+    let (before, window) = (network.hosts[1].count(Half::Sending), window(&network));
+    network.send(1, 1000 * SEGMENT);
+    finish(&mut network, before + 1);
+    (window, self::window(&network))
+}
+
+/// The window of the first subflow of host 1, in 2^-16 segments.
+fn window(network: &Network) -> u64 {
+    network.hosts[1].endpoint.window(0, 0)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// RFC 9438 4.2, 5.8: seconds of short messages, one after another or overlapping, are no more time of growth than a
+    /// pause is. The long message may come before the last short one is acknowledged.
+    #[test]
+    fn time_that_the_application_limits_is_no_time_of_growth(
+        ms in 1_000u64..6_000,
+        gap_us in prop_oneof![200u64..900, 1_000u64..30_000],
+        length in 1u64..4,
+        sack: bool,
+        ack_every in 1u8..3,
+        is_idle: bool,
+    ) {
+        let ack_delay = TimeDelta::from_us(300);
+        let config = Config {
+            control: Control::Cubic,
+            sack,
+            ack_every,
+            ack_delay,
+            initial_window: 100,
+            initial_threshold: 100,
+            ..config()
+        };
+        let short = growth_after(&config, |network| {
+            for _ in 0..ms * 1_000 / gap_us {
+                network.send(1, length * SEGMENT);
+                network.run(network.now + TimeDelta::from_us(gap_us));
+            }
+            if is_idle {
+                network.run(network.now + TimeDelta::from_ms(10));
+            }
+        });
+        let pause =
+            growth_after(&config, |network| network.run(network.now + TimeDelta::from_ms(ms)));
+        prop_assert_eq!(short.0, pause.0, "short messages alone leave the window");
+        prop_assert!(short.1.abs_diff(pause.1) < 1 << 16, "{:?}, after a pause {:?}", short, pause);
+    }
+}
+
 /// RFC 9438 4.2: the curve does not rise while there is nothing to send.
 #[test]
 fn time_without_data_is_no_time_of_growth() {

@@ -251,6 +251,15 @@ fn acks_say_how_many_bytes_lie_beyond_their_number() {
     assert_eq!(received(&[(1, full), (0, full), (3, full), (2, full), (5, 9)]), (4, 9, 7));
 }
 
+/// The timer runs on: a segment that a notification resends does not put it off.
+#[test]
+fn a_segment_that_was_told_of_leaves_the_timer() {
+    let mut sender = Lone::sender(&fastlane(8), None);
+    sender.all();
+    assert_eq!(sender.at(5_000).data_after(&told(0, 0)), [0]);
+    assert_eq!(sender.timeout(100_000), Some(10_000));
+}
+
 /// FastLane 3.4.1: control packets are resent at once.
 #[test]
 fn a_syn_and_its_answer_are_resent_at_once() {

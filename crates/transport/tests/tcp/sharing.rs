@@ -55,6 +55,23 @@ fn equal_flows_get_equal_shares_and_fill_the_link() {
     }
 }
 
+/// RFC 5681 4.2: where an ACK waits for two segments, a flow that marks slow down has two in flight. It does not
+/// wait for delayed ACKs, and gets half of an equal share or more.
+#[test]
+fn flows_that_marks_slow_down_do_not_wait_for_delayed_acks() {
+    for control in [Control::NewReno, Control::Cubic, Control::Dctcp { gain_shift: 4 }] {
+        let config = Config { control, ecn: true, sack: true, ack_every: 2, ..config() };
+        for flows in [2, 5, 12] {
+            let configs = vec![config.clone(); flows];
+            let shares = shares(&configs, 200, 5, 200_000);
+            // 8,333 segments in 100 ms.
+            assert!(shares.iter().sum::<u64>() > 7_900, "{control:?}, {flows} flows: {shares:?}");
+            let smallest = shares.iter().min().expect("there are flows") * flows as u64;
+            assert!(smallest > 8_333 / 2, "{control:?}, {flows} flows: {shares:?}");
+        }
+    }
+}
+
 /// A flow with marks keeps the queue near the threshold where one that waits for loss fills it.
 #[test]
 fn dctcp_keeps_its_queue_at_the_threshold() {

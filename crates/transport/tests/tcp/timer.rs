@@ -1,8 +1,11 @@
 //! The retransmission timer (RFC 6298), to the microsecond.
 
-use trimline_packet::{Packet, TimeDelta};
-use trimline_transport::tcp::{Config, Handshake};
+use proptest::prelude::*;
+use trimline_packet::{BitRate, Kind, Packet, TimeDelta};
+use trimline_transport::Half;
+use trimline_transport::tcp::{Config, Control, Handshake};
 
+use crate::link::{Fate, Network, config, us};
 use crate::lone::*;
 
 /// A time-out is three round trips after the first sample, however short these are.
@@ -28,6 +31,18 @@ fn new_data_acknowledged_starts_the_timer_anew() {
     sender.at(8_000).hear_times(2, &ack(1));
     // The sample of 5 ms makes it three times as long.
     assert_eq!(sender.timeout(100_000), Some(20_000));
+}
+
+/// RFC 6675 6: the timer starts anew when fast recovery resends the oldest segment, and not with what follows.
+#[test]
+fn fast_recovery_starts_the_timer_anew() {
+    let mut sender = Lone::sender(&standing(8), None);
+    sender.all();
+    sender.at(1_000).hear(&ack(1));
+    sender.all();
+    assert!(sender.at(5_000).hear_times(3, &ack(1)).data().contains(&1));
+    assert!(!sender.at(6_000).hear_times(6, &ack(1)).data().is_empty());
+    assert_eq!(sender.timeout(100_000), Some(15_000));
 }
 
 /// RFC 6298 5.2.
@@ -119,4 +134,111 @@ fn a_second_timeout_leaves_the_threshold() {
         })
         .collect();
     assert_eq!(windows, [2, 3, 4, 5, 6, 7, 8, 8]);
+}
+
+/// Senders over round trips of 10 us to 1 s, with any minimum of the RTO. Only the first time-out is always long.
+fn any_sender() -> impl Strategy<Value = (Config, u64)> {
+    let control = prop_oneof![
+        Just(Control::NewReno),
+        Just(Control::Cubic),
+        Just(Control::Dctcp { gain_shift: 4 })
+    ];
+    // Evenly over their orders of magnitude.
+    let round_trip = (10f64.ln()..1e6f64.ln()).prop_map(|ln| ln.exp() as u64);
+    let rto_min = (1f64.ln()..1e6f64.ln()).prop_map(|ln| ln.exp() as u64);
+    let delay = prop_oneof![Just(1u64), Just(1_000), Just(40_000), Just(500_000)];
+    let options = (any::<bool>(), any::<bool>(), 1u8..4);
+    (control, options, rto_min, delay, round_trip).prop_map(
+        |(control, (sack, timestamps, ack_every), rto_min, delay, round_trip)| {
+            let config = Config {
+                control,
+                sack,
+                timestamps,
+                ack_every,
+                ecn: matches!(control, Control::Dctcp { .. }),
+                ack_delay: TimeDelta::from_us(delay),
+                rto_initial: TimeDelta::from_ms(5_000),
+                rto_min: TimeDelta::from_us(rto_min),
+                rto_max: TimeDelta::from_ms(60_000),
+                ..config()
+            };
+            (config, round_trip)
+        },
+    )
+}
+
+/// A transfer over a path with this round trip in microseconds and this rate, whose segment `lost` is lost once.
+fn transfer(
+    config: &Config,
+    (round_trip, gbps): (u64, u64),
+    segments: u64,
+    lost: Option<u32>,
+) -> Network {
+    // Each subflow has a path of its own: nothing but its own segments is ahead of it.
+    let mut network = Network::new(2, config.subflows.into(), config);
+    network.delay = TimeDelta::from_us(round_trip / 2);
+    network.rates.fill(BitRate::from_gbps(gbps));
+    let mut lost = lost;
+    network.impairment = Box::new(move |_, packet| {
+        let is_it = packet.header.kind == Kind::Data
+            && packet.wire_bytes > 64
+            && Some(packet.header.sequence) == lost;
+        if is_it {
+            lost = None;
+            return Fate::Drop;
+        }
+        Fate::Pass
+    });
+    network.open(1, 0, 1, Some(segments));
+    assert!(network.run_until_acknowledged(1, 1, us(1_000_000_000)));
+    assert_eq!(network.hosts[1].count(Half::Sending), 1);
+    network
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(120))]
+
+    /// RFC 6298 (2.3): a time-out does not come before the ACK of a steady path, whatever the window, and whether the
+    /// handshake or a segment was the first sample.
+    #[test]
+    fn a_steady_path_has_no_timeout(
+        (config, round_trip) in any_sender(),
+        window in prop_oneof![Just(1u16), 1u16..40],
+        threshold in 2u16..200,
+        segments in 1u64..1500,
+        subflows in 1u8..3,
+    ) {
+        let sack = config.sack && subflows == 1;
+        let config = Config {
+            subflows,
+            sack,
+            initial_window: window,
+            initial_threshold: threshold,
+            receive_window: 200,
+            ..config
+        };
+        let network = transfer(&config, (round_trip, 10), segments, None);
+        let statistics = network.hosts[1].endpoint.sender_statistics(0);
+        prop_assert_eq!((statistics.timeouts, statistics.packets_sent), (0, segments));
+    }
+
+    /// RFC 5681 3.2, RFC 6675 6: one loss in the middle of a long transfer is repaired by one retransmission.
+    #[test]
+    fn one_loss_in_a_long_transfer_has_no_timeout(
+        (config, round_trip) in any_sender(),
+        window in 8u16..200,
+        lost in 2_000u32..2_400,
+    ) {
+        // A SYN takes less time on this wire than a segment.
+        let config = Config {
+            handshake: Handshake::Standing,
+            initial_window: 8,
+            initial_threshold: window,
+            receive_window: window,
+            ..config
+        };
+        let network = transfer(&config, (round_trip, 1), 4_000, Some(lost));
+        let statistics = network.hosts[1].endpoint.sender_statistics(0);
+        prop_assert_eq!((statistics.timeouts, statistics.packets_sent), (0, 4_001));
+    }
 }

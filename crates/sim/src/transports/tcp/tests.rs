@@ -34,6 +34,24 @@ fn timers_have_presets_and_slow_ones_are_said() {
     }
 }
 
+/// Linux bounds the variance of a round trip by 200 ms. A scenario's `rto_min` is the minimum of the RTO alone.
+#[test]
+fn only_the_timers_of_linux_bound_the_variance() {
+    for (keys, variance) in [
+        ("transport.tcp = {}", 200),
+        ("transport.mptcp.timers = \"linux\"", 200),
+        ("transport.dctcp = { timers = \"linux\", rto_min = \"10ms\" }", 0),
+        ("transport.tcp.rto_min = \"200ms\"", 0),
+        ("transport.tcp.timers = \"datacenter\"", 0),
+        ("transport.tcp.timers = \"rfc\"", 0),
+    ] {
+        assert_eq!(config(keys).rto_variance_min, TimeDelta::from_ms(variance), "{keys}");
+    }
+    let words = |keys| Family::Tcp.words(&config(keys));
+    assert!(words("transport.tcp = {}").contains(", RTO of SRTT + 200ms to 60s, "));
+    assert!(words("transport.tcp.rto_min = \"5ms\"").contains(", RTO of 5ms to 60s, "));
+}
+
 #[test]
 fn each_of_the_family_has_its_defaults_and_its_switch() {
     let tcp = config("transport.tcp = {}");

@@ -2,7 +2,7 @@
 //!
 //! Windows are segments in Q32.32, times microseconds. The constant C is 0.4 segments per cubic second.
 
-use trimline_packet::{Time, TimeDelta};
+use trimline_packet::Time;
 
 use super::law::{Acked, Law, ONE};
 
@@ -11,6 +11,8 @@ use super::law::{Acked, Law, ONE};
 pub(super) struct Cubic {
     curve: Curve,
     before: Curve,
+    /// The time of both curves is counted up to here.
+    counted: Time,
 }
 
 /// What a subflow remembers between reductions.
@@ -63,6 +65,7 @@ const fn cube(us: i64) -> i128 {
 
 impl Law for Cubic {
     fn grow(&mut self, window: u64, ack: &Acked) -> u64 {
+        self.counted = ack.now;
         self.curve.grow(window, ack)
     }
 
@@ -82,11 +85,18 @@ impl Law for Cubic {
         reduced(used)
     }
 
-    /// 4.2: what passed without anything to send is not in the elapsed time.
-    fn was_idle(&mut self, time: TimeDelta) {
+    /// 4.2, 5.8: the elapsed time has no periods in which something else than the window limited the sender. As in
+    /// Linux (`bictcp_cwnd_event`) the epoch moves by them.
+    fn skip_time(&mut self, now: Time) {
+        let skipped = now.saturating_since(core::mem::replace(&mut self.counted, now));
         for curve in [&mut self.curve, &mut self.before] {
-            curve.epoch = curve.epoch.map(|epoch| epoch.saturating_add(time));
+            curve.epoch = curve.epoch.map(|epoch| epoch.saturating_add(skipped));
         }
+    }
+
+    /// 4.2: the epoch begins with the present stage of congestion avoidance.
+    fn end_stage(&mut self) {
+        self.curve.epoch = None;
     }
 
     /// 4.9: the curve goes on as if nothing had happened.
@@ -142,6 +152,7 @@ impl Curve {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use trimline_packet::TimeDelta;
 
     /// An ACK of one segment.
     fn ack(now: Time, round_trip: TimeDelta) -> Acked {
@@ -267,6 +278,33 @@ mod tests {
             assert_eq!(reduce(&mut cubic, 100 * ONE) / ONE, 70);
             let window = cubic.grow(70 * ONE, &ack(at(5_100), round_trip));
             assert!(window - 70 * ONE < ONE / 50, "{window}");
+        }
+    }
+
+    /// RFC 9438 4.2, 5.8: the curve goes on where it was, however long something else limited the sender, and also when
+    /// a reduction is taken back meanwhile.
+    #[test]
+    fn time_that_the_window_did_not_limit_does_not_count() {
+        let round_trip = TimeDelta::from_ms(100);
+        let at = |ms: u64| Time::from_ps(ms * 1_000_000_000);
+        let grown = |limited_elsewhere: &[u64], is_undone: bool| {
+            let mut cubic = Cubic::default();
+            cubic.reduce_for_loss(100 * ONE);
+            cubic.grow(70 * ONE, &ack(at(0), round_trip));
+            cubic.grow(70 * ONE, &ack(at(1_000), round_trip));
+            if is_undone {
+                cubic.reduce_for_loss(70 * ONE);
+            }
+            limited_elsewhere.iter().for_each(|&ms| cubic.skip_time(at(ms)));
+            if is_undone {
+                cubic.undo();
+            }
+            let resumed = limited_elsewhere.last().copied().unwrap_or(1_000);
+            cubic.grow(70 * ONE, &ack(at(resumed + 100), round_trip))
+        };
+        for is_undone in [false, true] {
+            assert_eq!(grown(&[9_000], is_undone), grown(&[], false), "{is_undone}");
+            assert_eq!(grown(&[1_020, 1_040, 5_000, 9_000], is_undone), grown(&[], false));
         }
     }
 }

@@ -57,8 +57,11 @@ pub(super) trait Law {
     /// The slow start threshold after a time-out.
     fn reduce_for_timeout(&mut self, used: u64) -> u64;
 
-    /// The application had nothing to send for `time`: it does not count as time of growth.
-    fn was_idle(&mut self, _time: TimeDelta) {}
+    /// Until `now` something else than the window limited the sender: it does not count as time of growth.
+    fn skip_time(&mut self, _now: Time) {}
+
+    /// The present stage of congestion avoidance ended without a loss or a mark. The next growth begins another one.
+    fn end_stage(&mut self) {}
 
     /// The last reduction for a loss or a time-out was for nothing.
     fn undo(&mut self) {}

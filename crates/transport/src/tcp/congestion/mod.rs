@@ -16,7 +16,7 @@ mod newreno;
 
 use alloc::boxed::Box;
 
-use trimline_packet::TimeDelta;
+use trimline_packet::Time;
 
 use super::config::{Config, Control};
 use cubic::Cubic;
@@ -68,6 +68,8 @@ pub(super) struct Congestion {
     threshold: u64,
     /// An echo is acted on once until this segment is acknowledged.
     reduced_until: Option<u32>,
+    /// Segments that a mark leaves at least.
+    min_marked: u8,
     law: Choice,
     /// Window and threshold before the last reduction for a loss, to be taken back if it was for nothing.
     before: (u64, u64),
@@ -81,6 +83,7 @@ impl Congestion {
             window,
             threshold,
             reduced_until: None,
+            min_marked: config.ack_every.min(2),
             law: Choice::new(config),
             before: (window, threshold),
         }
@@ -126,11 +129,13 @@ impl Congestion {
     /// Nothing was sent for long (RFC 5681 4.1): the window is the restart window. The threshold remembers.
     pub(super) fn restart(&mut self, config: &Config) {
         self.window = self.window.min(u64::from(config.initial_window) * ONE);
+        with_law!(&mut self.law, law => law.end_stage());
     }
 
-    /// The application had nothing to send for `time`, and has now.
-    pub(super) fn was_idle(&mut self, time: TimeDelta) {
-        with_law!(&mut self.law, law => law.was_idle(time));
+    /// Until `now` something else than the window limited the sender.
+    #[inline]
+    pub(super) fn skip_time(&mut self, now: Time) {
+        with_law!(&mut self.law, law => law.skip_time(now));
     }
 
     /// New data was acknowledged while the window was what limited the sender.
@@ -165,6 +170,7 @@ impl Congestion {
     pub(super) fn told_after_timeout(&mut self) {
         self.threshold = (self.window / 2).max(LEAST_THRESHOLD);
         self.window = (self.window / 2).max(ONE);
+        with_law!(&mut self.law, law => law.end_stage());
     }
 
     /// A switch says that a segment met congestion, `number` the one behind it and `next` the next to be sent: like an
@@ -236,8 +242,11 @@ impl Congestion {
         }
         self.reduced_until = Some(next);
         let window = with_law!(&mut self.law, law => law.reduce_for_mark(self.window));
-        // RFC 3168 6.1.2: down to one segment, where a loss would leave two.
-        self.window = window.max(ONE);
+        // RFC 3168 6.1.2: down to one segment where each is acknowledged. Where an ACK waits for two, a lone segment waits
+        // for the delay of its ACK, at each turn: two, as Linux has it for every law (`tcp_dctcp_ssthresh`,
+        // `tcp_reno_ssthresh`), and as a loss leaves (RFC 5681 (4)). A mark never opens the window.
+        let min = u64::from(self.min_marked) * ONE;
+        self.window = window.max(min.min(self.window));
         self.threshold = self.window;
         true
     }
@@ -245,7 +254,7 @@ impl Congestion {
 
 #[cfg(test)]
 mod tests {
-    use trimline_packet::Time;
+    use trimline_packet::TimeDelta;
 
     use super::super::tests::config;
     use super::*;
@@ -344,11 +353,13 @@ mod tests {
         assert_eq!(windows, [11, 13, 15]);
     }
 
-    /// RFC 5681 (4): two segments at least. RFC 3168 6.1.2: a mark may leave one.
+    /// RFC 5681 (4): two segments at least. RFC 3168 6.1.2: a mark may leave one, and two where an ACK waits for two.
     #[test]
-    fn a_loss_leaves_two_segments_and_a_mark_one() {
-        for control in [Control::NewReno, Control::Cubic, Control::Dctcp { gain_shift: 4 }] {
-            let config = Config { initial_window: 3, control, ecn: true, ..config() };
+    fn a_loss_leaves_two_segments_and_a_mark_as_many_as_an_ack_waits_for() {
+        let laws = [Control::NewReno, Control::Cubic, Control::Dctcp { gain_shift: 4 }];
+        for (control, ack_every) in laws.into_iter().flat_map(|law| [(law, 1), (law, 2), (law, 8)])
+        {
+            let config = Config { initial_window: 3, control, ack_every, ecn: true, ..config() };
             let mut congestion = Congestion::new(&config);
             congestion.lost(1);
             assert_eq!((congestion.window(), congestion.threshold()), (2 * ONE, 2 * ONE));
@@ -359,7 +370,12 @@ mod tests {
                 congestion
                     .heard_marks(&Signals { number, next: number, acked: 1, echo: true }, false);
             }
-            assert_eq!((congestion.window(), congestion.threshold()), (ONE, ONE), "{control:?}");
+            let left = u64::from(ack_every.min(2)) * ONE;
+            assert_eq!((congestion.window(), congestion.threshold()), (left, left), "{control:?}");
+            // A window of one segment stays one.
+            let mut congestion = Congestion::new(&Config { initial_window: 1, ..config });
+            congestion.heard_marks(&Signals { number: 1, next: 1, acked: 1, echo: true }, false);
+            assert_eq!(congestion.window(), ONE);
         }
     }
 
@@ -395,5 +411,30 @@ mod tests {
             congestion.window()
         };
         assert_eq!(grown(true), grown(false));
+    }
+
+    /// RFC 9438 4.2: the epoch begins with a stage of congestion avoidance. Time before that, in slow start after a
+    /// pause or in the stage before a halving, does not count.
+    #[test]
+    fn a_stage_of_congestion_avoidance_begins_its_own_epoch() {
+        let config = Config { initial_window: 100, control: Control::Cubic, ..config() };
+        let at = |second: u64| Acked { now: Time::from_ps(second * 1_000_000_000_000), ..acked() };
+        for end in [
+            |congestion: &mut Congestion, config: &Config| congestion.restart(config),
+            |congestion: &mut Congestion, _: &Config| {
+                congestion.told_after_timeout();
+            },
+        ] {
+            let mut congestion = Congestion::new(&config);
+            congestion.lost(100);
+            congestion.grow(&at(0));
+            end(&mut congestion, &Config { initial_window: 35, ..config.clone() });
+            while congestion.is_slow_start() {
+                congestion.grow(&at(4));
+            }
+            let begun = congestion.window();
+            congestion.grow(&at(4));
+            assert!(congestion.window() - begun < ONE / 20, "{begun} {}", congestion.window());
+        }
     }
 }
