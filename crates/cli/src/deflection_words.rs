@@ -49,25 +49,14 @@ pub(crate) fn words(plan: &Plan) -> Option<String> {
         (Some(limit), Counts::Deflections) => format!("{limit} times at most"),
         (Some(limit), Counts::Switches) => format!("at its first {limit} switches only"),
     };
-    let mind = may_stand_still(plan).map_or_else(String::new, |mind| format!("; mind: {mind}"));
-    Some(format!("{what} {when} goes to {to}{too}, {limit}{mind}"))
-}
-
-/// Why paused ports may wait for each other for ever, where they may.
-pub(crate) fn may_stand_still(plan: &Plan) -> Option<String> {
-    let model = plan.deflection.filter(|model| model.hot.is_some())?;
-    let is_endless = model.limit.is_none() && !model.targets.equal_cost;
-    (is_endless && plan.lossless.is_some()).then(|| {
-        "packets are deflected without limit over priority flow control: ports may wait for each other in a circle"
-            .to_owned()
-    })
+    Some(format!("{what} {when} goes to {to}{too}, {limit}"))
 }
 
 #[cfg(test)]
 mod tests {
     use trimline_sim::scenario::Scenario;
 
-    use super::{Plan, may_stand_still};
+    use super::Plan;
 
     fn plan(switch: &str) -> Plan {
         let text = format!(
@@ -99,15 +88,5 @@ mod tests {
         assert!(literal.ends_with("at its first 2 switches only"), "{literal}");
         assert!(words("deflection.scheme = \"rps\"").contains("equally near, without limit"));
         assert_eq!(words("deflection.when = \"never\""), "never; ways are counted");
-    }
-
-    #[test]
-    fn endless_detours_over_pauses_are_warned_of() {
-        let pauses = "profile = \"drop-tail\", pfc = { xoff = \"9pkt\" }";
-        let data = "packets = \"data\", threshold = \"4pkt\"";
-        let with = |limit: &str| format!("{pauses}, deflection = {{ {data}, limit = {limit} }}");
-        assert!(words(&with("\"none\"")).contains("; mind: packets are deflected without limit"));
-        assert!(!words(&with("9")).contains("mind"));
-        assert_eq!(may_stand_still(&plan("deflection.limit = \"none\"")), None);
     }
 }

@@ -3,18 +3,16 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use trimline_sim::scenario::{Run, Scenario};
+use trimline_sim::scenario::{Run, Scenario, Warning};
 use trimline_sim::transports::Transports;
 
 use crate::estimate::Estimate;
 use crate::failure::Failure;
-use crate::ideal_words::ideal_bound;
-use crate::load::{once, overload};
 use crate::memory::human_bytes;
 use crate::plan_words::{Line, different, plural, words};
 use crate::scenario_file::read_scenario;
 use crate::terminal::{print, shortened};
-use crate::timer_words::hasty;
+use crate::warnings::once;
 
 pub(crate) fn explain(
     path: &Path,
@@ -63,17 +61,14 @@ fn title(series: &str, more: &str) -> String {
     if series.is_empty() { String::new() } else { format!("\nseries {series}{more}\n") }
 }
 
-/// Runs that are asked for more than their network carries, those whose time-outs come too early, and those whose ideal
-/// times are a bound.
+/// The warnings of runs, with the first run of each where there are several.
 fn warnings(runs: &[Run]) -> String {
-    let of = |about: &str, said_of| {
-        let line = |(sentence, run): &(String, &Run)| {
-            let of = if runs.len() > 1 { format!(" ({})", run.name) } else { String::new() };
-            Line { about: about.to_owned(), words: format!("{sentence}{of}") }.text()
-        };
-        once(runs, said_of).iter().take(8).map(line).collect::<String>()
+    let line = |(warning, run): &(Warning, &Run)| {
+        let of = if runs.len() > 1 { format!(" ({})", run.name) } else { String::new() };
+        let words = format!("{}{of}", warning.sentence);
+        Line { about: warning.about.to_owned(), words }.text()
     };
-    let lines = of("overload", overload) + &of("timers", hasty) + &of("slowdown", ideal_bound);
+    let lines = once(runs).iter().take(24).map(line).collect::<String>();
     if lines.is_empty() { lines } else { format!("\n{lines}") }
 }
 

@@ -52,6 +52,7 @@ mod toml_text;
 mod trace;
 mod transport;
 mod verdicts;
+mod warnings;
 pub mod writer;
 
 use std::ffi::OsString;

@@ -4,7 +4,6 @@
 //! other, or start once, are no overload however many they are.
 
 use trimline_sim::plan::{Arrivals, Matrix, Plan, Receivers, Workload};
-use trimline_sim::scenario::Run;
 use trimline_sim::topology::Clos;
 
 /// What one workload asks of the links, in bit/s on the wire.
@@ -16,22 +15,6 @@ struct Demand {
     into: f64,
     /// Of every host, when all of them send alike: it is then also what switches must carry upwards.
     everywhere: f64,
-}
-
-/// What is said of the plans of several runs: each sentence once, with the first run of which it is true.
-pub(crate) fn once<'a>(
-    runs: impl IntoIterator<Item = &'a Run>,
-    said_of: fn(&Plan) -> Vec<String>,
-) -> Vec<(String, &'a Run)> {
-    let mut said: Vec<(String, &Run)> = Vec::new();
-    for run in runs {
-        for sentence in said_of(&run.plan) {
-            if !said.iter().any(|(known, _)| *known == sentence) {
-                said.push((sentence, run));
-            }
-        }
-    }
-    said
 }
 
 /// Where more is asked than the links have, one sentence each; empty where there is room.

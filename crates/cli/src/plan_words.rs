@@ -371,7 +371,7 @@ fn pacer_words(plan: &Plan) -> Option<Line> {
     let percent = |billionths: u32| f64::from(billionths) / 1e7;
     let chance = percent(settings.association_chance);
     let lifetime = time(settings.association_lifetime);
-    let mut text = format!(
+    let text = format!(
         "{whose}: {chance} % of the echoes of congestion make their flow a paced one until {lifetime} behind the last; its rate follows every {} with weight {} % and {} B/s a byte that waits; {} tokens{}",
         time(settings.interval),
         percent(settings.gain),
@@ -379,9 +379,6 @@ fn pacer_words(plan: &Plan) -> Option<Line> {
         settings.bucket,
         clock_words(settings.clock),
     );
-    for warning in settings.warnings(plan.topology.host_link.rate) {
-        text += &format!("; mind: {warning}");
-    }
     Some(Line::new("pacer", text))
 }
 

@@ -7,22 +7,18 @@ use std::sync::Mutex;
 use serde_json::json;
 use trimline_metrics::summary::Counting;
 use trimline_metrics::{Aggregate, Summary, result_folder};
-use trimline_sim::plan::Plan;
 use trimline_sim::scenario::{Run, Scenario};
 use trimline_sim::transports::Transports;
 
 use crate::claim::{self, Claim};
-use crate::deflection_words::may_stand_still;
 use crate::execute::{Threads, catch_interrupts, execute, interrupted, is_stopped};
 use crate::failure::Failure;
-use crate::ideal_words::ideal_bound;
-use crate::load::{once, overload};
 use crate::memory;
 use crate::results::{Earlier, earlier, say_resumed, write_run};
 use crate::run_table;
 use crate::scenario_file::{default_folder, read_scenario};
 use crate::terminal::print;
-use crate::timer_words::hasty;
+use crate::warnings::once;
 
 /// How a scenario is run, and what is said of it.
 #[derive(Clone, Debug)]
@@ -63,12 +59,7 @@ pub(crate) fn run_scenario(
 ) -> Result<ExitCode, Failure> {
     let threads = Threads::new(options.threads)?.quiet(options.quiet);
     catch_interrupts()?;
-    say_once(scenario, overload);
-    say_once(scenario, hasty);
-    say_circles(scenario);
-    for (sentence, _) in once(&scenario.runs, ideal_bound) {
-        eprintln!("note: {sentence}");
-    }
+    say_warnings(scenario);
     let claim = Claim::take(out)?;
     let directory = |run: &Run| claim::directory(out, run, scenario.runs.len());
     let found = match options.resume {
@@ -211,22 +202,14 @@ fn say_deadlocks(done: &[(&Run, &Summary)]) {
     }
 }
 
-/// Says on the terminal where paused ports may wait for each other.
-fn say_circles(scenario: &Scenario) {
-    let said = scenario.runs.iter().filter_map(|run| may_stand_still(&run.plan));
-    if let Some(sentence) = said.into_iter().next() {
-        eprintln!("warning: {sentence}");
+/// Writes the warnings of all runs to the terminal, each sentence once.
+fn say_warnings(scenario: &Scenario) {
+    const MAX: usize = 8;
+    let said = once(&scenario.runs);
+    for (warning, _) in said.iter().take(MAX) {
+        eprintln!("warning: {}", warning.sentence);
     }
-}
-
-/// Says on the terminal something of the plans of runs, each sentence once.
-fn say_once(scenario: &Scenario, said_of: fn(&Plan) -> Vec<String>) {
-    let said = once(&scenario.runs, said_of);
-    const MOST: usize = 4;
-    for (sentence, _) in said.iter().take(MOST) {
-        eprintln!("warning: {sentence}");
-    }
-    if said.len() > MOST {
-        eprintln!("warning: and {} more; `trimline explain` says which", said.len() - MOST);
+    if said.len() > MAX {
+        eprintln!("warning: and {} more; `trimline explain` says which", said.len() - MAX);
     }
 }

@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::foreign::scenario_of;
 use crate::results::{Earlier, earlier, write_run};
 use crate::scenario_file;
-use crate::{compare, load, memory, timer_words};
+use crate::{compare, memory, warnings};
 
 /// A scenario with the name that its results bear.
 #[derive(Debug)]
@@ -130,16 +130,14 @@ impl Named {
         memory::fit(&self.runs_at(places)?, at_once)
     }
 
-    /// Where the runs at `places` are asked for more than their network carries, or send again what was not lost: a
-    /// sentence each.
+    /// The warnings of the runs at `places`, a sentence each: more load than the network carries, time-outs that come too
+    /// early, thresholds that no queue reaches, windows below a round trip.
     ///
     /// # Errors
     /// One line: there is no such run.
     pub fn warnings(&self, places: &[usize]) -> Result<Vec<String>, String> {
         let runs = self.runs_at(places)?;
-        let said =
-            [load::overload, timer_words::hasty].map(|of| load::once(runs.iter().copied(), of));
-        Ok(said.into_iter().flatten().map(|(sentence, _)| sentence).collect())
+        Ok(warnings::once(runs).into_iter().map(|(warning, _)| warning.sentence).collect())
     }
 
     /// Sentences about the runs at `places` whose defaults may decide more than their transports do: timers of some that

@@ -153,6 +153,16 @@ impl BitRate {
         }
     }
 
+    /// A number that a source gives for links of rate `at`, for links of this rate: in proportion to the rate above `at`,
+    /// and as the source gives it up to there. Rounded down.
+    pub const fn scale(self, number: u64, at: BitRate) -> u64 {
+        if self.0 <= at.0 {
+            return number;
+        }
+        let scaled = number as u128 * self.0 as u128 / at.0 as u128;
+        if scaled > u64::MAX as u128 { u64::MAX } else { scaled as u64 }
+    }
+
     /// Bytes that leave a link of this rate within `span`, rounded down.
     pub const fn bytes_in(self, span: TimeDelta) -> ByteCount {
         let bits = self.0 as u128 * span.0 as u128 / PICOSECONDS_PER_SECOND as u128;
@@ -304,6 +314,17 @@ mod tests {
     fn transmission_of_more_than_the_fast_product() {
         let rate = BitRate::from_gbps(10);
         assert_eq!(rate.transmission(ByteCount::new(10_000_000)).as_ps(), 8_000_000_000);
+    }
+
+    #[test]
+    fn a_published_number_grows_above_the_rate_of_its_source() {
+        let scaled = |gbps, number| BitRate::from_gbps(gbps).scale(number, BitRate::from_gbps(40));
+        assert_eq!(
+            [scaled(1, 5_000), scaled(40, 5_000), scaled(100, 5_000)],
+            [5_000, 5_000, 12_500]
+        );
+        assert_eq!(scaled(41, 39), 39, "rounded down");
+        assert_eq!(scaled(80, u64::MAX), u64::MAX);
     }
 
     #[test]

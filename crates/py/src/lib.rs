@@ -69,7 +69,8 @@ impl Scenario {
         self.0.fit(&places, at_once).map_err(PyMemoryError::new_err)
     }
 
-    /// Where these runs are asked for more than their network carries, or send again what was not lost: a sentence each.
+    /// The warnings of these runs, a sentence each: more load than the network carries, time-outs that come too early,
+    /// thresholds that no queue reaches, windows below a round trip.
     fn warnings(&self, places: Vec<usize>) -> PyResult<Vec<String>> {
         self.0.warnings(&places).map_err(PyValueError::new_err)
     }

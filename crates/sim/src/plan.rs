@@ -351,6 +351,8 @@ pub trait Choice: fmt::Debug + Send + Sync + 'static {
     fn slow_timers(&self) -> Option<String>;
     /// The time after which a sender that has measured no round trip sends again what nobody answered, with its key.
     fn first_timeout(&self) -> Option<(&'static str, TimeDelta)>;
+    /// Full packets that a flow may have outstanding, with the key that limits them.
+    fn window(&self) -> Option<(&'static str, u64)>;
     /// Who makes frames of these packets for a capture, which are in the order of time. `None`: packets have the form of
     /// this repository's own wire format.
     fn frames(&self, packets: &[Packet]) -> Option<Box<dyn Frames>>;

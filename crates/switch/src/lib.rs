@@ -33,6 +33,7 @@ mod output_port;
 mod pool;
 mod port;
 pub mod profiles;
+mod setting;
 mod settle;
 mod sojourn;
 #[cfg(test)]
@@ -51,7 +52,7 @@ pub use ingress::{Arrival, CLASSES, Ingress, PauseModel};
 pub use kinds::{PortVisitor, visit_ports};
 pub use model::{
     Action, Cap, Choices, Classifier, Demands, Limit, Marker, ModelError, Order, QueueChoices,
-    Scheduler, ServiceModel, Signal,
+    Scheduler, ServiceModel, Signal, Surroundings,
 };
 pub use output_port::{OutputPort, PortModel, QueueView, Returning, Wrapper};
 pub use pool::{Alpha, Pool};

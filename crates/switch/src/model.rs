@@ -3,6 +3,7 @@
 mod action;
 mod error;
 mod telling;
+mod unreached;
 
 use alloc::vec::Vec;
 
@@ -12,6 +13,7 @@ use crate::displaced::Fate;
 use crate::pool::Alpha;
 pub use action::Action;
 pub use error::ModelError;
+pub use unreached::Surroundings;
 
 /// The most queues of a port.
 pub const MAX_QUEUES: usize = 8;

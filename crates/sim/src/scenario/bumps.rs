@@ -14,9 +14,6 @@ use crate::keys::tree::Node;
 use crate::plan::{Bumps, LinkChange, LinkEvent, PacedHosts, PhantomLink};
 use crate::topology::{self, Clos, LinkId, Routes};
 
-/// Links of hosts at this rate and above have the pacer of the large simulation, slower ones that of the testbed.
-const FAST: BitRate = BitRate::from_gbps(10);
-
 /// The key of a scenario for phantom queues.
 pub(super) const PHANTOM_KEY: Key = optional(
     "phantom_queue",
@@ -49,7 +46,7 @@ static PHANTOM: Grammar = Grammar {
         optional(
             "threshold",
             BYTES,
-            "A packet that finds more than this in the counter is marked. Default: 1KB (HULL table 3).",
+            "A packet that finds more than this in the counter is marked. Default: 1KB (HULL table 3); above 10 Gb/s more in proportion to the link's rate (chosen).",
         ),
         optional(
             "tick",
@@ -94,7 +91,11 @@ static PACER: Grammar = Grammar {
             DURATION,
             "Tokens come at the multiples of this time; \"0s\": at every instant. Default: 0s; testbed 16us.",
         ),
-        optional("queue", BYTES, "What the FIFO of a bucket holds. Default: 128KB."),
+        optional(
+            "queue",
+            BYTES,
+            "What the FIFO of a bucket holds. Default: 128KB (HULL 5.1); above 10 Gb/s more in proportion to the rate of hosts' links (chosen).",
+        ),
         optional(
             "buckets",
             Form::Integer(1, 64),
@@ -206,8 +207,7 @@ fn links(node: &Node, topology: &Clos) -> Result<Vec<LinkId>, ScenarioError> {
 /// The phantom queues of one entry.
 fn phantoms(node: &Node, around: &Surroundings<'_>) -> Result<Vec<PhantomLink>, ScenarioError> {
     need_marks(node, "a phantom queue", around)?;
-    let base = PhantomSettings::testbed();
-    let threshold = node.child("threshold").map_or(Ok(base.threshold), bytes)?;
+    let threshold = node.child("threshold").map(bytes).transpose()?;
     let tick = node.child("tick").map_or(Ok(TimeDelta::ZERO), duration_of)?;
     let drain = node.child("drain").map(share).transpose()?;
     let fixed = node.child("drain_rate").map(rate).transpose()?;
@@ -232,6 +232,7 @@ fn phantoms(node: &Node, around: &Surroundings<'_>) -> Result<Vec<PhantomLink>, 
         let billionths = drain.unwrap_or(950_000_000);
         let of_share = u128::from(at_first.as_bps()) * u128::from(billionths) / 1_000_000_000;
         let drain = fixed.unwrap_or(BitRate::from_bps((of_share as u64).max(1)));
+        let threshold = threshold.unwrap_or_else(|| PhantomSettings::threshold_for(at_first));
         let settings = PhantomSettings { drain, threshold, clock: clock(tick) };
         // A link that becomes slower must stay faster than its drain.
         let changes = around.events.iter().filter(|event| {
@@ -259,7 +260,7 @@ fn paced(node: &Node, around: &Surroundings<'_>) -> Result<PacedHosts, ScenarioE
         ));
     }
     let link = around.topology.host_link.rate;
-    let base = if link >= FAST { PacerSettings::simulated() } else { PacerSettings::testbed() };
+    let base = PacerSettings::for_link(link);
     let time = |key, default| node.child(key).map_or(Ok(default), duration_of);
     let size = |key, default| node.child(key).map_or(Ok(default), bytes);
     let billionths = |key, default: u32| -> Result<u32, ScenarioError> {

@@ -172,6 +172,13 @@ fn threshold(node: &Node, switch: &ServiceModel, packet_bytes: u16) -> Result<u3
     let Limit { packets, bytes } = switch.room_for_data();
     let longest = packets.min(bytes / u32::from(packet_bytes));
     let Some(key) = node.child("threshold") else {
+        if bytes == u32::MAX && packets == u32::MAX {
+            return Err(ScenarioError::new(
+                &node.place,
+                "no threshold of queues without a limit of their own: shared memory, or pauses, bound them",
+                "`threshold`, such as \"56pkt\"",
+            ));
+        }
         return Ok(by_default(longest));
     };
     let threshold = match read(key, quantity::queue, Quantity::Queue)? {
@@ -252,6 +259,11 @@ mod tests {
         assert!(fattree("scheme = \"dibs\", threshold = \"9pkt\"").contains("a threshold where"));
         assert!(fattree("limit = 0").contains("1 to 255"));
         assert!(fattree("limit = \"nine\"").contains("\"none\""));
+        let shared = plan(
+            "fattree.k = 4",
+            "profile = \"drop-tail\", shared_buffer = \"1MB\", deflection = {}",
+        );
+        assert!(shared.expect_err("no limit").contains("queues without a limit of their own"));
         let star = refused("star.hosts = 4", "");
         assert!(star.contains("a network of one switch"), "{star}");
         let cable = refused("back_to_back = {}", "");

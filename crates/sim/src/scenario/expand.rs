@@ -9,6 +9,7 @@ use super::payload;
 use super::resolve::resolve;
 use super::rules::Laying;
 use super::sweep::{self, MAX_RUNS, axis_name, file_name, label, refuse_overridden};
+use super::warnings::warnings;
 use super::{Run, Scenario};
 use crate::keys::error::{Place, ScenarioError, Source};
 use crate::keys::form::Language;
@@ -253,6 +254,7 @@ fn runs_of(
         payload::give(&mut tree, known.transports.default().name(), known.language)?;
         SCENARIO.check(&tree, Extent::Whole, known.language)?;
         let (plan, output) = resolve(&tree, known.transports)?;
+        let warnings = warnings(&plan);
         let seeds = seeds(&tree)?;
         if runs.len() + seeds.len() > MAX_RUNS {
             return Err(ScenarioError::new(
@@ -270,7 +272,8 @@ fn runs_of(
             let seed = format!("seed-{seed}");
             let parts = [series, &at, &seed];
             let name: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-            runs.push(Run { name: name.join("/"), point: point.clone(), plan, output });
+            let (name, point, warnings) = (name.join("/"), point.clone(), warnings.clone());
+            runs.push(Run { name, point, plan, output, warnings });
         }
     }
     Ok(())

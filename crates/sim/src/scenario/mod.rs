@@ -33,6 +33,7 @@ mod sweep;
 mod switch;
 #[cfg(test)]
 mod tests;
+mod warnings;
 mod workloads;
 
 pub use crate::keys::error::{Place, ScenarioError, Source};
@@ -40,6 +41,7 @@ pub use crate::keys::quantity::units;
 pub use reference::{profiles, reference};
 pub use schema::schema;
 pub use schemes::schemes;
+pub use warnings::Warning;
 
 use crate::plan::Plan;
 use crate::transports::Transports;
@@ -69,6 +71,8 @@ pub struct Run {
     pub plan: Plan,
     /// What is written.
     pub output: Output,
+    /// What of the plan can never act, or is too small for its network. Every command says it before a run.
+    pub warnings: Vec<Warning>,
 }
 
 /// Files of a run beside summary.json and manifest.json.

@@ -49,7 +49,7 @@ pub(super) fn resolve(root: &Node, known: &Transports) -> Result<(Plan, Output),
     let framing = framings.reduce(Framing::with).unwrap_or(Framing::NDP);
     let mut links = super::links::links(root, &topology)?;
     let packets = (payload_bytes, framing);
-    let switch = (profile, named.marker());
+    let switch = (profile, named.marker(topology.host_link.rate));
     let ports = super::switch::ports(root, switch, &topology, packets, &links)?;
     let answers = transports.iter().any(|chosen| chosen.answers_marks());
     let largest = framing.wire_bytes(payload_bytes);
@@ -491,8 +491,8 @@ impl<'a> Named<'a> {
     }
 
     /// How queues mark that the scenario says nothing of: as its transports agree, or as their profile has it.
-    fn marker(&self) -> Option<Marker> {
-        let mut markers = self.used.iter().map(|used| used.marker());
+    fn marker(&self, rate: BitRate) -> Option<Marker> {
+        let mut markers = self.used.iter().map(|used| used.marker(rate));
         let first = markers.next()?;
         first.filter(|_| markers.all(|marker| marker == first))
     }

@@ -20,11 +20,16 @@ use crate::topology::Clos;
 /// What packets take beside their payload.
 const FRAMING: Framing = <Endpoint as trimline_transport::Endpoint>::FRAMING;
 
-/// DCQCN 5.2: at 40 Gb/s, from 5 KB on, 1 % at 200 KB. Taken as it is for every rate.
-const RAMP: Marker = Marker::Ramp { kmin: 5_000, kmax: 200_000, pmax: u32::MAX / 100 };
+/// The ramp for hosts' links of a rate. DCQCN 5.2: at 40 Gb/s, from 5 KB on, 1 % at 200 KB. Above 40 Gb/s both ends are
+/// in proportion to the rate (chosen; HPCC's simulator, `run.py`, sets Kmin and Kmax so, and one Pmax for all rates).
+fn ramp(rate: BitRate) -> Marker {
+    let bytes =
+        |published| rate.scale(published, Config::PUBLISHED_AT).min(u64::from(u32::MAX / 4)) as u32;
+    Marker::Ramp { kmin: bytes(5_000), kmax: bytes(200_000), pmax: u32::MAX / 100 }
+}
 
 static GRAMMAR: Grammar = Grammar {
-    about: "Parameters of DCQCN (Zhu et al., SIGCOMM 2015). Its switch is by default profile ecn with ecn_ramp = { kmin = \"5KB\", kmax = \"200KB\", pmax = \"1%\" }, the paper's at 40 Gb/s; switch.pfc makes the network lossless.",
+    about: "Parameters of DCQCN (Zhu et al., SIGCOMM 2015). Its switch is by default profile ecn with ecn_ramp = { kmin = \"5KB\", kmax = \"200KB\", pmax = \"1%\" }, the paper's at 40 Gb/s, with kmin and kmax in proportion to the rate of hosts' links above that (chosen); switch.pfc makes the network lossless.",
     alternatives: &[],
     keys: &[
         optional(
@@ -60,17 +65,17 @@ static GRAMMAR: Grammar = Grammar {
         optional(
             "additive_increase",
             RATE,
-            "What additive increase adds to the target: R_AI. Default: 40Mbps (DCQCN 5.2).",
+            "What additive increase adds to the target: R_AI. Default: 40Mbps (DCQCN 5.2), above 40 Gb/s in proportion to the rate of hosts' links (chosen).",
         ),
         optional(
             "hyper_increase",
             RATE,
-            "What hyper increase adds to the target, once more each time: R_HAI. Default: 400Mbps (chosen: ten times R_AI, the proportion of 802.1Qau; the paper names none).",
+            "What hyper increase adds to the target, once more each time: R_HAI. Default: 400Mbps, above 40 Gb/s in proportion to the rate of hosts' links (chosen: ten times R_AI, the proportion of 802.1Qau; the paper names none).",
         ),
         optional(
             "min_rate",
             RATE,
-            "The least rate of a flow. Default: 10Mbps, or the host's link if that is slower (chosen: that of 802.1Qau; the paper names none).",
+            "The least rate of a flow. Default: 10Mbps, or the host's link if that is slower; above 40 Gb/s in proportion to that link (chosen: that of 802.1Qau; the paper names none).",
         ),
         optional(
             "cnp_interval",
@@ -208,8 +213,8 @@ impl Transport for Dcqcn {
     fn profile(self, _keys: &Keys<'_>) -> &'static str {
         "ecn"
     }
-    fn marker(self) -> Option<Marker> {
-        Some(RAMP)
+    fn marker(self, rate: BitRate) -> Option<Marker> {
+        Some(ramp(rate))
     }
 
     fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
@@ -253,6 +258,11 @@ impl Transport for Dcqcn {
 
     fn first_timeout(self, config: &Config) -> Option<(&'static str, TimeDelta)> {
         Some(("rto", config.rto))
+    }
+
+    fn window(self, config: &Config) -> Option<(&'static str, u64)> {
+        let payload = u64::from(config.payload_bytes.max(1));
+        config.window.map(|window| ("window", (window.get() / payload).max(1)))
     }
 
     fn words(self, config: &Config) -> String {
@@ -388,9 +398,15 @@ mod tests {
             choices.queues[0].marker = marker;
             choices.build().expect("a model")
         };
-        assert_eq!(switch("transport.dcqcn = {}"), ramp(RAMP));
+        let published = Marker::Ramp { kmin: 5_000, kmax: 200_000, pmax: u32::MAX / 100 };
+        assert_eq!(switch("transport.dcqcn = {}"), ramp(published));
+        assert_eq!(switch("transport.dcqcn = {}\nlinks.rate = \"40Gbps\""), ramp(published));
+        let tenfold = Marker::Ramp { kmin: 50_000, kmax: 2_000_000, pmax: u32::MAX / 100 };
+        let fast = "transport.dcqcn = {}\nlinks.rate = \"400Gbps\"";
+        assert_eq!(switch(fast), ramp(tenfold));
+        assert_eq!(config(fast), Config::published(BitRate::from_gbps(400)));
         let same = "switch.ecn_ramp = { kmin = \"5KB\", kmax = \"200KB\", pmax = \"1%\" }";
-        assert_eq!(switch(&format!("transport.dcqcn = {{}}\n{same}")), ramp(RAMP));
+        assert_eq!(switch(&format!("transport.dcqcn = {{}}\n{same}")), ramp(published));
         let threshold = "transport.dcqcn = {}\nswitch.ecn_threshold = \"30pkt\"";
         assert_eq!(switch(threshold), ServiceModel::ecn(200, 30));
         let drops = "transport.dcqcn = {}\nswitch.profile = \"drop-tail\"";

@@ -320,6 +320,12 @@ impl Transport for Homa {
         timers.into_iter().min_by_key(|(_, time)| *time)
     }
 
+    fn window(self, config: &Config) -> Option<(&'static str, u64)> {
+        // A packet is granted while less than `rtt_bytes` is on its way.
+        let packet = u32::from(config.payload_bytes) + u32::from(config.overhead_bytes);
+        Some(("rtt_bytes", config.rtt_bytes.div_ceil(packet).into()))
+    }
+
     fn words(self, config: &Config) -> String {
         let cutoffs: Vec<String> = config.cutoffs.iter().map(u32::to_string).collect();
         format!(

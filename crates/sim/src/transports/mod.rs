@@ -37,7 +37,7 @@ pub use trimline_metrics::capture::Frames;
 pub use trimline_metrics::timeline::PacketKind;
 use trimline_metrics::{FlowRecord, PacketLatency, RunRecord};
 pub use trimline_metrics::{Reading, Readings, SeriesColumn};
-use trimline_packet::{HostId, Packet, Time, TimeDelta};
+use trimline_packet::{BitRate, HostId, Packet, Time, TimeDelta};
 use trimline_switch::Marker;
 use trimline_transport::{Allowed, Disposition, Endpoint, Framing, Half, HostTables, flow};
 
@@ -113,8 +113,14 @@ pub trait Transport: Copy + fmt::Debug + Send + Sync + 'static {
     fn asks_for_last_hop(self, _config: &ConfigOf<Self>) -> Option<&'static str> {
         None
     }
-    /// How queues that mark do it in a scenario that says nothing of it. `None`: as their profile has it.
-    fn marker(self) -> Option<Marker> {
+    /// How queues that mark do it in a scenario that says nothing of it, where hosts have links of this rate. `None`: as
+    /// their profile has it.
+    fn marker(self, _rate: BitRate) -> Option<Marker> {
+        None
+    }
+    /// Full packets that a flow may have outstanding, with the key that limits them. A flow fills an idle path if they
+    /// last for a round trip; before a run in which they do not, the program warns. `None`: nothing limits them.
+    fn window(self, _config: &ConfigOf<Self>) -> Option<(&'static str, u64)> {
         None
     }
     /// From its keys, which the grammar has accepted, to its parameters.
@@ -207,7 +213,7 @@ pub trait AnyTransport: fmt::Debug + Send + Sync + 'static {
     /// See [`Transport::profile`].
     fn profile(&self, keys: &Keys<'_>) -> &'static str;
     /// See [`Transport::marker`].
-    fn marker(&self) -> Option<Marker>;
+    fn marker(&self, rate: BitRate) -> Option<Marker>;
     /// See [`Transport::resolve`].
     ///
     /// # Errors
@@ -241,8 +247,8 @@ impl<T: Transport> AnyTransport for T {
     fn profile(&self, keys: &Keys<'_>) -> &'static str {
         Transport::profile(*self, keys)
     }
-    fn marker(&self) -> Option<Marker> {
-        Transport::marker(*self)
+    fn marker(&self, rate: BitRate) -> Option<Marker> {
+        Transport::marker(*self, rate)
     }
     fn choose(&self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Chosen, ScenarioError> {
         self.resolve(keys, setting).map(|config| self.with(config))
@@ -322,6 +328,9 @@ impl<T: Transport> Choice for Configured<T> {
     }
     fn first_timeout(&self) -> Option<(&'static str, TimeDelta)> {
         self.transport.first_timeout(&self.config)
+    }
+    fn window(&self) -> Option<(&'static str, u64)> {
+        self.transport.window(&self.config)
     }
     fn frames(&self, packets: &[Packet]) -> Option<Box<dyn Frames>> {
         self.transport.frames(&self.config, packets)

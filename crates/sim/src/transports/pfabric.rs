@@ -110,7 +110,7 @@ static GRAMMAR: Grammar = Grammar {
         optional(
             "rto",
             DURATION,
-            "Time-out, which is not backed off. Default: 250us (FastLane 5).",
+            "Time-out, which is not backed off. Default: 250us (FastLane 5), or three idle round trips between the farthest hosts where one takes longer than that (pFabric 4.3).",
         ),
         optional(
             "probe_after",
@@ -203,6 +203,10 @@ impl Transport for Pfabric {
         Some(("rto", config.rto))
     }
 
+    fn window(self, config: &Config) -> Option<(&'static str, u64)> {
+        Some(("window", config.window.into()))
+    }
+
     fn words(self, config: &Config) -> String {
         format!(
             "pFabric: {} packets of {} B in flight, urgent by {}, RTO of {}, probes after {} of them{}",
@@ -256,10 +260,19 @@ fn defaults(payload_bytes: u16, topology: &Clos) -> Config {
         payload_bytes,
         window: product(payload_bytes, topology),
         priority: Priority::Remaining,
-        rto: RTO,
+        rto: rto(payload_bytes, topology),
         probe_after: PROBE_AFTER,
         fastlane: false,
         time_wait: TimeDelta::from_ms(10),
+    }
+}
+
+/// FastLane's time-out; pFabric's where that is over before an answer can be there.
+fn rto(payload_bytes: u16, topology: &Clos) -> TimeDelta {
+    let round_trip = topology.idle_round_trip(payload_bytes, FRAMING);
+    match round_trip < RTO {
+        true => RTO,
+        false => TimeDelta::from_ps(round_trip.as_ps().saturating_mul(3)),
     }
 }
 
@@ -306,6 +319,10 @@ mod tests {
         assert_eq!(config(keys), expected);
         assert!(plan("transport.pfabric.rto = \"0s\"").is_err());
         assert!(plan("transport.pfabric.window = 0").is_err());
+        assert_eq!(config("transport.pfabric = {}").rto, RTO);
+        // 2 x 72.512 us and 2 x 512 ns with four delays of 26 us.
+        let slow = "transport.pfabric = {}\nlinks = { rate = \"1Gbps\", delay = \"26us\" }";
+        assert_eq!(config(slow).rto, TimeDelta::from_ns(3 * 250_048));
     }
 
     #[test]

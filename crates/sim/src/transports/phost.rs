@@ -90,7 +90,7 @@ static GRAMMAR: Grammar = Grammar {
         optional(
             "free_tokens",
             Form::Integer(0, 32_767),
-            "First packets of a flow that wait for no token. Default: 8.",
+            "First packets of a flow that wait for no token. Default: 8 (pHost, at 10 Gb/s), and where hosts have faster links those of an idle round trip between the farthest hosts if they are more.",
         ),
         optional(
             "free_for",
@@ -100,7 +100,7 @@ static GRAMMAR: Grammar = Grammar {
         optional(
             "token_window",
             Form::Integer(1, 32_767),
-            "Tokens of a flow that may be unanswered, the free ones counted. Default: 8.",
+            "Tokens of a flow that may be unanswered, the free ones counted. Default: as free_tokens.",
         ),
         optional(
             "token_expiry",
@@ -110,12 +110,12 @@ static GRAMMAR: Grammar = Grammar {
         optional(
             "downgrade",
             DURATION,
-            "A flow with a window of unanswered tokens gets no other for so long after the last one. Default: 25 packet times.",
+            "A flow with a window of unanswered tokens gets no other for so long after the last one. Default: 25 packet times for each 8 tokens of the default window.",
         ),
         optional(
             "resend",
             DURATION,
-            "When all packets were asked for, the missing ones are asked for again so long after the last token. Default: 9 packet times.",
+            "When all packets were asked for, the missing ones are asked for again so long after the last token. Default: 9 packet times for each 8 tokens of the default window.",
         ),
         optional(
             "receiver",
@@ -125,7 +125,7 @@ static GRAMMAR: Grammar = Grammar {
         optional(
             "rts_repeat",
             DURATION,
-            "A sender that has heard nothing for so long repeats its RTS; then it waits twice as long, up to eight times, and longer after 64 repeats. Default: 100 packet times.",
+            "A sender that has heard nothing for so long repeats its RTS; then it waits twice as long, up to eight times, and longer after 64 repeats. Default: 100 packet times for each 8 tokens of the default window.",
         ),
         optional(
             "receiver_order",
@@ -182,7 +182,7 @@ impl Transport for Phost {
     }
 
     fn resolve(self, keys: &Keys<'_>, setting: &Setting<'_>) -> Result<Config, ScenarioError> {
-        let of_packets = defaults(keys.payload(9000)?, &setting.topology.host_link);
+        let of_packets = defaults(keys.payload(9000)?, setting.topology);
         let order = |key| match keys.word(key) {
             Some("fair") => Order::Fair,
             _ => Order::Srpt,
@@ -240,6 +240,10 @@ impl Transport for Phost {
         Err("whose receivers give a token for each packet of one payload")
     }
 
+    fn window(self, config: &Config) -> Option<(&'static str, u64)> {
+        Some(("token_window", config.token_window.into()))
+    }
+
     fn words(self, config: &Config) -> String {
         let order = |order| match order {
             Order::Srpt => "the shortest first",
@@ -270,7 +274,11 @@ impl Transport for Phost {
     }
 
     fn samples(self) -> Vec<Sample<Config>> {
-        let base = defaults(9000, &LinkSpec::new(BitRate::from_gbps(10), TimeDelta::from_us(1)));
+        let base = with_tokens(
+            9000,
+            &LinkSpec::new(BitRate::from_gbps(10), TimeDelta::from_us(1)),
+            TOKENS,
+        );
         let short = Config {
             free_for: FreeTokens::ShortFlows,
             receiver_order: Order::Fair,
@@ -282,7 +290,7 @@ impl Transport for Phost {
     }
 
     fn random(self, draws: &mut Draws, payload_bytes: u16, topology: &Clos) -> Config {
-        let base = defaults(payload_bytes, &topology.host_link);
+        let base = with_tokens(payload_bytes, &topology.host_link, TOKENS);
         let packets = |draws: &mut Draws, counts: &[u64]| {
             TimeDelta::from_ps(base.packet_time.as_ps().saturating_mul(draws.one_of(counts)))
         };
@@ -306,23 +314,50 @@ impl Transport for Phost {
     }
 }
 
-/// The paper's parameters in packet times, as far as it names them; `spec/deviations.toml` says which it does not.
-fn defaults(payload_bytes: u16, link: &LinkSpec) -> Config {
-    let wire = ByteCount::new(u64::from(FRAMING.wire_bytes(payload_bytes)));
-    let packet_time = link.transmission(wire);
+/// Tokens of a flow in the paper, on links of 10 Gb/s: a round trip's.
+const TOKENS: u32 = 8;
+/// The most that a window can be.
+const MAX_TOKENS: u32 = 32_767;
+
+/// The paper's parameters, and those of a round trip where hosts have faster links than the paper's 10 Gb/s: tokens are
+/// then as many packets as a round trip holds, if those are more than eight.
+fn defaults(payload_bytes: u16, topology: &Clos) -> Config {
+    let link = &topology.host_link;
+    if link.rate <= BitRate::from_gbps(10) {
+        return with_tokens(payload_bytes, link, TOKENS);
+    }
+    let round_trip = topology.idle_round_trip(payload_bytes, FRAMING).as_ps();
+    let packet_time = packet_time(payload_bytes, link).as_ps().max(1);
+    // Not one more: the first token would wait behind the free packets, and expire.
+    let packets = round_trip.div_ceil(packet_time);
+    with_tokens(payload_bytes, link, packets.clamp(TOKENS.into(), MAX_TOKENS.into()) as u32)
+}
+
+fn packet_time(payload_bytes: u16, link: &LinkSpec) -> TimeDelta {
+    link.transmission(ByteCount::new(u64::from(FRAMING.wire_bytes(payload_bytes))))
+}
+
+/// The paper's parameters in packet times, as far as it names them, with so many tokens in place of eight: waits are as
+/// many windows as in the paper. `spec/deviations.toml` says what it does not name.
+fn with_tokens(payload_bytes: u16, link: &LinkSpec, tokens: u32) -> Config {
+    let packet_time = packet_time(payload_bytes, link);
     let halves =
         |count: u64| TimeDelta::from_ps(packet_time.as_ps().saturating_mul(count).div_ceil(2));
+    let of_window = |count: u64| {
+        let time = u128::from(halves(count).as_ps()) * u128::from(tokens) / u128::from(TOKENS);
+        TimeDelta::from_ps(u64::try_from(time).unwrap_or(u64::MAX))
+    };
     Config {
         payload_bytes,
         packet_time,
-        free_tokens: 8,
+        free_tokens: tokens,
         free_for: FreeTokens::AllFlows,
-        token_window: 8,
+        token_window: tokens,
         token_expiry: halves(3),
-        downgrade: halves(50),
-        resend: halves(18),
+        downgrade: of_window(50),
+        resend: of_window(18),
         receiver: ReceiverRules::Prompt,
-        rts_repeat: halves(200),
+        rts_repeat: of_window(200),
         time_wait: TimeDelta::from_ms(1),
         receiver_order: Order::Srpt,
         sender_order: Order::Srpt,
@@ -350,6 +385,9 @@ mod tests {
         assert_eq!((base.free_for, base.receiver_order), (FreeTokens::AllFlows, Order::Srpt));
         let fast = config("transport.phost.payload = \"1436B\"\nlinks.rate = \"40Gbps\"");
         assert_eq!((fast.packet_time, fast.token_expiry), (ps(300_000), ps(450_000)));
+        // 4.6256 us on two links.
+        assert_eq!((fast.free_tokens, fast.token_window), (16, 16));
+        assert_eq!((fast.downgrade, fast.resend), (ps(15_000_000), ps(5_400_000)));
     }
 
     #[test]

@@ -484,6 +484,10 @@ impl Transport for Family {
         Ok(Config { payload_bytes, ..config.clone() })
     }
 
+    fn window(self, config: &Config) -> Option<(&'static str, u64)> {
+        Some(("receive_window", config.receive_window.into()))
+    }
+
     fn words(self, config: &Config) -> String {
         let name = match (self, config.control) {
             (Family::Dctcp, _) => "DCTCP".to_owned(),

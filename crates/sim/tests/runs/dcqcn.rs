@@ -27,7 +27,7 @@ fn two_flows(duration: TimeDelta) -> Plan {
     let mut choices = Choices::ecn(1, 1);
     let queue = &mut choices.queues[0];
     (queue.whole, queue.header) = (Limit::NONE, Limit::NONE);
-    queue.marker = Dcqcn.marker().expect("a ramp");
+    queue.marker = Dcqcn.marker(BitRate::from_gbps(40)).expect("a ramp");
     plan.switch = choices.build().expect("a model");
     let (xoff, xon) = (400 * PACKET, 398 * PACKET);
     plan.lossless = Some(Lossless { xoff, xon, headroom: None, classes: 1 });

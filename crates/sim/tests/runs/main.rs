@@ -23,6 +23,7 @@ mod pools;
 mod processing;
 mod qos;
 mod random_networks;
+mod rates;
 mod series;
 mod several;
 mod shared_memory;

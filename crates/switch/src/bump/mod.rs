@@ -15,16 +15,15 @@ mod pacer;
 mod pacer_settings;
 mod phantom;
 mod rate;
-mod setting;
 mod tokens;
 mod volume;
 
 #[cfg(test)]
 mod tests;
 
+pub use crate::setting::SettingFault;
 pub use clock::Clock;
 pub use flow_id::FlowId;
 pub use pacer::{Pacer, PacerCounters, Taken};
 pub use pacer_settings::{Measured, PacerModel, PacerSettings};
 pub use phantom::{PhantomModel, PhantomQueue, PhantomSettings};
-pub use setting::SettingFault;

@@ -7,9 +7,10 @@ use trimline_packet::units::PICOSECONDS_PER_SECOND;
 use trimline_packet::{BitRate, ByteCount, TimeDelta};
 
 use super::clock::Clock;
+use super::phantom::SIMULATED_AT;
 use super::rate::Law;
-use super::setting::SettingFault;
 use super::volume::Volume;
+use crate::setting::SettingFault;
 
 /// Billionths: shares and probabilities are counted in them.
 const BILLION: u32 = 1_000_000_000;
@@ -87,6 +88,17 @@ impl PacerSettings {
             clock: Clock::Continuous,
             ..PacerSettings::testbed()
         }
+    }
+
+    /// The settings for links of this rate: the testbed's below 10 Gb/s, the large simulation's from there on. Above
+    /// 10 Gb/s a FIFO holds what the link sends in the time in which a link of 10 Gb/s sends 128 KB (chosen: the paper
+    /// has no faster link).
+    pub fn for_link(link: BitRate) -> PacerSettings {
+        if link < SIMULATED_AT {
+            return PacerSettings::testbed();
+        }
+        let base = PacerSettings::simulated();
+        PacerSettings { queue: ByteCount::new(link.scale(base.queue.get(), SIMULATED_AT)), ..base }
     }
 
     /// Checks the settings for a link of this rate, and packets of up to so many bytes ([`wire_bytes`]).
@@ -312,6 +324,15 @@ mod tests {
             "`queue` of 4294967296 B is more than a pacer can count; nearest: 4294967295 B",
         );
         check(|s| s.bucket = ByteCount::new(1514), "right");
+    }
+
+    #[test]
+    fn a_fifo_holds_as_long_a_time_on_a_faster_link() {
+        let of = |gbps| PacerSettings::for_link(BitRate::from_gbps(gbps));
+        assert_eq!((of(1), of(9)), (PacerSettings::testbed(), PacerSettings::testbed()));
+        assert_eq!(of(10), PacerSettings::simulated());
+        let queue = ByteCount::new(5_120_000);
+        assert_eq!(of(400), PacerSettings { queue, ..PacerSettings::simulated() });
     }
 
     fn warned(settings: PacerSettings, link: BitRate) -> Vec<String> {

@@ -6,8 +6,11 @@ use alloc::vec::Vec;
 use trimline_packet::{BitRate, ByteCount, Packet, Time, TimeDelta};
 
 use super::clock::Clock;
-use super::setting::SettingFault;
 use super::volume::Volume;
+use crate::setting::SettingFault;
+
+/// The rate of the links in HULL's large simulation (6.3): the fastest for which the paper gives settings.
+pub(super) const SIMULATED_AT: BitRate = BitRate::from_gbps(10);
 
 /// What the phantom queue of a link is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +41,13 @@ impl PhantomSettings {
             clock: Clock::Continuous,
             ..PhantomSettings::testbed()
         }
+    }
+
+    /// The threshold for a link of this rate: 1 KB up to 10 Gb/s, above as much of the link's time as at 10 Gb/s
+    /// (chosen: the paper has no faster link).
+    pub fn threshold_for(link: BitRate) -> ByteCount {
+        let base = PhantomSettings::simulated().threshold;
+        ByteCount::new(link.scale(base.get(), SIMULATED_AT))
     }
 
     /// Checks the settings for a link of this rate.
@@ -340,6 +350,12 @@ mod tests {
         );
         let tenfold = PhantomSettings::simulated();
         assert!(tenfold.check(BitRate::from_gbps(10)).is_ok() && tenfold.warnings().is_empty());
+    }
+
+    #[test]
+    fn a_threshold_is_as_long_a_time_on_a_faster_link() {
+        let of = |gbps| PhantomSettings::threshold_for(BitRate::from_gbps(gbps)).get();
+        assert_eq!([of(1), of(10), of(25), of(400)], [1_000, 1_000, 2_500, 40_000]);
     }
 
     #[test]

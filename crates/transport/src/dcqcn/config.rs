@@ -37,19 +37,26 @@ pub struct Config {
 }
 
 impl Config {
+    /// The rate for which the paper gives its parameters (DCQCN 5.2).
+    pub const PUBLISHED_AT: BitRate = BitRate::from_gbps(40);
+
     /// The paper's parameters for a NIC of this rate; the chosen ones are named at the fields. Packets of 9000 bytes.
+    ///
+    /// Above 40 Gb/s the minimum rate and both increases are as large a part of the line rate as at 40 Gb/s (chosen;
+    /// HPCC's simulator, `run.py`, sets R_AI and R_HAI in proportion to the rate, too). The byte counter stays at 10 MB.
     pub fn published(line_rate: BitRate) -> Config {
+        let scaled = |bps| BitRate::from_bps(line_rate.scale(bps, Config::PUBLISHED_AT));
         Config {
             payload_bytes: 9000,
             line_rate,
-            least_rate: BitRate::from_bps(10_000_000).min(line_rate),
+            least_rate: scaled(10_000_000).min(line_rate),
             gain_shift: 8,
             alpha_timer: TimeDelta::from_us(55),
             increase_timer: TimeDelta::from_us(55),
             increase_bytes: ByteCount::new(10_000_000),
             recoveries: 5,
-            additive_increase: BitRate::from_bps(40_000_000),
-            hyper_increase: BitRate::from_bps(400_000_000),
+            additive_increase: scaled(40_000_000),
+            hyper_increase: scaled(400_000_000),
             cnp_interval: TimeDelta::from_us(50),
             ack_every: 1,
             window: None,

@@ -66,6 +66,14 @@ mod tests {
         assert_eq!((config.gain_shift, config.recoveries), (8, 5));
         assert_eq!(config.increase_bytes, ByteCount::new(10_000_000));
         assert_eq!(config.additive_increase, BitRate::from_bps(40_000_000));
+        // No source scales below 40 Gb/s; above, increases are as large a part of the rate.
+        let of = |gbps| {
+            let config = Config::published(BitRate::from_gbps(gbps));
+            [config.least_rate, config.additive_increase, config.hyper_increase]
+        };
+        let mbps = |rates: [u64; 3]| rates.map(|rate| BitRate::from_bps(rate * 1_000_000));
+        assert_eq!((of(1), of(40)), (mbps([10, 40, 400]), mbps([10, 40, 400])));
+        assert_eq!((of(100), of(400)), (mbps([25, 100, 1_000]), mbps([100, 400, 4_000])));
         // No flow begins below its least rate.
         let slow = BitRate::from_bps(2_000_000);
         assert_eq!(Config::published(slow).least_rate, slow);

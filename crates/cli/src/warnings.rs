@@ -1,0 +1,48 @@
+//! The warnings of runs, which every command gives before it begins: `run`, `compare`, `explain` and the Python package.
+
+use trimline_sim::scenario::{Run, Warning};
+
+use crate::ideal_words::ideal_bound;
+use crate::load::overload;
+use crate::timer_words::hasty;
+
+/// The warnings of one run: those of its scenario, and those that only its load, its time-outs and its links show.
+fn of(run: &Run) -> impl Iterator<Item = Warning> {
+    let about = |about, said: Vec<String>| {
+        said.into_iter().map(move |sentence| Warning { about, sentence })
+    };
+    let (load, timers) = (overload(&run.plan), hasty(&run.plan));
+    let ideal = about("slowdown", ideal_bound(&run.plan));
+    about("overload", load).chain(about("timers", timers)).chain(run.warnings.clone()).chain(ideal)
+}
+
+/// The warnings of several runs: each sentence once, with the first run of which it is true.
+pub(crate) fn once<'a>(runs: impl IntoIterator<Item = &'a Run>) -> Vec<(Warning, &'a Run)> {
+    let mut said: Vec<(Warning, &Run)> = Vec::new();
+    for run in runs {
+        for warning in of(run) {
+            if !said.iter().any(|(known, _)| *known == warning) {
+                said.push((warning, run));
+            }
+        }
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trimline_sim::scenario::Scenario;
+
+    #[test]
+    fn every_kind_of_warning_is_given_once_for_all_runs() {
+        let text = "duration = \"1ms\"\nseeds = \"1..2\"\ntopology.star.hosts = 3\nlinks.delay = \"600us\"\n\
+            transport.pfabric = { window = 9, rto = \"250us\" }\nswitch = { profile = \"ecn\", ecn_threshold = \"200pkt\" }\n\
+            [[workload]]\nname = \"w\"\nrandom = {}\nsize = \"90KB\"\narrivals.poisson.load = \"200%\"\n";
+        let scenario = Scenario::parse("s", text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let said = once(&scenario.runs);
+        let about: Vec<&str> = said.iter().map(|(warning, _)| warning.about).collect();
+        assert_eq!(about, ["overload", "timers", "threshold", "window"]);
+        assert!(said.iter().all(|(_, run)| run.plan.seed == 1));
+    }
+}

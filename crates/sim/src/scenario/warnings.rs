@@ -1,0 +1,339 @@
+//! Settings of a plan that can never act, and transports that cannot fill an idle path: what a user hears before a run.
+
+use trimline_packet::ByteCount;
+use trimline_switch::deflection::Hot;
+use trimline_switch::{ServiceModel, Surroundings};
+
+use crate::plan::{Chosen, Plan, SharedMemory};
+use crate::topology::{Clos, LinkSpec, Routes};
+use crate::transports::time;
+
+/// What `explain` calls a warning, beside its sentence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Warning {
+    /// What it is about, in a word.
+    pub about: &'static str,
+    /// What is wrong.
+    pub sentence: String,
+}
+
+/// The warnings of a plan: thresholds that its queues never reach, and windows below a round trip.
+pub(super) fn warnings(plan: &Plan) -> Vec<Warning> {
+    let thresholds = thresholds(plan).into_iter().map(|sentence| ("threshold", sentence));
+    let windows = plan.transports.iter().filter_map(|chosen| narrow(plan, chosen));
+    let settings = settings(plan).into_iter().map(|sentence| ("setting", sentence));
+    let circles = may_stand_still(plan).into_iter().map(|sentence| ("pauses", sentence));
+    let windows = windows.map(|sentence| ("window", sentence));
+    let all = thresholds.chain(windows).chain(settings).chain(circles);
+    all.map(|(about, sentence)| Warning { about, sentence }).collect()
+}
+
+/// The links of a network that hosts or switches send on.
+fn layers(topology: &Clos) -> impl Iterator<Item = &LinkSpec> {
+    let Clos { host_link, tor_link, aggregation_link, .. } = topology;
+    let links = [host_link, tor_link, aggregation_link];
+    links.into_iter().take(topology.tiers.clamp(1, 3).into())
+}
+
+/// Thresholds that no queue reaches, of all ports and of those that differ.
+fn thresholds(plan: &Plan) -> Vec<String> {
+    let ports = || {
+        let routes = Routes::new(&plan.topology);
+        let all = 0..routes.switches() as u32;
+        all.map(|switch| routes.ports_of(switch).len() as u64).max().unwrap_or(0)
+    };
+    let packet_bytes = plan.full_wire_bytes();
+    let around = Surroundings {
+        packet_bytes,
+        line: layers(&plan.topology)
+            .map(|link| link.rate)
+            .max()
+            .unwrap_or(plan.topology.host_link.rate),
+        pool_bytes: match plan.shared_memory {
+            SharedMemory::None => 0,
+            memory => memory.of(ports()).get(),
+        },
+        paused_bytes: plan.lossless.map(|lossless| {
+            // What every other input holds when it has stopped its sender.
+            let headroom = layers(&plan.topology).filter_map(|link| plan.headroom(link)).max();
+            let input = u64::from(lossless.xoff) + u64::from(packet_bytes) + headroom.unwrap_or(0);
+            input.saturating_mul(ports().saturating_sub(1).max(1))
+        }),
+    };
+    let mut said = Vec::new();
+    let mut say = |of: &str, model: &ServiceModel| {
+        for fault in model.unreached(&around) {
+            said.push(format!("{of}: {fault}"));
+        }
+    };
+    say("switch", &plan.switch);
+    if let Some(model) = &plan.droppable {
+        say("switch, droppable queue", model);
+    }
+    for (place, rule) in plan.port_rules.iter().enumerate() {
+        let of = format!("switch.port {place}");
+        say(&of, &rule.model.main);
+        if let Some(model) = &rule.model.droppable {
+            say(&format!("{of}, droppable queue"), model);
+        }
+    }
+    said.extend(detours(plan, packet_bytes));
+    said.extend(phantoms(plan));
+    said
+}
+
+/// Ports whose queues hold less than the threshold at which packets are to leave by another port.
+fn detours(plan: &Plan, packet_bytes: u16) -> Vec<String> {
+    let Some(Hot::Above(threshold)) = plan.deflection.and_then(|model| model.hot) else {
+        return Vec::new();
+    };
+    let holds = |model: &ServiceModel| {
+        let room = model.room_for_data();
+        room.packets.min(room.bytes / u32::from(packet_bytes.max(1)))
+    };
+    let rules = plan.port_rules.iter().enumerate();
+    let rules = rules.map(|(place, rule)| (place, holds(&rule.model.main)));
+    let unreached = rules.filter(|(_, holds)| *holds <= threshold);
+    let said = unreached.map(|(place, holds)| {
+        format!(
+            "switch.port {place}: `deflection.threshold` of {threshold} packets is not below the {holds} full packets \
+             that a queue holds: nothing is deflected"
+        )
+    });
+    said.collect()
+}
+
+/// Phantom queues whose threshold a full link does not reach in the whole run, each sentence once.
+fn phantoms(plan: &Plan) -> Vec<String> {
+    let Some(duration) = plan.duration.filter(|_| !plan.bumps.phantoms.is_empty()) else {
+        return Vec::new();
+    };
+    let routes = Routes::new(&plan.topology);
+    let packet = u64::from(plan.full_wire_bytes());
+    let mut said: Vec<String> = Vec::new();
+    for phantom in &plan.bumps.phantoms {
+        let (drain, threshold) = (phantom.settings.drain, phantom.settings.threshold);
+        let line = routes.link(phantom.link.unit()).spec.rate;
+        let [sent, gone] = [line, drain].map(|rate| rate.bytes_in(duration).get());
+        let gained = sent.saturating_sub(gone);
+        let most = ByteCount::new(gained.saturating_add(packet));
+        if threshold >= most {
+            let sentence = format!(
+                "phantom_queue: `threshold` of {threshold} is not below the {most} by which a full link of {line} fills \
+                 the counter in {}: nothing is marked",
+                time(duration)
+            );
+            if !said.contains(&sentence) {
+                said.push(sentence);
+            }
+        }
+    }
+    said
+}
+
+/// Settings of phantom queues and pacers that work against each other, each sentence once.
+fn settings(plan: &Plan) -> Vec<String> {
+    let phantoms = plan.bumps.phantoms.iter().flat_map(|phantom| phantom.settings.warnings());
+    let mut said: Vec<String> = Vec::new();
+    for sentence in phantoms.map(|fault| format!("phantom_queue: {fault}")) {
+        if !said.contains(&sentence) {
+            said.push(sentence);
+        }
+    }
+    let paced = plan.bumps.paced.iter();
+    let faults = paced.flat_map(|paced| paced.settings.warnings(plan.topology.host_link.rate));
+    said.extend(faults.map(|fault| format!("host.pacer: {fault}")));
+    said
+}
+
+/// Paused ports that may wait for each other for ever.
+fn may_stand_still(plan: &Plan) -> Option<String> {
+    let model = plan.deflection.filter(|model| model.hot.is_some())?;
+    let is_endless = model.limit.is_none() && !model.targets.equal_cost;
+    (is_endless && plan.lossless.is_some()).then(|| {
+        "packets are deflected without limit over priority flow control: ports may wait for each other in a circle"
+            .to_owned()
+    })
+}
+
+/// A transport whose flows may have less outstanding than an idle path holds.
+fn narrow(plan: &Plan, chosen: &Chosen) -> Option<String> {
+    let (key, window) = chosen.window()?;
+    let round_trip = plan.topology.idle_round_trip(chosen.payload_bytes(), chosen.framing());
+    let wire = ByteCount::new(chosen.full_wire_bytes().into());
+    let each = layers(&plan.topology).map(|link| link.transmission(wire)).max()?;
+    let (round_trip, each) = (u128::from(round_trip.as_ps()), u128::from(each.as_ps().max(1)));
+    let sent = u128::from(window) * each;
+    // The last twentieth is lost in rounding, and no result tells of it.
+    (sent * 20 < round_trip * 19).then(|| {
+        format!(
+            "transport {}: `{key}` is {window} packets, and an idle round trip between the farthest hosts holds {}: one \
+             flow has at most {} % of an idle path",
+            chosen.name(),
+            round_trip.div_ceil(each),
+            sent * 100 / round_trip
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::scenario::Scenario;
+
+    /// The sentences of a scenario with these keys.
+    fn said(keys: &str) -> Vec<String> {
+        let text =
+            format!("{keys}\n[[workload]]\nname = \"w\"\npermutation = {{}}\nsize = \"90KB\"\n");
+        let text = match keys.contains("topology") {
+            true => text,
+            false => format!("topology.star.hosts = 4\n{text}"),
+        };
+        let scenario = Scenario::parse("s", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+        scenario.runs[0].warnings.iter().map(|warning| warning.sentence.clone()).collect()
+    }
+
+    #[track_caller]
+    fn check(keys: &str, expected: &[&str]) {
+        assert_eq!(said(keys), expected, "{keys}");
+    }
+
+    #[test]
+    fn a_threshold_that_no_queue_reaches_is_said_of_every_kind_of_port() {
+        let queue = "`ecn_threshold` of 30 packets is not below the 11 full packets that a queue holds: nothing is marked";
+        check(
+            "transport.dctcp = {}\nswitch.data_queue = \"100KB\"",
+            &[&format!("switch: {queue}")],
+        );
+        check("transport.dctcp = {}\nswitch.data_queue = \"31pkt\"", &[]);
+        check(
+            "switch = { droppable_queue = \"20pkt\", droppable_ecn_threshold = \"20pkt\" }",
+            &[
+                "switch, droppable queue: `ecn_threshold` of 20 packets is not below the 20 full packets that a queue holds: nothing is marked",
+            ],
+        );
+        check(
+            "transport.dctcp = {}\nswitch.port = [{ link = \"tor 0 down 1\", data_queue = \"100KB\" }]",
+            &[&format!("switch.port 0: {queue}")],
+        );
+        check(
+            "switch = { profile = \"priorities\", port_limit = \"1601pkt\" }",
+            &[
+                "switch: `port_limit` of 14511464 B is above the 14502400 B that all queues of the port hold together; nearest: 14502400 B",
+            ],
+        );
+    }
+
+    /// 4 ports: three inputs of 136 KB, a packet and the headroom of 20,692 B.
+    #[test]
+    fn pauses_stop_senders_below_a_threshold() {
+        let pfc = |kmin: &str| {
+            format!(
+                "transport.dcqcn = {{}}\nswitch = {{ pfc.xoff = \"15pkt\", \
+                 ecn_ramp = {{ kmin = \"{kmin}\", kmax = \"700KB\", pmax = \"1%\" }} }}"
+            )
+        };
+        check(
+            &pfc("5KB"),
+            &[
+                "switch: `ecn_ramp.kmax` of 700000 B is above the 497148 B that a queue holds when pauses have stopped all senders: the probability of a mark never rises to pmax",
+            ],
+        );
+        check(
+            &pfc("500KB"),
+            &[
+                "switch: `ecn_ramp.kmin` of 500000 B is not below the 497148 B that a queue holds when pauses have stopped all senders: nothing is marked",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_port_that_never_deflects_is_said() {
+        let keys = "topology.leafspine = { leaves = 2, spines = 2, hosts_per_leaf = 2 }\n\
+            switch = { data_queue = \"64pkt\", deflection = {}, port = [{ layer = \"tor\", direction = \"up\", data_queue = \"56pkt\" }] }";
+        check(
+            keys,
+            &[
+                "switch.port 0: `deflection.threshold` of 56 packets is not below the 56 full packets that a queue holds: nothing is deflected",
+            ],
+        );
+        check(&keys.replace("\"56pkt\"", "\"57pkt\""), &[]);
+    }
+
+    /// 5 % of 10 Gb/s are 62,500 B in a millisecond, and a packet of 9064 B comes at once.
+    #[test]
+    fn a_phantom_queue_that_a_run_is_too_short_for_is_said() {
+        let phantom = |threshold: &str| {
+            format!(
+                "duration = \"1ms\"\ntransport.dctcp = {{}}\nphantom_queue = [{{ threshold = \"{threshold}\" }}]"
+            )
+        };
+        check(&phantom("71563B"), &[]);
+        check(
+            &phantom("71564B"),
+            &[
+                "phantom_queue: `threshold` of 71564 B is not below the 71564 B by which a full link of 10 Gb/s fills the counter in 1ms: nothing is marked",
+            ],
+        );
+    }
+
+    #[test]
+    fn settings_that_work_against_each_other_are_said() {
+        let dctcp = "topology.star.hosts = 4\ntransport.dctcp.payload = \"1460B\"\n";
+        check(
+            &format!("{dctcp}host.pacer.backlog_gain = 0"),
+            &[
+                "host.pacer: `backlog_gain` of 0 never lets a backlog go that the rate just carries; nearest: 1",
+            ],
+        );
+        check(
+            &format!("{dctcp}phantom_queue = [{{ tick = \"10us\" }}]"),
+            &[
+                "phantom_queue: `clock` of a tick of 10.000000 us drains 11875 B at once, more than the threshold of 1000 B: marks follow the ticks",
+            ],
+        );
+        let endless = |limit: &str| {
+            format!(
+                "topology.fattree.k = 4\nswitch = {{ profile = \"drop-tail\", pfc.xoff = \"9pkt\", \
+                 deflection = {{ packets = \"data\", threshold = \"4pkt\", limit = {limit} }} }}"
+            )
+        };
+        check(
+            &endless("\"none\""),
+            &[
+                "packets are deflected without limit over priority flow control: ports may wait for each other in a circle",
+            ],
+        );
+        check(&endless("9"), &[]);
+    }
+
+    #[test]
+    fn a_transport_that_cannot_fill_an_idle_path_says_so() {
+        let narrow = |transport: &str| {
+            let keys =
+                format!("links = {{ rate = \"400Gbps\", delay = \"5us\" }}\ntransport.{transport}");
+            let mut said = said(&keys);
+            said.retain(|sentence| sentence.contains("an idle path"));
+            said.concat()
+        };
+        // 20.37 us: 113 packets of 181.28 ns.
+        assert_eq!(
+            narrow("ndp.initial_window = 30"),
+            "transport ndp: `initial_window` is 30 packets, and an idle round trip between the farthest hosts holds 113: \
+             one flow has at most 26 % of an idle path"
+        );
+        for (transport, key) in [
+            ("phost.token_window = 8", "token_window"),
+            ("homa.rtt_bytes = \"100KB\"", "rtt_bytes"),
+            ("pfabric.window = 8", "window"),
+            ("dcqcn.window = \"100KB\"", "window"),
+            ("tcp.receive_window = 64", "receive_window"),
+            ("ndp.initial_window_bytes = \"90KB\"", "initial_window_bytes"),
+        ] {
+            assert!(narrow(transport).contains(&format!("`{key}` is")), "{transport}");
+        }
+        // By default none is narrow, at any rate.
+        for transport in ["ndp", "phost", "homa", "pfabric", "dcqcn", "tcp", "dctcp"] {
+            assert_eq!(narrow(&format!("{transport} = {{}}")), "", "{transport}");
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! Every built-in scheme at every rate and payload: an incast shows what the scheme is for, and one flow fills an idle
+//! path. docs/rates.md is the table of what the runs had and did.
+
+use std::fmt::Write;
+
+use trimline_metrics::{FlowEnd, RunRecord};
+use trimline_packet::PortCounters;
+use trimline_sim::plan::Plan;
+use trimline_sim::plan::deflection::Hot;
+use trimline_sim::scenario::{Run, Scenario};
+
+use crate::plans::run;
+
+const GBPS: [u64; 8] = [1, 10, 25, 40, 100, 200, 400, 800];
+const PAYLOADS: [u64; 3] = [1460, 4096, 9000];
+/// Of the incast.
+const SENDERS: u64 = 8;
+/// What follows the payload in a packet, but for Homa's 12 bytes more.
+const HEADER: u64 = 64;
+
+/// A scheme, and the purpose that its incast is held to.
+const SCHEMES: [(&str, &str); 12] = [
+    ("ndp", "Packets are trimmed, none is lost, and the link of the receiver is busy."),
+    ("hull", "Packets are marked, ports drop none, and pacers drop none."),
+    ("dctcp", "Packets are marked, none is dropped, and the link of the receiver is busy."),
+    ("tcp", "The queue drops what it has no room for, and every flow ends."),
+    ("dcqcn", "Packets are marked, inputs pause their senders, and none is dropped."),
+    (
+        "phost",
+        "Switches drop no more than the free tokens of all flows, and the link of the receiver is busy.",
+    ),
+    ("homa", "From 10 Gb/s on nothing is dropped, and the link of the receiver is busy."),
+    (
+        "homa-aeolus",
+        "Packets are dropped, from 10 Gb/s on no more than go unasked, and the link of the receiver is busy.",
+    ),
+    (
+        "opf",
+        "Packets leave full ports by others and are trimmed, none is lost, and the link of the receiver is busy.",
+    ),
+    (
+        "fastlane",
+        "Senders hear of every drop, none waits for a time-out, and the link of the receiver is busy.",
+    ),
+    ("pfabric", "The most urgent flow is hardly slower than alone."),
+    (
+        "pfabric-fastlane",
+        "Senders hear of every drop, and the most urgent flow is hardly slower than alone.",
+    ),
+];
+
+/// Schemes whose flows grow from an initial window, and how much longer than their slow start a flow may take. HULL marks
+/// the bursts of a slow start, and the first mark takes half of the window.
+const GROWING: [(&str, u64); 4] = [("hull", 2), ("dctcp", 1), ("tcp", 1), ("fastlane", 1)];
+
+/// The run of one scheme in two racks of six hosts, with two spines between them.
+fn run_of(scheme: &str, gbps: u64, payload: u64, workload: &str) -> Run {
+    run_on_links(scheme, &format!("rate = \"{gbps}Gbps\""), payload, workload)
+}
+
+/// As [`run_of`], on links that a key says.
+fn run_on_links(scheme: &str, links: &str, payload: u64, workload: &str) -> Run {
+    let text = format!(
+        "schemes = [\"{scheme}\"]\nlinks = {{ {links}, delay = \"500ns\" }}\n\
+         topology.leafspine = {{ leaves = 2, spines = 2, hosts_per_leaf = 6 }}\n\
+         transport.ndp.payload = \"{payload}B\"\n[[workload]]\nname = \"w\"\n{workload}\n"
+    );
+    let scenario = Scenario::parse("s", &text, &[]).unwrap_or_else(|error| panic!("{error}"));
+    scenario.runs.into_iter().next().expect("a run")
+}
+
+/// Packets of each flow of the incast: as much as the link sends in 150 us, so that all of them are more than five times
+/// the longest queue of a port; 200 at least.
+fn packets_of(gbps: u64, payload: u64) -> u64 {
+    (gbps * 150_000 / 8).div_ceil(payload + HEADER).max(200)
+}
+
+fn count(record: &RunRecord, of: fn(&PortCounters) -> u64) -> u64 {
+    record.ports.iter().map(|port| of(&port.counters)).sum()
+}
+
+/// What an incast did.
+struct Seen {
+    marked: u64,
+    trimmed: u64,
+    deflected: u64,
+    notified: u64,
+    dropped: u64,
+    pauses: u64,
+    pacer_dropped: u64,
+    timeouts: u64,
+    /// Slowdown of the fastest flow, in millionths.
+    fastest: u64,
+    /// The time that all packets take on the link of the receiver over the time of the run, in thousandths.
+    busy: u64,
+}
+
+impl Seen {
+    fn of(record: &RunRecord, gbps: u64, wire_bytes: u64) -> Seen {
+        let flows: Vec<_> = record.flows.iter().collect();
+        let all_end = flows.iter().all(|flow| flow.end == FlowEnd::Completed);
+        assert!(all_end, "every flow of a size ends");
+        let last = flows.iter().filter_map(|flow| flow.fct_receiver_ps).max().expect("a flow");
+        Seen {
+            marked: count(record, |port| port.marked),
+            trimmed: count(record, |port| port.trimmed),
+            deflected: count(record, |port| port.deflected),
+            notified: count(record, |port| port.notified),
+            dropped: count(record, |port| port.dropped),
+            pauses: record.pauses.iter().map(|link| link.sent).sum(),
+            pacer_dropped: record.hosts.iter().map(|host| host.counters.pacer_dropped).sum(),
+            timeouts: flows.iter().map(|flow| flow.timeouts).sum(),
+            fastest: flows
+                .iter()
+                .filter_map(|flow| flow.slowdown_millionths())
+                .min()
+                .expect("a flow"),
+            busy: wire_bytes * 8_000 * 1_000 / gbps / last,
+        }
+    }
+
+    /// Whether the scheme did what it is for.
+    fn check(&self, scheme: &str, gbps: u64, plan: &Plan) -> bool {
+        let unasked = || SENDERS * plan.transports[0].window().expect("a window").1;
+        let is_busy = self.busy >= 950;
+        match scheme {
+            "ndp" => self.trimmed > 0 && self.dropped == 0 && is_busy,
+            "opf" => self.trimmed > 0 && self.deflected > 0 && self.dropped == 0 && is_busy,
+            "hull" => self.marked > 0 && self.dropped == 0 && self.pacer_dropped == 0,
+            "dctcp" => self.marked > 0 && self.dropped == 0 && is_busy,
+            "tcp" => self.dropped > 0,
+            "dcqcn" => self.marked > 0 && self.pauses > 0 && self.dropped == 0,
+            "phost" => self.dropped <= unasked() && is_busy,
+            // Below, 2 ms without an answer are shorter than the queue of large packets.
+            "homa" => gbps < 10 || self.dropped == 0 && is_busy,
+            "homa-aeolus" => {
+                self.dropped > 0 && (gbps < 10 || self.dropped <= unasked() && is_busy)
+            }
+            "fastlane" => self.notified > 0 && self.dropped == 0 && self.timeouts == 0 && is_busy,
+            "pfabric" => self.fastest <= 1_100_000,
+            "pfabric-fastlane" => self.fastest <= 1_100_000 && self.dropped == 0,
+            other => panic!("no purpose of {other}"),
+        }
+    }
+
+    fn words(&self) -> String {
+        let counts = [
+            ("marked", self.marked),
+            ("paused", self.pauses),
+            ("trimmed", self.trimmed),
+            ("deflected", self.deflected),
+            ("notified", self.notified),
+        ];
+        let some = counts.iter().filter(|(_, count)| *count > 0);
+        let words: String = some.map(|(name, count)| format!("{name} {count}, ")).collect();
+        let pacers = match self.pacer_dropped {
+            0 => String::new(),
+            dropped => format!(", {dropped} at pacers"),
+        };
+        format!("{words}dropped {}{pacers}", self.dropped)
+    }
+}
+
+/// The numbers that follow from rate and payload.
+fn derived(plan: &Plan) -> String {
+    let wire = u64::from(plan.full_wire_bytes());
+    let room = plan.switch.room_for_data();
+    let bytes = u64::from(room.bytes).min(u64::from(room.packets) * wire);
+    let mut said = Vec::new();
+    if let Some(lossless) = plan.lossless {
+        said.push(format!("XOFF {} B", lossless.xoff));
+    } else {
+        said.push(format!("queue {bytes} B"));
+    }
+    let words = plan.switch.words();
+    let rules = words.iter().flat_map(|line| line.split([',', ';']).map(str::trim));
+    let rules = rules.filter(|rule| {
+        ["marks ", "unscheduled ", "1 % "].iter().any(|begin| rule.starts_with(begin))
+    });
+    for rule in rules {
+        if !said.iter().any(|known| known == rule) {
+            said.push(rule.to_owned());
+        }
+    }
+    if let Some(phantom) = plan.bumps.phantoms.first() {
+        said.push(format!("phantom queue marks beyond {}", phantom.settings.threshold));
+    }
+    if let Some(paced) = &plan.bumps.paced {
+        said.push(format!("pacer holds {}", paced.settings.queue));
+    }
+    if let Some(Hot::Above(threshold)) = plan.deflection.and_then(|model| model.hot) {
+        said.push(format!("deflects beyond {threshold} packets"));
+    }
+    if let Some((key, window)) =
+        plan.transports[0].window().filter(|(key, _)| *key != "receive_window")
+    {
+        said.push(format!("{key} {window} packets"));
+    }
+    said.join("; ")
+}
+
+/// The longest that a flow takes on an idle path if its window begins at ten packets and doubles each round trip: a
+/// handshake, a round trip for each window that is shorter than one, and the rest at the rate of the link.
+fn slow_start_ps(plan: &Plan, packets: u64, ideal_ps: u64) -> u64 {
+    let chosen = &plan.transports[0];
+    let round_trip =
+        plan.topology.idle_round_trip(chosen.payload_bytes(), chosen.framing()).as_ps();
+    let (mut window, mut sent, mut rounds) = (10, 0, 1);
+    while sent + window < packets {
+        sent += window;
+        window *= 2;
+        rounds += 1;
+    }
+    ideal_ps + rounds * round_trip
+}
+
+/// One flow of 500 packets between two racks: its slowdown and the most that it may be, in millionths.
+fn idle(scheme: &str, gbps: u64, payload: u64) -> (u64, u64) {
+    let packets = 500;
+    let size = packets * payload;
+    let run_of = run_of(scheme, gbps, payload, &format!("pairs = [[0, 11]]\nsize = \"{size}B\""));
+    let record = run(&run_of.plan);
+    let flow = record.flows.iter().next().expect("a flow");
+    let slowdown = flow.slowdown_millionths().expect("a flow that ended");
+    let Some((_, times)) = GROWING.iter().find(|(name, _)| *name == scheme) else {
+        return (slowdown, 1_050_000);
+    };
+    let ideal = flow.ideal_fct_ps.expect("a flow of a size");
+    let bound = slow_start_ps(&run_of.plan, packets, ideal);
+    (slowdown, times * bound * 1_000_000 / ideal)
+}
+
+const HEAD: &str = "# Schemes at every rate
+
+The numbers of the built-in schemes (`trimline compare --schemes`) at eight rates and three payloads, and what a test saw
+with them. `TRIMLINE_BLESS=1 cargo test -p trimline-sim --test runs rates` writes this page; without the variable the same
+command compares it, and fails where a scheme does not do what it is for.
+
+Papers give numbers for 1 and 10 Gb/s, DCQCN's for 40 Gb/s. Up to there they are as the papers have them. Above, a number
+that is a time of the link (a queue, a threshold, an increase of a rate) grows with the rate, and a number that is a round
+trip (a window, tokens) grows with the packets that a round trip holds.
+
+The network: two racks of six hosts and two spines, 500 ns a link, all links of one rate. The incast: eight flows into one
+host, each of as many packets as the link sends in 150 us, 200 at least. *Busy*: the time of all packets on the link of the
+receiver over the time until the last flow ended. *Idle*: the slowdown of one flow of 500 packets between the racks with
+nothing else, and the most that it may be: 1.05, or with TCP, DCTCP and FastLane what a slow start from ten packets takes, with
+HULL twice that.
+";
+
+/// The table of all runs. It takes a few seconds.
+#[test]
+fn every_scheme_does_what_it_is_for_at_every_rate() {
+    let mut page = HEAD.to_owned();
+    let mut wrong = Vec::new();
+    for (scheme, purpose) in SCHEMES {
+        let _ = write!(
+            page,
+            "\n## {scheme}\n\n{purpose}\n\n| Gb/s | payload | numbers | incast | busy | idle | at most |\n|---|---|---|---|---|---|---|\n"
+        );
+        let mut warnings: Vec<String> = Vec::new();
+        for payload in PAYLOADS {
+            for gbps in GBPS {
+                let packets = packets_of(gbps, payload);
+                let incast = run_of(
+                    scheme,
+                    gbps,
+                    payload,
+                    &format!(
+                        "incast = {{ receiver = 0, senders = {SENDERS}, choose = \"last\" }}\nsize = \"{}B\"",
+                        packets * payload
+                    ),
+                );
+                let wire = u64::from(incast.plan.full_wire_bytes());
+                let seen = Seen::of(&run(&incast.plan), gbps, SENDERS * packets * wire);
+                let (slowdown, bound) = idle(scheme, gbps, payload);
+                if !seen.check(scheme, gbps, &incast.plan) || slowdown > bound {
+                    wrong.push(format!(
+                        "{scheme}, {gbps} Gb/s, {payload} B: {}, busy {}, idle {slowdown} of {bound}",
+                        seen.words(),
+                        seen.busy
+                    ));
+                }
+                let said = incast.warnings.iter().map(|warning| &warning.sentence);
+                warnings.extend(said.map(|said| format!("{gbps} Gb/s, {payload} B: {said}")));
+                let thousandths = |millionths: u64| {
+                    let rounded = (millionths + 500) / 1_000;
+                    format!("{}.{:03}", rounded / 1_000, rounded % 1_000)
+                };
+                let _ = writeln!(
+                    page,
+                    "| {gbps} | {payload} | {} | {} | {}.{} % | {} | {} |",
+                    derived(&incast.plan),
+                    seen.words(),
+                    seen.busy / 10,
+                    seen.busy % 10,
+                    thousandths(slowdown),
+                    thousandths(bound)
+                );
+            }
+        }
+        for warning in warnings {
+            let _ = write!(page, "\nWarning at {warning}.\n");
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    let folder = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs"));
+    if !folder.is_dir() {
+        // A copy of the sources alone.
+        return;
+    }
+    let file = folder.join("rates.md");
+    if std::env::var_os("TRIMLINE_BLESS").is_some() {
+        std::fs::write(&file, &page).expect("docs/rates.md");
+    }
+    let old = std::fs::read_to_string(file).unwrap_or_default();
+    let command = "TRIMLINE_BLESS=1 cargo test -p trimline-sim --test runs rates";
+    assert!(old == page, "docs/rates.md is old: `{command}` writes it");
+}
+
+/// A preset is its rate, but for NDP's initial window.
+#[test]
+fn presets_fill_an_idle_path() {
+    let size = |payload: u64| format!("pairs = [[0, 11]]\nsize = \"{}B\"", 500 * payload);
+    for (scheme, _) in SCHEMES {
+        for gbps in &GBPS[1..] {
+            for payload in PAYLOADS {
+                let of = |links: &str| run_on_links(scheme, links, payload, &size(payload));
+                let preset = of(&format!("preset = \"{gbps}G\""));
+                if !["ndp", "opf"].contains(&scheme) {
+                    let plan = of(&format!("rate = \"{gbps}Gbps\"")).plan;
+                    assert_eq!(format!("{:?}", preset.plan), format!("{plan:?}"), "{scheme}");
+                    continue;
+                }
+                let record = run(&preset.plan);
+                let slowdown =
+                    record.flows.iter().next().and_then(|flow| flow.slowdown_millionths());
+                assert!(slowdown <= Some(1_050_000), "{scheme} {gbps} {payload}: {slowdown:?}");
+            }
+        }
+    }
+}
